@@ -1,0 +1,149 @@
+//! What a text says about a failed call, or about how to get a better answer.
+//!
+//! One extractor reads any text. It knows how texts are built in general (elements, JSON objects, bullets, indentation, quotes)
+//! and which phrases say what; it does not know which error format wrote a text, and nothing here may ask. What a text does not
+//! say, no evidence says: `Error: Invalid arguments` yields nothing.
+
+mod advice;
+mod cues;
+mod lists;
+mod reader;
+mod segments;
+mod shape;
+mod tokens;
+mod vocabulary;
+
+use healbench_protocol::Object;
+use serde_json::Value;
+
+pub use shape::ShapeField;
+pub use vocabulary::Vocabulary;
+
+/// One thing that a text says. Fields are dotted paths (`address.city`, `lines.0.qty`).
+#[derive(Debug, Clone, PartialEq)]
+pub enum Evidence {
+    /// The field has to be there.
+    Missing {
+        /// The field.
+        field: String,
+    },
+    /// The field has to have this JSON type.
+    WrongType {
+        /// The field.
+        field: String,
+        /// `string`, `number`, `integer`, `boolean`, `array`, `object` or `null`.
+        expected: &'static str,
+    },
+    /// The field has to be one of these values.
+    Options {
+        /// The field.
+        field: String,
+        /// The values as written, without quotes.
+        values: Vec<String>,
+    },
+    /// The field has a limit: of the number, of the text's length in characters, or of the list's length.
+    Bound {
+        /// The field.
+        field: String,
+        /// How the value relates to `limit`.
+        relation: Relation,
+        /// The limit.
+        limit: f64,
+    },
+    /// The field has to be written in a certain way.
+    Format {
+        /// The field.
+        field: String,
+        /// What the text names: a word (`email`) or a pattern.
+        hint: Hint,
+    },
+    /// The field is not known to the tool.
+    Unrecognised {
+        /// The field as the text names it.
+        field: String,
+    },
+    /// The valid values of the discriminator.
+    Actions {
+        /// The actions' names as written.
+        names: Vec<String>,
+    },
+    /// The discriminator was not sent.
+    MissingDiscriminator {
+        /// The discriminator's name.
+        field: String,
+    },
+    /// Another action should be called first.
+    Suggest {
+        /// The action's tool; `None` when the text does not name one, and means the tool that answered.
+        tool: Option<String>,
+        /// The action.
+        action: String,
+    },
+    /// The call should be sent again after a delay.
+    Delay {
+        /// Seconds, rounded up.
+        seconds: u32,
+    },
+    /// The failure will pass; the same call may succeed later.
+    Transient,
+    /// Trying again is of no use: someone else has to act.
+    Stop,
+    /// The answer was cut, and this filter would narrow it.
+    Narrow {
+        /// The filter.
+        field: String,
+        /// Its valid values, where the text lists them.
+        values: Vec<String>,
+    },
+    /// The contract changed, and this is the input's current shape.
+    Contract {
+        /// The action whose input it is, where the text says so.
+        action: Option<String>,
+        /// The fields of the current shape.
+        fields: Vec<ShapeField>,
+        /// Fields of the previous shape that are gone.
+        dropped: Vec<String>,
+    },
+    /// Arguments that are said to be valid.
+    Example {
+        /// The arguments.
+        object: Object,
+    },
+}
+
+/// How a valid value relates to a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relation {
+    /// `>=`
+    AtLeast,
+    /// `>`
+    Above,
+    /// `<=`
+    AtMost,
+    /// `<`
+    Below,
+    /// A whole multiple.
+    MultipleOf,
+}
+
+/// What a text says about how a value has to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Hint {
+    /// A format's name, in lower case.
+    Named(String),
+    /// A regular expression.
+    Pattern(String),
+}
+
+/// Takes from `text` everything that it says, each thing once, in the order of the text.
+pub fn extract(text: &str, vocabulary: &Vocabulary<'_>) -> Vec<Evidence> {
+    extract_after(text, vocabulary, &Value::Null)
+}
+
+/// As [`extract`], for a reader that also remembers the arguments it sent: a text that names no field but quotes a value
+/// (``unknown variant `superadmin` ``) is about the only field that had this value.
+pub fn extract_after(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value) -> Vec<Evidence> {
+    let mut reader = reader::Reader::new(vocabulary, sent);
+    segments::walk(text, &mut reader);
+    reader.into_evidence()
+}

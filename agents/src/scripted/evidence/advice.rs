@@ -1,0 +1,121 @@
+//! Evidence about what to call and when, rather than about the arguments.
+
+use super::Evidence;
+use super::cues::{Cue, cues_at};
+use super::lists::{List, list_at, past, sentence};
+use super::reader::{Context, Reader, owned};
+use super::segments::Segment;
+use super::tokens::{Kind, Token, lex};
+
+impl Reader<'_> {
+    /// A list of actions: full names (`billing.list`) advise a call, others are values of the discriminator.
+    pub(super) fn actions(&mut self, list: &List<'_>) {
+        let mut names = Vec::new();
+        for item in &list.items {
+            match self.vocabulary.qualified(item) {
+                Some((tool, action)) => self.push(Evidence::Suggest { tool: Some(tool), action }),
+                None => names.push((*item).to_owned()),
+            }
+        }
+        if !names.is_empty() {
+            self.push(Evidence::Actions { names });
+        }
+    }
+
+    /// `<action>…</action>`: one of several if what is around it lists actions, advice if it is a full name.
+    pub(super) fn action_element(&mut self, segment: &Segment<'_>, text: &[Token<'_>]) {
+        let [only] = text else { return };
+        if let Some((tool, action)) = self.vocabulary.qualified(only.text) {
+            self.push(Evidence::Suggest { tool: Some(tool), action });
+            return;
+        }
+        let mut outer = Vec::new();
+        lex(segment.outer, &mut outer);
+        if outer.is_empty() || !cues_at(&outer, 0).any(|(cue, _)| cue == Cue::Actions) {
+            return;
+        }
+        let listed = self.evidence.iter_mut().rev().find_map(|evidence| match evidence {
+            Evidence::Actions { names } => Some(names),
+            _ => None,
+        });
+        match listed {
+            Some(names) if names.iter().any(|name| name == only.text) => {}
+            Some(names) => names.push(only.text.to_owned()),
+            None => self.push(Evidence::Actions { names: vec![only.text.to_owned()] }),
+        }
+    }
+
+    /// `Call billing.list first`, `Try: billing.list`.
+    pub(super) fn call(&mut self, context: &Context<'_>) {
+        let tokens = context.tokens;
+        let mut at = past(tokens, context.next, &["the", "calling", "action", "tool", "to", "instead"], 4);
+        while let Some(token) = tokens.get(at).filter(|token| matches!(token.kind, Kind::Word | Kind::Quoted)) {
+            if let Some((tool, action)) = self.vocabulary.qualified(token.text) {
+                self.push(Evidence::Suggest { tool: Some(tool), action });
+            } else if ["call", "try", "run", "invoke", "use"].iter().any(|verb| tokens[context.at].is_word(verb))
+                && self.vocabulary.is_action(token.text)
+            {
+                self.push(Evidence::Suggest { tool: None, action: token.text.to_owned() });
+            } else {
+                return;
+            }
+            if !tokens.get(at + 1).is_some_and(|token| token.is_mark(",") || token.is_word("or")) {
+                return;
+            }
+            at += 2;
+        }
+    }
+
+    pub(super) fn delay(&mut self, context: &Context<'_>) {
+        let tokens = context.tokens;
+        let at =
+            past(tokens, context.next, &["for", "in", "after", "at", "least", "about", "another", "is", "seconds"], 4);
+        let Some(amount) = tokens.get(at).and_then(Token::number).filter(|amount| *amount >= 0.0) else {
+            let again = tokens[context.at..context.next].iter().any(|token| token.is_word("again"));
+            if again {
+                self.push(Evidence::Transient);
+            }
+            return;
+        };
+        let unit = tokens.get(at + 1).filter(|token| token.kind == Kind::Word).map_or("", |token| token.text);
+        let labelled = tokens[context.at].text;
+        let seconds = match unit.to_ascii_lowercase().as_str() {
+            "ms" | "millisecond" | "milliseconds" | "msec" => amount / 1000.0,
+            "m" | "min" | "mins" | "minute" | "minutes" => amount * 60.0,
+            "h" | "hour" | "hours" => amount * 3600.0,
+            _ if labelled.to_ascii_lowercase().ends_with("ms") => amount / 1000.0,
+            _ => amount,
+        };
+        // `as` saturates; nobody waits longer than `u32::MAX` seconds.
+        self.push(Evidence::Delay { seconds: seconds.ceil() as u32 });
+    }
+
+    pub(super) fn truncation(&mut self, context: &Context<'_>) {
+        let tokens = context.tokens;
+        if tokens[context.at].is_word("showing") {
+            let numbers = tokens[context.next..].iter().take(8).filter(|token| token.kind == Kind::Number).count();
+            if numbers < 2 {
+                return;
+            }
+        }
+        self.truncated = true;
+        // Filters that the sentence itself names: `filter by status (open, paid) or customer`.
+        let sentence = sentence(tokens, context.at);
+        for at in context.next..sentence.end {
+            if matches!(tokens[at].kind, Kind::Word | Kind::Quoted)
+                && let Some(field) = self.vocabulary.path(tokens[at].text)
+            {
+                let opened = tokens.get(at + 1).is_some_and(|token| token.is_mark("(=:"));
+                let values = if opened { owned(&list_at(tokens, at + 1)) } else { Vec::new() };
+                self.narrow(field, values);
+            }
+        }
+    }
+
+    pub(super) fn narrow(&mut self, field: String, values: Vec<String>) {
+        let known = self.evidence.iter().any(|e| matches!(e, Evidence::Narrow { field: known, .. } if *known == field));
+        if !known {
+            self.push(Evidence::Narrow { field, values });
+        }
+    }
+}

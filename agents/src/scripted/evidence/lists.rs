@@ -1,0 +1,106 @@
+//! Lists of names and values, and what may stand between a phrase and what it announces.
+
+use super::tokens::{Kind, Token};
+
+/// A list that was read from tokens.
+pub(super) struct List<'t> {
+    pub(super) items: Vec<&'t str>,
+    pub(super) quoted: bool,
+    /// A colon, an equals sign or a bracket announced it.
+    pub(super) announced: bool,
+}
+
+const FILLERS: [&str; 22] = [
+    "the",
+    "these",
+    "those",
+    "following",
+    "values",
+    "value",
+    "options",
+    "option",
+    "are",
+    "is",
+    "of",
+    "be",
+    "a",
+    "an",
+    "allowed",
+    "valid",
+    "supported",
+    "to",
+    "one",
+    "either",
+    "from",
+    "s",
+];
+
+/// The list that starts at `at` after fillers (`: the following values`). Quoted items stay among quoted ones. A bare item
+/// is a single word before a separator or the end: `user ID or name` is prose.
+pub(super) fn list_at<'t>(tokens: &[Token<'t>], at: usize) -> List<'t> {
+    let mut list = List { items: Vec::new(), quoted: false, announced: false };
+    let mut at = at;
+    let mut fillers = 0;
+    while let Some(token) = tokens.get(at)
+        && fillers < 8
+        && (token.is_mark(":=*([{") || (token.kind == Kind::Word && is_filler(tokens, at)))
+    {
+        list.announced |= token.is_mark(":=([");
+        at += 1;
+        fillers += 1;
+    }
+    list.quoted = tokens.get(at).is_some_and(|token| token.kind == Kind::Quoted);
+    while let Some(token) = tokens.get(at) {
+        let item = match token.kind {
+            Kind::Quoted => list.quoted,
+            Kind::Word | Kind::Number => !list.quoted && tokens.get(at + 1).is_none_or(closes),
+            _ => false,
+        };
+        if !item {
+            break;
+        }
+        list.items.push(token.text);
+        at += 1;
+        let mut separated = false;
+        while let Some(token) = tokens.get(at)
+            && is_separator(token)
+        {
+            separated = true;
+            at += 1;
+        }
+        if !separated {
+            break;
+        }
+    }
+    list
+}
+
+/// A filler that is followed by a separator is an item of the list: `one of a, the, value`.
+fn is_filler(tokens: &[Token<'_>], at: usize) -> bool {
+    FILLERS.iter().any(|filler| tokens[at].is_word(filler))
+        && !tokens.get(at + 1).is_some_and(|next| next.is_mark(",|"))
+}
+
+fn is_separator(token: &Token<'_>) -> bool {
+    token.is_mark(",|/&") || token.is_word("or") || token.is_word("and")
+}
+
+fn closes(token: &Token<'_>) -> bool {
+    token.kind == Kind::End || is_separator(token) || token.is_mark(")]}*—")
+}
+
+/// The index of the first token after articles and colons; at most `most` are skipped.
+pub(super) fn past(tokens: &[Token<'_>], at: usize, words: &[&str], most: usize) -> usize {
+    let skipped = tokens.iter().skip(at).take(most);
+    at + skipped.take_while(|token| token.is_mark(":=*(") || words.iter().any(|word| token.is_word(word))).count()
+}
+
+/// The sentence around `at`, as a range of tokens; of an endless one only what is near, which keeps reading linear.
+pub(super) fn sentence(tokens: &[Token<'_>], at: usize) -> std::ops::Range<usize> {
+    const NEAR: usize = 60;
+    let ends = |token: &Token<'_>| token.kind == Kind::End;
+    let first = at.saturating_sub(NEAR);
+    let last = (at + NEAR).min(tokens.len());
+    let start = tokens[first..at].iter().rposition(ends).map_or(first, |end| first + end + 1);
+    start..tokens[at..last].iter().position(ends).map_or(last, |length| at + length)
+}

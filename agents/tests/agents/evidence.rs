@@ -1,0 +1,469 @@
+//! What the extractor takes from texts of many formats, none of which it knows.
+
+use healbench_agents::scripted::evidence::{Evidence, Vocabulary, extract, extract_after};
+use healbench_protocol::{ActionSpec, Script, ToolSpec};
+use serde_json::{Value, json};
+
+fn tool(name: &str, actions: &[(&str, Value)]) -> ToolSpec {
+    let actions = actions.iter().map(|(name, properties)| ActionSpec {
+        name: (*name).to_owned(),
+        description: String::new(),
+        input_schema: json!({"type": "object", "properties": properties}),
+    });
+    ToolSpec {
+        name: name.to_owned(),
+        description: String::new(),
+        discriminator: Some("action".to_owned()),
+        actions: actions.collect(),
+    }
+}
+
+fn tools() -> Vec<ToolSpec> {
+    let user = json!({
+        "username": {}, "email": {}, "role": {}, "age": {}, "tags": {}, "budget": {}, "workspace_id": {}, "name": {},
+        "address": {"properties": {"city": {}, "zip": {}}}, "lines": {}, "amount": {}, "currency": {}, "status": {},
+        "temperature": {}, "unit": {},
+    });
+    let list = json!({"status": {}, "assignee": {}, "sprint_id": {}, "due_before": {}, "customer": {}});
+    vec![
+        tool("users", &[("create", user.clone()), ("list", list.clone()), ("delete", json!({"user_id": {}}))]),
+        tool("billing", &[("create", user), ("list", list.clone()), ("get", json!({"invoice_id": {}}))]),
+        tool("projects", &[("list", list), ("get", json!({"project_id": {}}))]),
+    ]
+}
+
+/// Evidence in short, for tables.
+fn shown(evidence: &[Evidence]) -> Vec<String> {
+    let one = |evidence: &Evidence| match evidence {
+        Evidence::Missing { field } => format!("missing {field}"),
+        Evidence::WrongType { field, expected } => format!("type {field} {expected}"),
+        Evidence::Options { field, values } => format!("options {field} {}", values.join("|")),
+        Evidence::Bound { field, relation, limit } => format!("bound {field} {relation:?} {limit}"),
+        Evidence::Format { field, hint } => format!("format {field} {hint:?}"),
+        Evidence::Unrecognised { field } => format!("unrecognised {field}"),
+        Evidence::Actions { names } => format!("actions {}", names.join("|")),
+        Evidence::MissingDiscriminator { field } => format!("discriminator {field}"),
+        Evidence::Suggest { tool, action } => format!("suggest {}.{action}", tool.as_deref().unwrap_or("?")),
+        Evidence::Delay { seconds } => format!("delay {seconds}"),
+        Evidence::Transient => "transient".to_owned(),
+        Evidence::Stop => "stop".to_owned(),
+        Evidence::Narrow { field, values } => format!("narrow {field} {}", values.join("|")),
+        Evidence::Contract { action, fields, dropped } => {
+            let fields: Vec<_> = fields.iter().map(|field| format!("{}:{}", field.path, field.kind)).collect();
+            format!("contract {} {} -{}", action.as_deref().unwrap_or("?"), fields.join(","), dropped.join(","))
+        }
+        Evidence::Example { object } => format!("example {}", Value::Object(object.clone())),
+    };
+    evidence.iter().map(one).collect()
+}
+
+fn read(text: &str) -> Vec<String> {
+    let (tools, script) = (tools(), Script::default());
+    shown(&extract(text, &Vocabulary::new(&tools, &script)))
+}
+
+#[track_caller]
+fn says(text: &str, expected: &[&str]) {
+    assert_eq!(read(text), expected, "{text}");
+}
+
+/// Every one of these and possibly more.
+#[track_caller]
+fn says_at_least(text: &str, expected: &[&str]) {
+    let read = read(text);
+    for one in expected {
+        assert!(read.iter().any(|evidence| evidence == one), "`{one}` is not among {read:#?} of\n{text}");
+    }
+}
+
+#[test]
+fn bare_lines_name_nothing() {
+    for text in [
+        "Error: Invalid arguments",
+        "Error: Invoice not found",
+        "Error: Unknown action",
+        "Error: Internal error",
+        "Validation failed",
+        "Not found",
+        "",
+    ] {
+        says(text, &[]);
+    }
+    says("Error: Too many requests", &["transient"]);
+    says("Error: Operation timed out", &["transient"]);
+    says("Error: Only administrators can delete projects.", &["stop"]);
+}
+
+#[test]
+fn fusion_xml() {
+    says(
+        "<validation_error action=\"users/create\">\n  <field name=\"email\">Invalid email. You sent: 'bad-email'. Expected: a \
+         valid email address (e.g. user@example.com).</field>\n  <field name=\"role\">Invalid enum value. Expected 'admin' | \
+         'user', received 'superadmin'. You sent: 'superadmin'. Valid options: 'admin', 'user'.</field>\n  <recovery>Fix the \
+         fields above and call the tool again. Do not explain the error.</recovery>\n</validation_error>",
+        &["format email Named(\"email\")", "options role admin|user"],
+    );
+    says(
+        "<validation_error action=\"billing/create\">\n  <field name=\"(root)\">Unrecognized key(s) in object: \
+         'hallucinated_param'. Remove or correct unrecognized fields: 'hallucinated_param'. Check for typos.</field>\n  \
+         <recovery>Fix the fields above and call the tool again. Do not explain the error.</recovery>\n</validation_error>",
+        &["unrecognised hallucinated_param"],
+    );
+    says(
+        "<tool_error code=\"MISSING_DISCRIMINATOR\">\n  <message>The required field \"action\" is missing.</message>\n  \
+         <available_actions>list, create, delete</available_actions>\n  <recovery>Add the \"action\" field and call the tool \
+         again.</recovery>\n</tool_error>",
+        &["discriminator action", "actions list|create|delete"],
+    );
+    says(
+        "<tool_error code=\"UNKNOWN_ACTION\">\n  <message>The action \"destory\" does not exist.</message>\n  \
+         <available_actions>list, create, delete</available_actions>\n  <recovery>Choose a valid action from \
+         available_actions and call the tool again.</recovery>\n</tool_error>",
+        &["actions list|create|delete"],
+    );
+    says(
+        "<tool_error code=\"ProjectNotFound\" severity=\"error\">\n  <message>Project 'proj_xyz' does not exist.</message>\n  \
+         <recovery>Call projects.list first to get valid IDs, then retry.</recovery>\n  <available_actions>\n    \
+         <action>projects.list</action>\n  </available_actions>\n</tool_error>",
+        &["suggest projects.list"],
+    );
+    says(
+        "<tool_error code=\"RATE_LIMITED\" severity=\"error\">\n  <message>Too many requests.</message>\n  \
+         <retry_after>30 seconds</retry_after>\n</tool_error>",
+        &["transient", "delay 30"],
+    );
+    says(
+        "<tool_error code=\"MISSING_REQUIRED_FIELD\">\n  <message>Required field \"workspace_id\" is missing.</message>\n  \
+         <recovery>Provide the \"workspace_id\" parameter and retry.</recovery>\n</tool_error>",
+        &["missing workspace_id"],
+    );
+    says(
+        "<tool_error code=\"NOT_FOUND\" severity=\"error\">\n  <message>Invoice not found.</message>\n  <details>\n    \
+         <detail key=\"entity_id\">inv_123</detail>\n    <detail key=\"entity_type\">invoice</detail>\n  </details>\n\
+         </tool_error>",
+        &[],
+    );
+}
+
+#[test]
+fn listed_action_elements_are_one_list() {
+    says(
+        "<tool_error><available_actions>\n<action>list</action>\n<action>create</action></available_actions></tool_error>",
+        &["actions list|create"],
+    );
+}
+
+#[test]
+fn contract_awareness() {
+    says(
+        "<validation_error>\n  <tool>billing</tool>\n  <action>create</action>\n  <error>Required field \"currency\" is \
+         missing</error>\n\n  <contract_awareness>\n    <system_note>\n      IMPORTANT: The behavioral contract for tool \
+         \"billing\" has\n      changed since your last calibration.\n    </system_note>\n    <action>create</action>\n    \
+         <change_count>2</change_count>\n    <max_severity>BREAKING</max_severity>\n    <instructions>\n      Review the \
+         contract changes below and adjust your next\n      invocation accordingly. These changes may explain why\n      your \
+         previous arguments were rejected.\n    </instructions>\n    <contract_deltas>\n      <delta severity=\"BREAKING\" \
+         field=\"actions.create.inputSchema\">\n        <previous>{ amount: number, state: string }</previous>\n        \
+         <current>{ amount: number, status: string, currency: string }</current>\n      </delta>\n      <delta \
+         severity=\"RISKY\" field=\"cognitiveGuardrails.agentLimitMax\">\n        <previous>100</previous>\n        \
+         <current>50</current>\n      </delta>\n    </contract_deltas>\n  </contract_awareness>\n</validation_error>",
+        &["missing currency", "contract create amount:number,status:string,currency:string -state"],
+    );
+    for text in [
+        "actions.create.inputSchema: { amount: number } -> { amount: number, currency: string }",
+        "- actions.create.inputSchema\n  was: { amount: number }\n  now: { amount: number, currency: string }",
+        r#"{"field": "actions.create.inputSchema", "previous": "{ amount: number }", "current": "{ amount: number, currency: string }"}"#,
+    ] {
+        says(text, &["contract create amount:number,currency:string -"]);
+    }
+}
+
+#[test]
+fn fusion_text() {
+    says(
+        "⚠️ VALIDATION FAILED — ACTION 'BILLING.CREATE'\n  • customer_email — Unrecognized keys. You sent: 'customer_email'. \
+         Remove or correct unrecognized fields: 'customer_email'. Check for typos.\n  • priority — Unrecognized keys. You sent: \
+         'priority'. Remove or correct unrecognized fields: 'priority'. Check for typos.\n💡 Fix the fields above and call the \
+         tool again. Do not explain the error.",
+        &["unrecognised customer_email", "unrecognised priority"],
+    );
+    says(
+        "⚠️ VALIDATION FAILED — ACTION 'PROJECTS.CREATE'\n  • name — Required. You sent: (missing). Expected type: string.\n  • \
+         budget — Expected number, received string. You sent: 'fifty thousand'. Expected type: number.\n💡 Fix the fields above \
+         and call the tool again. Do not explain the error.",
+        &["missing name", "type name string", "type budget number"],
+    );
+    says(
+        "[NOT_FOUND] Invoice 'INV-999' does not exist.\n💡 Suggestion: Call billing.list first to get valid invoice IDs.\n📋 \
+         Try: billing.list",
+        &["suggest billing.list"],
+    );
+    says(
+        "[FORBIDDEN] Only administrators can delete projects.\n💡 Suggestion: Contact an admin to perform this action.",
+        &["stop"],
+    );
+    says("[RATE_LIMITED] Too many requests.\n⏳ Retry after: 30 seconds", &["transient", "delay 30"]);
+}
+
+#[test]
+fn truncation_teaches_filters() {
+    says(
+        "⚠️ Dataset truncated. Showing 50 of 3,200 tasks.\nUse filters to narrow results:\n  • status: \"in_progress\", \"done\", \
+         \"blocked\"\n  • assignee: user ID or name\n  • sprint_id: filter by sprint\n  • due_before: ISO date for deadline \
+         filtering",
+        &[
+            "narrow status in_progress|done|blocked",
+            "narrow assignee ",
+            "narrow sprint_id ",
+            "narrow due_before ",
+            "format due_before Named(\"iso date\")",
+        ],
+    );
+    says(
+        r#"{"truncated": true, "shown": 50, "total": 3200, "filters": {"status": ["open", "paid"], "customer": "name"}}"#,
+        &["narrow status open|paid", "narrow customer "],
+    );
+    says(
+        "Only 50 rows are shown. Filter by status (open, paid) or customer.",
+        &["narrow status open|paid", "narrow customer "],
+    );
+    says("status: \"open\"", &[]);
+}
+
+const LLM_FRIENDLY: &str = "❌ Tool 'create-user' received invalid arguments. 3 validation error(s) found.
+
+## Issues Found:
+
+1. **username**: String must be at least 3 characters
+   - Received: \"ab\"
+   - Expected: string
+   - Fix: Provide a string with at least 3 characters and at most 20 characters and matching pattern ^[a-zA-Z0-9_]+$.
+
+2. **email**: Invalid email format
+   - Received: \"not-an-email\"
+   - Expected: valid value
+   - Fix: Provide a string in email format.
+
+3. **age**: Number must be at least 18
+   - Received: 15
+   - Expected: minimum 18
+   - Fix: Provide a integer >= 18 and <= 120.
+
+## Tool Schema:
+
+**Description**: Create a new user with comprehensive validation
+
+**Required fields**: username, email, age, role
+
+**Properties**:
+- **role** (string): User role
+  Constraints: Must be one of: \"admin\", \"moderator\", \"user\", \"guest\"
+  Examples: \"admin\"
+- **tags** (array): User tags (1-5 unique tags)
+  Constraints: Min items: 1, Max items: 5, Items must be unique
+  Examples: [[\"example\"]]
+
+## Suggestions:
+
+1. Check that numeric values and string lengths are within the allowed range
+2. Use only allowed enum values (see the schema for valid options)
+3. Review the validExample below for a correctly formatted request
+
+## Valid Example:
+
+```json
+{
+  \"username\": \"example\",
+  \"age\": 69
+}
+```
+";
+
+#[test]
+fn llm_friendly_markdown() {
+    says(
+        LLM_FRIENDLY,
+        &[
+            "bound username AtLeast 3",
+            "type username string",
+            "bound username AtMost 20",
+            "format username Pattern(\"^[a-zA-Z0-9_]+$\")",
+            "format email Named(\"email\")",
+            "type email string",
+            "bound age AtLeast 18",
+            "type age integer",
+            "bound age AtMost 120",
+            "missing username",
+            "missing email",
+            "missing age",
+            "missing role",
+            "type role string",
+            "options role admin|moderator|user|guest",
+            "type tags array",
+            "bound tags AtLeast 1",
+            "bound tags AtMost 5",
+            r#"example {"username":"example","age":69}"#,
+        ],
+    );
+    says(
+        "1. **temperature**: Expected number, received string\n   - Received: \"hot\"\n   - Expected: number\n   - Fix: Provide a \
+         number > -273.15 and <= 1000.",
+        &["type temperature number", "bound temperature Above -273.15", "bound temperature AtMost 1000"],
+    );
+    says(
+        "1. **role**: Invalid enum value\n   - Received: \"superadmin\"\n   - Expected: 'admin' | 'user'\n   - Fix: Use one of \
+         these values: \"admin\", \"user\"",
+        &["options role admin|user"],
+    );
+}
+
+#[test]
+fn llm_friendly_json() {
+    says(
+        r#"{"error": {"type": "validation", "summary": "Tool XYZ received invalid arguments. 1 validation error(s) found.",
+            "issues": [{"field": "age", "problem": "Number must be at least 18", "received": 15, "expected": "minimum 18",
+                "fix": "Provide a integer >= 18 and <= 120."}],
+            "schema": {"properties": {"tags": {"type": "array", "constraints": ["Min items: 1"]}}, "required": ["email"]},
+            "suggestions": ["Add missing required fields: email, username"],
+            "validExample": {"age": 25}}}"#,
+        &[
+            "bound age AtLeast 18",
+            "type age integer",
+            "bound age AtMost 120",
+            "type tags array",
+            "bound tags AtLeast 1",
+            "missing email",
+            "missing username",
+            r#"example {"age":25}"#,
+        ],
+    );
+}
+
+#[test]
+fn zod_issues() {
+    says(
+        "MCP error -32602: Invalid arguments for tool users: [\n  {\n    \"code\": \"invalid_type\",\n    \"expected\": \
+         \"string\",\n    \"received\": \"undefined\",\n    \"path\": [\n      \"name\"\n    ],\n    \"message\": \
+         \"Required\"\n  },\n  {\"code\": \"too_small\", \"minimum\": 18, \"type\": \"number\", \"inclusive\": true, \"path\": \
+         [\"lines\", 0, \"qty\"], \"message\": \"Number must be greater than or equal to 18\"},\n  {\"received\": \
+         \"superadmin\", \"code\": \"invalid_enum_value\", \"options\": [\"admin\", \"user\"], \"path\": [\"role\"], \"message\": \
+         \"Invalid enum value. Expected 'admin' | 'user', received 'superadmin'\"},\n  {\"validation\": \"email\", \"code\": \
+         \"invalid_string\", \"message\": \"Invalid email\", \"path\": [\"email\"]},\n  {\"code\": \"unrecognized_keys\", \
+         \"keys\": [\"foo\"], \"path\": [], \"message\": \"Unrecognized key(s) in object: 'foo'\"}\n]",
+        &[
+            "type name string",
+            "missing name",
+            "bound lines.0.qty AtLeast 18",
+            "type lines.0.qty number",
+            "options role admin|user",
+            "format email Named(\"email\")",
+            "unrecognised foo",
+        ],
+    );
+}
+
+#[test]
+fn pydantic() {
+    says(
+        "4 validation errors for call[create_user]\nrole\n  Input should be 'admin' or 'user' [type=literal_error, \
+         input_value='superadmin', input_type=str]\n    For further information visit \
+         https://errors.pydantic.dev/2.10/v/literal_error\nname\n  Field required [type=missing, input_value={'budget': 'x'}, \
+         input_type=dict]\naddress.city\n  Input should be a valid string [type=string_type, input_value=3, input_type=int]\nage\n  \
+         Input should be greater than or equal to 18 [type=greater_than_equal, input_value=3, input_type=int]\nfoo\n  Extra \
+         inputs are not permitted [type=extra_forbidden, input_value='x', input_type=str]",
+        &[
+            "options role admin|user",
+            "missing name",
+            "type address.city string",
+            "bound age AtLeast 18",
+            "unrecognised foo",
+        ],
+    );
+}
+
+#[test]
+fn serde() {
+    says("missing field `amount`", &["missing amount"]);
+    says("unknown field `foo`, expected one of `amount`, `currency`", &["unrecognised foo"]);
+    let (tools, script) = (tools(), Script::default());
+    let vocabulary = Vocabulary::new(&tools, &script);
+    let sent = json!({"role": "superadmin", "budget": "ten"});
+    let after = |text| shown(&extract_after(text, &vocabulary, &sent));
+    assert_eq!(after("unknown variant `superadmin`, expected `admin` or `user`"), ["options role admin|user"]);
+    assert_eq!(after("invalid type: string \"ten\", expected i64"), ["type budget integer"]);
+    assert_eq!(read("unknown variant `superadmin`, expected `admin` or `user`"), Vec::<String>::new());
+}
+
+#[test]
+fn problem_json() {
+    says(
+        r##"{"type": "about:blank", "title": "Validation failed", "status": 422, "detail": "The arguments are invalid.", "errors":
+            [{"pointer": "#/role", "detail": "must be one of admin, user"}, {"pointer": "/address/city", "detail": "is required"}],
+            "retry_after": 30}"##,
+        &["options role admin|user", "missing address.city", "delay 30"],
+    );
+}
+
+#[test]
+fn plain_sentences() {
+    says("amount must be a number", &["type amount number"]);
+    says("Missing required parameter amount.", &["missing amount"]);
+    says("role should be one of admin, user or guest.", &["options role admin|user|guest"]);
+    says("age has to be between 18 and 120.", &["bound age AtLeast 18", "bound age AtMost 120"]);
+    says("Property 'foo' is not allowed.", &["unrecognised foo"]);
+    says("The field \"city\" is required", &["missing address.city"]);
+    says("Retry after 30 s", &["delay 30"]);
+    says("Please wait 2 minutes.", &["delay 120"]);
+    says("retry_after_ms: 1500", &["delay 2"]);
+    says("The server is busy, try again later.", &["transient"]);
+    says("Unknown action 'destory'. Valid actions: list, create", &["actions list|create"]);
+    says("Expected one of `list`, `create` for action", &["actions list|create"]);
+    says("Use `get` to see a single invoice", &["suggest ?.get"]);
+    says("email must be a valid email address", &["format email Named(\"email\")"]);
+    says("username must match the pattern ^[a-z]+$.", &["format username Pattern(\"^[a-z]+$\")"]);
+    says("This cannot be undone.", &["stop"]);
+}
+
+#[test]
+fn escapes_are_read_as_what_they_stand_for() {
+    says(
+        "<field name=\"age\">must be &gt;= 18 &amp; &lt;= 120</field>",
+        &["bound age AtLeast 18", "bound age AtMost 120"],
+    );
+    says("<field name=\"ro&#108;e\">Options: &quot;a&quot;, &apos;b&apos;</field>", &["options role a|b"]);
+}
+
+#[test]
+fn attributes_of_the_failed_call_advise_nothing() {
+    says("<validation_error action=\"billing.list\"></validation_error>", &[]);
+}
+
+/// Wordings and layouts that no format of the harness uses, joined at run time.
+#[test]
+fn a_template_made_up_here_is_read_too() {
+    let missing =
+        ["{f} is mandatory", "you must provide {f}", "we lack a value: `{f}` is absent", "\"{f}\" was not given"];
+    let options =
+        ["{f}: pick one: {a}, {b}", "'{f}' ought to be either '{a}' or '{b}'", "{f} => allowed values: [{a}|{b}]"];
+    let limits = ["{f} may be no more than 120", "{f} (max 120)", "`{f}` must not exceed 120"];
+    let frames =
+        ["{x}", "* {x}", "!! {x} !!", "<p class=\"e\">{x}</p>", "> {x}\n> Please correct it.", "{\"oops\": \"{x}\"}"];
+    let mut texts = 0;
+    for frame in frames {
+        let put = |wording: &str| {
+            let line = wording.replace("{f}", "age").replace("{a}", "young").replace("{b}", "old");
+            let line = if frame.starts_with('{') && frame.len() > 3 { line.replace('"', "\\\"") } else { line };
+            frame.replace("{x}", &line)
+        };
+        for (wordings, expected) in [
+            (&missing[..], "missing age"),
+            (&options[..], "options age young|old"),
+            (&limits[..], "bound age AtMost 120"),
+        ] {
+            for wording in wordings {
+                says_at_least(&put(wording), &[expected]);
+                texts += 1;
+            }
+        }
+    }
+    assert_eq!(texts, 60);
+}

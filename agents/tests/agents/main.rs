@@ -1,0 +1,10 @@
+//! Tests of the agents through their public interface: texts in, evidence and turns out.
+// Clippy allows `unwrap` only inside of test functions, and not in what they share.
+#![allow(clippy::unwrap_used)]
+
+mod evidence;
+mod lookup;
+mod mending;
+mod play;
+mod profiles;
+mod properties;

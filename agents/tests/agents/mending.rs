@@ -1,0 +1,338 @@
+//! Mending a call from what an error says, and only from that.
+
+use healbench_agents::scripted::Profile;
+use healbench_protocol::{Step, Turn};
+use serde_json::{Value, json};
+
+use crate::play::*;
+
+fn intent() -> Value {
+    json!({
+        "action": "create", "amount": 120, "currency": "USD", "email": "a@example.com", "due": "2026-01-31",
+        "address": {"city": "Graz", "zip": "8010"}, "lines": [{"qty": 2}],
+    })
+}
+
+/// The intent with one change.
+fn spoiled(change: impl FnOnce(&mut Value)) -> Value {
+    let mut belief = intent();
+    change(&mut belief);
+    belief
+}
+
+fn field_xml(name: &str, says: &str) -> String {
+    format!(
+        "<validation_error action=\"billing/create\">\n  <field name=\"{name}\">{says}</field>\n  <recovery>Fix the fields \
+         above and call the tool again. Do not explain the error.</recovery>\n</validation_error>"
+    )
+}
+
+fn field_text(name: &str, says: &str) -> String {
+    format!(
+        "⚠️ VALIDATION FAILED — ACTION 'BILLING.CREATE'\n  • {name} — {says}\n💡 Fix the fields above and call the tool again. \
+         Do not explain the error."
+    )
+}
+
+const ROUTING_XML: &str = "<tool_error code=\"UNKNOWN_ACTION\">\n  <message>The action \"craete\" does not exist.</message>\n  \
+     <available_actions>list, create, get</available_actions>\n  <recovery>Choose a valid action from available_actions and \
+     call the tool again.</recovery>\n</tool_error>";
+const MISSING_XML: &str = "<tool_error code=\"MISSING_DISCRIMINATOR\">\n  <message>The required field \"action\" is \
+     missing.</message>\n  <available_actions>list, create, get</available_actions>\n  <recovery>Add the \"action\" field and \
+     call the tool again.</recovery>\n</tool_error>";
+
+const ROUTING_TEXT: &str = "[UNKNOWN_ACTION] The action \"craete\" does not exist.\n💡 Suggestion: Choose a valid action and call the \
+     tool again.\n📋 Try: list, create, get";
+const MISSING_TEXT: &str = "[MISSING_DISCRIMINATOR] The required field \"action\" is missing.\n💡 Suggestion: Add the \"action\" \
+     field and call the tool again.\n📋 Try: list, create, get";
+
+/// Mistake, belief, and the texts that name it.
+fn mistakes() -> Vec<(&'static str, Value, Vec<String>)> {
+    let both = |name: &str, says: &str| vec![field_xml(name, says), field_text(name, says)];
+    let put = |path: &str, value: Value| spoiled(|belief| *belief.pointer_mut(path).unwrap() = value);
+    let drop = |name: &str| spoiled(|belief| _ = belief.as_object_mut().unwrap().shift_remove(name));
+    let unrecognised = |name: &str| {
+        vec![
+            field_xml(
+                "(root)",
+                &format!(
+                    "Unrecognized key(s) in object: '{name}'. Remove or correct unrecognized fields: '{name}'. Check for typos."
+                ),
+            ),
+            field_text(
+                name,
+                &format!(
+                    "Unrecognized keys. You sent: '{name}'. Remove or correct unrecognized fields: '{name}'. Check for typos."
+                ),
+            ),
+        ]
+    };
+    let mut hallucinated = intent();
+    hallucinated["priority"] = json!("high");
+    let mut misspelled = drop("currency");
+    misspelled["curency"] = json!("USD");
+    vec![
+        ("missing", drop("currency"), both("currency", "Required. You sent: (missing). Expected type: string.")),
+        (
+            "wrong_type",
+            put("/amount", json!("a lot")),
+            both("amount", "Expected number, received string. You sent: 'a lot'. Expected type: number."),
+        ),
+        (
+            "wrong_enum",
+            put("/currency", json!("USDD")),
+            both(
+                "currency",
+                "Invalid enum value. Expected 'USD' | 'EUR', received 'USDD'. You sent: 'USDD'. Valid options: 'USD', 'EUR'.",
+            ),
+        ),
+        (
+            "out_of_range",
+            put("/amount", json!(0)),
+            both("amount", "Number must be greater than or equal to 1. You sent: 0. Expected: >= 1."),
+        ),
+        (
+            "bad_format",
+            put("/email", json!("bad-email")),
+            both(
+                "email",
+                "Invalid email. You sent: 'bad-email'. Expected: a valid email address (e.g. user@example.com).",
+            ),
+        ),
+        ("bad_format", put("/due", json!("31.1.26")), both("due", "Invalid date. Expected: YYYY-MM-DD.")),
+        ("hallucinated_field", hallucinated, unrecognised("priority")),
+        ("misspelled_field", misspelled, unrecognised("curency")),
+        ("misspelled_action", put("/action", json!("craete")), vec![ROUTING_XML.to_owned(), ROUTING_TEXT.to_owned()]),
+        ("missing_discriminator", drop("action"), vec![MISSING_XML.to_owned(), MISSING_TEXT.to_owned()]),
+        (
+            "nested",
+            put("/address/city", json!(5)),
+            both("address.city", "Expected string, received number. You sent: 5. Expected type: string."),
+        ),
+        ("nested", put("/lines/0/qty", json!(0)), both("lines.0.qty", "Number must be at least 1. You sent: 0.")),
+    ]
+}
+
+/// Plays one step that fails with `text` until the call is the intended one.
+fn mend(profile: &Profile, belief: &Value, text: &str) -> Vec<Turn> {
+    let right = intent();
+    play(profile, vec![step("billing", right.clone(), belief.clone())], 0, 40, |call, _| {
+        if canonical(&call.arguments) == canonical(&right) { ok("{}") } else { error(text) }
+    })
+}
+
+fn canonical(value: &Value) -> String {
+    healbench_protocol::canonical_json(value)
+}
+
+#[test]
+fn perfect_mends_every_mistake_at_once() {
+    for (mistake, belief, texts) in mistakes() {
+        for text in texts {
+            let turns = mend(&profile("perfect"), &belief, &text);
+            assert!(is_done(&turns), "{mistake}: {turns:#?}\n{text}");
+            assert_eq!(turns.len(), 3, "{mistake}: {turns:#?}\n{text}");
+        }
+    }
+}
+
+#[test]
+fn perfect_never_mends_from_a_bare_line() {
+    for (mistake, belief, _) in mistakes() {
+        for bare in
+            ["Error: Invalid arguments", "Error: Unknown action", "Error: Invoice not found", "Error: Internal error"]
+        {
+            let turns = mend(&profile("perfect"), &belief, bare);
+            assert!(gave_up(&turns), "{mistake}: {turns:#?}");
+            assert_eq!(turns.len(), 2, "{mistake}: {turns:#?}");
+        }
+    }
+}
+
+/// What a blind agent sends does not depend on what the texts say.
+#[test]
+fn blind_plays_alike_whatever_it_is_told() {
+    for (mistake, belief, texts) in mistakes() {
+        for trial in 0..8 {
+            let turns = |text: &str| {
+                let steps = vec![step("billing", intent(), belief.clone())];
+                play(&profile("blind"), steps, trial, 40, |_, _| error(text))
+            };
+            for text in &texts {
+                assert_eq!(turns(text), turns("Error: Invalid arguments"), "{mistake}");
+            }
+        }
+    }
+}
+
+#[test]
+fn several_fields_are_mended_up_to_the_profiles_limit() {
+    let belief = spoiled(|belief| {
+        belief["amount"] = json!("x");
+        belief["email"] = json!("x");
+        belief["currency"] = json!("x");
+    });
+    let text =
+        "  • amount — Expected type: number.\n  • email — Invalid email.\n  • currency — Valid options: 'USD', 'EUR'.";
+    assert_eq!(mend(&profile("perfect"), &belief, text).len(), 3);
+    let one = Profile { fixes_per_turn: 1, ..profile("perfect") };
+    let sent = arguments(&mend(&one, &belief, text));
+    assert_eq!(sent.len(), 4);
+    assert_eq!((&sent[1]["amount"], &sent[1]["email"]), (&json!(120), &json!("x")));
+}
+
+/// Evidence that the intent itself would not satisfy explains no change.
+#[test]
+fn what_the_text_does_not_explain_is_not_changed() {
+    for (name, wrong, says) in [
+        ("currency", json!("USDD"), "Valid options: 'EUR', 'GBP'."),
+        ("amount", json!(0), "Number must be at least 500."),
+        ("amount", json!("x"), "Expected type: boolean."),
+        ("amount", json!(0), "Expected type: number."),
+        ("email", json!("bad"), "must match pattern ^[0-9]+$"),
+        ("iban", json!("x"), "Required."),
+    ] {
+        let belief = spoiled(|belief| belief[name] = wrong);
+        let turns = mend(&profile("perfect"), &belief, &field_text(name, says));
+        assert_eq!(arguments(&turns), [belief], "{name}: {says}");
+    }
+}
+
+/// A schema in the error lists fields that are right; a value that already fits stays even where the intent has another.
+#[test]
+fn a_listed_constraint_changes_no_value_that_fits_it() {
+    let belief = spoiled(|belief| {
+        belief["email"] = json!("other@example.com");
+        belief["amount"] = json!("x");
+    });
+    let text = "1. **amount**: Expected number, received string\n\n- **email** (string)\n  Constraints: Format: email";
+    let sent = arguments(&mend(&profile("perfect"), &belief, text));
+    assert_eq!((&sent[1]["amount"], &sent[1]["email"]), (&json!(120), &json!("other@example.com")));
+}
+
+#[test]
+fn a_changed_contract_adds_and_drops_fields() {
+    let right = json!({"action": "create", "amount": 5, "currency": "USD"});
+    let stale = json!({"action": "create", "amount": 5, "state": "open"});
+    let text = |action: &str| {
+        format!(
+            "Error: Invalid arguments\n\n<contract_awareness><contract_deltas><delta severity=\"BREAKING\" \
+             field=\"actions.{action}.inputSchema\"><previous>{{ amount: number, state: string }}</previous><current>{{ amount: \
+             number, currency: string }}</current></delta></contract_deltas></contract_awareness>"
+        )
+    };
+    let turns = |action: &str| {
+        play(&profile("perfect"), vec![step("billing", right.clone(), stale.clone())], 0, 9, |call, _| {
+            if call.arguments == right { ok("{}") } else { error(&text(action)) }
+        })
+    };
+    assert!(is_done(&turns("create")));
+    // The path segment has to be the action's, and not one that only begins with it.
+    assert!(gave_up(&turns("create_bulk")));
+}
+
+#[test]
+fn a_delay_is_waited_for() {
+    let steps = || vec![step("billing", intent(), intent())];
+    for (text, expected) in [
+        (
+            "<tool_error code=\"RATE_LIMITED\"><message>Too many requests.</message><retry_after>30 seconds</retry_after></tool_error>",
+            30,
+        ),
+        ("[RATE_LIMITED] Too many requests. Retry after 7 s.", 7),
+        (r#"{"error": "slow down", "retry_after": 12}"#, 12),
+        ("Error: Too many requests", 0),
+        ("Error: Operation timed out", 0),
+    ] {
+        let turns = play(&profile("perfect"), steps(), 0, 9, |_, n| if n == 0 { error(text) } else { ok("{}") });
+        assert!(is_done(&turns), "{text}");
+        let Turn::Calls { waited_s, .. } = &turns[1] else { panic!("{turns:?}") };
+        assert_eq!(*waited_s, expected, "{text}");
+    }
+}
+
+#[test]
+fn a_forbidden_call_is_given_up() {
+    let text =
+        "[FORBIDDEN] Only administrators can delete projects.\n💡 Suggestion: Contact an admin to perform this action.";
+    let eager = Profile { repeat: 1.0, ..profile("perfect") };
+    let turns = play(&eager, vec![step("billing", intent(), intent())], 0, 9, |_, _| error(text));
+    assert_eq!(turns.len(), 2);
+    assert!(gave_up(&turns));
+}
+
+#[test]
+fn patience_ends() {
+    let stubborn = Profile { repeat: 1.0, patience: 4, ..profile("perfect") };
+    let turns =
+        play(&stubborn, vec![step("billing", intent(), intent())], 0, 99, |_, _| error("Error: Invalid arguments"));
+    assert_eq!(arguments(&turns).len(), 4);
+    assert!(gave_up(&turns));
+}
+
+#[test]
+fn chatter_comes_before_a_call_and_costs_a_turn() {
+    let talker = Profile { chatter: 1.0, ..profile("perfect") };
+    let turns = play(&talker, vec![step("billing", intent(), intent())], 0, 9, |_, _| ok("{}"));
+    assert!(matches!(turns.as_slice(), [Turn::Say { .. }, Turn::Calls { .. }, Turn::Done { .. }]), "{turns:?}");
+}
+
+#[test]
+fn a_guess_changes_the_call() {
+    let guesser = Profile { guess: 1.0, patience: 30, ..profile("blind") };
+    let guesser = Profile { repeat: 0.0, ..guesser };
+    let turns =
+        play(&guesser, vec![step("billing", intent(), intent())], 0, 99, |_, _| error("Error: Invalid arguments"));
+    let sent = arguments(&turns);
+    assert_eq!(sent.len(), 30);
+    assert!(sent.windows(2).filter(|pair| pair[0] != pair[1]).count() > 20);
+}
+
+#[test]
+fn what_does_not_fit_into_the_context_window_is_not_read() {
+    let (_, belief, texts) = mistakes().swap_remove(0);
+    let text = &texts[0];
+    let needed = (text.len() as u64).div_ceil(4);
+    let with = |context_window| Profile { context_window, ..profile("perfect") };
+    assert!(is_done(&mend(&with(needed), &belief, text)));
+    // The field's element stands in the first half, the advice in the second.
+    assert!(is_done(&mend(&with(needed * 2 / 3), &belief, text)));
+    assert!(gave_up(&mend(&with(10), &belief, text)));
+    // What came first has filled the window.
+    let steps: Vec<Step> = vec![step("billing", intent(), intent()), step("billing", intent(), belief.clone())];
+    let turns = play(&with(needed), steps, 0, 9, |_, n| if n == 0 { ok(&"x".repeat(400_000)) } else { error(text) });
+    assert!(gave_up(&turns));
+}
+
+#[test]
+fn an_agent_plays_the_same_episode_the_same_way() {
+    let (_, belief, texts) = mistakes().swap_remove(2);
+    let turns = |trial| {
+        let steps = vec![step("billing", intent(), belief.clone())];
+        play(&profile("careless"), steps, trial, 40, |_, _| error(&texts[0]))
+    };
+    let all: Vec<_> = (0..20).map(turns).collect();
+    assert_eq!(all, (0..20).map(turns).collect::<Vec<_>>());
+    assert!(all.iter().any(|episode| *episode != all[0]), "trials draw differently");
+}
+
+/// The same facts in another format meet the same draws.
+#[test]
+fn formats_that_say_the_same_are_taken_up_alike() {
+    for (mistake, belief, texts) in mistakes().iter().filter(|(_, _, texts)| texts.len() == 2) {
+        for trial in 0..30 {
+            let turns = |text: &str| {
+                let steps = vec![step("billing", intent(), belief.clone())];
+                play(&profile("careless"), steps, trial, 40, |call, _| {
+                    if canonical(&call.arguments) == canonical(&intent()) { ok("{}") } else { error(text) }
+                })
+            };
+            assert_eq!(turns(&texts[0]), turns(&texts[1]), "{mistake}");
+        }
+    }
+}
+
+#[test]
+fn a_script_without_steps_is_done() {
+    assert!(is_done(&play(&profile("typical"), Vec::new(), 0, 9, |_, _| ok(""))));
+}

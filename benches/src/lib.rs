@@ -1,0 +1,130 @@
+//! The corpus that every bench and proof works on: one tool as it was and as it is, one valid and one invalid call.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use healbench_engine::contract::{
+    BlockStyle, ContractDiff, Enhancer, SelfHealingConfig, diff_contracts, tool_enhancer,
+};
+use healbench_engine::definition::{Action, Handler, Tool, WorldDef};
+use healbench_engine::{Engine, World, WorldBase};
+use healbench_protocol::{ErrorFormat, Guardrails, ToolCall};
+use serde_json::{Value, json};
+
+/// A validation error as `fusion-xml` writes it.
+pub const ERROR: &str = "<validation_error action=\"invoices/create\">
+  <field name=\"currency\">Required. You sent: (missing). Expected type: 'USD' | 'EUR' | 'GBP'.</field>
+  <recovery>Fix the fields above and call the tool again. Do not explain the error.</recovery>
+</validation_error>";
+
+fn tool(input: Value) -> Tool {
+    let create = Action {
+        name: "create".to_owned(),
+        description: "Create an invoice".to_owned(),
+        input,
+        handler: Handler::Return(json!("OK")),
+        rules: Vec::new(),
+        presenter: None,
+        destructive: false,
+        read_only: false,
+        idempotent: false,
+    };
+    Tool {
+        name: "invoices".to_owned(),
+        description: "Manage invoices".to_owned(),
+        discriminator: Some("action".to_owned()),
+        actions: vec![create],
+        tags: Vec::new(),
+        previous: None,
+    }
+}
+
+/// The tool as it was: no currency.
+pub fn previous() -> Tool {
+    tool(json!({
+        "type": "object",
+        "properties": {"customer": {"type": "string", "minLength": 1}, "amount_cents": {"type": "integer", "minimum": 1}},
+        "required": ["customer", "amount_cents"],
+    }))
+}
+
+/// The tool as it is: a currency and a status are required.
+pub fn current() -> Tool {
+    let mut tool = tool(json!({
+        "type": "object",
+        "properties": {
+            "customer": {"type": "string", "minLength": 1},
+            "amount_cents": {"type": "integer", "minimum": 1},
+            "currency": {"enum": ["USD", "EUR", "GBP"]},
+            "status": {"enum": ["draft", "sent"]},
+        },
+        "required": ["customer", "amount_cents", "currency", "status"],
+    }));
+    tool.previous = Some(Box::new(previous()));
+    tool
+}
+
+/// The enhancer of a tool whose contract did not move: the identity.
+pub fn identity() -> Enhancer {
+    enhancer(ContractDiff::default())
+}
+
+/// The enhancer of a tool whose contract moved.
+pub fn with_deltas() -> Enhancer {
+    enhancer(diff_contracts(&previous(), &current()))
+}
+
+fn enhancer(diff: ContractDiff) -> Enhancer {
+    let config = SelfHealingConfig::new(BTreeMap::from([("invoices".to_owned(), diff)]));
+    tool_enhancer("invoices", ["create"], &config, BlockStyle::Xml)
+}
+
+/// An engine with all guardrails, writing `fusion-xml`.
+///
+/// # Panics
+/// Never: the corpus compiles.
+pub fn engine() -> Engine {
+    Engine::new(&[current()], Guardrails::ALL, ErrorFormat::FusionXml).expect("the corpus compiles")
+}
+
+/// An empty world.
+pub fn world() -> World {
+    World::new(Arc::new(WorldBase::new(WorldDef::default())))
+}
+
+fn call(arguments: Value) -> ToolCall {
+    ToolCall { tool: "invoices".to_owned(), arguments }
+}
+
+/// A call that passes.
+pub fn valid_call() -> ToolCall {
+    call(json!({"action": "create", "customer": "Acme", "amount_cents": 45_000, "currency": "USD", "status": "draft"}))
+}
+
+/// A call with three bad fields: a wrong type, a wrong option, an undeclared one.
+pub fn invalid_call() -> ToolCall {
+    call(json!({
+        "action": "create",
+        "customer": "Acme",
+        "amount_cents": "forty five thousand",
+        "currency": "DOLLARS",
+        "status": "draft",
+        "priority": "high",
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_corpus_is_what_it_says() {
+        assert!(matches!(identity(), Enhancer::Identity));
+        assert_eq!(with_deltas().delta_count("create"), 1);
+        let answer = |call| engine().call(&mut world(), &call);
+        assert!(!answer(valid_call()).response.is_error);
+        let failed = answer(invalid_call());
+        assert_eq!(failed.response.text().matches("<field").count(), 3);
+        assert_eq!(failed.contract_deltas, 1);
+    }
+}

@@ -1,0 +1,156 @@
+//! What can be typed. What it means is decided in `load`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Measures whether what a tool server says after a failed call helps an agent recover, and at what cost.
+#[derive(Debug, Parser)]
+#[command(name = "healbench", version, max_term_width = 100)]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    pub(crate) global: GlobalArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct GlobalArgs {
+    /// When to colour.
+    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
+    pub(crate) color: ColorChoice,
+    /// Print results and errors only: no progress, no hints.
+    #[arg(short, long, global = true)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Play scenarios, record every call, and say what the guardrails did.
+    Run(RunArgs),
+    /// Say what `run` would play, and play nothing.
+    Plan(PlanArgs),
+    /// Check scenario files and report all problems at once.
+    Validate(ValidateArgs),
+    /// Print the transcript of one episode: what the agent saw and what it sent.
+    Show(ShowArgs),
+    /// Print the report of a run.
+    Report(ReportArgs),
+    /// Print the JSON Schema of scenario files.
+    Schema,
+    /// Print a completion script for a shell.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) axes: AxisArgs,
+    /// Threads; all cores by default. The rows are the same whatever it is.
+    #[arg(short, long, value_name = "N", env = "HEALBENCH_JOBS", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) jobs: Option<u16>,
+    /// The run's directory, which must not exist yet [default: runs/TIME-SUITE]
+    #[arg(long, value_name = "DIR", env = "HEALBENCH_OUT")]
+    pub(crate) out: Option<PathBuf>,
+    /// Go on with an interrupted run; its own plan holds.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["scenarios", "agent", "guardrails", "format", "trials", "seed", "out"])]
+    pub(crate) resume: Option<PathBuf>,
+    /// Also print what happened in each scenario.
+    #[arg(long)]
+    pub(crate) by_scenario: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) axes: AxisArgs,
+}
+
+/// The axes of a plan.
+#[derive(Debug, Args)]
+pub(crate) struct AxisArgs {
+    /// Scenario files, folders of them, or names of built-in suites.
+    #[arg(value_name = "SCENARIO|SUITE", default_value = "quickstart")]
+    pub(crate) scenarios: Vec<PathBuf>,
+    /// Agents: `scripted:PROFILE`, with a shipped profile or a TOML file.
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        env = "HEALBENCH_AGENT",
+        default_value = "scripted:blind,scripted:typical,scripted:perfect"
+    )]
+    pub(crate) agent: Vec<String>,
+    /// Sets of guardrails: `none`, `all`, switches joined by `+` (strict, healing, truncation, contract), or the sweeps `full`,
+    /// `one-out`, `one-in`.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HEALBENCH_GUARDRAILS", default_value = "none,all")]
+    pub(crate) guardrails: Vec<String>,
+    /// Error formats, or `all`.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HEALBENCH_FORMAT", default_value = "all")]
+    pub(crate) format: Vec<String>,
+    /// Repetitions of each cell, each with its own mistakes.
+    #[arg(long, value_name = "N", env = "HEALBENCH_TRIALS", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) trials: u32,
+    /// The seed of every random draw.
+    #[arg(long, value_name = "S", env = "HEALBENCH_SEED", default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ValidateArgs {
+    /// Scenario files, folders of them, or names of built-in suites.
+    #[arg(value_name = "FILE", required = true)]
+    pub(crate) files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowArgs {
+    /// The run's directory.
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// The episode's number, as in the frames; or choose it by the options below.
+    #[arg(value_name = "EPISODE", conflicts_with_all = ["scenario", "agent", "guardrails", "format", "trial"])]
+    pub(crate) episode: Option<u64>,
+    /// The scenario's id, or the end of it.
+    #[arg(long, value_name = "ID")]
+    pub(crate) scenario: Option<String>,
+    /// The agent, or the end of its name.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) agent: Option<String>,
+    /// The guardrails.
+    #[arg(long, value_name = "SET")]
+    pub(crate) guardrails: Option<String>,
+    /// The error format.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
+    /// The trial, from 0.
+    #[arg(long, value_name = "N")]
+    pub(crate) trial: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// The run's directory.
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// Print everything as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Also print what happened in each scenario.
+    #[arg(long)]
+    pub(crate) by_scenario: bool,
+}

@@ -1,0 +1,10 @@
+//! One file a command.
+
+pub(crate) mod completions;
+pub(crate) mod plan;
+pub(crate) mod report;
+pub(crate) mod run;
+pub(crate) mod schema;
+pub(crate) mod show;
+mod transcript;
+pub(crate) mod validate;

@@ -1,0 +1,27 @@
+use std::fmt::Write as _;
+
+use crate::args::PlanArgs;
+use crate::error::{CliError, ExitStatus};
+use crate::load::cast;
+use crate::terminal::Terminal;
+
+/// Says what `run` would play.
+pub(crate) fn plan(args: &PlanArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    let plan = cast(&args.axes, terminal)?.plan;
+    let mut out = String::new();
+    let list = |items: Vec<String>| items.join(", ");
+    // Writes into a String cannot fail.
+    let _ = writeln!(out, "scenarios  {}", plan.scenarios.len());
+    for scenario in &plan.scenarios {
+        let _ = writeln!(out, "  {}", healbench_reports::render::plain_text(&scenario.id));
+    }
+    let _ = writeln!(out, "agents     {}", list(plan.agents.iter().map(ToString::to_string).collect()));
+    let settings = plan.settings.iter().map(|setting| format!("{}/{}", setting.guardrails, setting.format));
+    let _ = writeln!(out, "settings   {}", list(settings.collect()));
+    let _ = writeln!(out, "trials     {}", plan.trials);
+    let _ = writeln!(out, "seed       {}", plan.seed);
+    let _ = writeln!(out, "cells      {}", plan.cells());
+    let _ = writeln!(out, "episodes   {}", plan.len());
+    terminal.result(&out)?;
+    Ok(ExitStatus::Fine)
+}

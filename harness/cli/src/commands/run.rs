@@ -1,0 +1,180 @@
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use healbench_record::{FORMAT_VERSION, RunDir, RunDirError, RunManifest, RunStatus};
+use healbench_reports::FrameWriter;
+use healbench_reports::render::Detail;
+use healbench_runner::{Job, RunError, RunEvent, TOKENIZER, run as play};
+
+use super::report;
+use crate::args::RunArgs;
+use crate::error::{CliError, ExitStatus, shell_word};
+use crate::load::{Cast, cast, cast_of_run};
+use crate::progress::Progress;
+use crate::terminal::Terminal;
+
+/// Plays a plan, or the rest of one, and prints the report.
+pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    // Before anything is written: an interrupt must find somebody who listens.
+    let stop = stop_on_interrupt()?;
+    let (run, mut manifest, cast, writer) = match &args.resume {
+        Some(path) => match resume(path)? {
+            Some(resumed) => resumed,
+            None => {
+                let (run, manifest) = RunDir::open(path)?;
+                terminal.note("the run is complete already");
+                report::print(&run, &manifest, detail(args), terminal)?;
+                return Ok(ExitStatus::Fine);
+            }
+        },
+        None => begin(args, terminal)?,
+    };
+    let _lock = run.lock()?;
+    let (writer, from) = match writer {
+        Frames::New => (FrameWriter::create(&run, &manifest.plan)?, 0),
+        Frames::GoOn => {
+            let done = manifest.episodes_done;
+            (FrameWriter::resume(&run, &manifest.plan, done)?, done)
+        }
+    };
+    let end = record(&cast, writer, from, jobs(args), &stop, terminal)?;
+    manifest.status = if end.interrupted { RunStatus::Interrupted } else { RunStatus::Complete };
+    manifest.episodes_done = end.done;
+    run.write_manifest(&manifest)?;
+    if end.done > 0 {
+        report::print(&run, &manifest, detail(args), terminal)?;
+    }
+    let shown = shell_word(&run.path().display().to_string());
+    if end.interrupted {
+        terminal.note(&format!("go on with: healbench run --resume {shown}"));
+        return Ok(ExitStatus::Interrupted);
+    }
+    terminal.note(&format!("run: {shown}\nmore: healbench report {shown}\none transcript: healbench show {shown} 0"));
+    Ok(ExitStatus::Fine)
+}
+
+/// Whether the frames are to be begun or gone on with.
+enum Frames {
+    New,
+    GoOn,
+}
+
+type Prepared = (RunDir, RunManifest, Cast, Frames);
+
+fn begin(args: &RunArgs, terminal: &Terminal) -> Result<Prepared, CliError> {
+    let cast = cast(&args.axes, terminal)?;
+    let manifest = RunManifest {
+        format_version: FORMAT_VERSION,
+        healbench: env!("CARGO_PKG_VERSION").to_owned(),
+        revision: option_env!("HEALBENCH_REVISION").map(str::to_owned),
+        command: std::env::args().map(|word| shell_word(&word)).collect::<Vec<_>>().join(" "),
+        started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        tokenizer: TOKENIZER.to_owned(),
+        status: RunStatus::Running,
+        episodes_done: 0,
+        plan: cast.plan.clone(),
+    };
+    let sources: Vec<(&str, &str, &str)> = cast
+        .scenarios
+        .iter()
+        .map(|scenario| (scenario.id.as_str(), scenario.source.extension.as_str(), scenario.source.text.as_str()))
+        .collect();
+    let run = match &args.out {
+        Some(path) => RunDir::create(path, &manifest, &sources)?,
+        None => create_default(&args.axes.scenarios, &manifest, &sources)?,
+    };
+    Ok((run, manifest, cast, Frames::New))
+}
+
+/// `runs/TIME-SUITE`, with a number where two runs begin in the same second.
+fn create_default(
+    paths: &[PathBuf],
+    manifest: &RunManifest,
+    sources: &[(&str, &str, &str)],
+) -> Result<RunDir, CliError> {
+    let suite = match paths {
+        [only] => only.file_stem().map_or_else(|| "suite".into(), |stem| stem.to_string_lossy()),
+        _ => "suites".into(),
+    };
+    let time: String = manifest.started.chars().filter(|c| !"-:Z".contains(*c)).collect();
+    let mut path = Path::new("runs").join(format!("{time}-{suite}"));
+    for again in 2.. {
+        match RunDir::create(&path, manifest, sources) {
+            Err(RunDirError::Exists(_)) if again < 1000 => {
+                path = Path::new("runs").join(format!("{time}-{suite}-{again}"));
+            }
+            result => return Ok(result?),
+        }
+    }
+    Err(RunDirError::Exists(path).into())
+}
+
+/// What it takes to go on with a run; `None` when nothing of it is left to play.
+fn resume(path: &Path) -> Result<Option<Prepared>, CliError> {
+    let (run, manifest) = RunDir::open_any(path)?;
+    let frames = match (manifest.status, run.has_frames()) {
+        (RunStatus::Complete, true) => return Ok(None),
+        (RunStatus::Interrupted, true) => Frames::GoOn,
+        // It was cut off before its frames were whole, or they are gone; scripted episodes cost nothing to play again.
+        (RunStatus::Running, _) | (_, false) => Frames::New,
+    };
+    let cast = cast_of_run(&run, manifest.plan.clone())?;
+    Ok(Some((run, manifest, cast, frames)))
+}
+
+/// Plays from episode `from` on and writes the rows. When that fails, no frames are left that look whole.
+fn record(
+    cast: &Cast,
+    mut writer: FrameWriter,
+    from: u64,
+    jobs: usize,
+    stop: &AtomicBool,
+    terminal: &Terminal,
+) -> Result<healbench_runner::RunEnd, CliError> {
+    let make_agent = cast.make_agent();
+    let job = Job { plan: &cast.plan, scenarios: &cast.scenarios, from, jobs, make_agent: &make_agent };
+    let mut progress = None;
+    let result = play(&job, stop, &mut |event| {
+        match event {
+            RunEvent::Started { done, total } => progress = Some(Progress::start(terminal, done, total)),
+            RunEvent::Played { records, done } => {
+                writer.write(&records)?;
+                if let Some(progress) = &mut progress {
+                    progress.set(done);
+                }
+            }
+        }
+        Ok::<(), CliError>(())
+    });
+    if let Some(progress) = &progress {
+        progress.finish();
+    }
+    let end = result.map_err(|error| match error {
+        RunError::Stage(error) => CliError::Stage(error),
+        RunError::Event(error) => error,
+    })?;
+    writer.finish()?;
+    Ok(end)
+}
+
+fn detail(args: &RunArgs) -> Detail {
+    if args.by_scenario { Detail::Scenarios } else { Detail::Summary }
+}
+
+fn jobs(args: &RunArgs) -> usize {
+    let cores = || std::thread::available_parallelism().map_or(1, usize::from);
+    args.jobs.map_or_else(cores, usize::from)
+}
+
+/// A flag that the first interrupt raises. The second ends the program at once.
+fn stop_on_interrupt() -> Result<Arc<AtomicBool>, CliError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let raised = Arc::clone(&stop);
+    ctrlc::set_handler(move || {
+        if raised.swap(true, Ordering::Relaxed) {
+            std::process::exit(ExitStatus::Interrupted as i32);
+        }
+    })?;
+    Ok(stop)
+}

@@ -1,0 +1,64 @@
+use healbench_protocol::{ErrorFormat, Guardrails};
+use healbench_record::{CellRef, Plan, RunDir};
+use healbench_reports::episode_rows;
+use healbench_runner::{Job, replay};
+
+use super::transcript::Transcript;
+use crate::args::ShowArgs;
+use crate::error::{CliError, ExitStatus};
+use crate::load::cast_of_run;
+use crate::terminal::Terminal;
+
+/// Prints the transcript of one episode. A scripted episode is played again; that it plays as it was recorded is checked.
+pub(crate) fn show(args: &ShowArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    let (run, manifest) = RunDir::open(&args.run)?;
+    let episode = chosen(args, &manifest.plan)?;
+    let Some(recorded) = episode_rows(&run, episode)? else {
+        return Err(CliError::NoEpisode(format!("{episode} of {}", manifest.episodes_done)));
+    };
+    let cast = cast_of_run(&run, manifest.plan)?;
+    let make_agent = cast.make_agent();
+    let job = Job { plan: &cast.plan, scenarios: &cast.scenarios, from: 0, jobs: 1, make_agent: &make_agent };
+    let Some(cell) = cast.plan.cell(episode) else { return Err(CliError::NoEpisode(episode.to_string())) };
+    let mut transcript = Transcript::begin(&cast, episode, cell, terminal.colors_results());
+    let played = replay(&job, episode, &mut |moment| transcript.add(&moment))?;
+    if played.as_ref() != Some(&recorded) {
+        return Err(CliError::OtherReplay(episode));
+    }
+    terminal.result(&transcript.finish(&recorded.0))?;
+    Ok(ExitStatus::Fine)
+}
+
+/// The episode that was asked for: by number, or the first one that fits the options.
+fn chosen(args: &ShowArgs, plan: &Plan) -> Result<u64, CliError> {
+    if let Some(episode) = args.episode {
+        return match plan.cell(episode) {
+            Some(_) => Ok(episode),
+            None => Err(CliError::NoEpisode(format!("{episode} of {}", plan.len()))),
+        };
+    }
+    let guardrails: Option<Guardrails> = args.guardrails.as_deref().map(str::parse).transpose()?;
+    // `bare` cannot be asked for in a plan, but it can be looked at.
+    let format: Option<ErrorFormat> =
+        args.format.as_deref().filter(|word| *word != "bare").map(str::parse).transpose()?;
+    let bare = args.format.as_deref() == Some("bare");
+    let ends = |name: &str, wanted: &Option<String>| wanted.as_deref().is_none_or(|wanted| name.ends_with(wanted));
+    let place = |found: Option<usize>, what: &str| found.ok_or_else(|| CliError::NoEpisode(format!("no such {what}")));
+    let scenario = plan.scenarios.iter().position(|scenario| ends(&scenario.id, &args.scenario));
+    let agent = plan.agents.iter().position(|agent| ends(&agent.to_string(), &args.agent));
+    let setting = plan.settings.iter().position(|setting| {
+        guardrails.is_none_or(|set| set == setting.guardrails)
+            && format.is_none_or(|format| format == setting.format)
+            && (!bare || setting.format == ErrorFormat::Bare)
+    });
+    let trial = args.trial.unwrap_or(0);
+    if trial >= plan.trials {
+        return Err(CliError::NoEpisode(format!("trial {trial} of {}", plan.trials)));
+    }
+    Ok(plan.episode(CellRef {
+        scenario: place(scenario, "scenario")?,
+        agent: place(agent, "agent")?,
+        setting: place(setting, "setting")?,
+        trial,
+    }))
+}

@@ -1,0 +1,14 @@
+use healbench_reports::render::counted;
+
+use crate::args::ValidateArgs;
+use crate::error::{CliError, ExitStatus};
+use crate::load::scenarios;
+use crate::terminal::Terminal;
+
+/// Checks scenario files; their problems are the error.
+pub(crate) fn validate(args: &ValidateArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    let scenarios = scenarios(&args.files, terminal)?;
+    let count = counted(scenarios.len() as u64, "scenario");
+    terminal.result(&format!("{count} without a problem\n"))?;
+    Ok(ExitStatus::Fine)
+}

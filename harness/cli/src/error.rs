@@ -1,0 +1,149 @@
+//! What can go wrong, which exit code it has, and the way out.
+
+use std::io;
+use std::path::PathBuf;
+
+use healbench_agents::scripted::ProfileError;
+use healbench_protocol::AxisError;
+use healbench_record::RunDirError;
+use healbench_reports::{FrameError, ReportError};
+use healbench_runner::StageError;
+use healbench_scenarios::LoadError;
+
+/// The program's exit codes; documented in the README.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum ExitStatus {
+    /// All is well.
+    Fine = 0,
+    /// Wrong usage, configuration or data.
+    Usage = 2,
+    /// Interrupted; the run can be resumed.
+    Interrupted = 130,
+}
+
+/// Why a command could not do what it was asked for.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum CliError {
+    /// Scenario files with problems, already rendered.
+    #[error("{0}")]
+    Diagnostics(String),
+    #[error(transparent)]
+    Load(#[from] LoadError),
+    #[error(transparent)]
+    Axis(#[from] AxisError),
+    #[error("unknown agent `{0}`")]
+    Agent(String),
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+    #[error("cannot read `{}`: {source}", path.display())]
+    ProfileFile { path: PathBuf, source: io::Error },
+    #[error("the profile of `{0}` is not the one that the run was made with")]
+    ProfileChanged(String),
+    #[error("`{option}` names `{value}` twice")]
+    Twice { option: &'static str, value: String },
+    #[error(transparent)]
+    RunDir(#[from] RunDirError),
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    #[error(transparent)]
+    Report(#[from] ReportError),
+    #[error(transparent)]
+    Stage(#[from] StageError),
+    #[error("scenario `{0}` of the run cannot be read by this program")]
+    OldScenario(String),
+    #[error("scenario `{0}` in the run's directory is not the one that was played")]
+    ScenarioChanged(String),
+    #[error("the run has no such episode: {0}")]
+    NoEpisode(String),
+    #[error("episode {0} plays otherwise in this program than it was recorded")]
+    OtherReplay(u64),
+    #[error("cannot write the report as JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    #[error("cannot write to standard output: {0}")]
+    Stdout(io::Error),
+    #[error("cannot catch interrupts: {0}")]
+    Signals(#[from] ctrlc::Error),
+}
+
+impl CliError {
+    /// The exit code.
+    pub(crate) fn exit_status(&self) -> ExitStatus {
+        match self {
+            CliError::Diagnostics(_)
+            | CliError::Load(_)
+            | CliError::Axis(_)
+            | CliError::Agent(_)
+            | CliError::Profile(_)
+            | CliError::ProfileFile { .. }
+            | CliError::ProfileChanged(_)
+            | CliError::Twice { .. }
+            | CliError::RunDir(_)
+            | CliError::Frame(_)
+            | CliError::Report(_)
+            | CliError::Stage(_)
+            | CliError::OldScenario(_)
+            | CliError::ScenarioChanged(_)
+            | CliError::NoEpisode(_)
+            | CliError::OtherReplay(_)
+            | CliError::Json(_)
+            | CliError::Stdout(_)
+            | CliError::Signals(_) => ExitStatus::Usage,
+        }
+    }
+
+    /// The way out, where one can be told.
+    pub(crate) fn hint(&self) -> Option<String> {
+        match self {
+            CliError::Load(error) => error.hint(),
+            CliError::Axis(error) => Some(format!("known: {}", error.known.join(", "))),
+            CliError::Agent(_) => Some("agents are named `scripted:PROFILE`, as in `scripted:typical`".to_owned()),
+            CliError::Profile(ProfileError::Unknown { known, .. }) => {
+                Some(format!("shipped: {}; or the path of a TOML file", known.join(", ")))
+            }
+            CliError::ProfileChanged(_) => Some("a run is only resumed or shown with what it was made with".to_owned()),
+            CliError::RunDir(error) => run_dir_hint(error),
+            CliError::OldScenario(_) | CliError::OtherReplay(_) => {
+                Some("use the version of healbench that manifest.json names".to_owned())
+            }
+            CliError::NoEpisode(_) => {
+                Some("episodes are numbered from 0; `--scenario` and its like choose one".to_owned())
+            }
+            CliError::Frame(_) | CliError::Report(_) => None,
+            CliError::Diagnostics(_)
+            | CliError::Profile(_)
+            | CliError::ProfileFile { .. }
+            | CliError::Twice { .. }
+            | CliError::Stage(_)
+            | CliError::ScenarioChanged(_)
+            | CliError::Json(_)
+            | CliError::Stdout(_)
+            | CliError::Signals(_) => None,
+        }
+    }
+}
+
+fn run_dir_hint(error: &RunDirError) -> Option<String> {
+    match error {
+        RunDirError::Exists(_) => Some("choose another `--out`, or remove it first".to_owned()),
+        RunDirError::Missing(_) | RunDirError::NotARun(_) => {
+            Some("a run is a directory that `healbench run` wrote, as in runs/…".to_owned())
+        }
+        RunDirError::Unfinished(path) => {
+            Some(format!("play it anew with `healbench run --resume {}`", shell_word(&path.to_string_lossy())))
+        }
+        RunDirError::Newer { .. } => Some("use a newer healbench".to_owned()),
+        RunDirError::Busy(_) => Some("wait until it ends, or stop it".to_owned()),
+        RunDirError::Foreign { .. } | RunDirError::Io { .. } => None,
+    }
+}
+
+/// The word as a shell takes it.
+pub(crate) fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}

@@ -1,0 +1,130 @@
+//! From what was typed to what is meant: scenarios, agents and plans.
+
+use std::path::{Path, PathBuf};
+
+use healbench_agents::scripted::{Profile, ProfileError, ScriptedAgent, scripted};
+use healbench_protocol::{Agent, AgentSpec, ErrorFormat, Guardrails, Seed, Start, fingerprint};
+use healbench_record::{Plan, RunDir};
+use healbench_runner::{Axes, build_plan};
+use healbench_scenarios::{LoadError, Scenario, Syntax, load_str, load_suite, render_diagnostics};
+
+use crate::args::AxisArgs;
+use crate::error::CliError;
+use crate::terminal::Terminal;
+
+/// A plan with what it takes to play it.
+pub(crate) struct Cast {
+    pub(crate) plan: Plan,
+    pub(crate) scenarios: Vec<Scenario>,
+    profiles: Vec<Profile>,
+}
+
+impl Cast {
+    /// Makes the agent with an index of the plan for one episode.
+    pub(crate) fn make_agent(&self) -> impl for<'s> Fn(usize, Start<'s>) -> Box<dyn Agent + 's> + Sync + '_ {
+        |index, start| Box::new(ScriptedAgent::new(&self.profiles[index], start))
+    }
+}
+
+/// Reads scenarios; problems in them become one rendered error.
+pub(crate) fn scenarios(paths: &[PathBuf], terminal: &Terminal) -> Result<Vec<Scenario>, CliError> {
+    load_suite(paths).map_err(|error| match error {
+        LoadError::Invalid { diagnostics, sources } => {
+            CliError::Diagnostics(render_diagnostics(&diagnostics, &sources, terminal.colors_messages()))
+        }
+        other => CliError::Load(other),
+    })
+}
+
+/// The plan that the axes span.
+pub(crate) fn cast(args: &AxisArgs, terminal: &Terminal) -> Result<Cast, CliError> {
+    let scenarios = scenarios(&args.scenarios, terminal)?;
+    let named: Vec<(AgentSpec, Profile)> = args.agent.iter().map(|name| agent(name)).collect::<Result<_, _>>()?;
+    let (agents, profiles): (Vec<AgentSpec>, Vec<Profile>) = named.into_iter().unzip();
+    no_repeats("--agent", agents.iter().map(AgentSpec::to_string))?;
+    let guardrails = guardrails(&args.guardrails)?;
+    let formats = formats(&args.format)?;
+    let axes = Axes { agents, guardrails, formats, trials: args.trials, seed: Seed(args.seed) };
+    let plan = build_plan(&axes, &scenarios);
+    Ok(Cast { plan, scenarios, profiles })
+}
+
+/// The cast of a run that was made before, from the texts that lie in it.
+pub(crate) fn cast_of_run(run: &RunDir, plan: Plan) -> Result<Cast, CliError> {
+    let scenarios = plan
+        .scenarios
+        .iter()
+        .enumerate()
+        .map(|(index, planned)| {
+            let (text, extension) = run.scenario_text(index, &planned.id)?;
+            if fingerprint(text.as_bytes()) != planned.sha256 {
+                return Err(CliError::ScenarioChanged(planned.id.clone()));
+            }
+            let syntax = if extension == "json" { Syntax::Json } else { Syntax::Yaml };
+            load_str(&planned.path, &text, syntax).map_err(|_| CliError::OldScenario(planned.id.clone()))
+        })
+        .collect::<Result<_, _>>()?;
+    let profile_of = |spec: &AgentSpec| {
+        let (now, profile) = agent(&spec.to_string())?;
+        if now == *spec { Ok(profile) } else { Err(CliError::ProfileChanged(spec.to_string())) }
+    };
+    let profiles = plan.agents.iter().map(profile_of).collect::<Result<_, _>>()?;
+    Ok(Cast { plan, scenarios, profiles })
+}
+
+/// `scripted:PROFILE`: a shipped profile, or the path of a TOML file.
+fn agent(name: &str) -> Result<(AgentSpec, Profile), CliError> {
+    let Some(profile_name) = name.strip_prefix("scripted:") else { return Err(CliError::Agent(name.to_owned())) };
+    let profile = match scripted(profile_name) {
+        Ok(profile) => profile,
+        Err(ProfileError::Unknown { .. }) if profile_name.ends_with(".toml") => {
+            let path = Path::new(profile_name);
+            let text = std::fs::read_to_string(path)
+                .map_err(|source| CliError::ProfileFile { path: path.to_owned(), source })?;
+            Profile::from_toml(profile_name, &text)?
+        }
+        Err(error) => return Err(error.into()),
+    };
+    Ok((profile.spec(profile_name), profile))
+}
+
+fn guardrails(words: &[String]) -> Result<Vec<Guardrails>, CliError> {
+    let mut sets: Vec<Guardrails> = Vec::new();
+    for word in words {
+        let named = match Guardrails::sweep(word) {
+            Some(sweep) => sweep,
+            None => vec![word.parse().map_err(with_sweeps)?],
+        };
+        for set in named {
+            // A sweep may hold a set that was named beside it; that is no mistake.
+            if !sets.contains(&set) {
+                sets.push(set);
+            }
+        }
+    }
+    Ok(sets)
+}
+
+fn with_sweeps(mut error: healbench_protocol::AxisError) -> CliError {
+    error.known.extend(["full", "one-out", "one-in"].map(str::to_owned));
+    CliError::Axis(error)
+}
+
+fn formats(words: &[String]) -> Result<Vec<ErrorFormat>, CliError> {
+    if words.iter().any(|word| word == "all") {
+        return Ok(ErrorFormat::ALL.to_vec());
+    }
+    let formats: Vec<ErrorFormat> = words.iter().map(|word| word.parse()).collect::<Result<_, _>>()?;
+    no_repeats("--format", formats.iter().map(ErrorFormat::to_string))?;
+    Ok(formats)
+}
+
+fn no_repeats(option: &'static str, values: impl Iterator<Item = String>) -> Result<(), CliError> {
+    let mut seen = std::collections::BTreeSet::new();
+    for value in values {
+        if !seen.insert(value.clone()) {
+            return Err(CliError::Twice { option, value });
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,115 @@
+use serde_json::Value;
+
+use super::*;
+
+/// Rows of the report: agent, guardrails, format, and the row itself.
+fn rows(report: &Value) -> Vec<(String, String, String, Value)> {
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let agents = report["agents"].as_array().unwrap().iter();
+    agents
+        .flat_map(|agent| {
+            let name = text(&agent["agent"]);
+            let rows = agent["rows"].as_array().unwrap().clone();
+            rows.into_iter().map(move |row| (name.clone(), text(&row["guardrails"]), text(&row["format"]), row))
+        })
+        .collect()
+}
+
+/// Successes of a row on one scenario.
+fn successes(row: &Value, scenario: &str) -> u64 {
+    let scenarios = row["scenarios"].as_array().unwrap();
+    let found = scenarios.iter().find(|entry| entry["scenario"] == format!("quickstart/{scenario}")).unwrap();
+    found["success"]["numerator"].as_u64().unwrap()
+}
+
+#[test]
+fn the_first_command_measures_the_guardrails() {
+    let place = Place::new();
+    let ended = place.ok(&["run", "--out", "run"]);
+    assert!(ended.out.lines().all(|line| line.chars().count() <= 80), "{}", ended.out);
+    assert!(ended.out.contains("scripted:typical"), "{}", ended.out);
+    assert!(ended.err.contains("healbench report run"), "{}", ended.err);
+
+    let report: Value = serde_json::from_str(&place.ok(&["report", "run", "--json"]).out).unwrap();
+    let rows = rows(&report);
+    assert_eq!(rows.len(), 9, "three agents, each without guardrails and with all in two formats");
+    let row = |agent: &str, guardrails: &str, format: &str| {
+        let of = |row: &&(String, String, String, Value)| row.0 == agent && row.1 == guardrails && row.2 == format;
+        &rows.iter().find(of).unwrap().3
+    };
+    let none = row("scripted:typical", "none", "bare");
+    for format in ["fusion-xml", "fusion-text"] {
+        let all = row("scripted:typical", "all", format);
+        assert!(all["vs_none"]["interval"]["lower"].as_f64().unwrap() > 0.0, "{all}");
+        assert!(all["episode_recovery"]["rate"].as_f64() > none["episode_recovery"]["rate"].as_f64());
+        for control in ["control-nothing-wrong", "control-unmendable"] {
+            assert_eq!(successes(all, control), successes(none, control), "{control}");
+        }
+        // Whoever reads nothing gains nothing from what is written.
+        let blind = row("scripted:blind", "all", format);
+        assert_eq!(blind["episode_recovery"], row("scripted:blind", "all", "fusion-xml")["episode_recovery"]);
+        // Whoever understands everything that is written fails nowhere.
+        let perfect = row("scripted:perfect", "all", format);
+        assert_eq!(perfect["success"]["rate"], 1.0, "{perfect}");
+    }
+}
+
+#[test]
+fn the_same_plan_gives_the_same_rows() {
+    let place = Place::new();
+    let axes = ["--trials", "6", "--guardrails", "full", "--agent", "scripted:typical,scripted:careless"];
+    let run = |name: &str, jobs: &str| {
+        let mut words = vec!["run", "--out", name, "-j", jobs];
+        words.extend(axes);
+        place.ok(&words);
+    };
+    run("one", "1");
+    run("two", "2");
+    run("seven", "7");
+    run("again", "2");
+    for other in ["two", "seven", "again"] {
+        assert!(same_frames(&place.path("one"), &place.path(other)), "{other}");
+    }
+    let mut words = vec!["run", "--out", "other-seed", "--seed", "2"];
+    words.extend(axes);
+    place.ok(&words);
+    assert!(!same_frames(&place.path("one"), &place.path("other-seed")));
+}
+
+#[test]
+fn locale_and_environment_do_not_matter() {
+    let place = Place::new();
+    place.ok(&["run", "--out", "plain", "--trials", "2"]);
+    let mut command = place.command(&["run", "--out", "foreign", "--trials", "2"]);
+    command.env("LC_ALL", "de_DE.UTF-8").env("LANG", "tr_TR.UTF-8").env("TZ", "Asia/Kathmandu").env("COLUMNS", "20");
+    let ended = Ended::of(command.output().unwrap());
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    assert!(same_frames(&place.path("plain"), &place.path("foreign")));
+}
+
+#[test]
+fn every_cell_of_a_scenario_meets_the_same_schedules() {
+    use healbench_record::RunDir;
+    let place = Place::new();
+    place.ok(&["run", "--out", "run", "--trials", "3", "--guardrails", "full"]);
+    let (run, manifest) = RunDir::open(&place.path("run")).unwrap();
+    let plan = manifest.plan;
+    let frame = healbench_reports::read_episodes(&run).unwrap().collect().unwrap();
+    let hashes: Vec<&str> = frame.column("schedule_hash").unwrap().str().unwrap().iter().flatten().collect();
+    assert_eq!(hashes.len() as u64, plan.len());
+    let mut schedules = std::collections::BTreeMap::new();
+    for (episode, hash) in hashes.into_iter().enumerate() {
+        let cell = plan.cell(episode as u64).unwrap();
+        let first = schedules.entry((cell.scenario, cell.trial)).or_insert(hash);
+        assert_eq!(*first, hash, "episode {episode}");
+    }
+    assert_eq!(schedules.len(), plan.scenarios.len() * 3);
+}
+
+#[test]
+fn a_plan_plays_nothing() {
+    let place = Place::new();
+    let ended = place.ok(&["plan", "--trials", "5", "--guardrails", "none,strict+healing"]);
+    insta::assert_snapshot!(ended.out);
+    assert!(!place.path("runs").exists());
+}

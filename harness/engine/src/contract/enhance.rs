@@ -1,0 +1,138 @@
+//! Contract-aware self-healing: a validation failure says what changed since the agent learned the contract.
+//!
+//! The decision is made once, when the enhancer is made. Without a delta that could ever be shown it is the identity: the
+//! same buffer comes back, and nothing is looked up, allocated or compared.
+
+use std::collections::BTreeMap;
+
+use super::block::render_block;
+use super::{BlockStyle, ContractDiff, Delta, Severity};
+
+/// What is shown, and how much of it.
+#[derive(Debug, Clone)]
+pub struct SelfHealingConfig {
+    /// The changes, by tool.
+    pub active_deltas: BTreeMap<String, ContractDiff>,
+    /// Whether SAFE and COSMETIC changes are shown too.
+    pub include_all_severities: bool,
+    /// The most deltas in one error.
+    pub max_deltas_per_error: usize,
+}
+
+impl SelfHealingConfig {
+    /// Shows BREAKING and RISKY changes of `active_deltas`, at most five an error.
+    pub fn new(active_deltas: BTreeMap<String, ContractDiff>) -> SelfHealingConfig {
+        SelfHealingConfig { active_deltas, include_all_severities: false, max_deltas_per_error: 5 }
+    }
+}
+
+/// A validation error after enrichment.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SelfHealing {
+    /// The error with its contract block; the very text that came in when there is none.
+    pub enriched: String,
+    /// Whether a block was put in.
+    pub injected: bool,
+    /// How many deltas it has.
+    pub delta_count: usize,
+}
+
+/// Enriches one XML error. Whoever has many of them makes a [`tool_enhancer`].
+pub fn enrich_validation_error(error: String, tool: &str, action: &str, config: &SelfHealingConfig) -> SelfHealing {
+    let deltas = shown_deltas(tool, Some(action), config);
+    if deltas.is_empty() {
+        return SelfHealing { enriched: error, injected: false, delta_count: 0 };
+    }
+    let block = render_block(tool, action, &deltas, BlockStyle::Xml);
+    SelfHealing { enriched: splice(error, &block), injected: true, delta_count: deltas.len() }
+}
+
+/// Enriches the validation errors of one tool.
+#[derive(Debug, Clone)]
+pub enum Enhancer {
+    /// Nothing to tell: the error comes back as it is.
+    Identity,
+    /// Something to tell, at least for some actions.
+    Blocks(Blocks),
+}
+
+/// The blocks of one tool, each rendered when the enhancer was made.
+#[derive(Debug, Clone)]
+pub struct Blocks {
+    by_action: BTreeMap<String, Block>,
+}
+
+#[derive(Debug, Clone)]
+struct Block {
+    text: String,
+    deltas: u32,
+}
+
+/// Makes the enhancer of `tool` for errors that name one of `actions`.
+pub fn tool_enhancer<'a>(
+    tool: &str,
+    actions: impl IntoIterator<Item = &'a str>,
+    config: &SelfHealingConfig,
+    style: BlockStyle,
+) -> Enhancer {
+    let block = |action: &str| {
+        let deltas = shown_deltas(tool, Some(action), config);
+        let deltas_count = u32::try_from(deltas.len()).unwrap_or(u32::MAX);
+        (!deltas.is_empty()).then(|| Block { text: render_block(tool, action, &deltas, style), deltas: deltas_count })
+    };
+    let by_action: BTreeMap<String, Block> =
+        actions.into_iter().filter_map(|action| Some((action.to_owned(), block(action)?))).collect();
+    if by_action.is_empty() { Enhancer::Identity } else { Enhancer::Blocks(Blocks { by_action }) }
+}
+
+impl Enhancer {
+    /// The error, enriched for `action`.
+    #[inline]
+    pub fn enhance(&self, error: String, action: &str) -> String {
+        match self {
+            Enhancer::Identity => error,
+            Enhancer::Blocks(blocks) => match blocks.by_action.get(action) {
+                Some(block) => splice(error, &block.text),
+                None => error,
+            },
+        }
+    }
+
+    /// How many deltas an error of `action` carries.
+    pub fn delta_count(&self, action: &str) -> u32 {
+        match self {
+            Enhancer::Identity => 0,
+            Enhancer::Blocks(blocks) => blocks.by_action.get(action).map_or(0, |block| block.deltas),
+        }
+    }
+}
+
+/// The deltas to show for a failing action, the worst first, cut to the limit.
+fn shown_deltas<'a>(tool: &str, action: Option<&str>, config: &'a SelfHealingConfig) -> Vec<&'a Delta> {
+    let Some(diff) = config.active_deltas.get(tool) else { return Vec::new() };
+    let severe = |delta: &&Delta| config.include_all_severities || delta.severity >= Severity::Risky;
+    let relevant = |delta: &&Delta| match action_of(&delta.field) {
+        None => true,
+        Some(changed) => action == Some(changed),
+    };
+    diff.deltas.iter().filter(severe).filter(relevant).take(config.max_deltas_per_error).collect()
+}
+
+/// The action that a field belongs to: the whole segment after `actions.`, so that `create` is not `create_bulk`.
+fn action_of(field: &str) -> Option<&str> {
+    field.strip_prefix("actions.").map(|rest| rest.split('.').next().unwrap_or(rest))
+}
+
+/// Puts the block before the last `</validation_error>`, or at the end.
+fn splice(mut error: String, block: &str) -> String {
+    const CLOSE: &str = "</validation_error>";
+    match error.rfind(CLOSE) {
+        Some(at) => error.insert_str(at, block),
+        None => {
+            error.reserve(block.len() + 1);
+            error.push('\n');
+            error.push_str(block.trim_end_matches('\n'));
+        }
+    }
+    error
+}

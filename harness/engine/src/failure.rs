@@ -1,0 +1,193 @@
+//! Why a call did not succeed: data, never a Rust `Err`, and without a word of how it will be written.
+
+use serde_json::Value;
+
+use crate::definition::ToolFailure;
+
+/// Why a call did not succeed.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Failure {
+    /// No action could be chosen.
+    Routing(Routing),
+    /// The arguments do not fit the input schema.
+    Validation {
+        /// The tool.
+        tool: String,
+        /// The action; the tool's own name when it has no discriminator.
+        action: String,
+        /// Every issue, in the order of the schema's properties; undeclared fields last. Never empty.
+        issues: Vec<Issue>,
+    },
+    /// A handler or a rule refused.
+    Tool(ToolFailure),
+    /// An injected fault struck.
+    Fault(ToolFailure),
+}
+
+/// Why no action could be chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Routing {
+    /// The discriminator is absent, or not a text.
+    MissingDiscriminator {
+        /// The discriminator's name.
+        field: String,
+        /// The actions that exist.
+        available: Vec<String>,
+    },
+    /// No action has this name.
+    UnknownAction {
+        /// The name as it was sent.
+        action: String,
+        /// The actions that exist.
+        available: Vec<String>,
+    },
+    /// No tool has this name.
+    UnknownTool {
+        /// The name as it was sent.
+        tool: String,
+        /// The tools that exist.
+        available: Vec<String>,
+    },
+}
+
+/// One thing that is wrong with the arguments.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Issue {
+    /// Where: names and indices joined by dots, empty for the arguments as a whole. Of undeclared fields, the object that they
+    /// stand in.
+    pub path: String,
+    /// The value as it was sent; `None` when it is missing.
+    pub sent: Option<Value>,
+    /// What is wrong.
+    pub kind: IssueKind,
+}
+
+/// What is wrong with one value.
+#[derive(Debug, Clone, PartialEq)]
+pub enum IssueKind {
+    /// A required field is absent.
+    Missing {
+        /// What belongs there.
+        expected: Expected,
+    },
+    /// The value has another type.
+    WrongType {
+        /// What belongs there.
+        expected: Expected,
+    },
+    /// The value is none of the options.
+    NotAnOption {
+        /// The options.
+        options: Vec<Value>,
+    },
+    /// A number, a length or a count is out of bounds.
+    OutOfBounds {
+        /// What is measured.
+        measure: Measure,
+        /// What it must be.
+        relation: Bound,
+        /// The limit.
+        limit: Value,
+    },
+    /// A text is not of its format.
+    BadFormat {
+        /// The format's JSON Schema name, as in `email`.
+        format: String,
+    },
+    /// A text does not match its pattern.
+    BadPattern {
+        /// The regular expression.
+        pattern: String,
+    },
+    /// A number is not a multiple.
+    NotAMultiple {
+        /// Of what.
+        of: Value,
+    },
+    /// An array's items are not unique.
+    NotUnique,
+    /// Fields that the schema does not declare.
+    Undeclared {
+        /// Their names, in the order in which they were sent.
+        fields: Vec<String>,
+    },
+    /// Anything else that JSON Schema can express.
+    Other {
+        /// The schema's keyword.
+        keyword: String,
+        /// What the validator says.
+        message: String,
+    },
+}
+
+/// What a schema asks for at some place.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Expected {
+    /// One of the JSON types, by their JSON Schema names.
+    Types(Vec<String>),
+    /// One of these values.
+    Options(Vec<Value>),
+    /// Nothing that can be said in a word.
+    Any,
+}
+
+/// What a bound measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measure {
+    /// A number itself.
+    Number,
+    /// The characters of a text.
+    Characters,
+    /// The items of an array.
+    Items,
+    /// The properties of an object.
+    Properties,
+}
+
+/// What a measure must be, against its limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// Not less.
+    AtLeast,
+    /// More.
+    MoreThan,
+    /// Not more.
+    AtMost,
+    /// Less.
+    LessThan,
+}
+
+impl Failure {
+    /// The one word for it in rows: `VALIDATION`, a routing code, or a tool error's code (`ERROR` when it has none).
+    pub fn class(&self) -> &str {
+        match self {
+            Failure::Routing(Routing::MissingDiscriminator { .. }) => "MISSING_DISCRIMINATOR",
+            Failure::Routing(Routing::UnknownAction { .. }) => "UNKNOWN_ACTION",
+            Failure::Routing(Routing::UnknownTool { .. }) => "UNKNOWN_TOOL",
+            Failure::Validation { .. } => "VALIDATION",
+            Failure::Tool(failure) | Failure::Fault(failure) => failure.code.as_deref().unwrap_or("ERROR"),
+        }
+    }
+
+    /// The top-level fields that are wrong, sorted: what a row keeps. Empty unless arguments or the discriminator are at fault.
+    pub fn fields(&self) -> Vec<String> {
+        let mut fields: Vec<String> = match self {
+            Failure::Routing(Routing::MissingDiscriminator { field, .. }) => vec![field.clone()],
+            Failure::Validation { issues, .. } => issues.iter().flat_map(Issue::top_level_fields).collect(),
+            Failure::Routing(_) | Failure::Tool(_) | Failure::Fault(_) => Vec::new(),
+        };
+        fields.sort_unstable();
+        fields.dedup();
+        fields
+    }
+}
+
+impl Issue {
+    fn top_level_fields(&self) -> Vec<String> {
+        match (&self.kind, self.path.split('.').next()) {
+            (IssueKind::Undeclared { fields }, Some("")) => fields.clone(),
+            (_, Some(first)) if !first.is_empty() => vec![first.to_owned()],
+            _ => Vec::new(),
+        }
+    }
+}

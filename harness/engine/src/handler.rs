@@ -1,0 +1,230 @@
+//! What a valid call does: business rules in order, then the declared handler.
+
+use std::cmp::Ordering;
+
+use healbench_protocol::Object;
+use serde_json::Value;
+
+use crate::definition::{Action, Filter, Handler, Relation, Rule, Tool, ToolFailure};
+use crate::world::World;
+
+/// What a handler answers with.
+#[derive(Debug)]
+pub(crate) enum Reply<'w> {
+    /// One value.
+    Value(Value),
+    /// A list, to be presented.
+    Rows(Vec<&'w Object>),
+}
+
+/// Arguments of `select` that page and order; they are no filters.
+const PAGING: [&str; 3] = ["limit", "offset", "sort"];
+
+/// Checks the rules and runs the handler. `arguments` are valid and without the discriminator; `lists` are the actions that list
+/// the rows of a table, for failures that point to them.
+pub(crate) fn run<'w>(
+    action: &Action,
+    lists: &[(String, String)],
+    world: &'w mut World,
+    arguments: &Object,
+) -> Result<Reply<'w>, ToolFailure> {
+    for rule in &action.rules {
+        check(rule, lists, world, arguments)?;
+    }
+    match &action.handler {
+        Handler::Return(value) => Ok(Reply::Value(value.clone())),
+        Handler::Fail(failure) => Err(failure.clone()),
+        Handler::Insert { table } => insert(world, lists, table, arguments).map(Reply::Value),
+        Handler::Select { table, filters } => Ok(Reply::Rows(select(world, table, filters, arguments))),
+        Handler::Get { table, by } => {
+            let (at, key) = locate(world, lists, table, by, arguments)?;
+            let row = world.find(at, &key).cloned().unwrap_or_default();
+            Ok(Reply::Value(Value::Object(row)))
+        }
+        Handler::Update { table, by } => {
+            let (at, key) = locate(world, lists, table, by, arguments)?;
+            let mut row = world.find(at, &key).cloned().unwrap_or_default();
+            for (name, value) in arguments.iter().filter(|(name, _)| *name != by) {
+                row.insert(name.clone(), value.clone());
+            }
+            world.put(at, &key, Some(row.clone()));
+            Ok(Reply::Value(Value::Object(row)))
+        }
+        Handler::Delete { table, by } => {
+            let (at, key) = locate(world, lists, table, by, arguments)?;
+            world.put(at, &key, None);
+            Ok(Reply::Value(serde_json::json!({ "deleted": key })))
+        }
+    }
+}
+
+fn check(rule: &Rule, lists: &[(String, String)], world: &World, arguments: &Object) -> Result<(), ToolFailure> {
+    match rule {
+        Rule::Deny { unless_role, when, message, recovery } => {
+            let exempt = unless_role.is_some() && unless_role.as_deref() == world.role();
+            let met = when.iter().all(|(name, value)| arguments.get(name) == Some(value));
+            if exempt || !met {
+                return Ok(());
+            }
+            Err(ToolFailure { recovery: recovery.clone(), ..ToolFailure::new("FORBIDDEN", message.clone()) })
+        }
+        Rule::Conflict { table, fields } => {
+            let Some(at) = world.table(table) else { return Ok(()) };
+            let same = |row: &Object| fields.iter().all(|field| row.get(field) == arguments.get(field));
+            match world.iter(at).find(|row| same(row)) {
+                Some(row) => Err(conflict(world, at, row, fields)),
+                None => Ok(()),
+            }
+        }
+        Rule::Missing { table, argument } => {
+            let (Some(at), Some(key)) = (world.table(table), arguments.get(argument)) else { return Ok(()) };
+            if world.find(at, key).is_some() { Ok(()) } else { Err(not_found(world, lists, at, key)) }
+        }
+    }
+}
+
+fn insert(
+    world: &mut World,
+    lists: &[(String, String)],
+    table: &str,
+    arguments: &Object,
+) -> Result<Value, ToolFailure> {
+    let Some(at) = world.table(table) else { return Err(no_table(table)) };
+    let column = world.table_def(at).key.clone();
+    let mut row = arguments.clone();
+    match row.get(&column) {
+        Some(key) => {
+            if let Some(taken) = world.find(at, key) {
+                let mut failure = conflict(world, at, taken, std::slice::from_ref(&column));
+                failure.available_actions = listing(lists, &world.table_def(at).name);
+                return Err(failure);
+            }
+        }
+        None => {
+            let key = world.next_key(at);
+            row.shift_insert(0, column, key);
+        }
+    }
+    world.add(at, row.clone());
+    Ok(Value::Object(row))
+}
+
+fn select<'w>(world: &'w World, table: &str, filters: &[Filter], arguments: &Object) -> Vec<&'w Object> {
+    let Some(at) = world.table(table) else { return Vec::new() };
+    let active: Vec<(&Filter, &Value)> = filters
+        .iter()
+        .filter(|filter| !PAGING.contains(&filter.argument.as_str()))
+        .filter_map(|filter| Some((filter, arguments.get(&filter.argument)?)))
+        .collect();
+    let passes = |row: &Object| active.iter().all(|(filter, value)| relates(filter, row, value));
+    let mut rows: Vec<&Object> = world.iter(at).filter(|row| passes(row)).collect();
+    if let Some(sort) = arguments.get("sort").and_then(Value::as_str) {
+        let (column, descending) = sort.strip_prefix('-').map_or((sort, false), |column| (column, true));
+        rows.sort_by(|a, b| {
+            let order = compare(a.get(column).unwrap_or(&Value::Null), b.get(column).unwrap_or(&Value::Null));
+            if descending { order.reverse() } else { order }
+        });
+    }
+    let count = |name: &str| arguments.get(name).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
+    let skip = count("offset").unwrap_or(0);
+    let take = count("limit").unwrap_or(usize::MAX);
+    rows.into_iter().skip(skip).take(take).collect()
+}
+
+fn relates(filter: &Filter, row: &Object, value: &Value) -> bool {
+    let Some(cell) = row.get(&filter.column) else { return false };
+    match filter.relation {
+        Relation::Equal => cell == value,
+        Relation::Before => compare(cell, value) == Ordering::Less,
+        Relation::After => compare(cell, value) == Ordering::Greater,
+        Relation::Contains => match (cell, value) {
+            (Value::String(cell), Value::String(value)) => cell.to_lowercase().contains(&value.to_lowercase()),
+            (Value::Array(items), value) => items.contains(value),
+            _ => false,
+        },
+    }
+}
+
+/// Numbers by value, texts by code point; values of different types keep their place.
+fn compare(a: &Value, b: &Value) -> Ordering {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => match (a.as_i64(), b.as_i64()) {
+            (Some(a), Some(b)) => a.cmp(&b),
+            _ => a.as_f64().unwrap_or(f64::NAN).total_cmp(&b.as_f64().unwrap_or(f64::NAN)),
+        },
+        (Value::String(a), Value::String(b)) => a.cmp(b),
+        (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
+        _ => Ordering::Equal,
+    }
+}
+
+/// The table and the key that the argument names, when there is such a row.
+fn locate(
+    world: &World,
+    lists: &[(String, String)],
+    table: &str,
+    by: &str,
+    arguments: &Object,
+) -> Result<(usize, Value), ToolFailure> {
+    let Some(at) = world.table(table) else { return Err(no_table(table)) };
+    let key = arguments.get(by).cloned().unwrap_or(Value::Null);
+    if world.find(at, &key).is_some() { Ok((at, key)) } else { Err(not_found(world, lists, at, &key)) }
+}
+
+fn not_found(world: &World, lists: &[(String, String)], at: usize, key: &Value) -> ToolFailure {
+    let def = world.table_def(at);
+    let available = listing(lists, &def.name);
+    let entity = capitalised(&def.singular);
+    let shown = key.as_str().map_or_else(|| key.to_string(), str::to_owned);
+    ToolFailure {
+        recovery: available.first().map(|list| format!("Call {list} first to get valid {} IDs.", def.singular)),
+        available_actions: available,
+        bare: Some(format!("{entity} not found")),
+        ..ToolFailure::new("NOT_FOUND", format!("{entity} '{shown}' does not exist."))
+    }
+}
+
+fn conflict(world: &World, at: usize, row: &Object, fields: &[String]) -> ToolFailure {
+    let def = world.table_def(at);
+    let entity = capitalised(&def.singular);
+    let key =
+        row.get(&def.key).map_or_else(String::new, |key| key.as_str().map_or_else(|| key.to_string(), str::to_owned));
+    ToolFailure {
+        recovery: Some(format!("Use the existing {}, or send another {}.", def.singular, fields.join(" and "))),
+        details: vec![("existing_id".to_owned(), key.clone())],
+        bare: Some(format!("{entity} already exists")),
+        ..ToolFailure::new("CONFLICT", format!("{entity} '{key}' already has the same {}.", fields.join(" and ")))
+    }
+}
+
+fn no_table(table: &str) -> ToolFailure {
+    ToolFailure::new("INTERNAL_ERROR", format!("Table '{table}' is not available."))
+}
+
+fn listing(lists: &[(String, String)], table: &str) -> Vec<String> {
+    lists.iter().filter(|(_, listed)| listed == table).map(|(action, _)| action.clone()).collect()
+}
+
+/// `(tool.action, table)` for every action that lists a table's rows.
+pub(crate) fn lists_of(tools: &[Tool]) -> Vec<(String, String)> {
+    let of_tool = |tool: &Tool| -> Vec<(String, String)> {
+        let listed = |action: &Action| match &action.handler {
+            Handler::Select { table, .. } => Some((qualified(tool, action), table.clone())),
+            _ => None,
+        };
+        tool.actions.iter().filter_map(listed).collect()
+    };
+    tools.iter().flat_map(of_tool).collect()
+}
+
+fn qualified(tool: &Tool, action: &Action) -> String {
+    match tool.discriminator {
+        Some(_) => format!("{}.{}", tool.name, action.name),
+        None => tool.name.clone(),
+    }
+}
+
+fn capitalised(word: &str) -> String {
+    let mut chars = word.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}

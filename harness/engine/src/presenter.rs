@@ -1,0 +1,140 @@
+//! How a list reaches the agent: cut to what it can read, with a block that teaches how to narrow it.
+
+use healbench_protocol::Object;
+use serde_json::Value;
+
+use crate::definition::{Action, Handler, Presenter};
+
+/// The line and the filters of Fusion's document on cognitive guardrails.
+const TEACHING: &str =
+    "⚠️ Dataset truncated. Showing {shown} of {total} {rows}.\nUse filters to narrow results:\n{filters}";
+/// What remains when the action has no filters.
+const TEACHING_WITHOUT_FILTERS: &str = "⚠️ Dataset truncated. Showing {shown} of {total} {rows}.";
+
+/// A presented list.
+#[derive(Debug)]
+pub(crate) struct Presented {
+    /// The blocks: the rows as a JSON array, then the further blocks.
+    pub(crate) content: Vec<String>,
+    /// Rows that were held back.
+    pub(crate) omitted: u32,
+    /// Which block teaches, when one does.
+    pub(crate) teaching: Option<usize>,
+}
+
+/// Presents `rows` of `action`; `truncate` is the guardrail.
+pub(crate) fn present(action: &Action, presenter: Option<&Presenter>, rows: &[&Object], truncate: bool) -> Presented {
+    let limit = presenter.filter(|_| truncate).map_or(rows.len(), |presenter| presenter.max.min(rows.len()));
+    let mut content = vec![rows_text(&rows[..limit])];
+    let Some(presenter) = presenter else { return Presented { content, omitted: 0, teaching: None } };
+    if !presenter.rules.is_empty() {
+        content.push(bulleted("Rules:", &presenter.rules));
+    }
+    if !presenter.suggest_actions.is_empty() {
+        content.push(bulleted("Suggested actions:", &presenter.suggest_actions));
+    }
+    let omitted = rows.len() - limit;
+    let teaching = (omitted > 0).then(|| {
+        content.push(teaching_text(action, presenter, limit, rows.len()));
+        content.len() - 1
+    });
+    Presented { content, omitted: u32::try_from(omitted).unwrap_or(u32::MAX), teaching }
+}
+
+/// A JSON array, one row a line.
+fn rows_text(rows: &[&Object]) -> String {
+    let mut out = String::from("[");
+    for (index, row) in rows.iter().enumerate() {
+        out.push_str(if index == 0 { "\n" } else { ",\n" });
+        // Rows have texts for keys, so they are JSON.
+        out.push_str(&serde_json::to_string(row).unwrap_or_default());
+    }
+    out.push_str(if rows.is_empty() { "]" } else { "\n]" });
+    out
+}
+
+fn bulleted(head: &str, lines: &[String]) -> String {
+    lines.iter().fold(head.to_owned(), |out, line| out + "\n  • " + line)
+}
+
+fn teaching_text(action: &Action, presenter: &Presenter, shown: usize, total: usize) -> String {
+    let filters = filter_lines(action);
+    let default = if filters.is_empty() { TEACHING_WITHOUT_FILTERS } else { TEACHING };
+    let rows = match &action.handler {
+        Handler::Select { table, .. } => table.as_str(),
+        _ => "rows",
+    };
+    fill(
+        presenter.teach.as_deref().unwrap_or(default),
+        &[
+            ("{shown}", &grouped(shown)),
+            ("{total}", &grouped(total)),
+            ("{omitted}", &grouped(total - shown)),
+            ("{rows}", rows),
+            ("{filters}", &filters),
+        ],
+    )
+}
+
+/// Puts each value in its place in one pass, so that a value that looks like a placeholder stays as it is.
+fn fill(template: &str, values: &[(&str, &str)]) -> String {
+    let mut out = String::with_capacity(template.len() + 64);
+    let mut rest = template;
+    while let Some(at) = rest.find('{') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let found = values.iter().find(|(name, _)| rest.starts_with(name));
+        let (text, skip) = found.map_or(("{", 1), |(name, value)| (*value, name.len()));
+        out.push_str(text);
+        rest = &rest[skip..];
+    }
+    out + rest
+}
+
+/// `  • status: "in_progress", "done"`: the filters that the action really has, with their options, or else what they are.
+fn filter_lines(action: &Action) -> String {
+    let Handler::Select { filters, .. } = &action.handler else { return String::new() };
+    let empty = Object::new();
+    let properties = action.input.get("properties").and_then(Value::as_object).unwrap_or(&empty);
+    let line = |argument: &str| {
+        let schema = properties.get(argument)?;
+        let hint = match schema.get("enum").and_then(Value::as_array) {
+            Some(options) => options.iter().map(Value::to_string).collect::<Vec<_>>().join(", "),
+            None => ["description", "format", "type"]
+                .iter()
+                .find_map(|key| schema.get(*key)?.as_str())
+                .unwrap_or("any value")
+                .to_owned(),
+        };
+        Some(format!("  • {argument}: {hint}"))
+    };
+    filters.iter().filter_map(|filter| line(&filter.argument)).collect::<Vec<_>>().join("\n")
+}
+
+/// `3200` as `3,200`.
+fn grouped(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::with_capacity(digits.len() + 4);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thousands_are_grouped() {
+        assert_eq!(["0", "50", "3,200", "1,000,000"], [0, 50, 3200, 1_000_000].map(grouped).as_slice());
+    }
+
+    #[test]
+    fn a_placeholder_in_a_value_stays() {
+        assert_eq!(fill("{a} {b} {c}", &[("{a}", "{b}"), ("{b}", "1")]), "{b} 1 {c}");
+    }
+}

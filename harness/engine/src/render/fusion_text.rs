@@ -1,0 +1,104 @@
+//! The coaching text of Fusion's document on cognitive guardrails. One fact a line; a value never starts a line of its own.
+
+use super::single_line;
+use super::wording::{FIX_AND_RETRY, correction, problem, sent, undeclared_correction};
+use crate::definition::ToolFailure;
+use crate::failure::{Failure, Issue, IssueKind, Routing};
+
+pub(super) fn render(failure: &Failure) -> String {
+    match failure {
+        Failure::Routing(routing) => routing_text(routing),
+        Failure::Validation { tool, action, issues } => validation_text(tool, action, issues),
+        Failure::Tool(failure) | Failure::Fault(failure) => tool_text(failure),
+    }
+}
+
+fn validation_text(tool: &str, action: &str, issues: &[Issue]) -> String {
+    let name = format!("{tool}.{action}").to_uppercase();
+    let mut out = format!("⚠️ VALIDATION FAILED — ACTION '{}'\n", single_line(&name));
+    for issue in issues {
+        match &issue.kind {
+            IssueKind::Undeclared { fields } => {
+                for field in fields {
+                    let path = if issue.path.is_empty() { field.clone() } else { format!("{}.{field}", issue.path) };
+                    let what = format!("Unrecognized keys. You sent: '{field}'.");
+                    bullet(&mut out, &path, &what, &undeclared_correction(std::slice::from_ref(field)));
+                }
+            }
+            _ => {
+                let path = if issue.path.is_empty() { "(root)" } else { &issue.path };
+                let what = format!("{}. You sent: {}.", problem(issue), sent(issue));
+                bullet(&mut out, path, &what, &correction(issue));
+            }
+        }
+    }
+    out.push_str("💡 ");
+    out.push_str(FIX_AND_RETRY);
+    out
+}
+
+fn bullet(out: &mut String, path: &str, what: &str, correction: &str) {
+    out.push_str("  • ");
+    out.push_str(&single_line(path));
+    out.push_str(" — ");
+    out.push_str(&single_line(what));
+    if !correction.is_empty() {
+        out.push(' ');
+        out.push_str(&single_line(correction));
+    }
+    out.push('\n');
+}
+
+fn routing_text(routing: &Routing) -> String {
+    let (code, message, suggestion, names) = match routing {
+        Routing::MissingDiscriminator { field, available } => (
+            "MISSING_DISCRIMINATOR",
+            format!("The required field \"{field}\" is missing."),
+            format!("Add the \"{field}\" field and call the tool again."),
+            available,
+        ),
+        Routing::UnknownAction { action, available } => (
+            "UNKNOWN_ACTION",
+            format!("The action \"{action}\" does not exist."),
+            "Choose a valid action and call the tool again.".to_owned(),
+            available,
+        ),
+        Routing::UnknownTool { tool, available } => (
+            "UNKNOWN_TOOL",
+            format!("The tool \"{tool}\" does not exist."),
+            "Choose a valid tool and call it.".to_owned(),
+            available,
+        ),
+    };
+    let mut out = head(code, &message);
+    line(&mut out, "💡 Suggestion: ", &suggestion);
+    line(&mut out, "📋 Try: ", &names.join(", "));
+    out
+}
+
+fn tool_text(failure: &ToolFailure) -> String {
+    let mut out = head(failure.code.as_deref().unwrap_or("ERROR"), &failure.message);
+    if let Some(recovery) = &failure.recovery {
+        line(&mut out, "💡 Suggestion: ", recovery);
+    }
+    if !failure.available_actions.is_empty() {
+        line(&mut out, "📋 Try: ", &failure.available_actions.join(", "));
+    }
+    for (key, value) in &failure.details {
+        line(&mut out, "🔎 ", &format!("{key}: {value}"));
+    }
+    if let Some(seconds) = failure.retry_after {
+        line(&mut out, "⏳ Retry after: ", &format!("{seconds} seconds"));
+    }
+    out
+}
+
+fn head(code: &str, message: &str) -> String {
+    format!("[{}] {}", single_line(code), single_line(message))
+}
+
+fn line(out: &mut String, label: &str, text: &str) {
+    out.push('\n');
+    out.push_str(label);
+    out.push_str(&single_line(text));
+}

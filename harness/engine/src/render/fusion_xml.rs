@@ -1,0 +1,109 @@
+//! `<tool_error>` and `<validation_error>`, as Fusion's document on error handling shows them.
+
+use super::wording::{FIX_AND_RETRY, correction, problem, sent};
+use super::{xml_attribute, xml_text};
+use crate::definition::ToolFailure;
+use crate::failure::{Failure, Issue, IssueKind, Routing};
+
+pub(super) fn render(failure: &Failure) -> String {
+    match failure {
+        Failure::Routing(routing) => routing_error(routing),
+        Failure::Validation { tool, action, issues } => validation_error(tool, action, issues),
+        Failure::Tool(failure) | Failure::Fault(failure) => tool_error(failure),
+    }
+}
+
+fn validation_error(tool: &str, action: &str, issues: &[Issue]) -> String {
+    let mut out = format!("<validation_error action=\"{}/{}\">\n", xml_attribute(tool), xml_attribute(action));
+    for issue in issues {
+        let name = if issue.path.is_empty() { "(root)" } else { &issue.path };
+        out.push_str("  <field name=\"");
+        out.push_str(&xml_attribute(name));
+        out.push_str("\">");
+        out.push_str(&xml_text(&sentence(issue)));
+        out.push_str("</field>\n");
+    }
+    out.push_str("  <recovery>");
+    out.push_str(FIX_AND_RETRY);
+    out.push_str("</recovery>\n</validation_error>");
+    out
+}
+
+fn sentence(issue: &Issue) -> String {
+    let mut out = problem(issue);
+    out.push('.');
+    // The message has named undeclared fields already; their values are not what is wrong.
+    if !matches!(issue.kind, IssueKind::Undeclared { .. }) {
+        out.push_str(" You sent: ");
+        out.push_str(&sent(issue));
+        out.push('.');
+    }
+    let correction = correction(issue);
+    if !correction.is_empty() {
+        out.push(' ');
+        out.push_str(&correction);
+    }
+    out
+}
+
+fn routing_error(routing: &Routing) -> String {
+    let (code, message, list, names, recovery) = match routing {
+        Routing::MissingDiscriminator { field, available } => (
+            "MISSING_DISCRIMINATOR",
+            format!("The required field \"{field}\" is missing."),
+            "available_actions",
+            available,
+            format!("Add the \"{field}\" field and call the tool again."),
+        ),
+        Routing::UnknownAction { action, available } => (
+            "UNKNOWN_ACTION",
+            format!("The action \"{action}\" does not exist."),
+            "available_actions",
+            available,
+            "Choose a valid action from available_actions and call the tool again.".to_owned(),
+        ),
+        Routing::UnknownTool { tool, available } => (
+            "UNKNOWN_TOOL",
+            format!("The tool \"{tool}\" does not exist."),
+            "available_tools",
+            available,
+            "Choose a valid tool from available_tools and call it.".to_owned(),
+        ),
+    };
+    format!(
+        "<tool_error code=\"{code}\">\n  <message>{}</message>\n  <{list}>{}</{list}>\n  <recovery>{}</recovery>\n</tool_error>",
+        xml_text(&message),
+        xml_text(&names.join(", ")),
+        xml_text(&recovery),
+    )
+}
+
+fn tool_error(failure: &ToolFailure) -> String {
+    let mut out = String::from("<tool_error");
+    if let Some(code) = &failure.code {
+        out.push_str(&format!(" code=\"{}\" severity=\"{}\"", xml_attribute(code), failure.severity.name()));
+    }
+    out.push_str(&format!(">\n  <message>{}</message>\n", xml_text(&failure.message)));
+    if let Some(recovery) = &failure.recovery {
+        out.push_str(&format!("  <recovery>{}</recovery>\n", xml_text(recovery)));
+    }
+    if !failure.available_actions.is_empty() {
+        out.push_str("  <available_actions>\n");
+        for action in &failure.available_actions {
+            out.push_str(&format!("    <action>{}</action>\n", xml_text(action)));
+        }
+        out.push_str("  </available_actions>\n");
+    }
+    if !failure.details.is_empty() {
+        out.push_str("  <details>\n");
+        for (key, value) in &failure.details {
+            out.push_str(&format!("    <detail key=\"{}\">{}</detail>\n", xml_attribute(key), xml_text(value)));
+        }
+        out.push_str("  </details>\n");
+    }
+    if let Some(seconds) = failure.retry_after {
+        out.push_str(&format!("  <retry_after>{seconds} seconds</retry_after>\n"));
+    }
+    out.push_str("</tool_error>");
+    out
+}

@@ -1,0 +1,222 @@
+//! The world that calls act on: shared base rows, and what one episode changed of them.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use healbench_protocol::Object;
+use serde_json::Value;
+
+use crate::definition::{FaultDef, FaultKind, TableDef, ToolFailure, WorldDef};
+
+/// What a world begins with, indexed: made once, shared by every episode of a scenario.
+#[derive(Debug)]
+pub struct WorldBase {
+    def: WorldDef,
+    /// Key to row index, a map a table.
+    keys: Vec<HashMap<String, usize>>,
+}
+
+impl WorldBase {
+    /// Indexes `def`.
+    pub fn new(def: WorldDef) -> WorldBase {
+        let index = |table: &TableDef| {
+            let key = |row: &Object| row.get(&table.key).map(key_text);
+            table.rows.iter().enumerate().filter_map(|(at, row)| Some((key(row)?, at))).collect()
+        };
+        WorldBase { keys: def.tables.iter().map(index).collect(), def }
+    }
+
+    /// What it was made of.
+    pub fn def(&self) -> &WorldDef {
+        &self.def
+    }
+}
+
+/// The world of one episode.
+#[derive(Debug, Clone)]
+pub struct World {
+    base: Arc<WorldBase>,
+    tables: Vec<Changes>,
+    faults: Vec<FaultProgress>,
+    elapsed_s: u64,
+}
+
+/// What an episode changed of one table.
+#[derive(Debug, Clone, Default)]
+struct Changes {
+    /// Base rows that were replaced, or removed (`None`).
+    replaced: BTreeMap<usize, Option<Object>>,
+    /// Rows that were added, in order; removed ones are taken out.
+    added: Vec<Object>,
+    /// How many keys were numbered.
+    numbered: usize,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct FaultProgress {
+    matching: u32,
+    struck: u32,
+    /// The world's time of the last strike.
+    last_s: u64,
+}
+
+impl World {
+    /// A fresh world.
+    pub fn new(base: Arc<WorldBase>) -> World {
+        World {
+            tables: vec![Changes::default(); base.def.tables.len()],
+            faults: vec![FaultProgress::default(); base.def.faults.len()],
+            elapsed_s: 0,
+            base,
+        }
+    }
+
+    /// Lets the world's own time pass.
+    pub fn wait(&mut self, seconds: u32) {
+        self.elapsed_s += u64::from(seconds);
+    }
+
+    /// The rows of a table as they are now, in order; empty for a table that does not exist.
+    pub fn rows(&self, table: &str) -> Vec<&Object> {
+        self.table(table).map(|at| self.iter(at).collect()).unwrap_or_default()
+    }
+
+    /// Whether a table has the rows that it began with.
+    pub fn is_unchanged(&self, table: &str) -> bool {
+        self.table(table).is_none_or(|at| {
+            let rows = &self.base.def.tables[at].rows;
+            let Changes { replaced, added, .. } = &self.tables[at];
+            added.is_empty() && replaced.iter().all(|(index, row)| row.as_ref() == rows.get(*index))
+        })
+    }
+
+    /// The role that calls are made in.
+    pub(crate) fn role(&self) -> Option<&str> {
+        self.base.def.role.as_deref()
+    }
+
+    pub(crate) fn table(&self, name: &str) -> Option<usize> {
+        self.base.def.tables.iter().position(|table| table.name == name)
+    }
+
+    pub(crate) fn table_def(&self, at: usize) -> &TableDef {
+        &self.base.def.tables[at]
+    }
+
+    pub(crate) fn iter(&self, at: usize) -> impl Iterator<Item = &Object> {
+        let changes = &self.tables[at];
+        let base = self.base.def.tables[at].rows.iter().enumerate();
+        let kept = base.filter_map(|(index, row)| match changes.replaced.get(&index) {
+            None => Some(row),
+            Some(replacement) => replacement.as_ref(),
+        });
+        kept.chain(&changes.added)
+    }
+
+    pub(crate) fn find(&self, at: usize, key: &Value) -> Option<&Object> {
+        let text = key_text(key);
+        let changes = &self.tables[at];
+        if let Some(index) = self.base.keys[at].get(&text) {
+            return match changes.replaced.get(index) {
+                None => self.base.def.tables[at].rows.get(*index),
+                Some(replacement) => replacement.as_ref(),
+            };
+        }
+        let column = &self.base.def.tables[at].key;
+        changes.added.iter().find(|row| row.get(column).map(key_text).as_deref() == Some(&text))
+    }
+
+    /// Replaces the row with this key, or removes it; whether there was one.
+    pub(crate) fn put(&mut self, at: usize, key: &Value, row: Option<Object>) -> bool {
+        let text = key_text(key);
+        let column = &self.base.def.tables[at].key;
+        let changes = &mut self.tables[at];
+        if let Some(index) = self.base.keys[at].get(&text) {
+            if matches!(changes.replaced.get(index), Some(None)) {
+                return false;
+            }
+            changes.replaced.insert(*index, row);
+            return true;
+        }
+        let place = changes.added.iter().position(|row| row.get(column).map(key_text).as_deref() == Some(&text));
+        match (place, row) {
+            (None, _) => false,
+            (Some(place), Some(row)) => {
+                changes.added[place] = row;
+                true
+            }
+            (Some(place), None) => {
+                changes.added.remove(place);
+                true
+            }
+        }
+    }
+
+    /// Adds a row whose key is not taken.
+    pub(crate) fn add(&mut self, at: usize, row: Object) {
+        self.tables[at].added.push(row);
+    }
+
+    /// A key that no row has: the prefix, and a number after the count of rows.
+    pub(crate) fn next_key(&mut self, at: usize) -> Value {
+        loop {
+            let table = &self.base.def.tables[at];
+            self.tables[at].numbered += 1;
+            let number = table.rows.len() + self.tables[at].numbered;
+            let key = if table.key_prefix.is_empty() {
+                Value::from(number)
+            } else {
+                Value::from(format!("{}{number}", table.key_prefix))
+            };
+            if self.find(at, &key).is_none() {
+                return key;
+            }
+        }
+    }
+
+    /// The fault that strikes a valid call, if one does. Counts the call.
+    pub(crate) fn strike(&mut self, tool: &str, action: &str) -> Option<ToolFailure> {
+        let mut struck = None;
+        for (def, progress) in self.base.def.faults.iter().zip(&mut self.faults) {
+            let matches = def.tool == tool && def.action.as_deref().is_none_or(|name| name == action);
+            if !matches {
+                continue;
+            }
+            progress.matching += 1;
+            let due = progress.matching >= def.from_call && progress.struck < def.calls;
+            let waited_out = progress.struck > 0
+                && def.kind == FaultKind::RateLimited
+                && def.retry_after.is_some_and(|s| self.elapsed_s >= progress.last_s + u64::from(s));
+            if waited_out {
+                progress.struck = def.calls;
+            } else if due && struck.is_none() {
+                progress.struck += 1;
+                progress.last_s = self.elapsed_s;
+                struck = Some(fault_failure(def));
+            }
+        }
+        struck
+    }
+}
+
+fn fault_failure(def: &FaultDef) -> ToolFailure {
+    let (code, message, recovery) = match def.kind {
+        FaultKind::RateLimited => ("RATE_LIMITED", "Too many requests.", None),
+        FaultKind::Timeout => ("TIMEOUT", "The operation timed out.", Some("Try the same call again.")),
+        FaultKind::Busy => ("SERVER_BUSY", "The server is busy.", Some("Try the same call again.")),
+        FaultKind::Internal => ("INTERNAL_ERROR", "An unexpected error occurred.", Some("Try the same call again.")),
+    };
+    ToolFailure {
+        recovery: recovery.map(str::to_owned),
+        retry_after: def.retry_after,
+        ..ToolFailure::new(code, message)
+    }
+}
+
+/// The text that two equal keys share: a text as it is, anything else as JSON.
+fn key_text(key: &Value) -> String {
+    match key {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,198 @@
+use std::collections::BTreeMap;
+
+use healbench_engine::contract::{
+    BlockStyle, ContractDiff, Delta, Enhancer, SelfHealingConfig, Severity, diff_contracts, enrich_validation_error,
+    tool_enhancer,
+};
+use healbench_protocol::ErrorFormat::{FusionText, FusionXml};
+use proptest::prelude::*;
+
+use super::*;
+
+/// The error and the deltas that document 000 shows.
+const ERROR: &str = "\
+<validation_error>
+  <tool>invoices</tool>
+  <action>create</action>
+  <error>Required field \"currency\" is missing</error>
+</validation_error>";
+
+fn delta(field: &str, severity: Severity, previous: &str, current: &str) -> Delta {
+    Delta { field: field.to_owned(), severity, previous: Some(previous.to_owned()), current: Some(current.to_owned()) }
+}
+
+fn config(deltas: Vec<Delta>) -> SelfHealingConfig {
+    SelfHealingConfig::new(BTreeMap::from([("invoices".to_owned(), ContractDiff { deltas })]))
+}
+
+fn sample() -> SelfHealingConfig {
+    config(vec![
+        delta(
+            "actions.create.inputSchema",
+            Severity::Breaking,
+            "{ amount: number, status: string }",
+            "{ amount: number, status: string, currency: string }",
+        ),
+        delta("cognitiveGuardrails.agentLimitMax", Severity::Risky, "100", "50"),
+        delta("description", Severity::Cosmetic, "Old", "New"),
+    ])
+}
+
+#[test]
+fn contract_awareness_of_document_000() {
+    let healed = enrich_validation_error(ERROR.to_owned(), "invoices", "create", &sample());
+    assert!(healed.injected);
+    assert_eq!(healed.delta_count, 2);
+    assert_eq!(
+        healed.enriched,
+        "\
+<validation_error>
+  <tool>invoices</tool>
+  <action>create</action>
+  <error>Required field \"currency\" is missing</error>
+
+  <contract_awareness>
+    <system_note>
+      IMPORTANT: The behavioral contract for tool \"invoices\" has
+      changed since your last calibration.
+    </system_note>
+    <action>create</action>
+    <change_count>2</change_count>
+    <max_severity>BREAKING</max_severity>
+
+    <instructions>
+      Review the contract changes below and adjust your next
+      invocation accordingly. These changes may explain why
+      your previous arguments were rejected.
+    </instructions>
+
+    <contract_deltas>
+      <delta severity=\"BREAKING\" field=\"actions.create.inputSchema\">
+        <previous>{ amount: number, status: string }</previous>
+        <current>{ amount: number, status: string, currency: string }</current>
+      </delta>
+      <delta severity=\"RISKY\" field=\"cognitiveGuardrails.agentLimitMax\">
+        <previous>100</previous>
+        <current>50</current>
+      </delta>
+    </contract_deltas>
+  </contract_awareness>
+</validation_error>"
+    );
+}
+
+#[test]
+fn the_enhancer_writes_what_direct_enrichment_writes() {
+    let enhancer = tool_enhancer("invoices", ["create", "list"], &sample(), BlockStyle::Xml);
+    for action in ["create", "list", "unknown"] {
+        let direct = enrich_validation_error(ERROR.to_owned(), "invoices", action, &sample());
+        let expected = if action == "unknown" { ERROR.to_owned() } else { direct.enriched };
+        assert_eq!(enhancer.enhance(ERROR.to_owned(), action), expected);
+    }
+    assert_eq!((enhancer.delta_count("create"), enhancer.delta_count("list")), (2, 1));
+}
+
+#[test]
+fn a_delta_of_another_action_is_not_shown() {
+    let config = config(vec![delta("actions.create.inputSchema", Severity::Breaking, "{}", "{ a: number }")]);
+    let injected = |action| enrich_validation_error(ERROR.to_owned(), "invoices", action, &config).injected;
+    assert!(injected("create"));
+    assert!(!injected("create_bulk"));
+    assert!(!injected("list"));
+}
+
+#[test]
+fn the_cap_and_the_severities_are_the_configurations() {
+    let many = (0..9).map(|n| delta(&format!("tags.{n}"), Severity::Risky, "a", "b")).collect();
+    let mut config = config(many);
+    let count = |config: &SelfHealingConfig| {
+        enrich_validation_error(ERROR.to_owned(), "invoices", "create", config).delta_count
+    };
+    assert_eq!(count(&config), 5);
+    config.max_deltas_per_error = 3;
+    assert_eq!(count(&config), 3);
+    let mut config = sample();
+    config.include_all_severities = true;
+    assert_eq!(count(&config), 3);
+}
+
+#[test]
+fn without_a_delta_that_could_be_shown_the_enhancer_is_the_identity() {
+    let cosmetic = vec![delta("description", Severity::Cosmetic, "a", "b"), delta("tags.x", Severity::Safe, "a", "b")];
+    for deltas in [Vec::new(), cosmetic] {
+        let enhancer = tool_enhancer("invoices", ["create"], &config(deltas), BlockStyle::Xml);
+        assert!(matches!(enhancer, Enhancer::Identity));
+    }
+    assert!(matches!(tool_enhancer("users", ["create"], &sample(), BlockStyle::Xml), Enhancer::Identity));
+    // A limit of nothing shows nothing.
+    let mut config = sample();
+    config.max_deltas_per_error = 0;
+    assert!(matches!(tool_enhancer("invoices", ["create"], &config, BlockStyle::Xml), Enhancer::Identity));
+}
+
+proptest! {
+    #[test]
+    fn the_identity_gives_back_the_same_buffer(error in ".*", action in ".*", spare in 0_usize..64) {
+        let enhancer = tool_enhancer("invoices", [action.as_str()], &config(Vec::new()), BlockStyle::Xml);
+        let mut buffer = String::with_capacity(error.len() + spare);
+        buffer.push_str(&error);
+        let before = (buffer.as_ptr(), buffer.len(), buffer.capacity());
+        let after = enhancer.enhance(buffer, &action);
+        prop_assert_eq!(before, (after.as_ptr(), after.len(), after.capacity()));
+        prop_assert_eq!(after, error);
+    }
+}
+
+/// `billing.create` as it was, and as it is with `currency` required.
+fn drifted() -> Tool {
+    let shape = |required: Value, properties: Value| json!({"properties": properties, "required": required});
+    let before = shape(
+        json!(["customer", "amount_cents"]),
+        json!({"customer": {"type": "string"}, "amount_cents": {"type": "integer"}}),
+    );
+    let now = shape(
+        json!(["customer", "amount_cents", "currency"]),
+        json!({"customer": {"type": "string"}, "amount_cents": {"type": "integer"}, "currency": {"enum": ["USD", "EUR"]}}),
+    );
+    let mut current = tool("billing", vec![ok("create", now)]);
+    current.previous = Some(Box::new(tool("billing", vec![ok("create", before)])));
+    current
+}
+
+#[test]
+fn a_required_field_that_was_added_breaks_callers_and_reads_well() {
+    let tool = drifted();
+    let diff = diff_contracts(tool.previous.as_deref().unwrap(), &tool);
+    assert_eq!(
+        diff.deltas,
+        [delta(
+            "actions.create.inputSchema",
+            Severity::Breaking,
+            "{ customer: string, amount_cents: integer }",
+            "{ customer: string, amount_cents: integer, currency: \"USD\" | \"EUR\" }",
+        )]
+    );
+    assert!(!diff.is_backwards_compatible());
+}
+
+#[test]
+fn the_contract_guardrail_tells_in_every_format_and_under_the_bare_line() {
+    let tools = [drifted()];
+    let arguments = || json!({"action": "create", "customer": "Acme", "amount_cents": 1});
+    let shown = |guardrails: &str, format| {
+        let answer = answer(&tools, guardrails, format, "billing", arguments());
+        (answer.response.text().into_owned(), answer.contract_deltas)
+    };
+    let (xml, deltas) = shown("all", FusionXml);
+    assert_eq!(deltas, 1);
+    assert!(xml.ends_with("  </contract_awareness>\n</validation_error>"), "{xml}");
+    let (coaching, deltas) = shown("all", FusionText);
+    assert_eq!(deltas, 1);
+    assert!(coaching.contains("• actions.create.inputSchema [BREAKING] — Before: { customer: string"), "{coaching}");
+    let (bare, deltas) = shown("contract", FusionText);
+    assert_eq!(deltas, 1);
+    assert!(bare.starts_with("Error: Invalid arguments\n\n  <contract_awareness>"), "{bare}");
+    assert!(bare.ends_with("</contract_awareness>"), "{bare}");
+    assert_eq!(shown("strict", FusionText), ("Error: Invalid arguments".to_owned(), 0));
+    assert_eq!(shown("strict+healing", FusionXml).1, 0);
+}

@@ -1,0 +1,87 @@
+//! The engine through its one entry, `Engine::call`. Expected texts are the sample outputs of the documents that the engine
+//! comes from; each test names its document: 000 self-healing context, 001 error handling, 003 cognitive guardrails.
+
+#![allow(clippy::unwrap_used)]
+
+mod contracts;
+mod failures;
+mod hostile;
+mod presenting;
+mod world;
+
+use std::sync::Arc;
+
+use healbench_engine::definition::{Action, Handler, TableDef, Tool, WorldDef};
+use healbench_engine::{Answer, Engine, World, WorldBase};
+use healbench_protocol::{ErrorFormat, Guardrails, Object, ToolCall};
+use serde_json::{Value, json};
+
+/// An action with this schema and handler, and nothing else.
+fn action(name: &str, input: Value, handler: Handler) -> Action {
+    Action {
+        name: name.to_owned(),
+        description: String::new(),
+        input,
+        handler,
+        rules: Vec::new(),
+        presenter: None,
+        destructive: false,
+        read_only: false,
+        idempotent: false,
+    }
+}
+
+/// An action that answers `OK` to every valid call.
+fn ok(name: &str, input: Value) -> Action {
+    action(name, input, Handler::Return(json!("OK")))
+}
+
+/// A tool with these actions behind `action`.
+fn tool(name: &str, actions: Vec<Action>) -> Tool {
+    Tool {
+        name: name.to_owned(),
+        description: String::new(),
+        discriminator: Some("action".to_owned()),
+        actions,
+        tags: Vec::new(),
+        previous: None,
+    }
+}
+
+fn object(value: Value) -> Object {
+    value.as_object().unwrap().clone()
+}
+
+/// A table of invoices with the given rows.
+fn invoices(rows: Value) -> TableDef {
+    TableDef {
+        name: "invoices".to_owned(),
+        singular: "invoice".to_owned(),
+        key: "id".to_owned(),
+        key_prefix: "INV-".to_owned(),
+        rows: rows.as_array().unwrap().iter().cloned().map(object).collect(),
+    }
+}
+
+fn world(def: WorldDef) -> World {
+    World::new(Arc::new(WorldBase::new(def)))
+}
+
+fn call(tool: &str, arguments: Value) -> ToolCall {
+    ToolCall { tool: tool.to_owned(), arguments }
+}
+
+/// One call on a fresh, empty world.
+fn answer(tools: &[Tool], guardrails: &str, format: ErrorFormat, tool: &str, arguments: Value) -> Answer {
+    let engine = Engine::new(tools, guardrails.parse().unwrap(), format).unwrap();
+    engine.call(&mut world(WorldDef::default()), &call(tool, arguments))
+}
+
+/// The response's text to one call with all guardrails on.
+fn text(tools: &[Tool], format: ErrorFormat, tool: &str, arguments: Value) -> String {
+    answer(tools, "all", format, tool, arguments).response.text().into_owned()
+}
+
+fn engine(tools: &[Tool], guardrails: Guardrails) -> Engine {
+    Engine::new(tools, guardrails, ErrorFormat::FusionXml).unwrap()
+}

@@ -1,0 +1,114 @@
+use healbench_engine::definition::{Filter, Presenter, Relation};
+use healbench_protocol::ErrorFormat::FusionXml;
+
+use super::*;
+
+/// Tasks with the filters of document 003.
+fn tasks(presenter: Option<Presenter>) -> Vec<Tool> {
+    let input = json!({"properties": {
+        "status": {"enum": ["in_progress", "done", "blocked"]},
+        "assignee": {"type": "string", "description": "user ID or name"},
+        "sprint_id": {"type": "string", "description": "filter by sprint"},
+        "due_before": {"type": "string", "description": "ISO date for deadline filtering"},
+        "limit": {"type": "integer"}, "offset": {"type": "integer"}, "sort": {"type": "string"},
+    }});
+    let filter = |argument: &str, column: &str, relation| Filter {
+        argument: argument.to_owned(),
+        column: column.to_owned(),
+        relation,
+    };
+    let filters = vec![
+        filter("status", "status", Relation::Equal),
+        filter("assignee", "assignee", Relation::Equal),
+        filter("sprint_id", "sprint_id", Relation::Equal),
+        filter("due_before", "due", Relation::Before),
+    ];
+    let mut list = action("list", input, Handler::Select { table: "tasks".to_owned(), filters });
+    list.presenter = presenter;
+    vec![tool("tasks", vec![list])]
+}
+
+fn limit(max: usize) -> Presenter {
+    Presenter { max, teach: None, rules: Vec::new(), suggest_actions: Vec::new() }
+}
+
+fn many(count: usize) -> WorldDef {
+    let row = |n: usize| {
+        object(
+            json!({"id": n, "status": if n.is_multiple_of(3) { "blocked" } else { "done" }, "due": format!("2026-01-{:02}", n % 28 + 1)}),
+        )
+    };
+    let table = TableDef {
+        name: "tasks".to_owned(),
+        singular: "task".to_owned(),
+        key: "id".to_owned(),
+        key_prefix: String::new(),
+        rows: (0..count).map(row).collect(),
+    };
+    WorldDef { tables: vec![table], ..WorldDef::default() }
+}
+
+fn list(presenter: Option<Presenter>, guardrails: &str, count: usize, arguments: Value) -> Answer {
+    let mut arguments = arguments;
+    arguments["action"] = json!("list");
+    let engine = Engine::new(&tasks(presenter), guardrails.parse().unwrap(), FusionXml).unwrap();
+    engine.call(&mut world(many(count)), &call("tasks", arguments))
+}
+
+fn rows(answer: &Answer) -> Vec<Value> {
+    serde_json::from_str(&answer.response.content[0]).unwrap()
+}
+
+#[test]
+fn truncation_of_document_003() {
+    let answer = list(Some(limit(50)), "all", 3200, json!({}));
+    assert_eq!(rows(&answer).len(), 50);
+    assert_eq!(answer.omitted_rows, 3150);
+    assert_eq!(answer.teaching_block, Some(1));
+    assert_eq!(
+        answer.response.content[1],
+        "\
+⚠️ Dataset truncated. Showing 50 of 3,200 tasks.
+Use filters to narrow results:
+  • status: \"in_progress\", \"done\", \"blocked\"
+  • assignee: user ID or name
+  • sprint_id: filter by sprint
+  • due_before: ISO date for deadline filtering"
+    );
+}
+
+#[test]
+fn nothing_is_cut_or_taught_without_the_guardrail_or_below_the_limit() {
+    for (guardrails, count) in [("strict+healing+contract", 3200), ("all", 50)] {
+        let answer = list(Some(limit(50)), guardrails, count, json!({}));
+        assert_eq!(rows(&answer).len(), count);
+        assert_eq!((answer.omitted_rows, answer.teaching_block), (0, None));
+        assert_eq!(answer.response.content.len(), 1);
+    }
+}
+
+#[test]
+fn filters_paging_and_order() {
+    let ids = |arguments| -> Vec<u64> {
+        rows(&list(None, "none", 30, arguments)).iter().map(|row| row["id"].as_u64().unwrap()).collect()
+    };
+    assert_eq!(ids(json!({"status": "blocked"})), (0..30).step_by(3).collect::<Vec<_>>());
+    assert_eq!(ids(json!({"due_before": "2026-01-03"})), [0, 1, 28, 29]);
+    assert_eq!(ids(json!({"sort": "-id", "limit": 2, "offset": 1})), [28, 27]);
+    assert_eq!(ids(json!({"assignee": "ana"})), [0; 0]);
+}
+
+#[test]
+fn own_teaching_text_rules_and_suggestions() {
+    let presenter = Presenter {
+        max: 1,
+        teach: Some("{shown}/{total}, {omitted} held back of {rows}; {unknown}".to_owned()),
+        rules: vec!["Dates are UTC.".to_owned()],
+        suggest_actions: vec!["tasks.update".to_owned()],
+    };
+    let answer = list(Some(presenter), "all", 3, json!({}));
+    assert_eq!(
+        answer.response.content[1..],
+        ["Rules:\n  • Dates are UTC.", "Suggested actions:\n  • tasks.update", "1/3, 2 held back of tasks; {unknown}"]
+    );
+}

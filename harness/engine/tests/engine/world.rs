@@ -1,0 +1,159 @@
+use healbench_engine::definition::{FaultDef, FaultKind, Rule};
+
+use super::*;
+
+fn billing(rules: Vec<Rule>) -> Vec<Tool> {
+    let table = || "invoices".to_owned();
+    let by = || "id".to_owned();
+    let id = json!({"properties": {"id": {"type": "string"}}, "required": ["id"]});
+    let any = json!({"additionalProperties": {}, "properties": {}});
+    let mut create = action("create", any.clone(), Handler::Insert { table: table() });
+    create.rules = rules;
+    vec![tool(
+        "billing",
+        vec![
+            create,
+            action("list", json!({}), Handler::Select { table: table(), filters: Vec::new() }),
+            action("get", id.clone(), Handler::Get { table: table(), by: by() }),
+            action("update", any, Handler::Update { table: table(), by: by() }),
+            action("delete", id, Handler::Delete { table: table(), by: by() }),
+        ],
+    )]
+}
+
+/// A world and an engine without strict validation, and what calls on them answer.
+struct Session {
+    engine: Engine,
+    world: World,
+}
+
+impl Session {
+    fn new(rules: Vec<Rule>, def: WorldDef) -> Session {
+        Session { engine: engine(&billing(rules), "healing".parse().unwrap()), world: world(def) }
+    }
+
+    fn call(&mut self, action: &str, arguments: Value) -> Answer {
+        let mut arguments = arguments;
+        arguments["action"] = json!(action);
+        self.engine.call(&mut self.world, &call("billing", arguments))
+    }
+
+    fn class(&mut self, action: &str, arguments: Value) -> String {
+        self.call(action, arguments).failure.map_or_else(|| "ok".to_owned(), |failure| failure.class().to_owned())
+    }
+}
+
+fn two_invoices() -> WorldDef {
+    let rows = json!([{"id": "INV-1", "customer": "Acme"}, {"id": "INV-2", "customer": "Globex"}]);
+    WorldDef { tables: vec![invoices(rows)], ..WorldDef::default() }
+}
+
+#[test]
+fn rows_are_added_read_changed_and_removed() {
+    let mut session = Session::new(Vec::new(), two_invoices());
+    let added = session.call("create", json!({"customer": "Initech"}));
+    assert!(added.world_changed);
+    assert_eq!(added.response.text(), r#"{"id":"INV-3","customer":"Initech"}"#);
+    assert_eq!(
+        session.call("update", json!({"id": "INV-1", "paid": true})).response.text(),
+        r#"{"id":"INV-1","customer":"Acme","paid":true}"#
+    );
+    assert_eq!(
+        session.call("get", json!({"id": "INV-1"})).response.text(),
+        r#"{"id":"INV-1","customer":"Acme","paid":true}"#
+    );
+    assert!(!session.call("get", json!({"id": "INV-1"})).world_changed);
+    assert_eq!(session.class("delete", json!({"id": "INV-2"})), "ok");
+    assert_eq!(session.class("get", json!({"id": "INV-2"})), "NOT_FOUND");
+    assert_eq!(session.class("delete", json!({"id": "INV-2"})), "NOT_FOUND");
+    assert_eq!(session.class("delete", json!({"id": "INV-3"})), "ok");
+    let ids: Vec<&Value> = session.world.rows("invoices").iter().map(|row| &row["id"]).collect();
+    assert_eq!(ids, ["INV-1"]);
+    assert!(!session.world.is_unchanged("invoices"));
+    // A number once given is not given again.
+    assert!(session.call("create", json!({})).response.text().contains("INV-4"));
+}
+
+#[test]
+fn a_failed_call_changes_nothing_and_a_reverted_row_counts_as_unchanged() {
+    let mut session = Session::new(Vec::new(), two_invoices());
+    assert_eq!(session.class("update", json!({"id": "INV-9", "paid": true})), "NOT_FOUND");
+    assert_eq!(session.class("create", json!({"id": "INV-1"})), "CONFLICT");
+    assert!(session.world.is_unchanged("invoices"));
+    session.call("update", json!({"id": "INV-1", "customer": "Other"}));
+    assert!(!session.world.is_unchanged("invoices"));
+    session.call("update", json!({"id": "INV-1", "customer": "Acme"}));
+    assert!(session.world.is_unchanged("invoices"));
+}
+
+#[test]
+fn worlds_on_one_base_do_not_see_each_other() {
+    let base = Arc::new(WorldBase::new(two_invoices()));
+    let engine = engine(&billing(Vec::new()), Guardrails::NONE);
+    let (mut first, second) = (World::new(Arc::clone(&base)), World::new(base));
+    engine.call(&mut first, &call("billing", json!({"action": "delete", "id": "INV-1"})));
+    assert_eq!((first.rows("invoices").len(), second.rows("invoices").len()), (1, 2));
+}
+
+#[test]
+fn rules_are_checked_in_order() {
+    let deny = Rule::Deny {
+        unless_role: Some("admin".to_owned()),
+        when: object(json!({"kind": "credit"})),
+        message: "Only administrators can create credit notes.".to_owned(),
+        recovery: Some("Contact an admin to perform this action.".to_owned()),
+    };
+    let conflict = Rule::Conflict { table: "invoices".to_owned(), fields: vec!["customer".to_owned()] };
+    let missing = Rule::Missing { table: "invoices".to_owned(), argument: "replaces".to_owned() };
+    let rules = || vec![deny.clone(), conflict.clone(), missing.clone()];
+    let mut session = Session::new(rules(), two_invoices());
+    assert_eq!(session.class("create", json!({"kind": "credit", "customer": "Acme", "replaces": "x"})), "FORBIDDEN");
+    assert_eq!(session.class("create", json!({"customer": "Acme", "replaces": "x"})), "CONFLICT");
+    assert_eq!(session.class("create", json!({"customer": "New", "replaces": "x"})), "NOT_FOUND");
+    assert_eq!(session.class("create", json!({"customer": "New", "replaces": "INV-1"})), "ok");
+    let mut admin = Session::new(rules(), WorldDef { role: Some("admin".to_owned()), ..two_invoices() });
+    assert_eq!(admin.class("create", json!({"kind": "credit", "customer": "New"})), "ok");
+}
+
+fn fault(kind: FaultKind, from_call: u32, calls: u32) -> FaultDef {
+    FaultDef {
+        kind,
+        tool: "billing".to_owned(),
+        action: Some("list".to_owned()),
+        from_call,
+        calls,
+        retry_after: Some(30),
+    }
+}
+
+#[test]
+fn a_fault_strikes_the_calls_it_is_scheduled_for() {
+    let def = WorldDef { faults: vec![fault(FaultKind::Busy, 2, 2)], ..two_invoices() };
+    let mut session = Session::new(Vec::new(), def);
+    let seen: Vec<String> = (0..5).map(|_| session.class("list", json!({}))).collect();
+    assert_eq!(seen, ["ok", "SERVER_BUSY", "SERVER_BUSY", "ok", "ok"]);
+    assert_eq!(session.class("get", json!({"id": "INV-1"})), "ok");
+}
+
+#[test]
+fn waiting_as_told_ends_a_rate_limit_and_nothing_else() {
+    let play = |kind, wait| {
+        let def = WorldDef { faults: vec![fault(kind, 1, 3)], ..two_invoices() };
+        let mut session = Session::new(Vec::new(), def);
+        session.class("list", json!({}));
+        session.world.wait(wait);
+        session.class("list", json!({}))
+    };
+    assert_eq!(play(FaultKind::RateLimited, 29), "RATE_LIMITED");
+    assert_eq!(play(FaultKind::RateLimited, 30), "ok");
+    assert_eq!(play(FaultKind::Timeout, 30), "TIMEOUT");
+}
+
+#[test]
+fn an_injected_fault_names_its_delay() {
+    let def = WorldDef { faults: vec![fault(FaultKind::RateLimited, 1, 1)], ..two_invoices() };
+    let answer = Session::new(Vec::new(), def).call("list", json!({}));
+    assert!(answer.response.text().contains("<retry_after>30 seconds</retry_after>"));
+    assert_eq!(answer.bare_line().as_deref(), Some("Error: Too many requests"));
+    assert!(matches!(answer.failure, Some(healbench_engine::Failure::Fault(_))));
+}

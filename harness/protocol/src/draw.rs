@@ -1,0 +1,156 @@
+use std::fmt;
+
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::{Rng, SeedableRng};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// The seed of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Seed(pub u64);
+
+impl fmt::Display for Seed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What random draws are keyed by: run seed, scenario and, where it matters, trial. Nothing else may be a part of it, or cells
+/// that are compared would no longer meet the same difficulties.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DrawKey([u8; 32]);
+
+impl DrawKey {
+    /// The key of what is the same in all trials of a scenario: its generated data.
+    pub fn of_scenario(seed: Seed, scenario: &str) -> DrawKey {
+        DrawKey(hash(&[b"scenario", &seed.0.to_le_bytes(), scenario.as_bytes()]))
+    }
+
+    /// The key of what differs from trial to trial: mistakes, and an agent's own draws.
+    pub fn of_trial(seed: Seed, scenario: &str, trial: u32) -> DrawKey {
+        DrawKey(hash(&[b"trial", &seed.0.to_le_bytes(), scenario.as_bytes(), &trial.to_le_bytes()]))
+    }
+
+    /// An independent stream of draws for one `purpose` and the `n`-th use of it.
+    pub fn draws(&self, purpose: &str, n: u64) -> Draws {
+        let key = hash(&[b"draws", &self.0, purpose.as_bytes(), &n.to_le_bytes()]);
+        Draws(ChaCha8Rng::from_seed(key))
+    }
+}
+
+/// SHA-256 over length-prefixed parts, so that no two lists of parts collide by running together.
+fn hash(parts: &[&[u8]]) -> [u8; 32] {
+    let mut hasher = Sha256::new();
+    for part in parts {
+        hasher.update((part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    hasher.finalize().into()
+}
+
+/// A stream of random draws: ChaCha8, and mappings that are spelled out here so that no library's update moves them.
+#[derive(Debug, Clone)]
+pub struct Draws(ChaCha8Rng);
+
+impl Draws {
+    /// The next 64 bits.
+    pub fn bits(&mut self) -> u64 {
+        self.0.next_u64()
+    }
+
+    /// A number in `[0, 1)`, of 53 random bits.
+    pub fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+
+    /// True with probability `p`. Always one draw, so that streams stay aligned whatever `p` is.
+    pub fn chance(&mut self, p: f64) -> bool {
+        self.unit() < p
+    }
+
+    /// A whole number in `0..n`, without bias. `n` of 0 gives 0.
+    pub fn below(&mut self, n: u64) -> u64 {
+        if n == 0 {
+            return 0;
+        }
+        // Rejects the short tail of the 64-bit range that would favour small results.
+        let limit = u64::MAX - u64::MAX % n;
+        loop {
+            let bits = self.bits();
+            if bits < limit {
+                return bits % n;
+            }
+        }
+    }
+
+    /// One of `items`; `None` when there is none.
+    pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
+        items.get(self.below(items.len() as u64) as usize)
+    }
+
+    /// A whole number in `low..=high`; `low` when the range is empty.
+    pub fn between(&mut self, low: i64, high: i64) -> i64 {
+        if high <= low {
+            return low;
+        }
+        let span = high.wrapping_sub(low) as u64;
+        let offset = if span == u64::MAX { self.bits() } else { self.below(span + 1) };
+        low.wrapping_add(offset as i64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Figures of a second implementation, written after RFC 8439 (with eight rounds and a 64-bit counter). A change of any of these changes every run that was ever made: it needs a new run format version.
+    #[test]
+    fn committed_vectors() {
+        let key = DrawKey::of_trial(Seed(1), "quickstart/wrong-enum", 3);
+        let mut draws = key.draws("mistake", 0);
+        assert_eq!([draws.bits(), draws.bits(), draws.bits()], BITS);
+        let mut draws = key.draws("mistake", 1);
+        assert_eq!((0..8).map(|_| draws.below(10)).collect::<Vec<_>>(), BELOW);
+        let mut draws = DrawKey::of_scenario(Seed(1), "quickstart/wrong-enum").draws("table/users", 0);
+        assert_eq!((0..4).map(|_| draws.between(-5, 5)).collect::<Vec<_>>(), BETWEEN);
+        assert_eq!(draws.unit().to_bits(), UNIT);
+    }
+
+    const BITS: [u64; 3] = [18_294_997_545_881_026_707, 8_817_360_112_912_006_651, 5_657_783_249_312_965_775];
+    const BELOW: [u64; 8] = [0, 3, 8, 8, 7, 1, 2, 5];
+    const BETWEEN: [i64; 4] = [-2, -4, -1, -1];
+    const UNIT: u64 = 4_592_162_762_573_599_560;
+
+    #[test]
+    fn every_part_of_the_key_matters() {
+        let first = |key: DrawKey, purpose, n| key.draws(purpose, n).bits();
+        let all = [
+            first(DrawKey::of_trial(Seed(1), "a", 0), "p", 0),
+            first(DrawKey::of_trial(Seed(2), "a", 0), "p", 0),
+            first(DrawKey::of_trial(Seed(1), "b", 0), "p", 0),
+            first(DrawKey::of_trial(Seed(1), "a", 1), "p", 0),
+            first(DrawKey::of_trial(Seed(1), "a", 0), "q", 0),
+            first(DrawKey::of_trial(Seed(1), "a", 0), "p", 1),
+            first(DrawKey::of_scenario(Seed(1), "a"), "p", 0),
+        ];
+        let distinct: std::collections::BTreeSet<u64> = all.into_iter().collect();
+        assert_eq!(distinct.len(), all.len());
+    }
+
+    #[test]
+    fn draws_stay_in_their_range() {
+        let mut draws = DrawKey::of_scenario(Seed(7), "s").draws("p", 0);
+        assert_eq!((draws.below(0), draws.below(1), draws.between(3, 3), draws.between(4, 3)), (0, 0, 3, 4));
+        let whole = draws.between(i64::MIN, i64::MAX);
+        assert_ne!(whole, draws.between(i64::MIN, i64::MAX));
+        let mut seen = [0_u32; 6];
+        for _ in 0..6000 {
+            seen[usize::try_from(draws.between(-2, 3) + 2).unwrap()] += 1;
+            assert!((0.0..1.0).contains(&draws.unit()));
+        }
+        // Six equal shares of 6,000: a share below 850 has a probability of about 1e-7.
+        assert!(seen.iter().all(|count| *count > 850), "{seen:?}");
+        assert_eq!(draws.pick::<u8>(&[]), None);
+    }
+}

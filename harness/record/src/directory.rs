@@ -1,0 +1,213 @@
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use crate::{FORMAT_VERSION, RunManifest, RunStatus};
+
+/// A directory that holds one run.
+#[derive(Debug, Clone)]
+pub struct RunDir {
+    path: PathBuf,
+}
+
+/// The right to write a run; given back when it is dropped or the process ends, however it ends.
+#[derive(Debug)]
+pub struct RunLock {
+    _file: fs::File,
+}
+
+/// Why a run directory cannot be made, read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum RunDirError {
+    /// There is something at the place already.
+    #[error("`{}` exists already", .0.display())]
+    Exists(PathBuf),
+    /// The folder is not there.
+    #[error("there is no run at `{}`", .0.display())]
+    Missing(PathBuf),
+    /// The folder has no `manifest.json`.
+    #[error("`{}` is not a run: it has no manifest.json", .0.display())]
+    NotARun(PathBuf),
+    /// The manifest is not one of ours, or is damaged.
+    #[error("`{}` is not a manifest of healbench: {reason}", path.display())]
+    Foreign {
+        /// The manifest's path.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A newer program wrote it.
+    #[error("`{}` has run format {found}; this program reads up to {FORMAT_VERSION}", path.display())]
+    Newer {
+        /// The run's path.
+        path: PathBuf,
+        /// The version that was found.
+        found: u32,
+    },
+    /// The run was cut off before its frames were whole.
+    #[error("the run at `{}` did not finish: its frames are missing", .0.display())]
+    Unfinished(PathBuf),
+    /// Another process is writing it.
+    #[error("the run at `{}` is being written by another process", .0.display())]
+    Busy(PathBuf),
+    /// The file system refused.
+    #[error("cannot {doing} `{}`: {source}", path.display())]
+    Io {
+        /// `read`, `write` or `create`.
+        doing: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl RunDir {
+    /// Makes a new run directory with its manifest and the texts of its scenarios (`(id, file extension, text)`).
+    ///
+    /// # Errors
+    /// [`RunDirError::Exists`] when something is there already, even an empty folder; [`RunDirError::Io`].
+    pub fn create(
+        path: &Path,
+        manifest: &RunManifest,
+        scenarios: &[(&str, &str, &str)],
+    ) -> Result<RunDir, RunDirError> {
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(io_error("create", parent))?;
+        }
+        match fs::create_dir(path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Err(RunDirError::Exists(path.into())),
+            Err(error) => return Err(io_error("create", path)(error)),
+        }
+        let run = RunDir { path: path.into() };
+        let folder = path.join("scenarios");
+        fs::create_dir(&folder).map_err(io_error("create", &folder))?;
+        for (index, (id, extension, text)) in scenarios.iter().enumerate() {
+            let file = folder.join(scenario_file(index, id, extension));
+            fs::write(&file, text).map_err(io_error("write", &file))?;
+        }
+        run.write_manifest(manifest)?;
+        Ok(run)
+    }
+
+    /// Opens a run and reads its manifest, whatever its status.
+    ///
+    /// # Errors
+    /// Every variant of [`RunDirError`] but `Exists` and `Unfinished`.
+    pub fn open_any(path: &Path) -> Result<(RunDir, RunManifest), RunDirError> {
+        if !path.is_dir() {
+            return Err(RunDirError::Missing(path.into()));
+        }
+        let file = path.join("manifest.json");
+        let text = match fs::read(&file) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(RunDirError::NotARun(path.into())),
+            Err(error) => return Err(io_error("read", &file)(error)),
+        };
+        let foreign = |reason: String| RunDirError::Foreign { path: file.clone(), reason };
+        // The version is read first: a newer manifest need not have the shape that this program knows.
+        let value: serde_json::Value = serde_json::from_slice(&text).map_err(|error| foreign(error.to_string()))?;
+        let version = value.get("format_version").and_then(serde_json::Value::as_u64);
+        match version {
+            None => return Err(foreign("it has no `format_version`".to_owned())),
+            Some(found) if found > u64::from(FORMAT_VERSION) => {
+                let found = u32::try_from(found).unwrap_or(u32::MAX);
+                return Err(RunDirError::Newer { path: path.into(), found });
+            }
+            Some(_) => {}
+        }
+        let manifest = serde_json::from_value(value).map_err(|error| foreign(error.to_string()))?;
+        Ok((RunDir { path: path.into() }, manifest))
+    }
+
+    /// Opens a run whose frames can be read: a complete or an interrupted one.
+    ///
+    /// # Errors
+    /// As [`RunDir::open_any`], and [`RunDirError::Unfinished`].
+    pub fn open(path: &Path) -> Result<(RunDir, RunManifest), RunDirError> {
+        let (run, manifest) = RunDir::open_any(path)?;
+        if manifest.status == RunStatus::Running || !run.has_frames() {
+            return Err(RunDirError::Unfinished(path.into()));
+        }
+        Ok((run, manifest))
+    }
+
+    /// Replaces the manifest in one step: a reader sees the old one or the new one.
+    ///
+    /// # Errors
+    /// [`RunDirError::Io`].
+    pub fn write_manifest(&self, manifest: &RunManifest) -> Result<(), RunDirError> {
+        let file = self.path.join("manifest.json");
+        let part = self.path.join("manifest.json.part");
+        let text = serde_json::to_string_pretty(manifest)
+            .map_err(|error| RunDirError::Foreign { path: file.clone(), reason: error.to_string() })?;
+        let write = || -> io::Result<()> {
+            let mut out = fs::File::create(&part)?;
+            out.write_all(text.as_bytes())?;
+            out.write_all(b"\n")?;
+            out.sync_all()?;
+            fs::rename(&part, &file)
+        };
+        write().map_err(io_error("write", &file))
+    }
+
+    /// Claims the run for writing.
+    ///
+    /// # Errors
+    /// [`RunDirError::Busy`] when another process has it; [`RunDirError::Io`].
+    pub fn lock(&self) -> Result<RunLock, RunDirError> {
+        let path = self.path.join(".lock");
+        let file = fs::File::create(&path).map_err(io_error("create", &path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(RunLock { _file: file }),
+            Err(fs::TryLockError::WouldBlock) => Err(RunDirError::Busy(self.path.clone())),
+            Err(fs::TryLockError::Error(error)) => Err(io_error("create", &path)(error)),
+        }
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The frame of calls.
+    pub fn calls(&self) -> PathBuf {
+        self.path.join("calls.parquet")
+    }
+
+    /// The frame of episodes.
+    pub fn episodes(&self) -> PathBuf {
+        self.path.join("episodes.parquet")
+    }
+
+    /// Whether both frames are there.
+    pub fn has_frames(&self) -> bool {
+        self.calls().is_file() && self.episodes().is_file()
+    }
+
+    /// The text of the `index`-th scenario of the plan, as it was when the run began, with its file extension.
+    ///
+    /// # Errors
+    /// [`RunDirError::Io`] when it is not there or cannot be read.
+    pub fn scenario_text(&self, index: usize, id: &str) -> Result<(String, &'static str), RunDirError> {
+        let folder = self.path.join("scenarios");
+        let file = |extension| folder.join(scenario_file(index, id, extension));
+        let extension = if file("json").is_file() { "json" } else { "yaml" };
+        let file = file(extension);
+        let text = fs::read_to_string(&file).map_err(io_error("read", &file))?;
+        Ok((text, extension))
+    }
+}
+
+/// The index keeps two ids apart that differ only in characters that a file name cannot have.
+fn scenario_file(index: usize, id: &str, extension: &str) -> String {
+    let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
+    let stem: String = id.chars().take(80).map(safe).collect();
+    format!("{index:03}-{stem}.{extension}")
+}
+
+fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RunDirError + use<> {
+    let path = path.to_path_buf();
+    move |source| RunDirError::Io { doing, path, source }
+}

@@ -1,0 +1,13 @@
+//! What a run leaves behind: its rows, its manifest, and the directory that holds them.
+//!
+//! The names of columns and everything computed from them belong to `reports`; what the rows mean is said here.
+
+mod directory;
+mod manifest;
+mod plan;
+mod rows;
+
+pub use directory::{RunDir, RunDirError, RunLock};
+pub use manifest::{FORMAT_VERSION, RunManifest, RunStatus};
+pub use plan::{CellRef, Plan, PlannedScenario, Setting};
+pub use rows::{CallRecord, EpisodeRecord, Outcome, Records};

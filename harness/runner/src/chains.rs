@@ -1,0 +1,98 @@
+//! Error chains: a failed call and what follows on the same intent, until it succeeds, is given up, or the episode ends.
+//!
+//! The intent is told by the rows alone, so that it means the same for every agent: a tool and its action. A call that reached
+//! no action (an unknown one, or none) opens a chain of the tool, which takes on the action of the next call that has one.
+
+use healbench_record::CallRecord;
+
+struct Open {
+    chain: u32,
+    tool: String,
+    action: Option<String>,
+}
+
+/// Numbers the chains of one episode's calls.
+pub(crate) fn number_chains(calls: &mut [CallRecord]) {
+    let mut open: Vec<Open> = Vec::new();
+    let mut chains = 0;
+    for call in calls {
+        let routed =
+            !matches!(call.error_class.as_deref(), Some("MISSING_DISCRIMINATOR" | "UNKNOWN_ACTION" | "UNKNOWN_TOOL"));
+        let continues = |chain: &Open| {
+            let same_action = !routed || chain.action.is_none() || chain.action == call.action;
+            chain.tool == call.tool && same_action
+        };
+        // The youngest first: it is what the agent is at.
+        let at = open.iter().rposition(continues);
+        match (at, call.is_error) {
+            (Some(at), false) => call.chain = Some(open.remove(at).chain),
+            (Some(at), true) => {
+                call.chain = Some(open[at].chain);
+                if routed && open[at].action.is_none() {
+                    open[at].action.clone_from(&call.action);
+                }
+            }
+            (None, true) => {
+                chains += 1;
+                call.chain = Some(chains);
+                let action = call.action.clone().filter(|_| routed);
+                open.push(Open { chain: chains, tool: call.tool.clone(), action });
+            }
+            (None, false) => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `tool.action`, and how it failed.
+    fn numbered(calls: &[(&str, Option<&str>)]) -> Vec<Option<u32>> {
+        let record = |(name, class): &(&str, Option<&str>)| {
+            let (tool, action) = name.split_once('.').unwrap_or((name, ""));
+            CallRecord {
+                tool: tool.to_owned(),
+                action: (!action.is_empty()).then(|| action.to_owned()),
+                is_error: class.is_some(),
+                error_class: class.map(str::to_owned),
+                ..CallRecord::default()
+            }
+        };
+        let mut records: Vec<CallRecord> = calls.iter().map(record).collect();
+        number_chains(&mut records);
+        records.iter().map(|call| call.chain).collect()
+    }
+
+    #[test]
+    fn a_chain_goes_on_until_its_action_succeeds() {
+        let bad = Some("VALIDATION");
+        let calls = [("a.x", bad), ("a.x", bad), ("a.x", None), ("a.x", None), ("a.x", bad)];
+        assert_eq!(numbered(&calls), [Some(1), Some(1), Some(1), None, Some(2)]);
+    }
+
+    #[test]
+    fn a_side_call_belongs_to_no_chain() {
+        let calls = [("a.get", Some("NOT_FOUND")), ("a.list", None), ("a.get", None)];
+        assert_eq!(numbered(&calls), [Some(1), None, Some(1)]);
+    }
+
+    #[test]
+    fn a_failing_side_call_is_a_chain_of_its_own() {
+        let calls = [("a.get", Some("NOT_FOUND")), ("a.list", Some("VALIDATION")), ("a.list", None), ("a.get", None)];
+        assert_eq!(numbered(&calls), [Some(1), Some(2), Some(2), Some(1)]);
+    }
+
+    #[test]
+    fn an_unknown_action_is_mended_by_the_next_action_of_the_tool() {
+        let calls = [
+            ("a.crate", Some("UNKNOWN_ACTION")),
+            ("a", Some("MISSING_DISCRIMINATOR")),
+            ("b.x", None),
+            ("a.create", Some("VALIDATION")),
+            ("a.list", None),
+            ("a.create", None),
+        ];
+        assert_eq!(numbered(&calls), [Some(1), Some(1), None, Some(1), None, Some(1)]);
+    }
+}

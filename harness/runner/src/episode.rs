@@ -1,0 +1,259 @@
+use std::collections::HashSet;
+
+use healbench_engine::{Answer, World};
+use healbench_protocol::{Agent, AgentError, DrawKey, Object, Start, ToolCall, ToolResponse, Turn, canonical_json};
+use healbench_record::{CallRecord, CellRef, EpisodeRecord, Outcome, Plan};
+use healbench_scenarios::{Observed, Schedule};
+
+use crate::chains::number_chains;
+use crate::{MakeAgent, Stage, TokenCounter};
+
+/// What happens in an episode, for whoever wants to tell of it.
+#[derive(Debug)]
+pub enum Moment<'a> {
+    /// The agent took a turn.
+    Turn(&'a Turn),
+    /// A call of the turn was answered; the row is whole but for its chain.
+    Answer(&'a ToolCall, &'a Answer, &'a CallRecord),
+    /// The agent failed.
+    Failed(&'a AgentError),
+    /// The episode ended; these expectations do not hold.
+    End(Outcome, &'a [String]),
+}
+
+/// Turns that an agent may take beyond its calls: prose and the closing words.
+const SPARE_TURNS: u32 = 8;
+
+/// Plays one episode from the task to its ending.
+pub(crate) fn run_episode(
+    plan: &Plan,
+    cell: CellRef,
+    stage: &Stage<'_>,
+    make_agent: &MakeAgent<'_>,
+    tokens: &mut TokenCounter,
+    observe: &mut dyn FnMut(Moment<'_>),
+) -> (EpisodeRecord, Vec<CallRecord>) {
+    stage.with_schedule(cell.trial, |schedule| {
+        let start = Start {
+            prompt: &stage.scenario.task.prompt,
+            tools: &stage.advertised,
+            script: &schedule.script,
+            draws: DrawKey::of_trial(plan.seed, &stage.scenario.id, cell.trial),
+        };
+        let mut agent = make_agent(cell.agent, start);
+        let mut table = Table::new(plan.episode(cell), stage, cell.setting, tokens);
+        let ending = table.play(agent.as_mut(), observe);
+        table.close(ending, schedule, observe)
+    })
+}
+
+/// How the talking stopped.
+enum Ending {
+    Done,
+    GaveUp,
+    Limit,
+    Failed(AgentError),
+}
+
+/// One episode in play: the world, and the rows so far.
+struct Table<'a> {
+    episode: u64,
+    stage: &'a Stage<'a>,
+    setting: usize,
+    tokens: &'a mut TokenCounter,
+    world: World,
+    calls: Vec<CallRecord>,
+    succeeded: Vec<ToolCall>,
+    failed: HashSet<(String, String)>,
+    previous: Option<Object>,
+    turns: u32,
+    prompt_tokens: u32,
+    prose_tokens: u32,
+    context_tokens: u64,
+}
+
+impl<'a> Table<'a> {
+    fn new(episode: u64, stage: &'a Stage<'a>, setting: usize, tokens: &'a mut TokenCounter) -> Table<'a> {
+        let prompt_tokens = tokens.count(&stage.scenario.task.prompt);
+        Table {
+            episode,
+            stage,
+            setting,
+            tokens,
+            world: World::new(std::sync::Arc::clone(&stage.base)),
+            calls: Vec::new(),
+            succeeded: Vec::new(),
+            failed: HashSet::new(),
+            previous: None,
+            turns: 0,
+            prompt_tokens,
+            prose_tokens: 0,
+            context_tokens: u64::from(prompt_tokens),
+        }
+    }
+
+    fn play(&mut self, agent: &mut dyn Agent, observe: &mut dyn FnMut(Moment<'_>)) -> Ending {
+        let max_calls = self.stage.scenario.task.max_calls;
+        let mut seen: Vec<ToolResponse> = Vec::new();
+        loop {
+            if self.turns >= max_calls.saturating_add(SPARE_TURNS) {
+                return Ending::Limit;
+            }
+            let turn = match agent.next_turn(&seen) {
+                Ok(turn) => turn,
+                Err(error) => {
+                    observe(Moment::Failed(&error));
+                    return Ending::Failed(error);
+                }
+            };
+            self.turns += 1;
+            observe(Moment::Turn(&turn));
+            seen.clear();
+            match turn {
+                Turn::Calls { calls, waited_s } => {
+                    self.world.wait(waited_s);
+                    for (index, call) in calls.into_iter().enumerate() {
+                        if self.calls.len() >= max_calls as usize {
+                            return Ending::Limit;
+                        }
+                        let waited_s = if index == 0 { waited_s } else { 0 };
+                        seen.push(self.call(call, waited_s, observe));
+                    }
+                }
+                Turn::Say { text } => self.prose(&text),
+                Turn::Done { answer } => {
+                    self.prose(&answer);
+                    return Ending::Done;
+                }
+                Turn::GiveUp { reason } => {
+                    self.prose(&reason);
+                    return Ending::GaveUp;
+                }
+            }
+        }
+    }
+
+    fn prose(&mut self, text: &str) {
+        let tokens = self.tokens.count(text);
+        self.prose_tokens += tokens;
+        self.context_tokens += u64::from(tokens);
+    }
+
+    fn call(&mut self, call: ToolCall, waited_s: u32, observe: &mut dyn FnMut(Moment<'_>)) -> ToolResponse {
+        let answer = self.stage.engines[self.setting].call(&mut self.world, &call);
+        let row = self.row(&call, &answer, waited_s);
+        observe(Moment::Answer(&call, &answer, &row));
+        self.context_tokens += u64::from(row.request_tokens) + u64::from(row.response_tokens);
+        if row.is_error {
+            self.failed.insert((row.tool.clone(), row.arguments.clone()));
+        }
+        self.calls.push(row);
+        self.previous = call.object().cloned();
+        if !answer.response.is_error {
+            self.succeeded.push(call);
+        }
+        answer.response
+    }
+
+    fn row(&mut self, call: &ToolCall, answer: &Answer, waited_s: u32) -> CallRecord {
+        let arguments = canonical_json(&call.arguments);
+        let response_tokens = self.tokens.count(&answer.response.text());
+        let guardrail_tokens = match (answer.bare_line(), answer.teaching_block) {
+            (Some(bare), _) => response_tokens.saturating_sub(self.tokens.count(&bare)),
+            (None, Some(block)) => self.tokens.count(&answer.response.content[block]),
+            (None, None) => 0,
+        };
+        let tool_spec = self.stage.scenario.tools.iter().find(|tool| tool.name == call.tool);
+        let discriminator = tool_spec.and_then(|tool| tool.discriminator.as_deref());
+        let action = discriminator.and_then(|field| call.object()?.get(field)?.as_str());
+        let empty = Object::new();
+        let changed_fields = (!self.calls.is_empty()).then(|| changed(self.previous.as_ref().unwrap_or(&empty), call));
+        CallRecord {
+            episode: self.episode,
+            call: self.calls.len() as u32 + 1,
+            turn: self.turns,
+            tool: call.tool.clone(),
+            action: action.map(str::to_owned),
+            is_error: answer.response.is_error,
+            error_class: answer.failure.as_ref().map(|failure| failure.class().to_owned()),
+            injected: matches!(answer.failure, Some(healbench_engine::Failure::Fault(_))),
+            named_fields: answer.failure.as_ref().filter(|_| answer.names_fields).map(|failure| failure.fields()),
+            changed_fields,
+            leaked_fields: answer.leaked_fields,
+            omitted_rows: answer.omitted_rows,
+            contract_deltas: answer.contract_deltas,
+            world_changed: answer.world_changed,
+            repeats_failed: self.failed.contains(&(call.tool.clone(), arguments.clone())),
+            arguments,
+            chain: None,
+            waited_s,
+            request_tokens: self.tokens.count(&call.wire_text()),
+            response_tokens,
+            guardrail_tokens,
+            context_tokens: self.context_tokens,
+        }
+    }
+
+    fn close(
+        mut self,
+        ending: Ending,
+        schedule: &Schedule,
+        observe: &mut dyn FnMut(Moment<'_>),
+    ) -> (EpisodeRecord, Vec<CallRecord>) {
+        let gave_up = matches!(ending, Ending::GaveUp);
+        let seen = Observed { world: &self.world, gave_up, succeeded: &self.succeeded };
+        let unmet = self.stage.scenario.unmet(&seen);
+        let outcome = match &ending {
+            Ending::Failed(AgentError::Infra(_)) => Outcome::Infra,
+            Ending::Failed(AgentError::Config(_)) => Outcome::Config,
+            Ending::Limit => Outcome::Limit,
+            Ending::Done | Ending::GaveUp if unmet.is_empty() && gave_up == self.stage.scenario.expects_stop() => {
+                Outcome::Success
+            }
+            Ending::Done => Outcome::TaskFail,
+            Ending::GaveUp => Outcome::GaveUp,
+        };
+        let unmet: Vec<String> = unmet.iter().map(|expectation| expectation.to_string()).collect();
+        observe(Moment::End(outcome, &unmet));
+        number_chains(&mut self.calls);
+        let record = EpisodeRecord {
+            episode: self.episode,
+            outcome,
+            claimed_done: matches!(ending, Ending::Done),
+            scheduled: schedule.scheduled,
+            schedule_hash: schedule.hash.clone(),
+            turns: self.turns,
+            calls: self.calls.len() as u32,
+            perfect_calls: schedule.script.steps.len() as u32,
+            prompt_tokens: self.prompt_tokens,
+            prose_tokens: self.prose_tokens,
+        };
+        (record, self.calls)
+    }
+}
+
+/// The top-level arguments that differ from `previous`, sorted.
+fn changed(previous: &Object, call: &ToolCall) -> Vec<String> {
+    let empty = Object::new();
+    let current = call.object().unwrap_or(&empty);
+    let differs = |name: &&String| previous.get(*name) != current.get(*name);
+    let mut names: Vec<String> = current.keys().filter(differs).cloned().collect();
+    names.extend(previous.keys().filter(|name| !current.contains_key(*name)).cloned());
+    names.sort_unstable();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn changed_fields_are_added_removed_or_different() {
+        let before = json!({"same": 1, "gone": 1, "new_value": 1});
+        let arguments: Value = json!({"same": 1, "new_value": 2, "added": null});
+        let call = ToolCall { tool: "t".to_owned(), arguments };
+        assert_eq!(changed(before.as_object().unwrap(), &call), ["added", "gone", "new_value"]);
+    }
+}

@@ -1,0 +1,231 @@
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+
+use healbench_record::{CallRecord, EpisodeRecord, Plan, Records};
+use healbench_scenarios::Scenario;
+
+use crate::episode::{Moment, run_episode};
+use crate::{MakeAgent, Stage, StageError, TokenCounter};
+
+/// What to play, and how.
+pub struct Job<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// Its scenarios, in its order.
+    pub scenarios: &'a [Scenario],
+    /// The first episode to play; those before it are there already.
+    pub from: u64,
+    /// Threads.
+    pub jobs: usize,
+    /// Makes the agents.
+    pub make_agent: &'a MakeAgent<'a>,
+}
+
+/// What happens while a plan is played.
+#[derive(Debug)]
+pub enum RunEvent {
+    /// Playing begins.
+    Started {
+        /// Episodes done before.
+        done: u64,
+        /// Episodes planned.
+        total: u64,
+    },
+    /// The next episodes of the plan are played.
+    Played {
+        /// Their rows.
+        records: Records,
+        /// Episodes done so far.
+        done: u64,
+    },
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RunEnd {
+    /// Episodes done: the first so many of the plan.
+    pub done: u64,
+    /// Whether somebody stopped it before the end.
+    pub interrupted: bool,
+}
+
+/// Why a run could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError<E> {
+    /// A scenario cannot be set up.
+    #[error(transparent)]
+    Stage(#[from] StageError),
+    /// The receiver of events failed.
+    #[error("{0}")]
+    Event(E),
+}
+
+/// Plays the episodes of a plan on all threads and hands over their rows in the order of the plan.
+///
+/// Memory does not grow with the plan: a thread that is too far ahead of the slowest one waits. `stop` ends the run after the
+/// episodes under way; what was handed over by then is the beginning of the plan.
+///
+/// # Errors
+/// [`RunError`]; the first one ends the run.
+pub fn run<E>(
+    job: &Job<'_>,
+    stop: &AtomicBool,
+    on_event: &mut dyn FnMut(RunEvent) -> Result<(), E>,
+) -> Result<RunEnd, RunError<E>> {
+    let total = job.plan.len();
+    on_event(RunEvent::Started { done: job.from, total }).map_err(RunError::Event)?;
+    let jobs = job.jobs.max(1);
+    let hall = Hall::new(job, jobs, stop);
+    std::thread::scope(|scope| {
+        let (send, receive) = sync_channel(jobs * 2);
+        for _ in 0..jobs {
+            let send = send.clone();
+            let hall = &hall;
+            scope.spawn(move || hall.work(&send));
+        }
+        drop(send);
+        let result = hall.collect(&receive, on_event);
+        // Whatever the reason, nobody may wait for a collector that is gone.
+        hall.halt();
+        drop(receive);
+        result
+    })
+}
+
+/// Plays one episode again and tells of it. An episode past the end of the plan gives `None`.
+///
+/// # Errors
+/// [`StageError`] when the scenario cannot be set up.
+pub fn replay(
+    job: &Job<'_>,
+    episode: u64,
+    observe: &mut dyn FnMut(Moment<'_>),
+) -> Result<Option<(EpisodeRecord, Vec<CallRecord>)>, StageError> {
+    let Some(cell) = job.plan.cell(episode) else { return Ok(None) };
+    let stage = Stage::new(&job.scenarios[cell.scenario], job.plan)?;
+    let mut tokens = TokenCounter::new();
+    Ok(Some(run_episode(job.plan, cell, &stage, job.make_agent, &mut tokens, observe)))
+}
+
+/// Episodes a piece of work; smaller when there are few, so that every thread gets some.
+const MAX_CHUNK: u64 = 256;
+/// Pieces that a thread may be ahead of the collector.
+const WINDOW: u64 = 8;
+
+/// What the threads share.
+struct Hall<'a> {
+    job: &'a Job<'a>,
+    stop: &'a AtomicBool,
+    stages: Vec<OnceLock<Result<Stage<'a>, StageError>>>,
+    chunk: u64,
+    next: AtomicU64,
+    window: u64,
+    /// Pieces that the collector has handed over; guards the wait for it.
+    collected: Mutex<u64>,
+    moved: Condvar,
+    halted: AtomicBool,
+}
+
+/// A finished piece: its number, its rows, and whether all of it was played.
+type Piece = (u64, Result<(Records, bool), StageError>);
+
+impl<'a> Hall<'a> {
+    fn new(job: &'a Job<'a>, jobs: usize, stop: &'a AtomicBool) -> Hall<'a> {
+        let left = job.plan.len().saturating_sub(job.from);
+        Hall {
+            job,
+            stop,
+            stages: job.plan.scenarios.iter().map(|_| OnceLock::new()).collect(),
+            chunk: (left / (jobs as u64 * 8)).clamp(1, MAX_CHUNK),
+            next: AtomicU64::new(0),
+            window: WINDOW * jobs as u64,
+            collected: Mutex::new(0),
+            moved: Condvar::new(),
+            halted: AtomicBool::new(false),
+        }
+    }
+
+    fn episodes(&self, piece: u64) -> Range<u64> {
+        let first = self.job.from + piece * self.chunk;
+        first..(first + self.chunk).min(self.job.plan.len())
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.halted.load(Ordering::Relaxed)
+    }
+
+    fn halt(&self) {
+        self.halted.store(true, Ordering::Relaxed);
+        let _guard = self.collected.lock().unwrap_or_else(PoisonError::into_inner);
+        self.moved.notify_all();
+    }
+
+    fn work(&self, send: &SyncSender<Piece>) {
+        let mut tokens = TokenCounter::new();
+        loop {
+            let piece = self.next.fetch_add(1, Ordering::Relaxed);
+            if self.episodes(piece).is_empty() || self.stopped() || !self.wait_for_room(piece) {
+                return;
+            }
+            let played = self.play(piece, &mut tokens);
+            if send.send((piece, played)).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Waits until the piece is near enough to what was collected; false when the run is over.
+    fn wait_for_room(&self, piece: u64) -> bool {
+        let mut collected = self.collected.lock().unwrap_or_else(PoisonError::into_inner);
+        while piece >= *collected + self.window && !self.halted.load(Ordering::Relaxed) {
+            collected = self.moved.wait(collected).unwrap_or_else(PoisonError::into_inner);
+        }
+        !self.halted.load(Ordering::Relaxed)
+    }
+
+    fn play(&self, piece: u64, tokens: &mut TokenCounter) -> Result<(Records, bool), StageError> {
+        let mut records = Records::default();
+        for episode in self.episodes(piece) {
+            if self.stopped() {
+                return Ok((records, false));
+            }
+            let Some(cell) = self.job.plan.cell(episode) else { break };
+            let scenario = &self.job.scenarios[cell.scenario];
+            let stage = self.stages[cell.scenario].get_or_init(|| Stage::new(scenario, self.job.plan));
+            let stage = stage.as_ref().map_err(Clone::clone)?;
+            let (row, calls) = run_episode(self.job.plan, cell, stage, self.job.make_agent, tokens, &mut |_| ());
+            records.episodes.push(row);
+            records.calls.extend(calls);
+        }
+        Ok((records, true))
+    }
+
+    /// Hands pieces over in their order; those that come early wait here.
+    fn collect<E>(
+        &self,
+        receive: &Receiver<Piece>,
+        on_event: &mut dyn FnMut(RunEvent) -> Result<(), E>,
+    ) -> Result<RunEnd, RunError<E>> {
+        let mut early: BTreeMap<u64, Result<(Records, bool), StageError>> = BTreeMap::new();
+        let mut done = self.job.from;
+        let mut due = 0;
+        while let Ok((piece, played)) = receive.recv() {
+            early.insert(piece, played);
+            while let Some(played) = early.remove(&due) {
+                let (records, whole) = played?;
+                done += records.episodes.len() as u64;
+                on_event(RunEvent::Played { records, done }).map_err(RunError::Event)?;
+                if !whole {
+                    return Ok(RunEnd { done, interrupted: true });
+                }
+                due += 1;
+                *self.collected.lock().unwrap_or_else(PoisonError::into_inner) = due;
+                self.moved.notify_all();
+            }
+        }
+        Ok(RunEnd { done, interrupted: done < self.job.plan.len() })
+    }
+}

@@ -1,0 +1,62 @@
+use std::sync::{Arc, OnceLock};
+
+use healbench_engine::{CompileError, Engine, WorldBase};
+use healbench_protocol::{Seed, ToolSpec};
+use healbench_record::{Plan, Setting};
+use healbench_scenarios::{Scenario, Schedule};
+
+/// Everything about a scenario that its episodes share: the world's base rows, the advertised tools, and an engine a setting.
+#[derive(Debug)]
+pub struct Stage<'a> {
+    pub(crate) scenario: &'a Scenario,
+    pub(crate) base: Arc<WorldBase>,
+    pub(crate) advertised: Vec<ToolSpec>,
+    pub(crate) engines: Vec<Engine>,
+    seed: Seed,
+    /// The schedules of the first trials: every cell of the scenario plays them again.
+    schedules: Vec<OnceLock<Schedule>>,
+}
+
+/// A scenario that cannot be set up.
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("scenario `{scenario}` cannot be played: {source}")]
+pub struct StageError {
+    /// The scenario's id.
+    pub scenario: String,
+    /// Why.
+    pub source: CompileError,
+}
+
+/// Schedules kept a scenario; later trials compute theirs anew for each cell.
+const MAX_KEPT_SCHEDULES: u32 = 1024;
+
+impl<'a> Stage<'a> {
+    /// Sets up `scenario` for the settings of `plan`.
+    ///
+    /// # Errors
+    /// [`StageError`] when one of its tools does not compile, which a loaded scenario's tools do.
+    pub fn new(scenario: &'a Scenario, plan: &Plan) -> Result<Stage<'a>, StageError> {
+        let engine = |setting: &Setting| {
+            Engine::new(&scenario.tools, setting.guardrails, setting.format)
+                .map_err(|source| StageError { scenario: scenario.id.clone(), source })
+        };
+        let kept = plan.trials.min(MAX_KEPT_SCHEDULES);
+        Ok(Stage {
+            scenario,
+            base: Arc::new(WorldBase::new(scenario.world(plan.seed))),
+            advertised: scenario.advertised(),
+            engines: plan.settings.iter().map(engine).collect::<Result<_, _>>()?,
+            seed: plan.seed,
+            schedules: (0..kept).map(|_| OnceLock::new()).collect(),
+        })
+    }
+
+    /// Calls `then` with the schedule of this trial, the same in every cell.
+    pub(crate) fn with_schedule<T>(&self, trial: u32, then: impl FnOnce(&Schedule) -> T) -> T {
+        let make = || self.scenario.schedule(self.seed, trial, self.base.def());
+        match self.schedules.get(trial as usize) {
+            Some(kept) => then(kept.get_or_init(make)),
+            None => then(&make()),
+        }
+    }
+}

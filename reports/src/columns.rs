@@ -1,0 +1,151 @@
+//! The names of the columns of both frames, and what each column holds. No other module of the workspace writes them down.
+
+use polars::prelude::DataType;
+
+/// Index of the episode in the plan. In both frames.
+pub const EPISODE: &str = "episode";
+
+/// The scenario's id.
+pub const SCENARIO: &str = "scenario";
+/// The agent as it was asked for: `scripted:typical`.
+pub const AGENT: &str = "agent";
+/// `scripted`, `llm` or `replay`.
+pub const AGENT_KIND: &str = "agent_kind";
+/// The guardrails in force: `none`, `all`, or switches joined by `+`.
+pub const GUARDRAILS: &str = "guardrails";
+/// The error format; `bare` exactly when `healing` is off.
+pub const FORMAT: &str = "format";
+/// Repetition of the cell, from 0.
+pub const TRIAL: &str = "trial";
+/// How the episode ended.
+pub const OUTCOME: &str = "outcome";
+/// Whether the agent's last turn claimed that the task was complete.
+pub const CLAIMED_DONE: &str = "claimed_done";
+/// Whether a mistake or a fault was scheduled.
+pub const SCHEDULED: &str = "scheduled";
+/// Hash of the schedule: rows that differ in it are never paired.
+pub const SCHEDULE_HASH: &str = "schedule_hash";
+/// Turns taken.
+pub const TURNS: &str = "turns";
+/// Calls made.
+pub const CALLS: &str = "calls";
+/// Calls that a perfect agent needs.
+pub const PERFECT_CALLS: &str = "perfect_calls";
+/// Tokens of the task's prompt.
+pub const PROMPT_TOKENS: &str = "prompt_tokens";
+/// Tokens of the agent's turns without a call.
+pub const PROSE_TOKENS: &str = "prose_tokens";
+
+/// Number of the call within its episode, from 1.
+pub const CALL: &str = "call";
+/// Number of the turn, from 1.
+pub const TURN: &str = "turn";
+/// The tool as the agent named it.
+pub const TOOL: &str = "tool";
+/// The action as the agent named it; null when it named none.
+pub const ACTION: &str = "action";
+/// The arguments as canonical JSON.
+pub const ARGUMENTS: &str = "arguments";
+/// Whether the call failed.
+pub const IS_ERROR: &str = "is_error";
+/// What kind of failure it was; null when nothing failed.
+pub const ERROR_CLASS: &str = "error_class";
+/// Whether the failure was an injected fault.
+pub const INJECTED: &str = "injected";
+/// Fields that the response named; null when it named none.
+pub const NAMED_FIELDS: &str = "named_fields";
+/// Arguments that differ from the previous call's; null for the first call.
+pub const CHANGED_FIELDS: &str = "changed_fields";
+/// Undeclared fields that reached the world.
+pub const LEAKED_FIELDS: &str = "leaked_fields";
+/// Rows that truncation held back.
+pub const OMITTED_ROWS: &str = "omitted_rows";
+/// Contract deltas that the response carried.
+pub const CONTRACT_DELTAS: &str = "contract_deltas";
+/// Whether the world's rows differ after the call.
+pub const WORLD_CHANGED: &str = "world_changed";
+/// Whether an earlier equal call of the episode failed.
+pub const REPEATS_FAILED: &str = "repeats_failed";
+/// Number of the error chain, from 1; null outside of any.
+pub const CHAIN: &str = "chain";
+/// Seconds of the world's own time waited before the call.
+pub const WAITED_S: &str = "waited_s";
+/// Tokens of the call.
+pub const REQUEST_TOKENS: &str = "request_tokens";
+/// Tokens of the response.
+pub const RESPONSE_TOKENS: &str = "response_tokens";
+/// Tokens that guardrails added to the response.
+pub const GUARDRAIL_TOKENS: &str = "guardrail_tokens";
+/// Tokens of the conversation before the call.
+pub const CONTEXT_TOKENS: &str = "context_tokens";
+
+/// What a column holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Holds {
+    U64,
+    U32,
+    Bool,
+    Text,
+    Texts,
+}
+
+impl Holds {
+    pub(crate) fn data_type(self) -> DataType {
+        match self {
+            Holds::U64 => DataType::UInt64,
+            Holds::U32 => DataType::UInt32,
+            Holds::Bool => DataType::Boolean,
+            Holds::Text => DataType::String,
+            Holds::Texts => DataType::List(Box::new(DataType::String)),
+        }
+    }
+}
+
+/// A column's name and what it holds.
+pub(crate) type Column = (&'static str, Holds);
+
+/// The episodes frame, in the order of its file.
+pub(crate) const EPISODE_COLUMNS: [Column; 16] = [
+    (EPISODE, Holds::U64),
+    (SCENARIO, Holds::Text),
+    (AGENT, Holds::Text),
+    (AGENT_KIND, Holds::Text),
+    (GUARDRAILS, Holds::Text),
+    (FORMAT, Holds::Text),
+    (TRIAL, Holds::U32),
+    (OUTCOME, Holds::Text),
+    (CLAIMED_DONE, Holds::Bool),
+    (SCHEDULED, Holds::Bool),
+    (SCHEDULE_HASH, Holds::Text),
+    (TURNS, Holds::U32),
+    (CALLS, Holds::U32),
+    (PERFECT_CALLS, Holds::U32),
+    (PROMPT_TOKENS, Holds::U32),
+    (PROSE_TOKENS, Holds::U32),
+];
+
+/// The calls frame, in the order of its file.
+pub(crate) const CALL_COLUMNS: [Column; 22] = [
+    (EPISODE, Holds::U64),
+    (CALL, Holds::U32),
+    (TURN, Holds::U32),
+    (TOOL, Holds::Text),
+    (ACTION, Holds::Text),
+    (ARGUMENTS, Holds::Text),
+    (IS_ERROR, Holds::Bool),
+    (ERROR_CLASS, Holds::Text),
+    (INJECTED, Holds::Bool),
+    (NAMED_FIELDS, Holds::Texts),
+    (CHANGED_FIELDS, Holds::Texts),
+    (LEAKED_FIELDS, Holds::U32),
+    (OMITTED_ROWS, Holds::U32),
+    (CONTRACT_DELTAS, Holds::U32),
+    (WORLD_CHANGED, Holds::Bool),
+    (REPEATS_FAILED, Holds::Bool),
+    (CHAIN, Holds::U32),
+    (WAITED_S, Holds::U32),
+    (REQUEST_TOKENS, Holds::U32),
+    (RESPONSE_TOKENS, Holds::U32),
+    (GUARDRAIL_TOKENS, Holds::U32),
+    (CONTEXT_TOKENS, Holds::U64),
+];

@@ -1,0 +1,146 @@
+//! Columns back to rows. A null or a word that no writer of healbench leaves is an error with its place.
+
+use std::path::Path;
+
+use healbench_record::{CallRecord, EpisodeRecord, Outcome};
+use polars::prelude::{DataFrame, PolarsError};
+
+use super::FrameError;
+use crate::columns::*;
+
+pub(super) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeRecord>, FrameError> {
+    let episode = numbers(path, frame, EPISODE)?;
+    let outcome = texts(path, frame, OUTCOME)?;
+    let claimed_done = flags(path, frame, CLAIMED_DONE)?;
+    let scheduled = flags(path, frame, SCHEDULED)?;
+    let schedule_hash = texts(path, frame, SCHEDULE_HASH)?;
+    let turns = small_numbers(path, frame, TURNS)?;
+    let calls = small_numbers(path, frame, CALLS)?;
+    let perfect_calls = small_numbers(path, frame, PERFECT_CALLS)?;
+    let prompt_tokens = small_numbers(path, frame, PROMPT_TOKENS)?;
+    let prose_tokens = small_numbers(path, frame, PROSE_TOKENS)?;
+    let row = |row: usize| {
+        let outcome = Outcome::ALL.into_iter().find(|known| known.name() == outcome[row]);
+        Ok(EpisodeRecord {
+            episode: episode[row],
+            outcome: outcome.ok_or_else(|| FrameError::Value { path: path.into(), column: OUTCOME, row })?,
+            claimed_done: claimed_done[row],
+            scheduled: scheduled[row],
+            schedule_hash: schedule_hash[row].to_owned(),
+            turns: turns[row],
+            calls: calls[row],
+            perfect_calls: perfect_calls[row],
+            prompt_tokens: prompt_tokens[row],
+            prose_tokens: prose_tokens[row],
+        })
+    };
+    (0..frame.height()).map(row).collect()
+}
+
+pub(super) fn calls(path: &Path, frame: &DataFrame) -> Result<Vec<CallRecord>, FrameError> {
+    let episode = numbers(path, frame, EPISODE)?;
+    let call = small_numbers(path, frame, CALL)?;
+    let turn = small_numbers(path, frame, TURN)?;
+    let tool = texts(path, frame, TOOL)?;
+    let action = maybe_texts(path, frame, ACTION)?;
+    let arguments = texts(path, frame, ARGUMENTS)?;
+    let is_error = flags(path, frame, IS_ERROR)?;
+    let error_class = maybe_texts(path, frame, ERROR_CLASS)?;
+    let injected = flags(path, frame, INJECTED)?;
+    let mut named_fields = lists(path, frame, NAMED_FIELDS)?;
+    let mut changed_fields = lists(path, frame, CHANGED_FIELDS)?;
+    let leaked_fields = small_numbers(path, frame, LEAKED_FIELDS)?;
+    let omitted_rows = small_numbers(path, frame, OMITTED_ROWS)?;
+    let contract_deltas = small_numbers(path, frame, CONTRACT_DELTAS)?;
+    let world_changed = flags(path, frame, WORLD_CHANGED)?;
+    let repeats_failed = flags(path, frame, REPEATS_FAILED)?;
+    let chain: Vec<Option<u32>> = column(path, frame, CHAIN)?.u32().map_err(damaged(path))?.iter().collect();
+    let waited_s = small_numbers(path, frame, WAITED_S)?;
+    let request_tokens = small_numbers(path, frame, REQUEST_TOKENS)?;
+    let response_tokens = small_numbers(path, frame, RESPONSE_TOKENS)?;
+    let guardrail_tokens = small_numbers(path, frame, GUARDRAIL_TOKENS)?;
+    let context_tokens = numbers(path, frame, CONTEXT_TOKENS)?;
+    let row = |row: usize| CallRecord {
+        episode: episode[row],
+        call: call[row],
+        turn: turn[row],
+        tool: tool[row].to_owned(),
+        action: action[row].map(str::to_owned),
+        arguments: arguments[row].to_owned(),
+        is_error: is_error[row],
+        error_class: error_class[row].map(str::to_owned),
+        injected: injected[row],
+        named_fields: named_fields[row].take(),
+        changed_fields: changed_fields[row].take(),
+        leaked_fields: leaked_fields[row],
+        omitted_rows: omitted_rows[row],
+        contract_deltas: contract_deltas[row],
+        world_changed: world_changed[row],
+        repeats_failed: repeats_failed[row],
+        chain: chain[row],
+        waited_s: waited_s[row],
+        request_tokens: request_tokens[row],
+        response_tokens: response_tokens[row],
+        guardrail_tokens: guardrail_tokens[row],
+        context_tokens: context_tokens[row],
+    };
+    Ok((0..frame.height()).map(row).collect())
+}
+
+pub(super) fn numbers(path: &Path, frame: &DataFrame, name: &'static str) -> Result<Vec<u64>, FrameError> {
+    present(path, name, column(path, frame, name)?.u64().map_err(damaged(path))?.iter())
+}
+
+fn small_numbers(path: &Path, frame: &DataFrame, name: &'static str) -> Result<Vec<u32>, FrameError> {
+    present(path, name, column(path, frame, name)?.u32().map_err(damaged(path))?.iter())
+}
+
+fn flags(path: &Path, frame: &DataFrame, name: &'static str) -> Result<Vec<bool>, FrameError> {
+    present(path, name, column(path, frame, name)?.bool().map_err(damaged(path))?.iter())
+}
+
+fn texts<'a>(path: &Path, frame: &'a DataFrame, name: &'static str) -> Result<Vec<&'a str>, FrameError> {
+    present(path, name, column(path, frame, name)?.str().map_err(damaged(path))?.iter())
+}
+
+fn maybe_texts<'a>(path: &Path, frame: &'a DataFrame, name: &'static str) -> Result<Vec<Option<&'a str>>, FrameError> {
+    Ok(column(path, frame, name)?.str().map_err(damaged(path))?.iter().collect())
+}
+
+fn lists(path: &Path, frame: &DataFrame, name: &'static str) -> Result<Vec<Option<Vec<String>>>, FrameError> {
+    let lists = column(path, frame, name)?.list().map_err(damaged(path))?;
+    let mut rows = Vec::with_capacity(lists.len());
+    for row in 0..lists.len() {
+        let Some(list) = lists.get_as_series(row) else {
+            rows.push(None);
+            continue;
+        };
+        let list = list.str().map_err(damaged(path))?;
+        let words = list.iter().map(|word| word.map(str::to_owned)).collect::<Option<Vec<String>>>();
+        rows.push(Some(words.ok_or_else(|| FrameError::Value { path: path.into(), column: name, row })?));
+    }
+    Ok(rows)
+}
+
+fn column<'a>(
+    path: &Path,
+    frame: &'a DataFrame,
+    name: &'static str,
+) -> Result<&'a polars::prelude::Column, FrameError> {
+    frame.column(name).map_err(damaged(path))
+}
+
+fn present<T>(
+    path: &Path,
+    column: &'static str,
+    values: impl Iterator<Item = Option<T>>,
+) -> Result<Vec<T>, FrameError> {
+    let check =
+        |(row, value): (usize, Option<T>)| value.ok_or_else(|| FrameError::Value { path: path.into(), column, row });
+    values.enumerate().map(check).collect()
+}
+
+fn damaged(path: &Path) -> impl FnOnce(PolarsError) -> FrameError + use<> {
+    let path = path.to_path_buf();
+    move |source| FrameError::Damaged { path, source }
+}

@@ -1,0 +1,14 @@
+//! What a run's rows say: the frames they are kept in, the numbers computed from them, and how those are shown.
+//!
+//! The only crate that names columns and links Polars. It reads and writes run directories; it never runs an agent.
+
+pub mod columns;
+mod frames;
+pub mod render;
+pub mod statistics;
+mod summary;
+
+pub use frames::{FrameError, FrameWriter, episode_rows, read_calls, read_episodes};
+pub use summary::{
+    AgentReport, CONFIDENCE, Paired, Rate, Report, ReportError, ReportRow, ScenarioRate, Totals, summarise,
+};

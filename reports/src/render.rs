@@ -1,0 +1,12 @@
+//! A report, shown. Renderers get finished numbers and do no sums.
+
+mod json;
+mod layout;
+mod number;
+mod plain;
+mod terminal;
+
+pub use json::json;
+pub use number::{count, counted};
+pub use plain::plain_text;
+pub use terminal::{Detail, TerminalOptions, terminal};

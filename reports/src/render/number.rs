@@ -1,0 +1,144 @@
+//! How numbers are written, wherever they are shown.
+
+use crate::statistics::Interval;
+use crate::summary::Rate;
+
+/// What stands for a number that is not known.
+pub(crate) const UNKNOWN: &str = "—";
+
+/// `12,345`.
+pub fn count(count: u64) -> String {
+    let digits = count.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
+/// `1 episode`, `2 episodes`.
+pub fn counted(count: u64, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {noun}{plural}", self::count(count))
+}
+
+/// A share as a percentage: `46%`. Below 1 and above 99 with one decimal, so that 0% and 100% are what they say.
+pub(crate) fn percent(share: f64) -> String {
+    format!("{}%", percent_digits(share))
+}
+
+/// A rate as a percentage.
+pub(crate) fn rate_percent(rate: Rate) -> String {
+    rate.rate.map_or(UNKNOWN.to_owned(), percent)
+}
+
+/// An interval of a share: `[36, 46]`, in percent.
+pub(crate) fn percent_interval(interval: Interval) -> String {
+    format!("[{}, {}]", percent_digits(interval.lower), percent_digits(interval.upper))
+}
+
+/// A difference between two shares in percentage points, without the unit: `+46`, `-3`, `+0.4`.
+pub(crate) fn points(difference: f64) -> String {
+    let sign = if difference > 0.0 { "+" } else { "" };
+    format!("{sign}{}", signed_digits(difference))
+}
+
+/// An interval of a difference between two shares: `[40, 52]`, in percentage points.
+pub(crate) fn points_interval(interval: Interval) -> String {
+    format!("[{}, {}]", signed_digits(interval.lower), signed_digits(interval.upper))
+}
+
+/// A quotient of counts that may be any size: `2.1`, `85`, `8,120`, `1.2M`.
+pub(crate) fn per(rate: Rate) -> String {
+    match rate.rate {
+        None => UNKNOWN.to_owned(),
+        Some(value) if value < 99.95 => format!("{value:.1}"),
+        Some(value) => amount(value),
+    }
+}
+
+/// A quotient of tokens: whole numbers, `8,120`; from 100,000 on in thousands, `231k`, and in millions, `1.2M`.
+pub(crate) fn amount_per(rate: Rate) -> String {
+    rate.rate.map_or(UNKNOWN.to_owned(), amount)
+}
+
+fn amount(value: f64) -> String {
+    match value {
+        _ if value < 99_999.5 => count(value.round() as u64),
+        _ if value < 999_500.0 => format!("{}k", count((value / 1e3).round() as u64)),
+        _ => format!("{:.1}M", value / 1e6),
+    }
+}
+
+fn signed_digits(difference: f64) -> String {
+    if difference < 0.0 { format!("-{}", percent_digits(-difference)) } else { percent_digits(difference) }
+}
+
+/// A share in percent, without the sign: 0 and 1 are `0` and `100`, and nothing else is.
+pub(crate) fn percent_digits(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent <= 0.0 || percent >= 100.0 {
+        return format!("{percent:.0}");
+    }
+    if percent < 0.1 {
+        return "<0.1".to_owned();
+    }
+    if percent > 99.9 {
+        // 99.95 would round to 100.0.
+        return if percent < 99.95 { "99.9" } else { ">99.9" }.to_owned();
+    }
+    let digits = if (1.0..=99.0).contains(&percent) { format!("{percent:.0}") } else { format!("{percent:.1}") };
+    digits.strip_suffix(".0").map(str::to_owned).unwrap_or(digits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentages_never_round_to_a_certainty() {
+        let table = [
+            (0.0, "0%"),
+            (1e-9, "<0.1%"),
+            (0.001, "0.1%"),
+            (0.0042, "0.4%"),
+            (0.00999, "1%"),
+            (0.01, "1%"),
+            (0.354, "35%"),
+            (0.99, "99%"),
+            (0.9904, "99%"),
+            (0.995, "99.5%"),
+            (0.999, "99.9%"),
+            (0.9994, "99.9%"),
+            (0.9999, ">99.9%"),
+            (1.0, "100%"),
+        ];
+        for (share, text) in table {
+            assert_eq!(percent(share), text, "{share}");
+        }
+    }
+
+    #[test]
+    fn differences_keep_their_sign() {
+        let table = [(0.0, "0"), (0.464, "+46"), (-0.032, "-3"), (0.004, "+0.4"), (-0.00001, "-<0.1"), (1.0, "+100")];
+        for (difference, text) in table {
+            assert_eq!(points(difference), text, "{difference}");
+        }
+        assert_eq!(points_interval(Interval { lower: -0.031, upper: 0.12 }), "[-3, 12]");
+    }
+
+    #[test]
+    fn counts_and_quotients() {
+        let table = [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")];
+        for (number, text) in table {
+            assert_eq!(count(number), text);
+        }
+        assert_eq!((counted(1, "trial"), counted(2340, "episode")), ("1 trial".into(), "2,340 episodes".into()));
+        assert_eq!((per(Rate::of(21, 10)), per(Rate::of(81_200, 10))), ("2.1".into(), "8,120".into()));
+        assert_eq!((amount_per(Rate::of(5, 0)), amount_per(Rate::of(1_234_567, 1))), ("—".into(), "1.2M".into()));
+        assert_eq!((per(Rate::of(9_996, 100)), amount_per(Rate::of(9_999_999, 10))), ("100".into(), "1.0M".into()));
+    }
+}

@@ -1,0 +1,31 @@
+//! Intervals and tests for counts. Plain functions of counts; what they are computed over is said in `summary`.
+
+mod mcnemar;
+mod tango;
+mod wilson;
+
+use serde::Serialize;
+use statrs::distribution::{ContinuousCDF as _, Normal};
+
+pub use mcnemar::mcnemar_mid_p;
+pub use tango::tango;
+pub use wilson::wilson;
+
+/// A confidence interval; both ends belong to it.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Interval {
+    /// The lower end.
+    pub lower: f64,
+    /// The upper end.
+    pub upper: f64,
+}
+
+/// How many standard deviations around the middle of a normal distribution hold this share of it; `None` unless the share lies
+/// between 0 and 1.
+fn two_sided_z(confidence: f64) -> Option<f64> {
+    if confidence > 0.0 && confidence < 1.0 {
+        Some(Normal::standard().inverse_cdf(0.5 + confidence / 2.0))
+    } else {
+        None
+    }
+}

@@ -1,0 +1,195 @@
+//! The report of a run: every number that a renderer shows, as plain data.
+
+mod compute;
+mod queries;
+
+use healbench_protocol::{AgentKind, ErrorFormat, Guardrails, Seed};
+use serde::Serialize;
+
+use crate::frames::FrameError;
+use crate::statistics::Interval;
+pub use compute::summarise;
+
+/// The confidence of every interval in a report.
+pub const CONFIDENCE: f64 = 0.95;
+
+/// What a run shows, per agent and setting, in the order of its plan.
+///
+/// Every number but the counts of episodes and of unscored outcomes is over scored episodes alone.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Report {
+    /// The folder that all scenario files were read from, without what is above it; null when there is none or more than one.
+    pub suite: Option<String>,
+    /// The seed of the plan.
+    pub seed: Seed,
+    /// Repetitions of each cell.
+    pub trials: u32,
+    /// Scenario ids, in the order of the plan.
+    pub scenarios: Vec<String>,
+    /// Episodes that the plan has.
+    pub planned: u64,
+    /// The vocabulary of token counts.
+    pub tokenizer: String,
+    /// The confidence of every interval: 0.95.
+    pub confidence: f64,
+    /// Sums over the rows.
+    pub totals: Totals,
+    /// The rows, by agent.
+    pub agents: Vec<AgentReport>,
+}
+
+/// Sums over the rows of a report.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+pub struct Totals {
+    /// Episodes in the frames.
+    pub episodes: u64,
+    /// Those that count in a rate.
+    pub scored: u64,
+    /// Those lost to the agent's infrastructure.
+    pub infra: u64,
+    /// Those lost to the agent's configuration.
+    pub config: u64,
+    /// Unmatched episodes of every comparison to `none`.
+    pub unmatched: u64,
+}
+
+/// The rows of one agent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct AgentReport {
+    /// The agent as it was asked for: `scripted:typical`.
+    pub agent: String,
+    /// What plays it. Rows of a scripted agent show nothing about a real model.
+    pub kind: AgentKind,
+    /// One row a setting.
+    pub rows: Vec<ReportRow>,
+}
+
+/// One agent under one setting.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ReportRow {
+    /// The guardrails in force.
+    pub guardrails: Guardrails,
+    /// How failures were written.
+    pub format: ErrorFormat,
+    /// Episodes in the frames.
+    pub episodes: u64,
+    /// Those that count in a rate.
+    pub scored: u64,
+    /// Those lost to the agent's infrastructure.
+    pub infra: u64,
+    /// Those lost to the agent's configuration.
+    pub config: u64,
+    /// Successes among scored episodes.
+    pub success: Rate,
+    /// Wilson's interval of the success rate; null when nothing was scored.
+    pub success_interval: Option<Interval>,
+    /// The difference in success to the same agent under no guardrails; null for that row itself, and when the plan has none.
+    pub vs_none: Option<Paired>,
+    /// Successes among episodes with a scheduled mistake or fault.
+    pub episode_recovery: Rate,
+    /// Error chains that ended in success among error chains.
+    pub chain_recovery: Rate,
+    /// Episodes whose first call succeeded among scored episodes.
+    pub first_call_success: Rate,
+    /// Calls over successes.
+    pub calls_per_success: Rate,
+    /// Tokens of calls, responses and prose over successes.
+    pub tokens_per_success: Rate,
+    /// Tokens of calls that failed and of their responses, over all tokens.
+    pub wasted_tokens: Rate,
+    /// Tokens of turns without a call; they are part of all tokens.
+    pub prose_tokens: u64,
+    /// Tokens that guardrails added to responses.
+    pub guardrail_tokens: u64,
+    /// Undeclared fields that reached the world.
+    pub leaked_fields: u64,
+    /// Calls equal to an earlier failed call of their episode, among calls after their episode's first error.
+    pub identical_repeats: Rate,
+    /// Episodes whose agent claimed to be done while an expectation did not hold, among scored episodes.
+    pub false_success: Rate,
+    /// The success rate by scenario, one entry a scenario in the order of the plan.
+    pub scenarios: Vec<ScenarioRate>,
+}
+
+/// The success rate of one row on one scenario.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ScenarioRate {
+    /// The scenario's id.
+    pub scenario: String,
+    /// Successes among scored episodes.
+    pub success: Rate,
+}
+
+/// One count over another.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Rate {
+    /// What was counted.
+    pub numerator: u64,
+    /// Out of, or per, how many.
+    pub denominator: u64,
+    /// The quotient; null when the denominator is 0.
+    pub rate: Option<f64>,
+}
+
+impl Rate {
+    /// The rate of these counts.
+    pub fn of(numerator: u64, denominator: u64) -> Rate {
+        let rate = (denominator > 0).then(|| numerator as f64 / denominator as f64);
+        Rate { numerator, denominator, rate }
+    }
+}
+
+/// A difference in success between two rows, over pairs of the same scenario and trial.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Paired {
+    /// Pairs of which both episodes were scored.
+    pub pairs: u64,
+    /// Pairs with a success only in this row.
+    pub gains: u64,
+    /// Pairs with a success only in the other row.
+    pub losses: u64,
+    /// Scenarios and trials of which only one episode is there, or not both are scored.
+    pub unmatched: u64,
+    /// `(gains - losses) / pairs`: -1 to 1; null when there is no pair.
+    pub difference: Option<f64>,
+    /// Tango's score interval of the difference; null for fewer than two pairs.
+    pub interval: Option<Interval>,
+    /// McNemar's test, two-sided mid-p; null for fewer than two pairs.
+    pub p_value: Option<f64>,
+}
+
+/// Why there is no report of a run.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// A frame cannot be read, or the plan's rows cannot be told apart.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// Two episodes that would be compared met different difficulties.
+    #[error(
+        "episodes {episode} and {none} cannot be compared: {agent} met another schedule under `{guardrails}` than under `none` in \
+         trial {trial} of `{scenario}`"
+    )]
+    Schedule {
+        /// The agent of both.
+        agent: String,
+        /// The scenario of both.
+        scenario: String,
+        /// The trial of both.
+        trial: u32,
+        /// The guardrails of the first.
+        guardrails: String,
+        /// The first episode.
+        episode: u64,
+        /// The one under no guardrails.
+        none: u64,
+    },
+    /// A row of the frames is not the episode that the manifest's plan has under its index, or is there twice.
+    #[error("episode {episode} in the frames is not that of the manifest's plan")]
+    Stranger {
+        /// The first such row's index.
+        episode: u64,
+    },
+    /// Polars could not compute it.
+    #[error("cannot compute the report: {0}")]
+    Query(#[from] polars::prelude::PolarsError),
+}

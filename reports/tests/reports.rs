@@ -1,0 +1,15 @@
+//! Rows through real files: written, read back, summed up, shown.
+
+// Clippy takes only the functions marked `#[test]` for tests, not those they share.
+#![allow(clippy::unwrap_used)]
+
+#[path = "reports/frames.rs"]
+mod frames;
+#[path = "reports/rendering.rs"]
+mod rendering;
+#[path = "reports/sample.rs"]
+mod sample;
+#[path = "reports/statistics.rs"]
+mod statistics;
+#[path = "reports/summary.rs"]
+mod summary;

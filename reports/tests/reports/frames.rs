@@ -1,0 +1,236 @@
+use std::fs;
+
+use healbench_record::{Plan, Records, RunDir};
+use healbench_reports::{FrameError, FrameWriter, columns, episode_rows, read_calls, read_episodes};
+use polars::prelude::{CompatLevel, DataFrame, SchemaExt as _};
+use polars_io::SerReader as _;
+use polars_io::parquet::read::ParquetReader;
+use polars_parquet::write::schema_to_metadata_key;
+
+use crate::sample::{empty_run, plan, records, run_with};
+
+fn frames(run: &RunDir) -> (DataFrame, DataFrame) {
+    (read_episodes(run).unwrap().collect().unwrap(), read_calls(run).unwrap().collect().unwrap())
+}
+
+fn parts(run: &RunDir) -> Vec<String> {
+    let files = fs::read_dir(run.path()).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    files.filter(|name| name.ends_with(".part")).collect()
+}
+
+/// The first `episodes` episodes and their calls.
+fn first(records: &Records, episodes: u64) -> Records {
+    Records {
+        episodes: records.episodes.iter().filter(|row| row.episode < episodes).cloned().collect(),
+        calls: records.calls.iter().filter(|row| row.episode < episodes).cloned().collect(),
+    }
+}
+
+/// The rest.
+fn after(records: &Records, episodes: u64) -> Records {
+    Records {
+        episodes: records.episodes.iter().filter(|row| row.episode >= episodes).cloned().collect(),
+        calls: records.calls.iter().filter(|row| row.episode >= episodes).cloned().collect(),
+    }
+}
+
+#[test]
+fn every_row_reads_back_as_it_was() {
+    let plan = plan(4);
+    let records = records(&plan);
+    let (_folder, run) = run_with(&plan, &records);
+    for row in &records.episodes {
+        let (found, calls) = episode_rows(&run, row.episode).unwrap().unwrap();
+        assert_eq!(&found, row);
+        let expected: Vec<_> = records.calls.iter().filter(|call| call.episode == row.episode).cloned().collect();
+        assert_eq!(calls, expected);
+    }
+    assert!(episode_rows(&run, plan.len()).unwrap().is_none());
+}
+
+#[test]
+fn the_episodes_frame_names_the_cell() {
+    let plan = plan(2);
+    let (_folder, run) = run_with(&plan, &records(&plan));
+    let (episodes, calls) = frames(&run);
+    assert_eq!((episodes.width(), calls.width()), (16, 22));
+    let text = |column: &str, row: usize| episodes.column(column).unwrap().str().unwrap().get(row).unwrap().to_owned();
+    let last = episodes.height() - 1;
+    assert_eq!(text(columns::SCENARIO, last), "control/nothing-wrong");
+    assert_eq!(text(columns::AGENT, last), "llm:openai:gpt-5-mini");
+    assert_eq!(text(columns::AGENT_KIND, last), "llm");
+    assert_eq!(text(columns::GUARDRAILS, last), "strict+healing");
+    assert_eq!(text(columns::FORMAT, last), "fusion-text");
+    assert_eq!(episodes.column(columns::TRIAL).unwrap().u32().unwrap().get(last), Some(1));
+}
+
+/// pandas refuses lists of string views, which is what Polars notes in a file unless told otherwise.
+#[test]
+fn files_say_nothing_of_string_views() {
+    let plan = plan(1);
+    let (_folder, run) = run_with(&plan, &records(&plan));
+    let (episodes, calls) = frames(&run);
+    for (path, frame) in [(run.episodes(), episodes), (run.calls(), calls)] {
+        let mut reader = ParquetReader::new(fs::File::open(path).unwrap());
+        let noted = reader.get_metadata().unwrap().key_value_metadata().clone().unwrap();
+        let without_views = schema_to_metadata_key(&frame.schema().to_arrow(CompatLevel::oldest()));
+        assert_eq!(noted, [without_views]);
+    }
+}
+
+/// More rows than a row group has, in uneven writes, and again after an interruption.
+#[test]
+fn files_depend_on_the_rows_alone() {
+    let plan = plan(4000);
+    let records = records(&plan);
+    assert!(records.episodes.len() > 1 << 16 && records.calls.len() > 1 << 17, "not enough rows to be worth it");
+    let (_straight, straight) = run_with(&plan, &records);
+
+    let (_split, split) = empty_run(&plan);
+    let mut writer = FrameWriter::create(&split, &plan).unwrap();
+    let mut from = 0;
+    for size in [1, 100, 65_000, 3_000, u64::MAX] {
+        let until = plan.len().min(from + size.min(plan.len()));
+        writer.write(&first(&after(&records, from), until)).unwrap();
+        from = until;
+    }
+    writer.finish().unwrap();
+
+    let (_resumed, resumed) = run_with(&plan, &first(&records, 70_001));
+    let mut writer = FrameWriter::resume(&resumed, &plan, 70_000).unwrap();
+    assert_eq!(frames(&resumed).0.height(), 70_001, "old frames stay until the new ones are whole");
+    writer.write(&after(&records, 70_000)).unwrap();
+    writer.finish().unwrap();
+
+    for run in [&split, &resumed] {
+        assert!(fs::read(run.episodes()).unwrap() == fs::read(straight.episodes()).unwrap());
+        assert!(fs::read(run.calls()).unwrap() == fs::read(straight.calls()).unwrap());
+    }
+    let (episodes, calls) = frames(&straight);
+    assert_eq!((episodes.height(), calls.height()), (records.episodes.len(), records.calls.len()));
+    let (row, _) = episode_rows(&straight, 70_000).unwrap().unwrap();
+    assert_eq!(row, records.episodes[70_000]);
+}
+
+#[test]
+fn nothing_is_there_before_finish_and_nothing_is_left_without_it() {
+    let plan = plan(1);
+    let (_folder, run) = empty_run(&plan);
+    let mut writer = FrameWriter::create(&run, &plan).unwrap();
+    writer.write(&records(&plan)).unwrap();
+    assert_eq!(parts(&run).len(), 2);
+    assert!(!run.calls().exists() && !run.episodes().exists());
+    drop(writer);
+    assert_eq!(parts(&run), Vec::<String>::new());
+    assert!(!run.calls().exists() && !run.episodes().exists());
+
+    // A drop while resuming leaves the old frames alone.
+    let (_folder, run) = run_with(&plan, &records(&plan));
+    let before = fs::read(run.calls()).unwrap();
+    drop(FrameWriter::resume(&run, &plan, 2).unwrap());
+    assert_eq!(parts(&run), Vec::<String>::new());
+    assert_eq!(fs::read(run.calls()).unwrap(), before);
+}
+
+/// The runner hands it to the thread that listens to its events.
+#[test]
+fn a_writer_can_move_to_another_thread() {
+    fn can_move<T: Send>(_: &T) {}
+    let plan = plan(1);
+    let (_folder, run) = empty_run(&plan);
+    can_move(&FrameWriter::create(&run, &plan).unwrap());
+}
+
+#[test]
+fn frames_without_rows_are_frames() {
+    let plan = plan(1);
+    let (_folder, run) = run_with(&plan, &Records::default());
+    let (episodes, calls) = frames(&run);
+    assert_eq!((episodes.height(), calls.height()), (0, 0));
+    assert!(episode_rows(&run, 0).unwrap().is_none());
+    FrameWriter::resume(&run, &plan, 0).unwrap().finish().unwrap();
+}
+
+#[test]
+fn rows_out_of_order_are_refused() {
+    let plan = plan(2);
+    let records = records(&plan);
+    let (_folder, run) = empty_run(&plan);
+    let mut writer = FrameWriter::create(&run, &plan).unwrap();
+    writer.write(&records).unwrap();
+    assert!(matches!(writer.write(&first(&records, 1)), Err(FrameError::OutOfOrder { episode: 0 })));
+
+    let mut writer = FrameWriter::create(&run, &plan).unwrap();
+    let twice = Records { episodes: Vec::new(), calls: vec![records.calls[0].clone(); 2] };
+    assert!(matches!(writer.write(&twice), Err(FrameError::OutOfOrder { .. })));
+
+    let mut writer = FrameWriter::create(&run, &plan).unwrap();
+    let mut strange = first(&records, 1);
+    strange.episodes[0].episode = plan.len();
+    assert!(matches!(writer.write(&strange), Err(FrameError::NotInPlan { episode }) if episode == plan.len()));
+
+    let doubled = Plan { agents: vec![plan.agents[0].clone(); 2], ..plan };
+    let error = FrameWriter::create(&run, &doubled).err().unwrap();
+    assert_eq!(error.to_string(), "the plan has agent `scripted:typical` twice");
+}
+
+#[test]
+fn a_run_with_too_few_episodes_cannot_be_resumed() {
+    let plan = plan(2);
+    let (_folder, run) = run_with(&plan, &first(&records(&plan), 3));
+    let error = FrameWriter::resume(&run, &plan, 5).err().unwrap();
+    assert!(matches!(error, FrameError::Short { found: 3, expected: 5, .. }), "{error}");
+    assert_eq!(parts(&run), Vec::<String>::new());
+}
+
+#[test]
+fn damaged_files_are_errors() {
+    let plan = plan(2);
+    let (_folder, run) = run_with(&plan, &records(&plan));
+    let whole = fs::read(run.episodes()).unwrap();
+    let read = |bytes: &[u8]| {
+        fs::write(run.episodes(), bytes).unwrap();
+        read_episodes(&run).err().expect("a damaged file was read")
+    };
+    assert!(matches!(read(b""), FrameError::Damaged { .. }));
+    assert!(matches!(read(b"episode,outcome\n0,success\n"), FrameError::Damaged { .. }));
+    assert!(matches!(read(&whole[..whole.len() - 1]), FrameError::Damaged { .. }));
+    assert!(matches!(read(&whole[..whole.len() / 2]), FrameError::Damaged { .. }));
+    fs::remove_file(run.episodes()).unwrap();
+    let error = read_episodes(&run).err().unwrap();
+    assert!(matches!(error, FrameError::Io { doing: "read", .. }), "{error}");
+}
+
+/// Polars panics on some damaged pages; a reader of a run gets an error, or values of the right type.
+#[test]
+fn flipped_bits_do_not_panic() {
+    let plan = plan(20);
+    let (_folder, run) = run_with(&plan, &records(&plan));
+    let whole = fs::read(run.calls()).unwrap();
+    let mut errors = 0;
+    for at in (0..whole.len()).step_by(whole.len() / 200) {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << (at % 8);
+        fs::write(run.calls(), bytes).unwrap();
+        errors += u32::from(read_calls(&run).is_err());
+    }
+    assert!(errors > 20, "{errors}");
+}
+
+#[test]
+fn foreign_files_are_errors() {
+    let plan = plan(2);
+    let (_folder, run) = run_with(&plan, &records(&plan));
+    fs::copy(run.calls(), run.episodes()).unwrap();
+    let error = read_episodes(&run).err().unwrap();
+    assert!(matches!(error, FrameError::NoColumn { column: columns::SCENARIO, .. }), "{error}");
+
+    let (_folder, run) = run_with(&plan, &records(&plan));
+    let (mut episodes, _) = frames(&run);
+    let trial = episodes.column(columns::TRIAL).unwrap().cast(&polars::prelude::DataType::String).unwrap();
+    episodes.with_column(trial).unwrap();
+    let file = fs::File::create(run.episodes()).unwrap();
+    polars_io::parquet::write::ParquetWriter::new(file).finish(&mut episodes).unwrap();
+    let error = read_episodes(&run).err().unwrap();
+    assert!(matches!(error, FrameError::ColumnType { column: columns::TRIAL, .. }), "{error}");
+}

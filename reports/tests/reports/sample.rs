@@ -1,0 +1,152 @@
+//! A small plan, rows for it that keep every promise of the records, and a run directory that holds them.
+
+use healbench_protocol::{AgentKind, AgentSpec, ErrorFormat, Guardrails, Seed};
+use healbench_record::{
+    CallRecord, EpisodeRecord, FORMAT_VERSION, Outcome, Plan, PlannedScenario, Records, RunDir, RunManifest, RunStatus,
+    Setting,
+};
+use healbench_reports::FrameWriter;
+use tempfile::TempDir;
+
+pub(crate) fn plan(trials: u32) -> Plan {
+    let agent = |kind, name: &str| AgentSpec { kind, name: name.to_owned(), digest: String::new() };
+    let scenario = |id: &str| PlannedScenario {
+        id: id.to_owned(),
+        path: format!("scenarios/suites/quickstart/{}.yaml", id.replace('/', "-")),
+        sha256: String::new(),
+    };
+    Plan {
+        seed: Seed(7),
+        trials,
+        agents: vec![agent(AgentKind::Scripted, "typical"), agent(AgentKind::Llm, "openai:gpt-5-mini")],
+        settings: vec![
+            Setting { guardrails: Guardrails::NONE, format: ErrorFormat::Bare },
+            Setting { guardrails: Guardrails::ALL, format: ErrorFormat::FusionXml },
+            Setting { guardrails: Guardrails::from_bits(0b0011), format: ErrorFormat::FusionText },
+        ],
+        scenarios: vec![scenario("billing/new-currency"), scenario("orders/typo"), scenario("control/nothing-wrong")],
+    }
+}
+
+pub(crate) fn manifest(plan: &Plan) -> RunManifest {
+    RunManifest {
+        format_version: FORMAT_VERSION,
+        healbench: "0.1.0".to_owned(),
+        revision: None,
+        command: "healbench run".to_owned(),
+        started: "2026-01-02T03:04:05Z".to_owned(),
+        tokenizer: "o200k_base".to_owned(),
+        status: RunStatus::Complete,
+        episodes_done: plan.len(),
+        plan: plan.clone(),
+    }
+}
+
+/// A run directory without frames.
+pub(crate) fn empty_run(plan: &Plan) -> (TempDir, RunDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let run = RunDir::create(&folder.path().join("run"), &manifest(plan), &[]).unwrap();
+    (folder, run)
+}
+
+/// A run directory with these rows.
+pub(crate) fn run_with(plan: &Plan, records: &Records) -> (TempDir, RunDir) {
+    let (folder, run) = empty_run(plan);
+    let mut writer = FrameWriter::create(&run, plan).unwrap();
+    writer.write(records).unwrap();
+    writer.finish().unwrap();
+    (folder, run)
+}
+
+/// Rows for the whole plan. Guardrails help; a few episodes are lost to infrastructure, and one to configuration.
+pub(crate) fn records(plan: &Plan) -> Records {
+    let mut records = Records::default();
+    for episode in 0..plan.len() {
+        let (row, calls) = episode_records(plan, episode);
+        records.episodes.push(row);
+        records.calls.extend(calls);
+    }
+    records
+}
+
+fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>) {
+    let cell = plan.cell(episode).unwrap();
+    let mut draw = Draw(episode.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ plan.seed.0);
+    let control = cell.scenario == 2;
+    let fails = if control { 0 } else { draw.below(4) };
+    let mends = draw.below(6) < if cell.setting > 0 { 5 } else { 1 };
+    let mut calls: Vec<CallRecord> = Vec::new();
+    let count = fails + if mends { 1 } else { 0 } + draw.below(2);
+    let mut chain = None;
+    let mut chains = 0;
+    for number in 1..=count {
+        let is_error = number <= fails;
+        if is_error && chain.is_none() {
+            chains += 1;
+            chain = Some(chains);
+        }
+        let fields = |n: u64| (0..n).map(|n| format!("field_{n}")).collect::<Vec<_>>();
+        calls.push(CallRecord {
+            episode,
+            call: number as u32,
+            turn: number as u32,
+            tool: "billing".to_owned(),
+            action: (draw.below(9) > 0).then(|| "create".to_owned()),
+            arguments: format!("{{\"amount\":{}}}", draw.below(1_000_000)),
+            is_error,
+            error_class: is_error.then(|| "VALIDATION".to_owned()),
+            injected: draw.below(10) == 0,
+            named_fields: is_error.then(|| fields(draw.below(3))),
+            changed_fields: (number > 1).then(|| fields(draw.below(2))),
+            leaked_fields: draw.below(3) as u32,
+            omitted_rows: draw.below(2) as u32 * 40,
+            contract_deltas: draw.below(2) as u32,
+            world_changed: !is_error,
+            repeats_failed: number > 1 && is_error && draw.below(2) == 0,
+            chain,
+            waited_s: draw.below(2) as u32 * 30,
+            request_tokens: 20 + draw.below(50) as u32,
+            response_tokens: 10 + draw.below(400) as u32,
+            guardrail_tokens: if cell.setting > 0 && is_error { draw.below(200) as u32 } else { 0 },
+            context_tokens: 300 * number,
+        });
+        if !is_error {
+            chain = None;
+        }
+    }
+    let solved = calls.last().is_some_and(|call| !call.is_error);
+    let outcome = match draw.below(12) {
+        0 => Outcome::Infra,
+        1 => Outcome::Limit,
+        2 => Outcome::GaveUp,
+        3 => Outcome::TaskFail,
+        _ if solved => Outcome::Success,
+        _ => Outcome::TaskFail,
+    };
+    let row = EpisodeRecord {
+        episode,
+        outcome: if episode == 5 { Outcome::Config } else { outcome },
+        claimed_done: draw.below(3) > 0,
+        scheduled: !control,
+        schedule_hash: format!("{:016x}", cell.scenario as u64 * 1000 + u64::from(cell.trial)),
+        turns: calls.len() as u32 + 1,
+        calls: calls.len() as u32,
+        perfect_calls: 1,
+        prompt_tokens: 120,
+        prose_tokens: 3 + draw.below(30) as u32,
+    };
+    (row, calls)
+}
+
+/// SplitMix64.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % bound
+    }
+}

@@ -1,0 +1,256 @@
+use std::collections::{BTreeMap, BTreeSet};
+
+use healbench_record::{CallRecord, EpisodeRecord, Outcome, Plan, Records};
+use healbench_reports::statistics::{mcnemar_mid_p, tango, wilson};
+use healbench_reports::{FrameWriter, Paired, Rate, Report, ReportError, ReportRow, ScenarioRate, Totals, summarise};
+
+use crate::sample::{empty_run, manifest, plan, records, run_with};
+
+fn report(plan: &Plan, records: &Records) -> Result<Report, ReportError> {
+    let (_folder, run) = run_with(plan, records);
+    summarise(&run, &manifest(plan))
+}
+
+/// The same numbers by loops over the rows.
+fn slow_row(plan: &Plan, records: &Records, agent: usize, setting: usize) -> ReportRow {
+    let of_row = |row: &&EpisodeRecord| {
+        let cell = plan.cell(row.episode).unwrap();
+        cell.agent == agent && cell.setting == setting
+    };
+    let all: Vec<&EpisodeRecord> = records.episodes.iter().filter(of_row).collect();
+    let scored: Vec<&EpisodeRecord> = all.iter().copied().filter(|row| row.outcome.is_scored()).collect();
+    let ended = |rows: &[&EpisodeRecord], outcome| rows.iter().filter(|row| row.outcome == outcome).count() as u64;
+    let successes = ended(&scored, Outcome::Success);
+    let scheduled: Vec<&EpisodeRecord> = scored.iter().copied().filter(|row| row.scheduled).collect();
+
+    let (mut calls, mut tokens, mut wasted, mut guardrail, mut leaked) = (0, 0, 0, 0, 0);
+    let (mut chains, mut mended, mut first_ok, mut repeats, mut after_error) = (0, 0, 0, 0, 0);
+    for row in &scored {
+        let mine: Vec<&CallRecord> = records.calls.iter().filter(|call| call.episode == row.episode).collect();
+        calls += mine.len() as u64;
+        first_ok += u64::from(mine.first().is_some_and(|call| !call.is_error));
+        let mut ends = BTreeMap::new();
+        let mut failed_before = false;
+        for call in mine {
+            let both = u64::from(call.request_tokens) + u64::from(call.response_tokens);
+            tokens += both;
+            wasted += if call.is_error { both } else { 0 };
+            guardrail += u64::from(call.guardrail_tokens);
+            leaked += u64::from(call.leaked_fields);
+            after_error += u64::from(failed_before);
+            repeats += u64::from(call.repeats_failed);
+            failed_before |= call.is_error;
+            if let Some(chain) = call.chain {
+                ends.insert(chain, !call.is_error);
+            }
+        }
+        chains += ends.len() as u64;
+        mended += ends.values().filter(|mended| **mended).count() as u64;
+    }
+    let scenarios = plan.scenarios.iter().enumerate().map(|(index, scenario)| {
+        let here = |row: &&EpisodeRecord| plan.cell(row.episode).unwrap().scenario == index;
+        let rows: Vec<&EpisodeRecord> = scored.iter().copied().filter(here).collect();
+        let success = Rate::of(ended(&rows, Outcome::Success), rows.len() as u64);
+        ScenarioRate { scenario: scenario.id.clone(), success }
+    });
+    let prose = scored.iter().map(|row| u64::from(row.prose_tokens)).sum();
+    let tokens = tokens + prose;
+    ReportRow {
+        guardrails: plan.settings[setting].guardrails,
+        format: plan.settings[setting].format,
+        episodes: all.len() as u64,
+        scored: scored.len() as u64,
+        infra: ended(&all, Outcome::Infra),
+        config: ended(&all, Outcome::Config),
+        success: Rate::of(successes, scored.len() as u64),
+        success_interval: wilson(successes, scored.len() as u64, 0.95),
+        vs_none: (setting != 0).then(|| slow_pairs(plan, records, agent, setting)),
+        episode_recovery: Rate::of(ended(&scheduled, Outcome::Success), scheduled.len() as u64),
+        chain_recovery: Rate::of(mended, chains),
+        first_call_success: Rate::of(first_ok, scored.len() as u64),
+        calls_per_success: Rate::of(calls, successes),
+        tokens_per_success: Rate::of(tokens, successes),
+        wasted_tokens: Rate::of(wasted, tokens),
+        prose_tokens: prose,
+        guardrail_tokens: guardrail,
+        leaked_fields: leaked,
+        identical_repeats: Rate::of(repeats, after_error),
+        false_success: Rate::of(
+            scored.iter().filter(|row| row.outcome == Outcome::TaskFail && row.claimed_done).count() as u64,
+            scored.len() as u64,
+        ),
+        scenarios: scenarios.collect(),
+    }
+}
+
+fn slow_pairs(plan: &Plan, records: &Records, agent: usize, setting: usize) -> Paired {
+    let side = |setting: usize| {
+        let mine = records.episodes.iter().filter_map(|row| {
+            let cell = plan.cell(row.episode).unwrap();
+            (cell.agent == agent && cell.setting == setting).then_some(((cell.scenario, cell.trial), row.outcome))
+        });
+        mine.collect::<BTreeMap<_, _>>()
+    };
+    let (here, none) = (side(setting), side(0));
+    let keys: BTreeSet<_> = here.keys().chain(none.keys()).copied().collect();
+    let (mut pairs, mut gains, mut losses, mut unmatched) = (0, 0, 0, 0);
+    for key in keys {
+        match (here.get(&key), none.get(&key)) {
+            (Some(here), Some(none)) if here.is_scored() && none.is_scored() => {
+                pairs += 1;
+                gains += u64::from(*here == Outcome::Success && *none != Outcome::Success);
+                losses += u64::from(*here != Outcome::Success && *none == Outcome::Success);
+            }
+            _ => unmatched += 1,
+        }
+    }
+    Paired {
+        pairs,
+        gains,
+        losses,
+        unmatched,
+        difference: (pairs > 0).then(|| (gains as f64 - losses as f64) / pairs as f64),
+        interval: tango(gains, losses, pairs, 0.95),
+        p_value: (pairs >= 2).then(|| mcnemar_mid_p(gains, losses)),
+    }
+}
+
+fn check_all_rows(plan: &Plan, records: &Records) -> Report {
+    let report = report(plan, records).unwrap();
+    assert_eq!(report.agents.len(), plan.agents.len());
+    for (agent, found) in report.agents.iter().enumerate() {
+        assert_eq!((&found.agent, found.kind), (&plan.agents[agent].to_string(), plan.agents[agent].kind));
+        assert_eq!(found.rows.len(), plan.settings.len());
+        for (setting, row) in found.rows.iter().enumerate() {
+            assert_eq!(row, &slow_row(plan, records, agent, setting), "{} {setting}", found.agent);
+        }
+    }
+    report
+}
+
+#[test]
+fn every_number_is_what_loops_over_the_rows_find() {
+    let plan = plan(40);
+    let records = records(&plan);
+    let report = check_all_rows(&plan, &records);
+    // The sample must reach every number, or equal zeros would pass for agreement.
+    let row = &report.agents[0].rows[2];
+    let paired = row.vs_none.unwrap();
+    let reached = [
+        row.infra,
+        row.success.numerator,
+        row.episode_recovery.numerator,
+        row.chain_recovery.numerator,
+        row.chain_recovery.denominator - row.chain_recovery.numerator,
+        row.first_call_success.numerator,
+        row.wasted_tokens.numerator,
+        row.prose_tokens,
+        row.guardrail_tokens,
+        row.leaked_fields,
+        row.identical_repeats.numerator,
+        row.false_success.numerator,
+        paired.gains,
+        paired.losses,
+        paired.unmatched,
+        report.totals.config,
+    ];
+    assert!(reached.iter().all(|number| *number > 0), "{reached:?}");
+    assert_eq!(report.suite.as_deref(), Some("quickstart"));
+    assert_eq!((report.planned, report.totals.episodes), (plan.len(), plan.len()));
+}
+
+#[test]
+fn a_run_that_was_cut_off_is_reported_as_far_as_it_got() {
+    let plan = plan(10);
+    let mut records = records(&plan);
+    // In the middle of the second agent's settings on the first scenario: some cells have no partner, some no row at all.
+    records.episodes.retain(|row| row.episode < 45);
+    records.calls.retain(|row| row.episode < 45);
+    let report = check_all_rows(&plan, &records);
+    let last = &report.agents[1].rows[2];
+    assert_eq!((last.episodes, last.success.rate, last.success_interval), (0, None, None));
+    assert_eq!(last.calls_per_success.rate, None);
+    let paired = last.vs_none.unwrap();
+    assert_eq!((paired.pairs, paired.unmatched, paired.difference, paired.p_value), (0, 10, None, None));
+    assert_eq!(report.agents[1].rows[1].vs_none.unwrap().unmatched, 5 + unscored(&plan, &records));
+    assert_eq!((report.planned, report.totals.episodes), (180, 45));
+}
+
+/// Pairs of the second agent's first two settings that are there, but not both scored.
+fn unscored(plan: &Plan, records: &Records) -> u64 {
+    let outcome = |episode: u64| records.episodes[episode as usize].outcome.is_scored();
+    (40..45).filter(|episode| !(outcome(*episode) && outcome(episode - u64::from(plan.trials)))).count() as u64
+}
+
+#[test]
+fn no_episode_at_all() {
+    let plan = plan(3);
+    let report = check_all_rows(&plan, &Records::default());
+    assert_eq!(report.totals, Totals::default());
+}
+
+#[test]
+fn nothing_is_compared_when_the_plan_has_no_row_under_none() {
+    let mut plan = plan(5);
+    plan.settings.remove(0);
+    let report = report(&plan, &records(&plan)).unwrap();
+    assert!(report.agents.iter().flat_map(|agent| &agent.rows).all(|row| row.vs_none.is_none()));
+}
+
+#[test]
+fn episodes_that_met_other_difficulties_are_not_compared() {
+    let plan = plan(3);
+    let mut records = records(&plan);
+    // Two such pairs; the first in the order of the plan is named, and an episode that is not scored does not count.
+    for row in &mut records.episodes {
+        row.outcome = Outcome::Success;
+    }
+    records.episodes[4].outcome = Outcome::Infra;
+    for episode in [4, 13, 25] {
+        records.episodes[episode].schedule_hash = "0123456789abcdef".to_owned();
+    }
+    let error = report(&plan, &records).unwrap_err();
+    assert!(matches!(error, ReportError::Schedule { episode: 13, none: 10, trial: 1, .. }), "{error:?}");
+    assert_eq!(
+        error.to_string(),
+        "episodes 13 and 10 cannot be compared: llm:openai:gpt-5-mini met another schedule under `all` than under `none` in \
+         trial 1 of `billing/new-currency`"
+    );
+}
+
+#[test]
+fn frames_of_another_plan_are_refused() {
+    let plan = plan(3);
+    let mut other = plan.clone();
+    other.scenarios[1].id = "orders/other".to_owned();
+    let (_folder, run) = run_with(&other, &records(&other));
+    let error = summarise(&run, &manifest(&plan)).unwrap_err();
+    assert!(matches!(error, ReportError::Stranger { episode: 18 }), "{error}");
+}
+
+#[test]
+fn sums_do_not_overflow() {
+    let plan = plan(2);
+    let mut records = records(&plan);
+    for call in &mut records.calls {
+        call.request_tokens = u32::MAX;
+        call.response_tokens = u32::MAX;
+        call.guardrail_tokens = u32::MAX;
+        call.leaked_fields = u32::MAX;
+    }
+    check_all_rows(&plan, &records);
+}
+
+#[test]
+fn the_same_rows_give_the_same_report() {
+    let plan = plan(30);
+    let records = records(&plan);
+    let (_folder, run) = empty_run(&plan);
+    let mut writer = FrameWriter::create(&run, &plan).unwrap();
+    writer.write(&records).unwrap();
+    writer.finish().unwrap();
+    let first = summarise(&run, &manifest(&plan)).unwrap();
+    for _ in 0..5 {
+        assert_eq!(summarise(&run, &manifest(&plan)).unwrap(), first);
+    }
+}

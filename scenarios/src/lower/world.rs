@@ -1,0 +1,194 @@
+use std::collections::BTreeSet;
+
+use healbench_engine::definition::TableDef;
+use healbench_protocol::canonical_json;
+use serde_json::Value;
+
+use super::{Reading, shown};
+use crate::file::{FieldFile, GenerateFile, TableFile};
+use crate::generate::{Column, Sequence, TablePlan};
+use crate::locate::child;
+
+/// The tables of a file, by name, in order; `None` for one whose section is broken.
+pub(super) struct Tables {
+    pub(super) role: Option<String>,
+    pub(super) tables: Vec<(String, Option<TablePlan>)>,
+}
+
+impl Tables {
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.tables.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// The tables whose sections are whole.
+    pub(super) fn known(&self) -> impl Iterator<Item = &TablePlan> {
+        self.tables.iter().filter_map(|(_, plan)| plan.as_ref())
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&TablePlan> {
+        self.known().find(|plan| plan.written.name == name)
+    }
+
+    /// The columns that a table has anywhere; `None` when they are not known.
+    pub(super) fn columns(&self, name: &str) -> Option<BTreeSet<&str>> {
+        let plan = self.get(name)?;
+        let made = plan.columns.iter().map(|(column, _)| column.as_str());
+        let written = plan.written.rows.iter().flat_map(|row| row.keys().map(String::as_str));
+        Some(made.chain(written).chain([plan.written.key.as_str()]).collect())
+    }
+
+    pub(super) fn into_checked(self) -> Option<Vec<TablePlan>> {
+        self.tables.into_iter().map(|(_, plan)| plan).collect()
+    }
+}
+
+impl Reading<'_> {
+    /// Whether a table exists; notes it when not.
+    pub(super) fn has_table(&mut self, pointer: &str, name: &str, tables: &Tables) -> bool {
+        let exists = tables.names().any(|known| known == name);
+        if !exists {
+            match tables.tables.is_empty() {
+                true => self.at_value(pointer, format!("unknown table `{name}`"), "`world` has no tables".to_owned()),
+                false => self.unknown(pointer, "table", name, tables.names()),
+            }
+        }
+        exists
+    }
+}
+
+pub(super) fn read(reading: &mut Reading<'_>) -> Tables {
+    let role = reading.section("/world/role");
+    let mut tables = Vec::new();
+    for name in reading.keys("/world").into_iter().filter(|name| name != "role") {
+        let pointer = child("/world", &name);
+        // Anything else is a misspelt `role` or a slip, and no table to suggest.
+        if !reading.content.pointer(&pointer).is_some_and(Value::is_object) {
+            continue;
+        }
+        if name.trim().is_empty() {
+            reading.at_key(&pointer, "a table needs a name", None);
+        }
+        let file: Option<TableFile> = reading.section(&pointer);
+        let plan = file.and_then(|file| table(reading, &pointer, &name, file));
+        tables.push((name, plan));
+    }
+    Tables { role, tables }
+}
+
+fn table(reading: &mut Reading<'_>, pointer: &str, name: &str, file: TableFile) -> Option<TablePlan> {
+    let (count, columns) = match file.generate {
+        Some(generate) => made_up(reading, pointer, &file.key, &file.key_prefix, generate)?,
+        None => (0, Vec::new()),
+    };
+    let singular = file.singular.unwrap_or_else(|| singular(name));
+    let written =
+        TableDef { name: name.to_owned(), singular, key: file.key, key_prefix: file.key_prefix, rows: file.rows };
+    let plan = TablePlan { written, count, columns };
+    check_keys(reading, pointer, &plan);
+    Some(plan)
+}
+
+fn check_keys(reading: &mut Reading<'_>, pointer: &str, plan: &TablePlan) {
+    let key = &plan.written.key;
+    let mut seen = BTreeSet::new();
+    for (index, row) in plan.written.rows.iter().enumerate() {
+        let at = child(&child(pointer, "rows"), index);
+        let Some(value) = row.get(key) else {
+            reading.at_value(&at, format!("a row without its key `{key}`"), None);
+            continue;
+        };
+        let at = child(&at, key);
+        if !value.is_string() && !value.is_i64() && !value.is_u64() {
+            reading.at_value(
+                &at,
+                format!("a key must be a text or a whole number, and this is {}", shown(value)),
+                None,
+            );
+        } else if !seen.insert(canonical_json(value)) || plan.makes_key(value) {
+            let help = format!("`{key}` is the key of the table; every row needs its own");
+            reading.at_value(&at, format!("duplicate key {}", shown(value)), help);
+        }
+    }
+}
+
+fn made_up(
+    reading: &mut Reading<'_>,
+    table: &str,
+    key: &str,
+    key_prefix: &str,
+    file: GenerateFile,
+) -> Option<(u32, Vec<(String, Column)>)> {
+    let fields = child(&child(table, "generate"), "fields");
+    let mut columns = Vec::new();
+    let mut whole = true;
+    for (name, field) in file.fields {
+        let pointer = child(&fields, &name);
+        match column(reading, &pointer, field) {
+            Some(column) => {
+                if name == key && !matches!(column, Column::Sequence(_)) {
+                    let help = format!(
+                        "write `{name}: {{sequence: \"{key_prefix}{{n}}\"}}`, or leave it out to number the rows"
+                    );
+                    reading.at_value(&pointer, format!("generated rows need different keys in `{name}`"), help);
+                }
+                columns.push((name, column));
+            }
+            None => whole = false,
+        }
+    }
+    if !columns.iter().any(|(name, _)| name == key) {
+        let numbered = match key_prefix {
+            "" => Column::Number,
+            prefix => Column::Sequence(Sequence::after_prefix(prefix)),
+        };
+        columns.insert(0, (key.to_owned(), numbered));
+    }
+    whole.then_some((file.count, columns))
+}
+
+fn column(reading: &mut Reading<'_>, pointer: &str, field: FieldFile) -> Option<Column> {
+    let given = [
+        ("pick", field.pick.is_some()),
+        ("range", field.range.is_some()),
+        ("sequence", field.sequence.is_some()),
+        ("phrase", field.phrase.is_some()),
+        ("value", field.value.is_some()),
+    ];
+    reading.exactly_one(pointer, &given)?;
+    if let Some(values) = field.pick {
+        return Some(Column::Pick(values));
+    }
+    if let Some([low, high]) = field.range.as_deref() {
+        if low > high {
+            let help = format!("a range is [lowest, highest]: [{high}, {low}]");
+            reading.at_value(&child(pointer, "range"), format!("the range [{low}, {high}] is empty"), help);
+            return None;
+        }
+        return Some(Column::Range(*low, *high));
+    }
+    if let Some(text) = &field.sequence {
+        let sequence = Sequence::parse(text);
+        if sequence.is_none() {
+            let help = "write the row's number once, as `{n}` or with leading zeros as `{n:04}`".to_owned();
+            reading.at_value(&child(pointer, "sequence"), format!("`{text}` does not number the rows"), help);
+        }
+        return sequence.map(Column::Sequence);
+    }
+    if let Some(lists) = field.phrase {
+        if let Some(index) = lists.iter().position(Vec::is_empty) {
+            reading.at_value(&child(&child(pointer, "phrase"), index), "a list of words must not be empty", None);
+            return None;
+        }
+        return Some(Column::Phrase(lists));
+    }
+    field.value.map(Column::Constant)
+}
+
+/// `invoices` is made of `invoice`, `companies` of `company`.
+fn singular(plural: &str) -> String {
+    match (plural.strip_suffix("ies"), plural.strip_suffix('s')) {
+        (Some(stem), _) if !stem.is_empty() => format!("{stem}y"),
+        (_, Some(stem)) if !stem.is_empty() && !stem.ends_with('s') => stem.to_owned(),
+        _ => plural.to_owned(),
+    }
+}

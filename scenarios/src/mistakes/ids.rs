@@ -1,0 +1,105 @@
+//! Identifiers of the right shape that name nothing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use healbench_engine::definition::{Handler, Rule};
+use healbench_protocol::{Draws, canonical_json};
+use serde_json::{Value, json};
+
+use super::{Edit, Fixed, Inapplicable, Plan, Target};
+
+pub(super) fn unknown_id(target: &Target<'_>, fixed: &Fixed) -> Result<Plan, Inapplicable> {
+    let identifiers = identifiers(target);
+    if let Some(field) = &fixed.field
+        && !identifiers.contains_key(field.as_str())
+    {
+        return Err(Inapplicable::field(format!("`{field}` of this call does not name a row of a table")));
+    }
+    let mut fields = Vec::new();
+    for (argument, table) in identifiers {
+        if fixed.field.as_ref().is_some_and(|field| field != argument) {
+            continue;
+        }
+        let edit = match &fixed.value {
+            None => Edit::UnknownId { argument: argument.to_owned(), table: table.to_owned() },
+            Some(value) if is_key(target, table, value) => {
+                return Err(Inapplicable::value(format!("{value} is a key of `{table}`")));
+            }
+            Some(value) => Edit::Set(argument.to_owned(), value.clone()),
+        };
+        fields.push(vec![vec![edit]]);
+    }
+    match fields.is_empty() {
+        true => Err(Inapplicable::kind("no argument of the call names a row of a table")),
+        false => Ok(Plan { fields }),
+    }
+}
+
+/// The arguments of the call that name a row, with the table.
+fn identifiers<'a>(target: &Target<'a>) -> BTreeMap<&'a str, &'a str> {
+    let of_handler = match &target.action.handler {
+        Handler::Get { table, by } | Handler::Update { table, by } | Handler::Delete { table, by } => {
+            Some((by.as_str(), table.as_str()))
+        }
+        _ => None,
+    };
+    let of_rules = target.action.rules.iter().filter_map(|rule| match rule {
+        Rule::Missing { table, argument } => Some((argument.as_str(), table.as_str())),
+        _ => None,
+    });
+    of_rules.chain(of_handler).filter(|(argument, _)| target.arguments.contains_key(*argument)).collect()
+}
+
+fn is_key(target: &Target<'_>, table: &str, value: &Value) -> bool {
+    let table = target.world.tables.iter().find(|candidate| candidate.name == table);
+    table.is_some_and(|table| table.rows.iter().any(|row| row.get(&table.key) == Some(value)))
+}
+
+/// How often another value is drawn before one is made by force.
+const TRIES: u32 = 64;
+
+/// A value like `right` that is none of the `known` keys (as canonical texts).
+pub(super) fn like(right: &Value, known: &BTreeSet<String>, draws: &mut Draws) -> Value {
+    let is_new = |value: &Value| value != right && !known.contains(&canonical_json(value));
+    for _ in 0..TRIES {
+        let candidate = match right {
+            Value::Number(number) => {
+                let n = number.as_i64().unwrap_or(1);
+                json!(draws.between(1, n.saturating_mul(10).max(1_000)))
+            }
+            other => Value::String(redrawn(&text_of(other), draws)),
+        };
+        if is_new(&candidate) {
+            return candidate;
+        }
+    }
+    // A table whose keys fill their shape: the shape has to give.
+    let mut text = text_of(right);
+    loop {
+        text.push('9');
+        let candidate = match right {
+            Value::Number(_) => text.parse::<u64>().map_or_else(|_| Value::String(text.clone()), Value::from),
+            _ => Value::String(text.clone()),
+        };
+        if is_new(&candidate) {
+            return candidate;
+        }
+    }
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+/// The text with other digits; with other letters if it has no digit.
+fn redrawn(text: &str, draws: &mut Draws) -> String {
+    let has_digit = text.chars().any(|c| c.is_ascii_digit());
+    let mut one_of = |from: u8, n: u64| char::from(from + draws.below(n) as u8);
+    let letter = |c: char| match c {
+        '0'..='9' => one_of(b'0', 10),
+        'a'..='z' if !has_digit => one_of(b'a', 26),
+        'A'..='Z' if !has_digit => one_of(b'A', 26),
+        other => other,
+    };
+    text.chars().map(letter).collect()
+}

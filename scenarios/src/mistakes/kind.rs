@@ -1,0 +1,87 @@
+use std::fmt;
+use std::str::FromStr;
+
+/// A kind of mistake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum MistakeKind {
+    /// A required argument is left out.
+    Missing,
+    /// A value of another type.
+    WrongType,
+    /// A value that is not among the options.
+    WrongEnum,
+    /// A number, a length or a count past its bound.
+    OutOfRange,
+    /// A text that breaks its format or pattern.
+    BadFormat,
+    /// An argument that nobody declared.
+    HallucinatedField,
+    /// A declared argument under a name with a typo.
+    MisspelledField,
+    /// An action's name with a typo.
+    MisspelledAction,
+    /// The discriminator is left out.
+    MissingDiscriminator,
+    /// An identifier of the right shape that names nothing.
+    UnknownId,
+    /// A list call without its filters.
+    UnfilteredList,
+    /// A call by the previous contract.
+    StaleContract,
+}
+
+impl MistakeKind {
+    /// Every kind, in the order of documents.
+    pub const ALL: [MistakeKind; 12] = [
+        MistakeKind::Missing,
+        MistakeKind::WrongType,
+        MistakeKind::WrongEnum,
+        MistakeKind::OutOfRange,
+        MistakeKind::BadFormat,
+        MistakeKind::HallucinatedField,
+        MistakeKind::MisspelledField,
+        MistakeKind::MisspelledAction,
+        MistakeKind::MissingDiscriminator,
+        MistakeKind::UnknownId,
+        MistakeKind::UnfilteredList,
+        MistakeKind::StaleContract,
+    ];
+
+    /// The name in scenario files.
+    pub fn name(self) -> &'static str {
+        match self {
+            MistakeKind::Missing => "missing",
+            MistakeKind::WrongType => "wrong_type",
+            MistakeKind::WrongEnum => "wrong_enum",
+            MistakeKind::OutOfRange => "out_of_range",
+            MistakeKind::BadFormat => "bad_format",
+            MistakeKind::HallucinatedField => "hallucinated_field",
+            MistakeKind::MisspelledField => "misspelled_field",
+            MistakeKind::MisspelledAction => "misspelled_action",
+            MistakeKind::MissingDiscriminator => "missing_discriminator",
+            MistakeKind::UnknownId => "unknown_id",
+            MistakeKind::UnfilteredList => "unfiltered_list",
+            MistakeKind::StaleContract => "stale_contract",
+        }
+    }
+}
+
+impl fmt::Display for MistakeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A word that is no kind of mistake.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("unknown kind of mistake `{0}`")]
+pub struct UnknownKind(pub String);
+
+impl FromStr for MistakeKind {
+    type Err = UnknownKind;
+
+    fn from_str(text: &str) -> Result<MistakeKind, UnknownKind> {
+        let mut all = MistakeKind::ALL.into_iter();
+        all.find(|kind| kind.name() == text).ok_or_else(|| UnknownKind(text.to_owned()))
+    }
+}

@@ -1,0 +1,136 @@
+//! Slips of the keyboard and of the ear: words that are nearly right.
+
+/// Typos and other spellings of a name, none equal to it.
+pub(super) fn typos(word: &str) -> Vec<String> {
+    let letters: Vec<char> = word.chars().collect();
+    let mut out: Vec<String> = Vec::new();
+    for index in 0..letters.len() {
+        let mut dropped = letters.clone();
+        dropped.remove(index);
+        out.push(dropped.iter().collect());
+        let mut doubled = letters.clone();
+        doubled.insert(index, letters[index]);
+        out.push(doubled.iter().collect());
+        if index + 1 < letters.len() {
+            let mut swapped = letters.clone();
+            swapped.swap(index, index + 1);
+            out.push(swapped.iter().collect());
+        }
+    }
+    out.push(camel(word));
+    out.push(format!("{word}s"));
+    out.sort();
+    out.dedup();
+    out.retain(|typo| typo != word && !typo.is_empty());
+    out
+}
+
+/// `due_date` as `dueDate`: what an agent used to another convention writes.
+fn camel(word: &str) -> String {
+    let mut out = String::with_capacity(word.len());
+    let mut upper = false;
+    for letter in word.chars() {
+        match letter {
+            '_' => upper = true,
+            letter if upper => {
+                out.extend(letter.to_uppercase());
+                upper = false;
+            }
+            letter => out.push(letter),
+        }
+    }
+    out
+}
+
+/// Words that people use for one another. The first column of none is special: any may stand for any other of its line.
+const SYNONYMS: [&[&str]; 21] = [
+    &["draft", "new", "pending", "unsent", "preliminary"],
+    &["open", "todo", "new", "active", "unresolved"],
+    &["in_progress", "doing", "started", "wip", "ongoing"],
+    &["done", "completed", "closed", "finished", "resolved"],
+    &["closed", "done", "resolved", "completed", "archived"],
+    &["archived", "closed", "inactive", "retired"],
+    &["active", "enabled", "live", "open"],
+    &["blocked", "on_hold", "stuck", "waiting"],
+    &["urgent", "critical", "highest", "p0", "asap"],
+    &["high", "important", "major", "p1"],
+    &["normal", "medium", "default", "p2"],
+    &["medium", "normal", "moderate", "p2"],
+    &["low", "minor", "trivial", "p3"],
+    &["usd", "us dollar", "dollars", "$"],
+    &["eur", "euro", "euros", "€"],
+    &["gbp", "pound", "pounds", "£"],
+    &["production", "prod", "live"],
+    &["staging", "stage", "preprod", "test"],
+    &["admin", "administrator", "owner", "superuser"],
+    &["member", "user", "contributor", "editor"],
+    &["viewer", "read_only", "guest", "reader"],
+];
+
+/// Plausible wrong words for `word`: other cases, other separators, near synonyms. None is equal to it.
+pub(super) fn lookalikes(word: &str) -> Vec<String> {
+    let lower = word.to_lowercase();
+    let mut out = vec![lower.clone(), word.to_uppercase(), capitalised(&lower)];
+    for (from, to) in [("_", " "), ("_", "-"), ("-", "_"), (" ", "_")] {
+        out.push(word.replace(from, to));
+    }
+    for line in SYNONYMS {
+        if line.contains(&lower.as_str()) {
+            out.extend(line.iter().map(|synonym| (*synonym).to_owned()));
+        }
+    }
+    let mut unique = Vec::with_capacity(out.len());
+    for candidate in out {
+        if candidate != word && !unique.contains(&candidate) {
+            unique.push(candidate);
+        }
+    }
+    unique
+}
+
+fn capitalised(word: &str) -> String {
+    let mut letters = word.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+const ONES: [&str; 20] = [
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+    "seventeen",
+    "eighteen",
+    "nineteen",
+];
+const TENS: [&str; 10] = ["", "", "twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"];
+
+/// A whole number in English: 45000 is `forty five thousand`.
+pub(super) fn in_words(n: u64) -> String {
+    let large = |unit: u64, name: &str| {
+        let rest = n % unit;
+        let head = format!("{} {name}", in_words(n / unit));
+        if rest == 0 { head } else { format!("{head} {}", in_words(rest)) }
+    };
+    match n {
+        0..20 => ONES[n as usize].to_owned(),
+        20..100 if n.is_multiple_of(10) => TENS[(n / 10) as usize].to_owned(),
+        20..100 => format!("{} {}", TENS[(n / 10) as usize], ONES[(n % 10) as usize]),
+        100..1_000 => large(100, "hundred"),
+        1_000..1_000_000 => large(1_000, "thousand"),
+        1_000_000..1_000_000_000 => large(1_000_000, "million"),
+        _ => large(1_000_000_000, "billion"),
+    }
+}

@@ -1,0 +1,65 @@
+//! The JSON Schema of the scenario file, generated from the raw types.
+
+use std::sync::LazyLock;
+
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+use crate::file::ScenarioFile;
+
+static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
+    let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<ScenarioFile>();
+    let mut schema = schema.to_value();
+    tidy(&mut schema);
+    schema["title"] = Value::from("healbench scenario");
+    schema
+});
+
+/// The schema as a value.
+pub(crate) fn schema() -> &'static Value {
+    &SCHEMA
+}
+
+/// The JSON Schema (draft 2020-12) of the scenario file, for editors: pretty-printed, with a final line break, and the same
+/// text on every call. `scenario.schema.json` is this text.
+pub fn schema_json() -> String {
+    format!("{:#}\n", *SCHEMA)
+}
+
+/// schemars lets an optional key be `null`. A scenario file has no use for that, and "expected a text or null" misleads, so
+/// `null` goes except where it has a meaning of its own. `format: uint32` says nothing that `minimum` does not.
+fn tidy(schema: &mut Value) {
+    match schema {
+        Value::Object(map) => {
+            let wanted = map.shift_remove("nullable").is_some();
+            if !wanted && let Some(Value::Array(types)) = map.get_mut("type") {
+                types.retain(|name| name != "null");
+                if let [only] = types.as_slice() {
+                    map["type"] = only.clone();
+                }
+            }
+            if let Some(Value::Array(branches)) = map.get("anyOf")
+                && let [one, null] = branches.as_slice()
+                && null["type"] == "null"
+                && let Value::Object(one) = one.clone()
+            {
+                map.shift_remove("anyOf");
+                map.extend(one);
+            }
+            if map.get("format").is_some_and(|format| matches!(format.as_str(), Some("uint32" | "int64"))) {
+                map.shift_remove("format");
+            }
+            if map.get("default").is_some_and(Value::is_null) {
+                map.shift_remove("default");
+            }
+            if let Some(Value::String(text)) = map.get_mut("description") {
+                *text = text.replace('\n', " ");
+            }
+            for value in map.values_mut() {
+                tidy(value);
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(tidy),
+        _ => {}
+    }
+}

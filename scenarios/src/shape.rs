@@ -1,0 +1,180 @@
+//! Holds a parsed file against the file's JSON Schema, and says what is wrong in the words of a scenario's author.
+
+use std::sync::LazyLock;
+
+use jsonschema::error::{TypeKind, ValidationErrorKind};
+use jsonschema::{JsonType, ValidationError, Validator};
+use serde_json::Value;
+
+use crate::Diagnostic;
+use crate::locate::{Document, child};
+use crate::schema::schema;
+use crate::suggest;
+
+static VALIDATOR: LazyLock<Option<Validator>> = LazyLock::new(|| jsonschema::draft202012::new(schema()).ok());
+
+/// Every place where the file does not have the shape of a scenario.
+#[derive(Debug, Default)]
+pub(crate) struct Misshapen {
+    /// What is wrong.
+    pub(crate) diagnostics: Vec<Diagnostic>,
+    /// The pointers of unknown keys.
+    pub(crate) unknown: Vec<String>,
+}
+
+/// Compares the file with the schema.
+pub(crate) fn check(document: &Document<'_>) -> Misshapen {
+    let mut found = Misshapen::default();
+    // The schema is our own; a test makes sure that it compiles.
+    let Some(validator) = VALIDATOR.as_ref() else { return found };
+    for error in validator.iter_errors(&document.value) {
+        explain(&error, document, &mut found);
+    }
+    found
+}
+
+fn explain(error: &ValidationError<'_>, document: &Document<'_>, found: &mut Misshapen) {
+    let pointer = error.instance_path().as_str();
+    let what = || match pointer.rsplit('/').next() {
+        Some(name) if !name.is_empty() && name.parse::<usize>().is_err() => format!("`{}`", unescape(name)),
+        _ => "this".to_owned(),
+    };
+    let diagnostic = match error.kind() {
+        ValidationErrorKind::AdditionalProperties { unexpected } => {
+            let keyword = error.schema_path().as_str();
+            let parent = keyword.rsplit_once('/').map_or("", |(parent, _)| parent);
+            let properties = follow(parent).and_then(|schema| schema["properties"].as_object());
+            let given = error.instance().as_object();
+            let known = || properties.into_iter().flatten().map(|(key, _)| key.as_str());
+            let is_given = |key: &str| given.is_some_and(|given| given.contains_key(key));
+            for key in unexpected {
+                let help = match suggest::nearest(key, known()) {
+                    Some(name) if is_given(name) => Some(format!("`{name}` is given already; remove this one")),
+                    Some(name) => Some(format!("did you mean `{name}`?")),
+                    None => suggest::hint(key, known().filter(|name| !is_given(name))),
+                };
+                let at = child(pointer, key);
+                found.diagnostics.push(document.at_key(&at, format!("unknown key `{key}`"), help));
+                found.unknown.push(at);
+            }
+            return;
+        }
+        ValidationErrorKind::Required { property } => {
+            let name = property.as_str().unwrap_or_default();
+            let parent = error.schema_path().as_str().rsplit_once('/').map_or("", |(parent, _)| parent);
+            let text = follow(parent).and_then(|schema| describe(&schema["properties"][name]));
+            document.at_value(pointer, format!("missing key `{name}`"), text.map(|text| format!("`{name}`: {text}")))
+        }
+        ValidationErrorKind::Type { kind } => {
+            let wanted = match kind {
+                TypeKind::Single(kind) => type_name(*kind).to_owned(),
+                TypeKind::Multiple(kinds) => kinds.iter().map(type_name).collect::<Vec<_>>().join(" or "),
+            };
+            let sent = value_type(error.instance());
+            let role = suggest::nearest(pointer.strip_prefix("/world/").unwrap_or_default(), ["role"]);
+            let quote = (wanted == "a text"
+                && !matches!(error.instance().as_ref(), Value::Array(_) | Value::Object(_)))
+            .then(|| format!("put it in quotes: \"{}\"", scalar(error.instance())));
+            let help = match role {
+                Some(role) if wanted == "a mapping" => {
+                    Some(format!("did you mean `{role}`? Every other key is a table"))
+                }
+                _ => quote,
+            };
+            document.at_value(pointer, format!("{} must be {wanted}, and this is {sent}", what()), help)
+        }
+        ValidationErrorKind::Enum { options } => {
+            let known = options.as_array().into_iter().flatten().filter_map(Value::as_str);
+            let sent = error.instance().as_str().unwrap_or_default();
+            document.at_value(pointer, format!("unknown {} `{sent}`", kind_of(pointer)), suggest::hint(sent, known))
+        }
+        ValidationErrorKind::Minimum { limit } => {
+            document.at_value(pointer, format!("{} must be at least {limit}", what()), None)
+        }
+        ValidationErrorKind::Maximum { limit } => {
+            document.at_value(pointer, format!("{} must be at most {limit}", what()), None)
+        }
+        ValidationErrorKind::MinLength { .. } => {
+            document.at_value(pointer, format!("{} must not be empty", what()), None)
+        }
+        ValidationErrorKind::MinItems { limit } | ValidationErrorKind::MinProperties { limit } => {
+            let message = match limit {
+                1 => format!("{} must not be empty", what()),
+                _ => format!("{} must have {limit} items", what()),
+            };
+            document.at_value(pointer, message, None)
+        }
+        ValidationErrorKind::MaxItems { limit } => {
+            document.at_value(pointer, format!("{} must have no more than {limit} items", what()), None)
+        }
+        _ => document.at_value(pointer, error.masked().to_string(), None),
+    };
+    found.diagnostics.push(diagnostic);
+}
+
+/// What an enumerated value is called in a message.
+fn kind_of(pointer: &str) -> &str {
+    let parts: Vec<&str> = pointer.rsplit('/').collect();
+    match parts.as_slice() {
+        _ if pointer.starts_with("/script/") => "kind of mistake",
+        ["kind", ..] if pointer.starts_with("/faults/") => "kind of fault",
+        ["relation", ..] => "relation",
+        ["severity", ..] => "severity",
+        _ => "value",
+    }
+}
+
+/// The subschema at a location that may lead through `$ref`s.
+fn follow(location: &str) -> Option<&'static Value> {
+    let mut at = schema();
+    for token in location.split('/').skip(1) {
+        at = match token {
+            "$ref" => schema().pointer(at["$ref"].as_str()?.strip_prefix('#')?)?,
+            _ => at.pointer(&format!("/{token}"))?,
+        };
+    }
+    if let Some(reference) = at["$ref"].as_str().and_then(|text| text.strip_prefix('#')) {
+        at = schema().pointer(reference)?;
+    }
+    Some(at)
+}
+
+fn describe(schema: &Value) -> Option<String> {
+    let text = schema["description"].as_str()?;
+    Some(text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+fn type_name(kind: JsonType) -> &'static str {
+    match kind {
+        JsonType::Array => "a list",
+        JsonType::Boolean => "true or false",
+        JsonType::Integer => "a whole number",
+        JsonType::Null => "null",
+        JsonType::Number => "a number",
+        JsonType::Object => "a mapping",
+        JsonType::String => "a text",
+    }
+}
+
+/// What a value is, in a message.
+pub(crate) fn value_type(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "a mapping",
+    }
+}
+
+fn scalar(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn unescape(token: &str) -> String {
+    token.replace("~1", "/").replace("~0", "~")
+}

@@ -1,0 +1,195 @@
+use healbench_protocol::Seed;
+use healbench_scenarios::{LoadError, Syntax, load_file, load_str};
+use serde_json::Value;
+
+use crate::{CHANGE, lab, quickstart, scenario};
+
+#[test]
+fn json_and_yaml_say_the_same() {
+    for yaml in quickstart() {
+        let value: Value = serde_saphyr::from_str(&yaml.source.text).unwrap();
+        let text = serde_json::to_string_pretty(&value).unwrap();
+        let json = load_str("x.json", &text, Syntax::Json).unwrap();
+        assert_eq!((&json.id, &json.title, &json.description), (&yaml.id, &yaml.title, &yaml.description));
+        assert_eq!((&json.task, &json.tools, &json.expect), (&yaml.task, &yaml.tools, &yaml.expect));
+        let world = yaml.world(Seed(3));
+        assert_eq!(json.world(Seed(3)), world);
+        assert_eq!(json.schedule(Seed(3), 4, &world), yaml.schedule(Seed(3), 4, &world));
+        assert_eq!((json.source.extension.as_str(), yaml.source.extension.as_str()), ("json", "yaml"));
+    }
+}
+
+/// A text, what is wrong with it, and where.
+#[test]
+fn texts_that_are_no_scenarios() {
+    let table: [(&str, Syntax, &str); 10] = [
+        ("", Syntax::Yaml, "1:1: the file is empty"),
+        ("  \n\n", Syntax::Json, "1:1: the file is empty"),
+        ("- a\n- b\n", Syntax::Yaml, "1:1: this must be a mapping, and this is a list"),
+        ("hello", Syntax::Yaml, "1:1: this must be a mapping, and this is a text"),
+        ("null", Syntax::Json, "1:1: this must be a mapping, and this is null"),
+        ("{\"id\": \"x\",}", Syntax::Json, "1:12: not JSON: key must be a string"),
+        ("id: x", Syntax::Json, "1:1: not JSON: expected value"),
+        ("id: [a\n", Syntax::Yaml, ""),
+        ("id: a\n\tb: c\n", Syntax::Yaml, ""),
+        ("a: *b\n", Syntax::Yaml, ""),
+    ];
+    let mut lines = Vec::new();
+    for (text, syntax, wanted) in table {
+        let found = load_str("x", text, syntax).unwrap_err();
+        let line = found[0].to_string();
+        assert!(line.contains(wanted), "{text:?}: {line}");
+        if wanted.is_empty() {
+            lines.push(line);
+        }
+    }
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    x:1:5: unclosed bracket '['
+    x:1:5: while scanning a plain scalar, found a tab
+    x:1:4: alias references unknown anchor
+    "#);
+}
+
+/// A replacement in a valid file, and the one diagnostic that comes of it.
+#[test]
+fn slips() {
+    let table = [
+        ("max_calls: 5", "max_calls: five", "`max_calls` must be a whole number, and this is a text"),
+        ("prompt: Do it.", "prompt: 7", "`prompt` must be a text, and this is a number"),
+        ("title: Everything can go wrong\n", "", "missing key `title`"),
+        ("title: Everything can go wrong", "title: \"\"", "`title` must not be empty"),
+        ("id: lab/mistakes", "id: lab//mistakes", "`lab//mistakes` cannot be an id"),
+        ("title:", "tilte: x\ntitle:", "unknown key `tilte`"),
+        ("title:", "title: x\ntitle:", "duplicate key `title`"),
+        ("sequence: \"N-{n:02}\"", "pick: [a]", "generated rows need different keys in `id`"),
+        ("sequence: \"N-{n:02}\"", "sequence: N", "`N` does not number the rows"),
+        ("range: [1, 10]", "range: [10, 1]", "the range [10, 1] is empty"),
+        ("range: [1, 10]", "range: [1]", "`range` must have 2 items"),
+        ("range: [1, 10]", "value: 1, pick: [1]", "only one of `pick`, `value` may be given"),
+        ("count: 60", "count: 1000001", "`count` must be at most 1000000"),
+        ("generate: {", "rows: [{id: N-07}]\n    generate: {", "duplicate key \"N-07\""),
+        ("generate: {", "rows: [{name: x}]\n    generate: {", "a row without its key `id`"),
+        ("in: notes,", "in: note,", "unknown table `note`"),
+        (
+            "size: 3, due",
+            "size: 30, due",
+            "the input schema rejects this call, so the script can never succeed: 30 is greater than the maximum of 10",
+        ),
+        ("size: 3, due", "sizes: 3, size: 3, due", "`notes.change` declares no argument `sizes`"),
+        ("arguments: {id", "arguments: {action: change, id", "`action` is not given among the arguments"),
+        (
+            "handler: {update: notes, by: id}",
+            "handler: {update: notes, by: ids}",
+            "the input schema declares no argument `ids` to hold the key",
+        ),
+        (
+            "handler: {update: notes, by: id}",
+            "handler: {}",
+            "exactly one of `insert`, `select`, `get`, `update`, `delete`, `return`, `fail` is needed",
+        ),
+        (
+            "handler: {select: notes}",
+            "handler: {select: notes, filters: {size: {column: sise, relation: after}}}",
+            "unknown column of `notes`: `sise`",
+        ),
+        (
+            "handler: {select: notes}",
+            "handler: {select: notes, filters: {size: {column: size, relation: above}}}",
+            "unknown relation `above`",
+        ),
+        (
+            "handler: {select: notes}",
+            "handler: {select: notes}\n        presenter: {agent_limit: 5, suggest_actions: [notes.chnage]}",
+            "unknown action `notes.chnage`",
+        ),
+        (
+            "description: Notes.",
+            "description: Notes.\n    discriminator: status",
+            "`status` selects the action and cannot be a property as well",
+        ),
+        (
+            "description: Notes.",
+            "description: Notes.\n    discriminator: null",
+            "a tool with several actions needs a discriminator",
+        ),
+        (
+            "actions:\n        change:\n          name",
+            "actions:\n        chang:\n          name",
+            "unknown action of `notes`: `chang`",
+        ),
+        ("previous:\n", "previous:\n      without: [lisst]\n", "unknown action of `notes`: `lisst`"),
+        ("pattern: \"^N-[0-9]{2}$\"", "pattern: \"^N-[0-9{2}$\"", "the input schema does not compile"),
+        ("expect:", "faults: [{kind: busy, on: notes.chang}]\nexpect:", "unknown action `notes.chang`"),
+        ("expect:", "faults: [{kind: busi, on: notes}]\nexpect:", "unknown kind of fault `busi`"),
+        ("expect: [", "expect: [{stops: true, unchanged: notes}, ", "only one of `unchanged`, `stops` may be given"),
+    ];
+    let valid = lab(CHANGE);
+    scenario(&valid);
+    for (from, to, wanted) in table {
+        assert!(valid.contains(from), "{from}");
+        let found = load_str("x.yaml", &valid.replacen(from, to, 1), Syntax::Yaml).unwrap_err();
+        let messages: Vec<&str> = found.iter().map(|diagnostic| diagnostic.message.as_str()).collect();
+        let expected_extra = messages.iter().filter(|message| !message.starts_with(wanted)).count();
+        assert!(messages.iter().any(|message| message.starts_with(wanted)), "{from} -> {to}: {messages:?}");
+        assert_eq!(expected_extra, 0, "{from} -> {to}: {messages:?}");
+    }
+}
+
+#[test]
+fn bytes_that_are_no_text() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.yaml");
+    std::fs::write(&path, b"id: a\ntitle: caf\xe9\n").unwrap();
+    let LoadError::Invalid { diagnostics, .. } = load_file(&path).unwrap_err() else { panic!() };
+    assert_eq!((diagnostics[0].line, diagnostics[0].column), (2, 11));
+    assert_eq!(diagnostics[0].message, "the file is not UTF-8 from here");
+    let error = load_file(&folder.path().join("none.yaml")).unwrap_err();
+    assert!(matches!(error, LoadError::Unreadable { .. }));
+}
+
+#[test]
+fn marks_and_line_ends_of_other_systems_do_not_matter() {
+    let unix = lab(CHANGE);
+    let plain = scenario(&unix);
+    let windows = scenario(&format!("\u{feff}{}", unix.replace('\n', "\r\n")));
+    assert_eq!(windows.tools, plain.tools);
+    assert_eq!(windows.world(Seed(1)), plain.world(Seed(1)));
+    assert_ne!(windows.source.sha256, plain.source.sha256);
+
+    let broken = format!("\u{feff}{}", unix.replace("max_calls", "max_cals").replace('\n', "\r\n"));
+    let found = load_str("x.yaml", &broken, Syntax::Yaml).unwrap_err();
+    let unix = load_str("x.yaml", &unix.replace("max_calls", "max_cals"), Syntax::Yaml).unwrap_err();
+    assert_eq!(found, unix);
+}
+
+#[test]
+fn anchors_are_followed_and_reported_where_they_are_used() {
+    let text = lab("*call").replace("expect:", "faults: &none []\nexpect:");
+    let text = text.replace("title: Everything", "tags: [&word x, *word]\ntitle: Everything");
+    let found = load_str("x.yaml", &text, Syntax::Yaml).unwrap_err();
+    assert!(found[0].message.contains("anchor") || found[0].message.contains("alias"), "{found:?}");
+    let text = lab(CHANGE).replace("title: Everything", "tags: [&word x, *word]\ntitle: Everything");
+    assert_eq!(scenario(&text).tags, ["x", "x"]);
+}
+
+#[test]
+fn a_tool_without_a_discriminator() {
+    let text = r#"
+id: flat
+title: One action
+task: {prompt: Ping., max_calls: 2}
+tools:
+  ping:
+    description: Answers.
+    discriminator: null
+    actions: {ping: {input: {properties: {host: {type: string}}, required: [host]}, handler: {return: null}}}
+expect: [{called: {tool: ping, arguments: {host: a}}}]
+script: [{call: {tool: ping, arguments: {host: a}}, mistakes: [missing]}]
+"#;
+    let scenario = scenario(text);
+    assert_eq!(scenario.tools[0].discriminator, None);
+    let step = &scenario.schedule(Seed(1), 0, &scenario.world(Seed(1))).script.steps[0];
+    assert_eq!(step.intent.arguments, serde_json::json!({"host": "a"}));
+    assert_eq!(step.belief.arguments, serde_json::json!({}));
+    assert_eq!(scenario.expect[0].to_string(), "a successful call of ping with host = \"a\"");
+}

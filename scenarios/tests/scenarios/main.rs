@@ -1,0 +1,82 @@
+//! The crate through its public face.
+
+#![allow(clippy::unwrap_used, reason = "a test that meets a surprise shall panic")]
+
+mod expectations;
+mod loading;
+mod mistakes;
+mod rendering;
+mod robustness;
+mod schedules;
+mod schema;
+mod suites;
+
+use std::sync::Arc;
+
+use healbench_engine::{Engine, World, WorldBase};
+use healbench_protocol::{ErrorFormat, Guardrails, Seed};
+use healbench_scenarios::{Scenario, Syntax, load_str, load_suite};
+
+/// The scenario, or a panic with its diagnostics.
+fn scenario(text: &str) -> Scenario {
+    load_str("test.yaml", text, Syntax::Yaml).unwrap_or_else(|found| {
+        let lines: Vec<String> = found.iter().map(ToString::to_string).collect();
+        panic!("{}", lines.join("\n"))
+    })
+}
+
+fn quickstart() -> Vec<Scenario> {
+    load_suite(&["quickstart".into()]).unwrap()
+}
+
+/// A fresh world and an engine with all guardrails.
+fn playground(scenario: &Scenario, seed: Seed) -> (World, Engine) {
+    let world = World::new(Arc::new(WorldBase::new(scenario.world(seed))));
+    (world, Engine::new(&scenario.tools, Guardrails::ALL, ErrorFormat::FusionXml).unwrap())
+}
+
+/// A scenario of one tool in which every kind of mistake is possible, with `step` as what follows the call.
+fn lab(step: &str) -> String {
+    format!(
+        r#"
+id: lab/mistakes
+title: Everything can go wrong
+task: {{prompt: Do it., max_calls: 5}}
+tools:
+  notes:
+    description: Notes.
+    actions:
+      change:
+        input:
+          properties:
+            id: {{type: string, pattern: "^N-[0-9]{{2}}$"}}
+            status: {{enum: [draft, published]}}
+            size: {{type: integer, minimum: 1, maximum: 10}}
+            due: {{type: string, format: date}}
+            shared: {{type: boolean}}
+            labels: {{type: array, items: {{type: string}}, minItems: 1}}
+          required: [id, status, size]
+        handler: {{update: notes, by: id}}
+      list:
+        input: {{properties: {{status: {{enum: [draft, published]}}, size: {{type: integer}}}}}}
+        handler: {{select: notes}}
+    previous:
+      actions:
+        change:
+          name: edit
+          input:
+            properties: {{id: {{type: string}}, state: {{enum: [draft, public]}}, size: {{type: string}}}}
+            required: [id, state]
+world:
+  notes:
+    generate: {{count: 60, fields: {{id: {{sequence: "N-{{n:02}}"}}, status: {{pick: [draft, published]}}, size: {{range: [1, 10]}}}}}}
+expect: [{{row: {{in: notes, where: {{id: N-07, status: published}}}}}}]
+script:
+  - call: {step}
+"#
+    )
+}
+
+/// The change of [`lab`].
+const CHANGE: &str = "{tool: notes, action: change, arguments: {id: N-07, status: published, size: 3, due: \"2025-10-01\", \
+                      shared: true, labels: [a, b]}}";

@@ -1,0 +1,168 @@
+use std::collections::BTreeSet;
+
+use healbench_protocol::{Object, Seed, Step};
+use healbench_scenarios::{MistakeKind, Scenario};
+use serde_json::{Value, json};
+
+use crate::{CHANGE, lab, quickstart, scenario};
+
+const TRIALS: u32 = 200;
+
+/// Whether the engine would reject the call: unknown action, undeclared fields, or values that the schema does not accept.
+fn is_rejected(scenario: &Scenario, arguments: &Value, tool: &str) -> bool {
+    let tool = scenario.tools.iter().find(|candidate| candidate.name == tool).unwrap();
+    let mut arguments = arguments.as_object().unwrap().clone();
+    let action = match &tool.discriminator {
+        Some(discriminator) => arguments.shift_remove(discriminator),
+        None => Some(tool.actions[0].name.clone().into()),
+    };
+    let Some(action) = action.and_then(|name| tool.actions.iter().find(|action| name == action.name.as_str())) else {
+        return true;
+    };
+    !healbench_engine::validate(&action.input, &Value::Object(arguments)).unwrap().is_empty()
+}
+
+fn steps(scenario: &Scenario, trials: u32) -> impl Iterator<Item = Step> {
+    let world = scenario.world(Seed(7));
+    (0..trials).flat_map(move |trial| scenario.schedule(Seed(7), trial, &world).script.steps)
+}
+
+fn arguments(call: &healbench_protocol::ToolCall) -> &Object {
+    call.object().unwrap()
+}
+
+#[test]
+fn every_kind_spoils_the_call_in_its_own_way() {
+    for kind in MistakeKind::ALL {
+        let call = match kind {
+            MistakeKind::UnfilteredList => "{tool: notes, action: list, arguments: {status: draft, size: 3}}",
+            _ => CHANGE,
+        };
+        let scenario = scenario(&lab(&format!("{call}\n    mistakes: [{kind}]")));
+        let mut beliefs = BTreeSet::new();
+        for step in steps(&scenario, TRIALS) {
+            let (belief, intent) = (arguments(&step.belief), arguments(&step.intent));
+            beliefs.insert(step.belief.arguments.to_string());
+            assert_ne!(belief, intent, "{kind}");
+            assert!(!is_rejected(&scenario, &step.intent.arguments, "notes"), "{kind}: the intent is valid");
+            let rejected = is_rejected(&scenario, &step.belief.arguments, "notes");
+            match kind {
+                MistakeKind::UnknownId => {
+                    assert!(!rejected, "an unknown id has the right shape: {belief:?}");
+                    let world = scenario.world(Seed(7));
+                    assert!(world.tables[0].rows.iter().all(|row| row["id"] != belief["id"]), "{belief:?}");
+                }
+                MistakeKind::UnfilteredList => {
+                    assert!(!rejected);
+                    assert_eq!(*belief, *json!({"action": "list"}).as_object().unwrap());
+                }
+                MistakeKind::MissingDiscriminator => assert!(!belief.contains_key("action")),
+                MistakeKind::MisspelledAction => {
+                    assert!(belief["action"] != "change" && belief["action"] != "list", "{belief:?}");
+                }
+                MistakeKind::WrongEnum => assert!(rejected && belief["status"].is_string()),
+                MistakeKind::WrongType => {
+                    let same = |(name, value): (&String, &Value)| {
+                        std::mem::discriminant(value) == std::mem::discriminant(&intent[name])
+                    };
+                    assert!(rejected && !belief.iter().all(same), "{belief:?}");
+                }
+                MistakeKind::Missing => assert!(rejected && belief.len() == intent.len() - 1),
+                MistakeKind::HallucinatedField => assert!(rejected && belief.len() == intent.len() + 1),
+                MistakeKind::MisspelledField => assert!(rejected && belief.len() == intent.len()),
+                MistakeKind::OutOfRange | MistakeKind::BadFormat => assert!(rejected, "{belief:?}"),
+                MistakeKind::StaleContract => {
+                    let was = json!({"action": "edit", "id": "N-07", "state": "public", "size": "3"});
+                    assert_eq!(step.belief.arguments, was);
+                }
+            }
+        }
+        let certain = [MistakeKind::MissingDiscriminator, MistakeKind::UnfilteredList, MistakeKind::StaleContract]
+            .contains(&kind);
+        assert_eq!(beliefs.len() == 1, certain, "{kind}: {} different beliefs in {TRIALS} trials", beliefs.len());
+    }
+}
+
+#[test]
+fn shipped_mistakes_are_mistakes() {
+    for scenario in quickstart() {
+        for step in steps(&scenario, 40) {
+            assert!(!is_rejected(&scenario, &step.intent.arguments, &step.intent.tool), "{}", scenario.id);
+            let well_formed = ["quickstart/unknown-id", "quickstart/oversized-list"].contains(&scenario.id.as_str());
+            if step.belief != step.intent && !well_formed {
+                assert!(is_rejected(&scenario, &step.belief.arguments, &step.belief.tool), "{}: {step:?}", scenario.id);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_named_field_and_value_are_what_goes_wrong() {
+    let belief = |mistake: &str| {
+        let scenario = scenario(&lab(&format!("{CHANGE}\n    mistakes: [{mistake}]")));
+        let all: BTreeSet<String> = steps(&scenario, 20).map(|step| step.belief.arguments.to_string()).collect();
+        assert_eq!(all.len(), 1, "{mistake}");
+        serde_json::from_str::<Value>(all.first().unwrap()).unwrap()
+    };
+    assert_eq!(belief("{kind: wrong_enum, field: status, value: live}")["status"], "live");
+    assert_eq!(belief("{kind: out_of_range, field: size, value: 99}")["size"], 99);
+    assert_eq!(belief("{kind: hallucinated_field, field: colour, value: red}")["colour"], "red");
+    assert_eq!(belief("{kind: misspelled_field, field: status, value: stat}")["stat"], "published");
+    assert_eq!(belief("{kind: misspelled_action, value: chnage}")["action"], "chnage");
+    assert_eq!(belief("{kind: unknown_id, value: N-99}")["id"], "N-99");
+    assert_eq!(belief("{kind: missing, field: size}").get("size"), None);
+    assert_eq!(belief("{kind: wrong_type, field: size, value: null}")["size"], Value::Null);
+}
+
+#[test]
+fn drawn_mistakes_hit_different_fields_and_differ_between_trials() {
+    let from = "[{kind: wrong_enum, field: status}, {kind: wrong_type, field: size}, {kind: missing, field: id}]";
+    let scenario = scenario(&lab(&format!("{CHANGE}\n    draw: {{count: 2, from: {from}}}")));
+    let mut pairs = BTreeSet::new();
+    for step in steps(&scenario, TRIALS) {
+        let (belief, intent) = (arguments(&step.belief), arguments(&step.intent));
+        let wrong: Vec<&str> = intent
+            .iter()
+            .filter(|(name, value)| belief.get(*name) != Some(value))
+            .map(|(name, _)| name.as_str())
+            .collect();
+        assert_eq!(wrong.len(), 2, "{belief:?}");
+        pairs.insert(wrong.join("+"));
+    }
+    assert_eq!(pairs.into_iter().collect::<Vec<_>>(), ["id+size", "id+status", "status+size"]);
+}
+
+#[test]
+fn what_cannot_go_wrong_is_an_error() {
+    let list = "{tool: notes, action: list, arguments: {size: 3}}";
+    let table = [
+        (list, "wrong_enum", "no argument of the call is restricted to listed values (`enum`)"),
+        (list, "unknown_id", "no argument of the call names a row of a table"),
+        (list, "missing", "the call has no required argument"),
+        (list, "stale_contract", "a call by the previous contract is still valid, so nothing goes wrong"),
+        (CHANGE, "unfiltered_list", "`change` does not list anything (`select`)"),
+        (CHANGE, "{kind: wrong_enum, field: size}", "`size` is not restricted to listed values (`enum`)"),
+        (
+            CHANGE,
+            "{kind: wrong_enum, field: status, value: draft}",
+            "\"draft\" is valid here, so sending it is no mistake",
+        ),
+        (CHANGE, "{kind: missing, field: due}", "`due` is not required, so leaving it out is no mistake"),
+        (CHANGE, "{kind: hallucinated_field, field: due}", "`due` is declared, so sending it is no mistake"),
+        (CHANGE, "{kind: missing_discriminator, field: due}", "`missing_discriminator` takes no field"),
+        (CHANGE, "{kind: wrong_type, field: stauts}", "the call has no argument `stauts`"),
+    ];
+    for (call, mistake, reason) in table {
+        let text = lab(&format!("{call}\n    mistakes: [{mistake}]"));
+        let found = healbench_scenarios::load_str("lab.yaml", &text, healbench_scenarios::Syntax::Yaml).unwrap_err();
+        assert_eq!(found.len(), 1, "{mistake}: {found:?}");
+        assert!(found[0].message.ends_with(reason), "{mistake}: {}", found[0].message);
+    }
+}
+
+#[test]
+fn mistakes_that_leave_one_another_nothing_are_an_error() {
+    let text = lab(&format!("{CHANGE}\n    mistakes: [{{kind: missing, field: id}}, {{kind: unknown_id, field: id}}]"));
+    let found = healbench_scenarios::load_str("lab.yaml", &text, healbench_scenarios::Syntax::Yaml).unwrap_err();
+    assert!(found[0].message.contains("do not fit into one call"), "{found:?}");
+}

@@ -1,0 +1,93 @@
+use std::collections::BTreeSet;
+
+use healbench_protocol::Seed;
+
+use crate::{CHANGE, lab, quickstart, scenario};
+
+#[test]
+fn the_same_trial_is_the_same_whoever_asks() {
+    for scenario in quickstart() {
+        let again = scenario.clone();
+        let (world, same) = (scenario.world(Seed(5)), again.world(Seed(5)));
+        assert_eq!(world, same);
+        // Other seeds and trials in between change nothing: nothing is drawn from a shared stream.
+        again.schedule(Seed(6), 3, &again.world(Seed(6)));
+        for trial in [0, 1, 17] {
+            assert_eq!(scenario.schedule(Seed(5), trial, &world), again.schedule(Seed(5), trial, &same));
+        }
+    }
+}
+
+#[test]
+fn trials_differ_in_mistakes_and_seeds_in_data() {
+    let scenario = scenario(&lab(&format!("{CHANGE}\n    mistakes: [wrong_type]")));
+    let world = scenario.world(Seed(1));
+    let hashes: BTreeSet<String> = (0..50).map(|trial| scenario.schedule(Seed(1), trial, &world).hash).collect();
+    assert!(hashes.len() > 5, "{}", hashes.len());
+    let other = scenario.world(Seed(2));
+    assert_ne!(world, other);
+    // The hash covers the data: without mistakes, trials of a seed are the same and seeds are not.
+    let plain = crate::scenario(&lab(CHANGE));
+    let hash = |seed, trial, world| plain.schedule(seed, trial, world).hash;
+    assert_eq!(hash(Seed(1), 0, &world), hash(Seed(1), 1, &world));
+    assert_ne!(hash(Seed(1), 0, &world), hash(Seed(2), 0, &other));
+}
+
+#[test]
+fn faults_are_in_the_hash_and_count_as_scheduled() {
+    let plain = scenario(&lab(CHANGE));
+    let faulty = lab(CHANGE).replace("expect:", "faults: [{kind: busy, on: notes.change}]\nexpect:");
+    let faulty = scenario(&faulty);
+    let world = plain.world(Seed(1));
+    let (without, with) = (plain.schedule(Seed(1), 0, &world), faulty.schedule(Seed(1), 0, &world));
+    assert!(!without.scheduled && with.scheduled);
+    assert_eq!(without.script, with.script);
+    assert_ne!(without.hash, with.hash);
+}
+
+/// A change here moves every schedule of every stored run: it has to be meant.
+#[test]
+fn vectors() {
+    let lines: Vec<String> = quickstart()
+        .iter()
+        .map(|scenario| {
+            let schedule = scenario.schedule(Seed(2025), 3, &scenario.world(Seed(2025)));
+            format!("{} {} {}", schedule.hash, scenario.id, schedule.script.steps[0].belief.arguments)
+        })
+        .collect();
+    insta::assert_snapshot!(lines.join("\n"), @r#"
+    dcab9ad39dbf518b quickstart/bad-date {"action":"request","person":"Tomas Eriksen","from":"2025-12-22","to":"end of the month","kind":"vacation"}
+    d0a21cbfd2978304 quickstart/control-nothing-wrong {"action":"get","id":"SUB-0031"}
+    3571192195e28bfa quickstart/control-unmendable {"action":"delete","id":"PRJ-3"}
+    8d640eeb8f7935d1 quickstart/hallucinated-fields {"action":"create","name":"Warehouse Move","department":"Operations","budget":80000,"reference":"REQ-1","tags":["from-chat"]}
+    19fca4e3646211fd quickstart/missing-discriminator {"name":"Ingrid Solberg","email":"ingrid@fjordfoods.example","company":"Fjord Foods"}
+    ddcb82f9c1e08eab quickstart/missing-field {"action":"invite","email":"priya@northwind.example","role":"editor","team":"Data Platform"}
+    05cd9e4763054c47 quickstart/misspelled-action {"action":"rollbak","service":"checkout-api","environment":"staging","version":"2025.31"}
+    8c0c2fb0a3c77974 quickstart/new-required-field {"action":"create","customer":"Acme","amount_cents":45000}
+    da43d860cf7bd197 quickstart/out-of-range {"action":"reserve","item":"SKU-118","order":"ORD-77","units":40,"days":0}
+    ab856e596dd00dac quickstart/oversized-list {"action":"list"}
+    192e384798895ca6 quickstart/rate-limit {"action":"book","title":"Quarterly review","room":"Birch","date":"2025-10-14","start":"10:00","minutes":60}
+    1b05151612e3a152 quickstart/several-at-once {"action":"open","customer":"Harbor Freight Lines","subject":"Label printer offline","priority":"p1","channel":"PHONE","affected":12,"due":"2025/09/30"}
+    0cdd985c512bc767 quickstart/unknown-id {"action":"update","id":"TCK-2311","status":"resolved"}
+    b8eca36d7c7ca9b5 quickstart/wrong-enum {"action":"update","id":"WEB-7","status":"archived","priority":"low"}
+    47ee3c04fcfbcbab quickstart/wrong-type {"action":"refund","payment":"PAY-0012","amount_cents":4500,"notify":1}
+    "#);
+}
+
+#[test]
+fn generated_rows() {
+    let text = lab(CHANGE).replace(
+        "world:",
+        "world:\n  extra:\n    key: no\n    key_prefix: E-\n    rows: [{no: last}]\n    generate:\n      count: 3\n      fields:\n        \
+         a: {phrase: [[x, y], [z]]}\n        b: {value: null}\n        c: {range: [-2, -2]}",
+    );
+    let world = scenario(&text).world(Seed(2));
+    let rows: Vec<String> = world.tables[0].rows.iter().map(|row| serde_json::to_string(row).unwrap()).collect();
+    assert_eq!(world.tables[0].name, "extra");
+    insta::assert_snapshot!(rows.join("\n"), @r#"
+    {"no":"E-1","a":"x z","b":null,"c":-2}
+    {"no":"E-2","a":"y z","b":null,"c":-2}
+    {"no":"E-3","a":"y z","b":null,"c":-2}
+    {"no":"last"}
+    "#);
+}

@@ -1,0 +1,143 @@
+use healbench_protocol::Seed;
+use healbench_scenarios::{LoadError, Observed, Scenario, built_in_suites, load_suite};
+
+use crate::{playground, quickstart};
+
+fn named(name: &str) -> Scenario {
+    quickstart().into_iter().find(|scenario| scenario.id == name).unwrap()
+}
+
+#[test]
+fn quickstart_is_whole() {
+    let scenarios = quickstart();
+    assert!(scenarios.len() >= 13);
+    for scenario in &scenarios {
+        assert!(scenario.id.starts_with("quickstart/"), "{}", scenario.id);
+        assert_eq!(scenario.source.path, format!("built-in:{}.yaml", scenario.id));
+        assert!(scenario.description.len() > 40, "{} says what it is there to tell", scenario.id);
+        assert!((8..=12).contains(&scenario.task.max_calls), "{}", scenario.id);
+    }
+    let controls: Vec<&str> = scenarios
+        .iter()
+        .filter(|scenario| !scenario.schedule(Seed(1), 0, &scenario.world(Seed(1))).scheduled)
+        .map(|scenario| scenario.id.as_str())
+        .collect();
+    assert_eq!(controls, ["quickstart/control-nothing-wrong", "quickstart/control-unmendable"]);
+    assert_eq!(built_in_suites(), ["quickstart"]);
+}
+
+#[test]
+fn a_perfect_agent_meets_every_expectation_and_an_idle_one_does_not() {
+    for scenario in quickstart() {
+        for seed in [Seed(1), Seed(2)] {
+            let (mut world, engine) = playground(&scenario, seed);
+            let idle = Observed { world: &world, gave_up: false, succeeded: &[] };
+            assert!(!scenario.unmet(&idle).is_empty(), "{} is not met by doing nothing", scenario.id);
+            let script = scenario.schedule(seed, 0, &scenario.world(seed)).script;
+            let mut succeeded = Vec::new();
+            for step in script.steps {
+                let mut answer = engine.call(&mut world, &step.intent);
+                if answer.response.text().contains("30") && answer.response.is_error {
+                    world.wait(30);
+                    answer = engine.call(&mut world, &step.intent);
+                }
+                assert_eq!(
+                    answer.response.is_error,
+                    scenario.expects_stop(),
+                    "{}: {}",
+                    scenario.id,
+                    answer.response.text()
+                );
+                succeeded.push(step.intent);
+            }
+            let gave_up = scenario.expects_stop();
+            let seen = Observed { world: &world, gave_up, succeeded: &succeeded };
+            assert_eq!(scenario.unmet(&seen), Vec::<&healbench_scenarios::Expectation>::new(), "{}", scenario.id);
+        }
+    }
+}
+
+#[test]
+fn what_has_to_be_found_can_be_found() {
+    for scenario in quickstart() {
+        for seed in (0..5).map(Seed) {
+            let world = scenario.world(seed);
+            for step in scenario.schedule(seed, 0, &world).script.steps {
+                for (argument, find) in &step.find {
+                    let rows = world.tables.iter().flat_map(|table| &table.rows);
+                    let hits: Vec<_> = rows
+                        .filter(|row| find.matching.iter().all(|(name, value)| row.get(name) == Some(value)))
+                        .collect();
+                    assert_eq!(hits.len(), 1, "{}", scenario.id);
+                    assert_eq!(hits[0].get(&find.column), step.intent.arguments.get(argument), "{}", scenario.id);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn the_oversized_list_hides_its_row_unless_it_is_filtered() {
+    let scenario = named("quickstart/oversized-list");
+    for seed in (0..5).map(Seed) {
+        let world = scenario.world(seed);
+        let rows = &world.tables[0].rows;
+        assert!(rows.len() > 3200 && rows.iter().take(50).all(|row| row["id"] != "TASK-4711"));
+        let size: usize = rows.iter().map(|row| serde_json::to_string(row).unwrap().len()).sum::<usize>() / rows.len();
+        assert!((150..260).contains(&size), "{size} bytes a row");
+        let filters = [("status", "in_progress"), ("assignee", "Marta Kowalska"), ("sprint", "2025-14")];
+        let filtered: Vec<_> =
+            rows.iter().filter(|row| filters.iter().all(|(name, value)| row[*name] == *value)).collect();
+        assert!(filtered.len() <= 50 && filtered.iter().any(|row| row["id"] == "TASK-4711"), "{}", filtered.len());
+    }
+}
+
+#[test]
+fn drift_shows_the_previous_contract() {
+    let scenario = named("quickstart/new-required-field");
+    let advertised = scenario.advertised();
+    let required = |schema: &serde_json::Value| schema["required"].as_array().unwrap().len();
+    assert_eq!(required(&advertised[0].action("create").unwrap().input_schema), 2);
+    assert_eq!(required(&scenario.tools[0].actions[0].input), 3);
+    let belief = &scenario.schedule(Seed(1), 0, &scenario.world(Seed(1))).script.steps[0].belief;
+    assert_eq!(belief.arguments, serde_json::json!({"action": "create", "customer": "Acme", "amount_cents": 45000}));
+}
+
+#[test]
+fn paths_that_yield_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = load_suite(&[folder.path().to_owned()]).unwrap_err();
+    assert!(matches!(error, LoadError::Empty { .. }), "{error}");
+
+    let error = load_suite(&["quickstrat".into()]).unwrap_err();
+    assert_eq!(error.to_string(), "no file, folder or built-in suite `quickstrat`");
+    assert_eq!(error.hint().unwrap(), "did you mean the built-in suite `quickstart`?");
+
+    let other = folder.path().join("notes.txt");
+    std::fs::write(&other, "hello").unwrap();
+    assert!(matches!(load_suite(&[other]).unwrap_err(), LoadError::Ending { .. }));
+}
+
+#[test]
+fn a_folder_is_read_through_and_through_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::create_dir(folder.path().join("b")).unwrap();
+    let text = crate::lab(crate::CHANGE);
+    let write = |path: &str, id: &str| {
+        std::fs::write(folder.path().join(path), text.replace("lab/mistakes", id)).unwrap();
+    };
+    write("c.yml", "three");
+    write("a.yaml", "one");
+    write("b/z.YAML", "two");
+    std::fs::write(folder.path().join("scenario.schema.json"), "{}").unwrap();
+    std::fs::write(folder.path().join("README.md"), "# Scenarios").unwrap();
+    let ids = |scenarios: Vec<Scenario>| scenarios.into_iter().map(|scenario| scenario.id).collect::<Vec<_>>();
+    let paths = [folder.path().to_owned(), folder.path().join("a.yaml")];
+    assert_eq!(ids(load_suite(&paths).unwrap()), ["one", "two", "three"]);
+
+    write("d.yaml", "two");
+    let LoadError::Invalid { diagnostics, sources } = load_suite(&paths).unwrap_err() else { panic!() };
+    assert_eq!(diagnostics.len(), 1);
+    assert_eq!(diagnostics[0].message, "the id `two` is taken");
+    assert!(sources.contains_key(&diagnostics[0].file));
+}
