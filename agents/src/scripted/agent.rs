@@ -369,10 +369,12 @@ impl<'a> ScriptedAgent<'a> {
         let seeks = self.script_step().is_some_and(|step| !step.find.is_empty());
         let own = action_of(&self.start, &last).unwrap_or_default().to_owned();
         let intended = self.script_step().and_then(|step| action_of(&self.start, &step.intent)).unwrap_or_default();
-        let suggests =
-            |name: &str| evidence.iter().any(|piece| matches!(piece, Evidence::Suggest { action, .. } if action == name));
+        let suggests = |name: &str| {
+            evidence.iter().any(|piece| matches!(piece, Evidence::Suggest { action, .. } if action == name))
+        };
         let spec = self.start.tools.iter().find(|spec| spec.name == last.tool);
-        let all = spec.is_some_and(|spec| spec.actions.len() > 1 && spec.actions.iter().all(|action| suggests(&action.name)));
+        let all =
+            spec.is_some_and(|spec| spec.actions.len() > 1 && spec.actions.iter().all(|action| suggests(&action.name)));
         if all || (own != intended && suggests(intended)) {
             // The names are the actions that there are, to choose from; the others among them are no advice.
             return false;

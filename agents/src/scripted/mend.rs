@@ -120,7 +120,12 @@ pub(super) fn explained(evidence: &Evidence, arguments: &Value, knowledge: &Know
         }
         // `Try: list, create`: an action that the agent wants anyhow, and did not call.
         Evidence::Suggest { tool, action } if tool.as_deref().is_none_or(|tool| tool == knowledge.tool) => {
-            replace(knowledge.discriminator, &|value| value.as_str() == Some(action))
+            let field = knowledge.discriminator;
+            let named = |value: &Value| value.as_str() == Some(action);
+            if lacks(arguments, field) {
+                return knowledge.value(field).filter(named).map(|known| put(field, known)).unwrap_or_default();
+            }
+            replace(field, &named)
         }
         // These explain when or what to call, not how to mend the arguments.
         Evidence::Suggest { .. }

@@ -57,7 +57,7 @@ fn the_first_command_measures_the_guardrails() {
 #[test]
 fn the_same_plan_gives_the_same_rows() {
     let place = Place::new();
-    let axes = ["--trials", "6", "--guardrails", "full", "--agent", "scripted:typical,scripted:careless"];
+    let axes = ["--trials", "3", "--guardrails", "full", "--agent", "scripted:typical"];
     let run = |name: &str, jobs: &str| {
         let mut words = vec!["run", "--out", name, "-j", jobs];
         words.extend(axes);
@@ -91,7 +91,17 @@ fn locale_and_environment_do_not_matter() {
 fn every_cell_of_a_scenario_meets_the_same_schedules() {
     use healbench_record::RunDir;
     let place = Place::new();
-    place.ok(&["run", "--out", "run", "--trials", "3", "--guardrails", "full"]);
+    place.ok(&[
+        "run",
+        "--out",
+        "run",
+        "--trials",
+        "3",
+        "--guardrails",
+        "one-in",
+        "--agent",
+        "scripted:blind,scripted:perfect",
+    ]);
     let (run, manifest) = RunDir::open(&place.path("run")).unwrap();
     let plan = manifest.plan;
     let frame = healbench_reports::read_episodes(&run).unwrap().collect().unwrap();
