@@ -91,10 +91,7 @@ impl Enhancer {
     pub fn enhance(&self, error: String, action: &str) -> String {
         match self {
             Enhancer::Identity => error,
-            Enhancer::Blocks(blocks) => match blocks.by_action.get(action) {
-                Some(block) => splice(error, &block.text),
-                None => error,
-            },
+            Enhancer::Blocks(blocks) => blocks.enhance(error, action),
         }
     }
 
@@ -103,6 +100,17 @@ impl Enhancer {
         match self {
             Enhancer::Identity => 0,
             Enhancer::Blocks(blocks) => blocks.by_action.get(action).map_or(0, |block| block.deltas),
+        }
+    }
+}
+
+impl Blocks {
+    /// Kept out of line, so that the identity is a test and a move.
+    #[inline(never)]
+    fn enhance(&self, error: String, action: &str) -> String {
+        match self.by_action.get(action) {
+            Some(block) => splice(error, &block.text),
+            None => error,
         }
     }
 }
