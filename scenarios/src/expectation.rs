@@ -1,8 +1,7 @@
 use std::fmt;
 
 use healbench_engine::World;
-use healbench_protocol::{Object, ToolCall};
-use serde_json::Value;
+use healbench_protocol::{Object, ToolCall, same_json};
 
 /// What must hold when an agent says that it is done.
 #[derive(Debug, Clone, PartialEq)]
@@ -90,17 +89,7 @@ impl Expectation {
 }
 
 fn has_all(object: &Object, wanted: &Object) -> bool {
-    wanted.iter().all(|(name, value)| object.get(name).is_some_and(|given| same(given, value)))
-}
-
-/// Equal, with numbers compared by value: a file's `450` is a world's `450.0`.
-pub(crate) fn same(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64().is_some_and(|a| b.as_f64() == Some(a)),
-        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
-        (Value::Object(a), Value::Object(b)) => a.len() == b.len() && has_all(a, b),
-        _ => a == b,
-    }
+    wanted.iter().all(|(name, value)| object.get(name).is_some_and(|given| same_json(given, value)))
 }
 
 impl fmt::Display for Expectation {

@@ -77,14 +77,18 @@ impl TablePlan {
         }
     }
 
-    /// The table with all of its rows.
+    /// The table with all of its rows: the generated ones in order, and the written ones at drawn places among them.
     pub(crate) fn fill(&self, draws: &mut Draws) -> TableDef {
         let mut rows = Vec::with_capacity(self.count as usize + self.written.rows.len());
         for n in 1..=self.count {
             let cell = |(name, column): &(String, Column)| (name.clone(), value(column, n, draws));
             rows.push(self.columns.iter().map(cell).collect::<Object>());
         }
-        rows.extend(self.written.rows.iter().cloned());
+        // Among generated rows a written one has no place of its own: at an end, it would decide what a reader of the list sees.
+        for row in &self.written.rows {
+            let at = if self.count == 0 { rows.len() } else { draws.below(rows.len() as u64 + 1) as usize };
+            rows.insert(at, row.clone());
+        }
         TableDef { rows, ..self.written.clone() }
     }
 }

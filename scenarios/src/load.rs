@@ -26,7 +26,7 @@ pub enum LoadError {
         path: String,
     },
     /// A file or folder could not be read.
-    #[error("cannot read `{path}`")]
+    #[error("cannot read `{path}`: {source}")]
     Unreadable {
         /// The file or folder.
         path: String,

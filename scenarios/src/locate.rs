@@ -149,6 +149,9 @@ fn syntax_message(error: &serde_saphyr::Error) -> String {
     // The place is in the diagnostic already.
     let line = line.split(" at line ").next().unwrap_or(line);
     let line = line.strip_prefix("error: ").unwrap_or(line);
+    if line.contains("multiple YAML documents") {
+        return "a scenario file holds one YAML document, and this one holds more".to_owned();
+    }
     // The scanner's own limit, which brackets meet before the budget's.
     if line.contains("recursion limit exceeded") {
         return too_deep();

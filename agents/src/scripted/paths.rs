@@ -61,11 +61,3 @@ pub(super) fn split(path: &str) -> (&str, &str) {
 pub(super) fn object_at<'v>(value: &'v Value, path: &str) -> Option<&'v Object> {
     if path.is_empty() { value.as_object() } else { get(value, path)?.as_object() }
 }
-
-/// Equality, with numbers compared by value: an agent takes `1` and `1.0` for the same.
-pub(super) fn same(a: &Value, b: &Value) -> bool {
-    match (a.as_f64(), b.as_f64()) {
-        (Some(a), Some(b)) => a == b,
-        _ => a == b,
-    }
-}

@@ -1,11 +1,12 @@
 //! The numbers that make one scripted agent differ from another.
 
-use healbench_protocol::{AgentKind, AgentSpec, canonical_json, fingerprint};
+use healbench_protocol::{AgentKind, AgentSpec};
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
 /// How a scripted agent reads and acts. Probabilities lie in `[0, 1]`.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Profile {
     /// How likely a piece of evidence is taken up, by kind.
     pub uptake: Uptake,
@@ -26,7 +27,8 @@ pub struct Profile {
 macro_rules! uptake {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
         /// How likely a piece of evidence of each kind is taken up.
-        #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+        #[serde(deny_unknown_fields)]
         pub struct Uptake { $($(#[$doc])* pub $name: f64),* }
 
         #[derive(Deserialize)]
@@ -40,6 +42,10 @@ macro_rules! uptake {
         }
 
         impl Uptake {
+            fn are_probabilities(&self) -> bool {
+                [$(self.$name),*].iter().all(|number| is_probability(*number))
+            }
+
             /// Whether nothing is ever taken up.
             pub(super) fn is_nothing(&self) -> bool {
                 [$(self.$name),*].iter().all(|probability| *probability == 0.0)
@@ -151,7 +157,15 @@ pub fn shipped() -> impl Iterator<Item = &'static str> {
     SHIPPED.iter().map(|(name, _)| *name)
 }
 
+fn is_probability(number: f64) -> bool {
+    (0.0..=1.0).contains(&number)
+}
+
 impl Profile {
+    fn is_valid(&self) -> bool {
+        [self.repeat, self.guess, self.chatter].into_iter().all(is_probability) && self.uptake.are_probabilities()
+    }
+
     /// Reads a profile; `file` is named in errors.
     ///
     /// # Errors
@@ -176,13 +190,19 @@ impl Profile {
 
     /// The agent that this profile makes, under the name that the plan gives it.
     pub fn spec(&self, name: &str) -> AgentSpec {
-        // Numbers only: this cannot fail to be JSON, and a null would still be a digest of its own.
-        let value = serde_json::to_value(self).unwrap_or_default();
         AgentSpec {
             kind: AgentKind::Scripted,
             name: name.to_owned(),
-            digest: fingerprint(canonical_json(&value).as_bytes()),
+            // Numbers only: they cannot fail to be JSON.
+            settings: serde_json::to_value(self).unwrap_or_default(),
         }
+    }
+
+    /// The profile that an agent of a plan has; `None` when its settings are not those of a profile.
+    pub fn of(spec: &AgentSpec) -> Option<Profile> {
+        let profile: Profile = serde_json::from_value(spec.settings.clone()).ok()?;
+        // What a file may not say, a manifest may not say either.
+        profile.is_valid().then_some(profile)
     }
 }
 

@@ -5,11 +5,9 @@
 
 use std::fmt;
 
-use healbench_protocol::{Find, Script};
+use healbench_protocol::{Find, Script, same_json};
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
-
-use super::paths::same;
 
 /// What has been found so far for each `find` of a script.
 pub(super) struct Findings<'a> {
@@ -84,7 +82,7 @@ impl<'a> Findings<'a> {
         let cell = |name: &str| cells[columns.binary_search(&name).ok()?].as_ref();
         for wanted in self.wanted.iter_mut().filter(|wanted| !wanted.fresh) {
             let find = wanted.find;
-            let matches = |(name, value): (&String, &Value)| cell(name).is_some_and(|cell| same(cell, value));
+            let matches = |(name, value): (&String, &Value)| cell(name).is_some_and(|cell| same_json(cell, value));
             if let Some(value) = cell(&find.column)
                 && find.matching.iter().all(matches)
             {

@@ -6,10 +6,10 @@ const TYPICAL: &str = include_str!("../../profiles/typical.toml");
 
 #[test]
 fn every_shipped_profile_reads() {
-    let digests: Vec<String> = shipped().map(|name| scripted(name).unwrap().spec(name).digest).collect();
-    assert_eq!(digests.len(), 5);
-    for (index, digest) in digests.iter().enumerate() {
-        assert!(!digests[..index].contains(digest), "two profiles are the same");
+    let profiles: Vec<_> = shipped().map(|name| scripted(name).unwrap().spec(name).settings).collect();
+    assert_eq!(profiles.len(), 5);
+    for (index, profile) in profiles.iter().enumerate() {
+        assert!(!profiles[..index].contains(profile), "two profiles are the same");
     }
     assert_eq!(scripted("typical").unwrap().spec("typical").to_string(), "scripted:typical");
 }
@@ -39,8 +39,12 @@ fn mistakes_are_named_with_file_key_and_line() {
 }
 
 #[test]
-fn the_digest_is_of_the_numbers_and_not_of_the_text() {
-    let digest = |text: &str| Profile::from_toml("x.toml", text).unwrap().spec("x").digest;
-    assert_eq!(digest(TYPICAL), digest(&format!("# another comment\n{TYPICAL}")));
-    assert_ne!(digest(TYPICAL), digest(&TYPICAL.replace("repeat = 0.5", "repeat = 0.51")));
+fn the_settings_of_an_agent_give_back_its_profile() {
+    let spec = |text: &str| Profile::from_toml("x.toml", text).unwrap().spec("x");
+    assert_eq!(spec(TYPICAL), spec(&format!("# another comment\n{TYPICAL}")));
+    assert_ne!(spec(TYPICAL), spec(&TYPICAL.replace("repeat = 0.5", "repeat = 0.51")));
+    assert_eq!(Profile::of(&spec(TYPICAL)), Some(Profile::from_toml("x.toml", TYPICAL).unwrap()));
+    let mut foreign = spec(TYPICAL);
+    foreign.settings["guess"] = serde_json::json!(1.5);
+    assert_eq!(Profile::of(&foreign), None);
 }

@@ -67,7 +67,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "DIR", env = "HEALBENCH_OUT")]
     pub(crate) out: Option<PathBuf>,
     /// Go on with an interrupted run; its own plan holds.
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["scenarios", "agent", "guardrails", "format", "trials", "seed", "out"])]
+    #[arg(long, value_name = "RUN")]
     pub(crate) resume: Option<PathBuf>,
     /// Also print what happened in each scenario.
     #[arg(long)]

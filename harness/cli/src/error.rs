@@ -38,8 +38,8 @@ pub(crate) enum CliError {
     Profile(#[from] ProfileError),
     #[error("cannot read `{}`: {source}", path.display())]
     ProfileFile { path: PathBuf, source: io::Error },
-    #[error("the profile of `{0}` is not the one that the run was made with")]
-    ProfileChanged(String),
+    #[error("agent `{0}` of the run cannot be played by this program")]
+    OldAgent(String),
     #[error("`{option}` names `{value}` twice")]
     Twice { option: &'static str, value: String },
     #[error(transparent)]
@@ -58,6 +58,8 @@ pub(crate) enum CliError {
     NoEpisode(String),
     #[error("episode {0} plays otherwise in this program than it was recorded")]
     OtherReplay(u64),
+    #[error("a defect of healbench ended episode {0}")]
+    Defect(u64),
     #[error("cannot write the report as JSON: {0}")]
     Json(#[from] serde_json::Error),
     #[error("cannot write to standard output: {0}")]
@@ -76,7 +78,7 @@ impl CliError {
             | CliError::Agent(_)
             | CliError::Profile(_)
             | CliError::ProfileFile { .. }
-            | CliError::ProfileChanged(_)
+            | CliError::OldAgent(_)
             | CliError::Twice { .. }
             | CliError::RunDir(_)
             | CliError::Frame(_)
@@ -86,6 +88,7 @@ impl CliError {
             | CliError::ScenarioChanged(_)
             | CliError::NoEpisode(_)
             | CliError::OtherReplay(_)
+            | CliError::Defect(_)
             | CliError::Json(_)
             | CliError::Stdout(_)
             | CliError::Signals(_) => ExitStatus::Usage,
@@ -101,9 +104,8 @@ impl CliError {
             CliError::Profile(ProfileError::Unknown { known, .. }) => {
                 Some(format!("shipped: {}; or the path of a TOML file", known.join(", ")))
             }
-            CliError::ProfileChanged(_) => Some("a run is only resumed or shown with what it was made with".to_owned()),
             CliError::RunDir(error) => run_dir_hint(error),
-            CliError::OldScenario(_) | CliError::OtherReplay(_) => {
+            CliError::OldScenario(_) | CliError::OldAgent(_) | CliError::OtherReplay(_) => {
                 Some("use the version of healbench that manifest.json names".to_owned())
             }
             CliError::NoEpisode(_) => {
@@ -116,6 +118,7 @@ impl CliError {
             | CliError::Twice { .. }
             | CliError::Stage(_)
             | CliError::ScenarioChanged(_)
+            | CliError::Defect(_)
             | CliError::Json(_)
             | CliError::Stdout(_)
             | CliError::Signals(_) => None,

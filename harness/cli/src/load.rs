@@ -64,10 +64,7 @@ pub(crate) fn cast_of_run(run: &RunDir, plan: Plan) -> Result<Cast, CliError> {
             load_str(&planned.path, &text, syntax).map_err(|_| CliError::OldScenario(planned.id.clone()))
         })
         .collect::<Result<_, _>>()?;
-    let profile_of = |spec: &AgentSpec| {
-        let (now, profile) = agent(&spec.to_string())?;
-        if now == *spec { Ok(profile) } else { Err(CliError::ProfileChanged(spec.to_string())) }
-    };
+    let profile_of = |spec: &AgentSpec| Profile::of(spec).ok_or_else(|| CliError::OldAgent(spec.to_string()));
     let profiles = plan.agents.iter().map(profile_of).collect::<Result<_, _>>()?;
     Ok(Cast { plan, scenarios, profiles })
 }
@@ -111,10 +108,11 @@ fn with_sweeps(mut error: healbench_protocol::AxisError) -> CliError {
 }
 
 fn formats(words: &[String]) -> Result<Vec<ErrorFormat>, CliError> {
-    if words.iter().any(|word| word == "all") {
+    let named = words.iter().filter(|word| *word != "all");
+    let formats: Vec<ErrorFormat> = named.map(|word| word.parse()).collect::<Result<_, _>>()?;
+    if formats.len() < words.len() {
         return Ok(ErrorFormat::ALL.to_vec());
     }
-    let formats: Vec<ErrorFormat> = words.iter().map(|word| word.parse()).collect::<Result<_, _>>()?;
     no_repeats("--format", formats.iter().map(ErrorFormat::to_string))?;
     Ok(formats)
 }

@@ -9,20 +9,37 @@ mod terminal;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::error::ErrorKind;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
 use crate::args::{Arguments, Command};
 use crate::error::{CliError, ExitStatus};
 use crate::terminal::Terminal;
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
+    let matches = Arguments::command().get_matches();
+    refuse_axes_beside_resume(&matches);
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let terminal = Terminal::new(&arguments.global);
     let status = dispatch(&arguments.command, &terminal).unwrap_or_else(|error| {
         terminal.error(&error);
         error.exit_status()
     });
     ExitCode::from(status as u8)
+}
+
+/// A resumed run has its own plan. What is typed beside it is a misunderstanding; what the environment sets for other runs is not.
+fn refuse_axes_beside_resume(matches: &ArgMatches) {
+    let Some(run) = matches.subcommand_matches("run").filter(|run| run.value_source("resume").is_some()) else {
+        return;
+    };
+    let typed = |id: &&&str| run.value_source(id) == Some(ValueSource::CommandLine);
+    let axes = ["scenarios", "agent", "guardrails", "format", "trials", "seed", "out"];
+    if let Some(axis) = axes.iter().find(typed) {
+        let message = format!("`--resume` goes on with the run's own plan; `{axis}` cannot be given beside it");
+        Arguments::command().error(ErrorKind::ArgumentConflict, message).exit();
+    }
 }
 
 fn dispatch(command: &Command, terminal: &Terminal) -> Result<ExitStatus, CliError> {

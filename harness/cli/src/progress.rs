@@ -24,7 +24,7 @@ impl<'a> Progress<'a> {
             let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr()).with_position(done);
             let style =
                 ProgressStyle::with_template("{bar:30} {human_pos}/{human_len} episodes, {per_sec}, {eta} left");
-            // The template is a constant that a test renders; without it the default style serves.
+            // The template is a constant; if a library's update ever refuses it, the default style serves.
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });

@@ -69,6 +69,11 @@ impl Terminal {
         }
     }
 
+    /// Prints a line that nobody may miss.
+    pub(crate) fn important(&self, text: &str) {
+        let _ = writeln!(io::stderr().lock(), "{text}");
+    }
+
     /// Prints an error with its way out.
     pub(crate) fn error(&self, error: &CliError) {
         let mut err = io::stderr().lock();

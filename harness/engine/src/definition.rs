@@ -109,13 +109,6 @@ pub enum Handler {
     Fail(ToolFailure),
 }
 
-impl Handler {
-    /// Whether it changes rows.
-    pub fn writes(&self) -> bool {
-        matches!(self, Handler::Insert { .. } | Handler::Update { .. } | Handler::Delete { .. })
-    }
-}
-
 /// A filter of a `select`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Filter {

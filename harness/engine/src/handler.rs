@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use healbench_protocol::Object;
+use healbench_protocol::{Object, same_json};
 use serde_json::Value;
 
 use crate::definition::{Action, Filter, Handler, Relation, Rule, Tool, ToolFailure};
@@ -62,7 +62,7 @@ fn check(rule: &Rule, lists: &[(String, String)], world: &World, arguments: &Obj
     match rule {
         Rule::Deny { unless_role, when, message, recovery } => {
             let exempt = unless_role.is_some() && unless_role.as_deref() == world.role();
-            let met = when.iter().all(|(name, value)| arguments.get(name) == Some(value));
+            let met = when.iter().all(|(name, value)| arguments.get(name).is_some_and(|given| same_json(given, value)));
             if exempt || !met {
                 return Ok(());
             }
@@ -70,7 +70,11 @@ fn check(rule: &Rule, lists: &[(String, String)], world: &World, arguments: &Obj
         }
         Rule::Conflict { table, fields } => {
             let Some(at) = world.table(table) else { return Ok(()) };
-            let same = |row: &Object| fields.iter().all(|field| row.get(field) == arguments.get(field));
+            let equal = |row: &Object, field: &String| match (row.get(field), arguments.get(field)) {
+                (Some(has), Some(sent)) => same_json(has, sent),
+                (has, sent) => has.is_none() && sent.is_none(),
+            };
+            let same = |row: &Object| fields.iter().all(|field| equal(row, field));
             match world.iter(at).find(|row| same(row)) {
                 Some(row) => Err(conflict(world, at, row, fields)),
                 None => Ok(()),
@@ -134,7 +138,7 @@ fn select<'w>(world: &'w World, table: &str, filters: &[Filter], arguments: &Obj
 fn relates(filter: &Filter, row: &Object, value: &Value) -> bool {
     let Some(cell) = row.get(&filter.column) else { return false };
     match filter.relation {
-        Relation::Equal => cell == value,
+        Relation::Equal => same_json(cell, value),
         Relation::Before => compare(cell, value) == Ordering::Less,
         Relation::After => compare(cell, value) == Ordering::Greater,
         Relation::Contains => match (cell, value) {
@@ -145,16 +149,25 @@ fn relates(filter: &Filter, row: &Object, value: &Value) -> bool {
     }
 }
 
-/// Numbers by value, texts by code point; values of different types keep their place.
+/// Numbers by value, texts by code point; values of different types by type. A total order, as sorting demands.
 fn compare(a: &Value, b: &Value) -> Ordering {
+    let rank = |value: &Value| match value {
+        Value::Null => 0,
+        Value::Bool(_) => 1,
+        Value::Number(_) => 2,
+        Value::String(_) => 3,
+        Value::Array(_) => 4,
+        Value::Object(_) => 5,
+    };
     match (a, b) {
-        (Value::Number(a), Value::Number(b)) => match (a.as_i64(), b.as_i64()) {
-            (Some(a), Some(b)) => a.cmp(&b),
-            _ => a.as_f64().unwrap_or(f64::NAN).total_cmp(&b.as_f64().unwrap_or(f64::NAN)),
-        },
+        (Value::Number(a), Value::Number(b)) => {
+            let value = |number: &serde_json::Number| number.as_f64().unwrap_or(f64::NAN);
+            // Whole numbers beyond 2^53 share a float; their texts keep the order total.
+            value(a).total_cmp(&value(b)).then_with(|| a.to_string().cmp(&b.to_string()))
+        }
         (Value::String(a), Value::String(b)) => a.cmp(b),
         (Value::Bool(a), Value::Bool(b)) => a.cmp(b),
-        _ => Ordering::Equal,
+        _ => rank(a).cmp(&rank(b)),
     }
 }
 

@@ -70,7 +70,7 @@ pub struct Answer {
     pub teaching_block: Option<usize>,
     /// Contract deltas in the response.
     pub contract_deltas: u32,
-    /// Whether rows of the world may have changed: a handler that writes ran to its end.
+    /// Whether rows of the world changed.
     pub world_changed: bool,
 }
 
@@ -116,10 +116,12 @@ impl Engine {
             return self.fail(Failure::Fault(fault), Some(tool));
         }
         let arguments = without_discriminator(&call.arguments, tool.discriminator.as_deref());
-        match run(&action.action, &self.lists, world, &arguments) {
-            Err(failure) => self.fail(Failure::Tool(failure), Some(tool)),
-            Ok(reply) => Answer { leaked_fields, ..self.succeed(action, &reply) },
-        }
+        let before = world.changes();
+        let answer = match run(&action.action, &self.lists, world, &arguments) {
+            Err(failure) => return self.fail(Failure::Tool(failure), Some(tool)),
+            Ok(reply) => self.succeed(action, &reply),
+        };
+        Answer { leaked_fields, world_changed: world.changes() != before, ..answer }
     }
 
     fn succeed(&self, action: &CompiledAction, reply: &Reply) -> Answer {
@@ -139,7 +141,7 @@ impl Engine {
             omitted_rows,
             teaching_block,
             contract_deltas: 0,
-            world_changed: action.action.handler.writes(),
+            world_changed: false,
         }
     }
 

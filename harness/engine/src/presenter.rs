@@ -4,6 +4,7 @@ use healbench_protocol::Object;
 use serde_json::Value;
 
 use crate::definition::{Action, Handler, Presenter};
+use crate::render::single_line;
 
 /// The line and the filters of Fusion's document on cognitive guardrails.
 const TEACHING: &str =
@@ -54,7 +55,7 @@ fn rows_text(rows: &[&Object]) -> String {
 }
 
 fn bulleted(head: &str, lines: &[String]) -> String {
-    lines.iter().fold(head.to_owned(), |out, line| out + "\n  • " + line)
+    lines.iter().fold(head.to_owned(), |out, line| out + "\n  • " + &single_line(line))
 }
 
 fn teaching_text(action: &Action, presenter: &Presenter, shown: usize, total: usize) -> String {
@@ -106,7 +107,7 @@ fn filter_lines(action: &Action) -> String {
                 .unwrap_or("any value")
                 .to_owned(),
         };
-        Some(format!("  • {argument}: {hint}"))
+        Some(format!("  • {}: {}", single_line(argument), single_line(&hint)))
     };
     filters.iter().filter_map(|filter| line(&filter.argument)).collect::<Vec<_>>().join("\n")
 }

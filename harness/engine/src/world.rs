@@ -39,6 +39,8 @@ pub struct World {
     tables: Vec<Changes>,
     faults: Vec<FaultProgress>,
     elapsed_s: u64,
+    /// How often a row was changed.
+    changes: u64,
 }
 
 /// What an episode changed of one table.
@@ -67,6 +69,7 @@ impl World {
             tables: vec![Changes::default(); base.def.tables.len()],
             faults: vec![FaultProgress::default(); base.def.faults.len()],
             elapsed_s: 0,
+            changes: 0,
             base,
         }
     }
@@ -88,6 +91,11 @@ impl World {
             let Changes { replaced, added, .. } = &self.tables[at];
             added.is_empty() && replaced.iter().all(|(index, row)| row.as_ref() == rows.get(*index))
         })
+    }
+
+    /// A number that differs after every call that changed a row.
+    pub(crate) fn changes(&self) -> u64 {
+        self.changes
     }
 
     /// The role that calls are made in.
@@ -128,6 +136,9 @@ impl World {
 
     /// Replaces the row with this key, or removes it; whether there was one.
     pub(crate) fn put(&mut self, at: usize, key: &Value, row: Option<Object>) -> bool {
+        if self.find(at, key) != row.as_ref() {
+            self.changes += 1;
+        }
         let text = key_text(key);
         let column = &self.base.def.tables[at].key;
         let changes = &mut self.tables[at];
@@ -154,6 +165,7 @@ impl World {
 
     /// Adds a row whose key is not taken.
     pub(crate) fn add(&mut self, at: usize, row: Object) {
+        self.changes += 1;
         self.tables[at].added.push(row);
     }
 
@@ -213,10 +225,7 @@ fn fault_failure(def: &FaultDef) -> ToolFailure {
     }
 }
 
-/// The text that two equal keys share: a text as it is, anything else as JSON.
+/// The text that two equal keys share, and that a text and a number do not.
 fn key_text(key: &Value) -> String {
-    match key {
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
+    key.to_string()
 }

@@ -189,14 +189,14 @@ impl AgentKind {
 }
 
 /// Names one agent of a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AgentSpec {
     /// What plays it.
     pub kind: AgentKind,
     /// Profile or model, as in `scripted:typical`, without the part before the colon.
     pub name: String,
-    /// SHA-256 of everything that makes this agent behave as it does (its profile, its settings), in hexadecimal.
-    pub digest: String,
+    /// Everything that makes this agent behave as it does, as plain data: of a scripted agent, its profile.
+    pub settings: serde_json::Value,
 }
 
 impl fmt::Display for AgentSpec {

@@ -42,6 +42,18 @@ fn write_canonical(value: &Value, out: &mut String) {
     }
 }
 
+/// Whether two values are equal, with numbers compared by value: a file's `450` is a world's `450.0`.
+pub fn same_json(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a == b || a.as_f64().is_some_and(|a| b.as_f64() == Some(a)),
+        (Value::Array(a), Value::Array(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_json(a, b)),
+        (Value::Object(a), Value::Object(b)) => {
+            a.len() == b.len() && a.iter().all(|(name, a)| b.get(name).is_some_and(|b| same_json(a, b)))
+        }
+        _ => a == b,
+    }
+}
+
 /// The SHA-256 of `bytes` in lower-case hexadecimal.
 pub fn fingerprint(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(64);
@@ -61,6 +73,14 @@ mod tests {
     fn keys_are_sorted_at_every_depth() {
         let value = json!({"b": [{"y": 1, "x": null}], "a": "q\"\n"});
         assert_eq!(canonical_json(&value), r#"{"a":"q\"\n","b":[{"x":null,"y":1}]}"#);
+    }
+
+    #[test]
+    fn numbers_are_the_same_by_value() {
+        assert!(same_json(&json!({"a": [450], "b": 1}), &json!({"b": 1.0, "a": [450.0]})));
+        assert!(!same_json(&json!(450), &json!("450")));
+        assert!(!same_json(&json!([1]), &json!([1, 2])));
+        assert!(!same_json(&json!({"a": 1}), &json!({"b": 1})));
     }
 
     #[test]

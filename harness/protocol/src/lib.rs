@@ -12,7 +12,7 @@ mod turn;
 
 pub use axes::{AgentKind, AgentSpec, AxisError, ErrorFormat, Guardrails};
 pub use call::{ActionSpec, ToolCall, ToolResponse, ToolSpec};
-pub use canonical::{canonical_json, fingerprint};
+pub use canonical::{canonical_json, fingerprint, same_json};
 pub use draw::{DrawKey, Draws, Seed};
 pub use script::{Find, Script, Step};
 pub use turn::{Agent, AgentError, Start, Turn};

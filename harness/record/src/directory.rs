@@ -127,6 +127,12 @@ impl RunDir {
     /// As [`RunDir::open_any`], and [`RunDirError::Unfinished`].
     pub fn open(path: &Path) -> Result<(RunDir, RunManifest), RunDirError> {
         let (run, manifest) = RunDir::open_any(path)?;
+        if manifest.status == RunStatus::Running {
+            // Somebody may be at it just now.
+            if let Err(busy @ RunDirError::Busy(_)) = run.lock() {
+                return Err(busy);
+            }
+        }
         if manifest.status == RunStatus::Running || !run.has_frames() {
             return Err(RunDirError::Unfinished(path.into()));
         }

@@ -96,7 +96,11 @@ mod tests {
 
     #[test]
     fn index_and_cell_are_inverse() {
-        let agent = |name: &str| AgentSpec { kind: AgentKind::Scripted, name: name.to_owned(), digest: String::new() };
+        let agent = |name: &str| AgentSpec {
+            kind: AgentKind::Scripted,
+            name: name.to_owned(),
+            settings: serde_json::Value::Null,
+        };
         let scenario = |id: &str| PlannedScenario { id: id.to_owned(), path: String::new(), sha256: String::new() };
         let plan = Plan {
             seed: Seed(1),

@@ -41,9 +41,9 @@ pub(crate) fn run_episode(
             draws: DrawKey::of_trial(plan.seed, &stage.scenario.id, cell.trial),
         };
         let mut agent = make_agent(cell.agent, start);
-        let mut table = Table::new(plan.episode(cell), stage, cell.setting, tokens);
-        let ending = table.play(agent.as_mut(), observe);
-        table.close(ending, schedule, observe)
+        let mut in_play = InPlay::new(plan.episode(cell), stage, cell.setting, tokens);
+        let ending = in_play.play(agent.as_mut(), observe);
+        in_play.close(ending, schedule, observe)
     })
 }
 
@@ -56,7 +56,7 @@ enum Ending {
 }
 
 /// One episode in play: the world, and the rows so far.
-struct Table<'a> {
+struct InPlay<'a> {
     episode: u64,
     stage: &'a Stage<'a>,
     setting: usize,
@@ -72,10 +72,10 @@ struct Table<'a> {
     context_tokens: u64,
 }
 
-impl<'a> Table<'a> {
-    fn new(episode: u64, stage: &'a Stage<'a>, setting: usize, tokens: &'a mut TokenCounter) -> Table<'a> {
+impl<'a> InPlay<'a> {
+    fn new(episode: u64, stage: &'a Stage<'a>, setting: usize, tokens: &'a mut TokenCounter) -> InPlay<'a> {
         let prompt_tokens = tokens.count(&stage.scenario.task.prompt);
-        Table {
+        InPlay {
             episode,
             stage,
             setting,

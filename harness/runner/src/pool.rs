@@ -1,8 +1,10 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
 use healbench_record::{CallRecord, EpisodeRecord, Plan, Records};
 use healbench_scenarios::Scenario;
@@ -58,6 +60,12 @@ pub enum RunError<E> {
     /// A scenario cannot be set up.
     #[error(transparent)]
     Stage(#[from] StageError),
+    /// The program has a defect, and this episode shows it; the panic's own message went to stderr.
+    #[error("a defect of healbench ended episode {episode}")]
+    Panicked {
+        /// The episode.
+        episode: u64,
+    },
     /// The receiver of events failed.
     #[error("{0}")]
     Event(E),
@@ -78,18 +86,18 @@ pub fn run<E>(
     let total = job.plan.len();
     on_event(RunEvent::Started { done: job.from, total }).map_err(RunError::Event)?;
     let jobs = job.jobs.max(1);
-    let hall = Hall::new(job, jobs, stop);
+    let shared = Shared::new(job, jobs, stop);
     std::thread::scope(|scope| {
         let (send, receive) = sync_channel(jobs * 2);
         for _ in 0..jobs {
             let send = send.clone();
-            let hall = &hall;
-            scope.spawn(move || hall.work(&send));
+            let shared = &shared;
+            scope.spawn(move || shared.work(&send));
         }
         drop(send);
-        let result = hall.collect(&receive, on_event);
+        let result = shared.collect(&receive, on_event);
         // Whatever the reason, nobody may wait for a collector that is gone.
-        hall.halt();
+        shared.halt();
         drop(receive);
         result
     })
@@ -116,7 +124,7 @@ const MAX_CHUNK: u64 = 256;
 const WINDOW: u64 = 8;
 
 /// What the threads share.
-struct Hall<'a> {
+struct Shared<'a> {
     job: &'a Job<'a>,
     stop: &'a AtomicBool,
     stages: Vec<OnceLock<Result<Stage<'a>, StageError>>>,
@@ -129,13 +137,21 @@ struct Hall<'a> {
     halted: AtomicBool,
 }
 
-/// A finished piece: its number, its rows, and whether all of it was played.
-type Piece = (u64, Result<(Records, bool), StageError>);
+/// The rows of a piece, and whether all of it was played.
+type Played = Result<(Records, bool), PieceError>;
 
-impl<'a> Hall<'a> {
-    fn new(job: &'a Job<'a>, jobs: usize, stop: &'a AtomicBool) -> Hall<'a> {
+/// A piece with its number.
+type Piece = (u64, Played);
+
+enum PieceError {
+    Stage(StageError),
+    Panicked(u64),
+}
+
+impl<'a> Shared<'a> {
+    fn new(job: &'a Job<'a>, jobs: usize, stop: &'a AtomicBool) -> Shared<'a> {
         let left = job.plan.len().saturating_sub(job.from);
-        Hall {
+        Shared {
             job,
             stop,
             stages: job.plan.scenarios.iter().map(|_| OnceLock::new()).collect(),
@@ -170,7 +186,10 @@ impl<'a> Hall<'a> {
             if self.episodes(piece).is_empty() || self.stopped() || !self.wait_for_room(piece) {
                 return;
             }
-            let played = self.play(piece, &mut tokens);
+            let mut reached = self.episodes(piece).start;
+            // A panic is a defect; it must not leave the other threads waiting for a piece that never comes.
+            let played = catch_unwind(AssertUnwindSafe(|| self.play(piece, &mut tokens, &mut reached)));
+            let played = played.unwrap_or(Err(PieceError::Panicked(reached)));
             if send.send((piece, played)).is_err() {
                 return;
             }
@@ -180,22 +199,25 @@ impl<'a> Hall<'a> {
     /// Waits until the piece is near enough to what was collected; false when the run is over.
     fn wait_for_room(&self, piece: u64) -> bool {
         let mut collected = self.collected.lock().unwrap_or_else(PoisonError::into_inner);
-        while piece >= *collected + self.window && !self.halted.load(Ordering::Relaxed) {
-            collected = self.moved.wait(collected).unwrap_or_else(PoisonError::into_inner);
+        while piece >= *collected + self.window && !self.stopped() {
+            // Whoever raises `stop` notifies nobody.
+            let waited = self.moved.wait_timeout(collected, Duration::from_millis(50));
+            collected = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
-        !self.halted.load(Ordering::Relaxed)
+        !self.stopped()
     }
 
-    fn play(&self, piece: u64, tokens: &mut TokenCounter) -> Result<(Records, bool), StageError> {
+    fn play(&self, piece: u64, tokens: &mut TokenCounter, reached: &mut u64) -> Played {
         let mut records = Records::default();
         for episode in self.episodes(piece) {
+            *reached = episode;
             if self.stopped() {
                 return Ok((records, false));
             }
             let Some(cell) = self.job.plan.cell(episode) else { break };
             let scenario = &self.job.scenarios[cell.scenario];
             let stage = self.stages[cell.scenario].get_or_init(|| Stage::new(scenario, self.job.plan));
-            let stage = stage.as_ref().map_err(Clone::clone)?;
+            let stage = stage.as_ref().map_err(|error| PieceError::Stage(error.clone()))?;
             let (row, calls) = run_episode(self.job.plan, cell, stage, self.job.make_agent, tokens, &mut |_| ());
             records.episodes.push(row);
             records.calls.extend(calls);
@@ -209,13 +231,16 @@ impl<'a> Hall<'a> {
         receive: &Receiver<Piece>,
         on_event: &mut dyn FnMut(RunEvent) -> Result<(), E>,
     ) -> Result<RunEnd, RunError<E>> {
-        let mut early: BTreeMap<u64, Result<(Records, bool), StageError>> = BTreeMap::new();
+        let mut early: BTreeMap<u64, Played> = BTreeMap::new();
         let mut done = self.job.from;
         let mut due = 0;
         while let Ok((piece, played)) = receive.recv() {
             early.insert(piece, played);
             while let Some(played) = early.remove(&due) {
-                let (records, whole) = played?;
+                let (records, whole) = played.map_err(|error| match error {
+                    PieceError::Stage(error) => RunError::Stage(error),
+                    PieceError::Panicked(episode) => RunError::Panicked { episode },
+                })?;
                 done += records.episodes.len() as u64;
                 on_event(RunEvent::Played { records, done }).map_err(RunError::Event)?;
                 if !whole {

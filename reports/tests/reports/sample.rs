@@ -9,7 +9,7 @@ use healbench_reports::FrameWriter;
 use tempfile::TempDir;
 
 pub(crate) fn plan(trials: u32) -> Plan {
-    let agent = |kind, name: &str| AgentSpec { kind, name: name.to_owned(), digest: String::new() };
+    let agent = |kind, name: &str| AgentSpec { kind, name: name.to_owned(), settings: serde_json::Value::Null };
     let scenario = |id: &str| PlannedScenario {
         id: id.to_owned(),
         path: format!("scenarios/suites/quickstart/{}.yaml", id.replace('/', "-")),

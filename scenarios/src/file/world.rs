@@ -15,7 +15,7 @@ pub(crate) struct WorldFile {
     pub tables: IndexMap<String, TableFile>,
 }
 
-/// A table: generated rows, then the rows that are written down.
+/// A table: generated rows, and the rows that are written down, at drawn places among them.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TableFile {

@@ -165,7 +165,7 @@ fn action(
     let handler = handler(reading, &child(pointer, "handler"), file.handler, declared, tables);
     let rules = rules(reading, &child(pointer, "rules"), file.rules, declared, tables);
     if let (Some(handler), Some(_)) = (&handler, &file.presenter)
-        && !matches!(handler, Handler::Select { .. } | Handler::Return(_))
+        && !matches!(handler, Handler::Select { .. })
     {
         let help = "a presenter belongs to an action that lists (`select`)".to_owned();
         reading.at_key(&child(pointer, "presenter"), format!("`{name}` does not answer with a list"), help);
@@ -219,6 +219,11 @@ fn input(reading: &mut Reading<'_>, pointer: &str, file: Object, discriminator: 
         let help = "rename the property, or name another `discriminator` for the tool".to_owned();
         reading.at_key(&at, format!("`{discriminator}` selects the action and cannot be a property as well"), help);
         return None;
+    }
+    for name in input["properties"].as_object().into_iter().flat_map(Object::keys).filter(|name| name.contains('.')) {
+        let at = child(&child(pointer, "properties"), name);
+        let help = "rename it: in error texts a dot leads to a field inside of another".to_owned();
+        reading.at_key(&at, format!("the property `{name}` has a dot in its name"), help);
     }
     let declared: BTreeSet<&String> = input["properties"].as_object().into_iter().flat_map(Object::keys).collect();
     for (index, name) in input["required"].as_array().into_iter().flatten().enumerate() {

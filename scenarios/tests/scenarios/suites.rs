@@ -77,12 +77,14 @@ fn what_has_to_be_found_can_be_found() {
 }
 
 #[test]
-fn the_oversized_list_hides_its_row_unless_it_is_filtered() {
+fn the_oversized_list_shows_its_row_when_it_is_filtered() {
     let scenario = named("quickstart/oversized-list");
+    let mut places = std::collections::BTreeSet::new();
     for seed in (0..5).map(Seed) {
         let world = scenario.world(seed);
         let rows = &world.tables[0].rows;
-        assert!(rows.len() > 3200 && rows.iter().take(50).all(|row| row["id"] != "TASK-4711"));
+        assert_eq!(rows.len(), 3200);
+        places.insert(rows.iter().position(|row| row["id"] == "TASK-4711").unwrap());
         let size: usize = rows.iter().map(|row| serde_json::to_string(row).unwrap().len()).sum::<usize>() / rows.len();
         assert!((150..260).contains(&size), "{size} bytes a row");
         let filters = [("status", "in_progress"), ("assignee", "Marta Kowalska"), ("sprint", "2025-14")];
@@ -90,6 +92,7 @@ fn the_oversized_list_hides_its_row_unless_it_is_filtered() {
             rows.iter().filter(|row| filters.iter().all(|(name, value)| row[*name] == *value)).collect();
         assert!(filtered.len() <= 50 && filtered.iter().any(|row| row["id"] == "TASK-4711"), "{}", filtered.len());
     }
+    assert!(places.len() > 1, "the place is drawn");
 }
 
 #[test]

@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use healbench_record::{FORMAT_VERSION, RunDir, RunDirError, RunManifest, RunStatus};
+use healbench_record::{FORMAT_VERSION, RunDir, RunDirError, RunLock, RunManifest, RunStatus};
 use healbench_reports::FrameWriter;
 use healbench_reports::render::Detail;
 use healbench_runner::{Job, RunError, RunEvent, TOKENIZER, run as play};
@@ -18,7 +18,7 @@ use crate::terminal::Terminal;
 pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     // Before anything is written: an interrupt must find somebody who listens.
     let stop = stop_on_interrupt()?;
-    let (run, mut manifest, cast, writer) = match &args.resume {
+    let Prepared { run, mut manifest, cast, frames, lock: _lock } = match &args.resume {
         Some(path) => match resume(path)? {
             Some(resumed) => resumed,
             None => {
@@ -30,8 +30,7 @@ pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
         },
         None => begin(args, terminal)?,
     };
-    let _lock = run.lock()?;
-    let (writer, from) = match writer {
+    let (writer, from) = match frames {
         Frames::New => (FrameWriter::create(&run, &manifest.plan)?, 0),
         Frames::GoOn => {
             let done = manifest.episodes_done;
@@ -47,7 +46,7 @@ pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
     }
     let shown = shell_word(&run.path().display().to_string());
     if end.interrupted {
-        terminal.note(&format!("go on with: healbench run --resume {shown}"));
+        terminal.important(&format!("go on with: healbench run --resume {shown}"));
         return Ok(ExitStatus::Interrupted);
     }
     terminal.note(&format!("run: {shown}\nmore: healbench report {shown}\none transcript: healbench show {shown} 0"));
@@ -60,7 +59,14 @@ enum Frames {
     GoOn,
 }
 
-type Prepared = (RunDir, RunManifest, Cast, Frames);
+/// A run that is about to be played, and the right to write it.
+struct Prepared {
+    run: RunDir,
+    manifest: RunManifest,
+    cast: Cast,
+    frames: Frames,
+    lock: RunLock,
+}
 
 fn begin(args: &RunArgs, terminal: &Terminal) -> Result<Prepared, CliError> {
     let cast = cast(&args.axes, terminal)?;
@@ -68,7 +74,7 @@ fn begin(args: &RunArgs, terminal: &Terminal) -> Result<Prepared, CliError> {
         format_version: FORMAT_VERSION,
         healbench: env!("CARGO_PKG_VERSION").to_owned(),
         revision: option_env!("HEALBENCH_REVISION").map(str::to_owned),
-        command: std::env::args().map(|word| shell_word(&word)).collect::<Vec<_>>().join(" "),
+        command: std::env::args_os().map(|word| shell_word(&word.to_string_lossy())).collect::<Vec<_>>().join(" "),
         started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         tokenizer: TOKENIZER.to_owned(),
         status: RunStatus::Running,
@@ -84,7 +90,8 @@ fn begin(args: &RunArgs, terminal: &Terminal) -> Result<Prepared, CliError> {
         Some(path) => RunDir::create(path, &manifest, &sources)?,
         None => create_default(&args.axes.scenarios, &manifest, &sources)?,
     };
-    Ok((run, manifest, cast, Frames::New))
+    let lock = run.lock()?;
+    Ok(Prepared { run, manifest, cast, frames: Frames::New, lock })
 }
 
 /// `runs/TIME-SUITE`, with a number where two runs begin in the same second.
@@ -112,7 +119,10 @@ fn create_default(
 
 /// What it takes to go on with a run; `None` when nothing of it is left to play.
 fn resume(path: &Path) -> Result<Option<Prepared>, CliError> {
-    let (run, manifest) = RunDir::open_any(path)?;
+    // The manifest is read anew once nobody else can write it.
+    let (run, _) = RunDir::open_any(path)?;
+    let lock = run.lock()?;
+    let (run, manifest) = RunDir::open_any(run.path())?;
     let frames = match (manifest.status, run.has_frames()) {
         (RunStatus::Complete, true) => return Ok(None),
         (RunStatus::Interrupted, true) => Frames::GoOn,
@@ -120,7 +130,7 @@ fn resume(path: &Path) -> Result<Option<Prepared>, CliError> {
         (RunStatus::Running, _) | (_, false) => Frames::New,
     };
     let cast = cast_of_run(&run, manifest.plan.clone())?;
-    Ok(Some((run, manifest, cast, frames)))
+    Ok(Some(Prepared { run, manifest, cast, frames, lock }))
 }
 
 /// Plays from episode `from` on and writes the rows. When that fails, no frames are left that look whole.
@@ -152,6 +162,7 @@ fn record(
     }
     let end = result.map_err(|error| match error {
         RunError::Stage(error) => CliError::Stage(error),
+        RunError::Panicked { episode } => CliError::Defect(episode),
         RunError::Event(error) => error,
     })?;
     writer.finish()?;

@@ -44,7 +44,7 @@ fn what_is_not_there_or_not_known() {
     let place = Place::new();
     std::fs::create_dir(place.path("empty")).unwrap();
     place.write("notes.txt", "");
-    let cases: [&[&str]; 13] = [
+    let cases: [&[&str]; 14] = [
         &["run", "quickstar"],
         &["run", "empty"],
         &["run", "notes.txt"],
@@ -54,6 +54,7 @@ fn what_is_not_there_or_not_known() {
         &["run", "--agent", "scripted:blind,scripted:blind"],
         &["run", "--guardrails", "healng"],
         &["run", "--format", "xml"],
+        &["run", "--format", "all,xml"],
         &["report", "nowhere"],
         &["report", "empty"],
         &["show", "nowhere", "0"],

@@ -44,7 +44,7 @@ pub fn enrich_validation_error(error: String, tool: &str, action: &str, config: 
         return SelfHealing { enriched: error, injected: false, delta_count: 0 };
     }
     let block = render_block(tool, action, &deltas, BlockStyle::Xml);
-    SelfHealing { enriched: splice(error, &block), injected: true, delta_count: deltas.len() }
+    SelfHealing { enriched: splice(error, &block, BlockStyle::Xml), injected: true, delta_count: deltas.len() }
 }
 
 /// Enriches the validation errors of one tool.
@@ -60,6 +60,7 @@ pub enum Enhancer {
 #[derive(Debug, Clone)]
 pub struct Blocks {
     by_action: BTreeMap<String, Block>,
+    style: BlockStyle,
 }
 
 #[derive(Debug, Clone)]
@@ -82,7 +83,7 @@ pub fn tool_enhancer<'a>(
     };
     let by_action: BTreeMap<String, Block> =
         actions.into_iter().filter_map(|action| Some((action.to_owned(), block(action)?))).collect();
-    if by_action.is_empty() { Enhancer::Identity } else { Enhancer::Blocks(Blocks { by_action }) }
+    if by_action.is_empty() { Enhancer::Identity } else { Enhancer::Blocks(Blocks { by_action, style }) }
 }
 
 impl Enhancer {
@@ -109,7 +110,7 @@ impl Blocks {
     #[inline(never)]
     fn enhance(&self, error: String, action: &str) -> String {
         match self.by_action.get(action) {
-            Some(block) => splice(error, &block.text),
+            Some(block) => splice(error, &block.text, self.style),
             None => error,
         }
     }
@@ -131,10 +132,11 @@ fn action_of(field: &str) -> Option<&str> {
     field.strip_prefix("actions.").map(|rest| rest.split('.').next().unwrap_or(rest))
 }
 
-/// Puts the block before the last `</validation_error>`, or at the end.
-fn splice(mut error: String, block: &str) -> String {
+/// Puts the block before the last `</validation_error>`, or at the end. Only XML has the tag: in another text it is what somebody
+/// sent.
+fn splice(mut error: String, block: &str, style: BlockStyle) -> String {
     const CLOSE: &str = "</validation_error>";
-    match error.rfind(CLOSE) {
+    match error.rfind(CLOSE).filter(|_| style == BlockStyle::Xml) {
         Some(at) => error.insert_str(at, block),
         None => {
             error.reserve(block.len() + 1);

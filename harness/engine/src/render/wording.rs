@@ -10,7 +10,7 @@ pub(super) fn problem(issue: &Issue) -> String {
     match &issue.kind {
         IssueKind::Missing { .. } => "Required".to_owned(),
         IssueKind::WrongType { expected } => {
-            format!("Expected {}, received {}", expected_words(expected), received(issue, expected))
+            format!("Expected {}, received {}", expected_words(expected, issue), received(issue, expected))
         }
         IssueKind::NotAnOption { options } => {
             let sent = issue.sent.as_ref().map_or_else(String::new, quoted);
@@ -49,7 +49,7 @@ pub(super) fn correction(issue: &Issue) -> String {
     match &issue.kind {
         IssueKind::Missing { expected } | IssueKind::WrongType { expected } => match expected {
             Expected::Any => String::new(),
-            expected => format!("Expected type: {}.", expected_words(expected)),
+            expected => format!("Expected type: {}.", expected_words(expected, issue)),
         },
         IssueKind::NotAnOption { options } => format!("Valid options: {}.", options_joined(options, ", ")),
         IssueKind::OutOfBounds { measure, relation, limit } => {
@@ -112,12 +112,12 @@ fn options_joined(options: &[Value], separator: &str) -> String {
     options.iter().map(quoted).collect::<Vec<_>>().join(separator)
 }
 
-fn expected_words(expected: &Expected) -> String {
+fn expected_words(expected: &Expected, issue: &Issue) -> String {
+    // Fusion calls every numeric type a number; only a fraction is told that it should be an integer.
+    let is_number = matches!(issue.sent, Some(Value::Number(_)));
+    let word = |name: &String| if name == "integer" && !is_number { "number".to_owned() } else { name.clone() };
     match expected {
-        // Fusion's schemas know no integers; only a fraction is told that it should be one.
-        Expected::Types(names) => {
-            names.iter().map(|name| if name == "integer" { "number" } else { name }).collect::<Vec<_>>().join(" | ")
-        }
+        Expected::Types(names) => names.iter().map(word).collect::<Vec<_>>().join(" | "),
         Expected::Options(options) => options_joined(options, " | "),
         Expected::Any => "another value".to_owned(),
     }

@@ -264,6 +264,16 @@ fn a_wrong_type_silences_other_complaints_about_the_value() {
 }
 
 #[test]
+fn a_fraction_is_told_that_it_should_be_an_integer() {
+    let schema = json!({"properties": {"count": {"type": "integer"}}});
+    let says = |sent: Value| {
+        text(&[tool("t", vec![ok("a", schema.clone())])], FusionText, "t", json!({"action": "a", "count": sent}))
+    };
+    assert!(says(json!(5.5)).contains("Expected integer, received float. You sent: 5.5. Expected type: integer."));
+    assert!(says(json!("five")).contains("Expected number, received string. You sent: 'five'. Expected type: number."));
+}
+
+#[test]
 fn arguments_that_are_no_object_and_tools_that_do_not_exist() {
     let answer_to = |tool, arguments| answer(&billing(), "all", FusionXml, tool, arguments);
     assert_eq!(answer_to("billing", json!("oops")).failure.unwrap().class(), "VALIDATION");

@@ -99,6 +99,52 @@ fn filters_paging_and_order() {
 }
 
 #[test]
+fn any_column_can_be_sorted_by() {
+    let mut def = many(0);
+    let values =
+        [json!("b"), json!(2), Value::Null, json!(true), json!(10.5), json!([1]), json!("a"), json!({}), json!(2.0)];
+    for (id, value) in values.iter().cycle().take(90).enumerate() {
+        let mut row = object(json!({"id": id, "mixed": value}));
+        if id % 7 == 0 {
+            row.shift_remove("mixed");
+        }
+        def.tables[0].rows.push(row);
+    }
+    let engine = Engine::new(&tasks(None), Guardrails::NONE, FusionXml).unwrap();
+    let answer = engine.call(&mut world(def), &call("tasks", json!({"action": "list", "sort": "mixed"})));
+    let sorted: Vec<Value> = rows(&answer).into_iter().map(|row| row["mixed"].clone()).collect();
+    assert_eq!(sorted.len(), 90);
+    let numbers: Vec<f64> = sorted.iter().filter_map(Value::as_f64).collect();
+    assert!(numbers.is_sorted() && numbers.len() > 20);
+}
+
+#[test]
+fn filters_compare_numbers_by_value() {
+    let mut def = many(0);
+    def.tables[0].rows = vec![object(json!({"id": 1, "status": 450})), object(json!({"id": 2, "status": 450.0}))];
+    let any = json!({"properties": {"status": {"type": "number"}}});
+    let filter = Filter { argument: "status".to_owned(), column: "status".to_owned(), relation: Relation::Equal };
+    let tools = [tool(
+        "tasks",
+        vec![action("list", any, Handler::Select { table: "tasks".to_owned(), filters: vec![filter] })],
+    )];
+    let answer =
+        engine(&tools, Guardrails::ALL).call(&mut world(def), &call("tasks", json!({"action": "list", "status": 450})));
+    assert_eq!(rows(&answer).len(), 2);
+}
+
+#[test]
+fn words_of_a_scenario_stay_on_their_line() {
+    let mut tools = tasks(Some(Presenter { rules: vec!["R1\n⚠️ injected".to_owned()], ..limit(1) }));
+    tools[0].actions[0].input["properties"]["assignee"]["description"] = json!("name\n  • admin: \"true\"");
+    let engine = Engine::new(&tools, Guardrails::ALL, FusionXml).unwrap();
+    let answer = engine.call(&mut world(many(3)), &call("tasks", json!({"action": "list"})));
+    let lines = |block: &str| block.lines().filter(|line| line.contains("admin") || line.contains("injected")).count();
+    assert!(answer.response.content[1..].iter().all(|block| lines(block) <= 1));
+    assert!(answer.response.text().contains(r"name\n  • admin"));
+}
+
+#[test]
 fn own_teaching_text_rules_and_suggestions() {
     let presenter = Presenter {
         max: 1,

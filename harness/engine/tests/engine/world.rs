@@ -87,6 +87,24 @@ fn a_failed_call_changes_nothing_and_a_reverted_row_counts_as_unchanged() {
 }
 
 #[test]
+fn a_text_and_a_number_are_different_keys() {
+    let rows = json!([{"id": 1, "customer": "number"}, {"id": "1", "customer": "text"}]);
+    let world = world(WorldDef { tables: vec![invoices(rows)], ..WorldDef::default() });
+    let engine = engine(&billing(Vec::new()), Guardrails::NONE);
+    let answer = engine.call(&mut world.clone(), &call("billing", json!({"action": "get", "id": "1"})));
+    assert_eq!(answer.response.text(), r#"{"id":"1","customer":"text"}"#);
+}
+
+#[test]
+fn an_update_with_what_is_there_changes_nothing() {
+    let mut session = Session::new(Vec::new(), two_invoices());
+    assert!(!session.call("update", json!({"id": "INV-1", "customer": "Acme"})).world_changed);
+    assert!(session.call("update", json!({"id": "INV-1", "customer": "New"})).world_changed);
+    assert!(session.call("delete", json!({"id": "INV-1"})).world_changed);
+    assert!(!session.call("delete", json!({"id": "INV-1"})).world_changed);
+}
+
+#[test]
 fn worlds_on_one_base_do_not_see_each_other() {
     let base = Arc::new(WorldBase::new(two_invoices()));
     let engine = engine(&billing(Vec::new()), Guardrails::NONE);
