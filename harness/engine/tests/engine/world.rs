@@ -22,14 +22,14 @@ fn billing(rules: Vec<Rule>) -> Vec<Tool> {
 }
 
 /// A world and an engine without strict validation, and what calls on them answer.
-struct Session {
+struct Server {
     engine: Engine,
     world: World,
 }
 
-impl Session {
-    fn new(rules: Vec<Rule>, def: WorldDef) -> Session {
-        Session { engine: engine(&billing(rules), "healing".parse().unwrap()), world: world(def) }
+impl Server {
+    fn new(rules: Vec<Rule>, def: WorldDef) -> Server {
+        Server { engine: engine(&billing(rules), "healing".parse().unwrap()), world: world(def) }
     }
 
     fn call(&mut self, action: &str, arguments: Value) -> Answer {
@@ -50,40 +50,40 @@ fn two_invoices() -> WorldDef {
 
 #[test]
 fn rows_are_added_read_changed_and_removed() {
-    let mut session = Session::new(Vec::new(), two_invoices());
-    let added = session.call("create", json!({"customer": "Initech"}));
+    let mut server = Server::new(Vec::new(), two_invoices());
+    let added = server.call("create", json!({"customer": "Initech"}));
     assert!(added.world_changed);
     assert_eq!(added.response.text(), r#"{"id":"INV-3","customer":"Initech"}"#);
     assert_eq!(
-        session.call("update", json!({"id": "INV-1", "paid": true})).response.text(),
+        server.call("update", json!({"id": "INV-1", "paid": true})).response.text(),
         r#"{"id":"INV-1","customer":"Acme","paid":true}"#
     );
     assert_eq!(
-        session.call("get", json!({"id": "INV-1"})).response.text(),
+        server.call("get", json!({"id": "INV-1"})).response.text(),
         r#"{"id":"INV-1","customer":"Acme","paid":true}"#
     );
-    assert!(!session.call("get", json!({"id": "INV-1"})).world_changed);
-    assert_eq!(session.class("delete", json!({"id": "INV-2"})), "ok");
-    assert_eq!(session.class("get", json!({"id": "INV-2"})), "NOT_FOUND");
-    assert_eq!(session.class("delete", json!({"id": "INV-2"})), "NOT_FOUND");
-    assert_eq!(session.class("delete", json!({"id": "INV-3"})), "ok");
-    let ids: Vec<&Value> = session.world.rows("invoices").iter().map(|row| &row["id"]).collect();
+    assert!(!server.call("get", json!({"id": "INV-1"})).world_changed);
+    assert_eq!(server.class("delete", json!({"id": "INV-2"})), "ok");
+    assert_eq!(server.class("get", json!({"id": "INV-2"})), "NOT_FOUND");
+    assert_eq!(server.class("delete", json!({"id": "INV-2"})), "NOT_FOUND");
+    assert_eq!(server.class("delete", json!({"id": "INV-3"})), "ok");
+    let ids: Vec<&Value> = server.world.rows("invoices").iter().map(|row| &row["id"]).collect();
     assert_eq!(ids, ["INV-1"]);
-    assert!(!session.world.is_unchanged("invoices"));
+    assert!(!server.world.is_unchanged("invoices"));
     // A number once given is not given again.
-    assert!(session.call("create", json!({})).response.text().contains("INV-4"));
+    assert!(server.call("create", json!({})).response.text().contains("INV-4"));
 }
 
 #[test]
 fn a_failed_call_changes_nothing_and_a_reverted_row_counts_as_unchanged() {
-    let mut session = Session::new(Vec::new(), two_invoices());
-    assert_eq!(session.class("update", json!({"id": "INV-9", "paid": true})), "NOT_FOUND");
-    assert_eq!(session.class("create", json!({"id": "INV-1"})), "CONFLICT");
-    assert!(session.world.is_unchanged("invoices"));
-    session.call("update", json!({"id": "INV-1", "customer": "Other"}));
-    assert!(!session.world.is_unchanged("invoices"));
-    session.call("update", json!({"id": "INV-1", "customer": "Acme"}));
-    assert!(session.world.is_unchanged("invoices"));
+    let mut server = Server::new(Vec::new(), two_invoices());
+    assert_eq!(server.class("update", json!({"id": "INV-9", "paid": true})), "NOT_FOUND");
+    assert_eq!(server.class("create", json!({"id": "INV-1"})), "CONFLICT");
+    assert!(server.world.is_unchanged("invoices"));
+    server.call("update", json!({"id": "INV-1", "customer": "Other"}));
+    assert!(!server.world.is_unchanged("invoices"));
+    server.call("update", json!({"id": "INV-1", "customer": "Acme"}));
+    assert!(server.world.is_unchanged("invoices"));
 }
 
 #[test]
@@ -97,11 +97,11 @@ fn a_text_and_a_number_are_different_keys() {
 
 #[test]
 fn an_update_with_what_is_there_changes_nothing() {
-    let mut session = Session::new(Vec::new(), two_invoices());
-    assert!(!session.call("update", json!({"id": "INV-1", "customer": "Acme"})).world_changed);
-    assert!(session.call("update", json!({"id": "INV-1", "customer": "New"})).world_changed);
-    assert!(session.call("delete", json!({"id": "INV-1"})).world_changed);
-    assert!(!session.call("delete", json!({"id": "INV-1"})).world_changed);
+    let mut server = Server::new(Vec::new(), two_invoices());
+    assert!(!server.call("update", json!({"id": "INV-1", "customer": "Acme"})).world_changed);
+    assert!(server.call("update", json!({"id": "INV-1", "customer": "New"})).world_changed);
+    assert!(server.call("delete", json!({"id": "INV-1"})).world_changed);
+    assert!(!server.call("delete", json!({"id": "INV-1"})).world_changed);
 }
 
 #[test]
@@ -124,12 +124,12 @@ fn rules_are_checked_in_order() {
     let conflict = Rule::Conflict { table: "invoices".to_owned(), fields: vec!["customer".to_owned()] };
     let missing = Rule::Missing { table: "invoices".to_owned(), argument: "replaces".to_owned() };
     let rules = || vec![deny.clone(), conflict.clone(), missing.clone()];
-    let mut session = Session::new(rules(), two_invoices());
-    assert_eq!(session.class("create", json!({"kind": "credit", "customer": "Acme", "replaces": "x"})), "FORBIDDEN");
-    assert_eq!(session.class("create", json!({"customer": "Acme", "replaces": "x"})), "CONFLICT");
-    assert_eq!(session.class("create", json!({"customer": "New", "replaces": "x"})), "NOT_FOUND");
-    assert_eq!(session.class("create", json!({"customer": "New", "replaces": "INV-1"})), "ok");
-    let mut admin = Session::new(rules(), WorldDef { role: Some("admin".to_owned()), ..two_invoices() });
+    let mut server = Server::new(rules(), two_invoices());
+    assert_eq!(server.class("create", json!({"kind": "credit", "customer": "Acme", "replaces": "x"})), "FORBIDDEN");
+    assert_eq!(server.class("create", json!({"customer": "Acme", "replaces": "x"})), "CONFLICT");
+    assert_eq!(server.class("create", json!({"customer": "New", "replaces": "x"})), "NOT_FOUND");
+    assert_eq!(server.class("create", json!({"customer": "New", "replaces": "INV-1"})), "ok");
+    let mut admin = Server::new(rules(), WorldDef { role: Some("admin".to_owned()), ..two_invoices() });
     assert_eq!(admin.class("create", json!({"kind": "credit", "customer": "New"})), "ok");
 }
 
@@ -147,20 +147,20 @@ fn fault(kind: FaultKind, from_call: u32, calls: u32) -> FaultDef {
 #[test]
 fn a_fault_strikes_the_calls_it_is_scheduled_for() {
     let def = WorldDef { faults: vec![fault(FaultKind::Busy, 2, 2)], ..two_invoices() };
-    let mut session = Session::new(Vec::new(), def);
-    let seen: Vec<String> = (0..5).map(|_| session.class("list", json!({}))).collect();
+    let mut server = Server::new(Vec::new(), def);
+    let seen: Vec<String> = (0..5).map(|_| server.class("list", json!({}))).collect();
     assert_eq!(seen, ["ok", "SERVER_BUSY", "SERVER_BUSY", "ok", "ok"]);
-    assert_eq!(session.class("get", json!({"id": "INV-1"})), "ok");
+    assert_eq!(server.class("get", json!({"id": "INV-1"})), "ok");
 }
 
 #[test]
 fn waiting_as_told_ends_a_rate_limit_and_nothing_else() {
     let play = |kind, wait| {
         let def = WorldDef { faults: vec![fault(kind, 1, 3)], ..two_invoices() };
-        let mut session = Session::new(Vec::new(), def);
-        session.class("list", json!({}));
-        session.world.wait(wait);
-        session.class("list", json!({}))
+        let mut server = Server::new(Vec::new(), def);
+        server.class("list", json!({}));
+        server.world.wait(wait);
+        server.class("list", json!({}))
     };
     assert_eq!(play(FaultKind::RateLimited, 29), "RATE_LIMITED");
     assert_eq!(play(FaultKind::RateLimited, 30), "ok");
@@ -170,7 +170,7 @@ fn waiting_as_told_ends_a_rate_limit_and_nothing_else() {
 #[test]
 fn an_injected_fault_names_its_delay() {
     let def = WorldDef { faults: vec![fault(FaultKind::RateLimited, 1, 1)], ..two_invoices() };
-    let answer = Session::new(Vec::new(), def).call("list", json!({}));
+    let answer = Server::new(Vec::new(), def).call("list", json!({}));
     assert!(answer.response.text().contains("<retry_after>30 seconds</retry_after>"));
     assert_eq!(answer.bare_line().as_deref(), Some("Error: Too many requests"));
     assert!(matches!(answer.failure, Some(healbench_engine::Failure::Fault(_))));
