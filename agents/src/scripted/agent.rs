@@ -179,7 +179,8 @@ impl<'a> ScriptedAgent<'a> {
     /// the intended one.
     fn note_advice(&mut self, texts: &[&str]) {
         self.advice.clear();
-        // A shortcut that changes no outcome: a call that is as intended has nothing left to be narrowed or looked up.
+        // A shortcut, not knowledge: narrowing adds what the intent has and the belief lacks, which is nothing when they are equal,
+        // and whatever is still to be found is asked for below.
         let unsure = self.errand.is_none() && self.script_step().is_some_and(|step| self.belief != step.intent);
         if !unsure && !self.findings.lacks_from(self.step) {
             return;
