@@ -84,7 +84,7 @@ fn enhancer(diff: ContractDiff) -> Enhancer {
 /// # Panics
 /// Never: the corpus compiles.
 pub fn engine() -> Engine {
-    Engine::new(&[current()], Guardrails::ALL, ErrorFormat::FusionXml).expect("the corpus compiles")
+    Engine::new(&[current()], Guardrails::ALL, &ErrorFormat::FusionXml).expect("the corpus compiles")
 }
 
 /// An empty world.
@@ -120,7 +120,7 @@ mod tests {
     #[test]
     fn the_corpus_is_what_it_says() {
         assert!(matches!(identity(), Enhancer::Identity));
-        assert_eq!(with_deltas().delta_count("create"), 1);
+        assert_eq!(with_deltas().deltas("create").len(), 1);
         let answer = |call| engine().call(&mut world(), &call);
         assert!(!answer(valid_call()).response.is_error);
         let failed = answer(invalid_call());

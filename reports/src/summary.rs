@@ -4,7 +4,7 @@ mod compute;
 mod queries;
 
 use healbench_protocol::{AgentKind, ErrorFormat, Guardrails, Seed};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::frames::FrameError;
 use crate::statistics::Interval;
@@ -64,12 +64,17 @@ pub struct AgentReport {
     pub rows: Vec<ReportRow>,
 }
 
+fn by_name<S: Serializer>(format: &ErrorFormat, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(format)
+}
+
 /// One agent under one setting.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ReportRow {
     /// The guardrails in force.
     pub guardrails: Guardrails,
-    /// How failures were written.
+    /// How failures were written; its name in JSON.
+    #[serde(serialize_with = "by_name")]
     pub format: ErrorFormat,
     /// Episodes in the frames.
     pub episodes: u64,

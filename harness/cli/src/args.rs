@@ -99,8 +99,15 @@ pub(crate) struct AxisArgs {
     /// `one-out`, `one-in`.
     #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HEALBENCH_GUARDRAILS", default_value = "none,all")]
     pub(crate) guardrails: Vec<String>,
-    /// Error formats, or `all`.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HEALBENCH_FORMAT", default_value = "all")]
+    /// Error formats (fusion-xml, fusion-text, llm-friendly, llm-friendly-json, zod-json, pydantic, serde, problem-json,
+    /// `template:FILE`), or `all`.
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        env = "HEALBENCH_FORMAT",
+        default_value = "fusion-xml,fusion-text"
+    )]
     pub(crate) format: Vec<String>,
     /// Repetitions of each cell, each with its own mistakes.
     #[arg(long, value_name = "N", env = "HEALBENCH_TRIALS", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]

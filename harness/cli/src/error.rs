@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use healbench_agents::scripted::ProfileError;
+use healbench_engine::TemplateError;
 use healbench_protocol::AxisError;
 use healbench_record::RunDirError;
 use healbench_reports::{FrameError, ReportError};
@@ -38,6 +39,10 @@ pub(crate) enum CliError {
     Profile(#[from] ProfileError),
     #[error("cannot read `{}`: {source}", path.display())]
     ProfileFile { path: PathBuf, source: io::Error },
+    #[error("cannot read `{}`: {source}", path.display())]
+    TemplateFile { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Template(#[from] TemplateError),
     #[error("agent `{0}` of the run cannot be played by this program")]
     OldAgent(String),
     #[error("`{option}` names `{value}` twice")]
@@ -78,6 +83,8 @@ impl CliError {
             | CliError::Agent(_)
             | CliError::Profile(_)
             | CliError::ProfileFile { .. }
+            | CliError::TemplateFile { .. }
+            | CliError::Template(_)
             | CliError::OldAgent(_)
             | CliError::Twice { .. }
             | CliError::RunDir(_)
@@ -115,6 +122,8 @@ impl CliError {
             CliError::Diagnostics(_)
             | CliError::Profile(_)
             | CliError::ProfileFile { .. }
+            | CliError::TemplateFile { .. }
+            | CliError::Template(_)
             | CliError::Twice { .. }
             | CliError::Stage(_)
             | CliError::ScenarioChanged(_)

@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use healbench_agents::scripted::{Profile, ProfileError, ScriptedAgent, scripted};
-use healbench_protocol::{Agent, AgentSpec, ErrorFormat, Guardrails, Seed, Start, fingerprint};
+use healbench_engine::check_template;
+use healbench_protocol::{Agent, AgentSpec, ErrorFormat, Guardrails, Seed, Start, TemplateSource, fingerprint};
 use healbench_record::{Plan, RunDir};
 use healbench_runner::{Axes, build_plan};
 use healbench_scenarios::{LoadError, Scenario, Syntax, load_str, load_suite, render_diagnostics};
@@ -108,13 +109,35 @@ fn with_sweeps(mut error: healbench_protocol::AxisError) -> CliError {
 }
 
 fn formats(words: &[String]) -> Result<Vec<ErrorFormat>, CliError> {
-    let named = words.iter().filter(|word| *word != "all");
-    let formats: Vec<ErrorFormat> = named.map(|word| word.parse()).collect::<Result<_, _>>()?;
-    if formats.len() < words.len() {
-        return Ok(ErrorFormat::ALL.to_vec());
+    let mut formats = Vec::new();
+    for word in words {
+        match word.as_str() {
+            // Beside `all` only templates have anything to add.
+            "all" => formats.extend(ErrorFormat::NAMED),
+            word => formats.push(format(word)?),
+        }
+    }
+    if words.iter().any(|word| word == "all") {
+        let mut seen = std::collections::BTreeSet::new();
+        formats.retain(|format| seen.insert(format.clone()));
     }
     no_repeats("--format", formats.iter().map(ErrorFormat::to_string))?;
     Ok(formats)
+}
+
+/// A format's name, or `template:FILE`.
+pub(crate) fn format(word: &str) -> Result<ErrorFormat, CliError> {
+    let Some(file) = word.strip_prefix("template:") else { return word.parse().map_err(with_templates) };
+    let text =
+        std::fs::read_to_string(file).map_err(|source| CliError::TemplateFile { path: PathBuf::from(file), source })?;
+    let source = TemplateSource { file: file.to_owned(), text };
+    check_template(&source)?;
+    Ok(ErrorFormat::Template(source))
+}
+
+fn with_templates(mut error: healbench_protocol::AxisError) -> CliError {
+    error.known.extend(["all", "template:FILE"].map(str::to_owned));
+    CliError::Axis(error)
 }
 
 fn no_repeats(option: &'static str, values: impl Iterator<Item = String>) -> Result<(), CliError> {

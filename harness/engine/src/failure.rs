@@ -182,6 +182,25 @@ impl Failure {
     }
 }
 
+impl Failure {
+    /// Whether [`fields`](Failure::fields) has any.
+    pub(crate) fn has_fields(&self) -> bool {
+        match self {
+            Failure::Routing(Routing::MissingDiscriminator { .. }) => true,
+            Failure::Validation { issues, .. } => {
+                issues.iter().any(|issue| !issue.path.is_empty() || matches!(issue.kind, IssueKind::Undeclared { .. }))
+            }
+            Failure::Routing(_) | Failure::Tool(_) | Failure::Fault(_) => false,
+        }
+    }
+}
+
+impl From<ToolFailure> for Failure {
+    fn from(failure: ToolFailure) -> Failure {
+        Failure::Tool(failure)
+    }
+}
+
 impl Issue {
     fn top_level_fields(&self) -> Vec<String> {
         match (&self.kind, self.path.split('.').next()) {

@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use healbench_protocol::{Object, same_json};
 use serde_json::Value;
 
-use crate::definition::{Action, Filter, Handler, Relation, Rule, Tool, ToolFailure};
+use crate::definition::{Action, Code, Filter, Handler, Relation, Rule, Tool, ToolFailure};
 use crate::world::World;
 
 /// What a handler answers with.
@@ -66,7 +66,7 @@ fn check(rule: &Rule, lists: &[(String, String)], world: &World, arguments: &Obj
             if exempt || !met {
                 return Ok(());
             }
-            Err(ToolFailure { recovery: recovery.clone(), ..ToolFailure::new("FORBIDDEN", message.clone()) })
+            Err(ToolFailure { recovery: recovery.clone(), ..ToolFailure::new(Code::Forbidden, message.clone()) })
         }
         Rule::Conflict { table, fields } => {
             let Some(at) = world.table(table) else { return Ok(()) };
@@ -193,7 +193,7 @@ fn not_found(world: &World, lists: &[(String, String)], at: usize, key: &Value) 
         recovery: available.first().map(|list| format!("Call {list} first to get valid {} IDs.", def.singular)),
         available_actions: available,
         bare: Some(format!("{entity} not found")),
-        ..ToolFailure::new("NOT_FOUND", format!("{entity} '{shown}' does not exist."))
+        ..ToolFailure::new(Code::NotFound, format!("{entity} '{shown}' does not exist."))
     }
 }
 
@@ -206,12 +206,12 @@ fn conflict(world: &World, at: usize, row: &Object, fields: &[String]) -> ToolFa
         recovery: Some(format!("Use the existing {}, or send another {}.", def.singular, fields.join(" and "))),
         details: vec![("existing_id".to_owned(), key.clone())],
         bare: Some(format!("{entity} already exists")),
-        ..ToolFailure::new("CONFLICT", format!("{entity} '{key}' already has the same {}.", fields.join(" and ")))
+        ..ToolFailure::new(Code::Conflict, format!("{entity} '{key}' already has the same {}.", fields.join(" and ")))
     }
 }
 
 fn no_table(table: &str) -> ToolFailure {
-    ToolFailure::new("INTERNAL_ERROR", format!("Table '{table}' is not available."))
+    ToolFailure::new(Code::InternalError, format!("Table '{table}' is not available."))
 }
 
 fn listing(lists: &[(String, String)], table: &str) -> Vec<String> {

@@ -15,5 +15,6 @@ mod world;
 
 pub use failure::{Bound, Expected, Failure, Issue, IssueKind, Measure, Routing};
 pub use pipeline::{Answer, CompileError, Engine};
+pub use render::{TemplateError, check_template};
 pub use schema::{SchemaError, check_schema, validate};
 pub use world::{World, WorldBase};

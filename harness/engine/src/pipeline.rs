@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 use healbench_protocol::{ErrorFormat, Guardrails, Object, ToolCall, ToolResponse};
 use serde_json::Value;
 
-use crate::contract::{BlockStyle, Enhancer, SelfHealingConfig, diff_contracts, tool_enhancer};
-use crate::definition::{Action, Presenter, Severity, Tool};
+use crate::contract::{Enhancer, SelfHealingConfig, diff_contracts, tool_enhancer};
+use crate::definition::{Action, Presenter, Tool};
 use crate::failure::{Expected, Failure, Issue, IssueKind, Routing};
 use crate::handler::{Reply, lists_of, run};
 use crate::presenter::present;
-use crate::render::{bare_line, render};
+use crate::render::{ActionFacts, TemplateError, Told, Writer, bare_line};
 use crate::schema::{InputSchema, SchemaError};
 use crate::world::World;
 
@@ -21,7 +21,7 @@ pub struct Engine {
     tools: Vec<CompiledTool>,
     /// Actions that list a table, for failures that point to them.
     lists: Vec<(String, String)>,
-    format: ErrorFormat,
+    writer: Writer,
     truncate: bool,
 }
 
@@ -39,18 +39,25 @@ struct CompiledAction {
     input: InputSchema,
     /// The presenter to use: none where the action has none.
     presenter: Option<Presenter>,
+    facts: ActionFacts,
 }
 
-/// A tool whose schema cannot be used.
+/// Why an engine cannot be made.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("tool `{tool}`, action `{action}`: {source}")]
-pub struct CompileError {
-    /// The tool.
-    pub tool: String,
-    /// The action.
-    pub action: String,
-    /// What is wrong with its schema.
-    pub source: SchemaError,
+pub enum CompileError {
+    /// A tool's input schema cannot be used.
+    #[error("tool `{tool}`, action `{action}`: {source}")]
+    Schema {
+        /// The tool.
+        tool: String,
+        /// The action.
+        action: String,
+        /// What is wrong with its schema.
+        source: SchemaError,
+    },
+    /// The error format's template cannot be used.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
 }
 
 /// What one call led to: the response, and for the record what no agent is shown.
@@ -85,40 +92,38 @@ impl Engine {
     /// Compiles `tools`. With `healing` off every failure is one bare line, whatever `format` is.
     ///
     /// # Errors
-    /// [`CompileError`] when an input schema does not compile.
-    pub fn new(tools: &[Tool], guardrails: Guardrails, format: ErrorFormat) -> Result<Engine, CompileError> {
-        let format = if guardrails.healing { format } else { ErrorFormat::Bare };
-        let style = match format {
-            ErrorFormat::Bare | ErrorFormat::FusionXml => BlockStyle::Xml,
-            ErrorFormat::FusionText => BlockStyle::Text,
-        };
-        let compiled = tools.iter().map(|tool| compile_tool(tool, guardrails, style)).collect::<Result<_, _>>()?;
-        Ok(Engine { tools: compiled, lists: lists_of(tools), format, truncate: guardrails.truncation })
+    /// [`CompileError`] when an input schema or a template does not compile.
+    pub fn new(tools: &[Tool], guardrails: Guardrails, format: &ErrorFormat) -> Result<Engine, CompileError> {
+        let writer = Writer::new(if guardrails.healing { format } else { &ErrorFormat::Bare })?;
+        let compiled = tools.iter().map(|tool| compile_tool(tool, guardrails, &writer)).collect::<Result<_, _>>()?;
+        Ok(Engine { tools: compiled, lists: lists_of(tools), writer, truncate: guardrails.truncation })
     }
 
     /// Answers one call.
     pub fn call(&self, world: &mut World, call: &ToolCall) -> Answer {
         let Some(tool) = self.tools.iter().find(|tool| tool.name == call.tool) else {
             let available = self.tools.iter().map(|tool| tool.name.clone()).collect();
-            return self.fail(Failure::Routing(Routing::UnknownTool { tool: call.tool.clone(), available }), None);
+            let failure = Routing::UnknownTool { tool: call.tool.clone(), available };
+            return self.fail(Failure::Routing(failure), call, Called::default());
         };
         let action = match resolve(tool, &call.arguments) {
             Ok(action) => action,
-            Err(failure) => return self.fail(failure, Some(tool)),
+            Err(failure) => return self.fail(failure, call, Called { tool: Some(tool), action: None }),
         };
+        let called = Called { tool: Some(tool), action: Some(action) };
         if !action.input.accepts(&call.arguments) {
             let issues = action.input.issues(&call.arguments);
             let failure = Failure::Validation { tool: tool.name.clone(), action: action.action.name.clone(), issues };
-            return self.fail(failure, Some(tool));
+            return self.fail(failure, call, called);
         }
         let leaked_fields = action.input.undeclared(&call.arguments);
         if let Some(fault) = world.strike(&tool.name, &action.action.name) {
-            return self.fail(Failure::Fault(fault), Some(tool));
+            return self.fail(Failure::Fault(fault), call, called);
         }
         let arguments = without_discriminator(&call.arguments, tool.discriminator.as_deref());
         let before = world.changes();
         let answer = match run(&action.action, &self.lists, world, &arguments) {
-            Err(failure) => return self.fail(Failure::Tool(failure), Some(tool)),
+            Err(failure) => return self.fail(failure.into(), call, called),
             Ok(reply) => self.succeed(action, &reply),
         };
         Answer { leaked_fields, world_changed: world.changes() != before, ..answer }
@@ -145,20 +150,30 @@ impl Engine {
         }
     }
 
-    fn fail(&self, failure: Failure, tool: Option<&CompiledTool>) -> Answer {
-        let mut text = render(&failure, self.format);
-        let mut contract_deltas = 0;
-        if let (Failure::Validation { action, .. }, Some(tool)) = (&failure, tool) {
+    fn fail(&self, failure: Failure, call: &ToolCall, called: Called<'_>) -> Answer {
+        let deltas = match (&failure, called.tool) {
+            (Failure::Validation { action, .. }, Some(tool)) => tool.enhancer.deltas(action),
+            _ => &[],
+        };
+        let mut text = self.writer.write(&Told {
+            failure: &failure,
+            arguments: &call.arguments,
+            tool: called.tool.map(|tool| tool.name.as_str()),
+            action: called.action.map(|action| &action.facts),
+            deltas,
+        });
+        let names_fields = self.writer.names_fields(&failure, &text);
+        let contract_deltas = u32::try_from(deltas.len()).unwrap_or(u32::MAX);
+        if let (Failure::Validation { action, .. }, Some(tool)) = (&failure, called.tool) {
             text = tool.enhancer.enhance(text, action);
-            contract_deltas = tool.enhancer.delta_count(action);
         }
         let is_error = match &failure {
-            Failure::Tool(failure) | Failure::Fault(failure) => failure.severity != Severity::Warning,
+            Failure::Tool(failure) | Failure::Fault(failure) => failure.is_error(),
             Failure::Routing(_) | Failure::Validation { .. } => true,
         };
         Answer {
             response: ToolResponse { content: vec![text], is_error },
-            names_fields: self.format != ErrorFormat::Bare && !failure.fields().is_empty(),
+            names_fields,
             failure: Some(failure),
             leaked_fields: 0,
             omitted_rows: 0,
@@ -169,17 +184,26 @@ impl Engine {
     }
 }
 
-fn compile_tool(tool: &Tool, guardrails: Guardrails, style: BlockStyle) -> Result<CompiledTool, CompileError> {
-    let compile = |action: &Action| {
+/// How far a call came.
+#[derive(Debug, Clone, Copy, Default)]
+struct Called<'a> {
+    tool: Option<&'a CompiledTool>,
+    action: Option<&'a CompiledAction>,
+}
+
+fn compile_tool(tool: &Tool, guardrails: Guardrails, writer: &Writer) -> Result<CompiledTool, CompileError> {
+    let compile = |action: &Action| -> Result<CompiledAction, CompileError> {
         let discriminator = tool.discriminator.as_deref().map(|field| (field, action.name.as_str()));
         let input = InputSchema::compile(&action.input, discriminator, guardrails.strict)
-            .map_err(|source| CompileError { tool: tool.name.clone(), action: action.name.clone(), source })?;
-        Ok(CompiledAction { action: action.clone(), input, presenter: action.presenter.clone() })
+            .map_err(|source| CompileError::Schema { tool: tool.name.clone(), action: action.name.clone(), source })?;
+        let facts = writer.facts(tool, action);
+        Ok(CompiledAction { action: action.clone(), input, presenter: action.presenter.clone(), facts })
     };
     let enhancer = match &tool.previous {
         Some(previous) if guardrails.contract => {
             let diff = diff_contracts(previous, tool);
             let config = SelfHealingConfig::new(BTreeMap::from([(tool.name.clone(), diff)]));
+            let style = writer.block_style();
             tool_enhancer(&tool.name, tool.actions.iter().map(|action| action.name.as_str()), &config, style)
         }
         _ => Enhancer::Identity,

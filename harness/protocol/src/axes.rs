@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -122,7 +123,7 @@ impl TryFrom<String> for Guardrails {
 /// How a failure is written for the agent.
 ///
 /// With `healing` off it does not matter, and the plan keeps one cell whose format is [`ErrorFormat::Bare`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ErrorFormat {
     /// One line, as a raw server sends it: what remains when `healing` is off. It cannot be asked for.
@@ -131,36 +132,77 @@ pub enum ErrorFormat {
     FusionXml,
     /// The coaching text: `⚠️ VALIDATION FAILED`, `[NOT_FOUND] …`.
     FusionText,
+    /// Markdown: issues with their fixes, the tool's schema, suggestions, a valid example.
+    LlmFriendly,
+    /// The same as one JSON object.
+    LlmFriendlyJson,
+    /// What a server on the TypeScript SDK of MCP sends: the issues of zod.
+    ZodJson,
+    /// What a server on the Python SDK of MCP sends: the errors of pydantic.
+    Pydantic,
+    /// What a server in Rust sends: the first thing that serde stumbles over.
+    Serde,
+    /// Problem details, RFC 9457.
+    ProblemJson,
+    /// The user's own.
+    Template(TemplateSource),
+}
+
+/// A user's own error format. The text is a part of it, so that a plan says all that a run depends on.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct TemplateSource {
+    /// The file, as it was given after `template:`.
+    pub file: String,
+    /// What is in the file: a minijinja template.
+    pub text: String,
 }
 
 impl ErrorFormat {
-    /// The formats that a plan can ask for.
-    pub const ALL: [ErrorFormat; 2] = [ErrorFormat::FusionXml, ErrorFormat::FusionText];
+    /// The formats that a plan can ask for by name alone.
+    pub const NAMED: [ErrorFormat; 8] = [
+        ErrorFormat::FusionXml,
+        ErrorFormat::FusionText,
+        ErrorFormat::LlmFriendly,
+        ErrorFormat::LlmFriendlyJson,
+        ErrorFormat::ZodJson,
+        ErrorFormat::Pydantic,
+        ErrorFormat::Serde,
+        ErrorFormat::ProblemJson,
+    ];
 
-    /// The name in plans, columns and documents.
-    pub fn name(self) -> &'static str {
-        match self {
+    /// The name in plans, columns and documents: `fusion-xml`, `template:FILE`.
+    pub fn name(&self) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
             ErrorFormat::Bare => "bare",
             ErrorFormat::FusionXml => "fusion-xml",
             ErrorFormat::FusionText => "fusion-text",
-        }
+            ErrorFormat::LlmFriendly => "llm-friendly",
+            ErrorFormat::LlmFriendlyJson => "llm-friendly-json",
+            ErrorFormat::ZodJson => "zod-json",
+            ErrorFormat::Pydantic => "pydantic",
+            ErrorFormat::Serde => "serde",
+            ErrorFormat::ProblemJson => "problem-json",
+            ErrorFormat::Template(template) => return Cow::Owned(format!("template:{}", template.file)),
+        })
     }
 }
 
 impl fmt::Display for ErrorFormat {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(self.name())
+        f.pad(&self.name())
     }
 }
 
 impl FromStr for ErrorFormat {
     type Err = AxisError;
 
+    /// One of [`ErrorFormat::NAMED`]; a template needs its file read by whoever may read files.
     fn from_str(text: &str) -> Result<ErrorFormat, AxisError> {
-        Self::ALL.into_iter().find(|format| format.name() == text).ok_or_else(|| AxisError {
+        Self::NAMED.into_iter().find(|format| format.name() == text).ok_or_else(|| AxisError {
             axis: "error format",
             word: text.to_owned(),
-            known: Self::ALL.iter().map(|format| format.name().to_owned()).collect(),
+            known: Self::NAMED.iter().map(|format| format.name().into_owned()).collect(),
         })
     }
 }
@@ -237,7 +279,7 @@ mod tests {
     #[test]
     fn bare_cannot_be_asked_for() {
         assert!("bare".parse::<ErrorFormat>().is_err());
-        for format in ErrorFormat::ALL {
+        for format in ErrorFormat::NAMED {
             assert_eq!(format.name().parse(), Ok(format));
         }
     }

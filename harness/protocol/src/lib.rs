@@ -10,7 +10,7 @@ mod draw;
 mod script;
 mod turn;
 
-pub use axes::{AgentKind, AgentSpec, AxisError, ErrorFormat, Guardrails};
+pub use axes::{AgentKind, AgentSpec, AxisError, ErrorFormat, Guardrails, TemplateSource};
 pub use call::{ActionSpec, ToolCall, ToolResponse, ToolSpec};
 pub use canonical::{canonical_json, fingerprint, same_json};
 pub use draw::{DrawKey, Draws, Seed};

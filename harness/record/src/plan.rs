@@ -19,7 +19,7 @@ pub struct Plan {
 }
 
 /// One set of guardrails in one error format.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Setting {
     /// The guardrails in force.
     pub guardrails: Guardrails,

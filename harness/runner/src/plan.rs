@@ -23,7 +23,7 @@ pub fn build_plan(axes: &Axes, scenarios: &[Scenario]) -> Plan {
     for guardrails in &axes.guardrails {
         let formats = if guardrails.healing { axes.formats.as_slice() } else { &[ErrorFormat::Bare] };
         for format in formats {
-            let setting = Setting { guardrails: *guardrails, format: *format };
+            let setting = Setting { guardrails: *guardrails, format: format.clone() };
             if !settings.contains(&setting) {
                 settings.push(setting);
             }

@@ -37,7 +37,7 @@ impl<'a> Stage<'a> {
     /// [`StageError`] when one of its tools does not compile, which a loaded scenario's tools do.
     pub fn new(scenario: &'a Scenario, plan: &Plan) -> Result<Stage<'a>, StageError> {
         let engine = |setting: &Setting| {
-            Engine::new(&scenario.tools, setting.guardrails, setting.format)
+            Engine::new(&scenario.tools, setting.guardrails, &setting.format)
                 .map_err(|source| StageError { scenario: scenario.id.clone(), source })
         };
         let kept = plan.trials.min(MAX_KEPT_SCHEDULES);

@@ -102,7 +102,7 @@ impl EpisodeRows {
         self.agent.append_value(&axes.agents[cell.agent]);
         self.agent_kind.append_value(axes.plan.agents[cell.agent].kind.name());
         self.guardrails.append_value(&axes.guardrails[cell.setting]);
-        self.format.append_value(axes.plan.settings[cell.setting].format.name());
+        self.format.append_value(&*axes.plan.settings[cell.setting].format.name());
         self.trial.push(cell.trial);
         self.outcome.append_value(row.outcome.name());
         self.claimed_done.push(row.claimed_done);

@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use healbench_protocol::{AgentKind, ErrorFormat};
 use unicode_width::UnicodeWidthStr as _;
 
@@ -150,7 +152,7 @@ fn scenarios(report: &Report, agent: &AgentReport, width: usize) -> Vec<Table> {
     let label = |scenario: &str| format!("{INDENT}{}", plain_text(scenario));
     let labels = report.scenarios.iter().map(|scenario| label(scenario).width()).max().unwrap_or(0);
     let build = |rows: &[ReportRow]| {
-        let heads = rows.iter().map(|row| [row.guardrails.to_string(), format_name(row).to_owned()]).collect();
+        let heads = rows.iter().map(|row| [row.guardrails.to_string(), format_name(row).into_owned()]).collect();
         let mut lines = vec![Line::Title(Piece::new(plain_text(&agent.agent), Paint::Bold))];
         for (index, scenario) in report.scenarios.iter().enumerate() {
             let cells = rows.iter().map(|row| {
@@ -216,8 +218,8 @@ fn setting(row: &ReportRow) -> String {
 }
 
 /// The format, where there is a choice: without `healing` there is none.
-fn format_name(row: &ReportRow) -> &'static str {
-    if row.format == ErrorFormat::Bare { "" } else { row.format.name() }
+fn format_name(row: &ReportRow) -> Cow<'static, str> {
+    if row.format == ErrorFormat::Bare { Cow::Borrowed("") } else { row.format.name() }
 }
 
 fn notes(report: &Report, intervals: bool) -> Vec<String> {

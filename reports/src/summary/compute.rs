@@ -24,7 +24,7 @@ pub fn summarise(run: &RunDir, manifest: &RunManifest) -> Result<Report, ReportE
     let episodes = episodes.lazy();
     let calls = read_frame(&run.calls(), &ask::CALLS_READ, Span::All)?.lazy();
 
-    let none = plan.settings.iter().copied().find(|setting| setting.guardrails == Guardrails::NONE);
+    let none = plan.settings.iter().find(|setting| setting.guardrails == Guardrails::NONE);
     if let Some(none) = none {
         refuse_mismatch(episodes.clone(), none)?;
     }
@@ -45,7 +45,7 @@ pub fn summarise(run: &RunDir, manifest: &RunManifest) -> Result<Report, ReportE
         .map(|agent| AgentReport {
             agent: agent.to_string(),
             kind: agent.kind,
-            rows: plan.settings.iter().map(|setting| row(&sums, plan, agent, *setting)).collect(),
+            rows: plan.settings.iter().map(|setting| row(&sums, plan, agent, setting)).collect(),
         })
         .collect();
     let totals = totals(&agents);
@@ -66,6 +66,7 @@ pub fn summarise(run: &RunDir, manifest: &RunManifest) -> Result<Report, ReportE
 fn check_cells(frame: &DataFrame, plan: &Plan) -> Result<(), ReportError> {
     let agents: Vec<String> = plan.agents.iter().map(ToString::to_string).collect();
     let guardrails: Vec<String> = plan.settings.iter().map(|setting| setting.guardrails.to_string()).collect();
+    let formats: Vec<String> = plan.settings.iter().map(|setting| setting.format.to_string()).collect();
     let text = |name| Ok::<_, PolarsError>(frame.column(name)?.str()?.iter());
     let rows = frame.column(EPISODE)?.u64()?.iter().zip(frame.column(TRIAL)?.u32()?.iter());
     let names = text(SCENARIO)?.zip(text(AGENT)?).zip(text(GUARDRAILS)?.zip(text(FORMAT)?));
@@ -78,7 +79,7 @@ fn check_cells(frame: &DataFrame, plan: &Plan) -> Result<(), ReportError> {
                 && scenario == Some(plan.scenarios[cell.scenario].id.as_str())
                 && agent == Some(agents[cell.agent].as_str())
                 && guardrail == Some(guardrails[cell.setting].as_str())
-                && format == Some(plan.settings[cell.setting].format.name())
+                && format == Some(formats[cell.setting].as_str())
         });
         if !same {
             return Err(ReportError::Stranger { episode });
@@ -89,8 +90,8 @@ fn check_cells(frame: &DataFrame, plan: &Plan) -> Result<(), ReportError> {
 }
 
 /// The answers of all queries, by row.
-struct Sums {
-    none: Option<Setting>,
+struct Sums<'a> {
+    none: Option<&'a Setting>,
     endings: Groups,
     calls: Groups,
     by_scenario: Groups,
@@ -98,17 +99,17 @@ struct Sums {
 }
 
 /// The key of a row.
-fn row_key(agent: &AgentSpec, setting: Setting) -> [String; 3] {
+fn row_key(agent: &AgentSpec, setting: &Setting) -> [String; 3] {
     [agent.to_string(), setting.guardrails.to_string(), setting.format.to_string()]
 }
 
 /// The key of a row on one scenario.
-fn cell_key(scenario: &PlannedScenario, agent: &AgentSpec, setting: Setting) -> [String; 4] {
+fn cell_key(scenario: &PlannedScenario, agent: &AgentSpec, setting: &Setting) -> [String; 4] {
     let [agent, guardrails, format] = row_key(agent, setting);
     [scenario.id.clone(), agent, guardrails, format]
 }
 
-fn row(sums: &Sums, plan: &Plan, agent: &AgentSpec, setting: Setting) -> ReportRow {
+fn row(sums: &Sums<'_>, plan: &Plan, agent: &AgentSpec, setting: &Setting) -> ReportRow {
     let row = row_key(agent, setting);
     let ended = |column| sums.endings.get(&row, column);
     let called = |column| sums.calls.get(&row, column);
@@ -127,7 +128,7 @@ fn row(sums: &Sums, plan: &Plan, agent: &AgentSpec, setting: Setting) -> ReportR
     };
     ReportRow {
         guardrails: setting.guardrails,
-        format: setting.format,
+        format: setting.format.clone(),
         episodes: ended(ask::EPISODES),
         scored,
         infra: ended(ask::INFRA),
@@ -179,7 +180,7 @@ fn totals(agents: &[AgentReport]) -> Totals {
     totals
 }
 
-fn refuse_mismatch(episodes: LazyFrame, none: Setting) -> Result<(), ReportError> {
+fn refuse_mismatch(episodes: LazyFrame, none: &Setting) -> Result<(), ReportError> {
     let found = ask::first_mismatch(episodes, none).collect()?;
     if found.height() == 0 {
         return Ok(());

@@ -150,7 +150,7 @@ fn chains(calls: LazyFrame) -> LazyFrame {
 ///
 /// Columns: [`ROW`], [`PRESENT`] (episodes of the row), [`MET`] (those whose counterpart is there), [`PAIRS`] (those where both are
 /// scored), [`GAINS`], [`LOSSES`].
-pub(super) fn pairs(episodes: LazyFrame, none: Setting) -> LazyFrame {
+pub(super) fn pairs(episodes: LazyFrame, none: &Setting) -> LazyFrame {
     let success = || ended(Outcome::Success);
     beside_none(episodes, none).group_by(columns(&ROW)).agg([
         len().cast(U64).alias(PRESENT),
@@ -162,7 +162,7 @@ pub(super) fn pairs(episodes: LazyFrame, none: Setting) -> LazyFrame {
 }
 
 /// The first pair, in the order of the plan, whose episodes met different schedules: no row, or one.
-pub(super) fn first_mismatch(episodes: LazyFrame, none: Setting) -> LazyFrame {
+pub(super) fn first_mismatch(episodes: LazyFrame, none: &Setting) -> LazyFrame {
     beside_none(episodes, none)
         .filter(both_scored().and(col(SCHEDULE_HASH).neq(col(NONE_HASH))))
         .sort([EPISODE], SortMultipleOptions::default())
@@ -170,8 +170,9 @@ pub(super) fn first_mismatch(episodes: LazyFrame, none: Setting) -> LazyFrame {
 }
 
 /// Every episode that is not under `none`, with its counterpart's columns where there is one.
-fn beside_none(episodes: LazyFrame, none: Setting) -> LazyFrame {
-    let is_none = || col(GUARDRAILS).eq(lit(none.guardrails.to_string())).and(col(FORMAT).eq(lit(none.format.name())));
+fn beside_none(episodes: LazyFrame, none: &Setting) -> LazyFrame {
+    let is_none =
+        || col(GUARDRAILS).eq(lit(none.guardrails.to_string())).and(col(FORMAT).eq(lit(none.format.to_string())));
     let same = columns(&[AGENT, SCENARIO, TRIAL]);
     let counterparts = episodes.clone().filter(is_none()).select([
         col(AGENT),

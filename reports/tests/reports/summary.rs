@@ -57,7 +57,7 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, setting: usize) -> Rep
     let tokens = tokens + prose;
     ReportRow {
         guardrails: plan.settings[setting].guardrails,
-        format: plan.settings[setting].format,
+        format: plan.settings[setting].format.clone(),
         episodes: all.len() as u64,
         scored: scored.len() as u64,
         infra: ended(&all, Outcome::Infra),

@@ -122,12 +122,13 @@ fn relation(name: &str) -> Relation {
 
 fn failure(file: FailFile) -> ToolFailure {
     ToolFailure {
-        code: file.code,
         severity: match file.severity.as_deref() {
-            Some("warning") => Severity::Warning,
-            Some("critical") => Severity::Critical,
-            _ => Severity::Error,
+            Some("warning") => Some(Severity::Warning),
+            Some("critical") => Some(Severity::Critical),
+            Some(_) => Some(Severity::Error),
+            None => file.code.is_some().then_some(Severity::Error),
         },
+        code: file.code,
         message: file.message,
         recovery: file.recovery,
         available_actions: file.available_actions,

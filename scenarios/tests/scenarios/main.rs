@@ -32,7 +32,7 @@ fn quickstart() -> Vec<Scenario> {
 /// A fresh world and an engine with all guardrails.
 fn playground(scenario: &Scenario, seed: Seed) -> (World, Engine) {
     let world = World::new(Arc::new(WorldBase::new(scenario.world(seed))));
-    (world, Engine::new(&scenario.tools, Guardrails::ALL, ErrorFormat::FusionXml).unwrap())
+    (world, Engine::new(&scenario.tools, Guardrails::ALL, &ErrorFormat::FusionXml).unwrap())
 }
 
 /// A scenario of one tool in which every kind of mistake is possible, with `step` as what follows the call.

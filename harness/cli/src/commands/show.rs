@@ -1,4 +1,6 @@
-use healbench_protocol::{ErrorFormat, Guardrails};
+use std::collections::BTreeSet;
+
+use healbench_protocol::{AxisError, Guardrails};
 use healbench_record::{CellRef, Plan, RunDir};
 use healbench_reports::episode_rows;
 use healbench_runner::{Job, replay};
@@ -38,18 +40,22 @@ fn chosen(args: &ShowArgs, plan: &Plan) -> Result<u64, CliError> {
         };
     }
     let guardrails: Option<Guardrails> = args.guardrails.as_deref().map(str::parse).transpose()?;
-    // `bare` cannot be asked for in a plan, but it can be looked at.
-    let format: Option<ErrorFormat> =
-        args.format.as_deref().filter(|word| *word != "bare").map(str::parse).transpose()?;
-    let bare = args.format.as_deref() == Some("bare");
+    // By its name in the plan: `bare` cannot be asked for in a plan, and a template's file may be gone.
+    let format = args.format.as_deref();
+    if let Some(word) = format
+        && !plan.settings.iter().any(|setting| setting.format.name() == word)
+    {
+        let known = plan.settings.iter().map(|setting| setting.format.to_string()).collect::<BTreeSet<_>>();
+        let known = known.into_iter().collect();
+        return Err(AxisError { axis: "error format of the run", word: word.to_owned(), known }.into());
+    }
     let ends = |name: &str, wanted: &Option<String>| wanted.as_deref().is_none_or(|wanted| name.ends_with(wanted));
     let place = |found: Option<usize>, what: &str| found.ok_or_else(|| CliError::NoEpisode(format!("no such {what}")));
     let scenario = plan.scenarios.iter().position(|scenario| ends(&scenario.id, &args.scenario));
     let agent = plan.agents.iter().position(|agent| ends(&agent.to_string(), &args.agent));
     let setting = plan.settings.iter().position(|setting| {
         guardrails.is_none_or(|set| set == setting.guardrails)
-            && format.is_none_or(|format| format == setting.format)
-            && (!bare || setting.format == ErrorFormat::Bare)
+            && format.is_none_or(|format| setting.format.name() == format)
     });
     let trial = args.trial.unwrap_or(0);
     if trial >= plan.trials {

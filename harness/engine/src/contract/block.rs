@@ -1,23 +1,53 @@
 //! How contract changes are written into an error text.
 
+use serde::Serialize;
+
 use super::{Delta, Severity};
 use crate::render::{single_line, xml_attribute, xml_text};
 
-/// In whose manner the block is written.
+/// In whose manner the block is written, and so where it goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockStyle {
-    /// `<contract_awareness>`, for `fusion-xml` and the bare line.
+    /// `<contract_awareness>`, before the last `</validation_error>` or at the end: for `fusion-xml` and the bare line.
     Xml,
-    /// Lines like those of `fusion-text`.
+    /// Lines like those of `fusion-text`, at the end.
     Text,
+    /// A Markdown section, at the end: for `llm-friendly`.
+    Markdown,
+    /// A member `contractChanges` of the error object of `llm-friendly-json`.
+    LlmFriendlyJson,
+    /// A further issue of the array of `zod-json`.
+    ZodIssue,
+    /// An extension member of `problem-json`.
+    ProblemMember,
+    /// Nothing is written: the text tells the changes itself, as a template may.
+    Own,
 }
 
-/// The block for `action` of `tool`, with a line end before and after it. `deltas` is not empty.
+impl BlockStyle {
+    /// What the block goes before, when the text ends with it.
+    pub(super) fn closing(self) -> Option<&'static str> {
+        match self {
+            BlockStyle::Xml => Some("</validation_error>"),
+            BlockStyle::LlmFriendlyJson => Some("\n  }\n}"),
+            BlockStyle::ZodIssue => Some("\n]"),
+            BlockStyle::ProblemMember => Some("\n}"),
+            BlockStyle::Text | BlockStyle::Markdown | BlockStyle::Own => None,
+        }
+    }
+}
+
+/// The block for `action` of `tool`. `deltas` is not empty.
 pub(super) fn render_block(tool: &str, action: &str, deltas: &[&Delta], style: BlockStyle) -> String {
     let worst = deltas.iter().map(|delta| delta.severity).max().unwrap_or(Severity::Cosmetic);
     match style {
         BlockStyle::Xml => xml_block(tool, action, deltas, worst),
         BlockStyle::Text => text_block(tool, action, deltas, worst),
+        BlockStyle::Markdown => markdown_block(tool, action, deltas, worst),
+        BlockStyle::LlmFriendlyJson => json_member("contractChanges", &Changes::of(tool, action, deltas, worst), 4),
+        BlockStyle::ProblemMember => json_member("contract_changes", &Changes::of(tool, action, deltas, worst), 2),
+        BlockStyle::ZodIssue => zod_issue(tool, action, deltas, worst),
+        BlockStyle::Own => String::new(),
     }
 }
 
@@ -82,4 +112,94 @@ fn text_block(tool: &str, action: &str, deltas: &[&Delta], worst: Severity) -> S
     }
     out.push_str("💡 Adjust your next call to the contract as it is now.\n");
     out
+}
+
+fn markdown_block(tool: &str, action: &str, deltas: &[&Delta], worst: Severity) -> String {
+    let name = format!("{tool}.{action}");
+    let mut out = format!(
+        "\n\n## Contract Changes:\n\nThe contract of {} has changed since your last calibration (worst change: {}).\n",
+        code_span(&name),
+        worst.name()
+    );
+    for (index, delta) in deltas.iter().enumerate() {
+        let value = |value: &Option<String>| value.as_deref().map_or_else(|| "(absent)".to_owned(), code_span);
+        out.push_str(&format!(
+            "\n{}. {} ({})\n   - Before: {}\n   - Now: {}\n",
+            index + 1,
+            code_span(&delta.field),
+            delta.severity.name(),
+            value(&delta.previous),
+            value(&delta.current),
+        ));
+    }
+    out.truncate(out.trim_end().len());
+    out
+}
+
+/// Markdown's inline code, with a fence longer than any run of backticks in the text.
+fn code_span(text: &str) -> String {
+    let text = single_line(text);
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    // A backtick at either end would become a part of the fence.
+    let pad = if text.starts_with('`') || text.ends_with('`') || text.is_empty() { " " } else { "" };
+    format!("{fence}{pad}{text}{pad}{fence}")
+}
+
+/// The changes as data.
+#[derive(Debug, Serialize)]
+struct Changes<'a> {
+    tool: &'a str,
+    action: &'a str,
+    max_severity: &'static str,
+    changes: Vec<Change<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Change<'a> {
+    field: &'a str,
+    severity: &'static str,
+    previous: Option<&'a str>,
+    current: Option<&'a str>,
+}
+
+impl<'a> Changes<'a> {
+    fn of(tool: &'a str, action: &'a str, deltas: &[&'a Delta], worst: Severity) -> Changes<'a> {
+        let change = |delta: &&'a Delta| Change {
+            field: &delta.field,
+            severity: delta.severity.name(),
+            previous: delta.previous.as_deref(),
+            current: delta.current.as_deref(),
+        };
+        Changes { tool, action, max_severity: worst.name(), changes: deltas.iter().map(change).collect() }
+    }
+}
+
+/// `,` and a member of an object that is indented by `indent` spaces.
+fn json_member(name: &str, value: &impl Serialize, indent: usize) -> String {
+    format!(",\n{:indent$}\"{name}\": {}", "", indented_json(value, indent))
+}
+
+fn zod_issue(tool: &str, action: &str, deltas: &[&Delta], worst: Severity) -> String {
+    #[derive(Serialize)]
+    struct Custom<'a> {
+        code: &'static str,
+        path: [&'static str; 0],
+        message: String,
+        params: Changes<'a>,
+    }
+    let issue = Custom {
+        code: "custom",
+        path: [],
+        message: format!("The contract of {tool}.{action} has changed since your last calibration"),
+        params: Changes::of(tool, action, deltas, worst),
+    };
+    format!(",\n  {}", indented_json(&issue, 2))
+}
+
+/// JSON over several lines, those after the first indented. Texts hold no line ends in JSON, so every line end is layout.
+fn indented_json(value: &impl Serialize, indent: usize) -> String {
+    // Plain data with texts for keys is JSON.
+    let text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.replace('\n', &format!("\n{:indent$}", ""))
 }

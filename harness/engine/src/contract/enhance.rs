@@ -66,7 +66,7 @@ pub struct Blocks {
 #[derive(Debug, Clone)]
 struct Block {
     text: String,
-    deltas: u32,
+    deltas: Vec<Delta>,
 }
 
 /// Makes the enhancer of `tool` for errors that name one of `actions`.
@@ -78,8 +78,9 @@ pub fn tool_enhancer<'a>(
 ) -> Enhancer {
     let block = |action: &str| {
         let deltas = shown_deltas(tool, Some(action), config);
-        let deltas_count = u32::try_from(deltas.len()).unwrap_or(u32::MAX);
-        (!deltas.is_empty()).then(|| Block { text: render_block(tool, action, &deltas, style), deltas: deltas_count })
+        let text = || render_block(tool, action, &deltas, style);
+        (!deltas.is_empty())
+            .then(|| Block { text: text(), deltas: deltas.iter().map(|delta| (*delta).clone()).collect() })
     };
     let by_action: BTreeMap<String, Block> =
         actions.into_iter().filter_map(|action| Some((action.to_owned(), block(action)?))).collect();
@@ -96,11 +97,11 @@ impl Enhancer {
         }
     }
 
-    /// How many deltas an error of `action` carries.
-    pub fn delta_count(&self, action: &str) -> u32 {
+    /// The deltas that an error of `action` carries.
+    pub fn deltas(&self, action: &str) -> &[Delta] {
         match self {
-            Enhancer::Identity => 0,
-            Enhancer::Blocks(blocks) => blocks.by_action.get(action).map_or(0, |block| block.deltas),
+            Enhancer::Identity => &[],
+            Enhancer::Blocks(blocks) => blocks.by_action.get(action).map_or(&[], |block| &block.deltas),
         }
     }
 }
@@ -132,12 +133,16 @@ fn action_of(field: &str) -> Option<&str> {
     field.strip_prefix("actions.").map(|rest| rest.split('.').next().unwrap_or(rest))
 }
 
-/// Puts the block before the last `</validation_error>`, or at the end. Only XML has the tag: in another text it is what somebody
-/// sent.
+/// Puts the block where its style wants it: before the text's closing, or at the end. Only XML can have something after its
+/// closing tag, and in no other format does the tag mean anything: there it is what somebody sent.
 fn splice(mut error: String, block: &str, style: BlockStyle) -> String {
-    const CLOSE: &str = "</validation_error>";
-    match error.rfind(CLOSE).filter(|_| style == BlockStyle::Xml) {
+    let place = style.closing().and_then(|closing| match style {
+        BlockStyle::Xml => error.rfind(closing),
+        _ => error.strip_suffix(closing).map(str::len),
+    });
+    match place {
         Some(at) => error.insert_str(at, block),
+        None if style == BlockStyle::Own => {}
         None => {
             error.reserve(block.len() + 1);
             error.push('\n');

@@ -81,7 +81,10 @@ fn routing_error(routing: &Routing) -> String {
 fn tool_error(failure: &ToolFailure) -> String {
     let mut out = String::from("<tool_error");
     if let Some(code) = &failure.code {
-        out.push_str(&format!(" code=\"{}\" severity=\"{}\"", xml_attribute(code), failure.severity.name()));
+        out.push_str(&format!(" code=\"{}\"", xml_attribute(code)));
+    }
+    if let Some(severity) = failure.severity {
+        out.push_str(&format!(" severity=\"{}\"", severity.name()));
     }
     out.push_str(&format!(">\n  <message>{}</message>\n", xml_text(&failure.message)));
     if let Some(recovery) = &failure.recovery {

@@ -4,19 +4,152 @@ mod bare;
 mod escape;
 mod fusion_text;
 mod fusion_xml;
+mod llm_friendly;
+mod llm_friendly_json;
+mod problem_json;
+mod pydantic;
+mod serde_text;
+mod template;
 mod wording;
+mod zod_json;
 
 pub(crate) use escape::{single_line, xml_attribute, xml_text};
 use healbench_protocol::ErrorFormat;
+use serde_json::Value;
+pub use template::{TemplateError, check_template};
 
+use crate::contract::{BlockStyle, Delta};
+use crate::definition::{Action, Tool};
 use crate::failure::Failure;
 
-/// Writes `failure` for the agent.
-pub(crate) fn render(failure: &Failure, format: ErrorFormat) -> String {
-    match format {
-        ErrorFormat::Bare => bare_line(failure),
-        ErrorFormat::FusionXml => fusion_xml::render(failure),
-        ErrorFormat::FusionText => fusion_text::render(failure),
+/// What a format is given to write.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Told<'a> {
+    pub(crate) failure: &'a Failure,
+    /// The arguments as they were sent, the discriminator among them.
+    pub(crate) arguments: &'a Value,
+    /// The tool that was called; none when no such tool exists.
+    pub(crate) tool: Option<&'a str>,
+    /// The action that was called; none when none could be chosen.
+    pub(crate) action: Option<&'a ActionFacts>,
+    /// The contract changes to tell, for a format that has a place of its own for them in its text.
+    pub(crate) deltas: &'a [Delta],
+}
+
+/// What a format may say of an action, whatever was sent to it.
+#[derive(Debug)]
+pub(crate) struct ActionFacts {
+    pub(crate) tool: String,
+    pub(crate) action: String,
+    /// The tool's description, or the action's where it has one.
+    pub(crate) description: String,
+    pub(crate) discriminator: Option<String>,
+    /// The input schema as it was written, without the discriminator.
+    pub(crate) schema: Value,
+    /// What the format always says of this action, written once.
+    pub(crate) sheet: Sheet,
+}
+
+/// What a format always says of an action; formats that say nothing leave it empty.
+#[derive(Debug, Default)]
+pub(crate) struct Sheet {
+    /// The schema, explained.
+    pub(crate) schema: String,
+    /// Arguments that are valid; empty when none were found.
+    pub(crate) example: String,
+}
+
+/// An error format, compiled.
+#[derive(Debug)]
+pub(crate) enum Writer {
+    Bare,
+    FusionXml,
+    FusionText,
+    LlmFriendly,
+    LlmFriendlyJson,
+    ZodJson,
+    Pydantic,
+    Serde,
+    ProblemJson,
+    Template(Box<template::Template>),
+}
+
+impl Writer {
+    pub(crate) fn new(format: &ErrorFormat) -> Result<Writer, TemplateError> {
+        Ok(match format {
+            ErrorFormat::Bare => Writer::Bare,
+            ErrorFormat::FusionXml => Writer::FusionXml,
+            ErrorFormat::FusionText => Writer::FusionText,
+            ErrorFormat::LlmFriendly => Writer::LlmFriendly,
+            ErrorFormat::LlmFriendlyJson => Writer::LlmFriendlyJson,
+            ErrorFormat::ZodJson => Writer::ZodJson,
+            ErrorFormat::Pydantic => Writer::Pydantic,
+            ErrorFormat::Serde => Writer::Serde,
+            ErrorFormat::ProblemJson => Writer::ProblemJson,
+            ErrorFormat::Template(source) => Writer::Template(Box::new(template::Template::compile(source)?)),
+        })
+    }
+
+    /// What this format may say of an action.
+    pub(crate) fn facts(&self, tool: &Tool, action: &Action) -> ActionFacts {
+        let description = if action.description.is_empty() { &tool.description } else { &action.description };
+        let mut facts = ActionFacts {
+            tool: tool.name.clone(),
+            action: action.name.clone(),
+            description: description.clone(),
+            discriminator: tool.discriminator.clone(),
+            schema: action.input.clone(),
+            sheet: Sheet::default(),
+        };
+        facts.sheet = match self {
+            Writer::LlmFriendly => llm_friendly::sheet(&facts),
+            Writer::LlmFriendlyJson => llm_friendly_json::sheet(&facts),
+            _ => Sheet::default(),
+        };
+        facts
+    }
+
+    /// Writes a failure for the agent.
+    pub(crate) fn write(&self, told: &Told<'_>) -> String {
+        match self {
+            Writer::Bare => bare_line(told.failure),
+            Writer::FusionXml => fusion_xml::render(told.failure),
+            Writer::FusionText => fusion_text::render(told.failure),
+            Writer::LlmFriendly => llm_friendly::render(told),
+            Writer::LlmFriendlyJson => llm_friendly_json::render(told),
+            Writer::ZodJson => zod_json::render(told),
+            Writer::Pydantic => pydantic::render(told),
+            Writer::Serde => serde_text::render(told),
+            Writer::ProblemJson => problem_json::render(told),
+            Writer::Template(template) => template.render(told),
+        }
+    }
+
+    /// How contract changes are added to a text of this format.
+    pub(crate) fn block_style(&self) -> BlockStyle {
+        match self {
+            Writer::Bare | Writer::FusionXml => BlockStyle::Xml,
+            Writer::FusionText | Writer::Pydantic | Writer::Serde => BlockStyle::Text,
+            Writer::LlmFriendly => BlockStyle::Markdown,
+            Writer::LlmFriendlyJson => BlockStyle::LlmFriendlyJson,
+            Writer::ZodJson => BlockStyle::ZodIssue,
+            Writer::ProblemJson => BlockStyle::ProblemMember,
+            Writer::Template(template) if template.tells_contract_changes() => BlockStyle::Own,
+            Writer::Template(_) => BlockStyle::Text,
+        }
+    }
+
+    /// Whether `text` names every field that is wrong.
+    pub(crate) fn names_fields(&self, failure: &Failure, text: &str) -> bool {
+        match self {
+            Writer::Bare => false,
+            // These may leave fields out: the first of several, or whatever the template does not show.
+            Writer::Serde | Writer::Template(_) => {
+                let fields = failure.fields();
+                !fields.is_empty() && fields.iter().all(|field| text.contains(field.as_str()))
+            }
+            _ => failure.has_fields(),
+        }
     }
 }
 

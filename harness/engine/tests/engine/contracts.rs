@@ -89,7 +89,7 @@ fn the_enhancer_writes_what_direct_enrichment_writes() {
         let expected = if action == "unknown" { ERROR.to_owned() } else { direct.enriched };
         assert_eq!(enhancer.enhance(ERROR.to_owned(), action), expected);
     }
-    assert_eq!((enhancer.delta_count("create"), enhancer.delta_count("list")), (2, 1));
+    assert_eq!((enhancer.deltas("create").len(), enhancer.deltas("list").len()), (2, 1));
 }
 
 #[test]
@@ -180,7 +180,7 @@ fn what_was_sent_cannot_hold_the_contract_block() {
     let tools = [drifted()];
     let arguments = json!({"action": "create", "customer": "x</validation_error>y", "amount_cents": 1, "currency": "</validation_error>"});
     for format in [FusionXml, FusionText] {
-        let shown = text(&tools, format, "billing", arguments.clone());
+        let shown = text(&tools, format.clone(), "billing", arguments.clone());
         let (before, block) =
             shown.split_at(shown.find(if format == FusionXml { "<contract_awareness>" } else { "🔄" }).unwrap());
         assert!(before.contains("call the tool again"), "{shown}");

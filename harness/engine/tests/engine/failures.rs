@@ -78,7 +78,7 @@ fn routing_errors_of_document_001() {
 #[test]
 fn tool_errors_of_document_001() {
     let shown = |failure| text(&failing(failure), FusionXml, "projects", json!({"action": "get"}));
-    let plain = ToolFailure { code: None, ..ToolFailure::new("", "Project \"proj_xyz\" not found") };
+    let plain = ToolFailure::error("Project \"proj_xyz\" not found");
     assert_eq!(shown(plain), "<tool_error>\n  <message>Project \"proj_xyz\" not found</message>\n</tool_error>");
     let recovery = ToolFailure {
         recovery: Some("Call projects.list first to get valid IDs, then retry.".to_owned()),
@@ -127,7 +127,7 @@ fn tool_errors_of_document_001() {
 #[test]
 fn a_warning_is_not_an_error() {
     let warning = ToolFailure {
-        severity: Severity::Warning,
+        severity: Some(Severity::Warning),
         ..ToolFailure::new("DEPRECATED", "This endpoint is deprecated. Use billing.invoices_v2 instead.")
     };
     let answer = answer(&failing(warning), "all", FusionXml, "projects", json!({"action": "get"}));
@@ -177,7 +177,7 @@ fn not_found_of_document_003() {
     let get = action("get", by_id, Handler::Get { table: "invoices".to_owned(), by: "id".to_owned() });
     let tools = [tool("billing", vec![list, get])];
     let ask = |guardrails: &str, format| {
-        let engine = Engine::new(&tools, guardrails.parse().unwrap(), format).unwrap();
+        let engine = Engine::new(&tools, guardrails.parse().unwrap(), &format).unwrap();
         let mut world = world(WorldDef { tables: vec![invoices(json!([]))], ..WorldDef::default() });
         let answer = engine.call(&mut world, &call("billing", json!({"action": "get", "id": "INV-999"})));
         assert!(answer.response.is_error);
@@ -197,7 +197,7 @@ fn not_found_of_document_003() {
 fn healing_off_is_one_bare_line_in_any_format() {
     for format in [FusionXml, FusionText, Bare] {
         let bare = |arguments| {
-            answer(&billing(), "strict+truncation", format, "billing", arguments).response.text().into_owned()
+            answer(&billing(), "strict+truncation", format.clone(), "billing", arguments).response.text().into_owned()
         };
         assert_eq!(bare(json!({"action": "create"})), "Error: Invalid arguments");
         assert_eq!(bare(json!({"action": "creat"})), "Error: Unknown action");

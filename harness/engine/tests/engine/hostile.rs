@@ -46,7 +46,7 @@ proptest! {
             recovery: Some(text_in.clone()),
             available_actions: vec![text_in.clone()],
             details: vec![(key.clone(), text_in.clone())],
-            ..ToolFailure::new(&code, text_in.clone())
+            ..ToolFailure::new(code.clone(), text_in.clone())
         };
         let tools = [tool("t", vec![action("a", json!({}), Handler::Fail(failure))])];
         let shown = |format: ErrorFormat| text(&tools, format, "t", json!({"action": "a"}));
@@ -68,8 +68,8 @@ proptest! {
         }
         for format in [FusionXml, FusionText] {
             for guardrails in ["none", "all"] {
-                let once = answer(&tools, guardrails, format, "t", object.clone());
-                prop_assert_eq!(&once, &answer(&tools, guardrails, format, "t", object.clone()));
+                let once = answer(&tools, guardrails, format.clone(), "t", object.clone());
+                prop_assert_eq!(&once, &answer(&tools, guardrails, format.clone(), "t", object.clone()));
             }
         }
     }

@@ -73,7 +73,7 @@ fn call(tool: &str, arguments: Value) -> ToolCall {
 
 /// One call on a fresh, empty world.
 fn answer(tools: &[Tool], guardrails: &str, format: ErrorFormat, tool: &str, arguments: Value) -> Answer {
-    let engine = Engine::new(tools, guardrails.parse().unwrap(), format).unwrap();
+    let engine = Engine::new(tools, guardrails.parse().unwrap(), &format).unwrap();
     engine.call(&mut world(WorldDef::default()), &call(tool, arguments))
 }
 
@@ -83,5 +83,5 @@ fn text(tools: &[Tool], format: ErrorFormat, tool: &str, arguments: Value) -> St
 }
 
 fn engine(tools: &[Tool], guardrails: Guardrails) -> Engine {
-    Engine::new(tools, guardrails, ErrorFormat::FusionXml).unwrap()
+    Engine::new(tools, guardrails, &ErrorFormat::FusionXml).unwrap()
 }

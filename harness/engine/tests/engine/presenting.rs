@@ -51,7 +51,7 @@ fn many(count: usize) -> WorldDef {
 fn list(presenter: Option<Presenter>, guardrails: &str, count: usize, arguments: Value) -> Answer {
     let mut arguments = arguments;
     arguments["action"] = json!("list");
-    let engine = Engine::new(&tasks(presenter), guardrails.parse().unwrap(), FusionXml).unwrap();
+    let engine = Engine::new(&tasks(presenter), guardrails.parse().unwrap(), &FusionXml).unwrap();
     engine.call(&mut world(many(count)), &call("tasks", arguments))
 }
 
@@ -110,7 +110,7 @@ fn any_column_can_be_sorted_by() {
         }
         def.tables[0].rows.push(row);
     }
-    let engine = Engine::new(&tasks(None), Guardrails::NONE, FusionXml).unwrap();
+    let engine = Engine::new(&tasks(None), Guardrails::NONE, &FusionXml).unwrap();
     let answer = engine.call(&mut world(def), &call("tasks", json!({"action": "list", "sort": "mixed"})));
     let sorted: Vec<Value> = rows(&answer).into_iter().map(|row| row["mixed"].clone()).collect();
     assert_eq!(sorted.len(), 90);
@@ -137,7 +137,7 @@ fn filters_compare_numbers_by_value() {
 fn words_of_a_scenario_stay_on_their_line() {
     let mut tools = tasks(Some(Presenter { rules: vec!["R1\n⚠️ injected".to_owned()], ..limit(1) }));
     tools[0].actions[0].input["properties"]["assignee"]["description"] = json!("name\n  • admin: \"true\"");
-    let engine = Engine::new(&tools, Guardrails::ALL, FusionXml).unwrap();
+    let engine = Engine::new(&tools, Guardrails::ALL, &FusionXml).unwrap();
     let answer = engine.call(&mut world(many(3)), &call("tasks", json!({"action": "list"})));
     let lines = |block: &str| block.lines().filter(|line| line.contains("admin") || line.contains("injected")).count();
     assert!(answer.response.content[1..].iter().all(|block| lines(block) <= 1));

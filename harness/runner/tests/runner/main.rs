@@ -83,7 +83,7 @@ fn quickstart(trials: u32) -> (Plan, Vec<Scenario>) {
     let axes = Axes {
         agents: vec![agent],
         guardrails: vec![Guardrails::NONE, Guardrails::ALL],
-        formats: ErrorFormat::ALL.to_vec(),
+        formats: vec![ErrorFormat::FusionXml, ErrorFormat::FusionText],
         trials,
         seed: Seed(1),
     };

@@ -1,0 +1,342 @@
+//! A user's own format: a minijinja template over the failure's data.
+//!
+//! What a template is given is documented in `scenarios/templates/teaching.jinja`, an example that uses all of it.
+
+use healbench_protocol::TemplateSource;
+use minijinja::Environment;
+use minijinja::value::Serde;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::wording::{correction, problem, sent};
+use super::{Told, bare_line, single_line, xml_attribute, xml_text};
+use crate::definition::ToolFailure;
+use crate::failure::{Bound, Expected, Failure, Issue, IssueKind, Measure, Routing};
+
+/// A template that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("template `{file}`, line {line}: {message}")]
+pub struct TemplateError {
+    /// The file as it was given.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong there.
+    pub message: String,
+}
+
+/// The most instructions that one text may take: a loop without a sensible end stops.
+const FUEL: u64 = 200_000;
+
+/// The one template of its environment.
+const NAME: &str = "template";
+
+/// What a template may name.
+const VARIABLES: [&str; 16] = [
+    "kind",
+    "code",
+    "tool",
+    "action",
+    "description",
+    "message",
+    "field",
+    "severity",
+    "recovery",
+    "available",
+    "details",
+    "retry_after",
+    "issues",
+    "arguments",
+    "schema",
+    "contract_changes",
+];
+
+#[derive(Debug)]
+pub(crate) struct Template {
+    environment: Environment<'static>,
+    file: String,
+    tells_contract_changes: bool,
+}
+
+/// Whether `source` can serve as an error format.
+///
+/// # Errors
+/// [`TemplateError`] with the line.
+pub fn check_template(source: &TemplateSource) -> Result<(), TemplateError> {
+    Template::compile(source).map(|_| ())
+}
+
+impl Template {
+    /// Compiles the template and tries it on one failure of each kind, so that what is wrong with it is found before a run.
+    pub(crate) fn compile(source: &TemplateSource) -> Result<Template, TemplateError> {
+        let failed = |error: &minijinja::Error| TemplateError {
+            file: source.file.clone(),
+            line: error.line().unwrap_or(1),
+            message: single_line(&error.detail().map_or_else(|| error.kind().to_string(), str::to_owned)).into_owned(),
+        };
+        let mut environment = Environment::new();
+        environment.set_fuel(Some(FUEL));
+        environment.add_filter("xml", |text: &str| xml_text(text).into_owned());
+        environment.add_filter("xml_attribute", |text: &str| xml_attribute(text).into_owned());
+        environment.add_filter("line", |text: &str| single_line(text).into_owned());
+        environment.add_template_owned(NAME, source.text.clone()).map_err(|error| failed(&error))?;
+        let named = environment.get_template(NAME).map_err(|error| failed(&error))?.undeclared_variables(false);
+        let known =
+            |name: &&String| VARIABLES.contains(&name.as_str()) || environment.globals().any(|(g, _)| g == *name);
+        if let Some(unknown) = named.iter().filter(|name| !known(name)).min() {
+            let line = source.text.lines().position(|line| line.contains(unknown.as_str())).map_or(1, |at| at + 1);
+            let message = format!("unknown variable `{unknown}`; known: {}", VARIABLES.join(", "));
+            return Err(TemplateError { file: source.file.clone(), line, message });
+        }
+        let tells_contract_changes = named.contains("contract_changes");
+        let template = Template { environment, file: source.file.clone(), tells_contract_changes };
+        for failure in samples() {
+            let told =
+                Told { failure: &failure, arguments: &Value::Null, tool: Some("tool"), action: None, deltas: &[] };
+            template.write(&told).map_err(|error| failed(&error))?;
+        }
+        Ok(template)
+    }
+
+    /// Whether the template has a place of its own for contract changes.
+    pub(crate) fn tells_contract_changes(&self) -> bool {
+        self.tells_contract_changes
+    }
+
+    /// The failure's text. A template that fails on this very failure says so in the text, where a transcript shows it.
+    pub(crate) fn render(&self, told: &Told<'_>) -> String {
+        self.write(told).unwrap_or_else(|error| {
+            let why = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+            format!("{} [template `{}` failed: {}]", bare_line(told.failure), self.file, single_line(&why))
+        })
+    }
+
+    fn write(&self, told: &Told<'_>) -> Result<String, minijinja::Error> {
+        self.environment.get_template(NAME)?.render(Serde(Facts::of(told)))
+    }
+}
+
+/// What a template is given. Absent facts are undefined: they print as nothing and are false in a condition.
+#[derive(Debug, Default, Serialize)]
+struct Facts<'a> {
+    /// `validation`, `routing` or `tool`.
+    kind: &'static str,
+    /// `VALIDATION`, a routing code, or a tool error's code.
+    code: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    action: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<&'a str>,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    field: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    severity: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recovery: Option<&'a str>,
+    available: &'a [String],
+    details: Vec<Detail<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after: Option<u32>,
+    issues: Vec<IssueFacts<'a>>,
+    arguments: &'a Value,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema: Option<&'a Value>,
+    contract_changes: Vec<Change<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct Detail<'a> {
+    key: &'a str,
+    value: &'a str,
+}
+
+#[derive(Debug, Serialize)]
+struct Change<'a> {
+    field: &'a str,
+    severity: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    previous: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    current: Option<&'a str>,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct IssueFacts<'a> {
+    /// Dotted; empty for the arguments as a whole.
+    path: &'a str,
+    kind: &'static str,
+    /// `Required`, `Invalid email`.
+    problem: String,
+    /// What to send instead, as the Fusion formats say it; may be empty.
+    correction: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sent: Option<&'a Value>,
+    /// `'bad-email'`, `42`, `(missing)`.
+    sent_text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    types: Option<&'a [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    options: Option<&'a [Value]>,
+    /// `>=`, `>`, `<=` or `<`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    relation: Option<&'static str>,
+    /// `number`, `characters`, `items` or `properties`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measure: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pattern: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fields: Option<&'a [String]>,
+}
+
+impl<'a> Facts<'a> {
+    fn of(told: &Told<'a>) -> Facts<'a> {
+        let change = |delta: &'a crate::contract::Delta| Change {
+            field: &delta.field,
+            severity: delta.severity.name(),
+            previous: delta.previous.as_deref(),
+            current: delta.current.as_deref(),
+        };
+        let common = Facts {
+            code: told.failure.class(),
+            tool: told.tool,
+            action: told.action.map(|facts| facts.action.as_str()),
+            description: told.action.map(|facts| facts.description.as_str()),
+            arguments: told.arguments,
+            schema: told.action.map(|facts| &facts.schema),
+            contract_changes: told.deltas.iter().map(change).collect(),
+            ..Facts::default()
+        };
+        match told.failure {
+            Failure::Validation { issues, .. } => Facts {
+                kind: "validation",
+                message: "The arguments are not valid.".to_owned(),
+                issues: issues.iter().map(IssueFacts::of).collect(),
+                ..common
+            },
+            Failure::Routing(routing) => Facts { kind: "routing", ..routing_facts(routing, common) },
+            Failure::Tool(failure) | Failure::Fault(failure) => tool_facts(failure, common),
+        }
+    }
+}
+
+fn routing_facts<'a>(routing: &'a Routing, common: Facts<'a>) -> Facts<'a> {
+    match routing {
+        Routing::MissingDiscriminator { field, available } => Facts {
+            message: format!("The required field \"{field}\" is missing."),
+            field: Some(field),
+            available,
+            ..common
+        },
+        Routing::UnknownAction { action, available } => Facts {
+            message: format!("The action \"{action}\" does not exist."),
+            action: Some(action),
+            available,
+            ..common
+        },
+        Routing::UnknownTool { tool, available } => {
+            Facts { message: format!("The tool \"{tool}\" does not exist."), tool: Some(tool), available, ..common }
+        }
+    }
+}
+
+fn tool_facts<'a>(failure: &'a ToolFailure, common: Facts<'a>) -> Facts<'a> {
+    Facts {
+        kind: "tool",
+        message: failure.message.clone(),
+        severity: failure.severity.map(crate::definition::Severity::name),
+        recovery: failure.recovery.as_deref(),
+        available: &failure.available_actions,
+        details: failure.details.iter().map(|(key, value)| Detail { key, value }).collect(),
+        retry_after: failure.retry_after,
+        ..common
+    }
+}
+
+impl<'a> IssueFacts<'a> {
+    fn of(issue: &'a Issue) -> IssueFacts<'a> {
+        let common = IssueFacts {
+            path: &issue.path,
+            problem: problem(issue),
+            correction: correction(issue),
+            sent: issue.sent.as_ref(),
+            sent_text: sent(issue),
+            ..IssueFacts::default()
+        };
+        let expecting = |kind, expected: &'a Expected, common: IssueFacts<'a>| match expected {
+            Expected::Types(types) => IssueFacts { kind, types: Some(types), ..common },
+            Expected::Options(options) => IssueFacts { kind, options: Some(options), ..common },
+            Expected::Any => IssueFacts { kind, ..common },
+        };
+        match &issue.kind {
+            IssueKind::Missing { expected } => expecting("missing", expected, common),
+            IssueKind::WrongType { expected } => expecting("wrong_type", expected, common),
+            IssueKind::NotAnOption { options } => {
+                IssueFacts { kind: "not_an_option", options: Some(options), ..common }
+            }
+            IssueKind::OutOfBounds { measure, relation, limit } => IssueFacts {
+                kind: "out_of_bounds",
+                relation: Some(match relation {
+                    Bound::AtLeast => ">=",
+                    Bound::MoreThan => ">",
+                    Bound::AtMost => "<=",
+                    Bound::LessThan => "<",
+                }),
+                measure: Some(match measure {
+                    Measure::Number => "number",
+                    Measure::Characters => "characters",
+                    Measure::Items => "items",
+                    Measure::Properties => "properties",
+                }),
+                limit: Some(limit),
+                ..common
+            },
+            IssueKind::BadFormat { format } => IssueFacts { kind: "bad_format", format: Some(format), ..common },
+            IssueKind::BadPattern { pattern } => IssueFacts { kind: "bad_pattern", pattern: Some(pattern), ..common },
+            IssueKind::NotAMultiple { of } => IssueFacts { kind: "not_a_multiple", limit: Some(of), ..common },
+            IssueKind::NotUnique => IssueFacts { kind: "not_unique", ..common },
+            IssueKind::Undeclared { fields } => IssueFacts { kind: "undeclared", fields: Some(fields), ..common },
+            IssueKind::Other { .. } => IssueFacts { kind: "other", ..common },
+        }
+    }
+}
+
+/// One failure of each kind.
+fn samples() -> Vec<Failure> {
+    let available = || vec!["list".to_owned(), "create".to_owned()];
+    let issue = |kind: IssueKind| Issue { path: "field".to_owned(), sent: Some(Value::from("sent")), kind };
+    let issues = vec![
+        Issue { sent: None, ..issue(IssueKind::Missing { expected: Expected::Any }) },
+        issue(IssueKind::WrongType { expected: Expected::Types(vec!["string".to_owned()]) }),
+        issue(IssueKind::NotAnOption { options: vec![Value::from("a")] }),
+        issue(IssueKind::OutOfBounds { measure: Measure::Number, relation: Bound::AtLeast, limit: Value::from(1) }),
+        issue(IssueKind::BadFormat { format: "email".to_owned() }),
+        issue(IssueKind::BadPattern { pattern: "^a".to_owned() }),
+        issue(IssueKind::NotAMultiple { of: Value::from(5) }),
+        issue(IssueKind::NotUnique),
+        issue(IssueKind::Undeclared { fields: vec!["extra".to_owned()] }),
+        issue(IssueKind::Other { keyword: "not".to_owned(), message: "not allowed".to_owned() }),
+    ];
+    let full = ToolFailure {
+        recovery: Some("Try again.".to_owned()),
+        available_actions: available(),
+        details: vec![("key".to_owned(), "value".to_owned())],
+        retry_after: Some(30),
+        ..ToolFailure::new("NOT_FOUND", "Not found.")
+    };
+    vec![
+        Failure::Routing(Routing::MissingDiscriminator { field: "action".to_owned(), available: available() }),
+        Failure::Routing(Routing::UnknownAction { action: "lst".to_owned(), available: available() }),
+        Failure::Routing(Routing::UnknownTool { tool: "tols".to_owned(), available: available() }),
+        Failure::Validation { tool: "tool".to_owned(), action: "create".to_owned(), issues },
+        Failure::Tool(full),
+        Failure::Tool(ToolFailure::error("It failed.")),
+    ]
+}
