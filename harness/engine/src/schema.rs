@@ -5,7 +5,7 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use jsonschema::{ValidationError, Validator};
 use serde_json::{Value, json};
 
-use crate::failure::{Bound, Expected, Issue, IssueKind, Measure};
+use crate::failure::{Bound, Expected, Issue, IssueKind, Measure, Step};
 
 /// An input schema that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -86,7 +86,8 @@ impl InputSchema {
         strict.iter_errors(arguments).map(count).sum()
     }
 
-    /// Everything that is wrong, in the order of the schema's properties, undeclared fields of the root last.
+    /// Everything that is wrong, at every depth in the order of the schema's properties: first what is wrong inside a value, then
+    /// the value itself, and undeclared fields last.
     pub(crate) fn issues(&self, arguments: &Value) -> Vec<Issue> {
         let mut issues: Vec<Issue> =
             self.validator.iter_errors(arguments).map(|error| self.issue(&error, arguments)).collect();
@@ -97,17 +98,27 @@ impl InputSchema {
             .map(|issue| issue.path.clone())
             .collect();
         issues.retain(|issue| matches!(issue.kind, IssueKind::WrongType { .. }) || !retyped.contains(&issue.path));
-        let properties = self.schema.get("properties").and_then(Value::as_object);
-        let rank = |issue: &Issue| {
-            let top = issue.path.split('.').next().unwrap_or_default();
-            if top.is_empty() {
-                return usize::MAX;
-            }
-            properties.and_then(|map| map.keys().position(|key| key == top)).unwrap_or(usize::MAX - 1)
-        };
-        issues.sort_by_key(rank);
+        if issues.len() > 1 {
+            issues.sort_by_cached_key(|issue| self.rank(issue, arguments));
+        }
         issues.dedup();
         issues
+    }
+
+    fn rank(&self, issue: &Issue, arguments: &Value) -> Vec<usize> {
+        let mut schema = Some(&self.schema);
+        let mut rank: Vec<usize> = Vec::new();
+        for step in issue.steps(arguments) {
+            rank.push(match step {
+                Step::Index(index) => index,
+                Step::Name(name) => schema
+                    .and_then(|schema| schema.get("properties")?.as_object()?.keys().position(|key| key == name))
+                    .unwrap_or(usize::MAX - 2),
+            });
+            schema = schema.and_then(|schema| step.of_schema(schema));
+        }
+        rank.push(usize::MAX - usize::from(!matches!(issue.kind, IssueKind::Undeclared { .. })));
+        rank
     }
 
     fn issue(&self, error: &ValidationError<'_>, arguments: &Value) -> Issue {
