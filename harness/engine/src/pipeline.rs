@@ -165,6 +165,7 @@ impl Engine {
             failure: &failure,
             arguments: &call.arguments,
             tool: called.tool.map(|tool| tool.name.as_str()),
+            discriminator: called.tool.and_then(|tool| tool.discriminator.as_deref()),
             action: called.action.map(|action| &action.facts),
             deltas,
         });
