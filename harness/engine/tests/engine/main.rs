@@ -7,6 +7,7 @@ mod contracts;
 mod failures;
 mod hostile;
 mod presenting;
+mod problem_json;
 mod serde_text;
 mod world;
 
