@@ -12,7 +12,7 @@
 //! The SDK keeps the arguments in a map of `serde_json`, which sorts its keys unless a build asks otherwise. So fields are visited
 //! in alphabetical order, whatever was sent first; what is missing is noticed afterwards, in the order of the struct.
 //!
-//! Bounds, lengths, patterns and the like have no serde type. A server checks them in a newtype's `Deserialize`, whose words are its
+//! Bounds, lengths, patterns, options that are no texts and the like have no serde type. A newtype checks them, in words that are its
 //! author's: they are the only ones here that no real answer vouches for. One departure: line ends and control characters that serde
 //! leaves as they are (in names, and in a handler's own message) are written as escapes, so that an answer is always one line.
 
