@@ -254,6 +254,11 @@ impl Issue {
         steps
     }
 
+    /// The value that the issue is about, or that undeclared fields stand in.
+    pub(crate) fn place<'a>(&self, arguments: &'a Value) -> Option<&'a Value> {
+        self.steps(arguments).into_iter().try_fold(arguments, |value, step| step.of(value))
+    }
+
     fn top_level_fields(&self) -> Vec<String> {
         match (&self.kind, self.path.split('.').next()) {
             (IssueKind::Undeclared { fields }, Some("")) => fields.clone(),

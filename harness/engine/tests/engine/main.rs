@@ -7,6 +7,8 @@ mod contracts;
 mod failures;
 mod hostile;
 mod presenting;
+mod problem_json;
+mod serde_text;
 mod servers;
 mod world;
 
