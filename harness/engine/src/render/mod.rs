@@ -37,6 +37,8 @@ pub(crate) struct Told<'a> {
     pub(crate) action: Option<&'a ActionFacts>,
     /// The contract changes to tell, for a format that has a place of its own for them in its text.
     pub(crate) deltas: &'a [Delta],
+    /// Bytes that will be put into the text afterwards: room for them spares a copy of it.
+    pub(crate) spare: usize,
 }
 
 /// What a format may say of an action, whatever was sent to it.
@@ -116,7 +118,7 @@ impl Writer {
     pub(crate) fn write(&self, told: &Told<'_>) -> String {
         match self {
             Writer::Bare => bare_line(told.failure),
-            Writer::FusionXml => fusion_xml::render(told.failure),
+            Writer::FusionXml => fusion_xml::render(told),
             Writer::FusionText => fusion_text::render(told.failure),
             Writer::LlmFriendly => llm_friendly::render(told),
             Writer::LlmFriendlyJson => llm_friendly_json::render(told),

@@ -98,6 +98,7 @@ impl Template {
                 discriminator: None,
                 action: None,
                 deltas: &[],
+                spare: 0,
             };
             template.write(&told).map_err(|error| failed(&error))?;
         }
