@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use super::wording::Sink;
+
 /// XML element content: `&` and `<` escaped, and characters that XML 1.0 does not allow replaced.
 pub(crate) fn xml_text(text: &str) -> Cow<'_, str> {
     borrowed_or(text, push_xml_text)
@@ -107,6 +109,13 @@ pub(crate) struct XmlText<'a>(pub(crate) &'a mut String);
 impl fmt::Write for XmlText<'_> {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         push_xml_text(self.0, text);
+        Ok(())
+    }
+}
+
+impl Sink for XmlText<'_> {
+    fn words(&mut self, words: &str) -> fmt::Result {
+        self.0.push_str(words);
         Ok(())
     }
 }

@@ -1,9 +1,9 @@
 //! `<tool_error>` and `<validation_error>`, as Fusion's document on error handling shows them.
 
-use std::fmt::{self, Write};
+use std::fmt;
 
 use super::escape::{XmlText, push_xml_attribute};
-use super::wording::{FIX_AND_RETRY, has_correction, write_correction, write_problem, write_sent};
+use super::wording::{FIX_AND_RETRY, Sink, has_correction, write_correction, write_problem, write_sent};
 use super::{Told, xml_attribute, xml_text};
 use crate::definition::ToolFailure;
 use crate::failure::{Failure, Issue, IssueKind, Routing};
@@ -40,17 +40,17 @@ fn validation_error(tool: &str, action: &str, issues: &[Issue], spare: usize) ->
 /// Bytes of one field's line.
 const ENOUGH_FOR_MOST: usize = 224;
 
-fn sentence(out: &mut impl Write, issue: &Issue) -> fmt::Result {
+fn sentence(out: &mut impl Sink, issue: &Issue) -> fmt::Result {
     write_problem(out, issue)?;
-    out.write_char('.')?;
+    out.words(".")?;
     // The message has named undeclared fields already; their values are not what is wrong.
     if !matches!(issue.kind, IssueKind::Undeclared { .. }) {
-        out.write_str(" You sent: ")?;
+        out.words(" You sent: ")?;
         write_sent(out, issue)?;
-        out.write_char('.')?;
+        out.words(".")?;
     }
     if has_correction(issue) {
-        out.write_char(' ')?;
+        out.words(" ")?;
         write_correction(out, issue)?;
     }
     Ok(())

@@ -7,6 +7,19 @@ use serde_json::Value;
 use crate::failure::{Bound, Expected, Issue, IssueKind, Measure};
 use crate::schema::json_type;
 
+/// Where the words go.
+pub(super) trait Sink: Write {
+    /// Writes words of ours: nothing in them needs escaping, wherever they go.
+    fn words(&mut self, words: &str) -> fmt::Result;
+}
+
+impl Sink for String {
+    fn words(&mut self, words: &str) -> fmt::Result {
+        self.push_str(words);
+        Ok(())
+    }
+}
+
 /// What is wrong, without a full stop: `Invalid email`.
 pub(super) fn problem(issue: &Issue) -> String {
     written(|out| write_problem(out, issue))
@@ -38,19 +51,19 @@ fn written(write: impl Fn(&mut String) -> fmt::Result) -> String {
 }
 
 /// Writes [`problem`].
-pub(super) fn write_problem(out: &mut impl Write, issue: &Issue) -> fmt::Result {
+pub(super) fn write_problem(out: &mut impl Sink, issue: &Issue) -> fmt::Result {
     match &issue.kind {
-        IssueKind::Missing { .. } => out.write_str("Required"),
+        IssueKind::Missing { .. } => out.words("Required"),
         IssueKind::WrongType { expected } => {
-            out.write_str("Expected ")?;
+            out.words("Expected ")?;
             write_expected(out, expected, issue)?;
-            out.write_str(", received ")?;
-            out.write_str(received(issue, expected))
+            out.words(", received ")?;
+            out.words(received(issue, expected))
         }
         IssueKind::NotAnOption { options } => {
-            out.write_str("Invalid enum value. Expected ")?;
+            out.words("Invalid enum value. Expected ")?;
             write_options(out, options, " | ")?;
-            out.write_str(", received ")?;
+            out.words(", received ")?;
             issue.sent.as_ref().map_or(Ok(()), |sent| write_quoted(out, sent))
         }
         IssueKind::OutOfBounds { measure, relation, limit } => match measure {
@@ -68,46 +81,46 @@ pub(super) fn write_problem(out: &mut impl Write, issue: &Issue) -> fmt::Result 
             Measure::Properties => write!(out, "Object must contain {} {limit} key(s)", amount(*relation)),
         },
         IssueKind::BadFormat { format } => {
-            out.write_str("Invalid ")?;
+            out.words("Invalid ")?;
             out.write_str(format_word(format))
         }
-        IssueKind::BadPattern { .. } => out.write_str("Invalid"),
+        IssueKind::BadPattern { .. } => out.words("Invalid"),
         IssueKind::NotAMultiple { of } => write!(out, "Number must be a multiple of {of}"),
-        IssueKind::NotUnique => out.write_str("Array items must be unique"),
+        IssueKind::NotUnique => out.words("Array items must be unique"),
         IssueKind::Undeclared { fields } => {
-            out.write_str("Unrecognized key(s) in object: ")?;
+            out.words("Unrecognized key(s) in object: ")?;
             write_names(out, fields)
         }
         IssueKind::Other { message, .. } => {
-            out.write_str("Invalid input: ")?;
+            out.words("Invalid input: ")?;
             out.write_str(message)
         }
     }
 }
 
 /// Writes [`sent`].
-pub(super) fn write_sent(out: &mut impl Write, issue: &Issue) -> fmt::Result {
+pub(super) fn write_sent(out: &mut impl Sink, issue: &Issue) -> fmt::Result {
     match &issue.sent {
-        None => out.write_str("(missing)"),
+        None => out.words("(missing)"),
         Some(sent) => write_quoted(out, sent),
     }
 }
 
 /// Writes [`correction`].
-pub(super) fn write_correction(out: &mut impl Write, issue: &Issue) -> fmt::Result {
+pub(super) fn write_correction(out: &mut impl Sink, issue: &Issue) -> fmt::Result {
     match &issue.kind {
         IssueKind::Missing { expected } | IssueKind::WrongType { expected } => match expected {
             Expected::Any => Ok(()),
             expected => {
-                out.write_str("Expected type: ")?;
+                out.words("Expected type: ")?;
                 write_expected(out, expected, issue)?;
-                out.write_char('.')
+                out.words(".")
             }
         },
         IssueKind::NotAnOption { options } => {
-            out.write_str("Valid options: ")?;
+            out.words("Valid options: ")?;
             write_options(out, options, ", ")?;
-            out.write_char('.')
+            out.words(".")
         }
         IssueKind::OutOfBounds { measure, relation, limit } => {
             let relation = match relation {
@@ -130,7 +143,7 @@ pub(super) fn write_correction(out: &mut impl Write, issue: &Issue) -> fmt::Resu
         },
         IssueKind::BadPattern { pattern } => write!(out, "Expected: a value that matches {pattern}"),
         IssueKind::NotAMultiple { of } => write!(out, "Must be a multiple of {of}."),
-        IssueKind::NotUnique => out.write_str("Remove the repeated items."),
+        IssueKind::NotUnique => out.words("Remove the repeated items."),
         IssueKind::Undeclared { fields } => write_undeclared_correction(out, fields),
         IssueKind::Other { .. } => Ok(()),
     }
@@ -146,10 +159,10 @@ pub(super) fn has_correction(issue: &Issue) -> bool {
     )
 }
 
-fn write_undeclared_correction(out: &mut impl Write, fields: &[String]) -> fmt::Result {
-    out.write_str("Remove or correct unrecognized fields: ")?;
+fn write_undeclared_correction(out: &mut impl Sink, fields: &[String]) -> fmt::Result {
+    out.words("Remove or correct unrecognized fields: ")?;
     write_names(out, fields)?;
-    out.write_str(". Check for typos.")
+    out.words(". Check for typos.")
 }
 
 fn amount(relation: Bound) -> &'static str {
@@ -162,49 +175,49 @@ fn amount(relation: Bound) -> &'static str {
 }
 
 /// A text in single quotes, anything else as JSON.
-fn write_quoted(out: &mut impl Write, value: &Value) -> fmt::Result {
+fn write_quoted(out: &mut impl Sink, value: &Value) -> fmt::Result {
     match value {
         Value::String(text) => {
-            out.write_char('\'')?;
+            out.words("'")?;
             out.write_str(text)?;
-            out.write_char('\'')
+            out.words("'")
         }
         other => write!(out, "{other}"),
     }
 }
 
-fn write_names(out: &mut impl Write, names: &[String]) -> fmt::Result {
+fn write_names(out: &mut impl Sink, names: &[String]) -> fmt::Result {
     for (index, name) in names.iter().enumerate() {
-        out.write_str(if index == 0 { "'" } else { ", '" })?;
+        out.words(if index == 0 { "'" } else { ", '" })?;
         out.write_str(name)?;
-        out.write_char('\'')?;
+        out.words("'")?;
     }
     Ok(())
 }
 
-fn write_options(out: &mut impl Write, options: &[Value], separator: &str) -> fmt::Result {
+fn write_options(out: &mut impl Sink, options: &[Value], separator: &str) -> fmt::Result {
     for (index, option) in options.iter().enumerate() {
         if index > 0 {
-            out.write_str(separator)?;
+            out.words(separator)?;
         }
         write_quoted(out, option)?;
     }
     Ok(())
 }
 
-fn write_expected(out: &mut impl Write, expected: &Expected, issue: &Issue) -> fmt::Result {
+fn write_expected(out: &mut impl Sink, expected: &Expected, issue: &Issue) -> fmt::Result {
     match expected {
         Expected::Types(names) => {
             // Fusion calls every numeric type a number; only a fraction is told that it should be an integer.
             let is_number = matches!(issue.sent, Some(Value::Number(_)));
             for (index, name) in names.iter().enumerate() {
-                out.write_str(if index > 0 { " | " } else { "" })?;
+                out.words(if index > 0 { " | " } else { "" })?;
                 out.write_str(if name == "integer" && !is_number { "number" } else { name })?;
             }
             Ok(())
         }
         Expected::Options(options) => write_options(out, options, " | "),
-        Expected::Any => out.write_str("another value"),
+        Expected::Any => out.words("another value"),
     }
 }
 

@@ -8,7 +8,7 @@ use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::{Value, json};
 
 use super::json_type;
-use super::place::{parts, schema_at};
+use super::place::{member, parts, schema_at};
 use crate::contract::readable_schema;
 use crate::failure::{Bound, Expected, Issue, IssueKind, Measure, Step};
 
@@ -63,21 +63,31 @@ fn rank(schema: &Value, issue: &Issue, arguments: &Value) -> Vec<usize> {
     rank
 }
 
+/// Up to here comparing all with all is faster than a set.
+const FEW: usize = 16;
+
 /// One wrong type makes every other complaint about the same value noise.
 fn drop_noise(issues: &mut Vec<Issue>) {
     let is_type = |issue: &Issue| matches!(issue.kind, IssueKind::WrongType { .. });
     if !issues.iter().any(is_type) || issues.iter().all(is_type) {
         return;
     }
-    let retyped: BTreeSet<String> =
-        issues.iter().filter(|issue| is_type(issue)).map(|issue| issue.path.clone()).collect();
-    issues.retain(|issue| is_type(issue) || !retyped.contains(&issue.path));
+    let is_noise: Vec<bool> = if issues.len() <= FEW {
+        let retyped = |issue: &Issue| issues.iter().any(|other| is_type(other) && other.path == issue.path);
+        issues.iter().map(|issue| !is_type(issue) && retyped(issue)).collect()
+    } else {
+        let retyped: BTreeSet<&str> =
+            issues.iter().filter(|issue| is_type(issue)).map(|issue| issue.path.as_str()).collect();
+        issues.iter().map(|issue| !is_type(issue) && retyped.contains(issue.path.as_str())).collect()
+    };
+    let mut noise = is_noise.into_iter();
+    issues.retain(|_| noise.next() != Some(true));
 }
 
 fn push(issues: &mut Vec<Issue>, schema: &Value, error: ValidationError<'_>, arguments: &Value) {
     let error = error.into_parts();
     let pointer = error.instance_path.as_str();
-    let sent = || value_at(arguments, pointer).cloned();
+    let sent = error.instance;
     let bound = |measure, relation, limit: Value| IssueKind::OutOfBounds { measure, relation, limit };
     let kind = match error.kind {
         ValidationErrorKind::Required { property } => {
@@ -105,8 +115,7 @@ fn push(issues: &mut Vec<Issue>, schema: &Value, error: ValidationError<'_>, arg
         },
         ValidationErrorKind::Enum { options } => {
             let options = options.as_array().cloned().unwrap_or_default();
-            let sent_type = value_at(arguments, pointer).map(json_type);
-            if options.iter().all(|option| Some(json_type(option)) != sent_type) {
+            if options.iter().all(|option| json_type(option) != json_type(&sent)) {
                 IssueKind::WrongType { expected: Expected::Options(options) }
             } else {
                 IssueKind::NotAnOption { options }
@@ -137,7 +146,7 @@ fn push(issues: &mut Vec<Issue>, schema: &Value, error: ValidationError<'_>, arg
         }
         other => IssueKind::Other { keyword: other.keyword().to_owned(), message: other_message(&other) },
     };
-    issues.push(Issue { path: dotted(pointer), sent: sent(), kind });
+    issues.push(Issue { path: dotted(pointer), sent: Some(sent.into_owned()), kind });
 }
 
 /// A value that fits none of several alternatives. Where its type, or a constant in it, tells which one was meant, what is wrong by
@@ -216,13 +225,13 @@ fn other_message(kind: &ValidationErrorKind) -> String {
 /// What the schema asks for at the place in the arguments.
 fn expected_at<'p>(schema: &Value, parts: impl Iterator<Item = Cow<'p, str>>) -> Expected {
     let Some(schema) = schema_at(schema, parts) else { return Expected::Any };
-    if let Some(options) = schema.get("enum").and_then(Value::as_array) {
+    if let Some(options) = member(schema, "enum").and_then(Value::as_array) {
         return Expected::Options(options.clone());
     }
-    if let Some(value) = schema.get("const") {
+    if let Some(value) = member(schema, "const") {
         return Expected::Options(vec![value.clone()]);
     }
-    match schema.get("type") {
+    match member(schema, "type") {
         Some(Value::String(name)) => return Expected::Types(vec![name.clone()]),
         Some(Value::Array(names)) => {
             return Expected::Types(names.iter().filter_map(Value::as_str).map(str::to_owned).collect());

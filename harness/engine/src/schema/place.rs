@@ -16,6 +16,15 @@ pub(crate) fn parts(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
     pointer.split('/').skip(1).map(part)
 }
 
+/// `Value::get`, for objects that are small as a rule: comparing a handful of names is faster than hashing one.
+pub(crate) fn member<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
+    let object = value.as_object()?;
+    if object.len() > 8 {
+        return object.get(name);
+    }
+    object.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
+}
+
 /// What `root` asks for at a place in the arguments, as far as one schema alone can be told; references are resolved.
 pub(crate) fn schema_at<'s, 'p>(root: &'s Value, parts: impl Iterator<Item = Cow<'p, str>>) -> Option<&'s Value> {
     let mut schema = resolved(root, root);
@@ -28,7 +37,7 @@ pub(crate) fn schema_at<'s, 'p>(root: &'s Value, parts: impl Iterator<Item = Cow
 /// The schema behind a chain of local references.
 fn resolved<'s>(root: &'s Value, mut schema: &'s Value) -> &'s Value {
     for _ in 0..MAX_STEPS {
-        let target = schema.get("$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix('#'));
+        let target = member(schema, "$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix('#'));
         match target.and_then(|pointer| root.pointer(pointer)) {
             Some(target) => schema = target,
             None => break,
@@ -39,7 +48,7 @@ fn resolved<'s>(root: &'s Value, mut schema: &'s Value) -> &'s Value {
 
 /// One step into an object or an array; combinations are searched for the first branch that knows the way.
 fn step<'s>(root: &'s Value, schema: &'s Value, part: &str, steps: usize) -> Option<&'s Value> {
-    let found = schema.get("properties").and_then(|map| map.get(part)).or_else(|| {
+    let found = member(schema, "properties").and_then(|map| member(map, part)).or_else(|| {
         let index: Option<usize> = part.parse().ok();
         let listed = index.and_then(|index| schema.get("prefixItems")?.get(index));
         let items = || index.and_then(|_| schema.get("items"));
