@@ -2,6 +2,7 @@
 
 mod bare;
 mod escape;
+mod friendly;
 mod fusion_text;
 mod fusion_xml;
 mod llm_friendly;
@@ -57,6 +58,8 @@ pub(crate) struct Sheet {
     pub(crate) schema: String,
     /// Arguments that are valid; empty when none were found.
     pub(crate) example: String,
+    /// Whether a field of the schema has options.
+    pub(crate) options: bool,
 }
 
 /// An error format, compiled.
