@@ -1,5 +1,7 @@
 //! The words that the Fusion formats share: what is wrong with a field, what was sent, and what to send instead.
 
+use std::fmt::{self, Write};
+
 use serde_json::Value;
 
 use crate::failure::{Bound, Expected, Issue, IssueKind, Measure};
@@ -7,14 +9,49 @@ use crate::schema::json_type;
 
 /// What is wrong, without a full stop: `Invalid email`.
 pub(super) fn problem(issue: &Issue) -> String {
+    written(|out| write_problem(out, issue))
+}
+
+/// `'bad-email'`, `42`, `(missing)`.
+pub(super) fn sent(issue: &Issue) -> String {
+    written(|out| write_sent(out, issue))
+}
+
+/// What to send instead, with its full stop; empty when there is nothing to say.
+pub(super) fn correction(issue: &Issue) -> String {
+    written(|out| write_correction(out, issue))
+}
+
+/// What to do about fields that are not declared.
+pub(super) fn undeclared_correction(fields: &[String]) -> String {
+    written(|out| write_undeclared_correction(out, fields))
+}
+
+/// The last line of every validation failure.
+pub(super) const FIX_AND_RETRY: &str = "Fix the fields above and call the tool again. Do not explain the error.";
+
+fn written(write: impl Fn(&mut String) -> fmt::Result) -> String {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = write(&mut out);
+    out
+}
+
+/// Writes [`problem`].
+pub(super) fn write_problem(out: &mut impl Write, issue: &Issue) -> fmt::Result {
     match &issue.kind {
-        IssueKind::Missing { .. } => "Required".to_owned(),
+        IssueKind::Missing { .. } => out.write_str("Required"),
         IssueKind::WrongType { expected } => {
-            format!("Expected {}, received {}", expected_words(expected, issue), received(issue, expected))
+            out.write_str("Expected ")?;
+            write_expected(out, expected, issue)?;
+            out.write_str(", received ")?;
+            out.write_str(received(issue, expected))
         }
         IssueKind::NotAnOption { options } => {
-            let sent = issue.sent.as_ref().map_or_else(String::new, quoted);
-            format!("Invalid enum value. Expected {}, received {sent}", options_joined(options, " | "))
+            out.write_str("Invalid enum value. Expected ")?;
+            write_options(out, options, " | ")?;
+            out.write_str(", received ")?;
+            issue.sent.as_ref().map_or(Ok(()), |sent| write_quoted(out, sent))
         }
         IssueKind::OutOfBounds { measure, relation, limit } => match measure {
             Measure::Number => {
@@ -24,34 +61,54 @@ pub(super) fn problem(issue: &Issue) -> String {
                     Bound::AtMost => "less than or equal to",
                     Bound::LessThan => "less than",
                 };
-                format!("Number must be {relation} {limit}")
+                write!(out, "Number must be {relation} {limit}")
             }
-            Measure::Characters => format!("String must contain {} {limit} character(s)", amount(*relation)),
-            Measure::Items => format!("Array must contain {} {limit} element(s)", amount(*relation)),
-            Measure::Properties => format!("Object must contain {} {limit} key(s)", amount(*relation)),
+            Measure::Characters => write!(out, "String must contain {} {limit} character(s)", amount(*relation)),
+            Measure::Items => write!(out, "Array must contain {} {limit} element(s)", amount(*relation)),
+            Measure::Properties => write!(out, "Object must contain {} {limit} key(s)", amount(*relation)),
         },
-        IssueKind::BadFormat { format } => format!("Invalid {}", format_word(format)),
-        IssueKind::BadPattern { .. } => "Invalid".to_owned(),
-        IssueKind::NotAMultiple { of } => format!("Number must be a multiple of {of}"),
-        IssueKind::NotUnique => "Array items must be unique".to_owned(),
-        IssueKind::Undeclared { fields } => format!("Unrecognized key(s) in object: {}", quoted_names(fields)),
-        IssueKind::Other { message, .. } => format!("Invalid input: {message}"),
+        IssueKind::BadFormat { format } => {
+            out.write_str("Invalid ")?;
+            out.write_str(format_word(format))
+        }
+        IssueKind::BadPattern { .. } => out.write_str("Invalid"),
+        IssueKind::NotAMultiple { of } => write!(out, "Number must be a multiple of {of}"),
+        IssueKind::NotUnique => out.write_str("Array items must be unique"),
+        IssueKind::Undeclared { fields } => {
+            out.write_str("Unrecognized key(s) in object: ")?;
+            write_names(out, fields)
+        }
+        IssueKind::Other { message, .. } => {
+            out.write_str("Invalid input: ")?;
+            out.write_str(message)
+        }
     }
 }
 
-/// `'bad-email'`, `42`, `(missing)`.
-pub(super) fn sent(issue: &Issue) -> String {
-    issue.sent.as_ref().map_or_else(|| "(missing)".to_owned(), quoted)
+/// Writes [`sent`].
+pub(super) fn write_sent(out: &mut impl Write, issue: &Issue) -> fmt::Result {
+    match &issue.sent {
+        None => out.write_str("(missing)"),
+        Some(sent) => write_quoted(out, sent),
+    }
 }
 
-/// What to send instead, with its full stop; empty when there is nothing to say.
-pub(super) fn correction(issue: &Issue) -> String {
+/// Writes [`correction`].
+pub(super) fn write_correction(out: &mut impl Write, issue: &Issue) -> fmt::Result {
     match &issue.kind {
         IssueKind::Missing { expected } | IssueKind::WrongType { expected } => match expected {
-            Expected::Any => String::new(),
-            expected => format!("Expected type: {}.", expected_words(expected, issue)),
+            Expected::Any => Ok(()),
+            expected => {
+                out.write_str("Expected type: ")?;
+                write_expected(out, expected, issue)?;
+                out.write_char('.')
+            }
         },
-        IssueKind::NotAnOption { options } => format!("Valid options: {}.", options_joined(options, ", ")),
+        IssueKind::NotAnOption { options } => {
+            out.write_str("Valid options: ")?;
+            write_options(out, options, ", ")?;
+            out.write_char('.')
+        }
         IssueKind::OutOfBounds { measure, relation, limit } => {
             let relation = match relation {
                 Bound::AtLeast => ">=",
@@ -65,27 +122,35 @@ pub(super) fn correction(issue: &Issue) -> String {
                 Measure::Items => " items",
                 Measure::Properties => " keys",
             };
-            format!("Must be {relation} {limit}{unit}.")
+            write!(out, "Must be {relation} {limit}{unit}.")
         }
         IssueKind::BadFormat { format } => match format_example(format) {
-            Some((name, example)) => format!("Expected: {name} (e.g. {example})."),
-            None => format!("Expected: a valid {format}."),
+            Some((name, example)) => write!(out, "Expected: {name} (e.g. {example})."),
+            None => write!(out, "Expected: a valid {format}."),
         },
-        IssueKind::BadPattern { pattern } => format!("Expected: a value that matches {pattern}"),
-        IssueKind::NotAMultiple { of } => format!("Must be a multiple of {of}."),
-        IssueKind::NotUnique => "Remove the repeated items.".to_owned(),
-        IssueKind::Undeclared { fields } => undeclared_correction(fields),
-        IssueKind::Other { .. } => String::new(),
+        IssueKind::BadPattern { pattern } => write!(out, "Expected: a value that matches {pattern}"),
+        IssueKind::NotAMultiple { of } => write!(out, "Must be a multiple of {of}."),
+        IssueKind::NotUnique => out.write_str("Remove the repeated items."),
+        IssueKind::Undeclared { fields } => write_undeclared_correction(out, fields),
+        IssueKind::Other { .. } => Ok(()),
     }
 }
 
-/// What to do about fields that are not declared.
-pub(super) fn undeclared_correction(fields: &[String]) -> String {
-    format!("Remove or correct unrecognized fields: {}. Check for typos.", quoted_names(fields))
+/// Whether [`correction`] has anything to say.
+pub(super) fn has_correction(issue: &Issue) -> bool {
+    !matches!(
+        issue.kind,
+        IssueKind::Missing { expected: Expected::Any }
+            | IssueKind::WrongType { expected: Expected::Any }
+            | IssueKind::Other { .. }
+    )
 }
 
-/// The last line of every validation failure.
-pub(super) const FIX_AND_RETRY: &str = "Fix the fields above and call the tool again. Do not explain the error.";
+fn write_undeclared_correction(out: &mut impl Write, fields: &[String]) -> fmt::Result {
+    out.write_str("Remove or correct unrecognized fields: ")?;
+    write_names(out, fields)?;
+    out.write_str(". Check for typos.")
+}
 
 fn amount(relation: Bound) -> &'static str {
     match relation {
@@ -97,29 +162,49 @@ fn amount(relation: Bound) -> &'static str {
 }
 
 /// A text in single quotes, anything else as JSON.
-fn quoted(value: &Value) -> String {
+fn write_quoted(out: &mut impl Write, value: &Value) -> fmt::Result {
     match value {
-        Value::String(text) => format!("'{text}'"),
-        other => other.to_string(),
+        Value::String(text) => {
+            out.write_char('\'')?;
+            out.write_str(text)?;
+            out.write_char('\'')
+        }
+        other => write!(out, "{other}"),
     }
 }
 
-fn quoted_names(names: &[String]) -> String {
-    names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ")
+fn write_names(out: &mut impl Write, names: &[String]) -> fmt::Result {
+    for (index, name) in names.iter().enumerate() {
+        out.write_str(if index == 0 { "'" } else { ", '" })?;
+        out.write_str(name)?;
+        out.write_char('\'')?;
+    }
+    Ok(())
 }
 
-fn options_joined(options: &[Value], separator: &str) -> String {
-    options.iter().map(quoted).collect::<Vec<_>>().join(separator)
+fn write_options(out: &mut impl Write, options: &[Value], separator: &str) -> fmt::Result {
+    for (index, option) in options.iter().enumerate() {
+        if index > 0 {
+            out.write_str(separator)?;
+        }
+        write_quoted(out, option)?;
+    }
+    Ok(())
 }
 
-fn expected_words(expected: &Expected, issue: &Issue) -> String {
-    // Fusion calls every numeric type a number; only a fraction is told that it should be an integer.
-    let is_number = matches!(issue.sent, Some(Value::Number(_)));
-    let word = |name: &String| if name == "integer" && !is_number { "number".to_owned() } else { name.clone() };
+fn write_expected(out: &mut impl Write, expected: &Expected, issue: &Issue) -> fmt::Result {
     match expected {
-        Expected::Types(names) => names.iter().map(word).collect::<Vec<_>>().join(" | "),
-        Expected::Options(options) => options_joined(options, " | "),
-        Expected::Any => "another value".to_owned(),
+        Expected::Types(names) => {
+            // Fusion calls every numeric type a number; only a fraction is told that it should be an integer.
+            let is_number = matches!(issue.sent, Some(Value::Number(_)));
+            for (index, name) in names.iter().enumerate() {
+                out.write_str(if index > 0 { " | " } else { "" })?;
+                out.write_str(if name == "integer" && !is_number { "number" } else { name })?;
+            }
+            Ok(())
+        }
+        Expected::Options(options) => write_options(out, options, " | "),
+        Expected::Any => out.write_str("another value"),
     }
 }
 
