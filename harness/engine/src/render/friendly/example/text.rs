@@ -25,7 +25,12 @@ pub(super) fn candidates(place: &Place<'_>, want: usize) -> Vec<Value> {
     }
     out.extend((0..want).map(|variant| plain(least, most, variant)));
     for pattern in place.each("pattern").filter_map(Value::as_str) {
-        out.extend((0..want + 3).filter_map(|variant| matching(pattern, least, variant)));
+        let made: Vec<String> = (0..want + 3).filter_map(|variant| matching(pattern, least, variant)).collect();
+        if place.has("format") {
+            // The pattern may ask for no more than a beginning or an end of what the format asks for.
+            out.extend(made.iter().flat_map(|text| [format!("{text}example.com"), format!("example{text}")]));
+        }
+        out.extend(made);
         out.extend(OFTEN.iter().map(|text| fitted(text, least, most, 0)));
     }
     out.into_iter().map(Value::String).collect()
