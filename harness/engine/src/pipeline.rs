@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use healbench_protocol::{ErrorFormat, Guardrails, Object, ToolCall, ToolResponse};
 use serde_json::Value;
 
-use crate::contract::{Enhancer, SelfHealingConfig, diff_contracts, tool_enhancer};
+use crate::contract::{Block, Enhancer, SelfHealingConfig, diff_contracts, tool_enhancer};
 use crate::definition::{Action, Presenter, Tool};
 use crate::failure::{Expected, Failure, Issue, IssueKind, Routing};
 use crate::handler::{Arguments, Reply, lists_of, run};
@@ -157,21 +157,24 @@ impl Engine {
     }
 
     fn fail(&self, failure: Failure, call: &ToolCall, called: Called<'_>) -> Answer {
-        let deltas = match (&failure, called.tool) {
-            (Failure::Validation { action, .. }, Some(tool)) => tool.enhancer.deltas(action),
-            _ => &[],
+        let block = match (&failure, called.tool) {
+            (Failure::Validation { action, .. }, Some(tool)) => tool.enhancer.block(action),
+            _ => None,
         };
+        let deltas = block.map_or(&[][..], Block::deltas);
         let mut text = self.writer.write(&Told {
             failure: &failure,
             arguments: &call.arguments,
             tool: called.tool.map(|tool| tool.name.as_str()),
+            discriminator: called.tool.and_then(|tool| tool.discriminator.as_deref()),
             action: called.action.map(|action| &action.facts),
             deltas,
+            spare: block.map_or(0, Block::len),
         });
         let names_fields = self.writer.names_fields(&failure, &text);
         let contract_deltas = u32::try_from(deltas.len()).unwrap_or(u32::MAX);
-        if let (Failure::Validation { action, .. }, Some(tool)) = (&failure, called.tool) {
-            text = tool.enhancer.enhance(text, action);
+        if let Some(block) = block {
+            text = block.put_into(text);
         }
         let is_error = match &failure {
             Failure::Tool(failure) | Failure::Fault(failure) => failure.is_error(),

@@ -60,13 +60,31 @@ pub enum Enhancer {
 #[derive(Debug, Clone)]
 pub struct Blocks {
     by_action: BTreeMap<String, Block>,
-    style: BlockStyle,
 }
 
+/// What the errors of one action carry.
 #[derive(Debug, Clone)]
-struct Block {
+pub struct Block {
     text: String,
+    style: BlockStyle,
     deltas: Vec<Delta>,
+}
+
+impl Block {
+    /// The deltas in it.
+    pub fn deltas(&self) -> &[Delta] {
+        &self.deltas
+    }
+
+    /// How many bytes a text grows by.
+    pub(crate) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Puts it into an error.
+    pub(crate) fn put_into(&self, error: String) -> String {
+        splice(error, &self.text, self.style)
+    }
 }
 
 /// Makes the enhancer of `tool` for errors that name one of `actions`.
@@ -79,12 +97,15 @@ pub fn tool_enhancer<'a>(
     let block = |action: &str| {
         let deltas = shown_deltas(tool, Some(action), config);
         let text = || render_block(tool, action, &deltas, style);
-        (!deltas.is_empty())
-            .then(|| Block { text: text(), deltas: deltas.iter().map(|delta| (*delta).clone()).collect() })
+        (!deltas.is_empty()).then(|| Block {
+            text: text(),
+            style,
+            deltas: deltas.iter().map(|delta| (*delta).clone()).collect(),
+        })
     };
     let by_action: BTreeMap<String, Block> =
         actions.into_iter().filter_map(|action| Some((action.to_owned(), block(action)?))).collect();
-    if by_action.is_empty() { Enhancer::Identity } else { Enhancer::Blocks(Blocks { by_action, style }) }
+    if by_action.is_empty() { Enhancer::Identity } else { Enhancer::Blocks(Blocks { by_action }) }
 }
 
 impl Enhancer {
@@ -97,11 +118,12 @@ impl Enhancer {
         }
     }
 
-    /// The deltas that an error of `action` carries.
-    pub fn deltas(&self, action: &str) -> &[Delta] {
+    /// What an error of `action` carries; `None` when it comes back as it is.
+    #[inline]
+    pub fn block(&self, action: &str) -> Option<&Block> {
         match self {
-            Enhancer::Identity => &[],
-            Enhancer::Blocks(blocks) => blocks.by_action.get(action).map_or(&[], |block| &block.deltas),
+            Enhancer::Identity => None,
+            Enhancer::Blocks(blocks) => blocks.by_action.get(action),
         }
     }
 }
@@ -111,7 +133,7 @@ impl Blocks {
     #[inline(never)]
     fn enhance(&self, error: String, action: &str) -> String {
         match self.by_action.get(action) {
-            Some(block) => splice(error, &block.text, self.style),
+            Some(block) => block.put_into(error),
             None => error,
         }
     }

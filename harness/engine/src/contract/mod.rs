@@ -8,5 +8,5 @@ mod schema_change;
 
 pub use block::BlockStyle;
 pub use diff::{ContractDiff, Delta, Severity, diff_contracts};
-pub use enhance::{Enhancer, SelfHealing, SelfHealingConfig, enrich_validation_error, tool_enhancer};
+pub use enhance::{Block, Enhancer, SelfHealing, SelfHealingConfig, enrich_validation_error, tool_enhancer};
 pub use readable::readable_schema;

@@ -14,8 +14,7 @@ pub(crate) fn xml_attribute(text: &str) -> Cow<'_, str> {
 }
 
 fn borrowed_or(text: &str, push: impl Fn(&mut String, &str)) -> Cow<'_, str> {
-    let plain = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'&' | b'<' | b'>' | b'"' | b'\'');
-    if text.bytes().all(plain) {
+    if text.bytes().all(|byte| !IN_ATTRIBUTE[byte as usize]) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
@@ -23,9 +22,29 @@ fn borrowed_or(text: &str, push: impl Fn(&mut String, &str)) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Bytes that need a look: what an element's text escapes, control characters, and the first byte of U+FFFE and U+FFFF.
+const IN_TEXT: [bool; 256] = special(b"&<>\r");
+const IN_ATTRIBUTE: [bool; 256] = special(b"&<>\"'\t\n\r");
+
+const fn special(escaped: &[u8]) -> [bool; 256] {
+    let mut table = [false; 256];
+    let mut control = 0;
+    while control < 0x20 {
+        table[control] = !matches!(control as u8, b'\t' | b'\n');
+        control += 1;
+    }
+    let mut at = 0;
+    while at < escaped.len() {
+        table[escaped[at] as usize] = true;
+        at += 1;
+    }
+    table[0xEF] = true;
+    table
+}
+
 /// Appends [`xml_text`].
 pub(crate) fn push_xml_text(out: &mut String, text: &str) {
-    push_escaped(out, text, |out, byte| match byte {
+    push_escaped(out, text, &IN_TEXT, |out, byte| match byte {
         b'&' => Some("&amp;"),
         b'<' => Some("&lt;"),
         // A parser would give back a line feed.
@@ -38,7 +57,7 @@ pub(crate) fn push_xml_text(out: &mut String, text: &str) {
 
 /// Appends [`xml_attribute`].
 pub(crate) fn push_xml_attribute(out: &mut String, text: &str) {
-    push_escaped(out, text, |_, byte| match byte {
+    push_escaped(out, text, &IN_ATTRIBUTE, |_, byte| match byte {
         b'&' => Some("&amp;"),
         b'<' => Some("&lt;"),
         b'>' => Some("&gt;"),
@@ -51,29 +70,33 @@ pub(crate) fn push_xml_attribute(out: &mut String, text: &str) {
     });
 }
 
-/// Appends `text` in runs; `entity` is asked, with what was written so far, for ASCII that may need one.
-fn push_escaped(out: &mut String, text: &str, entity: impl Fn(&str, u8) -> Option<&'static str>) {
+/// Appends `text` in runs; `entity` is asked, with what was written so far, for the bytes that `special` names.
+fn push_escaped(
+    out: &mut String,
+    text: &str,
+    special: &[bool; 256],
+    entity: impl Fn(&str, u8) -> Option<&'static str>,
+) {
     let bytes = text.as_bytes();
     let mut from = 0;
-    for (at, &byte) in bytes.iter().enumerate() {
-        let (replacement, length) = match byte {
-            b'&' | b'<' | b'>' | b'"' | b'\'' | b'\t' | b'\n' | b'\r' => {
-                // An entity may depend on what stands before.
-                out.push_str(&text[from..at]);
-                from = at;
-                (entity(out, byte), 1)
-            }
+    let mut at = 0;
+    while let Some(skip) = bytes[at..].iter().position(|byte| special[*byte as usize]) {
+        at += skip;
+        out.push_str(&text[from..at]);
+        from = at;
+        let (replacement, length) = match bytes[at] {
+            byte @ (b'\t' | b'\n' | b'\r' | 0x20..=0x7F) => (entity(out, byte), 1),
             // XML 1.0, production 2: what is left of the control characters is not allowed,
             0..=0x1F => (Some("\u{FFFD}"), 1),
             // nor are U+FFFE and U+FFFF.
-            0xEF if matches!(bytes.get(at + 1..at + 3), Some([0xBF, 0xBE | 0xBF])) => (Some("\u{FFFD}"), 3),
-            _ => continue,
+            _ if matches!(bytes[at + 1..], [0xBF, 0xBE | 0xBF, ..]) => (Some("\u{FFFD}"), 3),
+            _ => (None, 1),
         };
         if let Some(replacement) = replacement {
-            out.push_str(&text[from..at]);
             out.push_str(replacement);
             from = at + length;
         }
+        at += length;
     }
     out.push_str(&text[from..]);
 }

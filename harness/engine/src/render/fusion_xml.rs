@@ -4,20 +4,20 @@ use std::fmt::{self, Write};
 
 use super::escape::{XmlText, push_xml_attribute};
 use super::wording::{FIX_AND_RETRY, has_correction, write_correction, write_problem, write_sent};
-use super::{xml_attribute, xml_text};
+use super::{Told, xml_attribute, xml_text};
 use crate::definition::ToolFailure;
 use crate::failure::{Failure, Issue, IssueKind, Routing};
 
-pub(super) fn render(failure: &Failure) -> String {
-    match failure {
+pub(super) fn render(told: &Told<'_>) -> String {
+    match told.failure {
         Failure::Routing(routing) => routing_error(routing),
-        Failure::Validation { tool, action, issues } => validation_error(tool, action, issues),
+        Failure::Validation { tool, action, issues } => validation_error(tool, action, issues, told.spare),
         Failure::Tool(failure) | Failure::Fault(failure) => tool_error(failure),
     }
 }
 
-fn validation_error(tool: &str, action: &str, issues: &[Issue]) -> String {
-    let mut out = String::with_capacity(ENOUGH_FOR_MOST * (issues.len() + 1));
+fn validation_error(tool: &str, action: &str, issues: &[Issue], spare: usize) -> String {
+    let mut out = String::with_capacity(ENOUGH_FOR_MOST * (issues.len() + 1) + spare);
     out.push_str("<validation_error action=\"");
     push_xml_attribute(&mut out, tool);
     out.push('/');

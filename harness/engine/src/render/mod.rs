@@ -1,6 +1,7 @@
 //! One file an error format. All of them write the same [`Failure`].
 
 mod bare;
+mod decimal;
 mod escape;
 mod friendly;
 mod fusion_text;
@@ -21,7 +22,7 @@ pub use template::{TemplateError, check_template};
 
 use crate::contract::{BlockStyle, Delta};
 use crate::definition::{Action, Tool};
-use crate::failure::Failure;
+use crate::failure::{Bound, Failure, Issue, IssueKind, Measure};
 
 /// What a format is given to write.
 #[derive(Debug, Clone, Copy)]
@@ -31,10 +32,14 @@ pub(crate) struct Told<'a> {
     pub(crate) arguments: &'a Value,
     /// The tool that was called; none when no such tool exists.
     pub(crate) tool: Option<&'a str>,
+    /// The argument that selects the tool's action, where there is one.
+    pub(crate) discriminator: Option<&'a str>,
     /// The action that was called; none when none could be chosen.
     pub(crate) action: Option<&'a ActionFacts>,
     /// The contract changes to tell, for a format that has a place of its own for them in its text.
     pub(crate) deltas: &'a [Delta],
+    /// Bytes that will be put into the text afterwards: room for them spares a copy of it.
+    pub(crate) spare: usize,
 }
 
 /// What a format may say of an action, whatever was sent to it.
@@ -116,7 +121,7 @@ impl Writer {
     pub(crate) fn write(&self, told: &Told<'_>) -> String {
         match self {
             Writer::Bare => bare_line(told.failure),
-            Writer::FusionXml => fusion_xml::render(told.failure),
+            Writer::FusionXml => fusion_xml::render(told),
             Writer::FusionText => fusion_text::render(told.failure),
             Writer::LlmFriendly => llm_friendly::render(told),
             Writer::LlmFriendlyJson => llm_friendly_json::render(told),
@@ -159,4 +164,16 @@ impl Writer {
 /// The one line of a raw server: what is left of a failure when `healing` is off.
 pub(crate) fn bare_line(failure: &Failure) -> String {
     bare::render(failure)
+}
+
+/// The issues that a validation library comes to: it does not look into an array that is too long.
+fn looked_into(issues: &[Issue]) -> impl Iterator<Item = &Issue> {
+    let too_long = |issue: &&Issue| {
+        matches!(issue.kind, IssueKind::OutOfBounds { measure: Measure::Items, relation: Bound::AtMost, .. })
+    };
+    let closed: Vec<&str> = issues.iter().filter(too_long).map(|issue| issue.path.as_str()).collect();
+    let is_item = move |issue: &&Issue| {
+        closed.iter().any(|array| issue.path.strip_prefix(array).is_some_and(|rest| rest.starts_with('.')))
+    };
+    issues.iter().filter(move |issue| !is_item(issue))
 }

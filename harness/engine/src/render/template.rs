@@ -91,8 +91,15 @@ impl Template {
         let tells_contract_changes = named.contains("contract_changes");
         let template = Template { environment, file: source.file.clone(), tells_contract_changes };
         for failure in samples() {
-            let told =
-                Told { failure: &failure, arguments: &Value::Null, tool: Some("tool"), action: None, deltas: &[] };
+            let told = Told {
+                failure: &failure,
+                arguments: &Value::Null,
+                tool: Some("tool"),
+                discriminator: None,
+                action: None,
+                deltas: &[],
+                spare: 0,
+            };
             template.write(&told).map_err(|error| failed(&error))?;
         }
         Ok(template)

@@ -10,9 +10,10 @@ use serde_json::{Value, json};
 use super::json_type;
 use super::place::{parts, schema_at};
 use crate::contract::readable_schema;
-use crate::failure::{Bound, Expected, Issue, IssueKind, Measure};
+use crate::failure::{Bound, Expected, Issue, IssueKind, Measure, Step};
 
-/// Every issue, in the order of the properties of `schema`, undeclared fields of the root last.
+/// Every issue, at every depth in the order of the schema's properties: first what is wrong inside a value, then the value itself,
+/// and undeclared fields last.
 pub(super) fn issues<'a>(
     schema: &Value,
     errors: impl Iterator<Item = ValidationError<'a>>,
@@ -26,17 +27,40 @@ pub(super) fn issues<'a>(
         return issues;
     }
     drop_noise(&mut issues);
-    let properties = schema.get("properties").and_then(Value::as_object);
-    let rank = |issue: &Issue| {
-        let top = issue.path.split('.').next().unwrap_or_default();
-        if top.is_empty() {
-            return usize::MAX;
-        }
-        properties.and_then(|map| map.keys().position(|key| key == top)).unwrap_or(usize::MAX - 1)
-    };
-    issues.sort_by_key(rank);
+    if issues.iter().any(|issue| issue.path.contains('.')) {
+        issues.sort_by_cached_key(|issue| rank(schema, issue, arguments));
+    } else {
+        issues.sort_by_key(|issue| (top_rank(schema, &issue.path), is_undeclared(issue)));
+    }
     issues.dedup();
     issues
+}
+
+fn is_undeclared(issue: &Issue) -> bool {
+    matches!(issue.kind, IssueKind::Undeclared { .. })
+}
+
+/// The place of a property among its siblings; a name that is not declared comes after them, the arguments as a whole last.
+fn top_rank(schema: &Value, name: &str) -> usize {
+    if name.is_empty() {
+        return usize::MAX;
+    }
+    let properties = schema.get("properties").and_then(Value::as_object);
+    properties.and_then(|map| map.keys().position(|key| key == name)).unwrap_or(usize::MAX - 2)
+}
+
+fn rank(schema: &Value, issue: &Issue, arguments: &Value) -> Vec<usize> {
+    let mut schema = Some(schema);
+    let mut rank: Vec<usize> = Vec::new();
+    for step in issue.steps(arguments) {
+        rank.push(match step {
+            Step::Index(index) => index,
+            Step::Name(name) => schema.map_or(usize::MAX - 2, |schema| top_rank(schema, name)),
+        });
+        schema = schema.and_then(|schema| step.of_schema(schema));
+    }
+    rank.push(usize::MAX - usize::from(!is_undeclared(issue)));
+    rank
 }
 
 /// One wrong type makes every other complaint about the same value noise.
@@ -53,7 +77,7 @@ fn drop_noise(issues: &mut Vec<Issue>) {
 fn push(issues: &mut Vec<Issue>, schema: &Value, error: ValidationError<'_>, arguments: &Value) {
     let error = error.into_parts();
     let pointer = error.instance_path.as_str();
-    let sent = || arguments.pointer(pointer).cloned();
+    let sent = || value_at(arguments, pointer).cloned();
     let bound = |measure, relation, limit: Value| IssueKind::OutOfBounds { measure, relation, limit };
     let kind = match error.kind {
         ValidationErrorKind::Required { property } => {
@@ -81,7 +105,7 @@ fn push(issues: &mut Vec<Issue>, schema: &Value, error: ValidationError<'_>, arg
         },
         ValidationErrorKind::Enum { options } => {
             let options = options.as_array().cloned().unwrap_or_default();
-            let sent_type = arguments.pointer(pointer).map(json_type);
+            let sent_type = value_at(arguments, pointer).map(json_type);
             if options.iter().all(|option| Some(json_type(option)) != sent_type) {
                 IssueKind::WrongType { expected: Expected::Options(options) }
             } else {
@@ -106,7 +130,11 @@ fn push(issues: &mut Vec<Issue>, schema: &Value, error: ValidationError<'_>, arg
         ValidationErrorKind::MultipleOf { multiple_of } => IssueKind::NotAMultiple { of: whole_if_whole(multiple_of) },
         ValidationErrorKind::UniqueItems => IssueKind::NotUnique,
         ValidationErrorKind::AdditionalProperties { unexpected }
-        | ValidationErrorKind::UnevaluatedProperties { unexpected } => IssueKind::Undeclared { fields: unexpected },
+        | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
+            let kind = IssueKind::Undeclared { fields: unexpected };
+            issues.push(Issue { path: dotted(pointer), sent: None, kind });
+            return;
+        }
         other => IssueKind::Other { keyword: other.keyword().to_owned(), message: other_message(&other) },
     };
     issues.push(Issue { path: dotted(pointer), sent: sent(), kind });
@@ -151,7 +179,7 @@ fn push_branches(
     if meant.len() > 1 && meant.iter().any(|errors| !wrong_tag(errors)) {
         meant.retain(|errors| !wrong_tag(errors));
     }
-    let sent = arguments.pointer(pointer).cloned();
+    let sent = value_at(arguments, pointer).cloned();
     let path = dotted(pointer);
     if meant.len() == 1 {
         for error in meant.into_iter().flatten() {
@@ -218,6 +246,15 @@ fn type_names(kind: &TypeKind) -> Vec<String> {
 fn whole_if_whole(number: f64) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     if number.fract() == 0.0 && number.abs() < EXACT { Value::from(number as i64) } else { Value::from(number) }
+}
+
+/// `Value::pointer`, without allocating for every part of the pointer.
+fn value_at<'v>(value: &'v Value, pointer: &str) -> Option<&'v Value> {
+    parts(pointer).try_fold(value, |value, part| match value {
+        Value::Object(object) => object.get(&*part),
+        Value::Array(items) => items.get(part.parse::<usize>().ok()?),
+        _ => None,
+    })
 }
 
 /// `/lines/0/qty` as `lines.0.qty`.

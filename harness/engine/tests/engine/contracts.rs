@@ -89,7 +89,10 @@ fn the_enhancer_writes_what_direct_enrichment_writes() {
         let expected = if action == "unknown" { ERROR.to_owned() } else { direct.enriched };
         assert_eq!(enhancer.enhance(ERROR.to_owned(), action), expected);
     }
-    assert_eq!((enhancer.deltas("create").len(), enhancer.deltas("list").len()), (2, 1));
+    assert_eq!(
+        (enhancer.block("create").unwrap().deltas().len(), enhancer.block("list").unwrap().deltas().len()),
+        (2, 1)
+    );
 }
 
 #[test]

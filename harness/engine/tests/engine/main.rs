@@ -9,6 +9,9 @@ mod failures;
 mod friendly;
 mod hostile;
 mod presenting;
+mod problem_json;
+mod serde_text;
+mod servers;
 mod world;
 
 use std::sync::Arc;
