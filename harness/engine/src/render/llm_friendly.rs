@@ -22,10 +22,10 @@ pub(super) fn render(told: &Told<'_>) -> String {
 }
 
 fn validation_text(told: &Told<'_>, issues: &[Issue]) -> String {
-    let items = items(issues, told.action.map(|action| &action.schema));
+    let items = items(told, issues);
     let empty = Sheet::default();
     let sheet = told.action.map_or(&empty, |action| &action.sheet);
-    let mut out = String::with_capacity(512 + sheet.schema.len() + sheet.example.len());
+    let mut out = String::with_capacity(1024 + sheet.schema.len() + sheet.example.len() + told.spare);
     out.push_str("❌ ");
     out.push_str(&single_line(&summary(told, items.len())));
     out.push_str("\n\n## Issues Found:");
@@ -39,7 +39,7 @@ fn validation_text(told: &Told<'_>, issues: &[Issue]) -> String {
     }
     section(&mut out, &sheet.schema);
     let suggestions = suggestions(issues, sheet.options, !sheet.example.is_empty());
-    section(&mut out, &numbered("## Suggestions:", &suggestions));
+    push_numbered(&mut out, "## Suggestions:", suggestions.iter().map(AsRef::as_ref));
     section(&mut out, &sheet.example);
     out
 }
@@ -51,15 +51,16 @@ fn section(out: &mut String, text: &str) {
     }
 }
 
-fn numbered(head: &str, lines: &[String]) -> String {
-    if lines.is_empty() {
-        return String::new();
+fn push_numbered<'l>(out: &mut String, head: &str, lines: impl Iterator<Item = &'l str>) {
+    let mut count = 0;
+    for line in lines {
+        if count == 0 {
+            section(out, head);
+            out.push('\n');
+        }
+        count += 1;
+        let _ = write!(out, "\n{count}. {}", single_line(line));
     }
-    let mut out = format!("{head}\n");
-    for (index, line) in lines.iter().enumerate() {
-        let _ = write!(out, "\n{}. {}", index + 1, single_line(line));
-    }
-    out
 }
 
 fn bulleted(head: &str, lines: impl Iterator<Item = String>) -> String {
@@ -136,7 +137,7 @@ fn plain_text(failure: &Plain<'_>) -> String {
         section(&mut out, &bulleted(head, failure.available.iter().cloned()));
     }
     let wait = failure.retry_after.map(|seconds| format!("Retry after {seconds} seconds"));
-    let suggestions: Vec<String> = failure.recovery.iter().cloned().chain(wait).collect();
-    section(&mut out, &numbered("## Suggestions:", &suggestions));
+    let suggestions = failure.recovery.iter().chain(&wait).map(String::as_str);
+    push_numbered(&mut out, "## Suggestions:", suggestions);
     out
 }

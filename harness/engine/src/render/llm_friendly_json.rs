@@ -1,5 +1,5 @@
-//! The JSON structure of document 002. It ends with the closing braces of `error` and of the whole on lines of their own:
-//! contract changes are put in before them.
+//! The JSON structure of document 002. It ends with the closing braces of `error` and of the whole on lines of their
+//! own: contract changes are put in before them.
 
 use serde_json::{Map, Value, json};
 
@@ -34,10 +34,10 @@ pub(super) fn render(told: &Told<'_>) -> String {
 }
 
 fn validation_text(told: &Told<'_>, issues: &[Issue]) -> String {
-    let items = items(issues, told.action.map(|action| &action.schema));
+    let items = items(told, issues);
     let empty = Sheet::default();
     let sheet = told.action.map_or(&empty, |action| &action.sheet);
-    let mut out = String::with_capacity(512 + sheet.schema.len() + sheet.example.len());
+    let mut out = String::with_capacity(1024 + sheet.schema.len() + sheet.example.len() + told.spare);
     out.push_str("{\n  \"error\": {\n    \"type\": \"validation\"");
     member(&mut out, "summary", |out| layout::push_text(out, &summary(told, items.len())));
     member(&mut out, "issues", |out| {

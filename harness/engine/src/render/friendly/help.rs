@@ -46,7 +46,8 @@ pub(crate) struct FieldHelp {
     pub(crate) list: bool,
 }
 
-/// Explains the action. The discriminator stands first, as a field with one value, so that an example can be sent as it is.
+/// Explains the action. The discriminator stands first, as a field with one value, so that an example can be sent as it
+/// is.
 pub(crate) fn explain(facts: &ActionFacts) -> ToolHelp {
     let schema = whole(facts);
     let examples = Examples::new(&schema);

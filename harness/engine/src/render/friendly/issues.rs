@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::place::Place;
 use super::words::{Clause, alternatives, at_least, at_most, counted, plain_number, provide, type_words, use_options};
 use crate::failure::{Bound, Expected, Issue, IssueKind, Measure};
+use crate::render::Told;
 use crate::schema::json_type;
 
 /// One numbered item of the list of issues.
@@ -21,15 +22,19 @@ pub(crate) struct Item<'a> {
 }
 
 /// The items of `issues`; each undeclared field has its own.
-pub(crate) fn items<'a>(issues: &'a [Issue], schema: Option<&'a Value>) -> Vec<Item<'a>> {
-    let root = schema.map(Place::root);
+pub(crate) fn items<'a>(told: &Told<'a>, issues: &'a [Issue]) -> Vec<Item<'a>> {
+    let root = told.action.map(|action| Place::root(&action.schema));
     let mut items = Vec::with_capacity(issues.len());
     for issue in issues {
         let place = root.as_ref().and_then(|root| root.at(&issue.path));
         match &issue.kind {
             IssueKind::Undeclared { fields } => {
                 let fix = undeclared_fix(place.as_ref());
-                items.extend(fields.iter().map(|field| undeclared(issue, field, &fix)));
+                let object = issue.place(told.arguments);
+                items.extend(fields.iter().map(|field| {
+                    let received = object.and_then(|object| object.get(field));
+                    undeclared(&issue.path, field, received, &fix)
+                }));
             }
             _ => items.push(Item {
                 field: if issue.path.is_empty() { "(root)".into() } else { issue.path.as_str().into() },
@@ -43,11 +48,11 @@ pub(crate) fn items<'a>(issues: &'a [Issue], schema: Option<&'a Value>) -> Vec<I
     items
 }
 
-fn undeclared<'a>(issue: &'a Issue, field: &'a str, fix: &str) -> Item<'a> {
+fn undeclared<'a>(path: &str, field: &'a str, received: Option<&'a Value>, fix: &str) -> Item<'a> {
     Item {
-        field: if issue.path.is_empty() { field.into() } else { format!("{}.{field}", issue.path).into() },
+        field: if path.is_empty() { field.into() } else { format!("{path}.{field}").into() },
         problem: "Unrecognized field".to_owned(),
-        received: issue.sent.as_ref().and_then(|object| object.get(field)),
+        received,
         expected: "no such field".to_owned(),
         fix: fix.to_owned(),
     }

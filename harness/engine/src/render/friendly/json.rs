@@ -69,7 +69,8 @@ pub(crate) fn push_inline(out: &mut String, value: &Value) {
     }
 }
 
-/// Beside what JSON demands, everything that some reader takes for a line end or acts on is escaped: the text stays on its line.
+/// Beside what JSON demands, everything that some reader takes for a line end or acts on is escaped: the text stays on
+/// its line.
 pub(crate) fn push_text(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {

@@ -21,8 +21,9 @@ impl<'s> Place<'s> {
     }
 
     fn of(root: &'s Value, schemas: impl IntoIterator<Item = &'s Value>) -> Place<'s> {
-        let mut place = Place { root, origins: schemas.into_iter().collect(), schemas: Vec::new(), never: false };
-        for schema in place.origins.clone() {
+        let mut place = Place { root, origins: Vec::new(), schemas: Vec::new(), never: false };
+        for schema in schemas {
+            place.origins.push(schema);
             place.add(schema);
         }
         place
@@ -134,8 +135,9 @@ impl<'s> Place<'s> {
 
     /// A property that is declared.
     pub(super) fn declared(&self, name: &str) -> Option<Place<'s>> {
-        let found: Vec<&Value> = self.each("properties").filter_map(|map| map.get(name)).collect();
-        (!found.is_empty()).then(|| Place::of(self.root, found))
+        let mut found = self.each("properties").filter_map(|map| map.get(name)).peekable();
+        found.peek()?;
+        Some(Place::of(self.root, found))
     }
 
     /// Any further property.
@@ -219,6 +221,10 @@ impl<'s> Place<'s> {
     fn at_within(&self, path: &str, branches: usize) -> Option<Place<'s>> {
         if path.is_empty() {
             return Some(self.clone());
+        }
+        // Most paths are a name of the root.
+        if let Some(place) = self.declared(path) {
+            return Some(place);
         }
         // A name may hold dots itself, so declared names go first, the longest before the others.
         let mut names: Vec<&str> = self.names().into_iter().filter(|name| rest(path, name).is_some()).collect();

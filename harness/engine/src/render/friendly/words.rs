@@ -1,4 +1,5 @@
-//! What a schema asks for at a place, in the words of document 002: its type, its constraints, and the fix that they make.
+//! What a schema asks for at a place, in the words of document 002: its type, its constraints, and the fix that they
+//! make.
 
 use serde_json::Value;
 
@@ -63,15 +64,15 @@ pub(super) fn listed<'v>(options: impl IntoIterator<Item = &'v Value>) -> String
 }
 
 /// What to do about options.
-pub(super) fn use_options<'v>(options: &[&'v Value]) -> String {
+pub(super) fn use_options(options: &[&Value]) -> String {
     match options {
         [only] => format!("Use this value: {}", json::inline(only)),
         several => format!("Use one of these values: {}", listed(several.iter().copied())),
     }
 }
 
-/// `Provide a integer >= 18 and <= 120.` `also` is a clause of the failure that the schema may not show at this place: what
-/// an `if` asks for, say.
+/// `Provide a integer >= 18 and <= 120.` `also` is a clause of the failure that the schema may not show at this place:
+/// what an `if` asks for, say.
 pub(super) fn provide(place: &Place<'_>, also: Option<&Clause>) -> String {
     if let Some(options) = place.options() {
         return use_options(&options);

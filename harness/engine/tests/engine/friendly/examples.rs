@@ -227,7 +227,10 @@ fn object_of((fields, closed): (Vec<(Value, bool)>, bool)) -> Value {
 
 proptest! {
     #[test]
-    fn an_example_is_valid_whenever_there_is_one(fields in prop::collection::vec((schemas(), any::<bool>()), 0..4), shared in schemas()) {
+    fn an_example_is_valid_whenever_there_is_one(
+        fields in prop::collection::vec((schemas(), any::<bool>()), 0..4),
+        shared in schemas(),
+    ) {
         let mut input = object_of((fields, false));
         input.as_object_mut().unwrap().shift_remove("additionalProperties");
         input["$defs"] = json!({"shared": shared});

@@ -166,16 +166,24 @@ fn the_schema_at_a_nested_place_is_found() {
     let input = json!({
         "properties": {
             "env": {"$ref": "#/$defs/env"},
-            "lines": {"type": "array", "items": {"allOf": [{"properties": {"qty": {"type": "integer", "minimum": 1, "maximum": 9}}}]}},
+            "lines": {"type": "array", "items": {"allOf": [
+                {"properties": {"qty": {"type": "integer", "minimum": 1, "maximum": 9}}},
+            ]}},
             "pair": {"prefixItems": [{}, {"type": "string", "minLength": 2, "maxLength": 4}]},
             "labels": {"type": "object", "additionalProperties": {"type": "string", "maxLength": 3, "minLength": 1}},
-            "maybe": {"anyOf": [{"type": "null"}, {"type": "object", "properties": {"n": {"type": "integer", "maximum": 5, "minimum": 1}}}]},
+            "maybe": {"anyOf": [
+                {"type": "null"},
+                {"type": "object", "properties": {"n": {"type": "integer", "maximum": 5, "minimum": 1}}},
+            ]},
             "dotted.name": {"type": "object", "properties": {"a.b": {"type": "integer", "minimum": 1, "maximum": 2}}},
         },
-        "$defs": {"env": {"type": "object", "properties": {"region": {"type": "string", "minLength": 2, "format": "hostname"}}}},
+        "$defs": {"env": {"type": "object", "properties": {
+            "region": {"type": "string", "minLength": 2, "format": "hostname"},
+        }}},
     });
     let arguments = json!({
-        "env": {"region": "a"}, "lines": [{"qty": 0}], "pair": [1, "a"], "labels": {"any": "long"}, "dotted.name": {"a.b": 3},
+        "env": {"region": "a"}, "lines": [{"qty": 0}], "pair": [1, "a"], "labels": {"any": "long"},
+        "dotted.name": {"a.b": 3},
     });
     let fixes: Vec<(String, String)> = issues(input.clone(), arguments)
         .into_iter()

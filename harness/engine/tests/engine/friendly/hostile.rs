@@ -52,7 +52,8 @@ proptest! {
         let end = "\n  }\n}";
         prop_assert!(json.ends_with(end));
         let error = &serde_json::from_str::<Value>(&json).unwrap()["error"];
-        prop_assert_eq!(error.as_object().unwrap().keys().collect::<Vec<_>>(), ["type", "summary", "issues", "schema", "suggestions", "validExample"]);
+        let members: Vec<&String> = error.as_object().unwrap().keys().collect();
+        prop_assert_eq!(members, ["type", "summary", "issues", "schema", "suggestions", "validExample"]);
         for (issue, field) in error["issues"].as_array().unwrap().iter().zip([&declared, &undeclared]) {
             prop_assert_eq!(&issue["field"], field);
             prop_assert_eq!(&issue["received"], &arguments[field]);
@@ -102,7 +103,9 @@ fn schemas_that_lead_in_circles_end() {
         "properties": {"x": {"$ref": "#/$defs/a"}, "y": {"anyOf": [{"$ref": "#/$defs/b"}, {"type": "null"}]}},
         "$defs": {
             "a": {"type": "object", "properties": {"next": {"$ref": "#/$defs/b"}}},
-            "b": {"type": "object", "properties": {"next": {"$ref": "#/$defs/a"}, "all": {"type": "array", "items": {"$ref": "#/$defs/b"}}}},
+            "b": {"type": "object", "properties": {
+                "next": {"$ref": "#/$defs/a"}, "all": {"type": "array", "items": {"$ref": "#/$defs/b"}},
+            }},
         },
     });
     for format in [LlmFriendly, LlmFriendlyJson] {

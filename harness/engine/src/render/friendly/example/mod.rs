@@ -1,5 +1,5 @@
-//! Valid examples from a schema. A candidate is put together from what the keywords say, and only what the validator accepts
-//! is ever given out. The same schema has the same example on every call.
+//! Valid examples from a schema. A candidate is put together from what the keywords say, and only what the validator
+//! accepts is ever given out. The same schema has the same example on every call.
 
 mod composed;
 mod number;

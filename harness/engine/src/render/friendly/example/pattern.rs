@@ -5,9 +5,9 @@ use regex_syntax::hir::{Class, Hir, HirKind};
 /// A pattern that asks for more is not worth an example.
 const LONGEST: usize = 4096;
 
-/// A text for `pattern` of at least `least` characters, if the pattern lets it grow. Another `variant` is another text, where
-/// the pattern has several. Whether it really matches is for the validator to say: anchors and word boundaries are not looked
-/// at. `None` for what only backtracking engines understand, as look-ahead.
+/// A text for `pattern` of at least `least` characters, if the pattern lets it grow. Another `variant` is another text,
+/// where the pattern has several. Whether it really matches is for the validator to say: anchors and word boundaries
+/// are not looked at. `None` for what only backtracking engines understand, as look-ahead.
 pub(super) fn matching(pattern: &str, least: usize, variant: usize) -> Option<String> {
     let hir = regex_syntax::Parser::new().parse(pattern).ok()?;
     let mut walk = Walk { out: String::new(), variant, chosen: 0, missing: 0 };
