@@ -95,8 +95,14 @@ impl InputSchema {
     }
 }
 
+/// Validators for all parts of a schema, by their pointers (`#/properties/age`), as strict as for arguments.
+pub(crate) fn validators(schema: &Value) -> Option<jsonschema::ValidatorMap> {
+    let options = jsonschema::options().with_draft(jsonschema::Draft::Draft202012).should_validate_formats(true);
+    options.build_map(schema).ok()
+}
+
 /// The schema as the validator gets it: an object, with the discriminator declared, and closed or open at its root.
-fn prepared(schema: &Value, discriminator: Option<(&str, &str)>, closed: bool) -> Value {
+pub(crate) fn prepared(schema: &Value, discriminator: Option<(&str, &str)>, closed: bool) -> Value {
     let Value::Object(schema) = schema else { return schema.clone() };
     let mut root: Object = schema.clone();
     root.entry("type").or_insert_with(|| json!("object"));

@@ -3,6 +3,7 @@
 mod bare;
 mod decimal;
 mod escape;
+mod friendly;
 mod fusion_text;
 mod fusion_xml;
 mod llm_friendly;
@@ -44,7 +45,6 @@ pub(crate) struct Told<'a> {
 /// What a format may say of an action, whatever was sent to it.
 #[derive(Debug)]
 pub(crate) struct ActionFacts {
-    pub(crate) tool: String,
     pub(crate) action: String,
     /// The tool's description, or the action's where it has one.
     pub(crate) description: String,
@@ -62,6 +62,8 @@ pub(crate) struct Sheet {
     pub(crate) schema: String,
     /// Arguments that are valid; empty when none were found.
     pub(crate) example: String,
+    /// Whether a field of the schema has options.
+    pub(crate) options: bool,
 }
 
 /// An error format, compiled.
@@ -99,7 +101,6 @@ impl Writer {
     pub(crate) fn facts(&self, tool: &Tool, action: &Action) -> ActionFacts {
         let description = if action.description.is_empty() { &tool.description } else { &action.description };
         let mut facts = ActionFacts {
-            tool: tool.name.clone(),
             action: action.name.clone(),
             description: description.clone(),
             discriminator: tool.discriminator.clone(),
