@@ -91,6 +91,14 @@ fn check(rule: &Rule, lists: &[(String, String)], world: &World, arguments: Argu
             }
             Err(ToolFailure { recovery: recovery.clone(), ..ToolFailure::new(Code::Forbidden, message.clone()) })
         }
+        Rule::Allow { argument, options, otherwise } => {
+            let Some(sent) = arguments.get(argument) else { return Ok(()) };
+            if options.iter().any(|option| same_json(option, sent)) {
+                return Ok(());
+            }
+            let shown = sent.as_str().map_or_else(|| sent.to_string(), str::to_owned);
+            Err(ToolFailure { message: otherwise.message.replace("{sent}", &shown), ..otherwise.clone() })
+        }
         Rule::Conflict { table, fields } => {
             let Some(at) = world.table(table) else { return Ok(()) };
             let equal = |row: &Object, field: &String| match (row.get(field), arguments.get(field)) {
