@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use healbench_protocol::{ErrorFormat, Guardrails, Object, ToolCall, ToolResponse};
 use serde_json::Value;
 
-use crate::contract::{Enhancer, SelfHealingConfig, diff_contracts, tool_enhancer};
+use crate::contract::{Enhancer, SelfHealingConfig, ToolContract, diff_contracts, tool_enhancer};
 use crate::definition::{Action, Presenter, Tool};
 use crate::failure::{Expected, Failure, Issue, IssueKind, Routing};
 use crate::handler::{Reply, lists_of, run};
@@ -201,7 +201,7 @@ fn compile_tool(tool: &Tool, guardrails: Guardrails, writer: &Writer) -> Result<
     };
     let enhancer = match &tool.previous {
         Some(previous) if guardrails.contract => {
-            let diff = diff_contracts(previous, tool);
+            let diff = diff_contracts(&ToolContract::of(previous), &ToolContract::of(tool));
             let config = SelfHealingConfig::new(BTreeMap::from([(tool.name.clone(), diff)]));
             let style = writer.block_style();
             tool_enhancer(&tool.name, tool.actions.iter().map(|action| action.name.as_str()), &config, style)

@@ -196,7 +196,7 @@ impl InputSchema {
 }
 
 /// The schema as the validator gets it: an object, with the discriminator declared, and closed or open at its root.
-fn prepared(schema: &Value, discriminator: Option<(&str, &str)>, closed: bool) -> Value {
+pub(crate) fn prepared(schema: &Value, discriminator: Option<(&str, &str)>, closed: bool) -> Value {
     let Value::Object(schema) = schema else { return schema.clone() };
     let mut root: Object = schema.clone();
     root.entry("type").or_insert_with(|| json!("object"));

@@ -29,6 +29,8 @@ impl SelfHealingConfig {
 /// A validation error after enrichment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelfHealing {
+    /// The tool that failed.
+    pub tool: String,
     /// The error with its contract block; the very text that came in when there is none.
     pub enriched: String,
     /// Whether a block was put in.
@@ -40,11 +42,12 @@ pub struct SelfHealing {
 /// Enriches one XML error. Whoever has many of them makes a [`tool_enhancer`].
 pub fn enrich_validation_error(error: String, tool: &str, action: &str, config: &SelfHealingConfig) -> SelfHealing {
     let deltas = shown_deltas(tool, Some(action), config);
-    if deltas.is_empty() {
-        return SelfHealing { enriched: error, injected: false, delta_count: 0 };
-    }
-    let block = render_block(tool, action, &deltas, BlockStyle::Xml);
-    SelfHealing { enriched: splice(error, &block, BlockStyle::Xml), injected: true, delta_count: deltas.len() }
+    let enriched = if deltas.is_empty() {
+        error
+    } else {
+        splice(error, &render_block(tool, action, &deltas, BlockStyle::Xml), BlockStyle::Xml)
+    };
+    SelfHealing { tool: tool.to_owned(), enriched, injected: !deltas.is_empty(), delta_count: deltas.len() }
 }
 
 /// Enriches the validation errors of one tool.
@@ -59,7 +62,10 @@ pub enum Enhancer {
 /// The blocks of one tool, each rendered when the enhancer was made.
 #[derive(Debug, Clone)]
 pub struct Blocks {
+    tool: String,
     by_action: BTreeMap<String, Block>,
+    /// What counts for any other action: an error may name none that exists.
+    global: Vec<Delta>,
     style: BlockStyle,
 }
 
@@ -76,15 +82,19 @@ pub fn tool_enhancer<'a>(
     config: &SelfHealingConfig,
     style: BlockStyle,
 ) -> Enhancer {
+    let owned = |deltas: Vec<&Delta>| deltas.into_iter().cloned().collect::<Vec<_>>();
     let block = |action: &str| {
         let deltas = shown_deltas(tool, Some(action), config);
         let text = || render_block(tool, action, &deltas, style);
-        (!deltas.is_empty())
-            .then(|| Block { text: text(), deltas: deltas.iter().map(|delta| (*delta).clone()).collect() })
+        (!deltas.is_empty()).then(|| Block { text: text(), deltas: owned(deltas.clone()) })
     };
     let by_action: BTreeMap<String, Block> =
         actions.into_iter().filter_map(|action| Some((action.to_owned(), block(action)?))).collect();
-    if by_action.is_empty() { Enhancer::Identity } else { Enhancer::Blocks(Blocks { by_action, style }) }
+    let global = owned(shown_deltas(tool, None, config));
+    if by_action.is_empty() && global.is_empty() {
+        return Enhancer::Identity;
+    }
+    Enhancer::Blocks(Blocks { tool: tool.to_owned(), by_action, global, style })
 }
 
 impl Enhancer {
@@ -101,7 +111,7 @@ impl Enhancer {
     pub fn deltas(&self, action: &str) -> &[Delta] {
         match self {
             Enhancer::Identity => &[],
-            Enhancer::Blocks(blocks) => blocks.by_action.get(action).map_or(&[], |block| &block.deltas),
+            Enhancer::Blocks(blocks) => blocks.by_action.get(action).map_or(&blocks.global, |block| &block.deltas),
         }
     }
 }
@@ -112,12 +122,16 @@ impl Blocks {
     fn enhance(&self, error: String, action: &str) -> String {
         match self.by_action.get(action) {
             Some(block) => splice(error, &block.text, self.style),
-            None => error,
+            None if self.global.is_empty() => error,
+            None => {
+                let deltas: Vec<&Delta> = self.global.iter().collect();
+                splice(error, &render_block(&self.tool, action, &deltas, self.style), self.style)
+            }
         }
     }
 }
 
-/// The deltas to show for a failing action, the worst first, cut to the limit.
+/// The deltas to show for a failing action, the worst first, cut to the limit; without one, those that are of the whole tool.
 fn shown_deltas<'a>(tool: &str, action: Option<&str>, config: &'a SelfHealingConfig) -> Vec<&'a Delta> {
     let Some(diff) = config.active_deltas.get(tool) else { return Vec::new() };
     let severe = |delta: &&Delta| config.include_all_severities || delta.severity >= Severity::Risky;
