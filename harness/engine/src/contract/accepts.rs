@@ -13,21 +13,22 @@ use std::cell::Cell;
 use healbench_protocol::Object;
 use serde_json::{Value, json};
 
-use super::canonical::bare_schema;
+use super::canonical::{bare_schema, references};
 use bounds::bound_holds;
 use branches::{any_branch, conditional, exactly_one_branch};
 use objects::{evaluates_no_less, items_hold, properties_hold};
-use parts::{Part, Types, finite_values, flatten, references, resolve, types_of};
+use parts::{Part, Types, finite_values, flatten, resolve, types_of};
 
 /// Comparisons of one pair of schemas. Branches in branches multiply; past this the answer is "no".
-const FUEL: u32 = 5_000;
+const FUEL: u32 = 2_000;
 /// How deep a comparison goes, for the same reason and for the stack's.
 const MAX_DEPTH: u32 = 32;
 
 /// Whether every value that is valid under `previous` is valid under `current`.
 pub(super) fn accepts_all(previous: &Value, current: &Value) -> bool {
+    let (before, now) = (bare_schema(previous), bare_schema(current));
     let fuel = Cell::new(FUEL);
-    accepts(previous, current, Scope { before: previous, now: current, fuel: &fuel, depth: 0, open: None })
+    accepts(&before, &now, Scope { before: &before, now: &now, fuel: &fuel, depth: 0, open: None })
 }
 
 /// Where a comparison stands.
@@ -124,9 +125,7 @@ fn holds(keyword: &str, part: &Part, was: &[Part], is: &[Part], scope: Scope<'_>
         // What no value of a kind can be known to satisfy, unless the previous schema asked for the same.
         "enum" | "const" | "pattern" | "format" | "dependentRequired" | "dependentSchemas" | "unevaluatedItems"
         | "$ref" | "$dynamicRef" | "$id" | "$schema" | "contentEncoding" | "contentMediaType" => {
-            // With the keyword, because what stands behind it need not be a schema.
-            let one = |value: &Value| json!({ keyword: value });
-            was.iter().any(|was| was.get(keyword).is_some_and(|was| same(&one(was), &one(value), scope)))
+            was.iter().any(|was| was.get(keyword).is_some_and(|was| same(was, value, scope)))
         }
         parts::FOREIGN => false,
         // Annotations, and words that are none of JSON Schema's.
@@ -180,9 +179,9 @@ fn split(was: &[Part], is: &[Part]) -> Option<Vec<Value>> {
     (!scoped).then(|| names.iter().map(case).collect())
 }
 
-/// Whether the two say the same, whatever their annotations and wherever their references lead to.
+/// Whether the two say the same, with what their references lead to. Both are bare.
 fn same(before: &Value, now: &Value, scope: Scope<'_>) -> bool {
-    if bare_schema(before) != bare_schema(now) {
+    if before != now {
         return false;
     }
     let mut seen = Vec::new();
@@ -192,8 +191,8 @@ fn same(before: &Value, now: &Value, scope: Scope<'_>) -> bool {
             continue;
         }
         match (resolve(&reference, scope.before), resolve(&reference, scope.now)) {
-            (None, None) => {}
-            (Some(was), Some(is)) if bare_schema(was) == bare_schema(is) => left.extend(references(was)),
+            (None, None) if !reference.starts_with('#') => {}
+            (Some(was), Some(is)) if was == is => left.extend(references(was)),
             _ => return false,
         }
         seen.push(reference);
@@ -214,7 +213,8 @@ fn validator(schema: &Value, root: &Value) -> Option<jsonschema::Validator> {
     }
     alone.shift_remove(parts::FOREIGN);
     let alone = Value::Object(alone);
-    let taken_along = |reference: &String| reference.starts_with("#/$defs/") || reference.starts_with("#/definitions/");
+    let defined = |reference: &str| reference.starts_with("#/$defs/") || reference.starts_with("#/definitions/");
+    let taken_along = |reference: &String| defined(reference) && resolve(reference, root).is_some();
     if !references(&alone).iter().all(taken_along) {
         return None;
     }

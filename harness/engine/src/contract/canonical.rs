@@ -44,6 +44,8 @@ fn holds(keyword: &str) -> Holds {
 /// `dependentRequired`, and the branches of `allOf`, `anyOf` and `oneOf`. What says nothing (`required: []`, `properties: {}`)
 /// is left out, and a whole number is written as one. Schemas that differ in nothing else become equal, to the byte.
 pub(super) fn canonical_schema(schema: &Value) -> Value {
+    // A reference to `#/anyOf/0` gives the order of branches a meaning.
+    let is_counted = references(schema).iter().any(|reference| reference.contains("Of/"));
     rebuild(schema, &|keyword, value| match keyword {
         "required" if value == &json!([]) => None,
         "properties" if value == &json!({}) => None,
@@ -51,6 +53,7 @@ pub(super) fn canonical_schema(schema: &Value) -> Value {
             Value::Array(names) if names.len() == 1 => names[0].clone(),
             other => other,
         }),
+        "allOf" | "anyOf" | "oneOf" if is_counted => Some(value.clone()),
         "required" | "enum" | "allOf" | "anyOf" | "oneOf" => Some(sorted(value)),
         "dependentRequired" => Some(match value {
             Value::Object(map) => Value::Object(map.iter().map(|(name, list)| (name.clone(), sorted(list))).collect()),
@@ -69,6 +72,18 @@ pub(super) fn bare_schema(schema: &Value) -> Value {
 /// The bare schema without a word about what is required, at any depth.
 pub(super) fn without_required(schema: &Value) -> Value {
     rebuild(&bare_schema(schema), &|keyword, value| (keyword != "required").then(|| value.clone()))
+}
+
+/// Every reference in `schema`, also those that stand in a value and are none: they make a comparison stricter, never laxer.
+pub(super) fn references(schema: &Value) -> Vec<String> {
+    match schema {
+        Value::Object(map) => {
+            let own = ["$ref", "$dynamicRef"].iter().filter_map(|keyword| map.get(*keyword)?.as_str());
+            own.map(str::to_owned).chain(map.values().flat_map(references)).collect()
+        }
+        Value::Array(items) => items.iter().flat_map(references).collect(),
+        _ => Vec::new(),
+    }
 }
 
 /// Every annotation in `schema`, as `amount.description`, with its value.
@@ -187,6 +202,9 @@ mod tests {
         // A property may be called like a keyword, and a value may look like a schema.
         let named = json!({"properties": {"required": {"const": {"required": ["b", "a"]}}}});
         assert_eq!(canonical_schema(&named), named);
+        let counted =
+            json!({"anyOf": [{"type": "string"}, {"type": "null"}], "properties": {"a": {"$ref": "#/anyOf/0"}}});
+        assert_eq!(canonical_schema(&counted), counted);
         let tuple = json!({"prefixItems": [{"type": "string"}, {"type": "integer"}]});
         assert_eq!(canonical_schema(&tuple), tuple);
     }

@@ -42,7 +42,11 @@ fn block(moved: &Moved) -> String {
 fn write_delta(out: &mut String, delta: &Delta) {
     write_wrapped(out, delta.severity.name(), FIELD, &single_line(&delta.field));
     for (word, value) in [("before", &delta.previous), ("now", &delta.current)] {
-        let text = value.as_deref().unwrap_or("(absent)");
+        let text = match value.as_deref() {
+            None => "(absent)",
+            Some("") => "\"\"",
+            Some(text) => text,
+        };
         write_wrapped(out, &format!("{:FIELD$}{word}", "", FIELD = FIELD - 2), VALUE, &single_line(text));
     }
 }

@@ -6,7 +6,10 @@
 mod contracts;
 mod failures;
 mod hostile;
+mod lockfile;
 mod presenting;
+mod schema_changes;
+mod severities;
 mod world;
 
 use std::sync::Arc;

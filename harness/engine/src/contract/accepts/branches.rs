@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::parts::{Part, are_disjoint};
+use super::parts::{Part, are_disjoint, types_of};
 use super::{Scope, accepts, same};
 
 /// Whether every value under `was` is valid under one of `branches` at least.
@@ -23,8 +23,10 @@ pub(super) fn exactly_one_branch(branches: &Value, was: &[Part], scope: Scope<'_
     if was.iter().any(|part| part.get("oneOf").is_some_and(|was| same_list(was, list, scope))) {
         return true;
     }
-    let apart =
-        |(index, one): (usize, &Value)| list[index + 1..].iter().all(|other| are_disjoint(one, other, scope.now));
+    let types = types_of(was);
+    let apart = |(index, one): (usize, &Value)| {
+        list[index + 1..].iter().all(|other| are_disjoint(one, other, types, scope.now))
+    };
     list.iter().enumerate().all(apart) && any_branch(branches, was, scope)
 }
 

@@ -88,25 +88,13 @@ fn merge(own: &mut Part, part: &Part) -> bool {
     true
 }
 
-/// What a reference inside of `root` leads to.
+/// What a reference inside of `root`, a bare schema, leads to.
 pub(super) fn resolve<'a>(reference: &str, root: &'a Value) -> Option<&'a Value> {
     match reference.strip_prefix('#')? {
         "" => Some(root),
-        // Anchors and percent signs are left to the validator.
+        // Percent signs are left to the validator.
         pointer if pointer.contains('%') => None,
         pointer => root.pointer(pointer),
-    }
-}
-
-/// Every reference in `schema`, also those that stand in a value and are none: they make a comparison stricter, never laxer.
-pub(super) fn references(schema: &Value) -> Vec<String> {
-    match schema {
-        Value::Object(map) => {
-            let own = ["$ref", "$dynamicRef"].iter().filter_map(|keyword| map.get(*keyword)?.as_str());
-            own.map(str::to_owned).chain(map.values().flat_map(references)).collect()
-        }
-        Value::Array(items) => items.iter().flat_map(references).collect(),
-        _ => Vec::new(),
     }
 }
 
@@ -217,10 +205,10 @@ pub(super) fn types_of(parts: &[Part]) -> Types {
     parts.iter().map(named).fold(Types::ALL, Types::common)
 }
 
-/// Whether no value can be valid under both.
-pub(super) fn are_disjoint(one: &Value, other: &Value, root: &Value) -> bool {
+/// Whether no value of `types` can be valid under both.
+pub(super) fn are_disjoint(one: &Value, other: &Value, types: Types, root: &Value) -> bool {
     let (one, other) = (flatten(one, root), flatten(other, root));
-    let common = types_of(&one).common(types_of(&other));
+    let common = types_of(&one).common(types_of(&other)).common(types);
     if common.is_empty() {
         return true;
     }
