@@ -136,6 +136,12 @@ fn branches_at_the_root_keep_undeclared_fields_out() {
     // A branch that declares less closes the object further.
     let either = |extra: Value| json!({"type": "object", "properties": {"a": {}}, "anyOf": [{"required": ["a"]}, {"properties": extra}]});
     check(vec![(either(json!({"b": {}})), either(json!({})))], Severity::Breaking, Severity::Risky);
+    // A branch that lets any other property in opens it.
+    let inside = |others: Value| {
+        let branch = json!({"anyOf": [{"type": "null"}, {"minProperties": 0}], "unevaluatedProperties": others});
+        json!({"type": "object", "anyOf": [{"type": "null"}, branch]})
+    };
+    assert_eq!(severity(&inside(json!({"type": "object"})), &inside(json!(false))), Some(Severity::Breaking));
 }
 
 #[test]

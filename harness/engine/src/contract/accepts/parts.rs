@@ -57,7 +57,9 @@ fn flatten_within(schema: &Value, root: &Value, followed: &mut u32) -> Vec<Part>
             }
         }
     }
-    let alone = rest.is_empty() && !IN_PLACE.iter().any(|keyword| own.contains_key(*keyword));
+    // With nothing else that could declare a property, it says what `additionalProperties` says.
+    let declares = |part: &Part| IN_PLACE.iter().chain(&[FOREIGN]).any(|keyword| part.contains_key(*keyword));
+    let alone = rest.is_empty() && !declares(&own);
     if alone && let Some(value) = own.shift_remove("unevaluatedProperties") {
         own.entry("additionalProperties").or_insert(value);
     }
