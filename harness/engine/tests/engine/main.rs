@@ -9,6 +9,7 @@ mod hostile;
 mod lockfile;
 mod presenting;
 mod schema_changes;
+mod schema_pairs;
 mod severities;
 mod world;
 
