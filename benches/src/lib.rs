@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use healbench_engine::contract::{
-    BlockStyle, ContractDiff, Enhancer, SelfHealingConfig, diff_contracts, tool_enhancer,
+    BlockStyle, ContractDiff, Enhancer, SelfHealingConfig, ToolContract, diff_contracts, tool_enhancer,
 };
 use healbench_engine::definition::{Action, Handler, Tool, WorldDef};
 use healbench_engine::{Engine, World, WorldBase};
@@ -23,19 +23,14 @@ fn tool(input: Value) -> Tool {
         description: "Create an invoice".to_owned(),
         input,
         handler: Handler::Return(json!("OK")),
-        rules: Vec::new(),
-        presenter: None,
-        destructive: false,
-        read_only: false,
-        idempotent: false,
+        ..Action::default()
     };
     Tool {
         name: "invoices".to_owned(),
         description: "Manage invoices".to_owned(),
         discriminator: Some("action".to_owned()),
         actions: vec![create],
-        tags: Vec::new(),
-        previous: None,
+        ..Tool::default()
     }
 }
 
@@ -71,7 +66,7 @@ pub fn identity() -> Enhancer {
 
 /// The enhancer of a tool whose contract moved.
 pub fn with_deltas() -> Enhancer {
-    enhancer(diff_contracts(&previous(), &current()))
+    enhancer(diff_contracts(&ToolContract::of(&previous()), &ToolContract::of(&current())))
 }
 
 fn enhancer(diff: ContractDiff) -> Enhancer {

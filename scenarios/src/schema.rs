@@ -46,7 +46,7 @@ fn tidy(schema: &mut Value) {
                 map.shift_remove("anyOf");
                 map.extend(one);
             }
-            if map.get("format").is_some_and(|format| matches!(format.as_str(), Some("uint32" | "int64"))) {
+            if map.get("format").is_some_and(|format| matches!(format.as_str(), Some("uint32" | "uint64" | "int64"))) {
                 map.shift_remove("format");
             }
             if map.get("default").is_some_and(Value::is_null) {

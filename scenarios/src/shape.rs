@@ -120,6 +120,7 @@ fn kind_of(pointer: &str) -> &str {
         ["kind", ..] if pointer.starts_with("/faults/") => "kind of fault",
         ["relation", ..] => "relation",
         ["severity", ..] => "severity",
+        [_, "entitlements", ..] => "entitlement",
         _ => "value",
     }
 }

@@ -122,7 +122,7 @@ fn tool(document: &Document<'_>, at: &str, value: &Value, found: &mut Vec<Diagno
             idempotent: hint("idempotentHint"),
         });
     }
-    Some(Tool { name: name?, description, discriminator, actions, tags: Vec::new(), previous: None })
+    Some(Tool { name: name?, description, discriminator, actions, ..Tool::default() })
 }
 
 fn text(document: &Document<'_>, at: &str, object: &Object, key: &str, found: &mut Vec<Diagnostic>) -> Option<String> {

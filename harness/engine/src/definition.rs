@@ -1,11 +1,17 @@
 //! What an engine is built from: tools with their handlers, and the tables and faults of a world. Plain data, already checked
 //! for names that do not exist by whoever made it; the engine checks that the schemas compile.
 
-use healbench_protocol::{ActionSpec, Object, ToolSpec};
-use serde_json::Value;
+mod entitlement;
 
-/// A tool with everything that the server knows of it.
-#[derive(Debug, Clone, PartialEq)]
+use std::collections::BTreeSet;
+
+pub use entitlement::Entitlement;
+use healbench_protocol::{ActionSpec, Object, ToolSpec};
+use serde_json::{Value, json};
+
+/// A tool with everything that the server knows of it. What stands behind `tags` changes nothing about a call: it is what the
+/// tool's contract says beside its actions.
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tool {
     /// The name, unique among the tools of an engine.
     pub name: String,
@@ -17,6 +23,14 @@ pub struct Tool {
     pub actions: Vec<Action>,
     /// Free labels; a part of the contract.
     pub tags: Vec<String>,
+    /// What every call passes through on the server, outermost first.
+    pub middleware: Vec<String>,
+    /// What a call makes stale in a client's cache, in the order in which the policies apply.
+    pub state_sync: Vec<String>,
+    /// The most calls at a time; `None` when there is no limit.
+    pub concurrency: Option<u32>,
+    /// What the tool's code may reach.
+    pub entitlements: BTreeSet<Entitlement>,
     /// The tool as the agent was told of it, when the contract has moved since.
     pub previous: Option<Box<Tool>>,
 }
@@ -64,6 +78,23 @@ pub struct Action {
     pub read_only: bool,
     /// MCP's `idempotentHint`.
     pub idempotent: bool,
+}
+
+/// An action without a name that takes no arguments and answers `null`: something to start from.
+impl Default for Action {
+    fn default() -> Action {
+        Action {
+            name: String::new(),
+            description: String::new(),
+            input: json!({"type": "object"}),
+            handler: Handler::Return(Value::Null),
+            rules: Vec::new(),
+            presenter: None,
+            destructive: false,
+            read_only: false,
+            idempotent: false,
+        }
+    }
 }
 
 /// What a valid call does to the world.
@@ -174,16 +205,24 @@ pub enum Rule {
 }
 
 /// How a list is presented to an agent.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Presenter {
-    /// The most rows that are shown when truncation is on: Fusion's `agentLimit`.
-    pub max: usize,
+    /// What the presenter is called, for the contract.
+    pub name: Option<String>,
+    /// The most rows that are shown when truncation is on: Fusion's `agentLimit`; `None` is no limit.
+    pub max: Option<usize>,
     /// The teaching block's text, with `{shown}`, `{total}`, `{omitted}` and `{filters}`; `None` is the default text.
     pub teach: Option<String>,
     /// Rules about the data, for the agent, as a block of their own.
     pub rules: Vec<String>,
     /// Actions (`tool.action`) that make sense next, as a block of their own.
     pub suggest_actions: Vec<String>,
+    /// JSON Schema of a row, for the contract alone: rows are shown with all their columns.
+    pub egress: Option<Value>,
+    /// The most bytes of a response, for the contract alone: nothing is cut by it.
+    pub egress_max_bytes: Option<u64>,
+    /// The presenters inside of this one, by name, for the contract.
+    pub embeds: Vec<String>,
 }
 
 /// How bad a tool error is.

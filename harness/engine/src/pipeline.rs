@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use healbench_protocol::{ErrorFormat, Guardrails, Object, ToolCall, ToolResponse};
 use serde_json::Value;
 
-use crate::contract::{Block, Enhancer, SelfHealingConfig, diff_contracts, tool_enhancer};
+use crate::contract::{Block, Enhancer, SelfHealingConfig, ToolContract, diff_contracts, tool_enhancer};
 use crate::definition::{Action, Presenter, Tool};
 use crate::failure::{Expected, Failure, Issue, IssueKind, Routing};
 use crate::handler::{Arguments, Reply, lists_of, run};
@@ -161,7 +161,7 @@ impl Engine {
             (Failure::Validation { action, .. }, Some(tool)) => tool.enhancer.block(action),
             _ => None,
         };
-        let deltas = block.map_or(&[][..], Block::deltas);
+        let deltas = block.as_deref().map_or(&[][..], Block::deltas);
         let mut text = self.writer.write(&Told {
             failure: &failure,
             arguments: &call.arguments,
@@ -169,7 +169,7 @@ impl Engine {
             discriminator: called.tool.and_then(|tool| tool.discriminator.as_deref()),
             action: called.action.map(|action| &action.facts),
             deltas,
-            spare: block.map_or(0, Block::len),
+            spare: block.as_deref().map_or(0, Block::len),
         });
         let names_fields = self.writer.names_fields(&failure, &text);
         let contract_deltas = u32::try_from(deltas.len()).unwrap_or(u32::MAX);
@@ -210,7 +210,7 @@ fn compile_tool(tool: &Tool, guardrails: Guardrails, writer: &Writer) -> Result<
     };
     let enhancer = match &tool.previous {
         Some(previous) if guardrails.contract => {
-            let diff = diff_contracts(previous, tool);
+            let diff = diff_contracts(&ToolContract::of(previous), &ToolContract::of(tool));
             let config = SelfHealingConfig::new(BTreeMap::from([(tool.name.clone(), diff)]));
             let style = writer.block_style();
             tool_enhancer(&tool.name, tool.actions.iter().map(|action| action.name.as_str()), &config, style)

@@ -25,7 +25,8 @@ pub(crate) struct Presented {
 
 /// Presents `rows` of `action`; `truncate` is the guardrail.
 pub(crate) fn present(action: &Action, presenter: Option<&Presenter>, rows: &[&Object], truncate: bool) -> Presented {
-    let limit = presenter.filter(|_| truncate).map_or(rows.len(), |presenter| presenter.max.min(rows.len()));
+    let max = presenter.filter(|_| truncate).and_then(|presenter| presenter.max);
+    let limit = max.map_or(rows.len(), |max| max.min(rows.len()));
     let mut content = vec![rows_text(&rows[..limit])];
     let Some(presenter) = presenter else { return Presented { content, omitted: 0, teaching: None } };
     if !presenter.rules.is_empty() {

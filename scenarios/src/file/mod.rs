@@ -11,7 +11,10 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 pub(crate) use play::{ExpectFile, FaultFile, FindFile, MistakeFile, StepFile};
-pub(crate) use tool::{ActionFile, FailFile, FilterFile, HandlerFile, PresenterFile, PreviousFile, RuleFile, ToolFile};
+pub(crate) use tool::{
+    ActionFile, EntitlementFile, FailFile, FilterFile, HandlerFile, PresenterFile, PreviousActionFile, PreviousFile,
+    RuleFile, ToolFile,
+};
 pub(crate) use world::{FieldFile, GenerateFile, TableFile, WorldFile};
 
 /// One scenario: a world with tools and data, a task, what must hold at the end, and what a scripted agent sets out to do.

@@ -17,6 +17,18 @@ pub(crate) struct ToolFile {
     /// Free labels; a part of the contract.
     #[serde(default)]
     pub tags: Vec<String>,
+    /// What every call passes through on the server, outermost first. For the contract: it changes nothing about a call.
+    #[serde(default)]
+    pub middleware: Vec<String>,
+    /// What a call makes stale in a client's cache, one policy each, in the order in which they apply. For the contract.
+    #[serde(default)]
+    pub state_sync: Vec<String>,
+    /// The most calls at a time; no limit when left out. For the contract: calls are made one by one.
+    #[schemars(range(min = 1))]
+    pub concurrency: Option<u32>,
+    /// What the tool's code may reach. For the contract.
+    #[serde(default)]
+    pub entitlements: Vec<EntitlementFile>,
     /// The actions, by name.
     // Read one by one, so that one broken action hides no problem of another.
     #[schemars(with = "IndexMap<String, ActionFile>", extend("minProperties" = 1))]
@@ -36,6 +48,18 @@ fn nullable<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>
 
 fn nullable_text(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({"type": ["string", "null"], "minLength": 1, "default": "action", "nullable": true})
+}
+
+/// Something outside of the server that a tool's code may reach.
+// Comments on the variants would make the schema a choice of constants, and its messages about branches.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum EntitlementFile {
+    Filesystem,
+    Network,
+    Subprocess,
+    Crypto,
+    CodeEvaluation,
 }
 
 /// One action of a tool.
@@ -200,6 +224,8 @@ pub(crate) struct MissingFile {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PresenterFile {
+    /// What the presenter is called. For the contract.
+    pub name: Option<String>,
     /// The most rows that are shown when truncation is on; no limit when left out.
     #[schemars(range(min = 1))]
     pub agent_limit: Option<u32>,
@@ -211,14 +237,34 @@ pub(crate) struct PresenterFile {
     /// Actions that make sense next, as `tool.action`.
     #[serde(default)]
     pub suggest_actions: Vec<String>,
+    /// JSON Schema of a row. For the contract: rows are shown with all their columns, declared or not.
+    pub egress: Option<Object>,
+    /// The most bytes of a response. For the contract: nothing is cut by it.
+    #[schemars(range(min = 1))]
+    pub egress_max_bytes: Option<u64>,
+    /// The presenters inside of this one, by name. For the contract.
+    #[serde(default)]
+    pub embeds: Vec<String>,
 }
 
-/// What the agent was told of the tool, where that differs from what the engine enforces.
+/// What the agent was told of the tool, where that differs from what the engine enforces. What is left out was the same.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PreviousFile {
     /// The previous description.
     pub description: Option<String>,
+    /// All tags as they were.
+    pub tags: Option<Vec<String>>,
+    /// The whole middleware as it was.
+    pub middleware: Option<Vec<String>>,
+    /// All state-sync policies as they were.
+    pub state_sync: Option<Vec<String>>,
+    /// The most calls at a time as it was; `null` when there was no limit.
+    #[serde(default, deserialize_with = "said")]
+    #[schemars(schema_with = "nullable_limit")]
+    pub concurrency: Option<Option<u32>>,
+    /// All entitlements as they were.
+    pub entitlements: Option<Vec<EntitlementFile>>,
     /// What was different, by the action's current name.
     #[serde(default)]
     pub actions: IndexMap<String, PreviousActionFile>,
@@ -238,4 +284,31 @@ pub(crate) struct PreviousActionFile {
     pub description: Option<String>,
     /// The whole input schema as it was.
     pub input: Option<Object>,
+    /// The whole presenter as it was; `null` when there was none.
+    #[serde(default, deserialize_with = "said")]
+    #[schemars(schema_with = "nullable_presenter")]
+    pub presenter: Option<Option<PresenterFile>>,
+    /// `destructiveHint` as it was.
+    pub destructive: Option<bool>,
+    /// `readOnlyHint` as it was.
+    pub read_only: Option<bool>,
+    /// `idempotentHint` as it was.
+    pub idempotent: Option<bool>,
+}
+
+/// Reads a key that was given as `Some`, even if it is `null`.
+fn said<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<T>>, D::Error> {
+    Option::deserialize(deserializer).map(Some)
+}
+
+fn nullable_limit(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({"type": ["integer", "null"], "minimum": 1, "maximum": u32::MAX, "nullable": true})
+}
+
+/// The presenter's own schema, beside `null`: a choice of two schemas would make messages about branches.
+fn nullable_presenter(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let mut schema = PresenterFile::json_schema(generator);
+    schema.insert("type".to_owned(), serde_json::json!(["object", "null"]));
+    schema.insert("nullable".to_owned(), true.into());
+    schema
 }

@@ -1,13 +1,13 @@
 use std::collections::BTreeSet;
 
-use healbench_engine::definition::{Action, Handler, Presenter, Tool};
+use healbench_engine::definition::{Action, Entitlement, Handler, Presenter, Tool};
 use healbench_protocol::Object;
 use serde_json::{Value, json};
 
 use super::Reading;
 use super::handlers::{handler, rules};
 use super::world::Tables;
-use crate::file::{ActionFile, PresenterFile, PreviousFile, ToolFile};
+use crate::file::{ActionFile, EntitlementFile, PresenterFile, PreviousActionFile, PreviousFile, ToolFile};
 use crate::locate::child;
 use crate::suggest;
 
@@ -142,6 +142,10 @@ fn tool(
         discriminator,
         actions,
         tags: file.tags,
+        middleware: file.middleware,
+        state_sync: file.state_sync,
+        concurrency: file.concurrency,
+        entitlements: entitlements(&file.entitlements),
         previous: None,
     };
     if let Some(file) = file.previous {
@@ -164,28 +168,59 @@ fn action(
     let declared = input.as_ref().unwrap_or(&written);
     let handler = handler(reading, &child(pointer, "handler"), file.handler, declared, tables);
     let rules = rules(reading, &child(pointer, "rules"), file.rules, declared, tables);
-    if let (Some(handler), Some(_)) = (&handler, &file.presenter)
-        && !matches!(handler, Handler::Select { .. })
-    {
-        let help = "a presenter belongs to an action that lists (`select`)".to_owned();
-        reading.at_key(&child(pointer, "presenter"), format!("`{name}` does not answer with a list"), help);
-    }
+    let at = child(pointer, "presenter");
+    let presenter = file.presenter.map(|file| presenter(reading, &at, &name, file, handler.as_ref()));
     Some(Action {
         name,
         description: file.description,
         input: input?,
         handler: handler?,
         rules: rules?,
-        presenter: file.presenter.map(presenter),
+        presenter,
         destructive: file.destructive,
         read_only: file.read_only,
         idempotent: file.idempotent,
     })
 }
 
-fn presenter(file: PresenterFile) -> Presenter {
-    let max = file.agent_limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX));
-    Presenter { max, teach: file.teach, rules: file.rules, suggest_actions: file.suggest_actions }
+/// The presenter of the action `name`; `handler` is the action's where that is whole.
+fn presenter(
+    reading: &mut Reading<'_>,
+    pointer: &str,
+    name: &str,
+    file: PresenterFile,
+    handler: Option<&Handler>,
+) -> Presenter {
+    if handler.is_some_and(|handler| !matches!(handler, Handler::Select { .. })) {
+        let help = "a presenter belongs to an action that lists (`select`)".to_owned();
+        reading.at_key(pointer, format!("`{name}` does not answer with a list"), help);
+    }
+    let egress = file.egress.map(Value::Object);
+    if let Some(Err(error)) = egress.as_ref().map(healbench_engine::check_schema) {
+        let at = format!("{}{}", child(pointer, "egress"), error.pointer);
+        reading.at_value(&at, format!("the egress schema does not compile: {}", error.message), None);
+    }
+    Presenter {
+        name: file.name,
+        max: file.agent_limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)),
+        teach: file.teach,
+        rules: file.rules,
+        suggest_actions: file.suggest_actions,
+        egress,
+        egress_max_bytes: file.egress_max_bytes,
+        embeds: file.embeds,
+    }
+}
+
+fn entitlements(file: &[EntitlementFile]) -> BTreeSet<Entitlement> {
+    let entitlement = |file: &EntitlementFile| match file {
+        EntitlementFile::Filesystem => Entitlement::Filesystem,
+        EntitlementFile::Network => Entitlement::Network,
+        EntitlementFile::Subprocess => Entitlement::Subprocess,
+        EntitlementFile::Crypto => Entitlement::Crypto,
+        EntitlementFile::CodeEvaluation => Entitlement::CodeEvaluation,
+    };
+    file.iter().map(entitlement).collect()
 }
 
 /// The types of JSON Schema.
@@ -255,9 +290,12 @@ fn previous(
     }
     tool.actions.retain(|action| !file.without.contains(&action.name));
     before.extend(tool.actions.iter().map(|action| (action.name.clone(), action.name.clone())));
-    if let Some(description) = file.description {
-        tool.description = description;
-    }
+    set(&mut tool.description, file.description);
+    set(&mut tool.tags, file.tags);
+    set(&mut tool.middleware, file.middleware);
+    set(&mut tool.state_sync, file.state_sync);
+    set(&mut tool.concurrency, file.concurrency);
+    set(&mut tool.entitlements, file.entitlements.as_deref().map(entitlements));
     for (name, overlay) in file.actions {
         let at = child(&child(pointer, "actions"), &name);
         if !known().any(|action| action == name) {
@@ -266,22 +304,43 @@ fn previous(
             continue;
         }
         let Some(action) = tool.actions.iter_mut().find(|action| action.name == name) else { continue };
-        if let Some(schema) = overlay.input
-            && let Some(schema) = input(reading, &child(&at, "input"), schema, current.discriminator.as_deref())
+        if let Some(old) = &overlay.name
+            && let Some(entry) = before.iter_mut().find(|(current, _)| *current == name)
         {
-            action.input = schema;
+            entry.1.clone_from(old);
         }
-        if let Some(description) = overlay.description {
-            action.description = description;
-        }
-        if let Some(old) = overlay.name {
-            if let Some(entry) = before.iter_mut().find(|(current, _)| *current == name) {
-                entry.1.clone_from(&old);
-            }
-            action.name = old;
-        }
+        previous_action(reading, &at, action, overlay, current.discriminator.as_deref());
     }
     tool
+}
+
+fn previous_action(
+    reading: &mut Reading<'_>,
+    pointer: &str,
+    action: &mut Action,
+    file: PreviousActionFile,
+    discriminator: Option<&str>,
+) {
+    if let Some(schema) = file.input
+        && let Some(schema) = input(reading, &child(pointer, "input"), schema, discriminator)
+    {
+        action.input = schema;
+    }
+    if let Some(file) = file.presenter {
+        let at = child(pointer, "presenter");
+        action.presenter = file.map(|file| presenter(reading, &at, &action.name, file, Some(&action.handler)));
+    }
+    set(&mut action.description, file.description);
+    set(&mut action.destructive, file.destructive);
+    set(&mut action.read_only, file.read_only);
+    set(&mut action.idempotent, file.idempotent);
+    set(&mut action.name, file.name);
+}
+
+fn set<T>(place: &mut T, value: Option<T>) {
+    if let Some(value) = value {
+        *place = value;
+    }
 }
 
 /// Paths of actions that texts suggest have to exist, or the scenario would mislead by mistake.

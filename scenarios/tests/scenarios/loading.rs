@@ -1,3 +1,4 @@
+use healbench_engine::contract::{ToolContract, diff_contracts};
 use healbench_protocol::Seed;
 use healbench_scenarios::{LoadError, Syntax, load_file, load_str};
 use serde_json::Value;
@@ -118,6 +119,35 @@ fn slips() {
             "unknown action of `notes`: `chang`",
         ),
         ("previous:\n", "previous:\n      without: [lisst]\n", "unknown action of `notes`: `lisst`"),
+        ("description: Notes.", "description: Notes.\n    entitlements: [netwrok]", "unknown entitlement `netwrok`"),
+        ("description: Notes.", "description: Notes.\n    concurrency: 0", "`concurrency` must be at least 1"),
+        ("description: Notes.", "description: Notes.\n    middlewares: [a]", "unknown key `middlewares`"),
+        ("previous:\n", "previous:\n      entitlements: [crypt]\n", "unknown entitlement `crypt`"),
+        (
+            "previous:\n",
+            "previous:\n      concurrency: none\n",
+            "`concurrency` must be null or a whole number, and this is a text",
+        ),
+        (
+            "handler: {select: notes}",
+            "handler: {select: notes}\n        presenter: {egress: {type: objekt}}",
+            "the egress schema does not compile",
+        ),
+        (
+            "actions:\n        change:\n          name",
+            "actions:\n        list: {presenter: [5]}\n        change:\n          name",
+            "`presenter` must be null or a mapping, and this is a list",
+        ),
+        (
+            "actions:\n        change:\n          name",
+            "actions:\n        list: {presenter: {agent_limits: 5}}\n        change:\n          name",
+            "unknown key `agent_limits`",
+        ),
+        (
+            "actions:\n        change:\n          name",
+            "actions:\n        change:\n          presenter: {agent_limit: 5}\n          name",
+            "`change` does not answer with a list",
+        ),
         ("pattern: \"^N-[0-9]{2}$\"", "pattern: \"^N-[0-9{2}$\"", "the input schema does not compile"),
         ("expect:", "faults: [{kind: busy, on: notes.chang}]\nexpect:", "unknown action `notes.chang`"),
         ("expect:", "faults: [{kind: busi, on: notes}]\nexpect:", "unknown kind of fault `busi`"),
@@ -192,4 +222,100 @@ script: [{call: {tool: ping, arguments: {host: a}}, mistakes: [missing]}]
     assert_eq!(step.intent.arguments, serde_json::json!({"host": "a"}));
     assert_eq!(step.belief.arguments, serde_json::json!({}));
     assert_eq!(scenario.expect[0].to_string(), "a successful call of ping with host = \"a\"");
+}
+
+#[test]
+fn a_contract_and_what_it_was() {
+    let now = "description: Notes.
+    tags: [a, b]
+    middleware: [auth, audit]
+    state_sync: [notes.*]
+    concurrency: 4
+    entitlements: [network, code_evaluation]";
+    let presented = "handler: {select: notes}
+        idempotent: true
+        presenter: {name: Notes, agent_limit: 50, egress: {properties: {id: {type: string}}}, egress_max_bytes: 9000, embeds: [Author]}";
+    let was = "previous:
+      tags: [a]
+      middleware: []
+      state_sync: []
+      concurrency: null
+      entitlements: [filesystem]
+      actions:
+        list: {presenter: null, destructive: true, read_only: true, idempotent: false}
+        change:
+          name";
+    let text = lab(CHANGE)
+        .replacen("description: Notes.", now, 1)
+        .replacen("handler: {select: notes}", presented, 1)
+        .replacen("previous:\n      actions:\n        change:\n          name", was, 1);
+    let tool = &scenario(&text).tools[0];
+    let previous = tool.previous.as_deref().unwrap();
+    let contract = |tool| serde_json::to_value(ToolContract::of(tool)).unwrap();
+    let (is, was) = (contract(tool), contract(previous));
+    assert_eq!(
+        is["behavior"],
+        serde_json::json!({
+            "middleware": ["auth", "audit"], "stateSync": ["notes.*"], "concurrency": 4,
+            "presenters": {"list": {
+                "name": "Notes", "agentLimitMax": 50, "egressSchema": {"properties": {"id": {"type": "string"}}},
+                "egressMaxBytes": 9000, "systemRules": [], "affordances": [], "embeddedPresenters": ["Author"],
+            }},
+        })
+    );
+    assert_eq!(was["behavior"], serde_json::json!({"middleware": [], "stateSync": [], "presenters": {}}));
+    assert_eq!(
+        (&is["entitlements"], &was["entitlements"]),
+        (&["network", "codeEvaluation"].into(), &["filesystem"].into())
+    );
+    let flags = |contract: &Value| {
+        let list = &contract["surface"]["actions"]["list"];
+        ["destructive", "readOnly", "idempotent"].map(|flag| list[flag].as_bool().unwrap())
+    };
+    assert_eq!((flags(&is), flags(&was)), ([false, false, true], [true, true, false]));
+    assert_eq!(was["surface"]["tags"], serde_json::json!(["a"]));
+    let fields: Vec<String> = diff_contracts(&ToolContract::of(previous), &ToolContract::of(tool))
+        .deltas
+        .into_iter()
+        .map(|delta| format!("{} {}", delta.severity.name(), delta.field))
+        .collect();
+    insta::assert_snapshot!(fields.join("\n"), @"
+    BREAKING actions.edit
+    BREAKING actions.list.destructive
+    BREAKING actions.list.egressSchema
+    BREAKING actions.list.readOnly
+    BREAKING entitlements.codeEvaluation
+    BREAKING entitlements.network
+    RISKY actions.list.embeddedPresenters
+    RISKY actions.list.idempotent
+    RISKY actions.list.presenter
+    RISKY concurrency
+    RISKY middleware
+    RISKY stateSync
+    SAFE actions.change
+    SAFE actions.list.agentLimitMax
+    SAFE actions.list.egressMaxBytes
+    SAFE entitlements.filesystem
+    SAFE tokenEconomics.inflationRisk
+    SAFE tokenEconomics.unboundedCollection
+    COSMETIC tags.b
+    ");
+
+    // What the overlay does not name was the same.
+    let same = text.replacen("list: {presenter: null, ", "list: {", 1).replacen("      concurrency: null\n", "", 1);
+    let tool = &scenario(&same).tools[0];
+    let previous = tool.previous.as_deref().unwrap();
+    assert_eq!(previous.concurrency, Some(4));
+    assert_eq!(previous.actions[1].presenter, tool.actions[1].presenter);
+    // A limit is optional, and a presenter without one cuts nothing.
+    let open = text.replacen("agent_limit: 50, ", "", 1);
+    assert_eq!(scenario(&open).tools[0].actions[1].presenter.as_ref().unwrap().max, None);
+}
+
+#[test]
+fn a_misspelt_entitlement_is_told_the_right_one() {
+    let text = lab(CHANGE).replacen("description: Notes.", "description: Notes.\n    entitlements: [netwrok]", 1);
+    let found = load_str("x.yaml", &text, Syntax::Yaml).unwrap_err();
+    let known = "Known: `filesystem`, `network`, `subprocess`, `crypto`, `code_evaluation`";
+    assert_eq!(found[0].help.as_deref(), Some(&*format!("did you mean `network`? {known}")));
 }

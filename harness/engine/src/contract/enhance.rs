@@ -3,6 +3,7 @@
 //! The decision is made once, when the enhancer is made. Without a delta that could ever be shown it is the identity: the
 //! same buffer comes back, and nothing is looked up, allocated or compared.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::block::render_block;
@@ -29,6 +30,8 @@ impl SelfHealingConfig {
 /// A validation error after enrichment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelfHealing {
+    /// The tool that failed.
+    pub tool: String,
     /// The error with its contract block; the very text that came in when there is none.
     pub enriched: String,
     /// Whether a block was put in.
@@ -40,11 +43,12 @@ pub struct SelfHealing {
 /// Enriches one XML error. Whoever has many of them makes a [`tool_enhancer`].
 pub fn enrich_validation_error(error: String, tool: &str, action: &str, config: &SelfHealingConfig) -> SelfHealing {
     let deltas = shown_deltas(tool, Some(action), config);
-    if deltas.is_empty() {
-        return SelfHealing { enriched: error, injected: false, delta_count: 0 };
-    }
-    let block = render_block(tool, action, &deltas, BlockStyle::Xml);
-    SelfHealing { enriched: splice(error, &block, BlockStyle::Xml), injected: true, delta_count: deltas.len() }
+    let enriched = if deltas.is_empty() {
+        error
+    } else {
+        splice(error, &render_block(tool, action, &deltas, BlockStyle::Xml), BlockStyle::Xml)
+    };
+    SelfHealing { tool: tool.to_owned(), enriched, injected: !deltas.is_empty(), delta_count: deltas.len() }
 }
 
 /// Enriches the validation errors of one tool.
@@ -59,7 +63,11 @@ pub enum Enhancer {
 /// The blocks of one tool, each rendered when the enhancer was made.
 #[derive(Debug, Clone)]
 pub struct Blocks {
+    tool: String,
     by_action: BTreeMap<String, Block>,
+    /// What counts for any other action: an error may name none that exists.
+    global: Vec<Delta>,
+    style: BlockStyle,
 }
 
 /// What the errors of one action carry.
@@ -94,18 +102,19 @@ pub fn tool_enhancer<'a>(
     config: &SelfHealingConfig,
     style: BlockStyle,
 ) -> Enhancer {
+    let owned = |deltas: Vec<&Delta>| deltas.into_iter().cloned().collect::<Vec<_>>();
     let block = |action: &str| {
         let deltas = shown_deltas(tool, Some(action), config);
         let text = || render_block(tool, action, &deltas, style);
-        (!deltas.is_empty()).then(|| Block {
-            text: text(),
-            style,
-            deltas: deltas.iter().map(|delta| (*delta).clone()).collect(),
-        })
+        (!deltas.is_empty()).then(|| Block { text: text(), style, deltas: owned(deltas.clone()) })
     };
     let by_action: BTreeMap<String, Block> =
         actions.into_iter().filter_map(|action| Some((action.to_owned(), block(action)?))).collect();
-    if by_action.is_empty() { Enhancer::Identity } else { Enhancer::Blocks(Blocks { by_action }) }
+    let global = owned(shown_deltas(tool, None, config));
+    if by_action.is_empty() && global.is_empty() {
+        return Enhancer::Identity;
+    }
+    Enhancer::Blocks(Blocks { tool: tool.to_owned(), by_action, global, style })
 }
 
 impl Enhancer {
@@ -120,26 +129,37 @@ impl Enhancer {
 
     /// What an error of `action` carries; `None` when it comes back as it is.
     #[inline]
-    pub fn block(&self, action: &str) -> Option<&Block> {
+    pub fn block(&self, action: &str) -> Option<Cow<'_, Block>> {
         match self {
             Enhancer::Identity => None,
-            Enhancer::Blocks(blocks) => blocks.by_action.get(action),
+            Enhancer::Blocks(blocks) => blocks.block(action),
         }
     }
 }
 
 impl Blocks {
+    fn block(&self, action: &str) -> Option<Cow<'_, Block>> {
+        if let Some(block) = self.by_action.get(action) {
+            return Some(Cow::Borrowed(block));
+        }
+        let deltas: Vec<&Delta> = self.global.iter().collect();
+        (!deltas.is_empty()).then(|| {
+            let text = render_block(&self.tool, action, &deltas, self.style);
+            Cow::Owned(Block { text, style: self.style, deltas: self.global.clone() })
+        })
+    }
+
     /// Kept out of line, so that the identity is a test and a move.
     #[inline(never)]
     fn enhance(&self, error: String, action: &str) -> String {
-        match self.by_action.get(action) {
+        match self.block(action) {
             Some(block) => block.put_into(error),
             None => error,
         }
     }
 }
 
-/// The deltas to show for a failing action, the worst first, cut to the limit.
+/// The deltas to show for a failing action, the worst first, cut to the limit; without one, those that are of the whole tool.
 fn shown_deltas<'a>(tool: &str, action: Option<&str>, config: &'a SelfHealingConfig) -> Vec<&'a Delta> {
     let Some(diff) = config.active_deltas.get(tool) else { return Vec::new() };
     let severe = |delta: &&Delta| config.include_all_severities || delta.severity >= Severity::Risky;

@@ -1,12 +1,22 @@
 //! Contracts: what a tool promises, what changed of it, and how a validation failure tells the agent.
 
+mod accepts;
 mod block;
+mod canonical;
 mod diff;
 mod enhance;
+mod lockfile;
 mod readable;
+mod report;
 mod schema_change;
+mod tool_contract;
 
 pub use block::BlockStyle;
 pub use diff::{ContractDiff, Delta, Severity, diff_contracts};
 pub use enhance::{Block, Enhancer, SelfHealing, SelfHealingConfig, enrich_validation_error, tool_enhancer};
+pub use lockfile::{Locked, Lockfile, LockfileError, Moved, Movement};
 pub use readable::readable_schema;
+pub use report::report_text;
+pub use tool_contract::{
+    ActionSurface, Behavior, InflationRisk, PresenterContract, Surface, TokenEconomics, ToolContract,
+};

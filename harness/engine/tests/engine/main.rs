@@ -8,10 +8,15 @@ mod contracts;
 mod failures;
 mod friendly;
 mod hostile;
+mod lockfile;
+mod oracle;
 mod presenting;
 mod problem_json;
+mod schema_changes;
+mod schema_pairs;
 mod serde_text;
 mod servers;
+mod severities;
 mod world;
 
 use std::sync::Arc;
@@ -23,17 +28,7 @@ use serde_json::{Value, json};
 
 /// An action with this schema and handler, and nothing else.
 fn action(name: &str, input: Value, handler: Handler) -> Action {
-    Action {
-        name: name.to_owned(),
-        description: String::new(),
-        input,
-        handler,
-        rules: Vec::new(),
-        presenter: None,
-        destructive: false,
-        read_only: false,
-        idempotent: false,
-    }
+    Action { name: name.to_owned(), input, handler, ..Action::default() }
 }
 
 /// An action that answers `OK` to every valid call.
@@ -43,14 +38,7 @@ fn ok(name: &str, input: Value) -> Action {
 
 /// A tool with these actions behind `action`.
 fn tool(name: &str, actions: Vec<Action>) -> Tool {
-    Tool {
-        name: name.to_owned(),
-        description: String::new(),
-        discriminator: Some("action".to_owned()),
-        actions,
-        tags: Vec::new(),
-        previous: None,
-    }
+    Tool { name: name.to_owned(), discriminator: Some("action".to_owned()), actions, ..Tool::default() }
 }
 
 fn object(value: Value) -> Object {

@@ -29,7 +29,7 @@ fn tasks(presenter: Option<Presenter>) -> Vec<Tool> {
 }
 
 fn limit(max: usize) -> Presenter {
-    Presenter { max, teach: None, rules: Vec::new(), suggest_actions: Vec::new() }
+    Presenter { max: Some(max), ..Presenter::default() }
 }
 
 fn many(count: usize) -> WorldDef {
@@ -147,10 +147,11 @@ fn words_of_a_scenario_stay_on_their_line() {
 #[test]
 fn own_teaching_text_rules_and_suggestions() {
     let presenter = Presenter {
-        max: 1,
+        max: Some(1),
         teach: Some("{shown}/{total}, {omitted} held back of {rows}; {unknown}".to_owned()),
         rules: vec!["Dates are UTC.".to_owned()],
         suggest_actions: vec!["tasks.update".to_owned()],
+        ..Presenter::default()
     };
     let answer = list(Some(presenter), "all", 3, json!({}));
     assert_eq!(

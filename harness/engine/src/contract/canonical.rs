@@ -1,0 +1,226 @@
+//! Schemas without what has no meaning: the order of keys, of `required`, of options, types and branches.
+
+use std::collections::BTreeMap;
+
+use healbench_protocol::{Object, canonical_json};
+use serde_json::{Value, json};
+
+/// Keywords that say something about a schema and nothing about values.
+pub(super) const ANNOTATIONS: [&str; 4] = ["title", "description", "examples", "$comment"];
+
+/// What stands behind a keyword.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Holds {
+    /// A schema.
+    One,
+    /// Schemas by name.
+    Named,
+    /// A list of schemas.
+    Several,
+    /// No schema.
+    None,
+}
+
+fn holds(keyword: &str) -> Holds {
+    match keyword {
+        "additionalProperties"
+        | "items"
+        | "contains"
+        | "not"
+        | "if"
+        | "then"
+        | "else"
+        | "propertyNames"
+        | "unevaluatedItems"
+        | "unevaluatedProperties"
+        | "contentSchema" => Holds::One,
+        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => Holds::Named,
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Holds::Several,
+        _ => Holds::None,
+    }
+}
+
+/// The same schema with its keys sorted, and with everything sorted whose order means nothing: `required`, `type`, `enum`,
+/// `dependentRequired`, and the branches of `allOf`, `anyOf` and `oneOf`. What says nothing (`required: []`, `properties: {}`)
+/// is left out, and a whole number is written as one. Schemas that differ in nothing else become equal, to the byte.
+pub(super) fn canonical_schema(schema: &Value) -> Value {
+    // A reference to `#/anyOf/0` gives the order of branches a meaning.
+    let is_counted = references(schema).iter().any(|reference| reference.contains("Of/"));
+    rebuild(schema, &|keyword, value| match keyword {
+        "required" if value == &json!([]) => None,
+        "properties" if value == &json!({}) => None,
+        "type" => Some(match sorted(value) {
+            Value::Array(names) if names.len() == 1 => names[0].clone(),
+            other => other,
+        }),
+        "allOf" | "anyOf" | "oneOf" if is_counted => Some(value.clone()),
+        "required" | "enum" | "allOf" | "anyOf" | "oneOf" => Some(sorted(value)),
+        "dependentRequired" => Some(match value {
+            Value::Object(map) => Value::Object(map.iter().map(|(name, list)| (name.clone(), sorted(list))).collect()),
+            other => other.clone(),
+        }),
+        _ => Some(value.clone()),
+    })
+}
+
+/// The canonical schema without its annotations: what a value can be held against.
+pub(super) fn bare_schema(schema: &Value) -> Value {
+    let bare = rebuild(schema, &|keyword, value| (!ANNOTATIONS.contains(&keyword)).then(|| value.clone()));
+    canonical_schema(&bare)
+}
+
+/// The bare schema without a word about what is required, at any depth.
+pub(super) fn without_required(schema: &Value) -> Value {
+    rebuild(&bare_schema(schema), &|keyword, value| (keyword != "required").then(|| value.clone()))
+}
+
+/// Every reference in `schema`, also those that stand in a value and are none: they make a comparison stricter, never laxer.
+pub(super) fn references(schema: &Value) -> Vec<String> {
+    match schema {
+        Value::Object(map) => {
+            let own = ["$ref", "$dynamicRef"].iter().filter_map(|keyword| map.get(*keyword)?.as_str());
+            own.map(str::to_owned).chain(map.values().flat_map(references)).collect()
+        }
+        Value::Array(items) => items.iter().flat_map(references).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Every annotation in `schema`, as `amount.description`, with its value.
+pub(super) fn annotations(schema: &Value) -> BTreeMap<String, Value> {
+    let mut found = BTreeMap::new();
+    collect_annotations(schema, "", &mut found);
+    found
+}
+
+fn collect_annotations(schema: &Value, path: &str, found: &mut BTreeMap<String, Value>) {
+    let Some(map) = schema.as_object() else { return };
+    let join = |word: &str| if path.is_empty() { word.to_owned() } else { format!("{path}.{word}") };
+    for (keyword, value) in map {
+        if ANNOTATIONS.contains(&keyword.as_str()) {
+            found.insert(join(keyword), value.clone());
+        }
+        match (holds(keyword), value) {
+            (Holds::One, child) => collect_annotations(child, &join(keyword), found),
+            (Holds::Named, Value::Object(children)) => {
+                for (name, child) in children {
+                    // `properties` goes without saying.
+                    let at = if keyword == "properties" { join(name) } else { join(&format!("{keyword}.{name}")) };
+                    collect_annotations(child, &at, found);
+                }
+            }
+            (Holds::Several, Value::Array(children)) => {
+                for (index, child) in children.iter().enumerate() {
+                    collect_annotations(child, &join(&format!("{keyword}.{index}")), found);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The number of properties that `schema` declares, at every depth.
+pub(super) fn declared_fields(schema: &Value) -> usize {
+    let Some(map) = schema.as_object() else { return 0 };
+    let inside = |(keyword, value): (&String, &Value)| match (holds(keyword), value) {
+        (Holds::One, child) => declared_fields(child),
+        (Holds::Named, Value::Object(children)) => {
+            let own = if keyword == "properties" { children.len() } else { 0 };
+            own + children.values().map(declared_fields).sum::<usize>()
+        }
+        (Holds::Several, Value::Array(children)) => children.iter().map(declared_fields).sum(),
+        _ => 0,
+    };
+    map.iter().map(inside).sum()
+}
+
+/// Copies a schema from its leaves up, keys sorted; `keep` says what becomes of the value behind a keyword whose own schemas are
+/// copied already. Values (`const`, `default`, options) are never taken for schemas, however they look.
+fn rebuild(schema: &Value, keep: &impl Fn(&str, &Value) -> Option<Value>) -> Value {
+    let Some(map) = schema.as_object() else { return schema.clone() };
+    let mut entries: Vec<(&String, &Value)> = map.iter().collect();
+    entries.sort_unstable_by_key(|(keyword, _)| keyword.as_str());
+    let copy = |(keyword, value): (&String, &Value)| {
+        let copied = match (holds(keyword), value) {
+            (Holds::One, child) => rebuild(child, keep),
+            (Holds::Named, Value::Object(children)) => {
+                let mut children: Object =
+                    children.iter().map(|(name, child)| (name.clone(), rebuild(child, keep))).collect();
+                children.sort_keys();
+                Value::Object(children)
+            }
+            (Holds::Several, Value::Array(children)) => children.iter().map(|child| rebuild(child, keep)).collect(),
+            (_, value) => plain(value),
+        };
+        Some((keyword.clone(), keep(keyword, &copied)?))
+    };
+    Value::Object(entries.into_iter().filter_map(copy).collect())
+}
+
+/// A value with its keys sorted, and `1.0` written as `1`: in JSON Schema they are the same number.
+fn plain(value: &Value) -> Value {
+    match value {
+        Value::Number(number) => match number.as_f64() {
+            // Above 2^53 a float does not tell which whole number was meant.
+            Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0 => {
+                Value::from(float as i64)
+            }
+            _ => value.clone(),
+        },
+        Value::Array(items) => items.iter().map(plain).collect(),
+        Value::Object(map) => {
+            let mut map: Object = map.iter().map(|(key, value)| (key.clone(), plain(value))).collect();
+            map.sort_keys();
+            Value::Object(map)
+        }
+        other => other.clone(),
+    }
+}
+
+fn sorted(value: &Value) -> Value {
+    let Value::Array(items) = value else { return value.clone() };
+    let mut items = items.clone();
+    items.sort_by_cached_key(canonical_json);
+    Value::Array(items)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_that_means_nothing_is_gone_and_the_rest_stays() {
+        let one = json!({
+            "required": ["b", "a"],
+            "properties": {"b": {"type": ["string", "null"], "enum": ["y", "x"]}, "a": {"minimum": 1.0, "required": []}},
+        });
+        let two = json!({
+            "properties": {"a": {"minimum": 1}, "b": {"enum": ["x", "y"], "type": ["null", "string"]}},
+            "required": ["a", "b"],
+        });
+        assert_eq!(canonical_json(&canonical_schema(&one)), canonical_json(&canonical_schema(&two)));
+        // A property may be called like a keyword, and a value may look like a schema.
+        let named = json!({"properties": {"required": {"const": {"required": ["b", "a"]}}}});
+        assert_eq!(canonical_schema(&named), named);
+        let counted =
+            json!({"anyOf": [{"type": "string"}, {"type": "null"}], "properties": {"a": {"$ref": "#/anyOf/0"}}});
+        assert_eq!(canonical_schema(&counted), counted);
+        let tuple = json!({"prefixItems": [{"type": "string"}, {"type": "integer"}]});
+        assert_eq!(canonical_schema(&tuple), tuple);
+    }
+
+    #[test]
+    fn annotations_are_found_where_they_are() {
+        let schema = json!({
+            "title": "T",
+            "properties": {"description": {"type": "string", "description": "D"}, "a": {"items": {"examples": [1]}}},
+        });
+        let found: Vec<String> = annotations(&schema).into_keys().collect();
+        assert_eq!(found, ["a.items.examples", "description.description", "title"]);
+        assert_eq!(
+            bare_schema(&schema),
+            json!({"properties": {"description": {"type": "string"}, "a": {"items": {}}}})
+        );
+        assert_eq!(declared_fields(&schema), 2);
+    }
+}

@@ -1,0 +1,222 @@
+//! The last known-good contracts, as text for a file. Reading and writing the file is the program's.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::{ContractDiff, Severity, ToolContract, diff_contracts};
+use crate::definition::Tool;
+
+/// The version of the text that is written and read.
+const VERSION: u64 = 1;
+
+/// Contracts by scenario and tool.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Lockfile {
+    /// The tools' contracts, by the scenario's id and the tool's name.
+    pub scenarios: BTreeMap<String, BTreeMap<String, Locked>>,
+}
+
+/// A contract and its digest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Locked {
+    /// [`ToolContract::digest`].
+    pub digest: String,
+    /// The contract, in canonical order.
+    pub contract: ToolContract,
+}
+
+/// A text that is no lockfile.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LockfileError {
+    /// It is not JSON.
+    #[error("not JSON, at {line}:{column}: {message}")]
+    Syntax {
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+        /// What is wrong there.
+        message: String,
+    },
+    /// It is of another version, or says none.
+    #[error("the lockfile has version {}, and this program reads version {VERSION}", .found.as_deref().unwrap_or("none"))]
+    Version {
+        /// The version, as it is written.
+        found: Option<String>,
+    },
+    /// A key is unknown or missing, or a value is not what belongs there.
+    #[error("not a lockfile, at {line}:{column}: {message}")]
+    Shape {
+        /// The line, from 1.
+        line: usize,
+        /// The column, from 1.
+        column: usize,
+        /// What is wrong there.
+        message: String,
+    },
+    /// Somebody changed a contract by hand, or its digest.
+    #[error("the digest of `{tool}` in `{scenario}` does not fit its contract: {expected} would")]
+    Digest {
+        /// The scenario.
+        scenario: String,
+        /// The tool.
+        tool: String,
+        /// What the contract's digest is.
+        expected: String,
+    },
+    /// A contract stands under another name than its own.
+    #[error("`{scenario}` has the contract of `{name}` as that of `{tool}`")]
+    Name {
+        /// The scenario.
+        scenario: String,
+        /// The name that it stands under.
+        tool: String,
+        /// The contract's own name.
+        name: String,
+    },
+}
+
+/// One tool whose contract is not what it was.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moved {
+    /// The scenario.
+    pub scenario: String,
+    /// The tool.
+    pub tool: String,
+    /// What happened.
+    pub movement: Movement,
+}
+
+/// What happened to a tool's contract.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Movement {
+    /// It says something else.
+    Changed(ContractDiff),
+    /// The tool was not there.
+    Added,
+    /// The tool is gone.
+    Removed,
+}
+
+impl Moved {
+    /// How much it matters to somebody who calls as before.
+    pub fn severity(&self) -> Severity {
+        match &self.movement {
+            Movement::Changed(diff) => diff.max_severity().unwrap_or(Severity::Cosmetic),
+            Movement::Added => Severity::Safe,
+            Movement::Removed => Severity::Breaking,
+        }
+    }
+}
+
+/// The text's shape.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Text {
+    version: u64,
+    scenarios: BTreeMap<String, BTreeMap<String, Locked>>,
+}
+
+impl Lockfile {
+    /// The contracts of these scenarios' tools as they are now.
+    pub fn of<'a>(scenarios: impl IntoIterator<Item = (&'a str, &'a [Tool])>) -> Lockfile {
+        let locked = |tool: &Tool| {
+            let contract = ToolContract::of(tool).canonical();
+            (tool.name.clone(), Locked { digest: contract.digest(), contract })
+        };
+        let scenario = |(id, tools): (&str, &'a [Tool])| (id.to_owned(), tools.iter().map(locked).collect());
+        Lockfile { scenarios: scenarios.into_iter().map(scenario).collect() }
+    }
+
+    /// As JSON over several lines, keys sorted, with a final line end: the same contracts give the same text.
+    pub fn to_text(&self) -> String {
+        let text = Text { version: VERSION, scenarios: self.scenarios.clone() };
+        // Plain data with texts for keys is JSON.
+        let mut value = serde_json::to_value(text).unwrap_or_default();
+        value.sort_all_objects();
+        format!("{value:#}\n")
+    }
+
+    /// Reads what [`to_text`](Lockfile::to_text) wrote.
+    ///
+    /// # Errors
+    /// [`LockfileError`] when it is something else.
+    pub fn parse(text: &str) -> Result<Lockfile, LockfileError> {
+        // The version first: another version may have other keys.
+        let value: Value = serde_json::from_str(text).map_err(|error| LockfileError::Syntax {
+            line: error.line(),
+            column: error.column(),
+            message: reason(&error),
+        })?;
+        let version = value.get("version");
+        if version.and_then(Value::as_u64) != Some(VERSION) {
+            return Err(LockfileError::Version { found: version.map(Value::to_string) });
+        }
+        let read: Text = serde_json::from_str(text).map_err(|error| LockfileError::Shape {
+            line: error.line(),
+            column: error.column(),
+            message: reason(&error),
+        })?;
+        for (scenario, tools) in &read.scenarios {
+            for (tool, locked) in tools {
+                let name = &locked.contract.surface.name;
+                if name != tool {
+                    let (scenario, tool, name) = (scenario.clone(), tool.clone(), name.clone());
+                    return Err(LockfileError::Name { scenario, tool, name });
+                }
+                let expected = locked.contract.digest();
+                if expected != locked.digest {
+                    return Err(LockfileError::Digest { scenario: scenario.clone(), tool: tool.clone(), expected });
+                }
+            }
+        }
+        Ok(Lockfile { scenarios: read.scenarios })
+    }
+
+    /// What is different in `current`, by scenario and tool.
+    pub fn check(&self, current: &Lockfile) -> Vec<Moved> {
+        let mut moved = Vec::new();
+        let mut note = |scenario: &str, tool: &str, movement| {
+            moved.push(Moved { scenario: scenario.to_owned(), tool: tool.to_owned(), movement });
+        };
+        for ((scenario, tool), locked) in self.tools() {
+            match current.get(scenario, tool) {
+                Some(now) if now.digest == locked.digest => {}
+                Some(now) => {
+                    note(scenario, tool, Movement::Changed(diff_contracts(&locked.contract, &now.contract)));
+                }
+                None => note(scenario, tool, Movement::Removed),
+            }
+        }
+        for ((scenario, tool), _) in current.tools() {
+            if self.get(scenario, tool).is_none() {
+                note(scenario, tool, Movement::Added);
+            }
+        }
+        moved.sort_by(|a, b| (&a.scenario, &a.tool).cmp(&(&b.scenario, &b.tool)));
+        moved
+    }
+
+    /// The contract of a scenario's tool.
+    pub fn get(&self, scenario: &str, tool: &str) -> Option<&Locked> {
+        self.scenarios.get(scenario)?.get(tool)
+    }
+
+    fn tools(&self) -> impl Iterator<Item = ((&str, &str), &Locked)> {
+        self.scenarios.iter().flat_map(|(scenario, tools)| {
+            tools.iter().map(move |(tool, locked)| ((scenario.as_str(), tool.as_str()), locked))
+        })
+    }
+}
+
+/// What serde_json says, without the place, which is told apart.
+fn reason(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    match text.rfind(" at line ") {
+        Some(at) => text[..at].to_owned(),
+        None => text,
+    }
+}

@@ -1,0 +1,231 @@
+//! What a change of an input schema is worth: BREAKING exactly when a call that was valid may be rejected now.
+
+use healbench_engine::contract::{Delta, Severity, ToolContract, diff_contracts, readable_schema};
+
+use super::*;
+
+/// The delta of a tool whose one action had one schema and has the other.
+pub(super) fn delta(previous: &Value, current: &Value) -> Option<Delta> {
+    let contract = |input: &Value| ToolContract::of(&tool("t", vec![ok("a", input.clone())]));
+    let diff = diff_contracts(&contract(previous), &contract(current));
+    assert_eq!(diff.digest_changed, !diff.deltas.is_empty(), "{previous} -> {current}");
+    assert!(diff.deltas.len() <= 1);
+    diff.deltas.into_iter().next()
+}
+
+pub(super) fn severity(previous: &Value, current: &Value) -> Option<Severity> {
+    let delta = delta(previous, current)?;
+    assert_ne!(delta.previous, delta.current, "{previous} -> {current}");
+    Some(delta.severity)
+}
+
+/// The schema of an optional field.
+fn field(schema: Value) -> Value {
+    json!({"type": "object", "properties": {"f": schema}})
+}
+
+#[track_caller]
+fn check(cases: Vec<(Value, Value)>, there: Severity, back: Severity) {
+    for (previous, current) in cases {
+        assert_eq!(severity(&previous, &current), Some(there), "{previous} -> {current}");
+        assert_eq!(severity(&current, &previous), Some(back), "back from {current} to {previous}");
+    }
+}
+
+#[test]
+fn what_breaks_in_one_direction_widens_in_the_other() {
+    let fields = [
+        (json!({"type": "number"}), json!({"type": "integer"})),
+        (json!({"type": ["string", "null"]}), json!({"type": "string"})),
+        (json!({}), json!({"type": ["string", "integer", "boolean"]})),
+        (json!({"enum": ["a", "b"]}), json!({"enum": ["b"]})),
+        (json!({"enum": ["a", "b"]}), json!({"const": "b"})),
+        (json!({"type": "string"}), json!({"type": "string", "enum": ["a"]})),
+        (json!({"type": "boolean"}), json!({"const": true})),
+        (json!({"type": "integer", "minimum": 1}), json!({"type": "integer", "minimum": 2})),
+        (json!({"type": "integer"}), json!({"type": "integer", "maximum": 2})),
+        (json!({"type": "number", "minimum": 0}), json!({"type": "number", "exclusiveMinimum": 0})),
+        (json!({"maximum": 9_007_199_254_740_993_i64}), json!({"maximum": 9_007_199_254_740_992_i64})),
+        (json!({"type": "integer", "multipleOf": 2}), json!({"type": "integer", "multipleOf": 6})),
+        (json!({"type": "string", "minLength": 1}), json!({"type": "string", "minLength": 2})),
+        (json!({"type": "string"}), json!({"type": "string", "pattern": "^a"})),
+        (json!({"type": "string"}), json!({"type": "string", "format": "email"})),
+        (json!({"type": "array"}), json!({"type": "array", "items": {"type": "string"}})),
+        (json!({"type": "array", "items": {"type": "number"}}), json!({"type": "array", "items": {"type": "integer"}})),
+        (json!({"type": "array"}), json!({"type": "array", "uniqueItems": true})),
+        (json!({"type": "array", "prefixItems": [{}]}), json!({"type": "array", "prefixItems": [{"type": "null"}]})),
+        (json!({"type": "array"}), json!({"type": "array", "contains": {"const": 1}})),
+        (json!({"type": "object"}), json!({"type": "object", "additionalProperties": false})),
+        (json!({"type": "object"}), json!({"type": "object", "additionalProperties": {"type": "string"}})),
+        (json!({"type": "object"}), json!({"type": "object", "patternProperties": {"^x": {"type": "string"}}})),
+        (json!({"type": "object"}), json!({"type": "object", "propertyNames": {"maxLength": 3}})),
+        (json!({"type": "object"}), json!({"type": "object", "dependentRequired": {"a": ["b"]}})),
+        (json!({"type": "object"}), json!({"type": "object", "properties": {"a": {"type": "string"}}})),
+        (json!({"anyOf": [{"type": "string"}, {"type": "integer"}]}), json!({"anyOf": [{"type": "integer"}]})),
+        (json!({"oneOf": [{"type": "string"}, {"type": "integer"}]}), json!({"oneOf": [{"type": "string"}]})),
+        (json!({"anyOf": [{"type": "string"}, {"type": "integer"}]}), json!({"type": "string"})),
+        (json!({"type": "string"}), json!({"type": "string", "not": {"const": "a"}})),
+        (json!({"not": {"type": "null"}}), json!({"not": {"type": ["null", "string"]}})),
+        (json!({"type": "string"}), json!({"allOf": [{"type": "string"}, {"maxLength": 3}]})),
+        (json!({"if": {"type": "string"}}), json!({"if": {"type": "string"}, "then": {"maxLength": 3}})),
+        (json!({}), json!(false)),
+    ];
+    let cases = fields.into_iter().map(|(previous, current)| (field(previous), field(current))).collect();
+    check(cases, Severity::Breaking, Severity::Risky);
+    // A property that goes is rejected by `strict`; one that comes, or was not closed off inside, is not.
+    check(vec![(field(json!({})), json!({"type": "object"}))], Severity::Breaking, Severity::Risky);
+}
+
+#[test]
+fn both_directions_break() {
+    let renamed = |name: &str| json!({"properties": {name: {"type": "string"}}});
+    check(vec![(renamed("a"), renamed("b"))], Severity::Breaking, Severity::Breaking);
+    let fields = [
+        (json!({"type": "number"}), json!({"type": "string"})),
+        (json!({"enum": ["a", "b"]}), json!({"enum": ["a", "c"]})),
+        (json!({"const": "a"}), json!({"const": "b"})),
+        (json!({"type": "string", "pattern": "^a"}), json!({"type": "string", "pattern": "^b"})),
+        (
+            json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": false}),
+            json!({"type": "object", "properties": {"b": {"type": "string"}}, "additionalProperties": false}),
+        ),
+        // What fits both branches fits `oneOf` no more.
+        (
+            json!({"oneOf": [{"type": "string"}]}),
+            json!({"oneOf": [{"type": "string", "maxLength": 3}, {"minLength": 2}]}),
+        ),
+    ];
+    let cases = fields.into_iter().map(|(previous, current)| (field(previous), field(current))).collect();
+    check(cases, Severity::Breaking, Severity::Breaking);
+}
+
+#[test]
+fn neither_direction_breaks() {
+    let shared =
+        |schema: Value| json!({"type": "object", "properties": {"f": {"$ref": "#/$defs/f"}}, "$defs": {"f": schema}});
+    let closed = |kind: &str| json!({"properties": {"kind": {"const": kind}}, "required": ["kind"]});
+    let cases = vec![
+        // Where the definition stands does not matter.
+        (shared(json!({"type": "string", "maxLength": 3})), field(json!({"type": "string", "maxLength": 3}))),
+        (field(json!({"type": ["string", "null"]})), field(json!({"anyOf": [{"type": "string"}, {"type": "null"}]}))),
+        (field(json!({"type": "integer", "minimum": 1})), field(json!({"type": "integer", "exclusiveMinimum": 0}))),
+        (field(json!({"enum": ["a"]})), field(json!({"const": "a"}))),
+        (field(json!({"type": "string"})), field(json!({"type": "string", "default": "x"}))),
+        (field(json!({"type": "string"})), field(json!({"type": "string", "minimum": 3}))),
+        (
+            field(json!({"oneOf": [closed("a"), closed("b")], "type": "object"})),
+            field(json!({"anyOf": [closed("a"), closed("b")], "type": "object"})),
+        ),
+        (
+            json!({"type": "object", "properties": {"f": {}}}),
+            json!({"type": "object", "properties": {"f": {}}, "additionalProperties": false}),
+        ),
+    ];
+    check(cases, Severity::Risky, Severity::Risky);
+}
+
+#[test]
+fn branches_at_the_root_keep_undeclared_fields_out() {
+    let one_of = |names: &[&str]| {
+        let branch = |name: &&str| json!({"properties": {*name: {"type": "string"}}, "required": [name]});
+        json!({"type": "object", "anyOf": names.iter().map(branch).collect::<Vec<_>>()})
+    };
+    check(vec![(one_of(&["a", "b", "c"]), one_of(&["a", "b"]))], Severity::Breaking, Severity::Risky);
+    // A branch that declares less closes the object further.
+    let either = |extra: Value| json!({"type": "object", "properties": {"a": {}}, "anyOf": [{"required": ["a"]}, {"properties": extra}]});
+    check(vec![(either(json!({"b": {}})), either(json!({})))], Severity::Breaking, Severity::Risky);
+    // A branch that lets any other property in opens it.
+    let inside = |others: Value| {
+        let branch = json!({"anyOf": [{"type": "null"}, {"minProperties": 0}], "unevaluatedProperties": others});
+        json!({"type": "object", "anyOf": [{"type": "null"}, branch]})
+    };
+    assert_eq!(severity(&inside(json!({"type": "object"})), &inside(json!(false))), Some(Severity::Breaking));
+}
+
+#[test]
+fn a_recursive_schema_is_compared_by_what_it_is_made_of() {
+    let tree = |label: Value| {
+        json!({
+            "type": "object",
+            "properties": {"root": {"$ref": "#/$defs/node"}},
+            "$defs": {"node": {"type": "object", "properties": {
+                "label": label, "children": {"type": "array", "items": {"$ref": "#/$defs/node"}},
+            }}},
+        })
+    };
+    check(
+        vec![(tree(json!({"type": ["string", "null"]})), tree(json!({"type": "string"})))],
+        Severity::Breaking,
+        Severity::Risky,
+    );
+    // In place it has no end, and still an answer.
+    let endless = |schema: Value| {
+        json!({"type": "object", "properties": {"f": {"$ref": "#/$defs/f"}},
+               "$defs": {"f": {"anyOf": [{"$ref": "#/$defs/f"}, {"$ref": "#/$defs/f"}, schema]}}})
+    };
+    assert!(severity(&endless(json!({"type": "string"})), &endless(json!({"type": "null"}))).is_some());
+    // Nor is there a stack that a deep one could exhaust, or a time that a wide one could take.
+    let deep = |leaf: Value| (0..100).fold(leaf, |inner, _| json!({"type": "array", "items": inner}));
+    assert_eq!(severity(&field(deep(json!({}))), &field(deep(json!(false)))), Some(Severity::Breaking));
+    let wide = |leaf: Value| {
+        (0..9)
+            .fold(leaf, |inner, _| json!({"anyOf": [{"items": inner}, {"properties": {"f": inner}}, {"minItems": 1}]}))
+    };
+    assert!(severity(&field(wide(json!({}))), &field(wide(json!({"type": "null"})))).is_some());
+}
+
+#[test]
+fn less_that_is_required_is_safe_at_any_depth_and_words_are_cosmetic() {
+    let two = json!({"a": {}, "b": {}});
+    let asks = |names: Value| json!({"type": "object", "properties": two, "required": names});
+    check(
+        vec![
+            (asks(json!(["a"])), asks(json!(["a", "b"]))),
+            (asks(json!([])), asks(json!(["b"]))),
+            (field(asks(json!(["a"]))), field(asks(json!(["b", "a"])))),
+            (
+                field(json!({"type": "array", "items": asks(json!([]))})),
+                field(json!({"type": "array", "items": asks(json!(["a"]))})),
+            ),
+        ],
+        Severity::Breaking,
+        Severity::Safe,
+    );
+    let words =
+        [json!({"description": "D"}), json!({"title": "T"}), json!({"examples": [1]}), json!({"$comment": "C"})];
+    let cases = words.into_iter().map(|words| (field(json!({})), field(words))).collect();
+    check(cases, Severity::Cosmetic, Severity::Cosmetic);
+    let told =
+        delta(&field(json!({"description": "Old"})), &field(json!({"description": "New", "title": "T"}))).unwrap();
+    assert_eq!(told.previous.as_deref(), Some("f.description: \"Old\""));
+    assert_eq!(told.current.as_deref(), Some("f.description: \"New\"; f.title: \"T\""));
+    // Required by another name is not less.
+    assert_eq!(severity(&asks(json!(["a"])), &asks(json!(["b"]))), Some(Severity::Breaking));
+    // Less and wider is not only less.
+    let wider = json!({"type": "object", "properties": {"a": {}, "b": {}, "c": {}}});
+    assert_eq!(severity(&asks(json!(["a"])), &wider), Some(Severity::Risky));
+}
+
+#[test]
+fn schemas_read_as_a_person_would_write_them() {
+    let table = [
+        (
+            json!({"type": "array", "items": {"type": ["string", "null"]}, "uniqueItems": true}),
+            "(string | null)[] unique",
+        ),
+        (json!({"prefixItems": [{"type": "string"}], "items": false, "type": "array"}), "[string]"),
+        (json!({"type": "array", "prefixItems": [{"type": "string"}]}), "[string, ...any[]]"),
+        (json!({"properties": {"a": {"const": 1}}, "additionalProperties": false}), "{ a?: 1, no others }"),
+        (json!({"type": "object", "additionalProperties": {"type": "number"}}), "{ ...others: number }"),
+        (json!({"properties": {"a b": {"type": "string", "default": "x"}}}), "{ \"a b\"?: string = \"x\" }"),
+        (json!({"type": "object", "anyOf": [{"required": ["a"]}, {"type": "null"}]}), "{ a: any } | null"),
+        (json!({"properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": {"type": "integer"}}}), "{ a?: integer }"),
+        (json!({"allOf": [{"type": "string"}, {"maxLength": 3}]}), "string & (any length <= 3)"),
+        (json!({"not": {"type": "null"}}), "any with not: {\"type\":\"null\"}"),
+        (json!({"type": ["object", "null"], "properties": {"a": true}}), "{ a?: any } | null"),
+        (json!(false), "never"),
+    ];
+    for (schema, text) in table {
+        assert_eq!(readable_schema(&schema), text, "{schema}");
+    }
+}
