@@ -145,7 +145,7 @@ impl CliError {
             CliError::LockfileIo { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 Some("write one with `healbench contract lock`".to_owned())
             }
-            CliError::Lockfile { .. } => Some("write it anew with `healbench contract lock`".to_owned()),
+            CliError::Lockfile { .. } => Some("remove it, and write it anew with `healbench contract lock`".to_owned()),
             CliError::LockfileIo { .. } => None,
             CliError::NoTools => Some("name a file with `--scenario` or `--tools`".to_owned()),
             CliError::ManyScenarios { .. } => Some("name one scenario file".to_owned()),

@@ -70,7 +70,7 @@ fn answer_lines(desk: &mut Desk, results: &mut Results, terminal: &Terminal) -> 
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let answered = match read_call(&line) {
+        let answered = match read_call(line.trim_ascii_end()) {
             Ok(call) => results.print(&desk.answer(&call, Some(number)))?,
             Err(problem) => {
                 bad += 1;

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod bad_input;
+mod calls;
+mod contracts;
 mod help;
 mod interrupted;
 mod quickstart;
