@@ -308,7 +308,8 @@ fn a_limit_is_the_tools_when_all_its_lists_share_it() {
         ["RISKY actions.list.agentLimitMax: 100 -> 50", "RISKY actions.search.agentLimitMax: 100 -> -"]
     );
     let (mut was, mut is) = (tool(both(100)), tool(both(50)));
-    (was.actions.remove(2), is.actions.remove(1));
+    was.actions.remove(2);
+    is.actions.remove(1);
     assert_eq!(told_of(&was, &is), Vec::<String>::new());
     // Half or less, also of an odd number.
     assert_eq!(told(both(3), both(2)), ["SAFE cognitiveGuardrails.agentLimitMax: 3 -> 2"]);
