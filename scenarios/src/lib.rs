@@ -20,6 +20,7 @@ mod schema;
 mod shape;
 mod suggest;
 mod suite;
+mod tools_file;
 
 pub use diagnostic::Diagnostic;
 pub use expectation::{Expectation, Observed};
@@ -31,3 +32,4 @@ pub use scenario::{Scenario, Source, Task};
 pub use schedule::Schedule;
 pub use schema::schema_json;
 pub use suite::built_in_suites;
+pub use tools_file::{load_tools, load_tools_str};

@@ -107,7 +107,7 @@ fn load_text(label: &str, text: &str, syntax: Syntax, extension: &str) -> Result
 }
 
 /// A byte order mark is no part of the text. Sources are shown without it too, or columns would be off by one.
-fn without_bom(text: &str) -> &str {
+pub(crate) fn without_bom(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
@@ -136,7 +136,7 @@ pub(crate) fn load_bytes(label: &str, bytes: &[u8]) -> Result<Scenario, LoadErro
     })
 }
 
-fn not_utf8(label: &str, bytes: &[u8], valid: usize) -> Diagnostic {
+pub(crate) fn not_utf8(label: &str, bytes: &[u8], valid: usize) -> Diagnostic {
     let text = String::from_utf8_lossy(&bytes[..valid]);
     let help = "save the file as UTF-8".to_owned();
     let text = without_bom(&text);

@@ -467,3 +467,13 @@ fn a_template_made_up_here_is_read_too() {
     }
     assert_eq!(texts, 60);
 }
+
+#[test]
+fn the_plural_of_a_field_announces_its_options() {
+    for text in [
+        "[INVALID_STATUS] Status 'doing' is not valid.\n💡 Suggestion: Valid statuses: todo, in_progress, done",
+        "Status 'doing' is not valid. Valid statuses: todo, in_progress, done",
+    ] {
+        assert!(read(text).contains(&"options status todo|in_progress|done".to_owned()), "{:?}", read(text));
+    }
+}

@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Plan(PlanArgs),
     /// Check scenario files and report all problems at once.
     Validate(ValidateArgs),
+    /// Answer calls as the engine would: one that is typed, or JSON lines on standard input.
+    Call(CallArgs),
     /// Print the transcript of one episode: what the agent saw and what it sent.
     Show(ShowArgs),
     /// Print the report of a run.
@@ -122,6 +124,44 @@ pub(crate) struct ValidateArgs {
     /// Scenario files, folders of them, or names of built-in suites.
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+#[command(group(clap::ArgGroup::new("server").required(true).args(["scenario", "tools"])))]
+pub(crate) struct CallArgs {
+    /// The tool. Without it, calls are JSON lines on standard input: `{"tool": "billing", "arguments": {"action": "list"}}`.
+    #[arg(value_name = "TOOL")]
+    pub(crate) tool: Option<String>,
+    /// The arguments as a JSON object [default: {}]
+    #[arg(value_name = "ARGUMENTS")]
+    pub(crate) arguments: Option<String>,
+    /// The scenario whose tools and world answer. Calls act on one world, one after the other.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) scenario: Option<PathBuf>,
+    /// A JSON file with a list of tools, as MCP's `tools/list` gives it; valid calls are answered with `OK`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tools: Option<PathBuf>,
+    /// The guardrails: `none`, `all`, or switches joined by `+` (strict, healing, truncation, contract).
+    #[arg(long, value_name = "SET", default_value = "all")]
+    pub(crate) guardrails: String,
+    /// Error formats (fusion-xml, fusion-text, llm-friendly, llm-friendly-json, zod-json, pydantic, serde, problem-json,
+    /// `template:FILE`), or `all`. Several are printed side by side, each with its number of tokens.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "fusion-xml")]
+    pub(crate) format: Vec<String>,
+    /// The seed of the scenario's generated rows.
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// What is printed [default: json for one format, text for several]
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) output: Option<CallOutput>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CallOutput {
+    /// A CallToolResult a line; with several formats, an object from format to result and tokens.
+    Json,
+    /// What an agent would read.
+    Text,
 }
 
 #[derive(Debug, Args)]

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use healbench_agents::scripted::ProfileError;
-use healbench_engine::TemplateError;
+use healbench_engine::{CompileError, TemplateError};
 use healbench_protocol::AxisError;
 use healbench_record::RunDirError;
 use healbench_reports::{FrameError, ReportError};
@@ -43,6 +43,16 @@ pub(crate) enum CliError {
     TemplateFile { path: PathBuf, source: io::Error },
     #[error(transparent)]
     Template(#[from] TemplateError),
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    #[error("neither a scenario nor tools are named")]
+    NoTools,
+    #[error("`{}` holds {count} scenarios", path.display())]
+    ManyScenarios { path: PathBuf, count: usize },
+    #[error("the arguments are not JSON: {source}")]
+    Arguments { source: serde_json::Error },
+    #[error("cannot read standard input: {0}")]
+    Stdin(io::Error),
     #[error("agent `{0}` of the run cannot be played by this program")]
     OldAgent(String),
     #[error("`{option}` names `{value}` twice")]
@@ -85,6 +95,11 @@ impl CliError {
             | CliError::ProfileFile { .. }
             | CliError::TemplateFile { .. }
             | CliError::Template(_)
+            | CliError::Compile(_)
+            | CliError::NoTools
+            | CliError::ManyScenarios { .. }
+            | CliError::Arguments { .. }
+            | CliError::Stdin(_)
             | CliError::OldAgent(_)
             | CliError::Twice { .. }
             | CliError::RunDir(_)
@@ -118,12 +133,17 @@ impl CliError {
             CliError::NoEpisode(_) => {
                 Some("episodes are numbered from 0; `--scenario` and its like choose one".to_owned())
             }
+            CliError::NoTools => Some("name a file with `--scenario` or `--tools`".to_owned()),
+            CliError::ManyScenarios { .. } => Some("name one scenario file".to_owned()),
+            CliError::Arguments { .. } => Some("a JSON object in quotes, as in '{\"action\": \"list\"}'".to_owned()),
             CliError::Frame(_) | CliError::Report(_) => None,
             CliError::Diagnostics(_)
             | CliError::Profile(_)
             | CliError::ProfileFile { .. }
             | CliError::TemplateFile { .. }
             | CliError::Template(_)
+            | CliError::Compile(_)
+            | CliError::Stdin(_)
             | CliError::Twice { .. }
             | CliError::Stage(_)
             | CliError::ScenarioChanged(_)

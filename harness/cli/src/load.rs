@@ -4,10 +4,11 @@ use std::path::{Path, PathBuf};
 
 use healbench_agents::scripted::{Profile, ProfileError, ScriptedAgent, scripted};
 use healbench_engine::check_template;
+use healbench_engine::definition::Tool;
 use healbench_protocol::{Agent, AgentSpec, ErrorFormat, Guardrails, Seed, Start, TemplateSource, fingerprint};
 use healbench_record::{Plan, RunDir};
 use healbench_runner::{Axes, build_plan};
-use healbench_scenarios::{LoadError, Scenario, Syntax, load_str, load_suite, render_diagnostics};
+use healbench_scenarios::{LoadError, Scenario, Syntax, load_str, load_suite, load_tools, render_diagnostics};
 
 use crate::args::AxisArgs;
 use crate::error::CliError;
@@ -29,12 +30,21 @@ impl Cast {
 
 /// Reads scenarios; problems in them become one rendered error.
 pub(crate) fn scenarios(paths: &[PathBuf], terminal: &Terminal) -> Result<Vec<Scenario>, CliError> {
-    load_suite(paths).map_err(|error| match error {
+    load_suite(paths).map_err(|error| rendered(error, terminal))
+}
+
+/// Reads a list of tools; problems in it become one rendered error.
+pub(crate) fn tools(path: &Path, terminal: &Terminal) -> Result<Vec<Tool>, CliError> {
+    load_tools(path).map_err(|error| rendered(error, terminal))
+}
+
+fn rendered(error: LoadError, terminal: &Terminal) -> CliError {
+    match error {
         LoadError::Invalid { diagnostics, sources } => {
             CliError::Diagnostics(render_diagnostics(&diagnostics, &sources, terminal.colors_messages()))
         }
         other => CliError::Load(other),
-    })
+    }
 }
 
 /// The plan that the axes span.
@@ -108,7 +118,7 @@ fn with_sweeps(mut error: healbench_protocol::AxisError) -> CliError {
     CliError::Axis(error)
 }
 
-fn formats(words: &[String]) -> Result<Vec<ErrorFormat>, CliError> {
+pub(crate) fn formats(words: &[String]) -> Result<Vec<ErrorFormat>, CliError> {
     let mut formats = Vec::new();
     for word in words {
         match word.as_str() {
@@ -126,7 +136,7 @@ fn formats(words: &[String]) -> Result<Vec<ErrorFormat>, CliError> {
 }
 
 /// A format's name, or `template:FILE`.
-pub(crate) fn format(word: &str) -> Result<ErrorFormat, CliError> {
+fn format(word: &str) -> Result<ErrorFormat, CliError> {
     let Some(file) = word.strip_prefix("template:") else { return word.parse().map_err(with_templates) };
     let text =
         std::fs::read_to_string(file).map_err(|source| CliError::TemplateFile { path: PathBuf::from(file), source })?;

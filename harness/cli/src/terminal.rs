@@ -62,6 +62,11 @@ impl Terminal {
         }
     }
 
+    /// Prints many results, buffered.
+    pub(crate) fn results(&self) -> Results {
+        Results { out: io::BufWriter::with_capacity(1 << 16, io::stdout().lock()), closed: false }
+    }
+
     /// Prints a line for a person who watches.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
@@ -86,6 +91,37 @@ impl Terminal {
         let _ = writeln!(err, "{red}error{reset}: {error}");
         if let Some(hint) = error.hint() {
             let _ = writeln!(err, "{cyan}help{reset}: {hint}");
+        }
+    }
+}
+
+/// Results that are printed one after the other.
+pub(crate) struct Results {
+    out: io::BufWriter<io::StdoutLock<'static>>,
+    /// The reader has gone away, which is no error.
+    closed: bool,
+}
+
+impl Results {
+    /// Prints a result; false when nobody reads any more.
+    pub(crate) fn print(&mut self, text: &str) -> Result<bool, CliError> {
+        let written = self.out.write_all(text.as_bytes());
+        self.check(written)
+    }
+
+    /// Hands over what is buffered.
+    pub(crate) fn flush(&mut self) -> Result<bool, CliError> {
+        let written = self.out.flush();
+        self.check(written)
+    }
+
+    fn check(&mut self, written: io::Result<()>) -> Result<bool, CliError> {
+        match written {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CliError::Stdout(error)),
+            result => {
+                self.closed |= result.is_err();
+                Ok(!self.closed)
+            }
         }
     }
 }

@@ -179,6 +179,15 @@ pub enum Rule {
         /// What to do about it.
         recovery: Option<String>,
     },
+    /// A failure of the domain's own, when the argument's value is none of the options. An absent argument passes.
+    Allow {
+        /// The argument.
+        argument: String,
+        /// The values that may be sent.
+        options: Vec<Value>,
+        /// What the call fails with; `{sent}` in its message stands for the value.
+        otherwise: ToolFailure,
+    },
     /// CONFLICT when a row has the same values in all of `fields` as the arguments.
     Conflict {
         /// The table.

@@ -56,7 +56,7 @@ pub struct Issue {
     /// Where: names and indices joined by dots, empty for the arguments as a whole. Of undeclared fields, the object that they
     /// stand in.
     pub path: String,
-    /// The value as it was sent; `None` when it is missing.
+    /// The value as it was sent; `None` when it is missing, and of undeclared fields, whose values are not what is wrong.
     pub sent: Option<Value>,
     /// What is wrong.
     pub kind: IssueKind,
@@ -201,7 +201,64 @@ impl From<ToolFailure> for Failure {
     }
 }
 
+/// One step from a value to one inside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Step<'a> {
+    Name(&'a str),
+    Index(usize),
+}
+
+impl Step<'_> {
+    /// The value that the step leads to.
+    pub(crate) fn of(self, value: &Value) -> Option<&Value> {
+        match self {
+            Step::Name(name) => value.get(name),
+            Step::Index(index) => value.get(index),
+        }
+    }
+
+    /// The schema of that value, as far as plain `properties` and `items` lead there.
+    pub(crate) fn of_schema(self, schema: &Value) -> Option<&Value> {
+        match self {
+            Step::Name(name) => schema.get("properties")?.get(name),
+            Step::Index(_) => schema.get("items"),
+        }
+    }
+}
+
 impl Issue {
+    /// The path taken apart. Only the arguments tell an index from a name that looks like one, and where a name ends that has a
+    /// dot in it.
+    pub(crate) fn steps<'a>(&'a self, arguments: &Value) -> Vec<Step<'a>> {
+        let mut steps = Vec::new();
+        let mut rest = self.path.as_str();
+        let mut here = Some(arguments);
+        while !rest.is_empty() {
+            let ends = rest.match_indices('.').map(|(at, _)| at).chain([rest.len()]);
+            let (step, end) = match here {
+                Some(Value::Array(_)) => {
+                    let end = rest.find('.').unwrap_or(rest.len());
+                    (rest[..end].parse().map_or(Step::Name(&rest[..end]), Step::Index), end)
+                }
+                Some(Value::Object(object)) => {
+                    // What is not there is missing, and is the last step.
+                    let end = ends.into_iter().find(|end| object.contains_key(&rest[..*end])).unwrap_or(rest.len());
+                    (Step::Name(&rest[..end]), end)
+                }
+                _ => (Step::Name(rest), rest.len()),
+            };
+            here = here.and_then(|value| step.of(value));
+            steps.push(step);
+            rest = rest.get(end + 1..).unwrap_or_default();
+        }
+        steps
+    }
+
+    /// The value that the issue is about, or that undeclared fields stand in.
+    pub(crate) fn place<'a>(&self, arguments: &'a Value) -> Option<&'a Value> {
+        self.steps(arguments).into_iter().try_fold(arguments, |value, step| step.of(value))
+    }
+
     fn top_level_fields(&self) -> Vec<String> {
         match (&self.kind, self.path.split('.').next()) {
             (IssueKind::Undeclared { fields }, Some("")) => fields.clone(),

@@ -11,35 +11,58 @@ use crate::world::World;
 /// What a handler answers with.
 #[derive(Debug)]
 pub(crate) enum Reply<'w> {
-    /// One value.
-    Value(Value),
+    /// What it always answers with.
+    Constant(&'w Value),
+    /// One row.
+    Row(&'w Object),
+    /// The key of a row that is gone.
+    Deleted(Value),
     /// A list, to be presented.
     Rows(Vec<&'w Object>),
+}
+
+/// Valid arguments, without the discriminator: a view, since most handlers need not own them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arguments<'a> {
+    pub(crate) object: &'a Object,
+    pub(crate) discriminator: Option<&'a str>,
+}
+
+impl<'a> Arguments<'a> {
+    fn get(self, name: &str) -> Option<&'a Value> {
+        self.object.get(name).filter(|_| self.discriminator != Some(name))
+    }
+
+    fn iter(self) -> impl Iterator<Item = (&'a String, &'a Value)> {
+        self.object.iter().filter(move |(name, _)| self.discriminator != Some(name.as_str()))
+    }
+
+    fn to_row(self) -> Object {
+        self.iter().map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
 }
 
 /// Arguments of `select` that page and order; they are no filters.
 const PAGING: [&str; 3] = ["limit", "offset", "sort"];
 
-/// Checks the rules and runs the handler. `arguments` are valid and without the discriminator; `lists` are the actions that list
-/// the rows of a table, for failures that point to them.
+/// Checks the rules and runs the handler. `lists` are the actions that list the rows of a table, for failures that point to them.
 pub(crate) fn run<'w>(
-    action: &Action,
+    action: &'w Action,
     lists: &[(String, String)],
     world: &'w mut World,
-    arguments: &Object,
+    arguments: Arguments<'_>,
 ) -> Result<Reply<'w>, ToolFailure> {
     for rule in &action.rules {
         check(rule, lists, world, arguments)?;
     }
     match &action.handler {
-        Handler::Return(value) => Ok(Reply::Value(value.clone())),
+        Handler::Return(value) => Ok(Reply::Constant(value)),
         Handler::Fail(failure) => Err(failure.clone()),
-        Handler::Insert { table } => insert(world, lists, table, arguments).map(Reply::Value),
+        Handler::Insert { table } => insert(world, lists, table, arguments).map(Reply::Row),
         Handler::Select { table, filters } => Ok(Reply::Rows(select(world, table, filters, arguments))),
         Handler::Get { table, by } => {
             let (at, key) = locate(world, lists, table, by, arguments)?;
-            let row = world.find(at, &key).cloned().unwrap_or_default();
-            Ok(Reply::Value(Value::Object(row)))
+            world.find(at, &key).map(Reply::Row).ok_or_else(|| no_table(table))
         }
         Handler::Update { table, by } => {
             let (at, key) = locate(world, lists, table, by, arguments)?;
@@ -47,18 +70,18 @@ pub(crate) fn run<'w>(
             for (name, value) in arguments.iter().filter(|(name, _)| *name != by) {
                 row.insert(name.clone(), value.clone());
             }
-            world.put(at, &key, Some(row.clone()));
-            Ok(Reply::Value(Value::Object(row)))
+            world.put(at, &key, Some(row));
+            world.find(at, &key).map(Reply::Row).ok_or_else(|| no_table(table))
         }
         Handler::Delete { table, by } => {
             let (at, key) = locate(world, lists, table, by, arguments)?;
             world.put(at, &key, None);
-            Ok(Reply::Value(serde_json::json!({ "deleted": key })))
+            Ok(Reply::Deleted(key))
         }
     }
 }
 
-fn check(rule: &Rule, lists: &[(String, String)], world: &World, arguments: &Object) -> Result<(), ToolFailure> {
+fn check(rule: &Rule, lists: &[(String, String)], world: &World, arguments: Arguments<'_>) -> Result<(), ToolFailure> {
     match rule {
         Rule::Deny { unless_role, when, message, recovery } => {
             let exempt = unless_role.is_some() && unless_role.as_deref() == world.role();
@@ -67,6 +90,14 @@ fn check(rule: &Rule, lists: &[(String, String)], world: &World, arguments: &Obj
                 return Ok(());
             }
             Err(ToolFailure { recovery: recovery.clone(), ..ToolFailure::new(Code::Forbidden, message.clone()) })
+        }
+        Rule::Allow { argument, options, otherwise } => {
+            let Some(sent) = arguments.get(argument) else { return Ok(()) };
+            if options.iter().any(|option| same_json(option, sent)) {
+                return Ok(());
+            }
+            let shown = sent.as_str().map_or_else(|| sent.to_string(), str::to_owned);
+            Err(ToolFailure { message: otherwise.message.replace("{sent}", &shown), ..otherwise.clone() })
         }
         Rule::Conflict { table, fields } => {
             let Some(at) = world.table(table) else { return Ok(()) };
@@ -87,15 +118,15 @@ fn check(rule: &Rule, lists: &[(String, String)], world: &World, arguments: &Obj
     }
 }
 
-fn insert(
-    world: &mut World,
+fn insert<'w>(
+    world: &'w mut World,
     lists: &[(String, String)],
     table: &str,
-    arguments: &Object,
-) -> Result<Value, ToolFailure> {
+    arguments: Arguments<'_>,
+) -> Result<&'w Object, ToolFailure> {
     let Some(at) = world.table(table) else { return Err(no_table(table)) };
     let column = world.table_def(at).key.clone();
-    let mut row = arguments.clone();
+    let mut row = arguments.to_row();
     match row.get(&column) {
         Some(key) => {
             if let Some(taken) = world.find(at, key) {
@@ -109,11 +140,10 @@ fn insert(
             row.shift_insert(0, column, key);
         }
     }
-    world.add(at, row.clone());
-    Ok(Value::Object(row))
+    Ok(world.add(at, row))
 }
 
-fn select<'w>(world: &'w World, table: &str, filters: &[Filter], arguments: &Object) -> Vec<&'w Object> {
+fn select<'w>(world: &'w World, table: &str, filters: &[Filter], arguments: Arguments<'_>) -> Vec<&'w Object> {
     let Some(at) = world.table(table) else { return Vec::new() };
     let active: Vec<(&Filter, &Value)> = filters
         .iter()
@@ -177,7 +207,7 @@ fn locate(
     lists: &[(String, String)],
     table: &str,
     by: &str,
-    arguments: &Object,
+    arguments: Arguments<'_>,
 ) -> Result<(usize, Value), ToolFailure> {
     let Some(at) = world.table(table) else { return Err(no_table(table)) };
     let key = arguments.get(by).cloned().unwrap_or(Value::Null);

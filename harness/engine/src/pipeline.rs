@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use healbench_protocol::{ErrorFormat, Guardrails, Object, ToolCall, ToolResponse};
 use serde_json::Value;
 
-use crate::contract::{Enhancer, SelfHealingConfig, ToolContract, diff_contracts, tool_enhancer};
+use crate::contract::{Block, Enhancer, SelfHealingConfig, ToolContract, diff_contracts, tool_enhancer};
 use crate::definition::{Action, Presenter, Tool};
 use crate::failure::{Expected, Failure, Issue, IssueKind, Routing};
-use crate::handler::{Reply, lists_of, run};
+use crate::handler::{Arguments, Reply, lists_of, run};
 use crate::presenter::present;
 use crate::render::{ActionFacts, TemplateError, Told, Writer, bare_line};
 use crate::schema::{InputSchema, SchemaError};
@@ -106,7 +106,10 @@ impl Engine {
             let failure = Routing::UnknownTool { tool: call.tool.clone(), available };
             return self.fail(Failure::Routing(failure), call, Called::default());
         };
-        let action = match resolve(tool, &call.arguments) {
+        let Some(object) = call.arguments.as_object() else {
+            return self.fail(not_an_object(tool, &call.arguments), call, Called { tool: Some(tool), action: None });
+        };
+        let action = match resolve(tool, object) {
             Ok(action) => action,
             Err(failure) => return self.fail(failure, call, Called { tool: Some(tool), action: None }),
         };
@@ -120,9 +123,9 @@ impl Engine {
         if let Some(fault) = world.strike(&tool.name, &action.action.name) {
             return self.fail(Failure::Fault(fault), call, called);
         }
-        let arguments = without_discriminator(&call.arguments, tool.discriminator.as_deref());
+        let arguments = Arguments { object, discriminator: tool.discriminator.as_deref() };
         let before = world.changes();
-        let answer = match run(&action.action, &self.lists, world, &arguments) {
+        let answer = match run(&action.action, &self.lists, world, arguments) {
             Err(failure) => return self.fail(failure.into(), call, called),
             Ok(reply) => self.succeed(action, &reply),
         };
@@ -131,8 +134,11 @@ impl Engine {
 
     fn succeed(&self, action: &CompiledAction, reply: &Reply) -> Answer {
         let (content, omitted_rows, teaching_block) = match reply {
-            Reply::Value(Value::String(text)) => (vec![text.clone()], 0, None),
-            Reply::Value(value) => (vec![value.to_string()], 0, None),
+            Reply::Constant(Value::String(text)) => (vec![text.clone()], 0, None),
+            Reply::Constant(value) => (vec![value.to_string()], 0, None),
+            // Rows have texts for keys, so they are JSON.
+            Reply::Row(row) => (vec![serde_json::to_string(row).unwrap_or_default()], 0, None),
+            Reply::Deleted(key) => (vec![format!("{{\"deleted\":{key}}}")], 0, None),
             Reply::Rows(rows) => {
                 let presented = present(&action.action, action.presenter.as_ref(), rows, self.truncate);
                 (presented.content, presented.omitted, presented.teaching)
@@ -151,21 +157,24 @@ impl Engine {
     }
 
     fn fail(&self, failure: Failure, call: &ToolCall, called: Called<'_>) -> Answer {
-        let deltas = match (&failure, called.tool) {
-            (Failure::Validation { action, .. }, Some(tool)) => tool.enhancer.deltas(action),
-            _ => &[],
+        let block = match (&failure, called.tool) {
+            (Failure::Validation { action, .. }, Some(tool)) => tool.enhancer.block(action),
+            _ => None,
         };
+        let deltas = block.map_or(&[][..], Block::deltas);
         let mut text = self.writer.write(&Told {
             failure: &failure,
             arguments: &call.arguments,
             tool: called.tool.map(|tool| tool.name.as_str()),
+            discriminator: called.tool.and_then(|tool| tool.discriminator.as_deref()),
             action: called.action.map(|action| &action.facts),
             deltas,
+            spare: block.map_or(0, Block::len),
         });
         let names_fields = self.writer.names_fields(&failure, &text);
         let contract_deltas = u32::try_from(deltas.len()).unwrap_or(u32::MAX);
-        if let (Failure::Validation { action, .. }, Some(tool)) = (&failure, called.tool) {
-            text = tool.enhancer.enhance(text, action);
+        if let Some(block) = block {
+            text = block.put_into(text);
         }
         let is_error = match &failure {
             Failure::Tool(failure) | Failure::Fault(failure) => failure.is_error(),
@@ -216,26 +225,23 @@ fn compile_tool(tool: &Tool, guardrails: Guardrails, writer: &Writer) -> Result<
     })
 }
 
-fn resolve<'a>(tool: &'a CompiledTool, arguments: &Value) -> Result<&'a CompiledAction, Failure> {
-    let Some(object) = arguments.as_object() else {
-        let issue = Issue {
-            path: String::new(),
-            sent: Some(arguments.clone()),
-            kind: IssueKind::WrongType { expected: Expected::Types(vec!["object".to_owned()]) },
-        };
-        return Err(Failure::Validation {
-            tool: tool.name.clone(),
-            // No action can be read from such arguments.
-            action: tool.name.clone(),
-            issues: vec![issue],
-        });
+fn not_an_object(tool: &CompiledTool, arguments: &Value) -> Failure {
+    let issue = Issue {
+        path: String::new(),
+        sent: Some(arguments.clone()),
+        kind: IssueKind::WrongType { expected: Expected::Types(vec!["object".to_owned()]) },
     };
+    // No action can be read from such arguments.
+    Failure::Validation { tool: tool.name.clone(), action: tool.name.clone(), issues: vec![issue] }
+}
+
+fn resolve<'a>(tool: &'a CompiledTool, arguments: &Object) -> Result<&'a CompiledAction, Failure> {
     let available = || tool.actions.iter().map(|action| action.action.name.clone()).collect();
     match &tool.discriminator {
         None => tool.actions.first().ok_or_else(|| {
             Failure::Routing(Routing::UnknownAction { action: tool.name.clone(), available: Vec::new() })
         }),
-        Some(field) => match object.get(field).and_then(Value::as_str) {
+        Some(field) => match arguments.get(field).and_then(Value::as_str) {
             None => {
                 Err(Failure::Routing(Routing::MissingDiscriminator { field: field.clone(), available: available() }))
             }
@@ -244,12 +250,4 @@ fn resolve<'a>(tool: &'a CompiledTool, arguments: &Value) -> Result<&'a Compiled
             }),
         },
     }
-}
-
-fn without_discriminator(arguments: &Value, discriminator: Option<&str>) -> Object {
-    let mut arguments = arguments.as_object().cloned().unwrap_or_default();
-    if let Some(field) = discriminator {
-        arguments.shift_remove(field);
-    }
-    arguments
 }

@@ -164,9 +164,12 @@ impl World {
     }
 
     /// Adds a row whose key is not taken.
-    pub(crate) fn add(&mut self, at: usize, row: Object) {
+    pub(crate) fn add(&mut self, at: usize, row: Object) -> &Object {
         self.changes += 1;
-        self.tables[at].added.push(row);
+        let added = &mut self.tables[at].added;
+        let place = added.len();
+        added.push(row);
+        &added[place]
     }
 
     /// A key that no row has: the prefix, and a number after the count of rows.

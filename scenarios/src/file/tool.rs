@@ -157,12 +157,14 @@ pub(crate) struct FailFile {
     pub bare: Option<String>,
 }
 
-/// A business rule: exactly one of deny, conflict and missing.
+/// A business rule: exactly one of deny, allow, conflict and missing.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RuleFile {
     /// FORBIDDEN, unless the world's role is `unless_role`, whenever every argument in `when` is equal.
     pub deny: Option<DenyFile>,
+    /// A failure of the domain's own, when the argument's value is none of the options. An absent argument passes.
+    pub allow: Option<AllowFile>,
     /// CONFLICT when a row has the same values in all of `fields` as the arguments.
     pub conflict: Option<ConflictFile>,
     /// NOT_FOUND when no row's key is the argument's value. An absent argument passes.
@@ -182,6 +184,19 @@ pub(crate) struct DenyFile {
     pub message: String,
     /// What to do about it.
     pub recovery: Option<String>,
+}
+
+/// A failure of the domain's own, when the argument's value is none of the options: for what a schema leaves open.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct AllowFile {
+    /// The argument.
+    pub argument: String,
+    /// The values that may be sent.
+    #[schemars(length(min = 1))]
+    pub options: Vec<Value>,
+    /// What the call fails with otherwise; `{sent}` in its message stands for the value.
+    pub otherwise: FailFile,
 }
 
 /// CONFLICT when a row has the same values as the arguments.

@@ -152,8 +152,12 @@ pub(super) fn rules(
 }
 
 fn rule(reading: &mut Reading<'_>, pointer: &str, file: RuleFile, input: &Value, tables: &Tables) -> Option<Rule> {
-    let given =
-        [("deny", file.deny.is_some()), ("conflict", file.conflict.is_some()), ("missing", file.missing.is_some())];
+    let given = [
+        ("deny", file.deny.is_some()),
+        ("allow", file.allow.is_some()),
+        ("conflict", file.conflict.is_some()),
+        ("missing", file.missing.is_some()),
+    ];
     reading.exactly_one(pointer, &given)?;
     if let Some(deny) = file.deny {
         let when = child(&child(pointer, "deny"), "when");
@@ -167,6 +171,15 @@ fn rule(reading: &mut Reading<'_>, pointer: &str, file: RuleFile, input: &Value,
             message: deny.message,
             recovery: deny.recovery,
         });
+    }
+    if let Some(allow) = file.allow {
+        if !is_declared(input, &allow.argument) {
+            let message = format!("the input schema declares no argument `{}`", allow.argument);
+            let at = child(&child(pointer, "allow"), "argument");
+            reading.at_value(&at, message, declared_hint(input, &allow.argument));
+        }
+        let otherwise = failure(allow.otherwise);
+        return Some(Rule::Allow { argument: allow.argument, options: allow.options, otherwise });
     }
     if let Some(conflict) = file.conflict {
         let at = child(pointer, "conflict");

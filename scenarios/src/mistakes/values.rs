@@ -1,5 +1,6 @@
 //! Declared arguments with values that the schema rejects.
 
+use healbench_engine::definition::Rule;
 use serde_json::{Value, json};
 
 use super::near::{in_words, lookalikes};
@@ -83,6 +84,9 @@ fn plain(value: &Value) -> String {
 }
 
 pub(super) fn wrong_enum(target: &Target<'_>, fixed: &Fixed) -> Result<Plan, Inapplicable> {
+    if let Some(plan) = against_a_rule(target, fixed) {
+        return plan;
+    }
     let listed = |schema: &Value, _: &Value| schema["enum"].is_array() || schema["items"]["enum"].is_array();
     wrong_values(target, fixed, "restricted to listed values (`enum`)", listed, |schema, right| {
         let Some(options) = schema["enum"].as_array() else {
@@ -95,6 +99,31 @@ pub(super) fn wrong_enum(target: &Target<'_>, fixed: &Fixed) -> Result<Plan, Ina
         };
         outside(&Value::from(options.clone()), right)
     })
+}
+
+/// The same where the schema leaves an argument open and a rule names its options; `None` where that is not so.
+fn against_a_rule(target: &Target<'_>, fixed: &Fixed) -> Option<Result<Plan, Inapplicable>> {
+    let ruled = target.action.rules.iter().find_map(|rule| match rule {
+        Rule::Allow { argument, options, .. } => {
+            let open = target.schema(argument)["enum"].is_null();
+            let meant = fixed.field.as_ref().is_none_or(|field| field == argument);
+            (open && meant).then_some((argument, options))
+        }
+        _ => None,
+    });
+    let (argument, options) = ruled?;
+    let right = target.arguments.get(argument)?;
+    let proposed = match &fixed.value {
+        Some(value) if options.contains(value) => {
+            return Some(Err(Inapplicable::value(format!("{value} is valid here, so sending it is no mistake"))));
+        }
+        Some(value) => vec![value.clone()],
+        None => outside(&Value::from(options.clone()), right),
+    };
+    // What the schema rejects would fail before the rule is asked.
+    let wrong = proposed.into_iter().filter(|value| !target.rejects(argument, value));
+    let changes: Vec<Change> = wrong.map(|value| vec![Edit::Set(argument.clone(), value)]).collect();
+    (!changes.is_empty()).then_some(Ok(Plan { fields: vec![changes] }))
 }
 
 /// Plausible values that are none of the options.

@@ -177,7 +177,13 @@ impl<'v> Reader<'v> {
                 let named = self.format(context) || self.wrong_type(context);
                 let noun = usize::from(!tokens.get(next).is_some_and(|token| token.is_mark(":")));
                 if !named && tokens.get(next + noun).is_some_and(|token| token.is_mark(":")) {
-                    self.options(&list_at(tokens, next + noun), context);
+                    let list = list_at(tokens, next + noun);
+                    match tokens[next..next + noun].first().and_then(|word| self.vocabulary.one_of(word.text)) {
+                        Some(field) if !list.items.is_empty() => {
+                            self.push(Evidence::Options { field, values: owned(&list) });
+                        }
+                        _ => self.options(&list, context),
+                    }
                 }
             }
             Cue::Invalid => {

@@ -107,6 +107,16 @@ impl<'a> Vocabulary<'a> {
         }
     }
 
+    /// The field that a plural speaks of: `statuses` of `status`, `priorities` of `priority`.
+    pub(super) fn one_of(&self, plural: &str) -> Option<String> {
+        let plural = plural.to_lowercase();
+        let singular = [("ies", "y"), ("es", ""), ("s", "")].into_iter().filter_map(|(end, instead)| {
+            let stem = plural.strip_suffix(end).filter(|stem| !stem.is_empty())?;
+            Some(format!("{stem}{instead}"))
+        });
+        singular.into_iter().find_map(|name| self.path(&name))
+    }
+
     fn has_field(&self, name: &str) -> bool {
         self.fields.binary_search(&name).is_ok()
     }

@@ -1,5 +1,6 @@
 //! One file a command.
 
+pub(crate) mod call;
 pub(crate) mod completions;
 pub(crate) mod plan;
 pub(crate) mod report;

@@ -34,7 +34,7 @@ impl Transcript {
     pub(crate) fn begin(cast: &Cast, episode: u64, cell: CellRef, color: bool) -> Transcript {
         let mut transcript = Transcript { out: String::new(), color };
         let scenario = &cast.scenarios[cell.scenario];
-        let setting = cast.plan.settings[cell.setting];
+        let setting = &cast.plan.settings[cell.setting];
         let title = format!(
             "{} · {} · {}/{} · trial {} · episode {episode}",
             scenario.id, cast.plan.agents[cell.agent], setting.guardrails, setting.format, cell.trial

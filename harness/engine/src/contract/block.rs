@@ -117,7 +117,7 @@ fn text_block(tool: &str, action: &str, deltas: &[&Delta], worst: Severity) -> S
 fn markdown_block(tool: &str, action: &str, deltas: &[&Delta], worst: Severity) -> String {
     let name = format!("{tool}.{action}");
     let mut out = format!(
-        "\n\n## Contract Changes:\n\nThe contract of {} has changed since your last calibration (worst change: {}).\n",
+        "\n## Contract Changes:\n\nThe contract of {} has changed since your last calibration (worst change: {}).\n",
         code_span(&name),
         worst.name()
     );

@@ -41,7 +41,7 @@ pub struct SelfHealing {
 
 /// Enriches one XML error. Whoever has many of them makes a [`tool_enhancer`].
 pub fn enrich_validation_error(error: String, tool: &str, action: &str, config: &SelfHealingConfig) -> SelfHealing {
-    let deltas = shown_deltas(tool, Some(action), config);
+    let deltas = shown_deltas(tool, action, config);
     let enriched = if deltas.is_empty() {
         error
     } else {
@@ -62,39 +62,54 @@ pub enum Enhancer {
 /// The blocks of one tool, each rendered when the enhancer was made.
 #[derive(Debug, Clone)]
 pub struct Blocks {
-    tool: String,
     by_action: BTreeMap<String, Block>,
-    /// What counts for any other action: an error may name none that exists.
-    global: Vec<Delta>,
-    style: BlockStyle,
 }
 
+/// What the errors of one action carry.
 #[derive(Debug, Clone)]
-struct Block {
+pub struct Block {
     text: String,
+    style: BlockStyle,
     deltas: Vec<Delta>,
 }
 
-/// Makes the enhancer of `tool` for errors that name one of `actions`.
+impl Block {
+    /// The deltas in it.
+    pub fn deltas(&self) -> &[Delta] {
+        &self.deltas
+    }
+
+    /// How many bytes a text grows by.
+    pub(crate) fn len(&self) -> usize {
+        self.text.len()
+    }
+
+    /// Puts it into an error.
+    pub(crate) fn put_into(&self, error: String) -> String {
+        splice(error, &self.text, self.style)
+    }
+}
+
+/// Makes the enhancer of `tool` for errors that name one of `actions`, or the tool itself, as those do from whose arguments no
+/// action can be read.
 pub fn tool_enhancer<'a>(
-    tool: &str,
+    tool: &'a str,
     actions: impl IntoIterator<Item = &'a str>,
     config: &SelfHealingConfig,
     style: BlockStyle,
 ) -> Enhancer {
-    let owned = |deltas: Vec<&Delta>| deltas.into_iter().cloned().collect::<Vec<_>>();
     let block = |action: &str| {
-        let deltas = shown_deltas(tool, Some(action), config);
+        let deltas = shown_deltas(tool, action, config);
         let text = || render_block(tool, action, &deltas, style);
-        (!deltas.is_empty()).then(|| Block { text: text(), deltas: owned(deltas.clone()) })
+        (!deltas.is_empty()).then(|| Block {
+            text: text(),
+            style,
+            deltas: deltas.iter().map(|delta| (*delta).clone()).collect(),
+        })
     };
     let by_action: BTreeMap<String, Block> =
-        actions.into_iter().filter_map(|action| Some((action.to_owned(), block(action)?))).collect();
-    let global = owned(shown_deltas(tool, None, config));
-    if by_action.is_empty() && global.is_empty() {
-        return Enhancer::Identity;
-    }
-    Enhancer::Blocks(Blocks { tool: tool.to_owned(), by_action, global, style })
+        actions.into_iter().chain([tool]).filter_map(|action| Some((action.to_owned(), block(action)?))).collect();
+    if by_action.is_empty() { Enhancer::Identity } else { Enhancer::Blocks(Blocks { by_action }) }
 }
 
 impl Enhancer {
@@ -107,11 +122,12 @@ impl Enhancer {
         }
     }
 
-    /// The deltas that an error of `action` carries.
-    pub fn deltas(&self, action: &str) -> &[Delta] {
+    /// What an error of `action` carries; `None` when it comes back as it is.
+    #[inline]
+    pub fn block(&self, action: &str) -> Option<&Block> {
         match self {
-            Enhancer::Identity => &[],
-            Enhancer::Blocks(blocks) => blocks.by_action.get(action).map_or(&blocks.global, |block| &block.deltas),
+            Enhancer::Identity => None,
+            Enhancer::Blocks(blocks) => blocks.by_action.get(action),
         }
     }
 }
@@ -121,23 +137,19 @@ impl Blocks {
     #[inline(never)]
     fn enhance(&self, error: String, action: &str) -> String {
         match self.by_action.get(action) {
-            Some(block) => splice(error, &block.text, self.style),
-            None if self.global.is_empty() => error,
-            None => {
-                let deltas: Vec<&Delta> = self.global.iter().collect();
-                splice(error, &render_block(&self.tool, action, &deltas, self.style), self.style)
-            }
+            Some(block) => block.put_into(error),
+            None => error,
         }
     }
 }
 
-/// The deltas to show for a failing action, the worst first, cut to the limit; without one, those that are of the whole tool.
-fn shown_deltas<'a>(tool: &str, action: Option<&str>, config: &'a SelfHealingConfig) -> Vec<&'a Delta> {
+/// The deltas to show for a failing action, the worst first, cut to the limit.
+fn shown_deltas<'a>(tool: &str, action: &str, config: &'a SelfHealingConfig) -> Vec<&'a Delta> {
     let Some(diff) = config.active_deltas.get(tool) else { return Vec::new() };
     let severe = |delta: &&Delta| config.include_all_severities || delta.severity >= Severity::Risky;
     let relevant = |delta: &&Delta| match action_of(&delta.field) {
         None => true,
-        Some(changed) => action == Some(changed),
+        Some(changed) => action == changed,
     };
     diff.deltas.iter().filter(severe).filter(relevant).take(config.max_deltas_per_error).collect()
 }

@@ -13,7 +13,7 @@ mod tool_contract;
 
 pub use block::BlockStyle;
 pub use diff::{ContractDiff, Delta, Severity, diff_contracts};
-pub use enhance::{Enhancer, SelfHealing, SelfHealingConfig, enrich_validation_error, tool_enhancer};
+pub use enhance::{Block, Enhancer, SelfHealing, SelfHealingConfig, enrich_validation_error, tool_enhancer};
 pub use lockfile::{Locked, Lockfile, LockfileError, Moved, Movement};
 pub use readable::readable_schema;
 pub use report::report_text;

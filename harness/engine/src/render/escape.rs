@@ -1,53 +1,123 @@
 //! What came from outside never becomes a part of the structure that it is written into.
 
 use std::borrow::Cow;
+use std::fmt;
+
+use super::wording::Sink;
 
 /// XML element content: `&` and `<` escaped, and characters that XML 1.0 does not allow replaced.
 pub(crate) fn xml_text(text: &str) -> Cow<'_, str> {
-    let escaped = escape(text, |c| match c {
-        '&' => Some("&amp;"),
-        '<' => Some("&lt;"),
-        // A parser would give back a line feed.
-        '\r' => Some("&#13;"),
-        _ => None,
-    });
-    // The one place where a `>` is not allowed to stand as it is.
-    if escaped.contains("]]>") { Cow::Owned(escaped.replace("]]>", "]]&gt;")) } else { escaped }
+    borrowed_or(text, push_xml_text)
 }
 
 /// An XML attribute's value: all five escaped, and white space that a parser would turn into a plain space.
 pub(crate) fn xml_attribute(text: &str) -> Cow<'_, str> {
-    escape(text, |c| match c {
-        '&' => Some("&amp;"),
-        '<' => Some("&lt;"),
-        '>' => Some("&gt;"),
-        '"' => Some("&quot;"),
-        '\'' => Some("&apos;"),
-        '\t' => Some("&#9;"),
-        '\n' => Some("&#10;"),
-        '\r' => Some("&#13;"),
-        _ => None,
-    })
+    borrowed_or(text, push_xml_attribute)
 }
 
-fn escape(text: &str, entity: impl Fn(char) -> Option<&'static str>) -> Cow<'_, str> {
-    let replacement = |c: char| entity(c).or_else(|| (!is_xml_char(c)).then_some("\u{FFFD}"));
-    if !text.chars().any(|c| replacement(c).is_some()) {
+fn borrowed_or(text: &str, push: impl Fn(&mut String, &str)) -> Cow<'_, str> {
+    if text.bytes().all(|byte| !IN_ATTRIBUTE[byte as usize]) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        match replacement(c) {
-            Some(entity) => out.push_str(entity),
-            None => out.push(c),
-        }
-    }
+    push(&mut out, text);
     Cow::Owned(out)
 }
 
-/// XML 1.0, production 2.
-fn is_xml_char(c: char) -> bool {
-    matches!(c, '\t' | '\n' | '\r' | '\u{20}'..='\u{D7FF}' | '\u{E000}'..='\u{FFFD}' | '\u{10000}'..)
+/// Bytes that need a look: what an element's text escapes, control characters, and the first byte of U+FFFE and U+FFFF.
+const IN_TEXT: [bool; 256] = special(b"&<>\r");
+const IN_ATTRIBUTE: [bool; 256] = special(b"&<>\"'\t\n\r");
+
+const fn special(escaped: &[u8]) -> [bool; 256] {
+    let mut table = [false; 256];
+    let mut control = 0;
+    while control < 0x20 {
+        table[control] = !matches!(control as u8, b'\t' | b'\n');
+        control += 1;
+    }
+    let mut at = 0;
+    while at < escaped.len() {
+        table[escaped[at] as usize] = true;
+        at += 1;
+    }
+    table[0xEF] = true;
+    table
+}
+
+/// Appends [`xml_text`].
+pub(crate) fn push_xml_text(out: &mut String, text: &str) {
+    push_escaped(out, text, &IN_TEXT, |out, byte| match byte {
+        b'&' => Some("&amp;"),
+        b'<' => Some("&lt;"),
+        // A parser would give back a line feed.
+        b'\r' => Some("&#13;"),
+        // The one place where it is not allowed to stand as it is.
+        b'>' if out.ends_with("]]") => Some("&gt;"),
+        _ => None,
+    });
+}
+
+/// Appends [`xml_attribute`].
+pub(crate) fn push_xml_attribute(out: &mut String, text: &str) {
+    push_escaped(out, text, &IN_ATTRIBUTE, |_, byte| match byte {
+        b'&' => Some("&amp;"),
+        b'<' => Some("&lt;"),
+        b'>' => Some("&gt;"),
+        b'"' => Some("&quot;"),
+        b'\'' => Some("&apos;"),
+        b'\t' => Some("&#9;"),
+        b'\n' => Some("&#10;"),
+        b'\r' => Some("&#13;"),
+        _ => None,
+    });
+}
+
+/// Appends `text` in runs; `entity` is asked, with what was written so far, for the bytes that `special` names.
+fn push_escaped(
+    out: &mut String,
+    text: &str,
+    special: &[bool; 256],
+    entity: impl Fn(&str, u8) -> Option<&'static str>,
+) {
+    let bytes = text.as_bytes();
+    let mut from = 0;
+    let mut at = 0;
+    while let Some(skip) = bytes[at..].iter().position(|byte| special[*byte as usize]) {
+        at += skip;
+        out.push_str(&text[from..at]);
+        from = at;
+        let (replacement, length) = match bytes[at] {
+            byte @ (b'\t' | b'\n' | b'\r' | 0x20..=0x7F) => (entity(out, byte), 1),
+            // XML 1.0, production 2: what is left of the control characters is not allowed,
+            0..=0x1F => (Some("\u{FFFD}"), 1),
+            // nor are U+FFFE and U+FFFF.
+            _ if matches!(bytes[at + 1..], [0xBF, 0xBE | 0xBF, ..]) => (Some("\u{FFFD}"), 3),
+            _ => (None, 1),
+        };
+        if let Some(replacement) = replacement {
+            out.push_str(replacement);
+            from = at + length;
+        }
+        at += length;
+    }
+    out.push_str(&text[from..]);
+}
+
+/// Writes into an XML element's content.
+pub(crate) struct XmlText<'a>(pub(crate) &'a mut String);
+
+impl fmt::Write for XmlText<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        push_xml_text(self.0, text);
+        Ok(())
+    }
+}
+
+impl Sink for XmlText<'_> {
+    fn words(&mut self, words: &str) -> fmt::Result {
+        self.0.push_str(words);
+        Ok(())
+    }
 }
 
 /// Text that stays on its line: line ends and other control characters become visible escapes.

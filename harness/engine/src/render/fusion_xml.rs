@@ -1,26 +1,34 @@
 //! `<tool_error>` and `<validation_error>`, as Fusion's document on error handling shows them.
 
-use super::wording::{FIX_AND_RETRY, correction, problem, sent};
-use super::{xml_attribute, xml_text};
+use std::fmt;
+
+use super::escape::{XmlText, push_xml_attribute};
+use super::wording::{FIX_AND_RETRY, Sink, has_correction, write_correction, write_problem, write_sent};
+use super::{Told, xml_attribute, xml_text};
 use crate::definition::ToolFailure;
 use crate::failure::{Failure, Issue, IssueKind, Routing};
 
-pub(super) fn render(failure: &Failure) -> String {
-    match failure {
+pub(super) fn render(told: &Told<'_>) -> String {
+    match told.failure {
         Failure::Routing(routing) => routing_error(routing),
-        Failure::Validation { tool, action, issues } => validation_error(tool, action, issues),
+        Failure::Validation { tool, action, issues } => validation_error(tool, action, issues, told.spare),
         Failure::Tool(failure) | Failure::Fault(failure) => tool_error(failure),
     }
 }
 
-fn validation_error(tool: &str, action: &str, issues: &[Issue]) -> String {
-    let mut out = format!("<validation_error action=\"{}/{}\">\n", xml_attribute(tool), xml_attribute(action));
+fn validation_error(tool: &str, action: &str, issues: &[Issue], spare: usize) -> String {
+    let mut out = String::with_capacity(ENOUGH_FOR_MOST * (issues.len() + 1) + spare);
+    out.push_str("<validation_error action=\"");
+    push_xml_attribute(&mut out, tool);
+    out.push('/');
+    push_xml_attribute(&mut out, action);
+    out.push_str("\">\n");
     for issue in issues {
-        let name = if issue.path.is_empty() { "(root)" } else { &issue.path };
         out.push_str("  <field name=\"");
-        out.push_str(&xml_attribute(name));
+        push_xml_attribute(&mut out, if issue.path.is_empty() { "(root)" } else { &issue.path });
         out.push_str("\">");
-        out.push_str(&xml_text(&sentence(issue)));
+        // Writing to a String cannot fail.
+        let _ = sentence(&mut XmlText(&mut out), issue);
         out.push_str("</field>\n");
     }
     out.push_str("  <recovery>");
@@ -29,21 +37,23 @@ fn validation_error(tool: &str, action: &str, issues: &[Issue]) -> String {
     out
 }
 
-fn sentence(issue: &Issue) -> String {
-    let mut out = problem(issue);
-    out.push('.');
+/// Bytes of one field's line.
+const ENOUGH_FOR_MOST: usize = 224;
+
+fn sentence(out: &mut impl Sink, issue: &Issue) -> fmt::Result {
+    write_problem(out, issue)?;
+    out.words(".")?;
     // The message has named undeclared fields already; their values are not what is wrong.
     if !matches!(issue.kind, IssueKind::Undeclared { .. }) {
-        out.push_str(" You sent: ");
-        out.push_str(&sent(issue));
-        out.push('.');
+        out.words(" You sent: ")?;
+        write_sent(out, issue)?;
+        out.words(".")?;
     }
-    let correction = correction(issue);
-    if !correction.is_empty() {
-        out.push(' ');
-        out.push_str(&correction);
+    if has_correction(issue) {
+        out.words(" ")?;
+        write_correction(out, issue)?;
     }
-    out
+    Ok(())
 }
 
 fn routing_error(routing: &Routing) -> String {

@@ -1,11 +1,143 @@
-//! To come.
+//! The Markdown of document 002: issues with their fixes, the tool's schema, suggestions, and a valid example.
 
-use super::{ActionFacts, Sheet, Told, bare_line};
+use std::fmt::Write as _;
 
-pub(super) fn sheet(_: &ActionFacts) -> Sheet {
-    Sheet::default()
+use super::friendly::{FieldHelp, Kind, Plain, ToolHelp, explain, items, json, plain, suggestions, summary};
+use super::{ActionFacts, Sheet, Told, single_line};
+use crate::definition::Severity;
+use crate::failure::{Failure, Issue};
+
+pub(super) fn sheet(facts: &ActionFacts) -> Sheet {
+    let help = explain(facts);
+    Sheet { schema: schema_section(&facts.description, &help), example: example_section(&help), options: help.options }
 }
 
 pub(super) fn render(told: &Told<'_>) -> String {
-    bare_line(told.failure)
+    match (told.failure, plain(told)) {
+        (Failure::Validation { issues, .. }, _) => validation_text(told, issues),
+        (_, Some(failure)) => plain_text(&failure),
+        // Every failure is one of the two.
+        (_, None) => super::bare_line(told.failure),
+    }
+}
+
+fn validation_text(told: &Told<'_>, issues: &[Issue]) -> String {
+    let items = items(told, issues);
+    let empty = Sheet::default();
+    let sheet = told.action.map_or(&empty, |action| &action.sheet);
+    let mut out = String::with_capacity(1024 + sheet.schema.len() + sheet.example.len() + told.spare);
+    out.push_str("❌ ");
+    out.push_str(&single_line(&summary(told, items.len())));
+    out.push_str("\n\n## Issues Found:");
+    for (index, item) in items.iter().enumerate() {
+        let _ = write!(out, "\n\n{}. **{}**: {}", index + 1, single_line(&item.field), single_line(&item.problem));
+        if let Some(received) = item.received {
+            out.push_str("\n   - Received: ");
+            json::push_inline(&mut out, received);
+        }
+        let _ = write!(out, "\n   - Expected: {}\n   - Fix: {}", single_line(&item.expected), single_line(&item.fix));
+    }
+    section(&mut out, &sheet.schema);
+    let suggestions = suggestions(issues, sheet.options, !sheet.example.is_empty());
+    push_numbered(&mut out, "## Suggestions:", suggestions.iter().map(AsRef::as_ref));
+    section(&mut out, &sheet.example);
+    out
+}
+
+fn section(out: &mut String, text: &str) {
+    if !text.is_empty() {
+        out.push_str("\n\n");
+        out.push_str(text);
+    }
+}
+
+fn push_numbered<'l>(out: &mut String, head: &str, lines: impl Iterator<Item = &'l str>) {
+    let mut count = 0;
+    for line in lines {
+        if count == 0 {
+            section(out, head);
+            out.push('\n');
+        }
+        count += 1;
+        let _ = write!(out, "\n{count}. {}", single_line(line));
+    }
+}
+
+fn bulleted(head: &str, lines: impl Iterator<Item = String>) -> String {
+    lines.fold(format!("{head}\n"), |out, line| out + "\n- " + &single_line(&line))
+}
+
+fn schema_section(description: &str, help: &ToolHelp) -> String {
+    let mut out = String::from("## Tool Schema:");
+    if !description.is_empty() {
+        section(&mut out, &format!("**Description**: {}", single_line(description)));
+    }
+    if !help.required.is_empty() {
+        section(&mut out, &format!("**Required fields**: {}", single_line(&help.required.join(", "))));
+    }
+    if help.fields.is_empty() {
+        section(&mut out, "**Properties**: none");
+    } else {
+        section(&mut out, "**Properties**:");
+        push_fields(&mut out, &help.fields, "", 0);
+    }
+    out
+}
+
+/// The fields, and those inside of them with their paths: `env.region`, `lines[].qty`.
+fn push_fields(out: &mut String, fields: &[FieldHelp], above: &str, indent: usize) {
+    for field in fields {
+        let path = format!("{above}{}", field.name);
+        let _ = write!(out, "\n{:indent$}- **{}** ({})", "", single_line(&path), single_line(&field.kind));
+        if let Some(description) = &field.description {
+            let _ = write!(out, ": {}", single_line(description));
+        }
+        let mut constraints = field.constraints.clone();
+        if !field.required.is_empty() {
+            constraints.push(format!("Required fields: {}", field.required.join(", ")));
+        }
+        if !constraints.is_empty() {
+            let _ = write!(out, "\n{:indent$}  Constraints: {}", "", single_line(&constraints.join(", ")));
+        }
+        if !field.examples.is_empty() {
+            let _ = write!(out, "\n{:indent$}  Examples: {}", "", examples(field));
+        }
+        push_fields(out, &field.fields, &format!("{path}{}.", if field.list { "[]" } else { "" }), indent + 2);
+    }
+}
+
+/// The examples one after the other. Lists stand inside of one more pair of brackets, as document 002 has them.
+fn examples(field: &FieldHelp) -> String {
+    let joined = field.examples.iter().map(json::inline).collect::<Vec<_>>().join(", ");
+    if field.examples.iter().any(serde_json::Value::is_array) { format!("[{joined}]") } else { joined }
+}
+
+fn example_section(help: &ToolHelp) -> String {
+    let Some(example) = &help.example else { return String::new() };
+    let mut text = String::new();
+    json::push_laid_out(&mut text, example, 0);
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(3.max(longest + 1));
+    format!("## Valid Example:\n\n{fence}json\n{text}\n{fence}")
+}
+
+fn plain_text(failure: &Plain<'_>) -> String {
+    let mark = if failure.severity == Some(Severity::Warning) { "⚠️" } else { "❌" };
+    let code = failure.code.map(|code| format!("[{code}] ")).unwrap_or_default();
+    let mut out = format!("{mark} {}", single_line(&format!("{code}{}", failure.summary)));
+    if failure.severity == Some(Severity::Critical) {
+        out.push_str("\n\n**Severity**: critical");
+    }
+    if !failure.details.is_empty() {
+        let details = failure.details.iter().map(|(key, value)| format!("**{key}**: {value}"));
+        section(&mut out, &bulleted("## Details:", details));
+    }
+    if !failure.available.is_empty() {
+        let head = if failure.kind == Kind::UnknownTool { "## Available Tools:" } else { "## Available Actions:" };
+        section(&mut out, &bulleted(head, failure.available.iter().cloned()));
+    }
+    let wait = failure.retry_after.map(|seconds| format!("Retry after {seconds} seconds"));
+    let suggestions = failure.recovery.iter().chain(&wait).map(String::as_str);
+    push_numbered(&mut out, "## Suggestions:", suggestions);
+    out
 }

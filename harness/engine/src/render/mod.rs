@@ -1,7 +1,9 @@
 //! One file an error format. All of them write the same [`Failure`].
 
 mod bare;
+mod decimal;
 mod escape;
+mod friendly;
 mod fusion_text;
 mod fusion_xml;
 mod llm_friendly;
@@ -20,7 +22,7 @@ pub use template::{TemplateError, check_template};
 
 use crate::contract::{BlockStyle, Delta};
 use crate::definition::{Action, Tool};
-use crate::failure::Failure;
+use crate::failure::{Bound, Failure, Issue, IssueKind, Measure};
 
 /// What a format is given to write.
 #[derive(Debug, Clone, Copy)]
@@ -30,16 +32,19 @@ pub(crate) struct Told<'a> {
     pub(crate) arguments: &'a Value,
     /// The tool that was called; none when no such tool exists.
     pub(crate) tool: Option<&'a str>,
+    /// The argument that selects the tool's action, where there is one.
+    pub(crate) discriminator: Option<&'a str>,
     /// The action that was called; none when none could be chosen.
     pub(crate) action: Option<&'a ActionFacts>,
     /// The contract changes to tell, for a format that has a place of its own for them in its text.
     pub(crate) deltas: &'a [Delta],
+    /// Bytes that will be put into the text afterwards: room for them spares a copy of it.
+    pub(crate) spare: usize,
 }
 
 /// What a format may say of an action, whatever was sent to it.
 #[derive(Debug)]
 pub(crate) struct ActionFacts {
-    pub(crate) tool: String,
     pub(crate) action: String,
     /// The tool's description, or the action's where it has one.
     pub(crate) description: String,
@@ -57,6 +62,8 @@ pub(crate) struct Sheet {
     pub(crate) schema: String,
     /// Arguments that are valid; empty when none were found.
     pub(crate) example: String,
+    /// Whether a field of the schema has options.
+    pub(crate) options: bool,
 }
 
 /// An error format, compiled.
@@ -94,7 +101,6 @@ impl Writer {
     pub(crate) fn facts(&self, tool: &Tool, action: &Action) -> ActionFacts {
         let description = if action.description.is_empty() { &tool.description } else { &action.description };
         let mut facts = ActionFacts {
-            tool: tool.name.clone(),
             action: action.name.clone(),
             description: description.clone(),
             discriminator: tool.discriminator.clone(),
@@ -113,7 +119,7 @@ impl Writer {
     pub(crate) fn write(&self, told: &Told<'_>) -> String {
         match self {
             Writer::Bare => bare_line(told.failure),
-            Writer::FusionXml => fusion_xml::render(told.failure),
+            Writer::FusionXml => fusion_xml::render(told),
             Writer::FusionText => fusion_text::render(told.failure),
             Writer::LlmFriendly => llm_friendly::render(told),
             Writer::LlmFriendlyJson => llm_friendly_json::render(told),
@@ -156,4 +162,16 @@ impl Writer {
 /// The one line of a raw server: what is left of a failure when `healing` is off.
 pub(crate) fn bare_line(failure: &Failure) -> String {
     bare::render(failure)
+}
+
+/// The issues that a validation library comes to: it does not look into an array that is too long.
+fn looked_into(issues: &[Issue]) -> impl Iterator<Item = &Issue> {
+    let too_long = |issue: &&Issue| {
+        matches!(issue.kind, IssueKind::OutOfBounds { measure: Measure::Items, relation: Bound::AtMost, .. })
+    };
+    let closed: Vec<&str> = issues.iter().filter(too_long).map(|issue| issue.path.as_str()).collect();
+    let is_item = move |issue: &&Issue| {
+        closed.iter().any(|array| issue.path.strip_prefix(array).is_some_and(|rest| rest.starts_with('.')))
+    };
+    issues.iter().filter(move |issue| !is_item(issue))
 }

@@ -1,7 +1,331 @@
-//! To come.
+//! Problem details for HTTP APIs, RFC 9457.
+//!
+//! `type` is always `about:blank`: a type of its own needs a URI that its owner can vouch for, and a server that stands for any has
+//! none. So `title` is the phrase of the HTTP status, as the RFC asks of that type, and what this very problem is about stands in
+//! `detail` and in the extension members: `code` for the kind, `errors` for the arguments, after the RFC's own example. The status
+//! is the one that an HTTP API would have sent.
+//!
+//! A `pointer` is a JSON pointer into the arguments as they were sent, as a URI fragment; where a field is missing, to the place where
+//! it belongs. Members always have the same order, and nothing that a Fusion text tells is left out.
 
-use super::{Told, bare_line};
+use healbench_protocol::Object;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::Told;
+use super::wording::{FIX_AND_RETRY, correction, problem};
+use crate::definition::{Code, Severity, ToolFailure};
+use crate::failure::{Bound, Expected, Failure, Issue, IssueKind, Measure, Routing, Step};
 
 pub(super) fn render(told: &Told<'_>) -> String {
-    bare_line(told.failure)
+    let problem = match told.failure {
+        Failure::Routing(routing) => routing_problem(routing),
+        Failure::Validation { tool, action, issues } => validation_problem(told, tool, action, issues),
+        Failure::Tool(failure) | Failure::Fault(failure) => tool_problem(failure),
+    };
+    // Plain data with texts for keys is JSON. Contract changes go in before the last line.
+    serde_json::to_string_pretty(&problem).unwrap_or_default()
+}
+
+#[derive(Debug, Serialize)]
+struct Problem<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    title: &'static str,
+    status: u16,
+    detail: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    code: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    severity: Option<&'static str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    errors: Vec<Error<'a>>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    available_actions: &'a [String],
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    available_tools: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recovery: Option<String>,
+    #[serde(skip_serializing_if = "Object::is_empty")]
+    details: Object,
+    /// Seconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    retry_after: Option<u32>,
+}
+
+#[derive(Debug, Default, Serialize)]
+struct Error<'a> {
+    detail: String,
+    pointer: String,
+    /// JSON types.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    expected: Option<&'a [String]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    options: Option<&'a [Value]>,
+    /// `number`, `characters`, `items` or `properties`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    measure: Option<&'static str>,
+    /// `>=`, `>`, `<=` or `<`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    relation: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    limit: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    multiple_of: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    format: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pattern: Option<&'a str>,
+    /// The value as it was sent; absent when it is missing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    received: Option<&'a Value>,
+}
+
+fn blank<'a>(status: u16, detail: String) -> Problem<'a> {
+    Problem {
+        kind: "about:blank",
+        title: phrase(status),
+        status,
+        detail,
+        code: None,
+        severity: None,
+        errors: Vec::new(),
+        available_actions: &[],
+        available_tools: &[],
+        recovery: None,
+        details: Object::new(),
+        retry_after: None,
+    }
+}
+
+fn routing_problem(routing: &Routing) -> Problem<'_> {
+    match routing {
+        Routing::MissingDiscriminator { field, available } => Problem {
+            code: Some("MISSING_DISCRIMINATOR"),
+            available_actions: available,
+            recovery: Some(format!("Add the \"{field}\" field and call the tool again.")),
+            ..blank(400, format!("The required field \"{field}\" is missing."))
+        },
+        Routing::UnknownAction { action, available } => Problem {
+            code: Some("UNKNOWN_ACTION"),
+            available_actions: available,
+            recovery: Some("Choose a valid action from available_actions and call the tool again.".to_owned()),
+            ..blank(400, format!("The action \"{action}\" does not exist."))
+        },
+        Routing::UnknownTool { tool, available } => Problem {
+            code: Some("UNKNOWN_TOOL"),
+            available_tools: available,
+            recovery: Some("Choose a valid tool from available_tools and call it.".to_owned()),
+            ..blank(404, format!("The tool \"{tool}\" does not exist."))
+        },
+    }
+}
+
+fn validation_problem<'a>(told: &Told<'a>, tool: &str, action: &str, issues: &'a [Issue]) -> Problem<'a> {
+    Problem {
+        code: Some("VALIDATION"),
+        errors: issues.iter().flat_map(|issue| errors(told, issue)).collect(),
+        recovery: Some(FIX_AND_RETRY.to_owned()),
+        ..blank(422, format!("The arguments of {tool}/{action} are not valid."))
+    }
+}
+
+fn tool_problem(failure: &ToolFailure) -> Problem<'_> {
+    let details = failure.details.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str())));
+    Problem {
+        code: failure.code.as_deref(),
+        // The status says as much as `error` does.
+        severity: failure.severity.filter(|severity| *severity != Severity::Error).map(Severity::name),
+        available_actions: &failure.available_actions,
+        recovery: failure.recovery.clone(),
+        details: details.collect(),
+        retry_after: failure.retry_after,
+        ..blank(status(failure.code.as_deref()), failure.message.clone())
+    }
+}
+
+fn status(code: Option<&str>) -> u16 {
+    match code.and_then(Code::of) {
+        Some(Code::Unauthorized) => 401,
+        Some(Code::Forbidden) => 403,
+        Some(Code::NotFound) => 404,
+        Some(Code::Conflict) => 409,
+        Some(Code::Deprecated) => 410,
+        // Understood and well-formed, and still refused: also what a domain's own codes and a plain message are about.
+        Some(Code::ValidationError) | None => 422,
+        Some(Code::RateLimited) => 429,
+        Some(Code::InternalError) => 500,
+        Some(Code::ServerBusy) => 503,
+        Some(Code::Timeout) => 504,
+    }
+}
+
+/// RFC 9110, section 15, and RFC 6585 for 429.
+fn phrase(status: u16) -> &'static str {
+    match status {
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        409 => "Conflict",
+        410 => "Gone",
+        422 => "Unprocessable Content",
+        429 => "Too Many Requests",
+        503 => "Service Unavailable",
+        504 => "Gateway Timeout",
+        _ => "Internal Server Error",
+    }
+}
+
+/// One error, or one for each undeclared field.
+fn errors<'a>(told: &Told<'a>, issue: &'a Issue) -> Vec<Error<'a>> {
+    let tokens = match &issue.kind {
+        IssueKind::Missing { .. } => place_of_missing(told, &issue.path),
+        IssueKind::Undeclared { .. } => Some(issue.steps(told.arguments).into_iter().map(token).collect()),
+        _ => place_of_sent(told.arguments, Some(&issue.path), issue.sent.as_ref()),
+    };
+    // What cannot be found is still named.
+    let tokens = tokens.unwrap_or_else(|| issue.path.split('.').map(str::to_owned).collect());
+    let common = Error {
+        detail: format!("{}.", problem(issue)),
+        pointer: fragment(&tokens),
+        received: issue.sent.as_ref(),
+        ..Error::default()
+    };
+    let expecting = |expected: &'a Expected, common: Error<'a>| match expected {
+        Expected::Types(types) => Error { expected: Some(types), ..common },
+        Expected::Options(options) => Error { options: Some(options), ..common },
+        Expected::Any => common,
+    };
+    vec![match &issue.kind {
+        IssueKind::Undeclared { fields } => {
+            let object = issue.place(told.arguments);
+            return fields.iter().map(|field| undeclared(object, &tokens, field)).collect();
+        }
+        IssueKind::Missing { expected } | IssueKind::WrongType { expected } => expecting(expected, common),
+        IssueKind::NotAnOption { options } => Error { options: Some(options), ..common },
+        IssueKind::OutOfBounds { measure, relation, limit } => Error {
+            measure: Some(match measure {
+                Measure::Number => "number",
+                Measure::Characters => "characters",
+                Measure::Items => "items",
+                Measure::Properties => "properties",
+            }),
+            relation: Some(match relation {
+                Bound::AtLeast => ">=",
+                Bound::MoreThan => ">",
+                Bound::AtMost => "<=",
+                Bound::LessThan => "<",
+            }),
+            limit: Some(limit),
+            ..common
+        },
+        IssueKind::BadFormat { format } => {
+            // The example is in no member.
+            let detail = format!("{} {}", common.detail, correction(issue));
+            Error { detail, format: Some(format), ..common }
+        }
+        IssueKind::BadPattern { pattern } => Error { pattern: Some(pattern), ..common },
+        IssueKind::NotAMultiple { of } => Error { multiple_of: Some(of), ..common },
+        IssueKind::NotUnique | IssueKind::Other { .. } => common,
+    }]
+}
+
+fn token(step: Step<'_>) -> String {
+    match step {
+        Step::Name(name) => name.to_owned(),
+        Step::Index(index) => index.to_string(),
+    }
+}
+
+fn undeclared<'a>(object: Option<&'a Value>, place: &[String], field: &String) -> Error<'a> {
+    let one = std::slice::from_ref(field);
+    let tokens: Vec<String> = place.iter().chain(one).cloned().collect();
+    let alone = Issue { sent: None, kind: IssueKind::Undeclared { fields: one.to_vec() }, path: String::new() };
+    Error {
+        detail: format!("{}. {}", problem(&alone), correction(&alone)),
+        pointer: fragment(&tokens),
+        received: object.and_then(|object| object.get(field)),
+        ..Error::default()
+    }
+}
+
+/// The names and indices on the way to the value that `path` leads to. A path does not say which of its dots are a name's own, so
+/// it is followed through what was sent; `path` is `None` at its end.
+fn place_of_sent(value: &Value, path: Option<&str>, sent: Option<&Value>) -> Option<Vec<String>> {
+    if path.is_none_or(str::is_empty) && sent == Some(value) {
+        return Some(Vec::new());
+    }
+    steps(value, path?).into_iter().find_map(|(name, below, rest)| {
+        place_of_sent(below, rest, sent).map(|tokens| [vec![name.to_owned()], tokens].concat())
+    })
+}
+
+/// The same for a field that is missing: one that its object's schema asks for, or else the deepest that the path can mean.
+fn place_of_missing(told: &Told<'_>, path: &str) -> Option<Vec<String>> {
+    let schema = told.action.map(|facts| &facts.schema);
+    let mut found = Vec::new();
+    missing_places(told.arguments, schema, path, &mut Vec::new(), &mut found);
+    found.into_iter().max_by_key(|(required, tokens)| (*required, tokens.len())).map(|(_, tokens)| tokens)
+}
+
+fn missing_places(
+    value: &Value,
+    schema: Option<&Value>,
+    path: &str,
+    way: &mut Vec<String>,
+    found: &mut Vec<(bool, Vec<String>)>,
+) {
+    if value.as_object().is_some_and(|fields| !fields.contains_key(path)) {
+        let names = schema.and_then(|schema| schema.get("required")).and_then(Value::as_array);
+        let required = names.is_some_and(|names| names.iter().any(|name| name == path));
+        found.push((required, [&way[..], &[path.to_owned()]].concat()));
+    }
+    for (name, below, rest) in steps(value, path) {
+        let Some(rest) = rest else { continue };
+        let schema = schema.and_then(|schema| match value {
+            Value::Array(_) => schema.get("items"),
+            _ => schema.get("properties")?.get(name),
+        });
+        way.push(name.to_owned());
+        missing_places(below, schema, rest, way, found);
+        way.pop();
+    }
+}
+
+/// Where the next step of a path can lead: a name or an index, the value there, and what is left of the path.
+fn steps<'a>(value: &'a Value, path: &'a str) -> Vec<(&'a str, &'a Value, Option<&'a str>)> {
+    match value {
+        Value::Object(fields) => {
+            let step = |(name, below): (&'a String, &'a Value)| {
+                let rest = path.strip_prefix(name.as_str())?;
+                let rest = if rest.is_empty() { None } else { Some(rest.strip_prefix('.')?) };
+                Some((name.as_str(), below, rest))
+            };
+            fields.iter().filter_map(step).collect()
+        }
+        Value::Array(items) => {
+            let (index, rest) = path.split_once('.').map_or((path, None), |(index, rest)| (index, Some(rest)));
+            let item = index.parse::<usize>().ok().and_then(|at| items.get(at));
+            item.map(|item| (index, item, rest)).into_iter().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// A JSON pointer as a URI fragment: RFC 6901, section 6.
+fn fragment(tokens: &[String]) -> String {
+    let mut out = String::from("#");
+    for token in tokens {
+        out.push('/');
+        for byte in token.replace('~', "~0").replace('/', "~1").bytes() {
+            // RFC 3986: what a fragment may hold as it is.
+            if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@?".contains(&byte) {
+                out.push(char::from(byte));
+            } else {
+                out.push_str(&format!("%{byte:02X}"));
+            }
+        }
+    }
+    out
 }

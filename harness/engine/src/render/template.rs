@@ -3,8 +3,8 @@
 //! What a template is given is documented in `scenarios/templates/teaching.jinja`, an example that uses all of it.
 
 use healbench_protocol::TemplateSource;
-use minijinja::Environment;
 use minijinja::value::Serde;
+use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -76,6 +76,8 @@ impl Template {
         };
         let mut environment = Environment::new();
         environment.set_fuel(Some(FUEL));
+        // What a failure does not have is nothing, and so is everything in it.
+        environment.set_undefined_behavior(UndefinedBehavior::Chainable);
         environment.add_filter("xml", |text: &str| xml_text(text).into_owned());
         environment.add_filter("xml_attribute", |text: &str| xml_attribute(text).into_owned());
         environment.add_filter("line", |text: &str| single_line(text).into_owned());
@@ -91,8 +93,15 @@ impl Template {
         let tells_contract_changes = named.contains("contract_changes");
         let template = Template { environment, file: source.file.clone(), tells_contract_changes };
         for failure in samples() {
-            let told =
-                Told { failure: &failure, arguments: &Value::Null, tool: Some("tool"), action: None, deltas: &[] };
+            let told = Told {
+                failure: &failure,
+                arguments: &Value::Null,
+                tool: Some("tool"),
+                discriminator: None,
+                action: None,
+                deltas: &[],
+                spare: 0,
+            };
             template.write(&told).map_err(|error| failed(&error))?;
         }
         Ok(template)

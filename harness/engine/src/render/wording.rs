@@ -1,20 +1,70 @@
 //! The words that the Fusion formats share: what is wrong with a field, what was sent, and what to send instead.
 
+use std::fmt::{self, Write};
+
 use serde_json::Value;
 
 use crate::failure::{Bound, Expected, Issue, IssueKind, Measure};
 use crate::schema::json_type;
 
+/// Where the words go.
+pub(super) trait Sink: Write {
+    /// Writes words of ours: nothing in them needs escaping, wherever they go.
+    fn words(&mut self, words: &str) -> fmt::Result;
+}
+
+impl Sink for String {
+    fn words(&mut self, words: &str) -> fmt::Result {
+        self.push_str(words);
+        Ok(())
+    }
+}
+
 /// What is wrong, without a full stop: `Invalid email`.
 pub(super) fn problem(issue: &Issue) -> String {
+    written(|out| write_problem(out, issue))
+}
+
+/// `'bad-email'`, `42`, `(missing)`.
+pub(super) fn sent(issue: &Issue) -> String {
+    written(|out| write_sent(out, issue))
+}
+
+/// What to send instead, with its full stop; empty when there is nothing to say.
+pub(super) fn correction(issue: &Issue) -> String {
+    written(|out| write_correction(out, issue))
+}
+
+/// What to do about fields that are not declared.
+pub(super) fn undeclared_correction(fields: &[String]) -> String {
+    written(|out| write_undeclared_correction(out, fields))
+}
+
+/// The last line of every validation failure.
+pub(super) const FIX_AND_RETRY: &str = "Fix the fields above and call the tool again. Do not explain the error.";
+
+fn written(write: impl Fn(&mut String) -> fmt::Result) -> String {
+    let mut out = String::new();
+    // Writing to a String cannot fail.
+    let _ = write(&mut out);
+    out
+}
+
+/// Writes [`problem`].
+pub(super) fn write_problem(out: &mut impl Sink, issue: &Issue) -> fmt::Result {
     match &issue.kind {
-        IssueKind::Missing { .. } => "Required".to_owned(),
+        IssueKind::Missing { .. } => out.words("Required"),
         IssueKind::WrongType { expected } => {
-            format!("Expected {}, received {}", expected_words(expected, issue), received(issue, expected))
+            out.words("Expected ")?;
+            write_expected(out, expected, issue)?;
+            out.words(", received ")?;
+            out.words(received(issue, expected))
         }
         IssueKind::NotAnOption { options } => {
-            let sent = issue.sent.as_ref().map_or_else(String::new, quoted);
-            format!("Invalid enum value. Expected {}, received {sent}", options_joined(options, " | "))
+            out.words("Invalid enum value. Expected ")?;
+            write_options(out, options, " | ")?;
+            out.words(", received ")?;
+            issue.sent.as_ref().map_or(Ok(()), |sent| write_quoted(out, sent))
         }
         IssueKind::OutOfBounds { measure, relation, limit } => match measure {
             Measure::Number => {
@@ -24,34 +74,54 @@ pub(super) fn problem(issue: &Issue) -> String {
                     Bound::AtMost => "less than or equal to",
                     Bound::LessThan => "less than",
                 };
-                format!("Number must be {relation} {limit}")
+                write!(out, "Number must be {relation} {limit}")
             }
-            Measure::Characters => format!("String must contain {} {limit} character(s)", amount(*relation)),
-            Measure::Items => format!("Array must contain {} {limit} element(s)", amount(*relation)),
-            Measure::Properties => format!("Object must contain {} {limit} key(s)", amount(*relation)),
+            Measure::Characters => write!(out, "String must contain {} {limit} character(s)", amount(*relation)),
+            Measure::Items => write!(out, "Array must contain {} {limit} element(s)", amount(*relation)),
+            Measure::Properties => write!(out, "Object must contain {} {limit} key(s)", amount(*relation)),
         },
-        IssueKind::BadFormat { format } => format!("Invalid {}", format_word(format)),
-        IssueKind::BadPattern { .. } => "Invalid".to_owned(),
-        IssueKind::NotAMultiple { of } => format!("Number must be a multiple of {of}"),
-        IssueKind::NotUnique => "Array items must be unique".to_owned(),
-        IssueKind::Undeclared { fields } => format!("Unrecognized key(s) in object: {}", quoted_names(fields)),
-        IssueKind::Other { message, .. } => format!("Invalid input: {message}"),
+        IssueKind::BadFormat { format } => {
+            out.words("Invalid ")?;
+            out.write_str(format_word(format))
+        }
+        IssueKind::BadPattern { .. } => out.words("Invalid"),
+        IssueKind::NotAMultiple { of } => write!(out, "Number must be a multiple of {of}"),
+        IssueKind::NotUnique => out.words("Array items must be unique"),
+        IssueKind::Undeclared { fields } => {
+            out.words("Unrecognized key(s) in object: ")?;
+            write_names(out, fields)
+        }
+        IssueKind::Other { message, .. } => {
+            out.words("Invalid input: ")?;
+            out.write_str(message)
+        }
     }
 }
 
-/// `'bad-email'`, `42`, `(missing)`.
-pub(super) fn sent(issue: &Issue) -> String {
-    issue.sent.as_ref().map_or_else(|| "(missing)".to_owned(), quoted)
+/// Writes [`sent`].
+pub(super) fn write_sent(out: &mut impl Sink, issue: &Issue) -> fmt::Result {
+    match &issue.sent {
+        None => out.words("(missing)"),
+        Some(sent) => write_quoted(out, sent),
+    }
 }
 
-/// What to send instead, with its full stop; empty when there is nothing to say.
-pub(super) fn correction(issue: &Issue) -> String {
+/// Writes [`correction`].
+pub(super) fn write_correction(out: &mut impl Sink, issue: &Issue) -> fmt::Result {
     match &issue.kind {
         IssueKind::Missing { expected } | IssueKind::WrongType { expected } => match expected {
-            Expected::Any => String::new(),
-            expected => format!("Expected type: {}.", expected_words(expected, issue)),
+            Expected::Any => Ok(()),
+            expected => {
+                out.words("Expected type: ")?;
+                write_expected(out, expected, issue)?;
+                out.words(".")
+            }
         },
-        IssueKind::NotAnOption { options } => format!("Valid options: {}.", options_joined(options, ", ")),
+        IssueKind::NotAnOption { options } => {
+            out.words("Valid options: ")?;
+            write_options(out, options, ", ")?;
+            out.words(".")
+        }
         IssueKind::OutOfBounds { measure, relation, limit } => {
             let relation = match relation {
                 Bound::AtLeast => ">=",
@@ -65,27 +135,35 @@ pub(super) fn correction(issue: &Issue) -> String {
                 Measure::Items => " items",
                 Measure::Properties => " keys",
             };
-            format!("Must be {relation} {limit}{unit}.")
+            write!(out, "Must be {relation} {limit}{unit}.")
         }
         IssueKind::BadFormat { format } => match format_example(format) {
-            Some((name, example)) => format!("Expected: {name} (e.g. {example})."),
-            None => format!("Expected: a valid {format}."),
+            Some((name, example)) => write!(out, "Expected: {name} (e.g. {example})."),
+            None => write!(out, "Expected: a valid {format}."),
         },
-        IssueKind::BadPattern { pattern } => format!("Expected: a value that matches {pattern}"),
-        IssueKind::NotAMultiple { of } => format!("Must be a multiple of {of}."),
-        IssueKind::NotUnique => "Remove the repeated items.".to_owned(),
-        IssueKind::Undeclared { fields } => undeclared_correction(fields),
-        IssueKind::Other { .. } => String::new(),
+        IssueKind::BadPattern { pattern } => write!(out, "Expected: a value that matches {pattern}"),
+        IssueKind::NotAMultiple { of } => write!(out, "Must be a multiple of {of}."),
+        IssueKind::NotUnique => out.words("Remove the repeated items."),
+        IssueKind::Undeclared { fields } => write_undeclared_correction(out, fields),
+        IssueKind::Other { .. } => Ok(()),
     }
 }
 
-/// What to do about fields that are not declared.
-pub(super) fn undeclared_correction(fields: &[String]) -> String {
-    format!("Remove or correct unrecognized fields: {}. Check for typos.", quoted_names(fields))
+/// Whether [`correction`] has anything to say.
+pub(super) fn has_correction(issue: &Issue) -> bool {
+    !matches!(
+        issue.kind,
+        IssueKind::Missing { expected: Expected::Any }
+            | IssueKind::WrongType { expected: Expected::Any }
+            | IssueKind::Other { .. }
+    )
 }
 
-/// The last line of every validation failure.
-pub(super) const FIX_AND_RETRY: &str = "Fix the fields above and call the tool again. Do not explain the error.";
+fn write_undeclared_correction(out: &mut impl Sink, fields: &[String]) -> fmt::Result {
+    out.words("Remove or correct unrecognized fields: ")?;
+    write_names(out, fields)?;
+    out.words(". Check for typos.")
+}
 
 fn amount(relation: Bound) -> &'static str {
     match relation {
@@ -97,29 +175,49 @@ fn amount(relation: Bound) -> &'static str {
 }
 
 /// A text in single quotes, anything else as JSON.
-fn quoted(value: &Value) -> String {
+fn write_quoted(out: &mut impl Sink, value: &Value) -> fmt::Result {
     match value {
-        Value::String(text) => format!("'{text}'"),
-        other => other.to_string(),
+        Value::String(text) => {
+            out.words("'")?;
+            out.write_str(text)?;
+            out.words("'")
+        }
+        other => write!(out, "{other}"),
     }
 }
 
-fn quoted_names(names: &[String]) -> String {
-    names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", ")
+fn write_names(out: &mut impl Sink, names: &[String]) -> fmt::Result {
+    for (index, name) in names.iter().enumerate() {
+        out.words(if index == 0 { "'" } else { ", '" })?;
+        out.write_str(name)?;
+        out.words("'")?;
+    }
+    Ok(())
 }
 
-fn options_joined(options: &[Value], separator: &str) -> String {
-    options.iter().map(quoted).collect::<Vec<_>>().join(separator)
+fn write_options(out: &mut impl Sink, options: &[Value], separator: &str) -> fmt::Result {
+    for (index, option) in options.iter().enumerate() {
+        if index > 0 {
+            out.words(separator)?;
+        }
+        write_quoted(out, option)?;
+    }
+    Ok(())
 }
 
-fn expected_words(expected: &Expected, issue: &Issue) -> String {
-    // Fusion calls every numeric type a number; only a fraction is told that it should be an integer.
-    let is_number = matches!(issue.sent, Some(Value::Number(_)));
-    let word = |name: &String| if name == "integer" && !is_number { "number".to_owned() } else { name.clone() };
+fn write_expected(out: &mut impl Sink, expected: &Expected, issue: &Issue) -> fmt::Result {
     match expected {
-        Expected::Types(names) => names.iter().map(word).collect::<Vec<_>>().join(" | "),
-        Expected::Options(options) => options_joined(options, " | "),
-        Expected::Any => "another value".to_owned(),
+        Expected::Types(names) => {
+            // Fusion calls every numeric type a number; only a fraction is told that it should be an integer.
+            let is_number = matches!(issue.sent, Some(Value::Number(_)));
+            for (index, name) in names.iter().enumerate() {
+                out.words(if index > 0 { " | " } else { "" })?;
+                out.write_str(if name == "integer" && !is_number { "number" } else { name })?;
+            }
+            Ok(())
+        }
+        Expected::Options(options) => write_options(out, options, " | "),
+        Expected::Any => out.words("another value"),
     }
 }
 

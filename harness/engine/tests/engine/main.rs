@@ -1,15 +1,20 @@
 //! The engine through its one entry, `Engine::call`. Expected texts are the sample outputs of the documents that the engine
-//! comes from; each test names its document: 000 self-healing context, 001 error handling, 003 cognitive guardrails.
+//! comes from; each test names its document: 000 self-healing context, 001 error handling, 002 self-healing messages, 003 cognitive
+//! guardrails.
 
 #![allow(clippy::unwrap_used)]
 
 mod contracts;
 mod failures;
+mod friendly;
 mod hostile;
 mod lockfile;
 mod presenting;
+mod problem_json;
 mod schema_changes;
 mod schema_pairs;
+mod serde_text;
+mod servers;
 mod severities;
 mod world;
 

@@ -149,6 +149,16 @@ fn branches_at_the_root_keep_undeclared_fields_out() {
         json!({"type": "object", "anyOf": [{"type": "null"}, branch]})
     };
     assert_eq!(severity(&inside(json!({"type": "object"})), &inside(json!(false))), Some(Severity::Breaking));
+    let places = |places: Value| field(json!({"prefixItems": places, "anyOf": [{}], "unevaluatedItems": false}));
+    assert_eq!(severity(&places(json!([{}, {}])), &places(json!([{}]))), Some(Severity::Breaking));
+    // What closes the whole sees through two choices.
+    let nested = json!({
+        "type": "object",
+        "properties": {"c": false},
+        "anyOf": [{"properties": {"a": {}}, "anyOf": [{"required": []}, {"minProperties": 1}]}],
+    });
+    let plain = json!({"type": "object", "properties": {"a": {"type": "null"}}});
+    assert_eq!(severity(&nested, &plain), Some(Severity::Breaking));
 }
 
 #[test]

@@ -1,0 +1,80 @@
+//! Texts that match a regular expression: the shortest way through it, or a longer one where a length asks for it.
+
+use regex_syntax::hir::{Class, Hir, HirKind};
+
+/// A pattern that asks for more is not worth an example.
+const LONGEST: usize = 4096;
+
+/// A text for `pattern` of at least `least` characters, if the pattern lets it grow. Another `variant` is another text,
+/// where the pattern has several. Whether it really matches is for the validator to say: anchors and word boundaries
+/// are not looked at. `None` for what only backtracking engines understand, as look-ahead.
+pub(super) fn matching(pattern: &str, least: usize, variant: usize) -> Option<String> {
+    let hir = regex_syntax::Parser::new().parse(pattern).ok()?;
+    let mut walk = Walk { out: String::new(), variant, chosen: 0, missing: 0 };
+    walk.go(&hir)?;
+    let found = walk.out.chars().count();
+    if found >= least {
+        return Some(walk.out);
+    }
+    let mut walk = Walk { out: String::new(), variant, chosen: 0, missing: least - found };
+    walk.go(&hir)?;
+    Some(walk.out)
+}
+
+struct Walk {
+    out: String,
+    variant: usize,
+    /// Characters that were chosen from a class.
+    chosen: usize,
+    /// Characters that repetitions should add.
+    missing: usize,
+}
+
+impl Walk {
+    fn go(&mut self, hir: &Hir) -> Option<()> {
+        if self.out.len() > LONGEST {
+            return None;
+        }
+        match hir.kind() {
+            HirKind::Empty | HirKind::Look(_) => {}
+            HirKind::Literal(literal) => self.out.push_str(std::str::from_utf8(&literal.0).ok()?),
+            HirKind::Class(class) => {
+                let c = choose(class, self.chosen + self.variant)?;
+                self.out.push(c);
+                self.chosen += 1;
+            }
+            HirKind::Repetition(repetition) => {
+                let unit = repetition.sub.properties().minimum_len().unwrap_or(1).max(1);
+                let room = repetition.max.map_or(usize::MAX, |max| max.saturating_sub(repetition.min) as usize);
+                let more = self.missing.div_ceil(unit).min(room);
+                self.missing = self.missing.saturating_sub(more * unit);
+                for _ in 0..(repetition.min as usize).saturating_add(more) {
+                    self.go(&repetition.sub)?;
+                }
+            }
+            HirKind::Capture(capture) => self.go(&capture.sub)?,
+            HirKind::Concat(parts) => parts.iter().try_for_each(|part| self.go(part))?,
+            HirKind::Alternation(branches) => self.go(&branches[self.variant % branches.len()])?,
+        }
+        Some(())
+    }
+}
+
+/// A character that reads well: of the word `example`, a digit, or the first that can be seen.
+fn choose(class: &Class, at: usize) -> Option<char> {
+    let ranges: Vec<(char, char)> = match class {
+        Class::Unicode(class) => class.ranges().iter().map(|range| (range.start(), range.end())).collect(),
+        Class::Bytes(class) => {
+            class.ranges().iter().map(|range| (char::from(range.start()), char::from(range.end()))).collect()
+        }
+    };
+    let has = |c: &char| ranges.iter().any(|(start, end)| (start..=end).contains(&c));
+    let letter = char::from(b"example"[at % 7]);
+    let digit = char::from(b"1234567890"[at % 10]);
+    let seen = |c: char| ranges.iter().any(|(start, end)| (*start..=*end).contains(&c)).then_some(c);
+    [letter, letter.to_ascii_uppercase(), digit]
+        .into_iter()
+        .find(has)
+        .or_else(|| ('a'..='z').chain('A'..='Z').chain('0'..='9').chain('!'..='~').find_map(seen))
+        .or_else(|| ranges.first().map(|(start, _)| *start))
+}

@@ -1,0 +1,79 @@
+//! Texts of a format, of a length, or that match a pattern.
+
+use serde_json::Value;
+
+use super::super::place::Place;
+use super::pattern::matching;
+
+/// For patterns that no text can be made from: what is often asked for.
+const OFTEN: [&str; 6] = ["Example123!", "Example-123", "example-1", "EXAMPLE", "Example", "1"];
+
+/// A text longer than this is no example.
+const LONGEST: usize = 1000;
+
+/// Candidates, the best first.
+pub(super) fn candidates(place: &Place<'_>, want: usize) -> Vec<Value> {
+    let length = |value: Option<&Value>| value.and_then(Value::as_f64).map(|length| length as usize);
+    let least = length(place.floor("minLength")).unwrap_or(0);
+    let most = length(place.ceiling("maxLength")).unwrap_or(usize::MAX);
+    if least > LONGEST {
+        return Vec::new();
+    }
+    let mut out: Vec<String> = Vec::new();
+    for format in place.each("format").filter_map(Value::as_str) {
+        out.extend((0..want).filter_map(|variant| of_format(format, least, variant)));
+    }
+    out.extend((0..want).map(|variant| plain(least, most, variant)));
+    for pattern in place.each("pattern").filter_map(Value::as_str) {
+        let made: Vec<String> = (0..want + 3).filter_map(|variant| matching(pattern, least, variant)).collect();
+        if place.has("format") {
+            // The pattern may ask for no more than a beginning or an end of what the format asks for.
+            out.extend(made.iter().flat_map(|text| [format!("{text}example.com"), format!("example{text}")]));
+        }
+        out.extend(made);
+        out.extend(OFTEN.iter().map(|text| fitted(text, least, most, 0)));
+    }
+    out.into_iter().map(Value::String).collect()
+}
+
+/// `example`, `example2`, …, cut or repeated to a length that is allowed.
+fn plain(least: usize, most: usize, variant: usize) -> String {
+    let text = if variant == 0 { "example".to_owned() } else { format!("example{}", variant + 1) };
+    if most < text.len() { fitted("example", least, most, variant) } else { fitted(&text, least, most, 0) }
+}
+
+fn fitted(text: &str, least: usize, most: usize, skip: usize) -> String {
+    let length = text.len().max(least).min(most);
+    text.chars().cycle().skip(skip).take(length).collect()
+}
+
+/// A text of a format that JSON Schema names.
+fn of_format(format: &str, least: usize, variant: usize) -> Option<String> {
+    let number = if variant == 0 { String::new() } else { (variant + 1).to_string() };
+    let text = match format {
+        "email" | "idn-email" => {
+            let user = format!("user{number}");
+            let missing = least.saturating_sub(user.len() + "@example.com".len());
+            format!("{user}{}@example.com", "r".repeat(missing))
+        }
+        "uri" | "iri" | "uri-reference" | "iri-reference" | "url" => {
+            let start =
+                if variant == 0 { "https://example.com".to_owned() } else { format!("https://example.com/{number}") };
+            if start.len() < least { format!("{start}/{}", "a".repeat(least - start.len())) } else { start }
+        }
+        "uri-template" => format!("https://example.com/{{id}}{number}"),
+        "uuid" => format!("123e4567-e89b-12d3-a456-{:012}", 426_614_174_000_u64 + variant as u64),
+        "date" => format!("2024-{:02}-{:02}", variant / 28 % 12 + 1, (14 + variant) % 28 + 1),
+        "date-time" => format!("2024-01-15T{:02}:{:02}:00Z", (10 + variant / 60) % 24, (30 + variant) % 60),
+        "time" => format!("{:02}:{:02}:00Z", (10 + variant / 60) % 24, (30 + variant) % 60),
+        "duration" => format!("P{}D", variant + 1),
+        "ipv4" => format!("192.0.2.{}", variant % 254 + 1),
+        "ipv6" => format!("2001:db8::{:x}", variant % 65_535 + 1),
+        "hostname" | "idn-hostname" => format!("example{number}.com"),
+        "json-pointer" => format!("/example{number}"),
+        "relative-json-pointer" => (variant + 1).to_string(),
+        "regex" => format!("^example{number}$"),
+        _ => return None,
+    };
+    Some(text)
+}

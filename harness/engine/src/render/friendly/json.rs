@@ -1,0 +1,90 @@
+//! JSON as document 002 lays it out: two spaces a level, a list of plain values on one line.
+
+use std::fmt::Write as _;
+
+use serde_json::Value;
+
+/// The value on one line.
+pub(crate) fn inline(value: &Value) -> String {
+    let mut out = String::new();
+    push_inline(&mut out, value);
+    out
+}
+
+/// The value over several lines; those after the first are indented by `indent` spaces and more.
+pub(crate) fn push_laid_out(out: &mut String, value: &Value, indent: usize) {
+    let deeper = indent + 2;
+    match value {
+        Value::Object(object) if !object.is_empty() => {
+            out.push('{');
+            for (index, (name, value)) in object.iter().enumerate() {
+                break_line(out, index, deeper);
+                push_text(out, name);
+                out.push_str(": ");
+                push_laid_out(out, value, deeper);
+            }
+            let _ = write!(out, "\n{:indent$}}}", "");
+        }
+        Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                break_line(out, index, deeper);
+                push_laid_out(out, item, deeper);
+            }
+            let _ = write!(out, "\n{:indent$}]", "");
+        }
+        _ => push_inline(out, value),
+    }
+}
+
+fn break_line(out: &mut String, index: usize, indent: usize) {
+    out.push_str(if index == 0 { "\n" } else { ",\n" });
+    let _ = write!(out, "{:indent$}", "");
+}
+
+pub(crate) fn push_inline(out: &mut String, value: &Value) {
+    match value {
+        Value::String(text) => push_text(out, text),
+        Value::Array(items) => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                out.push_str(if index == 0 { "" } else { ", " });
+                push_inline(out, item);
+            }
+            out.push(']');
+        }
+        Value::Object(object) => {
+            out.push('{');
+            for (index, (name, value)) in object.iter().enumerate() {
+                out.push_str(if index == 0 { "" } else { ", " });
+                push_text(out, name);
+                out.push_str(": ");
+                push_inline(out, value);
+            }
+            out.push('}');
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {
+            let _ = write!(out, "{value}");
+        }
+    }
+}
+
+/// Beside what JSON demands, everything that some reader takes for a line end or acts on is escaped: the text stays on
+/// its line.
+pub(crate) fn push_text(out: &mut String, text: &str) {
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            c if c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') => {
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+}

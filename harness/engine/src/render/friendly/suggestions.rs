@@ -1,0 +1,64 @@
+//! What to do about a failed validation as a whole, by categories, in the order of document 002.
+
+use std::borrow::Cow;
+
+use crate::failure::{Expected, Issue, IssueKind, Measure};
+
+/// The categories that apply. `options`: the schema has fields with options, which the document's sample advises about
+/// even when none of them failed. `example`: the text ends with a valid example.
+pub(crate) fn suggestions(issues: &[Issue], options: bool, example: bool) -> Vec<Cow<'static, str>> {
+    let any = |test: fn(&IssueKind) -> bool| issues.iter().any(|issue| test(&issue.kind));
+    let mut out = Vec::new();
+    let missing: Vec<&str> = issues
+        .iter()
+        .filter(|issue| matches!(issue.kind, IssueKind::Missing { .. }))
+        .map(|issue| issue.path.as_str())
+        .collect();
+    if !missing.is_empty() {
+        out.push(format!("Add missing required fields: {}", missing.join(", ")).into());
+    }
+    if any(|kind| matches!(kind, IssueKind::WrongType { expected: Expected::Types(_) | Expected::Any })) {
+        out.push("Check that every field has the type given in the schema".into());
+    }
+    // A named format is spelled out by its fix; a pattern has to be read.
+    if any(|kind| matches!(kind, IssueKind::BadPattern { .. })) {
+        out.push("Check that strings match the pattern given in the schema".into());
+    }
+    let measured = |kind: &IssueKind| match kind {
+        IssueKind::OutOfBounds { measure, .. } => Some(*measure),
+        IssueKind::NotAMultiple { .. } => Some(Measure::Number),
+        _ => None,
+    };
+    let measures = || issues.iter().filter_map(|issue| measured(&issue.kind));
+    if measures().any(|measure| matches!(measure, Measure::Number | Measure::Characters)) {
+        out.push("Check that numeric values and string lengths are within the allowed range".into());
+    }
+    if measures().any(|measure| matches!(measure, Measure::Items | Measure::Properties)) {
+        out.push("Check that arrays and objects have an allowed number of entries".into());
+    }
+    let wrong_option = |kind: &IssueKind| {
+        matches!(kind, IssueKind::NotAnOption { .. } | IssueKind::WrongType { expected: Expected::Options(_) })
+    };
+    if options || any(wrong_option) {
+        out.push("Use only allowed enum values (see the schema for valid options)".into());
+    }
+    let undeclared: Vec<String> = issues
+        .iter()
+        .filter_map(|issue| match &issue.kind {
+            IssueKind::Undeclared { fields } => Some((issue, fields)),
+            _ => None,
+        })
+        .flat_map(|(issue, fields)| fields.iter().map(move |field| joined(&issue.path, field)))
+        .collect();
+    if !undeclared.is_empty() {
+        out.push(format!("Remove undeclared fields: {}", undeclared.join(", ")).into());
+    }
+    if example {
+        out.push("Review the validExample below for a correctly formatted request".into());
+    }
+    out
+}
+
+fn joined(path: &str, field: &str) -> String {
+    if path.is_empty() { field.to_owned() } else { format!("{path}.{field}") }
+}

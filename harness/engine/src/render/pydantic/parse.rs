@@ -1,0 +1,275 @@
+//! Why a text is not what it should be, as the parsers behind pydantic say it. Each is asked only about texts that JSON Schema
+//! refuses; where a parser would take such a text all the same, the nearest of its complaints stands.
+
+use std::collections::BTreeSet;
+
+/// Why pydantic's URL parser refuses the text.
+pub(super) fn url(text: &str) -> &'static str {
+    const NO_SCHEME: &str = "relative URL without a base";
+    const BAD_HOST: &str = "invalid international domain name";
+    if text.is_empty() {
+        return "input is empty";
+    }
+    let Some((scheme, rest)) = text.split_once(':') else { return NO_SCHEME };
+    let is_scheme_char = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
+    if !scheme.starts_with(|c: char| c.is_ascii_alphabetic()) || !scheme.chars().all(is_scheme_char) {
+        return NO_SCHEME;
+    }
+    if !matches!(scheme.to_ascii_lowercase().as_str(), "http" | "https" | "ws" | "wss" | "ftp") {
+        return "invalid domain character";
+    }
+    let authority = rest.trim_start_matches(['/', '\\']).split(['/', '\\', '?', '#']).next().unwrap_or_default();
+    let host_and_port = authority.rsplit_once('@').map_or(authority, |(_, after)| after);
+    if host_and_port.starts_with('[') {
+        return "invalid IPv6 address";
+    }
+    let (host, port) = host_and_port.split_once(':').unwrap_or((host_and_port, ""));
+    if host.is_empty() {
+        "empty host"
+    } else if host.split('.').all(|part| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit())) {
+        "invalid IPv4 address"
+    } else if !port.is_empty() && port.parse::<u16>().is_err() {
+        "invalid port number"
+    } else {
+        BAD_HOST
+    }
+}
+
+/// Why pydantic's UUID parser refuses the text.
+pub(super) fn uuid(text: &str) -> String {
+    const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
+    const LONGEST: usize = 45;
+    let lengths: Vec<usize> = text.split('-').map(str::len).collect();
+    let bad = text.char_indices().find(|(_, c)| !c.is_ascii_hexdigit() && *c != '-');
+    match bad {
+        _ if text.len() > LONGEST => format!("invalid length: found {}", text.len()),
+        Some((at, bad)) => format!("invalid character: found `{bad}` at {at}"),
+        None if lengths.len() == 1 && text.len() != 36 => format!("invalid length: found {}", text.len()),
+        None if lengths.len() != GROUPS.len() => format!("invalid group count: expected 5, found {}", lengths.len()),
+        None => {
+            let wrong = lengths.iter().zip(GROUPS).position(|(found, expected)| *found != expected).unwrap_or(4);
+            let (found, expected) = (lengths[wrong], GROUPS[wrong]);
+            format!("invalid group length in group {wrong}: expected {expected}, found {found}")
+        }
+    }
+}
+
+/// Whether pydantic would take the text for a value of the JSON type.
+pub(super) fn reads_as(text: &str, name: &str) -> bool {
+    const BOOLEANS: [&str; 12] = ["0", "1", "f", "false", "n", "no", "off", "on", "t", "true", "y", "yes"];
+    let text = text.trim();
+    match name {
+        "integer" => {
+            let whole = text.split_once('.').filter(|(_, zeros)| zeros.bytes().all(|byte| byte == b'0'));
+            let digits = whole.map_or(text, |(whole, _)| whole);
+            let digits = digits.strip_prefix(['+', '-']).unwrap_or(digits);
+            !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
+        }
+        "number" => text.parse::<f64>().is_ok(),
+        "boolean" => BOOLEANS.contains(&text.to_ascii_lowercase().as_str()),
+        _ => false,
+    }
+}
+
+/// Why pydantic's date parser refuses the text; `None` when it is a point in time, but not a day.
+pub(super) fn date(text: &str) -> Option<&'static str> {
+    // A number is a time stamp.
+    if text.parse::<f64>().is_ok() && text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-')) {
+        return None;
+    }
+    whole_date_time(text.as_bytes()).err()
+}
+
+/// Why pydantic refuses the text as a point in time, and the kind of the error. It tells what is wrong with the text as a day; of
+/// one that it would take, it tells what it tells a server that insists on the time, or on the time zone.
+pub(super) fn date_time(text: &str) -> (String, &'static str) {
+    let bytes = text.as_bytes();
+    match (day(bytes), whole_date_time(bytes)) {
+        (Err(why), _) => (format!("Input should be a valid datetime or date, {why}"), "datetime_from_date_parsing"),
+        (Ok(()), Err(_)) if bytes.len() > 10 => {
+            (format!("Input should be a valid datetime or date, {TRAILING}"), "datetime_from_date_parsing")
+        }
+        (Ok(()), Err(_)) => (format!("Input should be a valid datetime, {SEPARATOR}"), "datetime_parsing"),
+        (Ok(()), Ok(Zoned(false))) => ("Input should have timezone info".to_owned(), "timezone_aware"),
+        (Ok(()), Ok(Zoned(true))) => ("Input should be a valid datetime".to_owned(), "datetime_type"),
+    }
+}
+
+/// Why pydantic's time parser refuses the text.
+pub(super) fn time(text: &str) -> &'static str {
+    let all = |bytes: &[u8]| zone(bytes, time_of_day(bytes)?);
+    all(text.as_bytes()).err().unwrap_or(TRAILING)
+}
+
+const TOO_SHORT: &str = "input is too short";
+const SEPARATOR: &str = "invalid datetime separator, expected `T`, `t`, `_` or space";
+const TRAILING: &str = "unexpected extra characters at the end of the input";
+
+/// Whether a time has a time zone.
+struct Zoned(bool);
+
+fn whole_date_time(bytes: &[u8]) -> Result<Zoned, &'static str> {
+    day(bytes)?;
+    match bytes.get(10) {
+        None => return Err(TOO_SHORT),
+        Some(b'T' | b't' | b' ' | b'_') => {}
+        Some(_) => return Err(SEPARATOR),
+    }
+    let rest = &bytes[11..];
+    zone(rest, time_of_day(rest)?)
+}
+
+fn digits(bytes: &[u8], at: usize, count: usize, otherwise: &'static str) -> Result<u32, &'static str> {
+    let run = bytes.get(at..at + count).filter(|run| run.iter().all(u8::is_ascii_digit)).ok_or(otherwise)?;
+    Ok(run.iter().fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0')))
+}
+
+/// `2026-12-24` at the front.
+fn day(bytes: &[u8]) -> Result<(), &'static str> {
+    const DASH: &str = "invalid date separator, expected `-`";
+    if bytes.len() < 10 {
+        return Err(TOO_SHORT);
+    }
+    let year = digits(bytes, 0, 4, "invalid character in year")?;
+    if bytes[4] != b'-' {
+        return Err(DASH);
+    }
+    let month = digits(bytes, 5, 2, "invalid character in month")?;
+    if bytes[7] != b'-' {
+        return Err(DASH);
+    }
+    let day = digits(bytes, 8, 2, "invalid character in day")?;
+    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let last = match month {
+        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+        4 | 6 | 9 | 11 => 30,
+        2 if leap => 29,
+        2 => 28,
+        _ => return Err("month value is outside expected range of 1-12"),
+    };
+    if (1..=last).contains(&day) { Ok(()) } else { Err("day value is outside expected range") }
+}
+
+/// `10:00`, `10:00:00` or `10:00:00.5` at the front; how long it is.
+fn time_of_day(bytes: &[u8]) -> Result<usize, &'static str> {
+    if bytes.len() < 5 {
+        return Err(TOO_SHORT);
+    }
+    let hour = digits(bytes, 0, 2, "invalid character in hour")?;
+    if bytes[2] != b':' {
+        return Err("invalid time separator, expected `:`");
+    }
+    let minute = digits(bytes, 3, 2, "invalid character in minute")?;
+    if hour > 23 {
+        return Err("hour value is outside expected range of 0-23");
+    }
+    if minute > 59 {
+        return Err("minute value is outside expected range of 0-59");
+    }
+    if bytes.get(5) != Some(&b':') {
+        return Ok(5);
+    }
+    if digits(bytes, 6, 2, "invalid character in second")? > 59 {
+        return Err("second value is outside expected range of 0-59");
+    }
+    if !matches!(bytes.get(8), Some(b'.' | b',')) {
+        return Ok(8);
+    }
+    match bytes[9..].iter().take_while(|byte| byte.is_ascii_digit()).count() {
+        0 => Err("second fraction digits missing after `.`"),
+        count => Ok(9 + count),
+    }
+}
+
+/// Nothing, `Z` or `+10:00` from `at` to the end.
+fn zone(bytes: &[u8], at: usize) -> Result<Zoned, &'static str> {
+    let end = match bytes.get(at) {
+        None => return Ok(Zoned(false)),
+        Some(b'Z' | b'z') => at + 1,
+        Some(b'+' | b'-') => {
+            let hours = digits(bytes, at + 1, 2, "invalid timezone hour")?;
+            let minutes_at = at + 3 + usize::from(bytes.get(at + 3) == Some(&b':'));
+            if digits(bytes, minutes_at, 2, "invalid timezone minute")? > 59 {
+                return Err("timezone minute value is outside expected range of 0-59");
+            }
+            if hours > 23 {
+                return Err("timezone offset must be less than 24 hours");
+            }
+            minutes_at + 2
+        }
+        Some(_) => return Err("invalid timezone sign"),
+    };
+    if end == bytes.len() { Ok(Zoned(true)) } else { Err(TRAILING) }
+}
+
+/// Why pydantic's e-mail validator refuses the text.
+pub(super) fn email(text: &str) -> String {
+    if text.contains(['\r', '\n']) {
+        return "Carriage return and line feed characters are not allowed".to_owned();
+    }
+    let Some((local, domain)) = text.trim().split_once('@') else {
+        return "An email address must have an @-sign.".to_owned();
+    };
+    if local.is_empty() {
+        return "There must be something before the @-sign.".to_owned();
+    }
+    let is_atom_char = |c: char| c.is_ascii_alphanumeric() || !c.is_ascii() || "!#$%&'*+-/=?^_`{|}~.".contains(c);
+    if let Some(bad) = bad_chars(local, is_atom_char) {
+        return format!("The email address contains invalid characters before the @-sign: {bad}.");
+    }
+    if let Some(why) = edges(local, '.', BEFORE_AT) {
+        return why;
+    }
+    if domain.is_empty() {
+        return "There must be something after the @-sign.".to_owned();
+    }
+    if domain.starts_with('[') && domain.ends_with(']') {
+        return "A bracketed IP address after the @-sign is not allowed here.".to_owned();
+    }
+    let is_host_char = |c: char| c.is_ascii_alphanumeric() || !c.is_ascii() || matches!(c, '-' | '.');
+    if let Some(bad) = bad_chars(domain, is_host_char) {
+        return format!("The part after the @-sign contains invalid characters: {bad}.");
+    }
+    edges(domain, '.', AFTER_AT).or_else(|| edges(domain, '-', AFTER_AT)).unwrap_or_else(|| {
+        let why = match domain {
+            _ if domain.contains(".-") || domain.contains("-.") => {
+                return "An email address cannot have a period and a hyphen next to each other.".to_owned();
+            }
+            _ if domain.contains('.') => "It is not within a valid top-level domain",
+            _ => "It should have a period",
+        };
+        format!("The part after the @-sign is not valid. {why}.")
+    })
+}
+
+/// What is said of a mark at the start, and at the end.
+type Edges = [&'static str; 2];
+const BEFORE_AT: Edges = ["cannot start with a {}", "cannot have a {} immediately before the @-sign"];
+const AFTER_AT: Edges = ["cannot have a {} immediately after the @-sign", "cannot end with a {}"];
+
+fn edges(text: &str, mark: char, [start, end]: Edges) -> Option<String> {
+    let name = if mark == '.' { "period" } else { "hyphen" };
+    let why = if text.ends_with(mark) {
+        end
+    } else if text.starts_with(mark) {
+        start
+    } else if mark == '.' && text.contains("..") {
+        "cannot have two periods in a row"
+    } else {
+        return None;
+    };
+    Some(format!("An email address {}.", why.replace("{}", name)))
+}
+
+/// The characters that are not `allowed`, each once, as the validator shows them.
+fn bad_chars(text: &str, allowed: impl Fn(char) -> bool) -> Option<String> {
+    let shown = |c: char| match c {
+        ' ' => "SPACE".to_owned(),
+        '\\' => "\"\\\"".to_owned(),
+        '\'' => "\"'\"".to_owned(),
+        c if c.is_control() => format!("U+{:04X}", u32::from(c)),
+        c => format!("'{c}'"),
+    };
+    let bad: BTreeSet<String> = text.chars().filter(|c| !allowed(*c)).map(shown).collect();
+    (!bad.is_empty()).then(|| bad.into_iter().collect::<Vec<_>>().join(", "))
+}
