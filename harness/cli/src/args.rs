@@ -45,6 +45,8 @@ pub(crate) enum Command {
     Validate(ValidateArgs),
     /// Answer calls as the engine would: one that is typed, or JSON lines on standard input.
     Call(CallArgs),
+    /// Write down, compare and check the contracts of scenarios' tools.
+    Contract(ContractArgs),
     /// Print the transcript of one episode: what the agent saw and what it sent.
     Show(ShowArgs),
     /// Print the report of a run.
@@ -162,6 +164,51 @@ pub(crate) enum CallOutput {
     Json,
     /// What an agent would read.
     Text,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ContractArgs {
+    #[command(subcommand)]
+    pub(crate) command: ContractCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ContractCommand {
+    /// Write the contracts into a lockfile: the last ones that are known to be good.
+    Lock {
+        #[command(flatten)]
+        sources: ContractSources,
+        /// The lockfile [default: contracts.lock]
+        #[arg(long, value_name = "FILE")]
+        lockfile: Option<PathBuf>,
+    },
+    /// Report what differs between two states of the contracts, and how much it matters to a caller.
+    Diff {
+        /// A lockfile (*.lock), scenario file, folder or suite.
+        #[arg(value_name = "BASE")]
+        base: PathBuf,
+        /// The same; left out, the `previous` contracts that BASE declares are compared with its current ones.
+        #[arg(value_name = "CURRENT")]
+        current: Option<PathBuf>,
+    },
+    /// Exit with 1, and report, when a contract is not as it was locked.
+    Check {
+        #[command(flatten)]
+        sources: ContractSources,
+        /// The lockfile [default: contracts.lock]
+        #[arg(long, value_name = "FILE")]
+        lockfile: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ContractSources {
+    /// Scenario files, folders of them, or names of built-in suites.
+    #[arg(value_name = "SCENARIO|SUITE", required_unless_present = "tools", conflicts_with = "tools")]
+    pub(crate) scenarios: Vec<PathBuf>,
+    /// A JSON file with a list of tools, as MCP's `tools/list` gives it, instead of scenarios.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tools: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

@@ -4,6 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use healbench_agents::scripted::ProfileError;
+use healbench_engine::contract::LockfileError;
 use healbench_engine::{CompileError, TemplateError};
 use healbench_protocol::AxisError;
 use healbench_record::RunDirError;
@@ -17,6 +18,8 @@ use healbench_scenarios::LoadError;
 pub(crate) enum ExitStatus {
     /// All is well.
     Fine = 0,
+    /// A regression: a contract that moved.
+    Regression = 1,
     /// Wrong usage, configuration or data.
     Usage = 2,
     /// Interrupted; the run can be resumed.
@@ -53,6 +56,10 @@ pub(crate) enum CliError {
     Arguments { source: serde_json::Error },
     #[error("cannot read standard input: {0}")]
     Stdin(io::Error),
+    #[error("lockfile `{}`: {source}", path.display())]
+    Lockfile { path: PathBuf, source: LockfileError },
+    #[error("lockfile `{}`: {source}", path.display())]
+    LockfileIo { path: PathBuf, source: io::Error },
     #[error("agent `{0}` of the run cannot be played by this program")]
     OldAgent(String),
     #[error("`{option}` names `{value}` twice")]
@@ -100,6 +107,8 @@ impl CliError {
             | CliError::ManyScenarios { .. }
             | CliError::Arguments { .. }
             | CliError::Stdin(_)
+            | CliError::Lockfile { .. }
+            | CliError::LockfileIo { .. }
             | CliError::OldAgent(_)
             | CliError::Twice { .. }
             | CliError::RunDir(_)
@@ -133,6 +142,11 @@ impl CliError {
             CliError::NoEpisode(_) => {
                 Some("episodes are numbered from 0; `--scenario` and its like choose one".to_owned())
             }
+            CliError::LockfileIo { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                Some("write one with `healbench contract lock`".to_owned())
+            }
+            CliError::Lockfile { .. } => Some("write it anew with `healbench contract lock`".to_owned()),
+            CliError::LockfileIo { .. } => None,
             CliError::NoTools => Some("name a file with `--scenario` or `--tools`".to_owned()),
             CliError::ManyScenarios { .. } => Some("name one scenario file".to_owned()),
             CliError::Arguments { .. } => Some("a JSON object in quotes, as in '{\"action\": \"list\"}'".to_owned()),

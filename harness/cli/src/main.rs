@@ -48,6 +48,7 @@ fn dispatch(command: &Command, terminal: &Terminal) -> Result<ExitStatus, CliErr
         Command::Plan(args) => commands::plan::plan(args, terminal),
         Command::Validate(args) => commands::validate::validate(args, terminal),
         Command::Call(args) => commands::call::call(args, terminal),
+        Command::Contract(args) => commands::contract::contract(args, terminal),
         Command::Show(args) => commands::show::show(args, terminal),
         Command::Report(args) => commands::report::report(args, terminal),
         Command::Schema => commands::schema::schema(terminal),

@@ -161,7 +161,7 @@ impl Engine {
             (Failure::Validation { action, .. }, Some(tool)) => tool.enhancer.block(action),
             _ => None,
         };
-        let deltas = block.map_or(&[][..], Block::deltas);
+        let deltas = block.as_deref().map_or(&[][..], Block::deltas);
         let mut text = self.writer.write(&Told {
             failure: &failure,
             arguments: &call.arguments,
@@ -169,7 +169,7 @@ impl Engine {
             discriminator: called.tool.and_then(|tool| tool.discriminator.as_deref()),
             action: called.action.map(|action| &action.facts),
             deltas,
-            spare: block.map_or(0, Block::len),
+            spare: block.as_deref().map_or(0, Block::len),
         });
         let names_fields = self.writer.names_fields(&failure, &text);
         let contract_deltas = u32::try_from(deltas.len()).unwrap_or(u32::MAX);

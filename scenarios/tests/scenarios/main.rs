@@ -25,6 +25,12 @@ fn scenario(text: &str) -> Scenario {
     })
 }
 
+/// Every scenario of every suite.
+fn built_in() -> Vec<Scenario> {
+    let suites: Vec<_> = healbench_scenarios::built_in_suites().into_iter().map(Into::into).collect();
+    load_suite(&suites).unwrap()
+}
+
 fn quickstart() -> Vec<Scenario> {
     load_suite(&["quickstart".into()]).unwrap()
 }

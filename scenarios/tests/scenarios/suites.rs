@@ -1,7 +1,7 @@
 use healbench_protocol::Seed;
 use healbench_scenarios::{LoadError, Observed, Scenario, built_in_suites, load_suite};
 
-use crate::{playground, quickstart};
+use crate::{built_in, playground, quickstart};
 
 fn named(name: &str) -> Scenario {
     quickstart().into_iter().find(|scenario| scenario.id == name).unwrap()
@@ -23,12 +23,12 @@ fn quickstart_is_whole() {
         .map(|scenario| scenario.id.as_str())
         .collect();
     assert_eq!(controls, ["quickstart/control-nothing-wrong", "quickstart/control-unmendable"]);
-    assert_eq!(built_in_suites(), ["quickstart"]);
+    assert_eq!(built_in_suites(), ["quickstart", "recovery"]);
 }
 
 #[test]
 fn a_perfect_agent_meets_every_expectation_and_an_idle_one_does_not() {
-    for scenario in quickstart() {
+    for scenario in built_in() {
         for seed in [Seed(1), Seed(2)] {
             let (mut world, engine) = playground(&scenario, seed);
             let idle = Observed { world: &world, gave_up: false, succeeded: &[] };
@@ -59,7 +59,7 @@ fn a_perfect_agent_meets_every_expectation_and_an_idle_one_does_not() {
 
 #[test]
 fn what_has_to_be_found_can_be_found() {
-    for scenario in quickstart() {
+    for scenario in built_in() {
         for seed in (0..5).map(Seed) {
             let world = scenario.world(seed);
             for step in scenario.schedule(seed, 0, &world).script.steps {

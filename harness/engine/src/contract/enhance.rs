@@ -3,6 +3,7 @@
 //! The decision is made once, when the enhancer is made. Without a delta that could ever be shown it is the identity: the
 //! same buffer comes back, and nothing is looked up, allocated or compared.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::block::render_block;
@@ -41,7 +42,7 @@ pub struct SelfHealing {
 
 /// Enriches one XML error. Whoever has many of them makes a [`tool_enhancer`].
 pub fn enrich_validation_error(error: String, tool: &str, action: &str, config: &SelfHealingConfig) -> SelfHealing {
-    let deltas = shown_deltas(tool, action, config);
+    let deltas = shown_deltas(tool, Some(action), config);
     let enriched = if deltas.is_empty() {
         error
     } else {
@@ -62,7 +63,11 @@ pub enum Enhancer {
 /// The blocks of one tool, each rendered when the enhancer was made.
 #[derive(Debug, Clone)]
 pub struct Blocks {
+    tool: String,
     by_action: BTreeMap<String, Block>,
+    /// What counts for any other action: an error may name none that exists.
+    global: Vec<Delta>,
+    style: BlockStyle,
 }
 
 /// What the errors of one action carry.
@@ -90,26 +95,26 @@ impl Block {
     }
 }
 
-/// Makes the enhancer of `tool` for errors that name one of `actions`, or the tool itself, as those do from whose arguments no
-/// action can be read.
+/// Makes the enhancer of `tool` for errors that name one of `actions`.
 pub fn tool_enhancer<'a>(
-    tool: &'a str,
+    tool: &str,
     actions: impl IntoIterator<Item = &'a str>,
     config: &SelfHealingConfig,
     style: BlockStyle,
 ) -> Enhancer {
+    let owned = |deltas: Vec<&Delta>| deltas.into_iter().cloned().collect::<Vec<_>>();
     let block = |action: &str| {
-        let deltas = shown_deltas(tool, action, config);
+        let deltas = shown_deltas(tool, Some(action), config);
         let text = || render_block(tool, action, &deltas, style);
-        (!deltas.is_empty()).then(|| Block {
-            text: text(),
-            style,
-            deltas: deltas.iter().map(|delta| (*delta).clone()).collect(),
-        })
+        (!deltas.is_empty()).then(|| Block { text: text(), style, deltas: owned(deltas.clone()) })
     };
     let by_action: BTreeMap<String, Block> =
-        actions.into_iter().chain([tool]).filter_map(|action| Some((action.to_owned(), block(action)?))).collect();
-    if by_action.is_empty() { Enhancer::Identity } else { Enhancer::Blocks(Blocks { by_action }) }
+        actions.into_iter().filter_map(|action| Some((action.to_owned(), block(action)?))).collect();
+    let global = owned(shown_deltas(tool, None, config));
+    if by_action.is_empty() && global.is_empty() {
+        return Enhancer::Identity;
+    }
+    Enhancer::Blocks(Blocks { tool: tool.to_owned(), by_action, global, style })
 }
 
 impl Enhancer {
@@ -124,32 +129,43 @@ impl Enhancer {
 
     /// What an error of `action` carries; `None` when it comes back as it is.
     #[inline]
-    pub fn block(&self, action: &str) -> Option<&Block> {
+    pub fn block(&self, action: &str) -> Option<Cow<'_, Block>> {
         match self {
             Enhancer::Identity => None,
-            Enhancer::Blocks(blocks) => blocks.by_action.get(action),
+            Enhancer::Blocks(blocks) => blocks.block(action),
         }
     }
 }
 
 impl Blocks {
+    fn block(&self, action: &str) -> Option<Cow<'_, Block>> {
+        if let Some(block) = self.by_action.get(action) {
+            return Some(Cow::Borrowed(block));
+        }
+        let deltas: Vec<&Delta> = self.global.iter().collect();
+        (!deltas.is_empty()).then(|| {
+            let text = render_block(&self.tool, action, &deltas, self.style);
+            Cow::Owned(Block { text, style: self.style, deltas: self.global.clone() })
+        })
+    }
+
     /// Kept out of line, so that the identity is a test and a move.
     #[inline(never)]
     fn enhance(&self, error: String, action: &str) -> String {
-        match self.by_action.get(action) {
+        match self.block(action) {
             Some(block) => block.put_into(error),
             None => error,
         }
     }
 }
 
-/// The deltas to show for a failing action, the worst first, cut to the limit.
-fn shown_deltas<'a>(tool: &str, action: &str, config: &'a SelfHealingConfig) -> Vec<&'a Delta> {
+/// The deltas to show for a failing action, the worst first, cut to the limit; without one, those that are of the whole tool.
+fn shown_deltas<'a>(tool: &str, action: Option<&str>, config: &'a SelfHealingConfig) -> Vec<&'a Delta> {
     let Some(diff) = config.active_deltas.get(tool) else { return Vec::new() };
     let severe = |delta: &&Delta| config.include_all_severities || delta.severity >= Severity::Risky;
     let relevant = |delta: &&Delta| match action_of(&delta.field) {
         None => true,
-        Some(changed) => action == changed,
+        Some(changed) => action == Some(changed),
     };
     diff.deltas.iter().filter(severe).filter(relevant).take(config.max_deltas_per_error).collect()
 }

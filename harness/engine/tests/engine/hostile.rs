@@ -2,15 +2,11 @@
 
 use healbench_engine::definition::ToolFailure;
 use healbench_protocol::ErrorFormat::{self, FusionText, FusionXml};
+use healbench_protocol::TemplateSource;
 use proptest::prelude::*;
 
+use super::oracle::{Texts, check_all, xml_safe};
 use super::*;
-
-/// The text as an XML 1.0 document can hold it.
-fn xml_safe(text: &str) -> String {
-    let allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{FFFD}' | '\u{10000}'..);
-    text.chars().map(|c| if allowed(c) { c } else { '\u{FFFD}' }).collect()
-}
 
 pub(super) fn hostile() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -74,3 +70,27 @@ proptest! {
         }
     }
 }
+
+proptest! {
+    // Each case compiles an engine for every format.
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_text_breaks_what_it_is_written_into(
+        name in hostile(), prose in hostile(), field in hostile(), extra in hostile(), option in hostile(), value in hostile(),
+        previous in hostile(),
+    ) {
+        let ours = ["action", "age", "list"];
+        prop_assume!(![&field, &extra, &previous].into_iter().any(|name| ours.contains(&name.as_str())));
+        prop_assume!(field != extra && name != "failing");
+        let texts = Texts { name, prose, field, extra, option, value, previous };
+        let template = TemplateSource { file: "own".to_owned(), text: OWN.to_owned() };
+        let own = ErrorFormat::Template(template);
+        for format in ErrorFormat::NAMED.iter().chain([&own]) {
+            check_all(format, &texts);
+        }
+    }
+}
+
+/// The template that is shipped as an example.
+const OWN: &str = include_str!("../../../../scenarios/templates/teaching.jinja");

@@ -9,6 +9,7 @@ mod failures;
 mod friendly;
 mod hostile;
 mod lockfile;
+mod oracle;
 mod presenting;
 mod problem_json;
 mod schema_changes;
