@@ -114,6 +114,8 @@ fn holds(keyword: &str, part: &Part, was: &[Part], is: &[Part], scope: Scope<'_>
         }
         "properties" | "patternProperties" | "additionalProperties" => properties_hold(part, was, scope),
         "unevaluatedProperties" => value == &json!(true) || value == &json!(false) && evaluates_no_less(was, is, scope),
+        // What it sees depends on all that stands beside it.
+        "unevaluatedItems" => value == &json!(true),
         "prefixItems" | "items" => items_hold(part, was, scope),
         "contains" | "minContains" | "maxContains" => contains_holds(part, was, scope),
         "propertyNames" => was.iter().any(|was| was.get(keyword).is_some_and(|was| accepts(was, value, scope))),
@@ -123,8 +125,8 @@ fn holds(keyword: &str, part: &Part, was: &[Part], is: &[Part], scope: Scope<'_>
         "oneOf" => exactly_one_branch(value, was, scope),
         "if" | "then" | "else" => conditional(part, was, scope),
         // What no value of a kind can be known to satisfy, unless the previous schema asked for the same.
-        "enum" | "const" | "pattern" | "format" | "dependentRequired" | "dependentSchemas" | "unevaluatedItems"
-        | "$ref" | "$dynamicRef" | "$id" | "$schema" | "contentEncoding" | "contentMediaType" => {
+        "enum" | "const" | "pattern" | "format" | "dependentRequired" | "dependentSchemas" | "$ref" | "$dynamicRef"
+        | "$id" | "$schema" | "contentEncoding" | "contentMediaType" => {
             was.iter().any(|was| was.get(keyword).is_some_and(|was| same(was, value, scope)))
         }
         parts::FOREIGN => false,
@@ -137,8 +139,9 @@ fn contains_holds(part: &Part, was: &[Part], scope: Scope<'_>) -> bool {
     let least = |part: &Part| part.get("minContains").and_then(Value::as_u64).unwrap_or(1);
     let Some(wanted) = part.get("contains") else { return true };
     if part.contains_key("maxContains") {
-        let group = ["contains", "minContains", "maxContains"];
-        return was.iter().any(|was| group.iter().all(|keyword| was.get(*keyword) == part.get(*keyword)));
+        let alike =
+            |was: &Part| ["minContains", "maxContains"].iter().all(|keyword| was.get(*keyword) == part.get(*keyword));
+        return was.iter().any(|was| alike(was) && was.get("contains").is_some_and(|was| same(was, wanted, scope)));
     }
     least(part) == 0
         || was
@@ -154,8 +157,9 @@ fn split(was: &[Part], is: &[Part]) -> Option<Vec<Value>> {
             let Some(branches) = part.get(keyword).and_then(Value::as_array) else { continue };
             let mut parts: Vec<Part> = was.to_vec();
             parts[index].shift_remove(keyword);
-            // Above the branch it still sees what the branch declares.
-            let unevaluated = parts[index].shift_remove("unevaluatedProperties");
+            // The first part's sees what every part declares, and the branch: it stays above all of them.
+            let unevaluated = parts[0].shift_remove("unevaluatedProperties");
+            parts[0].shift_remove("unevaluatedItems");
             let case = |branch: &Value| {
                 let all: Vec<Value> = parts.iter().cloned().map(Value::Object).chain([branch.clone()]).collect();
                 let mut case = Object::new();
@@ -171,7 +175,7 @@ fn split(was: &[Part], is: &[Part]) -> Option<Vec<Value>> {
     if !chooses || names.len() < 2 {
         return None;
     }
-    let scoped = was.iter().any(|part| part.contains_key("unevaluatedProperties"));
+    let scoped = was.iter().flat_map(Part::keys).any(|keyword| keyword.starts_with("unevaluated"));
     let case = |name: &&str| {
         let all: Vec<Value> = was.iter().cloned().map(Value::Object).collect();
         json!({"type": name, "allOf": all})

@@ -1,6 +1,6 @@
 //! What changed between two contracts of a tool, and how much it matters to a caller.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
 use serde::Serialize;
@@ -173,8 +173,7 @@ fn schema_texts(previous: &Value, current: &Value) -> (Option<String>, Option<St
         return (Some(was), Some(is));
     }
     let (was, is) = (annotations(previous), annotations(current));
-    let moved = |these: &std::collections::BTreeMap<String, Value>,
-                 those: &std::collections::BTreeMap<String, Value>| {
+    let moved = |these: &BTreeMap<String, Value>, those: &BTreeMap<String, Value>| {
         let told = these.iter().filter(|(path, value)| those.get(*path) != Some(*value));
         let lines: Vec<String> = told.map(|(path, value)| format!("{path}: {value}")).collect();
         (!lines.is_empty()).then(|| lines.join("; "))

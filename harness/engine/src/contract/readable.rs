@@ -125,7 +125,7 @@ fn base(map: &Object, root: &Value, depth: usize, left: &mut Vec<&str>) -> Strin
     }
 }
 
-/// `{ a: string, b?: number, [^x-]: string, ...others: any }`.
+/// `{ a: string, b?: number } and [^x-]: string and no others`.
 fn object(map: &Object, root: &Value, depth: usize, left: &mut Vec<&str>) -> String {
     let keywords = ["properties", "patternProperties", "additionalProperties", "required"];
     let [properties, patterns, others, required] = keywords.map(|keyword| told(keyword, map, left));
@@ -142,15 +142,17 @@ fn object(map: &Object, root: &Value, depth: usize, left: &mut Vec<&str>) -> Str
     }
     let undeclared = |name: &&&str| properties.is_none_or(|properties| !properties.contains_key(**name));
     fields.extend(required.iter().filter(undeclared).map(|name| format!("{}: any", quoted(name))));
+    let mut out = if fields.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", fields.join(", ")) };
+    // Behind the braces, so that in them stand fields and nothing else.
     for (pattern, property) in patterns.and_then(Value::as_object).into_iter().flatten() {
-        fields.push(format!("[{pattern}]: {}", written(property, root, depth + 1)));
+        out.push_str(&format!(" and [{pattern}]: {}", written(property, root, depth + 1)));
     }
     match others {
-        Some(Value::Bool(false)) => fields.push("no others".to_owned()),
-        Some(others) => fields.push(format!("...others: {}", written(others, root, depth + 1))),
+        Some(Value::Bool(false)) => out.push_str(" and no others"),
+        Some(others) => out.push_str(&format!(" and others: {}", written(others, root, depth + 1))),
         None => {}
     }
-    if fields.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", fields.join(", ")) }
+    out
 }
 
 /// A name that could be taken for something else is quoted.
@@ -179,7 +181,13 @@ fn array(map: &Object, root: &Value, depth: usize, left: &mut Vec<&str>) -> Stri
 
 /// In parentheses when it is more than one word, so that what follows is about all of it.
 fn grouped(text: String) -> String {
-    let is_whole = !text.contains(' ') || text.starts_with('{') && text.find('}') == Some(text.len() - 1);
+    let mut open = 0_i32;
+    let closes = |(at, c): (usize, char)| {
+        open += i32::from(c == '{') - i32::from(c == '}');
+        (open == 0).then_some(at + 1)
+    };
+    let is_braced = text.starts_with('{') && text.char_indices().find_map(closes) == Some(text.len());
+    let is_whole = is_braced || !text.contains(' ');
     if is_whole { text } else { format!("({text})") }
 }
 

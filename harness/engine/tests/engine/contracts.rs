@@ -7,6 +7,7 @@ use healbench_engine::contract::{
 use healbench_protocol::ErrorFormat::{FusionText, FusionXml};
 use proptest::prelude::*;
 
+use super::severities::{amount_and, full, shown};
 use super::*;
 
 /// The error and the deltas that document 000 shows.
@@ -90,6 +91,7 @@ fn the_enhancer_writes_what_direct_enrichment_writes() {
     let enhancer = tool_enhancer("invoices", ["create", "list"], &sample(), BlockStyle::Xml);
     for action in ["create", "list", "unknown"] {
         let direct = enrich_validation_error(ERROR.to_owned(), "invoices", action, &sample());
+        assert_eq!(direct.tool, "invoices");
         assert_eq!(enhancer.enhance(ERROR.to_owned(), action), direct.enriched);
         assert_eq!(enhancer.block(action).map_or(0, |block| block.deltas().len()), direct.delta_count);
     }
@@ -214,4 +216,68 @@ fn the_contract_guardrail_tells_in_every_format_and_under_the_bare_line() {
     assert!(bare.ends_with("</contract_awareness>"), "{bare}");
     assert_eq!(shown("strict", FusionText), ("Error: Invalid arguments".to_owned(), 0));
     assert_eq!(shown("strict+healing", FusionXml).1, 0);
+}
+
+/// The tool pair behind document 000's sample: `currency` became required, and the limit fell from 100 to 50.
+#[test]
+fn the_sample_of_document_000_comes_out_of_a_real_pair() {
+    let pair = |input: Value, max| {
+        let mut tool = full();
+        tool.actions[0].input = input;
+        shown(&mut tool).max = Some(max);
+        tool
+    };
+    let mut input = json!({
+        "type": "object",
+        "properties": {"amount": {"type": "number"}, "status": {"type": "string"}},
+        "required": ["amount", "status"],
+    });
+    let previous = pair(input.clone(), 100);
+    input["properties"]["currency"] = json!({"type": "string"});
+    input["required"] = json!(["amount", "status", "currency"]);
+    let current = Tool { previous: Some(Box::new(previous)), ..pair(input, 50) };
+    let arguments = json!({"action": "create", "amount": 450, "status": "draft"});
+    let shown = text(&[current], ErrorFormat::FusionXml, "invoices", arguments);
+    let block = &shown[shown.find("  <contract_awareness>").unwrap()..];
+    assert_eq!(
+        block,
+        "  <contract_awareness>
+    <system_note>
+      IMPORTANT: The behavioral contract for tool \"invoices\" has
+      changed since your last calibration.
+    </system_note>
+    <action>create</action>
+    <change_count>2</change_count>
+    <max_severity>BREAKING</max_severity>
+
+    <instructions>
+      Review the contract changes below and adjust your next
+      invocation accordingly. These changes may explain why
+      your previous arguments were rejected.
+    </instructions>
+
+    <contract_deltas>
+      <delta severity=\"BREAKING\" field=\"actions.create.inputSchema\">
+        <previous>{ amount: number, status: string }</previous>
+        <current>{ amount: number, status: string, currency: string }</current>
+      </delta>
+      <delta severity=\"RISKY\" field=\"cognitiveGuardrails.agentLimitMax\">
+        <previous>100</previous>
+        <current>50</current>
+      </delta>
+    </contract_deltas>
+  </contract_awareness>
+</validation_error>"
+    );
+}
+
+#[test]
+fn arguments_that_name_no_action_are_told_what_is_of_the_whole_tool() {
+    let mut current = full();
+    current.middleware.clear();
+    current.actions[0].input = amount_and("status", true);
+    current.previous = Some(Box::new(full()));
+    let answer = answer(&[current], "all", ErrorFormat::FusionXml, "invoices", json!([]));
+    assert_eq!(answer.contract_deltas, 1);
+    assert!(answer.response.text().contains("<change_count>1</change_count>"), "{}", answer.response.text());
 }

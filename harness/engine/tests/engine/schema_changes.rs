@@ -68,6 +68,15 @@ fn what_breaks_in_one_direction_widens_in_the_other() {
         (json!({"not": {"type": "null"}}), json!({"not": {"type": ["null", "string"]}})),
         (json!({"type": "string"}), json!({"allOf": [{"type": "string"}, {"maxLength": 3}]})),
         (json!({"if": {"type": "string"}}), json!({"if": {"type": "string"}, "then": {"maxLength": 3}})),
+        (
+            json!({"type": "array", "contains": {"const": 1}}),
+            json!({"type": "array", "contains": {"const": 1}, "minContains": 2}),
+        ),
+        // What fits both branches fits `oneOf` no more.
+        (
+            json!({"oneOf": [{"type": "string"}]}),
+            json!({"oneOf": [{"type": "string"}, {"type": "string", "minLength": 2}]}),
+        ),
         (json!({}), json!(false)),
     ];
     let cases = fields.into_iter().map(|(previous, current)| (field(previous), field(current))).collect();
@@ -89,11 +98,6 @@ fn both_directions_break() {
             json!({"type": "object", "properties": {"a": {"type": "string"}}, "additionalProperties": false}),
             json!({"type": "object", "properties": {"b": {"type": "string"}}, "additionalProperties": false}),
         ),
-        // What fits both branches fits `oneOf` no more.
-        (
-            json!({"oneOf": [{"type": "string"}]}),
-            json!({"oneOf": [{"type": "string", "maxLength": 3}, {"minLength": 2}]}),
-        ),
     ];
     let cases = fields.into_iter().map(|(previous, current)| (field(previous), field(current))).collect();
     check(cases, Severity::Breaking, Severity::Breaking);
@@ -110,6 +114,11 @@ fn neither_direction_breaks() {
         (field(json!({"type": ["string", "null"]})), field(json!({"anyOf": [{"type": "string"}, {"type": "null"}]}))),
         (field(json!({"type": "integer", "minimum": 1})), field(json!({"type": "integer", "exclusiveMinimum": 0}))),
         (field(json!({"enum": ["a"]})), field(json!({"const": "a"}))),
+        (field(json!({"type": "string"})), field(json!({"type": "string", "maxItems": 3}))),
+        (
+            field(json!({"type": "object", "required": ["a", "b"]})),
+            field(json!({"type": "object", "allOf": [{"required": ["a"]}, {"required": ["b"]}]})),
+        ),
         (field(json!({"type": "string"})), field(json!({"type": "string", "default": "x"}))),
         (field(json!({"type": "string"})), field(json!({"type": "string", "minimum": 3}))),
         (
@@ -140,6 +149,16 @@ fn branches_at_the_root_keep_undeclared_fields_out() {
         json!({"type": "object", "anyOf": [{"type": "null"}, branch]})
     };
     assert_eq!(severity(&inside(json!({"type": "object"})), &inside(json!(false))), Some(Severity::Breaking));
+    let places = |places: Value| field(json!({"prefixItems": places, "anyOf": [{}], "unevaluatedItems": false}));
+    assert_eq!(severity(&places(json!([{}, {}])), &places(json!([{}]))), Some(Severity::Breaking));
+    // What closes the whole sees through two choices.
+    let nested = json!({
+        "type": "object",
+        "properties": {"c": false},
+        "anyOf": [{"properties": {"a": {}}, "anyOf": [{"required": []}, {"minProperties": 1}]}],
+    });
+    let plain = json!({"type": "object", "properties": {"a": {"type": "null"}}});
+    assert_eq!(severity(&nested, &plain), Some(Severity::Breaking));
 }
 
 #[test]
@@ -215,14 +234,16 @@ fn schemas_read_as_a_person_would_write_them() {
         ),
         (json!({"prefixItems": [{"type": "string"}], "items": false, "type": "array"}), "[string]"),
         (json!({"type": "array", "prefixItems": [{"type": "string"}]}), "[string, ...any[]]"),
-        (json!({"properties": {"a": {"const": 1}}, "additionalProperties": false}), "{ a?: 1, no others }"),
-        (json!({"type": "object", "additionalProperties": {"type": "number"}}), "{ ...others: number }"),
+        (json!({"properties": {"a": {"const": 1}}, "additionalProperties": false}), "{ a?: 1 } and no others"),
+        (json!({"type": "object", "additionalProperties": {"type": "number"}}), "{} and others: number"),
         (json!({"properties": {"a b": {"type": "string", "default": "x"}}}), "{ \"a b\"?: string = \"x\" }"),
         (json!({"type": "object", "anyOf": [{"required": ["a"]}, {"type": "null"}]}), "{ a: any } | null"),
         (json!({"properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": {"type": "integer"}}}), "{ a?: integer }"),
         (json!({"allOf": [{"type": "string"}, {"maxLength": 3}]}), "string & (any length <= 3)"),
         (json!({"not": {"type": "null"}}), "any with not: {\"type\":\"null\"}"),
         (json!({"type": ["object", "null"], "properties": {"a": true}}), "{ a?: any } | null"),
+        (json!({"properties": {"a": {}}, "patternProperties": {"^x": {"type": "null"}}}), "{ a?: any } and [^x]: null"),
+        (json!({"type": "array", "items": {"properties": {"a": {"properties": {"b": {}}}}}}), "{ a?: { b?: any } }[]"),
         (json!(false), "never"),
     ];
     for (schema, text) in table {

@@ -68,6 +68,8 @@ fn schemas() -> impl Strategy<Value = Value> {
             1 => (fields(), prop::collection::vec(inner.clone(), 1..3)).prop_map(
                 |(fields, branches)| json!({"properties": fields, "anyOf": branches, "unevaluatedProperties": false})),
             1 => inner.clone().prop_map(|schema| json!({"not": schema})),
+            1 => (inner.clone(), prop::collection::vec(inner.clone(), 1..3)).prop_map(
+                |(one, branches)| json!({"prefixItems": [one], "anyOf": branches, "unevaluatedItems": false})),
             1 => (inner.clone(), inner.clone(), inner.clone())
                 .prop_map(|(one, two, three)| json!({"if": one, "then": two, "else": three})),
             1 => inner.clone().prop_map(|schema| json!({"contains": schema})),

@@ -9,7 +9,7 @@ use healbench_engine::definition::{Entitlement, Presenter};
 use super::*;
 
 /// A tool of which every part of a contract says something.
-fn full() -> Tool {
+pub(super) fn full() -> Tool {
     let input = json!({"type": "object", "properties": {"amount": {"type": "number"}}, "required": ["amount"]});
     let listing = json!({"type": "object", "properties": {"status": {"type": "string"}}});
     let presenter = Presenter {
@@ -190,11 +190,11 @@ const BACK: [(&str, Change, &str); 4] = [
     ),
 ];
 
-fn shown(tool: &mut Tool) -> &mut Presenter {
+pub(super) fn shown(tool: &mut Tool) -> &mut Presenter {
     tool.actions[1].presenter.as_mut().unwrap()
 }
 
-fn amount_and(name: &str, required: bool) -> Value {
+pub(super) fn amount_and(name: &str, required: bool) -> Value {
     let mut input = full().actions[0].input.clone();
     input["properties"][name] = json!({"type": "string"});
     if required {
@@ -296,6 +296,21 @@ fn a_limit_is_the_tools_when_all_its_lists_share_it() {
         told([Some(9), Some(8)], both(7)),
         ["SAFE actions.list.agentLimitMax: 9 -> 7", "SAFE actions.search.agentLimitMax: 8 -> 7"]
     );
+    // An action that lost its list does not hide behind the others, nor does one that came with its own limit.
+    let mut bare = tool(both(50));
+    bare.actions[2].presenter = None;
+    let told_of = |was: &Tool, is: &Tool| {
+        let lines = lines(&diff(was, is));
+        lines.into_iter().filter(|line| line.contains("agentLimitMax")).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        told_of(&tool(both(100)), &bare),
+        ["RISKY actions.list.agentLimitMax: 100 -> 50", "RISKY actions.search.agentLimitMax: 100 -> -"]
+    );
+    let (mut was, mut is) = (tool(both(100)), tool(both(50)));
+    was.actions.remove(2);
+    is.actions.remove(1);
+    assert_eq!(told_of(&was, &is), Vec::<String>::new());
     // Half or less, also of an odd number.
     assert_eq!(told(both(3), both(2)), ["SAFE cognitiveGuardrails.agentLimitMax: 3 -> 2"]);
     assert_eq!(told(both(3), both(1)), ["RISKY cognitiveGuardrails.agentLimitMax: 3 -> 1"]);
@@ -339,66 +354,10 @@ fn lists_that_would_read_the_same_are_told_apart() {
     assert_eq!(lines(&diff(&full(), &other)), [r#"RISKY middleware: ["auth","audit"] -> ["auth\",\"audit"]"#]);
 }
 
-/// The tool pair behind document 000's sample: `currency` became required, and the limit fell from 100 to 50.
 #[test]
-fn the_sample_of_document_000_comes_out_of_a_real_pair() {
-    let pair = |input: Value, max| {
-        let mut tool = full();
-        tool.actions[0].input = input;
-        shown(&mut tool).max = Some(max);
-        tool
-    };
-    let mut input = json!({
-        "type": "object",
-        "properties": {"amount": {"type": "number"}, "status": {"type": "string"}},
-        "required": ["amount", "status"],
-    });
-    let previous = pair(input.clone(), 100);
-    input["properties"]["currency"] = json!({"type": "string"});
-    input["required"] = json!(["amount", "status", "currency"]);
-    let current = Tool { previous: Some(Box::new(previous)), ..pair(input, 50) };
-    let arguments = json!({"action": "create", "amount": 450, "status": "draft"});
-    let shown = text(&[current], ErrorFormat::FusionXml, "invoices", arguments);
-    let block = &shown[shown.find("  <contract_awareness>").unwrap()..];
-    assert_eq!(
-        block,
-        "  <contract_awareness>
-    <system_note>
-      IMPORTANT: The behavioral contract for tool \"invoices\" has
-      changed since your last calibration.
-    </system_note>
-    <action>create</action>
-    <change_count>2</change_count>
-    <max_severity>BREAKING</max_severity>
-
-    <instructions>
-      Review the contract changes below and adjust your next
-      invocation accordingly. These changes may explain why
-      your previous arguments were rejected.
-    </instructions>
-
-    <contract_deltas>
-      <delta severity=\"BREAKING\" field=\"actions.create.inputSchema\">
-        <previous>{ amount: number, status: string }</previous>
-        <current>{ amount: number, status: string, currency: string }</current>
-      </delta>
-      <delta severity=\"RISKY\" field=\"cognitiveGuardrails.agentLimitMax\">
-        <previous>100</previous>
-        <current>50</current>
-      </delta>
-    </contract_deltas>
-  </contract_awareness>
-</validation_error>"
-    );
-}
-
-#[test]
-fn arguments_that_name_no_action_are_told_what_is_of_the_whole_tool() {
-    let mut current = full();
-    current.middleware.clear();
-    current.actions[0].input = amount_and("status", true);
-    current.previous = Some(Box::new(full()));
-    let answer = answer(&[current], "all", ErrorFormat::FusionXml, "invoices", json!([]));
-    assert_eq!(answer.contract_deltas, 1);
-    assert!(answer.response.text().contains("<change_count>1</change_count>"), "{}", answer.response.text());
+fn words_in_an_egress_schema_are_cosmetic() {
+    let mut other = full();
+    shown(&mut other).egress.as_mut().unwrap()["properties"]["id"]["description"] = json!("The number.");
+    let expected = ["COSMETIC actions.list.egressSchema: - -> id.description: \"The number.\""];
+    assert_eq!(lines(&diff(&full(), &other)), expected);
 }

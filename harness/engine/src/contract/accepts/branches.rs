@@ -53,14 +53,14 @@ pub(super) fn conditional(part: &Part, was: &[Part], scope: Scope<'_>) -> bool {
         || ["then", "else"].iter().all(|keyword| case(part, keyword) == json!(true))
 }
 
-/// The parts as one schema. Inside of `allOf`, `unevaluatedProperties` would see less than it did.
+/// The parts as one schema. Inside of `allOf`, an `unevaluated…` keyword would see less than it did.
 fn whole(parts: &[Part]) -> Value {
     if let [one] = parts {
         return Value::Object(one.clone());
     }
     let mut parts = parts.to_vec();
     for part in &mut parts {
-        part.shift_remove("unevaluatedProperties");
+        part.retain(|keyword, _| !keyword.starts_with("unevaluated"));
     }
     json!({ "allOf": parts })
 }
