@@ -1,4 +1,4 @@
-use healbench_engine::definition::{Handler, Severity, ToolFailure};
+use healbench_engine::definition::{Code, Handler, Severity, ToolFailure};
 use healbench_engine::{Failure, IssueKind};
 use healbench_protocol::ErrorFormat::{Bare, FusionText, FusionXml};
 use serde_json::json;
@@ -122,6 +122,72 @@ fn tool_errors_of_document_001() {
   <retry_after>30 seconds</retry_after>
 </tool_error>"
     );
+}
+
+#[test]
+fn a_required_field_of_document_001() {
+    let missing = ToolFailure::required("workspace_id");
+    assert_eq!(
+        text(&failing(missing), FusionXml, "projects", json!({"action": "get"})),
+        "\
+<tool_error code=\"MISSING_REQUIRED_FIELD\">
+  <message>Required field \"workspace_id\" is missing.</message>
+  <recovery>Provide the \"workspace_id\" parameter and retry.</recovery>
+</tool_error>"
+    );
+}
+
+#[test]
+fn the_canonical_codes_of_document_001() {
+    let codes = [
+        "NOT_FOUND",
+        "VALIDATION_ERROR",
+        "UNAUTHORIZED",
+        "FORBIDDEN",
+        "CONFLICT",
+        "RATE_LIMITED",
+        "TIMEOUT",
+        "INTERNAL_ERROR",
+        "DEPRECATED",
+        "SERVER_BUSY",
+    ];
+    assert_eq!(Code::ALL.map(Code::name), codes);
+    for code in codes.into_iter().chain(["InvoiceAlreadyPaid"]) {
+        let shown = text(&failing(ToolFailure::new(code, "No.")), FusionXml, "projects", json!({"action": "get"}));
+        assert!(shown.starts_with(&format!("<tool_error code=\"{code}\" severity=\"error\">\n")), "{shown}");
+        assert_eq!(Code::of(code).is_some(), code != "InvoiceAlreadyPaid");
+    }
+}
+
+/// The pipeline of document 001: each step gives a value or the failure that ends the call.
+#[test]
+fn failures_compose_as_in_document_001() {
+    struct User {
+        id: String,
+        may_delete: bool,
+    }
+    fn find_user(users: &[User], id: &str) -> Result<usize, ToolFailure> {
+        let found = users.iter().position(|user| user.id == id);
+        found.ok_or_else(|| ToolFailure::error(format!("User \"{id}\" not found")))
+    }
+    fn check_permission(user: &User) -> Result<&User, ToolFailure> {
+        let refused = || ToolFailure::error(format!("User \"{}\" cannot delete", user.id));
+        user.may_delete.then_some(user).ok_or_else(refused)
+    }
+    let users = [("ann", true), ("bob", false)].map(|(id, may_delete)| User { id: id.to_owned(), may_delete });
+    let delete = |id: &str| -> Result<&str, Failure> {
+        let user = find_user(&users, id)?;
+        check_permission(&users[user])?;
+        Ok("Deleted")
+    };
+    let told = |id: &str| match delete(id) {
+        Ok(text) => text.to_owned(),
+        Err(Failure::Tool(failure)) => text(&failing(failure), FusionXml, "projects", json!({"action": "get"})),
+        Err(other) => panic!("{other:?}"),
+    };
+    assert_eq!(told("ann"), "Deleted");
+    assert_eq!(told("bob"), "<tool_error>\n  <message>User \"bob\" cannot delete</message>\n</tool_error>");
+    assert_eq!(told("eve"), "<tool_error>\n  <message>User \"eve\" not found</message>\n</tool_error>");
 }
 
 #[test]
