@@ -79,7 +79,15 @@ fn enhancer(diff: ContractDiff) -> Enhancer {
 /// # Panics
 /// Never: the corpus compiles.
 pub fn engine() -> Engine {
-    Engine::new(&[current()], Guardrails::ALL, &ErrorFormat::FusionXml).expect("the corpus compiles")
+    engine_writing(&ErrorFormat::FusionXml)
+}
+
+/// An engine with all guardrails.
+///
+/// # Panics
+/// When a template does not compile; the corpus does.
+pub fn engine_writing(format: &ErrorFormat) -> Engine {
+    Engine::new(&[current()], Guardrails::ALL, format).expect("the corpus compiles")
 }
 
 /// An empty world.

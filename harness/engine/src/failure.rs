@@ -234,7 +234,8 @@ impl Issue {
         let mut rest = self.path.as_str();
         let mut here = Some(arguments);
         while !rest.is_empty() {
-            let ends = rest.match_indices('.').map(|(at, _)| at).chain([rest.len()]);
+            // The longest name that is there.
+            let ends = std::iter::once(rest.len()).chain(rest.rmatch_indices('.').map(|(at, _)| at));
             let (step, end) = match here {
                 Some(Value::Array(_)) => {
                     let end = rest.find('.').unwrap_or(rest.len());
