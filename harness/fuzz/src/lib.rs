@@ -5,7 +5,7 @@ use healbench_protocol::ErrorFormat;
 
 #[allow(dead_code)]
 #[path = "../../engine/tests/engine/oracle.rs"]
-pub mod oracle;
+mod oracle;
 
 /// Texts from outside, as the fuzzer makes them.
 #[derive(Debug, Arbitrary)]

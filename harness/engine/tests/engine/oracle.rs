@@ -9,25 +9,25 @@ use serde_json::{Value, json};
 
 /// Texts from outside, one for each place where they can stand.
 #[derive(Debug, Clone)]
-pub struct Texts {
+pub(crate) struct Texts {
     /// A tool's and an action's name.
-    pub name: String,
+    pub(crate) name: String,
     /// What the tool is for, and what a handler says.
-    pub prose: String,
+    pub(crate) prose: String,
     /// A declared field.
-    pub field: String,
+    pub(crate) field: String,
     /// An undeclared field.
-    pub extra: String,
+    pub(crate) extra: String,
     /// One of a field's options.
-    pub option: String,
+    pub(crate) option: String,
     /// A value that is sent.
-    pub value: String,
+    pub(crate) value: String,
     /// A name in the previous contract.
-    pub previous: String,
+    pub(crate) previous: String,
 }
 
 /// The calls that are tried: a validation failure with contract changes, an unknown action, a missing discriminator, and a tool error.
-pub fn check_all(format: &ErrorFormat, texts: &Texts) {
+pub(crate) fn check_all(format: &ErrorFormat, texts: &Texts) {
     let tools = [tool(texts), failing(texts)];
     let engine = match Engine::new(&tools, Guardrails::ALL, format) {
         Ok(engine) => engine,
@@ -170,7 +170,7 @@ fn holds(value: &Value, wanted: &str) -> bool {
 }
 
 /// The text as an XML 1.0 document can hold it.
-pub fn xml_safe(text: &str) -> String {
+pub(crate) fn xml_safe(text: &str) -> String {
     let allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{FFFD}' | '\u{10000}'..);
     text.chars().map(|c| if allowed(c) { c } else { '\u{FFFD}' }).collect()
 }
