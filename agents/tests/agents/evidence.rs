@@ -477,3 +477,12 @@ fn the_plural_of_a_field_announces_its_options() {
         assert!(read(text).contains(&"options status todo|in_progress|done".to_owned()), "{:?}", read(text));
     }
 }
+
+#[test]
+fn bullets_under_a_heading_are_a_list_of_actions() {
+    let text = "❌ Tool 'users' has no action 'creat'.\n\n## Available Actions:\n\n- create\n- list\n- billing.list\n\n## Suggestions:\n\n- wait";
+    let read = read(text);
+    assert!(read.contains(&"actions create|list".to_owned()), "{read:?}");
+    assert!(read.contains(&"suggest billing.list".to_owned()), "{read:?}");
+    assert!(!read.iter().any(|evidence| evidence.contains("wait")), "{read:?}");
+}

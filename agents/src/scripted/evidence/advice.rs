@@ -7,6 +7,9 @@ use super::reader::{Context, Reader, owned};
 use super::segments::Segment;
 use super::tokens::{Kind, Token, lex};
 
+/// Bytes of a heading, at most.
+const LONGEST_HEADING: usize = 80;
+
 impl Reader<'_> {
     /// A list of actions: full names (`billing.list`) advise a call, others are values of the discriminator.
     pub(super) fn actions(&mut self, list: &List<'_>) {
@@ -34,15 +37,46 @@ impl Reader<'_> {
         if outer.is_empty() || !cues_at(&outer, 0).any(|(cue, _)| cue == Cue::Actions) {
             return;
         }
+        self.listed(only.text);
+    }
+
+    /// One more item of a list of actions.
+    fn listed(&mut self, name: &str) {
         let listed = self.evidence.iter_mut().rev().find_map(|evidence| match evidence {
             Evidence::Actions { names } => Some(names),
             _ => None,
         });
         match listed {
-            Some(names) if names.iter().any(|name| name == only.text) => {}
-            Some(names) => names.push(only.text.to_owned()),
-            None => self.push(Evidence::Actions { names: vec![only.text.to_owned()] }),
+            Some(names) if names.iter().any(|known| known == name) => {}
+            Some(names) => names.push(name.to_owned()),
+            None => self.push(Evidence::Actions { names: vec![name.to_owned()] }),
         }
+    }
+
+    /// A line of its own: whether the lines with bullets under it are actions.
+    pub(super) fn opens_list(&mut self, line: &str) {
+        self.in_list = false;
+        if line.len() > LONGEST_HEADING || !line.ends_with(':') {
+            return;
+        }
+        let mut tokens = Vec::new();
+        lex(line.trim_start_matches(['#', '*', ' ']).trim_end_matches(':'), &mut tokens);
+        self.in_list = cues_at(&tokens, 0).any(|(cue, words)| cue == Cue::Actions && words == tokens.len());
+    }
+
+    /// A line with a bullet: true when it was an item of a list of actions.
+    pub(super) fn list_item(&mut self, line: &str) -> bool {
+        let mut tokens = Vec::new();
+        if !self.in_list {
+            return false;
+        }
+        lex(line, &mut tokens);
+        let [only] = tokens.as_slice() else { return false };
+        match self.vocabulary.qualified(only.text) {
+            Some((tool, action)) => self.push(Evidence::Suggest { tool: Some(tool), action }),
+            None => self.listed(only.text),
+        }
+        true
     }
 
     /// `Call billing.list first`, `Try: billing.list`.

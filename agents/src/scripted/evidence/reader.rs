@@ -17,6 +17,8 @@ pub(super) struct Reader<'v> {
     pub(super) evidence: Vec<Evidence>,
     /// The text says that its answer was cut: from here on, named fields are filters.
     pub(super) truncated: bool,
+    /// The lines with bullets that follow are actions.
+    pub(super) in_list: bool,
     /// The action that was named last in a path such as `actions.create.inputSchema`.
     action: Option<String>,
     /// A shape that has no successor yet: the previous one, or the first of two that are not labelled.
@@ -34,7 +36,7 @@ const PATTERN_WORDS: [&str; 8] = ["the", "pattern", "regex", "regular", "express
 
 impl<'v> Reader<'v> {
     pub(super) fn new(vocabulary: &'v Vocabulary<'v>, sent: &'v Value) -> Reader<'v> {
-        Reader { vocabulary, sent, evidence: Vec::new(), truncated: false, action: None, earlier: None }
+        Reader { vocabulary, sent, evidence: Vec::new(), truncated: false, in_list: false, action: None, earlier: None }
     }
 
     pub(super) fn into_evidence(self) -> Vec<Evidence> {

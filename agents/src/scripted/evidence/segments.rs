@@ -239,6 +239,12 @@ impl<'v> Walker<'_, 'v> {
         }
         let unescaped = unescape(chunk);
         let body = past_bullet(&unescaped);
+        let bullet = |c: char| matches!(c, '-' | '*' | '+' | '•') || c.is_ascii_digit();
+        if body.len() == unescaped.len() || !unescaped.starts_with(bullet) {
+            self.reader.opens_list(body);
+        } else if self.reader.list_item(body) {
+            return;
+        }
         let head = head(body);
         let mut text = body;
         let subject = head.as_ref().and_then(|head| {
