@@ -157,6 +157,30 @@ pub enum Bound {
     LessThan,
 }
 
+impl Measure {
+    /// The word in data.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Measure::Number => "number",
+            Measure::Characters => "characters",
+            Measure::Items => "items",
+            Measure::Properties => "properties",
+        }
+    }
+}
+
+impl Bound {
+    /// The sign between a measure and its limit.
+    pub(crate) fn sign(self) -> &'static str {
+        match self {
+            Bound::AtLeast => ">=",
+            Bound::MoreThan => ">",
+            Bound::AtMost => "<=",
+            Bound::LessThan => "<",
+        }
+    }
+}
+
 impl Failure {
     /// The one word for it in rows: `VALIDATION`, a routing code, or a tool error's code (`ERROR` when it has none).
     pub fn class(&self) -> &str {

@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::Told;
 use super::wording::{FIX_AND_RETRY, correction, problem};
 use crate::definition::{Code, Severity, ToolFailure};
-use crate::failure::{Bound, Expected, Failure, Issue, IssueKind, Measure, Routing, Step};
+use crate::failure::{Expected, Failure, Issue, IssueKind, Routing, Step};
 
 pub(super) fn render(told: &Told<'_>) -> String {
     let problem = match told.failure {
@@ -204,22 +204,9 @@ fn errors<'a>(told: &Told<'a>, issue: &'a Issue) -> Vec<Error<'a>> {
         }
         IssueKind::Missing { expected } | IssueKind::WrongType { expected } => expecting(expected, common),
         IssueKind::NotAnOption { options } => Error { options: Some(options), ..common },
-        IssueKind::OutOfBounds { measure, relation, limit } => Error {
-            measure: Some(match measure {
-                Measure::Number => "number",
-                Measure::Characters => "characters",
-                Measure::Items => "items",
-                Measure::Properties => "properties",
-            }),
-            relation: Some(match relation {
-                Bound::AtLeast => ">=",
-                Bound::MoreThan => ">",
-                Bound::AtMost => "<=",
-                Bound::LessThan => "<",
-            }),
-            limit: Some(limit),
-            ..common
-        },
+        IssueKind::OutOfBounds { measure, relation, limit } => {
+            Error { measure: Some(measure.name()), relation: Some(relation.sign()), limit: Some(limit), ..common }
+        }
         IssueKind::BadFormat { format } => {
             // The example is in no member.
             let detail = format!("{} {}", common.detail, correction(issue));

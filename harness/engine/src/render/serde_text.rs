@@ -20,7 +20,7 @@ use serde::de::{Error as _, Unexpected};
 use serde_json::{Error, Map, Value, json};
 
 use super::{Told, single_line};
-use crate::failure::{Bound, Expected, Failure, Issue, IssueKind, Measure, Routing};
+use crate::failure::{Expected, Failure, Issue, IssueKind, Measure, Routing};
 use crate::schema::validate;
 
 pub(super) fn render(told: &Told<'_>) -> String {
@@ -219,12 +219,7 @@ fn check_error(place: Place<'_>, issue: &Issue) -> Option<String> {
     let value = place.value;
     Some(match &issue.kind {
         IssueKind::OutOfBounds { measure, relation, limit } => {
-            let sign = match relation {
-                Bound::AtLeast => ">=",
-                Bound::MoreThan => ">",
-                Bound::AtMost => "<=",
-                Bound::LessThan => "<",
-            };
+            let sign = relation.sign();
             let length = |length: usize, unit: &str| {
                 Error::invalid_length(length, &format!("{sign} {limit} {unit}").as_str()).to_string()
             };

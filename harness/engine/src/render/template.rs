@@ -292,18 +292,8 @@ impl<'a> IssueFacts<'a> {
             }
             IssueKind::OutOfBounds { measure, relation, limit } => IssueFacts {
                 kind: "out_of_bounds",
-                relation: Some(match relation {
-                    Bound::AtLeast => ">=",
-                    Bound::MoreThan => ">",
-                    Bound::AtMost => "<=",
-                    Bound::LessThan => "<",
-                }),
-                measure: Some(match measure {
-                    Measure::Number => "number",
-                    Measure::Characters => "characters",
-                    Measure::Items => "items",
-                    Measure::Properties => "properties",
-                }),
+                relation: Some(relation.sign()),
+                measure: Some(measure.name()),
                 limit: Some(limit),
                 ..common
             },

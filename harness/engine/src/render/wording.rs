@@ -123,12 +123,7 @@ pub(super) fn write_correction(out: &mut impl Sink, issue: &Issue) -> fmt::Resul
             out.words(".")
         }
         IssueKind::OutOfBounds { measure, relation, limit } => {
-            let relation = match relation {
-                Bound::AtLeast => ">=",
-                Bound::MoreThan => ">",
-                Bound::AtMost => "<=",
-                Bound::LessThan => "<",
-            };
+            let relation = relation.sign();
             let unit = match measure {
                 Measure::Number => "",
                 Measure::Characters => " characters",
