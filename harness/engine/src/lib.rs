@@ -11,6 +11,7 @@ mod pipeline;
 mod presenter;
 mod render;
 mod schema;
+mod tool_failure;
 mod world;
 
 pub use failure::{Bound, Expected, Failure, Issue, IssueKind, Measure, Routing};
