@@ -151,7 +151,8 @@ fn code_span(text: &str) -> String {
 struct Changes<'a> {
     tool: &'a str,
     action: &'a str,
-    max_severity: &'static str,
+    /// The worst of them.
+    severity: &'static str,
     changes: Vec<Change<'a>>,
 }
 
@@ -171,7 +172,7 @@ impl<'a> Changes<'a> {
             previous: delta.previous.as_deref(),
             current: delta.current.as_deref(),
         };
-        Changes { tool, action, max_severity: worst.name(), changes: deltas.iter().map(change).collect() }
+        Changes { tool, action, severity: worst.name(), changes: deltas.iter().map(change).collect() }
     }
 }
 
