@@ -27,7 +27,7 @@ pub enum Failure {
 /// Why no action could be chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Routing {
-    /// The discriminator is absent, or not a text.
+    /// The discriminator is absent, or says nothing: `null`, `false`, 0 or an empty text.
     MissingDiscriminator {
         /// The discriminator's name.
         field: String,
@@ -36,7 +36,7 @@ pub enum Routing {
     },
     /// No action has this name.
     UnknownAction {
-        /// The name as it was sent.
+        /// The name as it was sent; what is no text as JSON.
         action: String,
         /// The actions that exist.
         available: Vec<String>,
@@ -233,6 +233,14 @@ pub(crate) enum Step<'a> {
 }
 
 impl Step<'_> {
+    /// As it stands in a path.
+    pub(crate) fn into_name(self) -> String {
+        match self {
+            Step::Name(name) => name.to_owned(),
+            Step::Index(index) => index.to_string(),
+        }
+    }
+
     /// The value that the step leads to.
     pub(crate) fn of(self, value: &Value) -> Option<&Value> {
         match self {

@@ -235,19 +235,36 @@ fn not_an_object(tool: &CompiledTool, arguments: &Value) -> Failure {
     Failure::Validation { tool: tool.name.clone(), action: tool.name.clone(), issues: vec![issue] }
 }
 
+/// Whether a discriminator names an action at all: as in the original, `null`, `false`, 0 and an empty text are none.
+fn says_something(sent: &Value) -> bool {
+    match sent {
+        Value::Null => false,
+        Value::Bool(sent) => *sent,
+        Value::Number(sent) => sent.as_f64() != Some(0.0),
+        Value::String(sent) => !sent.is_empty(),
+        Value::Array(_) | Value::Object(_) => true,
+    }
+}
+
 fn resolve<'a>(tool: &'a CompiledTool, arguments: &Object) -> Result<&'a CompiledAction, Failure> {
     let available = || tool.actions.iter().map(|action| action.action.name.clone()).collect();
     match &tool.discriminator {
         None => tool.actions.first().ok_or_else(|| {
             Failure::Routing(Routing::UnknownAction { action: tool.name.clone(), available: Vec::new() })
         }),
-        Some(field) => match arguments.get(field).and_then(Value::as_str) {
-            None => {
-                Err(Failure::Routing(Routing::MissingDiscriminator { field: field.clone(), available: available() }))
+        Some(field) => {
+            let sent = arguments.get(field);
+            let name = sent.and_then(Value::as_str);
+            if let Some(action) = tool.actions.iter().find(|action| Some(action.action.name.as_str()) == name) {
+                return Ok(action);
             }
-            Some(name) => tool.actions.iter().find(|action| action.action.name == name).ok_or_else(|| {
-                Failure::Routing(Routing::UnknownAction { action: name.to_owned(), available: available() })
-            }),
-        },
+            Err(Failure::Routing(match sent.filter(|sent| says_something(sent)) {
+                None => Routing::MissingDiscriminator { field: field.clone(), available: available() },
+                Some(sent) => {
+                    let action = name.map_or_else(|| sent.to_string(), str::to_owned);
+                    Routing::UnknownAction { action, available: available() }
+                }
+            }))
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Input schemas: compiled once, asked yes or no on every call, and asked why only when the answer is no.
 
+mod branches;
 mod issues;
 mod place;
 
@@ -82,6 +83,10 @@ impl InputSchema {
             return 0;
         }
         let count = |error: ValidationError<'_>| match error.kind() {
+            ValidationErrorKind::FalseSchema if is_closing(error.schema_path().as_str()) => {
+                let place = arguments.pointer(error.instance_path().as_str());
+                place.and_then(Value::as_object).map_or(0, |object| object.len() as u32)
+            }
             ValidationErrorKind::AdditionalProperties { unexpected }
             | ValidationErrorKind::UnevaluatedProperties { unexpected } => unexpected.len() as u32,
             _ => 0,
@@ -101,6 +106,15 @@ pub(crate) fn validators(schema: &Value) -> Option<jsonschema::ValidatorMap> {
     options.build_map(schema).ok()
 }
 
+/// Keywords that apply further schemas to the same value.
+const APPLICATORS: [&str; 6] = ["$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"];
+
+/// Whether the keyword bans further properties. Over an object that declares none the validator knows it as a schema that nothing
+/// fits.
+fn is_closing(schema_path: &str) -> bool {
+    schema_path.ends_with("/additionalProperties") || schema_path.ends_with("/unevaluatedProperties")
+}
+
 /// The schema as the validator gets it: an object, with the discriminator declared, and closed or open at its root.
 pub(crate) fn prepared(schema: &Value, discriminator: Option<(&str, &str)>, closed: bool) -> Value {
     let Value::Object(schema) = schema else { return schema.clone() };
@@ -113,8 +127,7 @@ pub(crate) fn prepared(schema: &Value, discriminator: Option<(&str, &str)>, clos
         }
     }
     // Properties that `$ref` or a combination declares are invisible to `additionalProperties`.
-    let applicators = ["$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"];
-    let combined = applicators.iter().any(|keyword| root.contains_key(*keyword));
+    let combined = APPLICATORS.iter().any(|keyword| root.contains_key(*keyword));
     let (keyword, other) = if combined {
         ("unevaluatedProperties", "additionalProperties")
     } else {

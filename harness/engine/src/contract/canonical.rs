@@ -6,7 +6,7 @@ use healbench_protocol::{Object, canonical_json};
 use serde_json::{Value, json};
 
 /// Keywords that say something about a schema and nothing about values.
-pub(super) const ANNOTATIONS: [&str; 4] = ["title", "description", "examples", "$comment"];
+pub(super) const ANNOTATIONS: [&str; 5] = ["title", "description", "examples", "$comment", "$schema"];
 
 /// What stands behind a keyword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -15,6 +15,7 @@ pub use block::BlockStyle;
 pub use diff::{ContractDiff, Delta, Severity, diff_contracts};
 pub use enhance::{Block, Enhancer, SelfHealing, SelfHealingConfig, enrich_validation_error, tool_enhancer};
 pub use lockfile::{Locked, Lockfile, LockfileError, Moved, Movement};
+pub(crate) use readable::readable_part;
 pub use readable::readable_schema;
 pub use report::report_text;
 pub use tool_contract::{

@@ -10,6 +10,11 @@ pub fn readable_schema(schema: &Value) -> String {
     written(schema, schema, 0)
 }
 
+/// A part of `root` in readable form; its references lead into the whole.
+pub(crate) fn readable_part(schema: &Value, root: &Value) -> String {
+    written(schema, root, 0)
+}
+
 /// Two schemas in readable form. They read differently when they differ in more than annotations: where the readable form tells
 /// no difference, both are shown as JSON.
 pub(super) fn readable_change(previous: &Value, current: &Value) -> (String, String) {

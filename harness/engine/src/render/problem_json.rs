@@ -181,7 +181,7 @@ fn phrase(status: u16) -> &'static str {
 fn errors<'a>(told: &Told<'a>, issue: &'a Issue) -> Vec<Error<'a>> {
     let tokens = match &issue.kind {
         IssueKind::Missing { .. } => place_of_missing(told, &issue.path),
-        IssueKind::Undeclared { .. } => Some(issue.steps(told.arguments).into_iter().map(token).collect()),
+        IssueKind::Undeclared { .. } => Some(issue.steps(told.arguments).into_iter().map(Step::into_name).collect()),
         _ => place_of_sent(told.arguments, Some(&issue.path), issue.sent.as_ref()),
     };
     // What cannot be found is still named.
@@ -216,13 +216,6 @@ fn errors<'a>(told: &Told<'a>, issue: &'a Issue) -> Vec<Error<'a>> {
         IssueKind::NotAMultiple { of } => Error { multiple_of: Some(of), ..common },
         IssueKind::NotUnique | IssueKind::Other { .. } => common,
     }]
-}
-
-fn token(step: Step<'_>) -> String {
-    match step {
-        Step::Name(name) => name.to_owned(),
-        Step::Index(index) => index.to_string(),
-    }
 }
 
 fn undeclared<'a>(object: Option<&'a Value>, place: &[String], field: &String) -> Error<'a> {

@@ -26,11 +26,16 @@ use crate::schema::validate;
 pub(super) fn render(told: &Told<'_>) -> String {
     let text = match told.failure {
         Failure::Routing(Routing::UnknownTool { .. }) => "Mcp error: -32602: tool not found".to_owned(),
-        Failure::Routing(Routing::MissingDiscriminator { field, .. }) => rejected(&match told.arguments.get(field) {
-            None => format!("missing field `{field}`"),
-            Some(sent) => invalid_type(sent, "variant identifier"),
-        }),
-        Failure::Routing(Routing::UnknownAction { action, available }) => rejected(&unknown_variant(action, available)),
+        Failure::Routing(
+            Routing::MissingDiscriminator { available, .. } | Routing::UnknownAction { available, .. },
+        ) => {
+            let field = told.discriminator.unwrap_or("action");
+            rejected(&match told.arguments.get(field) {
+                None => format!("missing field `{field}`"),
+                Some(Value::String(sent)) => unknown_variant(sent, available),
+                Some(sent) => invalid_type(sent, "variant identifier"),
+            })
+        }
         // Such a request is none that the SDK knows: the method's name is all that it says.
         Failure::Validation { .. } if !told.arguments.is_object() => "Mcp error: -32601: tools/call".to_owned(),
         Failure::Validation { issues, .. } => rejected(&first_error(told, issues)),

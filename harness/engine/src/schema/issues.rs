@@ -7,9 +7,10 @@ use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::{Value, json};
 
-use super::json_type;
-use super::place::{member, parts, schema_at};
-use crate::contract::readable_schema;
+use super::branches::{Branches, push_branches};
+use super::place::{MAX_STEPS, member, parts, resolved, schema_at};
+use super::{APPLICATORS, is_closing, json_type};
+use crate::contract::{readable_part, readable_schema};
 use crate::failure::{Bound, Expected, Issue, IssueKind, Measure, Step};
 
 /// Every issue, at every depth in the order of the schema's properties: first what is wrong inside a value, then the value itself,
@@ -23,6 +24,9 @@ pub(super) fn issues<'a>(
     for error in errors {
         push(&mut issues, schema, error, arguments);
     }
+    if issues.len() > 1 && issues.iter().any(is_undeclared) && has_branches(schema) {
+        keep_undeclared(&mut issues, schema, arguments);
+    }
     if issues.len() < 2 {
         return issues;
     }
@@ -34,6 +38,26 @@ pub(super) fn issues<'a>(
     }
     issues.dedup();
     issues
+}
+
+/// A branch that failed declares nothing to the validator: with something else wrong, what it declares is not undeclared.
+fn keep_undeclared(issues: &mut Vec<Issue>, schema: &Value, arguments: &Value) {
+    for at in 0..issues.len() {
+        let Issue { kind: IssueKind::Undeclared { fields }, .. } = &issues[at] else { continue };
+        let place: Vec<String> = issues[at].steps(arguments).into_iter().map(Step::into_name).collect();
+        let declared = |field: &String| {
+            let way = place.iter().chain([field]).map(|part| Cow::Borrowed(part.as_str()));
+            schema_at(schema, way).is_some()
+        };
+        let kept = fields.iter().filter(|field| !declared(field)).cloned().collect();
+        issues[at].kind = IssueKind::Undeclared { fields: kept };
+    }
+    issues.retain(|issue| !matches!(&issue.kind, IssueKind::Undeclared { fields } if fields.is_empty()));
+}
+
+/// Whether some properties are declared in branches.
+fn has_branches(schema: &Value) -> bool {
+    APPLICATORS.iter().any(|keyword| member(schema, keyword).is_some())
 }
 
 fn is_undeclared(issue: &Issue) -> bool {
@@ -84,11 +108,15 @@ fn drop_noise(issues: &mut Vec<Issue>) {
     issues.retain(|_| noise.next() != Some(true));
 }
 
-fn push(issues: &mut Vec<Issue>, schema: &Value, error: ValidationError<'_>, arguments: &Value) {
+pub(super) fn push(issues: &mut Vec<Issue>, schema: &Value, error: ValidationError<'_>, arguments: &Value) {
     let error = error.into_parts();
     let pointer = error.instance_path.as_str();
     let sent = error.instance;
-    let bound = |measure, relation, limit: Value| IssueKind::OutOfBounds { measure, relation, limit };
+    let bound = |measure, relation, limit: Value| IssueKind::OutOfBounds {
+        measure,
+        relation,
+        limit: if limit.is_f64() { whole_if_whole(&limit) } else { limit },
+    };
     let kind = match error.kind {
         ValidationErrorKind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
@@ -102,7 +130,8 @@ fn push(issues: &mut Vec<Issue>, schema: &Value, error: ValidationError<'_>, arg
             return;
         }
         ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
-            return push_branches(issues, schema, context, pointer, arguments);
+            let branches = Branches { schema_path: error.schema_path.as_str(), pointer, errors: context };
+            return push_branches(issues, schema, branches, arguments);
         }
         ValidationErrorKind::OneOfMultipleValid { .. } => IssueKind::Other {
             keyword: "oneOf".to_owned(),
@@ -111,7 +140,15 @@ fn push(issues: &mut Vec<Issue>, schema: &Value, error: ValidationError<'_>, arg
         ValidationErrorKind::Type { kind } => match expected_at(schema, parts(pointer)) {
             // A text with options that gets no text at all is told the options: they say more than the type.
             Expected::Options(options) => IssueKind::WrongType { expected: Expected::Options(options) },
-            _ => IssueKind::WrongType { expected: Expected::Types(type_names(&kind)) },
+            expected => {
+                let names = type_names(&kind);
+                // Of a branch that was meant the others are told too, `null` as a rule.
+                let types = match expected {
+                    Expected::Types(types) if names.iter().all(|name| types.contains(name)) => types,
+                    _ => names,
+                };
+                IssueKind::WrongType { expected: Expected::Types(types) }
+            }
         },
         ValidationErrorKind::Enum { options } => {
             let options = options.as_array().cloned().unwrap_or_default();
@@ -136,8 +173,17 @@ fn push(issues: &mut Vec<Issue>, schema: &Value, error: ValidationError<'_>, arg
         ValidationErrorKind::MaxProperties { limit } => bound(Measure::Properties, Bound::AtMost, json!(limit)),
         ValidationErrorKind::Format { format } => IssueKind::BadFormat { format },
         ValidationErrorKind::Pattern { pattern } => IssueKind::BadPattern { pattern },
-        ValidationErrorKind::MultipleOf { multiple_of } => IssueKind::NotAMultiple { of: whole_if_whole(multiple_of) },
+        ValidationErrorKind::MultipleOf { multiple_of } => {
+            IssueKind::NotAMultiple { of: whole_if_whole(&Value::from(multiple_of)) }
+        }
         ValidationErrorKind::UniqueItems => IssueKind::NotUnique,
+        // `additionalProperties: false` over no declared property at all.
+        ValidationErrorKind::FalseSchema if is_closing(error.schema_path.as_str()) => {
+            let object = value_at(arguments, pointer).and_then(Value::as_object);
+            let fields = object.into_iter().flat_map(|object| object.keys().cloned()).collect();
+            issues.push(Issue { path: dotted(pointer), sent: None, kind: IssueKind::Undeclared { fields } });
+            return;
+        }
         ValidationErrorKind::AdditionalProperties { unexpected }
         | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
             let kind = IssueKind::Undeclared { fields: unexpected };
@@ -149,63 +195,9 @@ fn push(issues: &mut Vec<Issue>, schema: &Value, error: ValidationError<'_>, arg
     issues.push(Issue { path: dotted(pointer), sent: Some(sent.into_owned()), kind });
 }
 
-/// A value that fits none of several alternatives. Where its type, or a constant in it, tells which one was meant, what is wrong by
-/// that one is reported; else what the alternatives are.
-fn push_branches(
-    issues: &mut Vec<Issue>,
-    schema: &Value,
-    context: Vec<Vec<ValidationError<'static>>>,
-    pointer: &str,
-    arguments: &Value,
-) {
-    let at_the_value = |error: &ValidationError<'_>| error.instance_path().as_str() == pointer;
-    let wrong_type = |errors: &[ValidationError<'_>]| {
-        errors.iter().any(|error| at_the_value(error) && matches!(error.kind(), ValidationErrorKind::Type { .. }))
-    };
-    let wrong_tag = |errors: &[ValidationError<'_>]| {
-        errors.iter().any(|error| matches!(error.kind(), ValidationErrorKind::Constant { .. }))
-    };
-    let mut names: Vec<String> = Vec::new();
-    let mut options: Vec<Value> = Vec::new();
-    let mut simple = true;
-    let mut meant = Vec::new();
-    for errors in context {
-        if !wrong_type(&errors) {
-            meant.push(errors);
-            continue;
-        }
-        for error in errors.iter().filter(|error| at_the_value(error)) {
-            match error.kind() {
-                ValidationErrorKind::Type { kind } => names.extend(type_names(kind)),
-                ValidationErrorKind::Enum { options: more } => {
-                    options.extend(more.as_array().into_iter().flatten().cloned())
-                }
-                ValidationErrorKind::Constant { expected_value } => options.push(expected_value.as_ref().clone()),
-                _ => simple = false,
-            }
-        }
-    }
-    if meant.len() > 1 && meant.iter().any(|errors| !wrong_tag(errors)) {
-        meant.retain(|errors| !wrong_tag(errors));
-    }
-    let sent = value_at(arguments, pointer).cloned();
-    let path = dotted(pointer);
-    if meant.len() == 1 {
-        for error in meant.into_iter().flatten() {
-            push(issues, schema, error, arguments);
-        }
-    } else if meant.is_empty() && simple && options.is_empty() {
-        names.dedup();
-        issues.push(Issue { path, sent, kind: IssueKind::WrongType { expected: Expected::Types(names) } });
-    } else {
-        let message = format!("it fits none of {}", alternatives(schema, pointer));
-        issues.push(Issue { path, sent, kind: IssueKind::Other { keyword: "anyOf".to_owned(), message } });
-    }
-}
-
 /// The alternatives at a place, in readable form.
 fn alternatives(schema: &Value, pointer: &str) -> String {
-    schema_at(schema, parts(pointer)).map_or_else(|| "the alternatives".to_owned(), readable_schema)
+    schema_at(schema, parts(pointer)).map_or_else(|| "the alternatives".to_owned(), |part| readable_part(part, schema))
 }
 
 fn other_message(kind: &ValidationErrorKind) -> String {
@@ -224,41 +216,83 @@ fn other_message(kind: &ValidationErrorKind) -> String {
 
 /// What the schema asks for at the place in the arguments.
 fn expected_at<'p>(schema: &Value, parts: impl Iterator<Item = Cow<'p, str>>) -> Expected {
-    let Some(schema) = schema_at(schema, parts) else { return Expected::Any };
+    schema_at(schema, parts).map_or(Expected::Any, |place| expected_of(schema, place))
+}
+
+/// What a schema asks for: options, where it has any, for they say more than a type.
+pub(super) fn expected_of(root: &Value, schema: &Value) -> Expected {
+    expected_within(root, schema, MAX_STEPS)
+}
+
+fn expected_within(root: &Value, schema: &Value, steps: usize) -> Expected {
+    let schema = resolved(root, schema);
     if let Some(options) = member(schema, "enum").and_then(Value::as_array) {
         return Expected::Options(options.clone());
     }
     if let Some(value) = member(schema, "const") {
         return Expected::Options(vec![value.clone()]);
     }
-    match member(schema, "type") {
-        Some(Value::String(name)) => return Expected::Types(vec![name.clone()]),
+    let types = match member(schema, "type") {
+        Some(Value::String(name)) => Expected::Types(vec![name.clone()]),
         Some(Value::Array(names)) => {
-            return Expected::Types(names.iter().filter_map(Value::as_str).map(str::to_owned).collect());
+            Expected::Types(names.iter().filter_map(Value::as_str).map(str::to_owned).collect())
         }
-        _ => {}
+        _ => Expected::Any,
+    };
+    if steps == 0 || !has_branches(schema) {
+        return types;
     }
-    let branches = ["anyOf", "oneOf"].into_iter().find_map(|keyword| schema.get(keyword)?.as_array());
-    let types: Option<Vec<String>> = branches
-        .and_then(|branches| branches.iter().map(|branch| branch["type"].as_str().map(str::to_owned)).collect());
-    types.map_or(Expected::Any, Expected::Types)
+    let branches = |keyword| member(schema, keyword).and_then(Value::as_array).into_iter().flatten();
+    let inside = |keyword| branches(keyword).map(|branch| expected_within(root, branch, steps - 1));
+    let all: Vec<Expected> = inside("allOf").collect();
+    let is_options = |expected: &&Expected| matches!(expected, Expected::Options(_));
+    if let Some(options) = all.iter().find(is_options) {
+        return options.clone();
+    }
+    let any: Vec<Expected> = inside("anyOf").chain(inside("oneOf")).collect();
+    let said = |expected: &&Expected| !matches!(expected, Expected::Any);
+    either(any)
+        .or(Some(types).filter(|types| said(&types)))
+        .or_else(|| all.into_iter().find(|e| said(&e)))
+        .unwrap_or(Expected::Any)
 }
 
-fn type_names(kind: &TypeKind) -> Vec<String> {
+/// What one of several asks for: all options, or all types; `null` goes without saying beside options.
+fn either(branches: Vec<Expected>) -> Option<Expected> {
+    let (mut options, mut types): (Vec<Value>, Vec<String>) = (Vec::new(), Vec::new());
+    for branch in branches {
+        match branch {
+            Expected::Options(more) => options.extend(more),
+            Expected::Types(more) => types.extend(more),
+            Expected::Any => return None,
+        }
+    }
+    match (options.is_empty(), types.iter().all(|name| name == "null")) {
+        (true, _) if types.is_empty() => None,
+        (true, _) => Some(Expected::Types(types)),
+        (false, true) => Some(Expected::Options(options)),
+        (false, false) => None,
+    }
+}
+
+pub(super) fn type_names(kind: &TypeKind) -> Vec<String> {
     match kind {
         TypeKind::Single(name) => vec![name.to_string()],
         TypeKind::Multiple(names) => names.iter().map(|name| name.to_string()).collect(),
     }
 }
 
-/// The validator keeps divisors as floats; `5` is told as it was written.
-fn whole_if_whole(number: f64) -> Value {
+/// `5.0` is told as 5.
+fn whole_if_whole(number: &Value) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0;
-    if number.fract() == 0.0 && number.abs() < EXACT { Value::from(number as i64) } else { Value::from(number) }
+    match number.as_f64() {
+        Some(value) if value.fract() == 0.0 && value.abs() < EXACT => Value::from(value as i64),
+        _ => number.clone(),
+    }
 }
 
 /// `Value::pointer`, without allocating for every part of the pointer.
-fn value_at<'v>(value: &'v Value, pointer: &str) -> Option<&'v Value> {
+pub(super) fn value_at<'v>(value: &'v Value, pointer: &str) -> Option<&'v Value> {
     parts(pointer).try_fold(value, |value, part| match value {
         Value::Object(object) => object.get(&*part),
         Value::Array(items) => items.get(part.parse::<usize>().ok()?),
@@ -267,7 +301,7 @@ fn value_at<'v>(value: &'v Value, pointer: &str) -> Option<&'v Value> {
 }
 
 /// `/lines/0/qty` as `lines.0.qty`.
-fn dotted(pointer: &str) -> String {
+pub(super) fn dotted(pointer: &str) -> String {
     let Some(rest) = pointer.strip_prefix('/') else { return String::new() };
     if !rest.contains(['/', '~']) {
         return rest.to_owned();

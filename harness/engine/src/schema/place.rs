@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 /// References and combinations that are followed at one place; a schema may refer to itself.
-const MAX_STEPS: usize = 32;
+pub(super) const MAX_STEPS: usize = 32;
 
 /// The parts of a JSON pointer, unescaped.
 pub(crate) fn parts(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
@@ -35,7 +35,7 @@ pub(crate) fn schema_at<'s, 'p>(root: &'s Value, parts: impl Iterator<Item = Cow
 }
 
 /// The schema behind a chain of local references.
-fn resolved<'s>(root: &'s Value, mut schema: &'s Value) -> &'s Value {
+pub(super) fn resolved<'s>(root: &'s Value, mut schema: &'s Value) -> &'s Value {
     for _ in 0..MAX_STEPS {
         let target = member(schema, "$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix('#'));
         match target.and_then(|pointer| root.pointer(pointer)) {

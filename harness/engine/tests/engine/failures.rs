@@ -344,5 +344,98 @@ fn arguments_that_are_no_object_and_tools_that_do_not_exist() {
     let answer_to = |tool, arguments| answer(&billing(), "all", FusionXml, tool, arguments);
     assert_eq!(answer_to("billing", json!("oops")).failure.unwrap().class(), "VALIDATION");
     assert_eq!(answer_to("biling", json!({})).failure.unwrap().class(), "UNKNOWN_TOOL");
-    assert_eq!(answer_to("billing", json!({"action": 7})).failure.unwrap().class(), "MISSING_DISCRIMINATOR");
+    for nothing in [json!(null), json!(false), json!(0), json!("")] {
+        let failure = answer_to("billing", json!({ "action": nothing })).failure.unwrap();
+        assert_eq!(failure.class(), "MISSING_DISCRIMINATOR", "{nothing}");
+    }
+    let number = answer_to("billing", json!({"action": 7}));
+    assert!(number.response.text().contains("The action \"7\" does not exist."), "{}", number.response.text());
+}
+
+/// The issues of a call with `value` under `f`, as `fusion-text` lists them.
+fn told_of(schema: Value, value: Value) -> Vec<String> {
+    let schema = json!({
+        "$defs": {"Role": {"type": "string", "enum": ["admin", "user"]}},
+        "properties": {"f": schema},
+        "required": ["f"],
+    });
+    let shown = text(&[tool("t", vec![ok("a", schema)])], FusionText, "t", json!({"action": "a", "f": value}));
+    let lines = shown.lines().filter_map(|line| line.strip_prefix("  • "));
+    lines.map(|line| line.split(". You sent").next().unwrap().to_owned()).collect()
+}
+
+#[test]
+fn a_value_that_fits_no_alternative_is_told_by_the_one_that_was_meant() {
+    let card =
+        json!({"properties": {"t": {"const": "card"}, "number": {"type": "string"}}, "required": ["t", "number"]});
+    let other =
+        json!({"properties": {"t": {"enum": ["iban", "bic"]}, "code": {"type": "string"}}, "required": ["t", "code"]});
+    let tagged = || json!({"oneOf": [card, other]});
+    let string_or = |other: Value| json!({"anyOf": [{"type": "string"}, other]});
+    let number = json!({"type": "object", "properties": {"b": {"type": "number"}}, "required": ["b"]});
+    let cases = [
+        // A tag decides, and is what is wrong when it is missing or unknown.
+        (tagged(), json!({"t": "card", "number": 1}), "f.number — Expected string, received number"),
+        (tagged(), json!({"t": "bic"}), "f.code — Required"),
+        (tagged(), json!({"t": "cash"}), "f.t — Invalid enum value. Expected 'card' | 'iban' | 'bic', received 'cash'"),
+        (tagged(), json!({}), "f.t — Required"),
+        // One branch beside null is the one.
+        (json!({"anyOf": [number, {"type": "null"}]}), json!({"b": "x"}), "f.b — Expected number, received string"),
+        (string_or(json!({"type": "null"})), json!(1), "f — Expected string | null, received number"),
+        (
+            json!({"anyOf": [{"$ref": "#/$defs/Role"}, {"type": "null"}]}),
+            json!("root"),
+            "f — Invalid enum value. Expected 'admin' | 'user', received 'root'",
+        ),
+        // Of others, one that only minds a bound.
+        (
+            json!({"anyOf": [{"type": "string", "minLength": 3}, {"type": "number"}]}),
+            json!("ab"),
+            "f — String must contain at least 3 character(s)",
+        ),
+        (string_or(number.clone()), json!({"b": "x"}), "f — Invalid input: it fits none of string | { b: number }"),
+        (string_or(json!({"type": "number"})), json!(true), "f — Expected string | number, received boolean"),
+        (
+            json!({"anyOf": [{"$ref": "#/$defs/Role"}, {"const": "guest"}]}),
+            json!("root"),
+            "f — Invalid input: it fits none of \"admin\" | \"user\" | \"guest\"",
+        ),
+        // A reference behind `allOf` has options all the same.
+        (json!({"allOf": [{"$ref": "#/$defs/Role"}]}), json!(1), "f — Expected 'admin' | 'user', received number"),
+    ];
+    for (schema, value, expected) in cases {
+        assert_eq!(told_of(schema.clone(), value.clone()), [expected], "{schema} {value}");
+    }
+}
+
+#[test]
+fn what_a_failed_branch_declares_is_not_undeclared() {
+    let card = json!({"properties": {"kind": {"const": "card"}, "number": {"type": "string"}}, "required": ["kind", "number"]});
+    let iban =
+        json!({"properties": {"kind": {"const": "iban"}, "code": {"type": "string"}}, "required": ["kind", "code"]});
+    let tools = [tool("t", vec![ok("pay", json!({"oneOf": [card, iban]}))])];
+    let fields = |arguments| answer(&tools, "all", FusionXml, "t", arguments).failure.unwrap().fields();
+    assert_eq!(fields(json!({"action": "pay", "kind": "card", "number": 4111})), ["number"]);
+    assert_eq!(fields(json!({"action": "pay", "kind": "card", "number": 4111, "x": 1})), ["number", "x"]);
+    assert_eq!(fields(json!({"action": "pay", "kind": "card", "number": "4111", "x": 1})), ["x"]);
+}
+
+#[test]
+fn a_closed_object_without_properties_names_what_is_undeclared() {
+    let closed = json!({"properties": {"env": {"type": "object", "additionalProperties": false}}});
+    let flat = Tool { discriminator: None, ..tool("ping", vec![ok("ping", json!({"type": "object"}))]) };
+    let tools = [tool("t", vec![ok("a", closed)]), flat];
+    let shown = text(&tools, FusionXml, "t", json!({"action": "a", "env": {"x": 1, "y": 2}}));
+    assert!(shown.contains("<field name=\"env\">Unrecognized key(s) in object: 'x', 'y'."), "{shown}");
+    let shown = text(&tools, FusionXml, "ping", json!({"x": 1}));
+    assert!(shown.contains("<field name=\"(root)\">Unrecognized key(s) in object: 'x'."), "{shown}");
+    assert_eq!(answer(&tools, "none", FusionXml, "ping", json!({"x": 1, "y": 1})).leaked_fields, 2);
+}
+
+#[test]
+fn a_whole_limit_is_told_as_one() {
+    let schema = json!({"properties": {"n": {"type": "number", "minimum": 5.0}, "m": {"multipleOf": 0.1}}});
+    let shown = text(&[tool("t", vec![ok("a", schema)])], FusionXml, "t", json!({"action": "a", "n": 4, "m": 0.25}));
+    assert!(shown.contains("greater than or equal to 5. You sent: 4. Must be >= 5."), "{shown}");
+    assert!(shown.contains("Must be a multiple of 0.1."), "{shown}");
 }

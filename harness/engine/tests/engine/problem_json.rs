@@ -272,7 +272,7 @@ fn contract_changes_are_a_member() {
     let before = tool("t", vec![ok("a", json!({"properties": {}}))]);
     let tools = [Tool { previous: Some(Box::new(before)), ..tool("t", vec![ok("a", now)]) }];
     let problem = problem(&tools, "t", json!({"action": "a"}));
-    assert_eq!(problem["contract_changes"]["max_severity"], "BREAKING");
+    assert_eq!(problem["contract_changes"]["severity"], "BREAKING");
     assert_eq!(object(problem).keys().next_back().unwrap(), "contract_changes");
 }
 

@@ -1,0 +1,169 @@
+//! Values that fit none of several alternatives: which one was meant, and what is wrong by it.
+
+use healbench_protocol::Object;
+use jsonschema::ValidationError;
+use jsonschema::error::ValidationErrorKind;
+use serde_json::Value;
+
+use super::issues::{dotted, expected_of, push, type_names, value_at};
+use super::json_type;
+use super::place::{member, resolved};
+use crate::contract::readable_part;
+use crate::failure::{Expected, Issue, IssueKind};
+
+/// The keyword that was not met, and what each of its branches says.
+pub(super) struct Branches<'a> {
+    /// Where the keyword stands in the schema.
+    pub(super) schema_path: &'a str,
+    /// Where the value stands in the arguments.
+    pub(super) pointer: &'a str,
+    pub(super) errors: Vec<Vec<ValidationError<'static>>>,
+}
+
+/// Tells what is wrong by the branch that was meant, where that is plain; else what the alternatives are.
+///
+/// A tag, which is a property with options of its own in every branch, decides. One branch beside `null` is the one. Of others it is
+/// one that only minds how long, how large or how formed something is: this is how zod, and so the original, tells of unions.
+pub(super) fn push_branches(issues: &mut Vec<Issue>, root: &Value, branches: Branches<'_>, arguments: &Value) {
+    let Branches { schema_path, pointer, errors } = branches;
+    let listed = root.pointer(schema_path).and_then(Value::as_array).filter(|listed| listed.len() == errors.len());
+    let schemas: Vec<&Value> = listed.into_iter().flatten().map(|schema| resolved(root, schema)).collect();
+    let value = value_at(arguments, pointer);
+    if let (Some(tag), Some(Value::Object(object))) = (tag_of(root, &schemas), value) {
+        let Some(sent) = object.get(tag.name) else {
+            let kind = IssueKind::Missing { expected: Expected::Options(tag.all()) };
+            issues.push(Issue { path: below(pointer, tag.name), sent: None, kind });
+            return;
+        };
+        let Some(meant) = tag.options.iter().position(|options| options.contains(&sent)) else {
+            let options = tag.all();
+            let kind = if options.iter().any(|option| json_type(option) == json_type(sent)) {
+                IssueKind::NotAnOption { options }
+            } else {
+                IssueKind::WrongType { expected: Expected::Options(options) }
+            };
+            issues.push(Issue { path: below(pointer, tag.name), sent: Some(sent.clone()), kind });
+            return;
+        };
+        let object_branches = schemas.iter().zip(errors).filter(|(schema, _)| !is_null(schema));
+        return go_inside(issues, root, object_branches.map(|(_, errors)| errors).nth(meant), arguments);
+    }
+    let of_values: Vec<usize> = (0..errors.len()).filter(|at| schemas.get(*at).is_none_or(|s| !is_null(s))).collect();
+    let others = errors.len() > 1;
+    let meant: Vec<usize> = match of_values.as_slice() {
+        [only] if !schemas.is_empty() => vec![*only],
+        several => several.iter().copied().filter(|at| !others || is_minor(&errors[*at])).collect(),
+    };
+    if let [meant] = meant.as_slice() {
+        return go_inside(issues, root, errors.into_iter().nth(*meant), arguments);
+    }
+    let path = dotted(pointer);
+    let kind = match plain_types(&errors, pointer) {
+        Some(types) => IssueKind::WrongType { expected: Expected::Types(types) },
+        None => IssueKind::Other { keyword: "anyOf".to_owned(), message: fits_none(root, &schemas) },
+    };
+    issues.push(Issue { path, sent: value.cloned(), kind });
+}
+
+fn go_inside(issues: &mut Vec<Issue>, root: &Value, errors: Option<Vec<ValidationError<'static>>>, arguments: &Value) {
+    for error in errors.into_iter().flatten() {
+        push(issues, root, error, arguments);
+    }
+}
+
+/// A required property with options of its own in every branch that is an object.
+struct Tag<'s> {
+    name: &'s str,
+    /// The options, a list for each branch.
+    options: Vec<Vec<&'s Value>>,
+}
+
+impl Tag<'_> {
+    fn all(&self) -> Vec<Value> {
+        self.options.iter().flatten().map(|option| (*option).clone()).collect()
+    }
+}
+
+fn tag_of<'s>(root: &'s Value, schemas: &[&'s Value]) -> Option<Tag<'s>> {
+    let objects: Vec<&Value> = schemas.iter().copied().filter(|schema| !is_null(schema)).collect();
+    let (first, rest) = objects.split_first().filter(|(_, rest)| !rest.is_empty())?;
+    let names = member(first, "properties").and_then(Value::as_object).into_iter().flat_map(Object::keys);
+    names.map(String::as_str).find_map(|name| {
+        let options = std::iter::once(first).chain(rest).map(|schema| tag_options(root, schema, name));
+        Some(Tag { name, options: options.collect::<Option<_>>()? })
+    })
+}
+
+fn tag_options<'s>(root: &'s Value, schema: &'s Value, name: &str) -> Option<Vec<&'s Value>> {
+    let required = member(schema, "required").and_then(Value::as_array)?;
+    let property = resolved(root, member(schema, "properties").and_then(|map| member(map, name))?);
+    let options = match (member(property, "const"), member(property, "enum").and_then(Value::as_array)) {
+        (Some(only), _) => vec![only],
+        (None, Some(options)) => options.iter().collect(),
+        (None, None) => return None,
+    };
+    required.iter().any(|required| required == name).then_some(options)
+}
+
+fn is_null(schema: &Value) -> bool {
+    let null = |value: &Value| value == "null";
+    member(schema, "type").is_some_and(null) || member(schema, "const").is_some_and(Value::is_null)
+}
+
+/// Whether nothing is missing or of another type: only bounds, formats and the like.
+fn is_minor(errors: &[ValidationError<'_>]) -> bool {
+    use ValidationErrorKind as Kind;
+    errors.iter().all(|error| {
+        matches!(
+            error.kind(),
+            Kind::Minimum { .. }
+                | Kind::Maximum { .. }
+                | Kind::ExclusiveMinimum { .. }
+                | Kind::ExclusiveMaximum { .. }
+                | Kind::MultipleOf { .. }
+                | Kind::MinLength { .. }
+                | Kind::MaxLength { .. }
+                | Kind::MinItems { .. }
+                | Kind::MaxItems { .. }
+                | Kind::Pattern { .. }
+                | Kind::Format { .. }
+        )
+    })
+}
+
+/// The types of the branches, when the value has none of them and nothing else is wrong.
+fn plain_types(errors: &[Vec<ValidationError<'static>>], pointer: &str) -> Option<Vec<String>> {
+    let mut types: Vec<String> = Vec::new();
+    for error in errors.iter().flatten() {
+        match error.kind() {
+            ValidationErrorKind::Type { kind } if error.instance_path().as_str() == pointer => {
+                types.extend(type_names(kind));
+            }
+            _ => return None,
+        }
+    }
+    types.dedup();
+    Some(types)
+}
+
+fn fits_none(root: &Value, schemas: &[&Value]) -> String {
+    let options: Option<Vec<Value>> = schemas
+        .iter()
+        .map(|schema| match expected_of(root, schema) {
+            Expected::Options(options) => Some(options),
+            _ if is_null(schema) => Some(vec![Value::Null]),
+            _ => None,
+        })
+        .collect::<Option<Vec<_>>>()
+        .map(|lists| lists.concat());
+    let words: Vec<String> = match options {
+        Some(options) => options.iter().map(Value::to_string).collect(),
+        None => schemas.iter().map(|schema| readable_part(schema, root)).collect(),
+    };
+    format!("it fits none of {}", words.join(" | "))
+}
+
+fn below(pointer: &str, name: &str) -> String {
+    let path = dotted(pointer);
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
