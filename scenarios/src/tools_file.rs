@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use healbench_engine::definition::{Action, Handler, Tool};
+use healbench_engine::definition::{Action, Handler, Presenter, Tool};
 use healbench_protocol::Object;
 use serde_json::{Value, json};
 
@@ -14,8 +14,8 @@ use crate::suggest;
 
 /// Reads a JSON file with a list of tools, or with an object that has such a list under `tools`. Each tool has a `name`, a
 /// `description`, and either `inputSchema` (one action) or `actions`: a map from action to input schema, behind the discriminator
-/// `action`. Every valid call of such a tool is answered with `OK`. What else MCP says of a tool may be there: of its `annotations`
-/// the hints become a part of the contract, the rest is not looked at.
+/// `action`. Every valid call of such a tool is answered with `OK`. What else MCP says of a tool may be there: the hints of its
+/// `annotations` and its `outputSchema` become a part of the contract, the rest is not looked at.
 ///
 /// # Errors
 /// [`LoadError::Unreadable`], or [`LoadError::Invalid`] with every problem of the file.
@@ -116,7 +116,11 @@ fn tool(document: &Document<'_>, at: &str, value: &Value, found: &mut Vec<Diagno
             input,
             handler: Handler::Return(json!("OK")),
             rules: Vec::new(),
-            presenter: None,
+            // What comes back is a part of the contract, as of a presenter's rows.
+            presenter: value
+                .get("outputSchema")
+                .filter(|schema| schema.is_object())
+                .map(|schema| Presenter { egress: Some(schema.clone()), ..Presenter::default() }),
             destructive: hint("destructiveHint"),
             read_only: hint("readOnlyHint"),
             idempotent: hint("idempotentHint"),
@@ -140,7 +144,7 @@ fn input(document: &Document<'_>, at: &str, schema: &Value, found: &mut Vec<Diag
         found.push(document.at_value(at, "an input schema must be an object", None));
         return None;
     };
-    if object.get("type").is_some_and(|kind| kind != "object") {
+    if object.get("type").is_some_and(|kind| kind != "object" && kind != &json!(["object"])) {
         let help = "the arguments of a call are an object; `type` may be left out".to_owned();
         let message = "an input schema must be of `type: object`";
         found.push(document.at_value(&child(at, "type"), message, Some(help)));
@@ -148,7 +152,8 @@ fn input(document: &Document<'_>, at: &str, schema: &Value, found: &mut Vec<Diag
     }
     if let Err(error) = healbench_engine::check_schema(schema) {
         let message = format!("the input schema does not compile: {}", error.message);
-        found.push(document.at_value(&format!("{at}{}", error.pointer), message, None));
+        let help = "schemas are read as JSON Schema draft 2020-12".to_owned();
+        found.push(document.at_value(&format!("{at}{}", error.pointer), message, Some(help)));
         return None;
     }
     Some(schema.clone())

@@ -349,7 +349,10 @@ fn check_paths(reading: &mut Reading<'_>, tools: &Tools) {
     for tool in &tools.tools {
         for action in &tool.actions {
             let at = child(&child(&child("/tools", &tool.name), "actions"), action);
-            for list in [format!("{at}/presenter/suggest_actions"), format!("{at}/handler/fail/available_actions")] {
+            let rules = reading.items(&format!("{at}/rules")).into_iter();
+            let of_rules = rules.map(|rule| format!("{rule}/allow/otherwise/available_actions"));
+            let others = [format!("{at}/presenter/suggest_actions"), format!("{at}/handler/fail/available_actions")];
+            for list in others.into_iter().chain(of_rules.collect::<Vec<_>>()) {
                 for item in reading.items(&list) {
                     let Some(path) = reading.content.pointer(&item).and_then(Value::as_str).map(str::to_owned) else {
                         continue;

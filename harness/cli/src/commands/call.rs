@@ -70,7 +70,9 @@ fn answer_lines(desk: &mut Desk, results: &mut Results, terminal: &Terminal) -> 
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        let answered = match read_call(line.trim_ascii_end()) {
+        // Some editors begin a file with a byte order mark.
+        let text = line.strip_prefix(b"\xEF\xBB\xBF").filter(|_| number == 1).unwrap_or(&line);
+        let answered = match read_call(text.trim_ascii_end()) {
             Ok(call) => results.print(&desk.answer(&call, Some(number)))?,
             Err(problem) => {
                 bad += 1;
@@ -106,7 +108,10 @@ fn read_call(line: &[u8]) -> Result<ToolCall, String> {
     };
     match object.remove("arguments") {
         Some(arguments) => Ok(ToolCall { tool, arguments }),
-        None if object.is_empty() => Ok(ToolCall { tool, arguments: Value::Object(Map::new()) }),
+        // What MCP and JSON-RPC put beside a call says nothing about it.
+        None if object.keys().all(|key| key == "_meta" || key == "id") => {
+            Ok(ToolCall { tool, arguments: Value::Object(Map::new()) })
+        }
         None => Err("there is no `arguments`".to_owned()),
     }
 }

@@ -77,7 +77,9 @@ fn check(sources: &ContractSources, path: &Path, terminal: &Terminal) -> Result<
     locked.scenarios.retain(|id, _| current.scenarios.contains_key(id));
     let others = all - locked.scenarios.len();
     if others > 0 {
-        terminal.note(&format!("{} of the lockfile not named, so not checked", counted(others as u64, "scenario")));
+        // One of them may be gone for good, which would be a break.
+        terminal
+            .important(&format!("{} of the lockfile not named, so not checked", counted(others as u64, "scenario")));
     }
     let moved = locked.check(&current);
     terminal.result(&report(&moved, &format!("{} as locked", said(&current))))?;
@@ -119,6 +121,8 @@ fn read(path: &Path) -> Result<Lockfile, CliError> {
 
 /// The new text is whole before it takes the old one's place.
 fn write(path: &Path, text: &str) -> io::Result<()> {
+    // A link stays one.
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let mut part = path.as_os_str().to_owned();
     part.push(".part");
     let part = PathBuf::from(part);

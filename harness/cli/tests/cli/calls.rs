@@ -73,8 +73,7 @@ fn the_vectors_of_the_original_agree() {
 fn a_line_that_is_no_call_is_an_error_in_its_place() {
     let place = Place::new();
     place.write("tools.json", TOOLS);
-    let input = "\
-{\"tool\": \"ping\"}
+    let input = "\u{feff}{\"tool\": \"ping\", \"id\": 7}
 {\"tool\": \"ping\", \"arguments\": {\"times\": 0}
 
 [1]

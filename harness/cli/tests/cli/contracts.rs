@@ -64,7 +64,7 @@ fn other_scenarios_of_a_lockfile_stay() {
     let ended = place.ok(&["contract", "lock", "mine.yaml"]);
     assert!(ended.err.contains("15 scenarios"), "{}", ended.err);
     place.ok(&["contract", "check", "quickstart", "mine.yaml"]);
-    let checked = place.ok(&["contract", "check", "mine.yaml"]);
+    let checked = place.ok(&["contract", "check", "mine.yaml", "--quiet"]);
     assert!(checked.err.contains("15 scenarios of the lockfile not named"), "{}", checked.err);
 }
 
@@ -78,6 +78,18 @@ fn a_list_of_tools_has_contracts_too() {
     let ended = place.start(&["contract", "check", "--tools", "tools.json"]);
     assert_eq!(ended.code, Some(1));
     assert!(ended.out.contains("BREAKING"), "{}", ended.out);
+
+    // What comes back is promised too.
+    let output = |kind: &str| {
+        format!("[{{\"name\": \"ping\", \"inputSchema\": {{}}, \"outputSchema\": {{\"type\": \"{kind}\"}}}}]")
+    };
+    place.write("tools.json", &output("object"));
+    place.ok(&["contract", "lock", "--tools", "tools.json"]);
+    place.ok(&["contract", "check", "--tools", "tools.json"]);
+    place.write("tools.json", &output("array"));
+    let ended = place.start(&["contract", "check", "--tools", "tools.json"]);
+    assert_eq!(ended.code, Some(1));
+    assert!(ended.out.contains("egress"), "{}", ended.out);
 }
 
 #[test]

@@ -42,15 +42,15 @@ pub(super) fn issues<'a>(
 
 /// A branch that failed declares nothing to the validator: with something else wrong, what it declares is not undeclared.
 fn keep_undeclared(issues: &mut Vec<Issue>, schema: &Value, arguments: &Value) {
-    for at in 0..issues.len() {
-        let Issue { kind: IssueKind::Undeclared { fields }, .. } = &issues[at] else { continue };
-        let place: Vec<String> = issues[at].steps(arguments).into_iter().map(Step::into_name).collect();
+    for issue in issues.iter_mut() {
+        let IssueKind::Undeclared { fields } = &issue.kind else { continue };
+        let place: Vec<String> = issue.steps(arguments).into_iter().map(Step::into_name).collect();
         let declared = |field: &String| {
             let way = place.iter().chain([field]).map(|part| Cow::Borrowed(part.as_str()));
             schema_at(schema, way).is_some()
         };
-        let kept = fields.iter().filter(|field| !declared(field)).cloned().collect();
-        issues[at].kind = IssueKind::Undeclared { fields: kept };
+        let fields = fields.iter().filter(|field| !declared(field)).cloned().collect();
+        issue.kind = IssueKind::Undeclared { fields };
     }
     issues.retain(|issue| !matches!(&issue.kind, IssueKind::Undeclared { fields } if fields.is_empty()));
 }

@@ -59,7 +59,7 @@ fn undeclared<'a>(path: &str, field: &'a str, received: Option<&'a Value>, fix: 
 }
 
 fn undeclared_fix(place: Option<&Place<'_>>) -> String {
-    let names = place.map(Place::names).unwrap_or_default();
+    let names = place.map(Place::names_anywhere).unwrap_or_default();
     if names.is_empty() {
         return "Remove this field.".to_owned();
     }

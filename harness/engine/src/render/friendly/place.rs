@@ -133,6 +133,16 @@ impl<'s> Place<'s> {
         names
     }
 
+    /// The same with those that only an alternative declares.
+    pub(super) fn names_anywhere(&self) -> Vec<&'s str> {
+        let mut names = self.names();
+        for alternative in self.alternatives() {
+            let more: Vec<&str> = alternative.names().into_iter().filter(|name| !names.contains(name)).collect();
+            names.extend(more);
+        }
+        names
+    }
+
     /// A property that is declared.
     pub(super) fn declared(&self, name: &str) -> Option<Place<'s>> {
         let mut found = self.each("properties").filter_map(|map| map.get(name)).peekable();
