@@ -88,7 +88,7 @@ fn a_line_that_is_no_call_is_an_error_in_its_place() {
         lines(&ended.out),
         [
             ok.clone(),
-            error(2, "not JSON: EOF while parsing an object at column 44"),
+            error(2, "not JSON: EOF while parsing an object at column 42"),
             error(4, "a call is an object with `tool` and `arguments`"),
             error(5, "a call names its tool, as in {\"tool\": \"billing\", \"arguments\": {}}"),
             error(6, "there is no `arguments`"),
