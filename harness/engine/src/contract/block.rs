@@ -141,8 +141,10 @@ fn code_span(text: &str) -> String {
     let text = single_line(text);
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
-    // A backtick at either end would become a part of the fence.
-    let pad = if text.starts_with('`') || text.ends_with('`') || text.is_empty() { " " } else { "" };
+    // A backtick at either end would become a part of the fence, and of spaces at both ends a reader takes one off.
+    let ticked = text.starts_with('`') || text.ends_with('`');
+    let spaced = text.starts_with(' ') && text.ends_with(' ') && text.contains(|c| c != ' ');
+    let pad = if ticked || spaced || text.is_empty() { " " } else { "" };
     format!("{fence}{pad}{text}{pad}{fence}")
 }
 

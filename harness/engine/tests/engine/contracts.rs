@@ -102,11 +102,91 @@ fn the_enhancer_writes_what_direct_enrichment_writes() {
 
 #[test]
 fn a_delta_of_another_action_is_not_shown() {
-    let config = config(vec![delta("actions.create.inputSchema", Severity::Breaking, "{}", "{ a: number }")]);
-    let injected = |action| enrich_validation_error(ERROR.to_owned(), "invoices", action, &config).injected;
-    assert!(injected("create"));
-    assert!(!injected("create_bulk"));
-    assert!(!injected("list"));
+    // Each name is the beginning of the next one.
+    let actions = ["create", "create_bulk", "create_bulk_now"];
+    let of = |action: &str| delta(&format!("actions.{action}.inputSchema"), Severity::Breaking, "{}", "{ a: number }");
+    for changed in actions {
+        let config = config(vec![of(changed)]);
+        let enhancer = tool_enhancer("invoices", actions, &config, BlockStyle::Xml);
+        for failing in actions.into_iter().chain(["list", "bulk", ""]) {
+            let healed = enrich_validation_error(ERROR.to_owned(), "invoices", failing, &config);
+            assert_eq!(healed.injected, failing == changed, "{changed} changed, {failing} failed");
+            assert_eq!(healed.enriched == ERROR, failing != changed, "{changed} changed, {failing} failed");
+            assert_eq!(enhancer.block(failing).is_some(), failing == changed, "{changed} changed, {failing} failed");
+        }
+    }
+    // An action that came or went is a path that ends with its name.
+    let config = config(vec![delta("actions.create", Severity::Breaking, "{}", "(absent)")]);
+    let shown = actions.map(|action| enrich_validation_error(ERROR.to_owned(), "invoices", action, &config).injected);
+    assert_eq!(shown, [true, false, false]);
+}
+
+#[test]
+fn the_block_goes_before_the_last_closing_tag() {
+    let closing = "</validation_error>";
+    let text = format!("<validation_error>\n  <error>sent {closing}</error>\n{closing}\n<!-- after -->\n");
+    let (before, after) = text.split_at(text.rfind(closing).unwrap());
+    let healed = enrich_validation_error(text.clone(), "invoices", "create", &sample());
+    let block = healed.enriched.strip_prefix(before).unwrap().strip_suffix(after).unwrap();
+    assert!(block.starts_with("\n  <contract_awareness>\n"), "{block}");
+    assert!(block.ends_with("\n  </contract_awareness>\n"), "{block}");
+}
+
+/// The code spans of a line of Markdown, by CommonMark 0.31, 6.1: a run of backticks opens, the next run of the same
+/// length closes, and of spaces at both ends one is taken off, unless there is nothing else.
+fn code_spans(line: &str) -> Vec<String> {
+    let ticks = |text: &str| text.len() - text.trim_start_matches('`').len();
+    let mut spans = Vec::new();
+    let mut rest = line;
+    while let Some(open) = rest.find('`') {
+        let fence = ticks(&rest[open..]);
+        let inside = &rest[open + fence..];
+        let mut end = 0;
+        let close = loop {
+            let Some(at) = inside[end..].find('`').map(|at| end + at) else { break None };
+            let run = ticks(&inside[at..]);
+            if run == fence {
+                break Some(at);
+            }
+            end = at + run;
+        };
+        // A run that nothing closes is text.
+        let Some(close) = close else {
+            rest = inside;
+            continue;
+        };
+        let content = &inside[..close];
+        let stripped = content.strip_prefix(' ').and_then(|content| content.strip_suffix(' '));
+        let is_blank = content.chars().all(|c| c == ' ');
+        spans.push(stripped.filter(|_| !is_blank).unwrap_or(content).to_owned());
+        rest = &inside[close + fence..];
+    }
+    spans
+}
+
+/// Whether the Markdown block gives back what is written into its code spans.
+fn check_markdown_block(text: &str) {
+    let config = config(vec![delta(text, Severity::Breaking, text, text)]);
+    let enhancer = tool_enhancer("invoices", [text], &config, BlockStyle::Markdown);
+    let shown = enhancer.enhance(String::new(), text);
+    let spans: Vec<String> = shown.lines().flat_map(code_spans).collect();
+    assert_eq!(spans, [format!("invoices.{text}").as_str(), text, text, text], "{shown}");
+}
+
+#[test]
+fn backticks_in_a_contract_read_back_from_markdown() {
+    for text in
+        ["a", "a`b", "a``b", "a`b``c", "`", "``", "`a", "a`", "`a`", "``a``", "` a", " `a` ", " a ", " a", "a ", " "]
+    {
+        check_markdown_block(text);
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_text_reads_back_from_markdown(text in "[`a ]{1,9}") {
+        check_markdown_block(&text);
+    }
 }
 
 #[test]
@@ -216,6 +296,168 @@ fn the_contract_guardrail_tells_in_every_format_and_under_the_bare_line() {
     assert!(bare.ends_with("</contract_awareness>"), "{bare}");
     assert_eq!(shown("strict", FusionText), ("Error: Invalid arguments".to_owned(), 0));
     assert_eq!(shown("strict+healing", FusionXml).1, 0);
+}
+
+/// The text to a call without the one argument that became required.
+fn with_changes(format: ErrorFormat) -> String {
+    let now = json!({"properties": {"a": {"type": "integer"}}, "required": ["a"]});
+    let before = tool("t", vec![ok("go", json!({"properties": {}}))]);
+    let current = Tool { previous: Some(Box::new(before)), ..tool("t", vec![ok("go", now)]) };
+    text(&[current], format, "t", json!({"action": "go"}))
+}
+
+/// The changes of [`with_changes`] as the JSON formats tell them.
+fn changes() -> Value {
+    json!({
+        "tool": "t",
+        "action": "go",
+        "severity": "BREAKING",
+        "changes": [{
+            "field": "actions.go.inputSchema", "severity": "BREAKING", "previous": "{}", "current": "{ a: integer }",
+        }],
+    })
+}
+
+#[test]
+fn contract_changes_in_problem_json() {
+    let shown = with_changes(ErrorFormat::ProblemJson);
+    assert_eq!(
+        shown,
+        r##"{
+  "type": "about:blank",
+  "title": "Unprocessable Content",
+  "status": 422,
+  "detail": "The arguments of t/go are not valid.",
+  "code": "VALIDATION",
+  "errors": [
+    {
+      "detail": "Required.",
+      "pointer": "#/a",
+      "expected": [
+        "integer"
+      ]
+    }
+  ],
+  "recovery": "Fix the fields above and call the tool again. Do not explain the error.",
+  "contract_changes": {
+    "tool": "t",
+    "action": "go",
+    "severity": "BREAKING",
+    "changes": [
+      {
+        "field": "actions.go.inputSchema",
+        "severity": "BREAKING",
+        "previous": "{}",
+        "current": "{ a: integer }"
+      }
+    ]
+  }
+}"##
+    );
+    assert_eq!(serde_json::from_str::<Value>(&shown).unwrap()["contract_changes"], changes());
+}
+
+#[test]
+fn contract_changes_in_llm_friendly_json() {
+    let shown = with_changes(ErrorFormat::LlmFriendlyJson);
+    assert_eq!(
+        shown,
+        r#"{
+  "error": {
+    "type": "validation",
+    "summary": "Tool 't' (action 'go') received invalid arguments. 1 validation error(s) found.",
+    "issues": [
+      {
+        "field": "a",
+        "problem": "Required field is missing",
+        "expected": "integer",
+        "fix": "Provide a integer."
+      }
+    ],
+    "schema": {
+      "properties": {
+        "action": {
+          "type": "string",
+          "constraints": ["Must be: \"go\""],
+          "examples": ["go"]
+        },
+        "a": {
+          "type": "integer",
+          "examples": [1]
+        }
+      },
+      "required": ["action", "a"],
+      "examples": [
+        {
+          "action": "go",
+          "a": 1
+        }
+      ]
+    },
+    "suggestions": [
+      "Add missing required fields: a",
+      "Review the validExample below for a correctly formatted request"
+    ],
+    "validExample": {
+      "action": "go",
+      "a": 1
+    },
+    "contractChanges": {
+      "tool": "t",
+      "action": "go",
+      "severity": "BREAKING",
+      "changes": [
+        {
+          "field": "actions.go.inputSchema",
+          "severity": "BREAKING",
+          "previous": "{}",
+          "current": "{ a: integer }"
+        }
+      ]
+    }
+  }
+}"#
+    );
+    assert_eq!(serde_json::from_str::<Value>(&shown).unwrap()["error"]["contractChanges"], changes());
+}
+
+#[test]
+fn contract_changes_in_zod_json() {
+    let shown = with_changes(ErrorFormat::ZodJson);
+    assert_eq!(
+        shown,
+        r#"MCP error -32602: Input validation error: Invalid arguments for tool t: [
+  {
+    "expected": "number",
+    "code": "invalid_type",
+    "path": [
+      "a"
+    ],
+    "message": "Invalid input: expected number, received undefined"
+  },
+  {
+    "code": "custom",
+    "path": [],
+    "message": "The contract of t.go has changed since your last calibration",
+    "params": {
+      "tool": "t",
+      "action": "go",
+      "severity": "BREAKING",
+      "changes": [
+        {
+          "field": "actions.go.inputSchema",
+          "severity": "BREAKING",
+          "previous": "{}",
+          "current": "{ a: integer }"
+        }
+      ]
+    }
+  }
+]"#
+    );
+    let issues: Value = serde_json::from_str(&shown[shown.find('[').unwrap()..]).unwrap();
+    assert_eq!(issues[1]["params"], changes());
+    assert!(issues[2].is_null());
 }
 
 /// The tool pair behind document 000's sample: `currency` became required, and the limit fell from 100 to 50.

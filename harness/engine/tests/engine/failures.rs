@@ -311,6 +311,58 @@ fn a_failed_call_has_every_issue_in_the_order_of_the_schema() {
     assert_eq!(answer.failure.unwrap().fields(), ["alpha", "env", "extra", "zeta"]);
 }
 
+/// Paths of the issues in their order; `+` marks undeclared fields, `!` what is wrong with a value as a whole.
+fn order(schema: &Value, arguments: &Value) -> Vec<String> {
+    let mark = |kind: &IssueKind| match kind {
+        IssueKind::Undeclared { .. } => "+",
+        IssueKind::OutOfBounds { .. } => "!",
+        _ => "",
+    };
+    let issues = healbench_engine::validate(schema, arguments).unwrap();
+    issues.iter().map(|issue| format!("{}{}", issue.path, mark(&issue.kind))).collect()
+}
+
+#[test]
+fn inside_a_value_comes_first_then_the_value_then_undeclared_fields() {
+    // The validator reports the parts of an `allOf` one after the other: here undeclared fields before the value.
+    for apart in [false, true] {
+        let closed = |properties: Value| {
+            if !apart {
+                return json!({"properties": properties, "maxProperties": 1, "additionalProperties": false});
+            }
+            let names: Value = properties.as_object().unwrap().keys().map(|name| (name.clone(), json!(true))).collect();
+            let parts = json!([{"properties": names, "additionalProperties": false}, {"maxProperties": 1}]);
+            json!({"properties": properties, "allOf": parts})
+        };
+        let integer = || json!({"type": "integer"});
+        let flat = closed(json!({"a": integer(), "b": integer()}));
+        let arguments = json!({"z": 1, "b": "x", "a": "x"});
+        assert_eq!(order(&flat, &arguments), ["a", "b", "!", "+"], "{flat}");
+
+        let inner = closed(json!({"q": integer()}));
+        let outer = closed(json!({"first": integer(), "inner": inner, "last": integer()}));
+        let schema = closed(json!({"before": integer(), "outer": outer, "after": integer()}));
+        let arguments = json!({
+            "z": 1, "after": "x", "before": "x",
+            "outer": {"z": 1, "last": "x", "first": "x", "inner": {"z": 1, "q": "x"}},
+        });
+        let expected = [
+            "before",
+            "outer.first",
+            "outer.inner.q",
+            "outer.inner!",
+            "outer.inner+",
+            "outer.last",
+            "outer!",
+            "outer+",
+            "after",
+            "!",
+            "+",
+        ];
+        assert_eq!(order(&schema, &arguments), expected, "{schema}");
+    }
+}
+
 #[test]
 fn a_wrong_type_silences_other_complaints_about_the_value() {
     let schema = json!({"properties": {"role": {"type": "string", "enum": ["admin", "user"]}}, "required": ["role"]});

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use healbench_engine::definition::{Action, Handler, Tool, ToolFailure, WorldDef};
-use healbench_engine::{Answer, Engine, Failure, World, WorldBase};
+use healbench_engine::{Answer, Engine, Failure, Issue, IssueKind, Routing, World, WorldBase};
 use healbench_protocol::{ErrorFormat, Guardrails, ToolCall};
 use serde_json::{Value, json};
 
@@ -69,21 +69,158 @@ fn check(format: &ErrorFormat, answer: &Answer, texts: &Texts) {
                 assert!(holds(&value, &texts.name), "{text} tells the contract of {:?}", texts.name);
             }
         }
-        ErrorFormat::ZodJson if matches!(failure, Failure::Validation { .. }) => {
-            let array = text.find("[\n").map(|at| &text[at..]).expect("an array");
-            // A name may hold the same two characters: the array is what the text ends with.
-            let starts = text.match_indices('[').map(|(at, _)| &text[at..]);
-            let parsed = starts.filter_map(|rest| serde_json::from_str::<Vec<Value>>(rest).ok()).next();
-            assert!(parsed.is_some(), "no JSON array at the end of {array}");
-        }
+        ErrorFormat::ZodJson => check_zod(&text, answer, texts),
+        ErrorFormat::Pydantic => check_pydantic(&text, answer, texts),
         ErrorFormat::LlmFriendly => check_markdown(&text),
         ErrorFormat::FusionText | ErrorFormat::Serde | ErrorFormat::Bare => {
-            let control = |c: char| c != '\n' && (c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'));
             let ours = text.split("<contract_awareness>").next().unwrap_or_default();
-            assert!(!ours.contains(control), "a control character in {ours:?}");
+            assert!(!ours.contains(is_control), "a control character in {ours:?}");
         }
-        ErrorFormat::ZodJson | ErrorFormat::Pydantic | ErrorFormat::Template(_) => {}
+        ErrorFormat::Template(source) if source.text == SHIPPED => check_shipped(&text, answer),
+        // Of any other template its author says what holds.
+        ErrorFormat::Template(_) => {}
     }
+}
+
+/// The template that is shipped as an example.
+pub(crate) const SHIPPED: &str = include_str!("../../../../scenarios/templates/teaching.jinja");
+
+/// What would break a line or hide something in it; our own line ends do not count.
+fn is_control(c: char) -> bool {
+    c != '\n' && (c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'))
+}
+
+/// Behind the SDK's own words there is nothing but issues; what no library judged is the message alone.
+fn check_zod(text: &str, answer: &Answer, texts: &Texts) {
+    let failure = answer.failure.as_ref().expect("only failures are checked");
+    let tool = match failure {
+        Failure::Tool(failure) | Failure::Fault(failure) => return assert_eq!(text, failure.message),
+        Failure::Routing(Routing::UnknownTool { tool, .. }) => {
+            return assert_eq!(text, format!("MCP error -32602: Tool {tool} not found"));
+        }
+        Failure::Routing(_) => &texts.name,
+        Failure::Validation { tool, .. } => tool,
+    };
+    let head = format!("MCP error -32602: Input validation error: Invalid arguments for tool {tool}: ");
+    let array = text.strip_prefix(&head).expect("the SDK's words");
+    let issues: Vec<Value> = serde_json::from_str(array).expect("a JSON array, and nothing after it");
+    for issue in &issues {
+        assert!(issue["code"].is_string() && issue["path"].is_array() && issue["message"].is_string(), "{issue}");
+    }
+    let changes: Vec<&Value> = issues.iter().filter(|issue| !issue["params"].is_null()).collect();
+    assert_eq!(changes.len(), usize::from(answer.contract_deltas > 0), "{text}");
+    for issue in changes {
+        assert_eq!(issue["params"]["tool"], json!(tool));
+    }
+}
+
+/// Every line of an error is of a known kind. pydantic writes names as they are, whatever they hold, so where one stands
+/// it has to be that very name; a value that was sent stays on the line that tells of it.
+fn check_pydantic(text: &str, answer: &Answer, texts: &Texts) {
+    let failure = answer.failure.as_ref().expect("only failures are checked");
+    let (tool, places) = match failure {
+        Failure::Tool(failure) | Failure::Fault(failure) => {
+            return assert_eq!(text, format!("Error executing tool failing: {}", failure.message));
+        }
+        Failure::Routing(Routing::UnknownTool { tool, .. }) => {
+            return assert_eq!(text, format!("Unknown tool: {tool}"));
+        }
+        Failure::Routing(_) => (&texts.name, vec!["action".to_owned()]),
+        Failure::Validation { tool, issues, .. } => (tool, issues.iter().flat_map(places).collect()),
+    };
+    let count_and_errors = || {
+        let rest = text.strip_prefix(&format!("Error executing tool {tool}: "))?;
+        let (count, rest) = rest.split_once(" validation error")?;
+        let s = if count == "1" { "" } else { "s" };
+        Some((count.parse::<usize>().ok()?, rest.strip_prefix(&format!("{s} for {tool}Arguments"))?))
+    };
+    let (count, errors) = count_and_errors().expect("a count of errors");
+    // A model is named after its tool.
+    let model = format!("Input should be a valid dictionary or instance of {tool}Arguments");
+    assert!(are_errors(errors, count, &places, &model, answer.contract_deltas > 0), "{count} errors in {text}");
+}
+
+/// Where pydantic may place an error for the issue.
+fn places(issue: &Issue) -> Vec<String> {
+    let mut places = match &issue.kind {
+        IssueKind::Undeclared { fields } if issue.path.is_empty() => fields.clone(),
+        IssueKind::Undeclared { fields } => fields.iter().map(|field| format!("{}.{field}", issue.path)).collect(),
+        _ => vec![issue.path.clone()],
+    };
+    // A path that ends with a dot may be that of a name without one.
+    let shorter: Vec<String> = places.iter().filter_map(|place| place.strip_suffix('.').map(str::to_owned)).collect();
+    places.extend(shorter);
+    places
+}
+
+/// Whether `rest` is `count` errors and, if it has to be there, the block of contract changes.
+fn are_errors(rest: &str, count: usize, places: &[String], model: &str, changed: bool) -> bool {
+    if count == 0 {
+        return if changed { is_text_block(rest) } else { rest.is_empty() };
+    }
+    // One name may begin like another one.
+    let placed = places.iter().filter_map(|place| after_place(rest.strip_prefix('\n')?, place));
+    placed
+        .chain([rest])
+        .filter_map(|rest| after_error(rest, model))
+        .any(|rest| are_errors(rest, count - 1, places, model, changed))
+}
+
+/// What follows the place; names with a dot stand in backticks there.
+fn after_place<'t>(text: &'t str, place: &str) -> Option<&'t str> {
+    let mut rest = text;
+    for c in place.chars() {
+        rest = rest.strip_prefix(c).or_else(|| rest.trim_start_matches('`').strip_prefix(c))?;
+    }
+    Some(rest.strip_prefix('`').unwrap_or(rest))
+}
+
+/// What follows the error of one value: a message, what was sent and perhaps a link, each on its line.
+fn after_error<'t>(text: &'t str, model: &str) -> Option<&'t str> {
+    const BEGINNINGS: [&str; 3] = ["Field required ", "Extra inputs are not permitted ", "Input should be "];
+    let message = text.strip_prefix("\n  ")?;
+    let known = || BEGINNINGS.into_iter().find_map(|beginning| message.strip_prefix(beginning));
+    let said = message.strip_prefix(model).or_else(known)?;
+    let (line, rest) = said.split_at(said.find('\n').unwrap_or(said.len()));
+    let parts = ["[type=", ", input_value=", ", input_type="];
+    let has_all =
+        parts.into_iter().try_fold(line, |line, part| line.split_once(part).map(|(_, after)| after)).is_some();
+    if !has_all || !line.ends_with(']') || line.contains(is_control) {
+        return None;
+    }
+    let link = rest.strip_prefix("\n    For further information visit https://errors.pydantic.dev/2.14/v/");
+    Some(link.map_or(rest, |kind| kind.trim_start_matches(|c: char| c.is_ascii_lowercase() || c == '_')))
+}
+
+/// Whether the text is the contract changes, as lines.
+fn is_text_block(text: &str) -> bool {
+    let Some(lines) = text.strip_prefix("\n\n🔄 CONTRACT CHANGED — ") else { return false };
+    let is_known =
+        |line: &str| line.starts_with("  • ") || line == "💡 Adjust your next call to the contract as it is now.";
+    lines.lines().skip(1).all(is_known) && !text.contains(is_control)
+}
+
+/// Every line is one of the template's, and there are as many as there is something to tell.
+fn check_shipped(text: &str, answer: &Answer) {
+    assert!(!text.contains(is_control), "a control character in {text:?}");
+    let lines: Vec<&str> = text.split('\n').collect();
+    let expected = match answer.failure.as_ref().expect("only failures are checked") {
+        // The code and the message, the choice, the detail, and the wait; what to do, if anything.
+        Failure::Tool(failure) | Failure::Fault(failure) => {
+            4 + usize::from(failure.recovery.as_ref().is_some_and(|recovery| !recovery.is_empty()))
+        }
+        Failure::Routing(Routing::MissingDiscriminator { .. }) => 3,
+        Failure::Routing(_) => 2,
+        Failure::Validation { issues, .. } => {
+            let starting = |start| lines.iter().filter(|line| line.starts_with(start)).count();
+            assert!(lines[0].starts_with("Call of "), "{text}");
+            assert_eq!(lines.last(), Some(&"Correct these fields and call again."), "{text}");
+            assert_eq!(starting("- "), issues.len(), "{text}");
+            assert_eq!(starting("Changed ("), answer.contract_deltas as usize, "{text}");
+            2 + issues.len() + answer.contract_deltas as usize + starting("Required: ").min(1)
+        }
+    };
+    assert_eq!(lines.len(), expected, "{text}");
 }
 
 fn check_xml(text: &str, failure: &Failure, texts: &Texts) {
