@@ -219,7 +219,8 @@ pub struct Presenter {
     pub rules: Vec<String>,
     /// Actions (`tool.action`) that make sense next, as a block of their own.
     pub suggest_actions: Vec<String>,
-    /// JSON Schema of a row, for the contract alone: rows are shown with all their columns.
+    /// JSON Schema of a row. A list with a row that does not fit is an INTERNAL_ERROR; rows that are cut off are not looked at, and
+    /// rows are shown with all their columns, declared or not.
     pub egress: Option<Value>,
     /// The most bytes of a response, for the contract alone: nothing is cut by it.
     pub egress_max_bytes: Option<u64>,

@@ -7,12 +7,12 @@ use healbench_protocol::{ErrorFormat, Guardrails, Object, ToolCall, ToolResponse
 use serde_json::Value;
 
 use crate::contract::{Block, Enhancer, SelfHealingConfig, ToolContract, diff_contracts, tool_enhancer};
-use crate::definition::{Action, Presenter, Tool};
+use crate::definition::{Action, Handler, Presenter, Tool, ToolFailure};
 use crate::failure::{Expected, Failure, Issue, IssueKind, Routing};
 use crate::handler::{Arguments, Reply, lists_of, run};
 use crate::presenter::present;
 use crate::render::{ActionFacts, TemplateError, Told, Writer, bare_line};
-use crate::schema::{InputSchema, SchemaError};
+use crate::schema::{InputSchema, RowSchema, SchemaError};
 use crate::world::World;
 
 /// Answers calls, under one set of guardrails and in one error format.
@@ -39,6 +39,8 @@ struct CompiledAction {
     input: InputSchema,
     /// The presenter to use: none where the action has none.
     presenter: Option<Presenter>,
+    /// What the rows of a list have to fit.
+    egress: Option<RowSchema>,
     facts: ActionFacts,
 }
 
@@ -127,12 +129,15 @@ impl Engine {
         let before = world.changes();
         let answer = match run(&action.action, &self.lists, world, arguments) {
             Err(failure) => return self.fail(failure.into(), call, called),
-            Ok(reply) => self.succeed(action, &reply),
+            Ok(reply) => match self.succeed(action, &reply) {
+                Err(failure) => return self.fail(failure.into(), call, called),
+                Ok(answer) => answer,
+            },
         };
         Answer { leaked_fields, world_changed: world.changes() != before, ..answer }
     }
 
-    fn succeed(&self, action: &CompiledAction, reply: &Reply) -> Answer {
+    fn succeed(&self, action: &CompiledAction, reply: &Reply) -> Result<Answer, ToolFailure> {
         let (content, omitted_rows, teaching_block) = match reply {
             Reply::Constant(Value::String(text)) => (vec![text.clone()], 0, None),
             Reply::Constant(value) => (vec![value.to_string()], 0, None),
@@ -140,11 +145,12 @@ impl Engine {
             Reply::Row(row) => (vec![serde_json::to_string(row).unwrap_or_default()], 0, None),
             Reply::Deleted(key) => (vec![format!("{{\"deleted\":{key}}}")], 0, None),
             Reply::Rows(rows) => {
-                let presented = present(&action.action, action.presenter.as_ref(), rows, self.truncate);
+                let (presenter, egress) = (action.presenter.as_ref(), action.egress.as_ref());
+                let presented = present(&action.action, presenter, egress, rows, self.truncate)?;
                 (presented.content, presented.omitted, presented.teaching)
             }
         };
-        Answer {
+        Ok(Answer {
             response: ToolResponse { content, is_error: false },
             failure: None,
             names_fields: false,
@@ -153,7 +159,7 @@ impl Engine {
             teaching_block,
             contract_deltas: 0,
             world_changed: false,
-        }
+        })
     }
 
     fn fail(&self, failure: Failure, call: &ToolCall, called: Called<'_>) -> Answer {
@@ -203,10 +209,14 @@ struct Called<'a> {
 fn compile_tool(tool: &Tool, guardrails: Guardrails, writer: &Writer) -> Result<CompiledTool, CompileError> {
     let compile = |action: &Action| -> Result<CompiledAction, CompileError> {
         let discriminator = tool.discriminator.as_deref().map(|field| (field, action.name.as_str()));
-        let input = InputSchema::compile(&action.input, discriminator, guardrails.strict)
-            .map_err(|source| CompileError::Schema { tool: tool.name.clone(), action: action.name.clone(), source })?;
+        let failed = |source| CompileError::Schema { tool: tool.name.clone(), action: action.name.clone(), source };
+        let input = InputSchema::compile(&action.input, discriminator, guardrails.strict).map_err(failed)?;
+        // Only lists are presented.
+        let is_list = matches!(action.handler, Handler::Select { .. });
+        let shape = action.presenter.as_ref().filter(|_| is_list).and_then(|presenter| presenter.egress.as_ref());
+        let egress = shape.map(RowSchema::compile).transpose().map_err(failed)?;
         let facts = writer.facts(tool, action);
-        Ok(CompiledAction { action: action.clone(), input, presenter: action.presenter.clone(), facts })
+        Ok(CompiledAction { action: action.clone(), input, presenter: action.presenter.clone(), egress, facts })
     };
     let enhancer = match &tool.previous {
         Some(previous) if guardrails.contract => {

@@ -3,8 +3,9 @@
 use healbench_protocol::Object;
 use serde_json::Value;
 
-use crate::definition::{Action, Handler, Presenter};
+use crate::definition::{Action, Code, Handler, Presenter, ToolFailure};
 use crate::render::single_line;
+use crate::schema::RowSchema;
 
 /// The line and the filters of Fusion's document on cognitive guardrails.
 const TEACHING: &str =
@@ -23,12 +24,25 @@ pub(crate) struct Presented {
     pub(crate) teaching: Option<usize>,
 }
 
-/// Presents `rows` of `action`; `truncate` is the guardrail.
-pub(crate) fn present(action: &Action, presenter: Option<&Presenter>, rows: &[&Object], truncate: bool) -> Presented {
+/// Presents `rows` of `action`; `truncate` is the guardrail. Only the rows that are kept are held against `egress`.
+///
+/// # Errors
+/// INTERNAL_ERROR when a kept row does not fit: the server's own data is not what its contract says.
+pub(crate) fn present(
+    action: &Action,
+    presenter: Option<&Presenter>,
+    egress: Option<&RowSchema>,
+    rows: &[&Object],
+    truncate: bool,
+) -> Result<Presented, ToolFailure> {
     let max = presenter.filter(|_| truncate).and_then(|presenter| presenter.max);
     let limit = max.map_or(rows.len(), |max| max.min(rows.len()));
+    if let Some(at) = egress.and_then(|egress| rows[..limit].iter().position(|row| !egress.accepts(row))) {
+        let message = format!("Row {} of the answer does not fit the contract of its list.", at + 1);
+        return Err(ToolFailure::new(Code::InternalError, message));
+    }
     let mut content = vec![rows_text(&rows[..limit])];
-    let Some(presenter) = presenter else { return Presented { content, omitted: 0, teaching: None } };
+    let Some(presenter) = presenter else { return Ok(Presented { content, omitted: 0, teaching: None }) };
     if !presenter.rules.is_empty() {
         content.push(bulleted("Rules:", &presenter.rules));
     }
@@ -40,7 +54,7 @@ pub(crate) fn present(action: &Action, presenter: Option<&Presenter>, rows: &[&O
         content.push(teaching_text(action, presenter, limit, rows.len()));
         content.len() - 1
     });
-    Presented { content, omitted: u32::try_from(omitted).unwrap_or(u32::MAX), teaching }
+    Ok(Presented { content, omitted: u32::try_from(omitted).unwrap_or(u32::MAX), teaching })
 }
 
 /// A JSON array, one row a line.

@@ -53,16 +53,7 @@ impl InputSchema {
         discriminator: Option<(&str, &str)>,
         strict: bool,
     ) -> Result<InputSchema, SchemaError> {
-        let build = |closed: bool| {
-            jsonschema::options()
-                .with_draft(jsonschema::Draft::Draft202012)
-                .should_validate_formats(true)
-                .build(&prepared(schema, discriminator, closed))
-                .map_err(|error| SchemaError {
-                    pointer: error.instance_path().as_str().to_owned(),
-                    message: error.to_string(),
-                })
-        };
+        let build = |closed: bool| compiled(&prepared(schema, discriminator, closed));
         // Without the prepared root, so that a pointer in an error is one into the schema as it was written.
         let strict_validator = build(true)?;
         Ok(if strict {
@@ -104,6 +95,28 @@ impl InputSchema {
 pub(crate) fn validators(schema: &Value) -> Option<jsonschema::ValidatorMap> {
     let options = jsonschema::options().with_draft(jsonschema::Draft::Draft202012).should_validate_formats(true);
     options.build_map(schema).ok()
+}
+
+/// What a row that is shown has to fit.
+#[derive(Debug)]
+pub(crate) struct RowSchema(Validator);
+
+impl RowSchema {
+    pub(crate) fn compile(schema: &Value) -> Result<RowSchema, SchemaError> {
+        compiled(schema).map(RowSchema)
+    }
+
+    pub(crate) fn accepts(&self, row: &Object) -> bool {
+        self.0.is_valid(&Value::Object(row.clone()))
+    }
+}
+
+fn compiled(schema: &Value) -> Result<Validator, SchemaError> {
+    jsonschema::options()
+        .with_draft(jsonschema::Draft::Draft202012)
+        .should_validate_formats(true)
+        .build(schema)
+        .map_err(|error| SchemaError { pointer: error.instance_path().as_str().to_owned(), message: error.to_string() })
 }
 
 /// Keywords that apply further schemas to the same value.

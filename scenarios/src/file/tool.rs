@@ -237,7 +237,8 @@ pub(crate) struct PresenterFile {
     /// Actions that make sense next, as `tool.action`.
     #[serde(default)]
     pub suggest_actions: Vec<String>,
-    /// JSON Schema of a row. For the contract: rows are shown with all their columns, declared or not.
+    /// JSON Schema of a row, a part of the contract. A list with a row that does not fit fails with INTERNAL_ERROR; rows that are
+    /// cut off are not looked at, and rows are shown with all their columns, declared or not.
     pub egress: Option<Object>,
     /// The most bytes of a response. For the contract: nothing is cut by it.
     #[schemars(range(min = 1))]

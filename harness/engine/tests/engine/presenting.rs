@@ -159,3 +159,18 @@ fn own_teaching_text_rules_and_suggestions() {
         ["Rules:\n  • Dates are UTC.", "Suggested actions:\n  • tasks.update", "1/3, 2 held back of tasks; {unknown}"]
     );
 }
+
+#[test]
+fn only_the_rows_that_are_kept_are_validated() {
+    // The third row does not fit.
+    let egress = Some(json!({"properties": {"id": {"type": "integer", "maximum": 1}}, "required": ["id", "status"]}));
+    let presenter = |max| Some(Presenter { egress: egress.clone(), ..limit(max) });
+    let kept = list(presenter(2), "all", 5, json!({}));
+    assert_eq!((rows(&kept).len(), kept.omitted_rows), (2, 3));
+    for (max, guardrails) in [(3, "all"), (2, "strict+healing")] {
+        let refused = list(presenter(max), guardrails, 5, json!({}));
+        assert_eq!(refused.failure.unwrap().class(), "INTERNAL_ERROR");
+        let text = refused.response.text().into_owned();
+        assert!(text.contains("Row 3 of the answer does not fit the contract of its list."), "{text}");
+    }
+}
