@@ -31,17 +31,17 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
     };
     let formats = formats(&args.format)?;
     let output = args.output.unwrap_or(if formats.len() > 1 { CallOutput::Text } else { CallOutput::Json });
-    let mut desk = Desk::new(&tools, world, args.guardrails.parse()?, &formats, output)?;
+    let mut engines = Engines::new(&tools, world, args.guardrails.parse()?, &formats, output)?;
     let mut results = terminal.results();
     match &args.tool {
         Some(tool) => {
             let arguments = serde_json::from_str(args.arguments.as_deref().unwrap_or("{}"))
                 .map_err(|source| CliError::Arguments { source })?;
-            results.print(&desk.answer(&ToolCall { tool: tool.clone(), arguments }, None))?;
+            results.print(&engines.answer(&ToolCall { tool: tool.clone(), arguments }, None))?;
             results.flush()?;
             Ok(ExitStatus::Fine)
         }
-        None => answer_lines(&mut desk, &mut results, terminal),
+        None => answer_lines(&mut engines, &mut results, terminal),
     }
 }
 
@@ -53,7 +53,7 @@ fn only_scenario(path: &Path, terminal: &Terminal) -> Result<Scenario, CliError>
     }
 }
 
-fn answer_lines(desk: &mut Desk, results: &mut Results, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+fn answer_lines(engines: &mut Engines, results: &mut Results, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let mut input = io::BufReader::with_capacity(1 << 16, io::stdin().lock());
     let mut line = Vec::new();
     let (mut number, mut bad) = (0_u64, 0_u64);
@@ -73,10 +73,10 @@ fn answer_lines(desk: &mut Desk, results: &mut Results, terminal: &Terminal) -> 
         // Some editors begin a file with a byte order mark.
         let text = line.strip_prefix(b"\xEF\xBB\xBF").filter(|_| number == 1).unwrap_or(&line);
         let answered = match read_call(text.trim_ascii_end()) {
-            Ok(call) => results.print(&desk.answer(&call, Some(number)))?,
+            Ok(call) => results.print(&engines.answer(&call, Some(number)))?,
             Err(problem) => {
                 bad += 1;
-                results.print(&desk.refuse(&problem, number))?
+                results.print(&engines.refuse(&problem, number))?
             }
         };
         if !answered {
@@ -117,27 +117,27 @@ fn read_call(line: &[u8]) -> Result<ToolCall, String> {
 }
 
 /// Answers calls in some error formats: for each an engine, and a world of its own, since calls change it.
-struct Desk {
+struct Engines {
     formats: Vec<(ErrorFormat, Engine, World)>,
     output: CallOutput,
     counter: TokenCounter,
 }
 
-impl Desk {
+impl Engines {
     fn new(
         tools: &[Tool],
         world: WorldDef,
         guardrails: Guardrails,
         formats: &[ErrorFormat],
         output: CallOutput,
-    ) -> Result<Desk, CliError> {
+    ) -> Result<Engines, CliError> {
         let base = Arc::new(WorldBase::new(world));
         let format = |format: &ErrorFormat| {
             let engine = Engine::new(tools, guardrails, format)?;
             Ok::<_, CliError>((format.clone(), engine, World::new(Arc::clone(&base))))
         };
         let formats = formats.iter().map(format).collect::<Result<_, _>>()?;
-        Ok(Desk { formats, output, counter: TokenCounter::new() })
+        Ok(Engines { formats, output, counter: TokenCounter::new() })
     }
 
     /// The answer in each format, as it is printed; `line` is where the call stood in the input.

@@ -18,6 +18,35 @@ const ERROR: &str = "\
   <error>Required field \"currency\" is missing</error>
 </validation_error>";
 
+/// What document 000 adds to it, to the end of the error.
+const BLOCK: &str = "  <contract_awareness>
+    <system_note>
+      IMPORTANT: The behavioral contract for tool \"invoices\" has
+      changed since your last calibration.
+    </system_note>
+    <action>create</action>
+    <change_count>2</change_count>
+    <max_severity>BREAKING</max_severity>
+
+    <instructions>
+      Review the contract changes below and adjust your next
+      invocation accordingly. These changes may explain why
+      your previous arguments were rejected.
+    </instructions>
+
+    <contract_deltas>
+      <delta severity=\"BREAKING\" field=\"actions.create.inputSchema\">
+        <previous>{ amount: number, status: string }</previous>
+        <current>{ amount: number, status: string, currency: string }</current>
+      </delta>
+      <delta severity=\"RISKY\" field=\"cognitiveGuardrails.agentLimitMax\">
+        <previous>100</previous>
+        <current>50</current>
+      </delta>
+    </contract_deltas>
+  </contract_awareness>
+</validation_error>";
+
 fn delta(field: &str, severity: Severity, previous: &str, current: &str) -> Delta {
     Delta { field: field.to_owned(), severity, previous: Some(previous.to_owned()), current: Some(current.to_owned()) }
 }
@@ -48,42 +77,7 @@ fn contract_awareness_of_document_000() {
     let healed = enrich_validation_error(ERROR.to_owned(), "invoices", "create", &sample());
     assert!(healed.injected);
     assert_eq!(healed.delta_count, 2);
-    assert_eq!(
-        healed.enriched,
-        "\
-<validation_error>
-  <tool>invoices</tool>
-  <action>create</action>
-  <error>Required field \"currency\" is missing</error>
-
-  <contract_awareness>
-    <system_note>
-      IMPORTANT: The behavioral contract for tool \"invoices\" has
-      changed since your last calibration.
-    </system_note>
-    <action>create</action>
-    <change_count>2</change_count>
-    <max_severity>BREAKING</max_severity>
-
-    <instructions>
-      Review the contract changes below and adjust your next
-      invocation accordingly. These changes may explain why
-      your previous arguments were rejected.
-    </instructions>
-
-    <contract_deltas>
-      <delta severity=\"BREAKING\" field=\"actions.create.inputSchema\">
-        <previous>{ amount: number, status: string }</previous>
-        <current>{ amount: number, status: string, currency: string }</current>
-      </delta>
-      <delta severity=\"RISKY\" field=\"cognitiveGuardrails.agentLimitMax\">
-        <previous>100</previous>
-        <current>50</current>
-      </delta>
-    </contract_deltas>
-  </contract_awareness>
-</validation_error>"
-    );
+    assert_eq!(healed.enriched, format!("{}\n{BLOCK}", ERROR.strip_suffix("</validation_error>").unwrap()));
 }
 
 #[test]
@@ -481,36 +475,7 @@ fn the_sample_of_document_000_comes_out_of_a_real_pair() {
     let arguments = json!({"action": "create", "amount": 450, "status": "draft"});
     let shown = text(&[current], ErrorFormat::FusionXml, "invoices", arguments);
     let block = &shown[shown.find("  <contract_awareness>").unwrap()..];
-    assert_eq!(
-        block,
-        "  <contract_awareness>
-    <system_note>
-      IMPORTANT: The behavioral contract for tool \"invoices\" has
-      changed since your last calibration.
-    </system_note>
-    <action>create</action>
-    <change_count>2</change_count>
-    <max_severity>BREAKING</max_severity>
-
-    <instructions>
-      Review the contract changes below and adjust your next
-      invocation accordingly. These changes may explain why
-      your previous arguments were rejected.
-    </instructions>
-
-    <contract_deltas>
-      <delta severity=\"BREAKING\" field=\"actions.create.inputSchema\">
-        <previous>{ amount: number, status: string }</previous>
-        <current>{ amount: number, status: string, currency: string }</current>
-      </delta>
-      <delta severity=\"RISKY\" field=\"cognitiveGuardrails.agentLimitMax\">
-        <previous>100</previous>
-        <current>50</current>
-      </delta>
-    </contract_deltas>
-  </contract_awareness>
-</validation_error>"
-    );
+    assert_eq!(block, BLOCK);
 }
 
 #[test]
