@@ -486,3 +486,11 @@ fn bullets_under_a_heading_are_a_list_of_actions() {
     assert!(read.contains(&"suggest billing.list".to_owned()), "{read:?}");
     assert!(!read.iter().any(|evidence| evidence.contains("wait")), "{read:?}");
 }
+
+/// A line that only ends a sentence nobody began, as cut texts have it.
+#[test]
+fn a_heading_without_words_is_no_heading() {
+    for text in [":", "# :", "** :\n- create", "a\n:\n- billing.list"] {
+        says(text, &[]);
+    }
+}

@@ -61,7 +61,8 @@ impl Reader<'_> {
         }
         let mut tokens = Vec::new();
         lex(line.trim_start_matches(['#', '*', ' ']).trim_end_matches(':'), &mut tokens);
-        self.in_list = cues_at(&tokens, 0).any(|(cue, words)| cue == Cue::Actions && words == tokens.len());
+        self.in_list =
+            !tokens.is_empty() && cues_at(&tokens, 0).any(|(cue, words)| cue == Cue::Actions && words == tokens.len());
     }
 
     /// A line with a bullet: true when it was an item of a list of actions.
