@@ -36,6 +36,29 @@ pub const PROMPT_TOKENS: &str = "prompt_tokens";
 /// Tokens of the agent's turns without a call.
 pub const PROSE_TOKENS: &str = "prose_tokens";
 
+/// Whether the first call succeeded.
+pub const FIRST_CALL_OK: &str = "first_call_ok";
+/// Calls that failed.
+pub const ERRORS: &str = "errors";
+/// Calls after the first one that failed.
+pub const CALLS_AFTER_ERROR: &str = "calls_after_error";
+/// Calls equal to an earlier failed call.
+pub const REPEATED_CALLS: &str = "repeated_calls";
+/// Error chains.
+pub const CHAINS: &str = "chains";
+/// Error chains that ended in success.
+pub const CHAINS_FIXED: &str = "chains_fixed";
+/// Calls right after an error that named fields.
+pub const HINTED_CALLS: &str = "hinted_calls";
+/// Those that changed exactly the named fields.
+pub const HINTS_TAKEN: &str = "hints_taken";
+/// Whether the agent got caught in an error spiral.
+pub const SPIRAL: &str = "spiral";
+/// Tokens of calls and responses.
+pub const CALL_TOKENS: &str = "call_tokens";
+/// Tokens of calls that failed, and of their responses.
+pub const WASTED_TOKENS: &str = "wasted_tokens";
+
 /// Number of the call within its episode, from 1.
 pub const CALL: &str = "call";
 /// Number of the turn, from 1.
@@ -56,7 +79,7 @@ pub const INJECTED: &str = "injected";
 pub const NAMED_FIELDS: &str = "named_fields";
 /// Arguments that differ from the previous call's; null for the first call.
 pub const CHANGED_FIELDS: &str = "changed_fields";
-/// Undeclared fields that reached the world.
+/// Undeclared fields that reached the world. In both frames.
 pub const LEAKED_FIELDS: &str = "leaked_fields";
 /// Rows that truncation held back.
 pub const OMITTED_ROWS: &str = "omitted_rows";
@@ -74,7 +97,7 @@ pub const WAITED_S: &str = "waited_s";
 pub const REQUEST_TOKENS: &str = "request_tokens";
 /// Tokens of the response.
 pub const RESPONSE_TOKENS: &str = "response_tokens";
-/// Tokens that guardrails added to the response.
+/// Tokens that guardrails added to the response; to all responses in the episodes frame. In both frames.
 pub const GUARDRAIL_TOKENS: &str = "guardrail_tokens";
 /// Tokens of the conversation before the call.
 pub const CONTEXT_TOKENS: &str = "context_tokens";
@@ -105,7 +128,7 @@ impl Holds {
 pub(crate) type Column = (&'static str, Holds);
 
 /// The episodes frame, in the order of its file.
-pub(crate) const EPISODE_COLUMNS: [Column; 16] = [
+pub(crate) const EPISODE_COLUMNS: [Column; 29] = [
     (EPISODE, Holds::U64),
     (SCENARIO, Holds::Text),
     (AGENT, Holds::Text),
@@ -122,6 +145,19 @@ pub(crate) const EPISODE_COLUMNS: [Column; 16] = [
     (PERFECT_CALLS, Holds::U32),
     (PROMPT_TOKENS, Holds::U32),
     (PROSE_TOKENS, Holds::U32),
+    (FIRST_CALL_OK, Holds::Bool),
+    (ERRORS, Holds::U32),
+    (CALLS_AFTER_ERROR, Holds::U32),
+    (REPEATED_CALLS, Holds::U32),
+    (CHAINS, Holds::U32),
+    (CHAINS_FIXED, Holds::U32),
+    (HINTED_CALLS, Holds::U32),
+    (HINTS_TAKEN, Holds::U32),
+    (SPIRAL, Holds::Bool),
+    (LEAKED_FIELDS, Holds::U64),
+    (CALL_TOKENS, Holds::U64),
+    (WASTED_TOKENS, Holds::U64),
+    (GUARDRAIL_TOKENS, Holds::U64),
 ];
 
 /// The calls frame, in the order of its file.

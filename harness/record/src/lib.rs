@@ -6,8 +6,10 @@ mod directory;
 mod manifest;
 mod plan;
 mod rows;
+mod tally;
 
 pub use directory::{RunDir, RunDirError, RunLock};
 pub use manifest::{FORMAT_VERSION, RunManifest, RunStatus};
 pub use plan::{CellRef, Plan, PlannedScenario, Setting};
 pub use rows::{CallRecord, EpisodeRecord, Outcome, Records};
+pub use tally::Tally;

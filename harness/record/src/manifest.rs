@@ -3,7 +3,7 @@ use serde::{Deserialize, Serialize};
 use crate::Plan;
 
 /// The version of a run directory's format. A run of a newer version is refused.
-pub const FORMAT_VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 2;
 
 /// How far a run got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -2,6 +2,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Tally;
+
 /// The rows of some episodes, in the order of the plan: calls of one episode stand together, in the order they were made.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Records {
@@ -82,6 +84,8 @@ pub struct EpisodeRecord {
     pub prompt_tokens: u32,
     /// Tokens of the agent's turns without a call: prose and the closing words.
     pub prose_tokens: u32,
+    /// What its calls add up to.
+    pub tally: Tally,
 }
 
 /// What one call left behind. Tokens are exact `o200k_base` counts.

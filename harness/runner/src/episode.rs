@@ -2,7 +2,7 @@ use std::collections::HashSet;
 
 use healbench_engine::{Answer, World};
 use healbench_protocol::{Agent, AgentError, DrawKey, Object, Start, ToolCall, ToolResponse, Turn, canonical_json};
-use healbench_record::{CallRecord, CellRef, EpisodeRecord, Outcome, Plan};
+use healbench_record::{CallRecord, CellRef, EpisodeRecord, Outcome, Plan, Tally};
 use healbench_scenarios::{Observed, Schedule};
 
 use crate::chains::number_chains;
@@ -227,6 +227,7 @@ impl<'a> InPlay<'a> {
             perfect_calls: schedule.script.steps.len() as u32,
             prompt_tokens: self.prompt_tokens,
             prose_tokens: self.prose_tokens,
+            tally: Tally::of(&self.calls),
         };
         (record, self.calls)
     }

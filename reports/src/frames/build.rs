@@ -67,6 +67,19 @@ pub(super) struct EpisodeRows {
     perfect_calls: Vec<u32>,
     prompt_tokens: Vec<u32>,
     prose_tokens: Vec<u32>,
+    first_call_ok: Vec<bool>,
+    errors: Vec<u32>,
+    calls_after_error: Vec<u32>,
+    repeated_calls: Vec<u32>,
+    chains: Vec<u32>,
+    chains_fixed: Vec<u32>,
+    hinted_calls: Vec<u32>,
+    hints_taken: Vec<u32>,
+    spiral: Vec<bool>,
+    leaked_fields: Vec<u64>,
+    call_tokens: Vec<u64>,
+    wasted_tokens: Vec<u64>,
+    guardrail_tokens: Vec<u64>,
 }
 
 impl EpisodeRows {
@@ -88,6 +101,19 @@ impl EpisodeRows {
             perfect_calls: Vec::new(),
             prompt_tokens: Vec::new(),
             prose_tokens: Vec::new(),
+            first_call_ok: Vec::new(),
+            errors: Vec::new(),
+            calls_after_error: Vec::new(),
+            repeated_calls: Vec::new(),
+            chains: Vec::new(),
+            chains_fixed: Vec::new(),
+            hinted_calls: Vec::new(),
+            hints_taken: Vec::new(),
+            spiral: Vec::new(),
+            leaked_fields: Vec::new(),
+            call_tokens: Vec::new(),
+            wasted_tokens: Vec::new(),
+            guardrail_tokens: Vec::new(),
         }
     }
 
@@ -113,6 +139,19 @@ impl EpisodeRows {
         self.perfect_calls.push(row.perfect_calls);
         self.prompt_tokens.push(row.prompt_tokens);
         self.prose_tokens.push(row.prose_tokens);
+        self.first_call_ok.push(row.tally.first_call_ok);
+        self.errors.push(row.tally.errors);
+        self.calls_after_error.push(row.tally.calls_after_error);
+        self.repeated_calls.push(row.tally.repeated_calls);
+        self.chains.push(row.tally.chains);
+        self.chains_fixed.push(row.tally.chains_fixed);
+        self.hinted_calls.push(row.tally.hinted_calls);
+        self.hints_taken.push(row.tally.hints_taken);
+        self.spiral.push(row.tally.spiral);
+        self.leaked_fields.push(row.tally.leaked_fields);
+        self.call_tokens.push(row.tally.call_tokens);
+        self.wasted_tokens.push(row.tally.wasted_tokens);
+        self.guardrail_tokens.push(row.tally.guardrail_tokens);
         Ok(())
     }
 
@@ -135,6 +174,19 @@ impl EpisodeRows {
             small_numbers(PERFECT_CALLS, self.perfect_calls),
             small_numbers(PROMPT_TOKENS, self.prompt_tokens),
             small_numbers(PROSE_TOKENS, self.prose_tokens),
+            flags(FIRST_CALL_OK, &self.first_call_ok),
+            small_numbers(ERRORS, self.errors),
+            small_numbers(CALLS_AFTER_ERROR, self.calls_after_error),
+            small_numbers(REPEATED_CALLS, self.repeated_calls),
+            small_numbers(CHAINS, self.chains),
+            small_numbers(CHAINS_FIXED, self.chains_fixed),
+            small_numbers(HINTED_CALLS, self.hinted_calls),
+            small_numbers(HINTS_TAKEN, self.hints_taken),
+            flags(SPIRAL, &self.spiral),
+            numbers(LEAKED_FIELDS, self.leaked_fields),
+            numbers(CALL_TOKENS, self.call_tokens),
+            numbers(WASTED_TOKENS, self.wasted_tokens),
+            numbers(GUARDRAIL_TOKENS, self.guardrail_tokens),
         ];
         DataFrame::new(height, columns)
     }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use healbench_record::{CallRecord, EpisodeRecord, Outcome};
+use healbench_record::{CallRecord, EpisodeRecord, Outcome, Tally};
 use polars::prelude::{DataFrame, PolarsError};
 
 use super::FrameError;
@@ -19,6 +19,7 @@ pub(super) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeReco
     let perfect_calls = small_numbers(path, frame, PERFECT_CALLS)?;
     let prompt_tokens = small_numbers(path, frame, PROMPT_TOKENS)?;
     let prose_tokens = small_numbers(path, frame, PROSE_TOKENS)?;
+    let tally = tallies(path, frame)?;
     let row = |row: usize| {
         let outcome = Outcome::ALL.into_iter().find(|known| known.name() == outcome[row]);
         Ok(EpisodeRecord {
@@ -32,9 +33,42 @@ pub(super) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeReco
             perfect_calls: perfect_calls[row],
             prompt_tokens: prompt_tokens[row],
             prose_tokens: prose_tokens[row],
+            tally: tally[row],
         })
     };
     (0..frame.height()).map(row).collect()
+}
+
+fn tallies(path: &Path, frame: &DataFrame) -> Result<Vec<Tally>, FrameError> {
+    let first_call_ok = flags(path, frame, FIRST_CALL_OK)?;
+    let errors = small_numbers(path, frame, ERRORS)?;
+    let calls_after_error = small_numbers(path, frame, CALLS_AFTER_ERROR)?;
+    let repeated_calls = small_numbers(path, frame, REPEATED_CALLS)?;
+    let chains = small_numbers(path, frame, CHAINS)?;
+    let chains_fixed = small_numbers(path, frame, CHAINS_FIXED)?;
+    let hinted_calls = small_numbers(path, frame, HINTED_CALLS)?;
+    let hints_taken = small_numbers(path, frame, HINTS_TAKEN)?;
+    let spiral = flags(path, frame, SPIRAL)?;
+    let leaked_fields = numbers(path, frame, LEAKED_FIELDS)?;
+    let call_tokens = numbers(path, frame, CALL_TOKENS)?;
+    let wasted_tokens = numbers(path, frame, WASTED_TOKENS)?;
+    let guardrail_tokens = numbers(path, frame, GUARDRAIL_TOKENS)?;
+    let row = |row: usize| Tally {
+        first_call_ok: first_call_ok[row],
+        errors: errors[row],
+        calls_after_error: calls_after_error[row],
+        repeated_calls: repeated_calls[row],
+        chains: chains[row],
+        chains_fixed: chains_fixed[row],
+        hinted_calls: hinted_calls[row],
+        hints_taken: hints_taken[row],
+        spiral: spiral[row],
+        leaked_fields: leaked_fields[row],
+        call_tokens: call_tokens[row],
+        wasted_tokens: wasted_tokens[row],
+        guardrail_tokens: guardrail_tokens[row],
+    };
+    Ok((0..frame.height()).map(row).collect())
 }
 
 pub(super) fn calls(path: &Path, frame: &DataFrame) -> Result<Vec<CallRecord>, FrameError> {

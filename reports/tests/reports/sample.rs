@@ -3,7 +3,7 @@
 use healbench_protocol::{AgentKind, AgentSpec, ErrorFormat, Guardrails, Seed};
 use healbench_record::{
     CallRecord, EpisodeRecord, FORMAT_VERSION, Outcome, Plan, PlannedScenario, Records, RunDir, RunManifest, RunStatus,
-    Setting,
+    Setting, Tally,
 };
 use healbench_reports::FrameWriter;
 use tempfile::TempDir;
@@ -134,6 +134,7 @@ fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>
         perfect_calls: 1,
         prompt_tokens: 120,
         prose_tokens: 3 + draw.below(30) as u32,
+        tally: Tally::of(&calls),
     };
     (row, calls)
 }
