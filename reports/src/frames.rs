@@ -1,7 +1,7 @@
 //! The two frames of a run, `episodes.parquet` and `calls.parquet`: written row group by row group, read back, checked.
 
 mod build;
-mod decode;
+pub(crate) mod decode;
 mod read;
 mod write;
 
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use healbench_record::Plan;
 use polars::prelude::PolarsError;
 
-pub(crate) use read::{Span, read_frame};
+pub(crate) use read::{Span, read_frame, spans};
 pub use read::{episode_rows, read_calls, read_episodes};
 pub use write::FrameWriter;
 
@@ -95,7 +95,7 @@ pub enum FrameError {
         episode: u64,
     },
     /// The frames hold fewer episodes than the run says it has done.
-    #[error("`{}` holds {found} of the first {expected} episodes", path.display())]
+    #[error("`{}` holds {found} of {expected} episodes that should be there", path.display())]
     Short {
         /// The file.
         path: PathBuf,

@@ -1,7 +1,9 @@
 //! The report of a run: every number that a renderer shows, as plain data.
 
+mod block;
 mod compute;
-mod queries;
+mod gather;
+mod sums;
 
 use healbench_protocol::{AgentKind, ErrorFormat, Guardrails, Seed};
 use serde::{Serialize, Serializer};
@@ -90,28 +92,46 @@ pub struct ReportRow {
     pub success_interval: Option<Interval>,
     /// The difference in success to the same agent under no guardrails; null for that row itself, and when the plan has none.
     pub vs_none: Option<Paired>,
+    /// Calls over scored episodes.
+    pub calls_per_episode: Rate,
+    /// Tokens of calls, responses and prose over scored episodes.
+    pub tokens_per_episode: Rate,
     /// Successes among episodes with a scheduled mistake or fault.
     pub episode_recovery: Rate,
     /// Error chains that ended in success among error chains.
     pub chain_recovery: Rate,
+    /// Attempts after the first error of a chain until it was fixed.
+    pub retries: Retries,
+    /// Chains fixed within 1, 2 and 3 further attempts.
+    pub repair_at: Vec<Repair>,
     /// Episodes whose first call succeeded among scored episodes.
     pub first_call_success: Rate,
+    /// Calls equal to an earlier failed call of their episode, among calls after their episode's first error.
+    pub identical_repeats: Rate,
+    /// Episodes with an error spiral among scored episodes: three identical failing calls in a row, two calls that take turns four
+    /// times, or five calls of the same error class that leave the world unchanged.
+    pub error_spirals: Rate,
+    /// Calls that changed exactly the fields that the error before them named, among calls after an error that named fields.
+    pub hint_uptake: Rate,
+    /// Episodes whose agent claimed to be done while an expectation did not hold, among scored episodes.
+    pub false_success: Rate,
+    /// Undeclared fields that reached the world.
+    pub leaked_fields: u64,
     /// Calls over successes.
     pub calls_per_success: Rate,
     /// Tokens of calls, responses and prose over successes.
     pub tokens_per_success: Rate,
+    /// Money over successes; null while no price is known.
+    pub cost_per_success: Option<f64>,
     /// Tokens of calls that failed and of their responses, over all tokens.
     pub wasted_tokens: Rate,
     /// Tokens of turns without a call; they are part of all tokens.
     pub prose_tokens: u64,
     /// Tokens that guardrails added to responses.
     pub guardrail_tokens: u64,
-    /// Undeclared fields that reached the world.
-    pub leaked_fields: u64,
-    /// Calls equal to an earlier failed call of their episode, among calls after their episode's first error.
-    pub identical_repeats: Rate,
-    /// Episodes whose agent claimed to be done while an expectation did not hold, among scored episodes.
-    pub false_success: Rate,
+    /// Calls that a perfect agent needs over calls made, in episodes that succeeded: an agent that gives up at once is not
+    /// efficient.
+    pub call_efficiency: Rate,
     /// The success rate by scenario, one entry a scenario in the order of the plan.
     pub scenarios: Vec<ScenarioRate>,
 }
@@ -123,6 +143,28 @@ pub struct ScenarioRate {
     pub scenario: String,
     /// Successes among scored episodes.
     pub success: Rate,
+}
+
+/// How many further attempts it took to fix an error chain.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Retries {
+    /// Chains that were fixed.
+    pub fixed: u64,
+    /// Chains that never were: all that is known of them is that it would have taken more attempts.
+    pub censored: u64,
+    /// The median by Kaplan and Meier; null when fewer than half would have been fixed.
+    pub median: Option<u64>,
+    /// Its interval; an end that was not reached is null.
+    pub interval: Option<[Option<u64>; 2]>,
+}
+
+/// Chains fixed within so many further attempts.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Repair {
+    /// Attempts after the first error.
+    pub k: u64,
+    /// Chains fixed within them among all chains.
+    pub chains: Rate,
 }
 
 /// One count over another.
@@ -194,7 +236,7 @@ pub enum ReportError {
         /// The first such row's index.
         episode: u64,
     },
-    /// Polars could not compute it.
+    /// Polars could not give a column.
     #[error("cannot compute the report: {0}")]
-    Query(#[from] polars::prelude::PolarsError),
+    Column(#[from] polars::prelude::PolarsError),
 }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use healbench_record::Shard;
 
 /// Measures whether what a tool server says after a failed call helps an agent recover, and at what cost.
 #[derive(Debug, Parser)]
@@ -49,6 +50,8 @@ pub(crate) enum Command {
     Contract(ContractArgs),
     /// Print the transcript of one episode: what the agent saw and what it sent.
     Show(ShowArgs),
+    /// Put the shards of a run together.
+    Merge(MergeArgs),
     /// Print the report of a run.
     Report(ReportArgs),
     /// Print the JSON Schema of scenario files.
@@ -70,6 +73,9 @@ pub(crate) struct RunArgs {
     /// The run's directory, which must not exist yet [default: runs/TIME-SUITE]
     #[arg(long, value_name = "DIR", env = "HEALBENCH_OUT")]
     pub(crate) out: Option<PathBuf>,
+    /// Play only one of N parts of the plan; `healbench merge` puts them together.
+    #[arg(long, value_name = "I/N", env = "HEALBENCH_SHARD", value_parser = clap::value_parser!(Shard))]
+    pub(crate) shard: Option<Shard>,
     /// Go on with an interrupted run; its own plan holds.
     #[arg(long, value_name = "RUN")]
     pub(crate) resume: Option<PathBuf>,
@@ -234,6 +240,16 @@ pub(crate) struct ShowArgs {
     /// The trial, from 0.
     #[arg(long, value_name = "N")]
     pub(crate) trial: Option<u32>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct MergeArgs {
+    /// The directories of all shards, in any order.
+    #[arg(value_name = "RUN", required = true)]
+    pub(crate) runs: Vec<PathBuf>,
+    /// The directory of the whole run, which must not exist yet.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
 }
 
 #[derive(Debug, Args)]

@@ -7,7 +7,7 @@ use healbench_agents::scripted::ProfileError;
 use healbench_engine::contract::LockfileError;
 use healbench_engine::{CompileError, TemplateError};
 use healbench_protocol::AxisError;
-use healbench_record::RunDirError;
+use healbench_record::{MergeError, RunDirError};
 use healbench_reports::{FrameError, ReportError};
 use healbench_runner::StageError;
 use healbench_scenarios::LoadError;
@@ -67,6 +67,8 @@ pub(crate) enum CliError {
     #[error(transparent)]
     RunDir(#[from] RunDirError),
     #[error(transparent)]
+    Merge(#[from] MergeError),
+    #[error(transparent)]
     Frame(#[from] FrameError),
     #[error(transparent)]
     Report(#[from] ReportError),
@@ -112,6 +114,7 @@ impl CliError {
             | CliError::OldAgent(_)
             | CliError::Twice { .. }
             | CliError::RunDir(_)
+            | CliError::Merge(_)
             | CliError::Frame(_)
             | CliError::Report(_)
             | CliError::Stage(_)
@@ -136,6 +139,7 @@ impl CliError {
                 Some(format!("shipped: {}; or the path of a TOML file", known.join(", ")))
             }
             CliError::RunDir(error) => run_dir_hint(error),
+            CliError::Merge(error) => error.hint().map(str::to_owned),
             CliError::OldScenario(_) | CliError::OldAgent(_) | CliError::OtherReplay(_) => {
                 Some("use the version of healbench that manifest.json names".to_owned())
             }
@@ -178,7 +182,9 @@ fn run_dir_hint(error: &RunDirError) -> Option<String> {
         RunDirError::Unfinished(path) => {
             Some(format!("play it anew with `healbench run --resume {}`", shell_word(&path.to_string_lossy())))
         }
-        RunDirError::Newer { .. } => Some("use a newer healbench".to_owned()),
+        RunDirError::OtherVersion { .. } => {
+            Some("use the version of healbench that manifest.json names, or play it anew".to_owned())
+        }
         RunDirError::Busy(_) => Some("wait until it ends, or stop it".to_owned()),
         RunDirError::Foreign { .. } | RunDirError::Io { .. } => None,
     }

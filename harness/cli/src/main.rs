@@ -14,7 +14,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 
 use crate::args::{Arguments, Command};
-use crate::error::{CliError, ExitStatus};
+use crate::error::{CliError, ExitStatus, shell_word};
 use crate::terminal::Terminal;
 
 fn main() -> ExitCode {
@@ -29,13 +29,18 @@ fn main() -> ExitCode {
     ExitCode::from(status as u8)
 }
 
+/// What was typed, for manifests.
+fn typed() -> String {
+    std::env::args_os().map(|word| shell_word(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
+}
+
 /// A resumed run has its own plan. What is typed beside it is a misunderstanding; what the environment sets for other runs is not.
 fn refuse_axes_beside_resume(matches: &ArgMatches) {
     let Some(run) = matches.subcommand_matches("run").filter(|run| run.value_source("resume").is_some()) else {
         return;
     };
     let typed = |id: &&&str| run.value_source(id) == Some(ValueSource::CommandLine);
-    let axes = ["scenarios", "agent", "guardrails", "format", "trials", "seed", "out"];
+    let axes = ["scenarios", "agent", "guardrails", "format", "trials", "seed", "shard", "out"];
     if let Some(axis) = axes.iter().find(typed) {
         let message = format!("`--resume` goes on with the run's own plan; `{axis}` cannot be given beside it");
         Arguments::command().error(ErrorKind::ArgumentConflict, message).exit();
@@ -50,6 +55,7 @@ fn dispatch(command: &Command, terminal: &Terminal) -> Result<ExitStatus, CliErr
         Command::Call(args) => commands::call::call(args, terminal),
         Command::Contract(args) => commands::contract::contract(args, terminal),
         Command::Show(args) => commands::show::show(args, terminal),
+        Command::Merge(args) => commands::merge::merge(args, terminal),
         Command::Report(args) => commands::report::report(args, terminal),
         Command::Schema => commands::schema::schema(terminal),
         Command::Completions { shell } => commands::completions::completions(*shell, terminal),

@@ -36,9 +36,9 @@ pub enum RunDirError {
         /// What is wrong with it.
         reason: String,
     },
-    /// A newer program wrote it.
-    #[error("`{}` has run format {found}; this program reads up to {FORMAT_VERSION}", path.display())]
-    Newer {
+    /// A newer or an older program wrote it.
+    #[error("`{}` has run format {found}; this program reads {FORMAT_VERSION}", path.display())]
+    OtherVersion {
         /// The run's path.
         path: PathBuf,
         /// The version that was found.
@@ -111,13 +111,16 @@ impl RunDir {
         let version = value.get("format_version").and_then(serde_json::Value::as_u64);
         match version {
             None => return Err(foreign("it has no `format_version`".to_owned())),
-            Some(found) if found > u64::from(FORMAT_VERSION) => {
+            Some(found) if found == u64::from(FORMAT_VERSION) => {}
+            Some(found) => {
                 let found = u32::try_from(found).unwrap_or(u32::MAX);
-                return Err(RunDirError::Newer { path: path.into(), found });
+                return Err(RunDirError::OtherVersion { path: path.into(), found });
             }
-            Some(_) => {}
         }
-        let manifest = serde_json::from_value(value).map_err(|error| foreign(error.to_string()))?;
+        let manifest: RunManifest = serde_json::from_value(value).map_err(|error| foreign(error.to_string()))?;
+        if manifest.shard.is_some_and(|shard| !shard.is_valid()) {
+            return Err(foreign("its `shard` is none".to_owned()));
+        }
         Ok((RunDir { path: path.into() }, manifest))
     }
 

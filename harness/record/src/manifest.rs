@@ -1,6 +1,8 @@
+use std::ops::Range;
+
 use serde::{Deserialize, Serialize};
 
-use crate::Plan;
+use crate::{Plan, Shard};
 
 /// The version of a run directory's format. A run of a newer version is refused.
 pub const FORMAT_VERSION: u32 = 2;
@@ -11,9 +13,9 @@ pub const FORMAT_VERSION: u32 = 2;
 pub enum RunStatus {
     /// The frames are not there yet; if nothing is running, the run was cut off.
     Running,
-    /// It was interrupted: the frames hold the first `episodes_done` episodes of the plan.
+    /// It was interrupted: the frames hold the first `episodes_done` episodes of the plan, or of the shard.
     Interrupted,
-    /// Every planned episode is there.
+    /// Every planned episode, or every one of the shard, is there.
     Complete,
 }
 
@@ -36,6 +38,25 @@ pub struct RunManifest {
     pub status: RunStatus,
     /// Episodes in the frames.
     pub episodes_done: u64,
+    /// The part of the plan that this run is; null for the whole.
+    #[serde(default)]
+    pub shard: Option<Shard>,
     /// The plan.
     pub plan: Plan,
+}
+
+impl RunManifest {
+    /// The episodes that the run is to hold when it is complete.
+    pub fn episodes(&self) -> Range<u64> {
+        match self.shard {
+            Some(shard) => shard.episodes(self.plan.len()),
+            None => 0..self.plan.len(),
+        }
+    }
+
+    /// The episodes that are in the frames.
+    pub fn done(&self) -> Range<u64> {
+        let all = self.episodes();
+        all.start..all.end.min(all.start.saturating_add(self.episodes_done))
+    }
 }

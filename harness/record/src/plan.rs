@@ -67,6 +67,11 @@ impl Plan {
         (self.scenarios.len() * self.agents.len() * self.settings.len()) as u64
     }
 
+    /// The index of the setting under no guardrails.
+    pub fn none(&self) -> Option<usize> {
+        self.settings.iter().position(|setting| setting.guardrails == Guardrails::NONE)
+    }
+
     /// The cell and trial of the episode with this index; `None` past the end.
     pub fn cell(&self, episode: u64) -> Option<CellRef> {
         if episode >= self.len() {

@@ -18,8 +18,8 @@ pub struct Job<'a> {
     pub plan: &'a Plan,
     /// Its scenarios, in its order.
     pub scenarios: &'a [Scenario],
-    /// The first episode to play; those before it are there already.
-    pub from: u64,
+    /// The episodes to play, by their index in the plan.
+    pub episodes: Range<u64>,
     /// Threads.
     pub jobs: usize,
     /// Makes the agents.
@@ -30,26 +30,21 @@ pub struct Job<'a> {
 #[derive(Debug)]
 pub enum RunEvent {
     /// Playing begins.
-    Started {
-        /// Episodes done before.
-        done: u64,
-        /// Episodes planned.
-        total: u64,
-    },
+    Started,
     /// The next episodes of the plan are played.
     Played {
         /// Their rows.
         records: Records,
-        /// Episodes done so far.
-        done: u64,
+        /// The index of the episode after them.
+        next: u64,
     },
 }
 
 /// How a run ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunEnd {
-    /// Episodes done: the first so many of the plan.
-    pub done: u64,
+    /// The index of the first episode that was not played.
+    pub next: u64,
     /// Whether somebody stopped it before the end.
     pub interrupted: bool,
 }
@@ -83,8 +78,7 @@ pub fn run<E>(
     stop: &AtomicBool,
     on_event: &mut dyn FnMut(RunEvent) -> Result<(), E>,
 ) -> Result<RunEnd, RunError<E>> {
-    let total = job.plan.len();
-    on_event(RunEvent::Started { done: job.from, total }).map_err(RunError::Event)?;
+    on_event(RunEvent::Started).map_err(RunError::Event)?;
     let jobs = job.jobs.max(1);
     let shared = Shared::new(job, jobs, stop);
     std::thread::scope(|scope| {
@@ -150,7 +144,7 @@ enum PieceError {
 
 impl<'a> Shared<'a> {
     fn new(job: &'a Job<'a>, jobs: usize, stop: &'a AtomicBool) -> Shared<'a> {
-        let left = job.plan.len().saturating_sub(job.from);
+        let left = job.episodes.end.saturating_sub(job.episodes.start);
         Shared {
             job,
             stop,
@@ -165,8 +159,8 @@ impl<'a> Shared<'a> {
     }
 
     fn episodes(&self, piece: u64) -> Range<u64> {
-        let first = self.job.from + piece * self.chunk;
-        first..(first + self.chunk).min(self.job.plan.len())
+        let first = self.job.episodes.start + piece * self.chunk;
+        first..(first + self.chunk).min(self.job.episodes.end)
     }
 
     fn stopped(&self) -> bool {
@@ -232,7 +226,7 @@ impl<'a> Shared<'a> {
         on_event: &mut dyn FnMut(RunEvent) -> Result<(), E>,
     ) -> Result<RunEnd, RunError<E>> {
         let mut early: BTreeMap<u64, Played> = BTreeMap::new();
-        let mut done = self.job.from;
+        let mut next = self.job.episodes.start;
         let mut due = 0;
         while let Ok((piece, played)) = receive.recv() {
             early.insert(piece, played);
@@ -241,16 +235,16 @@ impl<'a> Shared<'a> {
                     PieceError::Stage(error) => RunError::Stage(error),
                     PieceError::Panicked(episode) => RunError::Panicked { episode },
                 })?;
-                done += records.episodes.len() as u64;
-                on_event(RunEvent::Played { records, done }).map_err(RunError::Event)?;
+                next += records.episodes.len() as u64;
+                on_event(RunEvent::Played { records, next }).map_err(RunError::Event)?;
                 if !whole {
-                    return Ok(RunEnd { done, interrupted: true });
+                    return Ok(RunEnd { next, interrupted: true });
                 }
                 due += 1;
                 *self.collected.lock().unwrap_or_else(PoisonError::into_inner) = due;
                 self.moved.notify_all();
             }
         }
-        Ok(RunEnd { done, interrupted: done < self.job.plan.len() })
+        Ok(RunEnd { next, interrupted: next < self.job.episodes.end })
     }
 }

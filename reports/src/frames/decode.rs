@@ -8,7 +8,7 @@ use polars::prelude::{DataFrame, PolarsError};
 use super::FrameError;
 use crate::columns::*;
 
-pub(super) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeRecord>, FrameError> {
+pub(crate) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeRecord>, FrameError> {
     let episode = numbers(path, frame, EPISODE)?;
     let outcome = texts(path, frame, OUTCOME)?;
     let claimed_done = flags(path, frame, CLAIMED_DONE)?;

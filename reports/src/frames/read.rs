@@ -68,7 +68,7 @@ fn rows_of(path: &Path, episode: u64) -> Result<Range<usize>, FrameError> {
 }
 
 /// The rows of a file in spans of at most `rows`.
-pub(super) fn spans(path: &Path, rows: usize) -> Result<Vec<Range<usize>>, FrameError> {
+pub(crate) fn spans(path: &Path, rows: usize) -> Result<Vec<Range<usize>>, FrameError> {
     let mut reader = open(path)?;
     let total = shielded(|| reader.num_rows()).map_err(damaged(path))?;
     Ok((0..total).step_by(rows).map(|start| start..total.min(start + rows)).collect())

@@ -1,5 +1,6 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::BufWriter;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use healbench_record::{CallRecord, EpisodeRecord, Plan, Records, RunDir};
@@ -49,34 +50,44 @@ impl FrameWriter {
         })
     }
 
-    /// Begins both frames with the rows of the run's first `episodes_done` episodes, read from the frames that are there. Rows
-    /// past them, which a finish that was cut off may have left in one of the two files, are dropped.
+    /// Begins both frames with the rows of these episodes, read from the frames that are there. Rows past them, which a finish that
+    /// was cut off may have left in one of the two files, are dropped.
     ///
     /// # Errors
-    /// As [`FrameWriter::create`]; [`FrameError::Short`] when the frames hold fewer episodes; every error of reading.
-    pub fn resume(run: &RunDir, plan: &Plan, episodes_done: u64) -> Result<FrameWriter, FrameError> {
+    /// As [`FrameWriter::create`] and [`FrameWriter::copy`].
+    pub fn resume(run: &RunDir, plan: &Plan, done: Range<u64>) -> Result<FrameWriter, FrameError> {
         let mut writer = FrameWriter::create(run, plan)?;
-        if episodes_done == 0 {
-            return Ok(writer);
-        }
-        let mut found = 0;
-        for rows in read::spans(&run.episodes(), GROUP_ROWS)? {
-            let frame = read::read_frame(&run.episodes(), &EPISODE_COLUMNS, Span::Rows(rows))?;
-            let mut rows = decode::episodes(&run.episodes(), &frame)?;
-            rows.retain(|row| row.episode < episodes_done);
-            found += rows.len() as u64;
-            writer.write_episodes(&rows)?;
-        }
-        if found != episodes_done {
-            return Err(FrameError::Short { path: run.episodes(), found, expected: episodes_done });
-        }
-        for rows in read::spans(&run.calls(), GROUP_ROWS)? {
-            let frame = read::read_frame(&run.calls(), &CALL_COLUMNS, Span::Rows(rows))?;
-            let mut rows = decode::calls(&run.calls(), &frame)?;
-            rows.retain(|row| row.episode < episodes_done);
-            writer.write_calls(&rows)?;
-        }
+        writer.copy(run, done)?;
         Ok(writer)
+    }
+
+    /// Appends the rows that another run has of these episodes; its plan must be the same.
+    ///
+    /// # Errors
+    /// [`FrameError::Short`] when it does not hold all of them; every error of reading, and of [`FrameWriter::write`].
+    pub fn copy(&mut self, from: &RunDir, episodes: Range<u64>) -> Result<(), FrameError> {
+        if episodes.is_empty() {
+            return Ok(());
+        }
+        let expected = episodes.end - episodes.start;
+        let mut found = 0;
+        for rows in read::spans(&from.episodes(), GROUP_ROWS)? {
+            let frame = read::read_frame(&from.episodes(), &EPISODE_COLUMNS, Span::Rows(rows))?;
+            let mut rows = decode::episodes(&from.episodes(), &frame)?;
+            rows.retain(|row| episodes.contains(&row.episode));
+            found += rows.len() as u64;
+            self.write_episodes(&rows)?;
+        }
+        if found != expected {
+            return Err(FrameError::Short { path: from.episodes(), found, expected });
+        }
+        for rows in read::spans(&from.calls(), GROUP_ROWS)? {
+            let frame = read::read_frame(&from.calls(), &CALL_COLUMNS, Span::Rows(rows))?;
+            let mut rows = decode::calls(&from.calls(), &frame)?;
+            rows.retain(|row| episodes.contains(&row.episode));
+            self.write_calls(&rows)?;
+        }
+        Ok(())
     }
 
     /// Appends rows, which come after all rows before them in the order of the plan.

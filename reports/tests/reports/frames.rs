@@ -97,7 +97,7 @@ fn files_depend_on_the_rows_alone() {
     writer.finish().unwrap();
 
     let (_resumed, resumed) = run_with(&plan, &first(&records, 70_001));
-    let mut writer = FrameWriter::resume(&resumed, &plan, 70_000).unwrap();
+    let mut writer = FrameWriter::resume(&resumed, &plan, 0..70_000).unwrap();
     assert_eq!(frames(&resumed).0.height(), 70_001, "old frames stay until the new ones are whole");
     writer.write(&after(&records, 70_000)).unwrap();
     writer.finish().unwrap();
@@ -127,7 +127,7 @@ fn nothing_is_there_before_finish_and_nothing_is_left_without_it() {
     // A drop while resuming leaves the old frames alone.
     let (_folder, run) = run_with(&plan, &records(&plan));
     let before = fs::read(run.calls()).unwrap();
-    drop(FrameWriter::resume(&run, &plan, 2).unwrap());
+    drop(FrameWriter::resume(&run, &plan, 0..2).unwrap());
     assert_eq!(parts(&run), Vec::<String>::new());
     assert_eq!(fs::read(run.calls()).unwrap(), before);
 }
@@ -148,7 +148,7 @@ fn frames_without_rows_are_frames() {
     let (episodes, calls) = frames(&run);
     assert_eq!((episodes.height(), calls.height()), (0, 0));
     assert!(episode_rows(&run, 0).unwrap().is_none());
-    FrameWriter::resume(&run, &plan, 0).unwrap().finish().unwrap();
+    FrameWriter::resume(&run, &plan, 0..0).unwrap().finish().unwrap();
 }
 
 #[test]
@@ -178,7 +178,7 @@ fn rows_out_of_order_are_refused() {
 fn a_run_with_too_few_episodes_cannot_be_resumed() {
     let plan = plan(2);
     let (_folder, run) = run_with(&plan, &first(&records(&plan), 3));
-    let error = FrameWriter::resume(&run, &plan, 5).err().unwrap();
+    let error = FrameWriter::resume(&run, &plan, 0..5).err().unwrap();
     assert!(matches!(error, FrameError::Short { found: 3, expected: 5, .. }), "{error}");
     assert_eq!(parts(&run), Vec::<String>::new());
 }

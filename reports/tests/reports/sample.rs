@@ -38,6 +38,7 @@ pub(crate) fn manifest(plan: &Plan) -> RunManifest {
         tokenizer: "o200k_base".to_owned(),
         status: RunStatus::Complete,
         episodes_done: plan.len(),
+        shard: None,
         plan: plan.clone(),
     }
 }
@@ -73,7 +74,7 @@ fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>
     let cell = plan.cell(episode).unwrap();
     let mut draw = Draw(episode.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ plan.seed.0);
     let control = cell.scenario == 2;
-    let fails = if control { 0 } else { draw.below(4) };
+    let fails = if control { 0 } else { draw.below(7) };
     let mends = draw.below(6) < if cell.setting > 0 { 5 } else { 1 };
     let mut calls: Vec<CallRecord> = Vec::new();
     let count = fails + if mends { 1 } else { 0 } + draw.below(2);
@@ -92,12 +93,12 @@ fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>
             turn: number as u32,
             tool: "billing".to_owned(),
             action: (draw.below(9) > 0).then(|| "create".to_owned()),
-            arguments: format!("{{\"amount\":{}}}", draw.below(1_000_000)),
+            arguments: format!("{{\"amount\":{}}}", draw.below(3)),
             is_error,
             error_class: is_error.then(|| "VALIDATION".to_owned()),
             injected: draw.below(10) == 0,
             named_fields: is_error.then(|| fields(draw.below(3))),
-            changed_fields: (number > 1).then(|| fields(draw.below(2))),
+            changed_fields: (number > 1).then(|| fields(draw.below(3))),
             leaked_fields: draw.below(3) as u32,
             omitted_rows: draw.below(2) as u32 * 40,
             contract_deltas: draw.below(2) as u32,

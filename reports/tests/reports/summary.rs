@@ -1,8 +1,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_record::{CallRecord, EpisodeRecord, Outcome, Plan, Records};
+use healbench_record::{CallRecord, EpisodeRecord, Outcome, Plan, Records, Tally};
 use healbench_reports::statistics::{mcnemar_mid_p, tango, wilson};
-use healbench_reports::{FrameWriter, Paired, Rate, Report, ReportError, ReportRow, ScenarioRate, Totals, summarise};
+use healbench_reports::{
+    FrameWriter, Paired, Rate, Repair, Report, ReportError, ReportRow, Retries, ScenarioRate, Totals, summarise,
+};
 
 use crate::sample::{empty_run, manifest, plan, records, run_with};
 
@@ -25,12 +27,27 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, setting: usize) -> Rep
 
     let (mut calls, mut tokens, mut wasted, mut guardrail, mut leaked) = (0, 0, 0, 0, 0);
     let (mut chains, mut mended, mut first_ok, mut repeats, mut after_error) = (0, 0, 0, 0, 0);
+    let (mut hinted, mut taken, mut spirals, mut needed, mut efficient) = (0, 0, 0, 0, 0);
+    let mut lengths: Vec<(u64, bool)> = Vec::new();
     for row in &scored {
         let mine: Vec<&CallRecord> = records.calls.iter().filter(|call| call.episode == row.episode).collect();
         calls += mine.len() as u64;
         first_ok += u64::from(mine.first().is_some_and(|call| !call.is_error));
-        let mut ends = BTreeMap::new();
+        let mut ends: BTreeMap<u32, (u64, bool)> = BTreeMap::new();
         let mut failed_before = false;
+        spirals += u64::from(slow_spiral(&mine));
+        for pair in mine.windows(2) {
+            if let (true, Some(named)) = (pair[0].is_error, &pair[0].named_fields)
+                && !named.is_empty()
+            {
+                hinted += 1;
+                taken += u64::from(pair[1].changed_fields.as_ref() == Some(named));
+            }
+        }
+        if row.outcome == Outcome::Success {
+            needed += u64::from(row.perfect_calls);
+            efficient += mine.len() as u64;
+        }
         for call in mine {
             let both = u64::from(call.request_tokens) + u64::from(call.response_tokens);
             tokens += both;
@@ -41,11 +58,13 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, setting: usize) -> Rep
             repeats += u64::from(call.repeats_failed);
             failed_before |= call.is_error;
             if let Some(chain) = call.chain {
-                ends.insert(chain, !call.is_error);
+                let length = ends.get(&chain).map_or(0, |(length, _)| *length);
+                ends.insert(chain, (length + 1, !call.is_error));
             }
         }
         chains += ends.len() as u64;
-        mended += ends.values().filter(|mended| **mended).count() as u64;
+        mended += ends.values().filter(|(_, mended)| *mended).count() as u64;
+        lengths.extend(ends.into_values());
     }
     let scenarios = plan.scenarios.iter().enumerate().map(|(index, scenario)| {
         let here = |row: &&EpisodeRecord| plan.cell(row.episode).unwrap().scenario == index;
@@ -55,6 +74,7 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, setting: usize) -> Rep
     });
     let prose = scored.iter().map(|row| u64::from(row.prose_tokens)).sum();
     let tokens = tokens + prose;
+    let within = |k: u64| lengths.iter().filter(|(calls, mended)| *mended && calls - 1 <= k).count() as u64;
     ReportRow {
         guardrails: plan.settings[setting].guardrails,
         format: plan.settings[setting].format.clone(),
@@ -65,6 +85,14 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, setting: usize) -> Rep
         success: Rate::of(successes, scored.len() as u64),
         success_interval: wilson(successes, scored.len() as u64, 0.95),
         vs_none: (setting != 0).then(|| slow_pairs(plan, records, agent, setting)),
+        calls_per_episode: Rate::of(calls, scored.len() as u64),
+        tokens_per_episode: Rate::of(tokens, scored.len() as u64),
+        retries: Retries { fixed: mended, censored: chains - mended, median: None, interval: None },
+        repair_at: [1, 2, 3].map(|k| Repair { k, chains: Rate::of(within(k), chains) }).to_vec(),
+        error_spirals: Rate::of(spirals, scored.len() as u64),
+        hint_uptake: Rate::of(taken, hinted),
+        call_efficiency: Rate::of(needed, efficient),
+        cost_per_success: None,
         episode_recovery: Rate::of(ended(&scheduled, Outcome::Success), scheduled.len() as u64),
         chain_recovery: Rate::of(mended, chains),
         first_call_success: Rate::of(first_ok, scored.len() as u64),
@@ -81,6 +109,27 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, setting: usize) -> Rep
         ),
         scenarios: scenarios.collect(),
     }
+}
+
+/// By the words of the definition.
+fn slow_spiral(calls: &[&CallRecord]) -> bool {
+    let same = |a: usize, b: usize| calls[a].tool == calls[b].tool && calls[a].arguments == calls[b].arguments;
+    let failing = |at: usize| calls[at].is_error;
+    let in_a_row = (2..calls.len()).any(|at| (at - 2..=at).all(|call| failing(call) && same(call, at)));
+    let in_turns = (7..calls.len()).any(|at| {
+        let first = at - 7;
+        !same(first, first + 1)
+            && (first..=at).all(|call| same(call, first + (call - first) % 2))
+            && (0..4).all(|pair| failing(first + 2 * pair) || failing(first + 2 * pair + 1))
+    });
+    let stuck = (0..calls.len()).any(|from| {
+        let unchanged = (from..calls.len()).take_while(|at| *at == from || !calls[*at].world_changed);
+        unchanged
+            .filter(|at| failing(*at) && failing(from) && calls[*at].error_class == calls[from].error_class)
+            .count()
+            >= 5
+    });
+    in_a_row || in_turns || stuck
 }
 
 fn slow_pairs(plan: &Plan, records: &Records, agent: usize, setting: usize) -> Paired {
@@ -149,6 +198,13 @@ fn every_number_is_what_loops_over_the_rows_find() {
         row.leaked_fields,
         row.identical_repeats.numerator,
         row.false_success.numerator,
+        row.error_spirals.numerator,
+        row.error_spirals.denominator - row.error_spirals.numerator,
+        row.hint_uptake.numerator,
+        row.hint_uptake.denominator - row.hint_uptake.numerator,
+        row.repair_at[0].chains.numerator,
+        row.repair_at[2].chains.numerator - row.repair_at[1].chains.numerator,
+        row.call_efficiency.denominator - row.call_efficiency.numerator,
         paired.gains,
         paired.losses,
         paired.unmatched,
@@ -237,6 +293,10 @@ fn sums_do_not_overflow() {
         call.response_tokens = u32::MAX;
         call.guardrail_tokens = u32::MAX;
         call.leaked_fields = u32::MAX;
+    }
+    for row in &mut records.episodes {
+        let calls: Vec<CallRecord> = records.calls.iter().filter(|call| call.episode == row.episode).cloned().collect();
+        row.tally = Tally::of(&calls);
     }
     check_all_rows(&plan, &records);
 }

@@ -3,6 +3,7 @@
 pub(crate) mod call;
 pub(crate) mod completions;
 pub(crate) mod contract;
+pub(crate) mod merge;
 pub(crate) mod plan;
 pub(crate) mod report;
 pub(crate) mod run;

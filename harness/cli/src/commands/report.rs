@@ -26,8 +26,11 @@ pub(super) fn print(run: &RunDir, manifest: &RunManifest, detail: Detail, termin
     let options = TerminalOptions { width: terminal.width(), color: terminal.colors_results(), detail };
     terminal.result(&render::terminal(&report, options))?;
     if manifest.status == RunStatus::Interrupted {
-        let (done, planned) = (manifest.episodes_done, manifest.plan.len());
-        terminal.note(&format!("the run was interrupted: this is {done} of {planned} episodes"));
+        let (done, all) = (manifest.episodes_done, manifest.episodes());
+        terminal.note(&format!("the run was interrupted: this is {done} of {} episodes", all.end - all.start));
+    }
+    if let Some(shard) = manifest.shard {
+        terminal.note(&format!("this is shard {shard} of a run; put them together with `healbench merge`"));
     }
     Ok(())
 }

@@ -30,18 +30,16 @@ pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
         },
         None => begin(args, terminal)?,
     };
-    let (writer, from) = match frames {
-        Frames::New => (FrameWriter::create(&run, &manifest.plan)?, 0),
-        Frames::GoOn => {
-            let done = manifest.episodes_done;
-            (FrameWriter::resume(&run, &manifest.plan, done)?, done)
-        }
+    let done = match frames {
+        Frames::New => manifest.episodes().start..manifest.episodes().start,
+        Frames::GoOn => manifest.done(),
     };
-    let end = record(&cast, writer, from, jobs(args), &stop, terminal)?;
+    let writer = FrameWriter::resume(&run, &manifest.plan, done.clone())?;
+    let end = record(&cast, writer, &manifest, done.end, jobs(args), &stop, terminal)?;
     manifest.status = if end.interrupted { RunStatus::Interrupted } else { RunStatus::Complete };
-    manifest.episodes_done = end.done;
+    manifest.episodes_done = end.next - manifest.episodes().start;
     run.write_manifest(&manifest)?;
-    if end.done > 0 {
+    if manifest.episodes_done > 0 {
         report::print(&run, &manifest, detail(args), terminal)?;
     }
     let shown = shell_word(&run.path().display().to_string());
@@ -74,11 +72,12 @@ fn begin(args: &RunArgs, terminal: &Terminal) -> Result<Prepared, CliError> {
         format_version: FORMAT_VERSION,
         healbench: env!("CARGO_PKG_VERSION").to_owned(),
         revision: option_env!("HEALBENCH_REVISION").map(str::to_owned),
-        command: std::env::args_os().map(|word| shell_word(&word.to_string_lossy())).collect::<Vec<_>>().join(" "),
+        command: crate::typed(),
         started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
         tokenizer: TOKENIZER.to_owned(),
         status: RunStatus::Running,
         episodes_done: 0,
+        shard: args.shard,
         plan: cast.plan.clone(),
     };
     let sources: Vec<(&str, &str, &str)> = cast
@@ -137,21 +136,26 @@ fn resume(path: &Path) -> Result<Option<Prepared>, CliError> {
 fn record(
     cast: &Cast,
     mut writer: FrameWriter,
+    manifest: &RunManifest,
     from: u64,
     jobs: usize,
     stop: &AtomicBool,
     terminal: &Terminal,
 ) -> Result<healbench_runner::RunEnd, CliError> {
     let make_agent = cast.make_agent();
-    let job = Job { plan: &cast.plan, scenarios: &cast.scenarios, from, jobs, make_agent: &make_agent };
+    let all = manifest.episodes();
+    let episodes = from..all.end;
+    let job = Job { plan: &cast.plan, scenarios: &cast.scenarios, episodes, jobs, make_agent: &make_agent };
     let mut progress = None;
     let result = play(&job, stop, &mut |event| {
         match event {
-            RunEvent::Started { done, total } => progress = Some(Progress::start(terminal, done, total)),
-            RunEvent::Played { records, done } => {
+            RunEvent::Started => {
+                progress = Some(Progress::start(terminal, from - all.start, all.end - all.start));
+            }
+            RunEvent::Played { records, next } => {
                 writer.write(&records)?;
                 if let Some(progress) = &mut progress {
-                    progress.set(done);
+                    progress.set(next - all.start);
                 }
             }
         }

@@ -20,7 +20,7 @@ pub(crate) fn show(args: &ShowArgs, terminal: &Terminal) -> Result<ExitStatus, C
     };
     let cast = cast_of_run(&run, manifest.plan)?;
     let make_agent = cast.make_agent();
-    let job = Job { plan: &cast.plan, scenarios: &cast.scenarios, from: 0, jobs: 1, make_agent: &make_agent };
+    let job = Job { plan: &cast.plan, scenarios: &cast.scenarios, episodes: 0..0, jobs: 1, make_agent: &make_agent };
     let Some(cell) = cast.plan.cell(episode) else { return Err(CliError::NoEpisode(episode.to_string())) };
     let mut transcript = Transcript::begin(&cast, episode, cell, terminal.colors_results());
     let played = replay(&job, episode, &mut |moment| transcript.add(&moment))?;

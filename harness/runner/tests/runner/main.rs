@@ -94,13 +94,14 @@ type Played = Result<(Records, RunEnd), RunError<Infallible>>;
 
 fn play(trials: u32, jobs: usize, from: u64, make_agent: &MakeAgent<'_>) -> Played {
     let (plan, scenarios) = quickstart(trials);
-    let job = Job { plan: &plan, scenarios: &scenarios, from, jobs, make_agent };
+    let episodes = from..plan.len();
+    let job = Job { plan: &plan, scenarios: &scenarios, episodes, jobs, make_agent };
     let mut all = Records::default();
     let end = run(&job, &AtomicBool::new(false), &mut |event| {
-        if let RunEvent::Played { records, done } = event {
+        if let RunEvent::Played { records, next } = event {
             all.episodes.extend(records.episodes);
             all.calls.extend(records.calls);
-            assert_eq!(done, from + all.episodes.len() as u64);
+            assert_eq!(next, from + all.episodes.len() as u64);
         }
         Ok(())
     })?;
@@ -111,7 +112,7 @@ fn play(trials: u32, jobs: usize, from: u64, make_agent: &MakeAgent<'_>) -> Play
 fn rows_come_in_the_order_of_the_plan_at_any_number_of_threads() {
     let (one, end) = play(7, 1, 0, &reciter).unwrap();
     let (plan, _) = quickstart(7);
-    assert_eq!(end, RunEnd { done: plan.len(), interrupted: false });
+    assert_eq!(end, RunEnd { next: plan.len(), interrupted: false });
     assert!(one.episodes.iter().map(|row| row.episode).eq(0..plan.len()));
     assert!(one.calls.is_sorted_by_key(|row| (row.episode, row.call)));
     for jobs in [2, 5, 32] {
@@ -134,7 +135,7 @@ fn stopping_hands_over_the_beginning_of_the_plan() {
     let (plan, scenarios) = quickstart(400);
     for jobs in [1, 2, 4] {
         let stop = AtomicBool::new(false);
-        let job = Job { plan: &plan, scenarios: &scenarios, from: 0, jobs, make_agent: &reciter };
+        let job = Job { plan: &plan, scenarios: &scenarios, episodes: 0..plan.len(), jobs, make_agent: &reciter };
         let mut episodes = Vec::new();
         let end = run(&job, &stop, &mut |event| {
             if let RunEvent::Played { records, .. } = event {
@@ -144,17 +145,17 @@ fn stopping_hands_over_the_beginning_of_the_plan() {
             Ok::<(), Infallible>(())
         })
         .unwrap();
-        assert!(end.interrupted && end.done > 500 && end.done < plan.len(), "{end:?}");
-        assert!(episodes.into_iter().eq(0..end.done));
+        assert!(end.interrupted && end.next > 500 && end.next < plan.len(), "{end:?}");
+        assert!(episodes.into_iter().eq(0..end.next));
     }
 }
 
 #[test]
 fn a_receiver_that_fails_ends_the_run() {
     let (plan, scenarios) = quickstart(400);
-    let job = Job { plan: &plan, scenarios: &scenarios, from: 0, jobs: 3, make_agent: &reciter };
+    let job = Job { plan: &plan, scenarios: &scenarios, episodes: 0..plan.len(), jobs: 3, make_agent: &reciter };
     let result = run(&job, &AtomicBool::new(false), &mut |event| match event {
-        RunEvent::Played { done, .. } if done > 300 => Err("full"),
+        RunEvent::Played { next, .. } if next > 300 => Err("full"),
         _ => Ok(()),
     });
     assert!(matches!(result, Err(RunError::Event("full"))));

@@ -1,0 +1,40 @@
+use healbench_record::{RunDir, RunStatus, merged};
+use healbench_reports::FrameWriter;
+use healbench_reports::render::Detail;
+
+use super::report;
+use crate::args::MergeArgs;
+use crate::error::{CliError, ExitStatus, shell_word};
+use crate::terminal::Terminal;
+
+/// Puts the shards of a run together: the frames are those that the whole run would have left.
+pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    let mut shards = Vec::new();
+    for path in &args.runs {
+        let (run, manifest) = RunDir::open(path)?;
+        shards.push((path.clone(), manifest, run));
+    }
+    let (mut manifest, shards) = merged(shards)?;
+    manifest.command = crate::typed();
+    let mut texts = Vec::new();
+    if let Some((_, run)) = shards.first() {
+        for (index, scenario) in manifest.plan.scenarios.iter().enumerate() {
+            texts.push((scenario.id.clone(), run.scenario_text(index, &scenario.id)?));
+        }
+    }
+    let sources: Vec<(&str, &str, &str)> =
+        texts.iter().map(|(id, (text, extension))| (id.as_str(), *extension, text.as_str())).collect();
+    let whole = RunDir::create(&args.out, &manifest, &sources)?;
+    let _lock = whole.lock()?;
+    let mut writer = FrameWriter::create(&whole, &manifest.plan)?;
+    for (shard, run) in &shards {
+        writer.copy(run, shard.episodes())?;
+    }
+    writer.finish()?;
+    manifest.status = RunStatus::Complete;
+    manifest.episodes_done = manifest.plan.len();
+    whole.write_manifest(&manifest)?;
+    report::print(&whole, &manifest, Detail::Summary, terminal)?;
+    terminal.note(&format!("run: {}", shell_word(&whole.path().display().to_string())));
+    Ok(ExitStatus::Fine)
+}

@@ -1,0 +1,181 @@
+//! One pass over both frames: what every cell adds up to, and how each compares to the same agent without guardrails.
+//!
+//! The plan has the episodes of a scenario and an agent stand together, whatever the setting, so pairs are made within one such
+//! block and forgotten after it: memory does not grow with the number of scenarios, and by 17 bytes an episode with its trials.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use healbench_record::{CellRef, Plan, RunDir};
+use polars::prelude::{DataFrame, PolarsError};
+
+use super::ReportError;
+use super::block::Block;
+use super::sums::{Pairs, Sums};
+use crate::columns::{
+    AGENT, CHAIN, Column, EPISODE, EPISODE_COLUMNS, FORMAT, GUARDRAILS, Holds, IS_ERROR, SCENARIO, TRIAL,
+};
+use crate::frames::{Span, decode, read_frame, spans};
+
+/// Rows that are in memory at once: a row group.
+const ROWS: usize = 1 << 16;
+
+/// How many error chains were fixed, and how many were not, after so many further attempts.
+pub(super) type Retries = BTreeMap<u64, [u64; 2]>;
+
+/// What the frames of a run add up to.
+pub(super) struct Gathered {
+    settings: usize,
+    agents: usize,
+    cells: Vec<Sums>,
+    pairs: Vec<Pairs>,
+    /// By agent and setting.
+    retries: Vec<Retries>,
+}
+
+impl Gathered {
+    fn new(plan: &Plan) -> Gathered {
+        let cells = plan.scenarios.len() * plan.agents.len() * plan.settings.len();
+        Gathered {
+            settings: plan.settings.len(),
+            agents: plan.agents.len(),
+            cells: vec![Sums::default(); cells],
+            pairs: vec![Pairs::default(); cells],
+            retries: vec![Retries::new(); plan.agents.len() * plan.settings.len()],
+        }
+    }
+
+    fn index(&self, scenario: usize, agent: usize, setting: usize) -> usize {
+        (scenario * self.agents + agent) * self.settings + setting
+    }
+
+    /// Sets the pairs of a cell.
+    pub(super) fn set_pairs(&mut self, scenario: usize, agent: usize, setting: usize, pairs: Pairs) {
+        let index = self.index(scenario, agent, setting);
+        self.pairs[index] = pairs;
+    }
+
+    /// The sums of a cell.
+    pub(super) fn cell(&self, scenario: usize, agent: usize, setting: usize) -> &Sums {
+        &self.cells[self.index(scenario, agent, setting)]
+    }
+
+    /// The pairs of a cell with the one under `none`.
+    pub(super) fn pairs(&self, scenario: usize, agent: usize, setting: usize) -> &Pairs {
+        &self.pairs[self.index(scenario, agent, setting)]
+    }
+
+    /// The error chains of an agent under a setting, in scored episodes.
+    pub(super) fn retries(&self, agent: usize, setting: usize) -> &Retries {
+        &self.retries[agent * self.settings + setting]
+    }
+}
+
+/// Reads both frames of a run.
+///
+/// # Errors
+/// As [`super::summarise`].
+pub(super) fn gather(run: &RunDir, plan: &Plan) -> Result<Gathered, ReportError> {
+    let mut gathered = Gathered::new(plan);
+    let names = Names::of(plan);
+    let mut block = Block::of(plan);
+    let mut unscored = BTreeSet::new();
+    let mut next = 0;
+    for rows in spans(&run.episodes(), ROWS)? {
+        let frame = read_frame(&run.episodes(), &EPISODE_COLUMNS, Span::Rows(rows))?;
+        let cells = names.check(plan, &frame, &mut next)?;
+        for (row, cell) in decode::episodes(&run.episodes(), &frame)?.iter().zip(cells) {
+            let index = gathered.index(cell.scenario, cell.agent, cell.setting);
+            gathered.cells[index].add_episode(row);
+            if !row.outcome.is_scored() {
+                unscored.insert(row.episode);
+            }
+            if !block.holds(cell) {
+                block.close(plan, &mut gathered)?;
+                block.open(cell);
+            }
+            block.add(cell, row);
+        }
+    }
+    block.close(plan, &mut gathered)?;
+    let is_scored = |episode: u64| episode < next && !unscored.contains(&episode);
+    gather_retries(run, plan, is_scored, &mut gathered)?;
+    Ok(gathered)
+}
+
+/// Follows every error chain of scored episodes from its first error to its end. The calls of an episode stand together.
+fn gather_retries(
+    run: &RunDir,
+    plan: &Plan,
+    is_scored: impl Fn(u64) -> bool,
+    gathered: &mut Gathered,
+) -> Result<(), ReportError> {
+    let mut current = 0;
+    // Chain to its calls so far, and whether the last of them succeeded.
+    let mut chains: BTreeMap<u32, (u64, bool)> = BTreeMap::new();
+    let mut close = |episode: u64, chains: &mut BTreeMap<u32, (u64, bool)>| {
+        let cell = plan.cell(episode).filter(|_| is_scored(episode));
+        let chains = std::mem::take(chains);
+        let Some(cell) = cell else { return };
+        for (calls, fixed) in chains.into_values() {
+            let counts = gathered.retries[cell.agent * gathered.settings + cell.setting].entry(calls - 1).or_default();
+            counts[usize::from(!fixed)] += 1;
+        }
+    };
+    for rows in spans(&run.calls(), ROWS)? {
+        let frame = read_frame(&run.calls(), &CHAIN_COLUMNS, Span::Rows(rows))?;
+        let rows = frame.column(EPISODE)?.u64()?.iter().zip(frame.column(CHAIN)?.u32()?.iter());
+        for ((episode, chain), is_error) in rows.zip(frame.column(IS_ERROR)?.bool()?.iter()) {
+            let (Some(episode), Some(chain)) = (episode, chain) else { continue };
+            if episode != current {
+                close(current, &mut chains);
+                current = episode;
+            }
+            let calls = chains.entry(chain).or_default();
+            *calls = (calls.0 + 1, is_error == Some(false));
+        }
+    }
+    close(current, &mut chains);
+    Ok(())
+}
+
+const CHAIN_COLUMNS: [Column; 3] = [(EPISODE, Holds::U64), (CHAIN, Holds::U32), (IS_ERROR, Holds::Bool)];
+
+/// The names of a plan's cells, as the columns have them.
+struct Names {
+    agents: Vec<String>,
+    guardrails: Vec<String>,
+    formats: Vec<String>,
+}
+
+impl Names {
+    fn of(plan: &Plan) -> Names {
+        Names {
+            agents: plan.agents.iter().map(ToString::to_string).collect(),
+            guardrails: plan.settings.iter().map(|setting| setting.guardrails.to_string()).collect(),
+            formats: plan.settings.iter().map(|setting| setting.format.to_string()).collect(),
+        }
+    }
+
+    /// The cells of some rows. Every row must be the episode that the plan has under its index, and come once: pairs and sums
+    /// rest on it. `next` is the first index that may come.
+    fn check(&self, plan: &Plan, frame: &DataFrame, next: &mut u64) -> Result<Vec<CellRef>, ReportError> {
+        let text = |name| Ok::<_, PolarsError>(frame.column(name)?.str()?.iter());
+        let rows = frame.column(EPISODE)?.u64()?.iter().zip(frame.column(TRIAL)?.u32()?.iter());
+        let names = text(SCENARIO)?.zip(text(AGENT)?).zip(text(GUARDRAILS)?.zip(text(FORMAT)?));
+        let mut cells = Vec::with_capacity(frame.height());
+        for ((episode, trial), ((scenario, agent), (guardrails, format))) in rows.zip(names) {
+            let episode = episode.unwrap_or(u64::MAX);
+            let same = |cell: &CellRef| {
+                trial == Some(cell.trial)
+                    && scenario == Some(plan.scenarios[cell.scenario].id.as_str())
+                    && agent == Some(self.agents[cell.agent].as_str())
+                    && guardrails == Some(self.guardrails[cell.setting].as_str())
+                    && format == Some(self.formats[cell.setting].as_str())
+            };
+            let cell = plan.cell(episode).filter(|_| episode >= *next).filter(same);
+            cells.push(cell.ok_or(ReportError::Stranger { episode })?);
+            *next = episode + 1;
+        }
+        Ok(cells)
+    }
+}
