@@ -48,6 +48,10 @@ pub const REPEATED_CALLS: &str = "repeated_calls";
 pub const CHAINS: &str = "chains";
 /// Error chains that ended in success.
 pub const CHAINS_FIXED: &str = "chains_fixed";
+/// Attempts after the first error of each chain.
+pub const RETRIES: &str = "retries";
+/// Tokens of the largest response.
+pub const LARGEST_RESPONSE: &str = "largest_response";
 /// Calls right after an error that named fields.
 pub const HINTED_CALLS: &str = "hinted_calls";
 /// Those that changed exactly the named fields.
@@ -128,7 +132,7 @@ impl Holds {
 pub(crate) type Column = (&'static str, Holds);
 
 /// The episodes frame, in the order of its file.
-pub(crate) const EPISODE_COLUMNS: [Column; 29] = [
+pub(crate) const EPISODE_COLUMNS: [Column; 31] = [
     (EPISODE, Holds::U64),
     (SCENARIO, Holds::Text),
     (AGENT, Holds::Text),
@@ -151,6 +155,7 @@ pub(crate) const EPISODE_COLUMNS: [Column; 29] = [
     (REPEATED_CALLS, Holds::U32),
     (CHAINS, Holds::U32),
     (CHAINS_FIXED, Holds::U32),
+    (RETRIES, Holds::U32),
     (HINTED_CALLS, Holds::U32),
     (HINTS_TAKEN, Holds::U32),
     (SPIRAL, Holds::Bool),
@@ -158,6 +163,7 @@ pub(crate) const EPISODE_COLUMNS: [Column; 29] = [
     (CALL_TOKENS, Holds::U64),
     (WASTED_TOKENS, Holds::U64),
     (GUARDRAIL_TOKENS, Holds::U64),
+    (LARGEST_RESPONSE, Holds::U32),
 ];
 
 /// The calls frame, in the order of its file.

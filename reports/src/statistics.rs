@@ -4,6 +4,7 @@ mod bootstrap;
 mod kaplan_meier;
 mod mcnemar;
 mod pass;
+mod student;
 mod tango;
 mod wilson;
 
@@ -14,6 +15,7 @@ pub use bootstrap::{ClusterSums, RESAMPLES, Resamples, bca_mean, bca_ratio};
 pub use kaplan_meier::{Ended, Median, kaplan_meier_median};
 pub use mcnemar::mcnemar_mid_p;
 pub use pass::{Trials, pass_at_k, pass_hat_k, pass_hat_k_interval};
+pub use student::Moments;
 pub use tango::tango;
 pub use wilson::wilson;
 

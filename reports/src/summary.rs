@@ -1,6 +1,7 @@
 //! The report of a run: every number that a renderer shows, as plain data.
 
 mod block;
+mod claims;
 mod compute;
 mod gather;
 mod sums;
@@ -9,7 +10,8 @@ use healbench_protocol::{AgentKind, ErrorFormat, Guardrails, Seed};
 use serde::{Serialize, Serializer};
 
 use crate::frames::FrameError;
-use crate::statistics::Interval;
+use crate::statistics::{Interval, Median};
+pub use claims::{ClaimReport, ClaimRow, ClaimVerdict};
 pub use compute::summarise;
 
 /// The confidence of every interval in a report.
@@ -38,6 +40,8 @@ pub struct Report {
     pub totals: Totals,
     /// The rows, by agent.
     pub agents: Vec<AgentReport>,
+    /// What the scenarios claim; empty when they claim nothing.
+    pub claims: Vec<ClaimReport>,
 }
 
 /// Sums over the rows of a report.
@@ -92,6 +96,10 @@ pub struct ReportRow {
     pub success_interval: Option<Interval>,
     /// The difference in success to the same agent under no guardrails; null for that row itself, and when the plan has none.
     pub vs_none: Option<Paired>,
+    /// The difference in calls per episode to `none`; null as `vs_none`.
+    pub calls_vs_none: Option<Difference>,
+    /// The difference in tokens per episode to `none`.
+    pub tokens_vs_none: Option<Difference>,
     /// Calls over scored episodes.
     pub calls_per_episode: Rate,
     /// Tokens of calls, responses and prose over scored episodes.
@@ -132,6 +140,8 @@ pub struct ReportRow {
     /// Calls that a perfect agent needs over calls made, in episodes that succeeded: an agent that gives up at once is not
     /// efficient.
     pub call_efficiency: Rate,
+    /// pass@k and pass^k for 1, 2, 4 and 8 trials.
+    pub passes: Vec<Pass>,
     /// The success rate by scenario, one entry a scenario in the order of the plan.
     pub scenarios: Vec<ScenarioRate>,
 }
@@ -152,17 +162,40 @@ pub struct Retries {
     pub fixed: u64,
     /// Chains that never were: all that is known of them is that it would have taken more attempts.
     pub censored: u64,
-    /// The median by Kaplan and Meier; null when fewer than half would have been fixed.
-    pub median: Option<u64>,
-    /// Its interval; an end that was not reached is null.
-    pub interval: Option<[Option<u64>; 2]>,
+    /// The median by Kaplan and Meier, with its interval; null when fewer than half would have been fixed.
+    #[serde(flatten)]
+    pub median: Median,
+}
+
+/// How consistently scenarios succeed over their trials.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Pass {
+    /// Trials.
+    pub k: u64,
+    /// pass@k: at least one of `k` trials succeeds, the mean over scenarios; null where a scenario has fewer trials.
+    pub any: Option<f64>,
+    /// pass^k: all of `k` trials succeed.
+    pub all: Option<f64>,
+    /// The interval of pass^k with scenarios as clusters; null for fewer than two scenarios.
+    pub all_interval: Option<Interval>,
+}
+
+/// A mean difference to `none` over pairs of the same scenario and trial.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Difference {
+    /// The mean; null when there is no pair.
+    pub mean: Option<f64>,
+    /// Its interval by a BCa bootstrap over scenarios; null for fewer than two scenarios.
+    pub interval: Option<Interval>,
+    /// Scenarios with a pair.
+    pub scenarios: u64,
 }
 
 /// Chains fixed within so many further attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Repair {
     /// Attempts after the first error.
-    pub k: u64,
+    pub k: u32,
     /// Chains fixed within them among all chains.
     pub chains: Rate,
 }

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use healbench_engine::definition::{FaultDef, Tool, WorldDef};
-use healbench_protocol::{DrawKey, Seed, ToolSpec};
+use healbench_protocol::{Claim, DrawKey, Seed, ToolSpec};
 
 use crate::expectation::{Expectation, Observed};
 use crate::generate::TablePlan;
@@ -24,6 +24,8 @@ pub struct Scenario {
     pub tools: Vec<Tool>,
     /// What must hold at the end; at least one.
     pub expect: Vec<Expectation>,
+    /// What it holds against what is measured.
+    pub claims: Vec<Claim>,
     /// The file that it was read from.
     pub source: Source,
     pub(crate) role: Option<String>,

@@ -118,6 +118,7 @@ fn kind_of(pointer: &str) -> &str {
     match parts.as_slice() {
         _ if pointer.starts_with("/script/") => "kind of mistake",
         ["kind", ..] if pointer.starts_with("/faults/") => "kind of fault",
+        ["measure", ..] => "measure",
         ["relation", ..] => "relation",
         ["severity", ..] => "severity",
         [_, "entitlements", ..] => "entitlement",

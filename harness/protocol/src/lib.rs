@@ -6,6 +6,7 @@
 mod axes;
 mod call;
 mod canonical;
+mod claim;
 mod draw;
 mod script;
 mod turn;
@@ -13,6 +14,7 @@ mod turn;
 pub use axes::{AgentKind, AgentSpec, AxisError, ErrorFormat, Guardrails, TemplateSource};
 pub use call::{ActionSpec, ToolCall, ToolResponse, ToolSpec};
 pub use canonical::{canonical_json, fingerprint, same_json};
+pub use claim::{Claim, Measure, Span};
 pub use draw::{DrawKey, Draws, Seed};
 pub use script::{Find, Script, Step};
 pub use turn::{Agent, AgentError, Start, Turn};

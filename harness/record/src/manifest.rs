@@ -20,7 +20,7 @@ pub enum RunStatus {
 }
 
 /// `manifest.json`: what was run, with what, and how far it got.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunManifest {
     /// [`FORMAT_VERSION`] of the program that wrote the run.
     pub format_version: u32,

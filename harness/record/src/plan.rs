@@ -1,10 +1,10 @@
-use healbench_protocol::{AgentSpec, ErrorFormat, Guardrails, Seed};
+use healbench_protocol::{AgentSpec, Claim, ErrorFormat, Guardrails, Seed};
 use serde::{Deserialize, Serialize};
 
 /// The ordered list of episodes to run, kept as its axes: scenario, then agent, then setting, then trial, the last fastest.
 ///
 /// An episode is known by its index in that order, the same in every run of an equal plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
     /// The seed of every random draw.
     pub seed: Seed,
@@ -28,7 +28,7 @@ pub struct Setting {
 }
 
 /// A scenario as the plan names it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlannedScenario {
     /// The scenario's id.
     pub id: String,
@@ -36,6 +36,9 @@ pub struct PlannedScenario {
     pub path: String,
     /// SHA-256 of the file's text, in hexadecimal.
     pub sha256: String,
+    /// What the scenario holds against what is measured.
+    #[serde(default)]
+    pub claims: Vec<Claim>,
 }
 
 /// Which cell and trial an episode is: indices into the axes of its [`Plan`].
@@ -106,7 +109,12 @@ mod tests {
             name: name.to_owned(),
             settings: serde_json::Value::Null,
         };
-        let scenario = |id: &str| PlannedScenario { id: id.to_owned(), path: String::new(), sha256: String::new() };
+        let scenario = |id: &str| PlannedScenario {
+            id: id.to_owned(),
+            path: String::new(),
+            sha256: String::new(),
+            claims: Vec::new(),
+        };
         let plan = Plan {
             seed: Seed(1),
             trials: 5,

@@ -17,6 +17,8 @@ pub struct Tally {
     pub chains: u32,
     /// Error chains that ended in success.
     pub chains_fixed: u32,
+    /// Attempts after the first error of each chain.
+    pub retries: u32,
     /// Calls right after an error that named fields.
     pub hinted_calls: u32,
     /// Those that went to the same tool and changed exactly the fields that the error named.
@@ -31,6 +33,8 @@ pub struct Tally {
     pub wasted_tokens: u64,
     /// Tokens that guardrails added to responses.
     pub guardrail_tokens: u64,
+    /// Tokens of the largest response.
+    pub largest_response: u32,
 }
 
 /// Identical failing calls in a row that make a spiral.
@@ -58,8 +62,9 @@ impl Tally {
             tally.call_tokens += tokens;
             tally.wasted_tokens += if call.is_error { tokens } else { 0 };
             tally.guardrail_tokens += u64::from(call.guardrail_tokens);
+            tally.largest_response = tally.largest_response.max(call.response_tokens);
             if let Some(chain) = call.chain {
-                chains.insert(chain, !call.is_error);
+                tally.retries += u32::from(chains.insert(chain, !call.is_error).is_some());
             }
         }
         tally.chains = chains.len() as u32;
@@ -198,7 +203,7 @@ mod tests {
         let calls = [call(Some(1), true, 10), call(Some(2), true, 20), call(Some(1), false, 30), call(None, false, 40)];
         let tally = Tally::of(&calls);
         assert_eq!((tally.errors, tally.calls_after_error, tally.first_call_ok), (2, 3, false));
-        assert_eq!((tally.chains, tally.chains_fixed), (2, 1));
+        assert_eq!((tally.chains, tally.chains_fixed, tally.retries), (2, 1, 1));
         assert_eq!((tally.call_tokens, tally.wasted_tokens), (104, 32));
         assert!(Tally::of(&calls[2..]).first_call_ok);
         assert_eq!(Tally::of(&[]), Tally::default());

@@ -33,6 +33,7 @@ pub fn build_plan(axes: &Axes, scenarios: &[Scenario]) -> Plan {
         id: scenario.id.clone(),
         path: scenario.source.path.clone(),
         sha256: scenario.source.sha256.clone(),
+        claims: scenario.claims.clone(),
     };
     Plan {
         seed: axes.seed,

@@ -73,6 +73,7 @@ pub(super) struct EpisodeRows {
     repeated_calls: Vec<u32>,
     chains: Vec<u32>,
     chains_fixed: Vec<u32>,
+    retries: Vec<u32>,
     hinted_calls: Vec<u32>,
     hints_taken: Vec<u32>,
     spiral: Vec<bool>,
@@ -80,6 +81,7 @@ pub(super) struct EpisodeRows {
     call_tokens: Vec<u64>,
     wasted_tokens: Vec<u64>,
     guardrail_tokens: Vec<u64>,
+    largest_response: Vec<u32>,
 }
 
 impl EpisodeRows {
@@ -107,6 +109,7 @@ impl EpisodeRows {
             repeated_calls: Vec::new(),
             chains: Vec::new(),
             chains_fixed: Vec::new(),
+            retries: Vec::new(),
             hinted_calls: Vec::new(),
             hints_taken: Vec::new(),
             spiral: Vec::new(),
@@ -114,6 +117,7 @@ impl EpisodeRows {
             call_tokens: Vec::new(),
             wasted_tokens: Vec::new(),
             guardrail_tokens: Vec::new(),
+            largest_response: Vec::new(),
         }
     }
 
@@ -145,6 +149,7 @@ impl EpisodeRows {
         self.repeated_calls.push(row.tally.repeated_calls);
         self.chains.push(row.tally.chains);
         self.chains_fixed.push(row.tally.chains_fixed);
+        self.retries.push(row.tally.retries);
         self.hinted_calls.push(row.tally.hinted_calls);
         self.hints_taken.push(row.tally.hints_taken);
         self.spiral.push(row.tally.spiral);
@@ -152,6 +157,7 @@ impl EpisodeRows {
         self.call_tokens.push(row.tally.call_tokens);
         self.wasted_tokens.push(row.tally.wasted_tokens);
         self.guardrail_tokens.push(row.tally.guardrail_tokens);
+        self.largest_response.push(row.tally.largest_response);
         Ok(())
     }
 
@@ -180,6 +186,7 @@ impl EpisodeRows {
             small_numbers(REPEATED_CALLS, self.repeated_calls),
             small_numbers(CHAINS, self.chains),
             small_numbers(CHAINS_FIXED, self.chains_fixed),
+            small_numbers(RETRIES, self.retries),
             small_numbers(HINTED_CALLS, self.hinted_calls),
             small_numbers(HINTS_TAKEN, self.hints_taken),
             flags(SPIRAL, &self.spiral),
@@ -187,6 +194,7 @@ impl EpisodeRows {
             numbers(CALL_TOKENS, self.call_tokens),
             numbers(WASTED_TOKENS, self.wasted_tokens),
             numbers(GUARDRAIL_TOKENS, self.guardrail_tokens),
+            small_numbers(LARGEST_RESPONSE, self.largest_response),
         ];
         DataFrame::new(height, columns)
     }

@@ -46,6 +46,7 @@ fn tallies(path: &Path, frame: &DataFrame) -> Result<Vec<Tally>, FrameError> {
     let repeated_calls = small_numbers(path, frame, REPEATED_CALLS)?;
     let chains = small_numbers(path, frame, CHAINS)?;
     let chains_fixed = small_numbers(path, frame, CHAINS_FIXED)?;
+    let retries = small_numbers(path, frame, RETRIES)?;
     let hinted_calls = small_numbers(path, frame, HINTED_CALLS)?;
     let hints_taken = small_numbers(path, frame, HINTS_TAKEN)?;
     let spiral = flags(path, frame, SPIRAL)?;
@@ -53,6 +54,7 @@ fn tallies(path: &Path, frame: &DataFrame) -> Result<Vec<Tally>, FrameError> {
     let call_tokens = numbers(path, frame, CALL_TOKENS)?;
     let wasted_tokens = numbers(path, frame, WASTED_TOKENS)?;
     let guardrail_tokens = numbers(path, frame, GUARDRAIL_TOKENS)?;
+    let largest_response = small_numbers(path, frame, LARGEST_RESPONSE)?;
     let row = |row: usize| Tally {
         first_call_ok: first_call_ok[row],
         errors: errors[row],
@@ -60,6 +62,7 @@ fn tallies(path: &Path, frame: &DataFrame) -> Result<Vec<Tally>, FrameError> {
         repeated_calls: repeated_calls[row],
         chains: chains[row],
         chains_fixed: chains_fixed[row],
+        retries: retries[row],
         hinted_calls: hinted_calls[row],
         hints_taken: hints_taken[row],
         spiral: spiral[row],
@@ -67,6 +70,7 @@ fn tallies(path: &Path, frame: &DataFrame) -> Result<Vec<Tally>, FrameError> {
         call_tokens: call_tokens[row],
         wasted_tokens: wasted_tokens[row],
         guardrail_tokens: guardrail_tokens[row],
+        largest_response: largest_response[row],
     };
     Ok((0..frame.height()).map(row).collect())
 }

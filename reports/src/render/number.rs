@@ -65,7 +65,7 @@ pub(crate) fn amount_per(rate: Rate) -> String {
     rate.rate.map_or(UNKNOWN.to_owned(), amount)
 }
 
-fn amount(value: f64) -> String {
+pub(crate) fn amount(value: f64) -> String {
     match value {
         _ if value < 99_999.5 => count(value.round() as u64),
         _ if value < 999_500.0 => format!("{}k", count((value / 1e3).round() as u64)),

@@ -1,15 +1,16 @@
 use std::borrow::Cow;
 
-use healbench_protocol::{AgentKind, ErrorFormat};
+use healbench_protocol::{AgentKind, ErrorFormat, Guardrails};
 use unicode_width::UnicodeWidthStr as _;
 
+use super::claims;
 use super::layout::{Cell, Line, Paint, Piece, Table, wrap};
 use super::number::{
-    UNKNOWN, amount_per, count, counted, per, percent, percent_digits, percent_interval, points, points_interval,
-    rate_percent,
+    UNKNOWN, amount, amount_per, count, counted, per, percent, percent_digits, percent_interval, points,
+    points_interval, rate_percent,
 };
 use super::plain_text;
-use crate::summary::{AgentReport, Report, ReportRow};
+use crate::summary::{AgentReport, Difference, Report, ReportRow};
 
 /// How a report is shown on a terminal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,14 +28,15 @@ pub struct TerminalOptions {
 pub enum Detail {
     /// One table: success, recovery and cost.
     Summary,
-    /// A second table: first calls, chains, repeats, leaks, and what guardrails cost.
+    /// A table for each further question: what agents did with what they were told, what became of error chains, what it took, and
+    /// how sure a success is.
     Metrics,
-    /// A third: successes by scenario, which is where negative controls are seen.
+    /// One more: successes by scenario, which is where negative controls are seen.
     Scenarios,
 }
 
 const SEPARATOR: &str = " · ";
-const INDENT: &str = "  ";
+pub(super) const INDENT: &str = "  ";
 
 /// The report as text for a terminal, ending with a line break.
 pub fn terminal(report: &Report, options: TerminalOptions) -> String {
@@ -47,8 +49,10 @@ pub fn terminal(report: &Report, options: TerminalOptions) -> String {
     }
     lines.extend(table.lines(options.width, options.color));
     if options.detail >= Detail::Metrics {
-        lines.push(String::new());
-        lines.extend(metrics(report).lines(options.width, options.color));
+        for table in metrics(report) {
+            lines.push(String::new());
+            lines.extend(table.lines(options.width, options.color));
+        }
     }
     if options.detail >= Detail::Scenarios {
         for agent in &report.agents {
@@ -57,6 +61,10 @@ pub fn terminal(report: &Report, options: TerminalOptions) -> String {
                 lines.extend(table.lines(options.width, options.color));
             }
         }
+    }
+    if !report.claims.is_empty() {
+        lines.push(String::new());
+        lines.extend(claims::lines(&report.claims, options.width, options.color));
     }
     lines.push(String::new());
     for note in notes(report, intervals) {
@@ -114,25 +122,103 @@ fn summary(report: &Report, intervals: bool) -> Table {
     })
 }
 
-fn metrics(report: &Report) -> Table {
+/// Every metric beyond the first table, a table a question.
+fn metrics(report: &Report) -> Vec<Table> {
+    vec![conduct(report), repair(report), cost(report), consistency(report)]
+}
+
+/// What agents did with what they were told.
+fn conduct(report: &Report) -> Table {
     let heads = [
         ["first call", "ok"],
-        ["chains", "mended"],
         ["calls", "repeated"],
+        ["error", "spirals"],
+        ["hints", "taken"],
         ["false", "success"],
         ["fields", "leaked"],
-        ["guardrail", "tokens"],
     ];
     table(&heads, report, |row| {
         vec![
             plain(rate_percent(row.first_call_success)),
-            plain(rate_percent(row.chain_recovery)),
             plain(rate_percent(row.identical_repeats)),
+            plain(rate_percent(row.error_spirals)),
+            plain(rate_percent(row.hint_uptake)),
             plain(rate_percent(row.false_success)),
             plain(count(row.leaked_fields)),
-            plain(count(row.guardrail_tokens)),
         ]
     })
+}
+
+/// What became of error chains.
+fn repair(report: &Report) -> Table {
+    let mut heads = vec![["error", "chains"], ["", "mended"], ["median", "retries"]];
+    heads.extend([["within", "1"], ["within", "2"], ["within", "3"]]);
+    table(&heads, report, |row| {
+        let mut cells = vec![
+            plain(count(row.retries.fixed + row.retries.censored)),
+            plain(rate_percent(row.chain_recovery)),
+            plain(row.retries.median.median.map_or(UNKNOWN.to_owned(), |median| median.to_string())),
+        ];
+        cells.extend(row.repair_at.iter().map(|repair| plain(rate_percent(repair.chains))));
+        cells
+    })
+}
+
+/// What it took, over all scored episodes.
+fn cost(report: &Report) -> Table {
+    let heads = [
+        ["calls", "/episode"],
+        ["tokens", "/episode"],
+        ["vs none", "tokens"],
+        ["guardrail", "tokens"],
+        ["call", "efficiency"],
+        ["cost", "/ok"],
+    ];
+    let versus = report.agents.iter().flat_map(|agent| &agent.rows).map(|row| difference(row.tokens_vs_none));
+    let mut versus = estimates(versus.collect()).into_iter();
+    table(&heads, report, |row| {
+        vec![
+            plain(per(row.calls_per_episode)),
+            plain(amount_per(row.tokens_per_episode)),
+            versus.next().unwrap_or_default(),
+            plain(count(row.guardrail_tokens)),
+            plain(rate_percent(row.call_efficiency)),
+            plain(row.cost_per_success.map_or(UNKNOWN.to_owned(), |cost| format!("{cost:.4}"))),
+        ]
+    })
+}
+
+/// How sure a success is: at least one of k trials, and all of k.
+fn consistency(report: &Report) -> Table {
+    let ks: Vec<u64> = report
+        .agents
+        .iter()
+        .flat_map(|agent| &agent.rows)
+        .take(1)
+        .flat_map(|row| row.passes.iter().map(|pass| pass.k))
+        .collect();
+    let mut heads: Vec<[String; 2]> = ks.iter().map(|k| ["pass".to_owned(), format!("@{k}")]).collect();
+    heads.extend(ks.iter().map(|k| ["pass".to_owned(), format!("^{k}")]));
+    let share = |share: Option<f64>| plain(share.map_or(UNKNOWN.to_owned(), percent));
+    let heads: Vec<[&str; 2]> = heads.iter().map(|[first, second]| [first.as_str(), second.as_str()]).collect();
+    table(&heads, report, |row| {
+        let any = row.passes.iter().map(|pass| share(pass.any));
+        any.chain(row.passes.iter().map(|pass| share(pass.all))).collect()
+    })
+}
+
+/// A difference in a number that may be any size, with its interval.
+fn difference(found: Option<Difference>) -> Estimate {
+    let signed = |value: f64| {
+        let sign = if value < 0.0 { "-" } else { "" };
+        format!("{sign}{}", amount(value.abs()))
+    };
+    let mean = found.and_then(|found| found.mean);
+    let plus = if mean.is_some_and(|mean| mean >= 0.5) { "+" } else { "" };
+    let mean = mean.map_or(UNKNOWN.to_owned(), |mean| format!("{plus}{}", signed(mean)));
+    let interval = found.and_then(|found| found.interval);
+    let interval = interval.map(|found| format!("[{}, {}]", signed(found.lower), signed(found.upper)));
+    (Piece::new(mean, Paint::Plain), Piece::new(interval.unwrap_or_default(), Paint::Dim))
 }
 
 /// A table with a title for each agent and a line for each of its rows.
@@ -141,7 +227,10 @@ fn table(heads: &[[&str; 2]], report: &Report, mut cells: impl FnMut(&ReportRow)
     for agent in &report.agents {
         lines.push(Line::Title(Piece::new(plain_text(&agent.agent), Paint::Bold)));
         for row in &agent.rows {
-            lines.push(Line::Row { label: format!("{INDENT}{}", setting(row)), cells: cells(row) });
+            lines.push(Line::Row {
+                label: format!("{INDENT}{}", setting(row.guardrails, &row.format)),
+                cells: cells(row),
+            });
         }
     }
     Table { heads: heads.iter().map(|head| head.map(str::to_owned)).collect(), lines }
@@ -152,7 +241,8 @@ fn scenarios(report: &Report, agent: &AgentReport, width: usize) -> Vec<Table> {
     let label = |scenario: &str| format!("{INDENT}{}", plain_text(scenario));
     let labels = report.scenarios.iter().map(|scenario| label(scenario).width()).max().unwrap_or(0);
     let build = |rows: &[ReportRow]| {
-        let heads = rows.iter().map(|row| [row.guardrails.to_string(), format_name(row).into_owned()]).collect();
+        let heads =
+            rows.iter().map(|row| [row.guardrails.to_string(), format_name(&row.format).into_owned()]).collect();
         let mut lines = vec![Line::Title(Piece::new(plain_text(&agent.agent), Paint::Bold))];
         for (index, scenario) in report.scenarios.iter().enumerate() {
             let cells = rows.iter().map(|row| {
@@ -200,7 +290,7 @@ fn versus_none(row: &ReportRow, intervals: bool) -> Estimate {
 }
 
 /// Aligns estimates below estimates, and intervals below intervals.
-fn estimates(column: Vec<Estimate>) -> Vec<Cell> {
+pub(super) fn estimates(column: Vec<Estimate>) -> Vec<Cell> {
     let widest = |text: fn(&Estimate) -> &str| column.iter().map(|estimate| text(estimate).width()).max().unwrap_or(0);
     let (values, intervals) = (widest(|(value, _)| &value.text), widest(|(_, interval)| &interval.text));
     let gap = usize::from(intervals > 0);
@@ -208,18 +298,18 @@ fn estimates(column: Vec<Estimate>) -> Vec<Cell> {
     column.into_iter().map(cell).collect()
 }
 
-fn plain(text: String) -> Cell {
+pub(super) fn plain(text: String) -> Cell {
     vec![Piece::new(text, Paint::Plain)]
 }
 
-fn setting(row: &ReportRow) -> String {
-    let format = format_name(row);
-    if format.is_empty() { row.guardrails.to_string() } else { format!("{} {format}", row.guardrails) }
+/// `all fusion-xml`: guardrails, and the format where there is a choice. Without `healing` there is none.
+pub(super) fn setting(guardrails: Guardrails, format: &ErrorFormat) -> String {
+    let format = format_name(format);
+    if format.is_empty() { guardrails.to_string() } else { format!("{guardrails} {format}") }
 }
 
-/// The format, where there is a choice: without `healing` there is none.
-fn format_name(row: &ReportRow) -> Cow<'static, str> {
-    if row.format == ErrorFormat::Bare { Cow::Borrowed("") } else { row.format.name() }
+fn format_name(format: &ErrorFormat) -> Cow<'static, str> {
+    if *format == ErrorFormat::Bare { Cow::Borrowed("") } else { format.name() }
 }
 
 fn notes(report: &Report, intervals: bool) -> Vec<String> {
@@ -236,6 +326,9 @@ fn notes(report: &Report, intervals: bool) -> Vec<String> {
     if report.agents.iter().any(|agent| agent.kind == AgentKind::Scripted) {
         notes.push("`scripted:` rows show what the texts say, and nothing about a real model.".to_owned());
     }
+    if !report.claims.is_empty() {
+        notes.push(claims::NOTE.to_owned());
+    }
     let lost = [(report.totals.infra, "infrastructure"), (report.totals.config, "configuration")];
     let lost: Vec<String> = lost
         .into_iter()
@@ -248,8 +341,9 @@ fn notes(report: &Report, intervals: bool) -> Vec<String> {
     if report.totals.unmatched > 0 {
         let unmatched = report.agents.iter().flat_map(|agent| {
             let rows = agent.rows.iter().filter_map(|row| Some((row, row.vs_none?.unmatched)));
-            rows.filter(|(_, unmatched)| *unmatched > 0)
-                .map(|(row, unmatched)| format!("{} {} {}", plain_text(&agent.agent), setting(row), count(unmatched)))
+            rows.filter(|(_, unmatched)| *unmatched > 0).map(|(row, unmatched)| {
+                format!("{} {} {}", plain_text(&agent.agent), setting(row.guardrails, &row.format), count(unmatched))
+            })
         });
         let unmatched: Vec<String> = unmatched.collect();
         notes.push(format!(

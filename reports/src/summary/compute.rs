@@ -1,12 +1,17 @@
 use healbench_record::{Plan, PlannedScenario, RunDir, RunManifest};
 
+use super::claims;
 use super::gather::{Gathered, Retries as Counts, gather};
 use super::sums::{Pairs, Sums};
 use super::{
-    AgentReport, CONFIDENCE, Paired, Rate, Repair, Report, ReportError, ReportRow, Retries, ScenarioRate, Totals,
+    AgentReport, CONFIDENCE, Difference, Paired, Pass, Rate, Repair, Report, ReportError, ReportRow, Retries,
+    ScenarioRate, Totals,
 };
 use crate::frames::check_names;
-use crate::statistics::{mcnemar_mid_p, tango, wilson};
+use crate::statistics::{
+    ClusterSums, Resamples, Trials, bca_ratio, kaplan_meier_median, mcnemar_mid_p, pass_at_k, pass_hat_k,
+    pass_hat_k_interval, tango, wilson,
+};
 
 /// Computes the report of a run from its two frames and its plan. A run that was interrupted has a report too, over the episodes
 /// that are there.
@@ -18,7 +23,10 @@ pub fn summarise(run: &RunDir, manifest: &RunManifest) -> Result<Report, ReportE
     let plan = &manifest.plan;
     check_names(plan)?;
     let gathered = gather(run, plan)?;
-    let rows = |agent: usize| (0..plan.settings.len()).map(|setting| row(&gathered, plan, agent, setting)).collect();
+    let mut resamples = Resamples::new(plan.seed);
+    let mut rows = |agent: usize| {
+        (0..plan.settings.len()).map(|setting| row(&gathered, plan, agent, setting, &mut resamples)).collect()
+    };
     let agents: Vec<AgentReport> = plan
         .agents
         .iter()
@@ -35,18 +43,23 @@ pub fn summarise(run: &RunDir, manifest: &RunManifest) -> Result<Report, ReportE
         confidence: CONFIDENCE,
         totals: totals(&agents),
         agents,
+        claims: claims::reports(plan, |scenario, agent, setting| gathered.measured(scenario, agent, setting)),
     })
 }
 
 /// One agent under one setting, over all scenarios.
-fn row(gathered: &Gathered, plan: &Plan, agent: usize, setting: usize) -> ReportRow {
+fn row(gathered: &Gathered, plan: &Plan, agent: usize, setting: usize, resamples: &mut Resamples) -> ReportRow {
     let mut sums = Sums::default();
     let mut pairs = Pairs::default();
     let mut scenarios = Vec::with_capacity(plan.scenarios.len());
+    let mut trials = Vec::with_capacity(plan.scenarios.len());
+    let cells: Vec<&Pairs> =
+        (0..plan.scenarios.len()).map(|scenario| gathered.pairs(scenario, agent, setting)).collect();
     for (index, scenario) in plan.scenarios.iter().enumerate() {
         let cell = gathered.cell(index, agent, setting);
         sums.add(cell);
-        pairs.add(gathered.pairs(index, agent, setting));
+        pairs.add(cells[index]);
+        trials.push(Trials { trials: cell.scored, successes: cell.successes });
         let success = Rate::of(cell.successes, cell.scored);
         scenarios.push(ScenarioRate { scenario: scenario.id.clone(), success });
     }
@@ -61,6 +74,8 @@ fn row(gathered: &Gathered, plan: &Plan, agent: usize, setting: usize) -> Report
         success: Rate::of(sums.successes, sums.scored),
         success_interval: wilson(sums.successes, sums.scored, CONFIDENCE),
         vs_none: has_none.then(|| paired(&pairs)),
+        calls_vs_none: has_none.then(|| difference(&cells, |cell| cell.calls, resamples)),
+        tokens_vs_none: has_none.then(|| difference(&cells, |cell| cell.tokens, resamples)),
         calls_per_episode: Rate::of(sums.calls, sums.scored),
         tokens_per_episode: Rate::of(sums.tokens, sums.scored),
         episode_recovery: Rate::of(sums.scheduled_successes, sums.scheduled),
@@ -80,6 +95,7 @@ fn row(gathered: &Gathered, plan: &Plan, agent: usize, setting: usize) -> Report
         prose_tokens: sums.prose_tokens,
         guardrail_tokens: sums.guardrail_tokens,
         call_efficiency: Rate::of(sums.perfect_calls_of_successes, sums.calls_of_successes),
+        passes: passes(&trials, resamples),
         scenarios,
     }
 }
@@ -98,17 +114,52 @@ fn paired(sums: &Pairs) -> Paired {
 }
 
 /// Chains that were fixed after at most so many further attempts are counted.
-const REPAIR_AT: [u64; 3] = [1, 2, 3];
+const REPAIR_AT: [u32; 3] = [1, 2, 3];
 
 fn repair_at(counts: &Counts) -> Vec<Repair> {
-    let chains = counts.values().flatten().sum();
-    let fixed_within = |k: u64| counts.range(..=k).map(|(_, [fixed, _])| fixed).sum();
+    let chains = counts.values().map(|ended| ended.fixed + ended.censored).sum();
+    let fixed_within = |k: u32| counts.range(..=k).map(|(_, ended)| ended.fixed).sum();
     REPAIR_AT.map(|k| Repair { k, chains: Rate::of(fixed_within(k), chains) }).to_vec()
 }
 
 fn retries(counts: &Counts) -> Retries {
-    let [fixed, censored] = [0, 1].map(|which| counts.values().map(|counts| counts[which]).sum());
-    Retries { fixed, censored, median: None, interval: None }
+    Retries {
+        fixed: counts.values().map(|ended| ended.fixed).sum(),
+        censored: counts.values().map(|ended| ended.censored).sum(),
+        median: kaplan_meier_median(counts, CONFIDENCE),
+    }
+}
+
+/// pass@k and pass^k are estimated for these.
+const PASS_AT: [u64; 4] = [1, 2, 4, 8];
+
+fn passes(scenarios: &[Trials], resamples: &mut Resamples) -> Vec<Pass> {
+    let pass = |k| Pass {
+        k,
+        any: pass_at_k(scenarios, k),
+        all: pass_hat_k(scenarios, k),
+        all_interval: pass_hat_k_interval(scenarios, k, resamples, CONFIDENCE),
+    };
+    PASS_AT.map(pass).to_vec()
+}
+
+/// The mean difference of a number per episode to `none`, with scenarios as clusters.
+fn difference(cells: &[&Pairs], of: impl Fn(&Pairs) -> [u64; 2], resamples: &mut Resamples) -> Difference {
+    let clusters: Vec<ClusterSums> = cells
+        .iter()
+        .filter(|cell| cell.pairs > 0)
+        .map(|cell| {
+            let [here, none] = of(cell).map(|sum| sum as f64);
+            ClusterSums { numerator: here - none, denominator: cell.pairs as f64 }
+        })
+        .collect();
+    let sum = |of: fn(&ClusterSums) -> f64| clusters.iter().map(of).sum::<f64>();
+    let pairs = sum(|cluster| cluster.denominator);
+    Difference {
+        mean: (pairs > 0.0).then(|| sum(|cluster| cluster.numerator) / pairs),
+        interval: bca_ratio(&clusters, resamples, CONFIDENCE),
+        scenarios: clusters.len() as u64,
+    }
 }
 
 fn totals(agents: &[AgentReport]) -> Totals {

@@ -10,17 +10,19 @@ use polars::prelude::{DataFrame, PolarsError};
 
 use super::ReportError;
 use super::block::Block;
+use super::claims::{self, Measured};
 use super::sums::{Pairs, Sums};
 use crate::columns::{
     AGENT, CHAIN, Column, EPISODE, EPISODE_COLUMNS, FORMAT, GUARDRAILS, Holds, IS_ERROR, SCENARIO, TRIAL,
 };
 use crate::frames::{Span, decode, read_frame, spans};
+use crate::statistics::Ended;
 
 /// Rows that are in memory at once: a row group.
 const ROWS: usize = 1 << 16;
 
-/// How many error chains were fixed, and how many were not, after so many further attempts.
-pub(super) type Retries = BTreeMap<u64, [u64; 2]>;
+/// How many error chains ended after so many further attempts.
+pub(super) type Retries = BTreeMap<u32, Ended>;
 
 /// What the frames of a run add up to.
 pub(super) struct Gathered {
@@ -30,6 +32,8 @@ pub(super) struct Gathered {
     pairs: Vec<Pairs>,
     /// By agent and setting.
     retries: Vec<Retries>,
+    /// Of cells whose scenario claims something.
+    measured: BTreeMap<usize, Measured>,
 }
 
 impl Gathered {
@@ -41,6 +45,7 @@ impl Gathered {
             cells: vec![Sums::default(); cells],
             pairs: vec![Pairs::default(); cells],
             retries: vec![Retries::new(); plan.agents.len() * plan.settings.len()],
+            measured: BTreeMap::new(),
         }
     }
 
@@ -62,6 +67,11 @@ impl Gathered {
     /// The pairs of a cell with the one under `none`.
     pub(super) fn pairs(&self, scenario: usize, agent: usize, setting: usize) -> &Pairs {
         &self.pairs[self.index(scenario, agent, setting)]
+    }
+
+    /// What the claims of a cell's scenario are about; `None` when it claims nothing or has no episode.
+    pub(super) fn measured(&self, scenario: usize, agent: usize, setting: usize) -> Option<&Measured> {
+        self.measured.get(&self.index(scenario, agent, setting))
     }
 
     /// The error chains of an agent under a setting, in scored episodes.
@@ -86,8 +96,11 @@ pub(super) fn gather(run: &RunDir, plan: &Plan) -> Result<Gathered, ReportError>
         for (row, cell) in decode::episodes(&run.episodes(), &frame)?.iter().zip(cells) {
             let index = gathered.index(cell.scenario, cell.agent, cell.setting);
             gathered.cells[index].add_episode(row);
+            let claims = &plan.scenarios[cell.scenario].claims;
             if !row.outcome.is_scored() {
                 unscored.insert(row.episode);
+            } else if !claims.is_empty() {
+                claims::add(claims, gathered.measured.entry(index).or_default(), row);
             }
             if !block.holds(cell) {
                 block.close(plan, &mut gathered)?;
@@ -111,14 +124,15 @@ fn gather_retries(
 ) -> Result<(), ReportError> {
     let mut current = 0;
     // Chain to its calls so far, and whether the last of them succeeded.
-    let mut chains: BTreeMap<u32, (u64, bool)> = BTreeMap::new();
-    let mut close = |episode: u64, chains: &mut BTreeMap<u32, (u64, bool)>| {
+    let mut chains: BTreeMap<u32, (u32, bool)> = BTreeMap::new();
+    let mut close = |episode: u64, chains: &mut BTreeMap<u32, (u32, bool)>| {
         let cell = plan.cell(episode).filter(|_| is_scored(episode));
         let chains = std::mem::take(chains);
         let Some(cell) = cell else { return };
         for (calls, fixed) in chains.into_values() {
-            let counts = gathered.retries[cell.agent * gathered.settings + cell.setting].entry(calls - 1).or_default();
-            counts[usize::from(!fixed)] += 1;
+            let ended = gathered.retries[cell.agent * gathered.settings + cell.setting].entry(calls - 1).or_default();
+            ended.fixed += u64::from(fixed);
+            ended.censored += u64::from(!fixed);
         }
     };
     for rows in spans(&run.calls(), ROWS)? {

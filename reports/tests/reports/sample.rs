@@ -14,6 +14,7 @@ pub(crate) fn plan(trials: u32) -> Plan {
         id: id.to_owned(),
         path: format!("scenarios/suites/quickstart/{}.yaml", id.replace('/', "-")),
         sha256: String::new(),
+        claims: Vec::new(),
     };
     Plan {
         seed: Seed(7),

@@ -1,9 +1,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_record::{CallRecord, EpisodeRecord, Outcome, Plan, Records, Tally};
-use healbench_reports::statistics::{mcnemar_mid_p, tango, wilson};
+use healbench_record::{CallRecord, CellRef, EpisodeRecord, Outcome, Plan, Records, Tally};
+use healbench_reports::statistics::{
+    ClusterSums, Ended, Median, Resamples, Trials, bca_ratio, kaplan_meier_median, mcnemar_mid_p, pass_at_k,
+    pass_hat_k, pass_hat_k_interval, tango, wilson,
+};
 use healbench_reports::{
-    FrameWriter, Paired, Rate, Repair, Report, ReportError, ReportRow, Retries, ScenarioRate, Totals, summarise,
+    Difference, FrameWriter, Paired, Pass, Rate, Repair, Report, ReportError, ReportRow, Retries, ScenarioRate, Totals,
+    summarise,
 };
 
 use crate::sample::{empty_run, manifest, plan, records, run_with};
@@ -14,7 +18,7 @@ fn report(plan: &Plan, records: &Records) -> Result<Report, ReportError> {
 }
 
 /// The same numbers by loops over the rows.
-fn slow_row(plan: &Plan, records: &Records, agent: usize, setting: usize) -> ReportRow {
+fn slow_row(plan: &Plan, records: &Records, agent: usize, setting: usize, resamples: &mut Resamples) -> ReportRow {
     let of_row = |row: &&EpisodeRecord| {
         let cell = plan.cell(row.episode).unwrap();
         cell.agent == agent && cell.setting == setting
@@ -28,12 +32,12 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, setting: usize) -> Rep
     let (mut calls, mut tokens, mut wasted, mut guardrail, mut leaked) = (0, 0, 0, 0, 0);
     let (mut chains, mut mended, mut first_ok, mut repeats, mut after_error) = (0, 0, 0, 0, 0);
     let (mut hinted, mut taken, mut spirals, mut needed, mut efficient) = (0, 0, 0, 0, 0);
-    let mut lengths: Vec<(u64, bool)> = Vec::new();
+    let mut lengths: Vec<(u32, bool)> = Vec::new();
     for row in &scored {
         let mine: Vec<&CallRecord> = records.calls.iter().filter(|call| call.episode == row.episode).collect();
         calls += mine.len() as u64;
         first_ok += u64::from(mine.first().is_some_and(|call| !call.is_error));
-        let mut ends: BTreeMap<u32, (u64, bool)> = BTreeMap::new();
+        let mut ends: BTreeMap<u32, (u32, bool)> = BTreeMap::new();
         let mut failed_before = false;
         spirals += u64::from(slow_spiral(&mine));
         for pair in mine.windows(2) {
@@ -74,7 +78,7 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, setting: usize) -> Rep
     });
     let prose = scored.iter().map(|row| u64::from(row.prose_tokens)).sum();
     let tokens = tokens + prose;
-    let within = |k: u64| lengths.iter().filter(|(calls, mended)| *mended && calls - 1 <= k).count() as u64;
+    let within = |k: u32| lengths.iter().filter(|(calls, mended)| *mended && calls - 1 <= k).count() as u64;
     ReportRow {
         guardrails: plan.settings[setting].guardrails,
         format: plan.settings[setting].format.clone(),
@@ -85,9 +89,22 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, setting: usize) -> Rep
         success: Rate::of(successes, scored.len() as u64),
         success_interval: wilson(successes, scored.len() as u64, 0.95),
         vs_none: (setting != 0).then(|| slow_pairs(plan, records, agent, setting)),
+        calls_vs_none: (setting != 0).then(|| {
+            let calls = |row: &EpisodeRecord| f64::from(row.calls);
+            slow_difference(plan, records, [agent, setting], calls, resamples)
+        }),
+        tokens_vs_none: (setting != 0).then(|| {
+            let tokens = |row: &EpisodeRecord| {
+                let mine = records.calls.iter().filter(|call| call.episode == row.episode);
+                let spent = mine.map(|call| f64::from(call.request_tokens) + f64::from(call.response_tokens));
+                spent.sum::<f64>() + f64::from(row.prose_tokens)
+            };
+            slow_difference(plan, records, [agent, setting], tokens, resamples)
+        }),
+        passes: slow_passes(plan, &scored, resamples),
         calls_per_episode: Rate::of(calls, scored.len() as u64),
         tokens_per_episode: Rate::of(tokens, scored.len() as u64),
-        retries: Retries { fixed: mended, censored: chains - mended, median: None, interval: None },
+        retries: Retries { fixed: mended, censored: chains - mended, median: slow_median(&lengths) },
         repair_at: [1, 2, 3].map(|k| Repair { k, chains: Rate::of(within(k), chains) }).to_vec(),
         error_spirals: Rate::of(spirals, scored.len() as u64),
         hint_uptake: Rate::of(taken, hinted),
@@ -109,6 +126,58 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, setting: usize) -> Rep
         ),
         scenarios: scenarios.collect(),
     }
+}
+
+fn slow_median(lengths: &[(u32, bool)]) -> Median {
+    let mut ended: BTreeMap<u32, Ended> = BTreeMap::new();
+    for (calls, mended) in lengths {
+        let count = ended.entry(calls - 1).or_default();
+        if *mended { count.fixed += 1 } else { count.censored += 1 }
+    }
+    kaplan_meier_median(&ended, 0.95)
+}
+
+fn slow_difference(
+    plan: &Plan,
+    records: &Records,
+    [agent, setting]: [usize; 2],
+    of: impl Fn(&EpisodeRecord) -> f64,
+    resamples: &mut Resamples,
+) -> Difference {
+    let mut clusters: BTreeMap<usize, ClusterSums> = BTreeMap::new();
+    for here in records.episodes.iter().filter(|row| row.outcome.is_scored()) {
+        let cell = plan.cell(here.episode).unwrap();
+        let none = plan.episode(CellRef { setting: 0, ..cell });
+        let there = records.episodes.iter().find(|row| row.episode == none && row.outcome.is_scored());
+        if let (true, Some(there)) = ((cell.agent, cell.setting) == (agent, setting), there) {
+            let sums = clusters.entry(cell.scenario).or_insert(ClusterSums { numerator: 0.0, denominator: 0.0 });
+            sums.numerator += of(here) - of(there);
+            sums.denominator += 1.0;
+        }
+    }
+    let clusters: Vec<ClusterSums> = clusters.into_values().collect();
+    let pairs: f64 = clusters.iter().map(|cluster| cluster.denominator).sum();
+    Difference {
+        mean: (pairs > 0.0).then(|| clusters.iter().map(|cluster| cluster.numerator).sum::<f64>() / pairs),
+        interval: bca_ratio(&clusters, resamples, 0.95),
+        scenarios: clusters.len() as u64,
+    }
+}
+
+fn slow_passes(plan: &Plan, scored: &[&EpisodeRecord], resamples: &mut Resamples) -> Vec<Pass> {
+    let of_scenario = |scenario: usize| {
+        let mine = || scored.iter().filter(|row| plan.cell(row.episode).unwrap().scenario == scenario);
+        let successes = mine().filter(|row| row.outcome == Outcome::Success).count() as u64;
+        Trials { trials: mine().count() as u64, successes }
+    };
+    let trials: Vec<Trials> = (0..plan.scenarios.len()).map(of_scenario).collect();
+    let pass = |k| Pass {
+        k,
+        any: pass_at_k(&trials, k),
+        all: pass_hat_k(&trials, k),
+        all_interval: pass_hat_k_interval(&trials, k, resamples, 0.95),
+    };
+    [1, 2, 4, 8].map(pass).to_vec()
 }
 
 /// By the words of the definition.
@@ -166,12 +235,13 @@ fn slow_pairs(plan: &Plan, records: &Records, agent: usize, setting: usize) -> P
 
 fn check_all_rows(plan: &Plan, records: &Records) -> Report {
     let report = report(plan, records).unwrap();
+    let mut resamples = Resamples::new(plan.seed);
     assert_eq!(report.agents.len(), plan.agents.len());
     for (agent, found) in report.agents.iter().enumerate() {
         assert_eq!((&found.agent, found.kind), (&plan.agents[agent].to_string(), plan.agents[agent].kind));
         assert_eq!(found.rows.len(), plan.settings.len());
         for (setting, row) in found.rows.iter().enumerate() {
-            assert_eq!(row, &slow_row(plan, records, agent, setting), "{} {setting}", found.agent);
+            assert_eq!(row, &slow_row(plan, records, agent, setting, &mut resamples), "{} {setting}", found.agent);
         }
     }
     report

@@ -1,6 +1,7 @@
 //! The raw shape of a scenario file. The comments here become the descriptions of the file's JSON Schema, so they are written
 //! for whoever writes a scenario. Nothing here is checked beyond its shape; `lower` makes the validated types.
 
+mod claim;
 mod play;
 mod tool;
 mod world;
@@ -10,6 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+pub(crate) use claim::{ClaimFile, SpanFile};
 pub(crate) use play::{ExpectFile, FaultFile, FindFile, MistakeFile, StepFile};
 pub(crate) use tool::{
     ActionFile, EntitlementFile, FailFile, FilterFile, HandlerFile, PresenterFile, PreviousActionFile, PreviousFile,
@@ -46,6 +48,9 @@ pub(crate) struct ScenarioFile {
     /// What must hold when the agent says that it is done; all of it.
     #[schemars(length(min = 1))]
     pub expect: Vec<ExpectFile>,
+    /// What is said of the cost with and without guardrails, to be held against what is measured.
+    #[serde(default)]
+    pub claims: Vec<ClaimFile>,
     /// The calls that a perfect agent would make, in order, with the mistakes that a scripted agent makes at first.
     #[schemars(length(min = 1))]
     pub script: Vec<StepFile>,

@@ -1,6 +1,7 @@
 //! From the raw file to the validated scenario: everything that a shape cannot say. Each section is read for itself, and
 //! every problem is noted before any of them ends the reading.
 
+mod claims;
 mod expect;
 mod handlers;
 mod script;
@@ -58,6 +59,7 @@ fn read(reading: &mut Reading<'_>, source: Source) -> Option<Scenario> {
     let tools = tools::read(reading, &world);
     let faults = expect::faults(reading, &tools);
     let expect = expect::expectations(reading, &world, &tools);
+    let claims = claims::read(reading);
     let written = WorldDef {
         tables: world.known().map(|plan| plan.written.clone()).collect(),
         role: world.role.clone(),
@@ -79,6 +81,7 @@ fn read(reading: &mut Reading<'_>, source: Source) -> Option<Scenario> {
         task: Task { prompt: task.prompt.trim().to_owned(), max_calls: task.max_calls },
         tools: tools.into_checked()?,
         expect: expect?,
+        claims: claims?,
         source,
         role: world.role.clone(),
         canonical_faults: canonical_json(&expect::faults_json(&faults)),

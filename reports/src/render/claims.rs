@@ -1,0 +1,79 @@
+//! Claims beside what was measured.
+
+use healbench_protocol::{Measure, Span};
+
+use super::layout::{Cell, Line, Paint, Piece, Table, wrap};
+use super::number::{UNKNOWN, amount};
+use super::plain_text;
+use super::terminal::{INDENT, estimates, plain};
+use crate::summary::{ClaimReport, ClaimRow, ClaimVerdict};
+
+/// The table of claims in lines of at most `width` columns.
+pub(super) fn lines(claims: &[ClaimReport], width: usize, color: bool) -> Vec<String> {
+    let rows = || claims.iter().flat_map(|report| report.rows.iter().map(|row| (report.claim.measure, row)));
+    let measured = estimates(rows().map(|(measure, row)| measured(measure, row)).collect());
+    let mut measured = measured.into_iter();
+    let mut lines = Vec::new();
+    for report in claims {
+        let title = format!("{}: {}", report.scenario, report.claim.says);
+        for line in wrap(&plain_text(&title), " ", width) {
+            lines.push(Line::Title(Piece::new(line, Paint::Bold)));
+        }
+        lines.push(Line::Title(Piece::new(format!("{INDENT}{}", name(report.claim.measure)), Paint::Dim)));
+        for row in &report.rows {
+            let claimed = row.claimed.map_or(UNKNOWN.to_owned(), |span| range(report.claim.measure, span));
+            let cells: Vec<Cell> = vec![measured.next().unwrap_or_default(), plain(claimed), verdict(row)];
+            let label =
+                format!("{INDENT}{} {}", plain_text(&row.agent), super::terminal::setting(row.guardrails, &row.format));
+            lines.push(Line::Row { label, cells });
+        }
+    }
+    let heads = [["", "measured"], ["", "claimed"], ["", "borne out"]];
+    Table { heads: heads.map(|head| head.map(str::to_owned)).to_vec(), lines }.lines(width, color)
+}
+
+fn name(measure: Measure) -> &'static str {
+    match measure {
+        Measure::Calls => "calls an episode",
+        Measure::Retries => "retries an episode",
+        Measure::RepeatedCalls => "calls an episode that repeat a failed one",
+        Measure::ResponseTokens => "tokens of the largest response",
+        Measure::ResponseUsd(_) => "US dollars for the tokens of the largest response, at the claim's own price",
+    }
+}
+
+fn measured(measure: Measure, row: &ClaimRow) -> (Piece, Piece) {
+    let mean = row.mean.map_or(UNKNOWN.to_owned(), |mean| number(measure, mean));
+    let interval = row
+        .interval
+        .map(|interval| format!("[{}, {}]", number(measure, interval.lower.max(0.0)), number(measure, interval.upper)));
+    (Piece::new(mean, Paint::Plain), Piece::new(interval.unwrap_or_default(), Paint::Dim))
+}
+
+fn range(measure: Measure, span: Span) -> String {
+    format!("{} to {}", number(measure, span.from), number(measure, span.to))
+}
+
+fn number(measure: Measure, value: f64) -> String {
+    match measure {
+        Measure::ResponseUsd(_) if value < 0.995 => format!("{value:.3}"),
+        Measure::ResponseUsd(_) => format!("{value:.2}"),
+        _ if value < 99.95 => format!("{value:.1}"),
+        _ => amount(value),
+    }
+}
+
+fn verdict(row: &ClaimRow) -> Cell {
+    let (word, paint) = match row.verdict {
+        None => ("", Paint::Plain),
+        Some(ClaimVerdict::BorneOut) => ("yes", Paint::Green),
+        Some(ClaimVerdict::Lower) => ("no: lower", Paint::Red),
+        Some(ClaimVerdict::Higher) => ("no: higher", Paint::Red),
+        Some(ClaimVerdict::CannotTell) => ("cannot tell", Paint::Plain),
+    };
+    vec![Piece::new(word, paint)]
+}
+
+/// What has to be said beside the table.
+pub(super) const NOTE: &str = "Claims: means over trials with Student's 95% interval. Borne out: yes when the whole interval is within \
+    what is claimed (within a fifth of a number that is claimed roughly), no when none of it is, else it cannot be told.";

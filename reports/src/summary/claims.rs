@@ -1,0 +1,178 @@
+//! What scenarios claim, held against what was measured.
+
+use healbench_protocol::{AgentKind, Claim, ErrorFormat, Guardrails, Measure, Span};
+use healbench_record::{EpisodeRecord, Plan};
+use serde::Serialize;
+
+use super::{CONFIDENCE, by_name};
+use crate::statistics::{Interval, Moments};
+
+/// A claim of a scenario, and what was measured of each agent.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClaimReport {
+    /// The scenario's id.
+    pub scenario: String,
+    /// The claim.
+    pub claim: Claim,
+    /// One row an agent and setting: under no guardrails, and under all of them.
+    pub rows: Vec<ClaimRow>,
+}
+
+/// What was measured of one agent under one setting.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ClaimRow {
+    /// The agent as it was asked for.
+    pub agent: String,
+    /// What plays it.
+    pub kind: AgentKind,
+    /// `none` or `all`.
+    pub guardrails: Guardrails,
+    /// How failures were written; its name in JSON.
+    #[serde(serialize_with = "by_name")]
+    pub format: ErrorFormat,
+    /// Scored episodes.
+    pub episodes: u64,
+    /// The mean over them; null of none.
+    pub mean: Option<f64>,
+    /// Student's interval of the mean, over trials; null for fewer than two.
+    pub interval: Option<Interval>,
+    /// What is claimed here; null when no number is.
+    pub claimed: Option<Span>,
+    /// Whether the measurement bears the claim out; null where nothing is claimed of this row.
+    pub verdict: Option<ClaimVerdict>,
+}
+
+/// Whether a measurement bears a claim out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ClaimVerdict {
+    /// The whole interval is within what is claimed.
+    BorneOut,
+    /// The whole interval is below what is claimed.
+    Lower,
+    /// The whole interval is above what is claimed.
+    Higher,
+    /// The interval reaches over an end of what is claimed, or there is none.
+    CannotTell,
+}
+
+/// What was measured of the claims of one cell.
+pub(super) type Measured = Vec<Moments>;
+
+/// Adds an episode to what its scenario's claims are about.
+pub(super) fn add(claims: &[Claim], measured: &mut Measured, row: &EpisodeRecord) {
+    measured.resize(claims.len(), Moments::default());
+    for (claim, moments) in claims.iter().zip(measured) {
+        moments.add(match claim.measure {
+            Measure::Calls => u64::from(row.calls),
+            Measure::Retries => u64::from(row.tally.retries),
+            Measure::RepeatedCalls => u64::from(row.tally.repeated_calls),
+            Measure::ResponseTokens | Measure::ResponseUsd(_) => u64::from(row.tally.largest_response),
+        });
+    }
+}
+
+/// What a unit of a measure's count is in the measure's own unit.
+fn unit(measure: Measure) -> f64 {
+    match measure {
+        Measure::ResponseUsd(per_million) => per_million / 1e6,
+        _ => 1.0,
+    }
+}
+
+/// Holds all claims of a plan against what was measured; `measured` gives what a cell's claims add up to.
+pub(super) fn reports<'m>(
+    plan: &Plan,
+    measured: impl Fn(usize, usize, usize) -> Option<&'m Measured>,
+) -> Vec<ClaimReport> {
+    let mut reports = Vec::new();
+    for (scenario, planned) in plan.scenarios.iter().enumerate() {
+        for (index, claim) in planned.claims.iter().enumerate() {
+            let moments = |agent, setting| {
+                let cell: Option<&Measured> = measured(scenario, agent, setting);
+                cell.and_then(|cell| cell.get(index)).copied().unwrap_or_default()
+            };
+            let mut rows = Vec::new();
+            for agent in 0..plan.agents.len() {
+                let mut without = None;
+                for setting in 0..plan.settings.len() {
+                    if let Some(row) = row(plan, claim, agent, setting, &moments(agent, setting), without) {
+                        without = without.or(row.interval.filter(|_| row.guardrails == Guardrails::NONE));
+                        rows.push(row);
+                    }
+                }
+            }
+            reports.push(ClaimReport { scenario: planned.id.clone(), claim: claim.clone(), rows });
+        }
+    }
+    reports
+}
+
+/// `without` is the interval of the same agent under no guardrails, where it is known already.
+fn row(
+    plan: &Plan,
+    claim: &Claim,
+    agent: usize,
+    setting: usize,
+    moments: &Moments,
+    without: Option<Interval>,
+) -> Option<ClaimRow> {
+    let spec = &plan.agents[agent];
+    let setting = &plan.settings[setting];
+    let (claimed, is_with) = match setting.guardrails {
+        Guardrails::NONE => (claim.without, false),
+        Guardrails::ALL => (claim.with, true),
+        _ => return None,
+    };
+    let unit = unit(claim.measure);
+    let interval = moments
+        .interval(CONFIDENCE)
+        .map(|interval| Interval { lower: interval.lower * unit, upper: interval.upper * unit });
+    let verdict = match claimed {
+        Some(claimed) => Some(verdict(interval, claimed)),
+        // Without a number, what is claimed is that guardrails need less.
+        None if is_with && claim.without.is_none() => Some(match (interval, without) {
+            (Some(with), Some(without)) if with.upper < without.lower => ClaimVerdict::BorneOut,
+            (Some(with), Some(without)) if with.lower > without.upper => ClaimVerdict::Higher,
+            _ => ClaimVerdict::CannotTell,
+        }),
+        None => None,
+    };
+    Some(ClaimRow {
+        agent: spec.to_string(),
+        kind: spec.kind,
+        guardrails: setting.guardrails,
+        format: setting.format.clone(),
+        episodes: moments.count,
+        mean: moments.mean().map(|mean| mean * unit),
+        interval,
+        claimed,
+        verdict,
+    })
+}
+
+fn verdict(interval: Option<Interval>, claimed: Span) -> ClaimVerdict {
+    match interval {
+        Some(found) if found.lower >= claimed.from && found.upper <= claimed.to => ClaimVerdict::BorneOut,
+        Some(found) if found.upper < claimed.from => ClaimVerdict::Lower,
+        Some(found) if found.lower > claimed.to => ClaimVerdict::Higher,
+        _ => ClaimVerdict::CannotTell,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_is_borne_out_only_by_the_whole_interval() {
+        let claimed = Span { from: 2.0, to: 3.0 };
+        let of = |lower, upper| verdict(Some(Interval { lower, upper }), claimed);
+        assert_eq!(of(2.0, 3.0), ClaimVerdict::BorneOut);
+        assert_eq!(of(1.0, 1.9), ClaimVerdict::Lower);
+        assert_eq!(of(3.1, 4.0), ClaimVerdict::Higher);
+        assert_eq!(of(1.9, 2.5), ClaimVerdict::CannotTell);
+        assert_eq!(of(1.0, 4.0), ClaimVerdict::CannotTell);
+        assert_eq!(verdict(None, claimed), ClaimVerdict::CannotTell);
+    }
+}
