@@ -96,14 +96,9 @@ pub(crate) struct AxisArgs {
     /// Scenario files, folders of them, or names of built-in suites.
     #[arg(value_name = "SCENARIO|SUITE", default_value = "quickstart")]
     pub(crate) scenarios: Vec<PathBuf>,
-    /// Agents: `scripted:PROFILE`, with a shipped profile or a TOML file.
-    #[arg(
-        long,
-        value_name = "LIST",
-        value_delimiter = ',',
-        env = "HEALBENCH_AGENT",
-        default_value = "scripted:blind,scripted:typical,scripted:perfect"
-    )]
+    /// Agents: `scripted:PROFILE`, with a shipped profile or a TOML file; `scripted` for all shipped profiles [default:
+    /// scripted:blind,scripted:typical,scripted:perfect; `scripted` when every scenario holds a claim]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HEALBENCH_AGENT")]
     pub(crate) agent: Vec<String>,
     /// Sets of guardrails: `none`, `all`, switches joined by `+` (strict, healing, truncation, contract), or the sweeps `full`,
     /// `one-out`, `one-in`.

@@ -134,7 +134,9 @@ impl CliError {
         match self {
             CliError::Load(error) => error.hint(),
             CliError::Axis(error) => Some(format!("known: {}", error.known.join(", "))),
-            CliError::Agent(_) => Some("agents are named `scripted:PROFILE`, as in `scripted:typical`".to_owned()),
+            CliError::Agent(_) => {
+                Some("agents are named `scripted:PROFILE`, as in `scripted:typical`, or `scripted` for all".to_owned())
+            }
             CliError::Profile(ProfileError::Unknown { known, .. }) => {
                 Some(format!("shipped: {}; or the path of a TOML file", known.join(", ")))
             }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use healbench_agents::scripted::{Profile, ProfileError, ScriptedAgent, scripted};
+use healbench_agents::scripted::{Profile, ProfileError, ScriptedAgent, scripted, shipped};
 use healbench_engine::check_template;
 use healbench_engine::definition::Tool;
 use healbench_protocol::{Agent, AgentSpec, ErrorFormat, Guardrails, Seed, Start, TemplateSource, fingerprint};
@@ -47,10 +47,29 @@ fn rendered(error: LoadError, terminal: &Terminal) -> CliError {
     }
 }
 
+/// Who plays when nobody is named.
+const DEFAULT_AGENTS: [&str; 3] = ["scripted:blind", "scripted:typical", "scripted:perfect"];
+/// Stands for the agents of all shipped profiles.
+const ALL_PROFILES: &str = "scripted";
+
 /// The plan that the axes span.
 pub(crate) fn cast(args: &AxisArgs, terminal: &Terminal) -> Result<Cast, CliError> {
     let scenarios = scenarios(&args.scenarios, terminal)?;
-    let named: Vec<(AgentSpec, Profile)> = args.agent.iter().map(|name| agent(name)).collect::<Result<_, _>>()?;
+    let claims_only = scenarios.iter().all(|scenario| !scenario.claims.is_empty());
+    let words: Vec<&str> = match (args.agent.is_empty(), claims_only) {
+        (false, _) => args.agent.iter().map(String::as_str).collect(),
+        (true, true) => vec![ALL_PROFILES],
+        (true, false) => DEFAULT_AGENTS.to_vec(),
+    };
+    let mut named: Vec<(AgentSpec, Profile)> = Vec::new();
+    for word in words {
+        match word {
+            ALL_PROFILES => {
+                named.extend(shipped().map(|name| agent(&format!("scripted:{name}"))).collect::<Result<Vec<_>, _>>()?)
+            }
+            word => named.push(agent(word)?),
+        }
+    }
     let (agents, profiles): (Vec<AgentSpec>, Vec<Profile>) = named.into_iter().unzip();
     no_repeats("--agent", agents.iter().map(AgentSpec::to_string))?;
     let guardrails = guardrails(&args.guardrails)?;

@@ -7,7 +7,9 @@ mod calls;
 mod contracts;
 mod help;
 mod interrupted;
+mod metrics;
 mod quickstart;
+mod shards;
 mod transcripts;
 
 use std::path::{Path, PathBuf};

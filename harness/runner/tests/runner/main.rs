@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod suites;
+
 use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};

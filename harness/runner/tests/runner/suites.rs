@@ -1,0 +1,106 @@
+//! What the shipped suites show of the agents at both ends, and what no agent may do.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use healbench_agents::scripted::{Profile, ScriptedAgent, scripted};
+use healbench_scenarios::built_in_suites;
+
+use super::*;
+
+/// Marks scenarios in which a text cannot help: a list that has to be seen whole, say.
+const HOPELESS: &str = "text-does-not-help";
+
+fn all_scenarios() -> Vec<Scenario> {
+    let suites: Vec<PathBuf> = built_in_suites().into_iter().map(PathBuf::from).collect();
+    load_suite(&suites).unwrap()
+}
+
+fn guardrails(word: &str) -> Guardrails {
+    word.parse().unwrap()
+}
+
+/// Plays scenarios with one profile.
+fn played(name: &str, scenarios: &[Scenario], sets: &[&str], formats: &[ErrorFormat], trials: u32) -> (Plan, Records) {
+    let profile: Profile = scripted(name).unwrap();
+    let axes = Axes {
+        agents: vec![profile.spec(name)],
+        guardrails: sets.iter().map(|word| guardrails(word)).collect(),
+        formats: formats.to_vec(),
+        trials,
+        seed: Seed(3),
+    };
+    let plan = build_plan(&axes, scenarios);
+    let make_agent =
+        |_: usize, start: Start<'_>| -> Box<dyn Agent + '_> { Box::new(ScriptedAgent::new(&profile, start)) };
+    let job = Job { plan: &plan, scenarios, episodes: 0..plan.len(), jobs: 2, make_agent: &make_agent };
+    let mut all = Records::default();
+    run::<Infallible>(&job, &AtomicBool::new(false), &mut |event| {
+        if let RunEvent::Played { records, .. } = event {
+            all.episodes.extend(records.episodes);
+            all.calls.extend(records.calls);
+        }
+        Ok(())
+    })
+    .unwrap();
+    (plan, all)
+}
+
+/// Texts that say everything that the failure holds; those of today's servers say less on purpose.
+const TELLING: [ErrorFormat; 4] =
+    [ErrorFormat::FusionXml, ErrorFormat::FusionText, ErrorFormat::LlmFriendly, ErrorFormat::ProblemJson];
+
+#[test]
+fn perfect_recovers_wherever_the_text_allows_it() {
+    let scenarios = all_scenarios();
+    let (plan, records) = played("perfect", &scenarios, &["all"], &TELLING, 2);
+    let mut failed = BTreeSet::new();
+    for row in &records.episodes {
+        let cell = plan.cell(row.episode).unwrap();
+        let scenario = &scenarios[cell.scenario];
+        if row.outcome != Outcome::Success && !scenario.tags.iter().any(|tag| tag == HOPELESS) {
+            let format = &plan.settings[cell.setting].format;
+            failed.insert(format!("{} {format} trial {}: {}", scenario.id, cell.trial, row.outcome));
+        }
+    }
+    assert_eq!(failed, BTreeSet::new());
+}
+
+#[test]
+fn perfect_never_mends_what_a_bare_line_does_not_tell() {
+    let scenarios = all_scenarios();
+    let (_, records) = played("perfect", &scenarios, &["none", "strict+truncation"], &TELLING, 2);
+    let mut first: BTreeMap<(u64, u32), &str> = BTreeMap::new();
+    let mut seen = 0;
+    for call in &records.calls {
+        let Some(chain) = call.chain else { continue };
+        let class = call.error_class.as_deref().unwrap_or_default();
+        let opened = *first.entry((call.episode, chain)).or_insert(class);
+        // A bare line of these says that something is wrong, and nothing of what.
+        if ["VALIDATION", "MISSING_DISCRIMINATOR", "UNKNOWN_ACTION"].contains(&opened) {
+            seen += 1;
+            assert!(call.is_error, "episode {} chain {chain}: {}", call.episode, call.arguments);
+        }
+    }
+    assert!(seen > 100, "{seen}");
+}
+
+#[test]
+fn blind_gains_nothing_from_any_format() {
+    let scenarios = all_scenarios();
+    let others = "strict+truncation+contract";
+    let (plan, records) = played("blind", &scenarios, &[others, "all"], &ErrorFormat::NAMED, 2);
+    let mut bare: BTreeMap<(usize, u32), Outcome> = BTreeMap::new();
+    let mut compared = 0;
+    for row in &records.episodes {
+        let cell = plan.cell(row.episode).unwrap();
+        let key = (cell.scenario, cell.trial);
+        if plan.settings[cell.setting].format == ErrorFormat::Bare {
+            bare.insert(key, row.outcome);
+        } else if row.outcome == Outcome::Success {
+            let id = &scenarios[cell.scenario].id;
+            assert_eq!(bare[&key], Outcome::Success, "{id} with {}", plan.settings[cell.setting].format);
+            compared += 1;
+        }
+    }
+    assert!(compared > 100, "{compared}");
+}
