@@ -308,10 +308,7 @@ const PHRASES: &[(Cue, &[&str])] = &[
             "use a different",
         ],
     ),
-    (
-        Cue::Taken,
-        &["already taken", "already in use", "already exists", "already used", "must be unique", "not unique"],
-    ),
+    (Cue::Taken, &["already taken", "already in use", "already exists", "already used"]),
     (
         Cue::Actions,
         &[
