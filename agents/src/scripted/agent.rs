@@ -237,7 +237,8 @@ impl<'a> ScriptedAgent<'a> {
         complete
     }
 
-    /// Goes after what the step lacks: by narrowing a cut answer, else by following advice, else not at all.
+    /// Goes after what the step lacks: by narrowing a cut answer, else by reading on in it, else by following advice, else not at
+    /// all.
     fn look_up(&mut self) -> Turn {
         if let Some(cut) = self.cut.take() {
             let mut call = cut.call.clone();
@@ -246,7 +247,13 @@ impl<'a> ScriptedAgent<'a> {
                     paths::set(&mut call.arguments, &field, value);
                 }
             }
-            let changed = call != cut.call;
+            let mut changed = call != cut.call;
+            if !changed && let Some(page) = &cut.page {
+                // Whoever has begun to read page by page goes on.
+                let begun = paths::get(&cut.call.arguments, &page.field).is_some();
+                changed = (begun || self.takes_up("page", &page.field, self.profile.uptake.narrow))
+                    && page.turn(&mut call.arguments);
+            }
             self.cut = Some(cut);
             if changed {
                 self.errand = Some(call);
@@ -415,6 +422,7 @@ impl<'a> ScriptedAgent<'a> {
             }
             Evidence::WrongType { field, .. } => ("wrong_type", field, uptake.wrong_type),
             Evidence::Options { field, .. } => ("options", field, uptake.options),
+            Evidence::Taken { field } => ("taken", field, uptake.options),
             Evidence::Bound { field, .. } => ("bounds", field, uptake.bounds),
             Evidence::Format { field, .. } => ("format", field, uptake.format),
             Evidence::Unrecognised { field } => ("unrecognised", field, uptake.unrecognised),
@@ -423,7 +431,7 @@ impl<'a> ScriptedAgent<'a> {
             Evidence::Delay { .. } => ("delay", "", uptake.delay),
             Evidence::Transient => ("transient", "", uptake.transient),
             Evidence::Stop => ("stop", "", uptake.stop),
-            Evidence::Narrow { field, .. } => ("narrow", field, uptake.narrow),
+            Evidence::Narrow { field, .. } | Evidence::Page { field, .. } => ("narrow", field, uptake.narrow),
             Evidence::Contract { .. } => ("contract", "", uptake.contract),
             Evidence::Example { .. } => ("example", "", uptake.example),
         }

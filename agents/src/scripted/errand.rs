@@ -12,6 +12,22 @@ pub(super) struct Cut {
     pub(super) call: ToolCall,
     /// Each filter with its valid values, where the text lists them.
     pub(super) filters: Vec<(String, Vec<String>)>,
+    /// How to read on, where the text tells.
+    pub(super) page: Option<Page>,
+}
+
+/// The field that leads to the rows after a cut, and how much to add to it.
+pub(super) struct Page {
+    pub(super) field: String,
+    step: u64,
+}
+
+impl Page {
+    /// Makes the arguments those of the next page; an absent field counts as zero. False if they hold no whole number there.
+    pub(super) fn turn(&self, arguments: &mut Value) -> bool {
+        let now = paths::get(arguments, &self.field).map_or(Some(0), Value::as_u64);
+        now.is_some_and(|now| paths::set(arguments, &self.field, now.saturating_add(self.step).into()))
+    }
 }
 
 impl Cut {
@@ -24,7 +40,11 @@ impl Cut {
                 _ => None,
             })
             .collect();
-        (!filters.is_empty()).then(|| Cut { call: call.clone(), filters })
+        let page = evidence.iter().find_map(|evidence| match evidence {
+            Evidence::Page { field, step } => Some(Page { field: field.clone(), step: *step }),
+            _ => None,
+        });
+        (!filters.is_empty() || page.is_some()).then(|| Cut { call: call.clone(), filters, page })
     }
 
     /// The filters that this call does not use yet and whose values the agent knows, with those values.

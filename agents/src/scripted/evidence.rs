@@ -62,6 +62,11 @@ pub enum Evidence {
         /// The field as the text names it.
         field: String,
     },
+    /// The field's value is in use elsewhere, alone or together with other fields: another one is needed.
+    Taken {
+        /// The field.
+        field: String,
+    },
     /// The valid values of the discriminator.
     Actions {
         /// The actions' names as written.
@@ -94,6 +99,13 @@ pub enum Evidence {
         field: String,
         /// Its valid values, where the text lists them.
         values: Vec<String>,
+    },
+    /// The answer was cut, and the rows after it come with a higher value of this field.
+    Page {
+        /// The field.
+        field: String,
+        /// How much higher.
+        step: u64,
     },
     /// The contract changed, and this is the input's current shape.
     Contract {

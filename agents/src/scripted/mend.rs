@@ -90,6 +90,15 @@ pub(super) fn explained(evidence: &Evidence, arguments: &Value, knowledge: &Know
         Evidence::WrongType { field, expected } => replace(field, &|value| has_type(value, expected)),
         Evidence::Options { field, values } => replace(field, &|value| is_among(value, values)),
         Evidence::Bound { field, relation, limit } => replace(field, &|value| is_within(value, *relation, *limit)),
+        // What the agent knows of the field is another value than the one that is in use.
+        Evidence::Taken { field } => {
+            let sent = paths::get(arguments, field);
+            knowledge
+                .value(field)
+                .filter(|known| sent != Some(known))
+                .map(|known| put(field, known))
+                .unwrap_or_default()
+        }
         Evidence::Format { field, hint } => well_written(field, hint, arguments, knowledge),
         Evidence::Unrecognised { field } => unrecognised(field, arguments, knowledge),
         Evidence::Actions { names } => {
@@ -132,7 +141,8 @@ pub(super) fn explained(evidence: &Evidence, arguments: &Value, knowledge: &Know
         | Evidence::Delay { .. }
         | Evidence::Transient
         | Evidence::Stop
-        | Evidence::Narrow { .. } => Vec::new(),
+        | Evidence::Narrow { .. }
+        | Evidence::Page { .. } => Vec::new(),
     }
 }
 

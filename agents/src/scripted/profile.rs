@@ -59,7 +59,7 @@ uptake! {
     missing,
     /// A field's type.
     wrong_type,
-    /// A field's valid values.
+    /// A field's valid values, or that the value that was sent is taken.
     options,
     /// A field's limits.
     bounds,
@@ -77,7 +77,7 @@ uptake! {
     transient,
     /// That trying again is of no use.
     stop,
-    /// Filters for an answer that was cut.
+    /// Filters for an answer that was cut, or how to read on in it.
     narrow,
     /// A change of the contract.
     contract,

@@ -24,7 +24,8 @@ fn tools() -> Vec<ToolSpec> {
         "address": {"properties": {"city": {}, "zip": {}}}, "lines": {}, "amount": {}, "currency": {}, "status": {},
         "temperature": {}, "unit": {},
     });
-    let list = json!({"status": {}, "assignee": {}, "sprint_id": {}, "due_before": {}, "customer": {}});
+    let list =
+        json!({"status": {}, "assignee": {}, "sprint_id": {}, "due_before": {}, "customer": {}, "limit_from": {}});
     vec![
         tool("users", &[("create", user.clone()), ("list", list.clone()), ("delete", json!({"user_id": {}}))]),
         tool("billing", &[("create", user), ("list", list.clone()), ("get", json!({"invoice_id": {}}))]),
@@ -48,6 +49,8 @@ fn shown(evidence: &[Evidence]) -> Vec<String> {
         Evidence::Transient => "transient".to_owned(),
         Evidence::Stop => "stop".to_owned(),
         Evidence::Narrow { field, values } => format!("narrow {field} {}", values.join("|")),
+        Evidence::Taken { field } => format!("taken {field}"),
+        Evidence::Page { field, step } => format!("page {field} {step}"),
         Evidence::Contract { action, fields, dropped } => {
             let fields: Vec<_> = fields.iter().map(|field| format!("{}:{}", field.path, field.kind)).collect();
             format!("contract {} {} -{}", action.as_deref().unwrap_or("?"), fields.join(","), dropped.join(","))
@@ -202,6 +205,37 @@ fn fusion_text() {
         &["stop"],
     );
     says("[RATE_LIMITED] Too many requests.\n⏳ Retry after: 30 seconds", &["transient", "delay 30"]);
+}
+
+#[test]
+fn a_failure_that_a_second_try_would_end_is_told_from_one_that_it_would_not() {
+    says("[INTERNAL_ERROR] An unexpected error occurred.\n💡 Suggestion: Try the same call again.", &["transient"]);
+    says("An unexpected error occurred.", &[]);
+    says("Do not send the same call again.", &["stop"]);
+}
+
+#[test]
+fn values_that_are_taken_are_named() {
+    says(
+        "[CONFLICT] User 'usr_1' already has the same username and email.\n💡 Suggestion: Use the existing user, or send another \
+         username and email.",
+        &["taken username", "taken email"],
+    );
+    says("The email is already in use.", &["taken email"]);
+    // A rule is no failure.
+    says("username must be unique.", &[]);
+    // Nobody knows a field of these names.
+    says("The room already has the same colour and size.", &[]);
+    says("User already exists", &[]);
+}
+
+#[test]
+fn truncation_teaches_how_to_read_on() {
+    says("Showing 50 of 3,200 tasks.\nFor the next ones, raise limit_from by 50.", &["page limit_from 50"]);
+    says("Showing 50 of 3,200 tasks. Add 50 to the field `limit_from` to read on.", &["page limit_from 50"]);
+    says("Showing 50 of 3,200 tasks. Raise your voice by 50.", &[]);
+    // Of an answer that was not cut, it is no page.
+    says("Raise limit_from by 50.", &[]);
 }
 
 #[test]

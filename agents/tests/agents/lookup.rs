@@ -98,6 +98,42 @@ fn a_filter_whose_values_are_not_listed_takes_what_the_task_tells() {
     }
 }
 
+/// A list that shows 30 of 100 rows from `offset` on, and says how to read on while there is more.
+fn paged(arguments: &Value) -> ToolResponse {
+    if arguments["action"] == "get" {
+        return ok(r#"{"id": "inv_70"}"#);
+    }
+    let from = arguments["offset"].as_u64().unwrap_or(0) as u32;
+    let mut content = vec![rows(from..(from + 30).min(100))];
+    if from + 30 < 100 {
+        content.push("Showing 30 of 100 invoices.\nFor the next ones, raise offset by 30.".to_owned());
+    }
+    ToolResponse { content, is_error: false }
+}
+
+#[test]
+fn a_cut_list_is_read_on_page_by_page_where_the_text_tells_how() {
+    let turns =
+        play(&profile("perfect"), vec![list(json!({"action": "list"})), get()], 0, 9, |call, _| paged(&call.arguments));
+    assert_eq!(
+        sent(&turns),
+        [
+            r#"{"action":"list"}"#,
+            r#"{"action":"list","offset":30}"#,
+            r#"{"action":"list","offset":60}"#,
+            r#"{"action":"get","invoice_id":"inv_70"}"#,
+        ]
+    );
+    assert!(is_done(&turns));
+    // What is on no page ends the search with the last one.
+    let mut lost = get();
+    lost.find.get_mut("invoice_id").unwrap().matching.insert("number".to_owned(), json!("INV-700"));
+    let turns =
+        play(&profile("perfect"), vec![list(json!({"action": "list"})), lost], 0, 9, |call, _| paged(&call.arguments));
+    assert_eq!(sent(&turns).len(), 4);
+    assert!(gave_up(&turns));
+}
+
 #[test]
 fn blind_does_not_narrow() {
     for trial in 0..20 {

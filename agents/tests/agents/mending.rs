@@ -336,3 +336,18 @@ fn formats_that_say_the_same_are_taken_up_alike() {
 fn a_script_without_steps_is_done() {
     assert!(is_done(&play(&profile("typical"), Vec::new(), 0, 9, |_, _| ok(""))));
 }
+
+#[test]
+fn a_value_that_is_taken_is_changed_for_the_one_that_the_task_tells() {
+    let mut belief = intent();
+    belief["currency"] = json!("EUR");
+    let text = "[CONFLICT] Invoice '7' already has the same currency and due.\n💡 Suggestion: Use the existing invoice, or send \
+                another currency and due.";
+    let turns = mend(&profile("perfect"), &belief, text);
+    assert_eq!(arguments(&turns).len(), 2);
+    assert!(is_done(&turns));
+    // What the task tells is what is taken: there is nothing left to try.
+    let turns = play(&profile("perfect"), vec![step("billing", intent(), intent())], 0, 9, |_, _| error(text));
+    assert_eq!(arguments(&turns).len(), 1);
+    assert!(gave_up(&turns));
+}

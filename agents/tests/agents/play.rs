@@ -48,7 +48,7 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
                 json!({"properties": {"amount": {}, "currency": {}, "email": {}, "due": {},
                     "address": {"properties": {"city": {}, "zip": {}}}, "lines": {}}}),
             ),
-            action("list", json!({"properties": {"status": {}, "customer": {}}})),
+            action("list", json!({"properties": {"status": {}, "customer": {}, "offset": {}}})),
             action("get", json!({"properties": {"invoice_id": {}}, "required": ["invoice_id"]})),
         ],
     }]

@@ -147,6 +147,25 @@ impl Reader<'_> {
         }
     }
 
+    /// `raise offset by 50`, `add 50 to offset`: only of an answer that was cut.
+    pub(super) fn page(&mut self, context: &Context<'_>) {
+        let tokens = context.tokens;
+        let at = past(tokens, context.next, &["the", "argument", "parameter", "field"], 3);
+        let (Some(first), Some(joint), true) = (tokens.get(at), tokens.get(at + 1), self.truncated) else { return };
+        let second = past(tokens, at + 2, &["the", "argument", "parameter", "field"], 3);
+        let Some(second) = tokens.get(second) else { return };
+        let (name, amount) = match (joint.is_word("by"), joint.is_word("to")) {
+            (true, _) => (first, second),
+            (_, true) => (second, first),
+            _ => return,
+        };
+        let step = amount.number().filter(|step| *step >= 1.0 && step.fract() == 0.0);
+        if let (Some(field), Some(step)) = (self.vocabulary.path(name.text), step) {
+            // `as` saturates; a list has fewer rows.
+            self.push(Evidence::Page { field, step: step as u64 });
+        }
+    }
+
     pub(super) fn narrow(&mut self, field: String, values: Vec<String>) {
         let known = self.evidence.iter().any(|e| matches!(e, Evidence::Narrow { field: known, .. } if *known == field));
         if !known {

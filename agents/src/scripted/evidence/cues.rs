@@ -34,6 +34,10 @@ pub(super) enum Cue {
     FormatItself,
     Pattern,
     Unrecognised,
+    /// Names of fields whose values are in use follow.
+    TakenNamed,
+    /// The value of a field is in use.
+    Taken,
     Actions,
     /// Another action follows.
     Call,
@@ -42,6 +46,8 @@ pub(super) enum Cue {
     Transient,
     Stop,
     Truncated,
+    /// A field of a cut answer, and by how much to raise it, follow.
+    Page,
     /// Says nothing; stands here so that a shorter phrase inside of it is not heard.
     Nothing,
 }
@@ -287,6 +293,23 @@ const PHRASES: &[(Cue, &[&str])] = &[
         ],
     ),
     (
+        Cue::TakenNamed,
+        &[
+            "already has the same",
+            "already have the same",
+            "exists with the same",
+            "choose another",
+            "pick another",
+            "send another",
+            "use another",
+            "choose a different",
+            "pick a different",
+            "send a different",
+            "use a different",
+        ],
+    ),
+    (Cue::Taken, &["already taken", "already in use", "already exists", "already used"]),
+    (
         Cue::Actions,
         &[
             "available_actions",
@@ -359,6 +382,11 @@ const PHRASES: &[(Cue, &[&str])] = &[
             "over capacity",
             "at capacity",
             "concurrency limit",
+            "same call again",
+            "same request again",
+            "retry the same call",
+            "retry the call",
+            "retry the request",
         ],
     ),
     (
@@ -389,6 +417,8 @@ const PHRASES: &[(Cue, &[&str])] = &[
             "do not retry",
             "don t retry",
             "not retry",
+            "not try the same call again",
+            "not send the same call again",
             "missing credentials",
             "requires the role",
             "lack the role",
@@ -407,6 +437,7 @@ const PHRASES: &[(Cue, &[&str])] = &[
             "were omitted",
         ],
     ),
+    (Cue::Page, &["add", "advance", "increase", "raise"]),
     (
         Cue::Nothing,
         &[

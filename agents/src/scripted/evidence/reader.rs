@@ -216,6 +216,12 @@ impl<'v> Reader<'v> {
                 heard.unrecognised = true;
                 self.unrecognised(context);
             }
+            Cue::TakenNamed => self.taken(context),
+            Cue::Taken => {
+                if let Some(field) = self.field(context) {
+                    self.push(Evidence::Taken { field });
+                }
+            }
             Cue::Actions => self.actions(&list_at(tokens, next)),
             Cue::Call if !context.segment.attribute => self.call(context),
             Cue::Call | Cue::Nothing => {}
@@ -224,6 +230,7 @@ impl<'v> Reader<'v> {
             Cue::Stop if context.segment.subject.is_none_or(|subject| !subject.known) => self.push(Evidence::Stop),
             Cue::Stop => {}
             Cue::Truncated => self.truncation(context),
+            Cue::Page => self.page(context),
         }
     }
 
@@ -409,6 +416,15 @@ impl<'v> Reader<'v> {
             if let Some(field) = field.or_else(bare) {
                 self.push(Evidence::Unrecognised { field });
             }
+        }
+    }
+
+    /// `already has the same room and date`: known fields, or the list says something else.
+    fn taken(&mut self, context: &Context<'_>) {
+        let list = list_at(context.tokens, context.next);
+        let fields: Vec<String> = list.items.iter().filter_map(|item| self.vocabulary.path(item)).collect();
+        if fields.len() == list.items.len() {
+            fields.into_iter().for_each(|field| self.push(Evidence::Taken { field }));
         }
     }
 
