@@ -181,11 +181,23 @@ fn is_written_as(value: &Value, format: &str) -> Option<bool> {
             Some(text.split_once('@').is_some_and(|(name, host)| !name.is_empty() && host.contains('.')))
         }
         "date" | "iso date" | "yyyy-mm-dd" => Some(date && text.len() == 10),
-        "datetime" | "date-time" | "timestamp" => Some(date && text.len() > 10),
+        "datetime" | "date-time" | "timestamp" if !date => Some(false),
+        "datetime" | "date-time" | "timestamp" => is_followed_by_a_time(text, digits(11..13) && digits(14..16)),
         "url" | "uri" => Some(text.contains("://")),
         "uuid" | "guid" => Some(text.len() == 36 && text.bytes().filter(|byte| *byte == b'-').count() == 4),
         _ => None,
     }
+}
+
+/// Whether a time stands after the date of ten characters. A blank for the `T` and a time without its zone are valid in some places
+/// only, so looking does not tell.
+fn is_followed_by_a_time(text: &str, has_digits: bool) -> Option<bool> {
+    let bytes = text.as_bytes();
+    if !has_digits || bytes[13] != b':' || !matches!(bytes[10], b'T' | b't' | b' ') {
+        return Some(false);
+    }
+    let has_zone = text[16..].contains(['Z', 'z', '+', '-']);
+    (has_zone && bytes[10] != b' ').then_some(true)
 }
 
 fn unrecognised(field: &str, arguments: &Value, knowledge: &Knowledge<'_>) -> Vec<Vec<Change>> {
@@ -326,6 +338,25 @@ mod tests {
         assert_eq!(distance("customerId", "customer_id"), Some(0));
         assert_eq!(distance("priority", "currency"), None);
         assert_eq!(distance("hallucinated_param", "amount"), None);
+    }
+
+    #[test]
+    fn times_after_dates() {
+        let judged = |text: &str| is_written_as(&text.into(), "date-time");
+        assert_eq!(judged("2026-09-30T18:00:00Z"), Some(true));
+        assert_eq!(judged("2026-09-30t18:00+02:00"), Some(true));
+        assert_eq!(judged("2026-09-30 18:00:00Z"), None);
+        assert_eq!(judged("2026-09-30T18:00:00"), None);
+        for wrong in [
+            "2026-09-30 at 18:00:00Z",
+            "2026-09-30",
+            "2026-09-30T18",
+            "2026-09-30T18.00",
+            "tomorrow",
+            "2026-09-30 früh um 6",
+        ] {
+            assert_eq!(judged(wrong), Some(false), "{wrong}");
+        }
     }
 
     #[test]

@@ -521,6 +521,16 @@ fn bullets_under_a_heading_are_a_list_of_actions() {
     assert!(!read.iter().any(|evidence| evidence.contains("wait")), "{read:?}");
 }
 
+#[test]
+fn a_new_action_among_known_ones_is_an_action() {
+    says("The action \"make\" does not exist.\n📋 Try: submit, list, get", &["actions submit|list|get"]);
+    says("Try: list, get", &["suggest ?.list", "suggest ?.get"]);
+    // Prose, names that nobody knows, and full names are no such list.
+    says("Try listing, list or rest", &[]);
+    says("Try: later, elsewhere", &[]);
+    says("Try: billing.list, list, wait", &["suggest billing.list", "suggest ?.list"]);
+}
+
 /// A line that only ends a sentence nobody began, as cut texts have it.
 #[test]
 fn a_heading_without_words_is_no_heading() {

@@ -83,6 +83,9 @@ impl Reader<'_> {
     /// `Call billing.list first`, `Try: billing.list`.
     pub(super) fn call(&mut self, context: &Context<'_>) {
         let tokens = context.tokens;
+        if self.new_names(context) {
+            return;
+        }
         let mut at = past(tokens, context.next, &["the", "calling", "action", "tool", "to", "instead"], 4);
         while let Some(token) = tokens.get(at).filter(|token| matches!(token.kind, Kind::Word | Kind::Quoted)) {
             if let Some((tool, action)) = self.vocabulary.qualified(token.text) {
@@ -99,6 +102,20 @@ impl Reader<'_> {
             }
             at += 2;
         }
+    }
+
+    /// `Try: reserve, return, list` with a name among known ones that the reader does not know: these are the actions that
+    /// there are, some of them new.
+    fn new_names(&mut self, context: &Context<'_>) -> bool {
+        let list = list_at(context.tokens, context.next);
+        let known = |name: &&&str| self.vocabulary.is_action(name);
+        let has_new = list.announced && (1..list.items.len()).contains(&list.items.iter().filter(known).count());
+        // A full name of another tool is advice, whatever stands beside it.
+        if !has_new || list.items.iter().any(|name| self.vocabulary.qualified(name).is_some()) {
+            return false;
+        }
+        self.push(Evidence::Actions { names: owned(&list) });
+        true
     }
 
     pub(super) fn delay(&mut self, context: &Context<'_>) {
