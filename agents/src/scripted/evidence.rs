@@ -7,6 +7,7 @@
 mod advice;
 mod cues;
 mod lists;
+mod own_words;
 mod reader;
 mod segments;
 mod shape;
@@ -153,9 +154,11 @@ pub fn extract(text: &str, vocabulary: &Vocabulary<'_>) -> Vec<Evidence> {
 }
 
 /// As [`extract`], for a reader that also remembers the arguments it sent: a text that names no field but quotes a value
-/// (``unknown variant `superadmin` ``) is about the only field that had this value.
+/// (``unknown variant `superadmin` ``) is about the only field that had this value. What it said itself it does not take for an
+/// answer: the words inside of such a value are no evidence.
 pub fn extract_after(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value) -> Vec<Evidence> {
-    let mut reader = reader::Reader::new(vocabulary, sent);
-    segments::walk(text, &mut reader);
+    let (text, sent) = own_words::set_apart(text, sent);
+    let mut reader = reader::Reader::new(vocabulary, &sent);
+    segments::walk(&text, &mut reader);
     reader.into_evidence()
 }

@@ -254,7 +254,9 @@ fn kind_fits(value: &Value, kind: &str) -> Option<bool> {
         return Some(is_among(value, &literals));
     }
     let word = kind.split([' ', '(', '<', '[']).next().unwrap_or_default();
-    let known = ["string", "number", "integer", "boolean", "array", "object"].contains(&word) && !kind.contains('[');
+    // `string[]` is a list; of `string matching ^[0-9]+$` the brackets say nothing about the type.
+    let list = kind[word.len()..].starts_with('[');
+    let known = ["string", "number", "integer", "boolean", "array", "object"].contains(&word) && !list;
     known.then(|| has_type(value, word))
 }
 
@@ -357,6 +359,14 @@ mod tests {
         ] {
             assert_eq!(judged(wrong), Some(false), "{wrong}");
         }
+    }
+
+    #[test]
+    fn types_of_shapes() {
+        assert_eq!(kind_fits(&8450.into(), "string matching ^[0-9]+$"), Some(false));
+        assert_eq!(kind_fits(&"8450".into(), "string matching ^[0-9]+$"), Some(true));
+        assert_eq!(kind_fits(&"8450".into(), "string[]"), None);
+        assert_eq!(kind_fits(&7.into(), "integer >= 1 <= 60"), Some(true));
     }
 
     #[test]

@@ -165,6 +165,18 @@ fn blind_plays_alike_whatever_it_is_told() {
     }
 }
 
+/// A client whose tool list is older than the server: the action that the intent calls is known from the task alone.
+#[test]
+fn an_action_that_is_newer_than_the_tool_list_is_found_among_those_that_are_listed() {
+    let right = spoiled(|intent| intent["action"] = json!("add_invoice"));
+    let text = "[UNKNOWN_ACTION] The action \"create\" does not exist.\n💡 Suggestion: Choose a valid action and call the tool \
+         again.\n📋 Try: find_invoices, add_invoice, void_invoice";
+    let turns = play(&profile("perfect"), vec![step("billing", right.clone(), intent())], 0, 8, |call, _| {
+        if call.arguments == right { ok("{}") } else { error(text) }
+    });
+    assert!(is_done(&turns) && turns.len() == 3, "{turns:#?}");
+}
+
 #[test]
 fn several_fields_are_mended_up_to_the_profiles_limit() {
     let belief = spoiled(|belief| {

@@ -23,7 +23,19 @@ fn quickstart_is_whole() {
         .map(|scenario| scenario.id.as_str())
         .collect();
     assert_eq!(controls, ["quickstart/control-nothing-wrong", "quickstart/control-unmendable"]);
-    assert_eq!(built_in_suites(), ["quickstart", "recovery"]);
+    let suites = [
+        "claims",
+        "compound",
+        "contract-drift",
+        "controls",
+        "hostile",
+        "quickstart",
+        "recovery",
+        "routing",
+        "truncation",
+        "validation",
+    ];
+    assert_eq!(built_in_suites(), suites);
 }
 
 #[test]

@@ -86,6 +86,8 @@ impl Reader<'_> {
         if self.new_names(context) {
             return;
         }
+        // After a colon stands a list of names, and some of them may be new to the reader.
+        let listed = tokens.get(context.next).is_some_and(|token| token.is_mark(":"));
         let mut at = past(tokens, context.next, &["the", "calling", "action", "tool", "to", "instead"], 4);
         while let Some(token) = tokens.get(at).filter(|token| matches!(token.kind, Kind::Word | Kind::Quoted)) {
             if let Some((tool, action)) = self.vocabulary.qualified(token.text) {
@@ -94,7 +96,7 @@ impl Reader<'_> {
                 && self.vocabulary.is_action(token.text)
             {
                 self.push(Evidence::Suggest { tool: None, action: token.text.to_owned() });
-            } else {
+            } else if !listed {
                 return;
             }
             if !tokens.get(at + 1).is_some_and(|token| token.is_mark(",") || token.is_word("or")) {

@@ -7,8 +7,10 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
+use super::cues::{Cue, cues_at};
 use super::reader::Reader;
 use super::shape;
+use super::tokens::lex;
 use super::vocabulary::Vocabulary;
 
 /// A piece of text with its surroundings.
@@ -127,6 +129,8 @@ impl<'v> Walker<'_, 'v> {
                     start = at;
                 }
                 b'<' => match tag_at(&text[at..]) {
+                    // `'<br/>'` is a value that looks like a tag.
+                    Some(tag) if is_quoted(bytes, at, tag.length) => at += tag.length,
                     Some(tag) => {
                         self.chunk(&text[start..at], indent, base, &mut before);
                         at += tag.length;
@@ -311,7 +315,7 @@ impl<'v> Walker<'_, 'v> {
             }
             Value::Array(items) => {
                 let prose = items.iter().filter_map(Value::as_str).any(|item| item.contains(' '));
-                if prose {
+                if prose && !names_values(label) {
                     for item in items {
                         self.json(item, label);
                     }
@@ -383,6 +387,14 @@ fn named(vocabulary: &Vocabulary<'_>, raw: &str) -> Subject {
     }
 }
 
+/// Whether a JSON key holds values, whatever they look like: `options`, `allowed_values`.
+fn names_values(label: &str) -> bool {
+    let words = label.replace('_', " ");
+    let mut tokens = Vec::new();
+    lex(&words, &mut tokens);
+    !tokens.is_empty() && cues_at(&tokens, 0).any(|(cue, words)| cue == Cue::Options && words == tokens.len())
+}
+
 fn is_example(words: &str) -> bool {
     let found = |needle: &[u8]| words.as_bytes().windows(needle.len()).any(|part| part.eq_ignore_ascii_case(needle));
     words.len() < 120 && (found(b"example") || found(b"e.g.") || found(b"for instance") || found(b"valid request"))
@@ -394,6 +406,12 @@ struct Tag<'t> {
     closing: bool,
     empty: bool,
     length: usize,
+}
+
+/// Whether the same quotation mark stands right before and right after.
+fn is_quoted(bytes: &[u8], at: usize, length: usize) -> bool {
+    let before = at.checked_sub(1).map(|before| bytes[before]);
+    before.is_some_and(|quote| matches!(quote, b'\'' | b'"' | b'`') && bytes.get(at + length) == Some(&quote))
 }
 
 /// A tag of XML at the start of `text`: `a < b` is none.
@@ -460,7 +478,8 @@ fn unescape(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-fn entity(name: &str) -> Option<char> {
+/// The character that a named or numbered entity stands for.
+pub(super) fn entity(name: &str) -> Option<char> {
     match name {
         "lt" => Some('<'),
         "gt" => Some('>'),

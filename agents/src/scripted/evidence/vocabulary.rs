@@ -13,6 +13,8 @@ pub struct Vocabulary<'a> {
     fields: Vec<&'a str>,
     /// Nested fields outside of lists as (name, path), sorted; a text may name them without the path.
     nested: Vec<(&'a str, String)>,
+    /// Actions that an intent calls; the tool list may be too old to have them.
+    intended: Vec<&'a str>,
 }
 
 /// Where servers keep arguments, as in `body.amount`: no part of a field's path.
@@ -32,6 +34,10 @@ impl<'a> Vocabulary<'a> {
             vocabulary.add_value(&step.intent.arguments, "");
             vocabulary.add_value(&step.belief.arguments, "");
             vocabulary.fields.extend(step.find.keys().map(String::as_str).filter(|name| !name.contains('.')));
+            let tool = tools.iter().find(|tool| tool.name == step.intent.tool);
+            let discriminator = tool.and_then(|tool| tool.discriminator.as_deref());
+            let action = discriminator.and_then(|field| step.intent.arguments.get(field)?.as_str());
+            vocabulary.intended.extend(action);
         }
         vocabulary.fields.sort_unstable();
         vocabulary.fields.dedup();
@@ -126,9 +132,9 @@ impl<'a> Vocabulary<'a> {
         self.tools.iter().any(|tool| tool.discriminator.as_deref() == Some(field))
     }
 
-    /// Whether some tool has an action of this name.
+    /// Whether some tool has an action of this name, as far as the reader knows.
     pub(super) fn is_action(&self, name: &str) -> bool {
-        self.tools.iter().any(|tool| tool.action(name).is_some())
+        self.intended.contains(&name) || self.tools.iter().any(|tool| tool.action(name).is_some())
     }
 
     /// The tool and action of a full name (`billing.list`, `billing/list`, or a tool with a single action); the action need

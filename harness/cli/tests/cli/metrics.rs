@@ -231,6 +231,10 @@ fn report(plan: &Plan, records: &Records) -> Report {
     summarise(&run, &manifest).unwrap()
 }
 
+fn maker(profiles: &[Profile]) -> impl for<'s> Fn(usize, Start<'s>) -> Box<dyn Agent + 's> + Sync + '_ {
+    |index, start| Box::new(ScriptedAgent::new(&profiles[index], start))
+}
+
 fn scenarios() -> Vec<Scenario> {
     // Suites without lists of thousands of rows, which would make this slow and tell nothing more.
     ["recovery", "validation", "routing", "controls", "hostile"]
@@ -260,9 +264,7 @@ proptest! {
             seed: Seed(seed),
         };
         let plan = build_plan(&axes, &chosen);
-        let make_agent = |index: usize, start: Start<'_>| -> Box<dyn Agent + '_> {
-            Box::new(ScriptedAgent::new(&profiles[index], start))
-        };
+        let make_agent = maker(&profiles);
         let job =
             Job { plan: &plan, scenarios: &chosen, episodes: 0..plan.len(), jobs: 2, make_agent: &make_agent };
         let mut records = Records::default();

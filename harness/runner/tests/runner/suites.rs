@@ -19,6 +19,10 @@ fn guardrails(word: &str) -> Guardrails {
     word.parse().unwrap()
 }
 
+fn maker(profile: &Profile) -> impl for<'s> Fn(usize, Start<'s>) -> Box<dyn Agent + 's> + Sync + '_ {
+    move |_, start| Box::new(ScriptedAgent::new(profile, start))
+}
+
 /// Plays scenarios with one profile.
 fn played(name: &str, scenarios: &[Scenario], sets: &[&str], formats: &[ErrorFormat], trials: u32) -> (Plan, Records) {
     let profile: Profile = scripted(name).unwrap();
@@ -30,8 +34,7 @@ fn played(name: &str, scenarios: &[Scenario], sets: &[&str], formats: &[ErrorFor
         seed: Seed(3),
     };
     let plan = build_plan(&axes, scenarios);
-    let make_agent =
-        |_: usize, start: Start<'_>| -> Box<dyn Agent + '_> { Box::new(ScriptedAgent::new(&profile, start)) };
+    let make_agent = maker(&profile);
     let job = Job { plan: &plan, scenarios, episodes: 0..plan.len(), jobs: 2, make_agent: &make_agent };
     let mut all = Records::default();
     run::<Infallible>(&job, &AtomicBool::new(false), &mut |event| {

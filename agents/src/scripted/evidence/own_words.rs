@@ -1,0 +1,155 @@
+//! What a reader sent itself and is told again. A server tells values back inside of its own words, and a long one may hold
+//! anything: line ends, labels, advice. Whoever remembers what it sent does not take this for the server's.
+
+use std::borrow::Cow;
+
+use healbench_protocol::Object;
+use serde_json::Value;
+
+use super::segments::entity;
+
+/// A value of fewer words, on one line and without quotation marks, is a name and says nothing by itself.
+const FEWEST_WORDS: usize = 3;
+
+/// So many characters of a value that was cut are told from chance.
+const ENOUGH_TO_TELL: usize = 40;
+
+/// Puts `own-1`, `own-2` and so on for the wordy values of `sent`, in the text and in the arguments alike: that a value was told
+/// back still says which field is meant.
+pub(super) fn set_apart<'t>(text: &'t str, sent: &'t Value) -> (Cow<'t, str>, Cow<'t, Value>) {
+    let mut wordy = Vec::new();
+    collect(sent, &mut wordy);
+    let mut text = Cow::Borrowed(text);
+    let mut sent = Cow::Borrowed(sent);
+    for (index, value) in wordy.into_iter().enumerate() {
+        let name = format!("own-{}", index + 1);
+        if let Some(without) = replaced(&text, value, &name) {
+            text = Cow::Owned(without);
+            rename(sent.to_mut(), value, &name);
+        }
+    }
+    (text, sent)
+}
+
+fn collect<'v>(value: &'v Value, wordy: &mut Vec<&'v str>) {
+    match value {
+        Value::String(text) if is_wordy(text) && !wordy.contains(&text.as_str()) => wordy.push(text),
+        Value::Array(items) => items.iter().for_each(|item| collect(item, wordy)),
+        Value::Object(object) => object.values().for_each(|item| collect(item, wordy)),
+        _ => {}
+    }
+}
+
+fn is_wordy(text: &str) -> bool {
+    text.len() > 1
+        && (text.contains(|c: char| c.is_control() || matches!(c, '"' | '\'' | '`' | '<' | '\u{2028}' | '\u{2029}'))
+            || text.split_whitespace().nth(FEWEST_WORDS - 1).is_some())
+}
+
+fn rename(sent: &mut Value, from: &str, to: &str) {
+    let Some(object): Option<&mut Object> = sent.as_object_mut() else { return };
+    for value in object.values_mut().filter(|value| value.as_str() == Some(from)) {
+        *value = Value::from(to);
+    }
+}
+
+/// The text with `name` wherever it shows `value`; `None` if it does not.
+fn replaced(text: &str, value: &str, name: &str) -> Option<String> {
+    let mut out: Option<String> = None;
+    let (mut from, mut at) = (0, 0);
+    while let Some(c) = text[at..].chars().next() {
+        let shown = [false, true].into_iter().filter_map(|escaped| shown_at(&text[at..], value, escaped)).max();
+        let Some(length) = shown else {
+            at += c.len_utf8();
+            continue;
+        };
+        let out = out.get_or_insert_default();
+        out.push_str(&text[from..at]);
+        out.push_str(name);
+        at += length;
+        from = at;
+    }
+    out.map(|out| out + &text[from..])
+}
+
+/// The length of `value` as it is shown at the start of `text`, all of it or as much as tells it from chance; with `escaped`,
+/// entities and escapes stand for what they mean.
+fn shown_at(text: &str, value: &str, escaped: bool) -> Option<usize> {
+    let mut length = 0;
+    for (told, c) in value.chars().enumerate() {
+        let rest = &text[length..];
+        let (meant, taken) = if escaped { character(rest) } else { plain(rest) };
+        if meant != Some(c) && !(meant == Some('\u{FFFD}') && c.is_control()) {
+            return (told >= ENOUGH_TO_TELL).then_some(length);
+        }
+        length += taken;
+    }
+    Some(length)
+}
+
+fn plain(text: &str) -> (Option<char>, usize) {
+    let first = text.chars().next();
+    (first, first.map_or(0, char::len_utf8))
+}
+
+/// The character at the start of `text`, and how many bytes stand for it: `&lt;`, `\n`, `\u001b`, `\u{1b}`, `\x1b`.
+fn character(text: &str) -> (Option<char>, usize) {
+    let escape = match text.as_bytes().first() {
+        Some(b'&') => {
+            let end = text.bytes().take(10).position(|byte| byte == b';');
+            end.and_then(|end| Some((entity(&text[1..end])?, end + 1)))
+        }
+        Some(b'\\') => backslash(&text[1..]).map(|(c, length)| (c, length + 1)),
+        _ => None,
+    };
+    escape.map_or_else(|| plain(text), |(c, length)| (Some(c), length))
+}
+
+fn backslash(text: &str) -> Option<(char, usize)> {
+    let hexadecimal = |digits: &str| char::from_u32(u32::from_str_radix(digits, 16).ok()?);
+    Some(match text.chars().next()? {
+        'n' => ('\n', 1),
+        'r' => ('\r', 1),
+        't' => ('\t', 1),
+        'b' => ('\u{8}', 1),
+        'f' => ('\u{c}', 1),
+        '0' => ('\0', 1),
+        same @ ('\\' | '"' | '\'' | '/' | '`') => (same, 1),
+        'x' => (hexadecimal(text.get(1..3)?)?, 3),
+        'u' => match text.strip_prefix("u{").and_then(|rest| rest.split_once('}')) {
+            Some((digits, _)) => (hexadecimal(digits)?, digits.len() + 3),
+            None => (hexadecimal(text.get(1..5)?)?, 5),
+        },
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_value_is_found_however_it_is_written() {
+        let value = "a <b>\n\"c\" & 'd'\u{1b}";
+        let sent = json!({"note": value});
+        let json = serde_json::to_string(value).unwrap();
+        let rust: String = value.chars().flat_map(char::escape_default).collect();
+        for shown in [value, "a &lt;b>\n\"c\" &amp; 'd'\u{FFFD}", json.trim_matches('"'), &rust] {
+            let text = format!("Note '{shown}' is too long. Again: '{shown}'.");
+            let (text, sent) = set_apart(&text, &sent);
+            assert_eq!(text, "Note 'own-1' is too long. Again: 'own-1'.", "{shown}");
+            assert_eq!(*sent, json!({"note": "own-1"}));
+        }
+    }
+
+    #[test]
+    fn a_name_is_left_and_a_value_that_was_cut_is_found() {
+        let long = "word after word ".repeat(20);
+        let sent = json!({"status": "in progress", "note": long});
+        let text = format!("Status 'in progress' and note '{}…'", &long[..50]);
+        assert_eq!(set_apart(&text, &sent).0, "Status 'in progress' and note 'own-1…'");
+        assert!(matches!(set_apart("note: word after all", &sent), (Cow::Borrowed(_), Cow::Borrowed(_))));
+    }
+}
