@@ -1,13 +1,19 @@
-//! Intervals and tests for counts. Plain functions of counts; what they are computed over is said in `summary`.
+//! Estimates, intervals and tests. Plain functions of counts and sums; what they are computed over is said in `summary`.
 
+mod bootstrap;
+mod kaplan_meier;
 mod mcnemar;
+mod pass;
 mod tango;
 mod wilson;
 
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
+pub use bootstrap::{ClusterSums, RESAMPLES, Resamples, bca_mean, bca_ratio};
+pub use kaplan_meier::{Ended, Median, kaplan_meier_median};
 pub use mcnemar::mcnemar_mid_p;
+pub use pass::{Trials, pass_at_k, pass_hat_k, pass_hat_k_interval};
 pub use tango::tango;
 pub use wilson::wilson;
 

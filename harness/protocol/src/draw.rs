@@ -16,12 +16,17 @@ impl fmt::Display for Seed {
     }
 }
 
-/// What random draws are keyed by: run seed, scenario and, where it matters, trial. Nothing else may be a part of it, or cells
+/// What random draws are keyed by: run seed and, where it matters, scenario and trial. Nothing else may be a part of it, or cells
 /// that are compared would no longer meet the same difficulties.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DrawKey([u8; 32]);
 
 impl DrawKey {
+    /// The key of what is drawn once for a whole run: the resamples of its report.
+    pub fn of_run(seed: Seed) -> DrawKey {
+        DrawKey(hash(&[b"run", &seed.0.to_le_bytes()]))
+    }
+
     /// The key of what is the same in all trials of a scenario: its generated data.
     pub fn of_scenario(seed: Seed, scenario: &str) -> DrawKey {
         DrawKey(hash(&[b"scenario", &seed.0.to_le_bytes(), scenario.as_bytes()]))
@@ -133,6 +138,8 @@ mod tests {
             first(DrawKey::of_trial(Seed(1), "a", 0), "q", 0),
             first(DrawKey::of_trial(Seed(1), "a", 0), "p", 1),
             first(DrawKey::of_scenario(Seed(1), "a"), "p", 0),
+            first(DrawKey::of_run(Seed(1)), "p", 0),
+            first(DrawKey::of_run(Seed(2)), "p", 0),
         ];
         let distinct: std::collections::BTreeSet<u64> = all.into_iter().collect();
         assert_eq!(distinct.len(), all.len());
