@@ -10,5 +10,6 @@ mod summary;
 
 pub use frames::{FrameError, FrameWriter, episode_rows, read_calls, read_episodes};
 pub use summary::{
-    AgentReport, CONFIDENCE, Paired, Rate, Report, ReportError, ReportRow, ScenarioRate, Totals, summarise,
+    Ablation, AgentReport, CONFIDENCE, Difference, Effect, Paired, Rate, Report, ReportError, ReportRow, ScenarioRate,
+    Totals, summarise,
 };

@@ -3,6 +3,7 @@ use std::borrow::Cow;
 use healbench_protocol::{AgentKind, ErrorFormat};
 use unicode_width::UnicodeWidthStr as _;
 
+use super::ablation;
 use super::layout::{Cell, Line, Paint, Piece, Table, wrap};
 use super::number::{
     UNKNOWN, amount_per, count, counted, per, percent, percent_digits, percent_interval, points, points_interval,
@@ -25,7 +26,7 @@ pub struct TerminalOptions {
 /// How much of a report is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
-    /// One table: success, recovery and cost.
+    /// One table: success, recovery and cost; and where a plan shows it, what each guardrail is worth.
     Summary,
     /// A second table: first calls, chains, repeats, leaks, and what guardrails cost.
     Metrics,
@@ -34,7 +35,7 @@ pub enum Detail {
 }
 
 const SEPARATOR: &str = " · ";
-const INDENT: &str = "  ";
+pub(super) const INDENT: &str = "  ";
 
 /// The report as text for a terminal, ending with a line break.
 pub fn terminal(report: &Report, options: TerminalOptions) -> String {
@@ -50,6 +51,7 @@ pub fn terminal(report: &Report, options: TerminalOptions) -> String {
         lines.push(String::new());
         lines.extend(metrics(report).lines(options.width, options.color));
     }
+    lines.extend(ablation::lines(report, options));
     if options.detail >= Detail::Scenarios {
         for agent in &report.agents {
             for table in scenarios(report, agent, options.width) {
@@ -59,7 +61,7 @@ pub fn terminal(report: &Report, options: TerminalOptions) -> String {
         }
     }
     lines.push(String::new());
-    for note in notes(report, intervals) {
+    for note in notes(report, intervals).into_iter().chain(ablation::notes(report, options)) {
         lines.extend(wrap(&note, " ", options.width));
     }
     let mut text = lines.join("\n");
@@ -179,7 +181,7 @@ fn scenarios(report: &Report, agent: &AgentReport, width: usize) -> Vec<Table> {
 }
 
 /// An estimate and its interval, each still without its alignment.
-type Estimate = (Piece, Piece);
+pub(super) type Estimate = (Piece, Piece);
 
 fn success(row: &ReportRow, intervals: bool) -> Estimate {
     let interval = row.success_interval.filter(|_| intervals).map(percent_interval).unwrap_or_default();
@@ -200,7 +202,7 @@ fn versus_none(row: &ReportRow, intervals: bool) -> Estimate {
 }
 
 /// Aligns estimates below estimates, and intervals below intervals.
-fn estimates(column: Vec<Estimate>) -> Vec<Cell> {
+pub(super) fn estimates(column: Vec<Estimate>) -> Vec<Cell> {
     let widest = |text: fn(&Estimate) -> &str| column.iter().map(|estimate| text(estimate).width()).max().unwrap_or(0);
     let (values, intervals) = (widest(|(value, _)| &value.text), widest(|(_, interval)| &interval.text));
     let gap = usize::from(intervals > 0);
@@ -208,7 +210,7 @@ fn estimates(column: Vec<Estimate>) -> Vec<Cell> {
     column.into_iter().map(cell).collect()
 }
 
-fn plain(text: String) -> Cell {
+pub(super) fn plain(text: String) -> Cell {
     vec![Piece::new(text, Paint::Plain)]
 }
 

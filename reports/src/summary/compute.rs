@@ -4,6 +4,7 @@ use healbench_protocol::{AgentSpec, Guardrails};
 use healbench_record::{Plan, PlannedScenario, RunDir, RunManifest, Setting};
 use polars::prelude::{DataFrame, IntoLazy as _, LazyFrame, PolarsError};
 
+use super::ablation::ablation;
 use super::queries::{self as ask, ROW};
 use super::{AgentReport, CONFIDENCE, Paired, Rate, Report, ReportError, ReportRow, ScenarioRate, Totals};
 use crate::columns::{AGENT, EPISODE, FORMAT, GUARDRAILS, SCENARIO, TRIAL};
@@ -14,8 +15,8 @@ use crate::statistics::{mcnemar_mid_p, tango, wilson};
 /// that are there.
 ///
 /// # Errors
-/// [`ReportError::Frame`] when a frame cannot be read; [`ReportError::Schedule`] when episodes that would be compared met different
-/// schedules; [`ReportError::Stranger`] when the frames belong to another plan; [`ReportError::Query`].
+/// [`ReportError::Frame`] when a frame cannot be read; [`ReportError::Schedule`] or [`ReportError::Schedules`] when episodes that
+/// would be compared met different schedules; [`ReportError::Stranger`] when the frames belong to another plan; [`ReportError::Query`].
 pub fn summarise(run: &RunDir, manifest: &RunManifest) -> Result<Report, ReportError> {
     let plan = &manifest.plan;
     check_names(plan)?;
@@ -28,6 +29,7 @@ pub fn summarise(run: &RunDir, manifest: &RunManifest) -> Result<Report, ReportE
     if let Some(none) = none {
         refuse_mismatch(episodes.clone(), none)?;
     }
+    let ablation = ablation(plan, episodes.clone(), calls.clone())?;
     let sums = Sums {
         none,
         endings: Groups::of(ask::endings(episodes.clone(), &ROW), &ROW)?,
@@ -59,6 +61,7 @@ pub fn summarise(run: &RunDir, manifest: &RunManifest) -> Result<Report, ReportE
         confidence: CONFIDENCE,
         totals,
         agents,
+        ablation,
     })
 }
 

@@ -55,6 +55,8 @@ pub(super) const REPEATS: &str = "repeats";
 pub(super) const AFTER_ERROR: &str = "after_error";
 pub(super) const CHAINS: &str = "chains";
 pub(super) const CHAINS_MENDED: &str = "chains_mended";
+pub(super) const IS_SCORED: &str = "is_scored";
+pub(super) const IS_SUCCESS: &str = "is_success";
 pub(super) const PRESENT: &str = "present";
 pub(super) const MET: &str = "met";
 pub(super) const PAIRS: &str = "pairs";
@@ -103,6 +105,24 @@ pub(super) fn call_sums(episodes: LazyFrame, calls: LazyFrame) -> LazyFrame {
         .join(chains(calls), [col(EPISODE)], [col(EPISODE)], JoinArgs::new(JoinType::Left))
         .group_by(columns(&ROW));
     by_row.agg(sums.map(|name| col(name).sum()))
+}
+
+/// What each episode ended in and took, one row each in the order of the plan.
+///
+/// Columns: [`EPISODE`], [`SCHEDULE_HASH`], [`IS_SCORED`], [`IS_SUCCESS`], [`TOKENS`] (of calls, responses and prose).
+pub(super) fn scores(episodes: LazyFrame, calls: LazyFrame) -> LazyFrame {
+    // Polars leaves out what is not selected of the calls' sums.
+    let called = by_episode(calls).select([col(EPISODE), col(TOKENS)]);
+    let joined = episodes.join(called, [col(EPISODE)], [col(EPISODE)], JoinArgs::new(JoinType::Left));
+    // A join promises no order.
+    joined.sort([EPISODE], SortMultipleOptions::default()).select([
+        col(EPISODE),
+        col(SCHEDULE_HASH),
+        scored().alias(IS_SCORED),
+        ended(Outcome::Success).alias(IS_SUCCESS),
+        // An episode without a call has nothing but its prose.
+        (col(TOKENS).fill_null(lit(0u64)) + col(PROSE_TOKENS).cast(U64)).alias(TOKENS),
+    ])
 }
 
 /// One row for each episode that made a call.
