@@ -60,9 +60,12 @@ fn fits(report: &Report, options: TerminalOptions) -> bool {
     table(report, options.detail, true).body_width() + SWITCH <= options.width
 }
 
-/// What is shown of one agent and format: effects with what they are effects of. The full table of 16 sets says more than what it
+/// What effects are effects of, and the effects.
+type Section<'a> = (&'static str, &'a [Effect]);
+
+/// What is shown of one agent and format. The full table of 16 sets says more than what it
 /// holds of sets that differ by one switch, so a summary stops there.
-fn sections(ablation: &Ablation, detail: Detail) -> Vec<(&'static str, &[Effect])> {
+fn sections(ablation: &Ablation, detail: Detail) -> Vec<Section<'_>> {
     let factorial = [
         ("whatever the other switches", ablation.main.as_slice()),
         ("two switches together", ablation.interactions.as_slice()),
@@ -74,7 +77,7 @@ fn sections(ablation: &Ablation, detail: Detail) -> Vec<(&'static str, &[Effect]
 }
 
 fn table(report: &Report, detail: Detail, intervals: bool) -> Table {
-    let shown: Vec<(&Ablation, Vec<(&str, &[Effect])>)> =
+    let shown: Vec<(&Ablation, Vec<Section<'_>>)> =
         report.ablation.iter().map(|ablation| (ablation, sections(ablation, detail))).collect();
     let effects = || shown.iter().flat_map(|(_, sections)| sections).flat_map(|(_, effects)| *effects);
     let success = estimates(effects().map(|effect| on_success(effect, intervals)).collect());

@@ -2,7 +2,7 @@
 
 use healbench_protocol::{ErrorFormat, Guardrails};
 use healbench_record::{CellRef, Plan};
-use polars::prelude::{LazyFrame, PolarsError};
+use polars::prelude::{DataFrame, LazyFrame, PolarsError};
 
 use super::queries as ask;
 use super::{Ablation, CONFIDENCE, Difference, Effect, ReportError};
@@ -128,27 +128,46 @@ enum Played {
 
 /// Every episode of the plan, by its index.
 fn played(plan: &Plan, episodes: LazyFrame, calls: LazyFrame) -> Result<Vec<Played>, ReportError> {
-    let frame = ask::scores(episodes, calls).collect()?;
+    let called = tokens_of_calls(plan, calls)?;
+    let frame = ask::scores(episodes).collect()?;
     let flags = |name| Ok::<_, PolarsError>(frame.column(name)?.bool()?.iter().map(|flag| flag == Some(true)));
-    let numbers = |name| Ok::<_, PolarsError>(frame.column(name)?.u64()?.iter().map(Option::unwrap_or_default));
     let hashes = frame.column(SCHEDULE_HASH)?.str()?.iter();
-    let rows = numbers(EPISODE)?.zip(flags(ask::IS_SCORED)?).zip(flags(ask::IS_SUCCESS)?.zip(numbers(ask::TOKENS)?));
+    let scores = flags(ask::IS_SCORED)?.zip(flags(ask::IS_SUCCESS)?);
+    let rows = numbers(&frame, EPISODE)?.zip(numbers(&frame, ask::PROSE)?).zip(scores.zip(hashes));
 
-    let mut played = vec![Played::Not; plan.len() as usize];
+    let mut played = vec![Played::Not; called.len()];
     let trials = plan.trials as usize;
     // By scenario, agent and trial.
     let mut schedules = vec![None; plan.scenarios.len() * plan.agents.len() * trials];
-    for (((episode, scored), (success, tokens)), hash) in rows.zip(hashes) {
-        let episode = episode as usize;
-        played[episode] = if scored { Played::Scored { success, tokens } } else { Played::Unscored };
-        if scored {
-            let place = episode / (plan.settings.len() * trials) * trials + episode % trials;
-            if *schedules[place].get_or_insert(hash) != hash {
-                return Err(mismatch(plan, episode as u64));
-            }
+    for ((episode, prose), ((scored, success), hash)) in rows {
+        let index = episode as usize;
+        if !scored {
+            played[index] = Played::Unscored;
+            continue;
+        }
+        played[index] = Played::Scored { success, tokens: called[index] + prose };
+        let place = index / (plan.settings.len() * trials) * trials + index % trials;
+        if *schedules[place].get_or_insert(hash) != hash {
+            return Err(mismatch(plan, episode));
         }
     }
     Ok(played)
+}
+
+/// The tokens of each episode's calls and their responses, by its index in the plan.
+fn tokens_of_calls(plan: &Plan, calls: LazyFrame) -> Result<Vec<u64>, PolarsError> {
+    let frame = ask::call_tokens(calls).collect()?;
+    let mut sums = vec![0; plan.len() as usize];
+    for (episode, tokens) in numbers(&frame, EPISODE)?.zip(numbers(&frame, ask::TOKENS)?) {
+        if let Some(sum) = sums.get_mut(episode as usize) {
+            *sum += tokens;
+        }
+    }
+    Ok(sums)
+}
+
+fn numbers<'a>(frame: &'a DataFrame, name: &str) -> Result<impl Iterator<Item = u64> + use<'a>, PolarsError> {
+    Ok(frame.column(name)?.u64()?.iter().map(Option::unwrap_or_default))
 }
 
 fn mismatch(plan: &Plan, episode: u64) -> ReportError {

@@ -107,22 +107,24 @@ pub(super) fn call_sums(episodes: LazyFrame, calls: LazyFrame) -> LazyFrame {
     by_row.agg(sums.map(|name| col(name).sum()))
 }
 
-/// What each episode ended in and took, one row each in the order of the plan.
+/// How each episode ended, one row each in the order of the frame. No groups and no join: these are all the rows there are.
 ///
-/// Columns: [`EPISODE`], [`SCHEDULE_HASH`], [`IS_SCORED`], [`IS_SUCCESS`], [`TOKENS`] (of calls, responses and prose).
-pub(super) fn scores(episodes: LazyFrame, calls: LazyFrame) -> LazyFrame {
-    // Polars leaves out what is not selected of the calls' sums.
-    let called = by_episode(calls).select([col(EPISODE), col(TOKENS)]);
-    let joined = episodes.join(called, [col(EPISODE)], [col(EPISODE)], JoinArgs::new(JoinType::Left));
-    // A join promises no order.
-    joined.sort([EPISODE], SortMultipleOptions::default()).select([
+/// Columns: [`EPISODE`], [`SCHEDULE_HASH`], [`IS_SCORED`], [`IS_SUCCESS`], [`PROSE`] (tokens).
+pub(super) fn scores(episodes: LazyFrame) -> LazyFrame {
+    episodes.select([
         col(EPISODE),
         col(SCHEDULE_HASH),
         scored().alias(IS_SCORED),
         ended(Outcome::Success).alias(IS_SUCCESS),
-        // An episode without a call has nothing but its prose.
-        (col(TOKENS).fill_null(lit(0u64)) + col(PROSE_TOKENS).cast(U64)).alias(TOKENS),
+        col(PROSE_TOKENS).cast(U64).alias(PROSE),
     ])
+}
+
+/// The tokens of each call and its response, one row each.
+///
+/// Columns: [`EPISODE`], [`TOKENS`].
+pub(super) fn call_tokens(calls: LazyFrame) -> LazyFrame {
+    calls.select([col(EPISODE), (col(REQUEST_TOKENS).cast(U64) + col(RESPONSE_TOKENS).cast(U64)).alias(TOKENS)])
 }
 
 /// One row for each episode that made a call.
