@@ -63,8 +63,8 @@ fn fits(report: &Report, options: TerminalOptions) -> bool {
 /// What effects are effects of, and the effects.
 type Section<'a> = (&'static str, &'a [Effect]);
 
-/// What is shown of one agent and format. The full table of 16 sets says more than what it
-/// holds of sets that differ by one switch, so a summary stops there.
+/// What is shown of one agent and format. All 16 sets say more than those of them that differ in a single switch, so a summary stops
+/// there.
 fn sections(ablation: &Ablation, detail: Detail) -> Vec<Section<'_>> {
     let factorial = [
         ("whatever the other switches", ablation.main.as_slice()),
