@@ -1,5 +1,6 @@
 //! A report, shown. Renderers get finished numbers and do no sums.
 
+mod ablation;
 mod claims;
 mod json;
 mod layout;

@@ -1,6 +1,7 @@
 //! Estimates, intervals and tests. Plain functions of counts and sums; what they are computed over is said in `summary`.
 
 mod bootstrap;
+mod holm;
 mod kaplan_meier;
 mod mcnemar;
 mod pass;
@@ -12,6 +13,7 @@ use serde::Serialize;
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
 pub use bootstrap::{ClusterSums, RESAMPLES, Resamples, bca_mean, bca_ratio};
+pub use holm::holm;
 pub use kaplan_meier::{Ended, Median, kaplan_meier_median};
 pub use mcnemar::mcnemar_mid_p;
 pub use pass::{Trials, pass_at_k, pass_hat_k, pass_hat_k_interval};

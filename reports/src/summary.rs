@@ -1,5 +1,6 @@
 //! The report of a run: every number that a renderer shows, as plain data.
 
+mod ablation;
 mod block;
 mod claims;
 mod compute;
@@ -42,6 +43,8 @@ pub struct Report {
     pub agents: Vec<AgentReport>,
     /// What the scenarios claim; empty when they claim nothing.
     pub claims: Vec<ClaimReport>,
+    /// What each guardrail is worth, by agent and error format; empty when the plan has no sets of guardrails that would show it.
+    pub ablation: Vec<Ablation>,
 }
 
 /// Sums over the rows of a report.
@@ -180,15 +183,13 @@ pub struct Pass {
     pub all_interval: Option<Interval>,
 }
 
-/// A mean difference to `none` over pairs of the same scenario and trial.
+/// A mean difference within the same scenario and trial.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Difference {
-    /// The mean; null when there is no pair.
-    pub mean: Option<f64>,
-    /// Its interval by a BCa bootstrap over scenarios; null for fewer than two scenarios.
+    /// The mean over what is matched; null when there is nothing.
+    pub difference: Option<f64>,
+    /// BCa bootstrap over scenarios; null for fewer than two.
     pub interval: Option<Interval>,
-    /// Scenarios with a pair.
-    pub scenarios: u64,
 }
 
 /// Chains fixed within so many further attempts.
@@ -238,6 +239,47 @@ pub struct Paired {
     pub p_value: Option<f64>,
 }
 
+/// The effects of the guardrails' switches on one agent in one error format. A setting without `healing` counts in every format.
+///
+/// What the plan has no settings for is an empty list.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Ablation {
+    /// The agent as it was asked for.
+    pub agent: String,
+    /// How failures were written; its name in JSON.
+    #[serde(serialize_with = "by_name")]
+    pub format: ErrorFormat,
+    /// With all 16 sets: the effect of each switch, the mean over all settings of the others.
+    pub main: Vec<Effect>,
+    /// With all 16 sets, of each two switches: half the difference between the effect of one with the other on and with the other
+    /// off, the mean over all settings of the rest.
+    ///
+    /// Main effects and interactions are those of a two-level factorial design: G. E. P. Box, J. S. Hunter, W. G. Hunter (2005),
+    /// "Statistics for experimenters", 2nd edition, chapter 5.
+    pub interactions: Vec<Effect>,
+    /// The effect of each switch that is there alone: over no guardrails.
+    pub one_in: Vec<Effect>,
+    /// The effect of each switch that is there as the only one off: what all guardrails gain by it.
+    pub one_out: Vec<Effect>,
+}
+
+/// What a switch changes, with it minus without it, or two switches together. Everything is computed within a scenario and trial.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Effect {
+    /// The switch, or both of an interaction.
+    pub switches: Guardrails,
+    /// On the success rate: -1 to 1.
+    pub success: Difference,
+    /// On the tokens of an episode, whatever its outcome: those of calls, responses and prose.
+    pub tokens: Difference,
+    /// Scenarios with a match: the clusters of the intervals.
+    pub scenarios: u64,
+    /// Scenarios and trials of which all episodes that are compared are there and scored.
+    pub matched: u64,
+    /// Scenarios and trials of which some are there, but not all of them scored.
+    pub unmatched: u64,
+}
+
 /// Why there is no report of a run.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
@@ -262,6 +304,23 @@ pub enum ReportError {
         episode: u64,
         /// The one under no guardrails.
         none: u64,
+    },
+    /// Episodes that effects would be computed from met different difficulties.
+    #[error(
+        "the effects of guardrails cannot be computed: {agent} met another schedule in episode {episode}, under `{guardrails}`, than \
+         under other guardrails in trial {trial} of `{scenario}`"
+    )]
+    Schedules {
+        /// The agent of all.
+        agent: String,
+        /// The scenario of all.
+        scenario: String,
+        /// The trial of all.
+        trial: u32,
+        /// The guardrails of the first episode that differs from those before it.
+        guardrails: String,
+        /// That episode.
+        episode: u64,
     },
     /// A row of the frames is not the episode that the manifest's plan has under its index, or is there twice.
     #[error("episode {episode} in the frames is not that of the manifest's plan")]

@@ -3,6 +3,8 @@
 // Clippy takes only the functions marked `#[test]` for tests, not those they share.
 #![allow(clippy::unwrap_used)]
 
+#[path = "reports/ablation.rs"]
+mod ablation;
 #[path = "reports/frames.rs"]
 mod frames;
 #[path = "reports/rendering.rs"]

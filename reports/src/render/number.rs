@@ -65,6 +65,28 @@ pub(crate) fn amount_per(rate: Rate) -> String {
     rate.rate.map_or(UNKNOWN.to_owned(), amount)
 }
 
+/// A difference between two means of counts: `+12`, `-1,234`, `+0.4`.
+pub(crate) fn change(difference: f64) -> String {
+    let sign = if difference > 0.0 { "+" } else { "" };
+    format!("{sign}{}", change_digits(difference))
+}
+
+/// An interval of such a difference: `[-1,500, 20]`.
+pub(crate) fn change_interval(interval: Interval) -> String {
+    format!("[{}, {}]", change_digits(interval.lower), change_digits(interval.upper))
+}
+
+fn change_digits(difference: f64) -> String {
+    let sign = if difference < 0.0 { "-" } else { "" };
+    let digits = match difference.abs() {
+        0.0 => "0".to_owned(),
+        size if size < 0.05 => "<0.1".to_owned(),
+        size if size < 9.95 => format!("{size:.1}"),
+        size => amount(size),
+    };
+    format!("{sign}{digits}")
+}
+
 pub(crate) fn amount(value: f64) -> String {
     match value {
         _ if value < 99_999.5 => count(value.round() as u64),
@@ -128,6 +150,23 @@ mod tests {
             assert_eq!(points(difference), text, "{difference}");
         }
         assert_eq!(points_interval(Interval { lower: -0.031, upper: 0.12 }), "[-3, 12]");
+    }
+
+    #[test]
+    fn changes_keep_their_sign() {
+        let table = [
+            (0.0, "0"),
+            (0.04, "+<0.1"),
+            (-0.4, "-0.4"),
+            (9.94, "+9.9"),
+            (9.96, "+10"),
+            (-1234.4, "-1,234"),
+            (2e6, "+2.0M"),
+        ];
+        for (difference, text) in table {
+            assert_eq!(change(difference), text, "{difference}");
+        }
+        assert_eq!(change_interval(Interval { lower: -1500.2, upper: 0.25 }), "[-1,500, 0.2]");
     }
 
     #[test]

@@ -3,11 +3,12 @@ use std::borrow::Cow;
 use healbench_protocol::{AgentKind, ErrorFormat, Guardrails};
 use unicode_width::UnicodeWidthStr as _;
 
+use super::ablation;
 use super::claims;
 use super::layout::{Cell, Line, Paint, Piece, Table, wrap};
 use super::number::{
-    UNKNOWN, amount, amount_per, count, counted, per, percent, percent_digits, percent_interval, points,
-    points_interval, rate_percent,
+    UNKNOWN, amount_per, change, change_interval, count, counted, per, percent, percent_digits, percent_interval,
+    points, points_interval, rate_percent,
 };
 use super::plain_text;
 use crate::summary::{AgentReport, Difference, Report, ReportRow};
@@ -26,7 +27,7 @@ pub struct TerminalOptions {
 /// How much of a report is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
-    /// One table: success, recovery and cost.
+    /// One table: success, recovery and cost; and where a plan shows it, what each guardrail is worth.
     Summary,
     /// A table for each further question: what agents did with what they were told, what became of error chains, what it took, and
     /// how sure a success is.
@@ -54,6 +55,7 @@ pub fn terminal(report: &Report, options: TerminalOptions) -> String {
             lines.extend(table.lines(options.width, options.color));
         }
     }
+    lines.extend(ablation::lines(report, options));
     if options.detail >= Detail::Scenarios {
         for agent in &report.agents {
             for table in scenarios(report, agent, options.width) {
@@ -67,7 +69,7 @@ pub fn terminal(report: &Report, options: TerminalOptions) -> String {
         lines.extend(claims::lines(&report.claims, options.width, options.color));
     }
     lines.push(String::new());
-    for note in notes(report, intervals) {
+    for note in notes(report, intervals).into_iter().chain(ablation::notes(report, options)) {
         lines.extend(wrap(&note, " ", options.width));
     }
     let mut text = lines.join("\n");
@@ -209,16 +211,9 @@ fn consistency(report: &Report) -> Table {
 
 /// A difference in a number that may be any size, with its interval.
 fn difference(found: Option<Difference>) -> Estimate {
-    let signed = |value: f64| {
-        let sign = if value < 0.0 { "-" } else { "" };
-        format!("{sign}{}", amount(value.abs()))
-    };
-    let mean = found.and_then(|found| found.mean);
-    let plus = if mean.is_some_and(|mean| mean >= 0.5) { "+" } else { "" };
-    let mean = mean.map_or(UNKNOWN.to_owned(), |mean| format!("{plus}{}", signed(mean)));
-    let interval = found.and_then(|found| found.interval);
-    let interval = interval.map(|found| format!("[{}, {}]", signed(found.lower), signed(found.upper)));
-    (Piece::new(mean, Paint::Plain), Piece::new(interval.unwrap_or_default(), Paint::Dim))
+    let value = found.and_then(|found| found.difference).map_or(UNKNOWN.to_owned(), change);
+    let interval = found.and_then(|found| found.interval).map(change_interval);
+    (Piece::new(value, Paint::Plain), Piece::new(interval.unwrap_or_default(), Paint::Dim))
 }
 
 /// A table with a title for each agent and a line for each of its rows.
@@ -269,7 +264,7 @@ fn scenarios(report: &Report, agent: &AgentReport, width: usize) -> Vec<Table> {
 }
 
 /// An estimate and its interval, each still without its alignment.
-type Estimate = (Piece, Piece);
+pub(super) type Estimate = (Piece, Piece);
 
 fn success(row: &ReportRow, intervals: bool) -> Estimate {
     let interval = row.success_interval.filter(|_| intervals).map(percent_interval).unwrap_or_default();

@@ -62,17 +62,60 @@ impl Block {
         });
     }
 
+    /// Trials of each setting.
+    pub(super) fn trials(&self) -> usize {
+        self.trials
+    }
+
     /// The episodes of a setting, by trial.
     pub(super) fn setting(&self, setting: usize) -> &[Option<Slot>] {
         &self.slots[setting * self.trials..(setting + 1) * self.trials]
     }
 
-    /// Makes the pairs of every setting with `none`.
+    /// Makes the pairs of every setting with `none`, and the contrasts of guardrails.
     ///
     /// # Errors
-    /// [`ReportError::Schedule`] for two episodes that met different schedules, the first such in the order of the plan.
+    /// [`ReportError::Schedule`] and [`ReportError::Schedules`] for episodes that met different schedules, the first such in the
+    /// order of the plan.
     pub(super) fn close(&self, plan: &Plan, gathered: &mut Gathered) -> Result<(), ReportError> {
-        let (Some((scenario, agent)), Some(none)) = (self.place, self.none) else { return Ok(()) };
+        let Some((scenario, agent)) = self.place else { return Ok(()) };
+        if let Some(none) = self.none {
+            self.pair(plan, (scenario, agent), none, gathered)?;
+        }
+        if !gathered.effects.is_empty() {
+            self.refuse_mismatch(plan, (scenario, agent))?;
+            gathered.effects.add(agent, self);
+        }
+        Ok(())
+    }
+
+    /// Effects are differences between all settings of a trial: every one must have met the same.
+    fn refuse_mismatch(&self, plan: &Plan, (scenario, agent): (usize, usize)) -> Result<(), ReportError> {
+        let mut hashes = vec![None; self.trials];
+        for setting in 0..self.settings {
+            for (trial, slot) in self.setting(setting).iter().enumerate() {
+                let Some(slot) = slot.filter(|slot| slot.scored) else { continue };
+                if *hashes[trial].get_or_insert(slot.hash) != slot.hash {
+                    return Err(ReportError::Schedules {
+                        agent: plan.agents[agent].to_string(),
+                        scenario: plan.scenarios[scenario].id.clone(),
+                        trial: trial as u32,
+                        guardrails: plan.settings[setting].guardrails.to_string(),
+                        episode: plan.episode(CellRef { scenario, agent, setting, trial: trial as u32 }),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn pair(
+        &self,
+        plan: &Plan,
+        (scenario, agent): (usize, usize),
+        none: usize,
+        gathered: &mut Gathered,
+    ) -> Result<(), ReportError> {
         for setting in (0..self.settings).filter(|setting| *setting != none) {
             let mut pairs = Pairs::default();
             for (trial, both) in self.setting(setting).iter().zip(self.setting(none)).enumerate() {

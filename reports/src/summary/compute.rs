@@ -17,8 +17,8 @@ use crate::statistics::{
 /// that are there.
 ///
 /// # Errors
-/// [`ReportError::Frame`] when a frame cannot be read; [`ReportError::Schedule`] when episodes that would be compared met different
-/// schedules; [`ReportError::Stranger`] when the frames belong to another plan; [`ReportError::Column`].
+/// [`ReportError::Frame`] when a frame cannot be read; [`ReportError::Schedule`] or [`ReportError::Schedules`] when
+/// episodes that would be compared met different schedules; [`ReportError::Stranger`] when the frames belong to another plan; [`ReportError::Column`].
 pub fn summarise(run: &RunDir, manifest: &RunManifest) -> Result<Report, ReportError> {
     let plan = &manifest.plan;
     check_names(plan)?;
@@ -43,6 +43,7 @@ pub fn summarise(run: &RunDir, manifest: &RunManifest) -> Result<Report, ReportE
         confidence: CONFIDENCE,
         totals: totals(&agents),
         agents,
+        ablation: gathered.effects.report(plan, &mut resamples),
         claims: claims::reports(plan, |scenario, agent, setting| gathered.measured(scenario, agent, setting)),
     })
 }
@@ -156,9 +157,8 @@ fn difference(cells: &[&Pairs], of: impl Fn(&Pairs) -> [u64; 2], resamples: &mut
     let sum = |of: fn(&ClusterSums) -> f64| clusters.iter().map(of).sum::<f64>();
     let pairs = sum(|cluster| cluster.denominator);
     Difference {
-        mean: (pairs > 0.0).then(|| sum(|cluster| cluster.numerator) / pairs),
+        difference: (pairs > 0.0).then(|| sum(|cluster| cluster.numerator) / pairs),
         interval: bca_ratio(&clusters, resamples, CONFIDENCE),
-        scenarios: clusters.len() as u64,
     }
 }
 

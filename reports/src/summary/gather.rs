@@ -9,6 +9,7 @@ use healbench_record::{CellRef, Plan, RunDir};
 use polars::prelude::{DataFrame, PolarsError};
 
 use super::ReportError;
+use super::ablation::Effects;
 use super::block::Block;
 use super::claims::{self, Measured};
 use super::sums::{Pairs, Sums};
@@ -34,6 +35,8 @@ pub(super) struct Gathered {
     retries: Vec<Retries>,
     /// Of cells whose scenario claims something.
     measured: BTreeMap<usize, Measured>,
+    /// What guardrails are worth.
+    pub(super) effects: Effects,
 }
 
 impl Gathered {
@@ -46,6 +49,7 @@ impl Gathered {
             pairs: vec![Pairs::default(); cells],
             retries: vec![Retries::new(); plan.agents.len() * plan.settings.len()],
             measured: BTreeMap::new(),
+            effects: Effects::of(plan),
         }
     }
 

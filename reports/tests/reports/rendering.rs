@@ -1,8 +1,11 @@
+use healbench_protocol::ErrorFormat;
 use healbench_record::Plan;
 use healbench_reports::render::{Detail, TerminalOptions, json, plain_text, terminal};
-use healbench_reports::{Report, summarise};
+use healbench_reports::statistics::Interval;
+use healbench_reports::{Difference, Report, summarise};
 use unicode_width::UnicodeWidthStr as _;
 
+use crate::ablation::sweep;
 use crate::sample::{manifest, plan, records, run_with};
 
 fn report(plan: &Plan) -> Report {
@@ -166,6 +169,40 @@ fn a_narrow_terminal_loses_the_intervals_and_nothing_else() {
     llm:openai:gpt-5-mini all fusion-xml 12;
     llm:openai:gpt-5-mini strict+healing fusion-text 10.
     ");
+}
+
+#[test]
+fn effects_of_all_sets_of_guardrails() {
+    let plan = sweep(40, 0..16, &[ErrorFormat::FusionXml]);
+    let mut report = report(&plan);
+    // The other tables are shown above.
+    report.agents.clear();
+    report.totals.unmatched = 0;
+    insta::assert_snapshot!(shown(&report, 80, Detail::Summary));
+    insta::assert_snapshot!(shown(&report, 100, Detail::Metrics));
+    insta::assert_snapshot!(shown(&report, 56, Detail::Summary));
+}
+
+#[test]
+fn effects_of_single_guardrails() {
+    let mut report = report(&sweep(20, [0, 1, 4, 11, 15], &[ErrorFormat::FusionXml, ErrorFormat::Pydantic]));
+    report.agents.clear();
+    report.totals.unmatched = 0;
+    insta::assert_snapshot!(shown(&report, 80, Detail::Summary));
+}
+
+#[test]
+fn fewer_tokens_are_green_and_more_are_red() {
+    let mut report = report(&sweep(4, [0, 1], &[]));
+    report.agents.clear();
+    let mut painted = |tokens: f64| {
+        let interval = Some(Interval { lower: tokens - 1.0, upper: tokens + 1.0 });
+        report.ablation[0].one_in[0].tokens = Difference { difference: Some(tokens), interval };
+        terminal(&report, TerminalOptions { width: 80, color: true, detail: Detail::Summary })
+    };
+    assert!(painted(-5.0).contains("\u{1b}[32m-5.0"));
+    assert!(painted(5.0).contains("\u{1b}[31m+5.0"));
+    assert!(!painted(0.5).contains("\u{1b}[31m+0.5"));
 }
 
 #[test]

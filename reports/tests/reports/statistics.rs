@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 
 use healbench_protocol::Seed;
 use healbench_reports::statistics::{
-    ClusterSums, Ended, Interval, Median, Resamples, Trials, bca_mean, bca_ratio, kaplan_meier_median, mcnemar_mid_p,
-    pass_at_k, pass_hat_k, pass_hat_k_interval, tango, wilson,
+    ClusterSums, Ended, Interval, Median, Resamples, Trials, bca_mean, bca_ratio, holm, kaplan_meier_median,
+    mcnemar_mid_p, pass_at_k, pass_hat_k, pass_hat_k_interval, tango, wilson,
 };
 
 /// Figures made another way; the file says how.
@@ -254,4 +254,19 @@ fn tango_holds_at_the_edges() {
             }
         }
     }
+}
+
+#[test]
+fn adjusted_p_values_of_statsmodels() {
+    let listed = |text: &str| text.split(' ').map(number).collect::<Vec<f64>>();
+    for [p_values, adjusted, ..] in figures("holm", 4) {
+        let found = holm(&listed(p_values)).unwrap();
+        let expected = listed(adjusted);
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.into_iter().zip(expected) {
+            near(found, expected, 1e-12, p_values);
+        }
+    }
+    assert_eq!(holm(&[]), Some(Vec::new()));
+    assert_eq!((holm(&[0.1, 1.1]), holm(&[f64::NAN])), (None, None));
 }

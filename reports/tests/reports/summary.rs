@@ -158,9 +158,8 @@ fn slow_difference(
     let clusters: Vec<ClusterSums> = clusters.into_values().collect();
     let pairs: f64 = clusters.iter().map(|cluster| cluster.denominator).sum();
     Difference {
-        mean: (pairs > 0.0).then(|| clusters.iter().map(|cluster| cluster.numerator).sum::<f64>() / pairs),
+        difference: (pairs > 0.0).then(|| clusters.iter().map(|cluster| cluster.numerator).sum::<f64>() / pairs),
         interval: bca_ratio(&clusters, resamples, 0.95),
-        scenarios: clusters.len() as u64,
     }
 }
 

@@ -1,0 +1,142 @@
+//! What each guardrail is worth: one table for all agents and error formats.
+
+use healbench_protocol::ErrorFormat;
+
+use super::layout::{Line, Paint, Piece, Table};
+use super::number::{UNKNOWN, change, change_interval, count, percent, points, points_interval};
+use super::plain_text;
+use super::terminal::{Detail, Estimate, INDENT, TerminalOptions, estimates, plain};
+use crate::statistics::Interval;
+use crate::summary::{Ablation, Difference, Effect, Report};
+
+/// The table, with an empty line before it; nothing when the plan shows no effects.
+pub(super) fn lines(report: &Report, options: TerminalOptions) -> Vec<String> {
+    if report.ablation.is_empty() {
+        return Vec::new();
+    }
+    let table = table(report, options.detail, fits(report, options));
+    let mut lines = vec![String::new()];
+    lines.extend(table.lines(options.width, options.color));
+    lines
+}
+
+/// What the table's reader has to know.
+pub(super) fn notes(report: &Report, options: TerminalOptions) -> Vec<String> {
+    if report.ablation.is_empty() {
+        return Vec::new();
+    }
+    let mut notes =
+        vec!["Effects of guardrails: with the switch minus without it, in the same scenario and trial.".to_owned()];
+    if report.ablation.iter().any(|ablation| !ablation.interactions.is_empty()) {
+        notes.push(
+            "×: half of what the effect of one switch differs by when the other is on and when it is off (Box, Hunter and Hunter)."
+                .to_owned(),
+        );
+    }
+    let level = percent(report.confidence);
+    notes.push(if fits(report, options) {
+        format!("Intervals of effects are {level}: BCa bootstrap over scenarios.")
+    } else {
+        format!("The {level} intervals of effects are left out, for the terminal is too narrow.")
+    });
+    if report
+        .ablation
+        .iter()
+        .flat_map(|ablation| sections(ablation, options.detail))
+        .any(|(_, effects)| unmatched(effects))
+    {
+        notes.push("matched: trials of which all episodes that are compared are there and scored, of all.".to_owned());
+    }
+    notes
+}
+
+fn unmatched(effects: &[Effect]) -> bool {
+    effects.iter().any(|effect| effect.unmatched > 0)
+}
+
+/// Whether intervals leave room for the name of a switch on the same line.
+fn fits(report: &Report, options: TerminalOptions) -> bool {
+    const SWITCH: usize = "truncation".len() + 2 * INDENT.len();
+    table(report, options.detail, true).body_width() + SWITCH <= options.width
+}
+
+/// What effects are effects of, and the effects.
+type Section<'a> = (&'static str, &'a [Effect]);
+
+/// What is shown of one agent and format. All 16 sets say more than those of them that differ in a single switch, so a summary stops
+/// there.
+fn sections(ablation: &Ablation, detail: Detail) -> Vec<Section<'_>> {
+    let factorial = [
+        ("whatever the other switches", ablation.main.as_slice()),
+        ("two switches together", ablation.interactions.as_slice()),
+    ];
+    let single =
+        [("one alone, over none", ablation.one_in.as_slice()), ("the last one, to make all", &ablation.one_out)];
+    let single = single.into_iter().filter(|_| ablation.main.is_empty() || detail >= Detail::Metrics);
+    factorial.into_iter().chain(single).filter(|(_, effects)| !effects.is_empty()).collect()
+}
+
+fn table(report: &Report, detail: Detail, intervals: bool) -> Table {
+    let shown: Vec<(&Ablation, Vec<Section<'_>>)> =
+        report.ablation.iter().map(|ablation| (ablation, sections(ablation, detail))).collect();
+    let effects = || shown.iter().flat_map(|(_, sections)| sections).flat_map(|(_, effects)| *effects);
+    let success = estimates(effects().map(|effect| on_success(effect, intervals)).collect());
+    let tokens = estimates(effects().map(|effect| on_tokens(effect, intervals)).collect());
+    let mut cells = success.into_iter().zip(tokens);
+    let mut lines = Vec::new();
+    for (ablation, sections) in &shown {
+        lines.push(Line::Title(Piece::new(title(ablation), Paint::Bold)));
+        for (about, effects) in sections {
+            lines.push(Line::Title(Piece::new(format!("{INDENT}{about}"), Paint::Dim)));
+            for effect in *effects {
+                let (success, tokens) = cells.next().unwrap_or_default();
+                let label = format!("{INDENT}{INDENT}{}", effect.switches.to_string().replace('+', " × "));
+                let counts = [plain(count(effect.scenarios)), plain(matched(effect))];
+                lines.push(Line::Row { label, cells: [success, tokens].into_iter().chain(counts).collect() });
+            }
+        }
+    }
+    let heads = [["success", "points"], ["tokens", "/episode"], ["scen-", "arios"], ["trials", "matched"]];
+    Table { heads: heads.map(|head| head.map(str::to_owned)).into(), lines }
+}
+
+fn title(ablation: &Ablation) -> String {
+    let agent = plain_text(&ablation.agent);
+    match &ablation.format {
+        ErrorFormat::Bare => agent.into_owned(),
+        format => format!("{agent} {}", plain_text(&format.name())),
+    }
+}
+
+fn matched(effect: &Effect) -> String {
+    match effect.unmatched {
+        0 => count(effect.matched),
+        unmatched => format!("{}/{}", count(effect.matched), count(effect.matched + unmatched)),
+    }
+}
+
+fn on_success(effect: &Effect, intervals: bool) -> Estimate {
+    let shown = effect.success.interval.filter(|_| intervals).map(points_interval);
+    estimate(effect.success, points, shown, [Paint::Green, Paint::Red])
+}
+
+fn on_tokens(effect: &Effect, intervals: bool) -> Estimate {
+    let shown = effect.tokens.interval.filter(|_| intervals).map(change_interval);
+    // More of them is worse.
+    estimate(effect.tokens, change, shown, [Paint::Red, Paint::Green])
+}
+
+fn estimate(
+    difference: Difference,
+    digits: fn(f64) -> String,
+    interval: Option<String>,
+    [above, below]: [Paint; 2],
+) -> Estimate {
+    let paint = match difference.interval {
+        Some(Interval { lower, .. }) if lower > 0.0 => above,
+        Some(Interval { upper, .. }) if upper < 0.0 => below,
+        _ => Paint::Plain,
+    };
+    let value = difference.difference.map_or(UNKNOWN.to_owned(), digits);
+    (Piece::new(value, paint), Piece::new(interval.unwrap_or_default(), Paint::Dim))
+}
