@@ -481,6 +481,7 @@ fn plain_sentences() {
     says("amount must be a number", &["type amount number"]);
     says("Missing required parameter amount.", &["missing amount"]);
     says("role should be one of admin, user or guest.", &["options role admin|user|guest"]);
+    says("Valid options for `role`: `admin`, `user`.", &["options role admin|user"]);
     says("age has to be between 18 and 120.", &["bound age AtLeast 18", "bound age AtMost 120"]);
     says("Property 'foo' is not allowed.", &["unrecognised foo"]);
     says("The field \"city\" is required", &["missing address.city"]);

@@ -170,6 +170,18 @@ impl<'v> Reader<'v> {
                 }
             }
             Cue::Options => {
+                // `valid options for 'currency': …` names the field after the words.
+                if let [of, name, colon, ..] = &tokens[next..]
+                    && of.is_word("for")
+                    && colon.is_mark(":")
+                    && let Some(field) = self.vocabulary.path(name.text)
+                {
+                    let list = list_at(tokens, next + 2);
+                    if !list.items.is_empty() {
+                        self.push(Evidence::Options { field, values: owned(&list) });
+                    }
+                    return;
+                }
                 let list = list_at(tokens, next);
                 if list.quoted || list.announced || list.items.len() > 1 {
                     self.options(&list, context);

@@ -244,7 +244,7 @@ fn scenarios() -> Vec<Scenario> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(16))]
 
     #[test]
     fn every_metric_is_what_the_transcripts_say(

@@ -24,7 +24,13 @@ fn maker(profile: &Profile) -> impl for<'s> Fn(usize, Start<'s>) -> Box<dyn Agen
 }
 
 /// Plays scenarios with one profile.
-fn played(name: &str, scenarios: &[Scenario], sets: &[&str], formats: &[ErrorFormat], trials: u32) -> (Plan, Records) {
+pub(super) fn played(
+    name: &str,
+    scenarios: &[Scenario],
+    sets: &[&str],
+    formats: &[ErrorFormat],
+    trials: u32,
+) -> (Plan, Records) {
     let profile: Profile = scripted(name).unwrap();
     let axes = Axes {
         agents: vec![profile.spec(name)],

@@ -1,0 +1,138 @@
+//! Agents read text, not a format: templates that are made up here, word by word, are read as well as what is shipped.
+
+use healbench_protocol::{DrawKey, Draws, TemplateSource};
+
+use super::suites::played;
+use super::*;
+
+/// One way to write each thing that a failure says: a line with a place for it.
+struct Words {
+    opening: &'static str,
+    missing: &'static str,
+    wrong_type: &'static str,
+    options: &'static str,
+    bounds: &'static str,
+    format: &'static str,
+    pattern: &'static str,
+    undeclared: &'static str,
+    other: &'static str,
+    actions: &'static str,
+    discriminator: &'static str,
+    wait: &'static str,
+}
+
+fn pick(draws: &mut Draws, from: &[&'static str]) -> &'static str {
+    draws.pick(from).copied().unwrap()
+}
+
+impl Words {
+    fn draw(draws: &mut Draws) -> Words {
+        Words {
+            opening: pick(draws, &["Sorry, that did not work.", "The call was turned down", "## Refused", "ERR"]),
+            missing: pick(
+                draws,
+                &["{p} is required.", "{p} is missing", "you did not give {p}, which is required", "missing: {p}"],
+            ),
+            wrong_type: pick(draws, &["{p} must be {t}", "{p} should be of type {t}", "{p}: expected {t}"]),
+            options: pick(
+                draws,
+                &["{p} must be one of {o}", "{p}: allowed values are {o}", "valid options for {p}: {o}"],
+            ),
+            bounds: pick(draws, &["{p} must be {b}", "{p}: expected {b}", "{p} has to be {b}"]),
+            format: pick(draws, &["{p} must be a valid {f}", "{p}: expected format {f}", "{p} is not a valid {f}"]),
+            pattern: pick(
+                draws,
+                &["{p} must match {r}", "{p}: expected pattern {r}", "{p} does not match the pattern {r}"],
+            ),
+            undeclared: pick(
+                draws,
+                &["unknown field {u}", "{u} is not allowed here, remove it", "unexpected field: {u}"],
+            ),
+            other: pick(draws, &["{p}: {m}", "{p} - {m}"]),
+            actions: pick(draws, &["Available actions: {a}", "Try one of: {a}", "Valid actions are {a}"]),
+            discriminator: pick(
+                draws,
+                &["{d} is required: say which action", "missing field {d}", "You did not give {d}; it is required."],
+            ),
+            wait: pick(draws, &["Retry after {w} seconds.", "Wait {w} s and try again.", "Try again in {w} seconds"]),
+        }
+    }
+
+    /// The template in Jinja.
+    fn template(&self, draws: &mut Draws) -> String {
+        let quote = pick(draws, &["'", "`", "\""]);
+        let bullet = pick(draws, &["- ", "* ", "• ", ""]);
+        // In the quotes that the separator has none of.
+        let between = if quote == "'" { "\"', '\"".to_owned() } else { format!("'{quote}, {quote}'") };
+        let filled = |line: &str| {
+            let value = |name: &str| format!("{quote}{{{{ {name} | line }}}}{quote}");
+            line.replace("{p}", &value("issue.path"))
+                .replace("{t}", "{{ issue.types | join(' or ') | line }}")
+                .replace("{o}", &format!("{quote}{{{{ issue.options | join({between}) | line }}}}{quote}"))
+                .replace(
+                    "{b}",
+                    "{{ issue.relation }} {{ issue.limit }}{% if issue.measure %} {{ issue.measure }}{% endif %}",
+                )
+                .replace("{f}", "{{ issue.format | line }}")
+                .replace("{r}", "{{ issue.pattern | line }}")
+                .replace("{u}", &format!("{quote}{{{{ issue.fields | join({between}) | line }}}}{quote}"))
+                .replace("{m}", "{{ issue.problem | line }} {{ issue.correction | line }}")
+                .replace("{a}", "{{ available | join(', ') | line }}")
+                .replace("{d}", &value("field"))
+                .replace("{w}", "{{ retry_after }}")
+        };
+        let cases = [
+            ("missing", self.missing),
+            ("wrong_type", self.wrong_type),
+            ("not_an_option", self.options),
+            ("out_of_bounds", self.bounds),
+            ("bad_format", self.format),
+            ("bad_pattern", self.pattern),
+            ("undeclared", self.undeclared),
+        ];
+        let mut issues = String::new();
+        for (index, (kind, line)) in cases.into_iter().enumerate() {
+            let test = if index == 0 { "if" } else { "elif" };
+            issues.push_str(&format!("{{%- {test} issue.kind == \"{kind}\" %}}\n{bullet}{}\n", filled(line)));
+        }
+        format!(
+            "{}\n{{%- if kind == \"validation\" %}}{{%- for issue in issues %}}{issues}{{%- else %}}\n{bullet}{}\n{{%- endif %}}{{%- \
+             endfor %}}{{%- else %}}\n{{{{ message | line }}}}\n{{%- if recovery %}}\n{{{{ recovery | line }}}}{{%- endif %}}{{%- if field \
+             %}}\n{}{{%- endif %}}{{%- if available %}}\n{}{{%- endif %}}{{%- for detail in details %}}\n{{{{ detail.key | line }}}}: {{{{ \
+             detail.value | line }}}}{{%- endfor %}}{{%- if retry_after %}}\n{}{{%- endif %}}{{%- endif %}}",
+            self.opening,
+            filled(self.other),
+            filled(self.discriminator),
+            filled(self.actions),
+            filled(self.wait),
+        )
+    }
+}
+
+#[test]
+fn a_template_that_was_made_up_is_read_as_well_as_a_shipped_format() {
+    let scenarios = load_suite(&["quickstart".into(), "validation".into(), "routing".into()]).unwrap();
+    let key = DrawKey::of_trial(Seed(11), "made-up", 0);
+    let formats: Vec<ErrorFormat> = (0..12)
+        .map(|index| {
+            let mut draws = key.draws("template", index);
+            let text = Words::draw(&mut draws).template(&mut draws);
+            ErrorFormat::Template(TemplateSource { file: format!("made-up-{index}.jinja"), text })
+        })
+        .collect();
+    let (plan, records) = played("perfect", &scenarios, &["strict+healing+truncation"], &formats, 2);
+    let mut failed = Vec::new();
+    for row in records.episodes.iter().filter(|row| row.outcome != Outcome::Success) {
+        let cell = plan.cell(row.episode).unwrap();
+        let calls = records.calls.iter().filter(|call| call.episode == row.episode);
+        let seen: Vec<String> = calls.map(|call| format!("{} {:?}", call.arguments, call.error_class)).collect();
+        failed.push(format!(
+            "{} {}: {}",
+            scenarios[cell.scenario].id,
+            plan.settings[cell.setting].format,
+            seen.join("; ")
+        ));
+    }
+    let lost = failed.len() as f64 / records.episodes.len() as f64;
+    assert!(failed.is_empty(), "{lost} of all: {failed:#?}");
+}
