@@ -67,7 +67,7 @@ impl<'a> ScriptedAgent<'a> {
 }
 
 impl Agent for ScriptedAgent<'_> {
-    fn next_turn(&mut self, seen: &[ToolResponse]) -> Result<Turn, AgentError> {
+    fn next_turn(&mut self, seen: &[&ToolResponse]) -> Result<Turn, AgentError> {
         if let Some(turn) = self.pending.take() {
             return Ok(turn);
         }

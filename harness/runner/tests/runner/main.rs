@@ -20,7 +20,7 @@ struct Reciter<'a> {
 }
 
 impl Agent for Reciter<'_> {
-    fn next_turn(&mut self, _: &[ToolResponse]) -> Result<Turn, AgentError> {
+    fn next_turn(&mut self, _: &[&ToolResponse]) -> Result<Turn, AgentError> {
         let Some(step) = self.script.steps.get(self.step) else {
             return Ok(Turn::Done { answer: "done".to_owned() });
         };
@@ -33,7 +33,7 @@ impl Agent for Reciter<'_> {
 struct Failing(Option<AgentError>);
 
 impl Agent for Failing {
-    fn next_turn(&mut self, _: &[ToolResponse]) -> Result<Turn, AgentError> {
+    fn next_turn(&mut self, _: &[&ToolResponse]) -> Result<Turn, AgentError> {
         match self.0.take() {
             Some(error) => Err(error),
             None => panic!("a defect, made by a test"),
@@ -45,7 +45,7 @@ impl Agent for Failing {
 struct Endless<'a>(Option<&'a Script>);
 
 impl Agent for Endless<'_> {
-    fn next_turn(&mut self, _: &[ToolResponse]) -> Result<Turn, AgentError> {
+    fn next_turn(&mut self, _: &[&ToolResponse]) -> Result<Turn, AgentError> {
         Ok(match self.0 {
             None => Turn::Say { text: "hm".to_owned() },
             Some(script) => Turn::Calls { calls: vec![script.steps[0].intent.clone(); 3], waited_s: 0 },
