@@ -53,7 +53,7 @@ impl ToolCall {
 
     /// The text that stands for this call wherever its tokens are counted: compact JSON `{"name":…,"arguments":…}`.
     pub fn wire_text(&self) -> String {
-        String::from_utf8(self.wire_bytes(Vec::new())).unwrap_or_default()
+        String::from_utf8(self.wire_bytes(Vec::with_capacity(128))).unwrap_or_default()
     }
 
     /// The [`wire_text`](ToolCall::wire_text) as bytes in `buffer`, whose contents are replaced. Calls with the same bytes are equal.

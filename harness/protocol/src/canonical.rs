@@ -1,11 +1,10 @@
-use std::fmt::Write as _;
-
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 /// JSON with sorted keys and no white space: equal values give equal text.
 pub fn canonical_json(value: &Value) -> String {
-    let mut out = Vec::new();
+    // Most are arguments of a call: room for them at once, not bit by bit.
+    let mut out = Vec::with_capacity(128);
     write_canonical(value, &mut out);
     String::from_utf8(out).unwrap_or_default()
 }
@@ -59,11 +58,8 @@ pub fn same_json(a: &Value, b: &Value) -> bool {
 
 /// The SHA-256 of `bytes` in lower-case hexadecimal.
 pub fn fingerprint(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(64);
-    for byte in Sha256::digest(bytes) {
-        let _ = write!(out, "{byte:02x}");
-    }
-    out
+    let digit = |nibble: u8| char::from(b"0123456789abcdef"[usize::from(nibble)]);
+    Sha256::digest(bytes).iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 #[cfg(test)]

@@ -197,7 +197,7 @@ impl<'a> InPlay<'a> {
     ) -> (EpisodeRecord, Vec<CallRecord>) {
         let gave_up = matches!(ending, Ending::GaveUp);
         let seen = Observed { world: &self.world, gave_up, succeeded: &self.succeeded };
-        let unmet = self.stage.scenario.unmet(&seen);
+        let unmet = self.stage.scenario.unmet_since(&self.stage.beginning, &seen);
         let outcome = match &ending {
             Ending::Failed(AgentError::Infra(_)) => Outcome::Infra,
             Ending::Failed(AgentError::Config(_)) => Outcome::Config,

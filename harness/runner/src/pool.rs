@@ -210,7 +210,11 @@ impl<'a> Shared<'a> {
 
     fn play(&self, piece: u64, memory: &mut Memory, reached: &mut u64) -> Played {
         let mut records = Records::default();
-        for episode in self.episodes(piece) {
+        let episodes = self.episodes(piece);
+        // Rows are large: growing step by step would move them again and again.
+        records.episodes.reserve((episodes.end - episodes.start) as usize);
+        records.calls.reserve(4 * (episodes.end - episodes.start) as usize);
+        for episode in episodes {
             *reached = episode;
             if self.stopped() {
                 return Ok((records, false));
