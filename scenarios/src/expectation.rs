@@ -1,6 +1,7 @@
 use std::fmt;
 
 use healbench_engine::World;
+use healbench_engine::definition::{TableDef, WorldDef};
 use healbench_protocol::{Object, ToolCall, same_json};
 
 /// What must hold when an agent says that it is done.
@@ -60,22 +61,34 @@ pub struct Observed<'a> {
     pub succeeded: &'a [ToolCall],
 }
 
-impl Expectation {
-    /// Whether it holds.
-    pub fn is_met(&self, seen: &Observed<'_>) -> bool {
-        let count = |table: &str, matching: &Object| {
-            seen.world.rows(table).into_iter().filter(|row| has_all(row, matching)).count()
+/// How many rows of a world's beginning are as each expectation of a scenario says. A world may have thousands of rows, of which an
+/// episode changes a few, so they are looked through once.
+#[derive(Debug)]
+pub struct Beginning(Vec<usize>);
+
+impl Beginning {
+    pub(crate) fn of(expectations: &[Expectation], world: &WorldDef) -> Beginning {
+        let count = |expectation: &Expectation| {
+            let named = |table: &&TableDef| Some(table.name.as_str()) == expectation.table();
+            let rows = world.tables.iter().filter(named).flat_map(|table| &table.rows);
+            rows.filter(|row| expectation.describes(row)).count()
         };
+        Beginning(expectations.iter().map(count).collect())
+    }
+
+    /// The count of each expectation, in their order.
+    pub(crate) fn counts(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().copied()
+    }
+}
+
+impl Expectation {
+    /// Whether it holds in a world that began with so many rows that it [describes](Expectation::describes).
+    pub(crate) fn is_met(&self, seen: &Observed<'_>, began: usize) -> bool {
         match self {
-            Expectation::Row { table, matching, only_beside } => {
-                let nothing_else = |row: &Object| match only_beside {
-                    None => true,
-                    Some(key) => row.keys().all(|column| column == key || matching.contains_key(column)),
-                };
-                seen.world.rows(table).into_iter().any(|row| has_all(row, matching) && nothing_else(row))
-            }
-            Expectation::NoRow { table, matching } => count(table, matching) == 0,
-            Expectation::Count { table, matching, equals } => count(table, matching) == *equals,
+            Expectation::Row { table, .. } => self.count(seen.world, table, began) > 0,
+            Expectation::NoRow { table, .. } => self.count(seen.world, table, began) == 0,
+            Expectation::Count { table, equals, .. } => self.count(seen.world, table, began) == *equals,
             Expectation::Unchanged { table } => seen.world.is_unchanged(table),
             Expectation::Called { tool, arguments, .. } => {
                 let like = |call: &&ToolCall| {
@@ -84,6 +97,36 @@ impl Expectation {
                 seen.succeeded.iter().any(|call| like(&call))
             }
             Expectation::Stops => seen.gave_up,
+        }
+    }
+
+    /// The rows of `table` that it describes, as they are now.
+    fn count(&self, world: &World, table: &str, began: usize) -> usize {
+        let describes = |row: Option<&Object>| usize::from(row.is_some_and(|row| self.describes(row)));
+        world.edits(table).fold(began, |count, (was, is)| count + describes(is) - describes(was))
+    }
+
+    /// The table whose rows it is about.
+    fn table(&self) -> Option<&str> {
+        match self {
+            Expectation::Row { table, .. } | Expectation::NoRow { table, .. } | Expectation::Count { table, .. } => {
+                Some(table)
+            }
+            Expectation::Unchanged { .. } | Expectation::Called { .. } | Expectation::Stops => None,
+        }
+    }
+
+    /// Whether a row is one of those that it is about.
+    fn describes(&self, row: &Object) -> bool {
+        match self {
+            Expectation::Row { matching, only_beside, .. } => {
+                let allowed = |column: &String| {
+                    only_beside.as_ref().is_none_or(|key| column == key || matching.contains_key(column))
+                };
+                has_all(row, matching) && row.keys().all(allowed)
+            }
+            Expectation::NoRow { matching, .. } | Expectation::Count { matching, .. } => has_all(row, matching),
+            Expectation::Unchanged { .. } | Expectation::Called { .. } | Expectation::Stops => false,
         }
     }
 }

@@ -23,7 +23,7 @@ mod suite;
 mod tools_file;
 
 pub use diagnostic::Diagnostic;
-pub use expectation::{Expectation, Observed};
+pub use expectation::{Beginning, Expectation, Observed};
 pub use load::{LoadError, load_file, load_str, load_suite};
 pub use locate::Syntax;
 pub use mistakes::MistakeKind;

@@ -3,7 +3,7 @@ use std::collections::BTreeSet;
 use healbench_engine::definition::{FaultDef, Tool, WorldDef};
 use healbench_protocol::{Claim, DrawKey, Seed, ToolSpec};
 
-use crate::expectation::{Expectation, Observed};
+use crate::expectation::{Beginning, Expectation, Observed};
 use crate::generate::TablePlan;
 use crate::schedule::{FactsMemo, PlannedStep, Schedule, WorldFacts, schedule};
 
@@ -88,9 +88,21 @@ impl Scenario {
         self.tools.iter().map(Tool::advertised).collect()
     }
 
+    /// What the expectations need to know of the world that every episode begins with.
+    pub fn beginning(&self, world: &WorldDef) -> Beginning {
+        Beginning::of(&self.expect, world)
+    }
+
     /// The expectations that do not hold, in the order of the file.
     pub fn unmet<'a>(&'a self, seen: &Observed<'_>) -> Vec<&'a Expectation> {
-        self.expect.iter().filter(|expectation| !expectation.is_met(seen)).collect()
+        self.unmet_since(&self.beginning(seen.world.base().def()), seen)
+    }
+
+    /// As [`unmet`](Scenario::unmet), without looking through the whole world again.
+    pub fn unmet_since<'a>(&'a self, beginning: &Beginning, seen: &Observed<'_>) -> Vec<&'a Expectation> {
+        let unmet =
+            |(expectation, began): (&'a Expectation, usize)| (!expectation.is_met(seen, began)).then_some(expectation);
+        self.expect.iter().zip(beginning.counts()).filter_map(unmet).collect()
     }
 
     /// Whether the right thing is to say that the task cannot be done.

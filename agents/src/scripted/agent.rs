@@ -1,16 +1,27 @@
 //! The agent's loop: send what it believes, read what comes back, mend, look up, wait, or stop.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use healbench_protocol::{Agent, AgentError, Draws, Start, Step, ToolCall, ToolResponse, Turn};
 use serde_json::Value;
 
 use super::errand::{Cut, action_of, advised, discriminator};
 use super::evidence::{Evidence, Vocabulary, extract_after};
+use super::memo::Memo;
 use super::mend::{Change, Knowledge, explained};
 use super::paths;
 use super::profile::Profile;
 use super::records::Findings;
+
+/// Texts longer than this are read again each time: few answers that are worth understanding are as long.
+const MAX_REMEMBERED: usize = 1 << 16;
+
+thread_local! {
+    /// What texts say, by the names that the reader knows, the arguments that it sent, and the text.
+    static UNDERSTOOD: RefCell<Memo<Rc<[Evidence]>>> = RefCell::default();
+}
 
 /// Plays one episode from a script.
 ///
@@ -19,8 +30,8 @@ use super::records::Findings;
 pub struct ScriptedAgent<'a> {
     profile: Profile,
     start: Start<'a>,
-    /// Made when the first text has to be understood; most episodes need none.
-    vocabulary: Option<Vocabulary<'a>>,
+    /// Made when the first text has to be understood, beside its bytes; most episodes need none.
+    vocabulary: Option<(Vocabulary<'a>, Vec<u8>)>,
     findings: Findings<'a>,
     /// Tokens seen in this episode, by the agent's own estimate. The rows of a run count exactly; this is only what the agent
     /// believes, as one that has no tokenizer does.
@@ -40,7 +51,7 @@ pub struct ScriptedAgent<'a> {
     advice: Vec<Evidence>,
     /// The turn that prose was put before.
     pending: Option<Turn>,
-    last: Option<ToolCall>,
+    last: Option<Rc<ToolCall>>,
 }
 
 impl<'a> ScriptedAgent<'a> {
@@ -67,7 +78,7 @@ impl<'a> ScriptedAgent<'a> {
 }
 
 impl Agent for ScriptedAgent<'_> {
-    fn next_turn(&mut self, seen: &[ToolResponse]) -> Result<Turn, AgentError> {
+    fn next_turn(&mut self, seen: &[&ToolResponse]) -> Result<Turn, AgentError> {
         if let Some(turn) = self.pending.take() {
             return Ok(turn);
         }
@@ -119,7 +130,7 @@ impl<'a> ScriptedAgent<'a> {
     fn send(&mut self, waited_s: u32) -> Turn {
         let call = self.errand.as_ref().unwrap_or(&self.belief).clone();
         self.attempts += 1;
-        self.last = Some(call.clone());
+        self.last = Some(Rc::new(call.clone()));
         Turn::Calls { calls: vec![call], waited_s }
     }
 
@@ -167,12 +178,25 @@ impl<'a> ScriptedAgent<'a> {
         texts
     }
 
-    fn understand(&mut self, text: &str) -> Vec<Evidence> {
+    fn understand(&mut self, text: &str) -> Rc<[Evidence]> {
         if text.is_empty() || self.profile.uptake.is_nothing() {
-            return Vec::new();
+            return Rc::new([]);
         }
-        let vocabulary = self.vocabulary.get_or_insert_with(|| Vocabulary::new(self.start.tools, self.start.script));
-        extract_after(text, vocabulary, &self.errand.as_ref().unwrap_or(&self.belief).arguments)
+        let (vocabulary, names) = self.vocabulary.get_or_insert_with(|| {
+            let vocabulary = Vocabulary::new(self.start.tools, self.start.script);
+            let names = vocabulary.bytes();
+            (vocabulary, names)
+        });
+        let sent = &self.errand.as_ref().unwrap_or(&self.belief).arguments;
+        let extract = || extract_after(text, vocabulary, sent).into();
+        if text.len() > MAX_REMEMBERED {
+            return extract();
+        }
+        let mut question = Vec::with_capacity(names.len() + 256);
+        question.extend_from_slice(names);
+        // JSON that is written into memory cannot fail. The names have their length before them: nothing runs together.
+        let _ = serde_json::to_writer(&mut question, sent);
+        UNDERSTOOD.with_borrow_mut(|memo| memo.get(&question, text, extract))
     }
 
     /// Reads what a success says besides its records, if that could matter: something is still to be found, or the call was not
@@ -189,7 +213,7 @@ impl<'a> ScriptedAgent<'a> {
         for text in texts {
             if !is_records(text) {
                 let evidence = self.understand(text);
-                self.advice.extend(evidence);
+                self.advice.extend_from_slice(&evidence);
             }
         }
         let of_same = |cut: &Cut| {
@@ -207,7 +231,7 @@ impl<'a> ScriptedAgent<'a> {
         let Some(step) = self.script_step() else { return false };
         let Some(cut) = self.cut.take() else { return false };
         let mut changed = false;
-        if self.last.as_ref() == Some(&cut.call) {
+        if self.last.as_deref() == Some(&cut.call) {
             for (field, values) in &cut.filters {
                 let intended = paths::get(&step.intent.arguments, field).filter(|_| !step.find.contains_key(field));
                 let listed =
@@ -269,7 +293,7 @@ impl<'a> ScriptedAgent<'a> {
             return give_up("What the task needs was not found.");
         }
         if self.chance(self.profile.repeat, "agent/repeat") {
-            self.errand = self.last.clone();
+            self.errand = self.last.as_deref().cloned();
             return self.send(0);
         }
         if self.chance(self.profile.guess, "agent/guess") {

@@ -3,6 +3,7 @@
 mod agent;
 mod errand;
 pub mod evidence;
+mod memo;
 mod mend;
 mod paths;
 mod profile;

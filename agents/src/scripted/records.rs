@@ -3,11 +3,23 @@
 //! Every value that a script will ever look for is known from the start. So a text is read once, when it arrives, for all of them,
 //! and nothing of it is kept; a text that cannot hold a matching record is not parsed.
 
+use std::cell::RefCell;
 use std::fmt;
+use std::rc::Rc;
 
 use healbench_protocol::{Find, Script, same_json};
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
+
+use super::memo::Memo;
+
+thread_local! {
+    /// The values that a long text has for what is wanted, by the wanted and the text.
+    static READ: RefCell<Memo<Rc<[Option<Value>]>>> = RefCell::default();
+}
+
+/// A text that is shorter is read faster than it is looked up.
+const MIN_REMEMBERED: usize = 1 << 14;
 
 /// What has been found so far for each `find` of a script.
 pub(super) struct Findings<'a> {
@@ -57,11 +69,38 @@ impl<'a> Findings<'a> {
 
     /// Reads the records of a text, if a step from `step` on could use one.
     pub(super) fn read(&mut self, text: &str, step: usize) {
-        if !self.wanted.iter().any(|wanted| wanted.step >= step && may_hold(text, wanted.find)) {
+        if !self.wanted.iter().any(|wanted| wanted.step >= step) {
             return;
         }
+        if text.len() < MIN_REMEMBERED {
+            return self.read_anew(text, step);
+        }
+        let question = self.question(step);
+        let found = READ.with_borrow_mut(|memo| {
+            memo.get(&question, text, || {
+                self.read_anew(text, step);
+                self.wanted.iter().map(|wanted| wanted.value.clone().filter(|_| wanted.fresh)).collect()
+            })
+        });
+        for (wanted, found) in self.wanted.iter_mut().zip(found.iter()) {
+            if let Some(found) = found {
+                wanted.value = Some(found.clone());
+            }
+        }
+    }
+
+    /// All that reading a text at this step depends on besides the text.
+    fn question(&self, step: usize) -> Vec<u8> {
+        let wanted: Vec<(bool, &Find)> = self.wanted.iter().map(|wanted| (wanted.step >= step, wanted.find)).collect();
+        serde_json::to_vec(&wanted).unwrap_or_default()
+    }
+
+    fn read_anew(&mut self, text: &str, step: usize) {
         for wanted in &mut self.wanted {
             wanted.fresh = false;
+        }
+        if !self.wanted.iter().any(|wanted| wanted.step >= step && may_hold(text, wanted.find)) {
+            return;
         }
         let mut at = 0;
         for _ in 0..MOST_PARSES {

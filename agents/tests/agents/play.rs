@@ -70,7 +70,7 @@ pub(crate) fn play(
     let mut seen = Vec::new();
     let mut answered = 0;
     while turns.len() < most {
-        let turn = agent.next_turn(&seen).unwrap();
+        let turn = agent.next_turn(&seen.iter().collect::<Vec<_>>()).unwrap();
         seen.clear();
         if let Turn::Calls { calls, .. } = &turn {
             for call in calls {

@@ -79,9 +79,33 @@ impl World {
         self.elapsed_s += u64::from(seconds);
     }
 
+    /// Whether calls are still answered as at the beginning: no row was changed, no key was given out, and no fault has counted a
+    /// call. Two worlds of which this holds give the same answer to the same call.
+    pub fn is_fresh(&self) -> bool {
+        self.changes == 0
+            && self.tables.iter().all(|table| table.numbered == 0)
+            && self.faults.iter().all(|fault| fault.matching == 0)
+    }
+
     /// The rows of a table as they are now, in order; empty for a table that does not exist.
     pub fn rows(&self, table: &str) -> Vec<&Object> {
         self.table(table).map(|at| self.iter(at).collect()).unwrap_or_default()
+    }
+
+    /// What the world began with.
+    pub fn base(&self) -> &WorldBase {
+        &self.base
+    }
+
+    /// What was done to a table: each row as it was at the beginning, unless it was added, beside what it is now, unless it was
+    /// removed. A row may be what it was.
+    pub fn edits(&self, table: &str) -> impl Iterator<Item = (Option<&Object>, Option<&Object>)> {
+        self.table(table).into_iter().flat_map(|at| {
+            let rows = &self.base.def.tables[at].rows;
+            let Changes { replaced, added, .. } = &self.tables[at];
+            let replaced = replaced.iter().map(|(index, row)| (rows.get(*index), row.as_ref()));
+            replaced.chain(added.iter().map(|row| (None, Some(row))))
+        })
     }
 
     /// Whether a table has the rows that it began with.
@@ -230,5 +254,9 @@ fn fault_failure(def: &FaultDef) -> ToolFailure {
 
 /// The text that two equal keys share, and that a text and a number do not.
 fn key_text(key: &Value) -> String {
-    key.to_string()
+    match key {
+        // Most keys. Its JSON at once, without the detour of a formatter; a text is always JSON.
+        Value::String(key) => serde_json::to_string(key).unwrap_or_default(),
+        other => other.to_string(),
+    }
 }

@@ -53,8 +53,20 @@ impl ToolCall {
 
     /// The text that stands for this call wherever its tokens are counted: compact JSON `{"name":…,"arguments":…}`.
     pub fn wire_text(&self) -> String {
-        let name = Value::String(self.tool.clone());
-        format!("{{\"name\":{name},\"arguments\":{}}}", self.arguments)
+        String::from_utf8(self.wire_bytes(Vec::with_capacity(128))).unwrap_or_default()
+    }
+
+    /// The [`wire_text`](ToolCall::wire_text) as bytes in `buffer`, whose contents are replaced. Calls with the same bytes are equal.
+    pub fn wire_bytes(&self, mut buffer: Vec<u8>) -> Vec<u8> {
+        #[derive(Serialize)]
+        struct Wire<'a> {
+            name: &'a str,
+            arguments: &'a Value,
+        }
+        buffer.clear();
+        // JSON that is written into memory cannot fail.
+        let _ = serde_json::to_writer(&mut buffer, &Wire { name: &self.tool, arguments: &self.arguments });
+        buffer
     }
 }
 

@@ -1,45 +1,47 @@
-use std::fmt::Write as _;
-
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 /// JSON with sorted keys and no white space: equal values give equal text.
 pub fn canonical_json(value: &Value) -> String {
-    let mut out = String::new();
+    // Most are arguments of a call: room for them at once, not bit by bit.
+    let mut out = Vec::with_capacity(128);
     write_canonical(value, &mut out);
-    out
+    String::from_utf8(out).unwrap_or_default()
 }
 
-fn write_canonical(value: &Value, out: &mut String) {
+fn write_canonical(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Object(map) => {
             let mut entries: Vec<_> = map.iter().collect();
             entries.sort_unstable_by_key(|(key, _)| key.as_str());
-            out.push('{');
+            out.push(b'{');
             for (index, (key, item)) in entries.into_iter().enumerate() {
                 if index > 0 {
-                    out.push(',');
+                    out.push(b',');
                 }
-                // A write into a String cannot fail.
-                let _ = write!(out, "{}:", Value::String(key.clone()));
+                write_json(key, out);
+                out.push(b':');
                 write_canonical(item, out);
             }
-            out.push('}');
+            out.push(b'}');
         }
         Value::Array(items) => {
-            out.push('[');
+            out.push(b'[');
             for (index, item) in items.iter().enumerate() {
                 if index > 0 {
-                    out.push(',');
+                    out.push(b',');
                 }
                 write_canonical(item, out);
             }
-            out.push(']');
+            out.push(b']');
         }
-        scalar => {
-            let _ = write!(out, "{scalar}");
-        }
+        scalar => write_json(scalar, out),
     }
+}
+
+fn write_json<T: serde::Serialize + ?Sized>(value: &T, out: &mut Vec<u8>) {
+    // JSON that is written into memory cannot fail.
+    let _ = serde_json::to_writer(out, value);
 }
 
 /// Whether two values are equal, with numbers compared by value: a file's `450` is a world's `450.0`.
@@ -56,11 +58,8 @@ pub fn same_json(a: &Value, b: &Value) -> bool {
 
 /// The SHA-256 of `bytes` in lower-case hexadecimal.
 pub fn fingerprint(bytes: &[u8]) -> String {
-    let mut out = String::with_capacity(64);
-    for byte in Sha256::digest(bytes) {
-        let _ = write!(out, "{byte:02x}");
-    }
-    out
+    let digit = |nibble: u8| char::from(b"0123456789abcdef"[usize::from(nibble)]);
+    Sha256::digest(bytes).iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 #[cfg(test)]

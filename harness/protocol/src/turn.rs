@@ -52,7 +52,7 @@ pub trait Agent {
     ///
     /// # Errors
     /// [`AgentError`] when the agent itself could not be reached or set up. A wrong or useless turn is not an error.
-    fn next_turn(&mut self, seen: &[ToolResponse]) -> Result<Turn, AgentError>;
+    fn next_turn(&mut self, seen: &[&ToolResponse]) -> Result<Turn, AgentError>;
 }
 
 /// Why an agent could not take its turn. Such an episode is counted apart and never scored.

@@ -1,4 +1,5 @@
 use std::fmt;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
@@ -88,7 +89,7 @@ pub struct EpisodeRecord {
     pub tally: Tally,
 }
 
-/// What one call left behind. Tokens are exact `o200k_base` counts.
+/// What one call left behind. Tokens are exact `o200k_base` counts. Texts are shared: most rows of a run say what others say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallRecord {
     /// The episode's index in the plan.
@@ -98,23 +99,23 @@ pub struct CallRecord {
     /// 1 for the first turn; several calls may share a turn.
     pub turn: u32,
     /// The tool as the agent named it.
-    pub tool: String,
+    pub tool: Arc<str>,
     /// The action as the agent named it; null when it named none.
-    pub action: Option<String>,
+    pub action: Option<Arc<str>>,
     /// The arguments as canonical JSON.
-    pub arguments: String,
+    pub arguments: Arc<str>,
     /// MCP's `isError` of the response.
     pub is_error: bool,
     /// `VALIDATION`, `MISSING_DISCRIMINATOR`, `UNKNOWN_ACTION`, `UNKNOWN_TOOL` or a tool error's code; null when nothing failed.
     /// A warning has a code and `is_error` false.
-    pub error_class: Option<String>,
+    pub error_class: Option<Arc<str>>,
     /// Whether the failure was an injected fault.
     pub injected: bool,
     /// The top-level fields that failed, sorted, as the response named them to the agent; null when it named none (which is so for
     /// every bare line).
-    pub named_fields: Option<Vec<String>>,
+    pub named_fields: Option<Arc<[String]>>,
     /// The top-level arguments that differ from those of the previous call, sorted; null for the first call.
-    pub changed_fields: Option<Vec<String>>,
+    pub changed_fields: Option<Arc<[String]>>,
     /// Undeclared fields that reached the world.
     pub leaked_fields: u32,
     /// Rows that truncation held back.

@@ -122,16 +122,16 @@ mod tests {
 
     fn failed(arguments: &str, class: &str) -> CallRecord {
         CallRecord {
-            tool: "billing".to_owned(),
-            arguments: arguments.to_owned(),
+            tool: "billing".into(),
+            arguments: arguments.into(),
             is_error: true,
-            error_class: Some(class.to_owned()),
+            error_class: Some(class.into()),
             ..CallRecord::default()
         }
     }
 
     fn fine(arguments: &str) -> CallRecord {
-        CallRecord { tool: "billing".to_owned(), arguments: arguments.to_owned(), ..CallRecord::default() }
+        CallRecord { tool: "billing".into(), arguments: arguments.into(), ..CallRecord::default() }
     }
 
     #[test]
@@ -168,13 +168,13 @@ mod tests {
         looked.insert(2, fine("x"));
         assert!(Tally::of(&looked).spiral, "a look at the world changes nothing");
         let mut other = tried(5);
-        other[4].error_class = Some("CONFLICT".to_owned());
+        other[4].error_class = Some("CONFLICT".into());
         assert!(!Tally::of(&other).spiral);
     }
 
     #[test]
     fn a_hint_is_taken_when_exactly_the_named_fields_change() {
-        let fields = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        let fields = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
         let error = CallRecord { named_fields: fields(&["amount", "currency"]), ..failed("a", "VALIDATION") };
         let next = |names: &[&str]| CallRecord { changed_fields: fields(names), ..fine("b") };
         let hints = |calls: &[CallRecord]| {
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!(hints(&[error.clone(), next(&["amount", "currency"])]), (1, 1));
         assert_eq!(hints(&[error.clone(), next(&["amount"])]), (0, 1));
         assert_eq!(hints(&[error.clone(), next(&["amount", "currency", "note"])]), (0, 1));
-        let elsewhere = CallRecord { tool: "orders".to_owned(), ..next(&["amount", "currency"]) };
+        let elsewhere = CallRecord { tool: "orders".into(), ..next(&["amount", "currency"]) };
         assert_eq!(hints(&[error.clone(), elsewhere]), (0, 1));
         assert_eq!(hints(&[error.clone()]), (0, 0), "nothing came after it");
         let silent = CallRecord { named_fields: fields(&[]), ..error };

@@ -3,12 +3,14 @@
 //! The intent is told by the rows alone, so that it means the same for every agent: a tool and its action. A call that reached
 //! no action (an unknown one, or none) opens a chain of the tool, which takes on the action of the next call that has one.
 
+use std::sync::Arc;
+
 use healbench_record::CallRecord;
 
 struct Open {
     chain: u32,
-    tool: String,
-    action: Option<String>,
+    tool: Arc<str>,
+    action: Option<Arc<str>>,
 }
 
 /// Numbers the chains of one episode's calls.
@@ -52,10 +54,10 @@ mod tests {
         let record = |(name, class): &(&str, Option<&str>)| {
             let (tool, action) = name.split_once('.').unwrap_or((name, ""));
             CallRecord {
-                tool: tool.to_owned(),
-                action: (!action.is_empty()).then(|| action.to_owned()),
+                tool: tool.into(),
+                action: (!action.is_empty()).then(|| action.into()),
                 is_error: class.is_some(),
-                error_class: class.map(str::to_owned),
+                error_class: class.map(Into::into),
                 ..CallRecord::default()
             }
         };

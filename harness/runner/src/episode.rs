@@ -1,12 +1,13 @@
-use std::collections::HashSet;
+use std::sync::Arc;
 
-use healbench_engine::{Answer, World};
-use healbench_protocol::{Agent, AgentError, DrawKey, Object, Start, ToolCall, ToolResponse, Turn, canonical_json};
+use healbench_engine::{Answer, Failure, World};
+use healbench_protocol::{Agent, AgentError, DrawKey, Object, Start, ToolCall, ToolResponse, Turn};
 use healbench_record::{CallRecord, CellRef, EpisodeRecord, Outcome, Plan, Tally};
 use healbench_scenarios::{Observed, Schedule};
 
 use crate::chains::number_chains;
-use crate::{MakeAgent, Stage, TokenCounter};
+use crate::memory::{Answered, Memory, Worded};
+use crate::{MakeAgent, Stage};
 
 /// What happens in an episode, for whoever wants to tell of it.
 #[derive(Debug)]
@@ -30,9 +31,10 @@ pub(crate) fn run_episode(
     cell: CellRef,
     stage: &Stage<'_>,
     make_agent: &MakeAgent<'_>,
-    tokens: &mut TokenCounter,
+    memory: &mut Memory,
     observe: &mut dyn FnMut(Moment<'_>),
 ) -> (EpisodeRecord, Vec<CallRecord>) {
+    memory.enter(cell);
     stage.with_schedule(cell.trial, |schedule| {
         let start = Start {
             prompt: &stage.scenario.task.prompt,
@@ -41,7 +43,7 @@ pub(crate) fn run_episode(
             draws: DrawKey::of_trial(plan.seed, &stage.scenario.id, cell.trial),
         };
         let mut agent = make_agent(cell.agent, start);
-        let mut in_play = InPlay::new(plan.episode(cell), stage, cell.setting, tokens);
+        let mut in_play = InPlay::new(plan.episode(cell), stage, memory);
         let ending = in_play.play(agent.as_mut(), observe);
         in_play.close(ending, schedule, observe)
     })
@@ -59,13 +61,12 @@ enum Ending {
 struct InPlay<'a> {
     episode: u64,
     stage: &'a Stage<'a>,
-    setting: usize,
-    tokens: &'a mut TokenCounter,
+    memory: &'a mut Memory,
     world: World,
     calls: Vec<CallRecord>,
     succeeded: Vec<ToolCall>,
-    failed: HashSet<(String, String)>,
-    previous: Option<Object>,
+    /// The latest call, if it failed.
+    failed: Option<ToolCall>,
     turns: u32,
     prompt_tokens: u32,
     prose_tokens: u32,
@@ -73,18 +74,16 @@ struct InPlay<'a> {
 }
 
 impl<'a> InPlay<'a> {
-    fn new(episode: u64, stage: &'a Stage<'a>, setting: usize, tokens: &'a mut TokenCounter) -> InPlay<'a> {
-        let prompt_tokens = tokens.count(&stage.scenario.task.prompt);
+    fn new(episode: u64, stage: &'a Stage<'a>, memory: &'a mut Memory) -> InPlay<'a> {
+        let prompt_tokens = memory.tokens.count(&stage.scenario.task.prompt);
         InPlay {
             episode,
             stage,
-            setting,
-            tokens,
-            world: World::new(std::sync::Arc::clone(&stage.base)),
+            memory,
+            world: World::new(Arc::clone(&stage.base)),
             calls: Vec::new(),
             succeeded: Vec::new(),
-            failed: HashSet::new(),
-            previous: None,
+            failed: None,
             turns: 0,
             prompt_tokens,
             prose_tokens: 0,
@@ -94,12 +93,13 @@ impl<'a> InPlay<'a> {
 
     fn play(&mut self, agent: &mut dyn Agent, observe: &mut dyn FnMut(Moment<'_>)) -> Ending {
         let max_calls = self.stage.scenario.task.max_calls;
-        let mut seen: Vec<ToolResponse> = Vec::new();
+        let mut seen: Vec<Arc<Answered>> = Vec::new();
         loop {
             if self.turns >= max_calls.saturating_add(SPARE_TURNS) {
                 return Ending::Limit;
             }
-            let turn = match agent.next_turn(&seen) {
+            let responses: Vec<&ToolResponse> = seen.iter().map(|answered| answered.response()).collect();
+            let turn = match agent.next_turn(&responses) {
                 Ok(turn) => turn,
                 Err(error) => {
                     observe(Moment::Failed(&error));
@@ -134,62 +134,57 @@ impl<'a> InPlay<'a> {
     }
 
     fn prose(&mut self, text: &str) {
-        let tokens = self.tokens.count(text);
+        let tokens = self.memory.tokens.count(text);
         self.prose_tokens += tokens;
         self.context_tokens += u64::from(tokens);
     }
 
-    fn call(&mut self, call: ToolCall, waited_s: u32, observe: &mut dyn FnMut(Moment<'_>)) -> ToolResponse {
-        let answer = self.stage.engines[self.setting].call(&mut self.world, &call);
-        let row = self.row(&call, &answer, waited_s);
-        observe(Moment::Answer(&call, &answer, &row));
+    fn call(&mut self, call: ToolCall, waited_s: u32, observe: &mut dyn FnMut(Moment<'_>)) -> Arc<Answered> {
+        let (worded, answered) = self.memory.ask(self.stage, &mut self.world, &call);
+        let row = self.row(&call, &worded, &answered, waited_s);
+        observe(Moment::Answer(&call, &answered.answer, &row));
         self.context_tokens += u64::from(row.request_tokens) + u64::from(row.response_tokens);
-        if row.is_error {
-            self.failed.insert((row.tool.clone(), row.arguments.clone()));
-        }
         self.calls.push(row);
-        self.previous = call.object().cloned();
-        if !answer.response.is_error {
+        self.failed = if answered.response().is_error {
+            Some(call)
+        } else {
             self.succeeded.push(call);
-        }
-        answer.response
+            None
+        };
+        answered
     }
 
-    fn row(&mut self, call: &ToolCall, answer: &Answer, waited_s: u32) -> CallRecord {
-        let arguments = canonical_json(&call.arguments);
-        let response_tokens = self.tokens.count(&answer.response.text());
-        let guardrail_tokens = match (answer.bare_line(), answer.teaching_block) {
-            (Some(bare), _) => response_tokens.saturating_sub(self.tokens.count(&bare)),
-            (None, Some(block)) => self.tokens.count(&answer.response.content[block]),
-            (None, None) => 0,
-        };
-        let tool_spec = self.stage.scenario.tools.iter().find(|tool| tool.name == call.tool);
-        let discriminator = tool_spec.and_then(|tool| tool.discriminator.as_deref());
-        let action = discriminator.and_then(|field| call.object()?.get(field)?.as_str());
-        let empty = Object::new();
-        let changed_fields = (!self.calls.is_empty()).then(|| changed(self.previous.as_ref().unwrap_or(&empty), call));
+    /// The call before the one at hand.
+    fn previous(&self) -> Option<&ToolCall> {
+        self.failed.as_ref().or(self.succeeded.last())
+    }
+
+    fn row(&self, call: &ToolCall, worded: &Worded, answered: &Answered, waited_s: u32) -> CallRecord {
+        let Answered { answer, .. } = answered;
+        let failed_before =
+            |row: &CallRecord| row.is_error && row.tool == worded.tool && row.arguments == worded.arguments;
         CallRecord {
             episode: self.episode,
             call: self.calls.len() as u32 + 1,
             turn: self.turns,
-            tool: call.tool.clone(),
-            action: action.map(str::to_owned),
+            tool: Arc::clone(&worded.tool),
+            action: worded.action.clone(),
+            arguments: Arc::clone(&worded.arguments),
             is_error: answer.response.is_error,
-            error_class: answer.failure.as_ref().map(|failure| failure.class().to_owned()),
-            injected: matches!(answer.failure, Some(healbench_engine::Failure::Fault(_))),
-            named_fields: answer.failure.as_ref().filter(|_| answer.names_fields).map(|failure| failure.fields()),
-            changed_fields,
+            error_class: answered.error_class.clone(),
+            injected: matches!(answer.failure, Some(Failure::Fault(_))),
+            named_fields: answered.named_fields.clone(),
+            changed_fields: self.previous().map(|previous| changed(previous, call).into()),
             leaked_fields: answer.leaked_fields,
             omitted_rows: answer.omitted_rows,
             contract_deltas: answer.contract_deltas,
             world_changed: answer.world_changed,
-            repeats_failed: self.failed.contains(&(call.tool.clone(), arguments.clone())),
-            arguments,
+            repeats_failed: self.calls.iter().any(failed_before),
             chain: None,
             waited_s,
-            request_tokens: self.tokens.count(&call.wire_text()),
-            response_tokens,
-            guardrail_tokens,
+            request_tokens: worded.tokens,
+            response_tokens: answered.tokens,
+            guardrail_tokens: answered.guardrail_tokens,
             context_tokens: self.context_tokens,
         }
     }
@@ -202,7 +197,7 @@ impl<'a> InPlay<'a> {
     ) -> (EpisodeRecord, Vec<CallRecord>) {
         let gave_up = matches!(ending, Ending::GaveUp);
         let seen = Observed { world: &self.world, gave_up, succeeded: &self.succeeded };
-        let unmet = self.stage.scenario.unmet(&seen);
+        let unmet = self.stage.scenario.unmet_since(&self.stage.beginning, &seen);
         let outcome = match &ending {
             Ending::Failed(AgentError::Infra(_)) => Outcome::Infra,
             Ending::Failed(AgentError::Config(_)) => Outcome::Config,
@@ -234,8 +229,9 @@ impl<'a> InPlay<'a> {
 }
 
 /// The top-level arguments that differ from `previous`, sorted.
-fn changed(previous: &Object, call: &ToolCall) -> Vec<String> {
+fn changed(previous: &ToolCall, call: &ToolCall) -> Vec<String> {
     let empty = Object::new();
+    let previous = previous.object().unwrap_or(&empty);
     let current = call.object().unwrap_or(&empty);
     let differs = |name: &&String| previous.get(*name) != current.get(*name);
     let mut names: Vec<String> = current.keys().filter(differs).cloned().collect();
@@ -254,7 +250,7 @@ mod tests {
     fn changed_fields_are_added_removed_or_different() {
         let before = json!({"same": 1, "gone": 1, "new_value": 1});
         let arguments: Value = json!({"same": 1, "new_value": 2, "added": null});
-        let call = ToolCall { tool: "t".to_owned(), arguments };
-        assert_eq!(changed(before.as_object().unwrap(), &call), ["added", "gone", "new_value"]);
+        let call = |arguments| ToolCall { tool: "t".to_owned(), arguments };
+        assert_eq!(changed(&call(before), &call(arguments)), ["added", "gone", "new_value"]);
     }
 }

@@ -5,6 +5,7 @@
 
 mod chains;
 mod episode;
+mod memory;
 mod plan;
 mod pool;
 mod stage;

@@ -10,7 +10,8 @@ use healbench_record::{CallRecord, EpisodeRecord, Plan, Records};
 use healbench_scenarios::Scenario;
 
 use crate::episode::{Moment, run_episode};
-use crate::{MakeAgent, Stage, StageError, TokenCounter};
+use crate::memory::Memory;
+use crate::{MakeAgent, Stage, StageError};
 
 /// What to play, and how.
 pub struct Job<'a> {
@@ -108,8 +109,8 @@ pub fn replay(
 ) -> Result<Option<(EpisodeRecord, Vec<CallRecord>)>, StageError> {
     let Some(cell) = job.plan.cell(episode) else { return Ok(None) };
     let stage = Stage::new(&job.scenarios[cell.scenario], job.plan)?;
-    let mut tokens = TokenCounter::new();
-    Ok(Some(run_episode(job.plan, cell, &stage, job.make_agent, &mut tokens, observe)))
+    let mut memory = Memory::default();
+    Ok(Some(run_episode(job.plan, cell, &stage, job.make_agent, &mut memory, observe)))
 }
 
 /// Episodes a piece of work; smaller when there are few, so that every thread gets some.
@@ -174,7 +175,7 @@ impl<'a> Shared<'a> {
     }
 
     fn work(&self, send: &SyncSender<Piece>) {
-        let mut tokens = TokenCounter::new();
+        let mut memory = Memory::default();
         loop {
             let piece = self.next.fetch_add(1, Ordering::Relaxed);
             if self.episodes(piece).is_empty() || self.stopped() || !self.wait_for_room(piece) {
@@ -182,7 +183,7 @@ impl<'a> Shared<'a> {
             }
             let mut reached = self.episodes(piece).start;
             // A panic is a defect; it must not leave the other threads waiting for a piece that never comes.
-            let played = catch_unwind(AssertUnwindSafe(|| self.play(piece, &mut tokens, &mut reached)));
+            let played = catch_unwind(AssertUnwindSafe(|| self.play(piece, &mut memory, &mut reached)));
             let played = played.unwrap_or(Err(PieceError::Panicked(reached)));
             if send.send((piece, played)).is_err() {
                 return;
@@ -201,9 +202,13 @@ impl<'a> Shared<'a> {
         !self.stopped()
     }
 
-    fn play(&self, piece: u64, tokens: &mut TokenCounter, reached: &mut u64) -> Played {
+    fn play(&self, piece: u64, memory: &mut Memory, reached: &mut u64) -> Played {
         let mut records = Records::default();
-        for episode in self.episodes(piece) {
+        let episodes = self.episodes(piece);
+        // Rows are large: growing step by step would move them again and again.
+        records.episodes.reserve((episodes.end - episodes.start) as usize);
+        records.calls.reserve(4 * (episodes.end - episodes.start) as usize);
+        for episode in episodes {
             *reached = episode;
             if self.stopped() {
                 return Ok((records, false));
@@ -212,7 +217,7 @@ impl<'a> Shared<'a> {
             let scenario = &self.job.scenarios[cell.scenario];
             let stage = self.stages[cell.scenario].get_or_init(|| Stage::new(scenario, self.job.plan));
             let stage = stage.as_ref().map_err(|error| PieceError::Stage(error.clone()))?;
-            let (row, calls) = run_episode(self.job.plan, cell, stage, self.job.make_agent, tokens, &mut |_| ());
+            let (row, calls) = run_episode(self.job.plan, cell, stage, self.job.make_agent, memory, &mut |_| ());
             records.episodes.push(row);
             records.calls.extend(calls);
         }

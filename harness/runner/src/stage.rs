@@ -3,13 +3,14 @@ use std::sync::{Arc, OnceLock};
 use healbench_engine::{CompileError, Engine, WorldBase};
 use healbench_protocol::{Seed, ToolSpec};
 use healbench_record::{Plan, Setting};
-use healbench_scenarios::{Scenario, Schedule};
+use healbench_scenarios::{Beginning, Scenario, Schedule};
 
 /// Everything about a scenario that its episodes share: the world's base rows, the advertised tools, and an engine a setting.
 #[derive(Debug)]
 pub struct Stage<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) base: Arc<WorldBase>,
+    pub(crate) beginning: Beginning,
     pub(crate) advertised: Vec<ToolSpec>,
     pub(crate) engines: Vec<Engine>,
     seed: Seed,
@@ -40,10 +41,12 @@ impl<'a> Stage<'a> {
             Engine::new(&scenario.tools, setting.guardrails, &setting.format)
                 .map_err(|source| StageError { scenario: scenario.id.clone(), source })
         };
+        let base = Arc::new(WorldBase::new(scenario.world(plan.seed)));
         let kept = plan.trials.min(MAX_KEPT_SCHEDULES);
         Ok(Stage {
             scenario,
-            base: Arc::new(WorldBase::new(scenario.world(plan.seed))),
+            beginning: scenario.beginning(base.def()),
+            base,
             advertised: scenario.advertised(),
             engines: plan.settings.iter().map(engine).collect::<Result<_, _>>()?,
             seed: plan.seed,

@@ -1,6 +1,6 @@
-use std::collections::HashMap;
 use std::sync::LazyLock;
 
+use rustc_hash::FxHashMap;
 use tiktoken_rs::CoreBPE;
 
 /// The vocabulary of every count, as a manifest names it.
@@ -13,7 +13,7 @@ static VOCABULARY: LazyLock<CoreBPE> =
 /// Counts tokens exactly. Episodes repeat the same texts over and over, so counts are remembered, a counter a thread.
 #[derive(Debug, Default)]
 pub struct TokenCounter {
-    seen: HashMap<String, u32>,
+    seen: FxHashMap<Box<str>, u32>,
     /// Bytes of the remembered texts.
     held: usize,
 }
@@ -39,7 +39,7 @@ impl TokenCounter {
             self.held = 0;
         }
         self.held += text.len();
-        self.seen.insert(text.to_owned(), count);
+        self.seen.insert(text.into(), count);
         count
     }
 }

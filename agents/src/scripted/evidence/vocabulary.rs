@@ -46,6 +46,30 @@ impl<'a> Vocabulary<'a> {
         vocabulary
     }
 
+    /// Everything that it holds: vocabularies with the same bytes read every text alike. The length comes first.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let mut out = Vec::with_capacity(1024);
+        out.extend_from_slice(&[0; 8]);
+        let mut put = |kind: u8, name: &str| {
+            out.push(kind);
+            out.extend_from_slice(&(name.len() as u64).to_le_bytes());
+            out.extend_from_slice(name.as_bytes());
+        };
+        for tool in &self.tools {
+            put(b't', &tool.name);
+            tool.discriminator.iter().for_each(|field| put(b'd', field));
+            tool.actions.iter().for_each(|action| put(b'a', &action.name));
+        }
+        self.fields.iter().for_each(|field| put(b'f', field));
+        for (name, path) in &self.nested {
+            put(b'n', name);
+            put(b'p', path);
+        }
+        let length = (out.len() as u64).to_le_bytes();
+        out[..8].copy_from_slice(&length);
+        out
+    }
+
     fn add_schema(&mut self, schema: &'a Value, prefix: &str) {
         let Some(properties) = schema.get("properties").and_then(Value::as_object) else { return };
         for (name, property) in properties {

@@ -13,7 +13,7 @@ use healbench_protocol::{
     Agent, AgentError, AgentKind, AgentSpec, ErrorFormat, Guardrails, Script, Seed, Start, ToolResponse, Turn,
 };
 use healbench_record::{Outcome, Plan, Records};
-use healbench_runner::{Axes, Job, MakeAgent, RunEnd, RunError, RunEvent, build_plan, run};
+use healbench_runner::{Axes, Job, MakeAgent, RunEnd, RunError, RunEvent, build_plan, replay, run};
 use healbench_scenarios::{Scenario, load_suite};
 
 /// Makes each call of its script once and says that it is done.
@@ -23,7 +23,7 @@ struct Reciter<'a> {
 }
 
 impl Agent for Reciter<'_> {
-    fn next_turn(&mut self, _: &[ToolResponse]) -> Result<Turn, AgentError> {
+    fn next_turn(&mut self, _: &[&ToolResponse]) -> Result<Turn, AgentError> {
         let Some(step) = self.script.steps.get(self.step) else {
             return Ok(Turn::Done { answer: "done".to_owned() });
         };
@@ -36,7 +36,7 @@ impl Agent for Reciter<'_> {
 struct Failing(Option<AgentError>);
 
 impl Agent for Failing {
-    fn next_turn(&mut self, _: &[ToolResponse]) -> Result<Turn, AgentError> {
+    fn next_turn(&mut self, _: &[&ToolResponse]) -> Result<Turn, AgentError> {
         match self.0.take() {
             Some(error) => Err(error),
             None => panic!("a defect, made by a test"),
@@ -48,12 +48,33 @@ impl Agent for Failing {
 struct Endless<'a>(Option<&'a Script>);
 
 impl Agent for Endless<'_> {
-    fn next_turn(&mut self, _: &[ToolResponse]) -> Result<Turn, AgentError> {
+    fn next_turn(&mut self, _: &[&ToolResponse]) -> Result<Turn, AgentError> {
         Ok(match self.0 {
             None => Turn::Say { text: "hm".to_owned() },
             Some(script) => Turn::Calls { calls: vec![script.steps[0].intent.clone(); 3], waited_s: 0 },
         })
     }
+}
+
+/// Sends of each step what it believes, what it intends, and what it believes again.
+struct Fumbler<'a> {
+    script: &'a Script,
+    turn: usize,
+}
+
+impl Agent for Fumbler<'_> {
+    fn next_turn(&mut self, _: &[&ToolResponse]) -> Result<Turn, AgentError> {
+        let Some(step) = self.script.steps.get(self.turn / 3) else {
+            return Ok(Turn::Done { answer: "done".to_owned() });
+        };
+        let call = if self.turn % 3 == 1 { &step.intent } else { &step.belief };
+        self.turn += 1;
+        Ok(Turn::Calls { calls: vec![call.clone()], waited_s: 0 })
+    }
+}
+
+fn fumbler<'s>(_: usize, start: Start<'s>) -> Box<dyn Agent + 's> {
+    Box::new(Fumbler { script: start.script, turn: 0 })
 }
 
 fn reciter<'s>(_: usize, start: Start<'s>) -> Box<dyn Agent + 's> {
@@ -123,6 +144,21 @@ fn rows_come_in_the_order_of_the_plan_at_any_number_of_threads() {
     }
     let (rest, _) = play(7, 2, 100, &reciter).unwrap();
     assert_eq!(rest.episodes, one.episodes[100..]);
+}
+
+#[test]
+fn what_a_thread_remembers_changes_no_row() {
+    let (played, _) = play(5, 1, 0, &fumbler).unwrap();
+    let (plan, scenarios) = quickstart(5);
+    let job = Job { plan: &plan, scenarios: &scenarios, episodes: 0..plan.len(), jobs: 1, make_agent: &fumbler };
+    let mut alone = Records::default();
+    for episode in 0..plan.len() {
+        // A replay begins with an empty memory.
+        let (row, calls) = replay(&job, episode, &mut |_| ()).unwrap().unwrap();
+        alone.episodes.push(row);
+        alone.calls.extend(calls);
+    }
+    assert_eq!(played, alone);
 }
 
 #[test]
