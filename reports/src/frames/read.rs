@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use healbench_record::{CallRecord, EpisodeRecord, RunDir};
-use polars::prelude::{DataFrame, IntoLazy, LazyFrame, PolarsError};
+use polars::prelude::{DataFrame, PolarsError};
 use polars_io::SerReader as _;
 use polars_io::parquet::read::ParquetReader;
 
@@ -22,16 +22,16 @@ pub(crate) enum Span {
 ///
 /// # Errors
 /// [`FrameError::Io`], [`FrameError::Damaged`], [`FrameError::NoColumn`], [`FrameError::ColumnType`].
-pub fn read_episodes(run: &RunDir) -> Result<LazyFrame, FrameError> {
-    Ok(read_frame(&run.episodes(), &EPISODE_COLUMNS, Span::All)?.lazy())
+pub fn read_episodes(run: &RunDir) -> Result<DataFrame, FrameError> {
+    read_frame(&run.episodes(), &EPISODE_COLUMNS, Span::All)
 }
 
 /// The calls frame of a run, one row a call: ordered by episode, then by call.
 ///
 /// # Errors
 /// As [`read_episodes`].
-pub fn read_calls(run: &RunDir) -> Result<LazyFrame, FrameError> {
-    Ok(read_frame(&run.calls(), &CALL_COLUMNS, Span::All)?.lazy())
+pub fn read_calls(run: &RunDir) -> Result<DataFrame, FrameError> {
+    read_frame(&run.calls(), &CALL_COLUMNS, Span::All)
 }
 
 /// What a run recorded of one episode; `None` when it has no such episode. Reads the row groups that hold the episode, and of the

@@ -10,7 +10,7 @@ use polars_parquet::write::schema_to_metadata_key;
 use crate::sample::{empty_run, plan, records, run_with};
 
 fn frames(run: &RunDir) -> (DataFrame, DataFrame) {
-    (read_episodes(run).unwrap().collect().unwrap(), read_calls(run).unwrap().collect().unwrap())
+    (read_episodes(run).unwrap(), read_calls(run).unwrap())
 }
 
 fn parts(run: &RunDir) -> Vec<String> {

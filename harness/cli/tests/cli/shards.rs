@@ -143,7 +143,7 @@ fn the_frames_show_the_same_schedule_in_every_cell() {
         "scripted",
     ]);
     let (run, _) = healbench_record::RunDir::open(&place.path("run")).unwrap();
-    let frame = healbench_reports::read_episodes(&run).unwrap().collect().unwrap();
+    let frame = healbench_reports::read_episodes(&run).unwrap();
     let text = |name: &str| frame.column(name).unwrap().str().unwrap();
     let (scenarios, hashes) = (text(SCENARIO), text(SCHEDULE_HASH));
     let (trials, scheduled) =
