@@ -90,11 +90,15 @@ impl Memory {
         if fresh && let Some(Known { worded, fresh: Some(answered) }) = known {
             return (Arc::clone(worded), Arc::clone(answered));
         }
-        let worded = known.map(|known| Arc::clone(&known.worded));
-        let worded = worded.unwrap_or_else(|| Arc::new(self.word(stage, call)));
+        let known = known.map(|known| Arc::clone(&known.worded));
+        let is_known = known.is_some();
+        let worded = known.unwrap_or_else(|| Arc::new(self.word(stage, call)));
         let answer = stage.engines[self.place.1].call(world, call);
         let answered = Arc::new(self.count(answer));
-        self.remember(&worded, (fresh && world.is_fresh()).then_some(&answered));
+        let stays_fresh = fresh && world.is_fresh();
+        if stays_fresh || !is_known {
+            self.remember(&worded, stays_fresh.then_some(&answered));
+        }
         (worded, answered)
     }
 

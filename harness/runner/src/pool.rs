@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -83,7 +83,8 @@ pub fn run<E>(
     let jobs = job.jobs.max(1);
     let shared = Shared::new(job, jobs, stop);
     std::thread::scope(|scope| {
-        let (send, receive) = sync_channel(jobs * 2);
+        // It holds no more pieces than the window: `wait_for_room` sees to that.
+        let (send, receive) = channel();
         for _ in 0..jobs {
             let send = send.clone();
             let shared = &shared;
@@ -116,7 +117,7 @@ pub fn replay(
 /// Episodes a piece of work; smaller when there are few, so that every thread gets some.
 const MAX_CHUNK: u64 = 256;
 /// Pieces that a thread may be ahead of the collector.
-const WINDOW: u64 = 8;
+const WINDOW: u64 = 32;
 
 /// What the threads share.
 struct Shared<'a> {
@@ -174,7 +175,7 @@ impl<'a> Shared<'a> {
         self.moved.notify_all();
     }
 
-    fn work(&self, send: &SyncSender<Piece>) {
+    fn work(&self, send: &Sender<Piece>) {
         let mut memory = Memory::default();
         loop {
             let piece = self.next.fetch_add(1, Ordering::Relaxed);
