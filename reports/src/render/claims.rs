@@ -3,9 +3,9 @@
 use healbench_protocol::{Measure, Span};
 
 use super::layout::{Cell, Line, Paint, Piece, Table, wrap};
-use super::number::{UNKNOWN, amount};
+use super::number::{UNKNOWN, amount, rate_percent};
 use super::plain_text;
-use super::terminal::{INDENT, estimates, plain};
+use super::terminal::{INDENT, estimates, plain, setting};
 use crate::summary::{ClaimReport, ClaimRow, ClaimVerdict};
 
 /// The table of claims in lines of at most `width` columns.
@@ -20,15 +20,20 @@ pub(super) fn lines(claims: &[ClaimReport], width: usize, color: bool) -> Vec<St
             lines.push(Line::Title(Piece::new(line, Paint::Bold)));
         }
         lines.push(Line::Title(Piece::new(format!("{INDENT}{}", name(report.claim.measure)), Paint::Dim)));
+        let mut agent = None;
         for row in &report.rows {
+            if agent != Some(&row.agent) {
+                agent = Some(&row.agent);
+                lines.push(Line::Title(Piece::new(format!("{INDENT}{}", plain_text(&row.agent)), Paint::Plain)));
+            }
             let claimed = row.claimed.map_or(UNKNOWN.to_owned(), |span| range(report.claim.measure, span));
-            let cells: Vec<Cell> = vec![measured.next().unwrap_or_default(), plain(claimed), verdict(row)];
-            let label =
-                format!("{INDENT}{} {}", plain_text(&row.agent), super::terminal::setting(row.guardrails, &row.format));
+            let measured = measured.next().unwrap_or_default();
+            let cells: Vec<Cell> = vec![plain(rate_percent(row.success)), measured, plain(claimed), verdict(row)];
+            let label = format!("{INDENT}{INDENT}{}", setting(row.guardrails, &row.format));
             lines.push(Line::Row { label, cells });
         }
     }
-    let heads = [["", "measured"], ["", "claimed"], ["", "borne out"]];
+    let heads = [["", "success"], ["", "measured"], ["", "claimed"], ["", "borne out"]];
     Table { heads: heads.map(|head| head.map(str::to_owned)).to_vec(), lines }.lines(width, color)
 }
 

@@ -4,7 +4,7 @@ use healbench_protocol::{AgentKind, Claim, ErrorFormat, Guardrails, Measure, Spa
 use healbench_record::{EpisodeRecord, Plan};
 use serde::Serialize;
 
-use super::{CONFIDENCE, by_name};
+use super::{CONFIDENCE, Rate, by_name};
 use crate::statistics::{Interval, Moments};
 
 /// A claim of a scenario, and what was measured of each agent.
@@ -30,8 +30,8 @@ pub struct ClaimRow {
     /// How failures were written; its name in JSON.
     #[serde(serialize_with = "by_name")]
     pub format: ErrorFormat,
-    /// Scored episodes.
-    pub episodes: u64,
+    /// Successes among scored episodes: few calls are no merit of an agent that gave up.
+    pub success: Rate,
     /// The mean over them; null of none.
     pub mean: Option<f64>,
     /// Student's interval of the mean, over trials; null for fewer than two.
@@ -59,6 +59,13 @@ pub enum ClaimVerdict {
 /// What was measured of the claims of one cell.
 pub(super) type Measured = Vec<Moments>;
 
+/// What a cell has of one claim.
+#[derive(Clone, Copy)]
+struct Found {
+    moments: Moments,
+    success: Rate,
+}
+
 /// Adds an episode to what its scenario's claims are about.
 pub(super) fn add(claims: &[Claim], measured: &mut Measured, row: &EpisodeRecord) {
     measured.resize(claims.len(), Moments::default());
@@ -84,19 +91,21 @@ fn unit(measure: Measure) -> f64 {
 pub(super) fn reports<'m>(
     plan: &Plan,
     measured: impl Fn(usize, usize, usize) -> Option<&'m Measured>,
+    success: impl Fn(usize, usize, usize) -> Rate,
 ) -> Vec<ClaimReport> {
     let mut reports = Vec::new();
     for (scenario, planned) in plan.scenarios.iter().enumerate() {
         for (index, claim) in planned.claims.iter().enumerate() {
-            let moments = |agent, setting| {
+            let found = |agent, setting| {
                 let cell: Option<&Measured> = measured(scenario, agent, setting);
-                cell.and_then(|cell| cell.get(index)).copied().unwrap_or_default()
+                let moments = cell.and_then(|cell| cell.get(index)).copied().unwrap_or_default();
+                Found { moments, success: success(scenario, agent, setting) }
             };
             let mut rows = Vec::new();
             for agent in 0..plan.agents.len() {
                 let mut without = None;
                 for setting in 0..plan.settings.len() {
-                    if let Some(row) = row(plan, claim, agent, setting, &moments(agent, setting), without) {
+                    if let Some(row) = row(plan, claim, agent, setting, found(agent, setting), without) {
                         without = without.or(row.interval.filter(|_| row.guardrails == Guardrails::NONE));
                         rows.push(row);
                     }
@@ -114,7 +123,7 @@ fn row(
     claim: &Claim,
     agent: usize,
     setting: usize,
-    moments: &Moments,
+    found: Found,
     without: Option<Interval>,
 ) -> Option<ClaimRow> {
     let spec = &plan.agents[agent];
@@ -125,7 +134,8 @@ fn row(
         _ => return None,
     };
     let unit = unit(claim.measure);
-    let interval = moments
+    let interval = found
+        .moments
         .interval(CONFIDENCE)
         .map(|interval| Interval { lower: interval.lower * unit, upper: interval.upper * unit });
     let verdict = match claimed {
@@ -143,8 +153,8 @@ fn row(
         kind: spec.kind,
         guardrails: setting.guardrails,
         format: setting.format.clone(),
-        episodes: moments.count,
-        mean: moments.mean().map(|mean| mean * unit),
+        success: found.success,
+        mean: found.moments.mean().map(|mean| mean * unit),
         interval,
         claimed,
         verdict,

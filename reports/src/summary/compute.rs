@@ -44,7 +44,14 @@ pub fn summarise(run: &RunDir, manifest: &RunManifest) -> Result<Report, ReportE
         totals: totals(&agents),
         agents,
         ablation: gathered.effects.report(plan, &mut resamples),
-        claims: claims::reports(plan, |scenario, agent, setting| gathered.measured(scenario, agent, setting)),
+        claims: claims::reports(
+            plan,
+            |scenario, agent, setting| gathered.measured(scenario, agent, setting),
+            |scenario, agent, setting| {
+                let cell = gathered.cell(scenario, agent, setting);
+                Rate::of(cell.successes, cell.scored)
+            },
+        ),
     })
 }
 

@@ -156,11 +156,11 @@ fn the_frames_show_the_same_schedule_in_every_cell() {
         assert_eq!((known.0, known.1), found, "{key:?}");
         known.2 += 1;
     }
-    // Eight sets without healing, and eight with it in two formats, for five agents.
-    assert!(seen.values().all(|(_, _, cells)| *cells == 5 * (8 + 8 * 2)), "{seen:?}");
+    // All sets of guardrails, for five agents.
+    assert!(seen.values().all(|(_, _, cells)| *cells == 5 * 16), "{seen:?}");
     let drawn = |scenario: &str| {
         let mine = seen.iter().filter(|((id, _), _)| *id == scenario).map(|(_, (hash, ..))| *hash);
         mine.collect::<std::collections::BTreeSet<_>>().len()
     };
-    assert_eq!(drawn("quickstart/several-at-once"), 2, "trials differ in what is drawn");
+    assert_eq!(drawn("quickstart/several-at-once"), 4, "trials differ in what is drawn");
 }
