@@ -94,6 +94,16 @@ pub enum FrameError {
         /// The episode.
         episode: u64,
     },
+    /// The calls are not those of the episodes.
+    #[error("`{}` holds {found} calls of its episodes, which made {expected}", path.display())]
+    Calls {
+        /// The frame of calls.
+        path: PathBuf,
+        /// Calls that are there.
+        found: u64,
+        /// Calls that the episodes made.
+        expected: u64,
+    },
     /// The frames hold fewer episodes than the run says it has done.
     #[error("`{}` holds {found} of {expected} episodes that should be there", path.display())]
     Short {

@@ -140,9 +140,10 @@ pub struct ReportRow {
     pub prose_tokens: u64,
     /// Tokens that guardrails added to responses.
     pub guardrail_tokens: u64,
-    /// Calls that a perfect agent needs over calls made, in episodes that succeeded: an agent that gives up at once is not
-    /// efficient.
+    /// Calls that a perfect agent needs over calls made. An agent that gives up at once makes fewer than it needs.
     pub call_efficiency: Rate,
+    /// The same of episodes that succeeded.
+    pub call_efficiency_of_successes: Rate,
     /// pass@k and pass^k for 1, 2, 4 and 8 trials.
     pub passes: Vec<Pass>,
     /// The success rate by scenario, one entry a scenario in the order of the plan.
@@ -237,6 +238,8 @@ pub struct Paired {
     pub interval: Option<Interval>,
     /// McNemar's test, two-sided mid-p; null for fewer than two pairs.
     pub p_value: Option<f64>,
+    /// The same, adjusted by Holm for all comparisons to `none` in the report.
+    pub p_adjusted: Option<f64>,
 }
 
 /// The effects of the guardrails' switches on one agent in one error format. A setting without `healing` counts in every format.

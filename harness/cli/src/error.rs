@@ -138,7 +138,7 @@ impl CliError {
                 Some("agents are named `scripted:PROFILE`, as in `scripted:typical`, or `scripted` for all".to_owned())
             }
             CliError::Profile(ProfileError::Unknown { known, .. }) => {
-                Some(format!("shipped: {}; or the path of a TOML file", known.join(", ")))
+                Some(format!("shipped: {}; or the path of a file that ends in .toml", known.join(", ")))
             }
             CliError::RunDir(error) => run_dir_hint(error),
             CliError::Merge(error) => error.hint().map(str::to_owned),

@@ -64,18 +64,20 @@ impl FrameWriter {
     /// Appends the rows that another run has of these episodes; its plan must be the same.
     ///
     /// # Errors
-    /// [`FrameError::Short`] when it does not hold all of them; every error of reading, and of [`FrameWriter::write`].
+    /// [`FrameError::Short`] and [`FrameError::Calls`] when it does not hold all of them; every error of reading, and of
+    /// [`FrameWriter::write`].
     pub fn copy(&mut self, from: &RunDir, episodes: Range<u64>) -> Result<(), FrameError> {
         if episodes.is_empty() {
             return Ok(());
         }
         let expected = episodes.end - episodes.start;
-        let mut found = 0;
+        let (mut found, mut made, mut copied) = (0, 0, 0);
         for rows in read::spans(&from.episodes(), GROUP_ROWS)? {
             let frame = read::read_frame(&from.episodes(), &EPISODE_COLUMNS, Span::Rows(rows))?;
             let mut rows = decode::episodes(&from.episodes(), &frame)?;
             rows.retain(|row| episodes.contains(&row.episode));
             found += rows.len() as u64;
+            made += rows.iter().map(|row| u64::from(row.calls)).sum::<u64>();
             self.write_episodes(&rows)?;
         }
         if found != expected {
@@ -85,7 +87,11 @@ impl FrameWriter {
             let frame = read::read_frame(&from.calls(), &CALL_COLUMNS, Span::Rows(rows))?;
             let mut rows = decode::calls(&from.calls(), &frame)?;
             rows.retain(|row| episodes.contains(&row.episode));
+            copied += rows.len() as u64;
             self.write_calls(&rows)?;
+        }
+        if copied != made {
+            return Err(FrameError::Calls { path: from.calls(), found: copied, expected: made });
         }
         Ok(())
     }

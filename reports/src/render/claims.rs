@@ -13,6 +13,11 @@ pub(super) fn lines(claims: &[ClaimReport], width: usize, color: bool) -> Vec<St
     let rows = || claims.iter().flat_map(|report| report.rows.iter().map(|row| (report.claim.measure, row)));
     let measured = estimates(rows().map(|(measure, row)| measured(measure, row)).collect());
     let mut measured = measured.into_iter();
+    if claims.iter().all(|report| report.rows.is_empty()) {
+        let note =
+            "The scenarios hold claims, but the plan has neither `none` nor `all`: nothing is held against them.";
+        return wrap(note, " ", width);
+    }
     let mut lines = Vec::new();
     for report in claims {
         let title = format!("{}: {}", report.scenario, report.claim.says);
@@ -51,7 +56,7 @@ fn measured(measure: Measure, row: &ClaimRow) -> (Piece, Piece) {
     let mean = row.mean.map_or(UNKNOWN.to_owned(), |mean| number(measure, mean));
     let interval = row
         .interval
-        .map(|interval| format!("[{}, {}]", number(measure, interval.lower.max(0.0)), number(measure, interval.upper)));
+        .map(|interval| format!("[{}, {}]", number(measure, interval.lower), number(measure, interval.upper)));
     (Piece::new(mean, Paint::Plain), Piece::new(interval.unwrap_or_default(), Paint::Dim))
 }
 
@@ -74,6 +79,7 @@ fn verdict(row: &ClaimRow) -> Cell {
         Some(ClaimVerdict::BorneOut) => ("yes", Paint::Green),
         Some(ClaimVerdict::Lower) => ("no: lower", Paint::Red),
         Some(ClaimVerdict::Higher) => ("no: higher", Paint::Red),
+        Some(ClaimVerdict::Same) => ("no: the same", Paint::Red),
         Some(ClaimVerdict::CannotTell) => ("cannot tell", Paint::Plain),
     };
     vec![Piece::new(word, paint)]
@@ -81,4 +87,5 @@ fn verdict(row: &ClaimRow) -> Cell {
 
 /// What has to be said beside the table.
 pub(super) const NOTE: &str = "Claims: means over trials with Student's 95% interval. Borne out: yes when the whole interval is within \
-    what is claimed (within a fifth of a number that is claimed roughly), no when none of it is, else it cannot be told.";
+    what is claimed (within a fifth of a number that is claimed roughly), no when none of it is, else it cannot be told. Where success is low, fewer calls are no \
+    saving: the task was not finished.";

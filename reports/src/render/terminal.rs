@@ -50,7 +50,7 @@ pub fn terminal(report: &Report, options: TerminalOptions) -> String {
     }
     lines.extend(table.lines(options.width, options.color));
     if options.detail >= Detail::Metrics {
-        for table in metrics(report) {
+        for table in metrics(report, options.width) {
             lines.push(String::new());
             lines.extend(table.lines(options.width, options.color));
         }
@@ -69,7 +69,7 @@ pub fn terminal(report: &Report, options: TerminalOptions) -> String {
         lines.extend(claims::lines(&report.claims, options.width, options.color));
     }
     lines.push(String::new());
-    for note in notes(report, intervals).into_iter().chain(ablation::notes(report, options)) {
+    for note in notes(report, intervals, options.detail).into_iter().chain(ablation::notes(report, options)) {
         lines.extend(wrap(&note, " ", options.width));
     }
     let mut text = lines.join("\n");
@@ -125,8 +125,12 @@ fn summary(report: &Report, intervals: bool) -> Table {
 }
 
 /// Every metric beyond the first table, a table a question.
-fn metrics(report: &Report) -> Vec<Table> {
-    vec![conduct(report), repair(report), cost(report), consistency(report)]
+fn metrics(report: &Report, width: usize) -> Vec<Table> {
+    let mut cost_table = cost(report, true);
+    if cost_table.body_width() + INDENT.len() > width {
+        cost_table = cost(report, false);
+    }
+    vec![conduct(report), repair(report), cost_table, consistency(report)]
 }
 
 /// What agents did with what they were told.
@@ -167,7 +171,7 @@ fn repair(report: &Report) -> Table {
 }
 
 /// What it took, over all scored episodes.
-fn cost(report: &Report) -> Table {
+fn cost(report: &Report, intervals: bool) -> Table {
     let heads = [
         ["calls", "/episode"],
         ["tokens", "/episode"],
@@ -176,7 +180,8 @@ fn cost(report: &Report) -> Table {
         ["call", "efficiency"],
         ["cost", "/ok"],
     ];
-    let versus = report.agents.iter().flat_map(|agent| &agent.rows).map(|row| difference(row.tokens_vs_none));
+    let versus =
+        report.agents.iter().flat_map(|agent| &agent.rows).map(|row| difference(row.tokens_vs_none, intervals));
     let mut versus = estimates(versus.collect()).into_iter();
     table(&heads, report, |row| {
         vec![
@@ -210,9 +215,9 @@ fn consistency(report: &Report) -> Table {
 }
 
 /// A difference in a number that may be any size, with its interval.
-fn difference(found: Option<Difference>) -> Estimate {
+fn difference(found: Option<Difference>, intervals: bool) -> Estimate {
     let value = found.and_then(|found| found.difference).map_or(UNKNOWN.to_owned(), change);
-    let interval = found.and_then(|found| found.interval).map(change_interval);
+    let interval = found.and_then(|found| found.interval).filter(|_| intervals).map(change_interval);
     (Piece::new(value, Paint::Plain), Piece::new(interval.unwrap_or_default(), Paint::Dim))
 }
 
@@ -307,7 +312,7 @@ fn format_name(format: &ErrorFormat) -> Cow<'static, str> {
     if *format == ErrorFormat::Bare { Cow::Borrowed("") } else { format.name() }
 }
 
-fn notes(report: &Report, intervals: bool) -> Vec<String> {
+fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
     let mut notes = Vec::new();
     let level = percent(report.confidence);
     notes.push(if intervals {
@@ -317,6 +322,10 @@ fn notes(report: &Report, intervals: bool) -> Vec<String> {
             "The {level} intervals are left out, for the terminal is too narrow. `vs none` is in percentage points."
         )
     });
+    let bootstrapped = |row: &ReportRow| row.tokens_vs_none.is_some_and(|found| found.interval.is_some());
+    if detail >= Detail::Metrics && report.agents.iter().flat_map(|agent| &agent.rows).any(bootstrapped) {
+        notes.push("Intervals of a difference in tokens: BCa bootstrap over scenarios.".to_owned());
+    }
     notes.push("recovered: success where something was scheduled to go wrong. /ok: per success.".to_owned());
     if report.agents.iter().any(|agent| agent.kind == AgentKind::Scripted) {
         notes.push("`scripted:` rows show what the texts say, and nothing about a real model.".to_owned());

@@ -182,13 +182,12 @@ fn effect(contrast: &Contrast, sums: &[Sums], resamples: &mut Resamples) -> Effe
 }
 
 fn block_sums(contrast: &Contrast, block: &Block) -> Sums {
-    let terms: Vec<_> = contrast.terms.iter().map(|(setting, added)| (block.setting(*setting), *added)).collect();
     let mut sums = Sums::default();
     for trial in 0..block.trials() {
         let (mut met, mut scored, mut success, mut tokens) = (false, 0, 0, 0);
-        for (slots, added) in &terms {
+        for (setting, added) in &contrast.terms {
             let sign = if *added { 1 } else { -1 };
-            let Some(slot) = slots[trial] else { continue };
+            let Some(slot) = block.slot(*setting, trial) else { continue };
             met = true;
             if slot.scored {
                 scored += 1;
@@ -196,7 +195,7 @@ fn block_sums(contrast: &Contrast, block: &Block) -> Sums {
                 tokens += sign * slot.tokens as i64;
             }
         }
-        if scored == terms.len() {
+        if scored == contrast.terms.len() {
             sums.matched += 1;
             sums.success += success;
             sums.tokens += tokens;

@@ -21,10 +21,11 @@ pub(super) struct Slot {
 pub(super) struct Block {
     none: Option<usize>,
     settings: usize,
-    trials: usize,
     place: Option<(usize, usize)>,
-    /// By setting and trial; `None` for an episode that is not there.
-    slots: Vec<Option<Slot>>,
+    /// By setting and trial, up to the last that is there; `None` for an episode that is not.
+    slots: Vec<Vec<Option<Slot>>>,
+    /// Trials that there are, in any setting.
+    trials: usize,
 }
 
 impl Block {
@@ -33,9 +34,9 @@ impl Block {
         Block {
             none: plan.none(),
             settings: plan.settings.len(),
-            trials: plan.trials as usize,
             place: None,
-            slots: Vec::new(),
+            slots: vec![Vec::new(); plan.settings.len()],
+            trials: 0,
         }
     }
 
@@ -47,19 +48,23 @@ impl Block {
     /// Empties the block for the scenario and agent of `cell`.
     pub(super) fn open(&mut self, cell: CellRef) {
         self.place = Some((cell.scenario, cell.agent));
-        self.slots.clear();
-        self.slots.resize(self.settings * self.trials, None);
+        self.slots.iter_mut().for_each(Vec::clear);
+        self.trials = 0;
     }
 
     /// Puts an episode in its place.
     pub(super) fn add(&mut self, cell: CellRef, row: &EpisodeRecord) {
-        self.slots[cell.setting * self.trials + cell.trial as usize] = Some(Slot {
+        let trial = cell.trial as usize;
+        let slots = &mut self.slots[cell.setting];
+        slots.resize(trial, None);
+        self.trials = self.trials.max(trial + 1);
+        slots.push(Some(Slot {
             scored: row.outcome.is_scored(),
             success: row.outcome == Outcome::Success,
             calls: row.calls,
             tokens: tokens(row),
             hash: u64::from_str_radix(&row.schedule_hash, 16).unwrap_or_default(),
-        });
+        }));
     }
 
     /// Trials of each setting.
@@ -67,9 +72,14 @@ impl Block {
         self.trials
     }
 
-    /// The episodes of a setting, by trial.
-    pub(super) fn setting(&self, setting: usize) -> &[Option<Slot>] {
-        &self.slots[setting * self.trials..(setting + 1) * self.trials]
+    /// The episodes of a setting, for every trial that there is.
+    pub(super) fn setting(&self, setting: usize) -> impl Iterator<Item = Option<Slot>> {
+        self.slots[setting].iter().copied().chain(std::iter::repeat(None)).take(self.trials)
+    }
+
+    /// The episode of a setting and trial.
+    pub(super) fn slot(&self, setting: usize, trial: usize) -> Option<Slot> {
+        self.slots[setting].get(trial).copied().flatten()
     }
 
     /// Makes the pairs of every setting with `none`, and the contrasts of guardrails.
@@ -93,7 +103,7 @@ impl Block {
     fn refuse_mismatch(&self, plan: &Plan, (scenario, agent): (usize, usize)) -> Result<(), ReportError> {
         let mut hashes = vec![None; self.trials];
         for setting in 0..self.settings {
-            for (trial, slot) in self.setting(setting).iter().enumerate() {
+            for (trial, slot) in self.setting(setting).enumerate() {
                 let Some(slot) = slot.filter(|slot| slot.scored) else { continue };
                 if *hashes[trial].get_or_insert(slot.hash) != slot.hash {
                     return Err(ReportError::Schedules {
@@ -118,7 +128,7 @@ impl Block {
     ) -> Result<(), ReportError> {
         for setting in (0..self.settings).filter(|setting| *setting != none) {
             let mut pairs = Pairs::default();
-            for (trial, both) in self.setting(setting).iter().zip(self.setting(none)).enumerate() {
+            for (trial, both) in self.setting(setting).zip(self.setting(none)).enumerate() {
                 match both {
                     (Some(here), Some(there)) if here.scored && there.scored => {
                         if here.hash != there.hash {
@@ -128,7 +138,7 @@ impl Block {
                                 none,
                             ));
                         }
-                        pairs.add_pair(here, there);
+                        pairs.add_pair(&here, &there);
                     }
                     (None, None) => {}
                     _ => pairs.unmatched += 1,

@@ -52,6 +52,8 @@ pub enum ClaimVerdict {
     Lower,
     /// The whole interval is above what is claimed.
     Higher,
+    /// It is claimed that guardrails need less, and they need as much.
+    Same,
     /// The interval reaches over an end of what is claimed, or there is none.
     CannotTell,
 }
@@ -103,12 +105,9 @@ pub(super) fn reports<'m>(
             };
             let mut rows = Vec::new();
             for agent in 0..plan.agents.len() {
-                let mut without = None;
+                let none = plan.none().map(|none| found(agent, none));
                 for setting in 0..plan.settings.len() {
-                    if let Some(row) = row(plan, claim, agent, setting, found(agent, setting), without) {
-                        without = without.or(row.interval.filter(|_| row.guardrails == Guardrails::NONE));
-                        rows.push(row);
-                    }
+                    rows.extend(row(plan, claim, (agent, setting), found(agent, setting), none));
                 }
             }
             reports.push(ClaimReport { scenario: planned.id.clone(), claim: claim.clone(), rows });
@@ -117,14 +116,13 @@ pub(super) fn reports<'m>(
     reports
 }
 
-/// `without` is the interval of the same agent under no guardrails, where it is known already.
+/// `none` is what the same agent has under no guardrails.
 fn row(
     plan: &Plan,
     claim: &Claim,
-    agent: usize,
-    setting: usize,
+    (agent, setting): (usize, usize),
     found: Found,
-    without: Option<Interval>,
+    none: Option<Found>,
 ) -> Option<ClaimRow> {
     let spec = &plan.agents[agent];
     let setting = &plan.settings[setting];
@@ -134,16 +132,19 @@ fn row(
         _ => return None,
     };
     let unit = unit(claim.measure);
-    let interval = found
-        .moments
-        .interval(CONFIDENCE)
-        .map(|interval| Interval { lower: interval.lower * unit, upper: interval.upper * unit });
+    // A count is never negative, whatever a symmetric interval says.
+    let interval = |found: Found| {
+        let interval = found.moments.interval(CONFIDENCE)?;
+        Some(Interval { lower: interval.lower.max(0.0) * unit, upper: interval.upper * unit })
+    };
+    let (without, interval) = (none.and_then(interval), interval(found));
     let verdict = match claimed {
         Some(claimed) => Some(verdict(interval, claimed)),
         // Without a number, what is claimed is that guardrails need less.
         None if is_with && claim.without.is_none() => Some(match (interval, without) {
             (Some(with), Some(without)) if with.upper < without.lower => ClaimVerdict::BorneOut,
             (Some(with), Some(without)) if with.lower > without.upper => ClaimVerdict::Higher,
+            (Some(_), Some(_)) if none.is_some_and(|none| none.moments == found.moments) => ClaimVerdict::Same,
             _ => ClaimVerdict::CannotTell,
         }),
         None => None,

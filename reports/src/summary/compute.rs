@@ -9,7 +9,7 @@ use super::{
 };
 use crate::frames::check_names;
 use crate::statistics::{
-    ClusterSums, Resamples, Trials, bca_ratio, kaplan_meier_median, mcnemar_mid_p, pass_at_k, pass_hat_k,
+    ClusterSums, Resamples, Trials, bca_ratio, holm, kaplan_meier_median, mcnemar_mid_p, pass_at_k, pass_hat_k,
     pass_hat_k_interval, tango, wilson,
 };
 
@@ -27,12 +27,13 @@ pub fn summarise(run: &RunDir, manifest: &RunManifest) -> Result<Report, ReportE
     let mut rows = |agent: usize| {
         (0..plan.settings.len()).map(|setting| row(&gathered, plan, agent, setting, &mut resamples)).collect()
     };
-    let agents: Vec<AgentReport> = plan
+    let mut agents: Vec<AgentReport> = plan
         .agents
         .iter()
         .enumerate()
         .map(|(index, agent)| AgentReport { agent: agent.to_string(), kind: agent.kind, rows: rows(index) })
         .collect();
+    adjust(&mut agents);
     Ok(Report {
         suite: suite(&plan.scenarios),
         seed: plan.seed,
@@ -102,7 +103,8 @@ fn row(gathered: &Gathered, plan: &Plan, agent: usize, setting: usize, resamples
         wasted_tokens: Rate::of(sums.wasted_tokens, sums.tokens),
         prose_tokens: sums.prose_tokens,
         guardrail_tokens: sums.guardrail_tokens,
-        call_efficiency: Rate::of(sums.perfect_calls_of_successes, sums.calls_of_successes),
+        call_efficiency: Rate::of(sums.perfect_calls, sums.calls),
+        call_efficiency_of_successes: Rate::of(sums.perfect_calls_of_successes, sums.calls_of_successes),
         passes: passes(&trials, resamples),
         scenarios,
     }
@@ -118,6 +120,18 @@ fn paired(sums: &Pairs) -> Paired {
         difference: (pairs > 0).then(|| (gains as f64 - losses as f64) / pairs as f64),
         interval: tango(gains, losses, pairs, CONFIDENCE),
         p_value: (pairs >= 2).then(|| mcnemar_mid_p(gains, losses)),
+        p_adjusted: None,
+    }
+}
+
+/// A report asks the same question of each of its rows, so a small p-value among many says less than one alone.
+fn adjust(agents: &mut [AgentReport]) {
+    let mut compared: Vec<&mut Paired> =
+        agents.iter_mut().flat_map(|agent| &mut agent.rows).filter_map(|row| row.vs_none.as_mut()).collect();
+    compared.retain(|paired| paired.p_value.is_some());
+    let p_values: Vec<f64> = compared.iter().filter_map(|paired| paired.p_value).collect();
+    for (paired, adjusted) in compared.into_iter().zip(holm(&p_values).into_iter().flatten()) {
+        paired.p_adjusted = Some(adjusted);
     }
 }
 

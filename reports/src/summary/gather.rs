@@ -16,7 +16,7 @@ use super::sums::{Pairs, Sums};
 use crate::columns::{
     AGENT, CHAIN, Column, EPISODE, EPISODE_COLUMNS, FORMAT, GUARDRAILS, Holds, IS_ERROR, SCENARIO, TRIAL,
 };
-use crate::frames::{Span, decode, read_frame, spans};
+use crate::frames::{FrameError, Span, decode, read_frame, spans};
 use crate::statistics::Ended;
 
 /// Rows that are in memory at once: a row group.
@@ -93,13 +93,14 @@ pub(super) fn gather(run: &RunDir, plan: &Plan) -> Result<Gathered, ReportError>
     let names = Names::of(plan);
     let mut block = Block::of(plan);
     let mut unscored = BTreeSet::new();
-    let mut next = 0;
+    let (mut next, mut made) = (0, 0);
     for rows in spans(&run.episodes(), ROWS)? {
         let frame = read_frame(&run.episodes(), &EPISODE_COLUMNS, Span::Rows(rows))?;
         let cells = names.check(plan, &frame, &mut next)?;
         for (row, cell) in decode::episodes(&run.episodes(), &frame)?.iter().zip(cells) {
             let index = gathered.index(cell.scenario, cell.agent, cell.setting);
             gathered.cells[index].add_episode(row);
+            made += u64::from(row.calls);
             let claims = &plan.scenarios[cell.scenario].claims;
             if !row.outcome.is_scored() {
                 unscored.insert(row.episode);
@@ -115,18 +116,22 @@ pub(super) fn gather(run: &RunDir, plan: &Plan) -> Result<Gathered, ReportError>
     }
     block.close(plan, &mut gathered)?;
     let is_scored = |episode: u64| episode < next && !unscored.contains(&episode);
-    gather_retries(run, plan, is_scored, &mut gathered)?;
+    let found = gather_retries(run, plan, is_scored, &mut gathered)?;
+    if found != made {
+        return Err(FrameError::Calls { path: run.calls(), found, expected: made }.into());
+    }
     Ok(gathered)
 }
 
-/// Follows every error chain of scored episodes from its first error to its end. The calls of an episode stand together.
+/// Follows every error chain of scored episodes from its first error to its end, and gives how many calls there are. The calls of an
+/// episode stand together.
 fn gather_retries(
     run: &RunDir,
     plan: &Plan,
     is_scored: impl Fn(u64) -> bool,
     gathered: &mut Gathered,
-) -> Result<(), ReportError> {
-    let mut current = 0;
+) -> Result<u64, ReportError> {
+    let (mut current, mut found) = (0, 0);
     // Chain to its calls so far, and whether the last of them succeeded.
     let mut chains: BTreeMap<u32, (u32, bool)> = BTreeMap::new();
     let mut close = |episode: u64, chains: &mut BTreeMap<u32, (u32, bool)>| {
@@ -141,6 +146,7 @@ fn gather_retries(
     };
     for rows in spans(&run.calls(), ROWS)? {
         let frame = read_frame(&run.calls(), &CHAIN_COLUMNS, Span::Rows(rows))?;
+        found += frame.height() as u64;
         let rows = frame.column(EPISODE)?.u64()?.iter().zip(frame.column(CHAIN)?.u32()?.iter());
         for ((episode, chain), is_error) in rows.zip(frame.column(IS_ERROR)?.bool()?.iter()) {
             let (Some(episode), Some(chain)) = (episode, chain) else { continue };
@@ -153,7 +159,7 @@ fn gather_retries(
         }
     }
     close(current, &mut chains);
-    Ok(())
+    Ok(found)
 }
 
 const CHAIN_COLUMNS: [Column; 3] = [(EPISODE, Holds::U64), (CHAIN, Holds::U32), (IS_ERROR, Holds::Bool)];

@@ -19,6 +19,7 @@ pub(super) struct Sums {
     pub(super) first_calls_ok: u64,
     pub(super) calls: u64,
     pub(super) calls_of_successes: u64,
+    pub(super) perfect_calls: u64,
     pub(super) perfect_calls_of_successes: u64,
     pub(super) calls_after_error: u64,
     pub(super) repeated_calls: u64,
@@ -53,6 +54,7 @@ impl Sums {
         self.spirals += u64::from(tally.spiral);
         self.first_calls_ok += u64::from(tally.first_call_ok);
         self.calls += u64::from(row.calls);
+        self.perfect_calls += u64::from(row.perfect_calls);
         if success {
             self.calls_of_successes += u64::from(row.calls);
             self.perfect_calls_of_successes += u64::from(row.perfect_calls);
@@ -85,6 +87,7 @@ impl Sums {
             first_calls_ok,
             calls,
             calls_of_successes,
+            perfect_calls,
             perfect_calls_of_successes,
             calls_after_error,
             repeated_calls,
@@ -110,6 +113,7 @@ impl Sums {
         self.first_calls_ok += first_calls_ok;
         self.calls += calls;
         self.calls_of_successes += calls_of_successes;
+        self.perfect_calls += perfect_calls;
         self.perfect_calls_of_successes += perfect_calls_of_successes;
         self.calls_after_error += calls_after_error;
         self.repeated_calls += repeated_calls;

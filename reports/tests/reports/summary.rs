@@ -108,7 +108,8 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, setting: usize, resamp
         repair_at: [1, 2, 3].map(|k| Repair { k, chains: Rate::of(within(k), chains) }).to_vec(),
         error_spirals: Rate::of(spirals, scored.len() as u64),
         hint_uptake: Rate::of(taken, hinted),
-        call_efficiency: Rate::of(needed, efficient),
+        call_efficiency: Rate::of(scored.iter().map(|row| u64::from(row.perfect_calls)).sum(), calls),
+        call_efficiency_of_successes: Rate::of(needed, efficient),
         cost_per_success: None,
         episode_recovery: Rate::of(ended(&scheduled, Outcome::Success), scheduled.len() as u64),
         chain_recovery: Rate::of(mended, chains),
@@ -229,11 +230,31 @@ fn slow_pairs(plan: &Plan, records: &Records, agent: usize, setting: usize) -> P
         difference: (pairs > 0).then(|| (gains as f64 - losses as f64) / pairs as f64),
         interval: tango(gains, losses, pairs, 0.95),
         p_value: (pairs >= 2).then(|| mcnemar_mid_p(gains, losses)),
+        p_adjusted: None,
+    }
+}
+
+/// Holm by its definition: of the m p-values the smallest counts m times, the next m - 1 times, and none less than those before.
+/// They are taken out, for the rows are compared one by one.
+fn check_adjusted(report: &mut Report) {
+    let mut all: Vec<&mut Paired> = report
+        .agents
+        .iter_mut()
+        .flat_map(|agent| &mut agent.rows)
+        .filter_map(|row| row.vs_none.as_mut().filter(|paired| paired.p_value.is_some()))
+        .collect();
+    all.sort_by(|a, b| a.p_value.unwrap().total_cmp(&b.p_value.unwrap()));
+    let (mut least, mut left) = (0.0_f64, all.len() as f64);
+    for paired in all {
+        least = least.max(paired.p_value.unwrap() * left).min(1.0);
+        left -= 1.0;
+        assert!((paired.p_adjusted.take().unwrap() - least).abs() < 1e-12);
     }
 }
 
 fn check_all_rows(plan: &Plan, records: &Records) -> Report {
-    let report = report(plan, records).unwrap();
+    let mut report = report(plan, records).unwrap();
+    check_adjusted(&mut report);
     let mut resamples = Resamples::new(plan.seed);
     assert_eq!(report.agents.len(), plan.agents.len());
     for (agent, found) in report.agents.iter().enumerate() {
@@ -273,7 +294,7 @@ fn every_number_is_what_loops_over_the_rows_find() {
         row.hint_uptake.denominator - row.hint_uptake.numerator,
         row.repair_at[0].chains.numerator,
         row.repair_at[2].chains.numerator - row.repair_at[1].chains.numerator,
-        row.call_efficiency.denominator - row.call_efficiency.numerator,
+        row.call_efficiency_of_successes.denominator - row.call_efficiency_of_successes.numerator,
         paired.gains,
         paired.losses,
         paired.unmatched,

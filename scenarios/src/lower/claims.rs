@@ -4,6 +4,9 @@ use super::Reading;
 use crate::file::{ClaimFile, SpanFile};
 use crate::locate::child;
 
+/// A number that is claimed is no larger: nothing is counted that would come near it.
+const LARGEST: f64 = 1e15;
+
 /// How far from a number that is meant roughly another one still is about the same.
 const ROUGHLY: f64 = 0.2;
 
@@ -49,6 +52,10 @@ fn measure(reading: &mut Reading<'_>, pointer: &str, file: &ClaimFile) -> Option
 /// The outer `None` is a problem, which is noted.
 fn span(reading: &mut Reading<'_>, pointer: &str, file: Option<SpanFile>) -> Option<Option<Span>> {
     let Some(file) = file else { return Some(None) };
+    if let Some(number) = [file.about, file.from, file.to].into_iter().flatten().find(|number| *number > LARGEST) {
+        reading.at_value(pointer, format!("{number:e} is more than can be counted"), None);
+        return None;
+    }
     match (file.about, file.from, file.to) {
         (Some(about), None, None) => Some(Some(Span { from: about * (1.0 - ROUGHLY), to: about * (1.0 + ROUGHLY) })),
         (None, Some(from), Some(to)) if from <= to => Some(Some(Span { from, to })),

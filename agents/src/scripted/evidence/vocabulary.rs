@@ -48,6 +48,8 @@ impl<'a> Vocabulary<'a> {
 
     /// Everything that it holds: vocabularies with the same bytes read every text alike. The length comes first.
     pub(crate) fn bytes(&self) -> Vec<u8> {
+        // Taken apart, so that what is added to it cannot be forgotten here.
+        let Vocabulary { tools, fields, nested, intended } = self;
         let mut out = Vec::with_capacity(1024);
         out.extend_from_slice(&[0; 8]);
         let mut put = |kind: u8, name: &str| {
@@ -55,16 +57,17 @@ impl<'a> Vocabulary<'a> {
             out.extend_from_slice(&(name.len() as u64).to_le_bytes());
             out.extend_from_slice(name.as_bytes());
         };
-        for tool in &self.tools {
+        for tool in tools {
             put(b't', &tool.name);
             tool.discriminator.iter().for_each(|field| put(b'd', field));
             tool.actions.iter().for_each(|action| put(b'a', &action.name));
         }
-        self.fields.iter().for_each(|field| put(b'f', field));
-        for (name, path) in &self.nested {
+        fields.iter().for_each(|field| put(b'f', field));
+        for (name, path) in nested {
             put(b'n', name);
             put(b'p', path);
         }
+        intended.iter().for_each(|action| put(b'i', action));
         let length = (out.len() as u64).to_le_bytes();
         out[..8].copy_from_slice(&length);
         out
@@ -182,5 +185,32 @@ impl<'a> Vocabulary<'a> {
             }
         }
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use healbench_protocol::{Step, ToolCall};
+    use serde_json::json;
+
+    use super::*;
+
+    /// What an agent knows besides the tool list and the names of arguments.
+    #[test]
+    fn vocabularies_that_read_differently_have_other_bytes() {
+        let tools = [ToolSpec {
+            name: "valves".to_owned(),
+            description: String::new(),
+            discriminator: Some("action".to_owned()),
+            actions: Vec::new(),
+        }];
+        let script = |action: &str| {
+            let call = ToolCall { tool: "valves".to_owned(), arguments: json!({"action": action}) };
+            Script { steps: vec![Step { intent: call.clone(), belief: call, find: Default::default() }] }
+        };
+        let (alpha, beta) = (script("alpha"), script("beta"));
+        let (alpha, beta) = (Vocabulary::new(&tools, &alpha), Vocabulary::new(&tools, &beta));
+        assert!(alpha.is_action("alpha") && !beta.is_action("alpha"));
+        assert_ne!(alpha.bytes(), beta.bytes());
     }
 }

@@ -1,3 +1,4 @@
+use healbench_protocol::fingerprint;
 use healbench_record::{RunDir, RunStatus, merged};
 use healbench_reports::FrameWriter;
 use healbench_reports::render::Detail;
@@ -17,9 +18,15 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
     let (mut manifest, shards) = merged(shards)?;
     manifest.command = crate::typed();
     let mut texts = Vec::new();
-    if let Some((_, run)) = shards.first() {
-        for (index, scenario) in manifest.plan.scenarios.iter().enumerate() {
-            texts.push((scenario.id.clone(), run.scenario_text(index, &scenario.id)?));
+    for (index, scenario) in manifest.plan.scenarios.iter().enumerate() {
+        for (_, run) in &shards {
+            let (text, extension) = run.scenario_text(index, &scenario.id)?;
+            if fingerprint(text.as_bytes()) != scenario.sha256 {
+                return Err(CliError::ScenarioChanged(scenario.id.clone()));
+            }
+            if texts.len() == index {
+                texts.push((scenario.id.clone(), (text, extension)));
+            }
         }
     }
     let sources: Vec<(&str, &str, &str)> =

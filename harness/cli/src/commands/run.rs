@@ -39,15 +39,26 @@ pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
     manifest.status = if end.interrupted { RunStatus::Interrupted } else { RunStatus::Complete };
     manifest.episodes_done = end.next - manifest.episodes().start;
     run.write_manifest(&manifest)?;
-    if manifest.episodes_done > 0 {
-        report::print(&run, &manifest, detail(args), terminal)?;
-    }
     let shown = shell_word(&run.path().display().to_string());
+    let printed = match manifest.episodes_done {
+        0 => Ok(()),
+        _ => report::print(&run, &manifest, detail(args), terminal),
+    };
     if end.interrupted {
+        // Whatever became of the report: this has to be said.
         terminal.important(&format!("go on with: healbench run --resume {shown}"));
-        return Ok(ExitStatus::Interrupted);
+        return printed.map(|()| ExitStatus::Interrupted);
     }
-    terminal.note(&format!("run: {shown}\nmore: healbench report {shown}\none transcript: healbench show {shown} 0"));
+    printed?;
+    let episodes = manifest.episodes();
+    if episodes.is_empty() {
+        terminal.note("the shard has no episode: there are more shards than episodes");
+        return Ok(ExitStatus::Fine);
+    }
+    terminal.note(&format!(
+        "run: {shown}\nmore: healbench report {shown}\none transcript: healbench show {shown} {}",
+        episodes.start
+    ));
     Ok(ExitStatus::Fine)
 }
 

@@ -16,7 +16,8 @@ pub(crate) fn show(args: &ShowArgs, terminal: &Terminal) -> Result<ExitStatus, C
     let (run, manifest) = RunDir::open(&args.run)?;
     let episode = chosen(args, &manifest.plan)?;
     let Some(recorded) = episode_rows(&run, episode)? else {
-        return Err(CliError::NoEpisode(format!("{episode} of {}", manifest.episodes_done)));
+        let done = manifest.done();
+        return Err(CliError::NoEpisode(format!("{episode}; it has those from {} up to {}", done.start, done.end)));
     };
     let cast = cast_of_run(&run, manifest.plan)?;
     let make_agent = cast.make_agent();

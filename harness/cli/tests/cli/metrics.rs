@@ -20,6 +20,21 @@ struct Said {
     named: Option<Vec<String>>,
     leaked: u64,
     changed_world: bool,
+    /// What a raw server would have said of the failure.
+    bare: Option<String>,
+    /// The block that teaches how to narrow a list.
+    lesson: Option<String>,
+}
+
+impl Said {
+    /// Tokens that guardrails added to the response.
+    fn added(&self, counter: &mut TokenCounter) -> u64 {
+        match (&self.bare, &self.lesson) {
+            (Some(bare), _) => u64::from(counter.count(&self.text).saturating_sub(counter.count(bare))),
+            (None, Some(lesson)) => u64::from(counter.count(lesson)),
+            (None, None) => 0,
+        }
+    }
 }
 
 /// What was said and done in one episode.
@@ -50,6 +65,8 @@ fn transcript(job: &Job<'_>, episode: u64) -> Transcript {
             named: answer.failure.as_ref().filter(|_| answer.names_fields).map(|failure| failure.fields()),
             leaked: u64::from(answer.leaked_fields),
             changed_world: answer.world_changed,
+            bare: answer.bare_line(),
+            lesson: answer.teaching_block.map(|block| answer.response.content[block].clone()),
         }),
         Moment::End(ending, _) => outcome = Some(ending),
         _ => {}
@@ -151,7 +168,8 @@ fn slow(transcripts: &[(Transcript, &Scenario)]) -> BTreeMap<&'static str, (u64,
         add("first_call_success", u64::from(calls.first().is_some_and(|said| !said.is_error)), 1);
         add("false_success", u64::from(transcript.claims_done && transcript.outcome == Outcome::TaskFail), 1);
         add("error_spirals", u64::from(spirals(calls)), 1);
-        add("call_efficiency", ok * transcript.perfect_calls, ok * count);
+        add("call_efficiency", transcript.perfect_calls, count);
+        add("call_efficiency_of_successes", ok * transcript.perfect_calls, ok * count);
         if transcript.scheduled {
             add("episode_recovery", ok, 1);
         }
@@ -161,7 +179,10 @@ fn slow(transcripts: &[(Transcript, &Scenario)]) -> BTreeMap<&'static str, (u64,
             all += u64::from(tokens);
             wasted += if said.is_error { u64::from(tokens) } else { 0 };
         }
-        all += transcript.prose.iter().map(|text| u64::from(counter.count(text))).sum::<u64>();
+        let prose: u64 = transcript.prose.iter().map(|text| u64::from(counter.count(text))).sum();
+        add("prose_tokens", prose, 0);
+        add("guardrail_tokens", calls.iter().map(|said| said.added(&mut counter)).sum(), 0);
+        all += prose;
         add("tokens_per_episode", all, 1);
         add("tokens_per_success", all, ok);
         add("wasted_tokens", wasted, all);
@@ -179,6 +200,8 @@ fn slow(transcripts: &[(Transcript, &Scenario)]) -> BTreeMap<&'static str, (u64,
         }
         for (length, fixed) in chains(transcript, scenario) {
             add("chain_recovery", u64::from(fixed), 1);
+            add("fixed", u64::from(fixed), 0);
+            add("censored", u64::from(!fixed), 0);
             for (name, k) in [("repair@1", 1), ("repair@2", 2), ("repair@3", 3)] {
                 add(name, u64::from(fixed && length - 1 <= k), 1);
             }
@@ -196,6 +219,11 @@ fn reported(row: &ReportRow) -> Vec<(&'static str, Rate)> {
         ("false_success", row.false_success),
         ("error_spirals", row.error_spirals),
         ("call_efficiency", row.call_efficiency),
+        ("call_efficiency_of_successes", row.call_efficiency_of_successes),
+        ("prose_tokens", Rate::of(row.prose_tokens, 0)),
+        ("guardrail_tokens", Rate::of(row.guardrail_tokens, 0)),
+        ("fixed", Rate::of(row.retries.fixed, 0)),
+        ("censored", Rate::of(row.retries.censored, 0)),
         ("episode_recovery", row.episode_recovery),
         ("tokens_per_episode", row.tokens_per_episode),
         ("tokens_per_success", row.tokens_per_success),
@@ -237,7 +265,7 @@ fn maker(profiles: &[Profile]) -> impl for<'s> Fn(usize, Start<'s>) -> Box<dyn A
 
 fn scenarios() -> Vec<Scenario> {
     // Suites without lists of thousands of rows, which would make this slow and tell nothing more.
-    ["recovery", "validation", "routing", "controls", "hostile"]
+    ["recovery", "validation", "routing", "controls", "hostile", "compound", "contract-drift"]
         .iter()
         .flat_map(|suite| load_suite(&[suite.into()]).unwrap())
         .collect()

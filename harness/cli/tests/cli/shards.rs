@@ -138,7 +138,7 @@ fn the_frames_show_the_same_schedule_in_every_cell() {
         "--guardrails",
         "full",
         "--format",
-        "all",
+        "fusion-xml",
         "--agent",
         "scripted",
     ]);

@@ -113,3 +113,23 @@ fn blind_gains_nothing_from_any_format() {
     }
     assert!(compared > 100, "{compared}");
 }
+
+/// Where only words of a contract moved, awareness of it changes no row.
+#[test]
+fn cosmetic_drift_costs_nothing() {
+    let scenarios: Vec<Scenario> =
+        all_scenarios().into_iter().filter(|scenario| scenario.id == "contract-drift/cosmetic").collect();
+    assert_eq!(scenarios.len(), 1);
+    for name in ["blind", "typical", "perfect"] {
+        let rows = |set: &str| {
+            let (plan, records) = played(name, &scenarios, &[set], &TELLING, 10);
+            assert_eq!(plan.settings.len(), TELLING.len());
+            records
+        };
+        let aware = rows("all");
+        assert_eq!(aware, rows("strict+healing+truncation"));
+        assert!(
+            aware.calls.iter().any(|call| call.is_error) && aware.calls.iter().all(|call| call.contract_deltas == 0)
+        );
+    }
+}
