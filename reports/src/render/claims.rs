@@ -10,21 +10,29 @@ use crate::summary::{ClaimReport, ClaimRow, ClaimVerdict};
 
 /// The table of claims in lines of at most `width` columns.
 pub(super) fn lines(claims: &[ClaimReport], width: usize, color: bool) -> Vec<String> {
-    let rows = || claims.iter().flat_map(|report| report.rows.iter().map(|row| (report.claim.measure, row)));
-    let measured = estimates(rows().map(|(measure, row)| measured(measure, row)).collect());
-    let mut measured = measured.into_iter();
     if claims.iter().all(|report| report.rows.is_empty()) {
         let note =
             "The scenarios hold claims, but the plan has neither `none` nor `all`: nothing is held against them.";
         return wrap(note, " ", width);
     }
+    let whole = table(claims, width, true);
+    let table = if whole.body_width() + INDENT.len() <= width { whole } else { table(claims, width, false) };
+    table.lines(width, color)
+}
+
+fn table(claims: &[ClaimReport], width: usize, intervals: bool) -> Table {
+    let rows = || claims.iter().flat_map(|report| report.rows.iter().map(|row| (report.claim.measure, row)));
+    let measured = estimates(rows().map(|(measure, row)| measured(measure, row, intervals)).collect());
+    let mut measured = measured.into_iter();
     let mut lines = Vec::new();
     for report in claims {
         let title = format!("{}: {}", report.scenario, report.claim.says);
         for line in wrap(&plain_text(&title), " ", width) {
             lines.push(Line::Title(Piece::new(line, Paint::Bold)));
         }
-        lines.push(Line::Title(Piece::new(format!("{INDENT}{}", name(report.claim.measure)), Paint::Dim)));
+        for line in wrap(name(report.claim.measure), " ", width.saturating_sub(INDENT.len())) {
+            lines.push(Line::Title(Piece::new(format!("{INDENT}{line}"), Paint::Dim)));
+        }
         let mut agent = None;
         for row in &report.rows {
             if agent != Some(&row.agent) {
@@ -38,8 +46,8 @@ pub(super) fn lines(claims: &[ClaimReport], width: usize, color: bool) -> Vec<St
             lines.push(Line::Row { label, cells });
         }
     }
-    let heads = [["", "success"], ["", "measured"], ["", "claimed"], ["", "borne out"]];
-    Table { heads: heads.map(|head| head.map(str::to_owned)).to_vec(), lines }.lines(width, color)
+    let heads = [["success", "%"], ["measured", "mean"], ["claimed", "mean"], ["borne", "out"]];
+    Table { heads: heads.map(|head| head.map(str::to_owned)).to_vec(), lines }
 }
 
 fn name(measure: Measure) -> &'static str {
@@ -52,10 +60,11 @@ fn name(measure: Measure) -> &'static str {
     }
 }
 
-fn measured(measure: Measure, row: &ClaimRow) -> (Piece, Piece) {
+fn measured(measure: Measure, row: &ClaimRow, intervals: bool) -> (Piece, Piece) {
     let mean = row.mean.map_or(UNKNOWN.to_owned(), |mean| number(measure, mean));
     let interval = row
         .interval
+        .filter(|_| intervals)
         .map(|interval| format!("[{}, {}]", number(measure, interval.lower), number(measure, interval.upper)));
     (Piece::new(mean, Paint::Plain), Piece::new(interval.unwrap_or_default(), Paint::Dim))
 }
@@ -87,5 +96,5 @@ fn verdict(row: &ClaimRow) -> Cell {
 
 /// What has to be said beside the table.
 pub(super) const NOTE: &str = "Claims: means over trials with Student's 95% interval. Borne out: yes when the whole interval is within \
-    what is claimed (within a fifth of a number that is claimed roughly), no when none of it is, else it cannot be told. Where success is low, fewer calls are no \
-    saving: the task was not finished.";
+    what is claimed (within a fifth of a number that is claimed roughly), no when none of it is, else it cannot be told. Where \
+    success is low, fewer calls are no saving: the task was not finished.";

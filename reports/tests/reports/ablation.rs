@@ -221,6 +221,7 @@ fn worked() -> (Plan, Records) {
     for row in &mut records.episodes {
         let set = plan.settings[plan.cell(row.episode).unwrap().setting].guardrails;
         row.tally = Tally::default();
+        row.calls = 0;
         (row.outcome, row.prose_tokens) = match (set.strict, set.healing) {
             (false, false) => (Outcome::TaskFail, 100),
             (true, false) => (Outcome::TaskFail, 120),

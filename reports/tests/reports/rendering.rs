@@ -1,5 +1,5 @@
-use healbench_protocol::ErrorFormat;
-use healbench_record::Plan;
+use healbench_protocol::{Claim, ErrorFormat, Measure, Span};
+use healbench_record::{EpisodeRecord, Plan};
 use healbench_reports::render::{Detail, TerminalOptions, json, plain_text, terminal};
 use healbench_reports::statistics::Interval;
 use healbench_reports::{Difference, Report, summarise};
@@ -91,13 +91,13 @@ fn everything_at_100_columns() {
                                      calls    tokens          vs none  guardrail        call  cost
                                   /episode  /episode           tokens     tokens  efficiency   /ok
     scripted:typical
-      none                             2.8       704     —                     0         46%     —
-      all fusion-xml                   3.1       816  +174  [20, 282]     10,442         29%     —
-      strict+healing fusion-text       3.4       940  +255 [250, 264]     10,887         28%     —
+      none                             2.8       704     —                     0         36%     —
+      all fusion-xml                   3.1       816  +174  [20, 282]     10,442         32%     —
+      strict+healing fusion-text       3.4       940  +255 [250, 264]     10,887         29%     —
     llm:openai:gpt-5-mini
-      none                             2.4       656     —                     0         36%     —
-      all fusion-xml                   3.8       985  +339 [198, 533]     12,560         25%     —
-      strict+healing fusion-text       3.3       905  +262 [202, 358]     11,680         29%     —
+      none                             2.4       656     —                     0         42%     —
+      all fusion-xml                   3.8       985  +339 [198, 533]     12,560         26%     —
+      strict+healing fusion-text       3.3       905  +262 [202, 358]     11,680         30%     —
 
                                   pass  pass   pass    pass  pass  pass  pass   pass
                                     @1    @2     @4      @8    ^1    ^2    ^4     ^8
@@ -125,6 +125,7 @@ fn everything_at_100_columns() {
       control/nothing-wrong  8/19        6/15           12/19
 
     Intervals are 95%: Wilson for a rate, Tango for a paired difference (points).
+    Intervals of a difference in tokens: BCa bootstrap over scenarios.
     recovered: success where something was scheduled to go wrong. /ok: per success.
     `scripted:` rows show what the texts say, and nothing about a real model.
     Not scored: 32 episodes lost to infrastructure, 1 episode lost to configuration.
@@ -251,4 +252,71 @@ fn json_says_unknown_as_null() {
     assert!(row["success_interval"].is_null() && row["vs_none"]["difference"].is_null());
     assert_eq!(value["agents"][0]["kind"], "scripted");
     assert!(text.ends_with("}\n"));
+}
+
+fn claiming() -> Plan {
+    let mut plan = plan(20);
+    let span = |from: f64, to: f64| Some(Span { from, to });
+    let claim = |says: &str, measure, without, with| Claim { says: says.to_owned(), measure, without, with };
+    plan.scenarios[0].claims = vec![
+        claim(
+            "A task takes about three calls, with guardrails about two",
+            Measure::Calls,
+            span(2.4, 3.6),
+            span(1.6, 2.4),
+        ),
+        claim("Fewer calls are repeated", Measure::RepeatedCalls, None, None),
+        claim("A response costs a cent", Measure::ResponseUsd(20.0), span(0.008, 0.012), None),
+    ];
+    plan
+}
+
+#[test]
+fn claims_beside_what_was_measured() {
+    let mut report = report(&claiming());
+    report.agents.clear();
+    report.totals.unmatched = 0;
+    insta::assert_snapshot!(shown(&report, 80, Detail::Summary));
+    insta::assert_snapshot!(shown(&report, 60, Detail::Summary));
+}
+
+#[test]
+fn claims_that_no_setting_is_held_against() {
+    let mut plan = claiming();
+    plan.settings.truncate(3);
+    plan.settings.drain(..2);
+    let mut report = report(&plan);
+    report.agents.clear();
+    let text = shown(&report, 80, Detail::Summary);
+    assert!(text.contains("neither `none` nor `all`"), "{text}");
+}
+
+#[test]
+fn what_was_measured_is_what_the_rows_say() {
+    let plan = claiming();
+    let rows = records(&plan);
+    let report = report(&plan);
+    for (claim, of) in report.claims.iter().zip([
+        (|row: &EpisodeRecord| f64::from(row.calls)) as fn(&EpisodeRecord) -> f64,
+        |row| f64::from(row.tally.repeated_calls),
+        |row| f64::from(row.tally.largest_response) * 20.0 / 1e6,
+    ]) {
+        for found in &claim.rows {
+            let mine = rows.episodes.iter().filter(|row| {
+                let cell = plan.cell(row.episode).unwrap();
+                let setting = &plan.settings[cell.setting];
+                cell.scenario == 0
+                    && plan.agents[cell.agent].to_string() == found.agent
+                    && (setting.guardrails, &setting.format) == (found.guardrails, &found.format)
+                    && row.outcome.is_scored()
+            });
+            let numbers: Vec<f64> = mine.map(of).collect();
+            let mean = numbers.iter().sum::<f64>() / numbers.len() as f64;
+            assert!((found.mean.unwrap() - mean).abs() < 1e-9, "{} {}", found.agent, found.guardrails);
+            assert_eq!(found.success.denominator, numbers.len() as u64);
+            let interval = found.interval.unwrap();
+            assert!(interval.lower <= mean && mean <= interval.upper && interval.lower >= 0.0);
+        }
+        assert_eq!(claim.rows.len(), 4, "two agents, without guardrails and with all of them");
+    }
 }

@@ -146,3 +146,49 @@ fn a_full_standard_output_is_an_error_and_a_closed_one_is_not() {
     let output = Command::new("bash").args(["-c", &script]).output().unwrap();
     assert_eq!((output.status.code(), output.stderr.as_slice()), (Some(0), b"".as_slice()));
 }
+
+#[test]
+fn a_script_that_names_what_is_not_there_and_a_profile_out_of_range() {
+    let place = Place::new();
+    let scenario = include_str!("../../../../scenarios/suites/quickstart/wrong-type.yaml");
+    let tool =
+        scenario.lines().find(|line| line.trim_start().starts_with("tool:") || line.contains("{tool: ")).unwrap();
+    let name = tool.split("tool: ").nth(1).unwrap().split([',', '}']).next().unwrap().trim();
+    place.write("tool.yaml", &scenario.replacen(&format!("tool: {name}"), "tool: nowhere", 1));
+    let shown = refused(&place, &["run", "tool.yaml"]);
+    assert!(shown.contains("unknown tool `nowhere`") && shown.contains("--> tool.yaml:"), "{shown}");
+
+    place.write("mistake.yaml", &scenario.replacen("wrong_type", "wrong_tpye", 1));
+    let shown = refused(&place, &["run", "mistake.yaml"]);
+    assert!(
+        shown.contains("wrong_tpye") && shown.contains("--> mistake.yaml:") && shown.contains("wrong_type"),
+        "{shown}"
+    );
+
+    let shipped = include_str!("../../../../agents/profiles/typical.toml");
+    for wrong in ["-0.1", "1.01", "nan", "inf"] {
+        place.write("mine.toml", &shipped.replacen("missing = 0.9", &format!("missing = {wrong}"), 1));
+        let shown = refused(&place, &["run", "--agent", "scripted:mine.toml"]);
+        assert!(shown.contains("mine.toml:") && shown.contains("`uptake.missing`"), "{wrong}: {shown}");
+    }
+}
+
+#[test]
+fn claims_that_cannot_be() {
+    let place = Place::new();
+    let scenario = include_str!("../../../../scenarios/suites/claims/generic-errors.yaml");
+    let with = |name: &str, more: &str| {
+        let text = scenario.replacen("measure: repeated_calls", more, 1);
+        assert_ne!(text, scenario);
+        place.write(name, &text);
+    };
+    with("unknown.yaml", "measure: repeated_cals");
+    with("price.yaml", "measure: response_usd");
+    with("priced.yaml", "measure: calls\n    usd_per_million_tokens: 2");
+    with("turned.yaml", "measure: calls\n    with: {from: 3, to: 2}");
+    with("half.yaml", "measure: calls\n    with: {from: 3}");
+    with("huge.yaml", "measure: calls\n    with: {about: 1.7e308}");
+    let files = ["unknown.yaml", "price.yaml", "priced.yaml", "turned.yaml", "half.yaml", "huge.yaml"];
+    let shown: Vec<String> = files.iter().map(|file| refused(&place, &["validate", file])).collect();
+    insta::assert_snapshot!(shown.join("\n"));
+}

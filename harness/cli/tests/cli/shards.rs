@@ -119,6 +119,41 @@ fn shards_that_do_not_belong_together_are_refused() {
     }
 }
 
+#[test]
+fn a_shard_with_other_rows_or_texts_is_refused() {
+    let place = Place::new();
+    for part in ["1/2", "2/2"] {
+        let out = format!("part-{}", &part[..1]);
+        place.ok(&["run", "controls", "--trials", "2", "--shard", part, "--out", &out]);
+    }
+    let refused = |what: &str| {
+        let ended = place.start(&["merge", "part-1", "part-2", "--out", "all"]);
+        assert_eq!(ended.code, Some(2), "{what}: {}", ended.err);
+        if place.path("all").exists() {
+            // What was begun does not look whole.
+            assert_eq!(place.start(&["report", "all"]).code, Some(2), "{what}");
+            std::fs::remove_dir_all(place.path("all")).unwrap();
+        }
+        ended.err
+    };
+    let calls = std::fs::read(place.path("part-2/calls.parquet")).unwrap();
+    std::fs::copy(place.path("part-1/calls.parquet"), place.path("part-2/calls.parquet")).unwrap();
+    assert!(refused("foreign calls").contains("holds 0 calls of its episodes"));
+    std::fs::write(place.path("part-2/calls.parquet"), calls).unwrap();
+
+    let text = std::fs::read_dir(place.path("part-2/scenarios")).unwrap().next().unwrap().unwrap().path();
+    let known = std::fs::read_to_string(&text).unwrap();
+    std::fs::write(&text, format!("{known}# changed")).unwrap();
+    assert!(refused("another text").contains("is not the one that was played"));
+    std::fs::write(&text, known).unwrap();
+    place.ok(&["merge", "part-1", "part-2", "--out", "all"]);
+
+    // A report does not add up what does not belong together either.
+    std::fs::copy(place.path("part-1/calls.parquet"), place.path("all/calls.parquet")).unwrap();
+    let ended = place.start(&["report", "all"]);
+    assert!(ended.code == Some(2) && ended.err.contains("calls of its episodes, which made"), "{}", ended.err);
+}
+
 /// Every cell of a scenario meets the same difficulties in the same trial, or nothing could be compared.
 #[test]
 fn the_frames_show_the_same_schedule_in_every_cell() {
