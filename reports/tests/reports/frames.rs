@@ -190,7 +190,7 @@ fn damaged_files_are_errors() {
     let whole = fs::read(run.episodes()).unwrap();
     let read = |bytes: &[u8]| {
         fs::write(run.episodes(), bytes).unwrap();
-        read_episodes(&run).err().expect("a damaged file was read")
+        read_episodes(&run).expect_err("a damaged file was read")
     };
     assert!(matches!(read(b""), FrameError::Damaged { .. }));
     assert!(matches!(read(b"episode,outcome\n0,success\n"), FrameError::Damaged { .. }));
