@@ -186,7 +186,7 @@ mod tests {
         assert_eq!(hints(&[error.clone(), next(&["amount", "currency", "note"])]), (0, 1));
         let elsewhere = CallRecord { tool: "orders".into(), ..next(&["amount", "currency"]) };
         assert_eq!(hints(&[error.clone(), elsewhere]), (0, 1));
-        assert_eq!(hints(&[error.clone()]), (0, 0), "nothing came after it");
+        assert_eq!(hints(std::slice::from_ref(&error)), (0, 0), "nothing came after it");
         let silent = CallRecord { named_fields: fields(&[]), ..error };
         assert_eq!(hints(&[silent, next(&[])]), (0, 0), "it named none");
     }
