@@ -2,13 +2,14 @@
 
 use serde_json::Value;
 
-use super::cues::{Cue, cues_at, is_format, json_type};
+use super::cues::{Cue, cues_at, is_format, is_unsigned, json_type};
 use super::lists::{List, list_at, past, sentence};
 use super::segments::{Segment, Subject};
 use super::shape::ShapeField;
 use super::tokens::{Kind, Token, lex};
 use super::vocabulary::Vocabulary;
 use super::{Evidence, Hint, Relation};
+use crate::scripted::paths;
 
 /// Collects evidence while a text is walked.
 pub(super) struct Reader<'v> {
@@ -29,6 +30,9 @@ const ARTICLES: [&str; 12] =
     ["a", "an", "the", "valid", "type", "of", "be", "one", "single", "following", "by", "calling"];
 const NOUNS: [&str; 10] =
     ["field", "fields", "parameter", "property", "argument", "key", "keys", "input", "attribute", "parameters"];
+/// What error messages call any argument.
+const PLAIN_NOUNS: [&str; 10] =
+    ["value", "values", "type", "name", "field", "input", "argument", "key", "length", "error"];
 /// Nobody acts on more than this, and the limit keeps the search for repetitions short.
 const MOST_EVIDENCE: usize = 500;
 /// `(…)` around a pattern, or a closing quote, is not part of it.
@@ -262,10 +266,24 @@ impl<'v> Reader<'v> {
         let of = |kind: Kind| {
             near().filter(move |at| tokens[*at].kind == kind).find_map(|at| self.vocabulary.path(tokens[at].text))
         };
-        of(Kind::Quoted).or_else(|| of(Kind::Word)).or_else(|| {
+        let as_sent = || {
             let values = near().filter(|at| matches!(tokens[*at].kind, Kind::Quoted | Kind::Number));
-            values.into_iter().find_map(|at| sent_as(self.sent, tokens[at].text))
-        })
+            values.into_iter().find_map(|at| {
+                let length = at.checked_sub(1).is_some_and(|before| tokens[before].is_word("length"));
+                if length {
+                    sent_with_length(self.sent, tokens[at].number()?)
+                } else {
+                    sent_as(self.sent, tokens[at].text)
+                }
+            })
+        };
+        // `invalid value: …` speaks of any field, and of one that is called `value` only if nothing else is meant.
+        let plain = |at: &usize| !PLAIN_NOUNS.iter().any(|noun| tokens[*at].is_word(noun));
+        let telling = || {
+            let words = near().filter(|at| tokens[*at].kind == Kind::Word).filter(plain);
+            words.into_iter().find_map(|at| self.vocabulary.path(tokens[at].text))
+        };
+        of(Kind::Quoted).or_else(telling).or_else(as_sent).or_else(|| of(Kind::Word))
     }
 
     fn name_at(&self, tokens: &[Token<'_>], at: usize) -> Option<String> {
@@ -275,7 +293,8 @@ impl<'v> Reader<'v> {
 
     fn missing(&mut self, context: &Context<'_>) {
         let list = list_at(context.tokens, context.next);
-        let fields: Vec<String> = list.items.iter().filter_map(|item| self.vocabulary.path(item)).collect();
+        let path = |item: &&str| self.vocabulary.path(item).or_else(|| lacking(self.sent, item));
+        let fields: Vec<String> = list.items.iter().filter_map(path).collect();
         // Of a known field's own segment, a list can only be of fields inside of it; those have their own segments.
         let own = context.segment.subject.is_some_and(|subject| subject.known);
         if !own && !fields.is_empty() && fields.len() == list.items.len() {
@@ -306,6 +325,9 @@ impl<'v> Reader<'v> {
             }
         }
         if let Some(field) = self.field(context) {
+            if is_unsigned(token.text) {
+                self.push(Evidence::Bound { field: field.clone(), relation: Relation::AtLeast, limit: 0.0 });
+            }
             self.push(Evidence::WrongType { field, expected });
         }
         true
@@ -463,16 +485,60 @@ pub(super) fn owned(list: &List<'_>) -> Vec<String> {
     list.items.iter().map(|item| (*item).to_owned()).collect()
 }
 
-/// The only top-level field that was sent with this value.
+/// The only place of the arguments that was sent with this value: a field, or one inside of it.
 fn sent_as(sent: &Value, shown: &str) -> Option<String> {
-    let fields = sent.as_object()?.iter();
-    let mut same = fields.filter(|(_, value)| match value {
-        Value::String(text) => !text.is_empty() && text == shown,
+    only_place(sent, &|value| match value {
+        Value::String(text) => text == shown,
         Value::Number(number) => number.to_string() == shown,
+        Value::Bool(truth) => shown == if *truth { "true" } else { "false" },
         _ => false,
-    });
-    match (same.next(), same.next()) {
-        (Some((name, _)), None) => Some(name.clone()),
-        _ => None,
+    })
+}
+
+/// The only list or text that was sent with this length.
+fn sent_with_length(sent: &Value, length: f64) -> Option<String> {
+    only_place(sent, &|value| match value {
+        Value::Array(items) => items.len() as f64 == length,
+        Value::String(text) => text.chars().count() as f64 == length,
+        _ => false,
+    })
+}
+
+/// The field of this name in the only item of a list that lacks it while others have it.
+fn lacking(sent: &Value, name: &str) -> Option<String> {
+    let list = |value: &Value| {
+        let items = value.as_array().map_or(&[][..], Vec::as_slice);
+        let lacks = |item: &&Value| item.as_object().is_some_and(|object| !object.contains_key(name));
+        (items.iter().filter(lacks).count() == 1 && items.iter().any(|item| item.get(name).is_some()))
+            .then(|| items.iter().position(|item| lacks(&item)))
+            .flatten()
+    };
+    let path = only_place(sent, &|value| list(value).is_some())?;
+    let index = list(paths::get(sent, &path)?)?;
+    Some(format!("{path}.{index}.{name}"))
+}
+
+/// The path of the only value inside of `sent` that is `meant`.
+fn only_place(sent: &Value, meant: &dyn Fn(&Value) -> bool) -> Option<String> {
+    let mut found = Vec::new();
+    places(sent, "", meant, &mut found);
+    if found.len() == 1 { found.pop() } else { None }
+}
+
+fn places(value: &Value, path: &str, meant: &dyn Fn(&Value) -> bool, found: &mut Vec<String>) {
+    // Two are as good as many.
+    if found.len() > 1 {
+        return;
+    }
+    if !path.is_empty() && meant(value) {
+        found.push(path.to_owned());
+    }
+    let inner = |part: &str| if path.is_empty() { part.to_owned() } else { format!("{path}.{part}") };
+    match value {
+        Value::Object(object) => object.iter().for_each(|(name, item)| places(item, &inner(name), meant, found)),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(index, item)| places(item, &inner(&index.to_string()), meant, found));
+        }
+        _ => {}
     }
 }
