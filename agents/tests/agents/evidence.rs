@@ -603,6 +603,21 @@ fn a_new_action_among_known_ones_is_an_action() {
     says("Try: billing.list, list, wait", &["suggest billing.list", "suggest ?.list"]);
 }
 
+/// A row of a table, a key with its line, and a sentence that leaves the field to the one before.
+#[test]
+fn layouts_and_plain_words_that_no_format_uses() {
+    says("| available actions | list, create |", &["actions list|create"]);
+    says("Bad `role`. Options: `a`, `b`", &["options role a|b"]);
+    says("| role | \"role\" is not a legal value; choose from: \"a\", \"b\" |", &["options role a|b"]);
+    says("Choose `role` from `a`, `b`", &["options role a|b"]);
+    says("role accepts only 'a', 'b'", &["options role a|b"]);
+    says("- field: age\n  problem: it takes integer", &["type age integer"]);
+    for text in ["You forgot `role`.", "no role was given", "role cannot be empty", "Please supply a value for role."] {
+        says(text, &["missing role"]);
+    }
+    says("drop `foo`", &["unrecognised foo"]);
+}
+
 #[test]
 fn a_known_action_is_found_behind_new_ones() {
     for text in

@@ -33,6 +33,8 @@ const NOUNS: [&str; 10] =
 /// What error messages call any argument.
 const PLAIN_NOUNS: [&str; 10] =
     ["value", "values", "type", "name", "field", "input", "argument", "key", "length", "error"];
+/// A name further away than this many tokens belongs to something else.
+const MOST_BEFORE: usize = 12;
 /// Nobody acts on more than this, and the limit keeps the search for repetitions short.
 const MOST_EVIDENCE: usize = 500;
 /// `(…)` around a pattern, or a closing quote, is not part of it.
@@ -186,6 +188,17 @@ impl<'v> Reader<'v> {
                     }
                     return;
                 }
+                // `choose 'currency' from …` has it between.
+                if let [name, from, ..] = &tokens[next..]
+                    && ["from", "among", "between"].iter().any(|word| from.is_word(word))
+                    && let Some(field) = self.vocabulary.path(name.text)
+                {
+                    let list = list_at(tokens, next + 1);
+                    if !list.items.is_empty() {
+                        self.push(Evidence::Options { field, values: owned(&list) });
+                    }
+                    return;
+                }
                 let list = list_at(tokens, next);
                 if list.quoted || list.announced || list.items.len() > 1 {
                     self.options(&list, context);
@@ -258,16 +271,12 @@ impl<'v> Reader<'v> {
         }
     }
 
-    /// The known field that the sentence names: in quotes rather than bare, before the phrase rather than after it.
+    /// The known field that the sentence names or quotes a value of: in quotes rather than bare, before the phrase rather than
+    /// after it.
     fn named(&self, context: &Context<'_>) -> Option<String> {
         let tokens = context.tokens;
-        let sentence = sentence(tokens, context.at);
-        let near = || (sentence.start..context.at).rev().chain(context.next..sentence.end);
-        let of = |kind: Kind| {
-            near().filter(move |at| tokens[*at].kind == kind).find_map(|at| self.vocabulary.path(tokens[at].text))
-        };
         let as_sent = || {
-            let values = near().filter(|at| matches!(tokens[*at].kind, Kind::Quoted | Kind::Number));
+            let values = near(context).filter(|at| matches!(tokens[*at].kind, Kind::Quoted | Kind::Number));
             values.into_iter().find_map(|at| {
                 let length = at.checked_sub(1).is_some_and(|before| tokens[before].is_word("length"));
                 if length {
@@ -277,13 +286,30 @@ impl<'v> Reader<'v> {
                 }
             })
         };
-        // `invalid value: …` speaks of any field, and of one that is called `value` only if nothing else is meant.
-        let plain = |at: &usize| !PLAIN_NOUNS.iter().any(|noun| tokens[*at].is_word(noun));
-        let telling = || {
-            let words = near().filter(|at| tokens[*at].kind == Kind::Word).filter(plain);
+        self.spelled(context).or_else(as_sent).or_else(|| {
+            let words = near(context).filter(|at| tokens[*at].kind == Kind::Word);
             words.into_iter().find_map(|at| self.vocabulary.path(tokens[at].text))
+        })
+    }
+
+    /// The known field that the sentence names. `invalid value: …` speaks of any field, and of one that is called `value` only if
+    /// nothing else is meant.
+    fn spelled(&self, context: &Context<'_>) -> Option<String> {
+        let tokens = context.tokens;
+        let of = |kind: Kind| {
+            let telling = |at: &usize| kind == Kind::Quoted || !is_plain(&tokens[*at]);
+            let names = near(context).filter(|at| tokens[*at].kind == kind).filter(telling);
+            names.into_iter().find_map(|at| self.vocabulary.path(tokens[at].text))
         };
-        of(Kind::Quoted).or_else(telling).or_else(as_sent).or_else(|| of(Kind::Word))
+        of(Kind::Quoted).or_else(|| of(Kind::Word))
+    }
+
+    /// The known field that the line names before the sentence: `Bad role. Options: a, b`.
+    fn named_before(&self, context: &Context<'_>) -> Option<String> {
+        let start = sentence(context.tokens, context.at).start;
+        let before = context.tokens[..start].iter().rev().take(MOST_BEFORE);
+        let names = before.filter(|token| matches!(token.kind, Kind::Word | Kind::Quoted));
+        names.filter(|token| !is_plain(token)).find_map(|token| self.vocabulary.path(token.text))
     }
 
     fn name_at(&self, tokens: &[Token<'_>], at: usize) -> Option<String> {
@@ -337,9 +363,11 @@ impl<'v> Reader<'v> {
         if list.items.is_empty() {
             return;
         }
-        let field = self.field(context);
-        let discriminator = field.as_deref().is_some_and(|field| self.vocabulary.is_discriminator(field));
         let own = context.segment.subject.is_some_and(|subject| subject.known);
+        // Values that are listed as valid name no field by having been sent.
+        let named = || self.spelled(context).or_else(|| self.named_before(context));
+        let field = if own { None } else { named() }.or_else(|| self.field(context));
+        let discriminator = field.as_deref().is_some_and(|field| self.vocabulary.is_discriminator(field));
         if discriminator
             || (!own
                 && (list.announced || list.items.len() > 1)
@@ -471,6 +499,16 @@ impl<'v> Reader<'v> {
 #[derive(Default)]
 struct Heard {
     unrecognised: bool,
+}
+
+fn is_plain(token: &Token<'_>) -> bool {
+    PLAIN_NOUNS.iter().any(|noun| token.is_word(noun))
+}
+
+/// The tokens of the sentence around a phrase: backwards from it, then onwards.
+fn near(context: &Context<'_>) -> impl Iterator<Item = usize> {
+    let sentence = sentence(context.tokens, context.at);
+    (sentence.start..context.at).rev().chain(context.next..sentence.end)
 }
 
 /// A phrase in its segment: its first token, and the first after it.
