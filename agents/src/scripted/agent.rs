@@ -426,7 +426,7 @@ impl<'a> ScriptedAgent<'a> {
                 _ => continue,
             };
             let asked = (tool.clone(), action.clone());
-            if (*tool == last.tool && *action == own) || self.asked.contains(&asked) {
+            if (*tool == last.tool && *action == own) || self.asked.contains(&asked) || !self.may_call(tool, action) {
                 continue;
             }
             if self.takes_up("suggestion", &format!("{tool}.{action}"), self.profile.uptake.suggestion) {
@@ -436,6 +436,13 @@ impl<'a> ScriptedAgent<'a> {
             }
         }
         false
+    }
+
+    /// Whether an action may be called because a text advises it: one that changes nothing, or that the task asks for anyhow.
+    fn may_call(&self, tool: &str, action: &str) -> bool {
+        let spec = self.start.tools.iter().find(|spec| spec.name == tool).and_then(|spec| spec.action(action));
+        let asked_for = |step: &Step| step.intent.tool == tool && action_of(&self.start, &step.intent) == Some(action);
+        spec.is_some_and(|spec| spec.read_only) || self.start.script.steps.iter().any(asked_for)
     }
 
     fn uptake<'e>(&self, evidence: &'e Evidence) -> (&'static str, &'e str, f64) {

@@ -154,7 +154,7 @@ pub fn extract(text: &str, vocabulary: &Vocabulary<'_>) -> Vec<Evidence> {
 }
 
 /// As [`extract`], for a reader that also remembers the arguments it sent: a text that names no field but quotes a value
-/// (``unknown variant `superadmin` ``) is about the only field that had this value. What it said itself it does not take for an
+/// (``unknown variant `superadmin` ``) is about the only place in them that had this value. What it said itself it does not take for an
 /// answer: the words inside of such a value are no evidence.
 pub fn extract_after(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value) -> Vec<Evidence> {
     let (text, sent) = own_words::set_apart(text, sent);

@@ -72,20 +72,20 @@ impl Change {
 /// The changes that `evidence` explains, as fixes: what belongs together is one. Empty when it explains none.
 pub(super) fn explained(evidence: &Evidence, arguments: &Value, knowledge: &Knowledge<'_>) -> Vec<Vec<Change>> {
     let put = |path: &str, value: Value| vec![vec![Change::Put(path.to_owned(), value)]];
-    // The value that was sent is wrong in the way that `fits` tells, and the known one is right.
+    // What was sent is absent or wrong in the way that `fits` tells, and the known value is right.
     let replace = |field: &str, fits: &dyn Fn(&Value) -> bool| {
-        let sent = paths::get(arguments, field).filter(|sent| !fits(sent));
-        let known = sent.and_then(|_| knowledge.value(field)).filter(|known| fits(known));
-        known.map(|known| put(field, known)).unwrap_or_default()
+        if paths::get(arguments, field).is_some_and(fits) || !knowledge.value(field).is_some_and(|known| fits(&known)) {
+            return Vec::new();
+        }
+        filled(field, arguments, knowledge)
     };
     match evidence {
         Evidence::Missing { field } | Evidence::MissingDiscriminator { field } => {
-            if lacks(arguments, field)
-                && let Some(known) = knowledge.value(field)
-            {
-                return put(field, known);
+            if lacks(arguments, field) {
+                filled(field, arguments, knowledge)
+            } else {
+                Vec::new()
             }
-            Vec::new()
         }
         Evidence::WrongType { field, expected } => replace(field, &|value| has_type(value, expected)),
         Evidence::Options { field, values } => replace(field, &|value| is_among(value, values)),
@@ -103,11 +103,7 @@ pub(super) fn explained(evidence: &Evidence, arguments: &Value, knowledge: &Know
         Evidence::Unrecognised { field } => unrecognised(field, arguments, knowledge),
         Evidence::Actions { names } => {
             let field = knowledge.discriminator;
-            let listed = |value: &Value| is_among(value, names);
-            if lacks(arguments, field) {
-                return knowledge.value(field).filter(listed).map(|known| put(field, known)).unwrap_or_default();
-            }
-            replace(field, &listed)
+            replace(field, &|value| is_among(value, names))
         }
         Evidence::Contract { action, fields, dropped } => {
             let own = arguments.get(knowledge.discriminator).and_then(Value::as_str);
@@ -130,11 +126,7 @@ pub(super) fn explained(evidence: &Evidence, arguments: &Value, knowledge: &Know
         // `Try: list, create`: an action that the agent wants anyhow, and did not call.
         Evidence::Suggest { tool, action } if tool.as_deref().is_none_or(|tool| tool == knowledge.tool) => {
             let field = knowledge.discriminator;
-            let named = |value: &Value| value.as_str() == Some(action);
-            if lacks(arguments, field) {
-                return knowledge.value(field).filter(named).map(|known| put(field, known)).unwrap_or_default();
-            }
-            replace(field, &named)
+            replace(field, &|value| value.as_str() == Some(action))
         }
         // These explain when or what to call, not how to mend the arguments.
         Evidence::Suggest { .. }
@@ -151,8 +143,17 @@ fn lacks(arguments: &Value, path: &str) -> bool {
     paths::get(arguments, path).is_none_or(Value::is_null)
 }
 
+/// Puts the known value in the field's place; where what holds the field is absent too, that as a whole.
+fn filled(field: &str, arguments: &Value, knowledge: &Knowledge<'_>) -> Vec<Vec<Change>> {
+    let parents = field.match_indices('.').map(|(end, _)| &field[..end]);
+    let mut absent = parents.filter(|parent| lacks(arguments, parent) && knowledge.value(parent).is_some());
+    let path = if lacks(arguments, field) { absent.next().unwrap_or(field) } else { field };
+    let known = knowledge.value(path);
+    known.map(|known| vec![vec![Change::Put(path.to_owned(), known)]]).unwrap_or_default()
+}
+
 fn well_written(field: &str, hint: &Hint, arguments: &Value, knowledge: &Knowledge<'_>) -> Vec<Vec<Change>> {
-    let Some(sent) = paths::get(arguments, field) else { return Vec::new() };
+    let sent = paths::get(arguments, field).unwrap_or(&Value::Null);
     let Some(known) = knowledge.value(field).filter(|known| known != sent) else { return Vec::new() };
     // The cheap question was asked first: a pattern is compiled only for a field whose value could change. One that is no
     // regular expression explains nothing.
@@ -165,7 +166,7 @@ fn well_written(field: &str, hint: &Hint, arguments: &Value, knowledge: &Knowled
     };
     match verdicts {
         None | Some((Some(true), _) | (_, Some(false))) => Vec::new(),
-        Some(_) => vec![vec![Change::Put(field.to_owned(), known)]],
+        Some(_) => filled(field, arguments, knowledge),
     }
 }
 

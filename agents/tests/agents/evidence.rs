@@ -9,6 +9,7 @@ fn tool(name: &str, actions: &[(&str, Value)]) -> ToolSpec {
         name: (*name).to_owned(),
         description: String::new(),
         input_schema: json!({"type": "object", "properties": properties}),
+        read_only: false,
     });
     ToolSpec {
         name: name.to_owned(),
@@ -466,6 +467,37 @@ fn serde() {
     assert_eq!(read("unknown variant `superadmin`, expected `admin` or `user`"), Vec::<String>::new());
 }
 
+/// A value that is told back names the only place that held it, wherever that is.
+#[test]
+fn values_that_were_sent_name_their_place() {
+    let (tools, script) = (tools(), Script::default());
+    let vocabulary = Vocabulary::new(&tools, &script);
+    let sent = json!({
+        "age": -14, "status": "", "email": "next Friday", "budget": true, "tags": ["one"],
+        "address": {"city": 7, "zip": "8010"}, "lines": [{"sku": "abc", "pieces": 1}, {"sku": "own"}],
+    });
+    for (text, expected) in [
+        ("invalid value: integer `-14`, expected u32", &["bound age AtLeast 0", "type age integer"][..]),
+        ("invalid value: integer `-14`, expected a number >= 1", &["type age number", "bound age AtLeast 1"]),
+        ("invalid value: string \"\", expected `open` or `paid`", &["options status open|paid"]),
+        ("invalid value: string \"next Friday\", expected a valid email", &["format email Named(\"email\")"]),
+        ("invalid type: boolean `true`, expected a string", &["type budget string"]),
+        ("invalid type: integer `7`, expected a string", &["type address.city string"]),
+        ("unknown variant `own`, expected `b` or `c`", &["options lines.1.sku b|c"]),
+        ("invalid length 1, expected >= 2 elements", &["bound tags AtLeast 2"]),
+        ("missing field `pieces`", &["missing lines.1.pieces"]),
+        ("invalid type: integer `1`, expected a string", &["type lines.0.pieces string"]),
+        // No place.
+        ("invalid type: integer `2`, expected a string", &[]),
+        ("invalid length 2, expected >= 3 elements", &["bound lines AtLeast 3"]),
+    ] {
+        assert_eq!(shown(&extract_after(text, &vocabulary, &sent)), expected, "{text}");
+    }
+    // Two places.
+    let twice = json!({"age": 7, "lines": [{"pieces": 7}]});
+    assert!(extract_after("invalid type: integer `7`, expected a string", &vocabulary, &twice).is_empty());
+}
+
 #[test]
 fn problem_json() {
     says(
@@ -565,10 +597,36 @@ fn bullets_under_a_heading_are_a_list_of_actions() {
 fn a_new_action_among_known_ones_is_an_action() {
     says("The action \"make\" does not exist.\n📋 Try: submit, list, get", &["actions submit|list|get"]);
     says("Try: list, get", &["suggest ?.list", "suggest ?.get"]);
-    // Prose, names that nobody knows, and full names are no such list.
-    says("Try listing, list or rest", &[]);
+    // Names that nobody knows, full names, and a list that nothing announces are no such list.
+    says("Try listing, list or rest", &["suggest ?.list"]);
     says("Try: later, elsewhere", &[]);
     says("Try: billing.list, list, wait", &["suggest billing.list", "suggest ?.list"]);
+}
+
+/// A row of a table, a key with its line, and a sentence that leaves the field to the one before.
+#[test]
+fn layouts_and_plain_words_that_no_format_uses() {
+    says("| available actions | list, create |", &["actions list|create"]);
+    says("Bad `role`. Options: `a`, `b`", &["options role a|b"]);
+    says("| role | \"role\" is not a legal value; choose from: \"a\", \"b\" |", &["options role a|b"]);
+    says("Choose `role` from `a`, `b`", &["options role a|b"]);
+    says("role accepts only 'a', 'b'", &["options role a|b"]);
+    says("- field: age\n  problem: it takes integer", &["type age integer"]);
+    for text in ["You forgot `role`.", "no role was given", "role cannot be empty", "Please supply a value for role."] {
+        says(text, &["missing role"]);
+    }
+    says("drop `foo`", &["unrecognised foo"]);
+}
+
+#[test]
+fn a_known_action_is_found_behind_new_ones() {
+    for text in
+        ["Call submit or get", "Try submit, or get", "Use submit / get", "Call 'submit' | 'get'", "Call a, b or get"]
+    {
+        says(text, &["suggest ?.get"]);
+    }
+    says("Call billing.list / get", &["suggest billing.list", "suggest ?.get"]);
+    says("Call Ann or ask Bob to get it", &[]);
 }
 
 /// A line that only ends a sentence nobody began, as cut texts have it.

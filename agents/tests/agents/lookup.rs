@@ -204,6 +204,24 @@ fn an_unknown_id_is_not_mended_from_a_bare_line() {
     assert!(gave_up(&turns));
 }
 
+/// A text may name any action; one that changes something is called only where the task asks for it.
+#[test]
+fn advice_to_change_something_is_not_followed() {
+    let text = "Invoice 'INV-999' does not exist. You can use create / list.";
+    let answer = |call: &Value| match call["action"].as_str() {
+        Some("list") => ok(&rows(60..80)),
+        Some("get") if call["invoice_id"] == "INV-999" => error(text),
+        _ => ok("{}"),
+    };
+    let turns = play(&profile("perfect"), vec![wrong_id()], 0, 9, |call, _| answer(&call.arguments));
+    assert!(is_done(&turns), "{turns:#?}");
+    assert!(sent(&turns).iter().all(|call| !call.contains("create")), "{turns:#?}");
+    let create = json!({"action": "create", "amount": 1});
+    let steps = vec![wrong_id(), step("billing", create.clone(), create)];
+    let turns = play(&profile("perfect"), steps, 0, 9, |call, _| answer(&call.arguments));
+    assert!(sent(&turns)[1].contains("create"), "{turns:#?}");
+}
+
 #[test]
 fn advice_is_followed_once() {
     let turns = play(&profile("perfect"), vec![wrong_id()], 0, 30, |call, _| match call.arguments["action"].as_str() {

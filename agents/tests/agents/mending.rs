@@ -210,6 +210,27 @@ fn what_the_text_does_not_explain_is_not_changed() {
     }
 }
 
+/// A server need not say `missing` of a field that it did not get.
+#[test]
+fn a_field_that_was_left_out_is_filled_by_whatever_the_text_says_of_it() {
+    for (name, says) in [
+        ("currency", r#"[{"code": "invalid_value", "values": ["USD", "EUR"], "path": ["currency"]}]"#),
+        ("amount", "amount: Expected type: number."),
+        ("amount", "amount has to be at least 1."),
+        ("email", "email: Invalid email"),
+        ("due", "due must match the pattern ^[0-9-]+$"),
+        ("address", "address.city must be a string"),
+        ("lines", "lines[0].qty: must be at least 1"),
+        ("lines", "lines[0].qty is required"),
+    ] {
+        let belief = spoiled(|belief| _ = belief.as_object_mut().unwrap().shift_remove(name));
+        assert!(is_done(&mend(&profile("perfect"), &belief, says)), "{says}");
+    }
+    // What is known does not fit.
+    let belief = spoiled(|belief| _ = belief.as_object_mut().unwrap().shift_remove("currency"));
+    assert_eq!(mend(&profile("perfect"), &belief, "currency: valid options: 'GBP', 'CHF'").len(), 2);
+}
+
 /// A schema in the error lists fields that are right; a value that already fits stays even where the intent has another.
 #[test]
 fn a_listed_constraint_changes_no_value_that_fits_it() {

@@ -37,6 +37,7 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
         name: name.to_owned(),
         description: String::new(),
         input_schema: schema,
+        read_only: name != "create",
     };
     vec![ToolSpec {
         name: "billing".to_owned(),

@@ -44,6 +44,7 @@ impl Tool {
             name: action.name.clone(),
             description: action.description.clone(),
             input_schema: action.input.clone(),
+            read_only: action.read_only,
         };
         ToolSpec {
             name: self.name.clone(),

@@ -34,6 +34,9 @@ pub struct ActionSpec {
     pub description: String,
     /// The JSON Schema (draft 2020-12) of the arguments, without the discriminator.
     pub input_schema: Value,
+    /// MCP's `readOnlyHint`: a call changes nothing.
+    #[serde(default)]
+    pub read_only: bool,
 }
 
 /// One tool call, as an agent sends it.

@@ -86,9 +86,9 @@ impl Reader<'_> {
         if self.new_names(context) {
             return;
         }
-        // After a colon stands a list of names, and some of them may be new to the reader.
-        let listed = tokens.get(context.next).is_some_and(|token| token.is_mark(":"));
         let mut at = past(tokens, context.next, &["the", "calling", "action", "tool", "to", "instead"], 4);
+        // `or` with a comma before it is one joint.
+        let joins = |token: &Token<'_>| token.is_mark(",/|") || token.is_word("or");
         while let Some(token) = tokens.get(at).filter(|token| matches!(token.kind, Kind::Word | Kind::Quoted)) {
             if let Some((tool, action)) = self.vocabulary.qualified(token.text) {
                 self.push(Evidence::Suggest { tool: Some(tool), action });
@@ -96,13 +96,13 @@ impl Reader<'_> {
                 && self.vocabulary.is_action(token.text)
             {
                 self.push(Evidence::Suggest { tool: None, action: token.text.to_owned() });
-            } else if !listed {
+            }
+            // A name that is new to the reader is passed over: the next one may be known.
+            let joints = tokens.iter().skip(at + 1).take(2).take_while(|token| joins(token)).count();
+            if joints == 0 {
                 return;
             }
-            if !tokens.get(at + 1).is_some_and(|token| token.is_mark(",") || token.is_word("or")) {
-                return;
-            }
-            at += 2;
+            at += 1 + joints;
         }
     }
 

@@ -60,6 +60,17 @@ const PHRASES: &[(Cue, &[&str])] = &[
             "missing",
             "mandatory",
             "is absent",
+            "forgot",
+            "forgotten",
+            "left out",
+            "to be present",
+            "has no value",
+            "have no value",
+            "is empty",
+            "cannot be empty",
+            "can not be empty",
+            "must not be empty",
+            "must be filled in",
             "undefined",
             "omitted",
             "not provided",
@@ -109,7 +120,10 @@ const PHRASES: &[(Cue, &[&str])] = &[
             "missing required argument",
         ],
     ),
-    (Cue::MissingNamed, &["add", "provide", "supply", "include", "specify", "set", "without", "no value for"]),
+    (
+        Cue::MissingNamed,
+        &["add", "provide", "supply", "include", "specify", "set", "without", "no value for", "a value for", "no"],
+    ),
     (
         Cue::Expected,
         &[
@@ -133,6 +147,13 @@ const PHRASES: &[(Cue, &[&str])] = &[
             "wants",
             "wanted",
             "accepts",
+            "accepts only",
+            "takes",
+            "takes only",
+            "only",
+            "can be",
+            "can only be",
+            "may be",
             "use",
             "provide",
             "to be",
@@ -273,6 +294,10 @@ const PHRASES: &[(Cue, &[&str])] = &[
             "not known",
             "was unexpected",
             "no such field",
+            "there is no field",
+            "there is no parameter",
+            "there is no argument",
+            "drop",
             "no such parameter",
             "no such argument",
             "not declared",
@@ -527,13 +552,18 @@ pub(super) fn json_type(word: &str) -> Option<&'static str> {
     const TYPES: &[(&str, &[&str])] = &[
         ("string", &["string", "str"]),
         ("number", &["number", "numeric", "float", "decimal", "double", "f64", "f32"]),
-        ("integer", &["integer", "int", "i64", "u64", "i32", "u32", "usize", "i128", "whole"]),
+        ("integer", &["integer", "int", "i64", "u64", "i32", "u32", "u16", "u8", "usize", "i128", "whole"]),
         ("boolean", &["boolean", "bool"]),
         ("array", &["array", "list", "sequence", "tuple"]),
         ("object", &["object", "map", "dict", "dictionary", "struct"]),
         ("null", &["null"]),
     ];
     TYPES.iter().find(|(_, words)| words.iter().any(|known| known.eq_ignore_ascii_case(word))).map(|(name, _)| *name)
+}
+
+/// Whether a word names a type of whole numbers that are never negative.
+pub(super) fn is_unsigned(word: &str) -> bool {
+    ["u8", "u16", "u32", "u64", "u128", "usize", "uint", "unsigned"].contains(&word)
 }
 
 /// Whether a word names a way to write a value.

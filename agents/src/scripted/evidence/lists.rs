@@ -6,7 +6,7 @@ use super::tokens::{Kind, Token};
 pub(super) struct List<'t> {
     pub(super) items: Vec<&'t str>,
     pub(super) quoted: bool,
-    /// A colon, an equals sign or a bracket announced it.
+    /// A colon, an equals sign, a bracket or the border of a table's cell announced it.
     pub(super) announced: bool,
 }
 
@@ -43,9 +43,9 @@ pub(super) fn list_at<'t>(tokens: &[Token<'t>], at: usize) -> List<'t> {
     let mut fillers = 0;
     while let Some(token) = tokens.get(at)
         && fillers < 8
-        && (token.is_mark(":=*([{") || (token.kind == Kind::Word && is_filler(tokens, at)))
+        && (token.is_mark(":=*([{|") || (token.kind == Kind::Word && is_filler(tokens, at)))
     {
-        list.announced |= token.is_mark(":=([");
+        list.announced |= token.is_mark(":=([|");
         at += 1;
         fillers += 1;
     }

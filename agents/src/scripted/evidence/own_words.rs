@@ -3,7 +3,6 @@
 
 use std::borrow::Cow;
 
-use healbench_protocol::Object;
 use serde_json::Value;
 
 use super::segments::entity;
@@ -47,9 +46,11 @@ fn is_wordy(text: &str) -> bool {
 }
 
 fn rename(sent: &mut Value, from: &str, to: &str) {
-    let Some(object): Option<&mut Object> = sent.as_object_mut() else { return };
-    for value in object.values_mut().filter(|value| value.as_str() == Some(from)) {
-        *value = Value::from(to);
+    match sent {
+        Value::String(text) if text == from => *sent = Value::from(to),
+        Value::Array(items) => items.iter_mut().for_each(|item| rename(item, from, to)),
+        Value::Object(object) => object.values_mut().for_each(|item| rename(item, from, to)),
+        _ => {}
     }
 }
 

@@ -2,13 +2,14 @@
 
 use serde_json::Value;
 
-use super::cues::{Cue, cues_at, is_format, json_type};
+use super::cues::{Cue, cues_at, is_format, is_unsigned, json_type};
 use super::lists::{List, list_at, past, sentence};
 use super::segments::{Segment, Subject};
 use super::shape::ShapeField;
 use super::tokens::{Kind, Token, lex};
 use super::vocabulary::Vocabulary;
 use super::{Evidence, Hint, Relation};
+use crate::scripted::paths;
 
 /// Collects evidence while a text is walked.
 pub(super) struct Reader<'v> {
@@ -29,6 +30,11 @@ const ARTICLES: [&str; 12] =
     ["a", "an", "the", "valid", "type", "of", "be", "one", "single", "following", "by", "calling"];
 const NOUNS: [&str; 10] =
     ["field", "fields", "parameter", "property", "argument", "key", "keys", "input", "attribute", "parameters"];
+/// What error messages call any argument.
+const PLAIN_NOUNS: [&str; 10] =
+    ["value", "values", "type", "name", "field", "input", "argument", "key", "length", "error"];
+/// A name further away than this many tokens belongs to something else.
+const MOST_BEFORE: usize = 12;
 /// Nobody acts on more than this, and the limit keeps the search for repetitions short.
 const MOST_EVIDENCE: usize = 500;
 /// `(…)` around a pattern, or a closing quote, is not part of it.
@@ -182,6 +188,17 @@ impl<'v> Reader<'v> {
                     }
                     return;
                 }
+                // `choose 'currency' from …` has it between.
+                if let [name, from, ..] = &tokens[next..]
+                    && ["from", "among", "between"].iter().any(|word| from.is_word(word))
+                    && let Some(field) = self.vocabulary.path(name.text)
+                {
+                    let list = list_at(tokens, next + 1);
+                    if !list.items.is_empty() {
+                        self.push(Evidence::Options { field, values: owned(&list) });
+                    }
+                    return;
+                }
                 let list = list_at(tokens, next);
                 if list.quoted || list.announced || list.items.len() > 1 {
                     self.options(&list, context);
@@ -254,18 +271,45 @@ impl<'v> Reader<'v> {
         }
     }
 
-    /// The known field that the sentence names: in quotes rather than bare, before the phrase rather than after it.
+    /// The known field that the sentence names or quotes a value of: in quotes rather than bare, before the phrase rather than
+    /// after it.
     fn named(&self, context: &Context<'_>) -> Option<String> {
         let tokens = context.tokens;
-        let sentence = sentence(tokens, context.at);
-        let near = || (sentence.start..context.at).rev().chain(context.next..sentence.end);
-        let of = |kind: Kind| {
-            near().filter(move |at| tokens[*at].kind == kind).find_map(|at| self.vocabulary.path(tokens[at].text))
+        let as_sent = || {
+            let values = near(context).filter(|at| matches!(tokens[*at].kind, Kind::Quoted | Kind::Number));
+            values.into_iter().find_map(|at| {
+                let length = at.checked_sub(1).is_some_and(|before| tokens[before].is_word("length"));
+                if length {
+                    sent_with_length(self.sent, tokens[at].number()?)
+                } else {
+                    sent_as(self.sent, tokens[at].text)
+                }
+            })
         };
-        of(Kind::Quoted).or_else(|| of(Kind::Word)).or_else(|| {
-            let values = near().filter(|at| matches!(tokens[*at].kind, Kind::Quoted | Kind::Number));
-            values.into_iter().find_map(|at| sent_as(self.sent, tokens[at].text))
+        self.spelled(context).or_else(as_sent).or_else(|| {
+            let words = near(context).filter(|at| tokens[*at].kind == Kind::Word);
+            words.into_iter().find_map(|at| self.vocabulary.path(tokens[at].text))
         })
+    }
+
+    /// The known field that the sentence names. `invalid value: …` speaks of any field, and of one that is called `value` only if
+    /// nothing else is meant.
+    fn spelled(&self, context: &Context<'_>) -> Option<String> {
+        let tokens = context.tokens;
+        let of = |kind: Kind| {
+            let telling = |at: &usize| kind == Kind::Quoted || !is_plain(&tokens[*at]);
+            let names = near(context).filter(|at| tokens[*at].kind == kind).filter(telling);
+            names.into_iter().find_map(|at| self.vocabulary.path(tokens[at].text))
+        };
+        of(Kind::Quoted).or_else(|| of(Kind::Word))
+    }
+
+    /// The known field that the line names before the sentence: `Bad role. Options: a, b`.
+    fn named_before(&self, context: &Context<'_>) -> Option<String> {
+        let start = sentence(context.tokens, context.at).start;
+        let before = context.tokens[..start].iter().rev().take(MOST_BEFORE);
+        let names = before.filter(|token| matches!(token.kind, Kind::Word | Kind::Quoted));
+        names.filter(|token| !is_plain(token)).find_map(|token| self.vocabulary.path(token.text))
     }
 
     fn name_at(&self, tokens: &[Token<'_>], at: usize) -> Option<String> {
@@ -275,7 +319,8 @@ impl<'v> Reader<'v> {
 
     fn missing(&mut self, context: &Context<'_>) {
         let list = list_at(context.tokens, context.next);
-        let fields: Vec<String> = list.items.iter().filter_map(|item| self.vocabulary.path(item)).collect();
+        let path = |item: &&str| self.vocabulary.path(item).or_else(|| lacking(self.sent, item));
+        let fields: Vec<String> = list.items.iter().filter_map(path).collect();
         // Of a known field's own segment, a list can only be of fields inside of it; those have their own segments.
         let own = context.segment.subject.is_some_and(|subject| subject.known);
         if !own && !fields.is_empty() && fields.len() == list.items.len() {
@@ -306,6 +351,9 @@ impl<'v> Reader<'v> {
             }
         }
         if let Some(field) = self.field(context) {
+            if is_unsigned(token.text) {
+                self.push(Evidence::Bound { field: field.clone(), relation: Relation::AtLeast, limit: 0.0 });
+            }
             self.push(Evidence::WrongType { field, expected });
         }
         true
@@ -315,9 +363,11 @@ impl<'v> Reader<'v> {
         if list.items.is_empty() {
             return;
         }
-        let field = self.field(context);
-        let discriminator = field.as_deref().is_some_and(|field| self.vocabulary.is_discriminator(field));
         let own = context.segment.subject.is_some_and(|subject| subject.known);
+        // Values that are listed as valid name no field by having been sent.
+        let named = || self.spelled(context).or_else(|| self.named_before(context));
+        let field = if own { None } else { named() }.or_else(|| self.field(context));
+        let discriminator = field.as_deref().is_some_and(|field| self.vocabulary.is_discriminator(field));
         if discriminator
             || (!own
                 && (list.announced || list.items.len() > 1)
@@ -451,6 +501,16 @@ struct Heard {
     unrecognised: bool,
 }
 
+fn is_plain(token: &Token<'_>) -> bool {
+    PLAIN_NOUNS.iter().any(|noun| token.is_word(noun))
+}
+
+/// The tokens of the sentence around a phrase: backwards from it, then onwards.
+fn near(context: &Context<'_>) -> impl Iterator<Item = usize> {
+    let sentence = sentence(context.tokens, context.at);
+    (sentence.start..context.at).rev().chain(context.next..sentence.end)
+}
+
 /// A phrase in its segment: its first token, and the first after it.
 pub(super) struct Context<'t> {
     pub(super) segment: &'t Segment<'t>,
@@ -463,16 +523,60 @@ pub(super) fn owned(list: &List<'_>) -> Vec<String> {
     list.items.iter().map(|item| (*item).to_owned()).collect()
 }
 
-/// The only top-level field that was sent with this value.
+/// The only place of the arguments that was sent with this value: a field, or one inside of it.
 fn sent_as(sent: &Value, shown: &str) -> Option<String> {
-    let fields = sent.as_object()?.iter();
-    let mut same = fields.filter(|(_, value)| match value {
-        Value::String(text) => !text.is_empty() && text == shown,
+    only_place(sent, &|value| match value {
+        Value::String(text) => text == shown,
         Value::Number(number) => number.to_string() == shown,
+        Value::Bool(truth) => shown == if *truth { "true" } else { "false" },
         _ => false,
-    });
-    match (same.next(), same.next()) {
-        (Some((name, _)), None) => Some(name.clone()),
-        _ => None,
+    })
+}
+
+/// The only list or text that was sent with this length.
+fn sent_with_length(sent: &Value, length: f64) -> Option<String> {
+    only_place(sent, &|value| match value {
+        Value::Array(items) => items.len() as f64 == length,
+        Value::String(text) => text.chars().count() as f64 == length,
+        _ => false,
+    })
+}
+
+/// The field of this name in the only item of a list that lacks it while others have it.
+fn lacking(sent: &Value, name: &str) -> Option<String> {
+    let list = |value: &Value| {
+        let items = value.as_array().map_or(&[][..], Vec::as_slice);
+        let lacks = |item: &&Value| item.as_object().is_some_and(|object| !object.contains_key(name));
+        (items.iter().filter(lacks).count() == 1 && items.iter().any(|item| item.get(name).is_some()))
+            .then(|| items.iter().position(|item| lacks(&item)))
+            .flatten()
+    };
+    let path = only_place(sent, &|value| list(value).is_some())?;
+    let index = list(paths::get(sent, &path)?)?;
+    Some(format!("{path}.{index}.{name}"))
+}
+
+/// The path of the only value inside of `sent` that is `meant`.
+fn only_place(sent: &Value, meant: &dyn Fn(&Value) -> bool) -> Option<String> {
+    let mut found = Vec::new();
+    places(sent, "", meant, &mut found);
+    if found.len() == 1 { found.pop() } else { None }
+}
+
+fn places(value: &Value, path: &str, meant: &dyn Fn(&Value) -> bool, found: &mut Vec<String>) {
+    // Two are as good as many.
+    if found.len() > 1 {
+        return;
+    }
+    if !path.is_empty() && meant(value) {
+        found.push(path.to_owned());
+    }
+    let inner = |part: &str| if path.is_empty() { part.to_owned() } else { format!("{path}.{part}") };
+    match value {
+        Value::Object(object) => object.iter().for_each(|(name, item)| places(item, &inner(name), meant, found)),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(index, item)| places(item, &inner(&index.to_string()), meant, found));
+        }
+        _ => {}
     }
 }

@@ -252,7 +252,9 @@ impl<'v> Walker<'_, 'v> {
         let head = head(body);
         let mut text = body;
         let subject = head.as_ref().and_then(|head| {
-            let name = self.vocabulary().path(head.name);
+            // `field: role` names `role`, even where a tool has an argument that is called `field`.
+            let told = NAMING.contains(&head.name).then(|| self.vocabulary().path(head.rest)).flatten();
+            let name = told.or_else(|| self.vocabulary().path(head.name));
             if name.is_some() {
                 text = head.rest;
             }

@@ -13,7 +13,7 @@ use healbench_protocol::{
     Agent, AgentError, AgentKind, AgentSpec, ErrorFormat, Guardrails, Script, Seed, Start, ToolResponse, Turn,
 };
 use healbench_record::{Outcome, Plan, Records};
-use healbench_runner::{Axes, Job, MakeAgent, RunEnd, RunError, RunEvent, build_plan, replay, run};
+use healbench_runner::{Axes, Job, MakeAgent, Moment, RunEnd, RunError, RunEvent, build_plan, replay, run};
 use healbench_scenarios::{Scenario, load_suite};
 
 /// Makes each call of its script once and says that it is done.

@@ -54,24 +54,68 @@ pub(super) fn played(
     (plan, all)
 }
 
+/// The calls of an episode and what they were answered, to be printed where it failed.
+pub(super) fn transcript(name: &str, plan: &Plan, scenarios: &[Scenario], episode: u64) -> String {
+    let profile: Profile = scripted(name).unwrap();
+    let make_agent = maker(&profile);
+    let job = Job { plan, scenarios, episodes: 0..plan.len(), jobs: 1, make_agent: &make_agent };
+    let mut told = String::new();
+    replay(&job, episode, &mut |moment| {
+        if let Moment::Answer(call, answer, _) = moment {
+            told.push_str(&format!("\n> {} {}\n{}", call.tool, call.arguments, answer.response.text()));
+        }
+    })
+    .unwrap();
+    told
+}
+
 /// Texts that say everything that the failure holds; those of today's servers say less on purpose.
 const TELLING: [ErrorFormat; 4] =
     [ErrorFormat::FusionXml, ErrorFormat::FusionText, ErrorFormat::LlmFriendly, ErrorFormat::ProblemJson];
 
+/// Where `zod-json`, `pydantic` and `serde` say too little, and why. Of a failure that is no fault of the arguments' shape these
+/// formats give the message alone, as their servers do: no suggestion, no list of actions, no hint that it will pass. Where the
+/// shape is at fault they say enough, so nothing is listed for `llm-friendly-json` or for any scenario on shapes.
+const SILENT: [(&str, &str); 10] = [
+    ("compound/find-then-update", "`Car 'TR-880' does not exist.` names no list of cars"),
+    ("compound/unknown-id-and-conflict", "`Patient 'PT-0922' does not exist.` names no list of patients"),
+    ("hostile/fake-lines", "`Claim '…' does not exist.` names no list of claims, and what it quotes was sent"),
+    ("hostile/json-and-markdown", "`There is no queue '…'.` names no queue that there is"),
+    ("hostile/orders-in-records", "`Review 'REV-289' does not exist.` names no list of reviews"),
+    ("quickstart/unknown-id", "`Ticket 'TCK-3690' does not exist.` names no list of tickets"),
+    ("recovery/alternative-actions", "`Project 'PRJ-49' does not exist.` names no list of projects"),
+    ("recovery/corrective-arguments", "`Status 'In_review_done' is not valid.` names no status that is"),
+    ("recovery/missing-dependency", "`Teacher 'T-197' does not exist.` does not say how to add one"),
+    ("recovery/internal-passes", "`An unexpected error occurred.` does not say that it will pass"),
+];
+
 #[test]
 fn perfect_recovers_wherever_the_text_allows_it() {
     let scenarios = all_scenarios();
-    let (plan, records) = played("perfect", &scenarios, &["all"], &TELLING, 2);
-    let mut failed = BTreeSet::new();
+    let (plan, records) = played("perfect", &scenarios, &["all"], &ErrorFormat::NAMED, 2);
+    let mut failed = BTreeMap::new();
+    let silent: BTreeSet<(&str, ErrorFormat)> = SILENT
+        .iter()
+        .flat_map(|(id, _)| {
+            [ErrorFormat::ZodJson, ErrorFormat::Pydantic, ErrorFormat::Serde].map(|format| (*id, format))
+        })
+        .collect();
     for row in &records.episodes {
         let cell = plan.cell(row.episode).unwrap();
         let scenario = &scenarios[cell.scenario];
         if row.outcome != Outcome::Success && !scenario.tags.iter().any(|tag| tag == HOPELESS) {
             let format = &plan.settings[cell.setting].format;
-            failed.insert(format!("{} {format} trial {}: {}", scenario.id, cell.trial, row.outcome));
+            failed.insert((scenario.id.as_str(), format.clone()), row.episode);
         }
     }
-    assert_eq!(failed, BTreeSet::new());
+    let unlisted: Vec<String> = failed
+        .iter()
+        .filter(|(cell, _)| !silent.contains(cell))
+        .map(|((id, format), episode)| format!("{id} {format}{}", transcript("perfect", &plan, &scenarios, *episode)))
+        .collect();
+    assert!(unlisted.is_empty(), "{}", unlisted.join("\n\n"));
+    let mended: Vec<_> = silent.iter().filter(|cell| !failed.contains_key(*cell)).collect();
+    assert!(mended.is_empty(), "listed as silent, and recovered from: {mended:?}");
 }
 
 #[test]
