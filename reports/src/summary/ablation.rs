@@ -183,7 +183,7 @@ fn effect(contrast: &Contrast, sums: &[Sums], resamples: &mut Resamples) -> Effe
 
 fn block_sums(contrast: &Contrast, block: &Block) -> Sums {
     let mut sums = Sums::default();
-    for trial in 0..block.trials() {
+    for trial in block.trials() {
         let (mut met, mut scored, mut success, mut tokens) = (false, 0, 0, 0);
         for (setting, added) in &contrast.terms {
             let sign = if *added { 1 } else { -1 };

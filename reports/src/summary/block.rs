@@ -1,5 +1,7 @@
 //! The episodes of one scenario and agent, whatever the setting and trial: what pairs are made of.
 
+use std::ops::Range;
+
 use healbench_record::{CellRef, EpisodeRecord, Outcome, Plan};
 
 use super::ReportError;
@@ -22,10 +24,10 @@ pub(super) struct Block {
     none: Option<usize>,
     settings: usize,
     place: Option<(usize, usize)>,
-    /// By setting and trial, up to the last that is there; `None` for an episode that is not.
-    slots: Vec<Vec<Option<Slot>>>,
+    /// By setting, the first trial that is there, and the episodes from it on; `None` for one that is not there.
+    slots: Vec<(usize, Vec<Option<Slot>>)>,
     /// Trials that there are, in any setting.
-    trials: usize,
+    trials: Range<usize>,
 }
 
 impl Block {
@@ -35,8 +37,8 @@ impl Block {
             none: plan.none(),
             settings: plan.settings.len(),
             place: None,
-            slots: vec![Vec::new(); plan.settings.len()],
-            trials: 0,
+            slots: vec![(0, Vec::new()); plan.settings.len()],
+            trials: 0..0,
         }
     }
 
@@ -48,16 +50,22 @@ impl Block {
     /// Empties the block for the scenario and agent of `cell`.
     pub(super) fn open(&mut self, cell: CellRef) {
         self.place = Some((cell.scenario, cell.agent));
-        self.slots.iter_mut().for_each(Vec::clear);
-        self.trials = 0;
+        self.slots.iter_mut().for_each(|(_, slots)| slots.clear());
+        self.trials = 0..0;
     }
 
     /// Puts an episode in its place.
     pub(super) fn add(&mut self, cell: CellRef, row: &EpisodeRecord) {
         let trial = cell.trial as usize;
-        let slots = &mut self.slots[cell.setting];
-        slots.resize(trial, None);
-        self.trials = self.trials.max(trial + 1);
+        let (first, slots) = &mut self.slots[cell.setting];
+        if slots.is_empty() {
+            *first = trial;
+        }
+        slots.resize(trial - *first, None);
+        self.trials = match self.trials.is_empty() {
+            true => trial..trial + 1,
+            false => self.trials.start.min(trial)..self.trials.end.max(trial + 1),
+        };
         slots.push(Some(Slot {
             scored: row.outcome.is_scored(),
             success: row.outcome == Outcome::Success,
@@ -67,19 +75,15 @@ impl Block {
         }));
     }
 
-    /// Trials of each setting.
-    pub(super) fn trials(&self) -> usize {
-        self.trials
-    }
-
-    /// The episodes of a setting, for every trial that there is.
-    pub(super) fn setting(&self, setting: usize) -> impl Iterator<Item = Option<Slot>> {
-        self.slots[setting].iter().copied().chain(std::iter::repeat(None)).take(self.trials)
+    /// Trials that there are, in any setting.
+    pub(super) fn trials(&self) -> Range<usize> {
+        self.trials.clone()
     }
 
     /// The episode of a setting and trial.
     pub(super) fn slot(&self, setting: usize, trial: usize) -> Option<Slot> {
-        self.slots[setting].get(trial).copied().flatten()
+        let (first, slots) = &self.slots[setting];
+        slots.get(trial.checked_sub(*first)?).copied().flatten()
     }
 
     /// Makes the pairs of every setting with `none`, and the contrasts of guardrails.
@@ -101,11 +105,11 @@ impl Block {
 
     /// Effects are differences between all settings of a trial: every one must have met the same.
     fn refuse_mismatch(&self, plan: &Plan, (scenario, agent): (usize, usize)) -> Result<(), ReportError> {
-        let mut hashes = vec![None; self.trials];
+        let mut hashes = vec![None; self.trials.len()];
         for setting in 0..self.settings {
-            for (trial, slot) in self.setting(setting).enumerate() {
-                let Some(slot) = slot.filter(|slot| slot.scored) else { continue };
-                if *hashes[trial].get_or_insert(slot.hash) != slot.hash {
+            for (hash, trial) in hashes.iter_mut().zip(self.trials()) {
+                let Some(slot) = self.slot(setting, trial).filter(|slot| slot.scored) else { continue };
+                if *hash.get_or_insert(slot.hash) != slot.hash {
                     return Err(ReportError::Schedules {
                         agent: plan.agents[agent].to_string(),
                         scenario: plan.scenarios[scenario].id.clone(),
@@ -128,8 +132,8 @@ impl Block {
     ) -> Result<(), ReportError> {
         for setting in (0..self.settings).filter(|setting| *setting != none) {
             let mut pairs = Pairs::default();
-            for (trial, both) in self.setting(setting).zip(self.setting(none)).enumerate() {
-                match both {
+            for trial in self.trials() {
+                match (self.slot(setting, trial), self.slot(none, trial)) {
                     (Some(here), Some(there)) if here.scored && there.scored => {
                         if here.hash != there.hash {
                             return Err(mismatch(

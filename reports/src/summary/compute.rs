@@ -17,8 +17,9 @@ use crate::statistics::{
 /// that are there.
 ///
 /// # Errors
-/// [`ReportError::Frame`] when a frame cannot be read; [`ReportError::Schedule`] or [`ReportError::Schedules`] when
-/// episodes that would be compared met different schedules; [`ReportError::Stranger`] when the frames belong to another plan; [`ReportError::Column`].
+/// [`ReportError::Frame`] when a frame cannot be read, or has not the calls of its episodes; [`ReportError::Schedule`] or
+/// [`ReportError::Schedules`] when episodes that would be compared met different schedules; [`ReportError::Stranger`] when the frames
+/// belong to another plan; [`ReportError::Column`].
 pub fn summarise(run: &RunDir, manifest: &RunManifest) -> Result<Report, ReportError> {
     let plan = &manifest.plan;
     check_names(plan)?;

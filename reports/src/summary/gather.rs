@@ -1,7 +1,7 @@
 //! One pass over both frames: what every cell adds up to, and how each compares to the same agent without guardrails.
 //!
 //! The plan has the episodes of a scenario and an agent stand together, whatever the setting, so pairs are made within one such
-//! block and forgotten after it: memory does not grow with the number of scenarios, and by 17 bytes an episode with its trials.
+//! block and forgotten after it: memory grows with the episodes of one scenario and agent, and not with those of a run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
