@@ -22,7 +22,7 @@ fn interrupt(place: &Place, words: &[&str]) -> Ended {
 #[test]
 fn an_interrupted_run_is_readable_and_goes_on_to_the_same_rows() {
     let place = Place::new();
-    let axes = ["--trials", "40", "--agent", "scripted:typical,scripted:careful"];
+    let axes = ["--trials", "120", "--agent", "scripted:typical,scripted:careful"];
     let with = |words: &[&'static str]| [words, &axes].concat();
     let ended = interrupt(&place, &with(&["run", "--out", "run"]));
     assert_eq!(ended.code, Some(130), "{}", ended.err);
