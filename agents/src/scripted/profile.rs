@@ -193,6 +193,8 @@ impl Profile {
         AgentSpec {
             kind: AgentKind::Scripted,
             name: name.to_owned(),
+            opening: None,
+            tools: None,
             // Numbers only: they cannot fail to be JSON.
             settings: serde_json::to_value(self).unwrap_or_default(),
         }

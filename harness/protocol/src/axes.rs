@@ -230,20 +230,90 @@ impl AgentKind {
     }
 }
 
+/// How an episode of a model begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Opening {
+    /// The scheduled mistake has been made as the model's own first call: every model and format meets the same error.
+    Seeded,
+    /// The model begins by itself, and may make no mistake at all.
+    Natural,
+}
+
+impl Opening {
+    /// Both, in the order of documents.
+    pub const ALL: [Opening; 2] = [Opening::Seeded, Opening::Natural];
+
+    /// The name in plans, columns and documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            Opening::Seeded => "seeded",
+            Opening::Natural => "natural",
+        }
+    }
+}
+
+impl FromStr for Opening {
+    type Err = AxisError;
+
+    fn from_str(text: &str) -> Result<Opening, AxisError> {
+        Self::ALL.into_iter().find(|opening| opening.name() == text).ok_or_else(|| AxisError {
+            axis: "opening",
+            word: text.to_owned(),
+            known: Self::ALL.iter().map(|opening| opening.name().to_owned()).collect(),
+        })
+    }
+}
+
+/// How a model is told of the tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum ToolsMode {
+    /// By the API's own field. Servers may then constrain the answer to the schema, which hides schema errors.
+    Native,
+    /// By the system text; a call is a JSON object in the answer.
+    Prompt,
+}
+
+impl ToolsMode {
+    /// Both, in the order of documents.
+    pub const ALL: [ToolsMode; 2] = [ToolsMode::Native, ToolsMode::Prompt];
+
+    /// The name in settings, columns and documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            ToolsMode::Native => "native",
+            ToolsMode::Prompt => "prompt",
+        }
+    }
+}
+
 /// Names one agent of a plan.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentSpec {
     /// What plays it.
     pub kind: AgentKind,
-    /// Profile or model, as in `scripted:typical`, without the part before the colon.
+    /// Of a scripted agent its profile, without the part before the colon of `scripted:typical`; of a model what it was asked for as:
+    /// `openai:gpt-5-mini`, `model:NAME`.
     pub name: String,
-    /// Everything that makes this agent behave as it does, as plain data: of a scripted agent, its profile.
+    /// How its episodes begin; null for a scripted agent.
+    #[serde(default)]
+    pub opening: Option<Opening>,
+    /// How it is told of the tools; null for a scripted agent.
+    #[serde(default)]
+    pub tools: Option<ToolsMode>,
+    /// Everything that makes this agent behave as it does, as plain data: of a scripted agent, its profile; of a model, everything but
+    /// its key.
     pub settings: serde_json::Value,
 }
 
 impl fmt::Display for AgentSpec {
+    /// `scripted:typical`, `openai:gpt-5-mini`. A model has the same name whether it is asked or replayed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.kind.name(), self.name)
+        match self.kind {
+            AgentKind::Scripted => write!(f, "{}:{}", self.kind.name(), self.name),
+            AgentKind::Llm | AgentKind::Replay => f.write_str(&self.name),
+        }
     }
 }
 

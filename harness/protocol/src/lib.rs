@@ -11,13 +11,13 @@ mod draw;
 mod script;
 mod turn;
 
-pub use axes::{AgentKind, AgentSpec, AxisError, ErrorFormat, Guardrails, TemplateSource};
+pub use axes::{AgentKind, AgentSpec, AxisError, ErrorFormat, Guardrails, Opening, TemplateSource, ToolsMode};
 pub use call::{ActionSpec, ToolCall, ToolResponse, ToolSpec};
 pub use canonical::{canonical_json, fingerprint, same_json};
 pub use claim::{Claim, Measure, Span};
 pub use draw::{DrawKey, Draws, Seed};
 pub use script::{Find, Script, Step};
-pub use turn::{Agent, AgentError, Start, Turn};
+pub use turn::{Agent, AgentError, Origin, Spent, Start, Turn, Usage};
 
 /// A JSON object that keeps the order of its keys, as JSON Schema authors and error texts need it.
 pub type Object = serde_json::Map<String, serde_json::Value>;

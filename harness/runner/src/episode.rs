@@ -40,6 +40,8 @@ pub(crate) fn run_episode(
             prompt: &stage.scenario.task.prompt,
             tools: &stage.advertised,
             script: &schedule.script,
+            scheduled: schedule.scheduled,
+            trial: cell.trial,
             draws: DrawKey::of_trial(plan.seed, &stage.scenario.id, cell.trial),
         };
         let mut agent = make_agent(cell.agent, start);
