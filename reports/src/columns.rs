@@ -63,6 +63,36 @@ pub const CALL_TOKENS: &str = "call_tokens";
 /// Tokens of calls that failed, and of their responses.
 pub const WASTED_TOKENS: &str = "wasted_tokens";
 
+/// How the episode began: `seeded` or `natural`; null for an agent without a model, as all columns down to `LATENCY_MS`.
+pub const OPENING: &str = "opening";
+/// How the model was told of the tools: `native` or `prompt`.
+pub const TOOLS_MODE: &str = "tools_mode";
+/// Calls of the opening: the first ones, which are not the model's own.
+pub const OPENING_CALLS: &str = "opening_calls";
+/// Turns that the model took.
+pub const MODEL_TURNS: &str = "model_turns";
+/// Who counted `input_tokens` and `output_tokens`: `provider`, or `bpe` where the provider did not in every turn. Null, as all that
+/// follow, when no model was asked.
+pub const TOKEN_SOURCE: &str = "token_source";
+/// Tokens of the model's requests, those read from and written to a cache among them.
+pub const INPUT_TOKENS: &str = "input_tokens";
+/// Input tokens that were read from a cache; null when the provider does not say.
+pub const CACHE_READ_TOKENS: &str = "cache_read_tokens";
+/// Input tokens that were written to a cache.
+pub const CACHE_WRITE_TOKENS: &str = "cache_write_tokens";
+/// Tokens of the model's answers, those of reasoning among them.
+pub const OUTPUT_TOKENS: &str = "output_tokens";
+/// Output tokens of reasoning.
+pub const REASONING_TOKENS: &str = "reasoning_tokens";
+/// Exact `o200k_base` tokens of what the model was sent, whoever counted the input tokens.
+pub const BPE_INPUT_TOKENS: &str = "bpe_input_tokens";
+/// Exact `o200k_base` tokens of what the model said.
+pub const BPE_OUTPUT_TOKENS: &str = "bpe_output_tokens";
+/// US dollars; null when price or usage is unknown.
+pub const COST_USD: &str = "cost_usd";
+/// Milliseconds that the model took to answer.
+pub const LATENCY_MS: &str = "latency_ms";
+
 /// Number of the call within its episode, from 1.
 pub const CALL: &str = "call";
 /// Number of the turn, from 1.
@@ -111,6 +141,7 @@ pub const CONTEXT_TOKENS: &str = "context_tokens";
 pub(crate) enum Holds {
     U64,
     U32,
+    F64,
     Bool,
     Text,
     Texts,
@@ -121,6 +152,7 @@ impl Holds {
         match self {
             Holds::U64 => DataType::UInt64,
             Holds::U32 => DataType::UInt32,
+            Holds::F64 => DataType::Float64,
             Holds::Bool => DataType::Boolean,
             Holds::Text => DataType::String,
             Holds::Texts => DataType::List(Box::new(DataType::String)),
@@ -132,7 +164,7 @@ impl Holds {
 pub(crate) type Column = (&'static str, Holds);
 
 /// The episodes frame, in the order of its file.
-pub(crate) const EPISODE_COLUMNS: [Column; 31] = [
+pub(crate) const EPISODE_COLUMNS: [Column; 45] = [
     (EPISODE, Holds::U64),
     (SCENARIO, Holds::Text),
     (AGENT, Holds::Text),
@@ -164,6 +196,38 @@ pub(crate) const EPISODE_COLUMNS: [Column; 31] = [
     (WASTED_TOKENS, Holds::U64),
     (GUARDRAIL_TOKENS, Holds::U64),
     (LARGEST_RESPONSE, Holds::U32),
+    MODEL_COLUMNS[0],
+    MODEL_COLUMNS[1],
+    MODEL_COLUMNS[2],
+    MODEL_COLUMNS[3],
+    MODEL_COLUMNS[4],
+    MODEL_COLUMNS[5],
+    MODEL_COLUMNS[6],
+    MODEL_COLUMNS[7],
+    MODEL_COLUMNS[8],
+    MODEL_COLUMNS[9],
+    MODEL_COLUMNS[10],
+    MODEL_COLUMNS[11],
+    MODEL_COLUMNS[12],
+    MODEL_COLUMNS[13],
+];
+
+/// Those columns of the episodes frame that tell of models, the last ones.
+pub(crate) const MODEL_COLUMNS: [Column; 14] = [
+    (OPENING, Holds::Text),
+    (TOOLS_MODE, Holds::Text),
+    (OPENING_CALLS, Holds::U32),
+    (MODEL_TURNS, Holds::U32),
+    (TOKEN_SOURCE, Holds::Text),
+    (INPUT_TOKENS, Holds::U64),
+    (CACHE_READ_TOKENS, Holds::U64),
+    (CACHE_WRITE_TOKENS, Holds::U64),
+    (OUTPUT_TOKENS, Holds::U64),
+    (REASONING_TOKENS, Holds::U64),
+    (BPE_INPUT_TOKENS, Holds::U64),
+    (BPE_OUTPUT_TOKENS, Holds::U64),
+    (COST_USD, Holds::F64),
+    (LATENCY_MS, Holds::U64),
 ];
 
 /// The calls frame, in the order of its file.

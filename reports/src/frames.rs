@@ -2,12 +2,14 @@
 
 mod build;
 pub(crate) mod decode;
+mod models;
 mod read;
 mod write;
 
 use std::io;
 use std::path::{Path, PathBuf};
 
+use healbench_protocol::AgentSpec;
 use healbench_record::Plan;
 use polars::prelude::PolarsError;
 
@@ -131,7 +133,11 @@ fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Frame
 
 /// Rows are told apart by the names on the plan's axes, so each may be there once.
 pub(crate) fn check_names(plan: &Plan) -> Result<(), FrameError> {
-    let agents = plan.agents.iter().map(ToString::to_string).collect();
+    let named = |agent: &AgentSpec| match agent.opening {
+        Some(opening) => format!("{agent} {}", opening.name()),
+        None => agent.to_string(),
+    };
+    let agents = plan.agents.iter().map(named).collect();
     let settings = plan.settings.iter().map(|setting| format!("{} {}", setting.guardrails, setting.format)).collect();
     let scenarios = plan.scenarios.iter().map(|scenario| scenario.id.clone()).collect();
     for (axis, mut names) in

@@ -10,6 +10,6 @@ mod summary;
 
 pub use frames::{FrameError, FrameWriter, episode_rows, read_calls, read_episodes};
 pub use summary::{
-    Ablation, AgentReport, CONFIDENCE, ClaimReport, ClaimRow, ClaimVerdict, Difference, Effect, Paired, Pass, Rate,
-    Repair, Report, ReportError, ReportRow, Retries, ScenarioRate, Totals, summarise,
+    Ablation, AgentReport, CONFIDENCE, ClaimReport, ClaimRow, ClaimVerdict, Difference, Effect, ModelReport, Paired,
+    Pass, Rate, Repair, Report, ReportError, ReportRow, Retries, ScenarioRate, Totals, summarise,
 };

@@ -7,7 +7,7 @@ mod compute;
 mod gather;
 mod sums;
 
-use healbench_protocol::{AgentKind, ErrorFormat, Guardrails, Seed};
+use healbench_protocol::{AgentKind, ErrorFormat, Guardrails, Opening, Seed, ToolsMode};
 use serde::{Serialize, Serializer};
 
 use crate::frames::FrameError;
@@ -69,8 +69,23 @@ pub struct AgentReport {
     pub agent: String,
     /// What plays it. Rows of a scripted agent show nothing about a real model.
     pub kind: AgentKind,
+    /// How its episodes begin; null for an agent without a model.
+    pub opening: Option<Opening>,
+    /// How it is told of the tools; null for an agent without a model.
+    pub tools: Option<ToolsMode>,
     /// One row a setting.
     pub rows: Vec<ReportRow>,
+}
+
+impl AgentReport {
+    /// What the rows of this agent are headed with: `openai:gpt-5-mini · seeded · native`.
+    pub fn title(&self) -> String {
+        let opening = self.opening.map(|opening| opening.name());
+        let tools = self.tools.map(|tools| tools.name());
+        let kind = (self.kind == AgentKind::Replay).then_some("replayed");
+        let parts = [Some(self.agent.as_str()), opening, tools, kind];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+    }
 }
 
 fn by_name<S: Serializer>(format: &ErrorFormat, serializer: S) -> Result<S::Ok, S::Error> {
@@ -115,7 +130,7 @@ pub struct ReportRow {
     pub retries: Retries,
     /// Chains fixed within 1, 2 and 3 further attempts.
     pub repair_at: Vec<Repair>,
-    /// Episodes whose first call succeeded among scored episodes.
+    /// Episodes whose first call succeeded, among scored episodes whose first call was the agent's own: not that of a seeded opening.
     pub first_call_success: Rate,
     /// Calls equal to an earlier failed call of their episode, among calls after their episode's first error.
     pub identical_repeats: Rate,
@@ -132,8 +147,10 @@ pub struct ReportRow {
     pub calls_per_success: Rate,
     /// Tokens of calls, responses and prose over successes.
     pub tokens_per_success: Rate,
-    /// Money over successes; null while no price is known.
+    /// US dollars over successes; null unless the cost of every scored episode is known.
     pub cost_per_success: Option<f64>,
+    /// What the model took; null for an agent without one, and when nothing was scored.
+    pub model: Option<ModelReport>,
     /// Tokens of calls that failed and of their responses, over all tokens.
     pub wasted_tokens: Rate,
     /// Tokens of turns without a call; they are part of all tokens.
@@ -148,6 +165,31 @@ pub struct ReportRow {
     pub passes: Vec<Pass>,
     /// The success rate by scenario, one entry a scenario in the order of the plan.
     pub scenarios: Vec<ScenarioRate>,
+}
+
+/// What a model took in scored episodes.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ModelReport {
+    /// Turns of the model over episodes.
+    pub turns_per_episode: Rate,
+    /// Input tokens over episodes: the provider's counts, and where it gave none, those of healbench.
+    pub input_per_episode: Rate,
+    /// Output tokens over episodes, in the same way.
+    pub output_per_episode: Rate,
+    /// Input tokens that were read from a cache among those of episodes whose provider says so.
+    pub cache_read: Rate,
+    /// Input tokens that were written to a cache, in the same way.
+    pub cache_write: Rate,
+    /// Output tokens of reasoning among those of episodes whose provider says so.
+    pub reasoning: Rate,
+    /// Exact `o200k_base` counts of the input over the provider's counts: how far off the estimate is.
+    pub bpe_input: Rate,
+    /// The same of the output.
+    pub bpe_output: Rate,
+    /// US dollars of all scored episodes; null unless the cost of each is known.
+    pub usd: Option<f64>,
+    /// Milliseconds that the model took over its turns.
+    pub latency_ms_per_turn: Rate,
 }
 
 /// The success rate of one row on one scenario.

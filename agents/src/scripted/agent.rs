@@ -131,7 +131,7 @@ impl<'a> ScriptedAgent<'a> {
         let call = self.errand.as_ref().unwrap_or(&self.belief).clone();
         self.attempts += 1;
         self.last = Some(Rc::new(call.clone()));
-        Turn::Calls { calls: vec![call], waited_s }
+        Turn::Calls { calls: vec![call], waited_s, text: String::new() }
     }
 
     fn after(&mut self, response: &ToolResponse) -> Turn {

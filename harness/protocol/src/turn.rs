@@ -12,6 +12,8 @@ pub enum Turn {
         calls: Vec<ToolCall>,
         /// Seconds waited before the first of them.
         waited_s: u32,
+        /// Words beside the calls; mostly nothing.
+        text: String,
     },
     /// Prose without a call; the episode goes on.
     Say {

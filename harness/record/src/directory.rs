@@ -175,6 +175,11 @@ impl RunDir {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn at(path: &Path) -> RunDir {
+        RunDir { path: path.into() }
+    }
+
     /// The folder.
     pub fn path(&self) -> &Path {
         &self.path
@@ -188,6 +193,16 @@ impl RunDir {
     /// The frame of episodes.
     pub fn episodes(&self) -> PathBuf {
         self.path.join("episodes.parquet")
+    }
+
+    /// The journal of a run with models that is under way, or that lost episodes to the infrastructure.
+    pub fn journal(&self) -> PathBuf {
+        self.path.join("journal.jsonl")
+    }
+
+    /// What models did, turn by turn.
+    pub fn transcripts(&self) -> PathBuf {
+        self.path.join("transcripts.jsonl.zst")
     }
 
     /// Whether both frames are there.

@@ -3,6 +3,7 @@
 //! The names of columns and everything computed from them belong to `reports`; what the rows mean is said here.
 
 mod directory;
+mod journal;
 mod manifest;
 mod merge;
 mod plan;
@@ -11,9 +12,10 @@ mod shard;
 mod tally;
 
 pub use directory::{RunDir, RunDirError, RunLock};
+pub use journal::{Journal, JournalError, Played, read_transcript, write_transcripts};
 pub use manifest::{FORMAT_VERSION, RunManifest, RunStatus};
 pub use merge::{MergeError, merged};
 pub use plan::{CellRef, Plan, PlannedScenario, Setting};
-pub use rows::{CallRecord, EpisodeRecord, Outcome, Records};
+pub use rows::{CallRecord, EpisodeRecord, ModelUse, Outcome, Records, TakenTurn, Transcript};
 pub use shard::{NoShard, Shard};
 pub use tally::Tally;

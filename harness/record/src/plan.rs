@@ -107,6 +107,8 @@ mod tests {
         let agent = |name: &str| AgentSpec {
             kind: AgentKind::Scripted,
             name: name.to_owned(),
+            opening: None,
+            tools: None,
             settings: serde_json::Value::Null,
         };
         let scenario = |id: &str| PlannedScenario {

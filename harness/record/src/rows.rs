@@ -1,6 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use healbench_protocol::{Origin, Turn, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::Tally;
@@ -24,7 +25,7 @@ pub enum Outcome {
     TaskFail,
     /// The agent said that it could not.
     GaveUp,
-    /// The limit on calls or turns ended it.
+    /// A limit ended it: on calls, on turns, or on the length of an answer or a conversation.
     Limit,
     /// The agent's infrastructure failed: counted apart, never scored.
     Infra,
@@ -62,7 +63,7 @@ impl fmt::Display for Outcome {
 }
 
 /// What one episode left behind, beside its calls. Its cell and trial follow from `episode` and the plan.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EpisodeRecord {
     /// Index in the plan.
     pub episode: u64,
@@ -87,10 +88,53 @@ pub struct EpisodeRecord {
     pub prose_tokens: u32,
     /// What its calls add up to.
     pub tally: Tally,
+    /// What its model took; null for an agent without one.
+    pub model: Option<Box<ModelUse>>,
+}
+
+/// What an episode took of its model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct ModelUse {
+    /// Calls of the opening: they stand in the conversation as the model's own, and are not.
+    pub opening_calls: u32,
+    /// Turns that the model took: answered requests.
+    pub turns: u32,
+    /// The sums of the provider's counts; null unless it gave them for every turn, and there was one.
+    pub usage: Option<Usage>,
+    /// US dollars; null when price or usage is unknown.
+    pub usd: Option<f64>,
+    /// Milliseconds that the model took to answer.
+    pub latency_ms: u64,
+    /// Exact `o200k_base` tokens of what it was sent: with every turn the system text, the tools and the conversation so far. What
+    /// an API adds around messages is not in it.
+    pub bpe_input: u64,
+    /// Exact `o200k_base` tokens of what it said: words and calls, without reasoning.
+    pub bpe_output: u64,
+}
+
+/// What a model did in an episode, turn by turn: enough to play the episode again without it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Transcript {
+    /// The episode's index in the plan.
+    pub episode: u64,
+    /// The turns, in their order.
+    pub turns: Vec<TakenTurn>,
+    /// Why there is no further turn, when the agent failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failed: Option<String>,
+}
+
+/// A turn with where it came from.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct TakenTurn {
+    /// The turn.
+    pub turn: Turn,
+    /// Where it came from, and what it took.
+    pub origin: Origin,
 }
 
 /// What one call left behind. Tokens are exact `o200k_base` counts. Texts are shared: most rows of a run say what others say.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallRecord {
     /// The episode's index in the plan.
     pub episode: u64,
@@ -99,22 +143,28 @@ pub struct CallRecord {
     /// 1 for the first turn; several calls may share a turn.
     pub turn: u32,
     /// The tool as the agent named it.
+    #[serde(with = "shared")]
     pub tool: Arc<str>,
     /// The action as the agent named it; null when it named none.
+    #[serde(with = "shared")]
     pub action: Option<Arc<str>>,
     /// The arguments as canonical JSON.
+    #[serde(with = "shared")]
     pub arguments: Arc<str>,
     /// MCP's `isError` of the response.
     pub is_error: bool,
     /// `VALIDATION`, `MISSING_DISCRIMINATOR`, `UNKNOWN_ACTION`, `UNKNOWN_TOOL` or a tool error's code; null when nothing failed.
     /// A warning has a code and `is_error` false.
+    #[serde(with = "shared")]
     pub error_class: Option<Arc<str>>,
     /// Whether the failure was an injected fault.
     pub injected: bool,
     /// The top-level fields that failed, sorted, as the response named them to the agent; null when it named none (which is so for
     /// every bare line).
+    #[serde(with = "shared")]
     pub named_fields: Option<Arc<[String]>>,
     /// The top-level arguments that differ from those of the previous call, sorted; null for the first call.
+    #[serde(with = "shared")]
     pub changed_fields: Option<Arc<[String]>>,
     /// Undeclared fields that reached the world.
     pub leaked_fields: u32,
@@ -140,4 +190,64 @@ pub struct CallRecord {
     pub guardrail_tokens: u32,
     /// Tokens of the conversation before this call: prompt, earlier calls and responses. What a stateless API is sent again.
     pub context_tokens: u64,
+}
+
+/// Shared texts in a journal: as what they hold.
+mod shared {
+    use std::sync::Arc;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) trait Shared: Sized {
+        type Owned: for<'de> Deserialize<'de>;
+        type Held<'a>: Serialize
+        where
+            Self: 'a;
+        fn held(&self) -> Self::Held<'_>;
+        fn of(owned: Self::Owned) -> Self;
+    }
+
+    impl Shared for Arc<str> {
+        type Owned = String;
+        type Held<'a> = &'a str;
+        fn held(&self) -> &str {
+            self
+        }
+        fn of(owned: String) -> Arc<str> {
+            owned.into()
+        }
+    }
+
+    impl Shared for Arc<[String]> {
+        type Owned = Vec<String>;
+        type Held<'a> = &'a [String];
+        fn held(&self) -> &[String] {
+            self
+        }
+        fn of(owned: Vec<String>) -> Arc<[String]> {
+            owned.into()
+        }
+    }
+
+    impl<T: Shared> Shared for Option<T> {
+        type Owned = Option<T::Owned>;
+        type Held<'a>
+            = Option<T::Held<'a>>
+        where
+            T: 'a;
+        fn held(&self) -> Option<T::Held<'_>> {
+            self.as_ref().map(T::held)
+        }
+        fn of(owned: Option<T::Owned>) -> Option<T> {
+            owned.map(T::of)
+        }
+    }
+
+    pub(super) fn serialize<T: Shared, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+        value.held().serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, T: Shared, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+        T::Owned::deserialize(deserializer).map(T::of)
+    }
 }

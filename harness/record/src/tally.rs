@@ -1,9 +1,11 @@
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use crate::CallRecord;
 
 /// What the calls of one episode add up to, from its call rows alone. All zero for an episode without a call.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tally {
     /// Whether the first call succeeded.
     pub first_call_ok: bool,

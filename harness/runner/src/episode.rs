@@ -1,8 +1,8 @@
 use std::sync::Arc;
 
 use healbench_engine::{Answer, Failure, World};
-use healbench_protocol::{Agent, AgentError, DrawKey, Object, Start, ToolCall, ToolResponse, Turn};
-use healbench_record::{CallRecord, CellRef, EpisodeRecord, Outcome, Plan, Tally};
+use healbench_protocol::{Agent, AgentError, DrawKey, Object, Origin, Start, ToolCall, ToolResponse, Turn, Usage};
+use healbench_record::{CallRecord, CellRef, EpisodeRecord, ModelUse, Outcome, Plan, Tally};
 use healbench_scenarios::{Observed, Schedule};
 
 use crate::chains::number_chains;
@@ -12,8 +12,8 @@ use crate::{MakeAgent, Stage};
 /// What happens in an episode, for whoever wants to tell of it.
 #[derive(Debug)]
 pub enum Moment<'a> {
-    /// The agent took a turn.
-    Turn(&'a Turn),
+    /// The agent took a turn, which came from there.
+    Turn(&'a Turn, Origin),
     /// A call of the turn was answered; the row is whole but for its chain.
     Answer(&'a ToolCall, &'a Answer, &'a CallRecord),
     /// The agent failed.
@@ -25,6 +25,15 @@ pub enum Moment<'a> {
 /// Turns that an agent may take beyond its calls: prose and the closing words.
 const SPARE_TURNS: u32 = 8;
 
+/// Why an episode has no row.
+#[derive(Debug)]
+pub(crate) enum Unplayed {
+    /// The run is being stopped.
+    Stopped,
+    /// A recorded answer is missing.
+    NotRecorded(String),
+}
+
 /// Plays one episode from the task to its ending.
 pub(crate) fn run_episode(
     plan: &Plan,
@@ -33,7 +42,7 @@ pub(crate) fn run_episode(
     make_agent: &MakeAgent<'_>,
     memory: &mut Memory,
     observe: &mut dyn FnMut(Moment<'_>),
-) -> (EpisodeRecord, Vec<CallRecord>) {
+) -> Result<(EpisodeRecord, Vec<CallRecord>), Unplayed> {
     memory.enter(cell);
     stage.with_schedule(cell.trial, |schedule| {
         let start = Start {
@@ -46,8 +55,9 @@ pub(crate) fn run_episode(
         };
         let mut agent = make_agent(cell.agent, start);
         let mut in_play = InPlay::new(plan.episode(cell), stage, memory);
-        let ending = in_play.play(agent.as_mut(), observe);
-        in_play.close(ending, schedule, observe)
+        in_play.has_model = plan.agents[cell.agent].opening.is_some();
+        let ending = in_play.play(agent.as_mut(), observe)?;
+        Ok(in_play.close(ending, schedule, observe))
     })
 }
 
@@ -55,6 +65,11 @@ pub(crate) fn run_episode(
 enum Ending {
     Done,
     GaveUp,
+    /// A model answered in words.
+    Answered {
+        /// Whether there were any.
+        words: bool,
+    },
     Limit,
     Failed(AgentError),
 }
@@ -73,6 +88,8 @@ struct InPlay<'a> {
     prompt_tokens: u32,
     prose_tokens: u32,
     context_tokens: u64,
+    has_model: bool,
+    model: ModelUse,
 }
 
 impl<'a> InPlay<'a> {
@@ -90,33 +107,44 @@ impl<'a> InPlay<'a> {
             prompt_tokens,
             prose_tokens: 0,
             context_tokens: u64::from(prompt_tokens),
+            has_model: false,
+            model: ModelUse::default(),
         }
     }
 
-    fn play(&mut self, agent: &mut dyn Agent, observe: &mut dyn FnMut(Moment<'_>)) -> Ending {
+    fn play(&mut self, agent: &mut dyn Agent, observe: &mut dyn FnMut(Moment<'_>)) -> Result<Ending, Unplayed> {
         let max_calls = self.stage.scenario.task.max_calls;
         let mut seen: Vec<Arc<Answered>> = Vec::new();
         loop {
             if self.turns >= max_calls.saturating_add(SPARE_TURNS) {
-                return Ending::Limit;
+                return Ok(Ending::Limit);
             }
             let responses: Vec<&ToolResponse> = seen.iter().map(|answered| answered.response()).collect();
             let turn = match agent.next_turn(&responses) {
                 Ok(turn) => turn,
+                Err(AgentError::Stopped) => return Err(Unplayed::Stopped),
+                Err(AgentError::NotRecorded(miss)) => return Err(Unplayed::NotRecorded(miss)),
                 Err(error) => {
                     observe(Moment::Failed(&error));
-                    return Ending::Failed(error);
+                    return Ok(Ending::Failed(error));
                 }
             };
             self.turns += 1;
-            observe(Moment::Turn(&turn));
+            let origin = agent.origin();
+            if self.has_model {
+                self.count_model(&turn, origin, agent.preamble());
+            }
+            observe(Moment::Turn(&turn, origin));
             seen.clear();
             match turn {
-                Turn::Calls { calls, waited_s } => {
+                Turn::Calls { calls, waited_s, text } => {
                     self.world.wait(waited_s);
+                    if !text.is_empty() {
+                        self.prose(&text);
+                    }
                     for (index, call) in calls.into_iter().enumerate() {
                         if self.calls.len() >= max_calls as usize {
-                            return Ending::Limit;
+                            return Ok(Ending::Limit);
                         }
                         let waited_s = if index == 0 { waited_s } else { 0 };
                         seen.push(self.call(call, waited_s, observe));
@@ -125,14 +153,59 @@ impl<'a> InPlay<'a> {
                 Turn::Say { text } => self.prose(&text),
                 Turn::Done { answer } => {
                     self.prose(&answer);
-                    return Ending::Done;
+                    return Ok(Ending::Done);
                 }
                 Turn::GiveUp { reason } => {
                     self.prose(&reason);
-                    return Ending::GaveUp;
+                    return Ok(Ending::GaveUp);
+                }
+                Turn::Answer { text } => {
+                    self.prose(&text);
+                    return Ok(Ending::Answered { words: !text.trim().is_empty() });
+                }
+                Turn::BrokenOff { text } => {
+                    self.prose(&text);
+                    return Ok(Ending::Limit);
                 }
             }
         }
+    }
+
+    /// Counts what the turn took, before anything of it is a part of the conversation.
+    fn count_model(&mut self, turn: &Turn, origin: Origin, preamble: &str) {
+        let spent = match origin {
+            Origin::Script => return,
+            Origin::Opening => {
+                self.model.opening_calls += if let Turn::Calls { calls, .. } = turn { calls.len() as u32 } else { 0 };
+                return;
+            }
+            Origin::Model(spent) => spent,
+        };
+        let tokens = &mut self.memory.tokens;
+        let first = self.model.turns == 0;
+        self.model.turns += 1;
+        self.model.latency_ms += spent.latency_ms;
+        self.model.bpe_input += u64::from(tokens.count(preamble)) + self.context_tokens;
+        self.model.bpe_output += match turn {
+            Turn::Calls { calls, text, .. } => {
+                let calls: u64 = calls.iter().map(|call| u64::from(tokens.count(&call.wire_text()))).sum();
+                calls + u64::from(tokens.count(text))
+            }
+            Turn::Say { text } | Turn::Answer { text } | Turn::BrokenOff { text } => u64::from(tokens.count(text)),
+            Turn::Done { answer } => u64::from(tokens.count(answer)),
+            Turn::GiveUp { reason } => u64::from(tokens.count(reason)),
+        };
+        // What one turn does not tell, the episode does not know.
+        self.model.usage = match (self.model.usage, spent.usage) {
+            (None, usage) if first => usage,
+            (Some(sum), Some(usage)) => Some(add_usage(sum, usage)),
+            _ => None,
+        };
+        self.model.usd = match (self.model.usd, spent.usd) {
+            (None, usd) if first => usd,
+            (Some(sum), Some(usd)) => Some(sum + usd),
+            _ => None,
+        };
     }
 
     fn prose(&mut self, text: &str) {
@@ -197,17 +270,21 @@ impl<'a> InPlay<'a> {
         schedule: &Schedule,
         observe: &mut dyn FnMut(Moment<'_>),
     ) -> (EpisodeRecord, Vec<CallRecord>) {
-        let gave_up = matches!(ending, Ending::GaveUp);
+        // Words are not judged: where stopping is right, a model that stops calling has stopped.
+        let stopped = matches!(ending, Ending::Answered { .. }) && self.stage.scenario.expects_stop();
+        let gave_up = stopped || matches!(ending, Ending::GaveUp);
         let seen = Observed { world: &self.world, gave_up, succeeded: &self.succeeded };
         let unmet = self.stage.scenario.unmet_since(&self.stage.beginning, &seen);
         let outcome = match &ending {
-            Ending::Failed(AgentError::Infra(_)) => Outcome::Infra,
             Ending::Failed(AgentError::Config(_)) => Outcome::Config,
+            Ending::Failed(_) => Outcome::Infra,
             Ending::Limit => Outcome::Limit,
-            Ending::Done | Ending::GaveUp if unmet.is_empty() && gave_up == self.stage.scenario.expects_stop() => {
+            Ending::Done | Ending::GaveUp | Ending::Answered { .. }
+                if unmet.is_empty() && gave_up == self.stage.scenario.expects_stop() =>
+            {
                 Outcome::Success
             }
-            Ending::Done => Outcome::TaskFail,
+            Ending::Done | Ending::Answered { .. } => Outcome::TaskFail,
             Ending::GaveUp => Outcome::GaveUp,
         };
         let unmet: Vec<String> = unmet.iter().map(|expectation| expectation.to_string()).collect();
@@ -216,7 +293,7 @@ impl<'a> InPlay<'a> {
         let record = EpisodeRecord {
             episode: self.episode,
             outcome,
-            claimed_done: matches!(ending, Ending::Done),
+            claimed_done: matches!(ending, Ending::Done | Ending::Answered { words: true }),
             scheduled: schedule.scheduled,
             schedule_hash: schedule.hash.clone(),
             turns: self.turns,
@@ -225,8 +302,21 @@ impl<'a> InPlay<'a> {
             prompt_tokens: self.prompt_tokens,
             prose_tokens: self.prose_tokens,
             tally: Tally::of(&self.calls),
+            model: self.has_model.then(|| Box::new(self.model)),
         };
         (record, self.calls)
+    }
+}
+
+/// The sum of two counts; what one of them does not tell, the sum does not.
+fn add_usage(a: Usage, b: Usage) -> Usage {
+    let both = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
+    Usage {
+        input: a.input + b.input,
+        cache_read: both(a.cache_read, b.cache_read),
+        cache_write: both(a.cache_write, b.cache_write),
+        output: a.output + b.output,
+        reasoning: both(a.reasoning, b.reasoning),
     }
 }
 

@@ -5,6 +5,7 @@
 
 mod chains;
 mod episode;
+mod lanes;
 mod memory;
 mod plan;
 mod pool;
@@ -12,6 +13,7 @@ mod stage;
 mod tokens;
 
 pub use episode::Moment;
+pub use lanes::{Lane, play_lanes};
 pub use plan::{Axes, build_plan};
 pub use pool::{Job, RunEnd, RunError, RunEvent, replay, run};
 pub use stage::{Stage, StageError};

@@ -9,7 +9,7 @@ use std::time::Duration;
 use healbench_record::{CallRecord, EpisodeRecord, Plan, Records};
 use healbench_scenarios::Scenario;
 
-use crate::episode::{Moment, run_episode};
+use crate::episode::{Moment, Unplayed, run_episode};
 use crate::memory::Memory;
 use crate::{MakeAgent, Stage, StageError};
 
@@ -56,6 +56,14 @@ pub enum RunError<E> {
     /// A scenario cannot be set up.
     #[error(transparent)]
     Stage(#[from] StageError),
+    /// A recorded answer is missing: the episode cannot be played again as it was.
+    #[error("episode {episode}: {miss}")]
+    NotRecorded {
+        /// The episode.
+        episode: u64,
+        /// What is missing, and what is there.
+        miss: String,
+    },
     /// The program has a defect, and this episode shows it; the panic's own message went to stderr.
     #[error("a defect of healbench ended episode {episode}")]
     Panicked {
@@ -102,7 +110,7 @@ pub fn run<E>(
 /// Plays one episode again and tells of it. An episode past the end of the plan gives `None`.
 ///
 /// # Errors
-/// [`StageError`] when the scenario cannot be set up.
+/// [`StageError`] when the scenario cannot be set up. An agent that cannot play it gives `None` as well.
 pub fn replay(
     job: &Job<'_>,
     episode: u64,
@@ -111,7 +119,7 @@ pub fn replay(
     let Some(cell) = job.plan.cell(episode) else { return Ok(None) };
     let stage = Stage::new(&job.scenarios[cell.scenario], job.plan)?;
     let mut memory = Memory::default();
-    Ok(Some(run_episode(job.plan, cell, &stage, job.make_agent, &mut memory, observe)))
+    Ok(run_episode(job.plan, cell, &stage, job.make_agent, &mut memory, observe).ok())
 }
 
 /// Episodes a piece of work; smaller when there are few, so that every thread gets some.
@@ -142,6 +150,7 @@ type Piece = (u64, Played);
 enum PieceError {
     Stage(StageError),
     Panicked(u64),
+    NotRecorded(u64, String),
 }
 
 impl<'a> Shared<'a> {
@@ -218,7 +227,12 @@ impl<'a> Shared<'a> {
             let scenario = &self.job.scenarios[cell.scenario];
             let stage = self.stages[cell.scenario].get_or_init(|| Stage::new(scenario, self.job.plan));
             let stage = stage.as_ref().map_err(|error| PieceError::Stage(error.clone()))?;
-            let (row, calls) = run_episode(self.job.plan, cell, stage, self.job.make_agent, memory, &mut |_| ());
+            let played = run_episode(self.job.plan, cell, stage, self.job.make_agent, memory, &mut |_| ());
+            let (row, calls) = match played {
+                Ok(rows) => rows,
+                Err(Unplayed::Stopped) => return Ok((records, false)),
+                Err(Unplayed::NotRecorded(miss)) => return Err(PieceError::NotRecorded(episode, miss)),
+            };
             records.episodes.push(row);
             records.calls.extend(calls);
         }
@@ -240,6 +254,7 @@ impl<'a> Shared<'a> {
                 let (records, whole) = played.map_err(|error| match error {
                     PieceError::Stage(error) => RunError::Stage(error),
                     PieceError::Panicked(episode) => RunError::Panicked { episode },
+                    PieceError::NotRecorded(episode, miss) => RunError::NotRecorded { episode, miss },
                 })?;
                 next += records.episodes.len() as u64;
                 on_event(RunEvent::Played { records, next }).map_err(RunError::Event)?;

@@ -8,6 +8,7 @@ use polars::prelude::{
 };
 
 use super::FrameError;
+use super::models::ModelRows;
 use crate::columns::*;
 
 /// The names on the axes of a plan, as the columns have them.
@@ -82,6 +83,7 @@ pub(super) struct EpisodeRows {
     wasted_tokens: Vec<u64>,
     guardrail_tokens: Vec<u64>,
     largest_response: Vec<u32>,
+    models: ModelRows,
 }
 
 impl EpisodeRows {
@@ -118,6 +120,7 @@ impl EpisodeRows {
             wasted_tokens: Vec::new(),
             guardrail_tokens: Vec::new(),
             largest_response: Vec::new(),
+            models: ModelRows::default(),
         }
     }
 
@@ -158,12 +161,13 @@ impl EpisodeRows {
         self.wasted_tokens.push(row.tally.wasted_tokens);
         self.guardrail_tokens.push(row.tally.guardrail_tokens);
         self.largest_response.push(row.tally.largest_response);
+        self.models.push(&axes.plan.agents[cell.agent], row.model.as_deref());
         Ok(())
     }
 
     pub(super) fn into_frame(self) -> PolarsResult<DataFrame> {
         let height = self.len();
-        let columns = vec![
+        let mut columns = vec![
             numbers(EPISODE, self.episode),
             self.scenario.finish().into_column(),
             self.agent.finish().into_column(),
@@ -196,6 +200,7 @@ impl EpisodeRows {
             numbers(GUARDRAIL_TOKENS, self.guardrail_tokens),
             small_numbers(LARGEST_RESPONSE, self.largest_response),
         ];
+        columns.extend(self.models.into_columns()?);
         DataFrame::new(height, columns)
     }
 }

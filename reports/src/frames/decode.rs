@@ -5,7 +5,7 @@ use std::path::Path;
 use healbench_record::{CallRecord, EpisodeRecord, Outcome, Tally};
 use polars::prelude::{DataFrame, PolarsError};
 
-use super::FrameError;
+use super::{FrameError, models};
 use crate::columns::*;
 
 pub(crate) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeRecord>, FrameError> {
@@ -20,6 +20,7 @@ pub(crate) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeReco
     let prompt_tokens = small_numbers(path, frame, PROMPT_TOKENS)?;
     let prose_tokens = small_numbers(path, frame, PROSE_TOKENS)?;
     let tally = tallies(path, frame)?;
+    let mut model = models::decode(path, frame)?;
     let row = |row: usize| {
         let outcome = Outcome::ALL.into_iter().find(|known| known.name() == outcome[row]);
         Ok(EpisodeRecord {
@@ -34,6 +35,7 @@ pub(crate) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeReco
             prompt_tokens: prompt_tokens[row],
             prose_tokens: prose_tokens[row],
             tally: tally[row],
+            model: model[row].take(),
         })
     };
     (0..frame.height()).map(row).collect()
@@ -141,8 +143,22 @@ fn texts<'a>(path: &Path, frame: &'a DataFrame, name: &'static str) -> Result<Ve
     present(path, name, column(path, frame, name)?.str().map_err(damaged(path))?.iter())
 }
 
-fn maybe_texts<'a>(path: &Path, frame: &'a DataFrame, name: &'static str) -> Result<Vec<Option<&'a str>>, FrameError> {
+pub(super) fn maybe_texts<'a>(
+    path: &Path,
+    frame: &'a DataFrame,
+    name: &'static str,
+) -> Result<Vec<Option<&'a str>>, FrameError> {
     Ok(column(path, frame, name)?.str().map_err(damaged(path))?.iter().collect())
+}
+
+/// A column with nulls, by what takes its values out.
+pub(super) fn maybe<T>(
+    path: &Path,
+    frame: &DataFrame,
+    name: &'static str,
+    values: impl FnOnce(&polars::prelude::Column) -> Result<Vec<Option<T>>, PolarsError>,
+) -> Result<Vec<Option<T>>, FrameError> {
+    values(column(path, frame, name)?).map_err(damaged(path))
 }
 
 fn lists(path: &Path, frame: &DataFrame, name: &'static str) -> Result<Vec<Option<Vec<String>>>, FrameError> {

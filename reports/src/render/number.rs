@@ -95,6 +95,19 @@ pub(crate) fn amount(value: f64) -> String {
     }
 }
 
+/// US dollars: `12.30`, `0.041`, `0.00052`.
+pub(crate) fn money(usd: f64) -> String {
+    match usd {
+        _ if usd <= 0.0 => "0".to_owned(),
+        _ if usd >= 0.995 => format!("{usd:.2}"),
+        _ => {
+            // Two digits that say something, or three decimals.
+            let zeros = (-usd.log10()).floor().max(0.0) as usize;
+            format!("{usd:.*}", (zeros + 2).max(3))
+        }
+    }
+}
+
 fn signed_digits(difference: f64) -> String {
     if difference < 0.0 { format!("-{}", percent_digits(-difference)) } else { percent_digits(difference) }
 }
@@ -119,6 +132,15 @@ pub(crate) fn percent_digits(share: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn dollars() {
+        let table =
+            [(0.0, "0"), (12.3, "12.30"), (1.0, "1.00"), (0.5, "0.500"), (0.0412, "0.041"), (0.000523, "0.00052")];
+        for (usd, text) in table {
+            assert_eq!(money(usd), text);
+        }
+    }
 
     #[test]
     fn percentages_never_round_to_a_certainty() {

@@ -1,14 +1,14 @@
 use std::borrow::Cow;
 
-use healbench_protocol::{AgentKind, ErrorFormat, Guardrails};
+use healbench_protocol::{AgentKind, ErrorFormat, Guardrails, Opening};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::ablation;
 use super::claims;
 use super::layout::{Cell, Line, Paint, Piece, Table, wrap};
 use super::number::{
-    UNKNOWN, amount_per, change, change_interval, count, counted, per, percent, percent_digits, percent_interval,
-    points, points_interval, rate_percent,
+    UNKNOWN, amount_per, change, change_interval, count, counted, money, per, percent, percent_digits,
+    percent_interval, points, points_interval, rate_percent,
 };
 use super::plain_text;
 use crate::summary::{AgentReport, Difference, Report, ReportRow};
@@ -130,7 +130,39 @@ fn metrics(report: &Report, width: usize) -> Vec<Table> {
     if cost_table.body_width() + INDENT.len() > width {
         cost_table = cost(report, false);
     }
-    vec![conduct(report), repair(report), cost_table, consistency(report)]
+    let mut tables = vec![conduct(report), repair(report), cost_table, consistency(report)];
+    if report.agents.iter().flat_map(|agent| &agent.rows).any(|row| row.model.is_some()) {
+        tables.push(models(report));
+    }
+    tables
+}
+
+/// What models took.
+fn models(report: &Report) -> Table {
+    let heads = [
+        ["input", "/episode"],
+        ["of it", "cached"],
+        ["output", "/episode"],
+        ["of it", "reasoned"],
+        ["o200k /", "input"],
+        ["o200k /", "output"],
+        ["seconds", "/turn"],
+        ["US $", "/episode"],
+    ];
+    let agents = report.agents.iter().filter(|agent| agent.opening.is_some());
+    table_of(&heads, agents, |row| match row.model {
+        None => vec![plain(UNKNOWN.to_owned()); heads.len()],
+        Some(model) => vec![
+            plain(amount_per(model.input_per_episode)),
+            plain(rate_percent(model.cache_read)),
+            plain(amount_per(model.output_per_episode)),
+            plain(rate_percent(model.reasoning)),
+            plain(rate_percent(model.bpe_input)),
+            plain(rate_percent(model.bpe_output)),
+            plain(model.latency_ms_per_turn.rate.map_or(UNKNOWN.to_owned(), |ms| format!("{:.1}", ms / 1000.0))),
+            plain(model.usd.map_or(UNKNOWN.to_owned(), |usd| money(usd / row.scored as f64))),
+        ],
+    })
 }
 
 /// What agents did with what they were told.
@@ -190,7 +222,7 @@ fn cost(report: &Report, intervals: bool) -> Table {
             versus.next().unwrap_or_default(),
             plain(count(row.guardrail_tokens)),
             plain(rate_percent(row.call_efficiency)),
-            plain(row.cost_per_success.map_or(UNKNOWN.to_owned(), |cost| format!("{cost:.4}"))),
+            plain(row.cost_per_success.map_or(UNKNOWN.to_owned(), money)),
         ]
     })
 }
@@ -222,10 +254,18 @@ fn difference(found: Option<Difference>, intervals: bool) -> Estimate {
 }
 
 /// A table with a title for each agent and a line for each of its rows.
-fn table(heads: &[[&str; 2]], report: &Report, mut cells: impl FnMut(&ReportRow) -> Vec<Cell>) -> Table {
+fn table(heads: &[[&str; 2]], report: &Report, cells: impl FnMut(&ReportRow) -> Vec<Cell>) -> Table {
+    table_of(heads, report.agents.iter(), cells)
+}
+
+fn table_of<'a>(
+    heads: &[[&str; 2]],
+    agents: impl Iterator<Item = &'a AgentReport>,
+    mut cells: impl FnMut(&ReportRow) -> Vec<Cell>,
+) -> Table {
     let mut lines = Vec::new();
-    for agent in &report.agents {
-        lines.push(Line::Title(Piece::new(plain_text(&agent.agent), Paint::Bold)));
+    for agent in agents {
+        lines.push(Line::Title(Piece::new(plain_text(&agent.title()), Paint::Bold)));
         for row in &agent.rows {
             lines.push(Line::Row {
                 label: format!("{INDENT}{}", setting(row.guardrails, &row.format)),
@@ -243,7 +283,7 @@ fn scenarios(report: &Report, agent: &AgentReport, width: usize) -> Vec<Table> {
     let build = |rows: &[ReportRow]| {
         let heads =
             rows.iter().map(|row| [row.guardrails.to_string(), format_name(&row.format).into_owned()]).collect();
-        let mut lines = vec![Line::Title(Piece::new(plain_text(&agent.agent), Paint::Bold))];
+        let mut lines = vec![Line::Title(Piece::new(plain_text(&agent.title()), Paint::Bold))];
         for (index, scenario) in report.scenarios.iter().enumerate() {
             let cells = rows.iter().map(|row| {
                 let success = row.scenarios.get(index).map(|cell| cell.success);
@@ -330,6 +370,16 @@ fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
     if report.agents.iter().any(|agent| agent.kind == AgentKind::Scripted) {
         notes.push("`scripted:` rows show what the texts say, and nothing about a real model.".to_owned());
     }
+    if report.agents.iter().any(|agent| agent.opening == Some(Opening::Seeded)) {
+        notes
+            .push("seeded: the scheduled mistake stands in the conversation as the model's own first call.".to_owned());
+    }
+    if detail >= Detail::Metrics && report.agents.iter().any(|agent| agent.opening.is_some()) {
+        notes.push(
+            "o200k /: exact o200k_base counts of what was sent and said, as a share of the provider's counts."
+                .to_owned(),
+        );
+    }
     if !report.claims.is_empty() {
         notes.push(claims::NOTE.to_owned());
     }
@@ -346,7 +396,7 @@ fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
         let unmatched = report.agents.iter().flat_map(|agent| {
             let rows = agent.rows.iter().filter_map(|row| Some((row, row.vs_none?.unmatched)));
             rows.filter(|(_, unmatched)| *unmatched > 0).map(|(row, unmatched)| {
-                format!("{} {} {}", plain_text(&agent.agent), setting(row.guardrails, &row.format), count(unmatched))
+                format!("{} {} {}", plain_text(&agent.title()), setting(row.guardrails, &row.format), count(unmatched))
             })
         });
         let unmatched: Vec<String> = unmatched.collect();

@@ -2,10 +2,10 @@ use healbench_record::{Plan, PlannedScenario, RunDir, RunManifest};
 
 use super::claims;
 use super::gather::{Gathered, Retries as Counts, gather};
-use super::sums::{Pairs, Sums};
+use super::sums::{ModelSums, Pairs, Sums};
 use super::{
-    AgentReport, CONFIDENCE, Difference, Paired, Pass, Rate, Repair, Report, ReportError, ReportRow, Retries,
-    ScenarioRate, Totals,
+    AgentReport, CONFIDENCE, Difference, ModelReport, Paired, Pass, Rate, Repair, Report, ReportError, ReportRow,
+    Retries, ScenarioRate, Totals,
 };
 use crate::frames::check_names;
 use crate::statistics::{
@@ -32,7 +32,13 @@ pub fn summarise(run: &RunDir, manifest: &RunManifest) -> Result<Report, ReportE
         .agents
         .iter()
         .enumerate()
-        .map(|(index, agent)| AgentReport { agent: agent.to_string(), kind: agent.kind, rows: rows(index) })
+        .map(|(index, agent)| AgentReport {
+            agent: agent.to_string(),
+            kind: agent.kind,
+            opening: agent.opening,
+            tools: agent.tools,
+            rows: rows(index),
+        })
         .collect();
     adjust(&mut agents);
     Ok(Report {
@@ -92,7 +98,7 @@ fn row(gathered: &Gathered, plan: &Plan, agent: usize, setting: usize, resamples
         chain_recovery: Rate::of(sums.chains_fixed, sums.chains),
         retries: retries(gathered.retries(agent, setting)),
         repair_at: repair_at(gathered.retries(agent, setting)),
-        first_call_success: Rate::of(sums.first_calls_ok, sums.scored),
+        first_call_success: Rate::of(sums.first_calls_ok, sums.first_calls),
         identical_repeats: Rate::of(sums.repeated_calls, sums.calls_after_error),
         error_spirals: Rate::of(sums.spirals, sums.scored),
         hint_uptake: Rate::of(sums.hints_taken, sums.hinted_calls),
@@ -100,7 +106,8 @@ fn row(gathered: &Gathered, plan: &Plan, agent: usize, setting: usize, resamples
         leaked_fields: sums.leaked_fields,
         calls_per_success: Rate::of(sums.calls, sums.successes),
         tokens_per_success: Rate::of(sums.tokens, sums.successes),
-        cost_per_success: None,
+        cost_per_success: usd(&sums.models).filter(|_| sums.successes > 0).map(|usd| usd / sums.successes as f64),
+        model: model(&sums.models),
         wasted_tokens: Rate::of(sums.wasted_tokens, sums.tokens),
         prose_tokens: sums.prose_tokens,
         guardrail_tokens: sums.guardrail_tokens,
@@ -109,6 +116,27 @@ fn row(gathered: &Gathered, plan: &Plan, agent: usize, setting: usize, resamples
         passes: passes(&trials, resamples),
         scenarios,
     }
+}
+
+/// The cost of all episodes of models, if it is known of each; of no episode it is not.
+fn usd(sums: &ModelSums) -> Option<f64> {
+    (sums.episodes > 0 && sums.unpriced == 0).then_some(sums.usd)
+}
+
+fn model(sums: &ModelSums) -> Option<ModelReport> {
+    let share = |[part, whole]: [u64; 2]| Rate::of(part, whole);
+    (sums.episodes > 0).then(|| ModelReport {
+        turns_per_episode: Rate::of(sums.turns, sums.episodes),
+        input_per_episode: Rate::of(sums.input, sums.episodes),
+        output_per_episode: Rate::of(sums.output, sums.episodes),
+        cache_read: share(sums.cache_read),
+        cache_write: share(sums.cache_write),
+        reasoning: share(sums.reasoning),
+        bpe_input: Rate::of(sums.bpe[0], sums.provider[0]),
+        bpe_output: Rate::of(sums.bpe[1], sums.provider[1]),
+        usd: usd(sums),
+        latency_ms_per_turn: Rate::of(sums.latency_ms, sums.turns),
+    })
 }
 
 fn paired(sums: &Pairs) -> Paired {

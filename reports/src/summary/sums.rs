@@ -1,11 +1,11 @@
 //! What episodes add up to.
 
-use healbench_record::{EpisodeRecord, Outcome};
+use healbench_record::{EpisodeRecord, ModelUse, Outcome};
 
 use super::block::Slot;
 
 /// What the scored episodes of a cell, or of several, add up to; the first four count all episodes.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Sums {
     pub(super) episodes: u64,
     pub(super) infra: u64,
@@ -16,6 +16,8 @@ pub(super) struct Sums {
     pub(super) scheduled: u64,
     pub(super) scheduled_successes: u64,
     pub(super) spirals: u64,
+    /// Episodes whose first call was the agent's own.
+    pub(super) first_calls: u64,
     pub(super) first_calls_ok: u64,
     pub(super) calls: u64,
     pub(super) calls_of_successes: u64,
@@ -33,6 +35,98 @@ pub(super) struct Sums {
     pub(super) tokens: u64,
     pub(super) wasted_tokens: u64,
     pub(super) guardrail_tokens: u64,
+    pub(super) models: ModelSums,
+}
+
+/// What the scored episodes of models add up to.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(super) struct ModelSums {
+    pub(super) episodes: u64,
+    pub(super) turns: u64,
+    pub(super) latency_ms: u64,
+    /// Input and output tokens that the provider counted, or where it did not, healbench did.
+    pub(super) input: u64,
+    pub(super) output: u64,
+    /// Of the episodes that the provider counted: its counts, and those of healbench.
+    pub(super) provider: [u64; 2],
+    pub(super) bpe: [u64; 2],
+    /// Of the episodes whose provider tells of reading from a cache, of writing to one, of reasoning: what it is a part of, and it.
+    pub(super) cache_read: [u64; 2],
+    pub(super) cache_write: [u64; 2],
+    pub(super) reasoning: [u64; 2],
+    pub(super) usd: f64,
+    /// Episodes whose cost is not known.
+    pub(super) unpriced: u64,
+}
+
+impl ModelSums {
+    fn add_episode(&mut self, model: &ModelUse) {
+        self.episodes += 1;
+        self.turns += u64::from(model.turns);
+        self.latency_ms += model.latency_ms;
+        match model.usage {
+            Some(usage) => {
+                self.input += usage.input;
+                self.output += usage.output;
+                self.provider = [self.provider[0] + usage.input, self.provider[1] + usage.output];
+                self.bpe = [self.bpe[0] + model.bpe_input, self.bpe[1] + model.bpe_output];
+                let parts = [
+                    (&mut self.cache_read, usage.cache_read, usage.input),
+                    (&mut self.cache_write, usage.cache_write, usage.input),
+                    (&mut self.reasoning, usage.reasoning, usage.output),
+                ];
+                for (sums, part, whole) in parts {
+                    if let Some(part) = part {
+                        *sums = [sums[0] + part, sums[1] + whole];
+                    }
+                }
+            }
+            None => {
+                self.input += model.bpe_input;
+                self.output += model.bpe_output;
+            }
+        }
+        match model.usd {
+            Some(usd) => self.usd += usd,
+            // Nothing was asked: that is known to cost nothing.
+            None if model.turns == 0 => {}
+            None => self.unpriced += 1,
+        }
+    }
+
+    fn add(&mut self, other: &ModelSums) {
+        let ModelSums {
+            episodes,
+            turns,
+            latency_ms,
+            input,
+            output,
+            provider,
+            bpe,
+            cache_read,
+            cache_write,
+            reasoning,
+            usd,
+            unpriced,
+        } = other;
+        self.episodes += episodes;
+        self.turns += turns;
+        self.latency_ms += latency_ms;
+        self.input += input;
+        self.output += output;
+        let pairs = [
+            (&mut self.provider, provider),
+            (&mut self.bpe, bpe),
+            (&mut self.cache_read, cache_read),
+            (&mut self.cache_write, cache_write),
+            (&mut self.reasoning, reasoning),
+        ];
+        for (sums, other) in pairs {
+            *sums = [sums[0] + other[0], sums[1] + other[1]];
+        }
+        self.usd += usd;
+        self.unpriced += unpriced;
+    }
 }
 
 impl Sums {
@@ -52,7 +146,12 @@ impl Sums {
         self.scheduled += u64::from(row.scheduled);
         self.scheduled_successes += u64::from(row.scheduled && success);
         self.spirals += u64::from(tally.spiral);
-        self.first_calls_ok += u64::from(tally.first_call_ok);
+        let own = row.model.as_ref().is_none_or(|model| model.opening_calls == 0);
+        self.first_calls += u64::from(own);
+        self.first_calls_ok += u64::from(own && tally.first_call_ok);
+        if let Some(model) = &row.model {
+            self.models.add_episode(model);
+        }
         self.calls += u64::from(row.calls);
         self.perfect_calls += u64::from(row.perfect_calls);
         if success {
@@ -84,6 +183,7 @@ impl Sums {
             scheduled,
             scheduled_successes,
             spirals,
+            first_calls,
             first_calls_ok,
             calls,
             calls_of_successes,
@@ -100,6 +200,7 @@ impl Sums {
             tokens,
             wasted_tokens,
             guardrail_tokens,
+            models,
         } = other;
         self.episodes += episodes;
         self.infra += infra;
@@ -110,6 +211,7 @@ impl Sums {
         self.scheduled += scheduled;
         self.scheduled_successes += scheduled_successes;
         self.spirals += spirals;
+        self.first_calls += first_calls;
         self.first_calls_ok += first_calls_ok;
         self.calls += calls;
         self.calls_of_successes += calls_of_successes;
@@ -126,6 +228,7 @@ impl Sums {
         self.tokens += tokens;
         self.wasted_tokens += wasted_tokens;
         self.guardrail_tokens += guardrail_tokens;
+        self.models.add(models);
     }
 }
 

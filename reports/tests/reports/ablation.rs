@@ -275,7 +275,7 @@ fn effects_are_not_computed_from_episodes_that_met_other_difficulties() {
     assert_eq!(
         error.to_string(),
         format!(
-            "the effects of guardrails cannot be computed: llm:openai:gpt-5-mini met another schedule in episode {odd}, under \
+            "the effects of guardrails cannot be computed: openai:gpt-5-mini met another schedule in episode {odd}, under \
              `strict+truncation+contract`, than under other guardrails in trial 2 of `orders/typo`"
         )
     );

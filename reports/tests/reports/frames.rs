@@ -53,11 +53,11 @@ fn the_episodes_frame_names_the_cell() {
     let plan = plan(2);
     let (_folder, run) = run_with(&plan, &records(&plan));
     let (episodes, calls) = frames(&run);
-    assert_eq!((episodes.width(), calls.width()), (31, 22));
+    assert_eq!((episodes.width(), calls.width()), (45, 22));
     let text = |column: &str, row: usize| episodes.column(column).unwrap().str().unwrap().get(row).unwrap().to_owned();
     let last = episodes.height() - 1;
     assert_eq!(text(columns::SCENARIO, last), "control/nothing-wrong");
-    assert_eq!(text(columns::AGENT, last), "llm:openai:gpt-5-mini");
+    assert_eq!(text(columns::AGENT, last), "openai:gpt-5-mini");
     assert_eq!(text(columns::AGENT_KIND, last), "llm");
     assert_eq!(text(columns::GUARDRAILS, last), "strict+healing");
     assert_eq!(text(columns::FORMAT, last), "fusion-text");

@@ -33,7 +33,7 @@ fn a_summary_at_80_columns() {
       all fusion-xml  63 [49, 75]  +22 [<0.1, 41]     64%    5.0   1,300     55%
       strict+healing fusion-text
                       67 [54, 78]  +26    [6, 44]     69%    5.1   1,397     57%
-    llm:openai:gpt-5-mini
+    openai:gpt-5-mini · seeded · prompt
       none            38 [27, 51]    —                36%    6.2   1,718     68%
       all fusion-xml  62 [49, 74]  +23    [4, 41]     71%    6.1   1,583     64%
       strict+healing fusion-text
@@ -42,11 +42,13 @@ fn a_summary_at_80_columns() {
     Intervals are 95%: Wilson for a rate, Tango for a paired difference (points).
     recovered: success where something was scheduled to go wrong. /ok: per success.
     `scripted:` rows show what the texts say, and nothing about a real model.
+    seeded: the scheduled mistake stands in the conversation as the model's own
+    first call.
     Not scored: 32 episodes lost to infrastructure, 1 episode lost to configuration.
     Left out of `vs none`, for one of the two episodes is missing or not scored:
     scripted:typical all fusion-xml 14; scripted:typical strict+healing fusion-text
-    7; llm:openai:gpt-5-mini all fusion-xml 12; llm:openai:gpt-5-mini strict+healing
-    fusion-text 10.
+    7; openai:gpt-5-mini · seeded · prompt all fusion-xml 12; openai:gpt-5-mini ·
+    seeded · prompt strict+healing fusion-text 10.
     ");
 }
 
@@ -61,7 +63,7 @@ fn everything_at_100_columns() {
       none                        40 [28, 53]    —                34%    7.0   1,761     75%
       all fusion-xml              63 [49, 75]  +22 [<0.1, 41]     64%    5.0   1,300     55%
       strict+healing fusion-text  67 [54, 78]  +26    [6, 44]     69%    5.1   1,397     57%
-    llm:openai:gpt-5-mini
+    openai:gpt-5-mini · seeded · prompt
       none                        38 [27, 51]    —                36%    6.2   1,718     68%
       all fusion-xml              62 [49, 74]  +23    [4, 41]     71%    6.1   1,583     64%
       strict+healing fusion-text  71 [58, 81]  +32   [13, 49]     75%    4.6   1,276     59%
@@ -72,8 +74,8 @@ fn everything_at_100_columns() {
       none                               25%       27%      22%    35%      24%     144
       all fusion-xml                     43%       32%      20%    28%      10%     161
       strict+healing fusion-text         41%       34%      22%    37%       7%     203
-    llm:openai:gpt-5-mini
-      none                               27%       39%      16%    29%      29%     119
+    openai:gpt-5-mini · seeded · prompt
+      none                               21%       39%      16%    29%      29%     119
       all fusion-xml                     36%       29%      28%    36%       6%     192
       strict+healing fusion-text         38%       35%      15%    37%       4%     184
 
@@ -83,21 +85,21 @@ fn everything_at_100_columns() {
       none                            35     51%        4     11%     23%     29%
       all fusion-xml                  25     88%        4     16%     20%     36%
       strict+healing fusion-text      34     88%        4     18%     32%     44%
-    llm:openai:gpt-5-mini
+    openai:gpt-5-mini · seeded · prompt
       none                            30     60%        4     10%     23%     27%
       all fusion-xml                  34     91%        4     12%     21%     32%
       strict+healing fusion-text      32    100%        4     16%     34%     47%
 
-                                     calls    tokens          vs none  guardrail        call  cost
-                                  /episode  /episode           tokens     tokens  efficiency   /ok
+                                     calls    tokens          vs none  guardrail        call   cost
+                                  /episode  /episode           tokens     tokens  efficiency    /ok
     scripted:typical
-      none                             2.8       704     —                     0         36%     —
-      all fusion-xml                   3.1       816  +174  [20, 282]     10,442         32%     —
-      strict+healing fusion-text       3.4       940  +255 [250, 264]     10,887         29%     —
-    llm:openai:gpt-5-mini
-      none                             2.4       656     —                     0         42%     —
-      all fusion-xml                   3.8       985  +339 [198, 533]     12,560         26%     —
-      strict+healing fusion-text       3.3       905  +262 [202, 358]     11,680         30%     —
+      none                             2.8       704     —                     0         36%      —
+      all fusion-xml                   3.1       816  +174  [20, 282]     10,442         32%      —
+      strict+healing fusion-text       3.4       940  +255 [250, 264]     10,887         29%      —
+    openai:gpt-5-mini · seeded · prompt
+      none                             2.4       656     —                     0         42%      —
+      all fusion-xml                   3.8       985  +339 [198, 533]     12,560         26%      —
+      strict+healing fusion-text       3.3       905  +262 [202, 358]     11,680         30%  0.623
 
                                   pass  pass   pass    pass  pass  pass  pass   pass
                                     @1    @2     @4      @8    ^1    ^2    ^4     ^8
@@ -105,10 +107,18 @@ fn everything_at_100_columns() {
       none                         40%   65%    88%     99%   40%   16%    2%  <0.1%
       all fusion-xml               63%   87%    99%    100%   63%   38%   13%   0.8%
       strict+healing fusion-text   67%   90%  99.5%    100%   67%   44%   17%     2%
-    llm:openai:gpt-5-mini
+    openai:gpt-5-mini · seeded · prompt
       none                         38%   63%    88%   99.3%   38%   14%    1%  <0.1%
       all fusion-xml               61%   84%    97%  >99.9%   61%   38%   15%     2%
       strict+healing fusion-text   71%   92%  99.6%    100%   71%   50%   23%     3%
+
+                         input   of it    output     of it  o200k /  o200k /  seconds      US $
+                      /episode  cached  /episode  reasoned    input   output    /turn  /episode
+    openai:gpt-5-mini · seeded · prompt
+      none               2,633      2%       262       21%      95%      89%      0.6         —
+      all fusion-xml     2,591      2%       263       17%      96%      91%      0.6         —
+      strict+healing fusion-text
+                         2,305      2%       228       23%      95%      92%      0.7     0.442
 
                              none         all  strict+healing
                                    fusion-xml     fusion-text
@@ -119,7 +129,7 @@ fn everything_at_100_columns() {
 
                              none         all  strict+healing
                                    fusion-xml     fusion-text
-    llm:openai:gpt-5-mini
+    openai:gpt-5-mini · seeded · prompt
       billing/new-currency   6/19       13/18           13/17
       orders/typo            7/17       14/20           14/19
       control/nothing-wrong  8/19        6/15           12/19
@@ -128,10 +138,12 @@ fn everything_at_100_columns() {
     Intervals of a difference in tokens: BCa bootstrap over scenarios.
     recovered: success where something was scheduled to go wrong. /ok: per success.
     `scripted:` rows show what the texts say, and nothing about a real model.
+    seeded: the scheduled mistake stands in the conversation as the model's own first call.
+    o200k /: exact o200k_base counts of what was sent and said, as a share of the provider's counts.
     Not scored: 32 episodes lost to infrastructure, 1 episode lost to configuration.
     Left out of `vs none`, for one of the two episodes is missing or not scored: scripted:typical all
-    fusion-xml 14; scripted:typical strict+healing fusion-text 7; llm:openai:gpt-5-mini all fusion-xml
-    12; llm:openai:gpt-5-mini strict+healing fusion-text 10.
+    fusion-xml 14; scripted:typical strict+healing fusion-text 7; openai:gpt-5-mini · seeded · prompt
+    all fusion-xml 12; openai:gpt-5-mini · seeded · prompt strict+healing fusion-text 10.
     ");
 }
 
@@ -149,7 +161,7 @@ fn a_narrow_terminal_loses_the_intervals_and_nothing_else() {
                  63      +22     64%    5.0   1,300     55%
       strict+healing fusion-text
                  67      +26     69%    5.1   1,397     57%
-    llm:openai:gpt-5-mini
+    openai:gpt-5-mini · seeded · prompt
       none       38        —     36%    6.2   1,718     68%
       all fusion-xml
                  62      +23     71%    6.1   1,583     64%
@@ -162,13 +174,16 @@ fn a_narrow_terminal_loses_the_intervals_and_nothing_else() {
     wrong. /ok: per success.
     `scripted:` rows show what the texts say, and nothing
     about a real model.
+    seeded: the scheduled mistake stands in the conversation
+    as the model's own first call.
     Not scored: 32 episodes lost to infrastructure, 1
     episode lost to configuration.
     Left out of `vs none`, for one of the two episodes is
     missing or not scored: scripted:typical all fusion-xml
     14; scripted:typical strict+healing fusion-text 7;
-    llm:openai:gpt-5-mini all fusion-xml 12;
-    llm:openai:gpt-5-mini strict+healing fusion-text 10.
+    openai:gpt-5-mini · seeded · prompt all fusion-xml 12;
+    openai:gpt-5-mini · seeded · prompt strict+healing
+    fusion-text 10.
     ");
 }
 
@@ -227,7 +242,7 @@ fn names_cannot_paint_the_terminal() {
     plan.agents[1].name = "\u{9b}31mred\u{7}".to_owned();
     let text = shown(&report(&plan), 100, Detail::Scenarios);
     assert!(text.contains(r"evil\u{1b}[2J\u{202e}\n"), "{text}");
-    assert!(text.contains(r"llm:\u{9b}31mred\u{7}"), "{text}");
+    assert!(text.contains(r"\u{9b}31mred\u{7}"), "{text}");
     assert!(text.chars().all(|c| c == '\n' || !c.is_control()));
 }
 

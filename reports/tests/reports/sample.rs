@@ -1,15 +1,21 @@
 //! A small plan, rows for it that keep every promise of the records, and a run directory that holds them.
 
-use healbench_protocol::{AgentKind, AgentSpec, ErrorFormat, Guardrails, Seed};
+use healbench_protocol::{AgentKind, AgentSpec, ErrorFormat, Guardrails, Opening, Seed, ToolsMode, Usage};
 use healbench_record::{
-    CallRecord, EpisodeRecord, FORMAT_VERSION, Outcome, Plan, PlannedScenario, Records, RunDir, RunManifest, RunStatus,
-    Setting, Tally,
+    CallRecord, EpisodeRecord, FORMAT_VERSION, ModelUse, Outcome, Plan, PlannedScenario, Records, RunDir, RunManifest,
+    RunStatus, Setting, Tally,
 };
 use healbench_reports::FrameWriter;
 use tempfile::TempDir;
 
 pub(crate) fn plan(trials: u32) -> Plan {
-    let agent = |kind, name: &str| AgentSpec { kind, name: name.to_owned(), settings: serde_json::Value::Null };
+    let agent = |kind, name: &str| AgentSpec {
+        kind,
+        name: name.to_owned(),
+        opening: (kind != AgentKind::Scripted).then_some(Opening::Seeded),
+        tools: (kind != AgentKind::Scripted).then_some(ToolsMode::Prompt),
+        settings: serde_json::Value::Null,
+    };
     let scenario = |id: &str| PlannedScenario {
         id: id.to_owned(),
         path: format!("scenarios/suites/quickstart/{}.yaml", id.replace('/', "-")),
@@ -137,8 +143,33 @@ fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>
         prompt_tokens: 120,
         prose_tokens: 3 + draw.below(30) as u32,
         tally: Tally::of(&calls),
+        model: (cell.agent == 1).then(|| Box::new(model_use(cell.setting, &mut draw))),
     };
     (row, calls)
+}
+
+/// Under the first setting some episodes have no usage, under the second some have no price; the third knows everything.
+fn model_use(setting: usize, draw: &mut Draw) -> ModelUse {
+    let counted = setting != 0 || draw.below(4) > 0;
+    let priced = counted && (setting != 1 || draw.below(4) > 0);
+    let turns = 1 + draw.below(4);
+    let told = |draw: &mut Draw| (draw.below(3) > 0).then(|| draw.below(100));
+    ModelUse {
+        opening_calls: draw.below(2) as u32,
+        turns: turns as u32,
+        usage: counted.then(|| Usage {
+            input: 900 * turns + draw.below(500),
+            cache_read: told(draw),
+            cache_write: told(draw),
+            output: 90 * turns + draw.below(50),
+            reasoning: told(draw),
+        }),
+        // Sums of such fractions are exact in any order.
+        usd: priced.then(|| draw.below(1000) as f64 / 1024.0),
+        latency_ms: 100 + draw.below(3000),
+        bpe_input: 850 * turns + draw.below(500),
+        bpe_output: 80 * turns + draw.below(50),
+    }
 }
 
 /// SplitMix64.

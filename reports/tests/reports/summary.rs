@@ -1,13 +1,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_record::{CallRecord, CellRef, EpisodeRecord, Outcome, Plan, Records, Tally};
+use healbench_protocol::Usage;
+use healbench_record::{CallRecord, CellRef, EpisodeRecord, ModelUse, Outcome, Plan, Records, Tally};
 use healbench_reports::statistics::{
     ClusterSums, Ended, Median, Resamples, Trials, bca_ratio, kaplan_meier_median, mcnemar_mid_p, pass_at_k,
     pass_hat_k, pass_hat_k_interval, tango, wilson,
 };
 use healbench_reports::{
-    Difference, FrameWriter, Paired, Pass, Rate, Repair, Report, ReportError, ReportRow, Retries, ScenarioRate, Totals,
-    summarise,
+    Difference, FrameWriter, ModelReport, Paired, Pass, Rate, Repair, Report, ReportError, ReportRow, Retries,
+    ScenarioRate, Totals, summarise,
 };
 
 use crate::sample::{empty_run, manifest, plan, records, run_with};
@@ -30,13 +31,16 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, setting: usize, resamp
     let scheduled: Vec<&EpisodeRecord> = scored.iter().copied().filter(|row| row.scheduled).collect();
 
     let (mut calls, mut tokens, mut wasted, mut guardrail, mut leaked) = (0, 0, 0, 0, 0);
-    let (mut chains, mut mended, mut first_ok, mut repeats, mut after_error) = (0, 0, 0, 0, 0);
+    let (mut chains, mut mended, mut first, mut first_ok, mut repeats, mut after_error) = (0, 0, 0, 0, 0, 0);
     let (mut hinted, mut taken, mut spirals, mut needed, mut efficient) = (0, 0, 0, 0, 0);
     let mut lengths: Vec<(u32, bool)> = Vec::new();
     for row in &scored {
         let mine: Vec<&CallRecord> = records.calls.iter().filter(|call| call.episode == row.episode).collect();
         calls += mine.len() as u64;
-        first_ok += u64::from(mine.first().is_some_and(|call| !call.is_error));
+        if row.model.as_ref().is_none_or(|model| model.opening_calls == 0) {
+            first += 1;
+            first_ok += u64::from(mine.first().is_some_and(|call| !call.is_error));
+        }
         let mut ends: BTreeMap<u32, (u32, bool)> = BTreeMap::new();
         let mut failed_before = false;
         spirals += u64::from(slow_spiral(&mine));
@@ -110,10 +114,11 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, setting: usize, resamp
         hint_uptake: Rate::of(taken, hinted),
         call_efficiency: Rate::of(scored.iter().map(|row| u64::from(row.perfect_calls)).sum(), calls),
         call_efficiency_of_successes: Rate::of(needed, efficient),
-        cost_per_success: None,
+        cost_per_success: slow_usd(&scored).map(|usd| usd / successes as f64),
+        model: slow_model(&scored),
         episode_recovery: Rate::of(ended(&scheduled, Outcome::Success), scheduled.len() as u64),
         chain_recovery: Rate::of(mended, chains),
-        first_call_success: Rate::of(first_ok, scored.len() as u64),
+        first_call_success: Rate::of(first_ok, first),
         calls_per_success: Rate::of(calls, successes),
         tokens_per_success: Rate::of(tokens, successes),
         wasted_tokens: Rate::of(wasted, tokens),
@@ -127,6 +132,48 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, setting: usize, resamp
         ),
         scenarios: scenarios.collect(),
     }
+}
+
+/// What scored episodes cost; null unless all of them have a model and a known cost.
+fn slow_usd(scored: &[&EpisodeRecord]) -> Option<f64> {
+    let usd: Option<Vec<f64>> = scored.iter().map(|row| row.model.as_ref()?.usd).collect();
+    usd.filter(|usd| !usd.is_empty()).map(|usd| usd.iter().sum())
+}
+
+fn slow_model(scored: &[&EpisodeRecord]) -> Option<ModelReport> {
+    let models: Vec<&ModelUse> = scored.iter().filter_map(|row| row.model.as_deref()).collect();
+    if models.is_empty() {
+        return None;
+    }
+    let episodes = models.len() as u64;
+    let sum = |of: &dyn Fn(&ModelUse) -> u64| models.iter().map(|model| of(model)).sum::<u64>();
+    let counted: Vec<(&ModelUse, Usage)> = models.iter().filter_map(|model| Some((*model, model.usage?))).collect();
+    let part = |part: fn(Usage) -> Option<u64>, whole: fn(Usage) -> u64| {
+        let told: Vec<Usage> = counted.iter().map(|(_, usage)| *usage).filter(|usage| part(*usage).is_some()).collect();
+        Rate::of(told.iter().filter_map(|usage| part(*usage)).sum(), told.iter().map(|usage| whole(*usage)).sum())
+    };
+    let turns = sum(&|model| u64::from(model.turns));
+    Some(ModelReport {
+        turns_per_episode: Rate::of(turns, episodes),
+        input_per_episode: Rate::of(sum(&|model| model.usage.map_or(model.bpe_input, |usage| usage.input)), episodes),
+        output_per_episode: Rate::of(
+            sum(&|model| model.usage.map_or(model.bpe_output, |usage| usage.output)),
+            episodes,
+        ),
+        cache_read: part(|usage| usage.cache_read, |usage| usage.input),
+        cache_write: part(|usage| usage.cache_write, |usage| usage.input),
+        reasoning: part(|usage| usage.reasoning, |usage| usage.output),
+        bpe_input: Rate::of(
+            counted.iter().map(|(model, _)| model.bpe_input).sum(),
+            counted.iter().map(|(_, usage)| usage.input).sum(),
+        ),
+        bpe_output: Rate::of(
+            counted.iter().map(|(model, _)| model.bpe_output).sum(),
+            counted.iter().map(|(_, usage)| usage.output).sum(),
+        ),
+        usd: slow_usd(scored),
+        latency_ms_per_turn: Rate::of(sum(&|model| model.latency_ms), turns),
+    })
 }
 
 fn slow_median(lengths: &[(u32, bool)]) -> Median {
@@ -273,6 +320,14 @@ fn every_number_is_what_loops_over_the_rows_find() {
     let records = records(&plan);
     let report = check_all_rows(&plan, &records);
     // The sample must reach every number, or equal zeros would pass for agreement.
+    let models: Vec<ModelReport> = report.agents[1].rows.iter().map(|row| row.model.unwrap()).collect();
+    assert_eq!(models.iter().map(|model| model.usd.is_some()).collect::<Vec<_>>(), [false, false, true]);
+    let told = [models[2].cache_read, models[2].cache_write, models[2].reasoning];
+    assert!(told.iter().all(|rate| rate.numerator > 0 && rate.denominator > rate.numerator));
+    assert!(models[0].bpe_input.denominator < models[0].input_per_episode.numerator, "some are not counted");
+    let own = report.agents[1].rows[2].first_call_success.denominator;
+    assert!(own > 0 && own < report.agents[1].rows[2].scored, "some openings are not the model's own");
+    assert_eq!(report.agents[0].rows[2].model, None);
     let row = &report.agents[0].rows[2];
     let paired = row.vs_none.unwrap();
     let reached = [
@@ -359,7 +414,7 @@ fn episodes_that_met_other_difficulties_are_not_compared() {
     assert!(matches!(error, ReportError::Schedule { episode: 13, none: 10, trial: 1, .. }), "{error:?}");
     assert_eq!(
         error.to_string(),
-        "episodes 13 and 10 cannot be compared: llm:openai:gpt-5-mini met another schedule under `all` than under `none` in \
+        "episodes 13 and 10 cannot be compared: openai:gpt-5-mini met another schedule under `all` than under `none` in \
          trial 1 of `billing/new-currency`"
     );
 }

@@ -51,14 +51,14 @@ impl Transcript {
     /// Adds what happened.
     pub(crate) fn add(&mut self, moment: &Moment<'_>) {
         match moment {
-            Moment::Turn(Turn::Calls { waited_s, .. }) => {
+            Moment::Turn(Turn::Calls { waited_s, .. }, _) => {
                 if *waited_s > 0 {
                     self.block("waits  ", &format!("{waited_s} seconds"), None);
                 }
             }
-            Moment::Turn(Turn::Say { text }) => self.block("says   ", text, None),
-            Moment::Turn(Turn::Done { answer }) => self.block("done   ", answer, None),
-            Moment::Turn(Turn::GiveUp { reason }) => self.block("stops  ", reason, None),
+            Moment::Turn(Turn::Say { text }, _) => self.block("says   ", text, None),
+            Moment::Turn(Turn::Done { answer }, _) => self.block("done   ", answer, None),
+            Moment::Turn(Turn::GiveUp { reason }, _) => self.block("stops  ", reason, None),
             Moment::Answer(call, answer, row) => {
                 self.out.push('\n');
                 self.block(&format!("call {:<2}", row.call), &format!("{} {}", call.tool, call.arguments), None);

@@ -51,12 +51,12 @@ fn transcript(job: &Job<'_>, episode: u64) -> Transcript {
     let mut calls = Vec::new();
     let (mut prose, mut claims_done, mut outcome) = (Vec::new(), false, None);
     let row = replay(job, episode, &mut |moment| match moment {
-        Moment::Turn(Turn::Say { text }) => prose.push(text.clone()),
-        Moment::Turn(Turn::Done { answer }) => {
+        Moment::Turn(Turn::Say { text }, _) => prose.push(text.clone()),
+        Moment::Turn(Turn::Done { answer }, _) => {
             prose.push(answer.clone());
             claims_done = true;
         }
-        Moment::Turn(Turn::GiveUp { reason }) => prose.push(reason.clone()),
+        Moment::Turn(Turn::GiveUp { reason }, _) => prose.push(reason.clone()),
         Moment::Answer(call, answer, _) => calls.push(Said {
             call: call.clone(),
             text: answer.response.text().into_owned(),

@@ -28,7 +28,7 @@ impl Agent for Reciter<'_> {
             return Ok(Turn::Done { answer: "done".to_owned() });
         };
         self.step += 1;
-        Ok(Turn::Calls { calls: vec![step.intent.clone()], waited_s: 0 })
+        Ok(Turn::Calls { calls: vec![step.intent.clone()], waited_s: 0, text: String::new() })
     }
 }
 
@@ -51,7 +51,9 @@ impl Agent for Endless<'_> {
     fn next_turn(&mut self, _: &[&ToolResponse]) -> Result<Turn, AgentError> {
         Ok(match self.0 {
             None => Turn::Say { text: "hm".to_owned() },
-            Some(script) => Turn::Calls { calls: vec![script.steps[0].intent.clone(); 3], waited_s: 0 },
+            Some(script) => {
+                Turn::Calls { calls: vec![script.steps[0].intent.clone(); 3], waited_s: 0, text: String::new() }
+            }
         })
     }
 }
@@ -69,7 +71,7 @@ impl Agent for Fumbler<'_> {
         };
         let call = if self.turn % 3 == 1 { &step.intent } else { &step.belief };
         self.turn += 1;
-        Ok(Turn::Calls { calls: vec![call.clone()], waited_s: 0 })
+        Ok(Turn::Calls { calls: vec![call.clone()], waited_s: 0, text: String::new() })
     }
 }
 
@@ -103,7 +105,13 @@ fn caller<'s>(_: usize, start: Start<'s>) -> Box<dyn Agent + 's> {
 
 fn quickstart(trials: u32) -> (Plan, Vec<Scenario>) {
     let scenarios = load_suite(&[PathBuf::from("quickstart")]).unwrap();
-    let agent = AgentSpec { kind: AgentKind::Scripted, name: "test".to_owned(), settings: serde_json::Value::Null };
+    let agent = AgentSpec {
+        kind: AgentKind::Scripted,
+        name: "test".to_owned(),
+        opening: None,
+        tools: None,
+        settings: serde_json::Value::Null,
+    };
     let axes = Axes {
         agents: vec![agent],
         guardrails: vec![Guardrails::NONE, Guardrails::ALL],

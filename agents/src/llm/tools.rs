@@ -1,0 +1,256 @@
+//! Tools as functions: the actions of a tool in one flat schema with the discriminator, as Fusion sends them.
+
+use healbench_protocol::{ActionSpec, Object, ToolSpec};
+use serde_json::{Value, json};
+
+use super::Function;
+
+/// The tools of a task as an API is told of them.
+pub(super) fn functions(tools: &[ToolSpec]) -> Vec<Function> {
+    tools.iter().map(function).collect()
+}
+
+fn function(tool: &ToolSpec) -> Function {
+    let (description, parameters) = match (&tool.discriminator, tool.actions.as_slice()) {
+        (None, [only]) => (tool.description.clone(), plain(&only.input_schema)),
+        (discriminator, actions) => {
+            let field = discriminator.as_deref().unwrap_or("action");
+            (described(tool, actions), flattened(field, actions))
+        }
+    };
+    Function { name: tool.name.clone(), description, parameters }
+}
+
+/// The tool's description, and a line for each action.
+fn described(tool: &ToolSpec, actions: &[ActionSpec]) -> String {
+    let mut text = tool.description.clone();
+    for action in actions {
+        text.push_str(if text.is_empty() { "- " } else { "\n- " });
+        text.push_str(&action.name);
+        if !action.description.is_empty() {
+            text.push_str(": ");
+            text.push_str(&action.description);
+        }
+    }
+    text
+}
+
+/// An object schema says that it is one: APIs demand it.
+fn plain(schema: &Value) -> Value {
+    let mut schema = schema.as_object().cloned().unwrap_or_default();
+    schema.entry("type").or_insert_with(|| json!("object"));
+    schema.entry("properties").or_insert_with(|| json!({}));
+    schema.into()
+}
+
+/// A field of one or more actions.
+#[derive(Default)]
+struct Field<'a> {
+    /// Its schemas that differ, in the order of the actions.
+    schemas: Vec<Value>,
+    actions: Vec<&'a str>,
+    required: Vec<&'a str>,
+}
+
+/// One schema with the fields of all actions. What an action demands beyond its fields (branches at the root of its schema) does
+/// not fit into a flat schema, and is left to the server to say.
+fn flattened(discriminator: &str, actions: &[ActionSpec]) -> Value {
+    let mut fields: Vec<(String, Field<'_>)> = Vec::new();
+    let mut definitions = Object::new();
+    for action in actions {
+        let schema = kept_apart(action, &mut definitions);
+        let required: Vec<&str> =
+            schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+        for (name, schema) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
+            let at = fields.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+                fields.push((name.clone(), Field::default()));
+                fields.len() - 1
+            });
+            let field = &mut fields[at].1;
+            if !field.schemas.contains(schema) {
+                field.schemas.push(schema.clone());
+            }
+            field.actions.push(&action.name);
+            if required.contains(&name.as_str()) {
+                field.required.push(&action.name);
+            }
+        }
+    }
+    let names: Vec<&str> = actions.iter().map(|action| action.name.as_str()).collect();
+    let mut properties = Object::new();
+    properties.insert(discriminator.to_owned(), json!({"type": "string", "enum": names}));
+    let mut required = vec![discriminator.to_owned()];
+    for (name, field) in fields {
+        if field.required.len() == actions.len() {
+            required.push(name.clone());
+        }
+        if name != discriminator {
+            properties.insert(name, field.schema(actions.len()));
+        }
+    }
+    let mut schema = Object::new();
+    schema.insert("type".to_owned(), json!("object"));
+    schema.insert("properties".to_owned(), properties.into());
+    schema.insert("required".to_owned(), json!(required));
+    if !definitions.is_empty() {
+        schema.insert("$defs".to_owned(), definitions.into());
+    }
+    schema.into()
+}
+
+impl Field<'_> {
+    /// The field's schema; its description says which actions it belongs to, unless all have it alike.
+    fn schema(mut self, actions: usize) -> Value {
+        let mut schema = match self.schemas.len() {
+            1 => self.schemas.remove(0),
+            _ => json!({"anyOf": self.schemas}),
+        };
+        let mut notes = Vec::new();
+        if self.actions.len() < actions {
+            notes.push(format!("For: {}.", self.actions.join(", ")));
+        }
+        if !self.required.is_empty() && self.required.len() < actions && self.required != self.actions {
+            notes.push(format!("Required for: {}.", self.required.join(", ")));
+        } else if !self.required.is_empty() && self.required.len() < actions {
+            notes = vec![format!("Required for: {}.", self.required.join(", "))];
+        }
+        if notes.is_empty() {
+            return schema;
+        }
+        if let Some(object) = schema.as_object_mut() {
+            let own = object.get("description").and_then(Value::as_str).unwrap_or_default();
+            let text = if own.is_empty() { notes.join(" ") } else { format!("{own} {}", notes.join(" ")) };
+            object.insert("description".to_owned(), text.into());
+        }
+        schema
+    }
+}
+
+/// The action's schema, its definitions moved to `definitions`. Where two actions call different things by one name, the later one
+/// gets the action's name in front.
+fn kept_apart(action: &ActionSpec, definitions: &mut Object) -> Object {
+    let mut schema = action.input_schema.as_object().cloned().unwrap_or_default();
+    for key in ["$defs", "definitions"] {
+        let Some(Value::Object(own)) = schema.remove(key) else { continue };
+        let mut renamed = Vec::new();
+        for name in own.keys() {
+            let clashes = definitions.get(name).is_some_and(|known| Some(known) != own.get(name));
+            let new = if clashes { format!("{}_{name}", action.name) } else { name.clone() };
+            renamed.push((format!("#/{key}/{name}"), format!("#/$defs/{new}"), new));
+        }
+        for ((_, mut value), (_, _, new)) in own.into_iter().zip(&renamed) {
+            point(&mut value, &renamed);
+            definitions.insert(new.clone(), value);
+        }
+        let mut value = Value::Object(schema);
+        point(&mut value, &renamed);
+        schema = value.as_object().cloned().unwrap_or_default();
+    }
+    schema
+}
+
+/// Points every reference to where its definition went.
+fn point(schema: &mut Value, renamed: &[(String, String, String)]) {
+    match schema {
+        Value::Object(object) => {
+            for (key, value) in object.iter_mut() {
+                match value {
+                    Value::String(target) if key == "$ref" => {
+                        let to = renamed.iter().find(|(from, ..)| {
+                            target == from || target.strip_prefix(from.as_str()).is_some_and(|rest| rest.starts_with('/'))
+                        });
+                        if let Some((from, to, _)) = to {
+                            *target = format!("{to}{}", &target[from.len()..]);
+                        }
+                    }
+                    value => point(value, renamed),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| point(item, renamed)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn action(name: &str, input_schema: Value) -> ActionSpec {
+        ActionSpec { name: name.to_owned(), description: format!("Does {name}."), input_schema, read_only: false }
+    }
+
+    fn tool(discriminator: Option<&str>, actions: Vec<ActionSpec>) -> ToolSpec {
+        ToolSpec {
+            name: "issues".to_owned(),
+            description: "Track issues.".to_owned(),
+            discriminator: discriminator.map(str::to_owned),
+            actions,
+        }
+    }
+
+    #[test]
+    fn actions_become_one_schema_that_says_what_belongs_where() {
+        let tool = tool(
+            Some("action"),
+            vec![
+                action(
+                    "create",
+                    json!({"properties": {"id": {"type": "string"}, "title": {"type": "string"}, "note": {"type": "string"}},
+                        "required": ["id", "title"]}),
+                ),
+                action(
+                    "close",
+                    json!({"properties": {"id": {"type": "string"}, "note": {"type": "integer", "description": "A code."}},
+                        "required": ["id", "note"]}),
+                ),
+            ],
+        );
+        let function = &functions(&[tool])[0];
+        assert_eq!(function.description, "Track issues.\n- create: Does create.\n- close: Does close.");
+        assert_eq!(
+            function.parameters,
+            json!({
+                "type": "object",
+                "properties": {
+                    "action": {"type": "string", "enum": ["create", "close"]},
+                    "id": {"type": "string"},
+                    "title": {"type": "string", "description": "Required for: create."},
+                    "note": {
+                        "anyOf": [{"type": "string"}, {"type": "integer", "description": "A code."}],
+                        "description": "Required for: close.",
+                    },
+                },
+                "required": ["action", "id"],
+            })
+        );
+    }
+
+    #[test]
+    fn a_tool_without_actions_keeps_its_schema() {
+        let tool = tool(None, vec![action("issues", json!({"required": ["id"], "oneOf": [{}]}))]);
+        let function = &functions(&[tool])[0];
+        assert_eq!(function.description, "Track issues.");
+        assert_eq!(
+            function.parameters,
+            json!({"required": ["id"], "oneOf": [{}], "type": "object", "properties": {}})
+        );
+    }
+
+    #[test]
+    fn definitions_of_one_name_are_kept_apart() {
+        let schema = |kind: &str| {
+            json!({
+                "properties": {"item": {"$ref": "#/$defs/item"}},
+                "$defs": {"item": {"type": "array", "items": {"$ref": "#/$defs/part"}}, "part": {"type": kind}},
+            })
+        };
+        let tool = tool(Some("action"), vec![action("a", schema("string")), action("b", schema("integer"))]);
+        let parameters = &functions(&[tool])[0].parameters;
+        let item = |part: &str| json!({"type": "array", "items": {"$ref": format!("#/$defs/{part}")}});
+        assert_eq!(
+            parameters["$defs"],
+            json!({"item": item("part"), "part": {"type": "string"}, "b_part": {"type": "integer"}})
+        );
+    }
+}
