@@ -4,4 +4,7 @@
 //! any real model.
 
 pub mod llm;
+mod replay;
 pub mod scripted;
+
+pub use replay::Reenactment;

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use healbench_record::Shard;
 
+use crate::budget::Budget;
+
 /// Measures whether what a tool server says after a failed call helps an agent recover, and at what cost.
 #[derive(Debug, Parser)]
 #[command(name = "healbench", version, max_term_width = 100)]
@@ -54,6 +56,8 @@ pub(crate) enum Command {
     Merge(MergeArgs),
     /// Print the report of a run.
     Report(ReportArgs),
+    /// List, show and tidy recorded answers of models.
+    Cassette(CassetteArgs),
     /// Print the JSON Schema of scenario files.
     Schema,
     /// Print a completion script for a shell.
@@ -79,6 +83,15 @@ pub(crate) struct RunArgs {
     /// Go on with an interrupted run; its own plan holds.
     #[arg(long, value_name = "RUN")]
     pub(crate) resume: Option<PathBuf>,
+    /// Keep the models' answers in this folder; what is in it already is not asked again.
+    #[arg(long, value_name = "DIR", env = "HEALBENCH_RECORD", conflicts_with = "replay")]
+    pub(crate) record: Option<PathBuf>,
+    /// Take the models' answers from this folder and ask nobody. An answer that is missing ends the run.
+    #[arg(long, value_name = "DIR", env = "HEALBENCH_REPLAY")]
+    pub(crate) replay: Option<PathBuf>,
+    /// Stop, to be resumed, once models have cost so much: `2.50usd`, `300ktokens`.
+    #[arg(long, value_name = "LIMIT", env = "HEALBENCH_BUDGET", value_parser = clap::value_parser!(Budget))]
+    pub(crate) budget: Option<Budget>,
     /// Also print what happened in each scenario.
     #[arg(long)]
     pub(crate) by_scenario: bool,
@@ -96,7 +109,8 @@ pub(crate) struct AxisArgs {
     /// Scenario files, folders of them, or names of built-in suites.
     #[arg(value_name = "SCENARIO|SUITE", default_value = "quickstart")]
     pub(crate) scenarios: Vec<PathBuf>,
-    /// Agents: `scripted:PROFILE`, with a shipped profile or a TOML file; `scripted` for all shipped profiles [default:
+    /// Agents: `scripted:PROFILE`, with a shipped profile or a TOML file; `scripted` for all shipped profiles; `openai:MODEL`,
+    /// `openai-responses:MODEL`, `anthropic:MODEL`, `gemini:MODEL`, or `model:NAME` of a table in healbench.toml [default:
     /// scripted:blind,scripted:typical,scripted:perfect; `scripted` when every scenario holds a claim]
     #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HEALBENCH_AGENT")]
     pub(crate) agent: Vec<String>,
@@ -114,6 +128,15 @@ pub(crate) struct AxisArgs {
         default_value = "fusion-xml,fusion-text"
     )]
     pub(crate) format: Vec<String>,
+    /// How episodes of models begin: `seeded`, with the scheduled mistake as the model's own first call, or `natural`.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HEALBENCH_OPENING", default_value = "seeded")]
+    pub(crate) opening: Vec<String>,
+    /// The file with models and prices [default: healbench.toml, here or in the nearest folder above]
+    #[arg(long, value_name = "FILE", env = "HEALBENCH_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// A price table instead of the shipped one (agents/prices.toml).
+    #[arg(long, value_name = "FILE", env = "HEALBENCH_PRICES")]
+    pub(crate) prices: Option<PathBuf>,
     /// Repetitions of each cell, each with its own mistakes.
     #[arg(long, value_name = "N", env = "HEALBENCH_TRIALS", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) trials: u32,
@@ -245,6 +268,46 @@ pub(crate) struct MergeArgs {
     /// The directory of the whole run, which must not exist yet.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CassetteArgs {
+    #[command(subcommand)]
+    pub(crate) command: CassetteCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum CassetteCommand {
+    /// List the recordings of a folder, by model.
+    Ls {
+        /// The folder that `--record` wrote.
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
+        /// A line a recording.
+        #[arg(long)]
+        all: bool,
+    },
+    /// Print one recording: what was asked and what was answered, as JSON.
+    Show {
+        /// The folder that `--record` wrote.
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
+        /// The recording's key, or the beginning of it, as `ls --all` lists it.
+        #[arg(value_name = "KEY")]
+        key: String,
+    },
+    /// Remove the recordings that a run does not need: it is replayed, and what it does not ask for goes.
+    Prune {
+        /// The folder that `--record` wrote.
+        #[arg(value_name = "DIR")]
+        dir: PathBuf,
+        /// The runs whose recordings stay.
+        #[arg(value_name = "RUN", required = true)]
+        runs: Vec<PathBuf>,
+        /// Say what would go, and remove nothing.
+        #[arg(long)]
+        dry_run: bool,
+    },
 }
 
 #[derive(Debug, Args)]

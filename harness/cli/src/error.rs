@@ -3,11 +3,13 @@
 use std::io;
 use std::path::PathBuf;
 
+use healbench_agents::llm::cassette::CassetteError;
+use healbench_agents::llm::{PreflightError, PriceError, SettingsError, SetupError, WordError};
 use healbench_agents::scripted::ProfileError;
 use healbench_engine::contract::LockfileError;
 use healbench_engine::{CompileError, TemplateError};
 use healbench_protocol::AxisError;
-use healbench_record::{MergeError, RunDirError};
+use healbench_record::{JournalError, MergeError, RunDirError};
 use healbench_reports::{FrameError, ReportError};
 use healbench_runner::StageError;
 use healbench_scenarios::LoadError;
@@ -22,6 +24,8 @@ pub(crate) enum ExitStatus {
     Regression = 1,
     /// Wrong usage, configuration or data.
     Usage = 2,
+    /// The run is not whole: infrastructure that failed, a recorded answer that is missing, a budget that is spent.
+    Incomplete = 4,
     /// Interrupted; the run can be resumed.
     Interrupted = 130,
 }
@@ -36,8 +40,34 @@ pub(crate) enum CliError {
     Load(#[from] LoadError),
     #[error(transparent)]
     Axis(#[from] AxisError),
-    #[error("unknown agent `{0}`")]
-    Agent(String),
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
+    #[error(transparent)]
+    Word(#[from] WordError),
+    #[error(transparent)]
+    Price(#[from] PriceError),
+    #[error("cannot read `{}`: {source}", path.display())]
+    ConfigFile { path: PathBuf, source: io::Error },
+    #[error("the network cannot be set up: {0}")]
+    Network(io::Error),
+    #[error("{agent}: {source}")]
+    Endpoint { agent: String, source: SetupError },
+    #[error("{agent}: {source}")]
+    Preflight { agent: String, source: PreflightError },
+    #[error("the price of {0} is unknown, so money cannot limit the run")]
+    NoPrice(String),
+    #[error(transparent)]
+    Cassette(#[from] CassetteError),
+    #[error("no recording has the key `{0}`")]
+    NoRecording(String),
+    #[error("several recordings have a key that begins with `{0}`")]
+    ManyRecordings(String),
+    #[error("episode {episode} cannot be replayed: {miss}")]
+    NotRecorded { episode: u64, miss: String },
+    #[error("the run has no transcript of episode {0}")]
+    NoTranscript(u64),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
     #[error(transparent)]
     Profile(#[from] ProfileError),
     #[error("cannot read `{}`: {source}", path.display())]
@@ -96,10 +126,25 @@ impl CliError {
     /// The exit code.
     pub(crate) fn exit_status(&self) -> ExitStatus {
         match self {
+            CliError::Preflight { source: PreflightError::Dead { .. }, .. } | CliError::NotRecorded { .. } => {
+                ExitStatus::Incomplete
+            }
             CliError::Diagnostics(_)
             | CliError::Load(_)
             | CliError::Axis(_)
-            | CliError::Agent(_)
+            | CliError::Settings(_)
+            | CliError::Word(_)
+            | CliError::Price(_)
+            | CliError::ConfigFile { .. }
+            | CliError::Network(_)
+            | CliError::Endpoint { .. }
+            | CliError::Preflight { .. }
+            | CliError::NoPrice(_)
+            | CliError::Cassette(_)
+            | CliError::NoRecording(_)
+            | CliError::ManyRecordings(_)
+            | CliError::NoTranscript(_)
+            | CliError::Journal(_)
             | CliError::Profile(_)
             | CliError::ProfileFile { .. }
             | CliError::TemplateFile { .. }
@@ -134,8 +179,16 @@ impl CliError {
         match self {
             CliError::Load(error) => error.hint(),
             CliError::Axis(error) => Some(format!("known: {}", error.known.join(", "))),
-            CliError::Agent(_) => {
-                Some("agents are named `scripted:PROFILE`, as in `scripted:typical`, or `scripted` for all".to_owned())
+            CliError::Endpoint { source, .. } => source.hint(),
+            CliError::Preflight { source, .. } => Some(source.hint()),
+            CliError::NoPrice(_) => {
+                Some("give its `price` in healbench.toml, or limit tokens, as in `--budget 300ktokens`".to_owned())
+            }
+            CliError::Cassette(error) => error.hint().map(str::to_owned),
+            CliError::NoRecording(_) => Some("`healbench cassette ls DIR --all` lists the keys".to_owned()),
+            CliError::ManyRecordings(_) => Some("give more of the key".to_owned()),
+            CliError::NotRecorded { .. } => {
+                Some("record what is missing with `--record`; a replay never asks a model".to_owned())
             }
             CliError::Profile(ProfileError::Unknown { known, .. }) => {
                 Some(format!("shipped: {}; or the path of a file that ends in .toml", known.join(", ")))
@@ -158,6 +211,13 @@ impl CliError {
             CliError::Arguments { .. } => Some("a JSON object in quotes, as in '{\"action\": \"list\"}'".to_owned()),
             CliError::Frame(_) | CliError::Report(_) => None,
             CliError::Diagnostics(_)
+            | CliError::Settings(_)
+            | CliError::Word(_)
+            | CliError::Price(_)
+            | CliError::ConfigFile { .. }
+            | CliError::Network(_)
+            | CliError::NoTranscript(_)
+            | CliError::Journal(_)
             | CliError::Profile(_)
             | CliError::ProfileFile { .. }
             | CliError::TemplateFile { .. }

@@ -2,29 +2,53 @@
 
 use std::path::{Path, PathBuf};
 
+use healbench_agents::llm::Model;
 use healbench_agents::scripted::{Profile, ProfileError, ScriptedAgent, scripted, shipped};
 use healbench_engine::check_template;
 use healbench_engine::definition::Tool;
-use healbench_protocol::{Agent, AgentSpec, ErrorFormat, Guardrails, Seed, Start, TemplateSource, fingerprint};
-use healbench_record::{Plan, RunDir};
+use healbench_protocol::{
+    Agent, AgentSpec, ErrorFormat, Guardrails, Opening, Seed, Start, TemplateSource, fingerprint,
+};
+use healbench_record::{Plan, PriceSource, RunDir};
 use healbench_runner::{Axes, build_plan};
 use healbench_scenarios::{LoadError, Scenario, Syntax, load_str, load_suite, load_tools, render_diagnostics};
 
 use crate::args::AxisArgs;
 use crate::error::CliError;
+use crate::models::{self, Sources};
 use crate::terminal::Terminal;
 
 /// A plan with what it takes to play it.
 pub(crate) struct Cast {
     pub(crate) plan: Plan,
     pub(crate) scenarios: Vec<Scenario>,
-    profiles: Vec<Profile>,
+    /// Who plays each agent of the plan.
+    pub(crate) parts: Vec<Part>,
+    /// The price table that models have their prices from; `None` without models, and for a run that was made before.
+    pub(crate) prices: Option<PriceSource>,
 }
+
+/// What plays an agent.
+pub(crate) enum Part {
+    /// A profile.
+    Scripted(Profile),
+    /// A model.
+    Model(Box<Model>),
+}
+
+/// Makes the agent of a model with this index in the plan.
+pub(crate) type MakeModel<'a> = dyn for<'s> Fn(usize, &'s Model, Start<'s>) -> Box<dyn Agent + 's> + Sync + 'a;
 
 impl Cast {
     /// Makes the agent with an index of the plan for one episode.
-    pub(crate) fn make_agent(&self) -> impl for<'s> Fn(usize, Start<'s>) -> Box<dyn Agent + 's> + Sync + '_ {
-        |index, start| Box::new(ScriptedAgent::new(&self.profiles[index], start))
+    pub(crate) fn make_agent<'a>(
+        &'a self,
+        make_model: &'a MakeModel<'a>,
+    ) -> impl for<'s> Fn(usize, Start<'s>) -> Box<dyn Agent + 's> + Sync + 'a {
+        |index, start| match &self.parts[index] {
+            Part::Scripted(profile) => Box::new(ScriptedAgent::new(profile, start)),
+            Part::Model(model) => make_model(index, model, start),
+        }
     }
 }
 
@@ -52,8 +76,8 @@ const DEFAULT_AGENTS: [&str; 3] = ["scripted:blind", "scripted:typical", "script
 /// Stands for the agents of all shipped profiles.
 const ALL_PROFILES: &str = "scripted";
 
-/// The plan that the axes span.
-pub(crate) fn cast(args: &AxisArgs, terminal: &Terminal) -> Result<Cast, CliError> {
+/// The plan that the axes span, with models that are `replayed` or asked.
+pub(crate) fn cast(args: &AxisArgs, replayed: bool, terminal: &Terminal) -> Result<Cast, CliError> {
     let scenarios = scenarios(&args.scenarios, terminal)?;
     let claims_only = scenarios.iter().all(|scenario| !scenario.claims.is_empty());
     let words: Vec<&str> = match (args.agent.is_empty(), claims_only) {
@@ -61,22 +85,41 @@ pub(crate) fn cast(args: &AxisArgs, terminal: &Terminal) -> Result<Cast, CliErro
         (true, true) => vec![ALL_PROFILES],
         (true, false) => DEFAULT_AGENTS.to_vec(),
     };
-    let mut named: Vec<(AgentSpec, Profile)> = Vec::new();
+    let openings = args.opening.iter().map(|word| word.parse()).collect::<Result<Vec<Opening>, _>>()?;
+    no_repeats("--opening", openings.iter().map(|opening| opening.name().to_owned()))?;
+    let mut named: Vec<(AgentSpec, Part)> = Vec::new();
+    let mut sources = None;
     for word in words {
-        match word {
-            ALL_PROFILES => {
-                named.extend(shipped().map(|name| agent(&format!("scripted:{name}"))).collect::<Result<Vec<_>, _>>()?)
+        match word.split_once(':') {
+            None if word == ALL_PROFILES => {
+                named.extend(shipped().map(|name| scripted_agent(name)).collect::<Result<Vec<_>, _>>()?)
             }
-            word => named.push(agent(word)?),
+            Some((ALL_PROFILES, profile)) => named.push(scripted_agent(profile)?),
+            _ => {
+                // Settings are read once, and only for those who need them.
+                let sources = match &mut sources {
+                    Some(sources) => sources,
+                    none => none.insert(Sources::read(args)?),
+                };
+                let model = sources.model(word)?;
+                for opening in &openings {
+                    let spec = models::spec(&model, word, *opening, replayed);
+                    named.push((spec, Part::Model(Box::new(model.clone()))));
+                }
+            }
         }
     }
-    let (agents, profiles): (Vec<AgentSpec>, Vec<Profile>) = named.into_iter().unzip();
-    no_repeats("--agent", agents.iter().map(AgentSpec::to_string))?;
+    let (agents, parts): (Vec<AgentSpec>, Vec<Part>) = named.into_iter().unzip();
+    let names = agents.iter().map(|agent| match agent.opening {
+        Some(opening) => format!("{agent} {}", opening.name()),
+        None => agent.to_string(),
+    });
+    no_repeats("--agent", names)?;
     let guardrails = guardrails(&args.guardrails)?;
     let formats = formats(&args.format)?;
     let axes = Axes { agents, guardrails, formats, trials: args.trials, seed: Seed(args.seed) };
     let plan = build_plan(&axes, &scenarios);
-    Ok(Cast { plan, scenarios, profiles })
+    Ok(Cast { plan, scenarios, parts, prices: sources.map(|sources| sources.price_source()) })
 }
 
 /// The cast of a run that was made before, from the texts that lie in it.
@@ -94,14 +137,16 @@ pub(crate) fn cast_of_run(run: &RunDir, plan: Plan) -> Result<Cast, CliError> {
             load_str(&planned.path, &text, syntax).map_err(|_| CliError::OldScenario(planned.id.clone()))
         })
         .collect::<Result<_, _>>()?;
-    let profile_of = |spec: &AgentSpec| Profile::of(spec).ok_or_else(|| CliError::OldAgent(spec.to_string()));
-    let profiles = plan.agents.iter().map(profile_of).collect::<Result<_, _>>()?;
-    Ok(Cast { plan, scenarios, profiles })
+    let part_of = |spec: &AgentSpec| {
+        let model = || Model::of(spec).map(|model| Part::Model(Box::new(model)));
+        Profile::of(spec).map(Part::Scripted).or_else(model).ok_or_else(|| CliError::OldAgent(spec.to_string()))
+    };
+    let parts = plan.agents.iter().map(part_of).collect::<Result<_, _>>()?;
+    Ok(Cast { plan, scenarios, parts, prices: None })
 }
 
-/// `scripted:PROFILE`: a shipped profile, or the path of a TOML file.
-fn agent(name: &str) -> Result<(AgentSpec, Profile), CliError> {
-    let Some(profile_name) = name.strip_prefix("scripted:") else { return Err(CliError::Agent(name.to_owned())) };
+/// A shipped profile, or the path of a TOML file.
+fn scripted_agent(profile_name: &str) -> Result<(AgentSpec, Part), CliError> {
     let profile = match scripted(profile_name) {
         Ok(profile) => profile,
         Err(ProfileError::Unknown { .. }) if profile_name.ends_with(".toml") => {
@@ -112,7 +157,7 @@ fn agent(name: &str) -> Result<(AgentSpec, Profile), CliError> {
         }
         Err(error) => return Err(error.into()),
     };
-    Ok((profile.spec(profile_name), profile))
+    Ok((profile.spec(profile_name), Part::Scripted(profile)))
 }
 
 fn guardrails(words: &[String]) -> Result<Vec<Guardrails>, CliError> {

@@ -1,9 +1,11 @@
 //! The `healbench` program: arguments in, exit code out. Everything that is computed is computed elsewhere.
 
 mod args;
+mod budget;
 mod commands;
 mod error;
 mod load;
+mod models;
 mod progress;
 mod terminal;
 
@@ -44,7 +46,10 @@ fn refuse_axes_beside_resume(matches: &ArgMatches) {
         return;
     };
     let typed = |id: &&&str| run.value_source(id) == Some(ValueSource::CommandLine);
-    let axes = ["scenarios", "agent", "guardrails", "format", "trials", "seed", "shard", "out"];
+    let axes = [
+        "scenarios", "agent", "guardrails", "format", "opening", "trials", "seed", "shard", "out", "record", "replay",
+        "prices", "config",
+    ];
     if let Some(axis) = axes.iter().find(typed) {
         let message = format!("`--resume` goes on with the run's own plan; `{axis}` cannot be given beside it");
         Arguments::command().error(ErrorKind::ArgumentConflict, message).exit();
@@ -60,6 +65,7 @@ fn dispatch(command: &Command, terminal: &Terminal) -> Result<ExitStatus, CliErr
         Command::Contract(args) => commands::contract::contract(args, terminal),
         Command::Show(args) => commands::show::show(args, terminal),
         Command::Merge(args) => commands::merge::merge(args, terminal),
+        Command::Cassette(args) => commands::cassette::cassette(args, terminal),
         Command::Report(args) => commands::report::report(args, terminal),
         Command::Schema => commands::schema::schema(terminal),
         Command::Completions { shell } => commands::completions::completions(*shell, terminal),

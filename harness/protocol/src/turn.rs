@@ -120,7 +120,8 @@ pub trait Agent {
 }
 
 /// Why an agent could not take its turn. Such an episode is counted apart and never scored.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum AgentError {
     /// The agent's infrastructure failed: network, rate limits past all retries, a server's fault.
     #[error("the agent's infrastructure failed: {0}")]

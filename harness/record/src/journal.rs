@@ -147,9 +147,22 @@ pub fn write_transcripts<'a>(
 /// # Errors
 /// [`JournalError`].
 pub fn read_transcript(run: &RunDir, episode: u64) -> Result<Option<Transcript>, JournalError> {
+    let mut found = None;
+    read_transcripts(run, &mut |transcript| {
+        found = Some(transcript).filter(|transcript| transcript.episode == episode);
+        found.is_none()
+    })?;
+    Ok(found)
+}
+
+/// Hands over the transcripts of a run in their order, until `next` gives false; none when the run has none.
+///
+/// # Errors
+/// [`JournalError`].
+pub fn read_transcripts(run: &RunDir, next: &mut dyn FnMut(Transcript) -> bool) -> Result<(), JournalError> {
     let path = run.transcripts();
     let file = match File::open(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => opened.map_err(io_error("read", &path))?,
     };
     let reader = BufReader::new(zstd::Decoder::new(file).map_err(io_error("read", &path))?);
@@ -157,11 +170,11 @@ pub fn read_transcript(run: &RunDir, episode: u64) -> Result<Option<Transcript>,
         let line = line.map_err(io_error("read", &path))?;
         let damaged = |reason: String| JournalError::Damaged { path: path.clone(), line: index + 1, reason };
         let transcript: Transcript = serde_json::from_str(&line).map_err(|error| damaged(error.to_string()))?;
-        if transcript.episode == episode {
-            return Ok(Some(transcript));
+        if !next(transcript) {
+            break;
         }
     }
-    Ok(None)
+    Ok(())
 }
 
 fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> JournalError + use<> {

@@ -12,8 +12,8 @@ mod shard;
 mod tally;
 
 pub use directory::{RunDir, RunDirError, RunLock};
-pub use journal::{Journal, JournalError, Played, read_transcript, write_transcripts};
-pub use manifest::{FORMAT_VERSION, RunManifest, RunStatus};
+pub use journal::{Journal, JournalError, Played, read_transcript, read_transcripts, write_transcripts};
+pub use manifest::{Cassettes, FORMAT_VERSION, PriceSource, RunManifest, RunStatus};
 pub use merge::{MergeError, merged};
 pub use plan::{CellRef, Plan, PlannedScenario, Setting};
 pub use rows::{CallRecord, EpisodeRecord, ModelUse, Outcome, Records, TakenTurn, Transcript};

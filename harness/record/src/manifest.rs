@@ -1,4 +1,5 @@
 use std::ops::Range;
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +14,8 @@ pub const FORMAT_VERSION: u32 = 3;
 pub enum RunStatus {
     /// The frames are not there yet; if nothing is running, the run was cut off.
     Running,
-    /// It was interrupted: the frames hold the first `episodes_done` episodes of the plan, or of the shard.
+    /// It was interrupted: the frames hold the first `episodes_done` episodes of the plan, or of the shard. Of a run with models, which
+    /// plays episodes in any order, they hold that many.
     Interrupted,
     /// Every planned episode, or every one of the shard, is there.
     Complete,
@@ -41,11 +43,41 @@ pub struct RunManifest {
     /// The part of the plan that this run is; null for the whole.
     #[serde(default)]
     pub shard: Option<Shard>,
+    /// Where the models' answers are recorded, or come from; null when they are asked and nothing is recorded.
+    #[serde(default)]
+    pub cassettes: Option<Cassettes>,
+    /// The price table of the models; null in a run without any.
+    #[serde(default)]
+    pub prices: Option<PriceSource>,
     /// The plan.
     pub plan: Plan,
 }
 
+/// A folder of recorded answers, and what is done with it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Cassettes {
+    /// Models are asked, and their answers are recorded.
+    Record(PathBuf),
+    /// Nobody is asked.
+    Replay(PathBuf),
+}
+
+/// Names a price table.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PriceSource {
+    /// The date of its figures.
+    pub date: String,
+    /// SHA-256 of its text, in hexadecimal.
+    pub sha256: String,
+}
+
 impl RunManifest {
+    /// Whether a model plays in it.
+    pub fn has_models(&self) -> bool {
+        self.plan.agents.iter().any(|agent| agent.opening.is_some())
+    }
+
     /// The episodes that the run is to hold when it is complete.
     pub fn episodes(&self) -> Range<u64> {
         match self.shard {

@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use healbench_protocol::{Origin, Turn, Usage};
+use healbench_protocol::{AgentError, Origin, Turn, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::Tally;
@@ -121,7 +121,7 @@ pub struct Transcript {
     pub turns: Vec<TakenTurn>,
     /// Why there is no further turn, when the agent failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub failed: Option<String>,
+    pub failed: Option<AgentError>,
 }
 
 /// A turn with where it came from.

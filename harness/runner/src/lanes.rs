@@ -24,7 +24,8 @@ pub struct Lane {
 
 /// Plays the episodes of a job that are not `done` yet; `Job::jobs` does not matter. True when all of them were played.
 ///
-/// `on_played` is called on many threads. `stop` ends the run after the episodes that can be finished without waiting.
+/// `on_played` is called on many threads. Once `stopped` is true no episode begins; those under way are played to their end,
+/// unless their agents say that they are stopped.
 ///
 /// # Errors
 /// [`RunError`]; the first one ends the run.
@@ -32,18 +33,18 @@ pub fn play_lanes<E: Send>(
     job: &Job<'_>,
     lanes: &[Lane],
     done: &(dyn Fn(u64) -> bool + Sync),
-    stop: &AtomicBool,
+    stopped: &(dyn Fn() -> bool + Sync),
     on_played: &(dyn Fn(Played) -> Result<(), E> + Sync),
 ) -> Result<bool, RunError<E>> {
     let stages: Vec<Staged<'_>> = job.plan.scenarios.iter().map(|_| OnceLock::new()).collect();
     let first_error: Mutex<Option<RunError<E>>> = Mutex::new(None);
-    let whole = AtomicBool::new(true);
+    let (whole, halted) = (AtomicBool::new(true), AtomicBool::new(false));
     std::thread::scope(|scope| {
         for lane in lanes {
             let next = std::sync::Arc::new(AtomicU64::new(job.episodes.start));
             for _ in 0..lane.threads.max(1) {
                 let next = std::sync::Arc::clone(&next);
-                let (stages, first_error, whole) = (&stages, &first_error, &whole);
+                let (stages, first_error, whole, halted) = (&stages, &first_error, &whole, &halted);
                 scope.spawn(move || {
                     let mut memory = Memory::default();
                     loop {
@@ -52,7 +53,7 @@ pub fn play_lanes<E: Send>(
                         if !lane.agents.contains(&cell.agent) || done(episode) {
                             continue;
                         }
-                        if stop.load(Ordering::Relaxed) {
+                        if stopped() || halted.load(Ordering::Relaxed) {
                             whole.store(false, Ordering::Relaxed);
                             return;
                         }
@@ -71,7 +72,7 @@ pub fn play_lanes<E: Send>(
                         if let Err(error) = kept {
                             first_error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
                             // The others end as if they had been stopped.
-                            stop.store(true, Ordering::Relaxed);
+                            halted.store(true, Ordering::Relaxed);
                             return;
                         }
                     }
@@ -101,7 +102,7 @@ fn play<'a>(job: &Job<'a>, episode: u64, stages: &[Staged<'a>], memory: &mut Mem
     let mut transcript = Transcript { episode, ..Transcript::default() };
     let rows = run_episode(job.plan, cell, stage, job.make_agent, memory, &mut |moment| match moment {
         Moment::Turn(turn, origin) => transcript.turns.push(TakenTurn { turn: turn.clone(), origin }),
-        Moment::Failed(error) => transcript.failed = Some(error.to_string()),
+        Moment::Failed(error) => transcript.failed = Some(error.clone()),
         Moment::Answer(..) | Moment::End(..) => {}
     });
     let (row, calls) = rows.map_err(|unplayed| match unplayed {

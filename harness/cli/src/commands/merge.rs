@@ -1,5 +1,5 @@
 use healbench_protocol::fingerprint;
-use healbench_record::{RunDir, RunStatus, merged};
+use healbench_record::{RunDir, RunStatus, merged, read_transcripts, write_transcripts};
 use healbench_reports::FrameWriter;
 use healbench_reports::render::Detail;
 
@@ -38,6 +38,16 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
         writer.copy(run, shard.episodes())?;
     }
     writer.finish()?;
+    if manifest.has_models() {
+        let mut transcripts = Vec::new();
+        for (_, run) in &shards {
+            read_transcripts(run, &mut |transcript| {
+                transcripts.push(transcript);
+                true
+            })?;
+        }
+        write_transcripts(&whole, transcripts.iter())?;
+    }
     manifest.status = RunStatus::Complete;
     manifest.episodes_done = manifest.plan.len();
     whole.write_manifest(&manifest)?;

@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub(crate) mod call;
+pub(crate) mod cassette;
 pub(crate) mod completions;
 pub(crate) mod contract;
 pub(crate) mod merge;
@@ -10,4 +11,5 @@ pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod show;
 mod transcript;
+mod with_models;
 pub(crate) mod validate;

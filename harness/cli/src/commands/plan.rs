@@ -7,7 +7,8 @@ use crate::terminal::Terminal;
 
 /// Says what `run` would play.
 pub(crate) fn plan(args: &PlanArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
-    let plan = cast(&args.axes, terminal)?.plan;
+    let cast = cast(&args.axes, false, terminal)?;
+    let plan = &cast.plan;
     let mut out = String::new();
     let list = |items: Vec<String>| items.join(", ");
     // Writes into a String cannot fail.

@@ -2,15 +2,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use healbench_record::{FORMAT_VERSION, RunDir, RunDirError, RunLock, RunManifest, RunStatus};
+use healbench_agents::llm::Model;
+use healbench_protocol::{Agent, Start};
+use healbench_record::{Cassettes, FORMAT_VERSION, RunDir, RunDirError, RunLock, RunManifest, RunStatus};
 use healbench_reports::FrameWriter;
 use healbench_reports::render::Detail;
 use healbench_runner::{Job, RunError, RunEvent, TOKENIZER, run as play};
 
+use super::with_models::{self, Production};
 use super::report;
 use crate::args::RunArgs;
 use crate::error::{CliError, ExitStatus, shell_word};
-use crate::load::{Cast, cast, cast_of_run};
+use crate::budget::Budget;
+use crate::load::{Cast, Part, cast, cast_of_run};
+use crate::models::Troupe;
 use crate::progress::Progress;
 use crate::terminal::Terminal;
 
@@ -18,8 +23,8 @@ use crate::terminal::Terminal;
 pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     // Before anything is written: an interrupt must find somebody who listens.
     let stop = stop_on_interrupt()?;
-    let Prepared { run, mut manifest, cast, frames, lock: _lock } = match &args.resume {
-        Some(path) => match resume(path)? {
+    let Prepared { run, mut manifest, cast, troupe, frames, lock: _lock } = match &args.resume {
+        Some(path) => match resume(path, args, &stop, terminal)? {
             Some(resumed) => resumed,
             None => {
                 let (run, manifest) = RunDir::open(path)?;
@@ -28,8 +33,12 @@ pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
                 return Ok(ExitStatus::Fine);
             }
         },
-        None => begin(args, terminal)?,
+        None => begin(args, &stop, terminal)?,
     };
+    if let Some(troupe) = &troupe {
+        let production = Production { run, manifest, cast: &cast, troupe, jobs: jobs(args) };
+        return with_models::play(production, args, &stop, terminal);
+    }
     let done = match frames {
         Frames::New => manifest.episodes().start..manifest.episodes().start,
         Frames::GoOn => manifest.done(),
@@ -73,12 +82,25 @@ struct Prepared {
     run: RunDir,
     manifest: RunManifest,
     cast: Cast,
+    /// The models, in a run with any.
+    troupe: Option<Troupe>,
     frames: Frames,
     lock: RunLock,
 }
 
-fn begin(args: &RunArgs, terminal: &Terminal) -> Result<Prepared, CliError> {
-    let cast = cast(&args.axes, terminal)?;
+fn begin(args: &RunArgs, stop: &Arc<AtomicBool>, terminal: &Terminal) -> Result<Prepared, CliError> {
+    let cast = cast(&args.axes, args.replay.is_some(), terminal)?;
+    let cassettes = match (&args.record, &args.replay) {
+        (Some(dir), _) => Some(Cassettes::Record(dir.clone())),
+        (_, Some(dir)) => Some(Cassettes::Replay(dir.clone())),
+        (None, None) => None,
+    };
+    let has_models = cast.plan.agents.iter().any(|agent| agent.opening.is_some());
+    // All that can be wrong with a model is told before anything is written or spent.
+    let troupe = match has_models {
+        true => Some(troupe(&cast, cassettes.as_ref(), args.budget, stop, terminal)?),
+        false => None,
+    };
     let manifest = RunManifest {
         format_version: FORMAT_VERSION,
         healbench: env!("CARGO_PKG_VERSION").to_owned(),
@@ -89,6 +111,8 @@ fn begin(args: &RunArgs, terminal: &Terminal) -> Result<Prepared, CliError> {
         status: RunStatus::Running,
         episodes_done: 0,
         shard: args.shard,
+        cassettes: cassettes.filter(|_| has_models),
+        prices: cast.prices.clone(),
         plan: cast.plan.clone(),
     };
     let sources: Vec<(&str, &str, &str)> = cast
@@ -101,7 +125,29 @@ fn begin(args: &RunArgs, terminal: &Terminal) -> Result<Prepared, CliError> {
         None => create_default(&args.axes.scenarios, &manifest, &sources)?,
     };
     let lock = run.lock()?;
-    Ok(Prepared { run, manifest, cast, frames: Frames::New, lock })
+    Ok(Prepared { run, manifest, cast, troupe, frames: Frames::New, lock })
+}
+
+/// The models of a run, after a look at whether they can be asked.
+fn troupe(
+    cast: &Cast,
+    cassettes: Option<&Cassettes>,
+    budget: Option<Budget>,
+    stop: &Arc<AtomicBool>,
+    terminal: &Terminal,
+) -> Result<Troupe, CliError> {
+    for (spec, part) in cast.plan.agents.iter().zip(&cast.parts) {
+        let Part::Model(model) = part else { continue };
+        if model.price.is_none() {
+            if let Some(Budget::Usd(_)) = budget {
+                return Err(CliError::NoPrice(spec.to_string()));
+            }
+            terminal.note(&format!("{spec}: its price is unknown, so is what it costs"));
+        }
+    }
+    let troupe = Troupe::new(cast, cassettes, stop)?;
+    troupe.preflight(cast, terminal)?;
+    Ok(troupe)
 }
 
 /// `runs/TIME-SUITE`, with a number where two runs begin in the same second.
@@ -128,11 +174,24 @@ fn create_default(
 }
 
 /// What it takes to go on with a run; `None` when nothing of it is left to play.
-fn resume(path: &Path) -> Result<Option<Prepared>, CliError> {
+fn resume(
+    path: &Path,
+    args: &RunArgs,
+    stop: &Arc<AtomicBool>,
+    terminal: &Terminal,
+) -> Result<Option<Prepared>, CliError> {
     // The manifest is read anew once nobody else can write it.
     let (run, _) = RunDir::open_any(path)?;
     let lock = run.lock()?;
     let (run, manifest) = RunDir::open_any(run.path())?;
+    if manifest.has_models() {
+        if with_models::is_whole(&run, &manifest) {
+            return Ok(None);
+        }
+        let cast = cast_of_run(&run, manifest.plan.clone())?;
+        let troupe = troupe(&cast, manifest.cassettes.as_ref(), args.budget, stop, terminal)?;
+        return Ok(Some(Prepared { run, manifest, cast, troupe: Some(troupe), frames: Frames::New, lock }));
+    }
     let frames = match (manifest.status, run.has_frames()) {
         (RunStatus::Complete, true) => return Ok(None),
         (RunStatus::Interrupted, true) => Frames::GoOn,
@@ -140,7 +199,7 @@ fn resume(path: &Path) -> Result<Option<Prepared>, CliError> {
         (RunStatus::Running, _) | (_, false) => Frames::New,
     };
     let cast = cast_of_run(&run, manifest.plan.clone())?;
-    Ok(Some(Prepared { run, manifest, cast, frames, lock }))
+    Ok(Some(Prepared { run, manifest, cast, troupe: None, frames, lock }))
 }
 
 /// Plays from episode `from` on and writes the rows. When that fails, no frames are left that look whole.
@@ -153,7 +212,7 @@ fn record(
     stop: &AtomicBool,
     terminal: &Terminal,
 ) -> Result<healbench_runner::RunEnd, CliError> {
-    let make_agent = cast.make_agent();
+    let make_agent = cast.make_agent(&no_model);
     let all = manifest.episodes();
     let episodes = from..all.end;
     let job = Job { plan: &cast.plan, scenarios: &cast.scenarios, episodes, jobs, make_agent: &make_agent };
@@ -178,13 +237,19 @@ fn record(
     let end = result.map_err(|error| match error {
         RunError::Stage(error) => CliError::Stage(error),
         RunError::Panicked { episode } => CliError::Defect(episode),
+        RunError::NotRecorded { episode, miss } => CliError::NotRecorded { episode, miss },
         RunError::Event(error) => error,
     })?;
     writer.finish()?;
     Ok(end)
 }
 
-fn detail(args: &RunArgs) -> Detail {
+/// A plan without models makes none.
+pub(super) fn no_model<'s>(_: usize, _: &'s Model, _: Start<'s>) -> Box<dyn Agent + 's> {
+    unreachable!("the plan has no model")
+}
+
+pub(super) fn detail(args: &RunArgs) -> Detail {
     if args.by_scenario { Detail::Scenarios } else { Detail::Summary }
 }
 

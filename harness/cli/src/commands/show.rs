@@ -1,7 +1,9 @@
 use std::collections::BTreeSet;
 
-use healbench_protocol::{AxisError, Guardrails};
-use healbench_record::{CellRef, Plan, RunDir};
+use healbench_agents::Reenactment;
+use healbench_agents::llm::{Model, preamble_of};
+use healbench_protocol::{Agent, AxisError, Guardrails, Start};
+use healbench_record::{CellRef, Plan, RunDir, read_transcript};
 use healbench_reports::episode_rows;
 use healbench_runner::{Job, replay};
 
@@ -11,7 +13,8 @@ use crate::error::{CliError, ExitStatus};
 use crate::load::cast_of_run;
 use crate::terminal::Terminal;
 
-/// Prints the transcript of one episode. A scripted episode is played again; that it plays as it was recorded is checked.
+/// Prints the transcript of one episode. It is played again, by the scripted agent or with the turns that the model took; that it plays
+/// as it was recorded is checked.
 pub(crate) fn show(args: &ShowArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let (run, manifest) = RunDir::open(&args.run)?;
     let episode = chosen(args, &manifest.plan)?;
@@ -20,7 +23,17 @@ pub(crate) fn show(args: &ShowArgs, terminal: &Terminal) -> Result<ExitStatus, C
         return Err(CliError::NoEpisode(format!("{episode}; it has those from {} up to {}", done.start, done.end)));
     };
     let cast = cast_of_run(&run, manifest.plan)?;
-    let make_agent = cast.make_agent();
+    let has_model = recorded.0.model.is_some();
+    let taken = if has_model { read_transcript(&run, episode)? } else { None };
+    if has_model && taken.is_none() {
+        return Err(CliError::NoTranscript(episode));
+    }
+    let reenact = |_: usize, model: &Model, start: Start<'_>| -> Box<dyn Agent> {
+        let taken = taken.clone().unwrap_or_default();
+        let turns = taken.turns.into_iter().map(|taken| (taken.turn, taken.origin)).collect();
+        Box::new(Reenactment::new(turns, taken.failed, preamble_of(model, start.tools)))
+    };
+    let make_agent = cast.make_agent(&reenact);
     let job = Job { plan: &cast.plan, scenarios: &cast.scenarios, episodes: 0..0, jobs: 1, make_agent: &make_agent };
     let Some(cell) = cast.plan.cell(episode) else { return Err(CliError::NoEpisode(episode.to_string())) };
     let mut transcript = Transcript::begin(&cast, episode, cell, terminal.colors_results());

@@ -58,6 +58,8 @@ impl Transcript {
             }
             Moment::Turn(Turn::Say { text }, _) => self.block("says   ", text, None),
             Moment::Turn(Turn::Done { answer }, _) => self.block("done   ", answer, None),
+            Moment::Turn(Turn::Answer { text }, _) => self.block("answer ", text, None),
+            Moment::Turn(Turn::BrokenOff { text }, _) => self.block("breaks ", text, Some(Style::Red)),
             Moment::Turn(Turn::GiveUp { reason }, _) => self.block("stops  ", reason, None),
             Moment::Answer(call, answer, row) => {
                 self.out.push('\n');

@@ -1,0 +1,323 @@
+//! The agent itself: what was said so far, and what to make of an answer.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use healbench_protocol::{Agent, AgentError, Opening, Origin, Spent, Start, ToolCall, ToolResponse, ToolsMode, Turn};
+use serde_json::{Value, json};
+
+use super::cassette::{Cassette, Claim, Recorded, Request};
+use super::endpoint::{Answer, AskError, Endpoint, EpisodeSlot};
+use super::{
+    Arguments, CallResult, Conversation, Function, Message, Model, Reply, Said, SentCall, Stop, prompted, tools,
+};
+
+/// Where answers come from.
+pub enum Line {
+    /// The model.
+    Live(Endpoint),
+    /// The model, and what it says is recorded. What has been recorded already is not asked again.
+    Recording(Endpoint, Arc<Cassette>),
+    /// The recording, and nothing else.
+    Replay(Arc<Cassette>),
+}
+
+impl Line {
+    /// The endpoint, where models are asked.
+    pub fn endpoint(&self) -> Option<&Endpoint> {
+        match self {
+            Line::Live(endpoint) | Line::Recording(endpoint, _) => Some(endpoint),
+            Line::Replay(_) => None,
+        }
+    }
+}
+
+/// A model of a plan with its way to it: makes the agents of its episodes, on any thread.
+pub struct Player {
+    /// Its settings.
+    pub model: Model,
+    /// How its episodes begin.
+    pub opening: Opening,
+    /// Where its answers come from.
+    pub line: Arc<Line>,
+    /// Raised to stop the run.
+    pub stop: Arc<AtomicBool>,
+    /// The date that recordings get: `2026-11-22`.
+    pub today: String,
+}
+
+impl Player {
+    /// The agent of one episode.
+    pub fn agent<'s>(&'s self, start: Start<'s>) -> LlmAgent<'s> {
+        let functions = tools::functions(start.tools);
+        let (system, native) = offered(&self.model, functions.clone());
+        let preamble = preamble(&system, &native);
+        let opening = match self.opening {
+            Opening::Seeded => opening(&start),
+            Opening::Natural => 0,
+        };
+        LlmAgent {
+            player: self,
+            start,
+            functions,
+            conversation: Conversation { system, tools: native, messages: vec![Message::User(start.prompt.to_owned())] },
+            preamble,
+            opening,
+            opened: 0,
+            waiting: Vec::new(),
+            origin: Origin::Script,
+            tokens: 0,
+            seed: (start.draws.draws("model", 0).bits() >> 33) as u32,
+            slot: None,
+        }
+    }
+}
+
+/// What a model is told with every request beside the conversation: the same text that [`Agent::preamble`] gives.
+pub fn preamble_of(model: &Model, tool_specs: &[healbench_protocol::ToolSpec]) -> String {
+    let (system, native) = offered(model, tools::functions(tool_specs));
+    preamble(&system, &native)
+}
+
+/// The system text, and the functions for the API's own field.
+fn offered(model: &Model, functions: Vec<Function>) -> (String, Vec<Function>) {
+    match model.tools {
+        ToolsMode::Native => (model.system.trim().to_owned(), functions),
+        ToolsMode::Prompt => (prompted::system(&model.system, &functions), Vec::new()),
+    }
+}
+
+fn preamble(system: &str, native: &[Function]) -> String {
+    let mut text = system.to_owned();
+    for function in native {
+        let line = json!({"name": function.name, "description": function.description, "parameters": function.parameters});
+        text.push('\n');
+        text.push_str(&line.to_string());
+    }
+    text
+}
+
+/// How many steps of the script a seeded opening takes: up to the first mistake. Where a fault is scheduled and no mistake, the first
+/// step, and where nothing is, none: what goes right is left to the model.
+fn opening(start: &Start<'_>) -> usize {
+    let mistaken = start.script.steps.iter().position(|step| step.belief != step.intent);
+    match mistaken {
+        _ if !start.scheduled => 0,
+        Some(at) => at + 1,
+        None => start.script.steps.len().min(1),
+    }
+}
+
+/// A model in one episode.
+pub struct LlmAgent<'s> {
+    player: &'s Player,
+    start: Start<'s>,
+    functions: Vec<Function>,
+    conversation: Conversation,
+    preamble: String,
+    /// Steps of the script that the opening takes, and how many it has taken.
+    opening: usize,
+    opened: usize,
+    /// The calls that are being answered.
+    waiting: Vec<(String, String)>,
+    origin: Origin,
+    /// By the provider's usage.
+    tokens: u64,
+    seed: u32,
+    /// Held from the first request to the end of the episode.
+    slot: Option<EpisodeSlot<'s>>,
+}
+
+impl Agent for LlmAgent<'_> {
+    fn next_turn(&mut self, seen: &[&ToolResponse]) -> Result<Turn, AgentError> {
+        let went_wrong = seen.iter().any(|response| response.is_error);
+        self.hear(seen);
+        // An error before the scheduled one: from here on it is the model's.
+        if went_wrong {
+            self.opening = self.opened;
+        }
+        if self.opened < self.opening {
+            return Ok(self.open());
+        }
+        let limit = self.player.model.limits.episode_tokens;
+        if limit.is_some_and(|limit| self.tokens >= limit) {
+            self.origin = Origin::Script;
+            return Ok(Turn::BrokenOff { text: "the episode's limit on tokens is reached".to_owned() });
+        }
+        self.ask()
+    }
+
+    fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    fn preamble(&self) -> &str {
+        &self.preamble
+    }
+}
+
+impl LlmAgent<'_> {
+    fn prompted(&self) -> bool {
+        self.player.model.tools == ToolsMode::Prompt
+    }
+
+    /// Puts responses into the conversation.
+    fn hear(&mut self, seen: &[&ToolResponse]) {
+        let answered = std::mem::take(&mut self.waiting);
+        if answered.is_empty() {
+            return;
+        }
+        let result = |((id, name), response): ((String, String), &&ToolResponse)| CallResult {
+            id,
+            name,
+            text: response.text().into_owned(),
+            is_error: response.is_error,
+        };
+        let results: Vec<CallResult> = answered.into_iter().zip(seen).map(result).collect();
+        self.conversation.messages.push(match self.prompted() {
+            true => Message::User(prompted::results(&results)),
+            false => Message::Results(results),
+        });
+    }
+
+    /// The next call of the opening, as if the model had made it.
+    fn open(&mut self) -> Turn {
+        let call = self.start.script.steps[self.opened].belief.clone();
+        self.opened += 1;
+        self.origin = Origin::Opening;
+        let id = format!("opening_{}", self.opened);
+        self.waiting.push((id.clone(), call.tool.clone()));
+        let said = match self.prompted() {
+            true => Said { text: prompted::call_text(&call.tool, &call.arguments), ..Said::default() },
+            false => Said {
+                text: String::new(),
+                calls: vec![SentCall { id, name: call.tool.clone(), arguments: Arguments::Json(call.arguments.clone()) }],
+                own: None,
+            },
+        };
+        self.conversation.messages.push(Message::Assistant(said));
+        Turn::Calls { calls: vec![call], waited_s: 0, text: String::new() }
+    }
+
+    fn ask(&mut self) -> Result<Turn, AgentError> {
+        let heard = self.answer()?;
+        let answer = match heard {
+            Heard::Answer(answer) => answer,
+            Heard::Refused { why, answered } => {
+                // Nothing tells what an answer took that its server could not read; a request that was turned down took nothing.
+                self.origin = if answered { Origin::Model(Spent::default()) } else { Origin::Script };
+                return Ok(Turn::BrokenOff { text: why });
+            }
+        };
+        let api = self.player.model.api;
+        let Reply { said, stop, usage } =
+            api.reply(&answer.body).map_err(|error| AgentError::Infra(format!("{}: {error}", api.name())))?;
+        let usd = usage.zip(self.player.model.price).map(|(usage, price)| price.usd(&usage));
+        self.origin = Origin::Model(Spent { usage, usd, latency_ms: answer.latency_ms });
+        self.tokens += usage.map_or(0, |usage| usage.input + usage.output);
+        Ok(self.take(said, stop))
+    }
+
+    /// What an answer means.
+    fn take(&mut self, said: Said, stop: Stop) -> Turn {
+        let (calls, text) = match self.prompted() {
+            true => prompted::calls(&said.text, &self.functions),
+            false => (said.calls.clone(), said.text.clone()),
+        };
+        self.conversation.messages.push(Message::Assistant(said));
+        if calls.is_empty() {
+            return match stop {
+                Stop::End => Turn::Answer { text },
+                Stop::Length => Turn::BrokenOff { text },
+                Stop::Refusal => Turn::GiveUp { reason: text },
+            };
+        }
+        self.waiting = calls.iter().map(|call| (call.id.clone(), call.name.clone())).collect();
+        let call = |call: SentCall| ToolCall {
+            tool: call.name,
+            arguments: match call.arguments {
+                Arguments::Json(value) => value,
+                Arguments::Text(text) => Value::String(text),
+            },
+        };
+        Turn::Calls { calls: calls.into_iter().map(call).collect(), waited_s: 0, text }
+    }
+
+    /// The answer to the conversation so far, from wherever it comes.
+    fn answer(&mut self) -> Result<Heard, AgentError> {
+        let model = &self.player.model;
+        let wire = model.api.request(model, &self.conversation, self.seed);
+        let request =
+            Request { api: model.api, model: &model.model, trial: self.start.trial, body: &wire.body };
+        match &*self.player.line {
+            Line::Replay(cassette) => match cassette.get(&request) {
+                Some(recorded) => Ok(Heard::of(&recorded)),
+                None => Err(AgentError::NotRecorded(cassette.miss(&request).to_string())),
+            },
+            Line::Live(endpoint) => {
+                if self.slot.is_none() {
+                    self.slot = Some(endpoint.slots().enter_episode(&self.player.stop).ok_or(AgentError::Stopped)?);
+                }
+                heard(endpoint.ask(&wire.path, &wire.body, &self.player.stop))
+            }
+            Line::Recording(endpoint, cassette) => match cassette.claim(&request) {
+                Claim::Known(recorded) => Ok(Heard::of(&recorded)),
+                Claim::Ask(pending) => {
+                    if self.slot.is_none() {
+                        self.slot = Some(endpoint.slots().enter_episode(&self.player.stop).ok_or(AgentError::Stopped)?);
+                    }
+                    let heard = heard(endpoint.ask(&wire.path, &wire.body, &self.player.stop))?;
+                    let mut recorded = heard.recorded(self.player.today.clone());
+                    endpoint.redact_json(&mut recorded.body);
+                    pending.put(recorded).map_err(|error| AgentError::Config(error.to_string()))?;
+                    Ok(heard)
+                }
+            },
+        }
+    }
+}
+
+/// What came back for a request.
+enum Heard {
+    Answer(Answer),
+    /// The server turned it down, or could not read what its model said: an outcome of the model, not of the network.
+    Refused {
+        why: String,
+        /// Whether the model did answer.
+        answered: bool,
+    },
+}
+
+/// The key that marks a recording of what is no answer.
+const REFUSED: &str = "healbench_refused";
+
+impl Heard {
+    fn of(recorded: &Recorded) -> Heard {
+        match recorded.body.get(REFUSED).and_then(Value::as_str) {
+            Some(why) => Heard::Refused { why: why.to_owned(), answered: recorded.body["answered"] == true },
+            None => Heard::Answer(Answer { body: recorded.body.clone(), latency_ms: recorded.latency_ms, attempts: 0 }),
+        }
+    }
+
+    fn recorded(&self, recorded: String) -> Recorded {
+        match self {
+            Heard::Answer(answer) => {
+                Recorded { body: answer.body.clone(), latency_ms: answer.latency_ms, recorded }
+            }
+            Heard::Refused { why, answered } => {
+                Recorded { body: json!({ REFUSED: why, "answered": answered }), latency_ms: 0, recorded }
+            }
+        }
+    }
+}
+
+fn heard(asked: Result<Answer, AskError>) -> Result<Heard, AgentError> {
+    match asked {
+        Ok(answer) => Ok(Heard::Answer(answer)),
+        Err(AskError::TooLong(why)) => Ok(Heard::Refused { why, answered: false }),
+        Err(AskError::Unparsed(why)) => Ok(Heard::Refused { why, answered: true }),
+        Err(AskError::Config(why)) => Err(AgentError::Config(why)),
+        Err(AskError::Infra(why)) => Err(AgentError::Infra(why)),
+        Err(AskError::Stopped) => Err(AgentError::Stopped),
+    }
+}
