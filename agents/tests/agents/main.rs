@@ -3,8 +3,10 @@
 #![allow(clippy::unwrap_used)]
 
 mod evidence;
+mod llm_anthropic;
 mod lookup;
 mod mending;
 mod play;
 mod profiles;
 mod properties;
+mod wire;
