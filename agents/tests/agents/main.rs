@@ -4,6 +4,7 @@
 
 mod evidence;
 mod llm_anthropic;
+mod llm_gemini;
 mod lookup;
 mod mending;
 mod play;
