@@ -3,8 +3,11 @@
 #![allow(clippy::unwrap_used)]
 
 mod evidence;
+mod llm_anthropic;
+mod llm_gemini;
 mod lookup;
 mod mending;
 mod play;
 mod profiles;
 mod properties;
+mod wire;

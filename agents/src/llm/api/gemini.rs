@@ -1,16 +1,398 @@
+//! Gemini `generateContent`.
+//!
+//! A function's answer belongs to its call by order and name. An id is sent with an answer only where Gemini gave its call one;
+//! the ids that calls have in the conversation otherwise are made here and never sent.
+
+use healbench_protocol::{Object, Usage};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::calls::{as_object, unique_ids};
 use super::{Unreadable, Wire};
-use crate::llm::{Conversation, Model, Reply};
+use crate::llm::{Arguments, CallResult, Conversation, Function, Message, Model, Reply, Said, SentCall, Stop};
 
-pub(super) fn headers(_key: Option<&str>) -> Vec<(&'static str, String)> {
-    Vec::new()
+/// Stands where Gemini's signature would be on a call that it has not made. Without one, Gemini 3 refuses the request.
+const NOT_SIGNED: &str = "skip_thought_signature_validator";
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Request<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system_instruction: Option<Instruction<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tools<'a>>,
+    contents: Vec<Content<'a>>,
+    #[serde(skip_serializing_if = "GenerationConfig::is_empty")]
+    generation_config: GenerationConfig,
 }
 
-pub(super) fn request(_model: &Model, _conversation: &Conversation, _seed: u32) -> Wire {
-    Wire { path: String::new(), body: json!({}) }
+#[derive(Serialize)]
+struct Instruction<'a> {
+    parts: [Part<'a>; 1],
 }
 
-pub(super) fn reply(_body: &Value) -> Result<Reply, Unreadable> {
-    Err(Unreadable("not written yet".to_owned()))
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Tools<'a> {
+    function_declarations: Vec<Declaration<'a>>,
+}
+
+/// `parameters` would take a subset of OpenAPI's schemas; this takes JSON Schema.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Declaration<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters_json_schema: &'a Value,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Content<'a> {
+    Ours { role: &'static str, parts: Vec<Part<'a>> },
+    Own(Value),
+}
+
+#[derive(Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Part<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_call: Option<Call<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thought_signature: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    function_response: Option<Response<'a>>,
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    name: &'a str,
+    args: Object,
+}
+
+#[derive(Serialize)]
+struct Response<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    name: &'a str,
+    response: Outcome<'a>,
+}
+
+/// The two keys whose meaning Gemini knows.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Outcome<'a> {
+    Output(&'a str),
+    Error(&'a str),
+}
+
+#[derive(Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GenerationConfig {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Answer {
+    candidates: Option<Vec<Candidate>>,
+    prompt_feedback: Option<Feedback>,
+    #[serde(default)]
+    usage_metadata: Value,
+    response_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Candidate {
+    #[serde(default)]
+    content: Value,
+    finish_reason: Option<String>,
+    finish_message: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Feedback {
+    block_reason: Option<String>,
+}
+
+/// A part of an answer. A call is a call whatever its fields are, as it has to be answered.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct AnswerPart {
+    #[serde(default)]
+    thought: Value,
+    #[serde(default)]
+    text: Value,
+    function_call: Option<AnswerCall>,
+}
+
+#[derive(Deserialize)]
+struct AnswerCall {
+    #[serde(default)]
+    id: Value,
+    #[serde(default)]
+    name: Value,
+    args: Option<Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Counted {
+    prompt_token_count: u64,
+    cached_content_token_count: Option<u64>,
+    tool_use_prompt_token_count: Option<u64>,
+    candidates_token_count: Option<u64>,
+    thoughts_token_count: Option<u64>,
+    total_token_count: Option<u64>,
+}
+
+/// How a candidate ended.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Finish {
+    Stopped(Stop),
+    /// The model began a call that Gemini could not read, or that it had no function for.
+    FailedCall,
+}
+
+pub(super) fn headers(key: Option<&str>) -> Vec<(&'static str, String)> {
+    key.map(|key| ("x-goog-api-key", key.to_owned())).into_iter().collect()
+}
+
+pub(super) fn request(model: &Model, conversation: &Conversation, seed: u32) -> Wire {
+    let request = Request {
+        system_instruction: words(&conversation.system).map(|part| Instruction { parts: [part] }),
+        tools: tools(&conversation.tools),
+        contents: contents(&conversation.messages),
+        generation_config: GenerationConfig {
+            temperature: model.sampling.temperature,
+            top_p: model.sampling.top_p,
+            max_output_tokens: model.sampling.max_output_tokens,
+            seed: model.sampling.seed.then_some(positive_i32(seed)),
+        },
+    };
+    Wire { path: path(&model.model), body: serde_json::to_value(request).unwrap_or_default() }
+}
+
+/// The API's seed is a signed number of 32 bits.
+fn positive_i32(seed: u32) -> u32 {
+    seed & i32::MAX.unsigned_abs()
+}
+
+fn path(model: &str) -> String {
+    let name: String = model.strip_prefix("models/").unwrap_or(model).bytes().map(in_path).collect();
+    format!("/models/{name}:generateContent")
+}
+
+fn in_path(byte: u8) -> String {
+    match byte {
+        b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    }
+}
+
+impl GenerationConfig {
+    fn is_empty(&self) -> bool {
+        *self == GenerationConfig::default()
+    }
+}
+
+fn tools(functions: &[Function]) -> Vec<Tools<'_>> {
+    let function_declarations: Vec<_> = functions.iter().map(declaration).collect();
+    if function_declarations.is_empty() { Vec::new() } else { vec![Tools { function_declarations }] }
+}
+
+fn declaration(function: &Function) -> Declaration<'_> {
+    Declaration {
+        name: &function.name,
+        description: &function.description,
+        parameters_json_schema: &function.parameters,
+    }
+}
+
+/// Contents without a part are refused, and left out.
+fn contents(messages: &[Message]) -> Vec<Content<'_>> {
+    let mut contents = Vec::with_capacity(messages.len());
+    let mut sent_ids: Vec<Option<String>> = Vec::new();
+    for message in messages {
+        let content = match message {
+            Message::User(text) => ours("user", words(text).into_iter().collect()),
+            Message::Assistant(said) => {
+                sent_ids = said.own.as_ref().map(given_ids).unwrap_or_default();
+                said_content(said)
+            }
+            Message::Results(results) => ours("user", responses(results, &sent_ids)),
+        };
+        contents.extend(content);
+    }
+    contents
+}
+
+fn ours<'a>(role: &'static str, parts: Vec<Part<'a>>) -> Option<Content<'a>> {
+    (!parts.is_empty()).then_some(Content::Ours { role, parts })
+}
+
+fn words(text: &str) -> Option<Part<'_>> {
+    (!text.is_empty()).then(|| Part { text: Some(text), ..Part::default() })
+}
+
+fn said_content(said: &Said) -> Option<Content<'_>> {
+    match &said.own {
+        Some(own) => own_content(own),
+        None => ours("model", words(&said.text).into_iter().chain(calls(&said.calls)).collect()),
+    }
+}
+
+fn own_content(own: &Value) -> Option<Content<'_>> {
+    if parts(own).is_empty() {
+        return None;
+    }
+    let mut own = own.clone();
+    if own.get("role").is_none() {
+        own["role"] = json!("model");
+    }
+    Some(Content::Own(own))
+}
+
+/// Gemini signs the first of the calls that it makes at once.
+fn calls(calls: &[SentCall]) -> impl Iterator<Item = Part<'_>> {
+    calls.iter().enumerate().map(|(position, call)| Part {
+        function_call: Some(Call { name: &call.name, args: as_object(&call.arguments) }),
+        thought_signature: (position == 0).then_some(NOT_SIGNED),
+        ..Part::default()
+    })
+}
+
+fn responses<'a>(results: &'a [CallResult], sent_ids: &[Option<String>]) -> Vec<Part<'a>> {
+    let response = |(position, result): (usize, &'a CallResult)| Part {
+        function_response: Some(Response {
+            id: sent_ids.get(position).cloned().flatten(),
+            name: &result.name,
+            response: if result.is_error { Outcome::Error(&result.text) } else { Outcome::Output(&result.text) },
+        }),
+        ..Part::default()
+    };
+    results.iter().enumerate().map(response).collect()
+}
+
+pub(super) fn reply(body: &Value) -> Result<Reply, Unreadable> {
+    if let Some(error) = body.get("error") {
+        return Err(Unreadable(error_text(error)));
+    }
+    let body = body.as_object().ok_or_else(|| Unreadable("it is no object".to_owned()))?;
+    let answer = Answer::deserialize(body).map_err(|error| Unreadable(error.to_string()))?;
+    let usage = counted(&answer.usage_metadata);
+    if let Some(candidate) = answer.candidates.into_iter().flatten().next() {
+        let finish = finish(candidate.finish_reason.as_deref());
+        let said = said(answer.response_id.as_deref(), candidate, finish);
+        let stop = if let Finish::Stopped(stop) = finish { stop } else { Stop::End };
+        return Ok(Reply { said, stop, usage });
+    }
+    match answer.prompt_feedback.and_then(|feedback| feedback.block_reason) {
+        Some(reason) => Ok(Reply { said: Said { text: reason, ..Said::default() }, stop: Stop::Refusal, usage }),
+        None => Err(Unreadable("it has no candidate, and no reason for that".to_owned())),
+    }
+}
+
+fn error_text(error: &Value) -> String {
+    let part = |key| error.get(key).and_then(Value::as_str);
+    let status = part("status").unwrap_or("error");
+    let message = part("message").unwrap_or("without a message");
+    format!("{status}: {message}")
+}
+
+fn finish(reason: Option<&str>) -> Finish {
+    match reason {
+        Some("MAX_TOKENS") => Finish::Stopped(Stop::Length),
+        Some("SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII") => Finish::Stopped(Stop::Refusal),
+        Some("MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL") => Finish::FailedCall,
+        _ => Finish::Stopped(Stop::End),
+    }
+}
+
+/// A failed call is no call, as nobody knows which: the turn has the model's words, or else what Gemini says of the failure. It
+/// does not go back as Gemini's own, since a call in it would have to be answered.
+fn said(message: Option<&str>, candidate: Candidate, finish: Finish) -> Said {
+    let mut text = text(&candidate.content);
+    let calls = if finish == Finish::FailedCall { Vec::new() } else { read_calls(message, &candidate.content) };
+    if text.is_empty() && calls.is_empty() && matches!(finish, Finish::FailedCall | Finish::Stopped(Stop::Refusal)) {
+        text = candidate.finish_message.unwrap_or_default();
+    }
+    let is_own = finish != Finish::FailedCall && !parts(&candidate.content).is_empty();
+    Said { text, calls, own: is_own.then_some(candidate.content) }
+}
+
+fn parts(content: &Value) -> &[Value] {
+    content.get("parts").and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// Only of an object: serde would read a list as fields in their order too.
+fn read(part: &Value) -> AnswerPart {
+    let part = part.as_object().map(AnswerPart::deserialize);
+    part.and_then(Result::ok).unwrap_or_default()
+}
+
+/// The words, without thoughts. Texts of several parts are one text.
+fn text(content: &Value) -> String {
+    let spoken = parts(content).iter().map(read).filter(|part| part.thought != json!(true));
+    spoken.filter_map(|part| part.text.as_str().map(str::to_owned)).collect()
+}
+
+fn function_calls(content: &Value) -> impl Iterator<Item = AnswerCall> {
+    parts(content).iter().filter_map(|part| read(part).function_call)
+}
+
+/// The ids that Gemini gave its calls, in their order.
+fn given_ids(content: &Value) -> Vec<Option<String>> {
+    function_calls(content).map(|call| call.id.as_str().map(str::to_owned)).collect()
+}
+
+fn read_calls(message: Option<&str>, content: &Value) -> Vec<SentCall> {
+    let given = given_ids(content);
+    let ids = unique_ids(&given.iter().map(Option::as_deref).collect::<Vec<_>>(), message);
+    function_calls(content).zip(ids).map(|(call, id)| read_call(call, id)).collect()
+}
+
+/// Gemini leaves `args` out of a call without arguments.
+fn read_call(call: AnswerCall, id: String) -> SentCall {
+    SentCall {
+        id,
+        name: call.name.as_str().unwrap_or_default().to_owned(),
+        arguments: Arguments::Json(call.args.unwrap_or_else(|| json!({}))),
+    }
+}
+
+/// Gemini counts thoughts beside the output, and what is read from a cache within the input. It leaves out a count of zero.
+fn counted(usage: &Value) -> Option<Usage> {
+    let counted = Counted::deserialize(usage).ok()?;
+    Some(Usage {
+        input: counted.prompt_token_count,
+        cache_read: counted.cached_content_token_count,
+        cache_write: None,
+        output: counted.output()?,
+        reasoning: counted.thoughts_token_count,
+    })
+}
+
+impl Counted {
+    /// What was generated; where that is left out, what is left of the total.
+    fn output(&self) -> Option<u64> {
+        match self.candidates_token_count {
+            Some(candidates) => Some(candidates.saturating_add(self.thoughts_token_count.unwrap_or(0))),
+            None => self
+                .total_token_count?
+                .checked_sub(self.prompt_token_count)?
+                .checked_sub(self.tool_use_prompt_token_count.unwrap_or(0)),
+        }
+    }
 }

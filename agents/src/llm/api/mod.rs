@@ -1,6 +1,7 @@
 //! The APIs: each file writes requests of the one conversation and reads the answers back.
 
 mod anthropic;
+mod calls;
 mod gemini;
 mod openai_chat;
 mod openai_responses;

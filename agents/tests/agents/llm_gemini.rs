@@ -1,0 +1,343 @@
+//! Gemini `generateContent`: requests as they are sent, answers as they come.
+
+use healbench_agents::llm::{Api, Arguments, Conversation, Message, Reply, Said, SentCall, Stop};
+use healbench_protocol::Usage;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::wire::*;
+
+const API: Api = Api::Gemini;
+
+fn body(messages: Vec<Message>) -> Value {
+    API.request(&model(API, "gemini-test"), &conversation(messages), 7).body
+}
+
+fn sent(messages: Vec<Message>) -> Value {
+    body(messages)["contents"].clone()
+}
+
+fn path(name: &str) -> String {
+    API.request(&model(API, name), &conversation(Vec::new()), 7).path
+}
+
+fn read(body: Value) -> Reply {
+    API.reply(&body).unwrap()
+}
+
+fn unreadable(body: Value) -> String {
+    API.reply(&body).unwrap_err().to_string()
+}
+
+/// An answer of these parts.
+fn answer(parts: Value, finish_reason: &str) -> Value {
+    json!({
+        "candidates": [{"content": {"parts": parts, "role": "model"}, "finishReason": finish_reason, "index": 0}],
+        "usageMetadata": {"promptTokenCount": 11, "candidatesTokenCount": 5, "totalTokenCount": 16},
+        "modelVersion": "gemini-test",
+        "responseId": "resp7",
+    })
+}
+
+/// An answer that thinks, speaks and calls twice, the second time without an id.
+fn two_calls() -> Value {
+    answer(
+        json!([
+            {"text": "Both days are free.", "thought": true},
+            {"text": "I book "},
+            {"text": "both."},
+            {"functionCall": {"id": "fc1", "name": "book", "args": {"day": "Monday"}}, "thoughtSignature": "c2lnbg=="},
+            {"functionCall": {"name": "book", "args": {"day": "Tuesday"}}},
+        ]),
+        "STOP",
+    )
+}
+
+/// An answer whose candidate has no content.
+fn without_content(finish_reason: &str, message: Option<&str>) -> Value {
+    json!({"candidates": [{"finishReason": finish_reason, "finishMessage": message}]})
+}
+
+fn ids(reply: &Reply) -> Vec<&str> {
+    reply.said.calls.iter().map(|call| call.id.as_str()).collect()
+}
+
+#[test]
+fn a_key_goes_into_its_header() {
+    assert_eq!(API.headers(Some("k")), [("x-goog-api-key", "k".to_owned())]);
+    assert_eq!(API.headers(None), []);
+}
+
+#[test]
+fn the_model_stands_in_the_path() {
+    assert_eq!(path("gemini-2.5-flash"), "/models/gemini-2.5-flash:generateContent");
+    assert_eq!(path("models/gemini-2.5-flash"), "/models/gemini-2.5-flash:generateContent");
+    assert_eq!(path("a b/c?d#é"), "/models/a%20b%2Fc%3Fd%23%C3%A9:generateContent");
+}
+
+#[test]
+fn a_conversation_is_written_whole() {
+    let mut model = model(API, "gemini-test");
+    model.sampling.temperature = Some(0.5);
+    model.sampling.top_p = Some(0.9);
+    model.sampling.max_output_tokens = Some(300);
+    model.sampling.seed = true;
+    let reply = read(two_calls());
+    let conversation = Conversation {
+        system: "You book tables.".to_owned(),
+        tools: vec![booking()],
+        messages: vec![
+            user("Two tables, please."),
+            seeded("I try.", vec![call("seed_1", "book", json!({"day": 1})), call("seed_2", "book", json!({}))]),
+            Message::Results(vec![
+                result("seed_1", "book", "day must be a string", true),
+                result("seed_2", "book", "day is missing", true),
+            ]),
+            Message::Assistant(reply.said),
+            Message::Results(vec![
+                result("fc1", "book", "booked", false),
+                result("resp7_1", "book", "no table is free", true),
+            ]),
+        ],
+    };
+    let wire = API.request(&model, &conversation, u32::MAX);
+    let expected = json!({
+        "systemInstruction": {"parts": [{"text": "You book tables."}]},
+        "tools": [{"functionDeclarations": [
+            {"name": "book", "description": "Books a table.", "parametersJsonSchema": booking_schema()},
+        ]}],
+        "contents": [
+            {"role": "user", "parts": [{"text": "Two tables, please."}]},
+            {"role": "model", "parts": [
+                {"text": "I try."},
+                {
+                    "functionCall": {"name": "book", "args": {"day": 1}},
+                    "thoughtSignature": "skip_thought_signature_validator",
+                },
+                {"functionCall": {"name": "book", "args": {}}},
+            ]},
+            {"role": "user", "parts": [
+                {"functionResponse": {"name": "book", "response": {"error": "day must be a string"}}},
+                {"functionResponse": {"name": "book", "response": {"error": "day is missing"}}},
+            ]},
+            {"parts": [
+                {"text": "Both days are free.", "thought": true},
+                {"text": "I book "},
+                {"text": "both."},
+                {"functionCall": {"id": "fc1", "name": "book", "args": {"day": "Monday"}}, "thoughtSignature": "c2lnbg=="},
+                {"functionCall": {"name": "book", "args": {"day": "Tuesday"}}},
+            ], "role": "model"},
+            {"role": "user", "parts": [
+                {"functionResponse": {"id": "fc1", "name": "book", "response": {"output": "booked"}}},
+                {"functionResponse": {"name": "book", "response": {"error": "no table is free"}}},
+            ]},
+        ],
+        "generationConfig": {"temperature": 0.5, "topP": 0.9, "maxOutputTokens": 300, "seed": 2_147_483_647},
+    });
+    assert_eq!(wire.body, expected);
+    assert_eq!(wire.body.to_string(), expected.to_string(), "the keys' order");
+    assert_eq!(API.messages(&wire.body).len(), 5);
+}
+
+#[test]
+fn what_is_not_set_is_not_sent() {
+    assert_eq!(body(vec![user("Hello.")]), json!({"contents": [{"role": "user", "parts": [{"text": "Hello."}]}]}));
+}
+
+#[test]
+fn arguments_that_are_no_object_are_wrapped_in_one() {
+    let text = SentCall { arguments: Arguments::Text("{day".to_owned()), ..call("a", "book", Value::Null) };
+    let contents = sent(vec![user("x"), seeded("", vec![text, call("b", "book", json!([1]))])]);
+    assert_eq!(contents[1]["parts"][0]["functionCall"], json!({"name": "book", "args": {"arguments": "{day"}}));
+    assert_eq!(contents[1]["parts"][1]["functionCall"], json!({"name": "book", "args": {"arguments": [1]}}));
+}
+
+#[test]
+fn a_message_without_parts_is_left_out() {
+    let expected = json!([{"role": "user", "parts": [{"text": "x"}]}, {"role": "user", "parts": [{"text": "Go on."}]}]);
+    for content in [json!(null), json!({"role": "model"}), json!({"parts": [], "role": "model"}), json!("text")] {
+        let reply = read(json!({"candidates": [{"content": content, "finishReason": "MAX_TOKENS"}]}));
+        assert_eq!(reply.said, Said::default(), "{content}");
+        assert_eq!(reply.stop, Stop::Length);
+        assert_eq!(sent(vec![user("x"), Message::Assistant(reply.said), user("Go on.")]), expected);
+    }
+    assert_eq!(sent(vec![user("x"), seeded("", Vec::new()), user("Go on."), user("")]), expected);
+    let emptied = Message::Assistant(Said { own: Some(json!({"parts": []})), ..Said::default() });
+    assert_eq!(sent(vec![user("x"), emptied, user("Go on.")]), expected);
+}
+
+#[test]
+fn a_message_without_a_role_goes_back_as_the_models() {
+    let reply = read(json!({"candidates": [{"content": {"parts": [{"text": "", "thoughtSignature": "cw=="}]}}]}));
+    assert_eq!(
+        sent(vec![user("x"), Message::Assistant(reply.said)])[1],
+        json!({"parts": [{"text": "", "thoughtSignature": "cw=="}], "role": "model"})
+    );
+}
+
+#[test]
+fn an_answer_is_read() {
+    let reply = read(two_calls());
+    assert_eq!(reply.said.text, "I book both.", "a thought is no text");
+    assert_eq!(
+        reply.said.calls,
+        [call("fc1", "book", json!({"day": "Monday"})), call("resp7_1", "book", json!({"day": "Tuesday"}))]
+    );
+    assert_eq!(reply.said.own.as_ref(), Some(&two_calls()["candidates"][0]["content"]));
+    assert_eq!(reply.stop, Stop::End);
+    assert_eq!(reply.usage, Some(Usage { input: 11, output: 5, ..Usage::default() }));
+}
+
+#[test]
+fn parts_of_other_kinds_are_kept_and_not_read() {
+    let parts = json!([
+        {"executableCode": {"language": "PYTHON", "code": "1"}},
+        {"text": "a"},
+        {"text": 3},
+        [false, "in a list", null],
+        "text",
+        {"text": "b", "functionCall": null},
+    ]);
+    let reply = read(answer(parts.clone(), "STOP"));
+    let own = json!({"parts": parts, "role": "model"});
+    assert_eq!(reply.said, Said { text: "ab".to_owned(), calls: Vec::new(), own: Some(own.clone()) });
+    assert_eq!(sent(vec![user("x"), Message::Assistant(reply.said)])[1], own);
+}
+
+#[test]
+fn every_finish_reason_is_told() {
+    for (reason, stop) in [
+        ("STOP", Stop::End),
+        ("OTHER", Stop::End),
+        ("OF_A_LATER_VERSION", Stop::End),
+        ("MALFORMED_FUNCTION_CALL", Stop::End),
+        ("UNEXPECTED_TOOL_CALL", Stop::End),
+        ("MAX_TOKENS", Stop::Length),
+        ("SAFETY", Stop::Refusal),
+        ("RECITATION", Stop::Refusal),
+        ("BLOCKLIST", Stop::Refusal),
+        ("PROHIBITED_CONTENT", Stop::Refusal),
+        ("SPII", Stop::Refusal),
+    ] {
+        let reply = read(without_content(reason, None));
+        assert_eq!((reply.stop, reply.said), (stop, Said::default()), "{reason}");
+    }
+    assert_eq!(read(json!({"candidates": [{}]})).stop, Stop::End);
+}
+
+#[test]
+fn a_failed_call_is_a_turn_without_a_call() {
+    let failure = "Malformed function call: print(default_api.book(day=))";
+    for reason in ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"] {
+        let reply = read(without_content(reason, Some(failure)));
+        assert_eq!(reply.said, Said { text: failure.to_owned(), ..Said::default() });
+        let mut spoken = answer(json!([{"text": "I book."}, {"functionCall": {"name": "book", "args": {}}}]), reason);
+        spoken["candidates"][0]["finishMessage"] = json!(failure);
+        let reply = read(spoken);
+        assert_eq!(reply.said, Said { text: "I book.".to_owned(), ..Said::default() });
+        assert_eq!(reply.stop, Stop::End);
+        assert_eq!(
+            sent(vec![user("x"), Message::Assistant(reply.said)])[1],
+            json!({"role": "model", "parts": [{"text": "I book."}]}),
+            "a call that is not answered is not sent back"
+        );
+    }
+}
+
+#[test]
+fn a_refusal_says_why_and_an_end_does_not() {
+    assert_eq!(read(without_content("SAFETY", Some("Blocked."))).said.text, "Blocked.");
+    assert_eq!(read(without_content("STOP", Some("Model ended."))).said.text, "");
+    let blocked = read(json!({
+        "promptFeedback": {"blockReason": "PROHIBITED_CONTENT"},
+        "usageMetadata": {"promptTokenCount": 9, "totalTokenCount": 9},
+    }));
+    assert_eq!(blocked.said, Said { text: "PROHIBITED_CONTENT".to_owned(), ..Said::default() });
+    assert_eq!(blocked.stop, Stop::Refusal);
+    assert_eq!(blocked.usage, Some(Usage { input: 9, ..Usage::default() }), "nothing is left of the total");
+}
+
+#[test]
+fn arguments_of_any_form_are_a_call() {
+    let parts = json!([
+        {"functionCall": {"name": "book"}},
+        {"functionCall": {"name": "book", "args": "Monday"}},
+        {"functionCall": {"args": {}}},
+    ]);
+    assert_eq!(
+        read(answer(parts, "STOP")).said.calls,
+        [call("resp7_0", "book", json!({})), call("resp7_1", "book", json!("Monday")), call("resp7_2", "", json!({}))]
+    );
+}
+
+#[test]
+fn ids_are_there_and_different_and_answers_have_those_that_were_given() {
+    let parts = json!([
+        {"functionCall": {"id": "a", "name": "book", "args": {}}},
+        {"functionCall": {"id": "a", "name": "book", "args": {}}},
+        {"executableCode": {"language": "PYTHON", "code": "1"}},
+        {"functionCall": {"id": 5, "name": "book", "args": {}}},
+    ]);
+    let reply = read(answer(parts.clone(), "STOP"));
+    assert_eq!(ids(&reply), ["a", "resp7_1", "resp7_2"]);
+    let contents = sent([vec![user("x")], answered(reply)].concat());
+    let response = |id: Option<&str>| match id {
+        Some(id) => json!({"functionResponse": {"id": id, "name": "book", "response": {"output": "done"}}}),
+        None => json!({"functionResponse": {"name": "book", "response": {"output": "done"}}}),
+    };
+    assert_eq!(contents[2]["parts"], json!([response(Some("a")), response(Some("a")), response(None)]));
+    let nameless = read(json!({"candidates": [{"content": {"parts": parts}}]}));
+    assert_eq!(ids(&nameless), ["a", "call_1", "call_2"]);
+}
+
+#[test]
+fn usage_counts_thoughts_into_the_output() {
+    let with = |usage: Value| read(json!({"candidates": [{}], "usageMetadata": usage})).usage;
+    assert_eq!(
+        with(json!({
+            "promptTokenCount": 900, "cachedContentTokenCount": 600, "candidatesTokenCount": 20, "thoughtsTokenCount": 80,
+            "totalTokenCount": 1000,
+        })),
+        Some(Usage { input: 900, cache_read: Some(600), cache_write: None, output: 100, reasoning: Some(80) })
+    );
+    assert_eq!(
+        with(
+            json!({"promptTokenCount": 900, "thoughtsTokenCount": 80, "toolUsePromptTokenCount": 20, "totalTokenCount": 1000})
+        ),
+        Some(Usage { input: 900, output: 80, reasoning: Some(80), ..Usage::default() })
+    );
+    let short = json!({"promptTokenCount": 9, "totalTokenCount": 8});
+    for unknown in [Value::Null, json!({}), json!({"promptTokenCount": 9}), json!({"candidatesTokenCount": 9}), short] {
+        assert_eq!(with(unknown), None);
+    }
+    assert_eq!(read(json!({"candidates": [{}]})).usage, None);
+}
+
+#[test]
+fn what_is_no_answer_is_unreadable() {
+    let error = json!({"error": {"code": 503, "message": "Overloaded", "status": "UNAVAILABLE"}});
+    assert_eq!(unreadable(error), "the answer cannot be read: UNAVAILABLE: Overloaded");
+    let nothing = "the answer cannot be read: it has no candidate, and no reason for that";
+    for body in
+        [json!({}), json!({"candidates": []}), json!({"candidates": null, "promptFeedback": {"safetyRatings": []}})]
+    {
+        assert_eq!(unreadable(body), nothing);
+    }
+    assert_eq!(unreadable(json!([[{}], null, null, null])), "the answer cannot be read: it is no object");
+    assert!(unreadable(json!({"candidates": "text"})).contains("expected a sequence"));
+}
+
+proptest! {
+    #[test]
+    fn no_answer_makes_the_reader_panic(body in prop_oneof![harmed(two_calls()), anything()]) {
+        let Ok(reply) = API.reply(&body) else { return Ok(()) };
+        prop_assert_eq!(&API.reply(&body).unwrap(), &reply);
+        let mut once = ids(&reply);
+        once.sort_unstable();
+        once.dedup();
+        prop_assert_eq!(once.len(), reply.said.calls.len(), "ids differ: {:?}", reply);
+        for content in sent([vec![user("x")], answered(reply)].concat()).as_array().unwrap() {
+            prop_assert!(!content["parts"].as_array().unwrap().is_empty());
+        }
+    }
+}
