@@ -2,6 +2,7 @@
 
 mod anthropic;
 mod gemini;
+mod openai;
 mod openai_chat;
 mod openai_responses;
 
