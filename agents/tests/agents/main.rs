@@ -5,6 +5,7 @@
 mod evidence;
 mod llm_anthropic;
 mod llm_gemini;
+mod llm_openai;
 mod lookup;
 mod mending;
 mod play;

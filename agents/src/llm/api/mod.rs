@@ -3,6 +3,7 @@
 mod anthropic;
 mod calls;
 mod gemini;
+mod openai;
 mod openai_chat;
 mod openai_responses;
 

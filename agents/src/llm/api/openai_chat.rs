@@ -1,16 +1,299 @@
-use serde_json::{Value, json};
+//! OpenAI chat completions, and the many servers that are compatible with it.
+//!
+//! What is read here is what those servers send, not only what OpenAI documents: content in parts, arguments that are an object,
+//! calls without ids, errors with status 200. What is sent is what all of them know.
 
-use super::{Unreadable, Wire};
-use crate::llm::{Conversation, Model, Reply};
+use std::borrow::Cow;
 
-pub(super) fn headers(_key: Option<&str>) -> Vec<(&'static str, String)> {
-    Vec::new()
+use healbench_protocol::Usage;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub(super) use super::openai::headers;
+use super::openai::{
+    InputDetails, Kind, OutputDetails, Part, Words, arguments_text, json, lenient, make_unique, read, refuse_error,
+    take_arguments,
+};
+use super::{Api, Unreadable, Wire};
+use crate::llm::{Conversation, Function, Message, Model, Reply, Said, SentCall, Stop};
+
+#[derive(Serialize)]
+struct Request<'a> {
+    model: &'a str,
+    messages: Vec<Outgoing<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
 }
 
-pub(super) fn request(_model: &Model, _conversation: &Conversation, _seed: u32) -> Wire {
-    Wire { path: String::new(), body: json!({}) }
+#[derive(Serialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+enum Outgoing<'a> {
+    System {
+        content: &'a str,
+    },
+    User {
+        content: &'a str,
+    },
+    // There is no field for whether the tool failed: the text of the response is all that a model sees.
+    Tool {
+        tool_call_id: &'a str,
+        content: &'a str,
+    },
+    #[serde(untagged)]
+    Assistant(Cow<'a, Value>),
 }
 
-pub(super) fn reply(_body: &Value) -> Result<Reply, Unreadable> {
-    Err(Unreadable("not written yet".to_owned()))
+/// A message of the model: as it is read, as it is kept, and as it is sent back.
+///
+/// Its fields are those that belong in a request. Providers that send reasoning want it back, some of them on pain of an error;
+/// others refuse any key that they do not know, and answers have keys (`annotations`, `audio`) that not even their own server takes.
+#[derive(Default, Serialize, Deserialize)]
+struct Assistant {
+    #[serde(skip_deserializing)]
+    role: AssistantRole,
+    #[serde(default)]
+    content: Value,
+    #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
+    refusal: Option<String>,
+    /// DeepSeek, Moonshot, llama-server and others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<Value>,
+    /// OpenRouter, vLLM, Ollama and others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning: Option<Value>,
+    /// OpenRouter: signed and encrypted reasoning.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_details: Option<Value>,
+    /// Gemini: signatures of thoughts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tool_calls: Option<Vec<ToolCall>>,
+}
+
+#[derive(Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+enum AssistantRole {
+    #[default]
+    Assistant,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ToolCall {
+    #[serde(default, deserialize_with = "lenient")]
+    id: String,
+    #[serde(rename = "type", skip_deserializing)]
+    kind: Kind,
+    function: FunctionCall,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<Value>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct FunctionCall {
+    #[serde(default, deserialize_with = "lenient")]
+    name: String,
+    #[serde(default)]
+    arguments: Value,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: Kind,
+    function: ToolFunction<'a>,
+}
+
+/// Without `strict`, which would constrain the arguments to the schema, and is off here by default.
+#[derive(Serialize)]
+struct ToolFunction<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+}
+
+pub(super) fn request(model: &Model, conversation: &Conversation, seed: u32) -> Wire {
+    let sampling = &model.sampling;
+    // OpenAI's own reasoning models refuse `max_tokens`; compatible servers know that name, and some ignore the newer one silently.
+    let newer = model.base_url == Api::OpenaiChat.default_base_url();
+    let limit = |newest: bool| sampling.max_output_tokens.filter(|_| newest == newer);
+    let system = Some(conversation.system.as_str()).filter(|text| !text.is_empty());
+    let request = Request {
+        model: &model.model,
+        messages: system
+            .map(|content| Outgoing::System { content })
+            .into_iter()
+            .chain(conversation.messages.iter().flat_map(outgoing))
+            .collect(),
+        tools: conversation.tools.iter().map(tool).collect(),
+        temperature: sampling.temperature,
+        top_p: sampling.top_p,
+        seed: sampling.seed.then_some(seed),
+        max_completion_tokens: limit(true),
+        max_tokens: limit(false),
+    };
+    Wire { path: "/chat/completions".to_owned(), body: json(&request) }
+}
+
+fn outgoing(message: &Message) -> Vec<Outgoing<'_>> {
+    match message {
+        Message::User(text) => vec![Outgoing::User { content: text }],
+        Message::Assistant(Said { own: Some(own), .. }) => vec![Outgoing::Assistant(Cow::Borrowed(own))],
+        Message::Assistant(said) => vec![Outgoing::Assistant(Cow::Owned(json(&assistant(said))))],
+        Message::Results(results) => {
+            results.iter().map(|result| Outgoing::Tool { tool_call_id: &result.id, content: &result.text }).collect()
+        }
+    }
+}
+
+fn assistant(said: &Said) -> Assistant {
+    let calls = said.calls.iter().map(|call| ToolCall {
+        id: call.id.clone(),
+        kind: Kind::Function,
+        function: FunctionCall { name: call.name.clone(), arguments: arguments_text(&call.arguments).into() },
+        extra_content: None,
+    });
+    let mut message = Assistant {
+        content: Some(said.text.as_str()).filter(|text| !text.is_empty()).into(),
+        tool_calls: Some(calls.collect()),
+        ..Assistant::default()
+    };
+    message.tidy();
+    message
+}
+
+fn tool(function: &Function) -> Tool<'_> {
+    let Function { name, description, parameters } = function;
+    Tool { kind: Kind::Function, function: ToolFunction { name, description, parameters } }
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(default)]
+    error: Value,
+    #[serde(default, deserialize_with = "lenient")]
+    choices: Vec<Value>,
+    #[serde(default, deserialize_with = "lenient")]
+    usage: Option<Counted>,
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    #[serde(default)]
+    error: Value,
+    #[serde(default)]
+    message: Value,
+    #[serde(default, deserialize_with = "lenient")]
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Content {
+    Text(String),
+    Parts(Vec<Part>),
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Counted {
+    #[serde(deserialize_with = "lenient")]
+    prompt_tokens: Option<u64>,
+    #[serde(deserialize_with = "lenient")]
+    completion_tokens: Option<u64>,
+    #[serde(deserialize_with = "lenient")]
+    total_tokens: Option<u64>,
+    #[serde(deserialize_with = "lenient")]
+    prompt_tokens_details: InputDetails,
+    #[serde(deserialize_with = "lenient")]
+    completion_tokens_details: OutputDetails,
+}
+
+pub(super) fn reply(body: &Value) -> Result<Reply, Unreadable> {
+    let answer: Answer = read(body, "the body")?;
+    refuse_error(&answer.error)?;
+    let choice: Choice = match answer.choices.first() {
+        Some(choice) => read(choice, "choices[0]")?,
+        None => return Err(Unreadable("it has no `choices`".to_owned())),
+    };
+    refuse_error(&choice.error)?;
+    if choice.message.is_null() {
+        return Err(Unreadable("choices[0] has no `message`".to_owned()));
+    }
+    let mut message: Assistant = read(&choice.message, "choices[0].message")?;
+    let words = message.words()?;
+    let calls = message.calls();
+    message.tidy();
+    let stop = match choice.finish_reason.as_deref() {
+        _ if words.refused => Stop::Refusal,
+        Some("content_filter") => Stop::Refusal,
+        // Mistral has a name of its own for a full context.
+        Some("length" | "model_length") => Stop::Length,
+        // What OpenRouter, Mistral and DeepSeek say when generation broke off: nothing that the model is to blame for.
+        Some(reason @ ("error" | "insufficient_system_resource")) => {
+            return Err(Unreadable(format!("the server gave up with the finish reason `{reason}`")));
+        }
+        _ => Stop::End,
+    };
+    let said = Said { text: words.text, calls, own: Some(json(&message)) };
+    Ok(Reply { said, stop, usage: answer.usage.and_then(|counted| counted.usage()) })
+}
+
+impl Assistant {
+    fn words(&self) -> Result<Words, Unreadable> {
+        let mut words = Words::default();
+        match read(&self.content, "choices[0].message.content")? {
+            Some(Content::Text(text)) => words.text = text,
+            Some(Content::Parts(parts)) => words.take(parts),
+            None => {}
+        }
+        if let Some(refusal) = &self.refusal
+            && !refusal.is_empty()
+        {
+            words.take([Part::Refusal { refusal: refusal.clone() }]);
+        }
+        Ok(words)
+    }
+
+    /// The calls, whose ids and arguments are mended in the message too: the results refer to them, and servers that parse what is
+    /// sent back to them fail at arguments that are empty.
+    fn calls(&mut self) -> Vec<SentCall> {
+        let calls = self.tool_calls.as_deref_mut().unwrap_or_default();
+        make_unique(calls.iter_mut().map(|call| &mut call.id));
+        let sent = calls.iter_mut().map(|ToolCall { id, function, .. }| {
+            let arguments = take_arguments(&mut function.arguments);
+            SentCall { id: id.clone(), name: function.name.clone(), arguments }
+        });
+        sent.collect()
+    }
+
+    /// A list of no calls is refused, and so is a message that has neither calls nor content.
+    fn tidy(&mut self) {
+        self.tool_calls = self.tool_calls.take().filter(|calls| !calls.is_empty());
+        if self.tool_calls.is_none() && self.content.is_null() {
+            self.content = Value::String(String::new());
+        }
+    }
+}
+
+impl Counted {
+    fn usage(&self) -> Option<Usage> {
+        let (input, completion) = (self.prompt_tokens?, self.completion_tokens?);
+        let reasoning = self.completion_tokens_details.reasoning_tokens;
+        // xAI counts reasoning beside the completion, everybody else in it; the total tells which.
+        let beside = reasoning.and_then(|reasoning| completion.checked_add(reasoning));
+        let output = beside.filter(|output| output.checked_add(input) == self.total_tokens).unwrap_or(completion);
+        let InputDetails { cached_tokens: cache_read, cache_write_tokens: cache_write } = self.prompt_tokens_details;
+        Some(Usage { input, cache_read, cache_write, output, reasoning })
+    }
 }

@@ -1,16 +1,241 @@
-use serde_json::{Value, json};
+//! OpenAI responses, as far as a conversation needs it that the client keeps.
 
+use healbench_protocol::Usage;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub(super) use super::openai::headers;
+use super::openai::{
+    InputDetails, Kind, OutputDetails, Part, Words, arguments_text, json, lenient, make_unique, read, refuse_error,
+    take_arguments,
+};
 use super::{Unreadable, Wire};
-use crate::llm::{Conversation, Model, Reply};
+use crate::llm::{Conversation, Function, Message, Model, Reply, Said, SentCall, Stop};
 
-pub(super) fn headers(_key: Option<&str>) -> Vec<(&'static str, String)> {
-    Vec::new()
+/// The API has no seed.
+#[derive(Serialize)]
+struct Request<'a> {
+    model: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    instructions: &'a str,
+    input: Vec<Item<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tools: Vec<Tool<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    top_p: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_output_tokens: Option<u32>,
+    store: bool,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    include: &'static [&'static str],
 }
 
-pub(super) fn request(_model: &Model, _conversation: &Conversation, _seed: u32) -> Wire {
-    Wire { path: String::new(), body: json!({}) }
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Item<'a> {
+    Message {
+        role: Role,
+        content: &'a str,
+    },
+    FunctionCall {
+        call_id: &'a str,
+        name: &'a str,
+        arguments: String,
+    },
+    FunctionCallOutput {
+        call_id: &'a str,
+        output: &'a str,
+    },
+    #[serde(untagged)]
+    Own(&'a Value),
 }
 
-pub(super) fn reply(_body: &Value) -> Result<Reply, Unreadable> {
-    Err(Unreadable("not written yet".to_owned()))
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Role {
+    User,
+    Assistant,
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    #[serde(rename = "type")]
+    kind: Kind,
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a Value,
+    // Left out, it means that OpenAI makes every argument required and constrains the model to the schema.
+    strict: bool,
+}
+
+pub(super) fn request(model: &Model, conversation: &Conversation, _seed: u32) -> Wire {
+    let request = Request {
+        model: &model.model,
+        instructions: &conversation.system,
+        input: conversation.messages.iter().flat_map(items).collect(),
+        tools: conversation.tools.iter().map(tool).collect(),
+        temperature: model.sampling.temperature,
+        top_p: model.sampling.top_p,
+        max_output_tokens: model.sampling.max_output_tokens,
+        store: false,
+        include: include(&model.model),
+    };
+    Wire { path: "/responses".to_owned(), body: json(&request) }
+}
+
+/// What is to be in an answer beside the usual.
+///
+/// Nothing is stored at OpenAI, so reasoning has to come back in full, which means encrypted: without that, a reasoning item refers
+/// to something that was not kept, and the next request fails. Models that do not reason answer this with status 400. They are old
+/// and known by name; any other model is taken for one that reasons, and `extra_body` has the last word.
+fn include(model: &str) -> &'static [&'static str] {
+    const WITHOUT_REASONING: [&str; 4] = ["gpt-3.5", "gpt-4", "chatgpt-4o", "gpt-5-chat"];
+    // `openai/gpt-4o` at routers, `ft:gpt-4o:...` for a model that was trained further.
+    let name = model.rsplit('/').next().unwrap_or(model);
+    let name = name.strip_prefix("ft:").unwrap_or(name);
+    if WITHOUT_REASONING.iter().any(|start| name.starts_with(start)) { &[] } else { &["reasoning.encrypted_content"] }
+}
+
+fn items(message: &Message) -> Vec<Item<'_>> {
+    match message {
+        Message::User(content) => vec![Item::Message { role: Role::User, content }],
+        Message::Assistant(Said { own: Some(Value::Array(own)), .. }) => own.iter().map(Item::Own).collect(),
+        Message::Assistant(Said { text, calls, .. }) => {
+            let text = Some(text.as_str()).filter(|text| !text.is_empty());
+            let text = text.map(|content| Item::Message { role: Role::Assistant, content });
+            let calls = calls.iter().map(|SentCall { id, name, arguments }| Item::FunctionCall {
+                call_id: id,
+                name,
+                arguments: arguments_text(arguments),
+            });
+            text.into_iter().chain(calls).collect()
+        }
+        Message::Results(results) => results
+            .iter()
+            .map(|result| Item::FunctionCallOutput { call_id: &result.id, output: &result.text })
+            .collect(),
+    }
+}
+
+fn tool(function: &Function) -> Tool<'_> {
+    let Function { name, description, parameters } = function;
+    Tool { kind: Kind::Function, name, description, parameters, strict: false }
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    #[serde(default)]
+    error: Value,
+    #[serde(default, deserialize_with = "lenient")]
+    status: Option<String>,
+    #[serde(default, deserialize_with = "lenient")]
+    incomplete_details: Incomplete,
+    #[serde(default, deserialize_with = "lenient")]
+    output: Option<Vec<Value>>,
+    #[serde(default, deserialize_with = "lenient")]
+    usage: Option<Counted>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Incomplete {
+    #[serde(deserialize_with = "lenient")]
+    reason: Option<String>,
+}
+
+/// An item of an answer. Reasoning and whatever else there is are sent back, but not looked into.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Output {
+    Message {
+        content: Vec<Part>,
+    },
+    FunctionCall {
+        #[serde(default, deserialize_with = "lenient")]
+        call_id: String,
+        #[serde(default, deserialize_with = "lenient")]
+        name: String,
+        #[serde(default)]
+        arguments: Value,
+    },
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Counted {
+    #[serde(deserialize_with = "lenient")]
+    input_tokens: Option<u64>,
+    #[serde(deserialize_with = "lenient")]
+    output_tokens: Option<u64>,
+    #[serde(deserialize_with = "lenient")]
+    input_tokens_details: InputDetails,
+    #[serde(deserialize_with = "lenient")]
+    output_tokens_details: OutputDetails,
+}
+
+pub(super) fn reply(body: &Value) -> Result<Reply, Unreadable> {
+    let answer: Answer = read(body, "the body")?;
+    refuse_error(&answer.error)?;
+    if let Some(status @ ("failed" | "cancelled" | "queued" | "in_progress")) = answer.status.as_deref() {
+        return Err(Unreadable(format!("its status is `{status}`")));
+    }
+    let Some(mut items) = answer.output else {
+        return Err(Unreadable("it has no `output`".to_owned()));
+    };
+    let (words, mut calls) = read_items(&mut items)?;
+    make_unique(calls.iter_mut().map(|call| &mut call.id));
+    let sent = items.iter_mut().filter(|item| item["type"] == "function_call");
+    for (item, call) in sent.zip(&calls) {
+        item["call_id"] = call.id.as_str().into();
+    }
+    let stop = match (answer.status.as_deref(), answer.incomplete_details.reason.as_deref()) {
+        _ if words.refused => Stop::Refusal,
+        (Some("incomplete"), Some("content_filter")) => Stop::Refusal,
+        (Some("incomplete"), Some("max_output_tokens")) => Stop::Length,
+        _ => Stop::End,
+    };
+    let said = Said { text: words.text, calls, own: Some(Value::Array(items)) };
+    Ok(Reply { said, stop, usage: answer.usage.and_then(|counted| counted.usage()) })
+}
+
+fn read_items(items: &mut [Value]) -> Result<(Words, Vec<SentCall>), Unreadable> {
+    let (mut words, mut calls) = (Words::default(), Vec::new());
+    for (index, item) in items.iter_mut().enumerate() {
+        if !item.is_object() {
+            return Err(Unreadable(format!("output[{index}] is no object")));
+        }
+        match read(item, &format!("output[{index}]"))? {
+            Output::Message { content } => {
+                // A model may say something before a call and more after it.
+                if !words.text.is_empty() && !content.is_empty() {
+                    words.text.push('\n');
+                }
+                words.take(content);
+            }
+            Output::FunctionCall { call_id, name, mut arguments } => {
+                let read = take_arguments(&mut arguments);
+                item["arguments"] = arguments;
+                calls.push(SentCall { id: call_id, name, arguments: read });
+            }
+            Output::Other => {}
+        }
+    }
+    Ok((words, calls))
+}
+
+impl Counted {
+    fn usage(&self) -> Option<Usage> {
+        let InputDetails { cached_tokens: cache_read, cache_write_tokens: cache_write } = self.input_tokens_details;
+        Some(Usage {
+            input: self.input_tokens?,
+            cache_read,
+            cache_write,
+            output: self.output_tokens?,
+            reasoning: self.output_tokens_details.reasoning_tokens,
+        })
+    }
 }

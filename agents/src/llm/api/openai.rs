@@ -1,0 +1,141 @@
+//! What both of OpenAI's APIs have in common, and the odd things that servers send in them.
+
+use std::collections::BTreeSet;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
+
+use super::Unreadable;
+use crate::llm::Arguments;
+
+pub(super) fn headers(key: Option<&str>) -> Vec<(&'static str, String)> {
+    key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect()
+}
+
+#[derive(Default, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Kind {
+    #[default]
+    Function,
+}
+
+/// Anything that is written here: strings, numbers and JSON, under keys that are strings.
+pub(super) fn json(value: &impl Serialize) -> Value {
+    serde_json::to_value(value).expect("its keys are strings")
+}
+
+/// Arguments as requests carry them.
+pub(super) fn arguments_text(arguments: &Arguments) -> String {
+    match arguments {
+        Arguments::Json(value) => value.to_string(),
+        Arguments::Text(text) => text.clone(),
+    }
+}
+
+/// A part of a message; those that are neither words nor a refusal (Mistral's thinking) are passed over.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Part {
+    #[serde(alias = "output_text")]
+    Text {
+        text: String,
+    },
+    Refusal {
+        refusal: String,
+    },
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct InputDetails {
+    #[serde(deserialize_with = "lenient")]
+    pub(super) cached_tokens: Option<u64>,
+    /// OpenRouter, and OpenAI for models that it bills for this.
+    #[serde(deserialize_with = "lenient")]
+    pub(super) cache_write_tokens: Option<u64>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+pub(super) struct OutputDetails {
+    #[serde(deserialize_with = "lenient")]
+    pub(super) reasoning_tokens: Option<u64>,
+}
+
+/// What a message says, and whether it is a refusal.
+#[derive(Default)]
+pub(super) struct Words {
+    pub(super) text: String,
+    pub(super) refused: bool,
+}
+
+impl Words {
+    pub(super) fn take(&mut self, parts: impl IntoIterator<Item = Part>) {
+        for part in parts {
+            match part {
+                Part::Text { text } => self.text.push_str(&text),
+                Part::Refusal { refusal } => {
+                    self.text.push_str(&refusal);
+                    self.refused = true;
+                }
+                Part::Other => {}
+            }
+        }
+    }
+}
+
+/// Reads arguments, and leaves in their place the text that is sent back.
+///
+/// Nothing at all stands for a call without arguments: several servers (vLLM, and OpenRouter for some models) send an empty text
+/// where the model wrote none, and it would measure them, not the model, to call that malformed.
+pub(super) fn take_arguments(sent: &mut Value) -> Arguments {
+    let arguments = match &*sent {
+        Value::String(text) if !text.trim().is_empty() => {
+            return serde_json::from_str(text).map_or_else(|_| Arguments::Text(text.clone()), Arguments::Json);
+        }
+        Value::String(_) | Value::Null => Arguments::Json(Value::Object(Map::new())),
+        value => Arguments::Json(value.clone()),
+    };
+    *sent = arguments_text(&arguments).into();
+    arguments
+}
+
+/// Gives an id to each call that has none, or the id of a call before it.
+pub(super) fn make_unique<'a>(ids: impl IntoIterator<Item = &'a mut String>) {
+    let ids: Vec<&mut String> = ids.into_iter().collect();
+    let mut taken: BTreeSet<String> = ids.iter().map(|id| id.to_string()).collect();
+    let mut seen = BTreeSet::new();
+    for (index, id) in ids.into_iter().enumerate() {
+        if id.is_empty() || !seen.insert(id.clone()) {
+            let mut number = index + 1;
+            while !taken.insert(format!("call_{number}")) {
+                number += 1;
+            }
+            *id = format!("call_{number}");
+        }
+    }
+}
+
+/// OpenRouter reports errors of the servers behind it with status 200.
+pub(super) fn refuse_error(error: &Value) -> Result<(), Unreadable> {
+    if error.is_null() {
+        return Ok(());
+    }
+    let message = error.get("message").unwrap_or(error);
+    let message = message.as_str().map_or_else(|| message.to_string(), str::to_owned);
+    Err(Unreadable(format!("the server reports an error: {message}")))
+}
+
+pub(super) fn read<T: DeserializeOwned>(value: &Value, place: &str) -> Result<T, Unreadable> {
+    T::deserialize(value).map_err(|error| Unreadable(format!("{place}: {error}")))
+}
+
+/// What cannot be read counts as not there: an odd count must not cost the answer that it came with.
+pub(super) fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
+    deserializer: D,
+) -> Result<T, D::Error> {
+    Ok(T::deserialize(Value::deserialize(deserializer)?).unwrap_or_default())
+}

@@ -1,0 +1,268 @@
+//! What is made of an answer.
+
+use healbench_agents::llm::{Api, Arguments, Reply, Said, SentCall, Stop};
+use healbench_protocol::Usage;
+use serde_json::{Value, json};
+
+use super::{BOTH, answer, call, changed, chat_message, read, responses_answer};
+
+/// An answer of responses with these items.
+fn responses_items(output: Value) -> Result<Reply, String> {
+    read(Api::OpenaiResponses, &json!({"status": "completed", "output": output}))
+}
+
+/// A call with these arguments as they stand in an answer of each API, read.
+fn arguments(sent: &Value) -> [SentCall; 2] {
+    let chat = json!({"tool_calls": [{"id": "a", "type": "function", "function": {"name": "f", "arguments": sent}}]});
+    let responses = json!([{"type": "function_call", "call_id": "a", "name": "f", "arguments": sent}]);
+    [chat_message(chat, "tool_calls").unwrap(), responses_items(responses).unwrap()]
+        .map(|reply| reply.said.calls[0].clone())
+}
+
+#[test]
+fn a_documented_answer_is_read_in_full() {
+    for (api, text) in [(Api::OpenaiChat, ""), (Api::OpenaiResponses, "Once more.")] {
+        let reply = read(api, &answer(api)).unwrap();
+        assert_eq!(reply.said.text, text);
+        assert_eq!(
+            reply.said.calls,
+            [
+                call("call_a", "billing", Arguments::Json(json!({"amount": 120}))),
+                call("call_b", "ledger", Arguments::Json(json!({}))),
+            ]
+        );
+        assert_eq!(reply.stop, Stop::End);
+        let usage = Usage { input: 310, cache_read: Some(256), cache_write: None, output: 90, reasoning: Some(64) };
+        assert_eq!(reply.usage, Some(usage));
+    }
+}
+
+#[test]
+fn arguments_are_read_in_every_form_that_servers_send() {
+    let table = [
+        (json!("{\"a\": 1}"), Arguments::Json(json!({"a": 1}))),
+        (json!({"a": 1}), Arguments::Json(json!({"a": 1}))),
+        (json!("[1, 2]"), Arguments::Json(json!([1, 2]))),
+        (json!("\"{}\""), Arguments::Json(json!("{}"))),
+        (json!("{\"a\": 1"), Arguments::Text("{\"a\": 1".to_owned())),
+        (json!("{'a': 1}"), Arguments::Text("{'a': 1}".to_owned())),
+        (json!("{\"a\": 1} done"), Arguments::Text("{\"a\": 1} done".to_owned())),
+        (json!(""), Arguments::Json(json!({}))),
+        (json!(" \n"), Arguments::Json(json!({}))),
+        (Value::Null, Arguments::Json(json!({}))),
+    ];
+    for (sent, read) in table {
+        assert_eq!(arguments(&sent), [call("a", "f", read.clone()), call("a", "f", read)], "{sent}");
+    }
+    // A call that says nothing of its arguments at all.
+    let chat = json!({"tool_calls": [{"id": "a", "function": {"name": "f"}}]});
+    assert_eq!(chat_message(chat, "stop").unwrap().said.calls, [call("a", "f", Arguments::Json(json!({})))]);
+}
+
+#[test]
+fn calls_without_an_id_of_their_own_are_given_one() {
+    let given = [json!("x"), Value::Null, json!("x"), json!("call_2"), json!(""), json!(5), json!("call_5")];
+    let expected = ["x", "call_3", "call_4", "call_2", "call_6", "call_7", "call_5"];
+
+    let calls: Vec<Value> =
+        given.iter().map(|id| json!({"id": id, "function": {"name": "f", "arguments": "{}"}})).collect();
+    let reply = chat_message(json!({"tool_calls": calls}), "tool_calls").unwrap();
+    assert_eq!(reply.said.calls.iter().map(|call| &*call.id).collect::<Vec<_>>(), expected);
+    // The results refer to these ids, so the message that is sent back has to have them.
+    let own = reply.said.own.unwrap();
+    assert_eq!(own["tool_calls"].as_array().unwrap().iter().map(|call| &call["id"]).collect::<Vec<_>>(), expected);
+
+    let mut items: Vec<Value> = given
+        .iter()
+        .map(|id| json!({"type": "function_call", "call_id": id, "name": "f", "arguments": "{}"}))
+        .collect();
+    items.insert(1, json!({"type": "reasoning", "id": "rs_1", "summary": []}));
+    items[3].as_object_mut().unwrap().shift_remove("call_id");
+    let reply = responses_items(json!(items)).unwrap();
+    let expected = ["x", "call_3", "call_4", "call_2", "call_6", "call_7", "call_5"];
+    assert_eq!(reply.said.calls.iter().map(|call| &*call.id).collect::<Vec<_>>(), expected);
+    let own = reply.said.own.unwrap();
+    let sent: Vec<&Value> = own.as_array().unwrap().iter().filter_map(|item| item.get("call_id")).collect();
+    assert_eq!(sent, expected);
+}
+
+#[test]
+fn words_are_read_from_a_text_or_from_parts() {
+    let parts = json!([
+        {"type": "thinking", "thinking": [{"type": "text", "text": "hidden"}]},
+        {"type": "text", "text": "One, "},
+        {"type": "text", "text": "two."},
+    ]);
+    for (content, text) in [(json!("Done."), "Done."), (parts, "One, two."), (json!([]), ""), (Value::Null, "")] {
+        let reply = chat_message(json!({"role": "assistant", "content": content}), "stop").unwrap();
+        assert_eq!((&*reply.said.text, reply.stop, reply.usage), (text, Stop::End, None));
+    }
+    let message = |text: &str| json!({"type": "message", "content": [{"type": "output_text", "text": text}]});
+    let reply = responses_items(json!([message("One."), {"type": "web_search_call"}, message("Two.")])).unwrap();
+    assert_eq!(reply.said.text, "One.\nTwo.");
+    assert_eq!(responses_items(json!([])).unwrap().said, Said { own: Some(json!([])), ..Said::default() });
+}
+
+#[test]
+fn refusals_are_words_and_a_reason() {
+    let message = json!({"role": "assistant", "content": null, "refusal": "I cannot."});
+    let parts = json!({"role": "assistant", "content": [{"type": "refusal", "refusal": "I cannot."}]});
+    let items = json!([{"type": "message", "content": [{"type": "refusal", "refusal": "I cannot."}]}]);
+    for reply in [chat_message(message, "stop"), chat_message(parts, "stop"), responses_items(items)] {
+        let reply = reply.unwrap();
+        assert_eq!((&*reply.said.text, reply.stop), ("I cannot.", Stop::Refusal));
+    }
+    let empty = json!({"role": "assistant", "content": "Done.", "refusal": ""});
+    assert_eq!(chat_message(empty, "stop").unwrap().stop, Stop::End);
+}
+
+#[test]
+fn reasons_for_an_end_are_told_apart() {
+    let table = [
+        ("stop", Stop::End),
+        ("tool_calls", Stop::End),
+        ("function_call", Stop::End),
+        ("something_new", Stop::End),
+        ("length", Stop::Length),
+        ("model_length", Stop::Length),
+        ("content_filter", Stop::Refusal),
+    ];
+    for (reason, stop) in table {
+        assert_eq!(chat_message(json!({"content": "x"}), reason).unwrap().stop, stop, "{reason}");
+    }
+    assert_eq!(changed(Api::OpenaiChat, "/choices/0/finish_reason", Value::Null).unwrap().stop, Stop::End);
+
+    let table = [
+        ("incomplete", "max_output_tokens", Stop::Length),
+        ("incomplete", "content_filter", Stop::Refusal),
+        ("incomplete", "something_new", Stop::End),
+        ("completed", "max_output_tokens", Stop::End),
+    ];
+    for (status, reason, stop) in table {
+        let body = json!({"status": status, "incomplete_details": {"reason": reason}, "output": []});
+        assert_eq!(read(Api::OpenaiResponses, &body).unwrap().stop, stop, "{status} {reason}");
+    }
+}
+
+#[test]
+fn a_call_that_is_cut_off_stays_a_call() {
+    let cut = Arguments::Text("{\"amount\": 1".to_owned());
+    let calls =
+        json!([{"id": "a", "type": "function", "function": {"name": "billing", "arguments": "{\"amount\": 1"}}]);
+    let reply = chat_message(json!({"content": null, "tool_calls": calls}), "length").unwrap();
+    assert_eq!((reply.said.calls, reply.stop), (vec![call("a", "billing", cut.clone())], Stop::Length));
+
+    let mut body = responses_answer();
+    body["status"] = json!("incomplete");
+    body["incomplete_details"] = json!({"reason": "max_output_tokens"});
+    body["output"] = json!([{"type": "function_call", "status": "incomplete", "call_id": "a", "name": "billing",
+                             "arguments": "{\"amount\": 1"}]);
+    let reply = read(Api::OpenaiResponses, &body).unwrap();
+    assert_eq!((reply.said.calls, reply.stop), (vec![call("a", "billing", cut)], Stop::Length));
+}
+
+#[test]
+fn counts_that_are_not_given_are_unknown() {
+    let bare = Usage { input: 5, cache_read: None, cache_write: None, output: 3, reasoning: None };
+    let table = [
+        (json!({"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 8}), Some(bare)),
+        (json!({"prompt_tokens": 5, "completion_tokens": 3, "prompt_tokens_details": null}), Some(bare)),
+        (
+            json!({"prompt_tokens": 5, "completion_tokens": 3, "prompt_tokens_details": {"cached_tokens": -1}}),
+            Some(bare),
+        ),
+        (
+            json!({"prompt_tokens": 5, "completion_tokens": 3,
+                   "prompt_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 4}}),
+            Some(Usage { cache_read: Some(0), cache_write: Some(4), ..bare }),
+        ),
+        // xAI's way of counting: the total is the sum of all three.
+        (
+            json!({"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 28,
+                   "completion_tokens_details": {"reasoning_tokens": 20}}),
+            Some(Usage { output: 23, reasoning: Some(20), ..bare }),
+        ),
+        (
+            json!({"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 8,
+                   "completion_tokens_details": {"reasoning_tokens": 2}}),
+            Some(Usage { reasoning: Some(2), ..bare }),
+        ),
+        (json!({"prompt_tokens": 5}), None),
+        (json!({"completion_tokens": 5}), None),
+        (json!("many"), None),
+        (Value::Null, None),
+    ];
+    for (counted, usage) in table {
+        assert_eq!(changed(Api::OpenaiChat, "/usage", counted.clone()).unwrap().usage, usage, "{counted}");
+    }
+    let table = [
+        (json!({"input_tokens": 5, "output_tokens": 3}), Some(bare)),
+        (
+            json!({"input_tokens": 5, "output_tokens": 3, "input_tokens_details": {"cache_write_tokens": 4}}),
+            Some(Usage { cache_write: Some(4), ..bare }),
+        ),
+        (json!({"input_tokens": 5}), None),
+        (Value::Null, None),
+    ];
+    for (counted, usage) in table {
+        assert_eq!(changed(Api::OpenaiResponses, "/usage", counted.clone()).unwrap().usage, usage, "{counted}");
+    }
+}
+
+#[test]
+fn what_is_no_answer_says_why() {
+    let chat = |body: Value| read(Api::OpenaiChat, &body).unwrap_err();
+    let responses = |body: Value| read(Api::OpenaiResponses, &body).unwrap_err();
+    let table = [
+        (
+            chat(json!({"error": {"message": "overloaded", "code": 502}})),
+            "the answer cannot be read: the server reports an error: overloaded",
+        ),
+        (chat(json!({"error": "overloaded"})), "the answer cannot be read: the server reports an error: overloaded"),
+        (
+            chat(json!({"error": {"code": 502}})),
+            "the answer cannot be read: the server reports an error: {\"code\":502}",
+        ),
+        (
+            chat(json!({"choices": [{"error": {"message": "gone"}, "message": {"content": "x"}}]})),
+            "the answer cannot be read: the server reports an error: gone",
+        ),
+        (chat(json!({"choices": []})), "the answer cannot be read: it has no `choices`"),
+        (chat(json!({})), "the answer cannot be read: it has no `choices`"),
+        (chat(json!({"choices": [{}]})), "the answer cannot be read: choices[0] has no `message`"),
+        (
+            chat(json!({"choices": [{"message": {"tool_calls": [{"id": "a"}]}}]})),
+            "the answer cannot be read: choices[0].message: missing field `function`",
+        ),
+        (
+            chat(json!({"choices": [{"message": {"content": "x"}, "finish_reason": "error"}]})),
+            "the answer cannot be read: the server gave up with the finish reason `error`",
+        ),
+        (
+            responses(
+                json!({"status": "failed", "error": {"code": "server_error", "message": "broken"}, "output": []}),
+            ),
+            "the answer cannot be read: the server reports an error: broken",
+        ),
+        (responses(json!({"status": "failed", "output": []})), "the answer cannot be read: its status is `failed`"),
+        (
+            responses(json!({"status": "in_progress", "output": []})),
+            "the answer cannot be read: its status is `in_progress`",
+        ),
+        (responses(json!({"status": "completed"})), "the answer cannot be read: it has no `output`"),
+        (
+            responses(json!({"output": [{"type": "reasoning"}, {"content": []}]})),
+            "the answer cannot be read: output[1]: missing field `type`",
+        ),
+        (
+            responses(json!({"output": [["function_call", "a", "f", "{}"]]})),
+            "the answer cannot be read: output[0] is no object",
+        ),
+    ];
+    for (error, expected) in table {
+        assert_eq!(error, expected);
+    }
+    for api in BOTH {
+        assert!(read(api, &json!("oops")).unwrap_err().starts_with("the answer cannot be read: the body: "));
+    }
+}
