@@ -4,6 +4,7 @@
 
 mod evidence;
 mod llm_prices;
+mod llm_settings;
 mod lookup;
 mod mending;
 mod play;
