@@ -183,6 +183,8 @@ fn unknown_words_name_the_nearest() {
         fault("temprature = 1\napi = \"gemini\""),
         at("2:1", &format!("unknown key `temprature`; did you mean `temperature`? Known: {keys}"))
     );
+    // The first in the file, not in the alphabet.
+    assert!(fault_below_api("zz = 1\naa = 2").starts_with("conf/healbench.toml:3:1: unknown key `zz`; "));
     assert_eq!(fault_below_api("\"\\u001b[2J\" = 1"), at("3:1", &format!("unknown key `\\u{{1b}}[2J`; known: {keys}")));
     assert_eq!(
         fault_below_api("price = {input = 1, outputs = 2}"),
