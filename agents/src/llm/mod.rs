@@ -5,7 +5,12 @@
 mod api;
 mod conversation;
 mod model;
+mod place;
+mod prices;
+mod settings;
 
 pub use api::{Api, Unreadable, Wire};
 pub use conversation::{Arguments, CallResult, Conversation, Function, Message, Reply, Said, SentCall, Stop};
 pub use model::{Connections, Limits, Model, Price, Sampling};
+pub use prices::{PriceEntry, PriceError, PriceTable, Provider};
+pub use settings::{Fault, ModelTable, SYSTEM, SettingsError, WordError, models, resolve};

@@ -6,6 +6,8 @@ mod evidence;
 mod llm_anthropic;
 mod llm_gemini;
 mod llm_openai;
+mod llm_prices;
+mod llm_settings;
 mod lookup;
 mod mending;
 mod play;

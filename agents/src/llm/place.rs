@@ -1,0 +1,8 @@
+//! Places in texts that users write.
+
+/// The line and the column of a byte of a text, both from 1, the column in characters.
+pub(super) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
+    let before = text.get(..offset).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+    (1 + before.matches('\n').count(), 1 + before[line_start..].chars().count())
+}
