@@ -4,8 +4,15 @@
 
 mod api;
 mod conversation;
+mod endpoint;
 mod model;
+mod preflight;
+mod secret;
+mod slots;
 
 pub use api::{Api, Unreadable, Wire};
 pub use conversation::{Arguments, CallResult, Conversation, Function, Message, Reply, Said, SentCall, Stop};
+pub use endpoint::{Answer, AskError, Endpoint, Network, SetupError};
 pub use model::{Connections, Limits, Model, Price, Sampling};
+pub use preflight::{Preflight, PreflightError};
+pub use slots::{EpisodeSlot, Slots};

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 mod evidence;
+mod hostile_server;
+mod llm_endpoint;
 mod lookup;
 mod mending;
 mod play;
