@@ -4,13 +4,20 @@
 
 mod api;
 mod conversation;
+mod endpoint;
 mod model;
 mod place;
 mod prices;
 mod settings;
+mod preflight;
+mod secret;
+mod slots;
 
 pub use api::{Api, Unreadable, Wire};
 pub use conversation::{Arguments, CallResult, Conversation, Function, Message, Reply, Said, SentCall, Stop};
+pub use endpoint::{Answer, AskError, Endpoint, Network, SetupError};
 pub use model::{Connections, Limits, Model, Price, Sampling};
 pub use prices::{PriceEntry, PriceError, PriceTable, Provider};
 pub use settings::{Fault, ModelTable, SYSTEM, SettingsError, WordError, models, resolve};
+pub use preflight::{Preflight, PreflightError};
+pub use slots::{EpisodeSlot, Slots};

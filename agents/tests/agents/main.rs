@@ -8,6 +8,8 @@ mod llm_gemini;
 mod llm_openai;
 mod llm_prices;
 mod llm_settings;
+mod hostile_server;
+mod llm_endpoint;
 mod lookup;
 mod mending;
 mod play;

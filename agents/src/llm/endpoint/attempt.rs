@@ -1,0 +1,107 @@
+//! One attempt at a request, with a limit on its time and on the size of its answer.
+
+use std::error::Error;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use reqwest::header::HeaderMap;
+use reqwest::{Client, Request, Response, StatusCode};
+
+use crate::llm::slots::STOP_POLL;
+
+/// The longest answer that is read.
+const ANSWER_BYTES: usize = 16 << 20;
+/// Of an answer that is an error, a beginning says enough.
+const ERROR_BYTES: usize = 64 << 10;
+
+/// What an attempt brought.
+pub(in crate::llm) type Attempt = Result<Arrived, Refusal>;
+
+/// An answer of any status.
+#[derive(Debug)]
+pub(in crate::llm) struct Arrived {
+    pub(in crate::llm) status: StatusCode,
+    pub(in crate::llm) headers: HeaderMap,
+    /// All of it, or the beginning of an error's.
+    pub(in crate::llm) body: Vec<u8>,
+}
+
+/// Why there was no answer. Texts may hold what a server wrote.
+#[derive(Debug)]
+pub(in crate::llm) enum Refusal {
+    /// The network, or a time that ran out.
+    Broken(String),
+    /// The answer is longer than anything that a model says.
+    TooBig,
+    /// Everything is to stop.
+    Stopped,
+}
+
+/// Sends `request` and reads the answer to its last byte.
+pub(super) async fn attempt(client: &Client, request: Request, timeout: Duration, stop: &AtomicBool) -> Attempt {
+    let whole = async { read(client.execute(request).await.map_err(broken)?).await };
+    match unless_stopped(stop, tokio::time::timeout(timeout, whole)).await {
+        None => Err(Refusal::Stopped),
+        Some(Err(_)) => Err(Refusal::Broken(format!("no complete answer within {} s", timeout.as_secs()))),
+        Some(Ok(arrived)) => arrived,
+    }
+}
+
+async fn read(mut response: Response) -> Attempt {
+    let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
+    let announced = response.content_length().and_then(|length| usize::try_from(length).ok());
+    if status.is_success() && announced.is_some_and(|length| length > ANSWER_BYTES) {
+        return Err(Refusal::TooBig);
+    }
+    // The length is the server's word: it reserves no more than a usual answer takes.
+    let mut body = Vec::with_capacity(announced.unwrap_or(0).min(ERROR_BYTES));
+    while let Some(chunk) = response.chunk().await.map_err(broken)? {
+        if status.is_success() && body.len() + chunk.len() > ANSWER_BYTES {
+            return Err(Refusal::TooBig);
+        }
+        body.extend_from_slice(&chunk);
+        if !status.is_success() && body.len() >= ERROR_BYTES {
+            body.truncate(ERROR_BYTES);
+            break;
+        }
+    }
+    Ok(Arrived { status, headers, body })
+}
+
+fn broken(error: reqwest::Error) -> Refusal {
+    Refusal::Broken(describe(error))
+}
+
+/// What went wrong, and at the bottom why. The URL is left out: whoever reads this knows it.
+pub(super) fn describe(error: reqwest::Error) -> String {
+    let error = error.without_url();
+    let what = if error.is_connect() {
+        "cannot connect"
+    } else if error.is_builder() {
+        "cannot make the request"
+    } else if error.is_body() || error.is_decode() {
+        "the answer broke off"
+    } else {
+        "the connection failed"
+    };
+    let mut cause: &dyn Error = &error;
+    while let Some(source) = cause.source() {
+        cause = source;
+    }
+    format!("{what}: {cause}")
+}
+
+/// Waits for `future` unless `stop` is raised before it is done; it is dropped then.
+async fn unless_stopped<F: Future>(stop: &AtomicBool, future: F) -> Option<F::Output> {
+    tokio::pin!(future);
+    loop {
+        if stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        tokio::select! {
+            biased;
+            output = &mut future => return Some(output),
+            () = tokio::time::sleep(STOP_POLL * 2) => {}
+        }
+    }
+}

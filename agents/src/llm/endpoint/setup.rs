@@ -1,0 +1,223 @@
+//! From settings to a client: address, headers, proxy and TLS.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
+use reqwest::redirect::Policy;
+use reqwest::{Client, ClientBuilder, Url};
+
+use super::Model;
+use super::attempt::describe;
+use crate::llm::secret::{Secret, Secrets};
+
+/// As many threads as may ask at once.
+const IDLE_CONNECTIONS: usize = 128;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
+/// How soon a connection that died without a word is noticed.
+const KEEP_ALIVE: Duration = Duration::from_secs(20);
+
+/// Settings that cannot work.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SetupError {
+    /// A variable that a key or header is to be read from is not set, or empty.
+    #[error("the environment variable {variable} is not set; it is to hold {purpose}")]
+    NoKey {
+        /// The variable.
+        variable: String,
+        /// What it is to hold.
+        purpose: String,
+    },
+    /// What a variable holds cannot be sent.
+    #[error("the environment variable {variable} holds characters that no header may hold; it is to hold {purpose}")]
+    BadKey {
+        /// The variable.
+        variable: String,
+        /// What it is to hold.
+        purpose: String,
+    },
+    /// The base URL is none, or holds what does not belong there.
+    #[error("the base URL {shown}: {problem}")]
+    BaseUrl {
+        /// The URL in quotes, or `(not shown)`.
+        shown: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A header's name or value.
+    #[error("the header `{name}`: {problem}")]
+    Header {
+        /// The header.
+        name: String,
+        /// What is wrong with it; without the value.
+        problem: String,
+    },
+    /// There can be no client, mostly because the system has no certificates.
+    #[error("no connection to {host} can be set up: {problem}")]
+    Client {
+        /// The host.
+        host: String,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+/// The base URL, without a slash at the end of its path.
+pub(super) fn base_url(text: &str) -> Result<Url, SetupError> {
+    // Before an `@` there may be a password, after a `?` a key.
+    let shown = if text.contains(['@', '?', '#']) { "(not shown)".to_owned() } else { format!("`{text}`") };
+    let wrong = |problem: &str| SetupError::BaseUrl { shown: shown.clone(), problem: problem.to_owned() };
+    let mut url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(wrong("it has to begin with http:// or https://"));
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(wrong("it holds a user name or password, and would be shown; put them into `headers_env`"));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(wrong("nothing may follow on its path; a key belongs into `key_env` or `headers_env`"));
+    }
+    let path = url.path().trim_end_matches('/').to_owned();
+    url.set_path(&path);
+    Ok(url)
+}
+
+/// The headers of every request, and the secrets among them. Later sources win: the API's, `headers`, `headers_env`.
+pub(super) fn headers(model: &Model, env: &dyn Fn(&str) -> Option<String>) -> Result<(HeaderMap, Secrets), SetupError> {
+    let mut headers = HeaderMap::new();
+    let mut secrets = Secrets::default();
+    headers.insert(ACCEPT, HeaderValue::from_static("application/json"));
+    let key = model.key_env.as_deref().map(|variable| secret(variable, "the key", env)).transpose()?;
+    if let Some(key) = &key {
+        secrets.add(key.expose());
+    }
+    for (name, value) in model.api.headers(key.as_ref().map(Secret::expose)) {
+        let mut value = header_value(name, &value)?;
+        value.set_sensitive(key.as_ref().is_some_and(|key| holds(&value, key)));
+        headers.insert(header_name(name)?, value);
+    }
+    for (name, value) in &model.headers {
+        headers.insert(header_name(name)?, header_value(name, value)?);
+    }
+    for (name, variable) in &model.headers_env {
+        let secret = secret(variable, &format!("the header `{name}`"), env)?;
+        let mut value = header_value(name, secret.expose())?;
+        value.set_sensitive(true);
+        headers.insert(header_name(name)?, value);
+        secrets.add(secret.expose());
+    }
+    Ok((headers, secrets))
+}
+
+fn holds(value: &HeaderValue, key: &Secret) -> bool {
+    value.to_str().is_ok_and(|value| value.contains(key.expose()))
+}
+
+/// A variable's value. Files that keys are read from end with a line break.
+fn secret(variable: &str, purpose: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Secret, SetupError> {
+    let value = env(variable).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
+    let (variable, purpose) = (variable.to_owned(), purpose.to_owned());
+    match value {
+        None => Err(SetupError::NoKey { variable, purpose }),
+        Some(value) if HeaderValue::from_str(&value).is_err() => Err(SetupError::BadKey { variable, purpose }),
+        Some(value) => Ok(Secret::new(value)),
+    }
+}
+
+fn header_name(name: &str) -> Result<HeaderName, SetupError> {
+    let wrong = |problem: &str| SetupError::Header { name: name.to_owned(), problem: problem.to_owned() };
+    let parsed = HeaderName::from_bytes(name.as_bytes()).map_err(|_| wrong("it is no name of a header"))?;
+    match parsed.as_str() {
+        "connection" | "content-length" | "transfer-encoding" => Err(wrong("the connection sets it by itself")),
+        _ => Ok(parsed),
+    }
+}
+
+fn header_value(name: &str, value: &str) -> Result<HeaderValue, SetupError> {
+    HeaderValue::from_str(value).map_err(|_| SetupError::Header {
+        name: name.to_owned(),
+        problem: "its value holds characters that no header may hold".to_owned(),
+    })
+}
+
+/// A client for one host. Without TLS it needs no certificates, and works on a system that has none.
+pub(super) fn client(base: &Url, headers: HeaderMap) -> Result<Client, SetupError> {
+    let local = is_loopback(base);
+    let plain = base.scheme() == "http";
+    let build = |certificates: bool| {
+        let builder = builder(headers.clone(), plain);
+        let builder = if local { builder.no_proxy() } else { builder };
+        let builder = if certificates { builder } else { builder.tls_certs_only([]) };
+        builder.build()
+    };
+    let built = match (plain, local) {
+        (true, true) => build(false),
+        // A proxy may be reached by TLS.
+        (true, false) => build(true).or_else(|_| build(false)),
+        (false, _) => build(true),
+    };
+    built.map_err(|error| SetupError::Client {
+        host: base.host_str().unwrap_or_default().to_owned(),
+        problem: describe(error),
+    })
+}
+
+fn builder(headers: HeaderMap, plain: bool) -> ClientBuilder {
+    let builder = Client::builder()
+        .user_agent(concat!("healbench/", env!("CARGO_PKG_VERSION")))
+        .default_headers(headers)
+        // A redirect would take the key elsewhere.
+        .redirect(Policy::none())
+        .referer(false)
+        .tcp_nodelay(true)
+        .tcp_keepalive(KEEP_ALIVE)
+        .connect_timeout(CONNECT_TIMEOUT)
+        .pool_max_idle_per_host(IDLE_CONNECTIONS)
+        .http2_keep_alive_interval(KEEP_ALIVE)
+        .http2_keep_alive_timeout(KEEP_ALIVE);
+    if plain { builder.http1_only() } else { builder }
+}
+
+/// Whether the host is this machine, which no proxy stands before.
+fn is_loopback(url: &Url) -> bool {
+    let Some(host) = url.host_str() else { return false };
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    match host.parse::<IpAddr>() {
+        Ok(address) => address.is_loopback() || address.is_unspecified(),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_base_url_has_a_scheme_a_host_and_a_path() {
+        assert_eq!(base_url("http://localhost:8080/v1/").unwrap().as_str(), "http://localhost:8080/v1");
+        for (text, problem) in [
+            ("localhost:8080", "begin with http"),
+            ("/v1", "relative URL"),
+            ("http://", "empty host"),
+            ("ftp://host", "begin with http"),
+            ("http://user:hunter2@host/v1", "user name or password"),
+            ("http://host/v1?key=hunter2", "follow on its path"),
+            ("http://host/v1#hunter2", "follow on its path"),
+            ("http://user:hunter2@host:port/", "invalid port"),
+        ] {
+            let message = base_url(text).unwrap_err().to_string();
+            assert!(message.contains(problem), "{text}: {message}");
+            assert!(!message.contains("hunter2"), "{message}");
+        }
+    }
+
+    #[test]
+    fn this_machine_is_known_by_all_its_names() {
+        let is = |url: &str| is_loopback(&Url::parse(url).unwrap());
+        assert!(
+            ["http://localhost:1", "http://127.0.0.1", "http://127.1.2.3", "http://[::1]:80", "http://0.0.0.0"].map(is)
+                == [true; 5]
+        );
+        assert!(["http://10.0.0.1", "http://localhost.example.com", "http://[::2]"].map(is) == [false; 3]);
+    }
+}

@@ -1,0 +1,215 @@
+//! What is asked before anything is spent: whether the server is there, takes the key and has the model.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use reqwest::Url;
+use serde_json::Value;
+
+use super::Api;
+use super::endpoint::{Arrived, Endpoint, Refusal, judge};
+
+const TIMEOUT: Duration = Duration::from_secs(10);
+/// How many models are named when the one that is asked for is missing.
+const KNOWN_SHOWN: usize = 8;
+
+/// What a server that is there says of the model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Preflight {
+    /// It has it.
+    Found,
+    /// It does not say, or was not asked.
+    Unchecked,
+}
+
+/// Why a run would fail at its first request.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PreflightError {
+    /// The server has no such model.
+    #[error("{url} has no model `{model}`{}", the_known(known))]
+    NoModel {
+        /// The base URL.
+        url: String,
+        /// The model.
+        model: String,
+        /// The models that it has, the nearest first, at most eight; empty when it did not say.
+        known: Vec<String>,
+    },
+    /// The server does not take the key, or wants one.
+    #[error("{url} {} ({reason})", refuses(key_env.as_deref()))]
+    BadKey {
+        /// The base URL.
+        url: String,
+        /// The environment variable that the key is from.
+        key_env: Option<String>,
+        /// What the server says.
+        reason: String,
+    },
+    /// There is no server, or none that answers as one should.
+    #[error("{url} does not work: {reason}")]
+    Dead {
+        /// The base URL.
+        url: String,
+        /// What happened.
+        reason: String,
+    },
+}
+
+fn the_known(known: &[String]) -> String {
+    if known.is_empty() { String::new() } else { format!("; it has {}", known.join(", ")) }
+}
+
+fn refuses(key_env: Option<&str>) -> String {
+    match key_env {
+        Some(variable) => format!("does not take the key in {variable}"),
+        None => "wants a key, and none is set".to_owned(),
+    }
+}
+
+impl PreflightError {
+    /// The way out.
+    pub fn hint(&self) -> String {
+        match self {
+            PreflightError::NoModel { .. } => {
+                "name one that it has; if the server takes names that it does not list, set `check_model = false`"
+                    .to_owned()
+            }
+            PreflightError::BadKey { key_env: Some(variable), .. } => {
+                format!("set {variable} to a key that is valid for this server, or name another variable by `key_env`")
+            }
+            PreflightError::BadKey { key_env: None, .. } => {
+                "name the environment variable that holds the key by `key_env`".to_owned()
+            }
+            PreflightError::Dead { .. } => {
+                "see that the server runs, and that `base_url` is its address with the path of the API (often /v1)"
+                    .to_owned()
+            }
+        }
+    }
+}
+
+impl Endpoint {
+    /// Asks the server for its models. Nothing is spent by that.
+    ///
+    /// # Errors
+    /// What would make every request fail.
+    pub fn preflight(&self) -> Result<Preflight, PreflightError> {
+        let url = self.models_url().map_err(|reason| self.dead(&reason))?;
+        let arrived = match self.look(&url) {
+            Ok(arrived) if !arrived.status.is_server_error() => arrived,
+            _ => self.look(&url).map_err(|refusal| self.dead(&reason(refusal)))?,
+        };
+        let message = judge::message(&arrived, &self.secrets);
+        match arrived.status.as_u16() {
+            401 | 403 => Err(self.bad_key(message)),
+            // Gemini's way to say it.
+            400 if String::from_utf8_lossy(&arrived.body).contains("API_KEY_INVALID") => Err(self.bad_key(message)),
+            _ if !self.model.check_model => Ok(Preflight::Unchecked),
+            200..300 => self.find(&arrived),
+            300..400 => Err(self.dead(&judge::redirect(&arrived, &self.secrets))),
+            404 if self.is_asked_by_name() && !has_no_models(&arrived) => Err(self.no_model(Vec::new())),
+            500 | 502..600 => Err(self.dead(&message)),
+            _ => Ok(Preflight::Unchecked),
+        }
+    }
+
+    fn look(&self, url: &Url) -> Result<Arrived, Refusal> {
+        let timeout = TIMEOUT.min(Duration::from_secs(self.model.limits.timeout_s.into()));
+        self.attempt(&self.get(url.clone())?, timeout, &AtomicBool::new(false))
+    }
+
+    /// Whether the API has a resource for each model.
+    fn is_asked_by_name(&self) -> bool {
+        self.model.check_model && matches!(self.model.api, Api::Anthropic | Api::Gemini)
+    }
+
+    fn models_url(&self) -> Result<Url, String> {
+        let mut url = self.url("/models")?;
+        if self.is_asked_by_name() {
+            let name = self.model.model.strip_prefix("models/").unwrap_or(&self.model.model);
+            url.path_segments_mut().map_err(|()| "it has no path".to_owned())?.push(name);
+        }
+        Ok(url)
+    }
+
+    fn find(&self, arrived: &Arrived) -> Result<Preflight, PreflightError> {
+        if let Some(other) = judge::not_json(&arrived.headers) {
+            return Err(self.dead(&format!("it answers with {other}, not JSON")));
+        }
+        let Ok(body) = serde_json::from_slice::<Value>(&arrived.body) else {
+            return Err(self.dead("its answer is not JSON"));
+        };
+        if self.is_asked_by_name() {
+            return Ok(Preflight::Found);
+        }
+        let Some(known) = listed(&body) else { return Ok(Preflight::Unchecked) };
+        let wanted = self.model.model.as_str();
+        if known.iter().any(|name| is_same(name, wanted)) {
+            return Ok(Preflight::Found);
+        }
+        Err(self.no_model(nearest(known, wanted)))
+    }
+
+    fn no_model(&self, known: Vec<&str>) -> PreflightError {
+        let known = known.into_iter().map(|name| self.secrets.redact(name)).collect();
+        PreflightError::NoModel { url: self.base.to_string(), model: self.secrets.redact(&self.model.model), known }
+    }
+
+    fn bad_key(&self, reason: String) -> PreflightError {
+        PreflightError::BadKey { url: self.base.to_string(), key_env: self.model.key_env.clone(), reason }
+    }
+
+    fn dead(&self, reason: &str) -> PreflightError {
+        PreflightError::Dead { url: self.base.to_string(), reason: self.secrets.redact(reason) }
+    }
+}
+
+fn reason(refusal: Refusal) -> String {
+    match refusal {
+        Refusal::Broken(reason) => reason,
+        Refusal::TooBig => "its list of models is larger than 16 MiB".to_owned(),
+        Refusal::Stopped => "stopped".to_owned(),
+    }
+}
+
+/// Whether a 404 is about the path: llama.cpp speaks Anthropic's API, but has no resource for each model.
+fn has_no_models(arrived: &Arrived) -> bool {
+    String::from_utf8_lossy(&arrived.body).contains("File Not Found")
+}
+
+/// The names in a list of models; `None` for what is no list.
+fn listed(body: &Value) -> Option<Vec<&str>> {
+    let items = |key: &str| body.get(key).and_then(Value::as_array);
+    let lists: Vec<&Vec<Value>> = [items("data"), items("models"), body.as_array()].into_iter().flatten().collect();
+    let known: Vec<&str> = lists
+        .iter()
+        .flat_map(|list| list.iter())
+        .flat_map(|item| ["id", "name", "model"].into_iter().filter_map(|key| item.get(key)?.as_str()))
+        .collect();
+    (!lists.is_empty()).then_some(known)
+}
+
+/// Ollama leaves the tag `latest` out, Gemini puts `models/` before.
+fn is_same(listed: &str, wanted: &str) -> bool {
+    let listed = listed.strip_prefix("models/").unwrap_or(listed);
+    let wanted = wanted.strip_prefix("models/").unwrap_or(wanted);
+    listed == wanted || listed.strip_suffix(":latest") == Some(wanted)
+}
+
+/// At most eight names, those first that have most pairs of letters in common with `wanted`.
+fn nearest<'a>(mut known: Vec<&'a str>, wanted: &str) -> Vec<&'a str> {
+    let pairs = |text: &str| -> Vec<(u8, u8)> {
+        let lower = text.to_lowercase().into_bytes();
+        lower.iter().copied().zip(lower.iter().copied().skip(1)).collect()
+    };
+    let of_wanted = pairs(wanted);
+    known.sort_unstable();
+    known.dedup();
+    known.sort_by_cached_key(|name| {
+        let of_name = pairs(name);
+        let common = of_name.iter().filter(|pair| of_wanted.contains(pair)).count();
+        std::cmp::Reverse(2000 * common / (of_name.len() + of_wanted.len()).max(1))
+    });
+    known.truncate(KNOWN_SHOWN);
+    known
+}

@@ -1,0 +1,565 @@
+//! The way to a model, against a server that does what no server should.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use healbench_agents::llm::{
+    Answer, Api, AskError, Connections, Endpoint, Limits, Model, Network, Preflight, PreflightError, Sampling,
+    SetupError,
+};
+use healbench_protocol::{Object, ToolsMode};
+use serde_json::{Value, json};
+
+use crate::hostile_server::*;
+
+const KEY: &str = "sk-test/Aa0+Bb1=Cc2";
+const HEADER: &str = "Bearer tok:Dd3%Ee4&Ff5";
+const TOKEN: &str = "tok:Dd3%Ee4&Ff5";
+
+fn model(base_url: &str, retries: u32) -> Model {
+    Model {
+        api: Api::OpenaiChat,
+        model: "small".to_owned(),
+        base_url: base_url.to_owned(),
+        key_env: Some("TEST_KEY".to_owned()),
+        tools: ToolsMode::Native,
+        sampling: Sampling { temperature: None, top_p: None, max_output_tokens: None, seed: false },
+        extra_body: Object::new(),
+        headers: [("x-plain".to_owned(), "plain".to_owned())].into(),
+        headers_env: [("x-secret".to_owned(), "TEST_HEADER".to_owned())].into(),
+        system: String::new(),
+        limits: Limits { timeout_s: 1, retries, episode_tokens: None },
+        connections: Connections { start: 4, min: 1, max: 8 },
+        price: None,
+        check_model: true,
+    }
+}
+
+fn env(name: &str) -> Option<String> {
+    match name {
+        "TEST_KEY" => Some(format!("{KEY}\n")),
+        "TEST_HEADER" => Some(HEADER.to_owned()),
+        _ => None,
+    }
+}
+
+fn endpoint_of(model: &Model) -> Endpoint {
+    Endpoint::new(&Arc::new(Network::new().unwrap()), model, &env).unwrap()
+}
+
+fn endpoint(server: &HostileServer, retries: u32) -> Endpoint {
+    endpoint_of(&model(&server.url, retries))
+}
+
+fn ask(endpoint: &Endpoint) -> Result<Answer, AskError> {
+    endpoint.ask("/chat", &json!({"say": "hello"}), &AtomicBool::new(false))
+}
+
+/// The error of a server that does the same with every request, and how many came.
+fn always(retries: u32, deed: impl Fn() -> Deed + Send + Sync + 'static) -> (AskError, usize) {
+    let server = HostileServer::start(move |_, _| deed());
+    let error = ask(&endpoint(&server, retries)).unwrap_err();
+    assert_secret(&error);
+    (error, server.came().len())
+}
+
+/// No key in anything that can be printed of an error.
+fn assert_secret(error: &AskError) {
+    for text in [error.to_string(), format!("{error:?}"), format!("{error:#?}")] {
+        for piece in ["sk-test", "aa0", "cc2", "dd3", "ee4"] {
+            assert!(!text.to_lowercase().contains(piece), "{piece} in {text}");
+        }
+    }
+}
+
+fn infra(error: AskError) -> String {
+    match error {
+        AskError::Infra(message) => message,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_request_goes_out_whole_and_connections_are_kept() {
+    let server = HostileServer::start(|_, _| json(200, r#"{"said": "hi"}"#));
+    let endpoint = endpoint_of(&model(&format!("{}/v1/", server.url), 0));
+    for _ in 0..20 {
+        let answer = ask(&endpoint).unwrap();
+        assert_eq!((answer.body, answer.attempts), (json!({"said": "hi"}), 1));
+    }
+    let came = server.came();
+    // A request that comes before the last connection is put by may open another.
+    assert!(came.len() == 20 && server.connections() < 10, "{}", server.connections());
+    assert!(came[0].head.starts_with("POST /v1/chat HTTP/1.1\r\n"), "{}", came[0].head);
+    for line in
+        ["content-type: application/json", "x-plain: plain", &format!("x-secret: {HEADER}"), "accept: application/json"]
+    {
+        assert!(came[0].head.contains(&format!("\r\n{line}\r\n")), "{line} in {}", came[0].head);
+    }
+    assert_eq!(came[0].body, r#"{"say":"hello"}"#);
+    assert_eq!(endpoint.slots().in_use(), 0);
+}
+
+#[test]
+fn a_server_that_recovers_is_forgiven() {
+    let server = HostileServer::start(|n, _| match n {
+        0 => json(500, "{}"),
+        1 => Deed::Reset,
+        _ => json(200, "[]"),
+    });
+    let answer = ask(&endpoint(&server, 2)).unwrap();
+    assert_eq!((answer.attempts, server.came().len()), (3, 3));
+    // Waiting is no part of the model's time.
+    assert!(answer.latency_ms < 400, "{}", answer.latency_ms);
+}
+
+#[test]
+fn a_server_that_does_not_recover_is_given_up() {
+    let (error, came) = always(1, || json(503, r#"{"error": {"message": "loading"}}"#));
+    assert_eq!((infra(error).as_str(), came), ("HTTP 503 Service Unavailable: loading (the last of 2 attempts)", 2));
+}
+
+#[test]
+fn too_many_requests_wait_as_long_as_the_server_says() {
+    let server = HostileServer::start(|n, _| match n {
+        0 => with(429, &[("retry-after", "0.7")], "{}"),
+        _ => json(200, "[]"),
+    });
+    let endpoint = endpoint(&server, 1);
+    let started = Instant::now();
+    std::thread::scope(|scope| {
+        let first = scope.spawn(|| ask(&endpoint));
+        while server.came().is_empty() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        std::thread::sleep(Duration::from_millis(100));
+        // Whoever comes meanwhile waits as well.
+        let second = scope.spawn(|| ask(&endpoint));
+        std::thread::sleep(Duration::from_millis(200));
+        assert_eq!(server.came().len(), 1);
+        assert_eq!(first.join().unwrap().unwrap().attempts, 2);
+        assert_eq!(second.join().unwrap().unwrap().attempts, 1);
+    });
+    assert!(started.elapsed() >= Duration::from_millis(700));
+    assert_eq!(endpoint.slots().limit(), 3);
+}
+
+#[test]
+fn too_many_requests_without_a_time_are_backed_off() {
+    let (error, came) = always(1, || json(429, r#"{"error": {"message": "slow down"}}"#));
+    assert_eq!((infra(error).as_str(), came), ("HTTP 429 Too Many Requests: slow down (the last of 2 attempts)", 2));
+}
+
+#[test]
+fn a_wait_that_is_too_long_is_not_made() {
+    let server =
+        HostileServer::start(|n, _| if n == 0 { with(429, &[("retry-after", "601")], "{}") } else { json(200, "1") });
+    let endpoint = endpoint(&server, 5);
+    let message = infra(ask(&endpoint).unwrap_err());
+    assert!(message.ends_with("the server asks for a wait of more than 10 minutes"), "{message}");
+    // It binds nobody else.
+    assert_eq!(ask(&endpoint).unwrap().body, json!(1));
+}
+
+#[test]
+fn broken_connections_and_answers_are_tried_again() {
+    let raw = |text: &'static str| move || Deed::Raw(text.as_bytes().to_vec());
+    type Server = Box<dyn Fn() -> Deed + Send + Sync>;
+    let table: [(Server, &str); 6] = [
+        (Box::new(|| Deed::Reset), "the connection failed: "),
+        (Box::new(raw("")), "the connection failed: "),
+        (Box::new(raw("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"a\":")), "the answer broke off: "),
+        (
+            Box::new(raw("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n5\r\n{\"a\":\r\n")),
+            "the answer broke off: ",
+        ),
+        (Box::new(raw("nonsense\r\n\r\n")), "the connection failed: "),
+        (Box::new(|| json(200, r#"{"a": 1"#)), "the answer is not JSON: EOF while parsing"),
+    ];
+    for (deed, expected) in table {
+        let (error, came) = always(1, deed);
+        let message = infra(error);
+        assert!(message.starts_with(expected) && came == 2, "{message}, {came}");
+    }
+}
+
+#[test]
+fn another_content_type_is_no_answer() {
+    let (error, came) = always(0, || with(200, &[("content-type", "text/html")], "<html>{}</html>"));
+    assert_eq!((infra(error).as_str(), came), ("the answer is text/html, not JSON (1 attempt)", 1));
+}
+
+#[test]
+fn silence_ends_with_the_timeout() {
+    for begun in ["", "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"] {
+        let started = Instant::now();
+        let (error, _) = always(0, || Deed::Stall(begun.as_bytes().to_vec()));
+        assert_eq!(infra(error), "no complete answer within 1 s (1 attempt)");
+        assert!(started.elapsed() < Duration::from_millis(2500), "{:?}", started.elapsed());
+    }
+}
+
+#[test]
+fn a_flood_is_given_up_early() {
+    let server = HostileServer::start(|_, _| Deed::Flood(50 << 20));
+    let mut model = model(&server.url, 3);
+    model.limits.timeout_s = 30;
+    assert_eq!(infra(ask(&endpoint_of(&model)).unwrap_err()), "the answer is larger than 16 MiB");
+    assert_eq!(server.came().len(), 1);
+    assert!((10 << 20..40 << 20).contains(&server.sent()), "{}", server.sent());
+
+    // One that is announced is not begun.
+    let head = "HTTP/1.1 200 OK\r\ncontent-length: 52428800\r\n\r\n";
+    let (error, came) = always(3, move || Deed::Stall(head.as_bytes().to_vec()));
+    assert_eq!((infra(error).as_str(), came), ("the answer is larger than 16 MiB", 1));
+}
+
+#[test]
+fn a_redirect_takes_the_key_nowhere() {
+    let elsewhere = HostileServer::start(|_, _| json(200, "{}"));
+    let target = elsewhere.url.replace("127.0.0.1", "localhost");
+    for status in ["301", "302", "303", "307", "308"] {
+        let location = format!("{target}/{KEY}");
+        let (error, came) = always(3, move || with(status.parse().unwrap(), &[("location", &location)], "{}"));
+        let expected = format!("the server redirects to localhost (HTTP {status}), which is not followed");
+        assert_eq!((infra(error), came), (expected, 1));
+    }
+    assert_eq!((elsewhere.connections(), elsewhere.came().len()), (0, 0));
+}
+
+#[test]
+fn a_server_that_repeats_the_key_is_not_quoted() {
+    for status in [400, 401, 429, 500] {
+        // The whole head, as it is, as JSON and as a URL would hold it.
+        let server = HostileServer::start(move |_, came| {
+            let encoded: String = format!("{KEY} {TOKEN}").bytes().map(|b| format!("%{b:02x}")).collect();
+            let head = came.head.replace("\r\n", " ");
+            let escaped = KEY.replace('/', "\\/");
+            json(status, &format!(r#"{{"error": {{"message": "{TOKEN} {encoded} {escaped} {KEY} {head}"}}}}"#))
+        });
+        let endpoint = endpoint(&server, 0);
+        let error = ask(&endpoint).unwrap_err();
+        assert!(error.to_string().contains("[key]"), "{error}");
+        assert_secret(&error);
+        assert!(!format!("{endpoint:?}").contains("Cc2") && !format!("{endpoint:#?}").contains("Ee4"));
+    }
+    // One that repeats it where no text is expected.
+    let _ = always(0, || with(200, &[("content-type", KEY)], "{}"));
+    let _ = always(0, || Deed::Raw(format!("HTTP/1.1 {KEY}\r\n\r\n").into_bytes()));
+}
+
+#[test]
+fn a_body_to_be_kept_is_redacted() {
+    let server = HostileServer::start(|_, _| json(200, &json!({"text": format!("<{KEY}>"), "n": [TOKEN]}).to_string()));
+    let endpoint = endpoint(&server, 0);
+    let mut body = ask(&endpoint).unwrap().body;
+    endpoint.redact_json(&mut body);
+    assert_eq!(body, json!({"text": "<[key]>", "n": ["[key]"]}));
+}
+
+#[test]
+fn a_request_that_never_works_is_made_once() {
+    for status in [400, 401, 403, 404, 422] {
+        let (error, came) = always(3, move || json(status, r#"{"error": {"message": "no\u001b[2J"}}"#));
+        let AskError::Config(message) = error else { panic!("{error:?}") };
+        assert!(message.ends_with(r": no\u{1b}[2J") && came == 1, "{message}");
+    }
+}
+
+#[test]
+fn a_conversation_that_does_not_fit_is_the_model_s_outcome() {
+    let (error, came) =
+        always(3, || json(400, r#"{"error": {"message": "too much", "code": "context_length_exceeded"}}"#));
+    assert_eq!((error, came), (AskError::TooLong("HTTP 400 Bad Request: too much".to_owned()), 1));
+}
+
+#[test]
+fn words_that_cannot_be_parsed_are_blamed_on_the_model_the_second_time() {
+    const BODY: &str = r#"{"error": {"code": 500, "message": "Failed to parse input at pos 7: <tool"}}"#;
+    let (error, came) = always(3, || json(500, BODY));
+    let message = "HTTP 500 Internal Server Error: Failed to parse input at pos 7: <tool".to_owned();
+    assert_eq!((error, came), (AskError::Unparsed(message), 2));
+
+    let hiccup = HostileServer::start(|n, _| if n == 0 { json(500, BODY) } else { json(200, "[]") });
+    assert_eq!(ask(&endpoint(&hiccup, 3)).unwrap().attempts, 2);
+    // Without a retry it cannot be told from a hiccup.
+    let (error, came) = always(0, || json(500, BODY));
+    assert!(matches!(error, AskError::Infra(_)) && came == 1, "{error:?}");
+}
+
+#[test]
+fn a_dead_address_is_infrastructure() {
+    let url = HostileServer::start(|_, _| Deed::Reset).url.clone();
+    let message = infra(ask(&endpoint_of(&model(&url, 0))).unwrap_err());
+    assert!(message.starts_with("cannot connect: ") && !message.contains("127.0.0.1"), "{message}");
+}
+
+#[test]
+fn a_stop_ends_requests_and_waits() {
+    let busy = || HostileServer::start(|_, _| with(429, &[("retry-after", "60")], "{}"));
+    let silent = || HostileServer::start(|_, _| Deed::Stall(Vec::new()));
+    for (server, timeout_s) in [(busy(), 1), (silent(), 30)] {
+        let mut model = model(&server.url, 5);
+        model.limits.timeout_s = timeout_s;
+        let (endpoint, stop) = (endpoint_of(&model), AtomicBool::new(false));
+        std::thread::scope(|scope| {
+            let asked = scope.spawn(|| endpoint.ask("/chat", &json!({}), &stop));
+            while server.came().is_empty() {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            std::thread::sleep(Duration::from_millis(50));
+            let raised = Instant::now();
+            stop.store(true, Ordering::Relaxed);
+            assert_eq!(asked.join().unwrap(), Err(AskError::Stopped));
+            assert!(raised.elapsed() < Duration::from_secs(1), "{:?}", raised.elapsed());
+        });
+        // Nothing is sent any more.
+        assert_eq!(endpoint.ask("/chat", &json!({}), &stop), Err(AskError::Stopped));
+        assert_eq!((server.came().len(), endpoint.slots().in_use()), (1, 0));
+        assert!(endpoint.slots().enter_episode(&stop).is_none());
+    }
+}
+
+#[test]
+fn no_more_requests_are_under_way_than_the_limit() {
+    static NOW: AtomicUsize = AtomicUsize::new(0);
+    static HIGHEST: AtomicUsize = AtomicUsize::new(0);
+    let server = HostileServer::start(|_, _| json(200, "[]"));
+    let mut model = model(&server.url, 0);
+    model.connections = Connections { start: 2, min: 2, max: 2 };
+    let endpoint = endpoint_of(&model);
+    std::thread::scope(|scope| {
+        for _ in 0..12 {
+            scope.spawn(|| {
+                let stop = AtomicBool::new(false);
+                for _ in 0..5 {
+                    let _episode = endpoint.slots().enter_episode(&stop).unwrap();
+                    HIGHEST.fetch_max(NOW.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
+                    ask(&endpoint).unwrap();
+                    NOW.fetch_sub(1, Ordering::SeqCst);
+                }
+            });
+        }
+    });
+    assert_eq!(server.came().len(), 60);
+    assert_eq!(HIGHEST.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn settings_that_cannot_work_are_told_before_anything_is_sent() {
+    let network = Arc::new(Network::new().unwrap());
+    let good = model("http://127.0.0.1:1", 0);
+    let error = |change: &dyn Fn(&mut Model), env: &dyn Fn(&str) -> Option<String>| {
+        let mut model = good.clone();
+        change(&mut model);
+        let error: SetupError = Endpoint::new(&network, &model, env).unwrap_err();
+        assert!(!format!("{error}{error:?}").contains("hunter2"), "{error:?}");
+        error.to_string()
+    };
+    assert_eq!(error(&|_| {}, &|_| None), "the environment variable TEST_KEY is not set; it is to hold the key");
+    assert_eq!(
+        error(&|_| {}, &|_| Some(" \n".to_owned())),
+        "the environment variable TEST_KEY is not set; it is to hold the key"
+    );
+    assert_eq!(
+        error(&|_| {}, &|name| (name == "TEST_KEY").then(|| KEY.to_owned())),
+        "the environment variable TEST_HEADER is not set; it is to hold the header `x-secret`"
+    );
+    let odd = error(&|_| {}, &|_| Some("hunter2\nhunter2".to_owned()));
+    assert_eq!(
+        odd,
+        "the environment variable TEST_KEY holds characters that no header may hold; it is to hold the key"
+    );
+    assert_eq!(
+        error(&|model| model.base_url = "http://me:hunter2@host/v1".to_owned(), &env),
+        "the base URL (not shown): it holds a user name or password, and would be shown; put them into `headers_env`"
+    );
+    let name = error(&|model| drop(model.headers.insert("a b".to_owned(), "c".to_owned())), &env);
+    assert_eq!(name, "the header `a b`: it is no name of a header");
+    let value = error(&|model| drop(model.headers.insert("a".to_owned(), "hunter2\n".to_owned())), &env);
+    assert_eq!(value, "the header `a`: its value holds characters that no header may hold");
+    let length = error(&|model| drop(model.headers.insert("Content-Length".to_owned(), "0".to_owned())), &env);
+    assert_eq!(length, "the header `Content-Length`: the connection sets it by itself");
+}
+
+/// What a preflight says to a server that does the same with every request, and the paths that were asked for.
+fn preflight(
+    api: Api,
+    deed: impl Fn() -> Deed + Send + Sync + 'static,
+) -> (Result<Preflight, PreflightError>, Vec<String>) {
+    let server = HostileServer::start(move |_, _| deed());
+    let mut model = model(&format!("{}/v1", server.url), 0);
+    model.api = api;
+    let looked = endpoint_of(&model).preflight();
+    if let Err(error) = &looked {
+        let text = format!("{error} {error:?} {}", error.hint());
+        assert!(!text.contains("Cc2") && !text.contains("Ee4") && !error.to_string().contains('\n'), "{text}");
+    }
+    let path = |came: Came| came.head.split(' ').nth(1).unwrap().to_owned();
+    (looked, server.came().into_iter().map(path).collect())
+}
+
+#[test]
+fn a_model_is_found_in_every_form_of_list() {
+    for list in [
+        json!({"object": "list", "data": [{"id": "other"}, {"id": "small"}]}),
+        json!({"models": [{"name": "small", "model": "small"}], "data": [{"id": "/models/x.gguf"}]}),
+        json!({"models": [{"model": "small:latest"}]}),
+        json!({"data": [{"id": "models/small"}]}),
+        json!([{"id": "small"}]),
+    ] {
+        for api in [Api::OpenaiChat, Api::OpenaiResponses] {
+            let list = list.to_string();
+            let (looked, paths) = preflight(api, move || json(200, &list));
+            assert_eq!((looked, paths), (Ok(Preflight::Found), vec!["/v1/models".to_owned()]));
+        }
+    }
+}
+
+#[test]
+fn a_model_that_is_missing_is_told_with_its_neighbours() {
+    let names = (0..20).map(|n| format!("large-{n}")).chain(["smal".to_owned(), format!("\u{1b}[1m{KEY}")]);
+    let list = json!({"data": names.map(|id| json!({"id": id})).collect::<Vec<Value>>()}).to_string();
+    let (looked, _) = preflight(Api::OpenaiChat, move || json(200, &list));
+    let error = looked.unwrap_err();
+    let PreflightError::NoModel { model, known, .. } = &error else { panic!("{error:?}") };
+    assert_eq!((model.as_str(), known.len(), known[0].as_str()), ("small", 8, "smal"));
+    assert!(error.hint().contains("check_model = false"));
+
+    let list = json!({"data": [{"id": format!("\u{1b}[1m{KEY}")}]}).to_string();
+    let (looked, _) = preflight(Api::OpenaiChat, move || json(200, &list));
+    let message = looked.unwrap_err().to_string();
+    assert!(message.ends_with(r"has no model `small`; it has \u{1b}[1m[key]"), "{message}");
+}
+
+#[test]
+fn anthropic_and_gemini_are_asked_for_the_model_itself() {
+    for api in [Api::Anthropic, Api::Gemini] {
+        let (looked, paths) = preflight(api, || json(200, r#"{"id": "small"}"#));
+        assert_eq!((looked, paths), (Ok(Preflight::Found), vec!["/v1/models/small".to_owned()]));
+        let (looked, _) = preflight(api, || json(404, r#"{"error": {"message": "model: small"}}"#));
+        assert!(matches!(looked, Err(PreflightError::NoModel { .. })), "{looked:?}");
+        let (looked, _) = preflight(api, || json(404, r#"{"error": {"message": "File Not Found"}}"#));
+        assert_eq!(looked, Ok(Preflight::Unchecked));
+    }
+    let invalid = r#"{"error": {"code": 400, "details": [{"reason": "API_KEY_INVALID"}]}}"#;
+    let (looked, _) = preflight(Api::Gemini, || json(400, invalid));
+    assert!(matches!(looked, Err(PreflightError::BadKey { .. })), "{looked:?}");
+}
+
+#[test]
+fn a_key_that_is_not_taken_is_told_by_its_variable() {
+    for status in [401, 403] {
+        let (looked, paths) = preflight(Api::OpenaiChat, move || json(status, &format!(r#"{{"error": "no {KEY}"}}"#)));
+        let error = looked.unwrap_err();
+        assert!(error.to_string().contains("does not take the key in TEST_KEY (HTTP 40"), "{error}");
+        assert!(error.hint().starts_with("set TEST_KEY to a key"), "{}", error.hint());
+        assert_eq!(paths.len(), 1);
+    }
+    let server = HostileServer::start(|_, _| json(401, "{}"));
+    let mut model = model(&server.url, 0);
+    (model.key_env, model.check_model) = (None, false);
+    let error = endpoint_of(&model).preflight().unwrap_err();
+    assert!(error.to_string().contains("wants a key, and none is set"), "{error}");
+}
+
+#[test]
+fn a_server_without_a_list_is_not_checked() {
+    for status in [404, 405, 501, 429] {
+        let (looked, _) = preflight(Api::OpenaiChat, move || json(status, "{}"));
+        assert_eq!(looked, Ok(Preflight::Unchecked), "{status}");
+    }
+    let (looked, _) = preflight(Api::OpenaiChat, || json(200, r#"{"odd": true}"#));
+    assert_eq!(looked, Ok(Preflight::Unchecked));
+    let server = HostileServer::start(|_, _| json(500, "{}"));
+    let mut model = model(&server.url, 0);
+    model.check_model = false;
+    assert_eq!(endpoint_of(&model).preflight(), Ok(Preflight::Unchecked));
+}
+
+#[test]
+fn a_server_that_does_not_work_is_told_after_a_second_look() {
+    let dead = |deed: fn() -> Deed| match preflight(Api::OpenaiChat, deed) {
+        (Err(PreflightError::Dead { url, reason }), paths) => {
+            assert!(url.starts_with("http://127.0.0.1:") && url.ends_with("/v1"), "{url}");
+            (reason, paths.len())
+        }
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(dead(|| json(500, "{}")), ("HTTP 500 Internal Server Error: {}".to_owned(), 2));
+    assert_eq!(dead(|| Deed::Stall(Vec::new())), ("no complete answer within 1 s".to_owned(), 2));
+    assert_eq!(dead(|| Deed::Reset).1, 2);
+    assert_eq!(
+        dead(|| with(200, &[("content-type", "text/html")], "<html>")),
+        ("it answers with text/html, not JSON".to_owned(), 1)
+    );
+    let (redirect, looks) = dead(|| with(302, &[("location", "https://login.example.com/")], "{}"));
+    assert!(redirect.starts_with("the server redirects to login.example.com (HTTP 302)") && looks == 1, "{redirect}");
+
+    let server =
+        HostileServer::start(|n, _| if n == 0 { Deed::Reset } else { json(200, r#"{"data": [{"id": "small"}]}"#) });
+    assert_eq!(endpoint(&server, 0).preflight(), Ok(Preflight::Found));
+}
+
+/// `cargo test --release -p healbench-agents requests_per_second -- --ignored --nocapture`
+#[test]
+#[ignore = "a measurement"]
+#[allow(clippy::print_stdout)]
+fn requests_per_second() {
+    const THREADS: usize = 64;
+    const EACH: usize = 1500;
+    let reply = json!({"choices": [{"message": {"role": "assistant", "content": "x".repeat(400)}}], "usage": {"total_tokens": 9}});
+    let url = serve_fast(&reply.to_string());
+    let mut model = model(&url, 0);
+    model.connections = Connections { start: 64, min: 64, max: 128 };
+    let endpoint = endpoint_of(&model);
+    let body = json!({"model": "small", "messages": [{"role": "user", "content": "y".repeat(4000)}]});
+    let run = |each: usize| {
+        let started = Instant::now();
+        std::thread::scope(|scope| {
+            for _ in 0..THREADS {
+                scope.spawn(|| {
+                    let stop = AtomicBool::new(false);
+                    (0..each).for_each(|_| drop(endpoint.ask("/chat", &body, &stop).unwrap()));
+                });
+            }
+        });
+        (THREADS * each) as f64 / started.elapsed().as_secs_f64()
+    };
+    run(10);
+    println!("{:.0} requests a second by {THREADS} threads", run(EACH));
+}
+
+/// Answers every request on kept connections with the same body, as cheaply as can be.
+fn serve_fast(body: &str) -> String {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    let answer =
+        format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(listener).unwrap();
+            while let Ok((mut stream, _)) = listener.accept().await {
+                let answer = answer.clone();
+                tokio::spawn(async move {
+                    stream.set_nodelay(true).unwrap();
+                    let (mut buffer, mut filled) = (vec![0; 1 << 16], 0);
+                    while let Ok(n @ 1..) = stream.read(&mut buffer[filled..]).await {
+                        filled += n;
+                        // Every body ends with this, and nothing else does.
+                        if buffer[..filled].ends_with(b"\"}]}") {
+                            filled = 0;
+                            stream.write_all(answer.as_bytes()).await.unwrap();
+                        }
+                    }
+                });
+            }
+        });
+    });
+    url
+}
