@@ -26,7 +26,10 @@ impl Agent for Reenactment {
                 self.origin = origin;
                 Ok(turn)
             }
-            None => Err(self.failed.take().unwrap_or_else(|| AgentError::NotRecorded("the transcript ends here".to_owned()))),
+            None => Err(self
+                .failed
+                .take()
+                .unwrap_or_else(|| AgentError::NotRecorded("the transcript ends here".to_owned()))),
         }
     }
 

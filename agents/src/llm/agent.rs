@@ -7,9 +7,10 @@ use healbench_protocol::{Agent, AgentError, Opening, Origin, Spent, Start, ToolC
 use serde_json::{Value, json};
 
 use super::cassette::{Cassette, Claim, Recorded, Request};
-use super::endpoint::{Answer, AskError, Endpoint, EpisodeSlot};
+use super::endpoint::{Answer, AskError, Endpoint};
 use super::{
-    Arguments, CallResult, Conversation, Function, Message, Model, Reply, Said, SentCall, Stop, prompted, tools,
+    Arguments, CallResult, Conversation, EpisodeSlot, Function, Message, Model, Reply, Said, SentCall, Stop, prompted,
+    tools,
 };
 
 /// Where answers come from.
@@ -48,7 +49,7 @@ pub struct Player {
 
 impl Player {
     /// The agent of one episode.
-    pub fn agent<'s>(&'s self, start: Start<'s>) -> LlmAgent<'s> {
+    pub fn agent<'s>(self: &Arc<Player>, start: Start<'s>) -> LlmAgent<'s> {
         let functions = tools::functions(start.tools);
         let (system, native) = offered(&self.model, functions.clone());
         let preamble = preamble(&system, &native);
@@ -57,10 +58,14 @@ impl Player {
             Opening::Natural => 0,
         };
         LlmAgent {
-            player: self,
+            player: Arc::clone(self),
             start,
             functions,
-            conversation: Conversation { system, tools: native, messages: vec![Message::User(start.prompt.to_owned())] },
+            conversation: Conversation {
+                system,
+                tools: native,
+                messages: vec![Message::User(start.prompt.to_owned())],
+            },
             preamble,
             opening,
             opened: 0,
@@ -90,7 +95,8 @@ fn offered(model: &Model, functions: Vec<Function>) -> (String, Vec<Function>) {
 fn preamble(system: &str, native: &[Function]) -> String {
     let mut text = system.to_owned();
     for function in native {
-        let line = json!({"name": function.name, "description": function.description, "parameters": function.parameters});
+        let line =
+            json!({"name": function.name, "description": function.description, "parameters": function.parameters});
         text.push('\n');
         text.push_str(&line.to_string());
     }
@@ -110,7 +116,7 @@ fn opening(start: &Start<'_>) -> usize {
 
 /// A model in one episode.
 pub struct LlmAgent<'s> {
-    player: &'s Player,
+    player: Arc<Player>,
     start: Start<'s>,
     functions: Vec<Function>,
     conversation: Conversation,
@@ -125,7 +131,7 @@ pub struct LlmAgent<'s> {
     tokens: u64,
     seed: u32,
     /// Held from the first request to the end of the episode.
-    slot: Option<EpisodeSlot<'s>>,
+    slot: Option<EpisodeSlot>,
 }
 
 impl Agent for LlmAgent<'_> {
@@ -191,7 +197,11 @@ impl LlmAgent<'_> {
             true => Said { text: prompted::call_text(&call.tool, &call.arguments), ..Said::default() },
             false => Said {
                 text: String::new(),
-                calls: vec![SentCall { id, name: call.tool.clone(), arguments: Arguments::Json(call.arguments.clone()) }],
+                calls: vec![SentCall {
+                    id,
+                    name: call.tool.clone(),
+                    arguments: Arguments::Json(call.arguments.clone()),
+                }],
                 own: None,
             },
         };
@@ -247,8 +257,7 @@ impl LlmAgent<'_> {
     fn answer(&mut self) -> Result<Heard, AgentError> {
         let model = &self.player.model;
         let wire = model.api.request(model, &self.conversation, self.seed);
-        let request =
-            Request { api: model.api, model: &model.model, trial: self.start.trial, body: &wire.body };
+        let request = Request { api: model.api, model: &model.model, trial: self.start.trial, body: &wire.body };
         match &*self.player.line {
             Line::Replay(cassette) => match cassette.get(&request) {
                 Some(recorded) => Ok(Heard::of(&recorded)),
@@ -301,9 +310,7 @@ impl Heard {
 
     fn recorded(&self, recorded: String) -> Recorded {
         match self {
-            Heard::Answer(answer) => {
-                Recorded { body: answer.body.clone(), latency_ms: answer.latency_ms, recorded }
-            }
+            Heard::Answer(answer) => Recorded { body: answer.body.clone(), latency_ms: answer.latency_ms, recorded },
             Heard::Refused { why, answered } => {
                 Recorded { body: json!({ REFUSED: why, "answered": answered }), latency_ms: 0, recorded }
             }

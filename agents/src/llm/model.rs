@@ -22,7 +22,7 @@ pub struct Model {
     pub tools: ToolsMode,
     /// Sampling.
     pub sampling: Sampling,
-    /// Keys that are put into every request's body as they are, over what healbench writes there.
+    /// Keys that are put into every request's body, over what healbench writes there; objects are merged.
     pub extra_body: Object,
     /// Headers of every request, by name. Their values are not secret; a secret goes into `headers_env`.
     pub headers: BTreeMap<String, String>,

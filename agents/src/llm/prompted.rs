@@ -14,7 +14,8 @@ pub(super) fn system(text: &str, functions: &[Function]) -> String {
     }
     out.push_str("These are the functions, a line each:\n");
     for function in functions {
-        let line = json!({"name": function.name, "description": function.description, "parameters": function.parameters});
+        let line =
+            json!({"name": function.name, "description": function.description, "parameters": function.parameters});
         out.push_str(&line.to_string());
         out.push('\n');
     }
@@ -43,6 +44,7 @@ pub(super) fn results(results: &[CallResult]) -> String {
 /// A call is an object with `name` and `arguments` wherever it stands: bare, in a code fence, in tags, in a list. What begins like
 /// one and is no JSON (cut off, single quotes) is a call whose arguments are text.
 pub(super) fn calls(answer: &str, functions: &[Function]) -> (Vec<SentCall>, String) {
+    let answer = thought_out(answer);
     let mut calls = Vec::new();
     let mut words = String::new();
     let mut rest = answer;
@@ -62,11 +64,19 @@ pub(super) fn calls(answer: &str, functions: &[Function]) -> (Vec<SentCall>, Str
     if calls.is_empty() {
         match broken(answer) {
             Some((name, arguments, before)) => (vec![sent(0, name, Arguments::Text(arguments))], before),
-            None => (calls, answer.trim().to_owned()),
+            None => (Vec::new(), answer.trim().to_owned()),
         }
     } else {
         let calls = calls.into_iter().enumerate().map(|(index, (name, arguments))| sent(index, name, arguments));
         (calls.collect(), unfenced(&words))
+    }
+}
+
+/// The answer without the thoughts in front of it, which some servers leave there.
+fn thought_out(answer: &str) -> &str {
+    match answer.trim_start().strip_prefix("<think>") {
+        Some(thoughts) => thoughts.split_once("</think>").map_or("", |(_, said)| said),
+        None => answer,
     }
 }
 
@@ -94,7 +104,8 @@ fn called(value: &Value, functions: &[Function]) -> Vec<(String, Arguments)> {
                 None => vec![(name.to_owned(), Arguments::Json(json!({})))],
                 // Some write the arguments as text that holds JSON, as an API would.
                 Some(Value::String(text)) => {
-                    let read = serde_json::from_str(text).map_or_else(|_| Arguments::Text(text.clone()), Arguments::Json);
+                    let read =
+                        serde_json::from_str(text).map_or_else(|_| Arguments::Text(text.clone()), Arguments::Json);
                     vec![(name.to_owned(), read)]
                 }
                 Some(arguments) => vec![(name.to_owned(), Arguments::Json(arguments.clone()))],
@@ -159,6 +170,14 @@ mod tests {
         ] {
             assert_eq!(read(&answer), (expected.clone(), words.to_owned()), "{answer}");
         }
+    }
+
+    #[test]
+    fn thoughts_are_not_said() {
+        let call = r#"{"name": "issues", "arguments": {"id": 1}}"#;
+        assert_eq!(read(&format!("<think>\nMaybe {call}?\n</think>\nNo.")), (Vec::new(), "No.".to_owned()));
+        assert_eq!(read(&format!("<think>Hm.</think>{call}")).0, [issues(json!({"id": 1}))]);
+        assert_eq!(read(&format!("<think>Never ends {call}")), (Vec::new(), String::new()));
     }
 
     #[test]

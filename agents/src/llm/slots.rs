@@ -1,7 +1,7 @@
 //! How many requests and episodes are under way at once, as the server bears it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::Connections;
@@ -61,10 +61,10 @@ impl Slots {
 
     /// Waits until fewer episodes are in play than requests may be under way, so that a run that is killed loses little.
     /// `None` when `stop` is raised.
-    pub fn enter_episode(&self, stop: &AtomicBool) -> Option<EpisodeSlot<'_>> {
+    pub fn enter_episode(self: &Arc<Slots>, stop: &AtomicBool) -> Option<EpisodeSlot> {
         let full = |state: &State| (state.episodes >= state.ramp.limit).then_some(STOP_POLL);
         self.wait(&self.episode_freed, stop, full)?.episodes += 1;
-        Some(EpisodeSlot { slots: self })
+        Some(EpisodeSlot { slots: Arc::clone(self) })
     }
 
     /// Waits for a place for one attempt at a request. `None` when `stop` is raised.
@@ -101,11 +101,11 @@ impl Slots {
 
 /// The place of an episode in play, free again when this is dropped.
 #[derive(Debug)]
-pub struct EpisodeSlot<'a> {
-    slots: &'a Slots,
+pub struct EpisodeSlot {
+    slots: Arc<Slots>,
 }
 
-impl Drop for EpisodeSlot<'_> {
+impl Drop for EpisodeSlot {
     fn drop(&mut self) {
         self.slots.lock().episodes -= 1;
         self.slots.episode_freed.notify_one();

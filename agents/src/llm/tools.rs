@@ -157,7 +157,8 @@ fn point(schema: &mut Value, renamed: &[(String, String, String)]) {
                 match value {
                     Value::String(target) if key == "$ref" => {
                         let to = renamed.iter().find(|(from, ..)| {
-                            target == from || target.strip_prefix(from.as_str()).is_some_and(|rest| rest.starts_with('/'))
+                            target == from
+                                || target.strip_prefix(from.as_str()).is_some_and(|rest| rest.starts_with('/'))
                         });
                         if let Some((from, to, _)) = to {
                             *target = format!("{to}{}", &target[from.len()..]);
@@ -231,10 +232,7 @@ mod tests {
         let tool = tool(None, vec![action("issues", json!({"required": ["id"], "oneOf": [{}]}))]);
         let function = &functions(&[tool])[0];
         assert_eq!(function.description, "Track issues.");
-        assert_eq!(
-            function.parameters,
-            json!({"required": ["id"], "oneOf": [{}], "type": "object", "properties": {}})
-        );
+        assert_eq!(function.parameters, json!({"required": ["id"], "oneOf": [{}], "type": "object", "properties": {}}));
     }
 
     #[test]

@@ -3,13 +3,13 @@
 #![allow(clippy::unwrap_used)]
 
 mod evidence;
+mod hostile_server;
 mod llm_anthropic;
+mod llm_endpoint;
 mod llm_gemini;
 mod llm_openai;
 mod llm_prices;
 mod llm_settings;
-mod hostile_server;
-mod llm_endpoint;
 mod lookup;
 mod mending;
 mod play;

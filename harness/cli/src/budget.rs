@@ -65,7 +65,20 @@ mod tests {
             assert_eq!(word.parse(), Ok(budget), "{word}");
             assert_eq!(budget.to_string().parse(), Ok(budget), "{word}");
         }
-        for word in ["", "usd", "-1usd", "0usd", "infusd", "nanusd", "5", "5eur", "1e3usd", "0.2tokens", "ktokens", "1e30tokens"] {
+        for word in [
+            "",
+            "usd",
+            "-1usd",
+            "0usd",
+            "infusd",
+            "nanusd",
+            "5",
+            "5eur",
+            "1e3usd",
+            "0.2tokens",
+            "ktokens",
+            "1e30tokens",
+        ] {
             assert!(word.parse::<Budget>().is_err(), "{word}");
         }
     }

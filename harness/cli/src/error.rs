@@ -122,6 +122,12 @@ pub(crate) enum CliError {
     Signals(#[from] ctrlc::Error),
 }
 
+impl From<std::convert::Infallible> for CliError {
+    fn from(never: std::convert::Infallible) -> CliError {
+        match never {}
+    }
+}
+
 impl CliError {
     /// The exit code.
     pub(crate) fn exit_status(&self) -> ExitStatus {
@@ -179,7 +185,10 @@ impl CliError {
         match self {
             CliError::Load(error) => error.hint(),
             CliError::Axis(error) => Some(format!("known: {}", error.known.join(", "))),
-            CliError::Endpoint { source, .. } => source.hint(),
+            CliError::Endpoint { source: SetupError::NoKey { variable, .. }, .. } => {
+                Some(format!("export {variable}=… and try again; a server that needs no key has `key_env = \"\"`"))
+            }
+            CliError::Endpoint { .. } => None,
             CliError::Preflight { source, .. } => Some(source.hint()),
             CliError::NoPrice(_) => {
                 Some("give its `price` in healbench.toml, or limit tokens, as in `--budget 300ktokens`".to_owned())

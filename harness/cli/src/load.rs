@@ -2,20 +2,21 @@
 
 use std::path::{Path, PathBuf};
 
-use healbench_agents::llm::Model;
+use healbench_agents::Reenactment;
+use healbench_agents::llm::{Model, preamble_of};
 use healbench_agents::scripted::{Profile, ProfileError, ScriptedAgent, scripted, shipped};
 use healbench_engine::check_template;
 use healbench_engine::definition::Tool;
 use healbench_protocol::{
     Agent, AgentSpec, ErrorFormat, Guardrails, Opening, Seed, Start, TemplateSource, fingerprint,
 };
-use healbench_record::{Plan, PriceSource, RunDir};
+use healbench_record::{Plan, PriceSource, RunDir, Transcript};
 use healbench_runner::{Axes, build_plan};
 use healbench_scenarios::{LoadError, Scenario, Syntax, load_str, load_suite, load_tools, render_diagnostics};
 
 use crate::args::AxisArgs;
 use crate::error::CliError;
-use crate::models::{self, Sources};
+use crate::models::{self, Sources, Troupe};
 use crate::terminal::Terminal;
 
 /// A plan with what it takes to play it.
@@ -36,18 +37,33 @@ pub(crate) enum Part {
     Model(Box<Model>),
 }
 
-/// Makes the agent of a model with this index in the plan.
-pub(crate) type MakeModel<'a> = dyn for<'s> Fn(usize, &'s Model, Start<'s>) -> Box<dyn Agent + 's> + Sync + 'a;
+/// What stands for the models of a plan.
+pub(crate) enum Models<'a> {
+    /// Nothing: the plan has none.
+    Absent,
+    /// Themselves, or their recordings.
+    Players(&'a Troupe),
+    /// The turns that one of them took in the episode at hand.
+    Transcript(&'a Transcript),
+}
 
 impl Cast {
     /// Makes the agent with an index of the plan for one episode.
     pub(crate) fn make_agent<'a>(
         &'a self,
-        make_model: &'a MakeModel<'a>,
+        models: Models<'a>,
     ) -> impl for<'s> Fn(usize, Start<'s>) -> Box<dyn Agent + 's> + Sync + 'a {
-        |index, start| match &self.parts[index] {
-            Part::Scripted(profile) => Box::new(ScriptedAgent::new(profile, start)),
-            Part::Model(model) => make_model(index, model, start),
+        move |index, start| match (&self.parts[index], &models) {
+            (Part::Scripted(profile), _) => Box::new(ScriptedAgent::new(profile, start)),
+            (Part::Model(_), Models::Players(troupe)) => match &troupe.players[index] {
+                Some(player) => Box::new(player.agent(start)),
+                None => Box::new(Reenactment::new(Vec::new(), None, String::new())),
+            },
+            (Part::Model(model), Models::Transcript(transcript)) => {
+                let turns = transcript.turns.iter().map(|taken| (taken.turn.clone(), taken.origin)).collect();
+                Box::new(Reenactment::new(turns, transcript.failed.clone(), preamble_of(model, start.tools)))
+            }
+            (Part::Model(_), Models::Absent) => Box::new(Reenactment::new(Vec::new(), None, String::new())),
         }
     }
 }

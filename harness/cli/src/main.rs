@@ -4,6 +4,7 @@ mod args;
 mod budget;
 mod commands;
 mod error;
+mod estimate;
 mod load;
 mod models;
 mod progress;
@@ -47,8 +48,19 @@ fn refuse_axes_beside_resume(matches: &ArgMatches) {
     };
     let typed = |id: &&&str| run.value_source(id) == Some(ValueSource::CommandLine);
     let axes = [
-        "scenarios", "agent", "guardrails", "format", "opening", "trials", "seed", "shard", "out", "record", "replay",
-        "prices", "config",
+        "scenarios",
+        "agent",
+        "guardrails",
+        "format",
+        "opening",
+        "trials",
+        "seed",
+        "shard",
+        "out",
+        "record",
+        "replay",
+        "prices",
+        "config",
     ];
     if let Some(axis) = axes.iter().find(typed) {
         let message = format!("`--resume` goes on with the run's own plan; `{axis}` cannot be given beside it");

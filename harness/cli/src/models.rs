@@ -73,18 +73,14 @@ pub(crate) fn spec(model: &Model, word: &str, opening: Opening, replayed: bool) 
 /// The models of a plan, ready to be asked.
 pub(crate) struct Troupe {
     /// By agent of the plan; `None` for a scripted one.
-    pub(crate) players: Vec<Option<Player>>,
+    pub(crate) players: Vec<Option<Arc<Player>>>,
     /// The recording that is replayed or made.
     pub(crate) cassette: Option<Arc<Cassette>>,
 }
 
 impl Troupe {
     /// Sets up a way to every model: keys are read, recordings opened. Nothing is asked yet.
-    pub(crate) fn new(
-        cast: &Cast,
-        cassettes: Option<&Cassettes>,
-        stop: &Arc<AtomicBool>,
-    ) -> Result<Troupe, CliError> {
+    pub(crate) fn new(cast: &Cast, cassettes: Option<&Cassettes>, stop: &Arc<AtomicBool>) -> Result<Troupe, CliError> {
         let cassette = match cassettes {
             None => None,
             Some(Cassettes::Record(dir)) => Some(Arc::new(Cassette::open_or_create(dir)?)),
@@ -122,7 +118,7 @@ impl Troupe {
             };
             lines.push((&spec.name, Arc::clone(&line)));
             let (model, stop, today) = (model.as_ref().clone(), Arc::clone(stop), today.clone());
-            players.push(Some(Player { model, opening, line, stop, today }));
+            players.push(Some(Arc::new(Player { model, opening, line, stop, today })));
         }
         Ok(Troupe { players, cassette })
     }

@@ -7,6 +7,7 @@ mod openai;
 mod openai_chat;
 mod openai_responses;
 
+use healbench_protocol::Object;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -33,6 +34,18 @@ pub struct Wire {
     pub path: String,
     /// The body. The seed of the request, if the API has one, is a part of it.
     pub body: Value,
+}
+
+/// Puts `extra` into `body`: objects are merged, everything else is replaced.
+fn merge(body: &mut Object, extra: &Object) {
+    for (key, value) in extra {
+        match (body.get_mut(key), value) {
+            (Some(Value::Object(inner)), Value::Object(extra)) => merge(inner, extra),
+            _ => {
+                body.insert(key.clone(), value.clone());
+            }
+        }
+    }
 }
 
 /// An answer with status 200 that is none of the API's.
@@ -91,7 +104,7 @@ impl Api {
             Api::Gemini => gemini::request(model, conversation, seed),
         };
         if let Value::Object(body) = &mut wire.body {
-            body.extend(model.extra_body.clone());
+            merge(body, &model.extra_body);
         }
         wire
     }
@@ -109,13 +122,17 @@ impl Api {
         }
     }
 
-    /// The messages in a request's body, in their order: what two requests are compared by.
-    pub fn messages(self, body: &Value) -> &[Value] {
-        let key = match self {
+    /// The key of a request's body that has the messages.
+    pub(crate) fn messages_key(self) -> &'static str {
+        match self {
             Api::OpenaiChat | Api::Anthropic => "messages",
             Api::OpenaiResponses => "input",
             Api::Gemini => "contents",
-        };
-        body.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+        }
+    }
+
+    /// The messages in a request's body, in their order: what two requests are compared by.
+    pub fn messages(self, body: &Value) -> &[Value] {
+        body.get(self.messages_key()).and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 }

@@ -36,7 +36,7 @@ pub struct Endpoint {
     pub(super) base: Url,
     pub(super) secrets: Secrets,
     client: Client,
-    slots: Slots,
+    slots: Arc<Slots>,
 }
 
 /// An answer to a request.
@@ -83,12 +83,12 @@ impl Endpoint {
         let base = setup::base_url(&model.base_url)?;
         let (headers, secrets) = setup::headers(model, env)?;
         let client = setup::client(&base, headers)?;
-        let slots = Slots::new(model.connections);
+        let slots = Arc::new(Slots::new(model.connections));
         Ok(Endpoint { network: Arc::clone(network), model: model.clone(), base, secrets, client, slots })
     }
 
     /// How many requests and episodes are under way, and may be.
-    pub fn slots(&self) -> &Slots {
+    pub fn slots(&self) -> &Arc<Slots> {
         &self.slots
     }
 

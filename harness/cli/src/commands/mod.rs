@@ -11,5 +11,5 @@ pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod show;
 mod transcript;
-mod with_models;
 pub(crate) mod validate;
+mod with_models;

@@ -1,7 +1,10 @@
 use std::fmt::Write as _;
 
+use healbench_reports::render::{count, counted};
+
 use crate::args::PlanArgs;
 use crate::error::{CliError, ExitStatus};
+use crate::estimate::estimates;
 use crate::load::cast;
 use crate::terminal::Terminal;
 
@@ -23,6 +26,22 @@ pub(crate) fn plan(args: &PlanArgs, terminal: &Terminal) -> Result<ExitStatus, C
     let _ = writeln!(out, "seed       {}", plan.seed);
     let _ = writeln!(out, "cells      {}", plan.cells());
     let _ = writeln!(out, "episodes   {}", plan.len());
+    for estimate in estimates(&cast)? {
+        let spec = &plan.agents[estimate.agent];
+        let opening = spec.opening.map_or("", |opening| opening.name());
+        let usd = estimate.usd.map_or("price unknown".to_owned(), |usd| format!("${usd:.2}"));
+        let _ = writeln!(
+            out,
+            "estimate   {} {opening}: {}, {} in and {} out, {usd}",
+            healbench_reports::render::plain_text(&spec.to_string()),
+            counted(estimate.turns, "turn"),
+            counted(estimate.input, "token"),
+            count(estimate.output),
+        );
+    }
     terminal.result(&out)?;
+    if plan.agents.iter().any(|agent| agent.opening.is_some()) {
+        terminal.note("estimates are what conversations of `scripted:typical` would take, without any cache");
+    }
     Ok(ExitStatus::Fine)
 }

@@ -2,19 +2,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use healbench_agents::llm::Model;
-use healbench_protocol::{Agent, Start};
 use healbench_record::{Cassettes, FORMAT_VERSION, RunDir, RunDirError, RunLock, RunManifest, RunStatus};
 use healbench_reports::FrameWriter;
 use healbench_reports::render::Detail;
 use healbench_runner::{Job, RunError, RunEvent, TOKENIZER, run as play};
 
-use super::with_models::{self, Production};
 use super::report;
+use super::with_models::{self, Production};
 use crate::args::RunArgs;
-use crate::error::{CliError, ExitStatus, shell_word};
 use crate::budget::Budget;
-use crate::load::{Cast, Part, cast, cast_of_run};
+use crate::error::{CliError, ExitStatus, shell_word};
+use crate::load::{Cast, Models, Part, cast, cast_of_run};
 use crate::models::Troupe;
 use crate::progress::Progress;
 use crate::terminal::Terminal;
@@ -212,7 +210,7 @@ fn record(
     stop: &AtomicBool,
     terminal: &Terminal,
 ) -> Result<healbench_runner::RunEnd, CliError> {
-    let make_agent = cast.make_agent(&no_model);
+    let make_agent = cast.make_agent(Models::Absent);
     let all = manifest.episodes();
     let episodes = from..all.end;
     let job = Job { plan: &cast.plan, scenarios: &cast.scenarios, episodes, jobs, make_agent: &make_agent };
@@ -234,19 +232,22 @@ fn record(
     if let Some(progress) = &progress {
         progress.finish();
     }
-    let end = result.map_err(|error| match error {
-        RunError::Stage(error) => CliError::Stage(error),
-        RunError::Panicked { episode } => CliError::Defect(episode),
-        RunError::NotRecorded { episode, miss } => CliError::NotRecorded { episode, miss },
-        RunError::Event(error) => error,
-    })?;
+    let end = result.map_err(failed)?;
     writer.finish()?;
     Ok(end)
 }
 
-/// A plan without models makes none.
-pub(super) fn no_model<'s>(_: usize, _: &'s Model, _: Start<'s>) -> Box<dyn Agent + 's> {
-    unreachable!("the plan has no model")
+/// Why playing ended.
+pub(crate) fn failed<E>(error: RunError<E>) -> CliError
+where
+    CliError: From<E>,
+{
+    match error {
+        RunError::Stage(error) => CliError::Stage(error),
+        RunError::Panicked { episode } => CliError::Defect(episode),
+        RunError::NotRecorded { episode, miss } => CliError::NotRecorded { episode, miss },
+        RunError::Event(error) => error.into(),
+    }
 }
 
 pub(super) fn detail(args: &RunArgs) -> Detail {

@@ -1,8 +1,6 @@
 use std::collections::BTreeSet;
 
-use healbench_agents::Reenactment;
-use healbench_agents::llm::{Model, preamble_of};
-use healbench_protocol::{Agent, AxisError, Guardrails, Start};
+use healbench_protocol::{AxisError, Guardrails};
 use healbench_record::{CellRef, Plan, RunDir, read_transcript};
 use healbench_reports::episode_rows;
 use healbench_runner::{Job, replay};
@@ -10,7 +8,7 @@ use healbench_runner::{Job, replay};
 use super::transcript::Transcript;
 use crate::args::ShowArgs;
 use crate::error::{CliError, ExitStatus};
-use crate::load::cast_of_run;
+use crate::load::{Models, cast_of_run};
 use crate::terminal::Terminal;
 
 /// Prints the transcript of one episode. It is played again, by the scripted agent or with the turns that the model took; that it plays
@@ -28,12 +26,7 @@ pub(crate) fn show(args: &ShowArgs, terminal: &Terminal) -> Result<ExitStatus, C
     if has_model && taken.is_none() {
         return Err(CliError::NoTranscript(episode));
     }
-    let reenact = |_: usize, model: &Model, start: Start<'_>| -> Box<dyn Agent> {
-        let taken = taken.clone().unwrap_or_default();
-        let turns = taken.turns.into_iter().map(|taken| (taken.turn, taken.origin)).collect();
-        Box::new(Reenactment::new(turns, taken.failed, preamble_of(model, start.tools)))
-    };
-    let make_agent = cast.make_agent(&reenact);
+    let make_agent = cast.make_agent(taken.as_ref().map_or(Models::Absent, Models::Transcript));
     let job = Job { plan: &cast.plan, scenarios: &cast.scenarios, episodes: 0..0, jobs: 1, make_agent: &make_agent };
     let Some(cell) = cast.plan.cell(episode) else { return Err(CliError::NoEpisode(episode.to_string())) };
     let mut transcript = Transcript::begin(&cast, episode, cell, terminal.colors_results());

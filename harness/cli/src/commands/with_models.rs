@@ -6,17 +6,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use healbench_agents::llm::Line;
-use healbench_protocol::{Agent, Start};
 use healbench_record::{
     Journal, Outcome, Played, Records, RunDir, RunManifest, RunStatus, read_transcripts, write_transcripts,
 };
 use healbench_reports::{FrameWriter, episode_rows};
-use healbench_runner::{Job, Lane, RunError, play_lanes};
+use healbench_runner::{Job, Lane, play_lanes};
 
 use crate::args::RunArgs;
 use crate::budget::Budget;
 use crate::error::{CliError, ExitStatus, shell_word};
-use crate::load::{Cast, Part};
+use crate::load::{Cast, Models, Part};
 use crate::models::Troupe;
 use crate::progress::Progress;
 use crate::terminal::Terminal;
@@ -74,9 +73,9 @@ pub(super) fn play(
         progress.lock().unwrap_or_else(PoisonError::into_inner).set(count);
         Ok::<(), CliError>(())
     };
-    let make_model = |index: usize, _: &_, start| ask(troupe, index, start);
-    let make_agent = cast.make_agent(&make_model);
-    let job = Job { plan: &cast.plan, scenarios: &cast.scenarios, episodes: episodes.clone(), jobs, make_agent: &make_agent };
+    let make_agent = cast.make_agent(Models::Players(troupe));
+    let job =
+        Job { plan: &cast.plan, scenarios: &cast.scenarios, episodes: episodes.clone(), jobs, make_agent: &make_agent };
     let stopped = || stop.load(Ordering::Relaxed) || broke.load(Ordering::Relaxed);
     let result = play_lanes(&job, &lanes(cast, troupe, jobs), &|episode| done.contains(&episode), &stopped, &keep);
     progress.lock().unwrap_or_else(PoisonError::into_inner).finish();
@@ -98,12 +97,7 @@ pub(super) fn play(
     if whole && lost == 0 {
         journal.remove()?;
     }
-    result.map_err(|error| match error {
-        RunError::Stage(error) => CliError::Stage(error),
-        RunError::Panicked { episode } => CliError::Defect(episode),
-        RunError::NotRecorded { episode, miss } => CliError::NotRecorded { episode, miss },
-        RunError::Event(error) => error,
-    })?;
+    result.map_err(super::run::failed)?;
     if !played.is_empty() {
         super::report::print(&run, &manifest, super::run::detail(args), terminal)?;
     }
@@ -198,13 +192,6 @@ fn recover(run: &RunDir, manifest: &RunManifest, played: &mut BTreeMap<u64, Play
         }
     }
     Ok(())
-}
-
-fn ask<'s>(troupe: &'s Troupe, index: usize, start: Start<'s>) -> Box<dyn Agent + 's> {
-    match &troupe.players[index] {
-        Some(player) => Box::new(player.agent(start)),
-        None => unreachable!("a part that is a model has a player"),
-    }
 }
 
 /// A lane for each model, and one for all agents that ask nobody.

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Plays a suite with real small models on this machine, and records what they say.
+#
+# usage: agents/e2e/run.sh FOLDER [OPTION OF healbench run]...
+#
+# FOLDER gets the server, the weights (1.6 GB), the recordings and a run a model. Everything is fetched once. Interrupted, the same
+# command goes on: what is recorded is not asked again.
+set -euo pipefail
+folder=${1:?usage: agents/e2e/run.sh FOLDER [OPTION]...}
+shift
+here=$(dirname "$0")
+# A busy machine and two threads that wait for each other in a loop are 25 times slower.
+export OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=0
+
+declare -A models=([qwen-0.5b]=qwen2.5-coder-0.5b-instruct [qwen-1.5b]=qwen2.5-coder-1.5b-instruct)
+python3 "$here/models.py" fetch "$folder" "${models[@]}"
+
+for name in qwen-0.5b qwen-1.5b; do
+    "$folder/venv/bin/python" "$here/models.py" serve "$folder" "${models[$name]}" 18115 > "$folder/$name.log" 2>&1 &
+    server=$!
+    trap 'kill $server' EXIT
+    until grep -q '^listening' "$folder/$name.log"; do
+        kill -0 $server || { tail "$folder/$name.log"; exit 1; }
+        sleep 1
+    done
+    rm -rf "$folder/run-$name"
+    cargo run --release --locked --quiet -- run quickstart --config "$here/healbench.toml" --agent "model:$name" \
+        --guardrails none,all --format fusion-xml,fusion-text,llm-friendly,zod-json --trials 1 \
+        --record "$folder/cassettes" --out "$folder/run-$name" "$@"
+    kill $server
+    wait $server || true
+    trap - EXIT
+done
