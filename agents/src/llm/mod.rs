@@ -3,6 +3,7 @@
 //! Inside there is one conversation; `api` has a file for each form in which providers want it. Nothing else knows those forms.
 
 mod api;
+pub mod cassette;
 mod conversation;
 mod model;
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod evidence;
+mod llm_cassette;
 mod lookup;
 mod mending;
 mod play;

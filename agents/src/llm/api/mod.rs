@@ -107,13 +107,17 @@ impl Api {
         }
     }
 
-    /// The messages in a request's body, in their order: what two requests are compared by.
-    pub fn messages(self, body: &Value) -> &[Value] {
-        let key = match self {
+    /// The key of a request's body that has the messages.
+    pub(crate) fn messages_key(self) -> &'static str {
+        match self {
             Api::OpenaiChat | Api::Anthropic => "messages",
             Api::OpenaiResponses => "input",
             Api::Gemini => "contents",
-        };
-        body.get(key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+        }
+    }
+
+    /// The messages in a request's body, in their order: what two requests are compared by.
+    pub fn messages(self, body: &Value) -> &[Value] {
+        body.get(self.messages_key()).and_then(Value::as_array).map_or(&[], Vec::as_slice)
     }
 }
