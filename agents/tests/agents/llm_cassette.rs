@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
+use std::time::Duration;
 
 use healbench_agents::llm::Api;
 use healbench_agents::llm::cassette::{Cassette, CassetteError, Claim, Recorded, Request};
@@ -183,16 +185,21 @@ fn what_several_threads_ask_is_asked_once() {
     let dir = tempdir().unwrap();
     let cassette = Cassette::open_or_create(dir.path()).unwrap();
     let (asked, count) = (chat(0, &["task"]), AtomicUsize::new(0));
+    let barrier = Barrier::new(8);
     thread::scope(|scope| {
         for _ in 0..8 {
-            scope.spawn(|| match cassette.claim(&asked.request()) {
-                Claim::Known(known) => assert_eq!(*known, answer("the second")),
-                // The first who asks fails, and leaves it to another.
-                Claim::Ask(pending) if count.fetch_add(1, Ordering::SeqCst) == 0 => {
-                    thread::sleep(std::time::Duration::from_millis(20));
-                    drop(pending);
+            scope.spawn(|| {
+                barrier.wait();
+                match cassette.claim(&asked.request()) {
+                    Claim::Known(known) => assert_eq!(*known, answer("the second")),
+                    Claim::Ask(pending) => {
+                        thread::sleep(Duration::from_millis(20));
+                        // The first who asks fails, and leaves it to another.
+                        if count.fetch_add(1, Ordering::SeqCst) > 0 {
+                            pending.put(answer("the second")).unwrap();
+                        }
+                    }
                 }
-                Claim::Ask(pending) => pending.put(answer("the second")).unwrap(),
             });
         }
     });
@@ -338,6 +345,28 @@ all messages are equal; what differs:
         "no recording answers a request to openai-chat gpt-x, trial 7\nnearest: trial 0, recorded 2026-11-22\n\
          all messages are equal; what differs:\n  trial: recorded 0, asked 7"
     );
+}
+
+#[test]
+fn equal_messages_are_nearer_than_a_conversation_that_goes_on() {
+    let dir = tempdir().unwrap();
+    record(dir.path(), &[(chat(0, &["a"]), answer("")), (chat(1, &["a", "b", "c"]), answer(""))]);
+    let text = miss(&Cassette::open(dir.path()).unwrap(), &chat(1, &["a"]));
+    assert!(text.ends_with("all messages are equal; what differs:\n  trial: recorded 0, asked 1"), "{text}");
+}
+
+#[test]
+fn a_miss_shows_that_a_file_was_edited() {
+    let dir = tempdir().unwrap();
+    record(dir.path(), &[(chat(0, &["a"]), answer(""))]);
+    let file = dir.path().join("openai-chat-gpt-x.jsonl.zst");
+    let text = String::from_utf8(zstd::decode_all(fs::read(&file).unwrap().as_slice()).unwrap()).unwrap();
+    let edited = text.replace("\"temperature\":0.5", "\"temperature\":0.6");
+    fs::write(&file, zstd::encode_all(edited.as_bytes(), 1).unwrap()).unwrap();
+    let mut asked = chat(0, &["a"]);
+    asked.body["temperature"] = json!(0.6);
+    let text = miss(&Cassette::open(dir.path()).unwrap(), &asked);
+    assert!(text.ends_with("\nit is equal, but its key is that of another request: the file was edited"), "{text}");
 }
 
 #[test]

@@ -147,7 +147,8 @@ impl Cassette {
         shelf.get(key).map(Arc::new)
     }
 
-    /// The answer to a request, or the right and duty to get it. Waits while another thread has that right.
+    /// The answer to a request, or the right and duty to get it. Waits while that right is somebody's, and so for ever when it is
+    /// this thread's own.
     pub fn claim(&self, request: &Request<'_>) -> Claim<'_> {
         let body = canonical_json(request.body);
         let key = request.key_of(&body);

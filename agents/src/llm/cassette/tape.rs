@@ -14,8 +14,12 @@ use super::line::{Header, Line, header, parse_header};
 use super::{CassetteError, ENDING, Key};
 use crate::llm::Api;
 
-/// Files are small and compressed once, after a run that took far longer.
+/// Most files are small, and compressed once, after a run that took far longer.
 const LEVEL: i32 = 19;
+/// From this many bytes of text on, that level would take longer than 5 s or so. The other one takes a thirtieth of the time and
+/// makes the file a tenth larger.
+const LARGE: usize = 8 << 20;
+const LARGE_LEVEL: i32 = 12;
 /// A file of a few kilobytes must not be able to fill the memory.
 const MAX_UNPACKED: u64 = 4 << 30;
 
@@ -181,7 +185,8 @@ fn order<'a, 'b>(line: &Line<'_>, body: &'b Body<'a>) -> (&'b Body<'a>, u32, Key
 }
 
 fn pack(text: &str) -> io::Result<Vec<u8>> {
-    let mut encoder = zstd::Encoder::new(Vec::new(), LEVEL)?;
+    let level = if text.len() < LARGE { LEVEL } else { LARGE_LEVEL };
+    let mut encoder = zstd::Encoder::new(Vec::new(), level)?;
     encoder.long_distance_matching(true)?;
     encoder.include_checksum(true)?;
     encoder.set_pledged_src_size(Some(text.len() as u64))?;
