@@ -5,6 +5,7 @@
 mod evidence;
 mod hostile_server;
 mod llm_anthropic;
+mod llm_cassette;
 mod llm_endpoint;
 mod llm_gemini;
 mod llm_openai;

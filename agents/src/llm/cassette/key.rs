@@ -1,0 +1,75 @@
+use std::fmt;
+
+use healbench_protocol::{canonical_json, fingerprint};
+use serde_json::Value;
+
+use super::VERSION;
+use crate::llm::Api;
+
+/// A request, as far as its answer depends on it.
+#[derive(Debug, Clone, Copy)]
+pub struct Request<'a> {
+    /// The API.
+    pub api: Api,
+    /// The model's name at the provider.
+    pub model: &'a str,
+    /// The trial: without a seed, trials ask the same and are answered differently.
+    pub trial: u32,
+    /// The body, as [`Api::request`] wrote it: an object.
+    pub body: &'a Value,
+}
+
+/// What a recording is found by: a hash over everything that a [`Request`] says. Shown as 32 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Key(u128);
+
+impl Request<'_> {
+    /// The key of its recording.
+    pub fn key(&self) -> Key {
+        self.key_of(&canonical_json(self.body))
+    }
+
+    /// The key, when the body's canonical text is there already.
+    pub(super) fn key_of(&self, body: &str) -> Key {
+        let (api, model) = (Value::from(self.api.name()), Value::from(self.model));
+        // Canonical JSON of the five, without a copy of the body for it.
+        let text =
+            format!(r#"{{"api":{api},"body":{body},"model":{model},"trial":{},"version":{VERSION}}}"#, self.trial);
+        let digits = fingerprint(text.as_bytes());
+        Key(u128::from_str_radix(&digits[..DIGITS], 16).unwrap_or_default())
+    }
+}
+
+const DIGITS: usize = 32;
+
+impl Key {
+    /// Reads what `Display` writes.
+    pub fn parse(text: &str) -> Option<Key> {
+        let is_hex = text.len() == DIGITS && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
+        if is_hex { u128::from_str_radix(text, 16).ok().map(Key) } else { None }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_key_hashes_canonical_json() {
+        let body = json!({"model": "a/b\"", "messages": [{"role": "user", "content": "é"}]});
+        let request = Request { api: Api::OpenaiChat, model: "a/b\"", trial: 3, body: &body };
+        let all = json!({"version": 1, "api": "openai-chat", "model": "a/b\"", "trial": 3, "body": body});
+        let key = request.key().to_string();
+        assert_eq!(key, fingerprint(canonical_json(&all).as_bytes())[..32]);
+        assert_eq!(Key::parse(&key), Some(request.key()));
+        assert_eq!(Key::parse("+0000000000000000000000000000001"), None);
+    }
+}

@@ -1,0 +1,90 @@
+//! JSON in pieces of its text. What is recorded is never parsed and written anew, so that no number changes on the way.
+
+use serde::de::IgnoredAny;
+
+/// The members of an object: names without quotes, as they are escaped, and values.
+pub(super) fn fields(text: &str) -> Option<Vec<(&str, &str)>> {
+    let mut rest = Rest(text);
+    let mut found = Vec::new();
+    rest.take('{')?;
+    if rest.take('}').is_none() {
+        loop {
+            let name = rest.value()?.strip_prefix('"')?.strip_suffix('"')?;
+            rest.take(':')?;
+            found.push((name, rest.value()?));
+            if rest.take(',').is_none() {
+                break;
+            }
+        }
+        rest.take('}')?;
+    }
+    rest.is_empty().then_some(found)
+}
+
+/// The items of an array.
+pub(super) fn items(text: &str) -> Option<Vec<&str>> {
+    let mut rest = Rest(text);
+    let mut found = Vec::new();
+    rest.take('[')?;
+    if rest.take(']').is_none() {
+        loop {
+            found.push(rest.value()?);
+            if rest.take(',').is_none() {
+                break;
+            }
+        }
+        rest.take(']')?;
+    }
+    rest.is_empty().then_some(found)
+}
+
+struct Rest<'a>(&'a str);
+
+impl<'a> Rest<'a> {
+    fn skip_space(&mut self) {
+        self.0 = self.0.trim_start_matches([' ', '\t', '\r', '\n']);
+    }
+
+    fn take(&mut self, c: char) -> Option<()> {
+        self.skip_space();
+        self.0 = self.0.strip_prefix(c)?;
+        Some(())
+    }
+
+    fn value(&mut self) -> Option<&'a str> {
+        self.skip_space();
+        let mut values = serde_json::Deserializer::from_str(self.0).into_iter::<IgnoredAny>();
+        values.next()?.ok()?;
+        let (value, rest) = self.0.split_at_checked(values.byte_offset())?;
+        self.0 = rest;
+        Some(value)
+    }
+
+    fn is_empty(&mut self) -> bool {
+        self.skip_space();
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_are_the_text_itself() {
+        let text = r#"{"a":[1.10, "]}"] , "b\"": {"c":null},"d":-1}"#;
+        assert_eq!(fields(text), Some(vec![("a", r#"[1.10, "]}"]"#), (r#"b\""#, r#"{"c":null}"#), ("d", "-1")]));
+        assert_eq!(items(r#"[1.10, "]}" ,[]]"#), Some(vec!["1.10", r#""]}""#, "[]"]));
+        assert_eq!((fields("{}"), items(" [ ] ")), (Some(Vec::new()), Some(Vec::new())));
+    }
+
+    #[test]
+    fn what_is_no_json_has_no_pieces() {
+        for text in ["", "{", "{}x", r#"{"a":1,}"#, r#"{"a" 1}"#, r#"{a:1}"#, r#"{"a":1"#, r#"{"a":"x}"#, "[]"] {
+            assert_eq!(fields(text), None, "{text}");
+        }
+        for text in ["", "[", "[1,]", "[1", "[1]]", "[tru]", "{}"] {
+            assert_eq!(items(text), None, "{text}");
+        }
+    }
+}

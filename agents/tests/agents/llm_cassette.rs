@@ -1,0 +1,520 @@
+//! Recordings of models: kept, found again, and never confused.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use healbench_agents::llm::Api;
+use healbench_agents::llm::cassette::{Cassette, CassetteError, Claim, Recorded, Request};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use tempfile::tempdir;
+
+/// What one model was asked once.
+#[derive(Debug, Clone)]
+struct Asked {
+    api: Api,
+    model: &'static str,
+    trial: u32,
+    body: Value,
+}
+
+impl Asked {
+    fn request(&self) -> Request<'_> {
+        Request { api: self.api, model: self.model, trial: self.trial, body: &self.body }
+    }
+}
+
+fn chat(trial: u32, said: &[&str]) -> Asked {
+    let message = |(index, text): (usize, &&str)| json!({"role": if index % 2 == 0 { "user" } else { "assistant" }, "content": text});
+    let messages: Vec<Value> = said.iter().enumerate().map(message).collect();
+    let body = json!({"model": "gpt-x", "messages": messages, "temperature": 0.5, "tools": [{"name": "billing"}]});
+    Asked { api: Api::OpenaiChat, model: "gpt-x", trial, body }
+}
+
+fn answer(text: &str) -> Recorded {
+    let body = json!({"z": text, "a": [1.0, -0.000_779_312_191_018_611_2, 1e300], "n": null, "usage": {"input": 12}});
+    Recorded { body, latency_ms: 1234, recorded: "2026-11-22".to_owned() }
+}
+
+/// Conversations of several trials and two models that grow by two messages a request, each with its answer.
+fn conversations() -> Vec<(Asked, Recorded)> {
+    let mut all = Vec::new();
+    for trial in 0..3 {
+        let texts: Vec<String> = (0..7).map(|n| format!("said {n}{}", if n > 2 { trial } else { 0 })).collect();
+        for length in [1, 3, 5, 7] {
+            let said: Vec<&str> = texts[..length].iter().map(String::as_str).collect();
+            let asked = chat(trial, &said);
+            let other = Asked { api: Api::Anthropic, model: "Maker/Claude:X", ..asked.clone() };
+            all.push((other, answer(&format!("other {trial} {length}"))));
+            all.push((asked, answer(&format!("answer {trial} {length}"))));
+        }
+    }
+    all
+}
+
+fn put(cassette: &Cassette, asked: &Asked, recorded: &Recorded) {
+    match cassette.claim(&asked.request()) {
+        Claim::Ask(pending) => pending.put(recorded.clone()).unwrap(),
+        Claim::Known(known) => panic!("{asked:?} is known as {known:?}"),
+    }
+}
+
+fn record(dir: &Path, all: &[(Asked, Recorded)]) {
+    let cassette = Cassette::open_or_create(dir).unwrap();
+    all.iter().for_each(|(asked, recorded)| put(&cassette, asked, recorded));
+    cassette.finish().unwrap();
+}
+
+fn files(dir: &Path) -> BTreeMap<String, Vec<u8>> {
+    let read = |entry: fs::DirEntry| (entry.file_name().into_string().unwrap(), fs::read(entry.path()).unwrap());
+    fs::read_dir(dir).unwrap().map(|entry| read(entry.unwrap())).collect()
+}
+
+fn names(dir: &Path) -> Vec<String> {
+    files(dir).into_keys().collect()
+}
+
+#[test]
+fn what_was_recorded_is_replayed() {
+    let dir = tempdir().unwrap();
+    let all = conversations();
+    record(dir.path(), &all);
+    assert_eq!(
+        names(dir.path()),
+        ["anthropic-maker-claude-x-e3734ccb.jsonl.zst", "openai-chat-gpt-x.jsonl.zst"],
+        "no part files and no lock are left"
+    );
+
+    let cassette = Cassette::open(dir.path()).unwrap();
+    assert_eq!(cassette.unused().len(), all.len());
+    for (asked, recorded) in &all {
+        assert_eq!(cassette.get(&asked.request()).as_deref(), Some(recorded));
+        let exchange = cassette.exchange(asked.request().key()).unwrap();
+        assert_eq!((&exchange.request, &exchange.answer), (&asked.body, recorded));
+        assert!(matches!(cassette.claim(&asked.request()), Claim::Known(known) if *known == *recorded));
+    }
+    assert_eq!(cassette.unused(), []);
+    assert_eq!(cassette.get(&chat(9, &["said 00"]).request()), None, "another trial is another request");
+}
+
+#[test]
+fn equal_recordings_give_equal_files() {
+    let all = conversations();
+    let first = tempdir().unwrap();
+    record(first.path(), &all);
+    let expected = files(first.path());
+
+    let backwards = tempdir().unwrap();
+    let reversed: Vec<_> = all.iter().rev().cloned().collect();
+    for some in reversed.chunks(7) {
+        record(backwards.path(), some);
+    }
+    assert_eq!(files(backwards.path()), expected, "backwards, in several runs");
+
+    let threads = tempdir().unwrap();
+    let cassettes = [0, 1].map(|_| Cassette::open_or_create(threads.path()).unwrap());
+    thread::scope(|scope| {
+        for number in 0..8 {
+            let (all, cassette) = (&all, &cassettes[number % 2]);
+            scope.spawn(move || {
+                all.iter().skip(number).step_by(8).for_each(|(asked, answer)| put(cassette, asked, answer))
+            });
+        }
+    });
+    cassettes[0].finish().unwrap();
+    assert!(names(threads.path()).iter().any(|name| name.starts_with("recording-")), "the other still records");
+    cassettes[1].finish().unwrap();
+    assert_eq!(files(threads.path()), expected, "by eight threads, as two processes would");
+}
+
+#[test]
+fn a_killed_process_loses_nothing() {
+    let all = conversations();
+    let whole = tempdir().unwrap();
+    record(whole.path(), &all);
+
+    let dir = tempdir().unwrap();
+    record(dir.path(), &all[..5]);
+    let killed = Cassette::open_or_create(dir.path()).unwrap();
+    all[5..15].iter().for_each(|(asked, recorded)| put(&killed, asked, recorded));
+    drop(killed);
+    // Torn in the middle of the last line.
+    let part = dir.path().join("recording-1.jsonl");
+    let text = fs::read(&part).unwrap();
+    fs::write(&part, &text[..text.len() - 9]).unwrap();
+
+    let replay = Cassette::open(dir.path()).unwrap();
+    for (index, (asked, recorded)) in all.iter().enumerate() {
+        assert_eq!(replay.get(&asked.request()).as_deref(), (index < 14).then_some(recorded), "{index}");
+    }
+    let next = Cassette::open_or_create(dir.path()).unwrap();
+    all[14..].iter().for_each(|(asked, recorded)| put(&next, asked, recorded));
+    assert_eq!(names(dir.path()).len(), 4, "two files, two parts");
+    // As if the process were killed after the files were written, and before the parts were removed.
+    let parts: Vec<_> = files(dir.path()).into_iter().filter(|(name, _)| name.starts_with("recording-")).collect();
+    next.finish().unwrap();
+    assert_eq!(files(dir.path()), files(whole.path()));
+    for (name, text) in parts {
+        fs::write(dir.path().join(name), text).unwrap();
+    }
+    Cassette::open_or_create(dir.path()).unwrap().finish().unwrap();
+    assert_eq!(files(dir.path()), files(whole.path()));
+}
+
+#[test]
+fn nothing_is_written_where_all_is_known() {
+    let dir = tempdir().unwrap();
+    record(dir.path(), &conversations());
+    let before = files(dir.path());
+    let cassette = Cassette::open_or_create(dir.path()).unwrap();
+    for (asked, recorded) in conversations() {
+        assert!(matches!(cassette.claim(&asked.request()), Claim::Known(known) if *known == recorded));
+    }
+    assert_eq!(files(dir.path()), before);
+    cassette.finish().unwrap();
+    assert_eq!(files(dir.path()), before);
+}
+
+#[test]
+fn what_several_threads_ask_is_asked_once() {
+    let dir = tempdir().unwrap();
+    let cassette = Cassette::open_or_create(dir.path()).unwrap();
+    let (asked, count) = (chat(0, &["task"]), AtomicUsize::new(0));
+    let barrier = Barrier::new(8);
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                barrier.wait();
+                match cassette.claim(&asked.request()) {
+                    Claim::Known(known) => assert_eq!(*known, answer("the second")),
+                    Claim::Ask(pending) => {
+                        thread::sleep(Duration::from_millis(20));
+                        // The first who asks fails, and leaves it to another.
+                        if count.fetch_add(1, Ordering::SeqCst) > 0 {
+                            pending.put(answer("the second")).unwrap();
+                        }
+                    }
+                }
+            });
+        }
+    });
+    assert_eq!(count.into_inner(), 2);
+    assert_eq!(cassette.get(&asked.request()).as_deref(), Some(&answer("the second")));
+}
+
+fn error(dir: &Path) -> String {
+    let error = Cassette::open(dir).unwrap_err();
+    assert!(error.hint().is_some(), "{error}");
+    error.to_string().replace(&dir.display().to_string(), "DIR")
+}
+
+#[test]
+fn a_folder_without_recordings_is_told_from_none() {
+    let dir = tempdir().unwrap();
+    assert_eq!(error(dir.path()), "there are no recordings in `DIR`");
+    let none = dir.path().join("none");
+    assert_eq!(error(&none), "there is no folder of recordings at `DIR`");
+    fs::write(dir.path().join("README.md"), "ours").unwrap();
+    assert_eq!(error(dir.path()), "there are no recordings in `DIR`");
+}
+
+#[test]
+fn a_file_that_is_not_as_it_was_written_is_an_error() {
+    let dir = tempdir().unwrap();
+    let all: Vec<_> = conversations().into_iter().filter(|(asked, _)| asked.model == "gpt-x").collect();
+    record(dir.path(), &all);
+    let file = dir.path().join("openai-chat-gpt-x.jsonl.zst");
+    let packed = fs::read(&file).unwrap();
+    let text = String::from_utf8(zstd::decode_all(packed.as_slice()).unwrap()).unwrap();
+    let after = |packed: &[u8]| {
+        fs::write(&file, packed).unwrap();
+        error(dir.path())
+    };
+    let damaged = "`DIR/openai-chat-gpt-x.jsonl.zst` is damaged: it cannot be unpacked: ";
+    let mut flipped = packed.clone();
+    flipped[packed.len() / 2] ^= 4;
+    for bytes in [&flipped[..], &packed[..packed.len() - 3], b"", b"version https://git-lfs.github.com/spec/v1\n"] {
+        let message = after(bytes);
+        assert!(message.starts_with(damaged), "{message}");
+    }
+
+    let edited = |from: &str, to: &str| {
+        let edited = text.replacen(from, to, 1);
+        assert_ne!(edited, text, "{from}");
+        after(&zstd::encode_all(edited.as_bytes(), 1).unwrap())
+    };
+    assert_eq!(
+        edited("{\"healbench_cassette\":1", "{\"healbench_cassette\":2"),
+        "`DIR/openai-chat-gpt-x.jsonl.zst` has format 2 of recordings; this program reads 1"
+    );
+    let foreign = "`DIR/openai-chat-gpt-x.jsonl.zst` is no file of recordings: its first line is no header of one";
+    assert_eq!(edited("healbench_cassette", "vcr"), foreign);
+    assert_eq!(after(&zstd::encode_all(&b"notes"[..], 1).unwrap()), foreign);
+    assert_eq!(
+        edited("\"model\":\"gpt-x\"", "\"model\":\"gpt-y\""),
+        "`DIR/openai-chat-gpt-x.jsonl.zst` would have to be named `openai-chat-gpt-y.jsonl.zst`"
+    );
+    let line =
+        |line: u32, reason: &str| format!("`DIR/openai-chat-gpt-x.jsonl.zst`, line {line}, is damaged: {reason}");
+    assert_eq!(edited("\"latency_ms\":", "\"latency\":"), line(2, "it is no recording"));
+    assert_eq!(
+        edited("\"messages\":1", "\"messages\":2"),
+        line(5, "its request does not follow on that of the line before")
+    );
+    let message = edited("answer 0 1", "\\ud800");
+    assert!(message.starts_with(&line(2, "its answer cannot be read: ")), "{message}");
+    assert_eq!(after(&zstd::encode_all(text.trim_end().as_bytes(), 1).unwrap()), line(13, "it is cut off"));
+
+    fs::remove_file(&file).unwrap();
+    fs::write(dir.path().join("recording-3.jsonl"), "{\"healbench_cassette\":1}\n{}\n").unwrap();
+    assert_eq!(error(dir.path()), "`DIR/recording-3.jsonl`, line 2, is damaged: it is no recording");
+    assert!(matches!(Cassette::open_or_create(dir.path()), Err(CassetteError::Damaged { line: Some(2), .. })));
+}
+
+/// What an error says of a request, with the key of the nearest recording left out.
+fn miss(cassette: &Cassette, asked: &Asked) -> String {
+    assert_eq!(cassette.get(&asked.request()), None);
+    let text = cassette.miss(&asked.request()).to_string();
+    let Some((before, after)) = text.split_once("nearest: ") else { return text };
+    format!("{before}nearest: {}", &after[34..])
+}
+
+#[test]
+fn a_miss_shows_the_message_that_differs() {
+    let dir = tempdir().unwrap();
+    record(dir.path(), &conversations());
+    let cassette = Cassette::open(dir.path()).unwrap();
+    assert_eq!(
+        miss(&cassette, &chat(1, &["said 00", "said 10", "said 2\u{1b}[2J\u{202e}"])),
+        r#"no recording answers a request to openai-chat gpt-x, trial 1
+nearest: trial 1, recorded 2026-11-22
+message 3 is the first to differ (3 recorded, 3 asked):
+  recorded: {"content":"said 20","role":"user"}
+  asked:    {"content":"said 2\u001b[2J\u{202e}","role":"user"}"#
+    );
+    assert_eq!(
+        miss(&cassette, &chat(2, &["said 00", "said 10"])),
+        r#"no recording answers a request to openai-chat gpt-x, trial 2
+nearest: trial 2, recorded 2026-11-22
+message 3 is the first to differ (3 recorded, 2 asked):
+  recorded: {"content":"said 20","role":"user"}
+  asked:    no such message"#
+    );
+}
+
+#[test]
+fn a_miss_shows_long_messages_where_they_differ() {
+    let dir = tempdir().unwrap();
+    let long = |end: &str| format!("{}{end}", "é".repeat(1000));
+    record(dir.path(), &[(chat(0, &[&long("one")]), answer(""))]);
+    let text = miss(&Cassette::open(dir.path()).unwrap(), &chat(0, &[&long("two and more")]));
+    let lead = "é".repeat(60);
+    let end = format!(
+        "\n  recorded: …{lead}one\",\"role\":\"user\"}}\n  asked:    …{lead}two and more\",\"role\":\"user\"}}"
+    );
+    assert!(text.ends_with(&end), "{text}");
+    let other = miss(&Cassette::open(dir.path()).unwrap(), &chat(0, &["x"]));
+    assert!(other.contains(&format!("{}…\n", "é".repeat(188))), "{other}");
+}
+
+#[test]
+fn a_miss_shows_what_differs_beside_the_messages() {
+    let dir = tempdir().unwrap();
+    record(dir.path(), &conversations());
+    let cassette = Cassette::open(dir.path()).unwrap();
+    let mut asked = chat(1, &["said 00"]);
+    asked.body["temperature"] = json!(0.7);
+    asked.body["seed"] = json!(1);
+    asked.body.as_object_mut().unwrap().remove("tools");
+    assert_eq!(
+        miss(&cassette, &asked),
+        r#"no recording answers a request to openai-chat gpt-x, trial 1
+nearest: trial 1, recorded 2026-11-22
+all messages are equal; what differs:
+  seed: recorded not there, asked 1
+  temperature: recorded 0.5, asked 0.7
+  tools: recorded [{"name":"billing"}], asked not there"#
+    );
+    assert_eq!(
+        miss(&cassette, &chat(7, &["said 00"])),
+        "no recording answers a request to openai-chat gpt-x, trial 7\nnearest: trial 0, recorded 2026-11-22\n\
+         all messages are equal; what differs:\n  trial: recorded 0, asked 7"
+    );
+}
+
+#[test]
+fn equal_messages_are_nearer_than_a_conversation_that_goes_on() {
+    let dir = tempdir().unwrap();
+    record(dir.path(), &[(chat(0, &["a"]), answer("")), (chat(1, &["a", "b", "c"]), answer(""))]);
+    let text = miss(&Cassette::open(dir.path()).unwrap(), &chat(1, &["a"]));
+    assert!(text.ends_with("all messages are equal; what differs:\n  trial: recorded 0, asked 1"), "{text}");
+}
+
+#[test]
+fn a_miss_shows_that_a_file_was_edited() {
+    let dir = tempdir().unwrap();
+    record(dir.path(), &[(chat(0, &["a"]), answer(""))]);
+    let file = dir.path().join("openai-chat-gpt-x.jsonl.zst");
+    let text = String::from_utf8(zstd::decode_all(fs::read(&file).unwrap().as_slice()).unwrap()).unwrap();
+    let edited = text.replace("\"temperature\":0.5", "\"temperature\":0.6");
+    fs::write(&file, zstd::encode_all(edited.as_bytes(), 1).unwrap()).unwrap();
+    let mut asked = chat(0, &["a"]);
+    asked.body["temperature"] = json!(0.6);
+    let text = miss(&Cassette::open(dir.path()).unwrap(), &asked);
+    assert!(text.ends_with("\nit is equal, but its key is that of another request: the file was edited"), "{text}");
+}
+
+#[test]
+fn a_miss_of_an_unknown_model_shows_the_known_ones() {
+    let dir = tempdir().unwrap();
+    record(dir.path(), &conversations());
+    let cassette = Cassette::open(dir.path()).unwrap();
+    assert_eq!(
+        miss(&cassette, &Asked { api: Api::Gemini, ..chat(0, &["said 00"]) }),
+        "no recording answers a request to gemini gpt-x, trial 0\n\
+         nothing of this model is recorded; there is: openai-chat gpt-x, anthropic Maker/Claude:X"
+    );
+}
+
+#[test]
+fn what_a_replay_does_not_use_can_be_dropped() {
+    let dir = tempdir().unwrap();
+    let all = conversations();
+    record(dir.path(), &all);
+    let cassette = Cassette::open(dir.path()).unwrap();
+    let used: Vec<_> = all.iter().filter(|(asked, _)| asked.model == "gpt-x" && asked.trial != 1).cloned().collect();
+    used.iter().for_each(|(asked, _)| assert!(cassette.get(&asked.request()).is_some()));
+    let unused = cassette.unused();
+    assert_eq!(cassette.retain(&|entry| !unused.contains(&entry.key)).unwrap(), 16);
+    assert_eq!(cassette.unused(), []);
+    assert_eq!(cassette.retain(&|_| true).unwrap(), 0);
+
+    let fresh = tempdir().unwrap();
+    record(fresh.path(), &used);
+    assert_eq!(files(dir.path()), files(fresh.path()), "as if nothing else had ever been recorded");
+    let pruned = Cassette::open(dir.path()).unwrap();
+    all.iter().for_each(|(asked, recorded)| {
+        let is_kept = asked.model == "gpt-x" && asked.trial != 1;
+        assert_eq!(pruned.get(&asked.request()).as_deref(), is_kept.then_some(recorded));
+    });
+    assert_eq!(pruned.retain(&|_| false).unwrap(), 8);
+    assert_eq!(names(dir.path()), [""; 0]);
+}
+
+#[test]
+fn a_listing_says_what_is_recorded() {
+    let dir = tempdir().unwrap();
+    record(dir.path(), &conversations());
+    let lists = Cassette::open(dir.path()).unwrap().entries();
+    assert_eq!(lists.iter().map(|list| list.api).collect::<Vec<_>>(), [Api::OpenaiChat, Api::Anthropic]);
+    let list = &lists[0];
+    assert_eq!((list.file.as_str(), list.entries.len()), ("openai-chat-gpt-x.jsonl.zst", 12));
+    assert_eq!(list.bytes, Some(fs::metadata(dir.path().join(&list.file)).unwrap().len()));
+    assert_eq!((list.trials(), list.dates()), (vec![0, 1, 2], Some(("2026-11-22", "2026-11-22"))));
+    let shown: Vec<_> = list.entries.iter().map(|entry| (entry.messages, entry.trial, entry.last.as_str())).collect();
+    assert_eq!(shown[..4], [(1, 0, "said 00"), (1, 1, "said 00"), (1, 2, "said 00"), (3, 0, "said 20")]);
+
+    let parts = tempdir().unwrap();
+    let killed = Cassette::open_or_create(parts.path()).unwrap();
+    put(&killed, &chat(0, &["two\nlines\u{1b} and more than there is room for in a line of a listing"]), &answer(""));
+    drop(killed);
+    let list = Cassette::open(parts.path()).unwrap().entries().remove(0);
+    assert_eq!(list.bytes, None, "there is no file yet");
+    assert_eq!(list.entries[0].last, "two lines\\u{1b} and more than there is room for in a line of a li…");
+}
+
+#[test]
+fn growing_conversations_take_little_room() {
+    let words: Vec<String> = (0..2000_u32).map(|n| format!("w{:x}", n.wrapping_mul(2_654_435_761))).collect();
+    let mut state = 7_usize;
+    let mut text = |count: usize| {
+        let mut word = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            words[(state >> 33) % words.len()].as_str()
+        };
+        (0..count).map(|_| word()).collect::<Vec<_>>().join(" ")
+    };
+    let (mut all, mut raw) = (Vec::new(), 0);
+    for trial in 0..50 {
+        let mut messages = vec![json!({"role": "user", "content": format!("Task {}", trial % 10)})];
+        for _ in 0..10 {
+            let body = json!({"model": "gpt-x", "messages": messages, "tools": [{"description": "x".repeat(3000)}]});
+            let said = json!({"role": "assistant", "content": text(10)});
+            let recorded = Recorded { body: json!({"choices": [said]}), ..answer("") };
+            raw += body.to_string().len() + recorded.body.to_string().len();
+            messages.extend([said, json!({"role": "tool", "content": text(40)})]);
+            all.push((Asked { api: Api::OpenaiChat, model: "gpt-x", trial, body }, recorded));
+        }
+    }
+    let dir = tempdir().unwrap();
+    record(dir.path(), &all);
+    let packed = files(dir.path())["openai-chat-gpt-x.jsonl.zst"].len();
+    assert!(packed * 30 < raw, "{raw} bytes were packed into {packed}");
+}
+
+fn any_json() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        any::<f32>().prop_map(|n| json!(n)),
+        ".{0,8}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(3, 12, 4, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+            proptest::collection::btree_map("[a-c\"\\\\ é]{0,2}", inner, 0..4).prop_map(|map| json!(map)),
+        ]
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn whatever_is_put_is_got_back(
+        bodies in proptest::collection::vec(proptest::collection::btree_map("[a-c\"\\\\ ]{0,2}", any_json(), 0..4), 1..8),
+        answer in any_json(),
+        model in ".{0,12}",
+        date in ".{0,12}",
+    ) {
+        let dir = tempdir().unwrap();
+        let cassette = Cassette::open_or_create(dir.path()).unwrap();
+        let bodies: Vec<Value> = bodies.into_iter().map(|body| json!(body)).collect();
+        let request = |body| Request { api: Api::Gemini, model: &model, trial: 0, body };
+        for body in &bodies {
+            if let Claim::Ask(pending) = cassette.claim(&request(body)) {
+                pending.put(Recorded { body: json!([body, answer]), latency_ms: u64::MAX, recorded: date.clone() }).unwrap();
+            }
+        }
+        cassette.finish().unwrap();
+        let first = files(dir.path());
+        for cassette in [cassette, Cassette::open(dir.path()).unwrap()] {
+            for body in &bodies {
+                let got = cassette.get(&request(body)).unwrap();
+                // Through text once: a number's last bit may be another after that, wherever the text was.
+                let read = |value: &Value| serde_json::from_str::<Value>(&value.to_string()).unwrap();
+                prop_assert_eq!(&got.body, &read(&json!([body, answer])));
+                prop_assert_eq!(&got.recorded, &date);
+                prop_assert_eq!(&cassette.exchange(request(body).key()).unwrap().request, &read(body));
+            }
+        }
+        // Written again by way of another order, the file is the same.
+        let again = Cassette::open(dir.path()).unwrap();
+        let keys: Vec<_> = again.entries()[0].entries.iter().map(|entry| entry.key).collect();
+        let other = tempdir().unwrap();
+        let copy = Cassette::open_or_create(other.path()).unwrap();
+        for body in bodies.iter().rev() {
+            if let Claim::Ask(pending) = copy.claim(&request(body)) {
+                pending.put(Recorded { body: json!([body, answer]), latency_ms: u64::MAX, recorded: date.clone() }).unwrap();
+                copy.finish().unwrap();
+            }
+        }
+        prop_assert_eq!(copy.entries()[0].entries.iter().map(|entry| entry.key).collect::<Vec<_>>(), keys);
+        prop_assert_eq!(files(other.path()), first);
+    }
+}
