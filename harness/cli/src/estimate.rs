@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use healbench_agents::llm::{Model, preamble_of};
 use healbench_agents::scripted::{ScriptedAgent, scripted};
-use healbench_protocol::{Opening, Usage};
+use healbench_protocol::{Agent, Opening, Start, Usage};
 use healbench_record::{CallRecord, EpisodeRecord, Plan, Records};
 use healbench_runner::{Job, RunEvent, TokenCounter, run};
 
@@ -83,15 +83,21 @@ fn add(sum: &mut Estimate, episode: &EpisodeRecord, asked: &[CallRecord], preamb
     sum.output += u64::from(episode.prose_tokens);
 }
 
+/// Tells the compiler that a closure makes agents that live as long as what they begin with.
+fn for_any_episode<F>(make_agent: F) -> F
+where
+    F: for<'s> Fn(usize, Start<'s>) -> Box<dyn Agent + 's>,
+{
+    make_agent
+}
+
 /// Plays the plan with one scripted agent, in memory.
 fn play(cast: &Cast) -> Result<(Plan, Records), CliError> {
     let profile = scripted(PROFILE)?;
     let trials = cast.plan.trials.min(TRIALS);
     let plan = Plan { agents: vec![profile.spec(PROFILE)], trials, ..cast.plan.clone() };
     let mut played = Records::default();
-    let make_agent = |_: usize, start: healbench_protocol::Start<'_>| -> Box<dyn healbench_protocol::Agent> {
-        Box::new(ScriptedAgent::new(&profile, start))
-    };
+    let make_agent = for_any_episode(|_, start| Box::new(ScriptedAgent::new(&profile, start)));
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     let job = Job { plan: &plan, scenarios: &cast.scenarios, episodes: 0..plan.len(), jobs, make_agent: &make_agent };
     run(&job, &AtomicBool::new(false), &mut |event| {

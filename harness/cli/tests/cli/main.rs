@@ -8,6 +8,8 @@ mod contracts;
 mod help;
 mod interrupted;
 mod metrics;
+mod model_server;
+mod models;
 mod quickstart;
 mod shards;
 mod transcripts;
