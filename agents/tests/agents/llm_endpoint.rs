@@ -1,5 +1,6 @@
 //! The way to a model, against a server that does what no server should.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -265,6 +266,8 @@ fn a_request_that_never_works_is_made_once() {
         let AskError::Config(message) = error else { panic!("{error:?}") };
         assert!(message.ends_with(r": no\u{1b}[2J") && came == 1, "{message}");
     }
+    let (error, came) = always(3, || Deed::Raw(b"HTTP/1.1 401 X\r\ncontent-length: 100\r\n\r\nno k".to_vec()));
+    assert_eq!((error, came), (AskError::Config("HTTP 401 Unauthorized: no k".to_owned()), 1));
 }
 
 #[test]
@@ -293,6 +296,42 @@ fn a_dead_address_is_infrastructure() {
     let url = HostileServer::start(|_, _| Deed::Reset).url.clone();
     let message = infra(ask(&endpoint_of(&model(&url, 0))).unwrap_err());
     assert!(message.starts_with("cannot connect: ") && !message.contains("127.0.0.1"), "{message}");
+    // One that speaks no TLS.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || listener.accept().unwrap().0.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n"));
+    let message = infra(ask(&endpoint_of(&model(&url, 0))).unwrap_err());
+    assert!(message.starts_with("cannot connect: "), "{message}");
+}
+
+/// The environment of a process cannot be changed for one test: the second test is run in a process of its own.
+#[test]
+fn proxies_and_certificates_are_the_system_s_and_nothing_local_needs_them() {
+    let proxy = HostileServer::start(|_, _| json(200, r#"{"by": "proxy"}"#));
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "llm_endpoint::with_a_proxy_and_without_certificates", "--ignored"])
+        .envs([("http_proxy", proxy.url.as_str()), ("no_proxy", "")])
+        .envs([("SSL_CERT_FILE", "/nonexistent"), ("SSL_CERT_DIR", "/nonexistent")])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    let came = proxy.came();
+    assert_eq!(came.len(), 1);
+    assert!(came[0].head.starts_with("POST http://models.example.com/chat HTTP/1.1\r\n"), "{}", came[0].head);
+}
+
+#[test]
+#[ignore = "is run by the test before, in another environment"]
+fn with_a_proxy_and_without_certificates() {
+    let server = HostileServer::start(|_, _| json(200, r#"{"by": "itself"}"#));
+    assert_eq!(ask(&endpoint(&server, 0)).unwrap().body, json!({"by": "itself"}));
+    let far = ask(&endpoint_of(&model("http://models.example.com", 0)));
+    assert_eq!(far.unwrap().body, json!({"by": "proxy"}));
+    let network = Arc::new(Network::new().unwrap());
+    let error = Endpoint::new(&network, &model("https://models.example.com", 0), &env).unwrap_err().to_string();
+    assert!(error.starts_with("no connection to models.example.com can be set up: "), "{error}");
+    assert!(error.contains("No CA certificates"), "{error}");
 }
 
 #[test]
