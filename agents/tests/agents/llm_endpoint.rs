@@ -178,11 +178,15 @@ fn broken_connections_and_answers_are_tried_again() {
         (Box::new(raw("nonsense\r\n\r\n")), "the connection failed: "),
         (Box::new(|| json(200, r#"{"a": 1"#)), "the answer is not JSON: EOF while parsing"),
     ];
-    for (deed, expected) in table {
-        let (error, came) = always(1, deed);
-        let message = infra(error);
-        assert!(message.starts_with(expected) && came == 2, "{message}, {came}");
-    }
+    std::thread::scope(|scope| {
+        for (deed, expected) in table {
+            scope.spawn(move || {
+                let (error, came) = always(1, deed);
+                let message = infra(error);
+                assert!(message.starts_with(expected) && came == 2, "{message}, {came}");
+            });
+        }
+    });
 }
 
 #[test]
