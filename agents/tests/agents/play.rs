@@ -66,10 +66,7 @@ pub(crate) fn play(
     let script = Script { steps };
     let tools = tools();
     let draws = DrawKey::of_trial(Seed(7), "test", trial);
-    let mut agent = ScriptedAgent::new(
-        profile,
-        Start { prompt: "", tools: &tools, script: &script, scheduled: true, trial: 0, draws },
-    );
+    let mut agent = ScriptedAgent::new(profile, Start { prompt: "", tools: &tools, script: &script, scheduled: true, trial: 0, draws });
     let mut turns = Vec::new();
     let mut seen = Vec::new();
     let mut answered = 0;
