@@ -5,6 +5,7 @@
 mod evidence;
 mod hostile_server;
 mod llm_endpoint;
+mod llm_preflight;
 mod lookup;
 mod mending;
 mod play;
