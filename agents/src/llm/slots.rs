@@ -101,6 +101,7 @@ impl Slots {
 
 /// The place of an episode in play, free again when this is dropped.
 #[derive(Debug)]
+#[must_use]
 pub struct EpisodeSlot {
     slots: Arc<Slots>,
 }

@@ -1,23 +1,23 @@
 //! The way to a model, against a server that does what no server should.
 
+use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use healbench_agents::llm::{
-    Answer, Api, AskError, Connections, Endpoint, Limits, Model, Network, Preflight, PreflightError, Sampling,
-    SetupError,
+    Answer, Api, AskError, Connections, Endpoint, Limits, Model, Network, Sampling, SetupError,
 };
 use healbench_protocol::{Object, ToolsMode};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::hostile_server::*;
 
-const KEY: &str = "sk-test/Aa0+Bb1=Cc2";
+pub(crate) const KEY: &str = "sk-test/Aa0+Bb1=Cc2";
 const HEADER: &str = "Bearer tok:Dd3%Ee4&Ff5";
 const TOKEN: &str = "tok:Dd3%Ee4&Ff5";
 
-fn model(base_url: &str, retries: u32) -> Model {
+pub(crate) fn model(base_url: &str, retries: u32) -> Model {
     Model {
         api: Api::OpenaiChat,
         model: "small".to_owned(),
@@ -44,11 +44,11 @@ fn env(name: &str) -> Option<String> {
     }
 }
 
-fn endpoint_of(model: &Model) -> Endpoint {
+pub(crate) fn endpoint_of(model: &Model) -> Endpoint {
     Endpoint::new(&Arc::new(Network::new().unwrap()), model, &env).unwrap()
 }
 
-fn endpoint(server: &HostileServer, retries: u32) -> Endpoint {
+pub(crate) fn endpoint(server: &HostileServer, retries: u32) -> Endpoint {
     endpoint_of(&model(&server.url, retries))
 }
 
@@ -177,11 +177,15 @@ fn broken_connections_and_answers_are_tried_again() {
         (Box::new(raw("nonsense\r\n\r\n")), "the connection failed: "),
         (Box::new(|| json(200, r#"{"a": 1"#)), "the answer is not JSON: EOF while parsing"),
     ];
-    for (deed, expected) in table {
-        let (error, came) = always(1, deed);
-        let message = infra(error);
-        assert!(message.starts_with(expected) && came == 2, "{message}, {came}");
-    }
+    std::thread::scope(|scope| {
+        for (deed, expected) in table {
+            scope.spawn(move || {
+                let (error, came) = always(1, deed);
+                let message = infra(error);
+                assert!(message.starts_with(expected) && came == 2, "{message}, {came}");
+            });
+        }
+    });
 }
 
 #[test]
@@ -265,6 +269,8 @@ fn a_request_that_never_works_is_made_once() {
         let AskError::Config(message) = error else { panic!("{error:?}") };
         assert!(message.ends_with(r": no\u{1b}[2J") && came == 1, "{message}");
     }
+    let (error, came) = always(3, || Deed::Raw(b"HTTP/1.1 401 X\r\ncontent-length: 100\r\n\r\nno k".to_vec()));
+    assert_eq!((error, came), (AskError::Config("HTTP 401 Unauthorized: no k".to_owned()), 1));
 }
 
 #[test]
@@ -293,6 +299,45 @@ fn a_dead_address_is_infrastructure() {
     let url = HostileServer::start(|_, _| Deed::Reset).url.clone();
     let message = infra(ask(&endpoint_of(&model(&url, 0))).unwrap_err());
     assert!(message.starts_with("cannot connect: ") && !message.contains("127.0.0.1"), "{message}");
+    // One that speaks no TLS.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || listener.accept().unwrap().0.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n"));
+    let message = infra(ask(&endpoint_of(&model(&url, 0))).unwrap_err());
+    assert!(message.starts_with("cannot connect: "), "{message}");
+}
+
+/// The environment of a process cannot be changed for one test: the second test is run in a process of its own.
+#[test]
+fn proxies_and_certificates_are_the_system_s_and_nothing_local_needs_them() {
+    let proxy = HostileServer::start(|_, _| json(200, r#"{"by": "proxy"}"#));
+    let output = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "llm_endpoint::with_a_proxy_and_without_certificates", "--ignored"])
+        .envs([("http_proxy", proxy.url.as_str()), ("no_proxy", "")])
+        .envs([("SSL_CERT_FILE", "/nonexistent"), ("SSL_CERT_DIR", "/nonexistent")])
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+    let came = proxy.came();
+    assert_eq!(came.len(), 1);
+    assert!(came[0].head.starts_with("POST http://models.example.com/chat HTTP/1.1\r\n"), "{}", came[0].head);
+}
+
+#[test]
+#[ignore = "is run by the test before, in another environment"]
+fn with_a_proxy_and_without_certificates() {
+    if std::env::var("SSL_CERT_FILE").as_deref() != Ok("/nonexistent") {
+        return;
+    }
+    let server = HostileServer::start(|_, _| json(200, r#"{"by": "itself"}"#));
+    assert_eq!(ask(&endpoint(&server, 0)).unwrap().body, json!({"by": "itself"}));
+    let far = ask(&endpoint_of(&model("http://models.example.com", 0)));
+    assert_eq!(far.unwrap().body, json!({"by": "proxy"}));
+    let network = Arc::new(Network::new().unwrap());
+    let error = Endpoint::new(&network, &model("https://models.example.com", 0), &env).unwrap_err().to_string();
+    assert!(error.starts_with("no connection to models.example.com can be set up: "), "{error}");
+    assert!(error.contains("No CA certificates"), "{error}");
 }
 
 #[test]
@@ -381,125 +426,6 @@ fn settings_that_cannot_work_are_told_before_anything_is_sent() {
     assert_eq!(value, "the header `a`: its value holds characters that no header may hold");
     let length = error(&|model| drop(model.headers.insert("Content-Length".to_owned(), "0".to_owned())), &env);
     assert_eq!(length, "the header `Content-Length`: the connection sets it by itself");
-}
-
-/// What a preflight says to a server that does the same with every request, and the paths that were asked for.
-fn preflight(
-    api: Api,
-    deed: impl Fn() -> Deed + Send + Sync + 'static,
-) -> (Result<Preflight, PreflightError>, Vec<String>) {
-    let server = HostileServer::start(move |_, _| deed());
-    let mut model = model(&format!("{}/v1", server.url), 0);
-    model.api = api;
-    let looked = endpoint_of(&model).preflight();
-    if let Err(error) = &looked {
-        let text = format!("{error} {error:?} {}", error.hint());
-        assert!(!text.contains("Cc2") && !text.contains("Ee4") && !error.to_string().contains('\n'), "{text}");
-    }
-    let path = |came: Came| came.head.split(' ').nth(1).unwrap().to_owned();
-    (looked, server.came().into_iter().map(path).collect())
-}
-
-#[test]
-fn a_model_is_found_in_every_form_of_list() {
-    for list in [
-        json!({"object": "list", "data": [{"id": "other"}, {"id": "small"}]}),
-        json!({"models": [{"name": "small", "model": "small"}], "data": [{"id": "/models/x.gguf"}]}),
-        json!({"models": [{"model": "small:latest"}]}),
-        json!({"data": [{"id": "models/small"}]}),
-        json!([{"id": "small"}]),
-    ] {
-        for api in [Api::OpenaiChat, Api::OpenaiResponses] {
-            let list = list.to_string();
-            let (looked, paths) = preflight(api, move || json(200, &list));
-            assert_eq!((looked, paths), (Ok(Preflight::Found), vec!["/v1/models".to_owned()]));
-        }
-    }
-}
-
-#[test]
-fn a_model_that_is_missing_is_told_with_its_neighbours() {
-    let names = (0..20).map(|n| format!("large-{n}")).chain(["smal".to_owned(), format!("\u{1b}[1m{KEY}")]);
-    let list = json!({"data": names.map(|id| json!({"id": id})).collect::<Vec<Value>>()}).to_string();
-    let (looked, _) = preflight(Api::OpenaiChat, move || json(200, &list));
-    let error = looked.unwrap_err();
-    let PreflightError::NoModel { model, known, .. } = &error else { panic!("{error:?}") };
-    assert_eq!((model.as_str(), known.len(), known[0].as_str()), ("small", 8, "smal"));
-    assert!(error.hint().contains("check_model = false"));
-
-    let list = json!({"data": [{"id": format!("\u{1b}[1m{KEY}")}]}).to_string();
-    let (looked, _) = preflight(Api::OpenaiChat, move || json(200, &list));
-    let message = looked.unwrap_err().to_string();
-    assert!(message.ends_with(r"has no model `small`; it has \u{1b}[1m[key]"), "{message}");
-}
-
-#[test]
-fn anthropic_and_gemini_are_asked_for_the_model_itself() {
-    for api in [Api::Anthropic, Api::Gemini] {
-        let (looked, paths) = preflight(api, || json(200, r#"{"id": "small"}"#));
-        assert_eq!((looked, paths), (Ok(Preflight::Found), vec!["/v1/models/small".to_owned()]));
-        let (looked, _) = preflight(api, || json(404, r#"{"error": {"message": "model: small"}}"#));
-        assert!(matches!(looked, Err(PreflightError::NoModel { .. })), "{looked:?}");
-        let (looked, _) = preflight(api, || json(404, r#"{"error": {"message": "File Not Found"}}"#));
-        assert_eq!(looked, Ok(Preflight::Unchecked));
-    }
-    let invalid = r#"{"error": {"code": 400, "details": [{"reason": "API_KEY_INVALID"}]}}"#;
-    let (looked, _) = preflight(Api::Gemini, || json(400, invalid));
-    assert!(matches!(looked, Err(PreflightError::BadKey { .. })), "{looked:?}");
-}
-
-#[test]
-fn a_key_that_is_not_taken_is_told_by_its_variable() {
-    for status in [401, 403] {
-        let (looked, paths) = preflight(Api::OpenaiChat, move || json(status, &format!(r#"{{"error": "no {KEY}"}}"#)));
-        let error = looked.unwrap_err();
-        assert!(error.to_string().contains("does not take the key in TEST_KEY (HTTP 40"), "{error}");
-        assert!(error.hint().starts_with("set TEST_KEY to a key"), "{}", error.hint());
-        assert_eq!(paths.len(), 1);
-    }
-    let server = HostileServer::start(|_, _| json(401, "{}"));
-    let mut model = model(&server.url, 0);
-    (model.key_env, model.check_model) = (None, false);
-    let error = endpoint_of(&model).preflight().unwrap_err();
-    assert!(error.to_string().contains("wants a key, and none is set"), "{error}");
-}
-
-#[test]
-fn a_server_without_a_list_is_not_checked() {
-    for status in [404, 405, 501, 429] {
-        let (looked, _) = preflight(Api::OpenaiChat, move || json(status, "{}"));
-        assert_eq!(looked, Ok(Preflight::Unchecked), "{status}");
-    }
-    let (looked, _) = preflight(Api::OpenaiChat, || json(200, r#"{"odd": true}"#));
-    assert_eq!(looked, Ok(Preflight::Unchecked));
-    let server = HostileServer::start(|_, _| json(500, "{}"));
-    let mut model = model(&server.url, 0);
-    model.check_model = false;
-    assert_eq!(endpoint_of(&model).preflight(), Ok(Preflight::Unchecked));
-}
-
-#[test]
-fn a_server_that_does_not_work_is_told_after_a_second_look() {
-    let dead = |deed: fn() -> Deed| match preflight(Api::OpenaiChat, deed) {
-        (Err(PreflightError::Dead { url, reason }), paths) => {
-            assert!(url.starts_with("http://127.0.0.1:") && url.ends_with("/v1"), "{url}");
-            (reason, paths.len())
-        }
-        other => panic!("{other:?}"),
-    };
-    assert_eq!(dead(|| json(500, "{}")), ("HTTP 500 Internal Server Error: {}".to_owned(), 2));
-    assert_eq!(dead(|| Deed::Stall(Vec::new())), ("no complete answer within 1 s".to_owned(), 2));
-    assert_eq!(dead(|| Deed::Reset).1, 2);
-    assert_eq!(
-        dead(|| with(200, &[("content-type", "text/html")], "<html>")),
-        ("it answers with text/html, not JSON".to_owned(), 1)
-    );
-    let (redirect, looks) = dead(|| with(302, &[("location", "https://login.example.com/")], "{}"));
-    assert!(redirect.starts_with("the server redirects to login.example.com (HTTP 302)") && looks == 1, "{redirect}");
-
-    let server =
-        HostileServer::start(|n, _| if n == 0 { Deed::Reset } else { json(200, r#"{"data": [{"id": "small"}]}"#) });
-    assert_eq!(endpoint(&server, 0).preflight(), Ok(Preflight::Found));
 }
 
 /// `cargo test --release -p healbench-agents requests_per_second -- --ignored --nocapture`

@@ -9,6 +9,7 @@ mod llm_cassette;
 mod llm_endpoint;
 mod llm_gemini;
 mod llm_openai;
+mod llm_preflight;
 mod llm_prices;
 mod llm_settings;
 mod lookup;

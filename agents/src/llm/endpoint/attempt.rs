@@ -55,7 +55,14 @@ async fn read(mut response: Response) -> Attempt {
     }
     // The length is the server's word: it reserves no more than a usual answer takes.
     let mut body = Vec::with_capacity(announced.unwrap_or(0).min(ERROR_BYTES));
-    while let Some(chunk) = response.chunk().await.map_err(broken)? {
+    loop {
+        let chunk = match response.chunk().await {
+            Ok(Some(chunk)) => chunk,
+            Ok(None) => break,
+            // The status of an error says more than that its text broke off.
+            Err(_) if !status.is_success() => break,
+            Err(error) => return Err(broken(error)),
+        };
         if status.is_success() && body.len() + chunk.len() > ANSWER_BYTES {
             return Err(Refusal::TooBig);
         }

@@ -101,6 +101,9 @@ impl Endpoint {
     ///
     /// # Errors
     /// See [`AskError`].
+    ///
+    /// # Panics
+    /// On a thread that runs asynchronous code: this blocks.
     pub fn ask(&self, path: &str, body: &Value, stop: &AtomicBool) -> Result<Answer, AskError> {
         let request = self.post(path, body)?;
         let timeout = Duration::from_secs(self.model.limits.timeout_s.into());
@@ -154,7 +157,9 @@ impl Endpoint {
     }
 
     pub(super) fn url(&self, path: &str) -> Result<Url, String> {
-        Url::parse(&format!("{}{path}", self.base.as_str().trim_end_matches('/'))).map_err(|error| error.to_string())
+        // With exactly one slash between, no path changes the host.
+        let (base, path) = (self.base.as_str().trim_end_matches('/'), path.trim_start_matches('/'));
+        Url::parse(&format!("{base}/{path}")).map_err(|error| error.to_string())
     }
 
     /// One attempt, on the calling thread.
