@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn no_more_requests_and_episodes_are_let_in_than_the_limit() {
-        let slots = Slots::new(Connections { start: 2, min: 1, max: 2 });
+        let slots = Arc::new(Slots::new(Connections { start: 2, min: 1, max: 2 }));
         let stop = AtomicBool::new(false);
         let highest = Mutex::new((0, 0));
         std::thread::scope(|scope| {
@@ -317,7 +317,7 @@ mod tests {
 
     #[test]
     fn a_stop_ends_every_wait() {
-        let slots = Slots::new(Connections { start: 1, min: 1, max: 1 });
+        let slots = Arc::new(Slots::new(Connections { start: 1, min: 1, max: 1 }));
         let stop = AtomicBool::new(false);
         let _episode = slots.enter_episode(&stop).unwrap();
         slots.enter_request(&stop).unwrap().leave(Load::Overload(Some(Duration::from_secs(60))));

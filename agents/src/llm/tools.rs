@@ -126,15 +126,15 @@ impl Field<'_> {
     }
 }
 
-/// The action's schema, its definitions moved to `definitions`. Where two actions call different things by one name, the later one
-/// gets the action's name in front.
+/// The action's schema, its definitions moved to `definitions`. Where two actions call different things by one name, all definitions of
+/// the later one get the action's name in front: those that stay equal may refer to one that does not.
 fn kept_apart(action: &ActionSpec, definitions: &mut Object) -> Object {
     let mut schema = action.input_schema.as_object().cloned().unwrap_or_default();
     for key in ["$defs", "definitions"] {
         let Some(Value::Object(own)) = schema.remove(key) else { continue };
         let mut renamed = Vec::new();
+        let clashes = own.iter().any(|(name, own)| definitions.get(name).is_some_and(|known| known != own));
         for name in own.keys() {
-            let clashes = definitions.get(name).is_some_and(|known| Some(known) != own.get(name));
             let new = if clashes { format!("{}_{name}", action.name) } else { name.clone() };
             renamed.push((format!("#/{key}/{name}"), format!("#/$defs/{new}"), new));
         }
@@ -248,7 +248,14 @@ mod tests {
         let item = |part: &str| json!({"type": "array", "items": {"$ref": format!("#/$defs/{part}")}});
         assert_eq!(
             parameters["$defs"],
-            json!({"item": item("part"), "part": {"type": "string"}, "b_part": {"type": "integer"}})
+            json!({
+                "item": item("part"),
+                "part": {"type": "string"},
+                "b_item": item("b_part"),
+                "b_part": {"type": "integer"},
+            })
         );
+        let items = &parameters["properties"]["item"]["anyOf"];
+        assert_eq!(*items, json!([{"$ref": "#/$defs/item"}, {"$ref": "#/$defs/b_item"}]));
     }
 }
