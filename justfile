@@ -30,6 +30,10 @@ schema-write:
 bench *ARGS:
     cargo bench {{ ARGS }}
 
+# Play the quickstart suite with real small models on this machine, and record what they say (1.6 GB, an hour or two).
+llm-e2e *ARGS:
+    agents/e2e/run.sh .llm {{ ARGS }}
+
 # Licences, banned crates and sources (needs cargo-deny).
 deny:
     cargo deny check licenses bans sources

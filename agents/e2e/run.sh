@@ -3,6 +3,8 @@
 #
 # usage: agents/e2e/run.sh FOLDER [OPTION OF healbench run]...
 #
+# MODELS names the models, by their tables in healbench.toml; all of them unless it is set.
+#
 # FOLDER gets the server, the weights (1.6 GB), the recordings and a run a model. Everything is fetched once. Interrupted, the same
 # command goes on: what is recorded is not asked again.
 set -euo pipefail
@@ -12,10 +14,10 @@ here=$(dirname "$0")
 # A busy machine and two threads that wait for each other in a loop are 25 times slower.
 export OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=0
 
-declare -A models=([qwen-0.5b]=qwen2.5-coder-0.5b-instruct [qwen-1.5b]=qwen2.5-coder-1.5b-instruct)
+declare -A models=([smollm2-135m]=smollm2-135m-instruct [qwen-0.5b]=qwen2.5-coder-0.5b-instruct [qwen-1.5b]=qwen2.5-coder-1.5b-instruct)
 python3 "$here/models.py" fetch "$folder" "${models[@]}"
 
-for name in qwen-0.5b qwen-1.5b; do
+for name in ${MODELS:-smollm2-135m qwen-0.5b qwen-1.5b}; do
     "$folder/venv/bin/python" "$here/models.py" serve "$folder" "${models[$name]}" 18115 > "$folder/$name.log" 2>&1 &
     server=$!
     trap 'kill $server' EXIT
