@@ -9,6 +9,6 @@ mod plain;
 mod terminal;
 
 pub use json::json;
-pub use number::{count, counted};
+pub use number::{count, counted, money};
 pub use plain::plain_text;
 pub use terminal::{Detail, TerminalOptions, terminal};

@@ -267,7 +267,7 @@ impl LlmAgent<'_> {
                 if self.slot.is_none() {
                     self.slot = Some(endpoint.slots().enter_episode(&self.player.stop).ok_or(AgentError::Stopped)?);
                 }
-                heard(endpoint.ask(&wire.path, &wire.body, &self.player.stop))
+                heard(endpoint, endpoint.ask(&wire.path, &wire.body, &self.player.stop))
             }
             Line::Recording(endpoint, cassette) => match cassette.claim(&request) {
                 Claim::Known(recorded) => Ok(Heard::of(&recorded)),
@@ -275,9 +275,8 @@ impl LlmAgent<'_> {
                     if self.slot.is_none() {
                         self.slot = Some(endpoint.slots().enter_episode(&self.player.stop).ok_or(AgentError::Stopped)?);
                     }
-                    let heard = heard(endpoint.ask(&wire.path, &wire.body, &self.player.stop))?;
-                    let mut recorded = heard.recorded(self.player.today.clone());
-                    endpoint.redact_json(&mut recorded.body);
+                    let heard = heard(endpoint, endpoint.ask(&wire.path, &wire.body, &self.player.stop))?;
+                    let recorded = heard.recorded(self.player.today.clone());
                     pending.put(recorded).map_err(|error| AgentError::Config(error.to_string()))?;
                     Ok(heard)
                 }
@@ -318,9 +317,13 @@ impl Heard {
     }
 }
 
-fn heard(asked: Result<Answer, AskError>) -> Result<Heard, AgentError> {
+fn heard(endpoint: &Endpoint, asked: Result<Answer, AskError>) -> Result<Heard, AgentError> {
     match asked {
-        Ok(answer) => Ok(Heard::Answer(answer)),
+        Ok(mut answer) => {
+            // A server may put what it was sent into what it says, and that goes into files.
+            endpoint.redact_json(&mut answer.body);
+            Ok(Heard::Answer(answer))
+        }
         Err(AskError::TooLong(why)) => Ok(Heard::Refused { why, answered: false }),
         Err(AskError::Unparsed(why)) => Ok(Heard::Refused { why, answered: true }),
         Err(AskError::Config(why)) => Err(AgentError::Config(why)),

@@ -90,9 +90,6 @@ pub struct Price {
 
 impl Model {
     /// The plan's entry for this model under the name that it was asked for as.
-    ///
-    /// # Errors
-    /// None: a model's settings are JSON.
     pub fn spec(&self, name: &str, opening: Opening, kind: AgentKind) -> AgentSpec {
         AgentSpec {
             kind,

@@ -131,7 +131,7 @@ pub(crate) struct AxisArgs {
     /// How episodes of models begin: `seeded`, with the scheduled mistake as the model's own first call, or `natural`.
     #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HEALBENCH_OPENING", default_value = "seeded")]
     pub(crate) opening: Vec<String>,
-    /// The file with models and prices [default: healbench.toml, here or in the nearest folder above]
+    /// The file with `[model.NAME]` tables [default: healbench.toml, here or in the nearest folder above]
     #[arg(long, value_name = "FILE", env = "HEALBENCH_CONFIG")]
     pub(crate) config: Option<PathBuf>,
     /// A price table instead of the shipped one (agents/prices.toml).

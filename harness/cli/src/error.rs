@@ -185,6 +185,10 @@ impl CliError {
         match self {
             CliError::Load(error) => error.hint(),
             CliError::Axis(error) => Some(format!("known: {}", error.known.join(", "))),
+            CliError::Word(WordError::NoProvider { .. } | WordError::UnknownProvider { .. }) => {
+                Some("scripted agents are named `scripted:PROFILE`, or `scripted` for all".to_owned())
+            }
+            CliError::Word(_) => None,
             CliError::Endpoint { source: SetupError::NoKey { variable, .. }, .. } => {
                 Some(format!("export {variable}=… and try again; a server that needs no key has `key_env = \"\"`"))
             }
@@ -221,7 +225,6 @@ impl CliError {
             CliError::Frame(_) | CliError::Report(_) => None,
             CliError::Diagnostics(_)
             | CliError::Settings(_)
-            | CliError::Word(_)
             | CliError::Price(_)
             | CliError::ConfigFile { .. }
             | CliError::Network(_)

@@ -96,7 +96,7 @@ pub(crate) fn amount(value: f64) -> String {
 }
 
 /// US dollars: `12.30`, `0.041`, `0.00052`.
-pub(crate) fn money(usd: f64) -> String {
+pub fn money(usd: f64) -> String {
     match usd {
         _ if usd <= 0.0 => "0".to_owned(),
         _ if usd >= 0.995 => format!("{usd:.2}"),

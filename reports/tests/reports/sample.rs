@@ -46,6 +46,8 @@ pub(crate) fn manifest(plan: &Plan) -> RunManifest {
         status: RunStatus::Complete,
         episodes_done: plan.len(),
         shard: None,
+        cassettes: None,
+        prices: None,
         plan: plan.clone(),
     }
 }

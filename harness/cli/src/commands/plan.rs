@@ -1,12 +1,19 @@
 use std::fmt::Write as _;
 
-use healbench_reports::render::{count, counted};
+use healbench_protocol::AgentSpec;
+use healbench_reports::render::{count, counted, money, plain_text};
 
 use crate::args::PlanArgs;
 use crate::error::{CliError, ExitStatus};
 use crate::estimate::estimates;
 use crate::load::cast;
 use crate::terminal::Terminal;
+
+/// An agent with its opening, if it has one.
+fn named(spec: &AgentSpec) -> String {
+    let name = plain_text(&spec.to_string()).into_owned();
+    spec.opening.map_or(name.clone(), |opening| format!("{name} {}", opening.name()))
+}
 
 /// Says what `run` would play.
 pub(crate) fn plan(args: &PlanArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
@@ -19,7 +26,7 @@ pub(crate) fn plan(args: &PlanArgs, terminal: &Terminal) -> Result<ExitStatus, C
     for scenario in &plan.scenarios {
         let _ = writeln!(out, "  {}", healbench_reports::render::plain_text(&scenario.id));
     }
-    let _ = writeln!(out, "agents     {}", list(plan.agents.iter().map(ToString::to_string).collect()));
+    let _ = writeln!(out, "agents     {}", list(plan.agents.iter().map(named).collect()));
     let settings = plan.settings.iter().map(|setting| format!("{}/{}", setting.guardrails, setting.format));
     let _ = writeln!(out, "settings   {}", list(settings.collect()));
     let _ = writeln!(out, "trials     {}", plan.trials);
@@ -28,12 +35,11 @@ pub(crate) fn plan(args: &PlanArgs, terminal: &Terminal) -> Result<ExitStatus, C
     let _ = writeln!(out, "episodes   {}", plan.len());
     for estimate in estimates(&cast)? {
         let spec = &plan.agents[estimate.agent];
-        let opening = spec.opening.map_or("", |opening| opening.name());
-        let usd = estimate.usd.map_or("price unknown".to_owned(), |usd| format!("${usd:.2}"));
+        let usd = estimate.usd.map_or("price unknown".to_owned(), |usd| format!("US $ {}", money(usd)));
         let _ = writeln!(
             out,
-            "estimate   {} {opening}: {}, {} in and {} out, {usd}",
-            healbench_reports::render::plain_text(&spec.to_string()),
+            "estimate   {}: {}, {} in and {} out, {usd}",
+            named(spec),
             counted(estimate.turns, "turn"),
             counted(estimate.input, "token"),
             count(estimate.output),

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use healbench_record::{Cassettes, FORMAT_VERSION, RunDir, RunDirError, RunLock, RunManifest, RunStatus};
 use healbench_reports::FrameWriter;
-use healbench_reports::render::Detail;
+use healbench_reports::render::{Detail, plain_text};
 use healbench_runner::{Job, RunError, RunEvent, TOKENIZER, run as play};
 
 use super::report;
@@ -134,17 +134,20 @@ fn troupe(
     stop: &Arc<AtomicBool>,
     terminal: &Terminal,
 ) -> Result<Troupe, CliError> {
+    let mut seen = std::collections::BTreeSet::new();
     for (spec, part) in cast.plan.agents.iter().zip(&cast.parts) {
         let Part::Model(model) = part else { continue };
-        if model.price.is_none() {
+        if model.price.is_none() && seen.insert(&spec.name) {
             if let Some(Budget::Usd(_)) = budget {
                 return Err(CliError::NoPrice(spec.to_string()));
             }
-            terminal.note(&format!("{spec}: its price is unknown, so is what it costs"));
         }
     }
     let troupe = Troupe::new(cast, cassettes, stop)?;
     troupe.preflight(cast, terminal)?;
+    for name in seen {
+        terminal.note(&format!("{}: its price is unknown, so is what it costs", plain_text(name)));
+    }
     Ok(troupe)
 }
 

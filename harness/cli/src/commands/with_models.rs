@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use healbench_agents::llm::Line;
+use healbench_protocol::Usage;
 use healbench_record::{
     Journal, Outcome, Played, Records, RunDir, RunManifest, RunStatus, read_transcripts, write_transcripts,
 };
@@ -50,7 +51,7 @@ pub(super) fn play(
     let (journal, mut played) = Journal::open(&run)?;
     recover(&run, &manifest, &mut played)?;
     let episodes = manifest.episodes();
-    let spent = Spending::of(&played, args.budget);
+    let spent = Spending::of(cast, &played, args.budget);
     let store = Mutex::new(Store { journal, played, spent });
     let broke = AtomicBool::new(false);
     let progress = Mutex::new(Progress::start(terminal, 0, episodes.end - episodes.start));
@@ -135,30 +136,39 @@ fn farewell(run: &RunDir, cut: Option<Cut>, (lost, all): (u64, u64), terminal: &
 }
 
 /// What was played so far.
-struct Store {
+struct Store<'a> {
     journal: Journal,
     played: BTreeMap<u64, Played>,
-    spent: Spending,
+    spent: Spending<'a>,
 }
 
 /// What models cost, against the budget.
-struct Spending {
+struct Spending<'a> {
+    cast: &'a Cast,
     budget: Option<Budget>,
     usd: f64,
     tokens: u64,
 }
 
-impl Spending {
-    fn of(played: &BTreeMap<u64, Played>, budget: Option<Budget>) -> Spending {
-        let mut spent = Spending { budget, usd: 0.0, tokens: 0 };
+impl<'a> Spending<'a> {
+    fn of(cast: &'a Cast, played: &BTreeMap<u64, Played>, budget: Option<Budget>) -> Spending<'a> {
+        let mut spent = Spending { cast, budget, usd: 0.0, tokens: 0 };
         played.values().for_each(|played| spent.add(played));
         spent
     }
 
     fn add(&mut self, played: &Played) {
         let Some(model) = &played.episode.model else { return };
-        self.usd += model.usd.unwrap_or_default();
-        self.tokens += model.usage.map_or(model.bpe_input + model.bpe_output, |usage| usage.input + usage.output);
+        // Where the provider did not count, healbench's own count is the nearest thing that a limit can be held against.
+        let counted = Usage { input: model.bpe_input, output: model.bpe_output, ..Usage::default() };
+        let usage = model.usage.unwrap_or(counted);
+        self.tokens += usage.input + usage.output;
+        let part = self.cast.plan.cell(played.episode.episode).and_then(|cell| self.cast.parts.get(cell.agent));
+        let price = match part {
+            Some(Part::Model(model)) => model.price,
+            _ => None,
+        };
+        self.usd += model.usd.or(price.map(|price| price.usd(&usage))).unwrap_or_default();
     }
 
     fn is_over(&self) -> bool {

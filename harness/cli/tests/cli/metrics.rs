@@ -250,6 +250,8 @@ fn report(plan: &Plan, records: &Records) -> Report {
         status: RunStatus::Complete,
         episodes_done: plan.len(),
         shard: None,
+        cassettes: None,
+        prices: None,
         plan: plan.clone(),
     };
     let run = RunDir::create(&folder.path().join("run"), &manifest, &[]).unwrap();

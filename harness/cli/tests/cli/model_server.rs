@@ -35,7 +35,10 @@ impl ModelServer {
             for stream in listener.incoming() {
                 let (script, all) = (Arc::clone(&script), Arc::clone(&all));
                 // A connection ends when the program under test does.
-                std::thread::spawn(move || while serve(stream.as_ref().ok()?, &*script, &all).is_some() {}.into());
+                std::thread::spawn(move || {
+                    let Ok(stream) = stream else { return };
+                    while serve(&stream, &*script, &all).is_some() {}
+                });
             }
         });
         ModelServer { url, came }

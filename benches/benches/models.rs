@@ -1,0 +1,130 @@
+//! What the harness costs beside a model: turns a second against a server on loopback that answers at once, and the time of a run
+//! against one that takes 50 ms, over the least time that such a run can take.
+//!
+//! Everything of a run with models but its files is there: lanes, slots, requests over HTTP, the conversation, the engine, rows.
+
+#![allow(clippy::print_stdout, clippy::unwrap_used)]
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use healbench_agents::llm::{Connections, Endpoint, Line, Model, Network, Player, PriceTable, models, resolve};
+use healbench_protocol::{Agent, AgentKind, ErrorFormat, Guardrails, Opening, Seed, Start};
+use healbench_record::Played;
+use healbench_runner::{Axes, Job, Lane, build_plan, play_lanes};
+use healbench_scenarios::load_suite;
+
+const CONNECTIONS: u32 = 64;
+
+fn main() {
+    // `cargo test` starts benches too, to see that they run.
+    let quick = !std::env::args().any(|word| word == "--bench");
+    let trials = if quick { 64 } else { 20_000 };
+    let (turns, elapsed) = play(trials, Duration::ZERO);
+    println!(
+        "a server that answers at once, {CONNECTIONS} connections: {:.0} turns/s",
+        turns as f64 / elapsed.as_secs_f64()
+    );
+
+    let latency = Duration::from_millis(50);
+    let trials = if quick { 64 } else { 64 * 40 };
+    let (turns, elapsed) = play(trials, latency);
+    let least = latency.as_secs_f64() * turns as f64 / f64::from(CONNECTIONS);
+    let over = elapsed.as_secs_f64() / least - 1.0;
+    println!(
+        "a model that takes 50 ms: {:.2} s, at least {least:.2} s: {:.2}% more",
+        elapsed.as_secs_f64(),
+        over * 100.0
+    );
+}
+
+/// Plays a scenario that takes two turns, and gives the turns and the time.
+fn play(trials: u32, latency: Duration) -> (u64, Duration) {
+    let model = model(&serve(latency));
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let scenarios = load_suite(&[folder.join("../scenarios/suites/quickstart/wrong-enum.yaml")]).unwrap();
+    let axes = Axes {
+        agents: vec![model.spec("model:bench", Opening::Seeded, AgentKind::Llm)],
+        guardrails: vec![Guardrails::ALL],
+        formats: vec![ErrorFormat::FusionXml],
+        trials,
+        seed: Seed(1),
+    };
+    let plan = build_plan(&axes, &scenarios);
+    let stop = Arc::new(AtomicBool::new(false));
+    let endpoint = Endpoint::new(&Arc::new(Network::new().unwrap()), &model, &|_| None).unwrap();
+    let line = Arc::new(Line::Live(endpoint));
+    let player = Arc::new(Player { model, opening: Opening::Seeded, line, stop, today: String::new() });
+    let make_agent = for_any_episode(|_, start| Box::new(player.agent(start)));
+    let job = Job { plan: &plan, scenarios: &scenarios, episodes: 0..plan.len(), jobs: 1, make_agent: &make_agent };
+    let turns = AtomicU64::new(0);
+    let lanes = [Lane { agents: vec![0], threads: CONNECTIONS as usize }];
+    let count = |played: Played| {
+        turns.fetch_add(played.episode.model.map_or(0, |model| u64::from(model.turns)), Ordering::Relaxed);
+        Ok::<(), std::convert::Infallible>(())
+    };
+    let begun = Instant::now();
+    assert!(play_lanes(&job, &lanes, &|_| false, &|| false, &count).unwrap());
+    let elapsed = begun.elapsed();
+    let turns = turns.into_inner();
+    assert_eq!(turns, 2 * u64::from(trials));
+    (turns, elapsed)
+}
+
+fn for_any_episode<F>(make_agent: F) -> F
+where
+    F: for<'s> Fn(usize, Start<'s>) -> Box<dyn Agent + 's>,
+{
+    make_agent
+}
+
+fn model(url: &str) -> Model {
+    let text = format!("[model.bench]\napi = \"openai-chat\"\nbase_url = \"{url}\"\n");
+    let tables = models("healbench.toml".as_ref(), &text, &|path| std::fs::read_to_string(path)).unwrap();
+    let model = resolve("model:bench", &tables, &PriceTable::shipped()).unwrap();
+    Model { connections: Connections { start: CONNECTIONS, min: CONNECTIONS, max: CONNECTIONS }, ..model }
+}
+
+/// A server that mends the call of the scenario, and then says that it is done. Gives its base URL.
+fn serve(latency: Duration) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let Ok(stream) = stream else { return };
+            let _ = stream.set_nodelay(true);
+            std::thread::spawn(move || {
+                let mut reader = BufReader::new(stream);
+                while answer(&mut reader, latency).is_some() {}
+            });
+        }
+    });
+    url
+}
+
+fn answer(reader: &mut BufReader<TcpStream>, latency: Duration) -> Option<()> {
+    const CALL: &str = r#"{"choices":[{"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"issues","arguments":"{\"action\":\"update\",\"id\":\"WEB-7\",\"status\":\"completed\",\"priority\":\"low\"}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":400,"completion_tokens":30}}"#;
+    const DONE: &str = r#"{"choices":[{"message":{"role":"assistant","content":"Done."},"finish_reason":"stop"}],"usage":{"prompt_tokens":400,"completion_tokens":3}}"#;
+    let (mut line, mut length) = (String::new(), 0);
+    loop {
+        line.clear();
+        reader.read_line(&mut line).ok().filter(|read| *read > 0)?;
+        match line.trim().split_once(": ") {
+            Some((name, value)) if name.eq_ignore_ascii_case("content-length") => length = value.parse().ok()?,
+            None if line.trim().is_empty() => break,
+            _ => {}
+        }
+    }
+    let mut body = vec![0; length];
+    reader.read_exact(&mut body).ok()?;
+    let begun = Instant::now();
+    let calls = String::from_utf8_lossy(&body).matches(r#""role":"tool""#).count();
+    let text = if calls < 2 { CALL } else { DONE };
+    std::thread::sleep(latency.saturating_sub(begun.elapsed()));
+    let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", text.len());
+    reader.get_mut().write_all(format!("{head}{text}").as_bytes()).ok()
+}
