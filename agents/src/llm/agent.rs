@@ -71,6 +71,7 @@ impl Player {
             opened: 0,
             waiting: Vec::new(),
             origin: Origin::Script,
+            calls: 0,
             tokens: 0,
             seed: (start.draws.draws("model", 0).bits() >> 33) as u32,
             slot: None,
@@ -127,6 +128,8 @@ pub struct LlmAgent<'s> {
     /// The calls that are being answered.
     waiting: Vec<(String, String)>,
     origin: Origin,
+    /// Calls that were made.
+    calls: u32,
     /// By the provider's usage.
     tokens: u64,
     seed: u32,
@@ -145,10 +148,14 @@ impl Agent for LlmAgent<'_> {
         if self.opened < self.opening {
             return Ok(self.open());
         }
-        let limit = self.player.model.limits.episode_tokens;
-        if limit.is_some_and(|limit| self.tokens >= limit) {
+        let limits = &self.player.model.limits;
+        let over = [
+            (limits.episode_calls.is_some_and(|limit| self.calls >= limit), "calls"),
+            (limits.episode_tokens.is_some_and(|limit| self.tokens >= limit), "tokens"),
+        ];
+        if let Some((_, what)) = over.iter().find(|(over, _)| *over) {
             self.origin = Origin::Script;
-            return Ok(Turn::BrokenOff { text: "the episode's limit on tokens is reached".to_owned() });
+            return Ok(Turn::BrokenOff { text: format!("the episode's limit on {what} is reached") });
         }
         self.ask()
     }
@@ -170,6 +177,7 @@ impl LlmAgent<'_> {
     /// Puts responses into the conversation.
     fn hear(&mut self, seen: &[&ToolResponse]) {
         let answered = std::mem::take(&mut self.waiting);
+        self.calls += answered.len() as u32;
         if answered.is_empty() {
             return;
         }

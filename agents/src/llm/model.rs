@@ -60,6 +60,9 @@ pub struct Limits {
     pub timeout_s: u32,
     /// Attempts after the first one that failed for the server's or the network's sake.
     pub retries: u32,
+    /// Calls of an episode, those of the opening among them, after which the model is not asked again; null for those of the task.
+    #[serde(default)]
+    pub episode_calls: Option<u32>,
     /// Tokens of an episode, by the provider's usage, after which no further request is made; null for no limit.
     pub episode_tokens: Option<u64>,
 }

@@ -29,7 +29,7 @@ pub(crate) fn model(base_url: &str, retries: u32) -> Model {
         headers: [("x-plain".to_owned(), "plain".to_owned())].into(),
         headers_env: [("x-secret".to_owned(), "TEST_HEADER".to_owned())].into(),
         system: String::new(),
-        limits: Limits { timeout_s: 1, retries, episode_tokens: None },
+        limits: Limits { timeout_s: 1, retries, episode_calls: None, episode_tokens: None },
         connections: Connections { start: 4, min: 1, max: 8 },
         price: None,
         check_model: true,

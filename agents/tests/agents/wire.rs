@@ -24,7 +24,7 @@ pub(crate) fn model(api: Api, name: &str) -> Model {
         headers: BTreeMap::new(),
         headers_env: BTreeMap::new(),
         system: String::new(),
-        limits: Limits { timeout_s: 60, retries: 0, episode_tokens: None },
+        limits: Limits { timeout_s: 60, retries: 0, episode_calls: None, episode_tokens: None },
         connections: Connections { start: 1, min: 1, max: 1 },
         price: None,
         check_model: false,

@@ -87,7 +87,7 @@ fn defaults(api: Api, model: &str, base_url: String) -> Model {
         headers: BTreeMap::new(),
         headers_env: BTreeMap::new(),
         system: SYSTEM.to_owned(),
-        limits: Limits { timeout_s: 120, retries: 6, episode_tokens: None },
+        limits: Limits { timeout_s: 120, retries: 6, episode_calls: None, episode_tokens: None },
         connections: if url::is_loopback(&base_url) { LOOPBACK_CONNECTIONS } else { CONNECTIONS },
         price: None,
         check_model: true,

@@ -12,7 +12,7 @@ use super::names::{hint, is_name, list, shown};
 use super::{defaults, url};
 use crate::llm::{Api, Connections, Limits, Model, Price, Sampling};
 
-const KEYS: [&str; 19] = [
+const KEYS: [&str; 20] = [
     "api",
     "model",
     "base_url",
@@ -24,6 +24,7 @@ const KEYS: [&str; 19] = [
     "seed",
     "timeout_s",
     "retries",
+    "episode_calls",
     "episode_tokens",
     "connections",
     "system",
@@ -133,6 +134,7 @@ fn limits(keys: &Keys<'_>, default: Limits) -> Result<Limits, SettingsError> {
     Ok(Limits {
         timeout_s: keys.small("timeout_s", 1)?.unwrap_or(default.timeout_s),
         retries: keys.small("retries", 0)?.unwrap_or(default.retries),
+        episode_calls: keys.small("episode_calls", 1)?,
         episode_tokens: keys.whole("episode_tokens", 1..=u64::MAX)?,
     })
 }
