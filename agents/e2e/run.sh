@@ -5,8 +5,8 @@
 #
 # MODELS names the models, by their tables in healbench.toml; all of them unless it is set.
 #
-# FOLDER gets the server, the weights (1.6 GB), the recordings and a run a model. Everything is fetched once. Interrupted, the same
-# command goes on: what is recorded is not asked again.
+# FOLDER gets the server, the weights (1.6 GB) and a run a model. What the models say is recorded in agents/e2e/cassettes, and what is
+# recorded there is not asked again: interrupted, the same command goes on.
 set -euo pipefail
 folder=${1:?usage: agents/e2e/run.sh FOLDER [OPTION]...}
 shift
@@ -15,9 +15,12 @@ here=$(dirname "$0")
 export OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=0
 
 declare -A models=([smollm2-135m]=smollm2-135m-instruct [qwen-0.5b]=qwen2.5-coder-0.5b-instruct [qwen-1.5b]=qwen2.5-coder-1.5b-instruct)
-python3 "$here/models.py" fetch "$folder" "${models[@]}"
+names=${MODELS:-smollm2-135m qwen-0.5b qwen-1.5b}
+for name in $names; do
+    python3 "$here/models.py" fetch "$folder" "${models[$name]}"
+done
 
-for name in ${MODELS:-smollm2-135m qwen-0.5b qwen-1.5b}; do
+for name in $names; do
     "$folder/venv/bin/python" "$here/models.py" serve "$folder" "${models[$name]}" 18115 > "$folder/$name.log" 2>&1 &
     server=$!
     trap 'kill $server' EXIT
@@ -28,7 +31,7 @@ for name in ${MODELS:-smollm2-135m qwen-0.5b qwen-1.5b}; do
     rm -rf "$folder/run-$name"
     cargo run --release --locked --quiet -- run quickstart --config "$here/healbench.toml" --agent "model:$name" \
         --guardrails none,all --format fusion-xml,fusion-text,llm-friendly,zod-json --trials 1 \
-        --record "$folder/cassettes" --out "$folder/run-$name" "$@"
+        --record "$here/cassettes" --out "$folder/run-$name" "$@"
     kill $server
     wait $server || true
     trap - EXIT
