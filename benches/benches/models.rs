@@ -89,7 +89,7 @@ fn model(url: &str) -> Model {
     Model { connections: Connections { start: CONNECTIONS, min: CONNECTIONS, max: CONNECTIONS }, ..model }
 }
 
-/// A server that mends the call of the scenario, and then says that it is done. Gives its base URL.
+/// A server whose model looks around first, and then mends the call of the scenario. Gives its base URL.
 fn serve(latency: Duration) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());
@@ -108,7 +108,7 @@ fn serve(latency: Duration) -> String {
 
 fn answer(reader: &mut BufReader<TcpStream>, latency: Duration) -> Option<()> {
     const CALL: &str = r#"{"choices":[{"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"issues","arguments":"{\"action\":\"update\",\"id\":\"WEB-7\",\"status\":\"completed\",\"priority\":\"low\"}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":400,"completion_tokens":30}}"#;
-    const DONE: &str = r#"{"choices":[{"message":{"role":"assistant","content":"Done."},"finish_reason":"stop"}],"usage":{"prompt_tokens":400,"completion_tokens":3}}"#;
+    const LOOK: &str = r#"{"choices":[{"message":{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"issues","arguments":"{\"action\":\"list\",\"status\":\"completed\"}"}}]},"finish_reason":"tool_calls"}],"usage":{"prompt_tokens":400,"completion_tokens":20}}"#;
     let (mut line, mut length) = (String::new(), 0);
     loop {
         line.clear();
@@ -123,7 +123,7 @@ fn answer(reader: &mut BufReader<TcpStream>, latency: Duration) -> Option<()> {
     reader.read_exact(&mut body).ok()?;
     let begun = Instant::now();
     let calls = String::from_utf8_lossy(&body).matches(r#""role":"tool""#).count();
-    let text = if calls < 2 { CALL } else { DONE };
+    let text = if calls < 2 { LOOK } else { CALL };
     std::thread::sleep(latency.saturating_sub(begun.elapsed()));
     let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", text.len());
     reader.get_mut().write_all(format!("{head}{text}").as_bytes()).ok()

@@ -8,7 +8,7 @@ pub mod render;
 pub mod statistics;
 mod summary;
 
-pub use frames::{FrameError, FrameWriter, episode_rows, read_calls, read_episodes};
+pub use frames::{FrameError, FrameWriter, episode_rows, read_calls, read_episodes, read_records};
 pub use summary::{
     Ablation, AgentReport, CONFIDENCE, ClaimReport, ClaimRow, ClaimVerdict, Difference, Effect, ModelReport, Paired,
     Pass, Rate, Repair, Report, ReportError, ReportRow, Retries, ScenarioRate, Totals, summarise,

@@ -65,6 +65,8 @@ pub(crate) fn run_episode(
 enum Ending {
     Done,
     GaveUp,
+    /// A model's calls brought about all that is expected: nothing that it says afterwards could matter.
+    Goal,
     /// A model answered in words.
     Answered {
         /// Whether there were any.
@@ -149,6 +151,10 @@ impl<'a> InPlay<'a> {
                         let waited_s = if index == 0 { waited_s } else { 0 };
                         seen.push(self.call(call, waited_s, observe));
                     }
+                    let succeeded = seen.iter().any(|answered| !answered.response().is_error);
+                    if matches!(origin, Origin::Model(_)) && succeeded && self.has_reached_the_goal() {
+                        return Ok(Ending::Goal);
+                    }
                 }
                 Turn::Say { text } => self.prose(&text),
                 Turn::Done { answer } => {
@@ -169,6 +175,11 @@ impl<'a> InPlay<'a> {
                 }
             }
         }
+    }
+
+    fn has_reached_the_goal(&self) -> bool {
+        let seen = Observed { world: &self.world, gave_up: false, succeeded: &self.succeeded };
+        self.stage.has_goal && self.stage.scenario.unmet_since(&self.stage.beginning, &seen).is_empty()
     }
 
     /// Counts what the turn took, before anything of it is a part of the conversation.
@@ -279,6 +290,7 @@ impl<'a> InPlay<'a> {
             Ending::Failed(AgentError::Config(_)) => Outcome::Config,
             Ending::Failed(_) => Outcome::Infra,
             Ending::Limit => Outcome::Limit,
+            Ending::Goal => Outcome::Success,
             Ending::Done | Ending::GaveUp | Ending::Answered { .. }
                 if unmet.is_empty() && gave_up == self.stage.scenario.expects_stop() =>
             {

@@ -1,9 +1,9 @@
 use std::sync::{Arc, OnceLock};
 
-use healbench_engine::{CompileError, Engine, WorldBase};
+use healbench_engine::{CompileError, Engine, World, WorldBase};
 use healbench_protocol::{Seed, ToolSpec};
 use healbench_record::{Plan, Setting};
-use healbench_scenarios::{Beginning, Scenario, Schedule};
+use healbench_scenarios::{Beginning, Observed, Scenario, Schedule};
 
 /// Everything about a scenario that its episodes share: the world's base rows, the advertised tools, and an engine a setting.
 #[derive(Debug)]
@@ -13,6 +13,8 @@ pub struct Stage<'a> {
     pub(crate) beginning: Beginning,
     pub(crate) advertised: Vec<ToolSpec>,
     pub(crate) engines: Vec<Engine>,
+    /// Whether anything that is expected is not so from the beginning.
+    pub(crate) has_goal: bool,
     seed: Seed,
     /// The schedules of the first trials: every cell of the scenario plays them again.
     schedules: Vec<OnceLock<Schedule>>,
@@ -43,9 +45,13 @@ impl<'a> Stage<'a> {
         };
         let base = Arc::new(WorldBase::new(scenario.world(plan.seed)));
         let kept = plan.trials.min(MAX_KEPT_SCHEDULES);
+        let beginning = scenario.beginning(base.def());
+        let world = World::new(Arc::clone(&base));
+        let fresh = Observed { world: &world, gave_up: false, succeeded: &[] };
         Ok(Stage {
             scenario,
-            beginning: scenario.beginning(base.def()),
+            has_goal: !scenario.unmet_since(&beginning, &fresh).is_empty(),
+            beginning,
             base,
             advertised: scenario.advertised(),
             engines: plan.settings.iter().map(engine).collect::<Result<_, _>>()?,

@@ -3,7 +3,7 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use healbench_record::{CallRecord, EpisodeRecord, RunDir};
+use healbench_record::{CallRecord, EpisodeRecord, Records, RunDir};
 use polars::prelude::{DataFrame, PolarsError};
 use polars_io::SerReader as _;
 use polars_io::parquet::read::ParquetReader;
@@ -32,6 +32,15 @@ pub fn read_episodes(run: &RunDir) -> Result<DataFrame, FrameError> {
 /// As [`read_episodes`].
 pub fn read_calls(run: &RunDir) -> Result<DataFrame, FrameError> {
     read_frame(&run.calls(), &CALL_COLUMNS, Span::All)
+}
+
+/// All rows of a run, in the order of its frames. They are in memory at once: runs with models are small.
+///
+/// # Errors
+/// As [`read_episodes`]; [`FrameError::Value`] for a foreign file.
+pub fn read_records(run: &RunDir) -> Result<Records, FrameError> {
+    let episodes = decode::episodes(&run.episodes(), &read_episodes(run)?)?;
+    Ok(Records { episodes, calls: decode::calls(&run.calls(), &read_calls(run)?)? })
 }
 
 /// What a run recorded of one episode; `None` when it has no such episode. Reads the row groups that hold the episode, and of the

@@ -1,6 +1,6 @@
 //! Playing a plan with models: what an answer cost is not lost by a kill, a limit is kept, and what the network lost is played again.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use healbench_protocol::Usage;
 use healbench_record::{
     Journal, Outcome, Played, Records, RunDir, RunManifest, RunStatus, read_transcripts, write_transcripts,
 };
-use healbench_reports::{FrameWriter, episode_rows};
+use healbench_reports::{FrameWriter, read_records};
 use healbench_runner::{Job, Lane, play_lanes};
 
 use crate::args::RunArgs;
@@ -47,67 +47,78 @@ pub(super) fn play(
     stop: &Arc<AtomicBool>,
     terminal: &Terminal,
 ) -> Result<ExitStatus, CliError> {
-    let Production { run, mut manifest, cast, troupe, jobs } = production;
-    let (journal, mut played) = Journal::open(&run)?;
-    recover(&run, &manifest, &mut played)?;
-    let episodes = manifest.episodes();
-    let spent = Spending::of(cast, &played, args.budget);
-    let store = Mutex::new(Store { journal, played, spent });
-    let broke = AtomicBool::new(false);
-    let progress = Mutex::new(Progress::start(terminal, 0, episodes.end - episodes.start));
-    let done = {
-        let store = store.lock().unwrap_or_else(PoisonError::into_inner);
-        let done: std::collections::BTreeSet<u64> =
-            store.played.iter().filter(|(_, played)| !is_lost(played)).map(|(episode, _)| *episode).collect();
-        broke.store(store.spent.is_over(), Ordering::Relaxed);
-        done
-    };
-    let keep = |played: Played| {
-        let mut store = store.lock().unwrap_or_else(PoisonError::into_inner);
-        store.journal.append(&played)?;
-        store.spent.add(&played);
-        if store.spent.is_over() {
-            broke.store(true, Ordering::Relaxed);
-        }
-        store.played.insert(played.episode.episode, played);
-        let count = store.played.len() as u64;
-        progress.lock().unwrap_or_else(PoisonError::into_inner).set(count);
-        Ok::<(), CliError>(())
-    };
-    let make_agent = cast.make_agent(Models::Players(troupe));
-    let job =
-        Job { plan: &cast.plan, scenarios: &cast.scenarios, episodes: episodes.clone(), jobs, make_agent: &make_agent };
-    let stopped = || stop.load(Ordering::Relaxed) || broke.load(Ordering::Relaxed);
-    let result = play_lanes(&job, &lanes(cast, troupe, jobs), &|episode| done.contains(&episode), &stopped, &keep);
-    progress.lock().unwrap_or_else(PoisonError::into_inner).finish();
-
-    let Store { journal, played, .. } = store.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let store = Mutex::new(Store::open(&production, args.budget)?);
+    let result = perform(&production, &store, stop, terminal);
+    let Production { run, mut manifest, troupe, .. } = production;
+    let store = store.into_inner().unwrap_or_else(PoisonError::into_inner);
     // Whatever ended the run: what was played is paid for, and has its frames.
-    journal.sync()?;
-    if let Some(cassette) = &troupe.cassette
-        && troupe.players.iter().flatten().any(|player| !matches!(*player.line, Line::Replay(_)))
-    {
-        cassette.finish()?;
-    }
-    let whole = played.len() as u64 == episodes.end - episodes.start;
-    write(&run, &manifest, &played)?;
-    manifest.status = if whole { RunStatus::Complete } else { RunStatus::Interrupted };
-    manifest.episodes_done = played.len() as u64;
-    run.write_manifest(&manifest)?;
-    let lost = played.values().filter(|played| is_lost(played)).count() as u64;
+    let (lost, whole) = close(&run, &mut manifest, troupe, &store)?;
+    let over = store.spent.is_over();
+    let played = store.played.len() as u64;
     if whole && lost == 0 {
-        journal.remove()?;
+        store.journal.remove()?;
     }
-    result.map_err(super::run::failed)?;
-    if !played.is_empty() {
+    result?;
+    if played > 0 {
         super::report::print(&run, &manifest, super::run::detail(args), terminal)?;
     }
-    let cut = match args.budget.filter(|_| broke.load(Ordering::Relaxed)) {
+    let cut = match args.budget.filter(|_| over) {
         _ if whole => None,
         Some(budget) => Some(Cut::Budget(budget)),
         None => Some(Cut::Interrupt),
     };
-    Ok(farewell(&run, cut, (lost, played.len() as u64), terminal))
+    Ok(farewell(&run, cut, (lost, played), terminal))
+}
+
+/// Plays the episodes that are not in the store, until all are, somebody stops it, or the budget is spent.
+fn perform(
+    production: &Production<'_>,
+    store: &Mutex<Store<'_>>,
+    stop: &AtomicBool,
+    terminal: &Terminal,
+) -> Result<(), CliError> {
+    let Production { manifest, cast, troupe, jobs, .. } = production;
+    let lock = || store.lock().unwrap_or_else(PoisonError::into_inner);
+    let episodes = manifest.episodes();
+    let done = lock().scored();
+    let broke = AtomicBool::new(lock().spent.is_over());
+    let progress = Progress::start(terminal, done.len() as u64, episodes.end - episodes.start);
+    let progress = Mutex::new(progress);
+    let keep = |played: Played| {
+        let mut store = lock();
+        store.keep(played)?;
+        broke.fetch_or(store.spent.is_over(), Ordering::Relaxed);
+        progress.lock().unwrap_or_else(PoisonError::into_inner).set(store.played.len() as u64);
+        Ok::<(), CliError>(())
+    };
+    let make_agent = cast.make_agent(Models::Players(troupe));
+    let job = Job { plan: &cast.plan, scenarios: &cast.scenarios, episodes, jobs: *jobs, make_agent: &make_agent };
+    let stopped = || stop.load(Ordering::Relaxed) || broke.load(Ordering::Relaxed);
+    let result = play_lanes(&job, &lanes(cast, troupe, *jobs), &|episode| done.contains(&episode), &stopped, &keep);
+    progress.lock().unwrap_or_else(PoisonError::into_inner).finish();
+    result.map(|_| ()).map_err(super::run::failed)
+}
+
+/// Writes everything that the run leaves behind. Gives how many episodes were lost, and whether all are there.
+fn close(
+    run: &RunDir,
+    manifest: &mut RunManifest,
+    troupe: &Troupe,
+    store: &Store<'_>,
+) -> Result<(u64, bool), CliError> {
+    store.journal.sync()?;
+    let records = troupe.players.iter().flatten().any(|player| player.line.endpoint().is_some());
+    if let Some(cassette) = troupe.cassette.as_ref().filter(|_| records) {
+        cassette.finish()?;
+    }
+    write(run, manifest, &store.played)?;
+    let episodes = manifest.episodes();
+    let whole = store.played.len() as u64 == episodes.end - episodes.start;
+    manifest.status = if whole { RunStatus::Complete } else { RunStatus::Interrupted };
+    manifest.episodes_done = store.played.len() as u64;
+    run.write_manifest(manifest)?;
+    let lost = store.played.values().filter(|played| is_lost(played)).count() as u64;
+    Ok((lost, whole))
 }
 
 /// Says how to go on, and gives the exit code.
@@ -140,6 +151,27 @@ struct Store<'a> {
     journal: Journal,
     played: BTreeMap<u64, Played>,
     spent: Spending<'a>,
+}
+
+impl<'a> Store<'a> {
+    fn open(production: &Production<'a>, budget: Option<Budget>) -> Result<Store<'a>, CliError> {
+        let (journal, mut played) = Journal::open(&production.run)?;
+        recover(&production.run, &mut played)?;
+        let spent = Spending::of(production.cast, &played, budget);
+        Ok(Store { journal, played, spent })
+    }
+
+    /// The episodes that need not be played again.
+    fn scored(&self) -> BTreeSet<u64> {
+        self.played.iter().filter(|(_, played)| !is_lost(played)).map(|(episode, _)| *episode).collect()
+    }
+
+    fn keep(&mut self, played: Played) -> Result<(), CliError> {
+        self.journal.append(&played)?;
+        self.spent.add(&played);
+        self.played.insert(played.episode.episode, played);
+        Ok(())
+    }
 }
 
 /// What models cost, against the budget.
@@ -185,21 +217,23 @@ fn is_lost(played: &Played) -> bool {
     matches!(played.episode.outcome, Outcome::Infra | Outcome::Config)
 }
 
-/// A journal that is gone or empty beside frames that are whole (somebody removed it, or the process was killed while it was being
-/// removed): the frames and transcripts have everything.
-fn recover(run: &RunDir, manifest: &RunManifest, played: &mut BTreeMap<u64, Played>) -> Result<(), CliError> {
-    if !played.is_empty() || manifest.status == RunStatus::Running || !run.has_frames() {
+/// Adds what is in the frames and not in the journal: somebody may have removed it, and what it had is paid for.
+fn recover(run: &RunDir, played: &mut BTreeMap<u64, Played>) -> Result<(), CliError> {
+    if !run.has_frames() {
         return Ok(());
     }
+    let records = read_records(run)?;
     let mut transcripts = BTreeMap::new();
     read_transcripts(run, &mut |transcript| {
         transcripts.insert(transcript.episode, transcript);
         true
     })?;
-    for episode in manifest.episodes() {
-        if let Some((row, calls)) = episode_rows(run, episode)? {
-            played.insert(episode, Played { episode: row, calls, transcript: transcripts.remove(&episode) });
-        }
+    let mut calls = records.calls.into_iter().peekable();
+    for episode in records.episodes {
+        let number = episode.episode;
+        let calls = std::iter::from_fn(|| calls.next_if(|call| call.episode == number)).collect();
+        let transcript = transcripts.remove(&number);
+        played.entry(number).or_insert(Played { episode, calls, transcript });
     }
     Ok(())
 }

@@ -104,11 +104,11 @@ fn answer(message: Value, reason: &str) -> Answer {
     (200, json!({"choices": [{"index": 0, "message": message, "finish_reason": reason}], "usage": usage}))
 }
 
-/// A model that mends the call of `quickstart/wrong-enum` at its first try, and then says that it is done.
+/// A model that looks at the issues of `quickstart/wrong-enum` first, and then mends the call.
 pub(crate) fn mender(_: usize, came: &Came) -> Answer {
     let said = came.body["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "assistant");
     match said.count() {
-        0 | 1 => calls("issues", &json!({"action": "update", "id": "WEB-7", "status": "completed", "priority": "low"})),
-        _ => says("The issue is completed."),
+        0 | 1 => calls("issues", &json!({"action": "list", "status": "in_review"})),
+        _ => calls("issues", &json!({"action": "update", "id": "WEB-7", "status": "completed", "priority": "low"})),
     }
 }

@@ -60,13 +60,14 @@ fn a_model_sees_the_scheduled_mistake_as_its_own_call_and_mends_it() {
     let (run, _) = RunDir::open(&place.path("run")).unwrap();
     let (row, calls) = healbench_reports::episode_rows(&run, 0).unwrap().unwrap();
     let model = row.model.unwrap();
-    assert_eq!((model.opening_calls, model.turns, calls.len()), (1, 2, 2));
-    assert!(calls[0].is_error && !calls[1].is_error);
+    // The goal is reached with the second turn: nothing more is asked.
+    assert_eq!((model.opening_calls, model.turns, calls.len()), (1, 2, 3));
+    assert!(calls[0].is_error && !calls[1].is_error && !calls[2].is_error);
     // 800 tokens in, 200 of them cached, and 40 out.
     assert_eq!(model.usd.unwrap(), (600.0 * 1.0 + 200.0 * 0.5 + 40.0 * 10.0) / 1e6);
     assert!(!run.journal().exists());
     let shown = place.ok(&["show", "run", "3"]);
-    assert!(shown.out.contains("answer The issue is completed."), "{}", shown.out);
+    assert!(shown.out.contains("call 3") && shown.out.contains("end    success after 3 calls"), "{}", shown.out);
 
     // From the recording alone, and with the server gone: the same rows.
     drop(server);
