@@ -67,6 +67,8 @@ pub struct Totals {
 pub struct AgentReport {
     /// The agent as it was asked for: `scripted:typical`.
     pub agent: String,
+    /// What its rows are headed with: `openai:gpt-5-mini · seeded · native`.
+    pub title: String,
     /// What plays it. Rows of a scripted agent show nothing about a real model.
     pub kind: AgentKind,
     /// How its episodes begin; null for an agent without a model.
@@ -75,17 +77,6 @@ pub struct AgentReport {
     pub tools: Option<ToolsMode>,
     /// One row a setting.
     pub rows: Vec<ReportRow>,
-}
-
-impl AgentReport {
-    /// What the rows of this agent are headed with: `openai:gpt-5-mini · seeded · native`.
-    pub fn title(&self) -> String {
-        let opening = self.opening.map(|opening| opening.name());
-        let tools = self.tools.map(|tools| tools.name());
-        let kind = (self.kind == AgentKind::Replay).then_some("replayed");
-        let parts = [Some(self.agent.as_str()), opening, tools, kind];
-        parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
-    }
 }
 
 fn by_name<S: Serializer>(format: &ErrorFormat, serializer: S) -> Result<S::Ok, S::Error> {
@@ -188,6 +179,8 @@ pub struct ModelReport {
     pub bpe_output: Rate,
     /// US dollars of all scored episodes; null unless the cost of each is known.
     pub usd: Option<f64>,
+    /// The same over episodes.
+    pub usd_per_episode: Option<f64>,
     /// Milliseconds that the model took over its turns.
     pub latency_ms_per_turn: Rate,
 }
@@ -291,6 +284,8 @@ pub struct Paired {
 pub struct Ablation {
     /// The agent as it was asked for.
     pub agent: String,
+    /// What its rows are headed with.
+    pub title: String,
     /// How failures were written; its name in JSON.
     #[serde(serialize_with = "by_name")]
     pub format: ErrorFormat,

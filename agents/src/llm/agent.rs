@@ -3,14 +3,17 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use healbench_protocol::{Agent, AgentError, Opening, Origin, Spent, Start, ToolCall, ToolResponse, ToolsMode, Turn};
+use healbench_protocol::{
+    Agent, AgentError, Opening, Origin, Script, Spent, Start, ToolCall, ToolResponse, ToolsMode, Turn,
+};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::cassette::{Cassette, Claim, Recorded, Request};
-use super::endpoint::{Answer, AskError, Endpoint};
+use super::endpoint::{AskError, Endpoint};
 use super::{
-    Arguments, CallResult, Conversation, EpisodeSlot, Function, Message, Model, Reply, Said, SentCall, Stop, prompted,
-    tools,
+    Api, Arguments, CallResult, Conversation, EpisodeSlot, Function, Message, Model, Reply, Said, SentCall, Stop,
+    Unreadable, Wire, prompted, tools,
 };
 
 /// Where answers come from.
@@ -54,7 +57,7 @@ impl Player {
         let (system, native) = offered(&self.model, functions.clone());
         let preamble = preamble(&system, &native);
         let opening = match self.opening {
-            Opening::Seeded => opening(&start),
+            Opening::Seeded => opening_steps(start.script, start.scheduled),
             Opening::Natural => 0,
         };
         LlmAgent {
@@ -72,6 +75,7 @@ impl Player {
             waiting: Vec::new(),
             origin: Origin::Script,
             calls: 0,
+            cut: false,
             tokens: 0,
             seed: (start.draws.draws("model", 0).bits() >> 33) as u32,
             slot: None,
@@ -106,12 +110,12 @@ fn preamble(system: &str, native: &[Function]) -> String {
 
 /// How many steps of the script a seeded opening takes: up to the first mistake. Where a fault is scheduled and no mistake, the first
 /// step, and where nothing is, none: what goes right is left to the model.
-fn opening(start: &Start<'_>) -> usize {
-    let mistaken = start.script.steps.iter().position(|step| step.belief != step.intent);
+pub fn opening_steps(script: &Script, scheduled: bool) -> usize {
+    let mistaken = script.steps.iter().position(|step| step.belief != step.intent);
     match mistaken {
-        _ if !start.scheduled => 0,
+        _ if !scheduled => 0,
         Some(at) => at + 1,
-        None => start.script.steps.len().min(1),
+        None => script.steps.len().min(1),
     }
 }
 
@@ -130,6 +134,8 @@ pub struct LlmAgent<'s> {
     origin: Origin,
     /// Calls that were made.
     calls: u32,
+    /// Whether the limit on calls cut some off, so that the conversation cannot go on.
+    cut: bool,
     /// By the provider's usage.
     tokens: u64,
     seed: u32,
@@ -148,12 +154,9 @@ impl Agent for LlmAgent<'_> {
         if self.opened < self.opening {
             return Ok(self.open());
         }
-        let limits = &self.player.model.limits;
-        let over = [
-            (limits.episode_calls.is_some_and(|limit| self.calls >= limit), "calls"),
-            (limits.episode_tokens.is_some_and(|limit| self.tokens >= limit), "tokens"),
-        ];
-        if let Some((_, what)) = over.iter().find(|(over, _)| *over) {
+        let tokens = self.player.model.limits.episode_tokens.is_some_and(|limit| self.tokens >= limit);
+        if tokens || self.cut {
+            let what = if tokens { "tokens" } else { "calls" };
             self.origin = Origin::Script;
             return Ok(Turn::BrokenOff { text: format!("the episode's limit on {what} is reached") });
         }
@@ -199,7 +202,8 @@ impl LlmAgent<'_> {
         let call = self.start.script.steps[self.opened].belief.clone();
         self.opened += 1;
         self.origin = Origin::Opening;
-        let id = format!("opening_{}", self.opened);
+        // Mistral takes ids of exactly nine letters and digits.
+        let id = format!("opening{:02}", self.opened % 100);
         self.waiting.push((id.clone(), call.tool.clone()));
         let said = match self.prompted() {
             true => Said { text: prompted::call_text(&call.tool, &call.arguments), ..Said::default() },
@@ -218,22 +222,25 @@ impl LlmAgent<'_> {
     }
 
     fn ask(&mut self) -> Result<Turn, AgentError> {
-        let heard = self.answer()?;
-        let answer = match heard {
-            Heard::Answer(answer) => answer,
-            Heard::Refused { why, answered } => {
-                // Nothing tells what an answer took that its server could not read; a request that was turned down took nothing.
-                self.origin = if answered { Origin::Model(Spent::default()) } else { Origin::Script };
-                return Ok(Turn::BrokenOff { text: why });
+        match self.answer()? {
+            Heard::Answer { reply, latency_ms } => {
+                let Reply { said, stop, usage } = reply;
+                // A count that no model could reach is none.
+                let usage = usage.filter(|usage| usage.input < IMPLAUSIBLE && usage.output < IMPLAUSIBLE);
+                let usd = usage.zip(self.player.model.price).map(|(usage, price)| price.usd(&usage));
+                self.origin = Origin::Model(Spent { usage, usd, latency_ms });
+                self.tokens += usage.map_or(0, |usage| usage.input + usage.output);
+                Ok(self.take(said, stop))
             }
-        };
-        let api = self.player.model.api;
-        let Reply { said, stop, usage } =
-            api.reply(&answer.body).map_err(|error| AgentError::Infra(format!("{}: {error}", api.name())))?;
-        let usd = usage.zip(self.player.model.price).map(|(usage, price)| price.usd(&usage));
-        self.origin = Origin::Model(Spent { usage, usd, latency_ms: answer.latency_ms });
-        self.tokens += usage.map_or(0, |usage| usage.input + usage.output);
-        Ok(self.take(said, stop))
+            Heard::Nothing { why, whose } => {
+                // Nothing tells what an answer took that its server could not read; a request that was turned down took nothing.
+                self.origin = if whose == Whose::Server { Origin::Model(Spent::default()) } else { Origin::Script };
+                Ok(match whose {
+                    Whose::Policy => Turn::GiveUp { reason: why },
+                    Whose::Room | Whose::Server => Turn::BrokenOff { text: why },
+                })
+            }
+        }
     }
 
     /// What an answer means.
@@ -250,6 +257,13 @@ impl LlmAgent<'_> {
                 Stop::Refusal => Turn::GiveUp { reason: text },
             };
         }
+        let limit = self.player.model.limits.episode_calls.unwrap_or(u32::MAX);
+        let room = limit.saturating_sub(self.calls) as usize;
+        if room == 0 {
+            return Turn::BrokenOff { text: "the episode's limit on calls is reached".to_owned() };
+        }
+        self.cut = calls.len() > room;
+        let calls: Vec<SentCall> = calls.into_iter().take(room).collect();
         self.waiting = calls.iter().map(|call| (call.id.clone(), call.name.clone())).collect();
         let call = |call: SentCall| ToolCall {
             tool: call.name,
@@ -263,79 +277,120 @@ impl LlmAgent<'_> {
 
     /// The answer to the conversation so far, from wherever it comes.
     fn answer(&mut self) -> Result<Heard, AgentError> {
-        let model = &self.player.model;
+        let player = Arc::clone(&self.player);
+        let model = &player.model;
         let wire = model.api.request(model, &self.conversation, self.seed);
         let request = Request { api: model.api, model: &model.model, trial: self.start.trial, body: &wire.body };
-        match &*self.player.line {
+        match &*player.line {
             Line::Replay(cassette) => match cassette.get(&request) {
-                Some(recorded) => Ok(Heard::of(&recorded)),
+                Some(recorded) => Heard::of(model.api, &recorded),
                 None => Err(AgentError::NotRecorded(cassette.miss(&request).to_string())),
             },
             Line::Live(endpoint) => {
-                if self.slot.is_none() {
-                    self.slot = Some(endpoint.slots().enter_episode(&self.player.stop).ok_or(AgentError::Stopped)?);
-                }
-                heard(endpoint, endpoint.ask(&wire.path, &wire.body, &self.player.stop))
+                self.enter(endpoint)?;
+                Ok(self.heard(endpoint, &wire)?.0)
             }
-            Line::Recording(endpoint, cassette) => match cassette.claim(&request) {
-                Claim::Known(recorded) => Ok(Heard::of(&recorded)),
-                Claim::Ask(pending) => {
-                    if self.slot.is_none() {
-                        self.slot = Some(endpoint.slots().enter_episode(&self.player.stop).ok_or(AgentError::Stopped)?);
+            Line::Recording(endpoint, cassette) => {
+                // Before the claim: whoever waits for a slot must not keep others waiting for an answer.
+                self.enter(endpoint)?;
+                match cassette.claim(&request, &player.stop) {
+                    None => Err(AgentError::Stopped),
+                    Some(Claim::Known(recorded)) => Heard::of(model.api, &recorded),
+                    Some(Claim::Ask(pending)) => {
+                        let (heard, body, latency_ms) = self.heard(endpoint, &wire)?;
+                        let recorded = Recorded { body, latency_ms, recorded: player.today.clone() };
+                        pending.put(recorded).map_err(|error| AgentError::NotKept(error.to_string()))?;
+                        Ok(heard)
                     }
-                    let heard = heard(endpoint, endpoint.ask(&wire.path, &wire.body, &self.player.stop))?;
-                    let recorded = heard.recorded(self.player.today.clone());
-                    pending.put(recorded).map_err(|error| AgentError::Config(error.to_string()))?;
-                    Ok(heard)
                 }
-            },
+            }
         }
     }
+
+    /// Takes the episode's slot, if it has none yet.
+    fn enter(&mut self, endpoint: &Endpoint) -> Result<(), AgentError> {
+        if self.slot.is_none() {
+            self.slot = Some(endpoint.slots().enter_episode(&self.player.stop).ok_or(AgentError::Stopped)?);
+        }
+        Ok(())
+    }
+
+    /// Asks, and gives what was heard beside what is to be recorded of it. A body that is no answer of the API (some servers put
+    /// errors into one with status 200) is asked for again, and never recorded.
+    fn heard(&self, endpoint: &Endpoint, wire: &Wire) -> Result<(Heard, Value, u64), AgentError> {
+        let api = self.player.model.api;
+        let nothing = |why: String, whose: Whose| {
+            let body = json!({ NOTHING: why, "whose": whose });
+            Ok((Heard::Nothing { why, whose }, body, 0))
+        };
+        let mut attempts = self.player.model.limits.retries.saturating_add(1);
+        loop {
+            let mut answer = match endpoint.ask(&wire.path, &wire.body, &self.player.stop) {
+                Ok(answer) => answer,
+                Err(AskError::TooLong(why)) => return nothing(why, Whose::Room),
+                Err(AskError::Refused(why)) => return nothing(why, Whose::Policy),
+                Err(AskError::Unparsed(why)) => return nothing(why, Whose::Server),
+                Err(AskError::Config(why)) => return Err(AgentError::Config(why)),
+                Err(AskError::Infra(why)) => return Err(AgentError::Infra(why)),
+                Err(AskError::Stopped) => return Err(AgentError::Stopped),
+            };
+            // A server may put what it was sent into what it says, and that goes into files.
+            endpoint.redact_json(&mut answer.body);
+            attempts -= 1;
+            match api.reply(&answer.body) {
+                Ok(reply) => {
+                    let heard = Heard::Answer { reply, latency_ms: answer.latency_ms };
+                    return Ok((heard, answer.body, answer.latency_ms));
+                }
+                Err(error) if attempts == 0 => return Err(unreadable(api, &error)),
+                Err(_) => endpoint.pause(&self.player.stop).ok_or(AgentError::Stopped)?,
+            }
+        }
+    }
+}
+
+/// Tokens that no conversation has.
+const IMPLAUSIBLE: u64 = 1 << 40;
+
+fn unreadable(api: Api, error: &Unreadable) -> AgentError {
+    AgentError::Infra(format!("{}: {error}", api.name()))
 }
 
 /// What came back for a request.
 enum Heard {
-    Answer(Answer),
-    /// The server turned it down, or could not read what its model said: an outcome of the model, not of the network.
-    Refused {
+    Answer {
+        reply: Reply,
+        latency_ms: u64,
+    },
+    /// No answer, and not for the network's sake: an outcome of the model.
+    Nothing {
         why: String,
-        /// Whether the model did answer.
-        answered: bool,
+        whose: Whose,
     },
 }
 
-/// The key that marks a recording of what is no answer.
-const REFUSED: &str = "healbench_refused";
-
-impl Heard {
-    fn of(recorded: &Recorded) -> Heard {
-        match recorded.body.get(REFUSED).and_then(Value::as_str) {
-            Some(why) => Heard::Refused { why: why.to_owned(), answered: recorded.body["answered"] == true },
-            None => Heard::Answer(Answer { body: recorded.body.clone(), latency_ms: recorded.latency_ms, attempts: 0 }),
-        }
-    }
-
-    fn recorded(&self, recorded: String) -> Recorded {
-        match self {
-            Heard::Answer(answer) => Recorded { body: answer.body.clone(), latency_ms: answer.latency_ms, recorded },
-            Heard::Refused { why, answered } => {
-                Recorded { body: json!({ REFUSED: why, "answered": answered }), latency_ms: 0, recorded }
-            }
-        }
-    }
+/// What kept an answer from coming.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Whose {
+    /// The conversation does not fit.
+    Room,
+    /// The provider does not want to answer this.
+    Policy,
+    /// The server could not read what its model said.
+    Server,
 }
 
-fn heard(endpoint: &Endpoint, asked: Result<Answer, AskError>) -> Result<Heard, AgentError> {
-    match asked {
-        Ok(mut answer) => {
-            // A server may put what it was sent into what it says, and that goes into files.
-            endpoint.redact_json(&mut answer.body);
-            Ok(Heard::Answer(answer))
+/// The key that marks a recording of what is no answer.
+const NOTHING: &str = "healbench_refused";
+
+impl Heard {
+    fn of(api: Api, recorded: &Recorded) -> Result<Heard, AgentError> {
+        if let Some(why) = recorded.body.get(NOTHING).and_then(Value::as_str) {
+            let whose = serde_json::from_value(recorded.body["whose"].clone()).unwrap_or(Whose::Room);
+            return Ok(Heard::Nothing { why: why.to_owned(), whose });
         }
-        Err(AskError::TooLong(why)) => Ok(Heard::Refused { why, answered: false }),
-        Err(AskError::Unparsed(why)) => Ok(Heard::Refused { why, answered: true }),
-        Err(AskError::Config(why)) => Err(AgentError::Config(why)),
-        Err(AskError::Infra(why)) => Err(AgentError::Infra(why)),
-        Err(AskError::Stopped) => Err(AgentError::Stopped),
+        let reply = api.reply(&recorded.body).map_err(|error| unreadable(api, &error))?;
+        Ok(Heard::Answer { reply, latency_ms: recorded.latency_ms })
     }
 }

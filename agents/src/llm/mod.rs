@@ -17,7 +17,7 @@ mod settings;
 mod slots;
 mod tools;
 
-pub use agent::{Line, LlmAgent, Player, preamble_of};
+pub use agent::{Line, LlmAgent, Player, opening_steps, preamble_of};
 pub use api::{Api, Unreadable, Wire};
 pub use conversation::{Arguments, CallResult, Conversation, Function, Message, Reply, Said, SentCall, Stop};
 pub use endpoint::{Answer, AskError, Endpoint, Network, SetupError};

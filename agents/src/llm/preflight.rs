@@ -93,11 +93,11 @@ impl Endpoint {
     ///
     /// # Errors
     /// What would make every request fail.
-    pub fn preflight(&self) -> Result<Preflight, PreflightError> {
+    pub fn preflight(&self, stop: &AtomicBool) -> Result<Preflight, PreflightError> {
         let url = self.models_url().map_err(|reason| self.dead(&reason))?;
-        let arrived = match self.look(&url) {
+        let arrived = match self.look(&url, stop) {
             Ok(arrived) if !arrived.status.is_server_error() => arrived,
-            _ => self.look(&url).map_err(|refusal| self.dead(&reason(refusal)))?,
+            _ => self.look(&url, stop).map_err(|refusal| self.dead(&reason(refusal)))?,
         };
         let message = judge::message(&arrived, &self.secrets);
         match arrived.status.as_u16() {
@@ -113,9 +113,9 @@ impl Endpoint {
         }
     }
 
-    fn look(&self, url: &Url) -> Result<Arrived, Refusal> {
+    fn look(&self, url: &Url, stop: &AtomicBool) -> Result<Arrived, Refusal> {
         let timeout = TIMEOUT.min(Duration::from_secs(self.model.limits.timeout_s.into()));
-        self.attempt(&self.get(url.clone())?, timeout, &AtomicBool::new(false))
+        self.attempt(&self.get(url.clone())?, timeout, stop)
     }
 
     /// Whether the API has a resource for each model.

@@ -72,10 +72,11 @@ pub(super) fn calls(answer: &str, functions: &[Function]) -> (Vec<SentCall>, Str
     }
 }
 
-/// The answer without the thoughts in front of it, which some servers leave there.
+/// The answer without the thoughts in front of it, which some servers leave there; templates that begin them leave only their end.
 fn thought_out(answer: &str) -> &str {
-    match answer.trim_start().strip_prefix("<think>") {
-        Some(thoughts) => thoughts.split_once("</think>").map_or("", |(_, said)| said),
+    match answer.rsplit_once("</think>") {
+        Some((_, said)) => said,
+        None if answer.trim_start().starts_with("<think>") => "",
         None => answer,
     }
 }
@@ -176,6 +177,7 @@ mod tests {
     fn thoughts_are_not_said() {
         let call = r#"{"name": "issues", "arguments": {"id": 1}}"#;
         assert_eq!(read(&format!("<think>\nMaybe {call}?\n</think>\nNo.")), (Vec::new(), "No.".to_owned()));
+        assert_eq!(read(&format!("Maybe {call}?</think>No.")), (Vec::new(), "No.".to_owned()));
         assert_eq!(read(&format!("<think>Hm.</think>{call}")).0, [issues(json!({"id": 1}))]);
         assert_eq!(read(&format!("<think>Never ends {call}")), (Vec::new(), String::new()));
     }

@@ -29,6 +29,8 @@ impl Asked {
     }
 }
 
+static NEVER: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
 fn chat(trial: u32, said: &[&str]) -> Asked {
     let message = |(index, text): (usize, &&str)| json!({"role": if index % 2 == 0 { "user" } else { "assistant" }, "content": text});
     let messages: Vec<Value> = said.iter().enumerate().map(message).collect();
@@ -58,7 +60,7 @@ fn conversations() -> Vec<(Asked, Recorded)> {
 }
 
 fn put(cassette: &Cassette, asked: &Asked, recorded: &Recorded) {
-    match cassette.claim(&asked.request()) {
+    match cassette.claim(&asked.request(), &NEVER).unwrap() {
         Claim::Ask(pending) => pending.put(recorded.clone()).unwrap(),
         Claim::Known(known) => panic!("{asked:?} is known as {known:?}"),
     }
@@ -96,7 +98,9 @@ fn what_was_recorded_is_replayed() {
         assert_eq!(cassette.get(&asked.request()).as_deref(), Some(recorded));
         let exchange = cassette.exchange(asked.request().key()).unwrap();
         assert_eq!((&exchange.request, &exchange.answer), (&asked.body, recorded));
-        assert!(matches!(cassette.claim(&asked.request()), Claim::Known(known) if *known == *recorded));
+        assert!(
+            matches!(cassette.claim(&asked.request(), &NEVER).unwrap(), Claim::Known(known) if *known == *recorded)
+        );
     }
     assert_eq!(cassette.unused(), []);
     assert_eq!(cassette.get(&chat(9, &["said 00"]).request()), None, "another trial is another request");
@@ -173,7 +177,7 @@ fn nothing_is_written_where_all_is_known() {
     let before = files(dir.path());
     let cassette = Cassette::open_or_create(dir.path()).unwrap();
     for (asked, recorded) in conversations() {
-        assert!(matches!(cassette.claim(&asked.request()), Claim::Known(known) if *known == recorded));
+        assert!(matches!(cassette.claim(&asked.request(), &NEVER).unwrap(), Claim::Known(known) if *known == recorded));
     }
     assert_eq!(files(dir.path()), before);
     cassette.finish().unwrap();
@@ -190,7 +194,7 @@ fn what_several_threads_ask_is_asked_once() {
         for _ in 0..8 {
             scope.spawn(|| {
                 barrier.wait();
-                match cassette.claim(&asked.request()) {
+                match cassette.claim(&asked.request(), &NEVER).unwrap() {
                     Claim::Known(known) => assert_eq!(*known, answer("the second")),
                     Claim::Ask(pending) => {
                         thread::sleep(Duration::from_millis(20));
@@ -487,7 +491,7 @@ proptest! {
         let bodies: Vec<Value> = bodies.into_iter().map(|body| json!(body)).collect();
         let request = |body| Request { api: Api::Gemini, model: &model, trial: 0, body };
         for body in &bodies {
-            if let Claim::Ask(pending) = cassette.claim(&request(body)) {
+            if let Claim::Ask(pending) = cassette.claim(&request(body), &NEVER).unwrap() {
                 pending.put(Recorded { body: json!([body, answer]), latency_ms: u64::MAX, recorded: date.clone() }).unwrap();
             }
         }
@@ -509,7 +513,7 @@ proptest! {
         let other = tempdir().unwrap();
         let copy = Cassette::open_or_create(other.path()).unwrap();
         for body in bodies.iter().rev() {
-            if let Claim::Ask(pending) = copy.claim(&request(body)) {
+            if let Claim::Ask(pending) = copy.claim(&request(body), &NEVER).unwrap() {
                 pending.put(Recorded { body: json!([body, answer]), latency_ms: u64::MAX, recorded: date.clone() }).unwrap();
                 copy.finish().unwrap();
             }

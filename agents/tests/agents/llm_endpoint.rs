@@ -289,9 +289,9 @@ fn words_that_cannot_be_parsed_are_blamed_on_the_model_the_second_time() {
 
     let hiccup = HostileServer::start(|n, _| if n == 0 { json(500, BODY) } else { json(200, "[]") });
     assert_eq!(ask(&endpoint(&hiccup, 3)).unwrap().attempts, 2);
-    // Without a retry it cannot be told from a hiccup.
+    // Whose fault it is does not depend on how many retries are allowed.
     let (error, came) = always(0, || json(500, BODY));
-    assert!(matches!(error, AskError::Infra(_)) && came == 1, "{error:?}");
+    assert!(matches!(error, AskError::Unparsed(_)) && came == 2, "{error:?}");
 }
 
 #[test]

@@ -7,6 +7,8 @@ use crate::hostile_server::*;
 use crate::llm_endpoint::{KEY, endpoint, endpoint_of, model};
 
 /// What a preflight says to a server that does the same with every request, and the paths that were asked for.
+static NEVER: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
+
 fn preflight(
     api: Api,
     deed: impl Fn() -> Deed + Send + Sync + 'static,
@@ -14,7 +16,7 @@ fn preflight(
     let server = HostileServer::start(move |_, _| deed());
     let mut model = model(&format!("{}/v1", server.url), 0);
     model.api = api;
-    let looked = endpoint_of(&model).preflight();
+    let looked = endpoint_of(&model).preflight(&NEVER);
     if let Err(error) = &looked {
         let text = format!("{error} {error:?} {}", error.hint());
         assert!(!text.contains("Cc2") && !text.contains("Ee4") && !error.to_string().contains('\n'), "{text}");
@@ -83,7 +85,7 @@ fn a_key_that_is_not_taken_is_told_by_its_variable() {
     let server = HostileServer::start(|_, _| json(401, "{}"));
     let mut model = model(&server.url, 0);
     (model.key_env, model.check_model) = (None, false);
-    let error = endpoint_of(&model).preflight().unwrap_err();
+    let error = endpoint_of(&model).preflight(&NEVER).unwrap_err();
     assert!(error.to_string().contains("wants a key, and none is set"), "{error}");
 }
 
@@ -98,7 +100,7 @@ fn a_server_without_a_list_is_not_checked() {
     let server = HostileServer::start(|_, _| json(500, "{}"));
     let mut model = model(&server.url, 0);
     model.check_model = false;
-    assert_eq!(endpoint_of(&model).preflight(), Ok(Preflight::Unchecked));
+    assert_eq!(endpoint_of(&model).preflight(&NEVER), Ok(Preflight::Unchecked));
 }
 
 #[test]
@@ -122,5 +124,5 @@ fn a_server_that_does_not_work_is_told_after_a_second_look() {
 
     let server =
         HostileServer::start(|n, _| if n == 0 { Deed::Reset } else { json(200, r#"{"data": [{"id": "small"}]}"#) });
-    assert_eq!(endpoint(&server, 0).preflight(), Ok(Preflight::Found));
+    assert_eq!(endpoint(&server, 0).preflight(&NEVER), Ok(Preflight::Found));
 }

@@ -241,7 +241,7 @@ pub(crate) struct ShowArgs {
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
     /// The episode's number, as in the frames; or choose it by the options below.
-    #[arg(value_name = "EPISODE", conflicts_with_all = ["scenario", "agent", "guardrails", "format", "trial"])]
+    #[arg(value_name = "EPISODE", conflicts_with_all = ["scenario", "agent", "opening", "guardrails", "format", "trial"])]
     pub(crate) episode: Option<u64>,
     /// The scenario's id, or the end of it.
     #[arg(long, value_name = "ID")]
@@ -255,6 +255,9 @@ pub(crate) struct ShowArgs {
     /// The error format.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
+    /// How the episode of a model begins: `seeded` or `natural`.
+    #[arg(long, value_name = "OPENING")]
+    pub(crate) opening: Option<String>,
     /// The trial, from 0.
     #[arg(long, value_name = "N")]
     pub(crate) trial: Option<u32>,

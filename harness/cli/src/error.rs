@@ -64,6 +64,10 @@ pub(crate) enum CliError {
     ManyRecordings(String),
     #[error("episode {episode} cannot be replayed: {miss}")]
     NotRecorded { episode: u64, miss: String },
+    #[error("interrupted before anything was played")]
+    Stopped,
+    #[error("the answer to a request of episode {episode} is lost: {reason}")]
+    NotKept { episode: u64, reason: String },
     #[error("the run has no transcript of episode {0}")]
     NoTranscript(u64),
     #[error(transparent)]
@@ -135,9 +139,11 @@ impl CliError {
             CliError::Preflight { source: PreflightError::Dead { .. }, .. } | CliError::NotRecorded { .. } => {
                 ExitStatus::Incomplete
             }
+            CliError::Stopped => ExitStatus::Interrupted,
             CliError::Diagnostics(_)
             | CliError::Load(_)
             | CliError::Axis(_)
+            | CliError::NotKept { .. }
             | CliError::Settings(_)
             | CliError::Word(_)
             | CliError::Price(_)
@@ -197,6 +203,9 @@ impl CliError {
             CliError::NoPrice(_) => {
                 Some("give its `price` in healbench.toml, or limit tokens, as in `--budget 300ktokens`".to_owned())
             }
+            CliError::Journal(JournalError::Damaged { .. }) => {
+                Some("remove that line: the episodes of the others stay, and that one is played again".to_owned())
+            }
             CliError::Cassette(error) => error.hint().map(str::to_owned),
             CliError::NoRecording(_) => Some("`healbench cassette ls DIR --all` lists the keys".to_owned()),
             CliError::ManyRecordings(_) => Some("give more of the key".to_owned()),
@@ -224,6 +233,8 @@ impl CliError {
             CliError::Arguments { .. } => Some("a JSON object in quotes, as in '{\"action\": \"list\"}'".to_owned()),
             CliError::Frame(_) | CliError::Report(_) => None,
             CliError::Diagnostics(_)
+            | CliError::Stopped
+            | CliError::NotKept { .. }
             | CliError::Settings(_)
             | CliError::Price(_)
             | CliError::ConfigFile { .. }

@@ -6,11 +6,12 @@
 use std::convert::Infallible;
 use std::sync::atomic::AtomicBool;
 
-use healbench_agents::llm::{Model, preamble_of};
+use healbench_agents::llm::{Model, opening_steps, preamble_of};
 use healbench_agents::scripted::{ScriptedAgent, scripted};
 use healbench_protocol::{Agent, Opening, Start, Usage};
 use healbench_record::{CallRecord, EpisodeRecord, Plan, Records};
 use healbench_runner::{Job, RunEvent, TokenCounter, run};
+use healbench_scenarios::Scenario;
 
 use crate::error::CliError;
 use crate::load::{Cast, Part};
@@ -44,6 +45,7 @@ pub(crate) fn estimates(cast: &Cast) -> Result<Vec<Estimate>, CliError> {
         return Ok(Vec::new());
     }
     let (plan, played) = play(cast)?;
+    let openings = openings(cast, plan.trials);
     let mut tokens = TokenCounter::new();
     models
         .into_iter()
@@ -58,9 +60,12 @@ pub(crate) fn estimates(cast: &Cast) -> Result<Vec<Estimate>, CliError> {
             for episode in &played.episodes {
                 let (mine, rest) = calls.split_at(episode.calls as usize);
                 calls = rest;
-                let scenario = plan.cell(episode.episode).map_or(0, |cell| cell.scenario);
-                let skipped = usize::from(opening == Opening::Seeded && episode.scheduled);
-                add(&mut sum, episode, mine.get(skipped..).unwrap_or_default(), preambles[scenario], mine);
+                let Some(cell) = plan.cell(episode.episode) else { continue };
+                let opened = match opening {
+                    Opening::Seeded => openings[cell.scenario][cell.trial as usize],
+                    Opening::Natural => 0,
+                };
+                add(&mut sum, episode, mine.get(opened..).unwrap_or_default(), preambles[cell.scenario], mine);
             }
             let scale = |count: u64| count * u64::from(cast.plan.trials) / u64::from(plan.trials);
             let (input, output) = (scale(sum.input), scale(sum.output));
@@ -81,6 +86,17 @@ fn add(sum: &mut Estimate, episode: &EpisodeRecord, asked: &[CallRecord], preamb
     let said: u64 = all.iter().map(|call| u64::from(call.request_tokens) + u64::from(call.response_tokens)).sum();
     sum.input += preamble + u64::from(episode.prompt_tokens) + said;
     sum.output += u64::from(episode.prose_tokens);
+}
+
+/// By scenario and trial, the calls that a seeded opening makes.
+fn openings(cast: &Cast, trials: u32) -> Vec<Vec<usize>> {
+    let seed = cast.plan.seed;
+    let of_scenario = |scenario: &Scenario| {
+        let world = scenario.world(seed);
+        let schedules = (0..trials).map(|trial| scenario.schedule(seed, trial, &world));
+        schedules.map(|schedule| opening_steps(&schedule.script, schedule.scheduled)).collect()
+    };
+    cast.scenarios.iter().map(of_scenario).collect()
 }
 
 /// Tells the compiler that a closure makes agents that live as long as what they begin with.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use healbench_agents::llm::cassette::Cassette;
 use healbench_agents::llm::{
@@ -107,7 +107,10 @@ impl Troupe {
                     let endpoint = Endpoint::new(network, model, &|name| std::env::var(name).ok())
                         .map_err(|source| CliError::Endpoint { agent: spec.to_string(), source })?;
                     Arc::new(match &cassette {
-                        Some(cassette) => Line::Recording(endpoint, Arc::clone(cassette)),
+                        Some(cassette) => {
+                            cassette.bind(model.api, &model.model, &model.base_url)?;
+                            Line::Recording(endpoint, Arc::clone(cassette))
+                        }
                         None => Line::Live(endpoint),
                     })
                 }
@@ -123,8 +126,17 @@ impl Troupe {
         Ok(Troupe { players, cassette })
     }
 
+    /// Merges what was recorded into the files of its folder.
+    pub(crate) fn finish(&self) -> Result<(), CliError> {
+        let records = self.players.iter().flatten().any(|player| player.line.endpoint().is_some());
+        match self.cassette.as_ref().filter(|_| records) {
+            Some(cassette) => Ok(cassette.finish()?),
+            None => Ok(()),
+        }
+    }
+
     /// Asks every server whether it is there, takes the key and has the model, before anything is spent.
-    pub(crate) fn preflight(&self, cast: &Cast, terminal: &Terminal) -> Result<(), CliError> {
+    pub(crate) fn preflight(&self, cast: &Cast, stop: &AtomicBool, terminal: &Terminal) -> Result<(), CliError> {
         let mut asked: Vec<&Arc<Line>> = Vec::new();
         for (spec, player) in cast.plan.agents.iter().zip(&self.players) {
             let Some(player) = player else { continue };
@@ -133,8 +145,11 @@ impl Troupe {
             }
             asked.push(&player.line);
             let Some(endpoint) = player.line.endpoint() else { continue };
-            let checked =
-                endpoint.preflight().map_err(|source| CliError::Preflight { agent: spec.to_string(), source })?;
+            let checked = endpoint.preflight(stop);
+            if stop.load(Ordering::Relaxed) {
+                return Err(CliError::Stopped);
+            }
+            let checked = checked.map_err(|source| CliError::Preflight { agent: spec.to_string(), source })?;
             if checked == Preflight::Unchecked && player.model.check_model {
                 terminal.note(&format!("{spec}: the server does not tell which models it has; going on"));
             }

@@ -307,6 +307,20 @@ pub struct AgentSpec {
     pub settings: serde_json::Value,
 }
 
+impl AgentSpec {
+    /// What its rows are headed with, which tells it from every other agent of a plan: `openai:gpt-5-mini · seeded · native`.
+    pub fn title(&self) -> String {
+        let name = self.to_string();
+        let parts = [
+            Some(name.as_str()),
+            self.opening.map(Opening::name),
+            self.tools.map(ToolsMode::name),
+            (self.kind == AgentKind::Replay).then_some("replayed"),
+        ];
+        parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+    }
+}
+
 impl fmt::Display for AgentSpec {
     /// `scripted:typical`, `openai:gpt-5-mini`. A model has the same name whether it is asked or replayed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

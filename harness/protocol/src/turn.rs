@@ -132,6 +132,9 @@ pub enum AgentError {
     /// A recorded answer is missing. The run ends: it would not be the recorded one.
     #[error("{0}")]
     NotRecorded(String),
+    /// An answer cannot be recorded. The run ends: what is paid for would be lost.
+    #[error("{0}")]
+    NotKept(String),
     /// The run is being stopped; the episode counts as not played.
     #[error("the run is being stopped")]
     Stopped,

@@ -2,7 +2,6 @@
 //!
 //! Answers of models cost money and cannot be had again. Frames are written from the journal when the run ends, however it ends.
 
-use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -35,7 +34,7 @@ pub enum JournalError {
         /// What the system said.
         source: io::Error,
     },
-    /// A line that healbench did not write, before the last one.
+    /// A line that healbench did not write, before the last one. Without that line the others can be used.
     #[error("`{}` is damaged in line {line}: {reason}", path.display())]
     Damaged {
         /// The file.
@@ -52,20 +51,22 @@ pub enum JournalError {
 pub struct Journal {
     path: PathBuf,
     file: File,
+    /// Bytes of whole lines.
+    whole: u64,
     line: Vec<u8>,
 }
 
 impl Journal {
-    /// Opens the journal of a run, or begins one, and gives the episodes that are in it, the last line of each. A last line that is
-    /// not whole is what a killed process was writing: it is cut off.
+    /// Opens the journal of a run, or begins one, and gives what is in it, in the order in which it was played: an episode that was lost
+    /// and played again is there twice. A last line that is not whole is what a killed process was writing: it is cut off.
     ///
     /// # Errors
     /// [`JournalError`].
-    pub fn open(run: &RunDir) -> Result<(Journal, BTreeMap<u64, Played>), JournalError> {
+    pub fn open(run: &RunDir) -> Result<(Journal, Vec<Played>), JournalError> {
         let path = run.journal();
         let mut file =
             OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(io_error("create", &path))?;
-        let mut played = BTreeMap::new();
+        let mut played = Vec::new();
         let mut reader = BufReader::new(&mut file);
         let (mut whole, mut line, mut number) = (0, Vec::new(), 0);
         loop {
@@ -80,11 +81,11 @@ impl Journal {
                 line: number,
                 reason: error.to_string(),
             })?;
-            played.insert(episode.episode.episode, episode);
+            played.push(episode);
             whole += read as u64;
         }
         file.set_len(whole).map_err(io_error("write", &path))?;
-        Ok((Journal { path, file, line: Vec::new() }, played))
+        Ok((Journal { path, file, whole, line: Vec::new() }, played))
     }
 
     /// Appends an episode. Once this returns, no end of the process loses it.
@@ -96,8 +97,18 @@ impl Journal {
         serde_json::to_writer(&mut self.line, played)
             .map_err(|error| io_error("write", &self.path)(io::Error::other(error)))?;
         self.line.push(b'\n');
-        // One write: a line is there as a whole or, after a crash of the machine, in part at the end.
-        self.file.write_all(&self.line).map_err(io_error("write", &self.path))
+        match self.file.write_all(&self.line) {
+            Ok(()) => {
+                self.whole += self.line.len() as u64;
+                Ok(())
+            }
+            Err(error) => {
+                // A full disk takes a part of a line; the next one must not stand on it. If this fails as well, so will the writes
+                // after it: there is no room for them either.
+                let _ = self.file.set_len(self.whole);
+                Err(io_error("write", &self.path)(error))
+            }
+        }
     }
 
     /// Waits until the disk has it.
@@ -221,16 +232,17 @@ mod tests {
     }
 
     #[test]
-    fn episodes_come_back_and_the_last_line_of_each_holds() {
+    fn episodes_come_back_in_the_order_in_which_they_were_played() {
         let (_folder, run) = run();
         let (mut journal, found) = Journal::open(&run).unwrap();
-        assert_eq!(found, BTreeMap::new());
-        for line in [played(7, Outcome::Infra), played(2, Outcome::Success), played(7, Outcome::Success)] {
-            journal.append(&line).unwrap();
+        assert_eq!(found, []);
+        let lines = [played(7, Outcome::Infra), played(2, Outcome::Success), played(7, Outcome::Success)];
+        for line in &lines {
+            journal.append(line).unwrap();
         }
         drop(journal);
         let (_, found) = Journal::open(&run).unwrap();
-        assert_eq!(found, BTreeMap::from([(2, played(2, Outcome::Success)), (7, played(7, Outcome::Success))]));
+        assert_eq!(found, lines);
     }
 
     #[test]
@@ -244,7 +256,7 @@ mod tests {
         for length in first.len()..both.len() {
             fs::write(run.journal(), &both[..length]).unwrap();
             let (mut journal, found) = Journal::open(&run).unwrap();
-            assert_eq!(found.keys().collect::<Vec<_>>(), [&1], "torn after {length} bytes");
+            assert_eq!(found, [played(1, Outcome::Success)], "torn after {length} bytes");
             journal.append(&played(2, Outcome::Success)).unwrap();
             assert_eq!(fs::read(run.journal()).unwrap(), both);
         }

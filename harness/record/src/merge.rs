@@ -18,6 +18,9 @@ pub enum MergeError {
         /// Episodes that should be.
         planned: u64,
     },
+    /// Episodes of one of them were lost to infrastructure or configuration.
+    #[error("`{}` has episodes that were lost", .0.display())]
+    Lost(PathBuf),
     /// Two of them are not of the same plan, or were not played by the same program.
     #[error("`{}` and `{}` are not shards of one run: they differ in {what}", first.display(), other.display())]
     Differ {
@@ -65,6 +68,7 @@ impl MergeError {
         match self {
             MergeError::NoShard(_) => Some("shards are played with `healbench run --shard I/N`"),
             MergeError::Partial { .. } => Some("finish it with `healbench run --resume`"),
+            MergeError::Lost(_) => Some("play them again with `healbench run --resume`"),
             MergeError::Differ { .. } => Some("shards are played with the same options, by the same healbench"),
             MergeError::Twice { .. } => Some("name each shard once"),
             MergeError::Missing { .. } => Some("name all shards of the run"),

@@ -32,6 +32,8 @@ pub(crate) enum Unplayed {
     Stopped,
     /// A recorded answer is missing.
     NotRecorded(String),
+    /// An answer cannot be recorded.
+    NotKept(String),
 }
 
 /// Plays one episode from the task to its ending.
@@ -126,6 +128,7 @@ impl<'a> InPlay<'a> {
                 Ok(turn) => turn,
                 Err(AgentError::Stopped) => return Err(Unplayed::Stopped),
                 Err(AgentError::NotRecorded(miss)) => return Err(Unplayed::NotRecorded(miss)),
+                Err(AgentError::NotKept(reason)) => return Err(Unplayed::NotKept(reason)),
                 Err(error) => {
                     observe(Moment::Failed(&error));
                     return Ok(Ending::Failed(error));
@@ -281,8 +284,8 @@ impl<'a> InPlay<'a> {
         schedule: &Schedule,
         observe: &mut dyn FnMut(Moment<'_>),
     ) -> (EpisodeRecord, Vec<CallRecord>) {
-        // Words are not judged: where stopping is right, a model that stops calling has stopped.
-        let stopped = matches!(ending, Ending::Answered { .. }) && self.stage.scenario.expects_stop();
+        // Words are not judged: where stopping is right, a model that answers instead of calling has stopped.
+        let stopped = matches!(ending, Ending::Answered { words: true }) && self.stage.scenario.expects_stop();
         let gave_up = stopped || matches!(ending, Ending::GaveUp);
         let seen = Observed { world: &self.world, gave_up, succeeded: &self.succeeded };
         let unmet = self.stage.scenario.unmet_since(&self.stage.beginning, &seen);
@@ -322,12 +325,12 @@ impl<'a> InPlay<'a> {
 
 /// The sum of two counts; what one of them does not tell, the sum does not.
 fn add_usage(a: Usage, b: Usage) -> Usage {
-    let both = |a: Option<u64>, b: Option<u64>| Some(a? + b?);
+    let both = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
     Usage {
-        input: a.input + b.input,
+        input: a.input.saturating_add(b.input),
         cache_read: both(a.cache_read, b.cache_read),
         cache_write: both(a.cache_write, b.cache_write),
-        output: a.output + b.output,
+        output: a.output.saturating_add(b.output),
         reasoning: both(a.reasoning, b.reasoning),
     }
 }

@@ -67,6 +67,7 @@ pub fn play_lanes<E: Send>(
                             }
                             Err(Failed::Stage(error)) => Err(RunError::Stage(error)),
                             Err(Failed::NotRecorded(miss)) => Err(RunError::NotRecorded { episode, miss }),
+                            Err(Failed::NotKept(reason)) => Err(RunError::NotKept { episode, reason }),
                             Err(Failed::Panicked) => Err(RunError::Panicked { episode }),
                         };
                         if let Err(error) = kept {
@@ -92,6 +93,7 @@ enum Failed {
     Stopped,
     Stage(StageError),
     NotRecorded(String),
+    NotKept(String),
     Panicked,
 }
 
@@ -108,6 +110,7 @@ fn play<'a>(job: &Job<'a>, episode: u64, stages: &[Staged<'a>], memory: &mut Mem
     let (row, calls) = rows.map_err(|unplayed| match unplayed {
         Unplayed::Stopped => Failed::Stopped,
         Unplayed::NotRecorded(miss) => Failed::NotRecorded(miss),
+        Unplayed::NotKept(reason) => Failed::NotKept(reason),
     })?;
     let transcript = row.model.is_some().then_some(transcript);
     Ok(Played { episode: row, calls, transcript })

@@ -64,6 +64,14 @@ pub enum RunError<E> {
         /// What is missing, and what is there.
         miss: String,
     },
+    /// An answer cannot be recorded, and is lost.
+    #[error("episode {episode}: {reason}")]
+    NotKept {
+        /// The episode.
+        episode: u64,
+        /// Why.
+        reason: String,
+    },
     /// The program has a defect, and this episode shows it; the panic's own message went to stderr.
     #[error("a defect of healbench ended episode {episode}")]
     Panicked {
@@ -151,6 +159,7 @@ enum PieceError {
     Stage(StageError),
     Panicked(u64),
     NotRecorded(u64, String),
+    NotKept(u64, String),
 }
 
 impl<'a> Shared<'a> {
@@ -232,6 +241,7 @@ impl<'a> Shared<'a> {
                 Ok(rows) => rows,
                 Err(Unplayed::Stopped) => return Ok((records, false)),
                 Err(Unplayed::NotRecorded(miss)) => return Err(PieceError::NotRecorded(episode, miss)),
+                Err(Unplayed::NotKept(reason)) => return Err(PieceError::NotKept(episode, reason)),
             };
             records.episodes.push(row);
             records.calls.extend(calls);
@@ -255,6 +265,7 @@ impl<'a> Shared<'a> {
                     PieceError::Stage(error) => RunError::Stage(error),
                     PieceError::Panicked(episode) => RunError::Panicked { episode },
                     PieceError::NotRecorded(episode, miss) => RunError::NotRecorded { episode, miss },
+                    PieceError::NotKept(episode, reason) => RunError::NotKept { episode, reason },
                 })?;
                 next += records.episodes.len() as u64;
                 on_event(RunEvent::Played { records, next }).map_err(RunError::Event)?;

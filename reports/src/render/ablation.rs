@@ -101,7 +101,7 @@ fn table(report: &Report, detail: Detail, intervals: bool) -> Table {
 }
 
 fn title(ablation: &Ablation) -> String {
-    let agent = plain_text(&ablation.agent);
+    let agent = plain_text(&ablation.title);
     match &ablation.format {
         ErrorFormat::Bare => agent.into_owned(),
         format => format!("{agent} {}", plain_text(&format.name())),

@@ -35,9 +35,9 @@ fn table(claims: &[ClaimReport], width: usize, intervals: bool) -> Table {
         }
         let mut agent = None;
         for row in &report.rows {
-            if agent != Some(&row.agent) {
-                agent = Some(&row.agent);
-                lines.push(Line::Title(Piece::new(format!("{INDENT}{}", plain_text(&row.agent)), Paint::Plain)));
+            if agent != Some(&row.title) {
+                agent = Some(&row.title);
+                lines.push(Line::Title(Piece::new(format!("{INDENT}{}", plain_text(&row.title)), Paint::Plain)));
             }
             let claimed = row.claimed.map_or(UNKNOWN.to_owned(), |span| range(report.claim.measure, span));
             let measured = measured.next().unwrap_or_default();

@@ -95,6 +95,11 @@ pub(crate) fn amount(value: f64) -> String {
     }
 }
 
+/// A mean of milliseconds in seconds: `2.4`.
+pub(crate) fn seconds(milliseconds: Rate) -> String {
+    milliseconds.rate.map_or(UNKNOWN.to_owned(), |mean| format!("{:.1}", mean / 1000.0))
+}
+
 /// US dollars: `12.30`, `0.041`, `0.00052`.
 pub fn money(usd: f64) -> String {
     match usd {

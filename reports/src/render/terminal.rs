@@ -8,7 +8,7 @@ use super::claims;
 use super::layout::{Cell, Line, Paint, Piece, Table, wrap};
 use super::number::{
     UNKNOWN, amount_per, change, change_interval, count, counted, money, per, percent, percent_digits,
-    percent_interval, points, points_interval, rate_percent,
+    percent_interval, points, points_interval, rate_percent, seconds,
 };
 use super::plain_text;
 use crate::summary::{AgentReport, Difference, Report, ReportRow};
@@ -159,8 +159,8 @@ fn models(report: &Report) -> Table {
             plain(rate_percent(model.reasoning)),
             plain(rate_percent(model.bpe_input)),
             plain(rate_percent(model.bpe_output)),
-            plain(model.latency_ms_per_turn.rate.map_or(UNKNOWN.to_owned(), |ms| format!("{:.1}", ms / 1000.0))),
-            plain(model.usd.map_or(UNKNOWN.to_owned(), |usd| money(usd / row.scored as f64))),
+            plain(seconds(model.latency_ms_per_turn)),
+            plain(model.usd_per_episode.map_or(UNKNOWN.to_owned(), money)),
         ],
     })
 }
@@ -265,7 +265,7 @@ fn table_of<'a>(
 ) -> Table {
     let mut lines = Vec::new();
     for agent in agents {
-        lines.push(Line::Title(Piece::new(plain_text(&agent.title()), Paint::Bold)));
+        lines.push(Line::Title(Piece::new(plain_text(&agent.title), Paint::Bold)));
         for row in &agent.rows {
             lines.push(Line::Row {
                 label: format!("{INDENT}{}", setting(row.guardrails, &row.format)),
@@ -283,7 +283,7 @@ fn scenarios(report: &Report, agent: &AgentReport, width: usize) -> Vec<Table> {
     let build = |rows: &[ReportRow]| {
         let heads =
             rows.iter().map(|row| [row.guardrails.to_string(), format_name(&row.format).into_owned()]).collect();
-        let mut lines = vec![Line::Title(Piece::new(plain_text(&agent.title()), Paint::Bold))];
+        let mut lines = vec![Line::Title(Piece::new(plain_text(&agent.title), Paint::Bold))];
         for (index, scenario) in report.scenarios.iter().enumerate() {
             let cells = rows.iter().map(|row| {
                 let success = row.scenarios.get(index).map(|cell| cell.success);
@@ -396,7 +396,7 @@ fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
         let unmatched = report.agents.iter().flat_map(|agent| {
             let rows = agent.rows.iter().filter_map(|row| Some((row, row.vs_none?.unmatched)));
             rows.filter(|(_, unmatched)| *unmatched > 0).map(|(row, unmatched)| {
-                format!("{} {} {}", plain_text(&agent.title()), setting(row.guardrails, &row.format), count(unmatched))
+                format!("{} {} {}", plain_text(&agent.title), setting(row.guardrails, &row.format), count(unmatched))
             })
         });
         let unmatched: Vec<String> = unmatched.collect();

@@ -53,6 +53,7 @@ impl Effects {
                 };
                 found.push(Ablation {
                     agent: spec.to_string(),
+                    title: spec.title(),
                     format: format.clone(),
                     main: effects(&designs.main),
                     interactions: effects(&designs.interactions),

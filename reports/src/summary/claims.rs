@@ -23,6 +23,8 @@ pub struct ClaimReport {
 pub struct ClaimRow {
     /// The agent as it was asked for.
     pub agent: String,
+    /// What its rows are headed with.
+    pub title: String,
     /// What plays it.
     pub kind: AgentKind,
     /// `none` or `all`.
@@ -151,6 +153,7 @@ fn row(
     };
     Some(ClaimRow {
         agent: spec.to_string(),
+        title: spec.title(),
         kind: spec.kind,
         guardrails: setting.guardrails,
         format: setting.format.clone(),

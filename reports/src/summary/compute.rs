@@ -34,6 +34,7 @@ pub fn summarise(run: &RunDir, manifest: &RunManifest) -> Result<Report, ReportE
         .enumerate()
         .map(|(index, agent)| AgentReport {
             agent: agent.to_string(),
+            title: agent.title(),
             kind: agent.kind,
             opening: agent.opening,
             tools: agent.tools,
@@ -135,6 +136,7 @@ fn model(sums: &ModelSums) -> Option<ModelReport> {
         bpe_input: Rate::of(sums.bpe[0], sums.provider[0]),
         bpe_output: Rate::of(sums.bpe[1], sums.provider[1]),
         usd: usd(sums),
+        usd_per_episode: usd(sums).map(|usd| usd / sums.episodes as f64),
         latency_ms_per_turn: Rate::of(sums.latency_ms, sums.turns),
     })
 }

@@ -100,6 +100,7 @@ fn slow_ablation(plan: &Plan, records: &Records, agent: usize, format: &ErrorFor
     let full = all.iter().all(|set| held(*set));
     let mut found = Ablation {
         agent: plan.agents[agent].to_string(),
+        title: plan.agents[agent].title(),
         format: format.clone(),
         main: Vec::new(),
         interactions: Vec::new(),

@@ -172,6 +172,7 @@ fn slow_model(scored: &[&EpisodeRecord]) -> Option<ModelReport> {
             counted.iter().map(|(_, usage)| usage.output).sum(),
         ),
         usd: slow_usd(scored),
+        usd_per_episode: slow_usd(scored).map(|usd| usd / scored.len() as f64),
         latency_ms_per_turn: Rate::of(sum(&|model| model.latency_ms), turns),
     })
 }

@@ -42,6 +42,18 @@ pub enum CassetteError {
         /// What is wrong.
         reason: String,
     },
+    /// A model was recorded from another server.
+    #[error("`{model}` is recorded in `{}` from {recorded}, and would now be asked at {asked}", path.display())]
+    OtherServer {
+        /// The folder.
+        path: PathBuf,
+        /// The model.
+        model: String,
+        /// The base URL that it was recorded from.
+        recorded: String,
+        /// The base URL of its settings.
+        asked: String,
+    },
     /// A request that cannot be kept.
     #[error("a request of {model} has a body that is no JSON object")]
     NotAnObject {
@@ -71,6 +83,9 @@ impl CassetteError {
             }
             CassetteError::Misnamed { .. } => Some("rename it; of two files for one model, remove one"),
             CassetteError::Damaged { .. } => Some("take it from version control again, or remove it and record again"),
+            CassetteError::OtherServer { .. } => {
+                Some("record models of the same name from different servers in different folders")
+            }
             CassetteError::NotAnObject { .. } | CassetteError::Io { .. } => None,
         }
     }

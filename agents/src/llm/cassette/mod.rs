@@ -21,8 +21,11 @@ mod shelf;
 mod show;
 mod tape;
 
+use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use healbench_protocol::canonical_json;
@@ -40,9 +43,14 @@ use part::{FolderLock, Part};
 use shelf::Shelf;
 use tape::Tape;
 
+use crate::llm::Api;
+use crate::llm::slots::STOP_POLL;
+
 /// The format of the files.
 const VERSION: u64 = 1;
 const ENDING: &str = ".jsonl.zst";
+/// Where the recorded models were asked, by API and model.
+const SERVERS: &str = "servers.json";
 
 /// What was answered.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,7 +95,7 @@ pub enum Claim<'a> {
 #[derive(Debug)]
 pub struct Pending<'a> {
     cassette: &'a Cassette,
-    api: crate::llm::Api,
+    api: Api,
     model: String,
     trial: u32,
     key: Key,
@@ -110,13 +118,49 @@ impl Cassette {
         Ok(cassette)
     }
 
-    /// Opens a folder to record into, and makes it if need be. Several processes may do so at once.
+    /// Opens a folder to record into, and makes it if need be. Several processes may do so at once; what one records the others do
+    /// not see before it is merged, so they should not ask the same.
     ///
     /// # Errors
     /// [`CassetteError`] when the folder cannot be made, or has a file that is not as healbench wrote it.
     pub fn open_or_create(dir: &Path) -> Result<Cassette, CassetteError> {
         fs::create_dir_all(dir).map_err(io_error("create", dir))?;
         Cassette::read(dir)
+    }
+
+    /// Says where a model is that is about to be recorded. Requests do not tell, and what two servers say under one name must not
+    /// get mixed: the folder remembers the first.
+    ///
+    /// # Errors
+    /// [`CassetteError::OtherServer`] when it was recorded from elsewhere; [`CassetteError::Damaged`], [`CassetteError::Io`].
+    pub fn bind(&self, api: Api, model: &str, base_url: &str) -> Result<(), CassetteError> {
+        let path = self.dir.join(SERVERS);
+        let mut servers: BTreeMap<String, String> = match fs::read(&path) {
+            Ok(text) => serde_json::from_slice(&text).map_err(|error| CassetteError::Damaged {
+                path: path.clone(),
+                line: Some(error.line()),
+                reason: error.to_string(),
+            })?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
+            Err(error) => return Err(io_error("read", &path)(error)),
+        };
+        let name = format!("{} {model}", api.name());
+        match servers.get(&name) {
+            Some(known) if known == base_url => return Ok(()),
+            Some(known) => {
+                let (model, recorded, asked) = (model.to_owned(), known.clone(), base_url.to_owned());
+                return Err(CassetteError::OtherServer { path: self.dir.clone(), model, recorded, asked });
+            }
+            None => servers.insert(name, base_url.to_owned()),
+        };
+        let part = self.dir.join(format!("{SERVERS}.part"));
+        let write = || -> io::Result<()> {
+            let mut text = serde_json::to_vec_pretty(&servers)?;
+            text.push(b'\n');
+            fs::write(&part, text)?;
+            fs::rename(&part, &path)
+        };
+        write().map_err(io_error("write", &path))
     }
 
     fn read(dir: &Path) -> Result<Cassette, CassetteError> {
@@ -148,24 +192,27 @@ impl Cassette {
     }
 
     /// The answer to a request, or the right and duty to get it. Waits while that right is somebody's, and so for ever when it is
-    /// this thread's own.
-    pub fn claim(&self, request: &Request<'_>) -> Claim<'_> {
+    /// this thread's own; `None` once `stop` is raised.
+    pub fn claim(&self, request: &Request<'_>, stop: &AtomicBool) -> Option<Claim<'_>> {
         let body = canonical_json(request.body);
         let key = request.key_of(&body);
         let mut session = self.session();
         while session.under_way.contains(&key) {
-            session = self.settled.wait(session).unwrap_or_else(PoisonError::into_inner);
+            if stop.load(Ordering::Relaxed) {
+                return None;
+            }
+            session = self.settled.wait_timeout(session, STOP_POLL).unwrap_or_else(PoisonError::into_inner).0;
         }
         if let Some(recorded) = session.fresh.get(&key) {
-            return Claim::Known(recorded.clone());
+            return Some(Claim::Known(recorded.clone()));
         }
         if let Some(recorded) = session.shelf.get(key) {
             session.used.insert(key);
-            return Claim::Known(Arc::new(recorded));
+            return Some(Claim::Known(Arc::new(recorded)));
         }
         session.under_way.insert(key);
         let (api, model, trial) = (request.api, request.model.to_owned(), request.trial);
-        Claim::Ask(Pending { cassette: self, api, model, trial, key, body })
+        Some(Claim::Ask(Pending { cassette: self, api, model, trial, key, body }))
     }
 
     /// Merges what was put, and what killed processes left, into the files. What other processes are recording is left to them.

@@ -80,6 +80,16 @@ const UNPARSED: &[(u16, &str)] = &[
     (400, "tool_use_failed"),
 ];
 
+/// How providers say that they do not want to answer, in lower case.
+const REFUSED: &[&str] = &[
+    // Azure OpenAI.
+    "content_filter",
+    // OpenAI.
+    "content_policy_violation",
+    // OpenAI, of reasoning models.
+    "invalid_prompt",
+];
+
 /// What an attempt means.
 pub(super) fn judge(attempt: Attempt, secrets: &Secrets) -> Verdict {
     match attempt {
@@ -131,6 +141,9 @@ fn refused(arrived: &Arrived, secrets: &Secrets) -> Verdict {
     let message = message(arrived, secrets);
     if matches!(status, 400 | 413 | 422 | 500) && TOO_LONG.iter().any(|phrase| text.contains(phrase)) {
         return Verdict::Never(AskError::TooLong(message));
+    }
+    if status == 400 && REFUSED.iter().any(|phrase| text.contains(phrase)) {
+        return Verdict::Never(AskError::Refused(message));
     }
     let unparsed = UNPARSED.iter().any(|(of, phrase)| *of == status && text.contains(phrase));
     // A quota that is used up is told as if it were a rate.

@@ -59,6 +59,9 @@ pub enum AskError {
     /// The server cannot parse what its model says, and said so twice: an outcome of the model.
     #[error("the server cannot parse what the model says: {0}")]
     Unparsed(String),
+    /// The provider does not want to answer this conversation (a content filter): an outcome of the model.
+    #[error("the provider refuses: {0}")]
+    Refused(String),
     /// The request will never work.
     #[error("{0}")]
     Config(String),
@@ -134,13 +137,20 @@ impl Endpoint {
             }
             let wait = again.wait.unwrap_or_else(|| backoff::delay(attempts - 1));
             place.leave(again.load());
-            if attempts > self.model.limits.retries || wait > LONGEST_WAIT {
+            // Whether the model or the server is to blame shows at the second attempt, however few are allowed.
+            let allowed = self.model.limits.retries.max(u32::from(again.unparsed));
+            if attempts > allowed || wait > LONGEST_WAIT {
                 return Err(AskError::Infra(given_up(&again.message, attempts, wait)));
             }
             if !backoff::sleep(wait, stop) {
                 return Err(AskError::Stopped);
             }
         }
+    }
+
+    /// Waits as before a second attempt; `None` when `stop` is raised.
+    pub(in crate::llm) fn pause(&self, stop: &AtomicBool) -> Option<()> {
+        backoff::sleep(backoff::delay(0), stop).then_some(())
     }
 
     /// The body is serialised once, whatever the number of attempts.

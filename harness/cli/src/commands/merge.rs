@@ -1,5 +1,5 @@
 use healbench_protocol::fingerprint;
-use healbench_record::{RunDir, RunStatus, merged, read_transcripts, write_transcripts};
+use healbench_record::{MergeError, RunDir, RunStatus, merged, read_transcripts, write_transcripts};
 use healbench_reports::FrameWriter;
 use healbench_reports::render::Detail;
 
@@ -13,6 +13,10 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
     let mut shards = Vec::new();
     for path in &args.runs {
         let (run, manifest) = RunDir::open(path)?;
+        // It stays only where something is to be played again.
+        if run.journal().exists() {
+            return Err(MergeError::Lost(path.clone()).into());
+        }
         shards.push((path.clone(), manifest, run));
     }
     let (mut manifest, shards) = merged(shards)?;

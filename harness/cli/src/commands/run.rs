@@ -88,12 +88,18 @@ struct Prepared {
 
 fn begin(args: &RunArgs, stop: &Arc<AtomicBool>, terminal: &Terminal) -> Result<Prepared, CliError> {
     let cast = cast(&args.axes, args.replay.is_some(), terminal)?;
+    // A resumed run has to find the folder from wherever it is started.
+    let absolute =
+        |dir: &Path| std::path::absolute(dir).map_err(|source| CliError::ConfigFile { path: dir.to_owned(), source });
     let cassettes = match (&args.record, &args.replay) {
-        (Some(dir), _) => Some(Cassettes::Record(dir.clone())),
-        (_, Some(dir)) => Some(Cassettes::Replay(dir.clone())),
+        (Some(dir), _) => Some(Cassettes::Record(absolute(dir)?)),
+        (_, Some(dir)) => Some(Cassettes::Replay(absolute(dir)?)),
         (None, None) => None,
     };
     let has_models = cast.plan.agents.iter().any(|agent| agent.opening.is_some());
+    if !has_models && (args.budget.is_some() || cassettes.is_some()) {
+        terminal.note("the plan has no model: there is nothing to record, replay or limit");
+    }
     // All that can be wrong with a model is told before anything is written or spent.
     let troupe = match has_models {
         true => Some(troupe(&cast, cassettes.as_ref(), args.budget, stop, terminal)?),
@@ -144,7 +150,7 @@ fn troupe(
         }
     }
     let troupe = Troupe::new(cast, cassettes, stop)?;
-    troupe.preflight(cast, terminal)?;
+    troupe.preflight(cast, stop, terminal)?;
     for name in seen {
         terminal.note(&format!("{}: its price is unknown, so is what it costs", plain_text(name)));
     }
@@ -186,7 +192,7 @@ fn resume(
     let lock = run.lock()?;
     let (run, manifest) = RunDir::open_any(run.path())?;
     if manifest.has_models() {
-        if with_models::is_whole(&run, &manifest) {
+        if with_models::is_whole(&run, &manifest)? {
             return Ok(None);
         }
         let cast = cast_of_run(&run, manifest.plan.clone())?;
@@ -249,6 +255,7 @@ where
         RunError::Stage(error) => CliError::Stage(error),
         RunError::Panicked { episode } => CliError::Defect(episode),
         RunError::NotRecorded { episode, miss } => CliError::NotRecorded { episode, miss },
+        RunError::NotKept { episode, reason } => CliError::NotKept { episode, reason },
         RunError::Event(error) => error.into(),
     }
 }

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use healbench_protocol::{AxisError, Guardrails};
+use healbench_protocol::{AxisError, Guardrails, Opening};
 use healbench_record::{CellRef, Plan, RunDir, read_transcript};
 use healbench_reports::episode_rows;
 use healbench_runner::{Job, replay};
@@ -59,7 +59,10 @@ fn chosen(args: &ShowArgs, plan: &Plan) -> Result<u64, CliError> {
     let ends = |name: &str, wanted: &Option<String>| wanted.as_deref().is_none_or(|wanted| name.ends_with(wanted));
     let place = |found: Option<usize>, what: &str| found.ok_or_else(|| CliError::NoEpisode(format!("no such {what}")));
     let scenario = plan.scenarios.iter().position(|scenario| ends(&scenario.id, &args.scenario));
-    let agent = plan.agents.iter().position(|agent| ends(&agent.to_string(), &args.agent));
+    let opening: Option<Opening> = args.opening.as_deref().map(str::parse).transpose()?;
+    let agent = plan.agents.iter().position(|agent| {
+        ends(&agent.to_string(), &args.agent) && opening.is_none_or(|opening| agent.opening == Some(opening))
+    });
     let setting = plan.settings.iter().position(|setting| {
         guardrails.is_none_or(|set| set == setting.guardrails)
             && format.is_none_or(|format| setting.format.name() == format)

@@ -1,7 +1,6 @@
 //! Playing a plan with models: what an answer cost is not lost by a kill, a limit is kept, and what the network lost is played again.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -12,6 +11,8 @@ use healbench_record::{
 };
 use healbench_reports::{FrameWriter, read_records};
 use healbench_runner::{Job, Lane, play_lanes};
+
+use healbench_reports::render::{counted, plain_text};
 
 use crate::args::RunArgs;
 use crate::budget::Budget;
@@ -32,13 +33,21 @@ pub(super) struct Production<'a> {
 }
 
 /// Why a run with models ended before its last episode.
+#[derive(Clone)]
 enum Cut {
     Interrupt,
     Budget(Budget),
+    /// So many episodes of an agent in a row were lost: the next one would be too.
+    Row {
+        agent: String,
+        episodes: u64,
+    },
 }
 
 /// The share of episodes that may be lost to the infrastructure in a run that counts as whole.
 const INFRA_LIMIT: f64 = 0.05;
+/// Episodes of an agent that are lost in a row before the run stops: to the infrastructure, and to a configuration that no wait mends.
+const LOST_IN_A_ROW: (u64, u64) = (20, 3);
 
 /// Plays what is missing, writes the frames of what is there, and says how it ended.
 pub(super) fn play(
@@ -48,83 +57,107 @@ pub(super) fn play(
     terminal: &Terminal,
 ) -> Result<ExitStatus, CliError> {
     let store = Mutex::new(Store::open(&production, args.budget)?);
-    let result = perform(&production, &store, stop, terminal);
+    let performed = perform(&production, &store, stop, terminal);
     let Production { run, mut manifest, troupe, .. } = production;
-    let store = store.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let mut store = store.into_inner().unwrap_or_else(PoisonError::into_inner);
     // Whatever ended the run: what was played is paid for, and has its frames.
-    let (lost, whole) = close(&run, &mut manifest, troupe, &store)?;
-    let over = store.spent.is_over();
-    let played = store.played.len() as u64;
-    if whole && lost == 0 {
+    let whole = close(&run, &mut manifest, &store)?;
+    let merged = troupe.finish();
+    let printed = match store.played.is_empty() {
+        true => Ok(()),
+        false => super::report::print(&run, &manifest, super::run::detail(args), terminal),
+    };
+    let cut = store.cut.take().or(matches!(performed, Ok(false)).then_some(Cut::Interrupt));
+    let lost = store.lost();
+    if whole && lost.is_empty() && merged.is_ok() {
         store.journal.remove()?;
     }
-    result?;
-    if played > 0 {
-        super::report::print(&run, &manifest, super::run::detail(args), terminal)?;
-    }
-    let cut = match args.budget.filter(|_| over) {
-        _ if whole => None,
-        Some(budget) => Some(Cut::Budget(budget)),
-        None => Some(Cut::Interrupt),
+    // How to go on has to be said, whatever else went wrong.
+    let all = store.played.len();
+    let status = match &performed {
+        Ok(_) => farewell(&run, cut, &lost, all, terminal),
+        Err(_) => {
+            terminal.important(&format!("go on with: {}", resume(&run)));
+            ExitStatus::Incomplete
+        }
     };
-    Ok(farewell(&run, cut, (lost, played), terminal))
+    performed?;
+    merged?;
+    printed?;
+    Ok(status)
 }
 
-/// Plays the episodes that are not in the store, until all are, somebody stops it, or the budget is spent.
+/// Plays the episodes that are not in the store; true once all were. False when somebody stops it, the budget is spent, or one episode
+/// after the other is lost.
 fn perform(
     production: &Production<'_>,
     store: &Mutex<Store<'_>>,
     stop: &AtomicBool,
     terminal: &Terminal,
-) -> Result<(), CliError> {
+) -> Result<bool, CliError> {
     let Production { manifest, cast, troupe, jobs, .. } = production;
     let lock = || store.lock().unwrap_or_else(PoisonError::into_inner);
     let episodes = manifest.episodes();
     let done = lock().scored();
-    let broke = AtomicBool::new(lock().spent.is_over());
+    let cut = AtomicBool::new(lock().is_cut());
     let progress = Progress::start(terminal, done.len() as u64, episodes.end - episodes.start);
     let progress = Mutex::new(progress);
     let keep = |played: Played| {
         let mut store = lock();
         store.keep(played)?;
-        broke.fetch_or(store.spent.is_over(), Ordering::Relaxed);
+        cut.fetch_or(store.is_cut(), Ordering::Relaxed);
         progress.lock().unwrap_or_else(PoisonError::into_inner).set(store.played.len() as u64);
         Ok::<(), CliError>(())
     };
     let make_agent = cast.make_agent(Models::Players(troupe));
     let job = Job { plan: &cast.plan, scenarios: &cast.scenarios, episodes, jobs: *jobs, make_agent: &make_agent };
-    let stopped = || stop.load(Ordering::Relaxed) || broke.load(Ordering::Relaxed);
+    let stopped = || stop.load(Ordering::Relaxed) || cut.load(Ordering::Relaxed);
     let result = play_lanes(&job, &lanes(cast, troupe, *jobs), &|episode| done.contains(&episode), &stopped, &keep);
     progress.lock().unwrap_or_else(PoisonError::into_inner).finish();
-    result.map(|_| ()).map_err(super::run::failed)
+    result.map_err(super::run::failed)
 }
 
-/// Writes everything that the run leaves behind. Gives how many episodes were lost, and whether all are there.
-fn close(
-    run: &RunDir,
-    manifest: &mut RunManifest,
-    troupe: &Troupe,
-    store: &Store<'_>,
-) -> Result<(u64, bool), CliError> {
+/// Writes everything that the run leaves behind. True when every planned episode has a row.
+fn close(run: &RunDir, manifest: &mut RunManifest, store: &Store<'_>) -> Result<bool, CliError> {
     store.journal.sync()?;
-    let records = troupe.players.iter().flatten().any(|player| player.line.endpoint().is_some());
-    if let Some(cassette) = troupe.cassette.as_ref().filter(|_| records) {
-        cassette.finish()?;
-    }
     write(run, manifest, &store.played)?;
     let episodes = manifest.episodes();
     let whole = store.played.len() as u64 == episodes.end - episodes.start;
     manifest.status = if whole { RunStatus::Complete } else { RunStatus::Interrupted };
     manifest.episodes_done = store.played.len() as u64;
     run.write_manifest(manifest)?;
-    let lost = store.played.values().filter(|played| is_lost(played)).count() as u64;
-    Ok((lost, whole))
+    Ok(whole)
 }
 
-/// Says how to go on, and gives the exit code.
-fn farewell(run: &RunDir, cut: Option<Cut>, (lost, all): (u64, u64), terminal: &Terminal) -> ExitStatus {
-    let shown = shell_word(&run.path().display().to_string());
-    let resume = format!("healbench run --resume {shown}");
+fn resume(run: &RunDir) -> String {
+    format!("healbench run --resume {}", shell_word(&run.path().display().to_string()))
+}
+
+/// Reasons that are listed.
+const LISTED: usize = 3;
+
+/// Says how the run ended and how to go on, and gives the exit code. `lost` has the reasons why episodes were lost, with their number.
+fn farewell(
+    run: &RunDir,
+    cut: Option<Cut>,
+    lost: &BTreeMap<String, u64>,
+    all: usize,
+    terminal: &Terminal,
+) -> ExitStatus {
+    let count: u64 = lost.values().sum();
+    if count > 0 {
+        let noun = if count == 1 { "episode was" } else { "episodes were" };
+        terminal.important(&format!("{count} of {all} {noun} lost:"));
+        let mut reasons: Vec<(&String, &u64)> = lost.iter().collect();
+        reasons.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
+        for (reason, count) in reasons.iter().take(LISTED) {
+            terminal.important(&format!("  {count} times: {}", plain_text(reason)));
+        }
+        if reasons.len() > LISTED {
+            terminal.important(&format!("  and {} more", counted((reasons.len() - LISTED) as u64, "reason")));
+        }
+    }
+    let resume = resume(run);
     match cut {
         Some(Cut::Interrupt) => {
             terminal.important(&format!("go on with: {resume}"));
@@ -134,12 +167,19 @@ fn farewell(run: &RunDir, cut: Option<Cut>, (lost, all): (u64, u64), terminal: &
             terminal.important(&format!("the budget of {budget} is spent; go on with: {resume} --budget …"));
             ExitStatus::Incomplete
         }
-        None if lost > 0 => {
-            let noun = if lost == 1 { "episode was" } else { "episodes were" };
-            terminal.important(&format!("{lost} of {all} {noun} lost; play them again with: {resume}"));
-            if lost as f64 > INFRA_LIMIT * all as f64 { ExitStatus::Incomplete } else { ExitStatus::Fine }
+        Some(Cut::Row { agent, episodes }) => {
+            let lost = counted(episodes, "episode");
+            terminal.important(&format!(
+                "stopped: {lost} of {agent} in a row were lost; once it is mended, go on with: {resume}"
+            ));
+            ExitStatus::Incomplete
+        }
+        None if count > 0 => {
+            terminal.important(&format!("play them again with: {resume}"));
+            if count as f64 > INFRA_LIMIT * all as f64 { ExitStatus::Incomplete } else { ExitStatus::Fine }
         }
         None => {
+            let shown = shell_word(&run.path().display().to_string());
             terminal.note(&format!("run: {shown}\nmore: healbench report {shown}"));
             ExitStatus::Fine
         }
@@ -151,14 +191,51 @@ struct Store<'a> {
     journal: Journal,
     played: BTreeMap<u64, Played>,
     spent: Spending<'a>,
+    cast: &'a Cast,
+    /// By agent, the episodes that were lost since the last one that was not.
+    in_a_row: BTreeMap<usize, u64>,
+    cut: Option<Cut>,
 }
 
 impl<'a> Store<'a> {
     fn open(production: &Production<'a>, budget: Option<Budget>) -> Result<Store<'a>, CliError> {
-        let (journal, mut played) = Journal::open(&production.run)?;
-        recover(&production.run, &mut played)?;
-        let spent = Spending::of(production.cast, &played, budget);
-        Ok(Store { journal, played, spent })
+        let (journal, lines) = Journal::open(&production.run)?;
+        let mut spent = Spending { cast: production.cast, budget, usd: 0.0, tokens: 0 };
+        let mut played = BTreeMap::new();
+        for line in lines {
+            // An episode that was lost and played again was paid twice.
+            spent.add(&line);
+            played.insert(line.episode.episode, line);
+        }
+        for recovered in recover(&production.run, &played)? {
+            spent.add(&recovered);
+            played.insert(recovered.episode.episode, recovered);
+        }
+        let cast = production.cast;
+        let mut store = Store { journal, played, spent, cast, in_a_row: BTreeMap::new(), cut: None };
+        store.cut_if_spent();
+        Ok(store)
+    }
+
+    fn is_cut(&self) -> bool {
+        self.cut.is_some()
+    }
+
+    fn cut_if_spent(&mut self) {
+        if let Some(budget) = self.spent.budget.filter(|_| self.spent.is_over()) {
+            self.cut.get_or_insert(Cut::Budget(budget));
+        }
+    }
+
+    /// Why episodes were lost, and how many.
+    fn lost(&self) -> BTreeMap<String, u64> {
+        let mut reasons = BTreeMap::new();
+        for played in self.played.values().filter(|played| is_lost(played)) {
+            let failed = played.transcript.as_ref().and_then(|transcript| transcript.failed.as_ref());
+            let reason = failed.map_or("for a reason that is not known".to_owned(), ToString::to_string);
+            *reasons.entry(reason).or_default() += 1;
+        }
+        reasons
     }
 
     /// The episodes that need not be played again.
@@ -169,6 +246,17 @@ impl<'a> Store<'a> {
     fn keep(&mut self, played: Played) -> Result<(), CliError> {
         self.journal.append(&played)?;
         self.spent.add(&played);
+        self.cut_if_spent();
+        if let Some(cell) = self.cast.plan.cell(played.episode.episode) {
+            let row = self.in_a_row.entry(cell.agent).or_default();
+            *row = if is_lost(&played) { *row + 1 } else { 0 };
+            let (infra, config) = LOST_IN_A_ROW;
+            let most = if played.episode.outcome == Outcome::Config { config } else { infra };
+            if *row >= most {
+                let (agent, episodes) = (self.cast.plan.agents[cell.agent].title(), *row);
+                self.cut.get_or_insert(Cut::Row { agent, episodes });
+            }
+        }
         self.played.insert(played.episode.episode, played);
         Ok(())
     }
@@ -182,19 +270,13 @@ struct Spending<'a> {
     tokens: u64,
 }
 
-impl<'a> Spending<'a> {
-    fn of(cast: &'a Cast, played: &BTreeMap<u64, Played>, budget: Option<Budget>) -> Spending<'a> {
-        let mut spent = Spending { cast, budget, usd: 0.0, tokens: 0 };
-        played.values().for_each(|played| spent.add(played));
-        spent
-    }
-
+impl Spending<'_> {
     fn add(&mut self, played: &Played) {
         let Some(model) = &played.episode.model else { return };
         // Where the provider did not count, healbench's own count is the nearest thing that a limit can be held against.
         let counted = Usage { input: model.bpe_input, output: model.bpe_output, ..Usage::default() };
         let usage = model.usage.unwrap_or(counted);
-        self.tokens += usage.input + usage.output;
+        self.tokens = self.tokens.saturating_add(usage.input).saturating_add(usage.output);
         let part = self.cast.plan.cell(played.episode.episode).and_then(|cell| self.cast.parts.get(cell.agent));
         let price = match part {
             Some(Part::Model(model)) => model.price,
@@ -217,10 +299,10 @@ fn is_lost(played: &Played) -> bool {
     matches!(played.episode.outcome, Outcome::Infra | Outcome::Config)
 }
 
-/// Adds what is in the frames and not in the journal: somebody may have removed it, and what it had is paid for.
-fn recover(run: &RunDir, played: &mut BTreeMap<u64, Played>) -> Result<(), CliError> {
+/// What is in the frames and not in the journal: somebody may have removed it, and what it had is paid for.
+fn recover(run: &RunDir, played: &BTreeMap<u64, Played>) -> Result<Vec<Played>, CliError> {
     if !run.has_frames() {
-        return Ok(());
+        return Ok(Vec::new());
     }
     let records = read_records(run)?;
     let mut transcripts = BTreeMap::new();
@@ -228,14 +310,16 @@ fn recover(run: &RunDir, played: &mut BTreeMap<u64, Played>) -> Result<(), CliEr
         transcripts.insert(transcript.episode, transcript);
         true
     })?;
+    let mut found = Vec::new();
     let mut calls = records.calls.into_iter().peekable();
     for episode in records.episodes {
         let number = episode.episode;
         let calls = std::iter::from_fn(|| calls.next_if(|call| call.episode == number)).collect();
-        let transcript = transcripts.remove(&number);
-        played.entry(number).or_insert(Played { episode, calls, transcript });
+        if !played.contains_key(&number) {
+            found.push(Played { episode, calls, transcript: transcripts.remove(&number) });
+        }
     }
-    Ok(())
+    Ok(found)
 }
 
 /// A lane for each model, and one for all agents that ask nobody.
@@ -271,7 +355,16 @@ fn write(run: &RunDir, manifest: &RunManifest, played: &BTreeMap<u64, Played>) -
     Ok(())
 }
 
-/// Whether a run with models has anything left to play.
-pub(super) fn is_whole(run: &RunDir, manifest: &RunManifest) -> bool {
-    manifest.status == RunStatus::Complete && run.has_frames() && !Path::new(&run.journal()).exists()
+/// Whether a run with models has nothing left to play. A journal that a process was killed before it removed is removed.
+pub(super) fn is_whole(run: &RunDir, manifest: &RunManifest) -> Result<bool, CliError> {
+    if manifest.status != RunStatus::Complete || !run.has_frames() {
+        return Ok(false);
+    }
+    if run.journal().exists() {
+        if read_records(run)?.episodes.iter().any(|row| !row.outcome.is_scored()) {
+            return Ok(false);
+        }
+        Journal::open(run)?.0.remove()?;
+    }
+    Ok(true)
 }
