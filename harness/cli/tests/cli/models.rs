@@ -1,5 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use healbench_protocol::canonical_json;
@@ -179,13 +181,13 @@ fn a_key_is_nowhere() {
     let server = ModelServer::start(|number, came| {
         let echo = came.authorization.clone().unwrap_or_default();
         assert!(echo.contains(KEY), "the key is sent");
-        match number % 3 {
-            0 => says(&format!("your header was {echo}")),
+        match number % 4 {
+            0 | 2 => says(&format!("your header was {echo}")),
             1 => (401, json!({"error": {"message": format!("bad key {echo}")}})),
             _ => (500, json!({"error": {"message": format!("failed for {echo}")}})),
         }
     });
-    let place = place_with(&server, "key_env = \"MINI_KEY\"\n");
+    let place = place_with(&server, "connections = 1\nkey_env = \"MINI_KEY\"\n");
     let mut command = place.command(&[&RUN[..], &["--trials=6", "--out=run", "--record=tape"]].concat());
     let ended = Ended::of(command.env("MINI_KEY", KEY).output().unwrap());
     assert!(server.came().len() >= 12, "{}", ended.err);
@@ -238,24 +240,149 @@ fn a_budget_stops_a_run_that_can_go_on() {
 
 #[test]
 fn what_the_network_lost_is_counted_apart_and_played_again() {
-    let broken = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
-    let is_broken = std::sync::Arc::clone(&broken);
+    let broken = Arc::new(AtomicBool::new(true));
+    let is_broken = Arc::clone(&broken);
     let server = ModelServer::start(move |number, came| {
-        let fails = is_broken.load(std::sync::atomic::Ordering::SeqCst) && number % 4 == 3;
+        let fails = is_broken.load(Ordering::SeqCst) && number % 4 == 3;
         if fails { (503, json!({"error": {"message": "overloaded"}})) } else { mender(number, came) }
     });
     let place = place_with(&server, "connections = 1\n");
     let ended = place.start(&[&RUN[..], &["--trials", "4", "--out", "run"]].concat());
     assert_eq!(ended.code, Some(4), "{}", ended.err);
-    assert!(ended.err.contains("episodes were lost; play them again"), "{}", ended.err);
+    assert!(ended.err.contains("episodes were lost:") && ended.err.contains("overloaded"), "{}", ended.err);
+    assert!(ended.err.contains("play them again with: healbench run --resume run"), "{}", ended.err);
     assert!(ended.out.contains("lost to infrastructure"), "{}", ended.out);
     let lost = outcomes(&place.path("run")).iter().filter(|outcome| **outcome == Outcome::Infra).count();
     assert!(lost > 0 && lost < 8);
-    broken.store(false, std::sync::atomic::Ordering::SeqCst);
+    broken.store(false, Ordering::SeqCst);
     let asked = server.came().len();
     place.ok(&["run", "--resume", "run"]);
     assert_eq!(outcomes(&place.path("run")), [Outcome::Success; 8]);
     assert_eq!(server.came().len() - asked, 2 * lost);
+}
+
+#[test]
+fn an_error_that_is_sent_as_an_answer_is_not_recorded() {
+    let broken = Arc::new(AtomicBool::new(true));
+    let is_broken = Arc::clone(&broken);
+    let server = ModelServer::start(move |number, came| match is_broken.load(Ordering::SeqCst) {
+        true => (200, json!({"error": {"message": "upstream is away", "code": 502}})),
+        false => mender(number, came),
+    });
+    let place = place_with(&server, "");
+    let words = [&RUN[..], &["--trials", "1", "--out", "run", "--record", "tape"]].concat();
+    let ended = place.start(&words);
+    assert_eq!(ended.code, Some(4), "{}", ended.err);
+    assert!(ended.err.contains("upstream is away"), "{}", ended.err);
+    broken.store(false, Ordering::SeqCst);
+    place.ok(&["run", "--resume", "run"]);
+    assert_eq!(outcomes(&place.path("run")), [Outcome::Success; 2]);
+    place.ok(&[&RUN[..], &["--trials", "1", "--out", "again", "--replay", "tape"]].concat());
+}
+
+#[test]
+fn two_servers_are_not_mixed_in_one_recording() {
+    let (first, second) = (ModelServer::start(mender), ModelServer::start(mender));
+    let place = place_with(&first, "");
+    let other = config(&second, "").replace("[model.mini]", "[model.other]\nmodel = \"mini\"");
+    place.write("healbench.toml", &format!("{}\n{other}", config(&first, "")));
+    let words =
+        ["run", "scenario.yaml", "--trials=1", "--out=run", "--record=tape", "--agent", "model:mini,model:other"];
+    let ended = place.start(&words);
+    assert_eq!(ended.code, Some(2), "{}", ended.err);
+    assert!(ended.err.contains("recorded in") && ended.err.contains("different folders"), "{}", ended.err);
+    assert!(!place.path("run").exists());
+    // Without a recording nothing can be mixed.
+    place.ok(&["run", "scenario.yaml", "--trials=1", "--out=run", "--agent", "model:mini,model:other"]);
+    assert_eq!(first.came().len(), second.came().len());
+}
+
+#[test]
+fn a_configuration_that_fails_stops_the_run_and_says_why() {
+    let server = ModelServer::start(|_, _| (401, json!({"error": {"message": "the key has expired"}})));
+    let place = place_with(&server, "connections = 1\n");
+    let ended = place.start(&[&RUN[..], &["--trials", "20", "--out", "run"]].concat());
+    assert_eq!(ended.code, Some(4), "{}", ended.err);
+    assert!(ended.err.contains("3 episodes of model:mini · seeded · native in a row were lost"), "{}", ended.err);
+    assert!(ended.err.contains("the key has expired"), "{}", ended.err);
+    assert_eq!(server.came().len(), 3);
+}
+
+#[test]
+fn a_limit_on_calls_lets_the_last_call_count() {
+    let server = ModelServer::start(mender);
+    let place = place_with(&server, "episode_calls = 3\n");
+    place.ok(&[&RUN[..], &["--trials", "1", "--out", "three"]].concat());
+    assert_eq!(outcomes(&place.path("three")), [Outcome::Success; 2]);
+    place.write("healbench.toml", &config(&server, "episode_calls = 2\n"));
+    place.ok(&[&RUN[..], &["--trials", "1", "--out", "two"]].concat());
+    assert_eq!(outcomes(&place.path("two")), [Outcome::Limit; 2]);
+}
+
+#[test]
+fn shards_with_lost_episodes_are_not_put_together() {
+    let broken = Arc::new(AtomicBool::new(true));
+    let is_broken = Arc::clone(&broken);
+    let server = ModelServer::start(move |number, came| match is_broken.load(Ordering::SeqCst) && number == 0 {
+        true => (500, json!({"error": {"message": "away"}})),
+        false => mender(number, came),
+    });
+    let place = place_with(&server, "");
+    place.start(&[&RUN[..], &["--trials", "2", "--out", "one", "--shard", "1/2"]].concat());
+    place.ok(&[&RUN[..], &["--trials", "2", "--out", "two", "--shard", "2/2"]].concat());
+    let refused = place.start(&["merge", "one", "two", "--out", "whole"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.err.contains("has episodes that were lost"), "{}", refused.err);
+    broken.store(false, Ordering::SeqCst);
+    place.ok(&["run", "--resume", "one"]);
+    place.ok(&["merge", "one", "two", "--out", "whole"]);
+    assert_eq!(outcomes(&place.path("whole")), [Outcome::Success; 4]);
+    assert!(place.ok(&["show", "whole", "3"]).out.contains("call 3"));
+}
+
+/// A limit on the size of files stands in for a full disk.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_full_disk_loses_no_episode_that_was_kept() {
+    let server = ModelServer::start(mender);
+    let place = place_with(&server, "connections = 3\n");
+    let words = [&RUN[..], &["--trials", "30", "--out", "run"]].concat().join(" ");
+    let script = format!("trap '' XFSZ; ulimit -f 24; exec {} {words}", env!("CARGO_BIN_EXE_healbench"));
+    let output = Command::new("bash").args(["-c", &script]).current_dir(place.dir.path()).output().unwrap();
+    let ended = Ended::of(output);
+    assert!(ended.err.contains("cannot write"), "{} {}", ended.out, ended.err);
+    assert!(ended.err.contains("go on with: healbench run --resume run"), "{}", ended.err);
+    let journal = std::fs::read_to_string(place.path("run/journal.jsonl")).unwrap();
+    assert!(journal.ends_with('\n'), "a line is torn");
+    let kept = journal.lines().count();
+    assert!(kept > 0 && kept < 60, "{kept}");
+    let asked = server.came().len();
+    place.ok(&["run", "--resume", "run"]);
+    assert_eq!(outcomes(&place.path("run")), [Outcome::Success; 60]);
+    assert_eq!(server.came().len() - asked, 2 * (60 - kept), "what was kept is not asked again");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_a_slow_request_and_says_how_to_go_on() {
+    let server = ModelServer::start(|number, came| {
+        if number > 0 {
+            std::thread::sleep(Duration::from_secs(20));
+        }
+        mender(number, came)
+    });
+    let place = place_with(&server, "connections = 1\n");
+    let words = [&RUN[..], &["--trials", "2", "--out", "run"]].concat();
+    let child = place.command(&words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while server.came().len() < 2 {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let begun = std::time::Instant::now();
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let ended = Ended::of(child.wait_with_output().unwrap());
+    assert_eq!(ended.code, Some(130), "{}", ended.err);
+    assert!(ended.err.contains("go on with: healbench run --resume run"), "{}", ended.err);
+    assert!(begun.elapsed() < Duration::from_secs(10), "it waits for the model");
 }
 
 /// Fifty kills at moments that nobody chose: every planned episode is there once, and none that had finished was asked for again.
