@@ -150,6 +150,28 @@ fn a_natural_opening_begins_with_the_task() {
 }
 
 #[test]
+fn a_seeded_opening_goes_up_to_the_first_mistake() {
+    let server = ModelServer::start(|_, _| says("I am done."));
+    let place = place_with(&server, "");
+    let scenario = std::fs::read_to_string(place.path("scenario.yaml")).unwrap();
+    let look = "script:\n  - call: {tool: issues, action: list, arguments: {status: in_review}}\n";
+    place.write("scenario.yaml", &scenario.replace("script:\n", look));
+    place.ok(&[&RUN[..], &["--trials=1", "--out=run"]].concat());
+    let messages = server.came()[0].body["messages"].as_array().unwrap().clone();
+    let roles: Vec<&str> = messages.iter().map(|message| message["role"].as_str().unwrap()).collect();
+    assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant", "tool"]);
+    let ids = [2, 3, 4, 5].map(|at| {
+        let message = &messages[at];
+        message.get("tool_call_id").unwrap_or(&message["tool_calls"][0]["id"]).as_str().unwrap().to_owned()
+    });
+    assert_eq!(ids, ["opening01", "opening01", "opening02", "opening02"]);
+    let (run, _) = RunDir::open(&place.path("run")).unwrap();
+    let (row, calls) = healbench_reports::episode_rows(&run, 0).unwrap().unwrap();
+    assert_eq!((row.model.unwrap().opening_calls, calls.len()), (2, 2));
+    assert!(!calls[0].is_error && calls[1].is_error);
+}
+
+#[test]
 fn what_cannot_work_is_told_before_anything_is_written() {
     let server = ModelServer::start(|_, _| panic!("nothing may be asked"));
     let place = place_with(&server, "key_env = \"HEALBENCH_TEST_KEY\"\n");
