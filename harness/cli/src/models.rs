@@ -107,10 +107,7 @@ impl Troupe {
                     let endpoint = Endpoint::new(network, model, &|name| std::env::var(name).ok())
                         .map_err(|source| CliError::Endpoint { agent: spec.to_string(), source })?;
                     Arc::new(match &cassette {
-                        Some(cassette) => {
-                            cassette.bind(model.api, &model.model, &model.base_url)?;
-                            Line::Recording(endpoint, Arc::clone(cassette))
-                        }
+                        Some(cassette) => Line::Recording(endpoint, Arc::clone(cassette)),
                         None => Line::Live(endpoint),
                     })
                 }
@@ -135,7 +132,8 @@ impl Troupe {
         }
     }
 
-    /// Asks every server whether it is there, takes the key and has the model, before anything is spent.
+    /// Asks every server whether it is there, takes the key and has the model, before anything is spent; and every recording whether it
+    /// is of that server.
     pub(crate) fn preflight(&self, cast: &Cast, stop: &AtomicBool, terminal: &Terminal) -> Result<(), CliError> {
         let mut asked: Vec<&Arc<Line>> = Vec::new();
         for (spec, player) in cast.plan.agents.iter().zip(&self.players) {
@@ -152,6 +150,9 @@ impl Troupe {
             let checked = checked.map_err(|source| CliError::Preflight { agent: spec.to_string(), source })?;
             if checked == Preflight::Unchecked && player.model.check_model {
                 terminal.note(&format!("{spec}: the server does not tell which models it has; going on"));
+            }
+            if let Line::Recording(_, cassette) = &*player.line {
+                cassette.bind(player.model.api, &player.model.model, &player.model.base_url)?;
             }
         }
         Ok(())
