@@ -3,7 +3,20 @@ use super::*;
 #[test]
 fn help_texts() {
     let place = Place::new();
-    let commands = ["", "run", "plan", "validate", "call", "contract", "show", "report", "schema", "completions"];
+    let commands = [
+        "",
+        "run",
+        "plan",
+        "validate",
+        "call",
+        "contract",
+        "show",
+        "merge",
+        "report",
+        "cassette",
+        "schema",
+        "completions",
+    ];
     for command in commands {
         let words: Vec<&str> = [command, "--help"].into_iter().filter(|word| !word.is_empty()).collect();
         let name = if command.is_empty() { "help" } else { command };
