@@ -107,9 +107,7 @@ pub(crate) fn cast(args: &AxisArgs, replayed: bool, terminal: &Terminal) -> Resu
     let mut sources = None;
     for word in words {
         match word.split_once(':') {
-            None if word == ALL_PROFILES => {
-                named.extend(shipped().map(|name| scripted_agent(name)).collect::<Result<Vec<_>, _>>()?)
-            }
+            None if word == ALL_PROFILES => named.extend(shipped().map(scripted_agent).collect::<Result<Vec<_>, _>>()?),
             Some((ALL_PROFILES, profile)) => named.push(scripted_agent(profile)?),
             _ => {
                 // Settings are read once, and only for those who need them.

@@ -143,10 +143,11 @@ fn troupe(
     let mut seen = std::collections::BTreeSet::new();
     for (spec, part) in cast.plan.agents.iter().zip(&cast.parts) {
         let Part::Model(model) = part else { continue };
-        if model.price.is_none() && seen.insert(&spec.name) {
-            if let Some(Budget::Usd(_)) = budget {
-                return Err(CliError::NoPrice(spec.to_string()));
-            }
+        if model.price.is_none()
+            && seen.insert(&spec.name)
+            && let Some(Budget::Usd(_)) = budget
+        {
+            return Err(CliError::NoPrice(spec.to_string()));
         }
     }
     let troupe = Troupe::new(cast, cassettes, stop)?;
