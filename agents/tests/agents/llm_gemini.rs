@@ -205,13 +205,23 @@ fn parts_of_other_kinds_are_kept_and_not_read() {
 }
 
 #[test]
+fn objects_of_an_extra_body_are_merged() {
+    let mut model = model(Api::Gemini, "gemini-test");
+    model.sampling.temperature = Some(0.5);
+    let thinking = json!({"thinkingConfig": {"thinkingBudget": 0}});
+    model.extra_body.insert("generationConfig".to_owned(), thinking);
+    let body = Api::Gemini.request(&model, &conversation(vec![user("x")]), 7).body;
+    assert_eq!(body["generationConfig"], json!({"temperature": 0.5, "thinkingConfig": {"thinkingBudget": 0}}));
+}
+
+#[test]
 fn every_finish_reason_is_told() {
     for (reason, stop) in [
         ("STOP", Stop::End),
         ("OTHER", Stop::End),
         ("OF_A_LATER_VERSION", Stop::End),
-        ("MALFORMED_FUNCTION_CALL", Stop::End),
-        ("UNEXPECTED_TOOL_CALL", Stop::End),
+        ("MALFORMED_FUNCTION_CALL", Stop::Unparsed),
+        ("UNEXPECTED_TOOL_CALL", Stop::Unparsed),
         ("MAX_TOKENS", Stop::Length),
         ("SAFETY", Stop::Refusal),
         ("RECITATION", Stop::Refusal),
@@ -235,7 +245,7 @@ fn a_failed_call_is_a_turn_without_a_call() {
         spoken["candidates"][0]["finishMessage"] = json!(failure);
         let reply = read(spoken);
         assert_eq!(reply.said, Said { text: "I book.".to_owned(), ..Said::default() });
-        assert_eq!(reply.stop, Stop::End);
+        assert_eq!(reply.stop, Stop::Unparsed);
         assert_eq!(
             sent(vec![user("x"), Message::Assistant(reply.said)])[1],
             json!({"role": "model", "parts": [{"text": "I book."}]}),

@@ -64,10 +64,14 @@ pub(crate) enum CliError {
     ManyRecordings(String),
     #[error("episode {episode} cannot be replayed: {miss}")]
     NotRecorded { episode: u64, miss: String },
+    #[error("`{}` has episodes that were lost or not played", .0.display())]
+    UnfinishedPrune(PathBuf),
     #[error("interrupted before anything was played")]
     Stopped,
     #[error("the answer to a request of episode {episode} is lost: {reason}")]
     NotKept { episode: u64, reason: String },
+    #[error("{0}: with thoughts, the API takes no call that it did not make itself, as a seeded opening is one")]
+    SeededThoughts(String),
     #[error("the run has no transcript of episode {0}")]
     NoTranscript(u64),
     #[error(transparent)]
@@ -144,6 +148,8 @@ impl CliError {
             | CliError::Load(_)
             | CliError::Axis(_)
             | CliError::NotKept { .. }
+            | CliError::UnfinishedPrune(_)
+            | CliError::SeededThoughts(_)
             | CliError::Settings(_)
             | CliError::Word(_)
             | CliError::Price(_)
@@ -207,6 +213,14 @@ impl CliError {
                 Some("remove that line: the episodes of the others stay, and that one is played again".to_owned())
             }
             CliError::Cassette(error) => error.hint().map(str::to_owned),
+            CliError::UnfinishedPrune(path) => Some(format!(
+                "finish it with `healbench run --resume {}`: it may need what it has not asked for yet",
+                shell_word(&path.to_string_lossy())
+            )),
+            CliError::SeededThoughts(_) => Some(
+                "choose `--opening natural`, or `tools = \"prompt\"`, or leave `thinking` out of `extra_body`"
+                    .to_owned(),
+            ),
             CliError::NoRecording(_) => Some("`healbench cassette ls DIR --all` lists the keys".to_owned()),
             CliError::ManyRecordings(_) => Some("give more of the key".to_owned()),
             CliError::NotRecorded { .. } => {

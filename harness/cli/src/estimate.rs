@@ -9,7 +9,7 @@ use std::sync::atomic::AtomicBool;
 use healbench_agents::llm::{Model, opening_steps, preamble_of};
 use healbench_agents::scripted::{ScriptedAgent, scripted};
 use healbench_protocol::{Agent, Opening, Start, Usage};
-use healbench_record::{CallRecord, EpisodeRecord, Plan, Records};
+use healbench_record::{CallRecord, EpisodeRecord, Outcome, Plan, Records};
 use healbench_runner::{Job, RunEvent, TokenCounter, run};
 use healbench_scenarios::Scenario;
 
@@ -76,12 +76,16 @@ pub(crate) fn estimates(cast: &Cast) -> Result<Vec<Estimate>, CliError> {
         .collect()
 }
 
-/// A turn for each call, and one for the closing words.
+/// A turn for each call, and one for the closing words of who did not reach the goal.
 fn add(sum: &mut Estimate, episode: &EpisodeRecord, asked: &[CallRecord], preamble: u64, all: &[CallRecord]) {
-    sum.turns += asked.len() as u64 + 1;
+    let closes = episode.outcome != Outcome::Success || asked.is_empty();
+    sum.turns += asked.len() as u64 + u64::from(closes);
     for call in asked {
         sum.input += preamble + call.context_tokens;
         sum.output += u64::from(call.request_tokens);
+    }
+    if !closes {
+        return;
     }
     let said: u64 = all.iter().map(|call| u64::from(call.request_tokens) + u64::from(call.response_tokens)).sum();
     sum.input += preamble + u64::from(episode.prompt_tokens) + said;

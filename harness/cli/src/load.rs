@@ -116,6 +116,9 @@ pub(crate) fn cast(args: &AxisArgs, replayed: bool, terminal: &Terminal) -> Resu
                     none => none.insert(Sources::read(args)?),
                 };
                 let model = sources.model(word)?;
+                if openings.contains(&Opening::Seeded) && !model.takes_openings() {
+                    return Err(CliError::SeededThoughts(word.to_owned()));
+                }
                 for opening in &openings {
                     let spec = models::spec(&model, word, *opening, replayed);
                     named.push((spec, Part::Model(Box::new(model.clone()))));

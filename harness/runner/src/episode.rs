@@ -147,9 +147,11 @@ impl<'a> InPlay<'a> {
                     if !text.is_empty() {
                         self.prose(&text);
                     }
+                    let mut over = false;
                     for (index, call) in calls.into_iter().enumerate() {
-                        if self.calls.len() >= max_calls as usize {
-                            return Ok(Ending::Limit);
+                        over = self.calls.len() >= max_calls as usize;
+                        if over {
+                            break;
                         }
                         let waited_s = if index == 0 { waited_s } else { 0 };
                         seen.push(self.call(call, waited_s, observe));
@@ -157,6 +159,9 @@ impl<'a> InPlay<'a> {
                     let succeeded = seen.iter().any(|answered| !answered.response().is_error);
                     if matches!(origin, Origin::Model(_)) && succeeded && self.has_reached_the_goal() {
                         return Ok(Ending::Goal);
+                    }
+                    if over {
+                        return Ok(Ending::Limit);
                     }
                 }
                 Turn::Say { text } => self.prose(&text),

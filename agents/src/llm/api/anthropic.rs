@@ -201,7 +201,14 @@ pub(super) fn reply(body: &Value) -> Result<Reply, Unreadable> {
     let body = body.as_object().ok_or_else(|| Unreadable("it is no object".to_owned()))?;
     let Answer { id, content, stop_reason, usage } =
         Answer::deserialize(body).map_err(|error| Unreadable(error.to_string()))?;
-    Ok(Reply { said: said(id.as_deref(), content), stop: stop(stop_reason.as_deref()), usage: counted(&usage) })
+    let (mut said, stop) = (said(id.as_deref(), content), stop(stop_reason.as_deref()));
+    // A call that the limit cut may be an object by chance, with half of its fields. It is as little JSON as elsewhere.
+    if let (Stop::Length, Some(SentCall { arguments, .. })) = (stop, said.calls.last_mut())
+        && let Arguments::Json(torn) = &*arguments
+    {
+        *arguments = Arguments::Text(torn.to_string());
+    }
+    Ok(Reply { said, stop, usage: counted(&usage) })
 }
 
 fn error(body: &Value) -> String {

@@ -293,9 +293,13 @@ pub(super) fn reply(body: &Value) -> Result<Reply, Unreadable> {
     let answer = Answer::deserialize(body).map_err(|error| Unreadable(error.to_string()))?;
     let usage = counted(&answer.usage_metadata);
     if let Some(candidate) = answer.candidates.into_iter().flatten().next() {
-        let finish = finish(candidate.finish_reason.as_deref());
+        let reason = candidate.finish_reason.as_deref();
+        if reason == Some("MISSING_THOUGHT_SIGNATURE") {
+            return Err(Unreadable("it wants the signature of a thought back that it did not give".to_owned()));
+        }
+        let finish = finish(reason);
         let said = said(answer.response_id.as_deref(), candidate, finish);
-        let stop = if let Finish::Stopped(stop) = finish { stop } else { Stop::End };
+        let stop = if let Finish::Stopped(stop) = finish { stop } else { Stop::Unparsed };
         return Ok(Reply { said, stop, usage });
     }
     match answer.prompt_feedback.and_then(|feedback| feedback.block_reason) {

@@ -144,19 +144,19 @@ pub(super) fn request(model: &Model, conversation: &Conversation, seed: u32) -> 
     };
     let mut body = json(&request);
     if !newer {
-        wrap_what_is_no_json(&mut body);
+        wrap_what_is_no_object(&mut body);
     }
     Wire { path: "/chat/completions".to_owned(), body }
 }
 
-/// Compatible servers (llama-server, vLLM) parse the arguments of earlier calls, and answer with an error to what a model wrote that is
-/// no JSON. It would be the end of the episode for a mistake that can be mended: such text goes back inside of an object.
-fn wrap_what_is_no_json(body: &mut Value) {
+/// Compatible servers (llama-server, vLLM, Ollama) parse the arguments of earlier calls, and answer with an error to what a model wrote
+/// that is no object. It would be the end of the episode for a mistake that can be mended: such text goes back inside of one.
+fn wrap_what_is_no_object(body: &mut Value) {
     let messages = body.get_mut("messages").and_then(Value::as_array_mut).into_iter().flatten();
     let calls = messages.filter_map(|message| message.get_mut("tool_calls")?.as_array_mut()).flatten();
     for arguments in calls.filter_map(|call| call.get_mut("function")?.get_mut("arguments")) {
         if let Value::String(text) = arguments
-            && serde_json::from_str::<serde::de::IgnoredAny>(text).is_err()
+            && serde_json::from_str::<serde_json::Map<String, Value>>(text).is_err()
         {
             let wrapped = serde_json::json!({ "arguments": text });
             *arguments = wrapped.to_string().into();

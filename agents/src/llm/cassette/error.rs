@@ -83,9 +83,9 @@ impl CassetteError {
             }
             CassetteError::Misnamed { .. } => Some("rename it; of two files for one model, remove one"),
             CassetteError::Damaged { .. } => Some("take it from version control again, or remove it and record again"),
-            CassetteError::OtherServer { .. } => {
-                Some("record models of the same name from different servers in different folders")
-            }
+            CassetteError::OtherServer { .. } => Some(
+                "record models of the same name from different servers in different folders; if it is the same server that moved, change servers.json",
+            ),
             CassetteError::NotAnObject { .. } | CassetteError::Io { .. } => None,
         }
     }

@@ -67,13 +67,13 @@ pub struct Recorded {
 #[derive(Debug)]
 pub struct Cassette {
     dir: PathBuf,
-    session: Mutex<Session>,
+    state: Mutex<State>,
     /// Rung when a request is no longer under way.
     settled: Condvar,
 }
 
 #[derive(Debug, Default)]
-struct Session {
+struct State {
     shelf: Arc<Shelf>,
     /// What was put and not merged yet.
     fresh: FxHashMap<Key, Arc<Recorded>>,
@@ -112,7 +112,7 @@ impl Cassette {
             return Err(CassetteError::Missing(dir.into()));
         }
         let cassette = Cassette::read(dir)?;
-        if cassette.session().shelf.is_empty() {
+        if cassette.state().shelf.is_empty() {
             return Err(CassetteError::Empty(dir.into()));
         }
         Ok(cassette)
@@ -134,6 +134,7 @@ impl Cassette {
     /// # Errors
     /// [`CassetteError::OtherServer`] when it was recorded from elsewhere; [`CassetteError::Damaged`], [`CassetteError::Io`].
     pub fn bind(&self, api: Api, model: &str, base_url: &str) -> Result<(), CassetteError> {
+        let _lock = FolderLock::take(&self.dir)?;
         let path = self.dir.join(SERVERS);
         let mut servers: BTreeMap<String, String> = match fs::read(&path) {
             Ok(text) => serde_json::from_slice(&text).map_err(|error| CassetteError::Damaged {
@@ -165,28 +166,28 @@ impl Cassette {
 
     fn read(dir: &Path) -> Result<Cassette, CassetteError> {
         let (shelf, _) = Shelf::read(dir, &part::dead(dir)?)?;
-        let session = Session { shelf: Arc::new(shelf), ..Session::default() };
-        Ok(Cassette { dir: dir.into(), session: Mutex::new(session), settled: Condvar::new() })
+        let state = State { shelf: Arc::new(shelf), ..State::default() };
+        Ok(Cassette { dir: dir.into(), state: Mutex::new(state), settled: Condvar::new() })
     }
 
-    fn session(&self) -> MutexGuard<'_, Session> {
+    fn state(&self) -> MutexGuard<'_, State> {
         // Whoever panicked did so outside of what is changed under the lock.
-        self.session.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The answer to a request, if it is recorded.
     pub fn get(&self, request: &Request<'_>) -> Option<Arc<Recorded>> {
         let key = request.key();
         let shelf = {
-            let mut session = self.session();
-            if let Some(recorded) = session.fresh.get(&key).cloned() {
+            let mut state = self.state();
+            if let Some(recorded) = state.fresh.get(&key).cloned() {
                 return Some(recorded);
             }
-            if !session.shelf.has(key) {
+            if !state.shelf.has(key) {
                 return None;
             }
-            session.used.insert(key);
-            session.shelf.clone()
+            state.used.insert(key);
+            state.shelf.clone()
         };
         shelf.get(key).map(Arc::new)
     }
@@ -196,21 +197,21 @@ impl Cassette {
     pub fn claim(&self, request: &Request<'_>, stop: &AtomicBool) -> Option<Claim<'_>> {
         let body = canonical_json(request.body);
         let key = request.key_of(&body);
-        let mut session = self.session();
-        while session.under_way.contains(&key) {
+        let mut state = self.state();
+        while state.under_way.contains(&key) {
             if stop.load(Ordering::Relaxed) {
                 return None;
             }
-            session = self.settled.wait_timeout(session, STOP_POLL).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.settled.wait_timeout(state, STOP_POLL).unwrap_or_else(PoisonError::into_inner).0;
         }
-        if let Some(recorded) = session.fresh.get(&key) {
+        if let Some(recorded) = state.fresh.get(&key) {
             return Some(Claim::Known(recorded.clone()));
         }
-        if let Some(recorded) = session.shelf.get(key) {
-            session.used.insert(key);
+        if let Some(recorded) = state.shelf.get(key) {
+            state.used.insert(key);
             return Some(Claim::Known(Arc::new(recorded)));
         }
-        session.under_way.insert(key);
+        state.under_way.insert(key);
         let (api, model, trial) = (request.api, request.model.to_owned(), request.trial);
         Some(Claim::Ask(Pending { cassette: self, api, model, trial, key, body }))
     }
@@ -220,50 +221,50 @@ impl Cassette {
     /// # Errors
     /// [`CassetteError`] when files cannot be read or written. Nothing is lost then: part files stay until all is written.
     pub fn finish(&self) -> Result<(), CassetteError> {
-        self.settle(&mut self.session())
+        self.settle(&mut self.state())
     }
 
-    fn settle(&self, session: &mut Session) -> Result<(), CassetteError> {
-        if session.part.is_none() && !part::any(&self.dir)? {
+    fn settle(&self, state: &mut State) -> Result<(), CassetteError> {
+        if state.part.is_none() && !part::any(&self.dir)? {
             return Ok(());
         }
         let _lock = FolderLock::take(&self.dir)?;
         // Without its lock, the own part is as good as that of a process that died: if merging fails, the next one does it.
-        session.part = None;
+        state.part = None;
         let parts = part::dead(&self.dir)?;
         let (mut shelf, changed) = Shelf::read(&self.dir, &parts)?;
         for index in changed {
             shelf.tapes[index].write(&self.dir)?;
         }
         parts.iter().try_for_each(|path| part::remove(path))?;
-        session.used.extend(session.fresh.drain().map(|(key, _)| key));
-        session.shelf = Arc::new(shelf);
+        state.used.extend(state.fresh.drain().map(|(key, _)| key));
+        state.shelf = Arc::new(shelf);
         Ok(())
     }
 
     /// What an error shows of a request that [`Cassette::get`] has no answer to. Looks through all recordings of the model, but
     /// for those that were put since the last [`Cassette::finish`].
     pub fn miss(&self, request: &Request<'_>) -> Miss {
-        let shelf = self.session().shelf.clone();
+        let shelf = self.state().shelf.clone();
         miss::miss(&shelf, request, &canonical_json(request.body))
     }
 
     /// All recordings by models, but for those that were put since the last [`Cassette::finish`].
     pub fn entries(&self) -> Vec<Recordings> {
-        let shelf = self.session().shelf.clone();
+        let shelf = self.state().shelf.clone();
         shelf.tapes.iter().map(listing::recordings).collect()
     }
 
     /// One recording in full.
     pub fn exchange(&self, key: Key) -> Option<Exchange> {
-        let shelf = self.session().shelf.clone();
+        let shelf = self.state().shelf.clone();
         shelf.tape_of(key).and_then(|tape| listing::exchange(tape, key))
     }
 
     /// The recordings that were neither got, claimed nor put since the folder was opened, in the order of [`Cassette::entries`].
     pub fn unused(&self) -> Vec<Key> {
-        let session = self.session();
-        session.shelf.keys().filter(|key| !session.used.contains(key) && !session.fresh.contains_key(key)).collect()
+        let state = self.state();
+        state.shelf.keys().filter(|key| !state.used.contains(key) && !state.fresh.contains_key(key)).collect()
     }
 
     /// Drops all recordings but those to keep, and says how many went. A file is replaced in one step; one without recordings is
@@ -272,8 +273,8 @@ impl Cassette {
     /// # Errors
     /// [`CassetteError`] when files cannot be read or written.
     pub fn retain(&self, keep: &dyn Fn(&Entry) -> bool) -> Result<u64, CassetteError> {
-        let mut session = self.session();
-        self.settle(&mut session)?;
+        let mut state = self.state();
+        self.settle(&mut state)?;
         let _lock = FolderLock::take(&self.dir)?;
         let (shelf, _) = Shelf::read(&self.dir, &[])?;
         let mut dropped = 0;
@@ -292,7 +293,11 @@ impl Cassette {
                 tapes.push(rest);
             }
         }
-        session.shelf = Arc::new(Shelf::of(tapes));
+        state.shelf = Arc::new(Shelf::of(tapes));
+        if state.shelf.is_empty() {
+            // Nothing is bound any more.
+            part::remove(&self.dir.join(SERVERS))?;
+        }
         Ok(dropped)
     }
 }
@@ -317,21 +322,21 @@ impl Pending<'_> {
             response: &response,
         };
         let line = part::line(self.api, &self.model, &entry);
-        let mut session = self.cassette.session();
-        if session.part.is_none() {
-            session.part = Some(Part::create(&self.cassette.dir)?);
+        let mut state = self.cassette.state();
+        if state.part.is_none() {
+            state.part = Some(Part::create(&self.cassette.dir)?);
         }
-        if let Some(part) = &mut session.part {
+        if let Some(part) = &mut state.part {
             part.append(&line)?;
         }
-        session.fresh.insert(self.key, Arc::new(recorded));
+        state.fresh.insert(self.key, Arc::new(recorded));
         Ok(())
     }
 }
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        self.cassette.session().under_way.remove(&self.key);
+        self.cassette.state().under_way.remove(&self.key);
         self.cassette.settled.notify_all();
     }
 }

@@ -148,9 +148,9 @@ impl Endpoint {
         }
     }
 
-    /// Waits as before a second attempt; `None` when `stop` is raised.
-    pub(in crate::llm) fn pause(&self, stop: &AtomicBool) -> Option<()> {
-        backoff::sleep(backoff::delay(0), stop).then_some(())
+    /// Waits as after so many failed attempts; `None` when `stop` is raised.
+    pub(in crate::llm) fn pause(&self, failed: u32, stop: &AtomicBool) -> Option<()> {
+        backoff::sleep(backoff::delay(failed), stop).then_some(())
     }
 
     /// The body is serialised once, whatever the number of attempts.

@@ -77,18 +77,20 @@ pub fn models(
 /// A model with the settings that nothing was said about.
 fn defaults(api: Api, model: &str, base_url: String) -> Model {
     let is_providers = base_url == api.default_base_url();
+    let is_own = url::is_loopback(&base_url);
     Model {
         api,
         model: model.to_owned(),
         key_env: is_providers.then(|| api.default_key_env().to_owned()),
         tools: ToolsMode::Native,
-        sampling: Sampling { temperature: None, top_p: None, max_output_tokens: None, seed: true },
+        // Some compatible servers (Mistral) refuse keys that they do not know. Those of one's own know this one.
+        sampling: Sampling { temperature: None, top_p: None, max_output_tokens: None, seed: is_providers || is_own },
         extra_body: Object::new(),
         headers: BTreeMap::new(),
         headers_env: BTreeMap::new(),
         system: SYSTEM.to_owned(),
         limits: Limits { timeout_s: 120, retries: 6, episode_calls: None, episode_tokens: None },
-        connections: if url::is_loopback(&base_url) { LOOPBACK_CONNECTIONS } else { CONNECTIONS },
+        connections: if is_own { LOOPBACK_CONNECTIONS } else { CONNECTIONS },
         price: None,
         check_model: true,
         base_url,

@@ -176,6 +176,33 @@ fn extra_keys_go_over_those_that_are_written() {
     assert_eq!(request(&model, &talk(Vec::new()))["include"], json!([]));
 }
 
+/// Servers that are not OpenAI's own parse the arguments of earlier calls.
+#[test]
+fn arguments_that_are_no_object_go_back_inside_of_one_where_they_are_parsed() {
+    let arguments = [
+        (Arguments::Json(json!({"day": 1})), json!({"day": 1})),
+        (Arguments::Json(json!([1])), json!({"arguments": "[1]"})),
+        (Arguments::Json(json!("x")), json!({"arguments": "\"x\""})),
+        (Arguments::Text("{\"half".to_owned()), json!({"arguments": "{\"half"})),
+    ];
+    let mut model = model(Api::OpenaiChat);
+    for (sent, expected) in arguments {
+        let conversation = talk(vec![said("", vec![call("a", "f", sent.clone())])]);
+        let written = |model: &Model| {
+            let body = request(model, &conversation);
+            body.pointer("/messages/0/tool_calls/0/function/arguments").unwrap().as_str().unwrap().to_owned()
+        };
+        model.base_url = "http://127.0.0.1:8080/v1".to_owned();
+        assert_eq!(serde_json::from_str::<Value>(&written(&model)).unwrap(), expected);
+        model.base_url = Api::OpenaiChat.default_base_url().to_owned();
+        let plain = match sent {
+            Arguments::Json(value) => value.to_string(),
+            Arguments::Text(text) => text,
+        };
+        assert_eq!(written(&model), plain);
+    }
+}
+
 #[test]
 fn what_a_model_never_said_is_written_from_words_and_calls() {
     let calls =

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use healbench_agents::llm::cassette::{Cassette, Entry, Key};
-use healbench_record::{Cassettes, RunDir};
-use healbench_reports::read_records;
+use healbench_record::{Cassettes, RunDir, RunStatus};
 use healbench_reports::render::{count, counted, plain_text};
 use healbench_runner::{Job, Lane, play_lanes};
 
+use super::with_models::all_scored;
 use crate::args::{CassetteArgs, CassetteCommand};
 use crate::error::{CliError, ExitStatus};
 use crate::load::{Models, cast_of_run};
@@ -93,19 +93,18 @@ fn prune(dir: &Path, runs: &[PathBuf], dry_run: bool, terminal: &Terminal) -> Re
     for path in runs {
         let (run, manifest) = RunDir::open(path)?;
         let episodes = manifest.episodes();
-        // What was lost was not recorded either.
-        let scored: BTreeSet<u64> =
-            read_records(&run)?.episodes.iter().filter(|row| row.outcome.is_scored()).map(|row| row.episode).collect();
+        // To go on with the run would take recordings that it does not know yet that it needs.
+        if manifest.status != RunStatus::Complete || !all_scored(&run)? {
+            return Err(CliError::UnfinishedPrune(path.clone()));
+        }
         let cast = cast_of_run(&run, manifest.plan)?;
         let troupe = Troupe::new(&cast, Some(&cassettes), &Arc::new(AtomicBool::new(false)))?;
         let make_agent = cast.make_agent(Models::Players(&troupe));
         let job = Job { plan: &cast.plan, scenarios: &cast.scenarios, episodes, jobs: 1, make_agent: &make_agent };
         let agents = (0..cast.plan.agents.len()).collect();
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        play_lanes(&job, &[Lane { agents, threads }], &|episode| !scored.contains(&episode), &|| false, &|_| {
-            Ok::<(), CliError>(())
-        })
-        .map_err(super::run::failed)?;
+        play_lanes(&job, &[Lane { agents, threads }], &|_| false, &|| false, &|_| Ok::<(), CliError>(()))
+            .map_err(super::run::failed)?;
         let Some(cassette) = &troupe.cassette else { continue };
         let here: BTreeSet<Key> = cassette.unused().into_iter().collect();
         unused = Some(match unused {

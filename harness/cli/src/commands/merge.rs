@@ -4,6 +4,7 @@ use healbench_reports::FrameWriter;
 use healbench_reports::render::Detail;
 
 use super::report;
+use super::with_models::all_scored;
 use crate::args::MergeArgs;
 use crate::error::{CliError, ExitStatus, shell_word};
 use crate::terminal::Terminal;
@@ -13,13 +14,16 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
     let mut shards = Vec::new();
     for path in &args.runs {
         let (run, manifest) = RunDir::open(path)?;
-        // It stays only where something is to be played again.
-        if run.journal().exists() {
-            return Err(MergeError::Lost(path.clone()).into());
-        }
         shards.push((path.clone(), manifest, run));
     }
     let (mut manifest, shards) = merged(shards)?;
+    if manifest.has_models() {
+        for (_, run) in &shards {
+            if !all_scored(run)? {
+                return Err(MergeError::Lost(run.path().to_owned()).into());
+            }
+        }
+    }
     manifest.command = crate::typed();
     let mut texts = Vec::new();
     for (index, scenario) in manifest.plan.scenarios.iter().enumerate() {

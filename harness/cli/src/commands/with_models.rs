@@ -61,28 +61,29 @@ pub(super) fn play(
     let Production { run, mut manifest, troupe, .. } = production;
     let mut store = store.into_inner().unwrap_or_else(PoisonError::into_inner);
     // Whatever ended the run: what was played is paid for, and has its frames.
-    let whole = close(&run, &mut manifest, &store)?;
-    let merged = troupe.finish();
-    let printed = match store.played.is_empty() {
+    let closed = close(&run, &mut manifest, troupe, &store);
+    let printed = match store.played.is_empty() || closed.is_err() {
         true => Ok(()),
         false => super::report::print(&run, &manifest, super::run::detail(args), terminal),
     };
-    let cut = store.cut.take().or(matches!(performed, Ok(false)).then_some(Cut::Interrupt));
     let lost = store.lost();
-    if whole && lost.is_empty() && merged.is_ok() {
+    let done = matches!(closed, Ok(true)) && lost.is_empty();
+    // The last episode may reach the budget; nothing is left then to go on with.
+    let cut = store.cut.take().or(matches!(performed, Ok(false)).then_some(Cut::Interrupt)).filter(|_| !done);
+    if done {
         store.journal.remove()?;
     }
     // How to go on has to be said, whatever else went wrong.
     let all = store.played.len();
-    let status = match &performed {
-        Ok(_) => farewell(&run, cut, &lost, all, terminal),
-        Err(_) => {
+    let status = match (&performed, &closed) {
+        (Ok(_), Ok(_)) => farewell(&run, cut, &lost, all, terminal),
+        _ => {
             terminal.important(&format!("go on with: {}", resume(&run)));
             ExitStatus::Incomplete
         }
     };
     performed?;
-    merged?;
+    closed?;
     printed?;
     Ok(status)
 }
@@ -118,14 +119,21 @@ fn perform(
 }
 
 /// Writes everything that the run leaves behind. True when every planned episode has a row.
-fn close(run: &RunDir, manifest: &mut RunManifest, store: &Store<'_>) -> Result<bool, CliError> {
+fn close(run: &RunDir, manifest: &mut RunManifest, troupe: &Troupe, store: &Store<'_>) -> Result<bool, CliError> {
     store.journal.sync()?;
-    write(run, manifest, &store.played)?;
+    let written = write(run, manifest, &store.played);
+    // Before the run counts as complete, and even if its frames do not fit on the disk.
+    let merged = troupe.finish();
+    written?;
     let episodes = manifest.episodes();
     let whole = store.played.len() as u64 == episodes.end - episodes.start;
     manifest.status = if whole { RunStatus::Complete } else { RunStatus::Interrupted };
     manifest.episodes_done = store.played.len() as u64;
+    if merged.is_err() {
+        manifest.status = RunStatus::Interrupted;
+    }
     run.write_manifest(manifest)?;
+    merged?;
     Ok(whole)
 }
 
@@ -192,8 +200,8 @@ struct Store<'a> {
     played: BTreeMap<u64, Played>,
     spent: Spending<'a>,
     cast: &'a Cast,
-    /// By agent, the episodes that were lost since the last one that was not.
-    in_a_row: BTreeMap<usize, u64>,
+    /// By agent, the episodes that were lost to the infrastructure and to the configuration since the last one that was not.
+    in_a_row: BTreeMap<usize, (u64, u64)>,
     cut: Option<Cut>,
 }
 
@@ -249,11 +257,14 @@ impl<'a> Store<'a> {
         self.cut_if_spent();
         if let Some(cell) = self.cast.plan.cell(played.episode.episode) {
             let row = self.in_a_row.entry(cell.agent).or_default();
-            *row = if is_lost(&played) { *row + 1 } else { 0 };
+            match played.episode.outcome {
+                Outcome::Infra => row.0 += 1,
+                Outcome::Config => row.1 += 1,
+                _ => *row = (0, 0),
+            }
             let (infra, config) = LOST_IN_A_ROW;
-            let most = if played.episode.outcome == Outcome::Config { config } else { infra };
-            if *row >= most {
-                let (agent, episodes) = (self.cast.plan.agents[cell.agent].title(), *row);
+            if row.0 >= infra || row.1 >= config {
+                let (agent, episodes) = (self.cast.plan.agents[cell.agent].title(), row.0 + row.1);
                 self.cut.get_or_insert(Cut::Row { agent, episodes });
             }
         }
@@ -360,11 +371,16 @@ pub(super) fn is_whole(run: &RunDir, manifest: &RunManifest) -> Result<bool, Cli
     if manifest.status != RunStatus::Complete || !run.has_frames() {
         return Ok(false);
     }
+    if !all_scored(run)? {
+        return Ok(false);
+    }
     if run.journal().exists() {
-        if read_records(run)?.episodes.iter().any(|row| !row.outcome.is_scored()) {
-            return Ok(false);
-        }
         Journal::open(run)?.0.remove()?;
     }
     Ok(true)
+}
+
+/// Whether no episode of a run was lost.
+pub(super) fn all_scored(run: &RunDir) -> Result<bool, CliError> {
+    Ok(read_records(run)?.episodes.iter().all(|row| row.outcome.is_scored()))
 }

@@ -194,6 +194,7 @@ fn what_cannot_work_is_told_before_anything_is_written() {
     place.write("healbench.toml", "[model.mini]\napi = \"openai-chat\"\ntemprature = 0\n");
     all.push(start("model:mini", &[]));
     insta::assert_snapshot!(all.join("\n"));
+    assert!(server.came().is_empty(), "nothing may be asked");
 }
 
 /// Whatever a server does with a key, nobody else gets to see it.
@@ -258,6 +259,36 @@ fn a_budget_stops_a_run_that_can_go_on() {
     assert_eq!(server.came().len() - asked, 32);
     let again = place.ok(&["run", "--resume", "run"]);
     assert!(again.err.contains("complete already"), "{}", again.err);
+}
+
+#[test]
+fn a_budget_that_the_last_episode_reaches_stops_nothing() {
+    let server = ModelServer::start(mender);
+    let place = place_with(&server, "connections = 1\n");
+    place.ok(&[&RUN[..], &["--trials", "2", "--out", "run", "--budget", "3360tokens"]].concat());
+    assert_eq!(outcomes(&place.path("run")), [Outcome::Success; 4]);
+}
+
+#[test]
+fn the_goal_counts_though_more_calls_follow_it_than_are_allowed() {
+    let arguments = json!({"action": "update", "id": "WEB-7", "status": "completed", "priority": "low"}).to_string();
+    let server = ModelServer::start(move |_, _| {
+        let call =
+            |id: &str| json!({"id": id, "type": "function", "function": {"name": "issues", "arguments": arguments}});
+        let message = json!({"role": "assistant", "content": null, "tool_calls": [call("a"), call("b"), call("c")]});
+        (200, json!({"choices": [{"message": message, "finish_reason": "tool_calls"}]}))
+    });
+    let place = place_with(&server, "");
+    let scenario = std::fs::read_to_string(place.path("scenario.yaml")).unwrap();
+    place.write("scenario.yaml", &scenario.replace("max_calls: 8", "max_calls: 2"));
+    place.ok(&[&RUN[..], &["--trials=1", "--out=run"]].concat());
+    assert_eq!(outcomes(&place.path("run")), [Outcome::Success; 2]);
+    // The provider did not count, so healbench did, and nobody knows what it cost.
+    let (run, _) = RunDir::open(&place.path("run")).unwrap();
+    let (row, calls) = healbench_reports::episode_rows(&run, 0).unwrap().unwrap();
+    let model = row.model.unwrap();
+    assert_eq!((calls.len(), model.usage, model.usd), (2, None, None));
+    assert!(model.bpe_input > 0 && model.bpe_output > 0);
 }
 
 #[test]
@@ -369,11 +400,15 @@ fn a_full_disk_loses_no_episode_that_was_kept() {
     let server = ModelServer::start(mender);
     let place = place_with(&server, "connections = 3\n");
     let words = [&RUN[..], &["--trials", "30", "--out", "run"]].concat().join(" ");
-    let script = format!("trap '' XFSZ; ulimit -f 24; exec {} {words}", env!("CARGO_BIN_EXE_healbench"));
-    let output = Command::new("bash").args(["-c", &script]).current_dir(place.dir.path()).output().unwrap();
-    let ended = Ended::of(output);
-    assert!(ended.err.contains("cannot write"), "{} {}", ended.out, ended.err);
-    assert!(ended.err.contains("go on with: healbench run --resume run"), "{}", ended.err);
+    // The second time not even the frames of what was kept have room.
+    for (limit, words) in [(24, words.as_str()), (8, "run --resume run")] {
+        let program = env!("CARGO_BIN_EXE_healbench");
+        let script = format!("trap '' XFSZ; ulimit -f {limit}; exec {program} {words}");
+        let output = Command::new("bash").args(["-c", &script]).current_dir(place.dir.path()).output().unwrap();
+        let ended = Ended::of(output);
+        assert!(ended.err.contains("cannot write"), "{} {}", ended.out, ended.err);
+        assert!(ended.err.contains("go on with: healbench run --resume run"), "{}", ended.err);
+    }
     let journal = std::fs::read_to_string(place.path("run/journal.jsonl")).unwrap();
     assert!(journal.ends_with('\n'), "a line is torn");
     let kept = journal.lines().count();
@@ -484,4 +519,5 @@ fn a_plan_says_what_models_would_take() {
     let place = place_with(&server, PRICED);
     let ended = place.ok(&[&["plan"], &RUN[1..], &["--trials=10", "--opening=seeded,natural"]].concat());
     insta::assert_snapshot!(ended.out);
+    assert!(server.came().is_empty(), "nothing may be asked");
 }
