@@ -4,33 +4,13 @@ mod properties;
 mod replies;
 mod requests;
 
-use std::collections::BTreeMap;
-
-use healbench_agents::llm::{
-    Api, Arguments, Connections, Conversation, Limits, Message, Model, Reply, Sampling, SentCall,
-};
-use healbench_protocol::ToolsMode;
-use serde_json::{Map, Value, json};
+use healbench_agents::llm::{Api, Arguments, Conversation, Message, Model, Reply, SentCall};
+use serde_json::{Value, json};
 
 const BOTH: [Api; 2] = [Api::OpenaiChat, Api::OpenaiResponses];
 
 fn model(api: Api) -> Model {
-    Model {
-        api,
-        model: "gpt-5-mini".to_owned(),
-        base_url: api.default_base_url().to_owned(),
-        key_env: None,
-        tools: ToolsMode::Native,
-        sampling: Sampling { temperature: None, top_p: None, max_output_tokens: None, seed: false },
-        extra_body: Map::new(),
-        headers: BTreeMap::new(),
-        headers_env: BTreeMap::new(),
-        system: String::new(),
-        limits: Limits { timeout_s: 60, retries: 0, episode_calls: None, episode_tokens: None },
-        connections: Connections { start: 1, min: 1, max: 1 },
-        price: None,
-        check_model: false,
-    }
+    crate::wire::model(api, "gpt-5-mini")
 }
 
 fn call(id: &str, name: &str, arguments: Arguments) -> SentCall {
@@ -38,7 +18,7 @@ fn call(id: &str, name: &str, arguments: Arguments) -> SentCall {
 }
 
 fn talk(messages: Vec<Message>) -> Conversation {
-    Conversation { system: String::new(), tools: Vec::new(), messages }
+    crate::wire::conversation(messages)
 }
 
 fn request(model: &Model, conversation: &Conversation) -> Value {
