@@ -35,12 +35,47 @@ fn described(tool: &ToolSpec, actions: &[ActionSpec]) -> String {
     text
 }
 
-/// An object schema says that it is one: APIs demand it.
+/// An object schema says that it is one, and has no branches at its root: APIs demand both.
 fn plain(schema: &Value) -> Value {
     let mut schema = schema.as_object().cloned().unwrap_or_default();
+    level(&mut schema);
     schema.entry("type").or_insert_with(|| json!("object"));
     schema.entry("properties").or_insert_with(|| json!({}));
     schema.into()
+}
+
+/// Moves the fields of branches to the root. That only some of them go together is left to the server to say; what all of `allOf`
+/// demand stays.
+fn level(schema: &mut Object) {
+    for key in ["allOf", "anyOf", "oneOf"] {
+        let Some(Value::Array(branches)) = schema.remove(key) else { continue };
+        for branch in branches {
+            let Value::Object(mut branch) = branch else { continue };
+            level(&mut branch);
+            merge(schema, "properties", branch.get("properties"));
+            if key == "allOf" {
+                merge(schema, "required", branch.get("required"));
+            }
+        }
+    }
+}
+
+/// Adds what is not there yet to an object or a list of the schema.
+fn merge(schema: &mut Object, key: &str, more: Option<&Value>) {
+    match (more, schema.get_mut(key)) {
+        (Some(Value::Object(more)), Some(Value::Object(known))) => {
+            for (name, value) in more {
+                known.entry(name).or_insert_with(|| value.clone());
+            }
+        }
+        (Some(Value::Array(more)), Some(Value::Array(known))) => {
+            known.extend(more.iter().filter(|item| !known.contains(item)).cloned().collect::<Vec<_>>());
+        }
+        (Some(more), None) => {
+            schema.insert(key.to_owned(), more.clone());
+        }
+        _ => {}
+    }
 }
 
 /// A field of one or more actions.
@@ -52,13 +87,13 @@ struct Field<'a> {
     required: Vec<&'a str>,
 }
 
-/// One schema with the fields of all actions. What an action demands beyond its fields (branches at the root of its schema) does
-/// not fit into a flat schema, and is left to the server to say.
+/// One schema with the fields of all actions.
 fn flattened(discriminator: &str, actions: &[ActionSpec]) -> Value {
     let mut fields: Vec<(String, Field<'_>)> = Vec::new();
     let mut definitions = Object::new();
     for action in actions {
-        let schema = kept_apart(action, &mut definitions);
+        let mut schema = kept_apart(action, &mut definitions);
+        level(&mut schema);
         let required: Vec<&str> =
             schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
         for (name, schema) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
@@ -229,10 +264,37 @@ mod tests {
 
     #[test]
     fn a_tool_without_actions_keeps_its_schema() {
-        let tool = tool(None, vec![action("issues", json!({"required": ["id"], "oneOf": [{}]}))]);
+        let tool = tool(None, vec![action("issues", json!({"required": ["id"], "additionalProperties": false}))]);
         let function = &functions(&[tool])[0];
         assert_eq!(function.description, "Track issues.");
-        assert_eq!(function.parameters, json!({"required": ["id"], "oneOf": [{}], "type": "object", "properties": {}}));
+        assert_eq!(
+            function.parameters,
+            json!({"required": ["id"], "additionalProperties": false, "type": "object", "properties": {}})
+        );
+    }
+
+    #[test]
+    fn branches_at_the_root_lend_their_fields() {
+        let field = |kind: &str| json!({"type": kind});
+        let schema = json!({
+            "properties": {"id": field("string")},
+            "required": ["id"],
+            "allOf": [{"properties": {"note": field("string")}, "required": ["note", "id"]}],
+            "oneOf": [
+                {"properties": {"email": field("string"), "id": field("integer")}, "required": ["email"]},
+                {"anyOf": [{"properties": {"phone": field("string")}}, true]},
+            ],
+        });
+        let expected = json!({
+            "properties": {"id": field("string"), "note": field("string"), "email": field("string"), "phone": field("string")},
+            "required": ["id", "note"],
+            "type": "object",
+        });
+        assert_eq!(functions(&[tool(None, vec![action("issues", schema.clone())])])[0].parameters, expected);
+        let flat = &functions(&[tool(Some("action"), vec![action("send", schema)])])[0].parameters;
+        let names: Vec<&String> = flat["properties"].as_object().unwrap().keys().collect();
+        assert_eq!(names, ["action", "id", "note", "email", "phone"]);
+        assert_eq!(flat["required"], json!(["action", "id", "note"]));
     }
 
     #[test]
