@@ -1,5 +1,6 @@
 //! The agent itself: what was said so far, and what to make of an answer.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -244,7 +245,8 @@ impl LlmAgent<'_> {
     }
 
     /// What an answer means.
-    fn take(&mut self, said: Said, stop: Stop) -> Turn {
+    fn take(&mut self, mut said: Said, stop: Stop) -> Turn {
+        self.tell_apart(&mut said);
         let (calls, text) = match self.prompted() {
             true => prompted::calls(&said.text, &self.functions),
             false => (said.calls.clone(), said.text.clone()),
@@ -273,6 +275,25 @@ impl LlmAgent<'_> {
             },
         };
         Turn::Calls { calls: calls.into_iter().map(call).collect(), waited_s: 0, text }
+    }
+
+    /// Gives calls new ids whose ids the conversation has already: some servers begin anew with every answer, and results are known by
+    /// ids.
+    fn tell_apart(&self, said: &mut Said) {
+        let earlier = self.conversation.messages.iter().filter_map(|message| match message {
+            Message::Assistant(said) => Some(&said.calls),
+            Message::User(_) | Message::Results(_) => None,
+        });
+        let taken: BTreeSet<&str> = earlier.flatten().map(|call| call.id.as_str()).collect();
+        for call in &mut said.calls {
+            if taken.contains(call.id.as_str()) {
+                let new = format!("{}_{}", call.id, self.conversation.messages.len());
+                if let Some(own) = &mut said.own {
+                    rename(own, &call.id, &new);
+                }
+                call.id = new;
+            }
+        }
     }
 
     /// The answer to the conversation so far, from wherever it comes.
@@ -348,6 +369,22 @@ impl LlmAgent<'_> {
                 }
             }
         }
+    }
+}
+
+/// Renames a call in a message as its API gave it.
+fn rename(own: &mut Value, old: &str, new: &str) {
+    match own {
+        Value::Object(object) => {
+            for (key, value) in object.iter_mut() {
+                match value {
+                    Value::String(id) if id == old && (key == "id" || key == "call_id") => new.clone_into(id),
+                    value => rename(value, old, new),
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| rename(item, old, new)),
+        _ => {}
     }
 }
 

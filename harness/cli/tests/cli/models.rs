@@ -171,6 +171,23 @@ fn a_seeded_opening_goes_up_to_the_first_mistake() {
     assert!(!calls[0].is_error && calls[1].is_error);
 }
 
+/// The server gives every call the same id.
+#[test]
+fn calls_of_one_id_are_told_apart() {
+    let server = ModelServer::start(|number, _| match number {
+        0..3 => calls("issues", &json!({"action": "list", "status": "in_review"})),
+        _ => says("I am done."),
+    });
+    let place = place_with(&server, "connections = 1\n");
+    place.ok(&[&RUN[..4], &["--guardrails=all", "--format=fusion-xml", "--trials=1", "--out=run"]].concat());
+    let messages = server.came()[3].body["messages"].as_array().unwrap().clone();
+    let sent = messages.iter().filter_map(|message| message["tool_calls"][0]["id"].as_str());
+    let answered = messages.iter().filter_map(|message| message["tool_call_id"].as_str());
+    let (sent, answered) = (sent.collect::<Vec<_>>(), answered.collect::<Vec<_>>());
+    assert_eq!(sent, answered);
+    assert_eq!((sent.len(), sent.iter().collect::<BTreeSet<_>>().len()), (4, 4), "{sent:?}");
+}
+
 #[test]
 fn what_cannot_work_is_told_before_anything_is_written() {
     let server = ModelServer::start(|_, _| panic!("nothing may be asked"));
