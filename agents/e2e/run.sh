@@ -35,7 +35,7 @@ for name in $names; do
     "$folder/venv/bin/python" "$here/models.py" serve "$folder" "$(weights "$name")" 18115 > "$folder/$name.log" 2>&1 &
     server=$!
     trap 'kill $server' EXIT
-    until grep -q '^listening' "$folder/$name.log"; do
+    until grep -qs '^listening' "$folder/$name.log"; do
         kill -0 $server || { tail "$folder/$name.log"; exit 1; }
         sleep 1
     done
