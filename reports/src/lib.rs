@@ -3,12 +3,19 @@
 //! The only crate that names columns and links Polars. It reads and writes run directories; it never runs an agent.
 
 pub mod columns;
+mod comparison;
+mod episodes;
 mod frames;
+mod metric;
 pub mod render;
 pub mod statistics;
 mod summary;
 
+pub use comparison::{
+    CellComparison, Comparison, ComparisonError, Flip, MetricDifference, Side, Unpaired, Which, Why, compare,
+};
 pub use frames::{FrameError, FrameWriter, episode_rows, read_calls, read_episodes, read_records};
+pub use metric::{Better, Metric};
 pub use summary::{
     Ablation, AgentReport, CONFIDENCE, ClaimReport, ClaimRow, ClaimVerdict, Difference, Effect, ModelReport, Paired,
     Pass, Rate, Repair, Report, ReportError, ReportRow, Retries, ScenarioRate, Totals, summarise,

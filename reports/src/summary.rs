@@ -79,7 +79,7 @@ pub struct AgentReport {
     pub rows: Vec<ReportRow>,
 }
 
-fn by_name<S: Serializer>(format: &ErrorFormat, serializer: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn by_name<S: Serializer>(format: &ErrorFormat, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(format)
 }
 

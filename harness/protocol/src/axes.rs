@@ -228,6 +228,14 @@ impl AgentKind {
             AgentKind::Replay => "replay",
         }
     }
+
+    /// The kind that it stands for: a replay stands for the model that was asked.
+    pub fn asked(self) -> AgentKind {
+        match self {
+            AgentKind::Replay => AgentKind::Llm,
+            kind => kind,
+        }
+    }
 }
 
 /// How an episode of a model begins.

@@ -5,22 +5,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_record::{CellRef, Plan, RunDir};
-use polars::prelude::{DataFrame, PolarsError};
+use healbench_record::{Plan, RunDir};
 
 use super::ReportError;
 use super::ablation::Effects;
 use super::block::Block;
 use super::claims::{self, Measured};
 use super::sums::{Pairs, Sums};
-use crate::columns::{
-    AGENT, CHAIN, Column, EPISODE, EPISODE_COLUMNS, FORMAT, GUARDRAILS, Holds, IS_ERROR, SCENARIO, TRIAL,
-};
-use crate::frames::{FrameError, Span, decode, read_frame, spans};
+use crate::columns::{CHAIN, Column, EPISODE, Holds, IS_ERROR};
+use crate::episodes::{ROWS, each_episode};
+use crate::frames::{FrameError, Span, read_frame, spans};
 use crate::statistics::Ended;
-
-/// Rows that are in memory at once: a row group.
-const ROWS: usize = 1 << 16;
 
 /// How many error chains ended after so many further attempts.
 pub(super) type Retries = BTreeMap<u32, Ended>;
@@ -90,30 +85,26 @@ impl Gathered {
 /// As [`super::summarise`].
 pub(super) fn gather(run: &RunDir, plan: &Plan) -> Result<Gathered, ReportError> {
     let mut gathered = Gathered::new(plan);
-    let names = Names::of(plan);
     let mut block = Block::of(plan);
     let mut unscored = BTreeSet::new();
-    let (mut next, mut made) = (0, 0);
-    for rows in spans(&run.episodes(), ROWS)? {
-        let frame = read_frame(&run.episodes(), &EPISODE_COLUMNS, Span::Rows(rows))?;
-        let cells = names.check(plan, &frame, &mut next)?;
-        for (row, cell) in decode::episodes(&run.episodes(), &frame)?.iter().zip(cells) {
-            let index = gathered.index(cell.scenario, cell.agent, cell.setting);
-            gathered.cells[index].add_episode(row);
-            made += u64::from(row.calls);
-            let claims = &plan.scenarios[cell.scenario].claims;
-            if !row.outcome.is_scored() {
-                unscored.insert(row.episode);
-            } else if !claims.is_empty() {
-                claims::add(claims, gathered.measured.entry(index).or_default(), row);
-            }
-            if !block.holds(cell) {
-                block.close(plan, &mut gathered)?;
-                block.open(cell);
-            }
-            block.add(cell, row);
+    let mut made = 0;
+    let next = each_episode(run, plan, &mut |cell, row| {
+        let index = gathered.index(cell.scenario, cell.agent, cell.setting);
+        gathered.cells[index].add_episode(row);
+        made += u64::from(row.calls);
+        let claims = &plan.scenarios[cell.scenario].claims;
+        if !row.outcome.is_scored() {
+            unscored.insert(row.episode);
+        } else if !claims.is_empty() {
+            claims::add(claims, gathered.measured.entry(index).or_default(), row);
         }
-    }
+        if !block.holds(cell) {
+            block.close(plan, &mut gathered)?;
+            block.open(cell);
+        }
+        block.add(cell, row);
+        Ok(())
+    })?;
     block.close(plan, &mut gathered)?;
     let is_scored = |episode: u64| episode < next && !unscored.contains(&episode);
     let found = gather_retries(run, plan, is_scored, &mut gathered)?;
@@ -163,43 +154,3 @@ fn gather_retries(
 }
 
 const CHAIN_COLUMNS: [Column; 3] = [(EPISODE, Holds::U64), (CHAIN, Holds::U32), (IS_ERROR, Holds::Bool)];
-
-/// The names of a plan's cells, as the columns have them.
-struct Names {
-    agents: Vec<String>,
-    guardrails: Vec<String>,
-    formats: Vec<String>,
-}
-
-impl Names {
-    fn of(plan: &Plan) -> Names {
-        Names {
-            agents: plan.agents.iter().map(ToString::to_string).collect(),
-            guardrails: plan.settings.iter().map(|setting| setting.guardrails.to_string()).collect(),
-            formats: plan.settings.iter().map(|setting| setting.format.to_string()).collect(),
-        }
-    }
-
-    /// The cells of some rows. Every row must be the episode that the plan has under its index, and come once: pairs and sums
-    /// rest on it. `next` is the first index that may come.
-    fn check(&self, plan: &Plan, frame: &DataFrame, next: &mut u64) -> Result<Vec<CellRef>, ReportError> {
-        let text = |name| Ok::<_, PolarsError>(frame.column(name)?.str()?.iter());
-        let rows = frame.column(EPISODE)?.u64()?.iter().zip(frame.column(TRIAL)?.u32()?.iter());
-        let names = text(SCENARIO)?.zip(text(AGENT)?).zip(text(GUARDRAILS)?.zip(text(FORMAT)?));
-        let mut cells = Vec::with_capacity(frame.height());
-        for ((episode, trial), ((scenario, agent), (guardrails, format))) in rows.zip(names) {
-            let episode = episode.unwrap_or(u64::MAX);
-            let same = |cell: &CellRef| {
-                trial == Some(cell.trial)
-                    && scenario == Some(plan.scenarios[cell.scenario].id.as_str())
-                    && agent == Some(self.agents[cell.agent].as_str())
-                    && guardrails == Some(self.guardrails[cell.setting].as_str())
-                    && format == Some(self.formats[cell.setting].as_str())
-            };
-            let cell = plan.cell(episode).filter(|_| episode >= *next).filter(same);
-            cells.push(cell.ok_or(ReportError::Stranger { episode })?);
-            *next = episode + 1;
-        }
-        Ok(cells)
-    }
-}

@@ -1,0 +1,69 @@
+//! The difference in one metric over the pairs of one cell.
+
+use super::{MetricDifference, Numbers};
+use crate::metric::Metric;
+use crate::statistics::{ClusterSums, Resamples, bca_ratio, mcnemar_mid_p, tango};
+
+/// The pairs of one scenario in one metric.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Cluster {
+    pairs: u64,
+    base: f64,
+    candidate: f64,
+    more: u64,
+    fewer: u64,
+    /// Pairs in which one side is null.
+    unknown: u64,
+}
+
+impl Cluster {
+    pub(crate) fn add(&mut self, metric: Metric, base: &Numbers, candidate: &Numbers) {
+        let (Some(before), Some(after)) = (base.get(metric), candidate.get(metric)) else {
+            self.unknown += 1;
+            return;
+        };
+        self.pairs += 1;
+        self.base += before;
+        self.candidate += after;
+        self.more += u64::from(after > before);
+        self.fewer += u64::from(after < before);
+    }
+}
+
+/// Candidate minus base over clusters, which are scenarios.
+pub(crate) fn difference(
+    metric: Metric,
+    clusters: &[Cluster],
+    confidence: f64,
+    resamples: &mut Resamples,
+) -> MetricDifference {
+    let sum = |of: fn(&Cluster) -> u64| clusters.iter().map(of).sum::<u64>();
+    let total = |of: fn(&Cluster) -> f64| clusters.iter().map(of).sum::<f64>();
+    let (pairs, more, fewer) = (sum(|c| c.pairs), sum(|c| c.more), sum(|c| c.fewer));
+    // The cost of some episodes is not the cost of all; a rate has its own denominator.
+    let known = pairs > 0 && (metric.is_rate() || sum(|c| c.unknown) == 0);
+    let mean = |total: f64| known.then(|| total / pairs as f64);
+    let (base, candidate) = (total(|c| c.base), total(|c| c.candidate));
+    let interval = if metric.is_rate() {
+        tango(more, fewer, pairs, confidence)
+    } else {
+        let clusters: Vec<ClusterSums> = clusters
+            .iter()
+            .filter(|cluster| cluster.pairs > 0)
+            .map(|c| ClusterSums { numerator: c.candidate - c.base, denominator: c.pairs as f64 })
+            .collect();
+        bca_ratio(&clusters, resamples, confidence)
+    };
+    MetricDifference {
+        metric,
+        pairs,
+        base: mean(base),
+        candidate: mean(candidate),
+        difference: mean(candidate - base),
+        interval: interval.filter(|_| known),
+        more,
+        fewer,
+        p_value: (metric.is_rate() && pairs >= 2).then(|| mcnemar_mid_p(more, fewer)),
+        p_adjusted: None,
+    }
+}

@@ -1,0 +1,268 @@
+//! The pairs of two runs.
+
+use std::collections::BTreeMap;
+
+use healbench_protocol::AgentSpec;
+use healbench_record::{CellRef, Outcome, Plan, RunManifest, Setting};
+
+use super::numbers::Played;
+use super::{
+    CellComparison, Cluster, Comparison, ComparisonError, Flip, MetricDifference, Numbers, Side, Unpaired, Why,
+    difference,
+};
+use crate::frames::check_names;
+use crate::metric::Metric;
+use crate::statistics::{Resamples, holm};
+use crate::summary::CONFIDENCE;
+
+/// Compares two runs of the same seed, pair by pair.
+///
+/// Runs whose scenarios have other texts, or whose agents have other settings, are compared all the same, for that may be what is
+/// asked about: [`Comparison::differs`] says so. Episodes that met different schedules are never paired.
+///
+/// # Errors
+/// [`ComparisonError`].
+pub fn compare(base: Side<'_>, candidate: Side<'_>) -> Result<Comparison, ComparisonError> {
+    let (before, after) = (&base.manifest.plan, &candidate.manifest.plan);
+    if before.seed != after.seed {
+        let (base, candidate) = (before.seed.to_string(), after.seed.to_string());
+        return Err(ComparisonError::Seeds { base, candidate });
+    }
+    if base.manifest.tokenizer != candidate.manifest.tokenizer {
+        return Err(ComparisonError::Tokenizers {
+            base: base.manifest.tokenizer.clone(),
+            candidate: candidate.manifest.tokenizer.clone(),
+        });
+    }
+    let played = [read(base)?, read(candidate)?];
+    let mut pairing = Pairing {
+        plans: [before, after],
+        played,
+        scenarios: shared(&before.scenarios, &after.scenarios, |scenario| scenario.id.clone()),
+        flips: Vec::new(),
+        unpaired: BTreeMap::new(),
+    };
+    pairing.count_strangers();
+    let mut resamples = Resamples::new(before.seed);
+    let mut cells = Vec::new();
+    for (agent, other_agent) in shared(&before.agents, &after.agents, key) {
+        for (setting, other_setting) in shared(&before.settings, &after.settings, named) {
+            cells.push(pairing.cell([agent, other_agent], [setting, other_setting], &mut resamples));
+        }
+    }
+    adjust(cells.iter_mut().map(|cell| &mut cell.metrics));
+    let mut flips = pairing.flips;
+    flips.sort_by_key(|flip| (!flip.is_loss(), flip.base_episode));
+    Ok(Comparison {
+        base: base.name.to_owned(),
+        candidate: candidate.name.to_owned(),
+        confidence: CONFIDENCE,
+        differs: differs(base, candidate),
+        pairs: cells.iter().map(|cell| cell.pairs).sum(),
+        changed: cells.iter().map(|cell| cell.changed).sum(),
+        cells,
+        flips,
+        unpaired: pairing
+            .unpaired
+            .into_iter()
+            .map(|((why, what), [base, candidate])| Unpaired { why, what, base, candidate })
+            .collect(),
+    })
+}
+
+fn read(side: Side<'_>) -> Result<Played, ComparisonError> {
+    let plan = &side.manifest.plan;
+    let played = check_names(plan).map_err(Into::into).and_then(|()| Played::read(side.run, plan));
+    played.map_err(|source| ComparisonError::Report { run: side.name.to_owned(), source })
+}
+
+/// What tells an agent from the others of its plan. Whether a model is asked or replayed does not.
+pub(crate) fn key(agent: &AgentSpec) -> String {
+    AgentSpec { kind: agent.kind.asked(), ..agent.clone() }.title()
+}
+
+/// What tells a setting from the others of its plan. A template has its name even where its text is another one.
+pub(crate) fn named(setting: &Setting) -> String {
+    format!("{} {}", setting.guardrails, setting.format)
+}
+
+/// The places of what both lists have, in the order of the first.
+fn shared<T, K: PartialEq>(base: &[T], candidate: &[T], key: impl Fn(&T) -> K) -> Vec<(usize, usize)> {
+    let there = |wanted: K| candidate.iter().position(|entry| key(entry) == wanted);
+    base.iter().enumerate().filter_map(|(here, entry)| Some((here, there(key(entry))?))).collect()
+}
+
+/// Every cell asks the same question of a metric, so a small p-value among many says less than one alone.
+pub(crate) fn adjust<'a>(cells: impl Iterator<Item = &'a mut Vec<MetricDifference>>) {
+    let mut asked: BTreeMap<Metric, Vec<&mut MetricDifference>> = BTreeMap::new();
+    for entry in cells.flatten().filter(|entry| entry.p_value.is_some()) {
+        asked.entry(entry.metric).or_default().push(entry);
+    }
+    for entries in asked.into_values() {
+        let p_values: Vec<f64> = entries.iter().filter_map(|entry| entry.p_value).collect();
+        for (entry, adjusted) in entries.into_iter().zip(holm(&p_values).into_iter().flatten()) {
+            entry.p_adjusted = Some(adjusted);
+        }
+    }
+}
+
+struct Pairing<'a> {
+    plans: [&'a Plan; 2],
+    played: [Played; 2],
+    /// The places of the scenarios that both have.
+    scenarios: Vec<(usize, usize)>,
+    flips: Vec<Flip>,
+    /// By reason, and what episodes have in common: how many of the base, and of the candidate.
+    unpaired: BTreeMap<(Why, String), [u64; 2]>,
+}
+
+impl Pairing<'_> {
+    /// Counts the episodes on a place of an axis that the other plan does not have, under the first such axis.
+    fn count_strangers(&mut self) {
+        for side in 0..2 {
+            let (plan, other) = (self.plans[side], self.plans[1 - side]);
+            let scenarios = strangers(&plan.scenarios, &other.scenarios, |scenario| scenario.id.clone());
+            let agents = strangers(&plan.agents, &other.agents, key);
+            let settings = strangers(&plan.settings, &other.settings, named);
+            for index in 0..plan.len() {
+                let Some(cell) = plan.cell(index).filter(|cell| self.played[side].get(plan, *cell).is_some()) else {
+                    continue;
+                };
+                let stranger = if let Some(scenario) = &scenarios[cell.scenario] {
+                    (Why::Scenario, scenario.clone())
+                } else if let Some(agent) = &agents[cell.agent] {
+                    (Why::Agent, agent.clone())
+                } else if let Some(setting) = &settings[cell.setting] {
+                    (Why::Setting, setting.clone())
+                } else if cell.trial >= other.trials {
+                    (Why::Trial, format!("{} and after", other.trials))
+                } else {
+                    continue;
+                };
+                self.unpaired.entry(stranger).or_default()[side] += 1;
+            }
+        }
+    }
+
+    fn cell(&mut self, agents: [usize; 2], settings: [usize; 2], resamples: &mut Resamples) -> CellComparison {
+        let [before, after] = self.plans;
+        let mut clusters = vec![Vec::new(); Metric::ALL.len()];
+        let (mut pairs, mut changed) = (0, 0);
+        for (scenario, other_scenario) in self.scenarios.clone() {
+            let mut sums = [Cluster::default(); Metric::ALL.len()];
+            for trial in 0..before.trials.min(after.trials) {
+                let here = CellRef { scenario, agent: agents[0], setting: settings[0], trial };
+                let there = CellRef { scenario: other_scenario, agent: agents[1], setting: settings[1], trial };
+                let Some((base, candidate)) = self.pair(here, there) else { continue };
+                pairs += 1;
+                changed += u64::from(!base.equals(&candidate));
+                for (sums, metric) in sums.iter_mut().zip(Metric::ALL) {
+                    sums.add(metric, &base, &candidate);
+                }
+            }
+            for (clusters, sums) in clusters.iter_mut().zip(sums) {
+                clusters.push(sums);
+            }
+        }
+        let metrics = Metric::ALL.into_iter().zip(&clusters);
+        let (agent, setting) = (&after.agents[agents[1]], &after.settings[settings[1]]);
+        CellComparison {
+            agent: agent.to_string(),
+            title: agent.title(),
+            kind: agent.kind,
+            guardrails: setting.guardrails,
+            format: setting.format.clone(),
+            pairs,
+            changed,
+            metrics: metrics.map(|(metric, clusters)| difference(metric, clusters, CONFIDENCE, resamples)).collect(),
+        }
+    }
+
+    /// The two episodes when both are there, scored, and met the same.
+    fn pair(&mut self, here: CellRef, there: CellRef) -> Option<(Numbers, Numbers)> {
+        let [before, after] = self.plans;
+        let base = self.played[0].get(before, here).copied();
+        let candidate = self.played[1].get(after, there).copied();
+        let mut alone = |why, what: String| {
+            let counts = self.unpaired.entry((why, what)).or_default();
+            counts[0] += u64::from(base.is_some());
+            counts[1] += u64::from(candidate.is_some());
+        };
+        let (Some(base), Some(candidate)) = (base, candidate) else {
+            if base.is_some() || candidate.is_some() {
+                alone(Why::NotPlayed, String::new());
+            }
+            return None;
+        };
+        if base.schedule != candidate.schedule {
+            alone(Why::Schedule, before.scenarios[here.scenario].id.clone());
+            return None;
+        }
+        if !base.is_scored() || !candidate.is_scored() {
+            alone(Why::NotScored, before.agents[here.agent].title());
+            return None;
+        }
+        if (base.outcome == Outcome::Success) != (candidate.outcome == Outcome::Success) {
+            let setting = &after.settings[there.setting];
+            self.flips.push(Flip {
+                scenario: after.scenarios[there.scenario].id.clone(),
+                title: after.agents[there.agent].title(),
+                guardrails: setting.guardrails,
+                format: setting.format.clone(),
+                trial: there.trial,
+                base: base.outcome,
+                candidate: candidate.outcome,
+                base_episode: before.episode(here),
+                candidate_episode: after.episode(there),
+            });
+        }
+        Some((base, candidate))
+    }
+}
+
+/// Of each entry its key, if the other list has no such entry.
+fn strangers<T>(list: &[T], other: &[T], key: impl Fn(&T) -> String) -> Vec<Option<String>> {
+    let known: Vec<String> = other.iter().map(&key).collect();
+    list.iter().map(|entry| Some(key(entry)).filter(|key| !known.contains(key))).collect()
+}
+
+/// What else differs, in words.
+fn differs(base: Side<'_>, candidate: Side<'_>) -> Vec<String> {
+    let (before, after) = (base.manifest, candidate.manifest);
+    let mut found = Vec::new();
+    let mut say = |what: &str, from: Option<&str>, to: Option<&str>| {
+        if from != to {
+            found.push(format!("{what}: {} → {}", from.unwrap_or("unknown"), to.unwrap_or("unknown")));
+        }
+    };
+    say("version", Some(&before.healbench), Some(&after.healbench));
+    say("revision", before.revision.as_deref(), after.revision.as_deref());
+    let prices = |manifest: &RunManifest| {
+        manifest.prices.as_ref().map(|prices| format!("{} ({:.8})", prices.date, prices.sha256))
+    };
+    say("prices", prices(before).as_deref(), prices(after).as_deref());
+    let plans = (&before.plan, &after.plan);
+    for (here, there) in shared(&plans.0.agents, &plans.1.agents, key) {
+        let (from, to) = (&plans.0.agents[here], &plans.1.agents[there]);
+        if from.kind != to.kind {
+            found.push(format!("agent {from}: {} → {}", from.kind.name(), to.kind.name()));
+        }
+        if from.settings != to.settings {
+            found.push(format!("agent {from}: its settings"));
+        }
+    }
+    for (here, there) in shared(&plans.0.settings, &plans.1.settings, named) {
+        let (from, to) = (&plans.0.settings[here].format, &plans.1.settings[there].format);
+        let template = format!("error format {from}: its text");
+        if from != to && !found.contains(&template) {
+            found.push(template);
+        }
+    }
+    for (here, there) in shared(&plans.0.scenarios, &plans.1.scenarios, |scenario| scenario.id.clone()) {
+        let (from, to) = (&plans.0.scenarios[here], &plans.1.scenarios[there]);
+        if from.sha256 != to.sha256 {
+            found.push(format!("scenario {}: its text", from.id));
+        }
+    }
+    found
+}
