@@ -14,6 +14,7 @@ use crate::summary::{ReportError, by_name};
 pub(crate) use difference::{Cluster, difference};
 pub(crate) use numbers::Numbers;
 pub use pairs::compare;
+pub(crate) use pairs::key;
 
 /// A run to compare.
 #[derive(Debug, Clone, Copy)]

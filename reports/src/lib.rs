@@ -2,15 +2,21 @@
 //!
 //! The only crate that names columns and links Polars. It reads and writes run directories; it never runs an agent.
 
+mod baseline;
 pub mod columns;
 mod comparison;
 mod episodes;
 mod frames;
+pub mod gate;
 mod metric;
 pub mod render;
 pub mod statistics;
 mod summary;
 
+pub use baseline::{
+    AgentMark, BASELINE_VERSION, Baseline, BaselineError, BlessError, CellName, Ending, Line, Outcomes, ScenarioMark,
+    Sum,
+};
 pub use comparison::{
     CellComparison, Comparison, ComparisonError, Flip, MetricDifference, Side, Unpaired, Which, Why, compare,
 };

@@ -2,13 +2,18 @@
 
 mod ablation;
 mod claims;
+mod comparison;
+pub mod gate;
 mod json;
 mod layout;
 mod number;
 mod plain;
+mod shell;
 mod terminal;
 
+pub use comparison::{ComparisonOptions, comparison};
 pub use json::json;
 pub use number::{count, counted, money};
 pub use plain::plain_text;
+pub use shell::shell_word;
 pub use terminal::{Detail, TerminalOptions, terminal};

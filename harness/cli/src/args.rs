@@ -56,6 +56,12 @@ pub(crate) enum Command {
     Merge(MergeArgs),
     /// Print the report of a run.
     Report(ReportArgs),
+    /// Explain what differs between two runs, or between the cells of one.
+    Compare(CompareArgs),
+    /// Decide by a policy whether a run may pass: PASS, FAIL, INCONCLUSIVE or MISSING.
+    Gate(GateArgs),
+    /// Make a run the baseline that later ones are held against.
+    Bless(BlessArgs),
     /// List, show and tidy recorded answers of models.
     Cassette(CassetteArgs),
     /// Print the JSON Schema of scenario files.
@@ -324,4 +330,106 @@ pub(crate) struct ReportArgs {
     /// Also print what happened in each scenario.
     #[arg(long)]
     pub(crate) by_scenario: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// The run that is compared with; with `--by`, the only one.
+    #[arg(value_name = "BASE")]
+    pub(crate) base: PathBuf,
+    /// The run that is asked about.
+    #[arg(value_name = "CANDIDATE", required_unless_present = "by", conflicts_with = "by")]
+    pub(crate) candidate: Option<PathBuf>,
+    /// Compare the cells of one run with each other: its error formats, its sets of guardrails or its agents.
+    #[arg(long, value_enum, value_name = "AXIS")]
+    pub(crate) by: Option<CompareAxis>,
+    /// What the others are compared with [default: the first format or agent of the plan; `none` of guardrails]
+    #[arg(long, value_name = "NAME", requires = "by")]
+    pub(crate) reference: Option<String>,
+    /// How many episodes are listed that succeed in one run only.
+    #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "by")]
+    pub(crate) flips: usize,
+    /// Print everything as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CompareAxis {
+    /// Error formats, of the same agent under the same guardrails.
+    Format,
+    /// Sets of guardrails, of the same agent in the same error format.
+    Guardrails,
+    /// Agents, under the same guardrails in the same error format.
+    Agent,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct GateArgs {
+    /// What the candidate is held against: a run, or a baseline that `healbench bless` wrote. With `--perf`, an earlier
+    /// measurement.
+    #[arg(value_name = "BASE", required_unless_present = "perf")]
+    pub(crate) base: Option<PathBuf>,
+    /// The run that may pass or not.
+    #[arg(value_name = "CANDIDATE", required_unless_present = "perf", conflicts_with = "perf")]
+    pub(crate) candidate: Option<PathBuf>,
+    /// Decide on speed: the rounds that `cargo bench --bench paired -- --out FILE` measured.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) perf: Option<PathBuf>,
+    /// The policy [default: built in; docs/ci.md says what it holds]
+    #[arg(long, value_name = "FILE", env = "HEALBENCH_POLICY")]
+    pub(crate) policy: Option<PathBuf>,
+    /// What is printed, or written to a file: terminal, json, junit, github, markdown. May be given several times
+    /// [default: terminal]
+    #[arg(long, value_name = "FORM[=FILE]", value_parser = clap::value_parser!(GateOutput))]
+    pub(crate) output: Vec<GateOutput>,
+}
+
+/// A form of a gate's report, and the file that it goes to; standard output without one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct GateOutput {
+    pub(crate) form: GateForm,
+    pub(crate) file: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum GateForm {
+    /// What a person reads.
+    Terminal,
+    /// Everything.
+    Json,
+    /// JUnit's XML, a test case a row.
+    Junit,
+    /// Workflow commands of GitHub Actions that annotate the scenarios' lines.
+    Github,
+    /// A summary in Markdown.
+    Markdown,
+}
+
+impl std::str::FromStr for GateOutput {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<GateOutput, String> {
+        let (form, file) = match text.split_once('=') {
+            Some((_, "")) => return Err("the file has no name".to_owned()),
+            Some((form, file)) => (form, Some(PathBuf::from(file))),
+            None => (text, None),
+        };
+        let known = "terminal, json, junit, github, markdown";
+        let form = GateForm::from_str(form, false).map_err(|_| format!("unknown form `{form}`; known: {known}"))?;
+        Ok(GateOutput { form, file })
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct BlessArgs {
+    /// The run's directory.
+    #[arg(value_name = "RUN")]
+    pub(crate) run: PathBuf,
+    /// The baseline. What is there is replaced, and what that changes is printed.
+    #[arg(long, value_name = "FILE", default_value = "baseline.toml")]
+    pub(crate) out: PathBuf,
+    /// The policy, which says how many episodes may have been lost [default: built in, 5%]
+    #[arg(long, value_name = "FILE", env = "HEALBENCH_POLICY")]
+    pub(crate) policy: Option<PathBuf>,
 }

@@ -10,7 +10,9 @@ use healbench_engine::contract::LockfileError;
 use healbench_engine::{CompileError, TemplateError};
 use healbench_protocol::AxisError;
 use healbench_record::{JournalError, MergeError, RunDirError};
-use healbench_reports::{FrameError, ReportError};
+use healbench_reports::gate::{GateError, PolicyError};
+use healbench_reports::render::shell_word;
+use healbench_reports::{BaselineError, BlessError, ComparisonError, FrameError, ReportError};
 use healbench_runner::StageError;
 use healbench_scenarios::LoadError;
 
@@ -20,11 +22,14 @@ use healbench_scenarios::LoadError;
 pub(crate) enum ExitStatus {
     /// All is well.
     Fine = 0,
-    /// A regression: a contract that moved.
+    /// A regression: a contract that moved, a gate that failed.
     Regression = 1,
     /// Wrong usage, configuration or data.
     Usage = 2,
-    /// The run is not whole: infrastructure that failed, a recorded answer that is missing, a budget that is spent.
+    /// A gate that cannot tell.
+    Inconclusive = 3,
+    /// Something is not whole or not there: infrastructure that failed, a recorded answer that is missing, a budget that is spent, a
+    /// baseline of something else.
     Incomplete = 4,
     /// Interrupted; the run can be resumed.
     Interrupted = 130,
@@ -111,6 +116,24 @@ pub(crate) enum CliError {
     #[error(transparent)]
     Report(#[from] ReportError),
     #[error(transparent)]
+    Comparison(#[from] ComparisonError),
+    #[error(transparent)]
+    Gate(#[from] GateError),
+    #[error("`{run}` cannot be blessed: {source}")]
+    Bless { run: String, source: BlessError },
+    #[error(transparent)]
+    NotWhole(RunDirError),
+    #[error("cannot read `{}`: {source}", path.display())]
+    BaselineFile { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    #[error("cannot read `{}`: {source}", path.display())]
+    PolicyFile { path: PathBuf, source: io::Error },
+    #[error("cannot write `{}`: {source}", path.display())]
+    Output { path: PathBuf, source: io::Error },
+    #[error("{0} forms cannot all go to standard output")]
+    ManyForms(usize),
+    #[error(transparent)]
     Stage(#[from] StageError),
     #[error("scenario `{0}` of the run cannot be read by this program")]
     OldScenario(String),
@@ -144,6 +167,12 @@ impl CliError {
                 ExitStatus::Incomplete
             }
             CliError::Stopped => ExitStatus::Interrupted,
+            CliError::Comparison(ComparisonError::Report { .. })
+            | CliError::Gate(GateError::Run { source: BlessError::Report(_), .. })
+            | CliError::Bless { source: BlessError::Report(_), .. } => ExitStatus::Usage,
+            CliError::Comparison(_) | CliError::Gate(_) | CliError::Bless { .. } | CliError::NotWhole(_) => {
+                ExitStatus::Incomplete
+            }
             CliError::Diagnostics(_)
             | CliError::Load(_)
             | CliError::Axis(_)
@@ -180,6 +209,11 @@ impl CliError {
             | CliError::Merge(_)
             | CliError::Frame(_)
             | CliError::Report(_)
+            | CliError::BaselineFile { .. }
+            | CliError::Policy(_)
+            | CliError::PolicyFile { .. }
+            | CliError::Output { .. }
+            | CliError::ManyForms(_)
             | CliError::Stage(_)
             | CliError::OldScenario(_)
             | CliError::ScenarioChanged(_)
@@ -246,6 +280,30 @@ impl CliError {
             CliError::ManyScenarios { .. } => Some("name one scenario file".to_owned()),
             CliError::Arguments { .. } => Some("a JSON object in quotes, as in '{\"action\": \"list\"}'".to_owned()),
             CliError::Frame(_) | CliError::Report(_) => None,
+            CliError::NotWhole(error) => run_dir_hint(error),
+            CliError::Comparison(ComparisonError::Seeds { .. }) => {
+                Some("play both with the same `--seed`: then they meet the same difficulties".to_owned())
+            }
+            CliError::Comparison(_) => None,
+            CliError::Gate(GateError::Unlike(unlike)) => Some(match unlike.allow {
+                Some(word) => format!(
+                    "bless a run of what it is now; or, if that is what is asked about, say `may_differ = [\"{word}\"]` in a policy"
+                ),
+                None => "bless a run of what it is now, or play what the base played".to_owned(),
+            }),
+            CliError::Gate(GateError::Baseline { source: BaselineError::Edited { .. }, .. }) => {
+                Some("take the file as it was committed, or write it anew with `healbench bless`".to_owned())
+            }
+            CliError::Gate(GateError::Baseline { .. }) => Some("write one with `healbench bless`".to_owned()),
+            CliError::Gate(GateError::Run { source, .. }) | CliError::Bless { source, .. } => bless_hint(source),
+            CliError::BaselineFile { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+                Some("write one with `healbench bless RUN --out FILE`".to_owned())
+            }
+            CliError::ManyForms(_) => Some("name files, as in `--output junit=gate.xml`".to_owned()),
+            CliError::BaselineFile { .. }
+            | CliError::Policy(_)
+            | CliError::PolicyFile { .. }
+            | CliError::Output { .. } => None,
             CliError::Diagnostics(_)
             | CliError::Stopped
             | CliError::NotKept { .. }
@@ -289,12 +347,11 @@ fn run_dir_hint(error: &RunDirError) -> Option<String> {
     }
 }
 
-/// The word as a shell takes it.
-pub(crate) fn shell_word(word: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
-    if !word.is_empty() && word.chars().all(plain) {
-        word.to_owned()
-    } else {
-        format!("'{}'", word.replace('\'', r"'\''"))
+fn bless_hint(error: &BlessError) -> Option<String> {
+    match error {
+        BlessError::Partial { .. } => Some("finish it with `healbench run --resume`".to_owned()),
+        BlessError::Shard(_) => Some("put the shards together with `healbench merge`".to_owned()),
+        BlessError::Lost { .. } => Some("`healbench run --resume` plays lost episodes again".to_owned()),
+        BlessError::Report(_) | BlessError::Schedules { .. } => None,
     }
 }

@@ -15,9 +15,10 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
+use healbench_reports::render::shell_word;
 
 use crate::args::{Arguments, Command};
-use crate::error::{CliError, ExitStatus, shell_word};
+use crate::error::{CliError, ExitStatus};
 use crate::terminal::Terminal;
 
 /// Episodes are many small texts: a quarter of the system allocator's time goes with this one.
@@ -79,6 +80,9 @@ fn dispatch(command: &Command, terminal: &Terminal) -> Result<ExitStatus, CliErr
         Command::Merge(args) => commands::merge::merge(args, terminal),
         Command::Cassette(args) => commands::cassette::cassette(args, terminal),
         Command::Report(args) => commands::report::report(args, terminal),
+        Command::Compare(args) => commands::compare::compare(args, terminal),
+        Command::Gate(args) => commands::gate::gate(args, terminal),
+        Command::Bless(args) => commands::bless::bless(args, terminal),
         Command::Schema => commands::schema::schema(terminal),
         Command::Completions { shell } => commands::completions::completions(*shell, terminal),
     }

@@ -77,7 +77,7 @@ fn tallies(path: &Path, frame: &DataFrame) -> Result<Vec<Tally>, FrameError> {
     Ok((0..frame.height()).map(row).collect())
 }
 
-pub(super) fn calls(path: &Path, frame: &DataFrame) -> Result<Vec<CallRecord>, FrameError> {
+pub(crate) fn calls(path: &Path, frame: &DataFrame) -> Result<Vec<CallRecord>, FrameError> {
     let episode = numbers(path, frame, EPISODE)?;
     let call = small_numbers(path, frame, CALL)?;
     let turn = small_numbers(path, frame, TURN)?;

@@ -348,6 +348,11 @@ pub(super) fn setting(guardrails: Guardrails, format: &ErrorFormat) -> String {
     if format.is_empty() { guardrails.to_string() } else { format!("{guardrails} {format}") }
 }
 
+/// The same of a format's name, with a blank before it.
+pub(super) fn bare_name(format: &str) -> String {
+    if format == ErrorFormat::Bare.name() { String::new() } else { format!(" {}", plain_text(format)) }
+}
+
 fn format_name(format: &ErrorFormat) -> Cow<'static, str> {
     if *format == ErrorFormat::Bare { Cow::Borrowed("") } else { format.name() }
 }

@@ -1,12 +1,12 @@
 use healbench_protocol::fingerprint;
 use healbench_record::{MergeError, RunDir, RunStatus, merged, read_transcripts, write_transcripts};
 use healbench_reports::FrameWriter;
-use healbench_reports::render::Detail;
+use healbench_reports::render::{Detail, shell_word};
 
 use super::report;
 use super::with_models::all_scored;
 use crate::args::MergeArgs;
-use crate::error::{CliError, ExitStatus, shell_word};
+use crate::error::{CliError, ExitStatus};
 use crate::terminal::Terminal;
 
 /// Puts the shards of a run together: the frames are those that the whole run would have left.

@@ -1,9 +1,12 @@
 //! One file a command.
 
+pub(crate) mod bless;
 pub(crate) mod call;
 pub(crate) mod cassette;
+pub(crate) mod compare;
 pub(crate) mod completions;
 pub(crate) mod contract;
+pub(crate) mod gate;
 pub(crate) mod merge;
 pub(crate) mod plan;
 pub(crate) mod report;

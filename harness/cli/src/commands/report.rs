@@ -10,9 +10,7 @@ use crate::terminal::Terminal;
 pub(crate) fn report(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let (run, manifest) = RunDir::open(&args.run)?;
     if args.json {
-        let mut text = render::json(&summarise(&run, &manifest)?)?;
-        text.push('\n');
-        terminal.result(&text)?;
+        terminal.result(&render::json(&summarise(&run, &manifest)?)?)?;
         return Ok(ExitStatus::Fine);
     }
     let detail = if args.by_scenario { Detail::Scenarios } else { Detail::Metrics };

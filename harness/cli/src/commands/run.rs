@@ -4,14 +4,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use healbench_record::{Cassettes, FORMAT_VERSION, RunDir, RunDirError, RunLock, RunManifest, RunStatus};
 use healbench_reports::FrameWriter;
-use healbench_reports::render::{Detail, plain_text};
+use healbench_reports::render::{Detail, plain_text, shell_word};
 use healbench_runner::{Job, RunError, RunEvent, TOKENIZER, run as play};
 
 use super::report;
 use super::with_models::{self, Production};
 use crate::args::RunArgs;
 use crate::budget::Budget;
-use crate::error::{CliError, ExitStatus, shell_word};
+use crate::error::{CliError, ExitStatus};
 use crate::load::{Cast, Models, Part, cast, cast_of_run};
 use crate::models::Troupe;
 use crate::progress::Progress;

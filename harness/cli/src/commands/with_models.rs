@@ -12,11 +12,11 @@ use healbench_record::{
 use healbench_reports::{FrameWriter, read_records};
 use healbench_runner::{Job, Lane, play_lanes};
 
-use healbench_reports::render::{counted, plain_text};
+use healbench_reports::render::{counted, plain_text, shell_word};
 
 use crate::args::RunArgs;
 use crate::budget::Budget;
-use crate::error::{CliError, ExitStatus, shell_word};
+use crate::error::{CliError, ExitStatus};
 use crate::load::{Cast, Models, Part};
 use crate::models::Troupe;
 use crate::progress::Progress;

@@ -1,0 +1,73 @@
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use healbench_reports::Baseline;
+use healbench_reports::gate::{Held, Policy, Verdict, gate};
+use healbench_reports::render::gate::{GateOptions, terminal as for_terminal};
+use healbench_reports::render::{counted, plain_text, shell_word};
+
+use super::gate::{open, policy};
+use crate::args::BlessArgs;
+use crate::error::{CliError, ExitStatus};
+use crate::terminal::Terminal;
+
+/// Writes the baseline of a run, and says what that changes.
+pub(crate) fn bless(args: &BlessArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    let most_lost = policy(args.policy.as_deref())?.infra_share;
+    let (run, manifest) = open(&args.run)?;
+    let name = args.run.to_string_lossy().into_owned();
+    let baseline =
+        Baseline::of(&run, &manifest, most_lost).map_err(|source| CliError::Bless { run: name.clone(), source })?;
+    let before = match fs::read_to_string(&args.out) {
+        Ok(text) => Some(text),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(source) => return Err(CliError::BaselineFile { path: args.out.clone(), source }),
+    };
+    let text = baseline.to_text();
+    if before.as_deref() == Some(text.as_str()) {
+        terminal.note("the baseline is as it was");
+        return Ok(ExitStatus::Fine);
+    }
+    if let Some(before) = before {
+        terminal.result(&changes(&args.out.to_string_lossy(), &before, &name, &baseline, terminal))?;
+    }
+    replace(&args.out, &text).map_err(|source| CliError::Output { path: args.out.clone(), source })?;
+    let lines: usize = baseline.cells.values().map(BTreeMap::len).sum();
+    terminal.note(&format!(
+        "baseline: {} · {} · {}",
+        shell_word(&args.out.to_string_lossy()),
+        counted(baseline.cells.len() as u64, "cell"),
+        counted(lines as u64, "line")
+    ));
+    Ok(ExitStatus::Fine)
+}
+
+/// What the new baseline says otherwise than the old one.
+fn changes(file: &str, before: &str, run: &str, after: &Baseline, terminal: &Terminal) -> String {
+    let before = match Baseline::parse(before) {
+        Ok(before) => before,
+        Err(error) => return format!("what was there is replaced whole: {}\n", plain_text(&error.to_string())),
+    };
+    let (base, candidate) = (Held { name: file, baseline: &before }, Held { name: run, baseline: after });
+    match gate(base, candidate, &Policy::default(), &BTreeMap::new()) {
+        Err(unlike) => format!("what was there is replaced whole: {}\n", plain_text(&unlike.to_string())),
+        Ok(report) if report.verdict == Verdict::Pass => String::new(),
+        Ok(report) => for_terminal(&report, GateOptions { width: terminal.width(), color: terminal.colors_results() }),
+    }
+}
+
+/// Replaces a file in one step: a reader sees the old one or the new one.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder)?;
+    }
+    let mut part = path.as_os_str().to_owned();
+    part.push(".part");
+    let part = PathBuf::from(part);
+    let mut file = fs::File::create(&part)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&part, path)
+}

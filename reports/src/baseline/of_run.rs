@@ -1,0 +1,183 @@
+//! A run, reduced to what a baseline keeps of it.
+
+use std::collections::BTreeMap;
+
+use healbench_protocol::{AgentKind, fingerprint};
+use healbench_record::{CallRecord, CellRef, EpisodeRecord, Outcome, Plan, RunDir, RunManifest, RunStatus};
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+use super::{AgentMark, Baseline, BlessError, CellName, Ending, Line, Outcomes, ScenarioMark, Sum, format_mark};
+use crate::columns::CALL_COLUMNS;
+use crate::comparison::key;
+use crate::episodes::{ROWS, each_episode};
+use crate::frames::{FrameError, Span, check_names, decode, read_frame, spans};
+use crate::metric::Metric;
+use crate::summary::ReportError;
+
+impl Baseline {
+    /// Reduces a run. At most the share `most_lost` of its episodes may have been lost to infrastructure; configuration that is wrong
+    /// is never blessed.
+    ///
+    /// # Errors
+    /// [`BlessError`].
+    pub fn of(run: &RunDir, manifest: &RunManifest, most_lost: f64) -> Result<Baseline, BlessError> {
+        let plan = &manifest.plan;
+        check_names(plan).map_err(ReportError::Frame)?;
+        if let Some(shard) = manifest.shard {
+            return Err(BlessError::Shard(shard.to_string()));
+        }
+        if manifest.status != RunStatus::Complete {
+            return Err(BlessError::Partial { done: manifest.episodes_done, planned: plan.len() });
+        }
+        let gathered = gather(run, plan)?;
+        let lost = gathered.infra + gathered.config;
+        if gathered.config > 0 || gathered.infra as f64 > most_lost * plan.len() as f64 {
+            let limit = format!("{}%", most_lost * 100.0);
+            return Err(BlessError::Lost { lost, planned: plan.len(), limit });
+        }
+        let mut cells: BTreeMap<CellName, BTreeMap<String, Line>> = BTreeMap::new();
+        for (index, line) in gathered.lines.into_iter().enumerate() {
+            let Some(cell) = plan.cell(index as u64 * u64::from(plan.trials)) else { continue };
+            let (name, scenario) = (cell_name(plan, cell), plan.scenarios[cell.scenario].id.clone());
+            let asked = plan.agents[cell.agent].kind == AgentKind::Llm;
+            cells.entry(name).or_default().insert(scenario, line.finish(asked));
+        }
+        let scenarios = plan.scenarios.iter().zip(gathered.schedules).map(|(scenario, schedules)| {
+            let schedules = fingerprint(schedules.join(" ").as_bytes());
+            (scenario.id.clone(), ScenarioMark { text: scenario.sha256.clone(), schedules })
+        });
+        let agent_mark = |kind, settings: &serde_json::Value| AgentMark {
+            kind,
+            settings: fingerprint(healbench_protocol::canonical_json(settings).as_bytes()),
+        };
+        Ok(Baseline {
+            healbench: manifest.healbench.clone(),
+            run_format: manifest.format_version,
+            seed: plan.seed.0,
+            trials: plan.trials,
+            tokenizer: manifest.tokenizer.clone(),
+            prices: manifest.prices.as_ref().map(|prices| format!("{} {}", prices.date, prices.sha256)),
+            agents: plan.agents.iter().map(|agent| (key(agent), agent_mark(agent.kind, &agent.settings))).collect(),
+            formats: plan.settings.iter().map(|s| (s.format.to_string(), format_mark(&s.format))).collect(),
+            scenarios: scenarios.collect(),
+            cells,
+        })
+    }
+}
+
+fn cell_name(plan: &Plan, cell: CellRef) -> CellName {
+    let setting = &plan.settings[cell.setting];
+    CellName {
+        agent: key(&plan.agents[cell.agent]),
+        guardrails: setting.guardrails,
+        format: setting.format.to_string(),
+    }
+}
+
+/// What a run's rows add up to.
+struct Gathered {
+    /// By cell of the plan, scenarios being a part of it.
+    lines: Vec<Open>,
+    /// By scenario, the schedule's hash of each trial.
+    schedules: Vec<Vec<String>>,
+    infra: u64,
+    config: u64,
+}
+
+/// A line that is being added up.
+#[derive(Clone, Default)]
+struct Open {
+    outcomes: Outcomes,
+    sums: [Sum; Metric::ALL.len()],
+    episodes: Sha256,
+    calls: Sha256,
+}
+
+impl Open {
+    fn add(&mut self, row: &EpisodeRecord) {
+        let false_success = Metric::FalseSuccess.of(row) == Some(1.0);
+        self.outcomes.push(Ending { outcome: row.outcome, false_success });
+        hash(&mut self.episodes, &EpisodeRecord { episode: 0, ..row.clone() });
+        if !row.outcome.is_scored() {
+            return;
+        }
+        for (sum, metric) in self.sums.iter_mut().zip(Metric::ALL) {
+            if let Some(value) = metric.of(row) {
+                sum.total += value;
+                sum.of += 1;
+            }
+        }
+    }
+
+    fn finish(self, asked: bool) -> Line {
+        let rows = (!asked).then(|| {
+            let both = [self.episodes.finalize(), self.calls.finalize()].concat();
+            fingerprint(&both)[..16].to_owned()
+        });
+        Line { outcomes: self.outcomes, sums: self.sums, rows }
+    }
+}
+
+/// Adds a row to a hash, without its index in the plan: a plan that grows moves it.
+fn hash(hasher: &mut Sha256, row: &impl Serialize) {
+    // A row is plain data, which JSON has a form for.
+    hasher.update(serde_json::to_vec(row).unwrap_or_default());
+    hasher.update(b"\n");
+}
+
+fn gather(run: &RunDir, plan: &Plan) -> Result<Gathered, BlessError> {
+    let mut gathered = Gathered {
+        lines: vec![Open::default(); plan.cells() as usize],
+        schedules: vec![Vec::new(); plan.scenarios.len()],
+        infra: 0,
+        config: 0,
+    };
+    let mut mismatch = None;
+    let (mut found, mut made) = (0, 0);
+    each_episode(run, plan, &mut |cell, row| {
+        gathered.lines[(row.episode / u64::from(plan.trials)) as usize].add(row);
+        gathered.infra += u64::from(row.outcome == Outcome::Infra);
+        gathered.config += u64::from(row.outcome == Outcome::Config);
+        found += 1;
+        made += u64::from(row.calls);
+        let schedules = &mut gathered.schedules[cell.scenario];
+        match schedules.get(cell.trial as usize) {
+            None => schedules.push(row.schedule_hash.clone()),
+            Some(known) if *known == row.schedule_hash || !row.outcome.is_scored() => {}
+            Some(_) => {
+                let scenario = plan.scenarios[cell.scenario].id.clone();
+                mismatch.get_or_insert(BlessError::Schedules { scenario, trial: cell.trial });
+            }
+        }
+        Ok(())
+    })?;
+    if let Some(mismatch) = mismatch {
+        return Err(mismatch);
+    }
+    if found != plan.len() {
+        return Err(BlessError::Partial { done: found, planned: plan.len() });
+    }
+    let calls = gather_calls(run, plan, &mut gathered.lines).map_err(ReportError::Frame)?;
+    if calls != made {
+        return Err(ReportError::Frame(FrameError::Calls { path: run.calls(), found: calls, expected: made }).into());
+    }
+    Ok(gathered)
+}
+
+/// Adds the rows of calls, and gives how many there are.
+fn gather_calls(run: &RunDir, plan: &Plan, lines: &mut [Open]) -> Result<u64, FrameError> {
+    let mut found = 0;
+    for rows in spans(&run.calls(), ROWS)? {
+        let frame = read_frame(&run.calls(), &CALL_COLUMNS, Span::Rows(rows))?;
+        for row in decode::calls(&run.calls(), &frame)? {
+            found += 1;
+            let line = usize::try_from(row.episode / u64::from(plan.trials)).ok().and_then(|line| lines.get_mut(line));
+            let Some(line) = line else { return Err(FrameError::NotInPlan { episode: row.episode }) };
+            // Which trial a call belongs to is a part of what is hashed.
+            let trial = row.episode % u64::from(plan.trials);
+            hash(&mut line.calls, &CallRecord { episode: trial, ..row });
+        }
+    }
+    Ok(found)
+}

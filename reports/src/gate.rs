@@ -1,0 +1,357 @@
+//! Whether a candidate may pass: a policy's checks held against a baseline, row by row. Decided from stored runs alone.
+
+mod exact;
+mod live;
+mod policy;
+mod unlike;
+
+use std::collections::BTreeMap;
+
+use healbench_protocol::Guardrails;
+use healbench_record::{Plan, PlannedScenario, RunDir};
+use serde::Serialize;
+
+use crate::baseline::{Baseline, BaselineError, BlessError, CellName, Line};
+use crate::metric::Metric;
+use crate::statistics::Interval;
+pub use policy::{Check, Direction, Margin, MayDiffer, PerfCheck, PerfPolicy, Policy, PolicyError, Tier};
+pub use unlike::Unlike;
+
+/// What a row, or all of them, come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "UPPERCASE")]
+pub enum Verdict {
+    /// It holds.
+    Pass,
+    /// It does not hold: a regression; of rows that are exact, any change.
+    Fail,
+    /// It cannot be told from so much.
+    Inconclusive,
+    /// What it is about is not there.
+    Missing,
+}
+
+impl Verdict {
+    /// The word in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Pass => "PASS",
+            Verdict::Fail => "FAIL",
+            Verdict::Inconclusive => "INCONCLUSIVE",
+            Verdict::Missing => "MISSING",
+        }
+    }
+}
+
+/// How a row was decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Method {
+    /// Rows that come again bit by bit: any difference is a change.
+    Exact,
+    /// Non-inferiority by Tango's score interval over pairs of the same scenario and trial.
+    Tango,
+    /// Non-inferiority by the BCa bootstrap over scenarios.
+    Bootstrap,
+    /// The sign-test interval of the median log ratio of paired rounds.
+    SignTest,
+    /// Whether something is there at all.
+    Presence,
+}
+
+/// What a row is about.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum Subject {
+    /// An agent under a setting.
+    Cell {
+        /// What the agent's rows are headed with.
+        agent: String,
+        /// The guardrails in force.
+        guardrails: Guardrails,
+        /// The name of the error format.
+        format: String,
+    },
+    /// Two arms of a bench.
+    Arms {
+        /// What is measured.
+        pair: String,
+    },
+    /// The whole run.
+    Run {
+        /// The run as it was named.
+        run: String,
+    },
+}
+
+impl Subject {
+    pub(crate) fn of(cell: &CellName) -> Subject {
+        let CellName { agent, guardrails, format } = cell.clone();
+        Subject::Cell { agent, guardrails, format }
+    }
+}
+
+/// One decision.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GateRow {
+    /// What it is about.
+    pub subject: Subject,
+    /// The metric's name; `rows` where anything in the frames counts, `time` of a bench, `infra` of lost episodes.
+    pub metric: String,
+    /// Whether it decides.
+    pub tier: Tier,
+    /// What it comes to.
+    pub verdict: Verdict,
+    /// How it was decided.
+    pub method: Method,
+    /// The base's mean; null when it is unknown or there is none.
+    pub base: Option<f64>,
+    /// The candidate's.
+    pub candidate: Option<f64>,
+    /// Candidate minus base.
+    pub difference: Option<f64>,
+    /// The interval of the difference at [`GATE_CONFIDENCE`](crate::statistics::GATE_CONFIDENCE); null of an exact row.
+    pub interval: Option<Interval>,
+    /// How much worse it may be; null of an exact row.
+    pub margin: Option<Margin>,
+    /// Pairs that it rests on; null where there are none to count.
+    pub pairs: Option<u64>,
+    /// Pairs that would settle an inconclusive row; null when no number would, or none is known.
+    pub settles: Option<u64>,
+    /// The scenarios that changed.
+    pub changes: Vec<Change>,
+    /// Why, in a sentence.
+    pub says: String,
+}
+
+/// A scenario that differs in the metric of its row.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Change {
+    /// The scenario's id.
+    pub scenario: String,
+    /// The base's sum; null when it is unknown, or the metric is no number.
+    pub base: Option<f64>,
+    /// The candidate's.
+    pub candidate: Option<f64>,
+    /// The first trial whose ending differs; null when none does.
+    pub trial: Option<u32>,
+}
+
+/// Where a scenario is written down.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// The file's path as the run had it.
+    pub path: String,
+    /// The line of its id, from 1.
+    pub line: u32,
+}
+
+/// Everything that a gate decided.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct GateReport {
+    /// What the candidate was held against, as it was named.
+    pub base: Option<String>,
+    /// The candidate as it was named.
+    pub candidate: String,
+    /// The policy as it was named; null for the one that is built in.
+    pub policy: Option<String>,
+    /// What it all comes to: the worst of the critical rows.
+    pub verdict: Verdict,
+    /// How many rows there are of each verdict.
+    pub counts: BTreeMap<&'static str, u64>,
+    /// The rows.
+    pub rows: Vec<GateRow>,
+    /// Where the scenarios are that changed, by id.
+    pub places: BTreeMap<String, Place>,
+}
+
+/// Why a gate cannot decide at all.
+#[derive(Debug, thiserror::Error)]
+pub enum GateError {
+    /// The base's text is no baseline.
+    #[error("`{file}` is no baseline: {source}")]
+    Baseline {
+        /// The file as it was named.
+        file: String,
+        /// What is wrong with it.
+        source: BaselineError,
+    },
+    /// A run cannot be reduced to what is compared.
+    #[error("`{run}` cannot be held to a gate: {source}")]
+    Run {
+        /// The run as it was named.
+        run: String,
+        /// Why.
+        source: BlessError,
+    },
+    /// The base and the candidate are not of the same thing.
+    #[error(transparent)]
+    Unlike(#[from] Unlike),
+}
+
+/// Where the scenarios of a run are written down. One whose text is gone from the run has no place.
+pub fn places(run: &RunDir, plan: &Plan) -> BTreeMap<String, Place> {
+    let place = |(index, scenario): (usize, &PlannedScenario)| {
+        let (text, _) = run.scenario_text(index, &scenario.id).ok()?;
+        Some((scenario.id.clone(), Place { path: scenario.path.clone(), line: line_of_id(&text) }))
+    };
+    plan.scenarios.iter().enumerate().filter_map(place).collect()
+}
+
+/// The line of a scenario's id, in YAML or JSON; the first where it is not found.
+fn line_of_id(text: &str) -> u32 {
+    let names_it = |line: &str| {
+        line.starts_with("id:") || line.trim_start().trim_start_matches('{').trim_start().starts_with("\"id\"")
+    };
+    text.lines().position(names_it).map_or(1, |line| line as u32 + 1)
+}
+
+/// One side of a gate.
+#[derive(Debug, Clone, Copy)]
+pub struct Held<'a> {
+    /// The side as it was named.
+    pub name: &'a str,
+    /// What it adds up to.
+    pub baseline: &'a Baseline,
+}
+
+/// Holds a candidate against a base. `places` are those of the candidate's scenarios.
+///
+/// # Errors
+/// [`Unlike`], with the first difference, when they are not of the same thing.
+pub fn gate(
+    base: Held<'_>,
+    candidate: Held<'_>,
+    policy: &Policy,
+    places: &BTreeMap<String, Place>,
+) -> Result<GateReport, Unlike> {
+    unlike::check(base.baseline, candidate.baseline, policy)?;
+    let mut rows = vec![lost(candidate, policy)];
+    rows.extend(required(candidate.baseline, policy));
+    for (cell, before) in &base.baseline.cells {
+        let Some(after) = candidate.baseline.cells.get(cell) else {
+            rows.push(missing(
+                Subject::of(cell),
+                "cell",
+                "the candidate has no such cell; play it, or bless without it",
+            ));
+            continue;
+        };
+        let lines = paired(before, after);
+        match is_exact(&lines) {
+            true => rows.extend(exact::rows(cell, &lines, policy)),
+            false => rows.extend(live::rows(cell, &lines, policy, base.baseline.seed)),
+        }
+    }
+    for cell in candidate.baseline.cells.keys().filter(|cell| !base.baseline.cells.contains_key(cell)) {
+        rows.push(missing(Subject::of(cell), "cell", "the base has no such cell; bless a run that has it"));
+    }
+    let changed = |id: &String| rows.iter().any(|row| row.changes.iter().any(|change| change.scenario == *id));
+    Ok(GateReport {
+        base: Some(base.name.to_owned()),
+        candidate: candidate.name.to_owned(),
+        policy: policy.name.clone(),
+        verdict: overall(&rows),
+        counts: counts(&rows),
+        places: places.iter().filter(|(id, _)| changed(id)).map(|(id, place)| (id.clone(), place.clone())).collect(),
+        rows,
+    })
+}
+
+/// The same scenarios of both sides, in one order.
+type Lines<'a> = Vec<(&'a str, &'a Line, &'a Line)>;
+
+fn paired<'a>(before: &'a BTreeMap<String, Line>, after: &'a BTreeMap<String, Line>) -> Lines<'a> {
+    before.iter().filter_map(|(id, line)| Some((id.as_str(), line, after.get(id)?))).collect()
+}
+
+/// Whether both sides come again bit by bit.
+fn is_exact(lines: &Lines<'_>) -> bool {
+    lines.iter().all(|(_, before, after)| before.rows.is_some() && after.rows.is_some())
+}
+
+/// The worst of the critical rows. Where too much of the run was lost, what is left of it decides nothing.
+pub(crate) fn overall(rows: &[GateRow]) -> Verdict {
+    if rows.iter().any(|row| row.metric == INFRA && row.verdict == Verdict::Missing) {
+        return Verdict::Missing;
+    }
+    let has = |verdict| rows.iter().any(|row| row.tier == Tier::Critical && row.verdict == verdict);
+    [Verdict::Fail, Verdict::Missing, Verdict::Inconclusive]
+        .into_iter()
+        .find(|verdict| has(*verdict))
+        .unwrap_or(Verdict::Pass)
+}
+
+pub(crate) fn counts(rows: &[GateRow]) -> BTreeMap<&'static str, u64> {
+    let mut counts = BTreeMap::new();
+    for row in rows {
+        *counts.entry(row.verdict.name()).or_default() += 1;
+    }
+    counts
+}
+
+/// A row about something that is not there, which every policy cares for.
+fn missing(subject: Subject, metric: &str, says: &str) -> GateRow {
+    GateRow {
+        subject,
+        metric: metric.to_owned(),
+        tier: Tier::Critical,
+        verdict: Verdict::Missing,
+        method: Method::Presence,
+        base: None,
+        candidate: None,
+        difference: None,
+        interval: None,
+        margin: None,
+        pairs: None,
+        settles: None,
+        changes: Vec::new(),
+        says: says.to_owned(),
+    }
+}
+
+/// The row about lost episodes.
+const INFRA: &str = "infra";
+
+/// The share of the candidate's episodes that were lost.
+fn lost(candidate: Held<'_>, policy: &Policy) -> GateRow {
+    let lines = || candidate.baseline.cells.values().flat_map(BTreeMap::values);
+    let planned: u64 = lines().map(|line| line.outcomes.len() as u64).sum();
+    let lost = planned - lines().map(|line| line.outcomes.scored()).sum::<u64>();
+    let share = if planned == 0 { 0.0 } else { lost as f64 / planned as f64 };
+    let holds = share <= policy.infra_share && planned > 0;
+    let row = missing(Subject::Run { run: candidate.name.to_owned() }, INFRA, "");
+    GateRow {
+        verdict: if holds { Verdict::Pass } else { Verdict::Missing },
+        candidate: Some(share),
+        says: match holds {
+            true => format!("{lost} of {planned} episodes were lost"),
+            false => format!(
+                "{lost} of {planned} episodes were lost to infrastructure; {}% is the most",
+                policy.infra_share * 100.0
+            ),
+        },
+        ..row
+    }
+}
+
+/// The cells that a policy asks for and the candidate does not have.
+fn required(candidate: &Baseline, policy: &Policy) -> Vec<GateRow> {
+    let absent = policy.require.iter().filter(|wanted| !candidate.cells.contains_key(*wanted));
+    absent.map(|cell| missing(Subject::of(cell), "cell", "the policy requires this cell")).collect()
+}
+
+/// The mean of a metric over lines: the sum over episodes by their number; null without any.
+fn mean<'a>(metric: Metric, lines: impl Iterator<Item = &'a Line>) -> Option<f64> {
+    let (mut total, mut of) = (0.0, 0);
+    for line in lines {
+        let sum = line.sum(metric);
+        // The cost of some episodes is not the cost of all.
+        if metric == Metric::CostUsd && sum.of != line.outcomes.scored() {
+            return None;
+        }
+        total += sum.total;
+        of += sum.of;
+    }
+    (of > 0).then(|| total / of as f64)
+}

@@ -1,0 +1,407 @@
+//! What a gate holds a candidate to: a TOML file.
+
+use std::fmt;
+use std::str::FromStr;
+
+use healbench_protocol::{ErrorFormat, Guardrails};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use toml::Spanned;
+
+use crate::baseline::CellName;
+use crate::metric::{Better, Metric};
+
+/// A policy.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Policy {
+    /// The file's name; `None` for the policy that is built in.
+    pub name: Option<String>,
+    /// The share of episodes that may be lost to infrastructure: 0 to 1.
+    pub infra_share: f64,
+    /// What of the base's may be another in the candidate, because that is what is asked about.
+    pub may_differ: Vec<MayDiffer>,
+    /// Metrics of exact rows that do not decide; `rows` is one.
+    pub exact_advisory: Vec<String>,
+    /// What models that are asked are held to.
+    pub checks: Vec<Check>,
+    /// Cells that the candidate must have.
+    pub require: Vec<CellName>,
+    /// What paired rounds are held to.
+    pub perf: PerfPolicy,
+}
+
+/// What a metric of models may lose.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Check {
+    /// The metric.
+    pub metric: Metric,
+    /// Which way it may not go.
+    pub direction: Direction,
+    /// How far it may go that way.
+    pub margin: Margin,
+    /// Whether it decides.
+    pub tier: Tier,
+    /// Only agents whose rows are headed so; `None` for all.
+    pub agent: Option<String>,
+    /// Only these guardrails.
+    pub guardrails: Option<Guardrails>,
+    /// Only the error format of this name.
+    pub format: Option<String>,
+}
+
+impl Check {
+    /// Whether it is about a cell.
+    pub(super) fn is_of(&self, cell: &CellName) -> bool {
+        self.agent.as_ref().is_none_or(|agent| *agent == cell.agent)
+            && self.guardrails.is_none_or(|guardrails| guardrails == cell.guardrails)
+            && self.format.as_ref().is_none_or(|format| *format == cell.format)
+    }
+}
+
+/// What paired rounds are held to.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PerfPolicy {
+    /// How far a control may be from no difference: a share of the time. Beyond it nothing can be told.
+    pub control: f64,
+    /// The margin of equivalence where no check names another.
+    pub equal: f64,
+    /// How much slower than an earlier measurement an arm may be, beside its yardstick, where no check names another.
+    pub slower: f64,
+    /// Margins of single pairs.
+    pub checks: Vec<PerfCheck>,
+}
+
+/// The margin of one pair of arms.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PerfCheck {
+    /// The pair's name.
+    pub pair: String,
+    /// A share of the time.
+    pub margin: Option<f64>,
+    /// Whether it decides.
+    pub tier: Tier,
+}
+
+/// Whether a row decides.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Tier {
+    /// It does.
+    #[default]
+    Critical,
+    /// It is told, and decides nothing.
+    Advisory,
+}
+
+/// Which way a metric is better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Direction {
+    /// More is better: it may not fall by more than the margin.
+    Higher,
+    /// Less is better: it may not rise by more than the margin.
+    Lower,
+    /// It may do neither.
+    Same,
+}
+
+/// What may be another in a candidate than in the base.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum MayDiffer {
+    /// The texts of scenarios, as long as their schedules are the same.
+    Scenarios,
+    /// The texts of templates.
+    Formats,
+    /// The settings of agents.
+    Agents,
+    /// The price table.
+    Prices,
+}
+
+impl MayDiffer {
+    /// The word in a policy.
+    pub fn name(self) -> &'static str {
+        match self {
+            MayDiffer::Scenarios => "scenarios",
+            MayDiffer::Formats => "formats",
+            MayDiffer::Agents => "agents",
+            MayDiffer::Prices => "prices",
+        }
+    }
+}
+
+/// How much worse something may be. In a policy `5 points`, `10%`, or a plain number in quotes.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Margin {
+    /// Of a rate: a share of episodes, 0.05 for 5 points.
+    Points(f64),
+    /// Of anything else: a share of the base's mean, 0.1 for 10%.
+    Percent(f64),
+    /// Of anything else: so many an episode.
+    Amount(f64),
+}
+
+impl fmt::Display for Margin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Not more digits than were written.
+        let hundredfold = |share: f64| (share * 1e6).round() / 1e4;
+        match *self {
+            Margin::Points(share) => write!(f, "{} points", hundredfold(share)),
+            Margin::Percent(share) => write!(f, "{}%", hundredfold(share)),
+            Margin::Amount(amount) => write!(f, "{amount}"),
+        }
+    }
+}
+
+impl Serialize for Margin {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl FromStr for Margin {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Margin, String> {
+        let number = |text: &str| {
+            let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
+            number.ok_or_else(|| format!("`{}` is no margin: write `5 points`, `10%` or `200`", text.escape_debug()))
+        };
+        if let Some(points) = text.strip_suffix("points").or_else(|| text.strip_suffix("point")) {
+            let share = number(points)? / 100.0;
+            return match share < 1.0 {
+                true => Ok(Margin::Points(share)),
+                false => Err("a rate has 100 points: the margin has to be less".to_owned()),
+            };
+        }
+        match text.strip_suffix('%') {
+            Some(percent) => Ok(Margin::Percent(number(percent)? / 100.0)),
+            None => Ok(Margin::Amount(number(text)?)),
+        }
+    }
+}
+
+/// Why a text is no policy.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}: {message}")]
+pub struct PolicyError {
+    /// The file as it was named.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// What is wrong there.
+    pub message: String,
+}
+
+/// Lost episodes that a policy allows where it does not say: what a run itself allows.
+const INFRA_SHARE: f64 = 0.05;
+
+impl Default for Policy {
+    /// For scripted agents and replays, that nothing changed; for models, that success and false success are not worse by 5 points;
+    /// tokens and calls are told. For paired rounds, that what should be equal is so within 1%, with a control within 0.3%.
+    fn default() -> Policy {
+        let check = |metric, direction, margin, tier| Check {
+            metric,
+            direction,
+            margin,
+            tier,
+            agent: None,
+            guardrails: None,
+            format: None,
+        };
+        Policy {
+            name: None,
+            infra_share: INFRA_SHARE,
+            may_differ: Vec::new(),
+            exact_advisory: Vec::new(),
+            checks: vec![
+                check(Metric::Success, Direction::Higher, Margin::Points(0.05), Tier::Critical),
+                check(Metric::FalseSuccess, Direction::Lower, Margin::Points(0.05), Tier::Critical),
+                check(Metric::Calls, Direction::Lower, Margin::Percent(0.1), Tier::Advisory),
+                check(Metric::Tokens, Direction::Lower, Margin::Percent(0.1), Tier::Advisory),
+            ],
+            require: Vec::new(),
+            perf: PerfPolicy { control: 0.003, equal: 0.01, slower: 0.1, checks: Vec::new() },
+        }
+    }
+}
+
+impl Policy {
+    /// Reads a policy; `file` is named in errors. What it does not say is as in the default, but for `check`: one that is there
+    /// stands for all.
+    ///
+    /// # Errors
+    /// [`PolicyError`] with the place of the first mistake.
+    pub fn parse(file: &str, text: &str) -> Result<Policy, PolicyError> {
+        let error = |offset: usize, message: String| PolicyError {
+            file: file.to_owned(),
+            line: 1 + text.bytes().take(offset).filter(|byte| *byte == b'\n').count(),
+            message,
+        };
+        let raw: RawPolicy = toml::from_str(text)
+            .map_err(|wrong| error(wrong.span().map_or(0, |span| span.start), wrong.message().replace('\n', " ")))?;
+        let default = Policy::default();
+        let exact_advisory: Vec<Spanned<String>> = raw.exact.map(|exact| exact.advisory).unwrap_or_default();
+        for word in &exact_advisory {
+            if word.get_ref() != "rows"
+                && let Err(unknown) = word.get_ref().parse::<Metric>()
+            {
+                let known = unknown.known.join(", ");
+                return Err(error(word.span().start, format!("{unknown}; known: {known}, rows")));
+            }
+        }
+        let checks = match raw.check {
+            None => default.checks,
+            Some(raw) => {
+                let checked = raw.into_iter().map(|check| {
+                    let at = check.span().start;
+                    check.into_inner().checked().map_err(|message| error(at, message))
+                });
+                checked.collect::<Result<_, _>>()?
+            }
+        };
+        let perf = raw.perf.unwrap_or_default();
+        let share = |share: Option<Share>, or: f64| share.map_or(or, |Share(share)| share);
+        Ok(Policy {
+            name: Some(file.to_owned()),
+            infra_share: share(raw.infra_share, default.infra_share),
+            may_differ: raw.may_differ,
+            exact_advisory: exact_advisory.into_iter().map(Spanned::into_inner).collect(),
+            checks,
+            require: raw.require.into_iter().map(RawCell::cell).collect(),
+            perf: PerfPolicy {
+                control: share(perf.control, default.perf.control),
+                equal: share(perf.equal, default.perf.equal),
+                slower: share(perf.slower, default.perf.slower),
+                checks: perf
+                    .check
+                    .into_iter()
+                    .map(|RawPerfCheck { pair, margin, tier }| PerfCheck {
+                        pair,
+                        margin: margin.map(|Share(margin)| margin),
+                        tier,
+                    })
+                    .collect(),
+            },
+        })
+    }
+
+    /// Whether an exact row of this metric decides.
+    pub(super) fn tier_of(&self, metric: &str) -> Tier {
+        match self.exact_advisory.iter().any(|advisory| advisory == metric) {
+            true => Tier::Advisory,
+            false => Tier::Critical,
+        }
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawPolicy {
+    infra_share: Option<Share>,
+    #[serde(default)]
+    may_differ: Vec<MayDiffer>,
+    exact: Option<RawExact>,
+    check: Option<Vec<Spanned<RawCheck>>>,
+    #[serde(default)]
+    require: Vec<RawCell>,
+    perf: Option<RawPerf>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawExact {
+    #[serde(default)]
+    advisory: Vec<Spanned<String>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawCheck {
+    #[serde(deserialize_with = "read")]
+    metric: Metric,
+    direction: Option<Direction>,
+    #[serde(deserialize_with = "read")]
+    margin: Margin,
+    #[serde(default)]
+    tier: Tier,
+    agent: Option<String>,
+    guardrails: Option<Guardrails>,
+    format: Option<String>,
+}
+
+impl RawCheck {
+    fn checked(self) -> Result<Check, String> {
+        let RawCheck { metric, direction, margin, tier, agent, guardrails, format } = self;
+        match (metric.is_rate(), margin) {
+            (true, Margin::Percent(_) | Margin::Amount(_)) => {
+                return Err(format!("{metric} is a rate: its margin is in points, as in `5 points`"));
+            }
+            (false, Margin::Points(_)) => {
+                return Err(format!("{metric} is no rate: its margin is a percentage of the base, or a number"));
+            }
+            _ => {}
+        }
+        let usual = match metric.better() {
+            Better::Higher => Direction::Higher,
+            Better::Lower => Direction::Lower,
+        };
+        Ok(Check { metric, direction: direction.unwrap_or(usual), margin, tier, agent, guardrails, format })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawCell {
+    agent: String,
+    guardrails: Guardrails,
+    format: Option<String>,
+}
+
+impl RawCell {
+    fn cell(self) -> CellName {
+        let bare = || ErrorFormat::Bare.to_string();
+        CellName { agent: self.agent, guardrails: self.guardrails, format: self.format.unwrap_or_else(bare) }
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields)]
+struct RawPerf {
+    control: Option<Share>,
+    equal: Option<Share>,
+    slower: Option<Share>,
+    #[serde(default)]
+    check: Vec<RawPerfCheck>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawPerfCheck {
+    pair: String,
+    margin: Option<Share>,
+    #[serde(default)]
+    tier: Tier,
+}
+
+/// A percentage in quotes: `5%`.
+struct Share(f64);
+
+impl<'de> Deserialize<'de> for Share {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Share, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        match text.parse() {
+            Ok(Margin::Percent(share)) if share <= 1.0 => Ok(Share(share)),
+            _ => {
+                Err(D::Error::custom(format!("`{}` is no share: write a percentage, as in `5%`", text.escape_debug())))
+            }
+        }
+    }
+}
+
+/// A text that says what it is.
+fn read<'de, D: Deserializer<'de>, T: FromStr<Err: ToString>>(deserializer: D) -> Result<T, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse().map_err(|wrong: T::Err| D::Error::custom(wrong.to_string()))
+}

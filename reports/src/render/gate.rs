@@ -1,0 +1,126 @@
+//! What a gate decided, in each form that it is asked for. Sums and verdicts are made elsewhere.
+
+mod github;
+mod junit;
+mod markdown;
+mod terminal;
+
+pub use github::github;
+pub use junit::junit;
+pub use markdown::markdown;
+pub use terminal::{GateOptions, terminal};
+
+use super::number::{amount, money, percent, points};
+use super::plain_text;
+use super::terminal::bare_name;
+use crate::gate::{Change, GateReport, GateRow, Subject, Tier, Verdict};
+use crate::metric::Metric;
+
+/// Rows by weight: those that decide first, the worst first; otherwise as they stand.
+fn by_weight(report: &GateReport) -> Vec<&GateRow> {
+    let weight = |row: &&GateRow| {
+        let verdict = match row.verdict {
+            Verdict::Fail => 0,
+            Verdict::Missing => 1,
+            Verdict::Inconclusive => 2,
+            Verdict::Pass => 3,
+        };
+        (verdict == 3, row.tier == Tier::Advisory, verdict)
+    };
+    let mut rows: Vec<&GateRow> = report.rows.iter().collect();
+    rows.sort_by_key(weight);
+    rows
+}
+
+/// `scripted:typical · all fusion-xml`, safe to show.
+fn subject(subject: &Subject) -> String {
+    match subject {
+        Subject::Cell { agent, guardrails, format } => {
+            format!("{} · {guardrails}{}", plain_text(agent), bare_name(format))
+        }
+        Subject::Arms { pair } => plain_text(pair).into_owned(),
+        Subject::Run { run } => plain_text(run).into_owned(),
+    }
+}
+
+/// `7 pass, 3 fail`.
+fn counted(report: &GateReport) -> String {
+    let verdicts = [Verdict::Fail, Verdict::Missing, Verdict::Inconclusive, Verdict::Pass];
+    let counts = verdicts.into_iter().filter_map(|verdict| {
+        let count = report.counts.get(verdict.name())?;
+        Some(format!("{} {}", super::count(*count), verdict.name().to_lowercase()))
+    });
+    counts.collect::<Vec<_>>().join(", ")
+}
+
+/// A mean of a row's metric: `97%`, `406.2`.
+fn mean(row: &GateRow, mean: f64) -> String {
+    match row.metric.parse::<Metric>() {
+        Ok(metric) if metric.is_rate() => percent(mean),
+        Ok(Metric::CostUsd) => money(mean),
+        _ if row.metric == "infra" => percent(mean),
+        _ if matches!(row.subject, Subject::Arms { .. }) => format!("{mean:.4}"),
+        _ if mean < 99.95 => format!("{mean:.1}"),
+        _ => amount(mean),
+    }
+}
+
+/// `97% → 95%`, or the one that is known; empty where none is.
+fn means(row: &GateRow) -> String {
+    match (row.base, row.candidate) {
+        (Some(base), Some(candidate)) if base == candidate => mean(row, base),
+        (Some(base), Some(candidate)) => format!("{} → {}", mean(row, base), mean(row, candidate)),
+        (None, Some(candidate)) => mean(row, candidate),
+        (Some(base), None) => format!("{} → unknown", mean(row, base)),
+        (None, None) => String::new(),
+    }
+}
+
+/// `-2 points, at 90% within [-4, 1]`; empty where there is no interval.
+fn difference(row: &GateRow) -> String {
+    use super::number::{change, change_interval, points_interval};
+    let (Some(difference), Some(interval)) = (row.difference, row.interval) else { return String::new() };
+    let level = percent(crate::statistics::GATE_CONFIDENCE);
+    match (&row.subject, row.metric.parse::<Metric>()) {
+        (Subject::Arms { .. }, _) => {
+            let share = |share: f64| format!("{:+.2}%", share * 100.0);
+            format!("{} [{}, {}]", share(difference), share(interval.lower), share(interval.upper))
+        }
+        (_, Ok(metric)) if metric.is_rate() => {
+            format!("{} points, {level} {}", points(difference), points_interval(interval))
+        }
+        _ => format!("{}, {level} {}", change(difference), change_interval(interval)),
+    }
+}
+
+/// A changed scenario's numbers: `8,123 → 16,246`.
+fn change_of(row: &GateRow, change: &Change) -> String {
+    let number = |number: f64| match row.metric.parse() {
+        Ok(Metric::CostUsd) => money(number),
+        _ => amount(number),
+    };
+    match (change.base, change.candidate) {
+        (Some(base), Some(candidate)) => format!("{} → {}", number(base), number(candidate)),
+        (Some(base), None) => format!("{} → unknown", number(base)),
+        (None, Some(candidate)) => format!("unknown → {}", number(candidate)),
+        (None, None) => String::new(),
+    }
+}
+
+/// The command that shows the candidate's transcript of a changed scenario; `None` for what is no cell.
+fn show(report: &GateReport, row: &GateRow, change: &Change) -> Option<String> {
+    let Subject::Cell { agent, guardrails, format } = &row.subject else { return None };
+    let word = super::shell_word;
+    // The name without how it began and was told of tools.
+    let mut parts = agent.split(" · ");
+    let name = parts.next().unwrap_or_default();
+    let opening = parts.next().map_or(String::new(), |opening| format!(" --opening {}", word(opening)));
+    Some(format!(
+        "healbench show {} --scenario {} --agent {}{opening} --guardrails {guardrails} --format {} --trial {}",
+        word(&report.candidate),
+        word(&change.scenario),
+        word(name),
+        word(format),
+        change.trial.unwrap_or(0)
+    ))
+}

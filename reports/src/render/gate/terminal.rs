@@ -1,0 +1,81 @@
+use super::{by_weight, change_of, counted, difference, means, show, subject};
+use crate::gate::{GateReport, GateRow, Method, Tier, Verdict};
+use crate::render::layout::{Paint, Piece, wrap};
+use crate::render::plain_text;
+use crate::render::terminal::INDENT;
+
+/// How a gate's report is shown on a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GateOptions {
+    /// Columns of the terminal.
+    pub width: usize,
+    /// Whether ANSI sequences may be used.
+    pub color: bool,
+}
+
+/// Changed scenarios that are named in a row.
+const CHANGES: usize = 5;
+/// Rows of a kind that are told in full; a change of everything is told by its first.
+const ROWS: usize = 20;
+
+/// The gate's report as text for a terminal, ending with a line break. Exact rows that pass are counted, and not listed.
+pub fn terminal(report: &GateReport, options: GateOptions) -> String {
+    let mut lines = vec![format!(
+        "{}  {}",
+        verdict(report.verdict, options.color),
+        [plain_text(&report.candidate).into_owned(), counted(report)].join(" · ")
+    )];
+    if let Some(base) = &report.base {
+        let policy = report.policy.as_deref().unwrap_or("built in");
+        lines.push(format!("against {}, policy {}", plain_text(base), plain_text(policy)));
+    }
+    let told: Vec<&GateRow> = by_weight(report).into_iter().filter(|row| is_told(row)).collect();
+    for row in told.iter().take(ROWS) {
+        lines.push(String::new());
+        lines.extend(row_lines(report, row, options));
+    }
+    if told.len() > ROWS {
+        lines.push(String::new());
+        lines.push(format!("and {} more rows: `--output json` has all", told.len() - ROWS));
+    }
+    let mut text = lines.join("\n");
+    text.push('\n');
+    text
+}
+
+fn is_told(row: &GateRow) -> bool {
+    row.verdict != Verdict::Pass || !matches!(row.method, Method::Exact | Method::Presence)
+}
+
+fn verdict(verdict: Verdict, color: bool) -> String {
+    let paint = match verdict {
+        Verdict::Pass => Paint::Green,
+        Verdict::Fail => Paint::Red,
+        Verdict::Inconclusive | Verdict::Missing => Paint::Bold,
+    };
+    Piece::new(verdict.name(), paint).painted(color)
+}
+
+fn row_lines(report: &GateReport, row: &GateRow, options: GateOptions) -> Vec<String> {
+    let tier = if row.tier == Tier::Advisory { " (advisory)" } else { "" };
+    let mut head = format!("{}{tier}  {} · {}", verdict(row.verdict, options.color), subject(&row.subject), row.metric);
+    let means = means(row);
+    if !means.is_empty() {
+        head = format!("{head}: {means}");
+    }
+    let mut lines = wrap(&head, " ", options.width.max(60));
+    let difference = difference(row);
+    let room = options.width.saturating_sub(INDENT.len());
+    let says = if difference.is_empty() { row.says.clone() } else { format!("{difference}; {}", row.says) };
+    lines.extend(wrap(&says, " ", room).into_iter().map(|line| format!("{INDENT}{line}")));
+    for change in row.changes.iter().take(CHANGES) {
+        let numbers = change_of(row, change);
+        lines.push(format!("{INDENT}{INDENT}{}  {numbers}", plain_text(&change.scenario)).trim_end().to_owned());
+    }
+    if row.changes.len() > CHANGES {
+        lines.push(format!("{INDENT}{INDENT}and {} more", row.changes.len() - CHANGES));
+    }
+    let first = row.changes.iter().find(|change| change.trial.is_some()).or(row.changes.first());
+    lines.extend(first.and_then(|change| show(report, row, change)).map(|command| format!("{INDENT}{command}")));
+    lines
+}

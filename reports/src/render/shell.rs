@@ -1,0 +1,23 @@
+//! Commands to copy: what is in a report leads to what lies behind it.
+
+use crate::comparison::Flip;
+
+/// The word as a shell takes it.
+pub fn shell_word(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
+/// The command that shows the transcript of an episode.
+pub(super) fn show(run: &str, episode: u64) -> String {
+    format!("healbench show {} {episode}", shell_word(run))
+}
+
+/// The commands for both episodes of a flip, the candidate's first: it is the one that is asked about.
+pub(super) fn show_flip(base: &str, candidate: &str, flip: &Flip) -> [String; 2] {
+    [show(candidate, flip.candidate_episode), show(base, flip.base_episode)]
+}
