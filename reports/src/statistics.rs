@@ -1,10 +1,15 @@
 //! Estimates, intervals and tests. Plain functions of counts and sums; what they are computed over is said in `summary`.
 
 mod bootstrap;
+mod clopper_pearson;
+mod exact;
 mod holm;
 mod kaplan_meier;
 mod mcnemar;
+mod non_inferiority;
+mod pairs;
 mod pass;
+mod sign;
 mod student;
 mod tango;
 mod wilson;
@@ -13,10 +18,14 @@ use serde::Serialize;
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
 pub use bootstrap::{ClusterSums, RESAMPLES, Resamples, bca_mean, bca_ratio};
+pub use clopper_pearson::clopper_pearson;
 pub use holm::holm;
 pub use kaplan_meier::{Ended, Median, kaplan_meier_median};
 pub use mcnemar::mcnemar_mid_p;
+pub use non_inferiority::{GATE_CONFIDENCE, NonInferiority, non_inferiority, paired_non_inferiority};
+pub use pairs::{pairs_for, pairs_to_settle};
 pub use pass::{Trials, pass_at_k, pass_hat_k, pass_hat_k_interval};
+pub use sign::{SignInterval, sign_interval};
 pub use student::Moments;
 pub use tango::tango;
 pub use wilson::wilson;

@@ -7,6 +7,10 @@
 mod ablation;
 #[path = "reports/frames.rs"]
 mod frames;
+#[path = "reports/non_inferiority.rs"]
+mod non_inferiority;
+#[path = "reports/operating.rs"]
+mod operating;
 #[path = "reports/rendering.rs"]
 mod rendering;
 #[path = "reports/sample.rs"]

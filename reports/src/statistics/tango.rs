@@ -36,7 +36,7 @@ pub fn tango(gains: u64, losses: u64, pairs: u64, confidence: f64) -> Option<Int
 
 /// How many standard errors the estimate lies above `difference`, the error being that of the likeliest table with this
 /// difference.
-fn score(gained: f64, lost: f64, size: f64, difference: f64) -> f64 {
+pub(super) fn score(gained: f64, lost: f64, size: f64, difference: f64) -> f64 {
     let distance = gained - lost - difference;
     let variance = 2.0 * restricted_lost(gained, lost, difference) + difference * (1.0 - difference);
     if variance <= 0.0 {
@@ -48,7 +48,7 @@ fn score(gained: f64, lost: f64, size: f64, difference: f64) -> f64 {
 
 /// The likeliest share of losses among tables whose difference is given: the larger root of Tango's quadratic, everything divided
 /// by the number of pairs.
-fn restricted_lost(gained: f64, lost: f64, difference: f64) -> f64 {
+pub(super) fn restricted_lost(gained: f64, lost: f64, difference: f64) -> f64 {
     let b = (2.0 - gained + lost) * difference - gained - lost;
     let c = -lost * difference * (1.0 - difference);
     let root = (b * b - 8.0 * c).max(0.0).sqrt();

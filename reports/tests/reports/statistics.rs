@@ -2,30 +2,30 @@ use std::collections::BTreeMap;
 
 use healbench_protocol::Seed;
 use healbench_reports::statistics::{
-    ClusterSums, Ended, Interval, Median, Resamples, Trials, bca_mean, bca_ratio, holm, kaplan_meier_median,
-    mcnemar_mid_p, pass_at_k, pass_hat_k, pass_hat_k_interval, tango, wilson,
+    ClusterSums, Ended, Interval, Median, Resamples, Trials, bca_mean, bca_ratio, clopper_pearson, holm,
+    kaplan_meier_median, mcnemar_mid_p, pass_at_k, pass_hat_k, pass_hat_k_interval, sign_interval, tango, wilson,
 };
 
 /// Figures made another way; the file says how.
 const FIGURES: &str = include_str!("../fixtures/statistics.csv");
 
 /// The figures of one kind, as they stand in the file: `a,b,n,lower,upper`.
-fn figures(what: &str, count: usize) -> Vec<[&'static str; 5]> {
+pub(crate) fn figures(what: &str, count: usize) -> Vec<[&'static str; 5]> {
     let fields = FIGURES.lines().filter_map(|line| line.split_once(',').filter(|(first, _)| *first == what));
     let found: Vec<_> = fields.map(|(_, rest)| rest.split(',').collect::<Vec<_>>().try_into().unwrap()).collect();
     assert_eq!(found.len(), count, "{what}");
     found
 }
 
-fn count(text: &str) -> u64 {
+pub(crate) fn count(text: &str) -> u64 {
     text.parse().unwrap()
 }
 
-fn number(text: &str) -> f64 {
+pub(crate) fn number(text: &str) -> f64 {
     text.parse().unwrap()
 }
 
-fn near(found: f64, expected: f64, tolerance: f64, what: &str) {
+pub(crate) fn near(found: f64, expected: f64, tolerance: f64, what: &str) {
     assert!((found - expected).abs() <= tolerance, "{what}: {found} is not {expected}");
 }
 
@@ -43,6 +43,33 @@ fn wilson_of_statsmodels() {
 }
 
 #[test]
+fn clopper_pearson_of_statsmodels() {
+    for [a, _, n, lower, upper] in figures("clopper", 11) {
+        near_interval(clopper_pearson(count(a), count(n), 0.95), lower, upper, 1e-10, a);
+    }
+}
+
+#[test]
+fn published_clopper_pearson_interval() {
+    // Five of 25, from the chart of W. J. Conover (1999), "Practical nonparametric statistics", 3rd edition, as given by
+    // R. Dransfield and R. Brightwell, influentialpoints.com, "Confidence intervals of proportions".
+    let interval = clopper_pearson(5, 25, 0.95).unwrap();
+    near(interval.lower, 0.068, 5e-4, "lower");
+    near(interval.upper, 0.407, 5e-4, "upper");
+}
+
+#[test]
+fn clopper_pearson_at_its_ends() {
+    for n in [1, 2, 30, 1 << 40] {
+        let (none, all) = (clopper_pearson(0, n, 0.95).unwrap(), clopper_pearson(n, n, 0.95).unwrap());
+        assert_eq!((none.lower, all.upper), (0.0, 1.0));
+        near(all.lower, 0.025_f64.powf(1.0 / n as f64), 1e-12, "lower");
+        near(none.upper, 1.0 - all.lower, 1e-12, "upper");
+        assert!(none.upper > 0.0 && all.lower < 1.0, "{n}");
+    }
+}
+
+#[test]
 fn tango_by_definition() {
     for [a, b, n, lower, upper] in figures("tango", 16) {
         // The slow way is good for about nine digits.
@@ -54,6 +81,55 @@ fn tango_by_definition() {
 fn mcnemar_by_definition() {
     for [a, b, _, p, _] in figures("mcnemar", 9) {
         near(mcnemar_mid_p(count(a), count(b)), number(p), 1e-10, a);
+    }
+}
+
+#[test]
+fn sign_intervals_of_scipy() {
+    for [confidence, _, n, rank, coverage] in figures("sign", 42) {
+        let n = count(n);
+        // From the largest down, so that nothing is found in the order that it came in.
+        let values: Vec<f64> = (1..=n).rev().map(|value| value as f64).collect();
+        let found = sign_interval(&values, number(confidence));
+        if rank.is_empty() {
+            assert_eq!(found, None, "{n} {confidence}");
+            continue;
+        }
+        let (found, rank) = (found.unwrap(), number(rank));
+        assert_eq!(found.interval, Interval { lower: rank, upper: n as f64 + 1.0 - rank }, "{n} {confidence}");
+        assert_eq!(found.median, (n as f64 + 1.0) / 2.0);
+        near(found.coverage, number(coverage), 1e-9, "coverage");
+    }
+}
+
+#[test]
+fn published_sign_intervals() {
+    // The critical values of the sign test, the number of the rarer sign, two-sided at 0.05 and at 0.10, for 6 to 25 values:
+    // M. F. Triola, "Elementary statistics", table A-7. The interval begins one rank further in.
+    let at_5 = [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 4, 4, 4, 5, 5, 5, 6, 6, 7];
+    let at_10 = [0, 0, 1, 1, 1, 2, 2, 3, 3, 3, 4, 4, 5, 5, 5, 6, 6, 7, 7, 7];
+    for (index, n) in (6..=25_u32).enumerate() {
+        let values: Vec<f64> = (1..=n).map(f64::from).collect();
+        for (confidence, rarer) in [(0.95, at_5[index]), (0.90, at_10[index])] {
+            let interval = sign_interval(&values, confidence).unwrap().interval;
+            assert_eq!(
+                (interval.lower, interval.upper),
+                (f64::from(rarer + 1), f64::from(n - rarer)),
+                "{n} {confidence}"
+            );
+        }
+    }
+}
+
+#[test]
+fn sign_intervals_of_ties_and_of_what_has_none() {
+    let same = sign_interval(&[2.5; 9], 0.95).unwrap();
+    assert_eq!((same.median, same.interval), (2.5, Interval { lower: 2.5, upper: 2.5 }));
+    assert_eq!((sign_interval(&[], 0.95), sign_interval(&[1.0; 5], 0.95)), (None, None));
+    for (spoiled, confidence) in [(f64::NAN, 0.95), (f64::INFINITY, 0.95), (1.0, 1.0), (1.0, 0.0), (1.0, f64::NAN)] {
+        let mut values = [1.0; 30];
+        values[7] = spoiled;
+        assert_eq!(sign_interval(&values, confidence), None, "{spoiled} {confidence}");
     }
 }
 
@@ -223,6 +299,8 @@ fn unknown_is_none() {
     assert_eq!(wilson(0, 0, 0.95), None);
     assert_eq!(wilson(2, 1, 0.95), None);
     assert_eq!(wilson(1, 2, 1.0), None);
+    assert_eq!((clopper_pearson(0, 0, 0.95), clopper_pearson(2, 1, 0.95)), (None, None));
+    assert_eq!((clopper_pearson(1, 2, 1.0), clopper_pearson(1, 2, f64::NAN)), (None, None));
     assert_eq!(tango(0, 0, 0, 0.95), None);
     assert_eq!(tango(1, 0, 1, 0.95), None);
     assert_eq!(tango(2, 1, 2, 0.95), None);
