@@ -1,4 +1,9 @@
-//! The corpus that every bench and proof works on: one tool as it was and as it is, one valid and one invalid call.
+//! The corpus that every bench and proof works on: one tool as it was and as it is, one valid and one invalid call; and paired
+//! rounds over it.
+
+pub mod pairs;
+pub mod rounds;
+pub mod yardstick;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -90,6 +95,16 @@ pub fn engine_writing(format: &ErrorFormat) -> Engine {
     Engine::new(&[current()], Guardrails::ALL, format).expect("the corpus compiles")
 }
 
+/// An engine with all guardrails but perhaps `contract`, on a tool whose contract did not move: what is to cost nothing.
+///
+/// # Panics
+/// When a template does not compile; the corpus does.
+pub fn unchanged_engine(contract: bool, format: &ErrorFormat) -> Engine {
+    let mut tool = current();
+    tool.previous = Some(Box::new(Tool { previous: None, ..tool.clone() }));
+    Engine::new(&[tool], Guardrails { contract, ..Guardrails::ALL }, format).expect("the corpus compiles")
+}
+
 /// An empty world.
 pub fn world() -> World {
     World::new(Arc::new(WorldBase::new(WorldDef::default())))
@@ -129,5 +144,9 @@ mod tests {
         let failed = answer(invalid_call());
         assert_eq!(failed.response.text().matches("<field").count(), 3);
         assert_eq!(failed.contract_deltas, 1);
+        let format = ErrorFormat::FusionXml;
+        let [on, off] = [true, false].map(|on| unchanged_engine(on, &format).call(&mut world(), &invalid_call()));
+        assert_eq!(on, off);
+        assert_eq!(on.failure, failed.failure);
     }
 }

@@ -51,6 +51,31 @@ pub fn enrich_validation_error(error: String, tool: &str, action: &str, config: 
     SelfHealing { tool: tool.to_owned(), enriched, injected: !deltas.is_empty(), delta_count: deltas.len() }
 }
 
+/// Enriches validation errors. Code that is generic over it pays for what it is given: [`Identity`] leaves no instruction behind.
+pub trait Enhance {
+    /// The error, enriched for `action`.
+    fn enhance(&self, error: String, action: &str) -> String;
+}
+
+/// The enhancer of a server whose contracts are known not to move when it is built: the error comes back as it is. Where only
+/// the run can tell, [`Enhancer::Identity`] does the same for the price of a branch.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Identity;
+
+impl Enhance for Identity {
+    #[inline]
+    fn enhance(&self, error: String, _: &str) -> String {
+        error
+    }
+}
+
+impl Enhance for Enhancer {
+    #[inline]
+    fn enhance(&self, error: String, action: &str) -> String {
+        Enhancer::enhance(self, error, action)
+    }
+}
+
 /// Enriches the validation errors of one tool.
 #[derive(Debug, Clone)]
 pub enum Enhancer {

@@ -13,7 +13,9 @@ mod tool_contract;
 
 pub use block::BlockStyle;
 pub use diff::{ContractDiff, Delta, Severity, diff_contracts};
-pub use enhance::{Block, Enhancer, SelfHealing, SelfHealingConfig, enrich_validation_error, tool_enhancer};
+pub use enhance::{
+    Block, Enhance, Enhancer, Identity, SelfHealing, SelfHealingConfig, enrich_validation_error, tool_enhancer,
+};
 pub use lockfile::{Locked, Lockfile, LockfileError, Moved, Movement};
 pub(crate) use readable::readable_part;
 pub use readable::readable_schema;

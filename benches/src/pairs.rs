@@ -1,0 +1,114 @@
+//! The pairs that are measured, by `cargo bench --bench paired` and by the proofs.
+
+use std::hint::black_box;
+
+use healbench_engine::Engine;
+use healbench_engine::contract::{Enhance as _, Identity};
+use healbench_protocol::{ErrorFormat, ToolCall};
+use healbench_record::PairRole;
+
+use crate::rounds::{Arm, Pair, Side};
+use crate::yardstick::{material, yardstick_1};
+use crate::{ERROR, invalid_call, unchanged_engine, valid_call, world};
+
+/// The control: the same failed call twice.
+pub const CONTROL: &str = "invalid call over itself";
+/// A call that passes, with the contract guardrail on and nothing to tell.
+pub const VALID: &str = "valid call, contract unchanged over contract off";
+/// A call that fails, with the contract guardrail on and nothing to tell.
+pub const INVALID: &str = "invalid call, contract unchanged over contract off";
+
+/// All pairs.
+pub fn pairs() -> Vec<Pair> {
+    let mut pairs = vec![control(), static_identity(), valid(), invalid()];
+    let xml = ErrorFormat::FusionXml;
+    pairs.push(over_yardstick("valid call over yardstick", "valid call", &xml, valid_call));
+    pairs.push(over_yardstick("invalid call over yardstick", "invalid call, fusion-xml", &xml, invalid_call));
+    for format in [ErrorFormat::LlmFriendly, ErrorFormat::ProblemJson] {
+        let of_format = format!("invalid call, {}", format.name());
+        pairs.push(over_yardstick(&format!("{of_format} over yardstick"), &of_format, &format, invalid_call));
+    }
+    pairs
+}
+
+/// The pair of [`CONTROL`].
+pub fn control() -> Pair {
+    let side = || unchanged("invalid call, contract off", false, invalid_call);
+    Pair { name: CONTROL.to_owned(), role: PairRole::Control, reference: side(), candidate: side() }
+}
+
+/// The pair of [`VALID`].
+pub fn valid() -> Pair {
+    let reference = unchanged("valid call, contract off", false, valid_call);
+    let candidate = unchanged("valid call, contract unchanged", true, valid_call);
+    Pair { name: VALID.to_owned(), role: PairRole::Equal, reference, candidate }
+}
+
+/// The pair of [`INVALID`].
+pub fn invalid() -> Pair {
+    let reference = unchanged("invalid call, contract off", false, invalid_call);
+    let candidate = unchanged("invalid call, contract unchanged", true, invalid_call);
+    Pair { name: INVALID.to_owned(), role: PairRole::Equal, reference, candidate }
+}
+
+/// The enhancer alone.
+fn static_identity() -> Pair {
+    Pair {
+        name: "static identity over direct".to_owned(),
+        role: PairRole::Equal,
+        reference: Side::new("direct", || errors(direct)),
+        candidate: Side::new("static identity", || errors(through_identity)),
+    }
+}
+
+fn over_yardstick(name: &str, candidate: &str, format: &ErrorFormat, call: fn() -> ToolCall) -> Pair {
+    let format = format.clone();
+    Pair {
+        name: name.to_owned(),
+        role: PairRole::Yardstick,
+        reference: Side::new("yardstick 1", || {
+            let material = material();
+            Box::new(move |iterations| measure_yardstick(&material, iterations))
+        }),
+        candidate: Side::new(candidate, move || calls(unchanged_engine(true, &format), call())),
+    }
+}
+
+fn unchanged(name: &str, contract: bool, call: fn() -> ToolCall) -> Side {
+    Side::new(name, move || calls(unchanged_engine(contract, &ErrorFormat::FusionXml), call()))
+}
+
+fn calls(engine: Engine, call: ToolCall) -> Arm {
+    let mut world = world();
+    Box::new(move |iterations| {
+        for _ in 0..iterations {
+            drop(black_box(engine.call(&mut world, black_box(&call))));
+        }
+    })
+}
+
+fn measure_yardstick(material: &serde_json::Value, iterations: u32) {
+    for _ in 0..iterations {
+        drop(black_box(yardstick_1(black_box(material))));
+    }
+}
+
+/// Both arms of a pair run this very loop: only what it calls is another.
+fn errors(path: fn(String, &str) -> String) -> Arm {
+    let mut error = ERROR.to_owned();
+    Box::new(move |iterations| {
+        for _ in 0..iterations {
+            error = black_box(path)(std::mem::take(&mut error), "create");
+        }
+    })
+}
+
+#[inline(never)]
+fn direct(error: String, _: &str) -> String {
+    error
+}
+
+#[inline(never)]
+fn through_identity(error: String, action: &str) -> String {
+    Identity.enhance(error, action)
+}

@@ -1,0 +1,152 @@
+//! Paired rounds: two pieces of work in turns, A B B A, in one process. Whatever the machine does to one of them it does to the
+//! other, so that their ratio is worth something where their times are not.
+
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+
+use healbench_record::{PairRole, PairRounds, PairedRun, ROUNDS_VERSION};
+
+/// Does its work so many times.
+pub type Arm = Box<dyn FnMut(u32)>;
+
+/// How long an epoch is meant to take: short beside what disturbs a machine, long beside a look at the clock.
+pub const EPOCH: Duration = Duration::from_micros(50);
+
+/// Rounds of a pair, unless one asks for others.
+pub const ROUNDS: usize = 2001;
+
+/// Fewer rounds decide nothing.
+pub const FEWEST_ROUNDS: usize = 501;
+
+/// After so many rounds both arms are made anew, elsewhere on the heap: where something lies makes it faster or slower, and that
+/// is luck.
+const ROUNDS_OF_A_MAKING: usize = 25;
+
+/// One side of a pair.
+pub struct Side {
+    /// What it does.
+    pub name: String,
+    /// Makes an arm with everything that it works on.
+    pub make: Box<dyn Fn() -> Arm>,
+}
+
+/// Two sides that are measured in turns.
+pub struct Pair {
+    /// The name, unique among the pairs that are measured together.
+    pub name: String,
+    /// What it is there for.
+    pub role: PairRole,
+    /// A.
+    pub reference: Side,
+    /// B.
+    pub candidate: Side,
+}
+
+impl Side {
+    /// A side.
+    pub fn new(name: &str, make: impl Fn() -> Arm + 'static) -> Side {
+        Side { name: name.to_owned(), make: Box::new(make) }
+    }
+
+    /// The same side, and a fifth more of its work that nobody is told of: what a measurement has to find.
+    pub fn slowed(self) -> Side {
+        let make = move || -> Arm {
+            let mut arm = (self.make)();
+            Box::new(move |iterations| arm(iterations + iterations / 5))
+        };
+        Side { name: self.name, make: Box::new(make) }
+    }
+}
+
+/// Measures all pairs, some rounds of each in turn, so that a bad minute hits the control as well.
+pub fn measure(pairs: &[Pair], rounds: usize) -> Vec<PairRounds> {
+    let mut measured: Vec<PairRounds> = pairs.iter().map(|pair| begin(pair, rounds)).collect();
+    let makings = rounds.div_ceil(ROUNDS_OF_A_MAKING);
+    for making in 0..makings {
+        let rounds = ROUNDS_OF_A_MAKING.min(rounds - making * ROUNDS_OF_A_MAKING);
+        for (pair, measured) in pairs.iter().zip(&mut measured) {
+            let mut arms = make(pair, making);
+            let iterations = measured.iterations;
+            // The first times are those of cold caches.
+            round(&mut arms, iterations);
+            measured.rounds.extend((0..rounds).map(|_| round(&mut arms, iterations)));
+        }
+    }
+    measured
+}
+
+/// What is measured, with where and of what: the file's content.
+pub fn paired_run(pairs: Vec<PairRounds>) -> PairedRun {
+    PairedRun {
+        format_version: ROUNDS_VERSION,
+        healbench: env!("CARGO_PKG_VERSION").to_owned(),
+        revision: option_env!("HEALBENCH_REVISION").map(str::to_owned),
+        cpu: cpu(),
+        optimised: !cfg!(debug_assertions),
+        epoch_ns: u64::try_from(EPOCH.as_nanos()).unwrap_or(u64::MAX),
+        pairs,
+    }
+}
+
+/// The processor's model, where Linux tells it.
+fn cpu() -> Option<String> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    let (_, model) =
+        text.lines().filter_map(|line| line.split_once(':')).find(|(key, _)| key.trim() == "model name")?;
+    Some(model.trim().to_owned())
+}
+
+/// A pair without rounds, with its number of iterations.
+fn begin(pair: &Pair, rounds: usize) -> PairRounds {
+    let [mut a, mut b] = make(pair, 0);
+    let a = calibrate(&mut a);
+    // What is claimed to take the same time does the same number of times.
+    let b = if pair.role == PairRole::Yardstick { calibrate(&mut b) } else { a };
+    PairRounds {
+        name: pair.name.clone(),
+        role: pair.role,
+        reference: pair.reference.name.clone(),
+        candidate: pair.candidate.name.clone(),
+        iterations: [a, b],
+        rounds: Vec::with_capacity(rounds),
+    }
+}
+
+/// Makes both arms: the reference first, then the candidate, then the other way round, and at ever other places.
+fn make(pair: &Pair, making: usize) -> [Arm; 2] {
+    let pad = black_box(vec![0_u8; (making * 1_040) % 16_384 + 1_040]);
+    let arms = if making.is_multiple_of(2) {
+        let a = (pair.reference.make)();
+        let b = (pair.candidate.make)();
+        [a, b]
+    } else {
+        let b = (pair.candidate.make)();
+        let a = (pair.reference.make)();
+        [a, b]
+    };
+    drop(pad);
+    arms
+}
+
+/// How many iterations fill an epoch; at least one.
+fn calibrate(arm: &mut Arm) -> u32 {
+    let mut iterations = 1;
+    // The least of some tries: the others were disturbed.
+    let mut least = |iterations| (0..8).map(|_| timed(arm, iterations)).min().unwrap_or(1).max(1);
+    let target = EPOCH.as_nanos() as u64;
+    while least(iterations) < target / 4 && iterations < u32::MAX / 2 {
+        iterations *= 2;
+    }
+    let fitting = u64::from(iterations) * target / least(iterations);
+    u32::try_from(fitting).unwrap_or(u32::MAX).max(1)
+}
+
+fn round([a, b]: &mut [Arm; 2], [of_a, of_b]: [u32; 2]) -> [u64; 4] {
+    [timed(a, of_a), timed(b, of_b), timed(b, of_b), timed(a, of_a)]
+}
+
+fn timed(arm: &mut Arm, iterations: u32) -> u64 {
+    let begun = Instant::now();
+    arm(iterations);
+    u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}

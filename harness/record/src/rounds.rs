@@ -1,0 +1,300 @@
+//! The file of paired rounds: times of two pieces of work, measured in turns within one process.
+//!
+//! Only times stand in it. What they say (a median, an interval, a verdict) is computed by whoever reads it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// The version of this file's format.
+pub const ROUNDS_VERSION: u32 = 1;
+
+/// Everything that one process measured.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairedRun {
+    /// [`ROUNDS_VERSION`] of the program that wrote it.
+    pub format_version: u32,
+    /// The version of healbench that was measured.
+    pub healbench: String,
+    /// The git revision that was measured; null when it is unknown.
+    pub revision: Option<String>,
+    /// The processor's model; null when the system does not tell.
+    pub cpu: Option<String>,
+    /// Whether the code was optimised.
+    pub optimised: bool,
+    /// How long an epoch was meant to take, in nanoseconds.
+    pub epoch_ns: u64,
+    /// The pairs, in the order of the program.
+    pub pairs: Vec<PairRounds>,
+}
+
+/// What a pair is there for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PairRole {
+    /// The same thing twice: what it differs by is the machine's doing.
+    Control,
+    /// Two things that are claimed to take the same time.
+    Equal,
+    /// A thing over a piece of work that never changes, to be held against an earlier ratio of the same machine.
+    Yardstick,
+}
+
+/// The rounds of one pair.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PairRounds {
+    /// The pair's name, unique in the run.
+    pub name: String,
+    /// What it is there for.
+    pub role: PairRole,
+    /// What A does.
+    pub reference: String,
+    /// What B does.
+    pub candidate: String,
+    /// How often A and B do their work in an epoch.
+    pub iterations: [u32; 2],
+    /// Nanoseconds of the epochs A, B, B, A, round by round.
+    pub rounds: Vec<[u64; 4]>,
+}
+
+/// Why a file of paired rounds cannot be read or written.
+#[derive(Debug, thiserror::Error)]
+pub enum RoundsError {
+    /// There is no such file.
+    #[error("there is no file `{}`", .0.display())]
+    Missing(PathBuf),
+    /// The file system refused.
+    #[error("cannot {doing} `{}`: {source}", path.display())]
+    Io {
+        /// `read` or `write`.
+        doing: &'static str,
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is no paired run, or is damaged.
+    #[error("`{}` has no paired rounds of healbench: {reason}", path.display())]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A newer or an older program wrote it.
+    #[error("`{}` has paired rounds of format {found}; this program reads {ROUNDS_VERSION}", path.display())]
+    OtherVersion {
+        /// The file.
+        path: PathBuf,
+        /// The version that was found.
+        found: u64,
+    },
+}
+
+impl PairedRun {
+    /// Reads a file and checks that every ratio in it can be computed.
+    ///
+    /// # Errors
+    /// Every variant of [`RoundsError`].
+    pub fn read(path: &Path) -> Result<PairedRun, RoundsError> {
+        let text = match fs::read(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(RoundsError::Missing(path.into())),
+            Err(source) => return Err(RoundsError::Io { doing: "read", path: path.into(), source }),
+        };
+        let foreign = |reason: String| RoundsError::Foreign { path: path.into(), reason };
+        // The version is read first: a newer file need not have the shape that this program knows.
+        let value: serde_json::Value = serde_json::from_slice(&text).map_err(|error| foreign(error.to_string()))?;
+        match value.get("format_version").and_then(serde_json::Value::as_u64) {
+            None => return Err(foreign("it has no `format_version`".to_owned())),
+            Some(found) if found == u64::from(ROUNDS_VERSION) => {}
+            Some(found) => return Err(RoundsError::OtherVersion { path: path.into(), found }),
+        }
+        let run: PairedRun = serde_json::from_value(value).map_err(|error| foreign(error.to_string()))?;
+        run.check().map_err(foreign)?;
+        Ok(run)
+    }
+
+    /// Writes the file in one step: a reader sees all of it, or what was there before.
+    ///
+    /// # Errors
+    /// [`RoundsError::Io`], and [`RoundsError::Foreign`] when [`PairedRun::read`] would refuse the file.
+    pub fn write(&self, path: &Path) -> Result<(), RoundsError> {
+        let foreign = |reason| RoundsError::Foreign { path: path.into(), reason };
+        self.check().map_err(foreign)?;
+        let text = serde_json::to_string(self).map_err(|error| foreign(error.to_string()))?;
+        let mut part = path.as_os_str().to_owned();
+        part.push(".part");
+        let write = || -> io::Result<()> {
+            let mut out = fs::File::create(&part)?;
+            out.write_all(text.as_bytes())?;
+            out.write_all(b"\n")?;
+            out.sync_all()?;
+            fs::rename(&part, path)
+        };
+        write().map_err(|source| RoundsError::Io { doing: "write", path: path.into(), source })
+    }
+
+    /// What keeps a ratio from being computed, or one pair from being told from another.
+    fn check(&self) -> Result<(), String> {
+        if self.format_version != ROUNDS_VERSION {
+            return Err(format!("its `format_version` is {}", self.format_version));
+        }
+        if self.pairs.is_empty() {
+            return Err("it has no pair".to_owned());
+        }
+        let mut names = BTreeSet::new();
+        for pair in &self.pairs {
+            let name = &pair.name;
+            if !names.insert(name) {
+                return Err(format!("it has two pairs named {name:?}"));
+            }
+            if pair.iterations.contains(&0) {
+                return Err(format!("the pair {name:?} has an arm with 0 iterations"));
+            }
+            if pair.rounds.is_empty() {
+                return Err(format!("the pair {name:?} has no rounds"));
+            }
+            if let Some(round) = pair.rounds.iter().position(|times| times.contains(&0)) {
+                return Err(format!("the pair {name:?} has an epoch of 0 ns in round {round}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl PairRounds {
+    /// For each round the logarithm of B's time over A's, an iteration: half of `ln(b1 * b2 / (a1 * a2))`, so that a drift
+    /// which is even over the round cancels out.
+    pub fn log_ratios(&self) -> Vec<f64> {
+        let [a, b] = self.iterations.map(f64::from);
+        let of_iterations = (b / a).ln();
+        let log_ratio = |times: &[u64; 4]| {
+            let [a1, b1, b2, a2] = times.map(|ns| (ns as f64).ln());
+            (b1 + b2 - a1 - a2) / 2.0 - of_iterations
+        };
+        self.rounds.iter().map(log_ratio).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn run() -> PairedRun {
+        let pair = |name: &str, role| PairRounds {
+            name: name.to_owned(),
+            role,
+            reference: "a".to_owned(),
+            candidate: "b".to_owned(),
+            iterations: [10, 20],
+            rounds: vec![[50_000, 101_000, 99_000, 50_500], [49_000, 100_000, 100_000, 51_000]],
+        };
+        PairedRun {
+            format_version: ROUNDS_VERSION,
+            healbench: "0.1.0".to_owned(),
+            revision: None,
+            cpu: Some("a processor".to_owned()),
+            optimised: true,
+            epoch_ns: 50_000,
+            pairs: vec![pair("same", PairRole::Control), pair("other", PairRole::Yardstick)],
+        }
+    }
+
+    /// What is said of a file that is one of ours but for one change.
+    fn refused(change: impl Fn(&mut Value)) -> String {
+        let mut value = serde_json::to_value(run()).unwrap();
+        change(&mut value);
+        refused_text(&value.to_string())
+    }
+
+    fn refused_text(text: &str) -> String {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("rounds.json");
+        fs::write(&file, text).unwrap();
+        let error = PairedRun::read(&file).unwrap_err();
+        assert!(matches!(error, RoundsError::Foreign { .. } | RoundsError::OtherVersion { .. }));
+        error.to_string().replace(&file.display().to_string(), "FILE")
+    }
+
+    #[test]
+    fn what_is_written_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("rounds.json");
+        fs::write(&file, "of yesterday").unwrap();
+        run().write(&file).unwrap();
+        assert_eq!(PairedRun::read(&file).unwrap(), run());
+        // Nothing else is left behind.
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        let value: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        assert_eq!(value["pairs"][0]["role"], "control");
+        assert_eq!(value["revision"], Value::Null);
+    }
+
+    #[test]
+    fn a_bad_file_is_refused_with_its_reason() {
+        let first = |value: &mut Value, field: &str, to: Value| value["pairs"][0][field] = to;
+        let of = "`FILE` has no paired rounds of healbench: ";
+        for (said, reason) in [
+            (refused(|run| first(run, "rounds", json!([]))), "the pair \"same\" has no rounds"),
+            (
+                refused(|run| first(run, "rounds", json!([[1, 1, 1, 1], [1, 1, 0, 1]]))),
+                "the pair \"same\" has an epoch of 0 ns in round 1",
+            ),
+            (refused(|run| first(run, "iterations", json!([0, 1]))), "the pair \"same\" has an arm with 0 iterations"),
+            (refused(|run| first(run, "name", json!("other"))), "it has two pairs named \"other\""),
+            (refused(|run| run["pairs"] = json!([])), "it has no pair"),
+            (refused(|run| run["format_version"] = Value::Null), "it has no `format_version`"),
+            (
+                refused(|run| first(run, "rounds", json!([[1, 1, 1]]))),
+                "invalid length 3, expected an array of length 4",
+            ),
+            (
+                refused(|run| first(run, "role", json!("else"))),
+                "unknown variant `else`, expected one of `control`, `equal`, `yardstick`",
+            ),
+        ] {
+            assert_eq!(said, format!("{of}{reason}"));
+        }
+        let whole = serde_json::to_string(&run()).unwrap();
+        let said = refused_text(&whole[..whole.len() / 2]);
+        assert!(said.starts_with(of) && said.contains("EOF while parsing"), "{said}");
+        let said = refused(|run| run["format_version"] = json!(5_000_000_000_u64));
+        assert_eq!(said, "`FILE` has paired rounds of format 5000000000; this program reads 1");
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_missing_and_a_folder_cannot_be_read() {
+        let folder = tempfile::tempdir().unwrap();
+        assert!(matches!(PairedRun::read(&folder.path().join("none")), Err(RoundsError::Missing(_))));
+        assert!(matches!(PairedRun::read(folder.path()), Err(RoundsError::Io { doing: "read", .. })));
+        let nowhere = folder.path().join("none").join("rounds.json");
+        assert!(matches!(run().write(&nowhere), Err(RoundsError::Io { doing: "write", .. })));
+    }
+
+    #[test]
+    fn nothing_is_written_that_would_not_be_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("rounds.json");
+        let mut bad = run();
+        bad.pairs[1].rounds[0][3] = 0;
+        assert!(matches!(bad.write(&file), Err(RoundsError::Foreign { .. })));
+        assert!(!file.exists());
+    }
+
+    #[test]
+    fn a_ratio_is_of_one_iteration_and_of_both_halves_of_a_round() {
+        let mut pair = run().pairs.remove(0);
+        // Twice the iterations in twice the time are as fast.
+        pair.rounds = vec![[100, 200, 200, 100], [100, 100, 100, 100], [100, 400, 100, 100]];
+        let ratios: Vec<f64> = pair.log_ratios().into_iter().map(f64::exp).collect();
+        for (ratio, expected) in ratios.iter().zip([1.0, 0.5, 1.0]) {
+            assert!((ratio - expected).abs() < 1e-12, "{ratios:?}");
+        }
+    }
+}
