@@ -2,6 +2,7 @@
 
 mod exact;
 mod live;
+mod perf;
 mod policy;
 mod unlike;
 
@@ -14,6 +15,7 @@ use serde::Serialize;
 use crate::baseline::{Baseline, BaselineError, BlessError, CellName, Line};
 use crate::metric::Metric;
 use crate::statistics::Interval;
+pub use perf::gate_rounds;
 pub use policy::{Check, Direction, Margin, MayDiffer, PerfCheck, PerfPolicy, Policy, PolicyError, Tier};
 pub use unlike::Unlike;
 
@@ -110,8 +112,10 @@ pub struct GateRow {
     pub candidate: Option<f64>,
     /// Candidate minus base.
     pub difference: Option<f64>,
-    /// The interval of the difference at [`GATE_CONFIDENCE`](crate::statistics::GATE_CONFIDENCE); null of an exact row.
+    /// The interval of the difference; null of an exact row.
     pub interval: Option<Interval>,
+    /// The interval's confidence; null of an exact row.
+    pub confidence: Option<f64>,
     /// How much worse it may be; null of an exact row.
     pub margin: Option<Margin>,
     /// Pairs that it rests on; null where there are none to count.
@@ -302,6 +306,7 @@ fn missing(subject: Subject, metric: &str, says: &str) -> GateRow {
         candidate: None,
         difference: None,
         interval: None,
+        confidence: None,
         margin: None,
         pairs: None,
         settles: None,

@@ -9,7 +9,7 @@ use healbench_agents::scripted::ProfileError;
 use healbench_engine::contract::LockfileError;
 use healbench_engine::{CompileError, TemplateError};
 use healbench_protocol::AxisError;
-use healbench_record::{JournalError, MergeError, RunDirError};
+use healbench_record::{JournalError, MergeError, RoundsError, RunDirError};
 use healbench_reports::gate::{GateError, PolicyError};
 use healbench_reports::render::shell_word;
 use healbench_reports::{BaselineError, BlessError, ComparisonError, FrameError, ReportError};
@@ -129,6 +129,8 @@ pub(crate) enum CliError {
     Policy(#[from] PolicyError),
     #[error("cannot read `{}`: {source}", path.display())]
     PolicyFile { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Rounds(#[from] RoundsError),
     #[error("cannot write `{}`: {source}", path.display())]
     Output { path: PathBuf, source: io::Error },
     #[error("{0} forms cannot all go to standard output")]
@@ -167,6 +169,8 @@ impl CliError {
                 ExitStatus::Incomplete
             }
             CliError::Stopped => ExitStatus::Interrupted,
+            CliError::Rounds(RoundsError::Missing(_) | RoundsError::Io { .. }) => ExitStatus::Usage,
+            CliError::Rounds(_) => ExitStatus::Incomplete,
             CliError::Comparison(ComparisonError::Report { .. })
             | CliError::Gate(GateError::Run { source: BlessError::Report(_), .. })
             | CliError::Bless { source: BlessError::Report(_), .. } => ExitStatus::Usage,
@@ -281,6 +285,8 @@ impl CliError {
             CliError::Arguments { .. } => Some("a JSON object in quotes, as in '{\"action\": \"list\"}'".to_owned()),
             CliError::Frame(_) | CliError::Report(_) => None,
             CliError::NotWhole(error) => run_dir_hint(error),
+            CliError::Rounds(RoundsError::Io { .. }) => None,
+            CliError::Rounds(_) => Some("measure with `cargo bench --bench paired -- --out FILE`".to_owned()),
             CliError::Comparison(ComparisonError::Seeds { .. }) => {
                 Some("play both with the same `--seed`: then they meet the same difficulties".to_owned())
             }

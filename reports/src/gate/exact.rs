@@ -91,6 +91,7 @@ fn row(
         candidate,
         difference: base.zip(candidate).map(|(base, candidate)| candidate - base),
         interval: None,
+        confidence: None,
         margin: None,
         pairs: Some(lines.iter().map(|(_, before, _)| before.outcomes.len() as u64).sum()),
         settles: None,

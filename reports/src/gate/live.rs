@@ -51,6 +51,7 @@ fn row(cell: &CellName, check: &Check, lines: &Lines<'_>, resamples: &mut Resamp
         candidate,
         difference: found.difference,
         interval: found.interval,
+        confidence: Some(GATE_CONFIDENCE),
         margin: Some(check.margin),
         pairs: Some(found.pairs),
         settles: found.settles.filter(|_| verdict == Verdict::Inconclusive),

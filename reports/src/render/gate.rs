@@ -80,11 +80,11 @@ fn means(row: &GateRow) -> String {
 fn difference(row: &GateRow) -> String {
     use super::number::{change, change_interval, points_interval};
     let (Some(difference), Some(interval)) = (row.difference, row.interval) else { return String::new() };
-    let level = percent(crate::statistics::GATE_CONFIDENCE);
+    let level = row.confidence.map(percent).unwrap_or_default();
     match (&row.subject, row.metric.parse::<Metric>()) {
         (Subject::Arms { .. }, _) => {
             let share = |share: f64| format!("{:+.2}%", share * 100.0);
-            format!("{} [{}, {}]", share(difference), share(interval.lower), share(interval.upper))
+            format!("{}, {level} [{}, {}]", share(difference), share(interval.lower), share(interval.upper))
         }
         (_, Ok(metric)) if metric.is_rate() => {
             format!("{} points, {level} {}", points(difference), points_interval(interval))

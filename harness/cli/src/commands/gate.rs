@@ -2,9 +2,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use healbench_record::{RunDir, RunDirError, RunManifest};
+use healbench_record::{PairedRun, RunDir, RunDirError, RunManifest};
 use healbench_reports::Baseline;
-use healbench_reports::gate::{self, GateError, GateReport, Held, Place, Policy, Verdict, places};
+use healbench_reports::gate::{self, GateError, GateReport, Held, Place, Policy, Verdict, gate_rounds, places};
 use healbench_reports::render::gate::{GateOptions, github, junit, markdown, terminal as for_terminal};
 use healbench_reports::render::json;
 
@@ -98,6 +98,13 @@ pub(super) fn open(path: &Path) -> Result<(RunDir, RunManifest), CliError> {
     })
 }
 
-fn of_rounds(rounds: &Path, _earlier: Option<&Path>, _policy: &Policy) -> Result<GateReport, CliError> {
-    Err(CliError::BaselineFile { path: rounds.to_owned(), source: std::io::ErrorKind::Unsupported.into() })
+fn of_rounds(rounds: &Path, earlier: Option<&Path>, policy: &Policy) -> Result<GateReport, CliError> {
+    let named = |path: &Path| path.to_string_lossy().into_owned();
+    let (name, run) = (named(rounds), PairedRun::read(rounds)?);
+    let earlier = match earlier {
+        Some(path) => Some((named(path), PairedRun::read(path)?)),
+        None => None,
+    };
+    let earlier = earlier.as_ref().map(|(name, run)| (name.as_str(), run));
+    Ok(gate_rounds((&name, &run), earlier, policy).map_err(GateError::Unlike)?)
 }

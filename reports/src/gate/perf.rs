@@ -1,0 +1,226 @@
+//! Whether what was measured in paired rounds may pass. The time itself says nothing, for every machine has its own; what decides is
+//! the ratio of two pieces of work that took turns within one process.
+
+use healbench_record::{PairRole, PairRounds, PairedRun};
+
+use super::policy::{Margin, PerfCheck};
+use super::{GateReport, GateRow, Method, Policy, Subject, Tier, Unlike, Verdict, counts, overall};
+use crate::statistics::{Interval, sign_interval};
+
+/// The confidence of a ratio's interval.
+const CONFIDENCE: f64 = 0.95;
+/// Fewer rounds decide nothing.
+const LEAST_ROUNDS: usize = 501;
+/// The metric's name.
+const TIME: &str = "time";
+
+/// Holds a measurement to a policy, and beside an `earlier` one of the same machine, where it is given, also to that.
+///
+/// A control whose ratio is not shown to be 1 leaves everything inconclusive: the machine does not hold still.
+///
+/// # Errors
+/// [`Unlike`] when the earlier measurement was made on another machine or in another way.
+pub fn gate_rounds(
+    (name, run): (&str, &PairedRun),
+    earlier: Option<(&str, &PairedRun)>,
+    policy: &Policy,
+) -> Result<GateReport, Unlike> {
+    if let Some((_, earlier)) = earlier {
+        check_alike(earlier, run)?;
+    }
+    let mut rows: Vec<GateRow> = Vec::new();
+    let (mut has_control, mut shaken) = (false, false);
+    for pair in &run.pairs {
+        let check = policy.perf.checks.iter().find(|check| check.pair == pair.name);
+        rows.extend(match (pair.role, earlier) {
+            (PairRole::Control, _) => {
+                let row = control(pair, policy);
+                has_control = true;
+                shaken |= row.verdict != Verdict::Pass;
+                Some(row)
+            }
+            (PairRole::Equal, _) => Some(equal(pair, check, policy)),
+            (PairRole::Yardstick, Some((_, earlier))) => Some(beside(pair, earlier, check, policy)),
+            (PairRole::Yardstick, None) => None,
+        });
+    }
+    let absent = |known: &str| !run.pairs.iter().any(|pair| pair.name == known);
+    let wanted = policy.perf.checks.iter().map(|check| (check.pair.as_str(), "the policy names this pair"));
+    let had = earlier.iter().flat_map(|(_, earlier)| &earlier.pairs);
+    let had = had.map(|pair| (pair.name.as_str(), "the earlier measurement has this pair"));
+    let mut told: Vec<&str> = Vec::new();
+    for (pair, says) in wanted.chain(had).filter(|(pair, _)| absent(pair)) {
+        if !told.contains(&pair) {
+            told.push(pair);
+            rows.push(super::missing(Subject::Arms { pair: pair.to_owned() }, TIME, says));
+        }
+    }
+    let doubt = match (run.optimised, has_control, shaken) {
+        (false, _, _) => Some("the code was not optimised"),
+        (_, false, _) => Some("there is no control"),
+        (_, _, true) => Some("the control is not within its margin"),
+        _ => None,
+    };
+    if let Some(doubt) = doubt {
+        for row in rows.iter_mut().filter(|row| row.verdict != Verdict::Missing) {
+            if row.verdict != Verdict::Inconclusive {
+                row.says = format!("{}; {doubt}, so nothing can be told", row.says);
+            }
+            row.verdict = Verdict::Inconclusive;
+        }
+    }
+    Ok(GateReport {
+        base: earlier.map(|(name, _)| name.to_owned()),
+        candidate: name.to_owned(),
+        policy: policy.name.clone(),
+        verdict: overall(&rows),
+        counts: counts(&rows),
+        rows,
+        places: Default::default(),
+    })
+}
+
+/// A ratio means the same on the same machine alone.
+fn check_alike(earlier: &PairedRun, run: &PairedRun) -> Result<(), Unlike> {
+    let unlike =
+        |what: &str, base: String, candidate: String| Unlike { what: what.to_owned(), base, candidate, allow: None };
+    let cpu = |run: &PairedRun| run.cpu.clone().unwrap_or_else(|| "unknown".to_owned());
+    if earlier.cpu != run.cpu || run.cpu.is_none() {
+        return Err(unlike("the processor", cpu(earlier), cpu(run)));
+    }
+    if earlier.optimised != run.optimised {
+        let word = |run: &PairedRun| if run.optimised { "optimised" } else { "not optimised" }.to_owned();
+        return Err(unlike("the code", word(earlier), word(run)));
+    }
+    for pair in &run.pairs {
+        let Some(before) = earlier.pairs.iter().find(|before| before.name == pair.name) else { continue };
+        let arms = |pair: &PairRounds| format!("{} over {}", pair.candidate, pair.reference);
+        if arms(before) != arms(pair) {
+            return Err(unlike(&format!("pair `{}`", pair.name), arms(before), arms(pair)));
+        }
+    }
+    Ok(())
+}
+
+/// The median log ratio with its interval; `None` of too few rounds.
+fn ratio(pair: &PairRounds) -> Option<(f64, Interval)> {
+    let logs = pair.log_ratios();
+    let found = sign_interval(&logs, CONFIDENCE).filter(|_| logs.len() >= LEAST_ROUNDS)?;
+    Some((found.median, found.interval))
+}
+
+fn control(pair: &PairRounds, policy: &Policy) -> GateRow {
+    let margin = policy.perf.control;
+    let row = row(pair, None, margin, Tier::Critical);
+    match ratio(pair) {
+        None => too_few(row, pair),
+        Some(found) => {
+            let holds = within(found.1, margin);
+            let says = match holds {
+                true => format!("the same thing twice, within {}", Margin::Percent(margin)),
+                false => format!("the same thing twice is not shown to be within {}", Margin::Percent(margin)),
+            };
+            let verdict = if holds { Verdict::Pass } else { Verdict::Inconclusive };
+            measured(GateRow { verdict, says, ..row }, found)
+        }
+    }
+}
+
+fn equal(pair: &PairRounds, check: Option<&PerfCheck>, policy: &Policy) -> GateRow {
+    let margin = check.and_then(|check| check.margin).unwrap_or(policy.perf.equal);
+    let row = row(pair, None, margin, tier(check));
+    let Some(found) = ratio(pair) else { return too_few(row, pair) };
+    let (_, interval) = found;
+    let allowed = Margin::Percent(margin);
+    let (verdict, says) = if within(interval, margin) {
+        (Verdict::Pass, format!("as fast as {}, within {allowed}", pair.reference))
+    } else if interval.lower > margin.ln_1p() {
+        (Verdict::Fail, format!("slower than {} by more than {allowed}", pair.reference))
+    } else if interval.upper < -margin.ln_1p() {
+        (Verdict::Fail, format!("faster than {} by more than {allowed}: they are not the same", pair.reference))
+    } else {
+        (Verdict::Inconclusive, format!("a difference of {allowed} is neither shown nor ruled out"))
+    };
+    settled(measured(GateRow { verdict, says, ..row }, found), found, margin.ln_1p(), pair)
+}
+
+/// Beside an earlier measurement: how the arm's ratio to its yardstick moved. Both intervals together are at least as wide as one of
+/// the difference would be.
+fn beside(pair: &PairRounds, earlier: &PairedRun, check: Option<&PerfCheck>, policy: &Policy) -> GateRow {
+    let margin = check.and_then(|check| check.margin).unwrap_or(policy.perf.slower);
+    let row = row(pair, None, margin, tier(check));
+    let Some(before) = earlier.pairs.iter().find(|before| before.name == pair.name) else {
+        return GateRow {
+            verdict: Verdict::Missing,
+            says: "the earlier measurement has no such pair; measure it anew".to_owned(),
+            ..row
+        };
+    };
+    let (Some(before), Some(now)) = (ratio(before), ratio(pair)) else { return too_few(row, pair) };
+    let interval = Interval { lower: now.1.lower - before.1.upper, upper: now.1.upper - before.1.lower };
+    let allowed = Margin::Percent(margin);
+    let (verdict, says) = if interval.upper < margin.ln_1p() {
+        (Verdict::Pass, format!("slower by {allowed} or more is ruled out"))
+    } else if interval.lower > margin.ln_1p() {
+        (Verdict::Fail, format!("slower than before by more than {allowed}, beside {}", pair.reference))
+    } else {
+        (Verdict::Inconclusive, format!("slower by {allowed} is neither shown nor ruled out"))
+    };
+    let found = (now.0 - before.0, interval);
+    let row = settled(measured(GateRow { verdict, says, ..row }, found), found, margin.ln_1p(), pair);
+    GateRow { base: Some(before.0.exp()), candidate: Some(now.0.exp()), ..row }
+}
+
+fn tier(check: Option<&PerfCheck>) -> Tier {
+    check.map_or(Tier::Critical, |check| check.tier)
+}
+
+/// A ratio within a margin on both sides, with all of its interval.
+fn within(interval: Interval, margin: f64) -> bool {
+    interval.lower > -margin.ln_1p() && interval.upper < margin.ln_1p()
+}
+
+fn row(pair: &PairRounds, base: Option<f64>, margin: f64, tier: Tier) -> GateRow {
+    GateRow {
+        tier,
+        verdict: Verdict::Inconclusive,
+        method: Method::SignTest,
+        base,
+        margin: Some(Margin::Percent(margin)),
+        confidence: Some(CONFIDENCE),
+        pairs: Some(pair.rounds.len() as u64),
+        ..super::missing(Subject::Arms { pair: pair.name.clone() }, TIME, "")
+    }
+}
+
+fn too_few(row: GateRow, pair: &PairRounds) -> GateRow {
+    let says = format!("{} rounds; at least {LEAST_ROUNDS} decide", pair.rounds.len());
+    GateRow { verdict: Verdict::Inconclusive, settles: Some(LEAST_ROUNDS as u64), says, ..row }
+}
+
+/// A row with what was found: the ratio, and how far it is from 1.
+fn measured(row: GateRow, (median, interval): (f64, Interval)) -> GateRow {
+    let share = |log: f64| log.exp_m1();
+    GateRow {
+        candidate: Some(median.exp()),
+        difference: Some(share(median)),
+        interval: Some(Interval { lower: share(interval.lower), upper: share(interval.upper) }),
+        ..row
+    }
+}
+
+/// How many rounds would settle an inconclusive row: the interval shrinks with their root.
+fn settled(row: GateRow, (median, interval): (f64, Interval), margin: f64, pair: &PairRounds) -> GateRow {
+    if row.verdict != Verdict::Inconclusive {
+        return row;
+    }
+    let half = (interval.upper - interval.lower) / 2.0;
+    let distance = (median.abs() - margin).abs();
+    let rounds = (half / distance).powi(2) * pair.rounds.len() as f64;
+    let settles = (rounds.is_finite() && rounds < 1e9).then(|| rounds.ceil() as u64);
+    let says = match settles {
+        Some(rounds) => format!("{}; about {rounds} rounds would settle it", row.says),
+        None => row.says,
+    };
+    GateRow { settles, says, ..row }
+}
