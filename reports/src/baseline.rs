@@ -29,11 +29,11 @@ pub struct Baseline {
     pub trials: u32,
     /// The vocabulary of token counts.
     pub tokenizer: String,
-    /// Date and SHA-256 of the price table; `None` in a run without models.
+    /// Date and mark of the price table; `None` in a run without models.
     pub prices: Option<String>,
     /// By agent, as [`CellName::agent`] names it.
     pub agents: BTreeMap<String, AgentMark>,
-    /// By error format, the SHA-256 of its text; empty for those that are built in.
+    /// By error format, a mark of its text; empty for those that are built in.
     pub formats: BTreeMap<String, String>,
     /// By id.
     pub scenarios: BTreeMap<String, ScenarioMark>,
@@ -46,16 +46,16 @@ pub struct Baseline {
 pub struct AgentMark {
     /// What played it.
     pub kind: AgentKind,
-    /// SHA-256 of its settings.
+    /// A mark of its settings: the beginning of a SHA-256, as every mark is.
     pub settings: String,
 }
 
 /// What a scenario was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScenarioMark {
-    /// SHA-256 of its text.
+    /// A mark of its text.
     pub text: String,
-    /// SHA-256 of the schedules' hashes of its trials, which every cell met.
+    /// A mark of the schedules' hashes of its trials, which every cell met.
     pub schedules: String,
 }
 
@@ -134,10 +134,15 @@ pub enum BlessError {
     },
 }
 
-/// What stands for the built-in error formats.
+/// So much of a hash tells texts apart that nobody made to be mistaken for each other.
+fn mark(sha256: &str) -> String {
+    sha256.chars().take(16).collect()
+}
+
+/// A mark of a template's text; nothing stands for the formats that are built in.
 fn format_mark(format: &ErrorFormat) -> String {
     match format {
-        ErrorFormat::Template(template) => healbench_protocol::fingerprint(template.text.as_bytes()),
+        ErrorFormat::Template(template) => mark(&healbench_protocol::fingerprint(template.text.as_bytes())),
         _ => String::new(),
     }
 }

@@ -1,10 +1,11 @@
 //! Two runs side by side, or the cells of one: every number that a renderer of comparisons shows, as plain data.
 
 mod difference;
+mod matrix;
 mod numbers;
 mod pairs;
 
-use healbench_protocol::{AgentKind, ErrorFormat, Guardrails};
+use healbench_protocol::{AgentKind, AxisError, ErrorFormat, Guardrails};
 use healbench_record::{Outcome, RunDir, RunManifest};
 use serde::Serialize;
 
@@ -12,6 +13,7 @@ use crate::metric::Metric;
 use crate::statistics::Interval;
 use crate::summary::{ReportError, by_name};
 pub(crate) use difference::{Cluster, difference};
+pub use matrix::{Axis, Matrix, MatrixCell, MatrixColumn, matrix};
 pub(crate) use numbers::Numbers;
 pub use pairs::compare;
 pub(crate) use pairs::key;
@@ -25,16 +27,6 @@ pub struct Side<'a> {
     pub run: &'a RunDir,
     /// Its manifest.
     pub manifest: &'a RunManifest,
-}
-
-/// Which of two runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Which {
-    /// The one that is compared with.
-    Base,
-    /// The one that is asked about.
-    Candidate,
 }
 
 /// What a candidate shows beside a base, over pairs of the same scenario, agent, guardrails, format and trial.
@@ -189,6 +181,17 @@ pub enum ComparisonError {
         base: String,
         /// The candidate's.
         candidate: String,
+    },
+    /// The run has no row of that name.
+    #[error(transparent)]
+    Axis(#[from] AxisError),
+    /// There is nothing to compare.
+    #[error("`{run}` cannot be compared by its {axis}: it has fewer than two")]
+    Alone {
+        /// The run as it was named.
+        run: String,
+        /// What it has too few of.
+        axis: &'static str,
     },
     /// Tokens were counted by different vocabularies.
     #[error("the runs cannot be compared: one counts tokens of {base}, the other of {candidate}")]

@@ -18,7 +18,8 @@ pub use baseline::{
     Sum,
 };
 pub use comparison::{
-    CellComparison, Comparison, ComparisonError, Flip, MetricDifference, Side, Unpaired, Which, Why, compare,
+    Axis, CellComparison, Comparison, ComparisonError, Flip, Matrix, MatrixCell, MatrixColumn, MetricDifference, Side,
+    Unpaired, Why, compare, matrix,
 };
 pub use frames::{FrameError, FrameWriter, episode_rows, read_calls, read_episodes, read_records};
 pub use metric::{Better, Metric};

@@ -6,6 +6,7 @@ mod comparison;
 pub mod gate;
 mod json;
 mod layout;
+mod matrix;
 mod number;
 mod plain;
 mod shell;
@@ -13,6 +14,7 @@ mod terminal;
 
 pub use comparison::{ComparisonOptions, comparison};
 pub use json::json;
+pub use matrix::matrix;
 pub use number::{count, counted, money};
 pub use plain::plain_text;
 pub use shell::shell_word;

@@ -5,8 +5,14 @@
 
 #[path = "reports/ablation.rs"]
 mod ablation;
+#[path = "reports/comparison.rs"]
+mod comparison;
 #[path = "reports/frames.rs"]
 mod frames;
+#[path = "reports/gate.rs"]
+mod gate;
+#[path = "reports/gate_forms.rs"]
+mod gate_forms;
 #[path = "reports/non_inferiority.rs"]
 mod non_inferiority;
 #[path = "reports/operating.rs"]

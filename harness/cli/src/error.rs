@@ -171,7 +171,9 @@ impl CliError {
             CliError::Stopped => ExitStatus::Interrupted,
             CliError::Rounds(RoundsError::Missing(_) | RoundsError::Io { .. }) => ExitStatus::Usage,
             CliError::Rounds(_) => ExitStatus::Incomplete,
-            CliError::Comparison(ComparisonError::Report { .. })
+            CliError::Comparison(
+                ComparisonError::Report { .. } | ComparisonError::Axis(_) | ComparisonError::Alone { .. },
+            )
             | CliError::Gate(GateError::Run { source: BlessError::Report(_), .. })
             | CliError::Bless { source: BlessError::Report(_), .. } => ExitStatus::Usage,
             CliError::Comparison(_) | CliError::Gate(_) | CliError::Bless { .. } | CliError::NotWhole(_) => {
@@ -290,6 +292,7 @@ impl CliError {
             CliError::Comparison(ComparisonError::Seeds { .. }) => {
                 Some("play both with the same `--seed`: then they meet the same difficulties".to_owned())
             }
+            CliError::Comparison(ComparisonError::Axis(error)) => Some(format!("known: {}", error.known.join(", "))),
             CliError::Comparison(_) => None,
             CliError::Gate(GateError::Unlike(unlike)) => Some(match unlike.allow {
                 Some(word) => format!(

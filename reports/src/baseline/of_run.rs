@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use healbench_protocol::{AgentKind, fingerprint};
+use healbench_protocol::{AgentKind, canonical_json, fingerprint};
 use healbench_record::{CallRecord, CellRef, EpisodeRecord, Outcome, Plan, RunDir, RunManifest, RunStatus};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use super::{AgentMark, Baseline, BlessError, CellName, Ending, Line, Outcomes, ScenarioMark, Sum, format_mark};
+use super::{AgentMark, Baseline, BlessError, CellName, Ending, Line, Outcomes, ScenarioMark, Sum, format_mark, mark};
 use crate::columns::CALL_COLUMNS;
 use crate::comparison::key;
 use crate::episodes::{ROWS, each_episode};
@@ -44,12 +44,12 @@ impl Baseline {
             cells.entry(name).or_default().insert(scenario, line.finish(asked));
         }
         let scenarios = plan.scenarios.iter().zip(gathered.schedules).map(|(scenario, schedules)| {
-            let schedules = fingerprint(schedules.join(" ").as_bytes());
-            (scenario.id.clone(), ScenarioMark { text: scenario.sha256.clone(), schedules })
+            let schedules = mark(&fingerprint(schedules.join(" ").as_bytes()));
+            (scenario.id.clone(), ScenarioMark { text: mark(&scenario.sha256), schedules })
         });
         let agent_mark = |kind, settings: &serde_json::Value| AgentMark {
             kind,
-            settings: fingerprint(healbench_protocol::canonical_json(settings).as_bytes()),
+            settings: mark(&fingerprint(canonical_json(settings).as_bytes())),
         };
         Ok(Baseline {
             healbench: manifest.healbench.clone(),
@@ -57,7 +57,7 @@ impl Baseline {
             seed: plan.seed.0,
             trials: plan.trials,
             tokenizer: manifest.tokenizer.clone(),
-            prices: manifest.prices.as_ref().map(|prices| format!("{} {}", prices.date, prices.sha256)),
+            prices: manifest.prices.as_ref().map(|prices| format!("{} {}", prices.date, mark(&prices.sha256))),
             agents: plan.agents.iter().map(|agent| (key(agent), agent_mark(agent.kind, &agent.settings))).collect(),
             formats: plan.settings.iter().map(|s| (s.format.to_string(), format_mark(&s.format))).collect(),
             scenarios: scenarios.collect(),
@@ -113,7 +113,7 @@ impl Open {
     fn finish(self, asked: bool) -> Line {
         let rows = (!asked).then(|| {
             let both = [self.episodes.finalize(), self.calls.finalize()].concat();
-            fingerprint(&both)[..16].to_owned()
+            mark(&fingerprint(&both))
         });
         Line { outcomes: self.outcomes, sums: self.sums, rows }
     }

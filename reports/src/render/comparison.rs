@@ -100,7 +100,8 @@ fn rates(entry: Option<&MetricDifference>) -> String {
     })
 }
 
-fn estimate(entry: Option<&MetricDifference>, intervals: bool) -> Estimate {
+/// A difference with its interval, green or red where that leaves out 0.
+pub(super) fn estimate(entry: Option<&MetricDifference>, intervals: bool) -> Estimate {
     let Some(entry) = entry else { return (Piece::new(UNKNOWN, Paint::Plain), Piece::new("", Paint::Dim)) };
     let (value, interval) = (written(entry), entry.interval.filter(|_| intervals));
     let interval = interval.map(|interval| match entry.metric.is_rate() {
@@ -179,7 +180,10 @@ fn flips(found: &Comparison, options: ComparisonOptions) -> Vec<String> {
     for flip in found.flips.iter().take(options.flips) {
         let word = if flip.is_loss() { ("lost", Paint::Red) } else { ("gained", Paint::Green) };
         let word = Piece::new(word.0, word.1).painted(options.color);
-        lines.extend(wrap(&format!("{INDENT}{word} {}", flip_place(flip)), " ", options.width));
+        let room = options.width.saturating_sub(2 * INDENT.len());
+        for (line, text) in wrap(&format!("{word} {}", flip_place(flip)), " ", room).into_iter().enumerate() {
+            lines.push(format!("{}{text}", INDENT.repeat(1 + usize::from(line > 0))));
+        }
         lines
             .extend(show_flip(&found.base, &found.candidate, flip).map(|command| format!("{INDENT}{INDENT}{command}")));
     }

@@ -5,6 +5,7 @@
 mod bad_input;
 mod calls;
 mod contracts;
+mod gate;
 mod help;
 mod interrupted;
 mod metrics;

@@ -1,6 +1,85 @@
-use crate::gate::GateReport;
+use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-/// The report as JUnit's XML.
-pub fn junit(_report: &GateReport) -> String {
-    String::new()
+use super::{change_of, difference, means, show, subject};
+use crate::gate::{GateReport, GateRow, Subject, Tier, Verdict};
+use crate::render::plain_text;
+
+/// Changed scenarios that a test case lists.
+const CHANGES: usize = 50;
+
+/// The report as JUnit's XML: a suite for each subject, a case for each row. Only a critical row that is FAIL or MISSING fails; the
+/// others that do not pass are skipped. It has no times and no id of its own: the same report is the same text.
+pub fn junit(report: &GateReport) -> String {
+    let mut xml = Report::new(xml_text(&title(report)));
+    for (about, rows) in by_subject(report) {
+        let mut suite = TestSuite::new(xml_text(&subject(about)));
+        suite.add_test_cases(rows.into_iter().map(|row| case(report, row)));
+        xml.add_test_suite(suite);
+    }
+    xml.to_string().expect("writing to memory does not fail")
+}
+
+fn title(report: &GateReport) -> String {
+    match &report.base {
+        Some(base) => format!("healbench gate: {} against {base}", report.candidate),
+        None => format!("healbench gate: {}", report.candidate),
+    }
+}
+
+/// The rows of each subject, in the order of their first row.
+fn by_subject(report: &GateReport) -> Vec<(&Subject, Vec<&GateRow>)> {
+    let mut suites: Vec<(&Subject, Vec<&GateRow>)> = Vec::new();
+    for row in &report.rows {
+        match suites.iter_mut().find(|(about, _)| **about == row.subject) {
+            Some((_, rows)) => rows.push(row),
+            None => suites.push((&row.subject, vec![row])),
+        }
+    }
+    suites
+}
+
+fn case(report: &GateReport, row: &GateRow) -> TestCase {
+    let mut case = TestCase::new(xml_text(&row.metric), status(report, row));
+    case.set_classname(xml_text(&subject(&row.subject)));
+    case
+}
+
+fn status(report: &GateReport, row: &GateRow) -> TestCaseStatus {
+    let mut status = match (row.verdict, row.tier) {
+        (Verdict::Pass, _) => return TestCaseStatus::success(),
+        (_, Tier::Advisory) | (Verdict::Inconclusive, _) => TestCaseStatus::skipped(),
+        (Verdict::Fail, Tier::Critical) => TestCaseStatus::non_success(NonSuccessKind::Failure),
+        (Verdict::Missing, Tier::Critical) => TestCaseStatus::non_success(NonSuccessKind::Error),
+    };
+    let tier = if row.tier == Tier::Advisory { "advisory: " } else { "" };
+    status.set_message(xml_text(&format!("{tier}{}", row.says))).set_type(row.verdict.name());
+    let text = description(report, row);
+    if !text.is_empty() {
+        status.set_description(text.join("\n"));
+    }
+    status
+}
+
+/// The numbers, the scenarios that changed, and the command that shows one of them, each on lines of their own.
+fn description(report: &GateReport, row: &GateRow) -> Vec<String> {
+    let mut lines: Vec<String> = [means(row), difference(row)].into_iter().filter(|text| !text.is_empty()).collect();
+    for change in row.changes.iter().take(CHANGES) {
+        lines.push(format!("{}  {}", change.scenario, change_of(row, change)).trim_end().to_owned());
+    }
+    if row.changes.len() > CHANGES {
+        lines.push(format!("and {} more", row.changes.len() - CHANGES));
+    }
+    lines.extend(example(report, row));
+    lines.iter().map(|line| xml_text(line)).collect()
+}
+
+/// The command that shows what tells most: the first change with an ending that is another one, or the first of all.
+pub(super) fn example(report: &GateReport, row: &GateRow) -> Option<String> {
+    let change = row.changes.iter().find(|change| change.trial.is_some()).or(row.changes.first())?;
+    show(report, row, change)
+}
+
+/// One line of text that XML can have: two characters that can be shown are forbidden there as well.
+fn xml_text(text: &str) -> String {
+    plain_text(text).replace('\u{fffe}', r"\u{fffe}").replace('\u{ffff}', r"\u{ffff}")
 }

@@ -1,6 +1,129 @@
-use crate::gate::GateReport;
+use super::junit::example;
+use super::{by_weight, change_of, counted, difference, means, subject};
+use crate::gate::{GateReport, GateRow, Method, Tier, Verdict};
+use crate::render::{count, plain_text};
 
-/// The report as Markdown.
-pub fn markdown(_report: &GateReport) -> String {
-    String::new()
+/// Rows of the table.
+const ROWS: usize = 50;
+/// Changed scenarios that are listed of a row.
+const CHANGES: usize = 20;
+/// Bytes after which changes are left out. GitHub takes 1 MiB of a step, all that it writes together.
+const ROOM: usize = 512 * 1024;
+
+/// The report as Markdown for the summary of a job. Exact rows that pass are counted, and not listed.
+pub fn markdown(report: &GateReport) -> String {
+    let mut text = head(report);
+    let rows: Vec<&GateRow> = by_weight(report).into_iter().filter(|row| is_told(row)).collect();
+    let (shown, rest) = rows.split_at(rows.len().min(ROWS));
+    if !shown.is_empty() {
+        text.push_str(
+            "\n| verdict | subject | metric | base → candidate | difference | why |\n|---|---|---|---|---|---|\n",
+        );
+    }
+    for row in shown {
+        text.push_str(&table_row(row));
+    }
+    if !rest.is_empty() {
+        text.push_str(&format!("\nand {} more rows: `--output json` has all\n", count(rest.len() as u64)));
+    }
+    let mut left_out = 0;
+    for row in shown.iter().filter(|row| row.verdict != Verdict::Pass && !row.changes.is_empty()) {
+        let changes = changes(report, row);
+        if text.len() + changes.len() > ROOM {
+            left_out += 1;
+        } else {
+            text.push_str(&changes);
+        }
+    }
+    if left_out > 0 {
+        text.push_str(&format!("\nThe changes of {left_out} rows are left out: `--output json` has all\n"));
+    }
+    text.push_str(&closing(report));
+    text
+}
+
+fn head(report: &GateReport) -> String {
+    let policy = report.policy.as_deref().map_or("built in".to_owned(), escape);
+    let against = report.base.as_deref().map(|base| format!(" against {}", escape(base))).unwrap_or_default();
+    format!(
+        "## healbench gate: {} **{}**\n\nCandidate {}{against}, policy {policy}: {}\n",
+        mark(report.verdict),
+        report.verdict.name(),
+        escape(&report.candidate),
+        counted(report)
+    )
+}
+
+fn mark(verdict: Verdict) -> char {
+    match verdict {
+        Verdict::Pass => '✅',
+        Verdict::Fail => '❌',
+        Verdict::Inconclusive | Verdict::Missing => '❔',
+    }
+}
+
+fn is_told(row: &GateRow) -> bool {
+    row.verdict != Verdict::Pass || !matches!(row.method, Method::Exact | Method::Presence)
+}
+
+/// `❌ FAIL (advisory)`.
+fn verdict(row: &GateRow) -> String {
+    let tier = if row.tier == Tier::Advisory { " (advisory)" } else { "" };
+    format!("{} {}{tier}", mark(row.verdict), row.verdict.name())
+}
+
+fn table_row(row: &GateRow) -> String {
+    let data = [subject(&row.subject), row.metric.clone(), means(row), difference(row), row.says.clone()];
+    format!("| {} | {} |\n", verdict(row), data.map(|text| escape(&text)).join(" | "))
+}
+
+/// The scenarios that changed in a row, folded away.
+fn changes(report: &GateReport, row: &GateRow) -> String {
+    let mut text = format!(
+        "\n<details><summary>{}: {} · {}</summary>\n\n| scenario | base → candidate |\n|---|---|\n",
+        verdict(row),
+        escape(&subject(&row.subject)),
+        escape(&row.metric)
+    );
+    for change in row.changes.iter().take(CHANGES) {
+        text.push_str(&format!("| {} | {} |\n", escape(&change.scenario), escape(&change_of(row, change))));
+    }
+    if row.changes.len() > CHANGES {
+        text.push_str(&format!("\nand {} more\n", count((row.changes.len() - CHANGES) as u64)));
+    }
+    if let Some(command) = example(report, row) {
+        // One line that begins with a word: nothing in it can end the block.
+        text.push_str(&format!("\n```sh\n{}\n```\n", plain_text(&command)));
+    }
+    text.push_str("\n</details>\n");
+    text
+}
+
+/// What the verdicts mean that are neither yes nor no.
+fn closing(report: &GateReport) -> String {
+    let has = |verdict| report.rows.iter().any(|row| row.verdict == verdict);
+    let mut sentences = Vec::new();
+    if has(Verdict::Inconclusive) {
+        sentences.push("INCONCLUSIVE: what was measured neither shows a regression nor rules it out; it is no pass.");
+    }
+    if has(Verdict::Missing) {
+        sentences.push("MISSING: what the row is about is not there, so nothing was compared.");
+    }
+    if sentences.is_empty() { String::new() } else { format!("\n{}\n", sentences.join(" ")) }
+}
+
+/// Data as it is, in Markdown's tables and within HTML alike: what either would take for its own is written as an entity, and a
+/// blank without width keeps `@name` and `#1` from becoming a mention, which GitHub would send.
+fn escape(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in plain_text(text).chars() {
+        match c {
+            '@' | '#' => safe.extend([c.to_string().as_str(), "&#8203;"]),
+            '|' | '`' | '<' | '>' | '&' | '*' | '_' | '[' | ']' | '\\' | '~' | '$' => {
+                safe.push_str(&format!("&#{};", u32::from(c)));
+            }
+            c => safe.push(c),
+        }
+    }
+    safe
 }

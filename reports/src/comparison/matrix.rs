@@ -1,0 +1,262 @@
+//! The cells of one run beside each other: error formats, sets of guardrails or agents, each with its difference to a reference.
+
+use healbench_protocol::{AgentKind, AxisError, ErrorFormat, Guardrails};
+use healbench_record::{CellRef, Outcome, Plan};
+use serde::Serialize;
+
+use super::numbers::Played;
+use super::pairs::{adjust, key};
+use super::{Cluster, ComparisonError, MetricDifference, Numbers, Side, difference};
+use crate::frames::check_names;
+use crate::metric::Metric;
+use crate::statistics::{Interval, Resamples, wilson};
+use crate::summary::{CONFIDENCE, Rate};
+
+/// What is put beside each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Axis {
+    /// Error formats, of the same agent under the same guardrails.
+    Format,
+    /// Sets of guardrails, of the same agent in the same error format.
+    Guardrails,
+    /// Agents, under the same guardrails in the same error format.
+    Agent,
+}
+
+/// A matrix: what is compared by what it is compared within. Every difference is over pairs of the same scenario and trial.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Matrix {
+    /// The run as it was named.
+    pub run: String,
+    /// What is compared.
+    pub axis: Axis,
+    /// What the others are compared with.
+    pub reference: String,
+    /// The confidence of every interval: 0.95.
+    pub confidence: f64,
+    /// Scenarios of the plan.
+    pub scenarios: u64,
+    /// Trials of the plan.
+    pub trials: u32,
+    /// What is compared: formats, sets of guardrails, or agents, in the order of the plan.
+    pub rows: Vec<String>,
+    /// Within what.
+    pub columns: Vec<MatrixColumn>,
+    /// Pairs of episodes that were not both played, scored and met the same.
+    pub unpaired: u64,
+}
+
+/// One column of a matrix.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MatrixColumn {
+    /// What its cells have in common: an agent and guardrails, an agent and a format, or a setting.
+    pub title: String,
+    /// The agent's part of it; null where agents are compared.
+    pub agent: Option<String>,
+    /// The rest of it.
+    pub setting: String,
+    /// Whether any of its agents is scripted.
+    pub scripted: bool,
+    /// By row; null where the plan has no such cell.
+    pub cells: Vec<Option<MatrixCell>>,
+}
+
+/// One cell of a matrix.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct MatrixCell {
+    /// Successes among scored episodes.
+    pub success: Rate,
+    /// Wilson's interval.
+    pub success_interval: Option<Interval>,
+    /// Differences to the reference's cell in this column, one entry a metric; empty for the reference itself, and where the plan does
+    /// not have it. P-values are adjusted by Holm for all cells of the matrix.
+    pub differences: Vec<MetricDifference>,
+}
+
+/// A place of the plan's axes: indices of the agent and the setting.
+type Spot = (usize, usize);
+
+/// A column before its cells are computed.
+struct Column {
+    agent: Option<String>,
+    setting: String,
+    scripted: bool,
+    spots: Vec<Option<Spot>>,
+}
+
+/// Puts the cells of one run beside each other. The reference is the row of that name; without one, `none` of guardrails, and otherwise
+/// the first.
+///
+/// # Errors
+/// [`ComparisonError`]; [`ComparisonError::Axis`] for a reference that the run does not have, or when there is nothing to compare.
+pub fn matrix(side: Side<'_>, axis: Axis, reference: Option<&str>) -> Result<Matrix, ComparisonError> {
+    let plan = &side.manifest.plan;
+    let report = |source| ComparisonError::Report { run: side.name.to_owned(), source };
+    check_names(plan).map_err(|source| report(source.into()))?;
+    let (rows, columns) = laid_out(plan, axis);
+    if rows.len() < 2 {
+        return Err(ComparisonError::Alone { run: side.name.to_owned(), axis: axis.plural() });
+    }
+    let reference = match reference {
+        None => rows.iter().position(|row| *row == Guardrails::NONE.to_string()).unwrap_or(0),
+        Some(name) => rows.iter().position(|row| row == name).ok_or_else(|| {
+            let known = rows.clone();
+            ComparisonError::Axis(AxisError { axis: "reference", word: name.to_owned(), known })
+        })?,
+    };
+    let played = Played::read(side.run, plan).map_err(report)?;
+    let mut resamples = Resamples::new(plan.seed);
+    let mut unpaired = 0;
+    let mut columns: Vec<MatrixColumn> = columns
+        .into_iter()
+        .map(|column| {
+            let beside = column.spots[reference];
+            let cells = column.spots.iter().enumerate().map(|(row, spot)| {
+                let beside = beside.filter(|_| row != reference);
+                spot.map(|spot| cell(plan, &played, spot, beside, &mut resamples, &mut unpaired))
+            });
+            MatrixColumn {
+                cells: cells.collect(),
+                title: [column.agent.clone().unwrap_or_default(), column.setting.clone()].join(" ").trim().to_owned(),
+                agent: column.agent,
+                setting: column.setting,
+                scripted: column.scripted,
+            }
+        })
+        .collect();
+    adjust(columns.iter_mut().flat_map(|column| column.cells.iter_mut().flatten()).map(|cell| &mut cell.differences));
+    Ok(Matrix {
+        run: side.name.to_owned(),
+        axis,
+        reference: rows[reference].clone(),
+        confidence: CONFIDENCE,
+        scenarios: plan.scenarios.len() as u64,
+        trials: plan.trials,
+        rows,
+        columns,
+        unpaired,
+    })
+}
+
+impl Axis {
+    /// What is compared, in words.
+    pub fn plural(self) -> &'static str {
+        match self {
+            Axis::Format => "error formats",
+            Axis::Guardrails => "sets of guardrails",
+            Axis::Agent => "agents",
+        }
+    }
+}
+
+/// The rows of a matrix, and its columns.
+fn laid_out(plan: &Plan, axis: Axis) -> (Vec<String>, Vec<Column>) {
+    let at = |guardrails: Guardrails, format: &ErrorFormat| {
+        plan.settings.iter().position(|setting| setting.guardrails == guardrails && setting.format == *format)
+    };
+    let formats =
+        distinct(plan.settings.iter().map(|setting| &setting.format).filter(|format| **format != ErrorFormat::Bare));
+    let sets = distinct(plan.settings.iter().map(|setting| setting.guardrails));
+    let scripted = |agent: usize| plan.agents[agent].kind == AgentKind::Scripted;
+    let by_agent = |settings: &dyn Fn(usize) -> Vec<(String, Vec<Option<Spot>>)>| -> Vec<Column> {
+        let columns = (0..plan.agents.len())
+            .flat_map(|agent| settings(agent).into_iter().map(move |(setting, spots)| (agent, setting, spots)));
+        let column = |(agent, setting, spots): (usize, String, Vec<Option<Spot>>)| Column {
+            agent: Some(plan.agents[agent].title()),
+            setting,
+            scripted: scripted(agent),
+            spots,
+        };
+        columns.map(column).collect()
+    };
+    match axis {
+        Axis::Format => {
+            let sets: Vec<Guardrails> = sets.into_iter().filter(|set| set.healing).collect();
+            let columns = by_agent(&|agent| {
+                let spots = |set: Guardrails| formats.iter().map(|format| Some((agent, at(set, format)?))).collect();
+                sets.iter().map(|set| (set.to_string(), spots(*set))).collect()
+            });
+            (formats.iter().map(ToString::to_string).collect(), columns)
+        }
+        Axis::Guardrails => {
+            let bare = [&ErrorFormat::Bare];
+            let within = if formats.is_empty() { &bare[..] } else { &formats };
+            // Without `healing` there is no choice of a format, and the one setting stands for all of them.
+            let setting = |set, format: &ErrorFormat| at(set, format).or_else(|| at(set, &ErrorFormat::Bare));
+            let columns = by_agent(&|agent| {
+                let spots =
+                    |format: &ErrorFormat| sets.iter().map(|set| Some((agent, setting(*set, format)?))).collect();
+                within.iter().map(|format| (format.to_string(), spots(format))).collect()
+            });
+            (sets.iter().map(ToString::to_string).collect(), columns)
+        }
+        Axis::Agent => {
+            let column = |(index, setting): (usize, &healbench_record::Setting)| Column {
+                agent: None,
+                setting: match setting.format {
+                    ErrorFormat::Bare => setting.guardrails.to_string(),
+                    _ => format!("{} {}", setting.guardrails, setting.format),
+                },
+                scripted: (0..plan.agents.len()).any(scripted),
+                spots: (0..plan.agents.len()).map(|agent| Some((agent, index))).collect(),
+            };
+            (plan.agents.iter().map(key).collect(), plan.settings.iter().enumerate().map(column).collect())
+        }
+    }
+}
+
+fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut found = Vec::new();
+    for entry in all {
+        if !found.contains(&entry) {
+            found.push(entry);
+        }
+    }
+    found
+}
+
+fn cell(
+    plan: &Plan,
+    played: &Played,
+    (agent, setting): Spot,
+    beside: Option<Spot>,
+    resamples: &mut Resamples,
+    unpaired: &mut u64,
+) -> MatrixCell {
+    let (mut successes, mut scored) = (0, 0);
+    let mut clusters = vec![Vec::new(); Metric::ALL.len()];
+    for scenario in 0..plan.scenarios.len() {
+        let mut sums = [Cluster::default(); Metric::ALL.len()];
+        for trial in 0..plan.trials {
+            let here = played.get(plan, CellRef { scenario, agent, setting, trial });
+            let counted = here.filter(|here| here.is_scored());
+            scored += u64::from(counted.is_some());
+            successes += u64::from(counted.is_some_and(|here| here.outcome == Outcome::Success));
+            let Some((agent, setting)) = beside else { continue };
+            let there = played.get(plan, CellRef { scenario, agent, setting, trial });
+            match pair(here, there) {
+                Some((here, there)) => {
+                    for (sums, metric) in sums.iter_mut().zip(Metric::ALL) {
+                        sums.add(metric, there, here);
+                    }
+                }
+                None => *unpaired += u64::from(here.is_some() || there.is_some()),
+            }
+        }
+        for (clusters, sums) in clusters.iter_mut().zip(sums) {
+            clusters.push(sums);
+        }
+    }
+    let differences = Metric::ALL.into_iter().zip(&clusters).filter(|_| beside.is_some());
+    MatrixCell {
+        success: Rate::of(successes, scored),
+        success_interval: wilson(successes, scored, CONFIDENCE),
+        differences: differences.map(|(metric, sums)| difference(metric, sums, CONFIDENCE, resamples)).collect(),
+    }
+}
+
+fn pair<'a>(here: Option<&'a Numbers>, there: Option<&'a Numbers>) -> Option<(&'a Numbers, &'a Numbers)> {
+    let (here, there) = (here?, there?);
+    (here.is_scored() && there.is_scored() && here.schedule == there.schedule).then_some((here, there))
+}

@@ -1,0 +1,302 @@
+//! Two runs side by side, and the cells of one, beside the same numbers by loops over rows.
+
+use std::collections::BTreeMap;
+
+use healbench_record::{EpisodeRecord, Outcome, Plan, Records, RunDir, RunManifest};
+use healbench_reports::render::{ComparisonOptions, comparison, matrix as shown_matrix};
+use healbench_reports::statistics::{ClusterSums, Resamples, bca_ratio, holm, mcnemar_mid_p, tango};
+use healbench_reports::{Axis, Comparison, ComparisonError, Metric, Side, Unpaired, Why, compare, matrix};
+use tempfile::TempDir;
+
+use crate::sample::{manifest, plan, records, run_with};
+
+/// A run with its manifest.
+struct Kept {
+    _folder: TempDir,
+    run: RunDir,
+    manifest: RunManifest,
+}
+
+fn kept(plan: &Plan, records: &Records) -> Kept {
+    let (folder, run) = run_with(plan, records);
+    Kept { _folder: folder, run, manifest: manifest(plan) }
+}
+
+impl Kept {
+    fn side<'a>(&'a self, name: &'a str) -> Side<'a> {
+        Side { name, run: &self.run, manifest: &self.manifest }
+    }
+}
+
+fn compared(base: &Kept, candidate: &Kept) -> Comparison {
+    compare(base.side("runs/old"), candidate.side("runs/new")).unwrap()
+}
+
+/// The rows as they would be had some endings and tokens been others.
+fn moved(records: &Records) -> Records {
+    let mut moved = records.clone();
+    for row in &mut moved.episodes {
+        match row.episode % 5 {
+            0 if row.outcome == Outcome::Success => row.outcome = Outcome::TaskFail,
+            1 if row.outcome == Outcome::TaskFail => row.outcome = Outcome::Success,
+            2 => row.prose_tokens += 11 * (row.episode % 7) as u32,
+            3 => row.tally.wasted_tokens += 40,
+            _ => {}
+        }
+    }
+    moved
+}
+
+/// The number of an episode, written down anew.
+fn slow_number(metric: Metric, row: &EpisodeRecord) -> Option<f64> {
+    let flag = |flag: bool| Some(if flag { 1.0 } else { 0.0 });
+    match metric {
+        Metric::Success => flag(row.outcome == Outcome::Success),
+        Metric::Recovered => {
+            if row.scheduled {
+                flag(row.outcome == Outcome::Success)
+            } else {
+                None
+            }
+        }
+        Metric::FirstCall => match &row.model {
+            Some(model) if model.opening_calls > 0 => None,
+            _ => flag(row.tally.first_call_ok),
+        },
+        Metric::FalseSuccess => flag(row.claimed_done && row.outcome == Outcome::TaskFail),
+        Metric::ErrorSpirals => flag(row.tally.spiral),
+        Metric::Calls => Some(row.calls.into()),
+        Metric::RepeatedCalls => Some(row.tally.repeated_calls.into()),
+        Metric::Tokens => Some(row.tally.call_tokens as f64 + f64::from(row.prose_tokens)),
+        Metric::WastedTokens => Some(row.tally.wasted_tokens as f64),
+        Metric::GuardrailTokens => Some(row.tally.guardrail_tokens as f64),
+        Metric::LeakedFields => Some(row.tally.leaked_fields as f64),
+        Metric::CostUsd => row.model.as_ref()?.usd,
+    }
+}
+
+#[test]
+fn every_difference_is_that_of_the_pairs() {
+    let plan = plan(12);
+    let (before, after) = (records(&plan), moved(&records(&plan)));
+    let found = compared(&kept(&plan, &before), &kept(&plan, &after));
+    assert_eq!(found.cells.len(), 6);
+    assert!(found.changed > 20 && found.differs.is_empty(), "{}", found.changed);
+    let mut resamples = Resamples::new(plan.seed);
+    let mut p_values: BTreeMap<Metric, Vec<f64>> = BTreeMap::new();
+    for (at, cell) in found.cells.iter().enumerate() {
+        let mine = |row: &&EpisodeRecord| {
+            let place = plan.cell(row.episode).unwrap();
+            (place.agent, place.setting) == (at / 3, at % 3)
+        };
+        let pairs: Vec<(&EpisodeRecord, &EpisodeRecord)> = before
+            .episodes
+            .iter()
+            .zip(&after.episodes)
+            .filter(|(row, _)| mine(row))
+            .filter(|(old, new)| old.outcome.is_scored() && new.outcome.is_scored())
+            .collect();
+        assert_eq!(cell.pairs, pairs.len() as u64);
+        for entry in &cell.metrics {
+            let metric = entry.metric;
+            let both: Vec<(usize, f64, f64)> = pairs
+                .iter()
+                .filter_map(|(old, new)| {
+                    let scenario = plan.cell(old.episode).unwrap().scenario;
+                    Some((scenario, slow_number(metric, old)?, slow_number(metric, new)?))
+                })
+                .collect();
+            assert_eq!(entry.pairs, both.len() as u64, "{metric}");
+            if metric == Metric::CostUsd && both.len() < pairs.len() {
+                assert_eq!(
+                    (entry.base, entry.difference, entry.interval),
+                    (None, None, None),
+                    "{metric} {}",
+                    cell.title
+                );
+                continue;
+            }
+            if both.is_empty() {
+                assert_eq!((entry.base, entry.difference, entry.interval), (None, None, None), "{metric}");
+                continue;
+            }
+            let n = both.len() as f64;
+            let mean = |of: fn(&(usize, f64, f64)) -> f64| both.iter().map(of).sum::<f64>() / n;
+            assert_eq!(entry.base, Some(mean(|pair| pair.1)), "{metric}");
+            assert_eq!(entry.candidate, Some(mean(|pair| pair.2)), "{metric}");
+            let more = both.iter().filter(|pair| pair.2 > pair.1).count() as u64;
+            let fewer = both.iter().filter(|pair| pair.2 < pair.1).count() as u64;
+            assert_eq!((entry.more, entry.fewer), (more, fewer), "{metric}");
+            let expected = if metric.is_rate() {
+                p_values.entry(metric).or_default().push(mcnemar_mid_p(more, fewer));
+                tango(more, fewer, both.len() as u64, 0.95)
+            } else {
+                let cluster = |scenario: usize| {
+                    let here = || both.iter().filter(move |pair| pair.0 == scenario);
+                    let (old, new) = (here().map(|pair| pair.1).sum::<f64>(), here().map(|pair| pair.2).sum::<f64>());
+                    ClusterSums { numerator: new - old, denominator: here().count() as f64 }
+                };
+                let clusters: Vec<ClusterSums> = (0..3).map(cluster).filter(|sums| sums.denominator > 0.0).collect();
+                bca_ratio(&clusters, &mut resamples, 0.95)
+            };
+            assert_eq!(entry.interval, expected, "{metric}");
+        }
+    }
+    for (metric, p_values) in p_values {
+        let entries = found.cells.iter().flat_map(|cell| &cell.metrics).filter(|entry| entry.metric == metric);
+        let adjusted: Vec<f64> = entries.filter_map(|entry| entry.p_adjusted).collect();
+        assert_eq!(adjusted, holm(&p_values).unwrap(), "{metric}");
+    }
+}
+
+#[test]
+fn flips_are_the_pairs_with_another_ending() {
+    let plan = plan(12);
+    let (before, after) = (records(&plan), moved(&records(&plan)));
+    let found = compared(&kept(&plan, &before), &kept(&plan, &after));
+    let succeeds = |row: &EpisodeRecord| row.outcome == Outcome::Success;
+    let mut expected: Vec<(bool, u64)> = before
+        .episodes
+        .iter()
+        .zip(&after.episodes)
+        .filter(|(old, new)| old.outcome.is_scored() && new.outcome.is_scored() && succeeds(old) != succeeds(new))
+        .map(|(old, _)| (!succeeds(old), old.episode))
+        .collect();
+    expected.sort_unstable();
+    let flips: Vec<(bool, u64)> = found.flips.iter().map(|flip| (!flip.is_loss(), flip.base_episode)).collect();
+    assert_eq!(flips, expected);
+    assert!(expected.iter().any(|(gained, _)| *gained) && expected.iter().any(|(gained, _)| !gained));
+    let flip = &found.flips[0];
+    assert_eq!(flip.base_episode, flip.candidate_episode);
+    let place = plan.cell(flip.base_episode).unwrap();
+    assert_eq!((&flip.scenario, flip.trial), (&plan.scenarios[place.scenario].id, place.trial));
+}
+
+#[test]
+fn what_has_no_partner_is_counted_under_its_reason() {
+    let big = plan(4);
+    let mut small = plan(3);
+    small.scenarios.remove(1);
+    small.agents.remove(1);
+    small.settings.remove(2);
+    let mut after = records(&small);
+    for row in &mut after.episodes {
+        row.outcome = Outcome::Success;
+        let place = small.cell(row.episode).unwrap();
+        // What was the third scenario is the second now.
+        row.schedule_hash = format!("{:016x}", place.scenario as u64 * 2000 + u64::from(place.trial));
+    }
+    // One episode met something else, one was lost, and one was not played.
+    after.episodes[1].schedule_hash = "00000000000000ff".to_owned();
+    after.episodes[1].outcome = Outcome::Success;
+    after.episodes[2].outcome = Outcome::Infra;
+    let gone = after.episodes.pop().unwrap().episode;
+    after.calls.retain(|call| call.episode != gone);
+    let mut before = records(&big);
+    for row in &mut before.episodes {
+        row.outcome = Outcome::Success;
+    }
+    let found = compared(&kept(&big, &before), &kept(&small, &after));
+    let unpaired = |why, what: &str, base, candidate| Unpaired { why, what: what.to_owned(), base, candidate };
+    assert_eq!(
+        found.unpaired,
+        [
+            unpaired(Why::Scenario, "orders/typo", 4 * 2 * 3, 0),
+            unpaired(Why::Agent, "openai:gpt-5-mini · seeded · prompt", 2 * 4 * 3, 0),
+            unpaired(Why::Setting, "strict+healing fusion-text", 2 * 4, 0),
+            unpaired(Why::Trial, "3 and after", 2 * 2, 0),
+            unpaired(Why::Schedule, "billing/new-currency", 1, 1),
+            unpaired(Why::NotPlayed, "", 1, 0),
+            unpaired(Why::NotScored, "scripted:typical", 1, 1),
+        ]
+    );
+    let base: u64 = found.unpaired.iter().map(|unpaired| unpaired.base).sum();
+    assert_eq!(base + found.pairs, big.len());
+    // The other way around, the same are left over.
+    let turned = compared(&kept(&small, &after), &kept(&big, &before));
+    let swapped: Vec<(u64, u64)> = turned.unpaired.iter().map(|unpaired| (unpaired.candidate, unpaired.base)).collect();
+    assert_eq!(swapped, found.unpaired.iter().map(|unpaired| (unpaired.base, unpaired.candidate)).collect::<Vec<_>>());
+    assert_eq!(turned.pairs, found.pairs);
+}
+
+#[test]
+fn another_seed_is_refused() {
+    let plan_a = plan(2);
+    let mut plan_b = plan(2);
+    plan_b.seed.0 += 1;
+    let (a, b) = (kept(&plan_a, &records(&plan_a)), kept(&plan_b, &records(&plan_b)));
+    let refused = compare(a.side("a"), b.side("b"));
+    assert!(matches!(refused, Err(ComparisonError::Seeds { .. })), "{refused:?}");
+    let mut other = kept(&plan_a, &records(&plan_a));
+    other.manifest.tokenizer = "cl100k_base".to_owned();
+    let refused = compare(a.side("a"), other.side("b"));
+    assert!(matches!(refused, Err(ComparisonError::Tokenizers { .. })), "{refused:?}");
+}
+
+#[test]
+fn what_else_differs_is_said() {
+    let before = plan(2);
+    let mut after = plan(2);
+    after.scenarios[2].sha256 = "other".to_owned();
+    after.agents[1].settings = serde_json::json!({"temperature": 1});
+    let (a, mut b) = (kept(&before, &records(&before)), kept(&after, &records(&after)));
+    b.manifest.healbench = "0.2.0".to_owned();
+    assert_eq!(
+        compared(&a, &b).differs,
+        ["version: 0.1.0 → 0.2.0", "agent openai:gpt-5-mini: its settings", "scenario control/nothing-wrong: its text",]
+    );
+}
+
+#[test]
+fn a_comparison_on_a_terminal() {
+    let plan = plan(12);
+    let (before, after) = (records(&plan), moved(&records(&plan)));
+    let found = compared(&kept(&plan, &before), &kept(&plan, &after));
+    let options = ComparisonOptions { width: 80, color: false, flips: 2 };
+    insta::assert_snapshot!(comparison(&found, options));
+    let same = compared(&kept(&plan, &before), &kept(&plan, &before));
+    assert_eq!((same.changed, same.flips.len()), (0, 0));
+    insta::assert_snapshot!(comparison(&same, options), @"");
+}
+
+#[test]
+fn a_matrix_compares_within_its_columns() {
+    let plan = plan(12);
+    let rows = records(&plan);
+    let run = kept(&plan, &rows);
+    let found = matrix(run.side("runs/new"), Axis::Guardrails, None).unwrap();
+    assert_eq!(found.rows, ["none", "all", "strict+healing"]);
+    assert_eq!(found.reference, "none");
+    // A format is a column; `none` stands for both, and no set is there in a format that it was not played in.
+    let there: Vec<Vec<bool>> =
+        found.columns.iter().map(|column| column.cells.iter().map(Option::is_some).collect()).collect();
+    assert_eq!(there, [[true, true, false], [true, false, true], [true, true, false], [true, false, true]]);
+    // The same pairs as those that the report makes with `none`.
+    let report = healbench_reports::summarise(&run.run, &run.manifest).unwrap();
+    for (column, (agent, setting)) in [(0, (0, 1)), (1, (0, 2)), (2, (1, 1)), (3, (1, 2))] {
+        let cell = found.columns[column].cells[setting].as_ref().unwrap();
+        let paired = report.agents[agent].rows[setting].vs_none.unwrap();
+        let success = &cell.differences[0];
+        assert_eq!((success.pairs, success.more, success.fewer), (paired.pairs, paired.gains, paired.losses));
+        assert_eq!((success.interval, success.p_adjusted), (paired.interval, paired.p_adjusted));
+        assert_eq!(cell.success, report.agents[agent].rows[setting].success);
+    }
+    insta::assert_snapshot!(shown_matrix(&found, 80, false));
+}
+
+#[test]
+fn a_matrix_of_agents_and_one_of_too_little() {
+    let plan = plan(12);
+    let run = kept(&plan, &records(&plan));
+    let name = "openai:gpt-5-mini · seeded · prompt";
+    let found = matrix(run.side("run"), Axis::Agent, Some(name)).unwrap();
+    assert_eq!((found.reference.as_str(), found.columns.len(), found.rows.len()), (name, 3, 2));
+    assert!(found.columns[0].cells[1].as_ref().unwrap().differences.is_empty());
+    assert_eq!(found.columns[0].cells[0].as_ref().unwrap().differences.len(), Metric::ALL.len());
+    let unknown = matrix(run.side("run"), Axis::Agent, Some("nobody"));
+    assert!(matches!(unknown, Err(ComparisonError::Axis(_))), "{unknown:?}");
+    let mut one = plan.clone();
+    one.agents.remove(1);
+    let alone = matrix(kept(&one, &records(&one)).side("run"), Axis::Agent, None);
+    assert!(matches!(alone, Err(ComparisonError::Alone { .. })), "{alone:?}");
+}
