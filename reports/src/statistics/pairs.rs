@@ -19,7 +19,7 @@ const MOST_PAIRS: f64 = 1e9;
 /// for paired binary data", Statistics in Medicine 21, 231-245, promises too much, the smallest number from there on that has the power:
 /// up to 10,000 pairs it is summed up over all tables. A few pairs more may have a little less, for tables are few.
 pub fn pairs_for(margin: f64, discordance: f64, confidence: f64, power: f64) -> Option<u64> {
-    if !(0.0..=1.0).contains(&discordance) || !(margin > 0.0 && margin < 1.0) {
+    if !((0.0..=1.0).contains(&discordance) && margin > 0.0 && margin < 1.0) {
         return None;
     }
     let rates = Rates { gained: discordance / 2.0, lost: discordance / 2.0 };
