@@ -1,12 +1,13 @@
 //! The test that an end of Tango's interval stands for, in exact probabilities.
 
+use std::f64::consts::FRAC_PI_2;
+
+use statrs::distribution::{Binomial, DiscreteCDF as _};
+
 use super::tango::score;
 
 /// Up to this many pairs probabilities are summed up; beyond, the normal approximation has to do.
 pub(super) const EXACT_PAIRS: u64 = 10_000;
-
-/// How many discordances are looked at to find the one at which a test errs most often.
-const DISCORDANCES: u32 = 200;
 
 /// How likely a pair is to be gained, and to be lost.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -56,48 +57,75 @@ impl Above {
         let pairs = self.fewest.len() - 1;
         let discordance = (rates.gained + rates.lost).min(1.0);
         let share = if discordance > 0.0 { (rates.gained / discordance).clamp(0.0, 1.0) } else { 0.5 };
+        let (of_pairs, of_discordant) = (Shares::new(discordance), Shares::new(share));
+        // Ten standard deviations off, nothing is left to add.
         let expected = pairs as f64 * discordance;
-        // Ten standard deviations on, nothing is left to add.
-        let last = (expected + 10.0 * expected.sqrt() + 40.0).min(pairs as f64) as usize;
+        let reach = 10.0 * (expected * (1.0 - discordance)).sqrt() + 40.0;
+        let (first, last) = ((expected - reach).max(0.0) as usize, (expected + reach).min(pairs as f64) as usize);
         // How likely at least `gains` of the discordant pairs are gained, carried from one number of them to the next.
-        let (mut gains, mut tail, mut total) = (0, 1.0, 0.0);
-        for discordant in 0..=last {
+        let (mut gains, mut total) = (self.fewest[first], 0.0);
+        let mut tail = at_least(gains, first, share);
+        for discordant in first..=last {
             while gains < self.fewest[discordant] {
-                tail -= self.binomial(discordant, gains, share);
+                tail -= self.binomial(discordant, gains, of_discordant);
                 gains += 1;
             }
             while gains > self.fewest[discordant] {
                 gains -= 1;
-                tail += self.binomial(discordant, gains, share);
+                tail += self.binomial(discordant, gains, of_discordant);
             }
-            total += self.binomial(pairs, discordant, discordance) * tail;
+            total += self.binomial(pairs, discordant, of_pairs) * tail;
             if gains > 0 {
-                tail += share * self.binomial(discordant, gains - 1, share);
+                tail += share * self.binomial(discordant, gains - 1, of_discordant);
             }
         }
         total.clamp(0.0, 1.0)
     }
 
-    fn binomial(&self, n: usize, k: usize, share: f64) -> f64 {
+    fn binomial(&self, n: usize, k: usize, shares: Shares) -> f64 {
         if k > n {
             return 0.0;
         }
         // Nothing to the power of nothing is one.
-        let power = |count: usize, base: f64| if count == 0 { 0.0 } else { count as f64 * base.ln() };
+        let power = |count: usize, logarithm: f64| if count == 0 { 0.0 } else { count as f64 * logarithm };
         let choices = self.factorials[n] - self.factorials[k] - self.factorials[n - k];
-        (choices + power(k, share) + power(n - k, 1.0 - share)).exp()
+        (choices + power(k, shares.of) + power(n - k, shares.rest)).exp()
     }
 
     /// How likely a table lies above when the true difference is just this one: the most, over all that discordance may be.
     pub(super) fn size(&self) -> f64 {
         let least = self.difference.abs();
+        // Steps of equal angle are equally many standard deviations apart: here about 0.4, so no peak lies between two.
+        let steps = 32 + (8.0 * (self.fewest.len() as f64).sqrt()) as u32;
         let at = |step: u32| {
-            // Closer together where fewer pairs are discordant, and the probability moves faster.
-            let discordance = least + (1.0 - least) * (f64::from(step) / f64::from(DISCORDANCES)).powi(2);
+            let angle = FRAC_PI_2 * f64::from(step) / f64::from(steps);
+            let discordance = least + (1.0 - least) * angle.sin().powi(2);
             let gained = f64::midpoint(discordance, self.difference);
             self.probability(Rates { gained, lost: discordance - gained })
         };
-        (0..=DISCORDANCES).map(at).fold(0.0, f64::max)
+        (0..=steps).map(at).fold(0.0, f64::max)
+    }
+}
+
+/// The logarithms of a share and of the rest.
+#[derive(Debug, Clone, Copy)]
+struct Shares {
+    of: f64,
+    rest: f64,
+}
+
+impl Shares {
+    fn new(share: f64) -> Shares {
+        Shares { of: share.ln(), rest: (1.0 - share).ln() }
+    }
+}
+
+/// How likely at least `k` of `n` are of a kind that has this share.
+fn at_least(k: usize, n: usize, share: f64) -> f64 {
+    match Binomial::new(share, n as u64) {
+        _ if k == 0 => 1.0,
+        Ok(binomial) if k <= n => binomial.sf(k as u64 - 1),
+        _ => 0.0,
     }
 }
 

@@ -25,7 +25,7 @@ pub enum NonInferiority {
 /// What the interval of a difference, of which more is better, says about a margin of at least 0. Of what is better when it is less,
 /// the difference is negated first.
 ///
-/// For paired rates this alone passes up to 7.4% of candidates that it should not: see [`paired_non_inferiority`].
+/// Of paired rates the interval alone says too much: see [`paired_non_inferiority`].
 pub fn non_inferiority(interval: Interval, margin: f64) -> NonInferiority {
     if interval.lower > -margin {
         NonInferiority::Holds
@@ -39,8 +39,9 @@ pub fn non_inferiority(interval: Interval, margin: f64) -> NonInferiority {
 /// What gains and losses among pairs say about a margin: what [`tango`]'s interval says, unless chance would say as much more
 /// often than the interval claims, which then leaves it open.
 ///
-/// The interval is made for many pairs. Of few, and where few are discordant, its ends are passed more often than they should be. So
-/// up to 10,000 pairs a verdict also needs an exact p-value of at most `(1 - confidence) / 2`: the probability of a score as far
+/// The interval is made for many pairs. Of few, its ends are passed more often than they should be: at 90% and margins of 0.05 to
+/// 0.15, what is worse by just the margin holds in up to 11% of runs of 5 pairs, in up to 7% from 50 pairs on, and fails in up to 10%
+/// of runs of 63. So up to 10,000 pairs a verdict also needs an exact p-value of at most `(1 - confidence) / 2`: the probability of a score as far
 /// from the margin when the true difference lies on it, the largest over all that discordance may be.
 ///
 /// `None` as for [`tango`], and when the margin is not at least 0 and below 1.

@@ -1,10 +1,13 @@
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
 use super::{
-    exact::{Above, EXACT_PAIRS, Rates},
+    exact::{Above, Rates},
     tango::restricted_lost,
     two_sided_z,
 };
+
+/// Up to this many pairs the power is summed up over tables; beyond, the normal approximation is good, and tables are many.
+const SUMMED_PAIRS: u64 = 2_000;
 
 /// More than this is never.
 const MOST_PAIRS: f64 = 1e9;
@@ -17,9 +20,10 @@ const MOST_PAIRS: f64 = 1e9;
 ///
 /// Where the normal approximation of J.-P. Liu, H.-M. Hsueh, E. Hsieh, J. J. Chen (2002), "Tests for equivalence or non-inferiority
 /// for paired binary data", Statistics in Medicine 21, 231-245, promises too much, the smallest number from there on that has the power:
-/// up to 10,000 pairs it is summed up over all tables. A few pairs more may have a little less, for tables are few.
+/// up to 2,000 pairs it is summed up over all tables. A few pairs more may have a little less, for tables are few. Beyond, the
+/// approximation stands alone: where 80% were wanted, the power was 79.5% or more wherever it was counted.
 pub fn pairs_for(margin: f64, discordance: f64, confidence: f64, power: f64) -> Option<u64> {
-    if !(0.0..=1.0).contains(&discordance) || !(margin > 0.0 && margin < 1.0) {
+    if !((0.0..=1.0).contains(&discordance) && margin > 0.0 && margin < 1.0) {
         return None;
     }
     let rates = Rates { gained: discordance / 2.0, lost: discordance / 2.0 };
@@ -58,10 +62,9 @@ fn needed(rates: Rates, difference: f64, confidence: f64, power: f64, at_least: 
         // What the level takes away is the slower question.
         above.probability(rates) >= power && within(above, level, *pairs, difference, z).probability(rates) >= power
     };
-    // Beyond, a normal approximation is good, and tables are too many.
-    (approximate..=EXACT_PAIRS)
+    (approximate..=SUMMED_PAIRS)
         .find(has_power)
-        .or(Some(approximate.max(EXACT_PAIRS + 1)).filter(|n| *n as f64 <= MOST_PAIRS))
+        .or(Some(approximate.max(SUMMED_PAIRS + 1)).filter(|n| *n as f64 <= MOST_PAIRS))
 }
 
 fn approximate(rates: Rates, difference: f64, z: f64, power: f64) -> Option<u64> {

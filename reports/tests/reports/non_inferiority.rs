@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use healbench_reports::statistics::{
     GATE_CONFIDENCE, Interval, NonInferiority, non_inferiority, paired_non_inferiority, pairs_for, pairs_to_settle,
     tango,
@@ -11,8 +13,18 @@ fn verdict(gains: u64, losses: u64, pairs: u64, margin: f64) -> NonInferiority {
     paired_non_inferiority(gains, losses, pairs, margin, GATE_CONFIDENCE).unwrap()
 }
 
-/// The probability of a verdict, summed up over all tables; each table asks the gate.
-fn probability(wanted: NonInferiority, pairs: u64, margin: f64, gained: f64, lost: f64) -> f64 {
+/// What the gate said of tables, by gains and losses.
+type Verdicts = BTreeMap<(u64, u64), NonInferiority>;
+
+/// The probability of a verdict, summed up over all tables; the gate is asked about each once.
+fn probability(
+    wanted: NonInferiority,
+    pairs: u64,
+    margin: f64,
+    gained: f64,
+    lost: f64,
+    verdicts: &mut Verdicts,
+) -> f64 {
     let neither = 1.0 - gained - lost;
     let power = |base: f64, exponent: u64| base.powi(i32::try_from(exponent).unwrap());
     let mut choices_of_losses = 1.0;
@@ -22,7 +34,8 @@ fn probability(wanted: NonInferiority, pairs: u64, margin: f64, gained: f64, los
         for gains in 0..=pairs - losses {
             let likely = choices * power(gained, gains) * power(lost, losses) * power(neither, pairs - gains - losses);
             // What cannot be seen in the sum need not be asked.
-            if likely > 1e-9 && verdict(gains, losses, pairs, margin) == wanted {
+            let mut said = || *verdicts.entry((gains, losses)).or_insert_with(|| verdict(gains, losses, pairs, margin));
+            if likely > 1e-9 && said() == wanted {
                 sum += likely;
             }
             choices *= (pairs - losses - gains) as f64 / (gains + 1) as f64;
@@ -77,12 +90,12 @@ fn a_verdict_needs_more_than_the_interval_where_that_promises_too_much() {
 #[test]
 fn verdicts_err_in_no_more_than_5_percent_at_the_margin() {
     for (pairs, margin) in [(19, 0.15), (29, 0.1), (31, 0.15), (40, 0.05)] {
-        let mut most = 0.0_f64;
+        let (mut most, mut verdicts) = (0.0_f64, Verdicts::new());
         for step in 0..=20_u32 {
             let discordance = margin + (1.0 - margin) * (f64::from(step) / 20.0).powi(2);
             let (gained, lost) = ((discordance - margin) / 2.0, (discordance + margin) / 2.0);
             for wrong in [NonInferiority::Holds, NonInferiority::Fails] {
-                let share = probability(wrong, pairs, margin, gained.max(0.0), lost);
+                let share = probability(wrong, pairs, margin, gained.max(0.0), lost, &mut verdicts);
                 assert!(share <= 0.05 + 1e-6, "{wrong:?} in {share} of {pairs} pairs, {discordance} discordant");
                 most = most.max(share);
             }
@@ -109,7 +122,14 @@ fn recommended_pairs_of_scipy() {
 fn recommended_pairs_have_the_power_they_promise() {
     for (margin, discordance) in [(0.15, 0.0), (0.15, 0.1), (0.15, 0.2), (0.1, 0.0), (0.1, 0.1)] {
         let pairs = pairs_for(margin, discordance, GATE_CONFIDENCE, POWER).unwrap();
-        let share = probability(NonInferiority::Holds, pairs, margin, discordance / 2.0, discordance / 2.0);
+        let share = probability(
+            NonInferiority::Holds,
+            pairs,
+            margin,
+            discordance / 2.0,
+            discordance / 2.0,
+            &mut Verdicts::new(),
+        );
         assert!(share >= POWER - 1e-5, "{share} of {pairs} pairs: {margin}, {discordance}");
     }
 }
@@ -131,7 +151,7 @@ fn pairs_that_settle_have_the_power_they_promise() {
         let (gained, lost) = ((gains as f64 + 0.5) / 62.0, (losses as f64 + 0.5) / 62.0);
         if pairs < 130 {
             let wanted = if gained - lost > -0.15 { NonInferiority::Holds } else { NonInferiority::Fails };
-            let share = probability(wanted, pairs, 0.15, gained, lost);
+            let share = probability(wanted, pairs, 0.15, gained, lost, &mut Verdicts::new());
             assert!(share >= POWER - 1e-5, "{share} of {pairs} pairs: {gains}, {losses}");
         }
     }

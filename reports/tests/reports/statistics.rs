@@ -51,8 +51,8 @@ fn clopper_pearson_of_statsmodels() {
 
 #[test]
 fn published_clopper_pearson_interval() {
-    // Five of 25, from the chart of W. J. Conover (1999), "Practical nonparametric statistics", 3rd edition, as given by
-    // R. Dransfield and R. Brightwell, influentialpoints.com, "Confidence intervals of proportions".
+    // Five of 25, from the tables of W. J. Conover (1999), "Practical nonparametric statistics", 3rd edition, as given by
+    // influentialpoints.com, "Confidence intervals of proportions".
     let interval = clopper_pearson(5, 25, 0.95).unwrap();
     near(interval.lower, 0.068, 5e-4, "lower");
     near(interval.upper, 0.407, 5e-4, "upper");
@@ -145,6 +145,15 @@ fn medians_of_lifelines() {
         let expected = Median { median: of(median), lower: of(lower), upper: of(upper) };
         assert_eq!(kaplan_meier_median(&ended.collect(), 0.95), expected, "{chains}");
     }
+}
+
+#[test]
+fn published_survival_table() {
+    // V. Bewick, L. Cheek, J. Ball (2004), "Statistics review 12: survival analysis", Critical Care 8:389, table 2: after days
+    // 1, 4, 5, 9 and 22 survive 0.75, 0.625, 0.5, 0.333 and 0, so a half is reached on day 5.
+    let ended = [(1, 2, 0), (4, 1, 0), (5, 1, 0), (6, 0, 1), (9, 1, 1), (22, 1, 0)];
+    let ended = ended.map(|(day, fixed, censored)| (day, Ended { fixed, censored }));
+    assert_eq!(kaplan_meier_median(&BTreeMap::from(ended), 0.95).median, Some(5));
 }
 
 #[test]
@@ -332,6 +341,13 @@ fn tango_holds_at_the_edges() {
             }
         }
     }
+}
+
+#[test]
+fn published_holm_example() {
+    // geeksforgeeks.org, "Holm-Bonferroni method": at 0.05 the first and the last of four are rejected.
+    let adjusted = holm(&[0.01, 0.04, 0.03, 0.005]).unwrap();
+    assert_eq!(adjusted.iter().map(|p| *p <= 0.05).collect::<Vec<_>>(), [true, false, false, true]);
 }
 
 #[test]
