@@ -3,7 +3,9 @@
 use std::hint::black_box;
 
 use allocation_counter::{AllocationInfo, measure};
-use healbench_benches::{ERROR, engine, valid_call, world};
+use healbench_benches::{ERROR, engine, invalid_call, unchanged_engine, valid_call, world};
+use healbench_engine::Engine;
+use healbench_protocol::{ErrorFormat, ToolCall};
 
 use crate::variants::{Parts, Variant, Work};
 use crate::{Proof, refuted};
@@ -33,11 +35,31 @@ pub(crate) fn of_call(variant: Variant, work: Work) -> Proof {
 
 /// The list of content blocks and its one text: with all guardrails on and a contract that moved, too.
 pub(crate) fn valid_call_allocates_its_result() -> Proof {
-    let (engine, mut world, call) = (engine(), world(), valid_call());
-    let mut answer = || measure(|| drop(black_box(engine.call(&mut world, black_box(&call))))).count_total;
-    answer();
-    match answer() {
+    match allocations(&engine(), &valid_call()) {
         2 => Ok(()),
         other => refuted(format!("{other} allocations")),
     }
+}
+
+/// What is said above compares two engines that share all their code; this holds what they share, so that a copy of the text in there
+/// is seen too.
+pub(crate) fn failed_call_allocates_no_more_than_it_did() -> Proof {
+    match allocations(&unchanged_engine(true, &ErrorFormat::FusionXml), &invalid_call()) {
+        MOST_ALLOCATIONS_PER_FAILED_CALL => Ok(()),
+        fewer if fewer < MOST_ALLOCATIONS_PER_FAILED_CALL => {
+            refuted(format!("only {fewer} allocations: lower the constant"))
+        }
+        more => refuted(format!("{more} allocations")),
+    }
+}
+
+/// Three issues found, told and dropped again.
+const MOST_ALLOCATIONS_PER_FAILED_CALL: u64 = 27;
+
+fn allocations(engine: &Engine, call: &ToolCall) -> u64 {
+    let mut world = world();
+    let mut answer = || measure(|| drop(black_box(engine.call(&mut world, black_box(call))))).count_total;
+    // What is set up once is set up now.
+    answer();
+    answer()
 }

@@ -77,6 +77,8 @@ fn trials() -> Vec<Trial> {
     trials.push(holds("a_same_buffer::enhancers_without_a_delta_to_show", same_buffer::of_made_enhancers));
     trials
         .push(holds("b_allocations::a_valid_call_allocates_its_result", allocations::valid_call_allocates_its_result));
+    let failed_call = allocations::failed_call_allocates_no_more_than_it_did;
+    trials.push(holds("b_allocations::a_failed_call_allocates_no_more_than_it_did", failed_call));
     trials.push(holds("c_machine_code::static_identity", || machine_code::proof(Variant::StaticIdentity)));
     trials.push(holds("d_instructions::a_count_repeats", instructions::repeats));
     trials.push(holds("e_wall_clock::valid_call", || wall_clock::proof(healbench_benches::pairs::valid())));

@@ -29,7 +29,8 @@ pub(crate) fn of_made_enhancers() -> Proof {
 }
 
 fn prove<S: Strategy>(strategy: &S, test: impl Fn(S::Value) -> Result<(), TestCaseError>) -> Proof {
-    let config = Config { failure_persistence: None, ..Config::default() };
+    // They are the same on every run: this program has fixed keys (`instructions.rs`), so there are many of them.
+    let config = Config { cases: 4096, failure_persistence: None, ..Config::default() };
     match TestRunner::new(config).run(strategy, test) {
         Ok(()) => Ok(()),
         Err(TestError::Fail(reason, example)) => refuted(format!("{reason}: {example:?}")),
