@@ -13,7 +13,7 @@
 //! | run-time identity | passes | passes | is a branch | within the constant | within 1% |
 //! | clone | caught | caught | caught | caught | |
 //! | look-up | | | caught | caught | |
-//! | cosmetic | caught | caught | | caught | |
+//! | cosmetic | caught | caught | caught | caught | |
 //! | a fifth more work | | | | | caught |
 //!
 //! An empty field is nothing that the proof could see: a look-up moves and allocates nothing. (c) is about the static path alone;
@@ -108,7 +108,7 @@ fn trials() -> Vec<Trial> {
         let call = move || allocations::of_call(variant, Work::FailedCall);
         trials.push(is_caught(format!("b_allocations::catches::{name}::failed_call"), call));
     }
-    for variant in [Variant::Clone, Variant::LookUp] {
+    for variant in [Variant::Clone, Variant::LookUp, Variant::Cosmetic] {
         let name = format!("c_machine_code::catches::{}", variant.name());
         trials.push(is_caught(name, move || machine_code::proof(variant)));
     }
