@@ -150,3 +150,62 @@ fn timed(arm: &mut Arm, iterations: u32) -> u64 {
     arm(iterations);
     u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::rc::Rc;
+
+    use super::*;
+    use crate::pairs::{CONTROL, pairs};
+
+    /// A pair whose sides write their names when they are made.
+    fn pair(role: PairRole, made: &Rc<RefCell<String>>) -> Pair {
+        let side = |name: &'static str| {
+            let made = Rc::clone(made);
+            Side::new(name, move || {
+                made.borrow_mut().push_str(name);
+                Box::new(|iterations| {
+                    for turn in 0..iterations * 100 {
+                        black_box(turn);
+                    }
+                })
+            })
+        };
+        Pair { name: format!("{role:?}"), role, reference: side("a"), candidate: side("b") }
+    }
+
+    #[test]
+    fn arms_are_made_anew_in_both_orders() {
+        let made = Rc::default();
+        let measured = measure(&[pair(PairRole::Equal, &made)], 2 * ROUNDS_OF_A_MAKING + 1);
+        assert_eq!(measured[0].rounds.len(), 2 * ROUNDS_OF_A_MAKING + 1);
+        let [of_a, of_b] = measured[0].iterations;
+        assert_eq!(of_a, of_b);
+        // To find the number of iterations, and then three times.
+        assert_eq!(*made.borrow(), "ababbaab");
+    }
+
+    #[test]
+    fn what_is_measured_can_be_read_again() {
+        let run = paired_run(measure(&pairs(), 2));
+        assert_eq!(run.pairs.iter().filter(|pair| pair.role == PairRole::Control).count(), 1);
+        assert_eq!(run.pairs[0].name, CONTROL);
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("rounds.json");
+        run.write(&file).unwrap();
+        assert_eq!(PairedRun::read(&file).unwrap(), run);
+    }
+
+    #[test]
+    fn a_slowed_side_does_a_fifth_more() {
+        let done = Rc::new(RefCell::new(0));
+        let count = Rc::clone(&done);
+        let side = Side::new("counting", move || {
+            let count = Rc::clone(&count);
+            Box::new(move |iterations| *count.borrow_mut() += iterations)
+        });
+        (side.slowed().make)()(100);
+        assert_eq!(*done.borrow(), 120);
+    }
+}

@@ -6,7 +6,7 @@ mod perf;
 mod policy;
 mod unlike;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_protocol::Guardrails;
 use healbench_record::{Plan, PlannedScenario, RunDir};
@@ -250,14 +250,17 @@ pub fn gate(
     for cell in candidate.baseline.cells.keys().filter(|cell| !base.baseline.cells.contains_key(cell)) {
         rows.push(missing(Subject::of(cell), "cell", "the base has no such cell; bless a run that has it"));
     }
-    let changed = |id: &String| rows.iter().any(|row| row.changes.iter().any(|change| change.scenario == *id));
+    let changed: BTreeSet<&str> =
+        rows.iter().flat_map(|row| &row.changes).map(|change| change.scenario.as_str()).collect();
+    let places = places.iter().filter(|(id, _)| changed.contains(id.as_str()));
+    let places = places.map(|(id, place)| (id.clone(), place.clone())).collect();
     Ok(GateReport {
         base: Some(base.name.to_owned()),
         candidate: candidate.name.to_owned(),
         policy: policy.name.clone(),
         verdict: overall(&rows),
         counts: counts(&rows),
-        places: places.iter().filter(|(id, _)| changed(id)).map(|(id, place)| (id.clone(), place.clone())).collect(),
+        places,
         rows,
     })
 }

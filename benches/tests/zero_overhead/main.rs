@@ -1,2 +1,162 @@
-//! placeholder
-fn main() {}
+//! The proof that contract awareness costs nothing where there is nothing to tell.
+//!
+//! `cargo test --release -p healbench-benches --test zero_overhead` proves all; `-- --table` prints the instructions of every
+//! variant instead. What cannot be proven here (no valgrind, no objdump, code without optimisation, a machine too noisy) is
+//! ignored as UNPROVEN, with the reason: it has not passed.
+//!
+//! Each proof judges a variant (`variants.rs`). Three of them are regressions that somebody could well make, and are kept to see
+//! that the proofs catch them:
+//!
+//! | variant | (a) same buffer | (b) allocations | (c) machine code | (d) instructions | (e) wall clock |
+//! |---|---|---|---|---|---|
+//! | static identity | passes | passes | passes | +0 | within 1% |
+//! | run-time identity | passes | passes | is a branch | within the constant | within 1% |
+//! | clone | caught | caught | caught | caught | |
+//! | look-up | | | caught | caught | |
+//! | cosmetic | caught | caught | | caught | |
+//! | a fifth more work | | | | | caught |
+//!
+//! An empty field is nothing that the proof could see: a look-up moves and allocates nothing. (c) is about the static path alone;
+//! (e) sees what takes more than 1% of a call's time, and is the only one that sees what instructions do not tell. What a call costs
+//! with the guardrail and without it alike is none of its overhead: the allocations of a failed call have a constant of their own, and
+//! its time is held against a yardstick (`cargo bench --bench paired`).
+
+mod allocations;
+mod instructions;
+mod machine_code;
+mod same_buffer;
+mod variants;
+mod wall_clock;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+use variants::{Variant, Work};
+
+/// What came of a proof.
+type Proof = Result<(), NotProven>;
+
+/// Why a proof does not stand.
+#[derive(Debug, Clone)]
+enum NotProven {
+    /// It is not so.
+    Refuted(String),
+    /// It cannot be told here.
+    Unproven(String),
+}
+
+fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.first().map(String::as_str) {
+        Some(instructions::CHILD) => return instructions::work_as_child(&words[1..]),
+        Some("--table") => return instructions::print_table(),
+        _ => {}
+    }
+    let mut arguments = Arguments::from_args();
+    // Whoever measures time wants to be alone.
+    arguments.test_threads = Some(1);
+    libtest_mimic::run(&arguments, trials()).exit_code()
+}
+
+fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    for identity in [Variant::StaticIdentity, Variant::RunTimeIdentity] {
+        let name = identity.name();
+        trials.push(holds(format!("a_same_buffer::{name}"), move || same_buffer::proof(identity)));
+        trials.push(holds(format!("b_allocations::{name}::enhancer"), move || allocations::of_enhancer(identity)));
+        for work in [Work::ValidCall, Work::FailedCall] {
+            let name = format!("b_allocations::{name}::{}", work.name());
+            trials.push(holds(name, move || allocations::of_call(identity, work)));
+        }
+        let most = most_instructions(identity);
+        for work in Work::ALL {
+            let most = if work == Work::ValidCall { 0 } else { most };
+            let name = format!("d_instructions::{name}::{}::at_most_{most}", work.name());
+            trials.push(holds(name, move || instructions::proof(identity, work, most)));
+        }
+    }
+    trials.push(holds("a_same_buffer::enhancers_without_a_delta_to_show", same_buffer::of_made_enhancers));
+    trials
+        .push(holds("b_allocations::a_valid_call_allocates_its_result", allocations::valid_call_allocates_its_result));
+    let failed_call = allocations::failed_call_allocates_no_more_than_it_did;
+    trials.push(holds("b_allocations::a_failed_call_allocates_no_more_than_it_did", failed_call));
+    trials.push(holds("c_machine_code::static_identity", || machine_code::proof(Variant::StaticIdentity)));
+    trials.push(holds("d_instructions::a_count_repeats", instructions::repeats));
+    trials.push(holds("e_wall_clock::valid_call", || wall_clock::proof(healbench_benches::pairs::valid())));
+    trials.push(holds("e_wall_clock::failed_call", || wall_clock::proof(healbench_benches::pairs::invalid())));
+
+    for (variant, work) in [
+        (Variant::Clone, Work::FailedCall),
+        (Variant::LookUp, Work::FailedCall),
+        (Variant::Cosmetic, Work::FailedCall),
+        (Variant::Clone, Work::Enhance),
+        (Variant::LookUp, Work::Enhance),
+        (Variant::Cosmetic, Work::Enhance),
+        (Variant::Clone, Work::ValidCall),
+        (Variant::LookUp, Work::ValidCall),
+    ] {
+        let most = if work == Work::ValidCall { 0 } else { most_instructions(Variant::RunTimeIdentity) };
+        let name = format!("d_instructions::catches::{}::{}", variant.name(), work.name());
+        trials.push(is_caught(name, move || instructions::proof(variant, work, most)));
+    }
+    for variant in [Variant::Clone, Variant::Cosmetic] {
+        let name = variant.name();
+        trials.push(is_caught(format!("a_same_buffer::catches::{name}"), move || same_buffer::proof(variant)));
+        let enhancer = move || allocations::of_enhancer(variant);
+        trials.push(is_caught(format!("b_allocations::catches::{name}::enhancer"), enhancer));
+        let call = move || allocations::of_call(variant, Work::FailedCall);
+        trials.push(is_caught(format!("b_allocations::catches::{name}::failed_call"), call));
+    }
+    for variant in [Variant::Clone, Variant::LookUp] {
+        let name = format!("c_machine_code::catches::{}", variant.name());
+        trials.push(is_caught(name, move || machine_code::proof(variant)));
+    }
+    trials.push(holds("e_wall_clock::catches::a_fifth_more_work", wall_clock::finds_a_fifth_more_work));
+
+    trials.extend(machine_code::own_tests());
+    trials.extend(wall_clock::own_tests());
+    trials
+}
+
+/// What a variant may cost a failed call.
+fn most_instructions(variant: Variant) -> i64 {
+    if variant == Variant::StaticIdentity { 0 } else { instructions::MOST_INSTRUCTIONS_PER_FAILED_CALL }
+}
+
+fn holds(name: impl Into<String>, proof: impl FnOnce() -> Proof + Send + 'static) -> Trial {
+    Trial::ignorable_test(name, || match proof() {
+        Ok(()) => Ok(Completion::Completed),
+        Err(NotProven::Refuted(reason)) => Err(Failed::from(reason)),
+        Err(NotProven::Unproven(reason)) => Ok(Completion::ignored_with(format!("UNPROVEN: {reason}"))),
+    })
+}
+
+/// A regression: its proof has to fail.
+fn is_caught(name: impl Into<String>, proof: impl FnOnce() -> Proof + Send + 'static) -> Trial {
+    holds(name, || match proof() {
+        Ok(()) => Err(NotProven::Refuted("the regression went through".to_owned())),
+        Err(NotProven::Refuted(_)) => Ok(()),
+        Err(unproven) => Err(unproven),
+    })
+}
+
+fn refuted(reason: impl Into<String>) -> Proof {
+    Err(NotProven::Refuted(reason.into()))
+}
+
+fn unproven(reason: impl Into<String>) -> NotProven {
+    NotProven::Unproven(reason.into())
+}
+
+/// Machine code, its instructions and its time mean nothing before they are optimised.
+fn optimised() -> Proof {
+    if cfg!(debug_assertions) { Err(unproven("the code is not optimised; build with --release")) } else { Ok(()) }
+}
+
+/// Where a program is, by the search path.
+fn program(name: &str) -> Result<PathBuf, NotProven> {
+    let folders = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file());
+    found.ok_or_else(|| unproven(format!("{name} is not installed")))
+}

@@ -13,23 +13,36 @@ pub use terminal::{GateOptions, terminal};
 use super::number::{amount, money, percent, points};
 use super::plain_text;
 use super::terminal::bare_name;
-use crate::gate::{Change, GateReport, GateRow, Subject, Tier, Verdict};
+use crate::gate::{Change, GateReport, GateRow, Method, Subject, Tier, Verdict};
 use crate::metric::Metric;
 
-/// Rows by weight: those that decide first, the worst first; otherwise as they stand.
+/// Rows by weight: those that decide first, the worst first, and before all of them what leaves nothing to decide; otherwise as they
+/// stand.
 fn by_weight(report: &GateReport) -> Vec<&GateRow> {
     let weight = |row: &&GateRow| {
-        let verdict = match row.verdict {
-            Verdict::Fail => 0,
-            Verdict::Missing => 1,
-            Verdict::Inconclusive => 2,
-            Verdict::Pass => 3,
+        let verdict = match (row.verdict, &row.subject) {
+            (Verdict::Missing, Subject::Run { .. }) => 0,
+            (Verdict::Fail, _) => 1,
+            (Verdict::Missing, _) => 2,
+            (Verdict::Inconclusive, _) => 3,
+            (Verdict::Pass, _) => 4,
         };
-        (verdict == 3, row.tier == Tier::Advisory, verdict)
+        (row.verdict == Verdict::Pass, row.tier == Tier::Advisory, verdict)
     };
     let mut rows: Vec<&GateRow> = report.rows.iter().collect();
     rows.sort_by_key(weight);
     rows
+}
+
+/// Whether a row is told in full: exact rows that pass are only counted.
+fn is_told(row: &GateRow) -> bool {
+    row.verdict != Verdict::Pass || !matches!(row.method, Method::Exact | Method::Presence)
+}
+
+/// `FAIL`, `FAIL (advisory)`.
+fn verdict(row: &GateRow) -> String {
+    let tier = if row.tier == Tier::Advisory { " (advisory)" } else { "" };
+    format!("{}{tier}", row.verdict.name())
 }
 
 /// `scripted:typical · all fusion-xml`, safe to show.
@@ -65,18 +78,21 @@ fn mean(row: &GateRow, mean: f64) -> String {
     }
 }
 
-/// `97% → 95%`, or the one that is known; empty where none is.
+/// `97% → 95%`, or the one that is known; empty where none is. What differs is written with as many digits as show it.
 fn means(row: &GateRow) -> String {
     match (row.base, row.candidate) {
         (Some(base), Some(candidate)) if base == candidate => mean(row, base),
-        (Some(base), Some(candidate)) => format!("{} → {}", mean(row, base), mean(row, candidate)),
+        (Some(base), Some(candidate)) => match (mean(row, base), mean(row, candidate)) {
+            (base_text, candidate_text) if base_text == candidate_text => format!("{base} → {candidate}"),
+            (base, candidate) => format!("{base} → {candidate}"),
+        },
         (None, Some(candidate)) => mean(row, candidate),
         (Some(base), None) => format!("{} → unknown", mean(row, base)),
         (None, None) => String::new(),
     }
 }
 
-/// `-2 points, at 90% within [-4, 1]`; empty where there is no interval.
+/// `-2 points, 90% [-4, 1]`; empty where there is no interval.
 fn difference(row: &GateRow) -> String {
     use super::number::{change, change_interval, points_interval};
     let (Some(difference), Some(interval)) = (row.difference, row.interval) else { return String::new() };
@@ -93,13 +109,16 @@ fn difference(row: &GateRow) -> String {
     }
 }
 
-/// A changed scenario's numbers: `8,123 → 16,246`.
+/// A changed scenario's sums: `8,123 → 16,246`. Every digit is there, for of an exact row each is a change.
 fn change_of(row: &GateRow, change: &Change) -> String {
     let number = |number: f64| match row.metric.parse() {
         Ok(Metric::CostUsd) => money(number),
-        _ => amount(number),
+        _ if number.fract() == 0.0 && number >= 0.0 => super::count(number as u64),
+        _ => number.to_string(),
     };
     match (change.base, change.candidate) {
+        (Some(base), Some(candidate)) if base == candidate => "other endings".to_owned(),
+        (Some(base), Some(candidate)) if number(base) == number(candidate) => format!("{base} → {candidate}"),
         (Some(base), Some(candidate)) => format!("{} → {}", number(base), number(candidate)),
         (Some(base), None) => format!("{} → unknown", number(base)),
         (None, Some(candidate)) => format!("unknown → {}", number(candidate)),
@@ -107,7 +126,13 @@ fn change_of(row: &GateRow, change: &Change) -> String {
     }
 }
 
-/// The command that shows the candidate's transcript of a changed scenario; `None` for what is no cell.
+/// The command that shows what tells most: the first change with an ending that is another one, or the first of all.
+fn example(report: &GateReport, row: &GateRow) -> Option<String> {
+    let change = row.changes.iter().find(|change| change.trial.is_some()).or(row.changes.first())?;
+    show(report, row, change)
+}
+
+/// The command that shows the candidate's transcript of a changed scenario, safe to show; `None` for what is no cell.
 fn show(report: &GateReport, row: &GateRow, change: &Change) -> Option<String> {
     let Subject::Cell { agent, guardrails, format } = &row.subject else { return None };
     let word = super::shell_word;
@@ -115,12 +140,13 @@ fn show(report: &GateReport, row: &GateRow, change: &Change) -> Option<String> {
     let mut parts = agent.split(" · ");
     let name = parts.next().unwrap_or_default();
     let opening = parts.next().map_or(String::new(), |opening| format!(" --opening {}", word(opening)));
-    Some(format!(
+    let command = format!(
         "healbench show {} --scenario {} --agent {}{opening} --guardrails {guardrails} --format {} --trial {}",
         word(&report.candidate),
         word(&change.scenario),
         word(name),
         word(format),
         change.trial.unwrap_or(0)
-    ))
+    );
+    Some(plain_text(&command).into_owned())
 }

@@ -1,5 +1,6 @@
 //! Commands to copy: what is in a report leads to what lies behind it.
 
+use super::plain_text;
 use crate::comparison::Flip;
 
 /// The word as a shell takes it.
@@ -12,9 +13,9 @@ pub fn shell_word(word: &str) -> String {
     }
 }
 
-/// The command that shows the transcript of an episode.
-pub(super) fn show(run: &str, episode: u64) -> String {
-    format!("healbench show {} {episode}", shell_word(run))
+/// The command that shows the transcript of an episode, safe to show.
+fn show(run: &str, episode: u64) -> String {
+    format!("healbench show {} {episode}", plain_text(&shell_word(run)))
 }
 
 /// The commands for both episodes of a flip, the candidate's first: it is the one that is asked about.

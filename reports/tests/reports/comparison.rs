@@ -256,7 +256,17 @@ fn a_comparison_on_a_terminal() {
     insta::assert_snapshot!(comparison(&found, options));
     let same = compared(&kept(&plan, &before), &kept(&plan, &before));
     assert_eq!((same.changed, same.flips.len()), (0, 0));
-    insta::assert_snapshot!(comparison(&same, options), @"");
+    insta::assert_snapshot!(comparison(&same, options), @"
+    runs/old → runs/new · 200 pairs · 0 changed
+
+    No difference in 200 pairs of 6 cells.
+    Not paired: 5 episodes of the base, 5 episodes of the candidate: one of the two
+    was lost to infrastructure or configuration, of openai:gpt-5-mini · seeded ·
+    prompt.
+    Not paired: 11 episodes of the base, 11 episodes of the candidate: one of the
+    two was lost to infrastructure or configuration, of scripted:typical.
+    `scripted:` rows show what the texts say, and nothing about a real model.
+    ");
 }
 
 #[test]

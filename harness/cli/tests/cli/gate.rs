@@ -10,13 +10,17 @@ fn play(place: &Place, out: &str, more: &[&str]) {
     place.ok(&[&["run", "quickstart", "--quiet", "--out", out][..], &AXES, more].concat());
 }
 
-/// A template that says what is wrong with each field, once or several times, and options where `options` says so.
+/// A template that says what is wrong with each field, once or several times; its hint about options may be broken.
 fn template(times: usize, options: bool) -> String {
-    let hint = if options { "{{ issue.expected }}" } else { "something else" };
-    let issue = format!(
-        "{{% for issue in issues %}}Field {{{{ issue.path }}}}: {{{{ issue.message }}}} Expected {hint}.\n{{% endfor %}}"
-    );
-    issue.repeat(times)
+    let whole = "Field {{ issue.path }}: {{ issue.problem }}. {{ issue.correction }} ";
+    let hint = match options {
+        true => whole.to_owned(),
+        false => format!(
+            "{{% if issue.kind == 'not_an_option' %}}Field {{{{ issue.path }}}}: invalid. {{% else %}}{whole}{{% endif %}}"
+        ),
+    };
+    let issues = format!("{{% for issue in issues %}}{hint}{{% endfor %}}");
+    format!("{{% if issues %}}{issues}{{% else %}}{{{{ message }}}} {{% endif %}}\n").repeat(times)
 }
 
 #[test]
@@ -145,8 +149,16 @@ fn a_broken_hint_fails_the_scenarios_that_need_it() {
     assert_eq!(code, Some(1));
     assert!(told.iter().all(|(format, _)| format == "template:mine.jinja"), "{told:?}");
     assert!(told.iter().any(|(_, metric)| metric == "success"), "{told:?}");
+    // Those, and only those, in which somebody chooses what is not among the options.
+    assert_eq!(changed(&place, &words), ["quickstart/several-at-once", "quickstart/wrong-enum"]);
     let compared = place.ok(&["compare", "before", "after"]);
-    println!("{}\n{:?}\n{told:?}", compared.out, changed(&place, &words));
+    assert!(compared.out.contains("differs: error format template:mine.jinja: its text\n"), "{}", compared.out);
+    assert!(compared.out.contains("6 successes lost, 0 gained:\n"), "{}", compared.out);
+    // The commands show both sides, as they were played.
+    let commands = compared.out.lines().filter_map(|line| line.trim().strip_prefix("healbench "));
+    let shown: Vec<String> = commands.map(|line| place.ok(&line.split(' ').collect::<Vec<_>>()).out).collect();
+    assert_eq!(shown.len(), 12);
+    assert!(shown[0].contains("gave_up") && shown[1].contains("success"), "{}{}", shown[0], shown[1]);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::{by_weight, change_of, counted, difference, means, show, subject};
+use super::{by_weight, change_of, counted, difference, means, show, subject, verdict};
 use crate::gate::{Change, GateReport, GateRow, Method, Place, Tier, Verdict};
 use crate::render::plain_text;
 
@@ -12,8 +12,8 @@ const ROWS: usize = 5;
 /// The report as GitHub's workflow commands, one a line: a notice with the verdict, then what does not pass, the worst first. A
 /// scenario that changed is annotated where it is written down, once for all of its rows.
 pub fn github(report: &GateReport) -> String {
-    let verdict = format!("{}: {} · {}", report.verdict.name(), counted(report), plain_text(&report.candidate));
-    let mut text = command("notice", None, "healbench", &verdict);
+    let overall = format!("{}: {} · {}", report.verdict.name(), counted(report), plain_text(&report.candidate));
+    let mut text = command("notice", None, "healbench", &overall);
     let abouts = abouts(report);
     for level in ["error", "warning"] {
         let these: Vec<&About<'_>> = abouts.iter().filter(|about| about.level() == level).collect();
@@ -74,7 +74,7 @@ impl About<'_> {
     }
 
     fn command(&self, report: &GateReport) -> String {
-        let word = word(self.head());
+        let word = verdict(self.head());
         match self {
             About::Row(row) => {
                 let title = format!("{word}: {} · {}", subject(&row.subject), plain_text(&row.metric));
@@ -88,18 +88,12 @@ impl About<'_> {
                     lines.push(format!("and {} more", changes.len() - ROWS));
                 }
                 let (row, change) = changes[0];
-                lines.extend(show(report, row, change).map(|command| plain_text(&command).into_owned()));
+                lines.extend(show(report, row, change));
                 let title = format!("{word}: {}", plain_text(id));
                 command(self.level(), report.places.get(*id), &title, &lines.join("\n"))
             }
         }
     }
-}
-
-/// `FAIL`, `FAIL (advisory)`.
-fn word(row: &GateRow) -> String {
-    let tier = if row.tier == Tier::Advisory { " (advisory)" } else { "" };
-    format!("{}{tier}", row.verdict.name())
 }
 
 /// `tokens 8,123 → 16,246 in scripted:typical · all fusion-xml`: with its verdict where the annotation's is another, and with why
@@ -108,8 +102,8 @@ fn line((row, change): &(&GateRow, &Change), head: &str) -> String {
     let numbers = change_of(row, change);
     let numbers = if numbers.is_empty() { "changed" } else { &numbers };
     let mut line = format!("{} {numbers} in {}", plain_text(&row.metric), subject(&row.subject));
-    if word(row) != head {
-        line = format!("{}: {line}", word(row));
+    if verdict(row) != head {
+        line = format!("{}: {line}", verdict(row));
     }
     if row.method != Method::Exact {
         line = format!("{line} ({})", plain_text(&row.says));

@@ -1,6 +1,6 @@
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use super::{change_of, difference, means, show, subject};
+use super::{change_of, difference, example, means, subject};
 use crate::gate::{GateReport, GateRow, Subject, Tier, Verdict};
 use crate::render::plain_text;
 
@@ -71,12 +71,6 @@ fn description(report: &GateReport, row: &GateRow) -> Vec<String> {
     }
     lines.extend(example(report, row));
     lines.iter().map(|line| xml_text(line)).collect()
-}
-
-/// The command that shows what tells most: the first change with an ending that is another one, or the first of all.
-pub(super) fn example(report: &GateReport, row: &GateRow) -> Option<String> {
-    let change = row.changes.iter().find(|change| change.trial.is_some()).or(row.changes.first())?;
-    show(report, row, change)
 }
 
 /// One line of text that XML can have: two characters that can be shown are forbidden there as well.

@@ -1,6 +1,5 @@
-use super::junit::example;
-use super::{by_weight, change_of, counted, difference, means, subject};
-use crate::gate::{GateReport, GateRow, Method, Tier, Verdict};
+use super::{by_weight, change_of, counted, difference, example, is_told, means, subject, verdict};
+use crate::gate::{GateReport, GateRow, Verdict};
 use crate::render::{count, plain_text};
 
 /// Rows of the table.
@@ -62,26 +61,21 @@ fn mark(verdict: Verdict) -> char {
     }
 }
 
-fn is_told(row: &GateRow) -> bool {
-    row.verdict != Verdict::Pass || !matches!(row.method, Method::Exact | Method::Presence)
-}
-
 /// `❌ FAIL (advisory)`.
-fn verdict(row: &GateRow) -> String {
-    let tier = if row.tier == Tier::Advisory { " (advisory)" } else { "" };
-    format!("{} {}{tier}", mark(row.verdict), row.verdict.name())
+fn marked(row: &GateRow) -> String {
+    format!("{} {}", mark(row.verdict), verdict(row))
 }
 
 fn table_row(row: &GateRow) -> String {
     let data = [subject(&row.subject), row.metric.clone(), means(row), difference(row), row.says.clone()];
-    format!("| {} | {} |\n", verdict(row), data.map(|text| escape(&text)).join(" | "))
+    format!("| {} | {} |\n", marked(row), data.map(|text| escape(&text)).join(" | "))
 }
 
 /// The scenarios that changed in a row, folded away.
 fn changes(report: &GateReport, row: &GateRow) -> String {
     let mut text = format!(
         "\n<details><summary>{}: {} · {}</summary>\n\n| scenario | base → candidate |\n|---|---|\n",
-        verdict(row),
+        marked(row),
         escape(&subject(&row.subject)),
         escape(&row.metric)
     );
@@ -93,7 +87,7 @@ fn changes(report: &GateReport, row: &GateRow) -> String {
     }
     if let Some(command) = example(report, row) {
         // One line that begins with a word: nothing in it can end the block.
-        text.push_str(&format!("\n```sh\n{}\n```\n", plain_text(&command)));
+        text.push_str(&format!("\n```sh\n{}\n```\n", command));
     }
     text.push_str("\n</details>\n");
     text

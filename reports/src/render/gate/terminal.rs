@@ -1,5 +1,5 @@
-use super::{by_weight, change_of, counted, difference, means, show, subject};
-use crate::gate::{GateReport, GateRow, Method, Tier, Verdict};
+use super::{by_weight, change_of, counted, difference, example, is_told, means, subject, verdict};
+use crate::gate::{GateReport, GateRow, Verdict};
 use crate::render::layout::{Paint, Piece, wrap};
 use crate::render::plain_text;
 use crate::render::terminal::INDENT;
@@ -22,7 +22,7 @@ const ROWS: usize = 20;
 pub fn terminal(report: &GateReport, options: GateOptions) -> String {
     let mut lines = vec![format!(
         "{}  {}",
-        verdict(report.verdict, options.color),
+        painted(report.verdict, report.verdict.name(), options.color),
         [plain_text(&report.candidate).into_owned(), counted(report)].join(" · ")
     )];
     if let Some(base) = &report.base {
@@ -43,22 +43,19 @@ pub fn terminal(report: &GateReport, options: GateOptions) -> String {
     text
 }
 
-fn is_told(row: &GateRow) -> bool {
-    row.verdict != Verdict::Pass || !matches!(row.method, Method::Exact | Method::Presence)
-}
-
-fn verdict(verdict: Verdict, color: bool) -> String {
+/// The word of a verdict in its colour.
+fn painted(verdict: Verdict, word: &str, color: bool) -> String {
     let paint = match verdict {
         Verdict::Pass => Paint::Green,
         Verdict::Fail => Paint::Red,
         Verdict::Inconclusive | Verdict::Missing => Paint::Bold,
     };
-    Piece::new(verdict.name(), paint).painted(color)
+    Piece::new(word, paint).painted(color)
 }
 
 fn row_lines(report: &GateReport, row: &GateRow, options: GateOptions) -> Vec<String> {
-    let tier = if row.tier == Tier::Advisory { " (advisory)" } else { "" };
-    let mut head = format!("{}{tier}  {} · {}", verdict(row.verdict, options.color), subject(&row.subject), row.metric);
+    let word = painted(row.verdict, &verdict(row), options.color);
+    let mut head = format!("{word}  {} · {}", subject(&row.subject), plain_text(&row.metric));
     let means = means(row);
     if !means.is_empty() {
         head = format!("{head}: {means}");
@@ -66,7 +63,8 @@ fn row_lines(report: &GateReport, row: &GateRow, options: GateOptions) -> Vec<St
     let mut lines = wrap(&head, " ", options.width.max(60));
     let difference = difference(row);
     let room = options.width.saturating_sub(INDENT.len());
-    let says = if difference.is_empty() { row.says.clone() } else { format!("{difference}; {}", row.says) };
+    let says = plain_text(&row.says);
+    let says = if difference.is_empty() { says.into_owned() } else { format!("{difference}; {says}") };
     lines.extend(wrap(&says, " ", room).into_iter().map(|line| format!("{INDENT}{line}")));
     for change in row.changes.iter().take(CHANGES) {
         let numbers = change_of(row, change);
@@ -75,7 +73,6 @@ fn row_lines(report: &GateReport, row: &GateRow, options: GateOptions) -> Vec<St
     if row.changes.len() > CHANGES {
         lines.push(format!("{INDENT}{INDENT}and {} more", row.changes.len() - CHANGES));
     }
-    let first = row.changes.iter().find(|change| change.trial.is_some()).or(row.changes.first());
-    lines.extend(first.and_then(|change| show(report, row, change)).map(|command| format!("{INDENT}{command}")));
+    lines.extend(example(report, row).map(|command| format!("{INDENT}{command}")));
     lines
 }

@@ -1,0 +1,65 @@
+//! (b) Nothing is allocated where there is nothing to tell, by a counting allocator.
+
+use std::hint::black_box;
+
+use allocation_counter::{AllocationInfo, measure};
+use healbench_benches::{ERROR, engine, invalid_call, unchanged_engine, valid_call, world};
+use healbench_engine::Engine;
+use healbench_protocol::{ErrorFormat, ToolCall};
+
+use crate::variants::{Parts, Variant, Work};
+use crate::{Proof, refuted};
+
+/// An error passes without an allocation.
+pub(crate) fn of_enhancer(variant: Variant) -> Proof {
+    let (parts, path) = (Parts::new(), black_box(variant.path()));
+    let mut error = Some(ERROR.to_owned());
+    let counted = measure(|| error = error.take().map(|error| path(&parts, error, black_box("create"))));
+    if counted.count_total == 0 { Ok(()) } else { refuted(format!("it allocates: {counted:?}")) }
+}
+
+/// A whole call allocates exactly what it does with the guardrail off.
+pub(crate) fn of_call(variant: Variant, work: Work) -> Proof {
+    let parts = Parts::new();
+    let counted = |variant: Variant| -> AllocationInfo {
+        // What is set up once is set up now.
+        variant.work(work, &parts, 1);
+        measure(|| variant.work(work, &parts, 10))
+    };
+    let (direct, this) = (counted(Variant::Direct), counted(variant));
+    if direct.count_total < 10 {
+        return refuted(format!("the counter does not count: {direct:?}"));
+    }
+    if this == direct { Ok(()) } else { refuted(format!("ten calls allocate {this:?}, and without it {direct:?}")) }
+}
+
+/// The list of content blocks and its one text: with all guardrails on and a contract that moved, too.
+pub(crate) fn valid_call_allocates_its_result() -> Proof {
+    match allocations(&engine(), &valid_call()) {
+        2 => Ok(()),
+        other => refuted(format!("{other} allocations")),
+    }
+}
+
+/// What is said above compares two engines that share all their code; this holds what they share, so that a copy of the text in there
+/// is seen too.
+pub(crate) fn failed_call_allocates_no_more_than_it_did() -> Proof {
+    match allocations(&unchanged_engine(true, &ErrorFormat::FusionXml), &invalid_call()) {
+        MOST_ALLOCATIONS_PER_FAILED_CALL => Ok(()),
+        fewer if fewer < MOST_ALLOCATIONS_PER_FAILED_CALL => {
+            refuted(format!("only {fewer} allocations: lower the constant"))
+        }
+        more => refuted(format!("{more} allocations")),
+    }
+}
+
+/// Three issues found, told and dropped again.
+const MOST_ALLOCATIONS_PER_FAILED_CALL: u64 = 27;
+
+fn allocations(engine: &Engine, call: &ToolCall) -> u64 {
+    let mut world = world();
+    let mut answer = || measure(|| drop(black_box(engine.call(&mut world, black_box(call))))).count_total;
+    // What is set up once is set up now.
+    answer();
+    answer()
+}

@@ -1,0 +1,108 @@
+//! (e) The time of a call is the same within 1%, by paired rounds, on a machine quiet enough that the same thing twice is the same
+//! within 0.3%.
+
+use healbench_benches::pairs::{CONTROL, INVALID, VALID, control, invalid, valid};
+use healbench_benches::rounds::{Pair, ROUNDS, measure};
+use healbench_record::PairRounds;
+use libtest_mimic::{Failed, Trial};
+
+use crate::{Proof, optimised, refuted, unproven};
+
+/// What counts as the same.
+const MARGIN: f64 = 0.01;
+/// What the control has to be within.
+const QUIET: f64 = 0.003;
+/// How often a quiet minute is waited for.
+const TRIES: usize = 3;
+
+/// The pair's two sides take the same time.
+pub(crate) fn proof(pair: Pair) -> Proof {
+    let name = pair.name.clone();
+    let measured = in_a_quiet_minute(&[control(), pair])?;
+    let interval = interval_of(&measured, &name);
+    if is_within(interval, MARGIN) {
+        Ok(())
+    } else if is_outside(interval, MARGIN) {
+        refuted(format!("the ratio is in {}", shown(interval)))
+    } else {
+        Err(unproven(format!("the ratio is in {}, which says neither", shown(interval))))
+    }
+}
+
+/// A call that does a fifth more work is found, and no other.
+pub(crate) fn finds_a_fifth_more_work() -> Proof {
+    let slowed = invalid();
+    let slowed = Pair { candidate: slowed.candidate.slowed(), ..slowed };
+    let measured = in_a_quiet_minute(&[control(), valid(), slowed])?;
+    let (valid, slowed) = (interval_of(&measured, VALID), interval_of(&measured, INVALID));
+    if !is_outside(slowed, MARGIN) || !is_within(slowed.map(|log| log - 1.2_f64.ln()), 0.05) {
+        return refuted(format!("the slowed call's ratio is in {}", shown(slowed)));
+    }
+    if is_outside(valid, MARGIN) {
+        return refuted(format!("the other call's ratio is in {}", shown(valid)));
+    }
+    Ok(())
+}
+
+fn in_a_quiet_minute(pairs: &[Pair]) -> Result<Vec<PairRounds>, crate::NotProven> {
+    optimised()?;
+    let mut last = [0.0; 2];
+    for _ in 0..TRIES {
+        let measured = measure(pairs, ROUNDS);
+        last = interval_of(&measured, CONTROL);
+        if is_within(last, QUIET) {
+            return Ok(measured);
+        }
+    }
+    Err(unproven(format!("the machine is too noisy: the same thing twice has a ratio in {}", shown(last))))
+}
+
+fn interval_of(measured: &[PairRounds], name: &str) -> [f64; 2] {
+    let pair = measured.iter().find(|pair| pair.name == name).expect("it is measured");
+    let mut ratios = pair.log_ratios();
+    ratios.sort_by(f64::total_cmp);
+    sign_interval(&ratios)
+}
+
+/// The 95% interval of the median by the sign test: from the k-th value to the k-th last, where at most 2.5% of as many tosses of a
+/// coin show heads fewer than k times.
+fn sign_interval(sorted: &[f64]) -> [f64; 2] {
+    let n = sorted.len();
+    let mut log_chance = -(n as f64) * std::f64::consts::LN_2;
+    let (mut k, mut tail) = (0, 0.0);
+    loop {
+        tail += log_chance.exp();
+        if tail > 0.025 {
+            break;
+        }
+        k += 1;
+        log_chance += ((n + 1 - k) as f64 / k as f64).ln();
+    }
+    if k == 0 { [f64::NEG_INFINITY, f64::INFINITY] } else { [sorted[k - 1], sorted[n - k]] }
+}
+
+fn is_within([low, high]: [f64; 2], margin: f64) -> bool {
+    -margin.ln_1p() <= low && high <= margin.ln_1p()
+}
+
+fn is_outside([low, high]: [f64; 2], margin: f64) -> bool {
+    high < -margin.ln_1p() || margin.ln_1p() < low
+}
+
+fn shown([low, high]: [f64; 2]) -> String {
+    format!("[{:.4}, {:.4}]", low.exp(), high.exp())
+}
+
+/// That the interval is the one of the tables.
+pub(crate) fn own_tests() -> Vec<Trial> {
+    // Ranks for 95%: Conover, Practical Nonparametric Statistics, by the binomial distribution with p = 1/2.
+    let ranks = |n: usize| sign_interval(&(1..=n).map(|rank| rank as f64).collect::<Vec<_>>());
+    let test = move || {
+        let expected = [(5, [f64::NEG_INFINITY, f64::INFINITY]), (6, [1.0, 6.0]), (10, [2.0, 9.0]), (20, [6.0, 15.0])];
+        match expected.into_iter().find(|(n, expected)| ranks(*n) != *expected) {
+            None => Ok(()),
+            Some((n, expected)) => Err(Failed::from(format!("{n}: {:?} instead of {expected:?}", ranks(n)))),
+        }
+    };
+    vec![Trial::test("e_wall_clock::own_tests::the_interval_of_the_tables", test)]
+}
