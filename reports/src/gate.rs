@@ -190,7 +190,10 @@ pub enum GateError {
     },
     /// The base and the candidate are not of the same thing.
     #[error(transparent)]
-    Unlike(#[from] Unlike),
+    Unlike(Unlike),
+    /// Two measurements were not made alike.
+    #[error(transparent)]
+    UnlikeRounds(Unlike),
 }
 
 /// Where the scenarios of a run are written down. One whose text is gone from the run has no place.
@@ -247,6 +250,7 @@ pub fn gate(
             false => rows.extend(live::rows(cell, &lines, policy, base.baseline.seed)),
         }
     }
+    rows.extend(idle(base.baseline, policy));
     for cell in candidate.baseline.cells.keys().filter(|cell| !base.baseline.cells.contains_key(cell)) {
         rows.push(missing(Subject::of(cell), "cell", "the base has no such cell; bless a run that has it"));
     }
@@ -347,6 +351,17 @@ fn lost(candidate: Held<'_>, policy: &Policy) -> GateRow {
 fn required(candidate: &Baseline, policy: &Policy) -> Vec<GateRow> {
     let absent = policy.require.iter().filter(|wanted| !candidate.cells.contains_key(*wanted));
     absent.map(|cell| missing(Subject::of(cell), "cell", "the policy requires this cell")).collect()
+}
+
+/// The checks of a policy that name what the base does not have: they would hold nothing to anything.
+fn idle(base: &Baseline, policy: &Policy) -> Vec<GateRow> {
+    let idle =
+        policy.checks.iter().filter(|check| check.names_a_cell() && !base.cells.keys().any(|cell| check.is_of(cell)));
+    idle.map(|check| {
+        let says = format!("the policy's check of {} is about no cell of the base: {}", check.metric, check.cells());
+        GateRow { tier: check.tier, ..missing(Subject::Run { run: "policy".to_owned() }, check.metric.name(), &says) }
+    })
+    .collect()
 }
 
 /// The mean of a metric over lines: the sum over episodes by their number; null without any.

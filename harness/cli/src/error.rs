@@ -294,6 +294,10 @@ impl CliError {
             }
             CliError::Comparison(ComparisonError::Axis(error)) => Some(format!("known: {}", error.known.join(", "))),
             CliError::Comparison(_) => None,
+            CliError::Gate(GateError::UnlikeRounds(_)) => Some(
+                "measure the base again on this machine, or leave it away: then only what needs no base is decided"
+                    .to_owned(),
+            ),
             CliError::Gate(GateError::Unlike(unlike)) => Some(match unlike.allow {
                 Some(word) => format!(
                     "bless a run of what it is now; or, if that is what is asked about, say `may_differ = [\"{word}\"]` in a policy"

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use healbench_protocol::{ErrorFormat, Guardrails};
+use healbench_protocol::{AxisError, ErrorFormat, Guardrails};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use toml::Spanned;
@@ -55,6 +55,19 @@ impl Check {
         self.agent.as_ref().is_none_or(|agent| *agent == cell.agent)
             && self.guardrails.is_none_or(|guardrails| guardrails == cell.guardrails)
             && self.format.as_ref().is_none_or(|format| *format == cell.format)
+    }
+
+    /// Whether it is about some cells alone.
+    pub(super) fn names_a_cell(&self) -> bool {
+        self.agent.is_some() || self.guardrails.is_some() || self.format.is_some()
+    }
+
+    /// What it says of the cells that it is about.
+    pub(super) fn cells(&self) -> String {
+        let guardrails = self.guardrails.map(|guardrails| guardrails.to_string());
+        let named = [("agent", &self.agent), ("guardrails", &guardrails), ("format", &self.format)];
+        let named = named.into_iter().filter_map(|(key, value)| Some(format!("{key} {}", value.as_ref()?)));
+        named.collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -319,7 +332,7 @@ struct RawExact {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct RawCheck {
-    #[serde(deserialize_with = "read")]
+    #[serde(deserialize_with = "metric")]
     metric: Metric,
     direction: Option<Direction>,
     #[serde(deserialize_with = "read")]
@@ -398,6 +411,12 @@ impl<'de> Deserialize<'de> for Share {
             }
         }
     }
+}
+
+fn metric<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Metric, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    text.parse()
+        .map_err(|unknown: AxisError| D::Error::custom(format!("{unknown}; known: {}", unknown.known.join(", "))))
 }
 
 /// A text that says what it is.

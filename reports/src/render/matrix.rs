@@ -25,7 +25,8 @@ pub fn matrix(found: &Matrix, width: usize, color: bool) -> String {
     if found.columns.len() > 1 {
         for table in glances(found, width) {
             lines.push(String::new());
-            lines.extend(table.lines(width, color));
+            // The second line of the heads may have nothing to say.
+            lines.extend(table.lines(width, color).into_iter().filter(|line| !line.is_empty()));
         }
     }
     lines.push(String::new());

@@ -336,12 +336,30 @@ fn an_advisory_row_decides_nothing() {
 }
 
 #[test]
+fn a_check_that_is_about_nothing_is_missing() {
+    let base = live(5, |_, _| true);
+    let policy = |rest: &str| {
+        let text = format!("[[check]]\nmetric = \"success\"\nmargin = \"90 points\"\n{rest}");
+        gated(&base, &base, &Policy::parse("gate.toml", &text).unwrap()).unwrap()
+    };
+    assert_eq!(policy("agent = \"openai:gpt-5-mini · seeded · prompt\"\n").verdict, Verdict::Pass);
+    let report = policy("agent = \"openai:gpt-5-mini\"\nguardrails = \"none\"\n");
+    assert_eq!(report.verdict, Verdict::Missing);
+    let says = &report.rows.last().unwrap().says;
+    assert!(says.ends_with("about no cell of the base: agent openai:gpt-5-mini, guardrails none"), "{says}");
+}
+
+#[test]
 fn mistakes_in_a_policy_have_their_place() {
     let table = [
         ("luck = 1\n", 1, "unknown field `luck`"),
         ("infra_share = \"5 points\"\n", 1, "is no share"),
         ("infra_share = \"-5%\"\n", 1, "is no share"),
-        ("\n[[check]]\nmetric = \"sucess\"\nmargin = \"5 points\"\n", 3, "unknown metric `sucess`"),
+        (
+            "\n[[check]]\nmetric = \"sucess\"\nmargin = \"5 points\"\n",
+            3,
+            "unknown metric `sucess`; known: success, recovered",
+        ),
         ("[[check]]\nmetric = \"success\"\nmargin = \"5%\"\n", 1, "its margin is in points"),
         ("[[check]]\nmetric = \"tokens\"\nmargin = \"5 points\"\n", 1, "is no rate"),
         ("[[check]]\nmetric = \"success\"\nmargin = \"100 points\"\n", 3, "a rate has 100 points"),

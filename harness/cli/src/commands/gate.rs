@@ -106,5 +106,5 @@ fn of_rounds(rounds: &Path, earlier: Option<&Path>, policy: &Policy) -> Result<G
         None => None,
     };
     let earlier = earlier.as_ref().map(|(name, run)| (name.as_str(), run));
-    Ok(gate_rounds((&name, &run), earlier, policy).map_err(GateError::Unlike)?)
+    Ok(gate_rounds((&name, &run), earlier, policy).map_err(GateError::UnlikeRounds)?)
 }
