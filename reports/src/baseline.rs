@@ -10,7 +10,7 @@ use healbench_protocol::{AgentKind, ErrorFormat, Guardrails};
 
 use crate::metric::Metric;
 use crate::summary::ReportError;
-pub use outcomes::{Ending, Outcomes};
+pub use outcomes::{Ending, Flags, Outcomes};
 pub use text::BaselineError;
 
 /// The version of a baseline's text. One of another version is refused.

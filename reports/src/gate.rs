@@ -233,7 +233,7 @@ pub fn gate(
     places: &BTreeMap<String, Place>,
 ) -> Result<GateReport, Unlike> {
     unlike::check(base.baseline, candidate.baseline, policy)?;
-    let mut rows = vec![lost(candidate, policy)];
+    let mut rows = vec![lost(base, policy), lost(candidate, policy)];
     rows.extend(required(candidate.baseline, policy));
     for (cell, before) in &base.baseline.cells {
         let Some(after) = candidate.baseline.cells.get(cell) else {
@@ -325,22 +325,22 @@ fn missing(subject: Subject, metric: &str, says: &str) -> GateRow {
 /// The row about lost episodes.
 const INFRA: &str = "infra";
 
-/// The share of the candidate's episodes that were lost.
-fn lost(candidate: Held<'_>, policy: &Policy) -> GateRow {
-    let lines = || candidate.baseline.cells.values().flat_map(BTreeMap::values);
+/// The share of a side's episodes that were lost.
+fn lost(side: Held<'_>, policy: &Policy) -> GateRow {
+    let lines = || side.baseline.cells.values().flat_map(BTreeMap::values);
     let planned: u64 = lines().map(|line| line.outcomes.len() as u64).sum();
     let lost = planned - lines().map(|line| line.outcomes.scored()).sum::<u64>();
     let share = if planned == 0 { 0.0 } else { lost as f64 / planned as f64 };
     let holds = share <= policy.infra_share && planned > 0;
-    let row = missing(Subject::Run { run: candidate.name.to_owned() }, INFRA, "");
+    let row = missing(Subject::Run { run: side.name.to_owned() }, INFRA, "");
     GateRow {
         verdict: if holds { Verdict::Pass } else { Verdict::Missing },
         candidate: Some(share),
         says: match holds {
             true => format!("{lost} of {planned} episodes were lost"),
             false => format!(
-                "{lost} of {planned} episodes were lost to infrastructure; {}% is the most",
-                policy.infra_share * 100.0
+                "{lost} of {planned} episodes were lost to infrastructure or configuration; {} is the most",
+                Margin::Percent(policy.infra_share)
             ),
         },
         ..row

@@ -14,8 +14,8 @@ pub mod statistics;
 mod summary;
 
 pub use baseline::{
-    AgentMark, BASELINE_VERSION, Baseline, BaselineError, BlessError, CellName, Ending, Line, Outcomes, ScenarioMark,
-    Sum,
+    AgentMark, BASELINE_VERSION, Baseline, BaselineError, BlessError, CellName, Ending, Flags, Line, Outcomes,
+    ScenarioMark, Sum,
 };
 pub use comparison::{
     Axis, CellComparison, Comparison, ComparisonError, Flip, Matrix, MatrixCell, MatrixColumn, MetricDifference, Side,

@@ -174,7 +174,6 @@ impl CliError {
             CliError::Comparison(
                 ComparisonError::Report { .. } | ComparisonError::Axis(_) | ComparisonError::Alone { .. },
             )
-            | CliError::Gate(GateError::Run { source: BlessError::Report(_), .. })
             | CliError::Bless { source: BlessError::Report(_), .. } => ExitStatus::Usage,
             CliError::Comparison(_) | CliError::Gate(_) | CliError::Bless { .. } | CliError::NotWhole(_) => {
                 ExitStatus::Incomplete

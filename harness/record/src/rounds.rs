@@ -127,7 +127,7 @@ impl PairedRun {
         self.check().map_err(foreign)?;
         let text = serde_json::to_string(self).map_err(|error| foreign(error.to_string()))?;
         let mut part = path.as_os_str().to_owned();
-        part.push(".part");
+        part.push(format!(".{}.part", std::process::id()));
         let write = || -> io::Result<()> {
             let mut out = fs::File::create(&part)?;
             out.write_all(text.as_bytes())?;
@@ -135,7 +135,11 @@ impl PairedRun {
             out.sync_all()?;
             fs::rename(&part, path)
         };
-        write().map_err(|source| RoundsError::Io { doing: "write", path: path.into(), source })
+        write().inspect_err(|_| drop(fs::remove_file(&part))).map_err(|source| RoundsError::Io {
+            doing: "write",
+            path: path.into(),
+            source,
+        })
     }
 
     /// What keeps a ratio from being computed, or one pair from being told from another.

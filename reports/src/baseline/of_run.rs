@@ -7,11 +7,14 @@ use healbench_record::{CallRecord, CellRef, EpisodeRecord, Outcome, Plan, RunDir
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-use super::{AgentMark, Baseline, BlessError, CellName, Ending, Line, Outcomes, ScenarioMark, Sum, format_mark, mark};
+use super::{
+    AgentMark, Baseline, BlessError, CellName, Ending, Flags, Line, Outcomes, ScenarioMark, Sum, format_mark, mark,
+};
 use crate::columns::CALL_COLUMNS;
 use crate::comparison::key;
 use crate::episodes::{ROWS, each_episode};
 use crate::frames::{FrameError, Span, check_names, decode, read_frame, spans};
+use crate::gate::Margin;
 use crate::metric::Metric;
 use crate::summary::ReportError;
 
@@ -33,7 +36,7 @@ impl Baseline {
         let gathered = gather(run, plan)?;
         let lost = gathered.infra + gathered.config;
         if gathered.config > 0 || gathered.infra as f64 > most_lost * plan.len() as f64 {
-            let limit = format!("{}%", most_lost * 100.0);
+            let limit = Margin::Percent(most_lost).to_string();
             return Err(BlessError::Lost { lost, planned: plan.len(), limit });
         }
         let mut cells: BTreeMap<CellName, BTreeMap<String, Line>> = BTreeMap::new();
@@ -96,14 +99,21 @@ struct Open {
 
 impl Open {
     fn add(&mut self, row: &EpisodeRecord) {
-        let false_success = Metric::FalseSuccess.of(row) == Some(1.0);
-        self.outcomes.push(Ending { outcome: row.outcome, false_success });
+        let is = |rate: Metric| rate.of(row).map(|is| is == 1.0).filter(|_| row.outcome.is_scored());
+        // Rows without a model are exact: nobody pairs them.
+        let flags = row.model.as_ref().map_or(Flags::default(), |_| Flags {
+            recovered: is(Metric::Recovered),
+            first_call: is(Metric::FirstCall),
+            error_spiral: is(Metric::ErrorSpirals),
+        });
+        let false_success = is(Metric::FalseSuccess) == Some(true);
+        self.outcomes.push(Ending { outcome: row.outcome, false_success, flags });
         hash(&mut self.episodes, &EpisodeRecord { episode: 0, ..row.clone() });
         if !row.outcome.is_scored() {
             return;
         }
         for (sum, metric) in self.sums.iter_mut().zip(Metric::ALL) {
-            if let Some(value) = metric.of(row) {
+            if let Some(value) = metric.of(row).filter(|value| value.is_finite()) {
                 sum.total += value;
                 sum.of += 1;
             }
@@ -121,8 +131,7 @@ impl Open {
 
 /// Adds a row to a hash, without its index in the plan: a plan that grows moves it.
 fn hash(hasher: &mut Sha256, row: &impl Serialize) {
-    // A row is plain data, which JSON has a form for.
-    hasher.update(serde_json::to_vec(row).unwrap_or_default());
+    hasher.update(serde_json::to_vec(row).expect("a row is plain data, which JSON has a form for"));
     hasher.update(b"\n");
 }
 

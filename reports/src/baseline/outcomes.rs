@@ -3,6 +3,8 @@ use std::str::FromStr;
 
 use healbench_record::Outcome;
 
+use crate::metric::Metric;
+
 /// How the trials of one cell and scenario ended, trial by trial. As text: `17 success, 2 limit, 1 false_success`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcomes(Vec<Ending>);
@@ -14,6 +16,34 @@ pub struct Ending {
     pub outcome: Outcome,
     /// Whether the agent claimed to be done while an expectation did not hold.
     pub false_success: bool,
+    /// The rates that an outcome does not tell; all null for an agent without a model, whose rows are exact.
+    pub flags: Flags,
+}
+
+/// Rates of one scored trial that its outcome does not tell. Null where the metric is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Flags {
+    /// Whether it succeeded where something was scheduled to go wrong.
+    pub recovered: Option<bool>,
+    /// Whether the first call succeeded.
+    pub first_call: Option<bool>,
+    /// Whether it got caught in an error spiral.
+    pub error_spiral: Option<bool>,
+}
+
+impl Ending {
+    /// Whether the rate is a yes; null where the trial does not count, and for what is no rate.
+    pub fn is(self, rate: Metric) -> Option<bool> {
+        let is = match rate {
+            Metric::Success => Some(self.outcome == Outcome::Success),
+            Metric::FalseSuccess => Some(self.false_success),
+            Metric::Recovered => self.flags.recovered,
+            Metric::FirstCall => self.flags.first_call,
+            Metric::ErrorSpirals => self.flags.error_spiral,
+            _ => None,
+        };
+        is.filter(|_| self.outcome.is_scored())
+    }
 }
 
 /// What stands for a task that failed while the agent claimed to be done.
@@ -26,10 +56,10 @@ impl Ending {
 
     fn named(name: &str) -> Option<Ending> {
         if name == FALSE_SUCCESS {
-            return Some(Ending { outcome: Outcome::TaskFail, false_success: true });
+            return Some(Ending { outcome: Outcome::TaskFail, false_success: true, flags: Flags::default() });
         }
         let outcome = Outcome::ALL.into_iter().find(|known| known.name() == name)?;
-        Some(Ending { outcome, false_success: false })
+        Some(Ending { outcome, false_success: false, flags: Flags::default() })
     }
 }
 
@@ -42,6 +72,28 @@ impl Outcomes {
     /// Each trial's ending, in their order.
     pub fn iter(&self) -> impl Iterator<Item = Ending> {
         self.0.iter().copied()
+    }
+
+    /// A rate trial by trial: `1` for yes, `0` for no, `-` where it is null.
+    pub(super) fn digits(&self, rate: Metric) -> String {
+        let digit = |ending: Ending| ending.is(rate).map_or('-', |is| if is { '1' } else { '0' });
+        self.iter().map(digit).collect()
+    }
+
+    /// Reads such digits back into the flag of each trial; `None` when they are not as many.
+    pub(super) fn set(&mut self, digits: &str, flag: fn(&mut Flags) -> &mut Option<bool>) -> Option<()> {
+        if digits.len() != self.0.len() {
+            return None;
+        }
+        for (ending, digit) in self.0.iter_mut().zip(digits.chars()) {
+            *flag(&mut ending.flags) = match digit {
+                '1' => Some(true),
+                '0' => Some(false),
+                '-' => None,
+                _ => return None,
+            };
+        }
+        Some(())
     }
 
     /// How many trials there are.
@@ -62,7 +114,7 @@ impl Outcomes {
 
 impl fmt::Display for Outcomes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, same) in self.0.chunk_by(|a, b| a == b).enumerate() {
+        for (place, same) in self.0.chunk_by(|a, b| a.name() == b.name()).enumerate() {
             let comma = if place == 0 { "" } else { ", " };
             write!(f, "{comma}{} {}", same.len(), same[0].name())?;
         }

@@ -8,7 +8,7 @@ use healbench_record::Outcome;
 use serde::Deserialize;
 use toml::Value;
 
-use super::{AgentMark, BASELINE_VERSION, Baseline, CellName, Line, Outcomes, ScenarioMark, Sum};
+use super::{AgentMark, BASELINE_VERSION, Baseline, CellName, Flags, Line, Outcomes, ScenarioMark, Sum};
 use crate::metric::Metric;
 
 /// Why a text is no baseline.
@@ -100,6 +100,8 @@ impl Baseline {
     /// # Errors
     /// [`BaselineError`].
     pub fn parse(text: &str) -> Result<Baseline, BaselineError> {
+        // Git may have changed the ends of lines, and an editor may have put a mark before the first.
+        let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
         let (first, body) = text.split_once('\n').ok_or(BaselineError::Foreign)?;
         let said = first.strip_prefix(FIRST).ok_or(BaselineError::Foreign)?;
         let shape = |error: toml::de::Error| BaselineError::Shape(error.message().to_owned());
@@ -121,9 +123,17 @@ fn short(hash: &str) -> String {
     hash.chars().take(12).collect()
 }
 
+/// A basic string of TOML, on one line whatever is in it, so that it may be a key as well. JSON escapes the same, but for DEL.
 fn quoted(text: &str) -> String {
-    Value::String(text.to_owned()).to_string()
+    serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
+
+/// Rates that a line of a model has trial by trial, for pairs.
+const BY_TRIAL: [(Metric, &str, fn(&mut Flags) -> &mut Option<bool>); 3] = [
+    (Metric::Recovered, "recovered_by_trial", |flags| &mut flags.recovered),
+    (Metric::FirstCall, "first_call_by_trial", |flags| &mut flags.first_call),
+    (Metric::ErrorSpirals, "error_spirals_by_trial", |flags| &mut flags.error_spiral),
+];
 
 fn written(line: &Line) -> String {
     let mut out = format!("outcomes = {}", quoted(&line.outcomes.to_string()));
@@ -133,11 +143,19 @@ fn written(line: &Line) -> String {
         if metric == Metric::Success || unknown || nothing {
             continue;
         }
+        // Money may be any size; everything else is counted.
+        let total = if metric == Metric::CostUsd { format!("{total:?}") } else { total.to_string() };
         // Every scored episode has most of them.
         let _ = match of == line.outcomes.scored() {
             true => write!(out, ", {metric} = {total}"),
             false => write!(out, ", {metric} = \"{total} of {of}\""),
         };
+    }
+    for (rate, key, _) in BY_TRIAL {
+        let digits = line.outcomes.digits(rate);
+        if digits.contains(['0', '1']) {
+            let _ = write!(out, ", {key} = \"{digits}\"");
+        }
     }
     if let Some(rows) = &line.rows {
         let _ = write!(out, ", rows = {}", quoted(rows));
@@ -192,16 +210,42 @@ struct WrittenCell {
 }
 
 impl Written {
-    fn into_baseline(self) -> Result<Baseline, BaselineError> {
+    /// What keeps a cell from being one of this baseline's.
+    fn wrong_with(&self, cell: &CellName, lines: &BTreeMap<String, Line>) -> Option<&'static str> {
+        let Some(agent) = self.agents.get(&cell.agent) else { return Some("is of no agent that it names") };
+        let asked = agent.kind == AgentKind::Llm;
+        if !self.formats.contains_key(&cell.format) {
+            Some("is of no format that it names")
+        } else if !lines.keys().eq(self.scenarios.keys()) {
+            Some("has not the scenarios that it names")
+        } else if lines.values().any(|line| line.outcomes.len() != self.trials as usize) {
+            Some("has not the trials that it names")
+        } else if lines.values().any(|line| line.rows.is_none() != asked) {
+            Some("has a hash of rows that never come again, or none of rows that do")
+        } else {
+            None
+        }
+    }
+
+    fn into_baseline(mut self) -> Result<Baseline, BaselineError> {
         let mut cells = BTreeMap::new();
-        for cell in self.cells {
+        for cell in std::mem::take(&mut self.cells) {
             let WrittenCell { agent, guardrails, format, scenarios } = cell;
             let read = |(id, line): (String, BTreeMap<String, Value>)| {
                 let read = line_of(&line).ok_or_else(|| BaselineError::Shape(format!("the line of `{id}` is none")))?;
                 Ok((id, read))
             };
-            let lines = scenarios.into_iter().map(read).collect::<Result<_, _>>()?;
-            cells.insert(CellName { agent, guardrails, format }, lines);
+            let lines: BTreeMap<String, Line> = scenarios.into_iter().map(read).collect::<Result<_, _>>()?;
+            let name = CellName { agent, guardrails, format };
+            if let Some(wrong) = self.wrong_with(&name, &lines) {
+                return Err(BaselineError::Shape(format!(
+                    "the cell of {}, {}, {} {wrong}",
+                    name.agent, name.guardrails, name.format
+                )));
+            }
+            if cells.insert(name, lines).is_some() {
+                return Err(BaselineError::Shape("it has a cell twice".to_owned()));
+            }
         }
         let seed = self.seed.parse().map_err(|_| BaselineError::Shape("its seed is none".to_owned()))?;
         let agents = self.agents.into_iter();
@@ -226,7 +270,12 @@ impl Written {
 }
 
 fn line_of(line: &BTreeMap<String, Value>) -> Option<Line> {
-    let outcomes: Outcomes = line.get("outcomes")?.as_str()?.parse().ok()?;
+    let mut outcomes: Outcomes = line.get("outcomes")?.as_str()?.parse().ok()?;
+    for (_, key, flag) in BY_TRIAL {
+        if let Some(digits) = line.get(key) {
+            outcomes.set(digits.as_str()?, flag)?;
+        }
+    }
     let scored = outcomes.scored();
     let mut sums = [Sum::default(); Metric::ALL.len()];
     for (sum, metric) in sums.iter_mut().zip(Metric::ALL) {
@@ -246,7 +295,8 @@ fn line_of(line: &BTreeMap<String, Value>) -> Option<Line> {
             Some(_) => return None,
         };
     }
-    let known = |key: &String| key == "outcomes" || key == "rows" || key.parse::<Metric>().is_ok();
+    let by_trial = |key: &String| BY_TRIAL.iter().any(|(_, known, _)| key == known);
+    let known = |key: &String| key == "outcomes" || key == "rows" || by_trial(key) || key.parse::<Metric>().is_ok();
     let rows = line.get("rows").map(|rows| rows.as_str().map(str::to_owned));
     // What is there and no text is a mistake; what is not there is a model's.
     let rows = match rows {

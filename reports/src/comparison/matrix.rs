@@ -1,5 +1,7 @@
 //! The cells of one run beside each other: error formats, sets of guardrails or agents, each with its difference to a reference.
 
+use std::collections::BTreeMap;
+
 use healbench_protocol::{AgentKind, AxisError, ErrorFormat, Guardrails};
 use healbench_record::{CellRef, Outcome, Plan};
 use serde::Serialize;
@@ -108,14 +110,22 @@ pub fn matrix(side: Side<'_>, axis: Axis, reference: Option<&str>) -> Result<Mat
     let played = Played::read(side.run, plan).map_err(report)?;
     let mut resamples = Resamples::new(plan.seed);
     let mut unpaired = 0;
-    let mut columns: Vec<MatrixColumn> = columns
+    // A setting without `healing` stands in the column of every format: what it shows is one comparison, and one question of the family.
+    let asked = |column: &Column, row: usize| {
+        let beside = column.spots[reference].filter(|_| row != reference);
+        column.spots[row].map(|spot| (spot, beside))
+    };
+    let mut cells: BTreeMap<(Spot, Option<Spot>), MatrixCell> = BTreeMap::new();
+    for question in columns.iter().flat_map(|column| (0..rows.len()).filter_map(|row| asked(column, row))) {
+        let (spot, beside) = question;
+        cells.entry(question).or_insert_with(|| cell(plan, &played, spot, beside, &mut resamples, &mut unpaired));
+    }
+    adjust(cells.values_mut().map(|cell| &mut cell.differences));
+    let columns = columns
         .into_iter()
         .map(|column| {
-            let beside = column.spots[reference];
-            let cells = column.spots.iter().enumerate().map(|(row, spot)| {
-                let beside = beside.filter(|_| row != reference);
-                spot.map(|spot| cell(plan, &played, spot, beside, &mut resamples, &mut unpaired))
-            });
+            let cells =
+                (0..rows.len()).map(|row| asked(&column, row).and_then(|question| cells.get(&question).cloned()));
             MatrixColumn {
                 cells: cells.collect(),
                 title: [column.agent.clone().unwrap_or_default(), column.setting.clone()].join(" ").trim().to_owned(),
@@ -125,7 +135,6 @@ pub fn matrix(side: Side<'_>, axis: Axis, reference: Option<&str>) -> Result<Mat
             }
         })
         .collect();
-    adjust(columns.iter_mut().flat_map(|column| column.cells.iter_mut().flatten()).map(|cell| &mut cell.differences));
     Ok(Matrix {
         run: side.name.to_owned(),
         axis,

@@ -1,5 +1,6 @@
 //! What a comparison needs of an episode, small enough to hold a run of a million.
 
+use healbench_protocol::fingerprint;
 use healbench_record::{CellRef, EpisodeRecord, Outcome, Plan, RunDir};
 
 use crate::episodes::each_episode;
@@ -20,7 +21,7 @@ impl Numbers {
     pub(crate) fn of(row: &EpisodeRecord) -> Numbers {
         Numbers {
             outcome: row.outcome,
-            schedule: u64::from_str_radix(&row.schedule_hash, 16).unwrap_or_default(),
+            schedule: schedule(&row.schedule_hash),
             values: Metric::ALL.map(|metric| metric.of(row).unwrap_or(f64::NAN)),
         }
     }
@@ -39,6 +40,12 @@ impl Numbers {
         let same = |(a, b): (&f64, &f64)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
         self.outcome == other.outcome && self.values.iter().zip(&other.values).all(same)
     }
+}
+
+/// The hash as a number; of what is none, one that nothing else has.
+fn schedule(hash: &str) -> u64 {
+    let number = |text: &str| u64::from_str_radix(text, 16);
+    number(hash).or_else(|_| number(&fingerprint(hash.as_bytes())[..16])).unwrap_or_default()
 }
 
 /// The episodes of a run, by their index in the plan.

@@ -11,7 +11,11 @@ const ROWS: &str = "rows";
 pub(super) fn rows(cell: &CellName, lines: &Lines<'_>, policy: &Policy) -> Vec<GateRow> {
     let mut rows: Vec<GateRow> =
         Metric::ALL.into_iter().filter_map(|metric| of_metric(cell, lines, metric, policy)).collect();
-    let told = |scenario: &str| rows.iter().any(|row| row.changes.iter().any(|change| change.scenario == scenario));
+    // A row that decides nothing may not hide what does.
+    let decide = |row: &&GateRow| row.tier == Tier::Critical;
+    let told = |scenario: &str| {
+        rows.iter().filter(decide).any(|row| row.changes.iter().any(|change| change.scenario == scenario))
+    };
     let silent: Vec<Change> = lines
         .iter()
         .filter(|(scenario, before, after)| before.rows != after.rows && !told(scenario))

@@ -34,7 +34,7 @@ pub fn gate_rounds(
         let check = policy.perf.checks.iter().find(|check| check.pair == pair.name);
         rows.extend(match (pair.role, earlier) {
             (PairRole::Control, _) => {
-                let row = control(pair, policy);
+                let row = control_row(pair, policy);
                 has_control = true;
                 shaken |= row.verdict != Verdict::Pass;
                 Some(row)
@@ -44,16 +44,38 @@ pub fn gate_rounds(
             (PairRole::Yardstick, None) => None,
         });
     }
-    let absent = |known: &str| !run.pairs.iter().any(|pair| pair.name == known);
-    let wanted = policy.perf.checks.iter().map(|check| (check.pair.as_str(), "the policy names this pair"));
+    let absent = |known: &str| !rows.iter().any(|row| row.subject == Subject::Arms { pair: known.to_owned() });
+    let control = |known: &str| run.pairs.iter().any(|pair| pair.role == PairRole::Control && pair.name == known);
+    let wanted = policy.perf.checks.iter().map(|check| {
+        (
+            check.pair.as_str(),
+            "the policy names this pair, and nothing was decided of it: a yardstick needs an earlier measurement",
+        )
+    });
     let had = earlier.iter().flat_map(|(_, earlier)| &earlier.pairs);
     let had = had.map(|pair| (pair.name.as_str(), "the earlier measurement has this pair"));
-    let mut told: Vec<&str> = Vec::new();
-    for (pair, says) in wanted.chain(had).filter(|(pair, _)| absent(pair)) {
-        if !told.contains(&pair) {
-            told.push(pair);
-            rows.push(super::missing(Subject::Arms { pair: pair.to_owned() }, TIME, says));
+    let mut gone: Vec<GateRow> = Vec::new();
+    for (pair, says) in wanted.chain(had) {
+        let subject = Subject::Arms { pair: pair.to_owned() };
+        if (absent(pair) || control(pair)) && !gone.iter().any(|row| row.subject == subject) {
+            let says = if control(pair) { "a control has its margin in `control`, and no check" } else { says };
+            gone.push(super::missing(subject, TIME, says));
         }
+    }
+    rows.append(&mut gone);
+    let decides = |pair: &PairRounds| pair.role != PairRole::Control;
+    if !run.pairs.iter().any(decides) {
+        let subject = Subject::Run { run: name.to_owned() };
+        rows.push(super::missing(subject, TIME, "there is a control, and nothing to decide"));
+    }
+    if let Some((name, earlier)) = earlier {
+        let shaken = earlier.pairs.iter().filter(|pair| pair.role == PairRole::Control);
+        let shaken = shaken.map(|pair| control_row(pair, policy)).filter(|row| row.verdict != Verdict::Pass);
+        rows.extend(shaken.map(|row| GateRow {
+            subject: Subject::Run { run: name.to_owned() },
+            says: format!("the earlier measurement cannot be trusted: {}", row.says),
+            ..row
+        }));
     }
     let doubt = match (run.optimised, has_control, shaken) {
         (false, _, _) => Some("the code was not optimised"),
@@ -62,6 +84,9 @@ pub fn gate_rounds(
         _ => None,
     };
     if let Some(doubt) = doubt {
+        let subject = Subject::Run { run: name.to_owned() };
+        let says = format!("{doubt}, so nothing can be told");
+        rows.push(GateRow { verdict: Verdict::Inconclusive, ..super::missing(subject, TIME, &says) });
         for row in rows.iter_mut().filter(|row| row.verdict != Verdict::Missing) {
             if row.verdict != Verdict::Inconclusive {
                 row.says = format!("{}; {doubt}, so nothing can be told", row.says);
@@ -92,9 +117,17 @@ fn check_alike(earlier: &PairedRun, run: &PairedRun) -> Result<(), Unlike> {
         let word = |run: &PairedRun| if run.optimised { "optimised" } else { "not optimised" }.to_owned();
         return Err(unlike("the code", word(earlier), word(run)));
     }
+    if earlier.epoch_ns != run.epoch_ns {
+        return Err(unlike(
+            "the length of an epoch",
+            format!("{} ns", earlier.epoch_ns),
+            format!("{} ns", run.epoch_ns),
+        ));
+    }
     for pair in &run.pairs {
         let Some(before) = earlier.pairs.iter().find(|before| before.name == pair.name) else { continue };
-        let arms = |pair: &PairRounds| format!("{} over {}", pair.candidate, pair.reference);
+        let arms =
+            |pair: &PairRounds| format!("{} over {}, {:?}", pair.candidate, pair.reference, pair.role).to_lowercase();
         if arms(before) != arms(pair) {
             return Err(unlike(&format!("pair `{}`", pair.name), arms(before), arms(pair)));
         }
@@ -109,9 +142,9 @@ fn ratio(pair: &PairRounds) -> Option<(f64, Interval)> {
     Some((found.median, found.interval))
 }
 
-fn control(pair: &PairRounds, policy: &Policy) -> GateRow {
+fn control_row(pair: &PairRounds, policy: &Policy) -> GateRow {
     let margin = policy.perf.control;
-    let row = row(pair, None, margin, Tier::Critical);
+    let row = row(pair, margin, Tier::Critical);
     match ratio(pair) {
         None => too_few(row, pair),
         Some(found) => {
@@ -128,7 +161,7 @@ fn control(pair: &PairRounds, policy: &Policy) -> GateRow {
 
 fn equal(pair: &PairRounds, check: Option<&PerfCheck>, policy: &Policy) -> GateRow {
     let margin = check.and_then(|check| check.margin).unwrap_or(policy.perf.equal);
-    let row = row(pair, None, margin, tier(check));
+    let row = row(pair, margin, tier(check));
     let Some(found) = ratio(pair) else { return too_few(row, pair) };
     let (_, interval) = found;
     let allowed = Margin::Percent(margin);
@@ -148,7 +181,7 @@ fn equal(pair: &PairRounds, check: Option<&PerfCheck>, policy: &Policy) -> GateR
 /// the difference would be.
 fn beside(pair: &PairRounds, earlier: &PairedRun, check: Option<&PerfCheck>, policy: &Policy) -> GateRow {
     let margin = check.and_then(|check| check.margin).unwrap_or(policy.perf.slower);
-    let row = row(pair, None, margin, tier(check));
+    let row = row(pair, margin, tier(check));
     let Some(before) = earlier.pairs.iter().find(|before| before.name == pair.name) else {
         return GateRow {
             verdict: Verdict::Missing,
@@ -167,7 +200,8 @@ fn beside(pair: &PairRounds, earlier: &PairedRun, check: Option<&PerfCheck>, pol
         (Verdict::Inconclusive, format!("slower by {allowed} is neither shown nor ruled out"))
     };
     let found = (now.0 - before.0, interval);
-    let row = settled(measured(GateRow { verdict, says, ..row }, found), found, margin.ln_1p(), pair);
+    // More rounds of this measurement would not make the earlier one any sharper.
+    let row = measured(GateRow { verdict, says, ..row }, found);
     GateRow { base: Some(before.0.exp()), candidate: Some(now.0.exp()), ..row }
 }
 
@@ -180,12 +214,11 @@ fn within(interval: Interval, margin: f64) -> bool {
     interval.lower > -margin.ln_1p() && interval.upper < margin.ln_1p()
 }
 
-fn row(pair: &PairRounds, base: Option<f64>, margin: f64, tier: Tier) -> GateRow {
+fn row(pair: &PairRounds, margin: f64, tier: Tier) -> GateRow {
     GateRow {
         tier,
         verdict: Verdict::Inconclusive,
         method: Method::SignTest,
-        base,
         margin: Some(Margin::Percent(margin)),
         confidence: Some(CONFIDENCE),
         pairs: Some(pair.rounds.len() as u64),

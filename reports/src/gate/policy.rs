@@ -52,7 +52,9 @@ pub struct Check {
 impl Check {
     /// Whether it is about a cell.
     pub(super) fn is_of(&self, cell: &CellName) -> bool {
-        self.agent.as_ref().is_none_or(|agent| *agent == cell.agent)
+        // The name alone stands for the agent however its episodes begin and tools are told.
+        let is_named = |name: &String| *name == cell.agent || cell.agent.split(" · ").next() == Some(name.as_str());
+        self.agent.as_ref().is_none_or(is_named)
             && self.guardrails.is_none_or(|guardrails| guardrails == cell.guardrails)
             && self.format.as_ref().is_none_or(|format| *format == cell.format)
     }
@@ -133,6 +135,9 @@ pub enum MayDiffer {
 }
 
 impl MayDiffer {
+    /// Everything that may be allowed to differ, in the order of documents.
+    pub const ALL: [MayDiffer; 4] = [MayDiffer::Scenarios, MayDiffer::Formats, MayDiffer::Agents, MayDiffer::Prices];
+
     /// The word in a policy.
     pub fn name(self) -> &'static str {
         match self {
@@ -274,7 +279,17 @@ impl Policy {
                 checked.collect::<Result<_, _>>()?
             }
         };
+        let required = raw.require.into_iter().map(|cell| {
+            let at = cell.span().start;
+            cell.into_inner().cell().map_err(|message| error(at, message))
+        });
+        let require = required.collect::<Result<_, _>>()?;
         let perf = raw.perf.unwrap_or_default();
+        for (place, check) in perf.check.iter().enumerate() {
+            if perf.check[..place].iter().any(|other| other.get_ref().pair == check.get_ref().pair) {
+                return Err(error(check.span().start, "this pair has a check already".to_owned()));
+            }
+        }
         let share = |share: Option<Share>, or: f64| share.map_or(or, |Share(share)| share);
         Ok(Policy {
             name: Some(file.to_owned()),
@@ -282,7 +297,7 @@ impl Policy {
             may_differ: raw.may_differ,
             exact_advisory: exact_advisory.into_iter().map(Spanned::into_inner).collect(),
             checks,
-            require: raw.require.into_iter().map(RawCell::cell).collect(),
+            require,
             perf: PerfPolicy {
                 control: share(perf.control, default.perf.control),
                 equal: share(perf.equal, default.perf.equal),
@@ -290,10 +305,9 @@ impl Policy {
                 checks: perf
                     .check
                     .into_iter()
-                    .map(|RawPerfCheck { pair, margin, tier }| PerfCheck {
-                        pair,
-                        margin: margin.map(|Share(margin)| margin),
-                        tier,
+                    .map(|check| {
+                        let RawPerfCheck { pair, margin, tier } = check.into_inner();
+                        PerfCheck { pair, margin: margin.map(|Share(margin)| margin), tier }
                     })
                     .collect(),
             },
@@ -318,7 +332,7 @@ struct RawPolicy {
     exact: Option<RawExact>,
     check: Option<Vec<Spanned<RawCheck>>>,
     #[serde(default)]
-    require: Vec<RawCell>,
+    require: Vec<Spanned<RawCell>>,
     perf: Option<RawPerf>,
 }
 
@@ -373,9 +387,18 @@ struct RawCell {
 }
 
 impl RawCell {
-    fn cell(self) -> CellName {
-        let bare = || ErrorFormat::Bare.to_string();
-        CellName { agent: self.agent, guardrails: self.guardrails, format: self.format.unwrap_or_else(bare) }
+    fn cell(self) -> Result<CellName, String> {
+        let bare = ErrorFormat::Bare.to_string();
+        let format = match (self.guardrails.healing, self.format) {
+            (true, None) => return Err("with `healing` a cell has a format: name it".to_owned()),
+            (true, Some(format)) if format != bare => format,
+            (true, Some(_)) => return Err("`bare` is the format of cells without `healing`".to_owned()),
+            (false, Some(format)) if format != bare => {
+                return Err("without `healing` a cell has no format: leave it out".to_owned());
+            }
+            (false, _) => bare,
+        };
+        Ok(CellName { agent: self.agent, guardrails: self.guardrails, format })
     }
 }
 
@@ -386,7 +409,7 @@ struct RawPerf {
     equal: Option<Share>,
     slower: Option<Share>,
     #[serde(default)]
-    check: Vec<RawPerfCheck>,
+    check: Vec<Spanned<RawPerfCheck>>,
 }
 
 #[derive(Deserialize)]

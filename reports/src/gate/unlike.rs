@@ -48,6 +48,8 @@ pub(super) fn check(base: &Baseline, candidate: &Baseline, policy: &Policy) -> R
         same(&schedule, short(&mark.schedules), short(&other.schedules), None)?;
     }
     for (name, mark, other) in both(&base.agents, &candidate.agents) {
+        let what = format!("what plays agent `{name}`");
+        same(&what, mark.kind.name(), other.kind.name(), Some(MayDiffer::Agents))?;
         let what = format!("the settings of agent `{name}`");
         same(&what, short(&mark.settings), short(&other.settings), Some(MayDiffer::Agents))?;
     }

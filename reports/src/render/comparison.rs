@@ -39,7 +39,7 @@ pub fn comparison(found: &Comparison, options: ComparisonOptions) -> String {
     let same: u64 = found.cells.iter().filter(|cell| cell.changed == 0).map(|cell| cell.pairs).sum();
     if same > 0 {
         let cells = found.cells.iter().filter(|cell| cell.changed == 0 && cell.pairs > 0).count();
-        lines.push(format!("No difference in {} of {}.", counted(same, "pair"), counted(cells as u64, "cell")));
+        lines.push(format!("No metric differs in {} of {}.", counted(same, "pair"), counted(cells as u64, "cell")));
     }
     if found.pairs == 0 {
         lines.push("Nothing could be paired.".to_owned());

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use healbench_reports::Baseline;
-use healbench_reports::gate::{Held, Policy, Verdict, gate};
+use healbench_reports::gate::{GateError, Held, MayDiffer, Policy, Verdict, gate};
 use healbench_reports::render::gate::{GateOptions, terminal as for_terminal};
 use healbench_reports::render::{counted, plain_text, shell_word};
 
@@ -15,23 +15,25 @@ use crate::terminal::Terminal;
 
 /// Writes the baseline of a run, and says what that changes.
 pub(crate) fn bless(args: &BlessArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
-    let most_lost = policy(args.policy.as_deref())?.infra_share;
+    let policy = policy(args.policy.as_deref())?;
     let (run, manifest) = open(&args.run)?;
     let name = args.run.to_string_lossy().into_owned();
-    let baseline =
-        Baseline::of(&run, &manifest, most_lost).map_err(|source| CliError::Bless { run: name.clone(), source })?;
+    let baseline = Baseline::of(&run, &manifest, policy.infra_share)
+        .map_err(|source| CliError::Bless { run: name.clone(), source })?;
     let before = match fs::read_to_string(&args.out) {
         Ok(text) => Some(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(source) => return Err(CliError::BaselineFile { path: args.out.clone(), source }),
     };
     let text = baseline.to_text();
+    // What cannot be read back would be found out by whoever needs it.
+    Baseline::parse(&text).map_err(|source| GateError::Baseline { file: name.clone(), source })?;
     if before.as_deref() == Some(text.as_str()) {
         terminal.note("the baseline is as it was");
         return Ok(ExitStatus::Fine);
     }
     if let Some(before) = before {
-        terminal.result(&changes(&args.out.to_string_lossy(), &before, &name, &baseline, terminal))?;
+        terminal.result(&changes(&args.out.to_string_lossy(), &before, &name, &baseline, &policy, terminal))?;
     }
     replace(&args.out, &text).map_err(|source| CliError::Output { path: args.out.clone(), source })?;
     let lines: usize = baseline.cells.values().map(BTreeMap::len).sum();
@@ -44,14 +46,15 @@ pub(crate) fn bless(args: &BlessArgs, terminal: &Terminal) -> Result<ExitStatus,
     Ok(ExitStatus::Fine)
 }
 
-/// What the new baseline says otherwise than the old one.
-fn changes(file: &str, before: &str, run: &str, after: &Baseline, terminal: &Terminal) -> String {
+/// What the new baseline says otherwise than the old one, whatever was changed on purpose.
+fn changes(file: &str, before: &str, run: &str, after: &Baseline, policy: &Policy, terminal: &Terminal) -> String {
     let before = match Baseline::parse(before) {
         Ok(before) => before,
         Err(error) => return format!("what was there is replaced whole: {}\n", plain_text(&error.to_string())),
     };
     let (base, candidate) = (Held { name: file, baseline: &before }, Held { name: run, baseline: after });
-    match gate(base, candidate, &Policy::default(), &BTreeMap::new()) {
+    let policy = Policy { may_differ: MayDiffer::ALL.to_vec(), ..policy.clone() };
+    match gate(base, candidate, &policy, &BTreeMap::new()) {
         Err(unlike) => format!("what was there is replaced whole: {}\n", plain_text(&unlike.to_string())),
         Ok(report) if report.verdict == Verdict::Pass => String::new(),
         Ok(report) => for_terminal(&report, GateOptions { width: terminal.width(), color: terminal.colors_results() }),
@@ -63,11 +66,15 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
+    // Another process may be at it, with a file of its own.
     let mut part = path.as_os_str().to_owned();
-    part.push(".part");
+    part.push(format!(".{}.part", std::process::id()));
     let part = PathBuf::from(part);
-    let mut file = fs::File::create(&part)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&part, path)
+    let write = || -> io::Result<()> {
+        let mut file = fs::File::create(&part)?;
+        file.write_all(text.as_bytes())?;
+        file.sync_all()?;
+        fs::rename(&part, path)
+    };
+    write().inspect_err(|_| drop(fs::remove_file(&part)))
 }

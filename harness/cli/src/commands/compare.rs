@@ -1,5 +1,7 @@
-use healbench_record::RunDir;
-use healbench_reports::render::{ComparisonOptions, comparison, json, matrix as shown};
+use std::path::Path;
+
+use healbench_record::{RunDir, RunManifest, RunStatus};
+use healbench_reports::render::{ComparisonOptions, comparison, json, matrix as shown, shell_word};
 use healbench_reports::{Axis, Side, compare as compared, matrix};
 
 use crate::args::{CompareArgs, CompareAxis};
@@ -8,12 +10,24 @@ use crate::terminal::Terminal;
 
 /// Explains what differs between two runs, or between the cells of one.
 pub(crate) fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
-    let (base_name, (base, base_manifest)) = (args.base.to_string_lossy(), RunDir::open(&args.base)?);
+    let open = |path: &Path| -> Result<(RunDir, RunManifest), CliError> {
+        let (run, manifest) = RunDir::open(path)?;
+        let all = manifest.episodes();
+        if manifest.status == RunStatus::Interrupted {
+            let (name, done) = (shell_word(&path.to_string_lossy()), manifest.episodes_done);
+            terminal.important(&format!("{name} was interrupted: it has {done} of {} episodes", all.end - all.start));
+        }
+        if let Some(shard) = manifest.shard {
+            terminal.important(&format!("{} is shard {shard} of a run", shell_word(&path.to_string_lossy())));
+        }
+        Ok((run, manifest))
+    };
+    let (base_name, (base, base_manifest)) = (args.base.to_string_lossy(), open(&args.base)?);
     let base_side = Side { name: &base_name, run: &base, manifest: &base_manifest };
     let Some(candidate) = &args.candidate else {
         return by(base_side, args, terminal);
     };
-    let (candidate_name, (run, manifest)) = (candidate.to_string_lossy(), RunDir::open(candidate)?);
+    let (candidate_name, (run, manifest)) = (candidate.to_string_lossy(), open(candidate)?);
     let found = compared(base_side, Side { name: &candidate_name, run: &run, manifest: &manifest })?;
     if args.json {
         terminal.result(&json(&found)?)?;

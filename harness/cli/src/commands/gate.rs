@@ -15,6 +15,7 @@ use crate::terminal::Terminal;
 /// Decides whether a run, or a measurement, may pass.
 pub(crate) fn gate(args: &GateArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let policy = policy(args.policy.as_deref())?;
+    refuse_clashes(args)?;
     let to_stdout = args.output.iter().filter(|output| output.file.is_none()).count();
     if to_stdout > 1 {
         return Err(CliError::ManyForms(to_stdout));
@@ -42,6 +43,19 @@ pub(crate) fn gate(args: &GateArgs, terminal: &Terminal) -> Result<ExitStatus, C
         Verdict::Inconclusive => ExitStatus::Inconclusive,
         Verdict::Missing => ExitStatus::Incomplete,
     })
+}
+
+/// No file is written twice, and none that is read.
+fn refuse_clashes(args: &GateArgs) -> Result<(), CliError> {
+    let read = [&args.base, &args.candidate, &args.perf, &args.policy].into_iter().flatten();
+    let mut taken: Vec<&Path> = read.map(PathBuf::as_path).collect();
+    for file in args.output.iter().filter_map(|output| output.file.as_deref()) {
+        if taken.contains(&file) {
+            return Err(CliError::Twice { option: "--output", value: file.display().to_string() });
+        }
+        taken.push(file);
+    }
+    Ok(())
 }
 
 fn written(report: &GateReport, form: GateForm, to_stdout: bool, terminal: &Terminal) -> Result<String, CliError> {

@@ -100,6 +100,9 @@ fn begin(args: &RunArgs, stop: &Arc<AtomicBool>, terminal: &Terminal) -> Result<
     if !has_models && (args.budget.is_some() || cassettes.is_some()) {
         terminal.note("the plan has no model: there is nothing to record, replay or limit");
     }
+    if let Some(path) = args.out.as_ref().filter(|path| path.exists()) {
+        return Err(RunDirError::Exists(path.clone()).into());
+    }
     // All that can be wrong with a model is told before anything is written or spent.
     let troupe = match has_models {
         true => Some(troupe(&cast, cassettes.as_ref(), args.budget, stop, terminal)?),
