@@ -128,8 +128,11 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
+/// A rate, its key in a line, and its place.
+type ByTrial = (Metric, &'static str, fn(&mut Flags) -> &mut Option<bool>);
+
 /// Rates that a line of a model has trial by trial, for pairs.
-const BY_TRIAL: [(Metric, &str, fn(&mut Flags) -> &mut Option<bool>); 3] = [
+const BY_TRIAL: [ByTrial; 3] = [
     (Metric::Recovered, "recovered_by_trial", |flags| &mut flags.recovered),
     (Metric::FirstCall, "first_call_by_trial", |flags| &mut flags.first_call),
     (Metric::ErrorSpirals, "error_spirals_by_trial", |flags| &mut flags.error_spiral),

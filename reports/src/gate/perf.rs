@@ -44,25 +44,7 @@ pub fn gate_rounds(
             (PairRole::Yardstick, None) => None,
         });
     }
-    let absent = |known: &str| !rows.iter().any(|row| row.subject == Subject::Arms { pair: known.to_owned() });
-    let control = |known: &str| run.pairs.iter().any(|pair| pair.role == PairRole::Control && pair.name == known);
-    let wanted = policy.perf.checks.iter().map(|check| {
-        (
-            check.pair.as_str(),
-            "the policy names this pair, and nothing was decided of it: a yardstick needs an earlier measurement",
-        )
-    });
-    let had = earlier.iter().flat_map(|(_, earlier)| &earlier.pairs);
-    let had = had.map(|pair| (pair.name.as_str(), "the earlier measurement has this pair"));
-    let mut gone: Vec<GateRow> = Vec::new();
-    for (pair, says) in wanted.chain(had) {
-        let subject = Subject::Arms { pair: pair.to_owned() };
-        if (absent(pair) || control(pair)) && !gone.iter().any(|row| row.subject == subject) {
-            let says = if control(pair) { "a control has its margin in `control`, and no check" } else { says };
-            gone.push(super::missing(subject, TIME, says));
-        }
-    }
-    rows.append(&mut gone);
+    rows.extend(undecided(run, earlier.map(|(_, earlier)| earlier), policy, &rows));
     let decides = |pair: &PairRounds| pair.role != PairRole::Control;
     if !run.pairs.iter().any(decides) {
         let subject = Subject::Run { run: name.to_owned() };
@@ -103,6 +85,29 @@ pub fn gate_rounds(
         rows,
         places: Default::default(),
     })
+}
+
+/// What should have been decided and was not: pairs that a policy names, and those of an earlier measurement.
+fn undecided(run: &PairedRun, earlier: Option<&PairedRun>, policy: &Policy, rows: &[GateRow]) -> Vec<GateRow> {
+    let is_control = |name: &str| run.pairs.iter().any(|pair| pair.role == PairRole::Control && pair.name == name);
+    let wanted = policy.perf.checks.iter().map(|check| {
+        let name = check.pair.as_str();
+        match is_control(name) {
+            true => (name, true, "a control has its margin in `control`, and no check"),
+            false => (name, false, "the policy names this pair, and nothing was decided: it is not there, or a yardstick without an earlier measurement"),
+        }
+    });
+    let had = earlier.iter().flat_map(|earlier| &earlier.pairs);
+    let had = had.map(|pair| (pair.name.as_str(), false, "the earlier measurement has this pair"));
+    let mut gone: Vec<GateRow> = Vec::new();
+    for (name, wrong, says) in wanted.chain(had) {
+        let subject = Subject::Arms { pair: name.to_owned() };
+        let decided = rows.iter().any(|row| row.subject == subject) && !wrong;
+        if !decided && !gone.iter().any(|row| row.subject == subject) {
+            gone.push(super::missing(subject, TIME, says));
+        }
+    }
+    gone
 }
 
 /// A ratio means the same on the same machine alone.

@@ -259,7 +259,7 @@ fn a_comparison_on_a_terminal() {
     insta::assert_snapshot!(comparison(&same, options), @"
     runs/old → runs/new · 200 pairs · 0 changed
 
-    No difference in 200 pairs of 6 cells.
+    No metric differs in 200 pairs of 6 cells.
     Not paired: 5 episodes of the base, 5 episodes of the candidate: one of the two
     was lost to infrastructure or configuration, of openai:gpt-5-mini · seeded ·
     prompt.

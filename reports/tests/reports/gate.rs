@@ -150,8 +150,8 @@ fn the_same_again_passes() {
     let kept = baseline(&plan, &whole(&plan));
     let report = decided(&kept, &kept);
     assert_eq!((report.verdict, told(&report)), (Verdict::Pass, BTreeSet::new()));
-    // Lost episodes, then a row for each metric and one for the rest in each cell; nobody knows what a profile costs.
-    assert_eq!(report.rows.len(), 1 + 3 * 12 + 3 * 13);
+    // Lost episodes of both sides, then a row for each metric and one for the rest in each cell; nobody knows what a profile costs.
+    assert_eq!(report.rows.len(), 2 + 3 * 12 + 3 * 13);
 }
 
 #[test]
@@ -320,9 +320,17 @@ fn lost_episodes_past_the_limit_decide_nothing() {
     let candidate = Baseline::of(&run, &manifest(&plan), 1.0).unwrap();
     let report = decided(&base, &candidate);
     assert_eq!(report.verdict, Verdict::Missing);
-    assert_eq!((report.rows[0].metric.as_str(), report.rows[0].verdict), ("infra", Verdict::Missing));
+    assert_eq!((report.rows[1].metric.as_str(), report.rows[1].verdict), ("infra", Verdict::Missing));
+    // On either side.
+    let turned = decided(&candidate, &base);
+    assert_eq!((turned.verdict, turned.rows[0].verdict), (Verdict::Missing, Verdict::Missing));
     let policy = Policy::parse("gate.toml", "infra_share = \"10%\"\n").unwrap();
-    assert_eq!(gated(&base, &candidate, &policy).unwrap().rows[0].verdict, Verdict::Pass);
+    let report = gated(&base, &candidate, &policy).unwrap();
+    assert_eq!(report.rows[1].verdict, Verdict::Pass);
+    // Half of a cell's first scenario is left out of its pairs, and that is said.
+    let row = success_row(&report);
+    assert_eq!(row.pairs, Some(50));
+    assert!(row.says.ends_with("left out, for one side was lost: 10"), "{}", row.says);
 }
 
 #[test]
@@ -343,10 +351,16 @@ fn a_check_that_is_about_nothing_is_missing() {
         gated(&base, &base, &Policy::parse("gate.toml", &text).unwrap()).unwrap()
     };
     assert_eq!(policy("agent = \"openai:gpt-5-mini · seeded · prompt\"\n").verdict, Verdict::Pass);
-    let report = policy("agent = \"openai:gpt-5-mini\"\nguardrails = \"none\"\n");
+    assert_eq!(policy("agent = \"openai:gpt-5-mini\"\n").verdict, Verdict::Pass);
+    let report = policy("agent = \"openai:gpt-5\"\nguardrails = \"none\"\n");
     assert_eq!(report.verdict, Verdict::Missing);
     let says = &report.rows.last().unwrap().says;
-    assert!(says.ends_with("about no cell of the base: agent openai:gpt-5-mini, guardrails none"), "{says}");
+    assert!(says.ends_with("about no cell of the base: agent openai:gpt-5, guardrails none"), "{says}");
+    // And the cell that is left is held to nothing.
+    let says: Vec<&str> = report.rows.iter().map(|row| row.says.as_str()).collect();
+    assert!(says.contains(&"no check of the policy is about this cell"), "{says:?}");
+    let none = Policy { checks: Vec::new(), ..Policy::default() };
+    assert_eq!(gated(&base, &base, &none).unwrap().verdict, Verdict::Missing);
 }
 
 #[test]
@@ -367,10 +381,187 @@ fn mistakes_in_a_policy_have_their_place() {
         ("[exact]\nadvisory = [\n\"rows\",\n\"luck\"]\n", 4, "unknown metric `luck`"),
         ("may_differ = [\"seed\"]\n", 1, "unknown variant `seed`"),
         ("[perf]\nequal = 0.01\n", 2, "invalid type"),
+        ("[[perf.check]]\npair = \"a\"\n[[perf.check]]\npair = \"a\"\n", 3, "has a check already"),
+        ("[[require]]\nagent = \"a\"\nguardrails = \"all\"\n", 1, "with `healing` a cell has a format"),
+        ("[[require]]\nagent = \"a\"\nguardrails = \"all\"\nformat = \"bare\"\n", 1, "`bare` is the format of"),
+        ("[[require]]\nagent = \"a\"\nguardrails = \"none\"\nformat = \"serde\"\n", 1, "without `healing`"),
     ];
     for (text, line, message) in table {
         let error = Policy::parse("gate.toml", text).unwrap_err();
         assert!(error.message.contains(message), "{text}: {error}");
         assert_eq!(error.line, line, "{text}: {error}");
     }
+}
+
+/// A run with a model that was asked, whose rows were changed.
+fn live_with(trials: u32, change: impl Fn(&Plan, &mut healbench_record::EpisodeRecord)) -> Baseline {
+    let mut plan = plan(trials);
+    plan.agents.remove(0);
+    plan.settings.truncate(1);
+    let mut records = whole(&plan);
+    for row in &mut records.episodes {
+        row.outcome = Outcome::Success;
+        row.model = Some(Box::default());
+        change(&plan, row);
+    }
+    let (_folder, run) = run_with(&plan, &records);
+    Baseline::of(&run, &manifest(&plan), 1.0).unwrap()
+}
+
+#[test]
+fn no_rate_passes_on_too_few_pairs() {
+    let base = live_with(5, |_, row| row.tally.spiral = false);
+    let text: String = ["success", "recovered", "first_call", "false_success", "error_spirals"]
+        .map(|metric| format!("[[check]]\nmetric = \"{metric}\"\nmargin = \"5 points\"\n"))
+        .concat();
+    let policy = Policy::parse("gate.toml", &text).unwrap();
+    let report = gated(&base, &base, &policy).unwrap();
+    let verdicts: Vec<(&str, Verdict, Option<u64>)> =
+        report.rows[2..].iter().map(|row| (row.metric.as_str(), row.verdict, row.pairs)).collect();
+    // Two of three scenarios have something to recover from.
+    assert_eq!(
+        verdicts,
+        [
+            ("success", Verdict::Inconclusive, Some(15)),
+            ("recovered", Verdict::Inconclusive, Some(10)),
+            ("first_call", Verdict::Inconclusive, Some(15)),
+            ("false_success", Verdict::Inconclusive, Some(15)),
+            ("error_spirals", Verdict::Inconclusive, Some(15)),
+        ]
+    );
+    // The same decision on the text as on the run.
+    assert_eq!(gated(&Baseline::parse(&base.to_text()).unwrap(), &base, &policy).unwrap(), report);
+    // Many pairs tell, and tell of the right one.
+    let (many, spirals) = (
+        live_with(100, |_, row| row.tally.spiral = false),
+        live_with(100, |plan, row| row.tally.spiral = plan.cell(row.episode).unwrap().trial % 2 == 0),
+    );
+    let report = gated(&many, &spirals, &policy).unwrap();
+    let failed: Vec<&str> =
+        report.rows.iter().filter(|row| row.verdict == Verdict::Fail).map(|row| row.metric.as_str()).collect();
+    assert_eq!(failed, ["error_spirals"]);
+    assert!(report.rows[2..].iter().all(|row| row.verdict != Verdict::Inconclusive));
+}
+
+#[test]
+fn a_scenario_without_a_pair_is_missing() {
+    let base = live_with(4, |_, _| {});
+    let gone = live_with(4, |plan, row| {
+        if plan.cell(row.episode).unwrap().scenario == 1 {
+            row.outcome = Outcome::Infra;
+        }
+    });
+    let policy = "infra_share = \"50%\"\n[[check]]\nmetric = \"tokens\"\nmargin = \"500%\"\ntier = \"advisory\"\n";
+    let report = gated(&base, &gone, &Policy::parse("gate.toml", policy).unwrap()).unwrap();
+    let row = report.rows.last().unwrap();
+    assert_eq!((report.verdict, row.verdict, row.pairs), (Verdict::Missing, Verdict::Missing, Some(8)));
+    assert!(row.says.starts_with("1 of 3 scenarios have no pair, `orders/typo` the first"), "{}", row.says);
+}
+
+#[test]
+fn means_and_margin_are_over_what_is_paired() {
+    let tokens = |plan: &Plan, row: &mut healbench_record::EpisodeRecord, first: u64| {
+        let cell = plan.cell(row.episode).unwrap();
+        row.prose_tokens = 0;
+        row.tally.call_tokens = if cell.trial == 0 { first } else { 100 };
+    };
+    let base = live_with(4, |plan, row| tokens(plan, row, 100));
+    // The candidate lost the trial that would have been dear.
+    let candidate = live_with(4, |plan, row| {
+        tokens(plan, row, 900);
+        if plan.cell(row.episode).unwrap().trial == 0 {
+            row.outcome = Outcome::Infra;
+        }
+    });
+    let policy = "infra_share = \"50%\"\n[[check]]\nmetric = \"tokens\"\nmargin = \"10%\"\n";
+    let report = gated(&base, &candidate, &Policy::parse("gate.toml", policy).unwrap()).unwrap();
+    let row = report.rows.last().unwrap();
+    assert_eq!((row.base, row.candidate, row.difference, row.pairs), (Some(100.0), Some(100.0), Some(0.0), Some(9)));
+    assert!(row.says.ends_with("left out, for one side was lost: 3"), "{}", row.says);
+    // Of nothing, no percentage can be ruled out.
+    let nothing = live_with(4, |_, row| row.tally.leaked_fields = 0);
+    let some = live_with(4, |plan, row| {
+        row.tally.leaked_fields = u64::from(plan.cell(row.episode).unwrap().trial == 0);
+    });
+    let policy = "[[check]]\nmetric = \"leaked_fields\"\nmargin = \"10%\"\n";
+    let policy = Policy::parse("gate.toml", policy).unwrap();
+    let says = gated(&nothing, &nothing, &policy).unwrap().rows.pop().unwrap().says;
+    assert!(says.contains("give the margin as a number"), "{says}");
+    assert_eq!(gated(&nothing, &some, &policy).unwrap().verdict, Verdict::Fail);
+}
+
+#[test]
+fn an_advisory_metric_hides_nothing() {
+    let plan = exact_plan(5);
+    let mut after = whole(&plan);
+    after.episodes[5].prose_tokens += 1;
+    after.episodes[5].tally.largest_response += 1;
+    let policy = Policy::parse("gate.toml", "[exact]\nadvisory = [\"tokens\"]\n").unwrap();
+    let report = gated(&baseline(&plan, &whole(&plan)), &baseline(&plan, &after), &policy).unwrap();
+    assert_eq!(report.verdict, Verdict::Fail);
+    assert!(told(&report).contains("FAIL scripted:typical all fusion-xml: rows [billing/new-currency]"));
+}
+
+#[test]
+fn a_replay_is_not_held_against_one_that_asked() {
+    let plan = exact_plan(5);
+    let mut asked = plan.clone();
+    asked.agents[1].kind = AgentKind::Llm;
+    let (replayed, live) = (baseline(&plan, &whole(&plan)), baseline(&asked, &whole(&asked)));
+    let refused = gated(&replayed, &live, &Policy::default()).unwrap_err();
+    assert_eq!((refused.base.as_str(), refused.candidate.as_str()), ("replay", "llm"));
+    // Unless that is what is asked about; then what never comes again is held to margins.
+    let policy = Policy { may_differ: vec![healbench_reports::gate::MayDiffer::Agents], ..Policy::default() };
+    let report = gated(&replayed, &live, &policy).unwrap();
+    assert!(report.rows.iter().any(|row| row.metric == "success" && row.margin.is_some() && row.pairs == Some(15)));
+}
+
+#[test]
+fn any_name_and_any_cost_reads_back() {
+    for name in ["it's \"odd\"", "two\nlines", "tab\tand \u{1b}[31m", "a.b = { }", "😀\u{7f}\u{0}", "ends in \\"] {
+        let mut plan = plan(2);
+        plan.agents[1].name = name.to_owned();
+        plan.scenarios[0].id = name.to_owned();
+        let mut records = whole(&plan);
+        for (row, usd) in
+            records.episodes.iter_mut().filter(|row| row.model.is_some()).zip([1e22, 5e-324, 0.1, f64::NAN])
+        {
+            row.model.as_mut().unwrap().usd = Some(usd);
+        }
+        let (_folder, run) = run_with(&plan, &records);
+        let kept = Baseline::of(&run, &manifest(&plan), 1.0).unwrap();
+        assert_eq!(Baseline::parse(&kept.to_text()), Ok(kept), "{name:?}");
+    }
+}
+
+#[test]
+fn ends_of_lines_are_git_s_business() {
+    let plan = exact_plan(3);
+    let kept = baseline(&plan, &whole(&plan));
+    let text = kept.to_text();
+    assert_eq!(Baseline::parse(&text.replace('\n', "\r\n")), Ok(kept.clone()));
+    assert_eq!(Baseline::parse(&format!("\u{feff}{text}")), Ok(kept));
+}
+
+#[test]
+fn what_is_no_whole_baseline_is_refused_whatever_its_hash() {
+    let plan = exact_plan(3);
+    let text = baseline(&plan, &whole(&plan)).to_text();
+    let body = text.split_once('\n').unwrap().1;
+    let refused = |body: &str, reason: &str| {
+        let text = format!("# healbench baseline {}\n{body}", healbench_protocol::fingerprint(body.as_bytes()));
+        let error = Baseline::parse(&text).unwrap_err().to_string();
+        assert!(error.contains(reason), "{reason}: {error}");
+    };
+    let last = body.rfind("[cells.scenarios]\n").unwrap() + "[cells.scenarios]\n".len();
+    refused(&body[..last], "has not the scenarios");
+    let line_end = last + body[last..].find('\n').unwrap() + 1;
+    refused(&body[..line_end], "has not the scenarios");
+    let cell = &body[body.rfind("\n[[cells]]").unwrap()..];
+    refused(&format!("{body}{cell}"), "a cell twice");
+    refused(&body.replacen(", rows = ", ", cost_usd = 1, rows = ", 1).replacen("rows = \"", "rows = 1 #", 1), "");
+    refused(&body.replace("trials = 3", "trials = 4"), "has not the trials");
+    refused(&body.replace("kind = \"scripted\"", "kind = \"llm\""), "a hash of rows that never come again");
+    refused(&body.replacen("[agents]\n", "[agents]\n#", 1), "of no agent that it names");
+    refused(&body.replacen("\"fusion-xml\" = ", "\"other\" = ", 1), "of no format that it names");
 }

@@ -35,44 +35,32 @@ fn a_baseline_is_kept_and_held() {
     // The same again, on one thread and against the run itself.
     play(&place, "again", &["-j", "1"]);
     let passed = place.ok(&["gate", "base.toml", "again"]);
-    assert!(passed.out.starts_with("PASS  again · 73 pass\n"), "{}", passed.out);
+    assert!(passed.out.starts_with("PASS  again · 74 pass\n"), "{}", passed.out);
     place.ok(&["gate", "run", "again"]);
     assert!(!place.path("base.toml.part").exists());
 }
 
 #[test]
 fn a_wanted_change_is_shown_when_it_is_blessed() {
-    let place = Place::new();
-    place.write("shout.jinja", &template(1, true));
-    let words = ["--format", "fusion-xml,template:shout.jinja"];
-    let play = |out: &str| {
-        place.ok(&[
-            &["run", "quickstart", "--quiet", "--out", out, "--agent", "scripted:perfect", "--trials", "2"][..],
-            &words,
-        ]
-        .concat());
-    };
-    play("before");
-    place.ok(&["bless", "before"]);
-    play("same");
-    // A baseline of another seed is replaced whole, and it is said why.
-    place.ok(&[
-        "run",
-        "quickstart",
-        "--quiet",
-        "--out",
-        "other",
-        "--seed",
-        "2",
-        "--agent",
-        "scripted:perfect",
-        "--trials",
-        "2",
-    ]);
+    let place = with_templates(&template(1, true), &template(2, true));
+    let blessed = place.ok(&["bless", "after"]);
+    assert!(blessed.out.starts_with("FAIL  after · 3 fail, "), "{}", blessed.out);
+    assert!(blessed.out.contains("all template:mine.jinja · tokens: "), "{}", blessed.out);
+    place.ok(&["gate", "baseline.toml", "after"]);
+    // A baseline of something else is replaced whole, and it is said why.
+    place.ok(&["run", "controls", "--quiet", "--out", "other", "--agent", "scripted:perfect", "--trials", "3"]);
     let blessed = place.ok(&["bless", "other"]);
-    assert!(blessed.out.contains("what was there is replaced whole"), "{}", blessed.out);
-    assert!(blessed.out.contains("the seed is 1 in the base, 2 in the candidate"), "{}", blessed.out);
+    assert!(blessed.out.starts_with("what was there is replaced whole: "), "{}", blessed.out);
     place.ok(&["gate", "baseline.toml", "other"]);
+    // What was no baseline is no reason to keep it.
+    place.write("baseline.toml", "mine");
+    assert!(place.ok(&["bless", "other"]).out.contains("it does not begin as a baseline does"));
+    let left: Vec<String> = std::fs::read_dir(place.dir.path())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with(".part"))
+        .collect();
+    assert_eq!(left, Vec::<String>::new());
 }
 
 /// What does not pass, by the JSON form: subject's format, and metric.
@@ -248,6 +236,12 @@ fn every_form_may_go_to_a_file() {
     assert_eq!((&json["verdict"], &json["counts"]["FAIL"]), (&"FAIL".into(), &3.into()));
     let twice = place.start(&["gate", "baseline.toml", "after", "--output", "json", "--output", "junit"]);
     assert_eq!(twice.code, Some(2));
+    for words in [["json=x", "junit=x"], ["json=baseline.toml", "junit=x"]] {
+        let more = words.iter().flat_map(|word| ["--output", word]);
+        let clash = place.start(&["gate", "baseline.toml", "after"].into_iter().chain(more).collect::<Vec<_>>());
+        assert_eq!(clash.code, Some(2));
+        assert!(clash.err.contains("`--output` names `"), "{}", clash.err);
+    }
     for (word, reason) in [("yaml", "unknown form `yaml`"), ("json=", "the file has no name")] {
         let ended = place.start(&["gate", "baseline.toml", "after", "--output", word]);
         assert_eq!(ended.code, Some(2));
@@ -319,7 +313,9 @@ fn an_invalid_call_that_is_slower_fails_its_own_row() {
         let report: serde_json::Value = serde_json::from_str(&ended.out).unwrap_or_else(|_| panic!("{}", ended.err));
         let rows = report["rows"].as_array().unwrap().iter().filter(|row| row["verdict"] != "PASS");
         let rows: Vec<String> = rows
-            .map(|row| format!("{} {}", row["verdict"].as_str().unwrap(), row["subject"]["pair"].as_str().unwrap()))
+            .map(|row| {
+                format!("{} {}", row["verdict"].as_str().unwrap(), row["subject"]["pair"].as_str().unwrap_or_default())
+            })
             .collect();
         (ended.code, rows)
     };
@@ -334,7 +330,7 @@ fn an_invalid_call_that_is_slower_fails_its_own_row() {
     let shaken = rounds(1.2, 1.2).replacen("50000,50", "50000,51", 501);
     place.write("shaken.json", &shaken);
     let (code, rows) = told(&["gate", "--perf", "shaken.json"]);
-    assert_eq!((code, rows.len()), (Some(3), 3), "{rows:?}");
+    assert_eq!((code, rows.len()), (Some(3), 4), "{rows:?}");
     assert!(rows.iter().all(|row| row.starts_with("INCONCLUSIVE")), "{rows:?}");
     // Another machine's measurement is no base.
     place.write("other.json", &rounds(1.0, 1.0).replace("\"cpu\":\"x\"", "\"cpu\":\"y\""));
@@ -347,6 +343,28 @@ fn an_invalid_call_that_is_slower_fails_its_own_row() {
     assert_eq!((code, rows), (Some(4), vec!["MISSING gone".to_owned()]));
     place.write("gate.toml", "[[perf.check]]\npair = \"invalid call\"\ntier = \"advisory\"\n");
     assert_eq!(told(&["gate", "--perf", "slow.json", "--policy", "gate.toml"]).0, Some(0));
+    // A row that was not decided is no pass, whatever the policy takes lightly.
+    let without = |role: &str| {
+        let text = rounds(1.5, 1.5);
+        let mut run: serde_json::Value = serde_json::from_str(&text).unwrap();
+        run["pairs"].as_array_mut().unwrap().retain(|pair| pair["role"] != role);
+        run.to_string()
+    };
+    place.write("gate.toml", "[[perf.check]]\npair = \"invalid call\"\ntier = \"advisory\"\n");
+    place.write("no-control.json", &without("control"));
+    assert_eq!(told(&["gate", "--perf", "no-control.json", "--policy", "gate.toml"]).0, Some(3));
+    place.write("gate.toml", "[[perf.check]]\npair = \"invalid call over yardstick\"\n");
+    assert_eq!(told(&["gate", "--perf", "base.json", "--policy", "gate.toml"]).0, Some(4));
+    place.write("gate.toml", "[[perf.check]]\npair = \"control\"\n");
+    assert_eq!(told(&["gate", "--perf", "base.json", "--policy", "gate.toml"]).0, Some(4));
+    let mut run: serde_json::Value = serde_json::from_str(&rounds(1.0, 1.0)).unwrap();
+    run["pairs"].as_array_mut().unwrap().truncate(1);
+    place.write("only-control.json", &run.to_string());
+    assert_eq!(told(&["gate", "--perf", "only-control.json"]).0, Some(4));
+    // An earlier measurement of a machine that did not hold still is no base.
+    assert_eq!(told(&["gate", "shaken.json", "--perf", "same.json"]).0, Some(3));
+    place.write("role.json", &rounds(1.0, 1.0).replace("\"role\":\"equal\"", "\"role\":\"yardstick\""));
+    assert_eq!(place.start(&["gate", "role.json", "--perf", "same.json"]).code, Some(4));
     // What is no measurement.
     place.write("cut.json", &rounds(1.0, 1.0)[..500]);
     assert_eq!(place.start(&["gate", "--perf", "cut.json"]).code, Some(4));
