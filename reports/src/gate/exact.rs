@@ -1,6 +1,6 @@
 //! Rows of scripted agents and of replays: they come again bit by bit, so any difference is a change.
 
-use super::{Change, GateRow, Lines, Method, Policy, Subject, Tier, Verdict, mean};
+use super::{Change, GateRow, Lines, Method, Policy, Subject, Tier, Verdict};
 use crate::baseline::{CellName, Line};
 use crate::metric::{Better, Metric};
 
@@ -108,4 +108,19 @@ fn row(
 pub(super) fn first_other(before: &Line, after: &Line) -> Option<u32> {
     let at = before.outcomes.iter().zip(after.outcomes.iter()).position(|(before, after)| before != after)?;
     u32::try_from(at).ok()
+}
+
+/// The mean of a metric over lines: the sum over episodes by their number; null without any.
+fn mean<'a>(metric: Metric, lines: impl Iterator<Item = &'a Line>) -> Option<f64> {
+    let (mut total, mut of) = (0.0, 0);
+    for line in lines {
+        let sum = line.sum(metric);
+        // The cost of some episodes is not the cost of all.
+        if metric == Metric::CostUsd && sum.of != line.outcomes.scored() {
+            return None;
+        }
+        total += sum.total;
+        of += sum.of;
+    }
+    (of > 0).then(|| total / of as f64)
 }

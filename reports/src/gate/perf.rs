@@ -28,53 +28,25 @@ pub fn gate_rounds(
     if let Some((_, earlier)) = earlier {
         check_alike(earlier, run)?;
     }
-    let mut rows: Vec<GateRow> = Vec::new();
-    let (mut has_control, mut shaken) = (false, false);
-    for pair in &run.pairs {
-        let check = policy.perf.checks.iter().find(|check| check.pair == pair.name);
-        rows.extend(match (pair.role, earlier) {
-            (PairRole::Control, _) => {
-                let row = control_row(pair, policy);
-                has_control = true;
-                shaken |= row.verdict != Verdict::Pass;
-                Some(row)
-            }
-            (PairRole::Equal, _) => Some(equal(pair, check, policy)),
-            (PairRole::Yardstick, Some((_, earlier))) => Some(beside(pair, earlier, check, policy)),
-            (PairRole::Yardstick, None) => None,
-        });
+    let earlier_run = earlier.map(|(_, earlier)| earlier);
+    let mut rows: Vec<GateRow> = run.pairs.iter().filter_map(|pair| row_of(pair, earlier_run, policy)).collect();
+    rows.extend(undecided(run, earlier_run, policy, &rows));
+    let about_run = |name: &str, says: &str| super::missing(Subject::Run { run: name.to_owned() }, TIME, says);
+    if run.pairs.iter().all(|pair| pair.role == PairRole::Control) {
+        rows.push(about_run(name, "there is nothing to decide"));
     }
-    rows.extend(undecided(run, earlier.map(|(_, earlier)| earlier), policy, &rows));
-    let decides = |pair: &PairRounds| pair.role != PairRole::Control;
-    if !run.pairs.iter().any(decides) {
-        let subject = Subject::Run { run: name.to_owned() };
-        rows.push(super::missing(subject, TIME, "there is a control, and nothing to decide"));
+    if let Some((name, doubt)) = earlier.and_then(|(name, run)| Some((name, doubt(run, policy)?))) {
+        let says = format!("{doubt}, so nothing can be held against it");
+        rows.push(GateRow { verdict: Verdict::Inconclusive, ..about_run(name, &says) });
     }
-    if let Some((name, earlier)) = earlier {
-        let shaken = earlier.pairs.iter().filter(|pair| pair.role == PairRole::Control);
-        let shaken = shaken.map(|pair| control_row(pair, policy)).filter(|row| row.verdict != Verdict::Pass);
-        rows.extend(shaken.map(|row| GateRow {
-            subject: Subject::Run { run: name.to_owned() },
-            says: format!("the earlier measurement cannot be trusted: {}", row.says),
-            ..row
-        }));
-    }
-    let doubt = match (run.optimised, has_control, shaken) {
-        (false, _, _) => Some("the code was not optimised"),
-        (_, false, _) => Some("there is no control"),
-        (_, _, true) => Some("the control is not within its margin"),
-        _ => None,
-    };
-    if let Some(doubt) = doubt {
-        let subject = Subject::Run { run: name.to_owned() };
-        let says = format!("{doubt}, so nothing can be told");
-        rows.push(GateRow { verdict: Verdict::Inconclusive, ..super::missing(subject, TIME, &says) });
-        for row in rows.iter_mut().filter(|row| row.verdict != Verdict::Missing) {
-            if row.verdict != Verdict::Inconclusive {
-                row.says = format!("{}; {doubt}, so nothing can be told", row.says);
-            }
+    if let Some(doubt) = doubt(run, policy) {
+        for row in rows.iter_mut().filter(|row| matches!(row.verdict, Verdict::Pass | Verdict::Fail)) {
+            row.says = format!("{}; {doubt}, so nothing can be told", row.says);
             row.verdict = Verdict::Inconclusive;
         }
+        // Of its own, for every other row may be advisory.
+        let says = format!("{doubt}, so nothing can be told");
+        rows.push(GateRow { verdict: Verdict::Inconclusive, ..about_run(name, &says) });
     }
     Ok(GateReport {
         base: earlier.map(|(name, _)| name.to_owned()),
@@ -85,6 +57,30 @@ pub fn gate_rounds(
         rows,
         places: Default::default(),
     })
+}
+
+/// The row of a pair; none of a yardstick that there is nothing to hold against.
+fn row_of(pair: &PairRounds, earlier: Option<&PairedRun>, policy: &Policy) -> Option<GateRow> {
+    let check = policy.perf.checks.iter().find(|check| check.pair == pair.name);
+    match pair.role {
+        PairRole::Control => Some(control_row(pair, policy)),
+        PairRole::Equal => Some(equal(pair, check, policy)),
+        PairRole::Yardstick => earlier.map(|earlier| beside(pair, earlier, check, policy)),
+    }
+}
+
+/// Why a measurement cannot be trusted; `None` when it can.
+fn doubt(run: &PairedRun, policy: &Policy) -> Option<&'static str> {
+    let mut controls = run.pairs.iter().filter(|pair| pair.role == PairRole::Control).peekable();
+    if !run.optimised {
+        Some("the code was not optimised")
+    } else if controls.peek().is_none() {
+        Some("there is no control")
+    } else if controls.any(|pair| control_row(pair, policy).verdict != Verdict::Pass) {
+        Some("the control is not within its margin")
+    } else {
+        None
+    }
 }
 
 /// What should have been decided and was not: pairs that a policy names, and those of an earlier measurement.
