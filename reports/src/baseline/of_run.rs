@@ -14,7 +14,6 @@ use crate::columns::CALL_COLUMNS;
 use crate::comparison::key;
 use crate::episodes::{ROWS, each_episode};
 use crate::frames::{FrameError, Span, check_names, decode, read_frame, spans};
-use crate::gate::Margin;
 use crate::metric::Metric;
 use crate::summary::ReportError;
 
@@ -36,7 +35,8 @@ impl Baseline {
         let gathered = gather(run, plan)?;
         let lost = gathered.infra + gathered.config;
         if gathered.config > 0 || gathered.infra as f64 > most_lost * plan.len() as f64 {
-            let limit = Margin::Percent(most_lost).to_string();
+            // Not more digits than were written.
+            let limit = format!("{}%", (most_lost * 1e6).round() / 1e4);
             return Err(BlessError::Lost { lost, planned: plan.len(), limit });
         }
         let mut cells: BTreeMap<CellName, BTreeMap<String, Line>> = BTreeMap::new();
