@@ -6,6 +6,7 @@ use std::hint::black_box;
 
 use criterion::{BatchSize, Criterion, criterion_group, criterion_main};
 use healbench_benches::{ERROR, identity, with_deltas};
+use healbench_engine::contract::Enhance as _;
 
 fn enhancer(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("enhancer");

@@ -133,6 +133,8 @@ pub fn invalid_call() -> ToolCall {
 
 #[cfg(test)]
 mod tests {
+    use healbench_engine::contract::Enhance as _;
+
     use super::*;
 
     #[test]

@@ -6,7 +6,9 @@ use std::collections::BTreeMap;
 use healbench_protocol::{ErrorFormat, Guardrails, Object, ToolCall, ToolResponse};
 use serde_json::Value;
 
-use crate::contract::{Block, Enhancer, SelfHealingConfig, ToolContract, diff_contracts, tool_enhancer};
+use crate::contract::{
+    Block, BlockStyle, Enhance, Enhancer, SelfHealingConfig, ToolContract, diff_contracts, tool_enhancer,
+};
 use crate::definition::{Action, Handler, Presenter, Tool, ToolFailure};
 use crate::failure::{Expected, Failure, Issue, IssueKind, Routing};
 use crate::handler::{Arguments, Reply, lists_of, run};
@@ -16,9 +18,12 @@ use crate::schema::{InputSchema, RowSchema, SchemaError};
 use crate::world::World;
 
 /// Answers calls, under one set of guardrails and in one error format.
+///
+/// What becomes of a validation error is `E`'s business: [`Enhancer`] decides it when the engine is made, and
+/// [`Identity`](crate::contract::Identity) when the program is built.
 #[derive(Debug)]
-pub struct Engine {
-    tools: Vec<CompiledTool>,
+pub struct Engine<E = Enhancer> {
+    tools: Vec<CompiledTool<E>>,
     /// Actions that list a table, for failures that point to them.
     lists: Vec<(String, String)>,
     writer: Writer,
@@ -26,11 +31,11 @@ pub struct Engine {
 }
 
 #[derive(Debug)]
-struct CompiledTool {
+struct CompiledTool<E> {
     name: String,
     discriminator: Option<String>,
     actions: Vec<CompiledAction>,
-    enhancer: Enhancer,
+    enhancer: E,
 }
 
 #[derive(Debug)]
@@ -96,8 +101,24 @@ impl Engine {
     /// # Errors
     /// [`CompileError`] when an input schema or a template does not compile.
     pub fn new(tools: &[Tool], guardrails: Guardrails, format: &ErrorFormat) -> Result<Engine, CompileError> {
+        Engine::with_enhancers(tools, guardrails, format, |tool, style| contract_enhancer(tool, guardrails, style))
+    }
+}
+
+impl<E: Enhance> Engine<E> {
+    /// As [`Engine::new`], with enhancers of the caller's own, one a tool: `contract` of the guardrails says nothing here.
+    ///
+    /// # Errors
+    /// As [`Engine::new`].
+    pub fn with_enhancers(
+        tools: &[Tool],
+        guardrails: Guardrails,
+        format: &ErrorFormat,
+        enhancer: impl Fn(&Tool, BlockStyle) -> E,
+    ) -> Result<Engine<E>, CompileError> {
         let writer = Writer::new(if guardrails.healing { format } else { &ErrorFormat::Bare })?;
-        let compiled = tools.iter().map(|tool| compile_tool(tool, guardrails, &writer)).collect::<Result<_, _>>()?;
+        let compile = |tool| compile_tool(tool, guardrails, &writer, enhancer(tool, writer.block_style()));
+        let compiled = tools.iter().map(compile).collect::<Result<_, _>>()?;
         Ok(Engine { tools: compiled, lists: lists_of(tools), writer, truncate: guardrails.truncation })
     }
 
@@ -106,7 +127,7 @@ impl Engine {
         let Some(tool) = self.tools.iter().find(|tool| tool.name == call.tool) else {
             let available = self.tools.iter().map(|tool| tool.name.clone()).collect();
             let failure = Routing::UnknownTool { tool: call.tool.clone(), available };
-            return self.fail(Failure::Routing(failure), call, Called::default());
+            return self.fail(Failure::Routing(failure), call, Called { tool: None, action: None });
         };
         let Some(object) = call.arguments.as_object() else {
             return self.fail(not_an_object(tool, &call.arguments), call, Called { tool: Some(tool), action: None });
@@ -162,11 +183,12 @@ impl Engine {
         })
     }
 
-    fn fail(&self, failure: Failure, call: &ToolCall, called: Called<'_>) -> Answer {
-        let block = match (&failure, called.tool) {
-            (Failure::Validation { action, .. }, Some(tool)) => tool.enhancer.block(action),
+    fn fail(&self, failure: Failure, call: &ToolCall, called: Called<'_, E>) -> Answer {
+        let enhancer = match (&failure, called.tool) {
+            (Failure::Validation { action, .. }, Some(tool)) => Some((&tool.enhancer, action.as_str())),
             _ => None,
         };
+        let block = enhancer.and_then(|(enhancer, action)| enhancer.block(action));
         let deltas = block.as_deref().map_or(&[][..], Block::deltas);
         let mut text = self.writer.write(&Told {
             failure: &failure,
@@ -179,8 +201,8 @@ impl Engine {
         });
         let names_fields = self.writer.names_fields(&failure, &text);
         let contract_deltas = u32::try_from(deltas.len()).unwrap_or(u32::MAX);
-        if let Some(block) = block {
-            text = block.put_into(text);
+        if let Some((enhancer, _)) = enhancer {
+            text = enhancer.put(block, text);
         }
         let is_error = match &failure {
             Failure::Tool(failure) | Failure::Fault(failure) => failure.is_error(),
@@ -200,13 +222,17 @@ impl Engine {
 }
 
 /// How far a call came.
-#[derive(Debug, Clone, Copy, Default)]
-struct Called<'a> {
-    tool: Option<&'a CompiledTool>,
+struct Called<'a, E> {
+    tool: Option<&'a CompiledTool<E>>,
     action: Option<&'a CompiledAction>,
 }
 
-fn compile_tool(tool: &Tool, guardrails: Guardrails, writer: &Writer) -> Result<CompiledTool, CompileError> {
+fn compile_tool<E>(
+    tool: &Tool,
+    guardrails: Guardrails,
+    writer: &Writer,
+    enhancer: E,
+) -> Result<CompiledTool<E>, CompileError> {
     let compile = |action: &Action| -> Result<CompiledAction, CompileError> {
         let discriminator = tool.discriminator.as_deref().map(|field| (field, action.name.as_str()));
         let failed = |source| CompileError::Schema { tool: tool.name.clone(), action: action.name.clone(), source };
@@ -218,15 +244,6 @@ fn compile_tool(tool: &Tool, guardrails: Guardrails, writer: &Writer) -> Result<
         let facts = writer.facts(tool, action);
         Ok(CompiledAction { action: action.clone(), input, presenter: action.presenter.clone(), egress, facts })
     };
-    let enhancer = match &tool.previous {
-        Some(previous) if guardrails.contract => {
-            let diff = diff_contracts(&ToolContract::of(previous), &ToolContract::of(tool));
-            let config = SelfHealingConfig::new(BTreeMap::from([(tool.name.clone(), diff)]));
-            let style = writer.block_style();
-            tool_enhancer(&tool.name, tool.actions.iter().map(|action| action.name.as_str()), &config, style)
-        }
-        _ => Enhancer::Identity,
-    };
     Ok(CompiledTool {
         name: tool.name.clone(),
         discriminator: tool.discriminator.clone(),
@@ -235,7 +252,19 @@ fn compile_tool(tool: &Tool, guardrails: Guardrails, writer: &Writer) -> Result<
     })
 }
 
-fn not_an_object(tool: &CompiledTool, arguments: &Value) -> Failure {
+/// What the contract guardrail has to tell of a tool.
+fn contract_enhancer(tool: &Tool, guardrails: Guardrails, style: BlockStyle) -> Enhancer {
+    match &tool.previous {
+        Some(previous) if guardrails.contract => {
+            let diff = diff_contracts(&ToolContract::of(previous), &ToolContract::of(tool));
+            let config = SelfHealingConfig::new(BTreeMap::from([(tool.name.clone(), diff)]));
+            tool_enhancer(&tool.name, tool.actions.iter().map(|action| action.name.as_str()), &config, style)
+        }
+        _ => Enhancer::Identity,
+    }
+}
+
+fn not_an_object<E>(tool: &CompiledTool<E>, arguments: &Value) -> Failure {
     let issue = Issue {
         path: String::new(),
         sent: Some(arguments.clone()),
@@ -256,7 +285,7 @@ fn says_something(sent: &Value) -> bool {
     }
 }
 
-fn resolve<'a>(tool: &'a CompiledTool, arguments: &Object) -> Result<&'a CompiledAction, Failure> {
+fn resolve<'a, E>(tool: &'a CompiledTool<E>, arguments: &Object) -> Result<&'a CompiledAction, Failure> {
     let available = || tool.actions.iter().map(|action| action.action.name.clone()).collect();
     match &tool.discriminator {
         None => tool.actions.first().ok_or_else(|| {

@@ -51,10 +51,25 @@ pub fn enrich_validation_error(error: String, tool: &str, action: &str, config: 
     SelfHealing { tool: tool.to_owned(), enriched, injected: !deltas.is_empty(), delta_count: deltas.len() }
 }
 
-/// Enriches validation errors. Code that is generic over it pays for what it is given: [`Identity`] leaves no instruction behind.
+/// Enriches validation errors. An engine is generic over it, and pays for what it is given: [`Identity`] leaves no instruction behind.
 pub trait Enhance {
+    /// What an error of `action` carries; `None` when it goes on as it is.
+    fn block(&self, action: &str) -> Option<Cow<'_, Block>>;
+
+    /// Puts what [`Enhance::block`] gave into an error.
+    #[inline]
+    fn put(&self, block: Option<Cow<'_, Block>>, error: String) -> String {
+        match block {
+            Some(block) => block.put_into(error),
+            None => error,
+        }
+    }
+
     /// The error, enriched for `action`.
-    fn enhance(&self, error: String, action: &str) -> String;
+    #[inline]
+    fn enhance(&self, error: String, action: &str) -> String {
+        self.put(self.block(action), error)
+    }
 }
 
 /// The enhancer of a server whose contracts are known not to move when it is built: the error comes back as it is. Where only
@@ -64,15 +79,18 @@ pub struct Identity;
 
 impl Enhance for Identity {
     #[inline]
-    fn enhance(&self, error: String, _: &str) -> String {
-        error
+    fn block(&self, _: &str) -> Option<Cow<'_, Block>> {
+        None
     }
 }
 
 impl Enhance for Enhancer {
     #[inline]
-    fn enhance(&self, error: String, action: &str) -> String {
-        Enhancer::enhance(self, error, action)
+    fn block(&self, action: &str) -> Option<Cow<'_, Block>> {
+        match self {
+            Enhancer::Identity => None,
+            Enhancer::Blocks(blocks) => blocks.block(action),
+        }
     }
 }
 
@@ -115,7 +133,8 @@ impl Block {
     }
 
     /// Puts it into an error.
-    pub(crate) fn put_into(&self, error: String) -> String {
+    #[inline(never)]
+    fn put_into(&self, error: String) -> String {
         splice(error, &self.text, self.style)
     }
 }
@@ -142,27 +161,9 @@ pub fn tool_enhancer<'a>(
     Enhancer::Blocks(Blocks { tool: tool.to_owned(), by_action, global, style })
 }
 
-impl Enhancer {
-    /// The error, enriched for `action`.
-    #[inline]
-    pub fn enhance(&self, error: String, action: &str) -> String {
-        match self {
-            Enhancer::Identity => error,
-            Enhancer::Blocks(blocks) => blocks.enhance(error, action),
-        }
-    }
-
-    /// What an error of `action` carries; `None` when it comes back as it is.
-    #[inline]
-    pub fn block(&self, action: &str) -> Option<Cow<'_, Block>> {
-        match self {
-            Enhancer::Identity => None,
-            Enhancer::Blocks(blocks) => blocks.block(action),
-        }
-    }
-}
-
 impl Blocks {
+    /// Kept out of line, so that the identity is a test and a move.
+    #[inline(never)]
     fn block(&self, action: &str) -> Option<Cow<'_, Block>> {
         if let Some(block) = self.by_action.get(action) {
             return Some(Cow::Borrowed(block));
@@ -172,15 +173,6 @@ impl Blocks {
             let text = render_block(&self.tool, action, &deltas, self.style);
             Cow::Owned(Block { text, style: self.style, deltas: self.global.clone() })
         })
-    }
-
-    /// Kept out of line, so that the identity is a test and a move.
-    #[inline(never)]
-    fn enhance(&self, error: String, action: &str) -> String {
-        match self.block(action) {
-            Some(block) => block.put_into(error),
-            None => error,
-        }
     }
 }
 

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use healbench_engine::contract::Enhance as _;
 use healbench_engine::contract::{
     BlockStyle, ContractDiff, Delta, Enhancer, SelfHealingConfig, Severity, ToolContract, diff_contracts,
     enrich_validation_error, tool_enhancer,
