@@ -133,6 +133,8 @@ pub(crate) enum CliError {
     Rounds(#[from] RoundsError),
     #[error("cannot write `{}`: {source}", path.display())]
     Output { path: PathBuf, source: io::Error },
+    #[error("`--output` cannot write `{}`: it is read here, or written already", .0.display())]
+    OutputClash(PathBuf),
     #[error("{0} forms cannot all go to standard output")]
     ManyForms(usize),
     #[error(transparent)]
@@ -218,6 +220,7 @@ impl CliError {
             | CliError::Policy(_)
             | CliError::PolicyFile { .. }
             | CliError::Output { .. }
+            | CliError::OutputClash(_)
             | CliError::ManyForms(_)
             | CliError::Stage(_)
             | CliError::OldScenario(_)
@@ -315,6 +318,7 @@ impl CliError {
             CliError::BaselineFile { .. }
             | CliError::Policy(_)
             | CliError::PolicyFile { .. }
+            | CliError::OutputClash(_)
             | CliError::Output { .. } => None,
             CliError::Diagnostics(_)
             | CliError::Stopped

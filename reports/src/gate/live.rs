@@ -3,7 +3,7 @@
 
 use healbench_protocol::Seed;
 
-use super::policy::{Check, Direction, Margin, Tier};
+use super::policy::{Check, Direction, Margin};
 use super::{Change, GateRow, Lines, Method, Policy, Subject, Verdict, missing};
 use crate::baseline::{CellName, Line};
 use crate::metric::Metric;
@@ -68,8 +68,7 @@ fn row(cell: &CellName, check: &Check, lines: &Lines<'_>, resamples: &mut Resamp
     GateRow {
         subject: Subject::of(cell),
         metric: check.metric.name().to_owned(),
-        // What is not there is nothing that a policy could take lightly.
-        tier: if verdict == Verdict::Missing { Tier::Critical } else { check.tier },
+        tier: check.tier,
         verdict,
         method: if paired { Method::Tango } else { Method::Bootstrap },
         base,

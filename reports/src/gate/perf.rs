@@ -37,6 +37,10 @@ pub fn gate_rounds(
     }
     if let Some((name, doubt)) = earlier.and_then(|(name, run)| Some((name, doubt(run, policy)?))) {
         let says = format!("{doubt}, so nothing can be held against it");
+        for row in rows.iter_mut().filter(|row| row.base.is_some()) {
+            row.verdict = Verdict::Inconclusive;
+            row.says = format!("{}; of the earlier measurement, {doubt}", row.says);
+        }
         rows.push(GateRow { verdict: Verdict::Inconclusive, ..about_run(name, &says) });
     }
     if let Some(doubt) = doubt(run, policy) {

@@ -152,9 +152,10 @@ fn further(cells: &[&CellComparison], options: ComparisonOptions) -> Vec<String>
             let means = plain(format!("{} → {}", mean(entry, entry.base), mean(entry, entry.candidate)));
             Line::Row { label, cells: vec![means, estimate] as Vec<Cell> }
         });
-        let heads = vec![[metric.name().replace('_', " "), String::new()], ["difference".to_owned(), String::new()]];
+        let title = Line::Title(Piece::new(metric.name().replace('_', " "), Paint::Bold));
+        let heads = vec![[String::new(), String::new()], [String::new(), String::new()]];
+        let table = Table { heads, lines: std::iter::once(title).chain(rows).collect() };
         lines.push(String::new());
-        let table = Table { heads, lines: rows.collect() };
         lines.extend(table.lines(options.width, options.color).into_iter().filter(|line| !line.is_empty()));
     }
     lines

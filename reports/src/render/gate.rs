@@ -8,7 +8,7 @@ mod terminal;
 pub use github::github;
 pub use junit::junit;
 pub use markdown::markdown;
-pub use terminal::{GateOptions, terminal};
+pub use terminal::{GateOptions, changes, terminal};
 
 use super::number::{amount, money, percent, points};
 use super::plain_text;

@@ -73,7 +73,18 @@ pub(crate) fn change(difference: f64) -> String {
 
 /// An interval of such a difference: `[-1,500, 20]`.
 pub(crate) fn change_interval(interval: Interval) -> String {
-    format!("[{}, {}]", change_digits(interval.lower), change_digits(interval.upper))
+    format!("[{}, {}]", end_digits(interval.lower), end_digits(interval.upper))
+}
+
+/// An end of an interval is a number, however small.
+fn end_digits(end: f64) -> String {
+    match end.abs() {
+        size if size > 0.0 && size < 0.05 => {
+            let places = (-size.log10()).ceil().min(9.0) as usize;
+            format!("{end:.places$}")
+        }
+        _ => change_digits(end),
+    }
 }
 
 fn change_digits(difference: f64) -> String {
@@ -194,6 +205,7 @@ mod tests {
             assert_eq!(change(difference), text, "{difference}");
         }
         assert_eq!(change_interval(Interval { lower: -1500.2, upper: 0.25 }), "[-1,500, 0.2]");
+        assert_eq!(change_interval(Interval { lower: -0.043, upper: 0.0007 }), "[-0.04, 0.0007]");
     }
 
     #[test]

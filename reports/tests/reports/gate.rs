@@ -451,7 +451,7 @@ fn a_scenario_without_a_pair_is_missing() {
             row.outcome = Outcome::Infra;
         }
     });
-    let policy = "infra_share = \"50%\"\n[[check]]\nmetric = \"tokens\"\nmargin = \"500%\"\ntier = \"advisory\"\n";
+    let policy = "infra_share = \"50%\"\n[[check]]\nmetric = \"tokens\"\nmargin = \"500%\"\n";
     let report = gated(&base, &gone, &Policy::parse("gate.toml", policy).unwrap()).unwrap();
     let row = report.rows.last().unwrap();
     assert_eq!((report.verdict, row.verdict, row.pairs), (Verdict::Missing, Verdict::Missing, Some(8)));

@@ -4,8 +4,8 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use healbench_reports::Baseline;
-use healbench_reports::gate::{GateError, Held, MayDiffer, Policy, Verdict, gate};
-use healbench_reports::render::gate::{GateOptions, terminal as for_terminal};
+use healbench_reports::gate::{GateError, Held, MayDiffer, Policy, gate};
+use healbench_reports::render::gate::{GateOptions, changes as changed_rows};
 use healbench_reports::render::{counted, plain_text, shell_word};
 
 use super::gate::{open, policy};
@@ -56,8 +56,7 @@ fn changes(file: &str, before: &str, run: &str, after: &Baseline, policy: &Polic
     let policy = Policy { may_differ: MayDiffer::ALL.to_vec(), ..policy.clone() };
     match gate(base, candidate, &policy, &BTreeMap::new()) {
         Err(unlike) => format!("what was there is replaced whole: {}\n", plain_text(&unlike.to_string())),
-        Ok(report) if report.verdict == Verdict::Pass => String::new(),
-        Ok(report) => for_terminal(&report, GateOptions { width: terminal.width(), color: terminal.colors_results() }),
+        Ok(report) => changed_rows(&report, GateOptions { width: terminal.width(), color: terminal.colors_results() }),
     }
 }
 

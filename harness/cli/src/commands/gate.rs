@@ -48,14 +48,24 @@ pub(crate) fn gate(args: &GateArgs, terminal: &Terminal) -> Result<ExitStatus, C
 /// No file is written twice, and none that is read.
 fn refuse_clashes(args: &GateArgs) -> Result<(), CliError> {
     let read = [&args.base, &args.candidate, &args.perf, &args.policy].into_iter().flatten();
-    let mut taken: Vec<&Path> = read.map(PathBuf::as_path).collect();
+    let mut taken: Vec<PathBuf> = read.map(|path| real(path)).collect();
     for file in args.output.iter().filter_map(|output| output.file.as_deref()) {
-        if taken.contains(&file) {
-            return Err(CliError::Twice { option: "--output", value: file.display().to_string() });
+        // Within a run that is read, every file is.
+        if taken.iter().any(|taken| real(file).starts_with(taken)) {
+            return Err(CliError::OutputClash(file.to_owned()));
         }
-        taken.push(file);
+        taken.push(real(file));
     }
     Ok(())
+}
+
+/// Where a path leads, however it is spelled and whether or not something is there yet.
+fn real(path: &Path) -> PathBuf {
+    let of_folder = || {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some(fs::canonicalize(folder).ok()?.join(path.file_name()?))
+    };
+    fs::canonicalize(path).ok().or_else(of_folder).unwrap_or_else(|| path.to_owned())
 }
 
 fn written(report: &GateReport, form: GateForm, to_stdout: bool, terminal: &Terminal) -> Result<String, CliError> {

@@ -44,8 +44,8 @@ fn a_baseline_is_kept_and_held() {
 fn a_wanted_change_is_shown_when_it_is_blessed() {
     let place = with_templates(&template(1, true), &template(2, true));
     let blessed = place.ok(&["bless", "after"]);
-    assert!(blessed.out.starts_with("FAIL  after · 3 fail, "), "{}", blessed.out);
-    assert!(blessed.out.contains("all template:mine.jinja · tokens: "), "{}", blessed.out);
+    assert!(blessed.out.starts_with("scripted:perfect · all template:mine.jinja · tokens: "), "{}", blessed.out);
+    assert!(blessed.out.ends_with("\n3 changed rows\n") && !blessed.out.contains("FAIL"), "{}", blessed.out);
     place.ok(&["gate", "baseline.toml", "after"]);
     // A baseline of something else is replaced whole, and it is said why.
     place.ok(&["run", "controls", "--quiet", "--out", "other", "--agent", "scripted:perfect", "--trials", "3"]);
@@ -236,11 +236,11 @@ fn every_form_may_go_to_a_file() {
     assert_eq!((&json["verdict"], &json["counts"]["FAIL"]), (&"FAIL".into(), &3.into()));
     let twice = place.start(&["gate", "baseline.toml", "after", "--output", "json", "--output", "junit"]);
     assert_eq!(twice.code, Some(2));
-    for words in [["json=x", "junit=x"], ["json=baseline.toml", "junit=x"]] {
-        let more = words.iter().flat_map(|word| ["--output", word]);
-        let clash = place.start(&["gate", "baseline.toml", "after"].into_iter().chain(more).collect::<Vec<_>>());
-        assert_eq!(clash.code, Some(2));
-        assert!(clash.err.contains("`--output` names `"), "{}", clash.err);
+    for clash in ["json=x", "json=./baseline.toml", "json=after/manifest.json", "json=gate.toml"] {
+        let outputs = ["--output", "junit=x", "--output", clash, "--policy", "gate.toml"];
+        let ended = place.start(&[&["gate", "baseline.toml", "after"][..], &outputs].concat());
+        assert_eq!(ended.code, Some(2), "{clash}");
+        assert!(ended.err.contains("`--output` cannot write `"), "{}", ended.err);
     }
     for (word, reason) in [("yaml", "unknown form `yaml`"), ("json=", "the file has no name")] {
         let ended = place.start(&["gate", "baseline.toml", "after", "--output", word]);
@@ -363,6 +363,9 @@ fn an_invalid_call_that_is_slower_fails_its_own_row() {
     assert_eq!(told(&["gate", "--perf", "only-control.json"]).0, Some(4));
     // An earlier measurement of a machine that did not hold still is no base.
     assert_eq!(told(&["gate", "shaken.json", "--perf", "same.json"]).0, Some(3));
+    place.write("slower.json", &rounds(1.0, 1.3));
+    assert_eq!(told(&["gate", "shaken.json", "--perf", "slower.json"]).0, Some(3));
+    assert_eq!(told(&["gate", "base.json", "--perf", "slower.json"]).0, Some(1));
     place.write("role.json", &rounds(1.0, 1.0).replace("\"role\":\"equal\"", "\"role\":\"yardstick\""));
     assert_eq!(place.start(&["gate", "role.json", "--perf", "same.json"]).code, Some(4));
     // What is no measurement.

@@ -31,8 +31,9 @@ pub fn terminal(report: &GateReport, options: GateOptions) -> String {
     }
     let told: Vec<&GateRow> = by_weight(report).into_iter().filter(|row| is_told(row)).collect();
     for row in told.iter().take(ROWS) {
+        let word = painted(row.verdict, &verdict(row), options.color);
         lines.push(String::new());
-        lines.extend(row_lines(report, row, options));
+        lines.extend(row_lines(report, row, &format!("{word}  "), options));
     }
     if told.len() > ROWS {
         lines.push(String::new());
@@ -40,6 +41,24 @@ pub fn terminal(report: &GateReport, options: GateOptions) -> String {
     }
     let mut text = lines.join("\n");
     text.push('\n');
+    text
+}
+
+/// What differs, for somebody who means to accept it: the rows that do not pass, without a verdict; empty where there is none.
+pub fn changes(report: &GateReport, options: GateOptions) -> String {
+    let rows: Vec<&GateRow> = by_weight(report).into_iter().filter(|row| row.verdict != Verdict::Pass).collect();
+    let mut text = String::new();
+    for row in rows.iter().take(ROWS) {
+        for line in row_lines(report, row, "", options) {
+            text.push_str(&line);
+            text.push('\n');
+        }
+        text.push('\n');
+    }
+    if !rows.is_empty() {
+        let more = if rows.len() > ROWS { format!(", of which {ROWS} are above") } else { String::new() };
+        text.push_str(&format!("{}{more}\n", crate::render::counted(rows.len() as u64, "changed row")));
+    }
     text
 }
 
@@ -53,9 +72,8 @@ fn painted(verdict: Verdict, word: &str, color: bool) -> String {
     Piece::new(word, paint).painted(color)
 }
 
-fn row_lines(report: &GateReport, row: &GateRow, options: GateOptions) -> Vec<String> {
-    let word = painted(row.verdict, &verdict(row), options.color);
-    let mut head = format!("{word}  {} · {}", subject(&row.subject), plain_text(&row.metric));
+fn row_lines(report: &GateReport, row: &GateRow, word: &str, options: GateOptions) -> Vec<String> {
+    let mut head = format!("{word}{} · {}", subject(&row.subject), plain_text(&row.metric));
     let means = means(row);
     if !means.is_empty() {
         head = format!("{head}: {means}");
