@@ -128,8 +128,10 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
+type FlagOf = fn(&mut Flags) -> &mut Option<bool>;
+
 /// Rates that a line of a model has trial by trial, for pairs.
-const BY_TRIAL: [(Metric, &str, fn(&mut Flags) -> &mut Option<bool>); 3] = [
+const BY_TRIAL: [(Metric, &str, FlagOf); 3] = [
     (Metric::Recovered, "recovered_by_trial", |flags| &mut flags.recovered),
     (Metric::FirstCall, "first_call_by_trial", |flags| &mut flags.first_call),
     (Metric::ErrorSpirals, "error_spirals_by_trial", |flags| &mut flags.error_spiral),
