@@ -131,6 +131,8 @@ pub const WAITED_S: &str = "waited_s";
 pub const REQUEST_TOKENS: &str = "request_tokens";
 /// Tokens of the response.
 pub const RESPONSE_TOKENS: &str = "response_tokens";
+/// Hash of the response: what changes a byte of it changes the hash.
+pub const RESPONSE_HASH: &str = "response_hash";
 /// Tokens that guardrails added to the response; to all responses in the episodes frame. In both frames.
 pub const GUARDRAIL_TOKENS: &str = "guardrail_tokens";
 /// Tokens of the conversation before the call.
@@ -231,7 +233,7 @@ pub(crate) const MODEL_COLUMNS: [Column; 14] = [
 ];
 
 /// The calls frame, in the order of its file.
-pub(crate) const CALL_COLUMNS: [Column; 22] = [
+pub(crate) const CALL_COLUMNS: [Column; 23] = [
     (EPISODE, Holds::U64),
     (CALL, Holds::U32),
     (TURN, Holds::U32),
@@ -252,6 +254,7 @@ pub(crate) const CALL_COLUMNS: [Column; 22] = [
     (WAITED_S, Holds::U32),
     (REQUEST_TOKENS, Holds::U32),
     (RESPONSE_TOKENS, Holds::U32),
+    (RESPONSE_HASH, Holds::U64),
     (GUARDRAIL_TOKENS, Holds::U32),
     (CONTEXT_TOKENS, Holds::U64),
 ];

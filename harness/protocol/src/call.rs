@@ -74,7 +74,7 @@ impl ToolCall {
 }
 
 /// What comes back for a call: the text content of an MCP `CallToolResult`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ToolResponse {
     /// The text blocks, in order; at least one.
     pub content: Vec<String>,

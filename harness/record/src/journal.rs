@@ -272,6 +272,11 @@ mod tests {
         fs::write(run.journal(), text).unwrap();
         let error = Journal::open(&run).unwrap_err();
         assert!(matches!(error, JournalError::Damaged { line: 2, .. }), "{error}");
+        // Nothing is made up for what a line does not tell.
+        let whole = serde_json::to_string(&played(1, Outcome::Success)).unwrap();
+        fs::write(run.journal(), whole.replacen("\"response_hash\":0,", "", 1) + "\n").unwrap();
+        let error = Journal::open(&run).unwrap_err().to_string();
+        assert!(error.contains("damaged in line 1: missing field `response_hash`"), "{error}");
     }
 
     #[test]

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Plan, Shard};
 
 /// The version of a run directory's format. A run of a newer version is refused.
-pub const FORMAT_VERSION: u32 = 3;
+pub const FORMAT_VERSION: u32 = 4;
 
 /// How far a run got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -185,6 +185,9 @@ pub struct CallRecord {
     pub request_tokens: u32,
     /// Tokens of the response.
     pub response_tokens: u32,
+    /// First 64 bits of the SHA-256 of the response as the agent saw it: a byte 1 if `is_error` and else 0, then each block of text
+    /// with its length in bytes before it, as 64 bits in little-endian order.
+    pub response_hash: u64,
     /// Tokens that guardrails added to the response: of a failure, the difference to its bare line (never below 0); of a list, the
     /// teaching block.
     pub guardrail_tokens: u32,

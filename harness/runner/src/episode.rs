@@ -277,7 +277,8 @@ impl<'a> InPlay<'a> {
             chain: None,
             waited_s,
             request_tokens: worded.tokens,
-            response_tokens: answered.tokens,
+            response_tokens: answered.mark.tokens,
+            response_hash: answered.mark.hash,
             guardrail_tokens: answered.guardrail_tokens,
             context_tokens: self.context_tokens,
         }

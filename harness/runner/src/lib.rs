@@ -9,6 +9,7 @@ mod lanes;
 mod memory;
 mod plan;
 mod pool;
+mod responses;
 mod stage;
 mod tokens;
 

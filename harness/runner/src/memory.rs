@@ -10,6 +10,7 @@ use healbench_protocol::{ToolCall, ToolResponse, canonical_json};
 use healbench_record::CellRef;
 use rustc_hash::FxHashMap;
 
+use crate::responses::{Mark, Responses};
 use crate::{Stage, TokenCounter};
 
 /// A call as rows have it.
@@ -27,7 +28,7 @@ pub(crate) struct Answered {
     pub(crate) answer: Answer,
     pub(crate) error_class: Option<Arc<str>>,
     pub(crate) named_fields: Option<Arc<[String]>>,
-    pub(crate) tokens: u32,
+    pub(crate) mark: Mark,
     pub(crate) guardrail_tokens: u32,
 }
 
@@ -48,6 +49,7 @@ struct Known {
 #[derive(Default)]
 pub(crate) struct Memory {
     pub(crate) tokens: TokenCounter,
+    responses: Responses,
     /// Scenario and setting that the calls belong to.
     place: (usize, usize),
     /// By the call's bytes on the wire.
@@ -126,9 +128,9 @@ impl Memory {
     }
 
     fn count(&mut self, answer: Answer) -> Answered {
-        let tokens = self.tokens.count(&answer.response.text());
+        let mark = self.responses.mark(&answer.response);
         let guardrail_tokens = match (answer.bare_line(), answer.teaching_block) {
-            (Some(bare), _) => tokens.saturating_sub(self.tokens.count(&bare)),
+            (Some(bare), _) => mark.tokens.saturating_sub(self.tokens.count(&bare)),
             (None, Some(block)) => self.tokens.count(&answer.response.content[block]),
             (None, None) => 0,
         };
@@ -136,7 +138,7 @@ impl Memory {
         Answered {
             error_class: failure.map(|failure| failure.class().into()),
             named_fields: failure.filter(|_| answer.names_fields).map(|failure| failure.fields().into()),
-            tokens,
+            mark,
             guardrail_tokens,
             answer,
         }

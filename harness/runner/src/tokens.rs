@@ -32,8 +32,7 @@ impl TokenCounter {
         if let Some(count) = self.seen.get(text) {
             return *count;
         }
-        let count = VOCABULARY.count_ordinary(text);
-        let count = u32::try_from(count).unwrap_or(u32::MAX);
+        let count = count_anew(text);
         if self.held + text.len() > MAX_HELD_BYTES {
             self.seen.clear();
             self.held = 0;
@@ -42,6 +41,11 @@ impl TokenCounter {
         self.seen.insert(text.into(), count);
         count
     }
+}
+
+/// The number of tokens of a text that something else remembers.
+pub(crate) fn count_anew(text: &str) -> u32 {
+    u32::try_from(VOCABULARY.count_ordinary(text)).unwrap_or(u32::MAX)
 }
 
 #[cfg(test)]

@@ -227,6 +227,7 @@ pub(super) struct CallRows {
     waited_s: Vec<u32>,
     request_tokens: Vec<u32>,
     response_tokens: Vec<u32>,
+    response_hash: Vec<u64>,
     guardrail_tokens: Vec<u32>,
     context_tokens: Vec<u64>,
 }
@@ -254,6 +255,7 @@ impl CallRows {
             waited_s: Vec::new(),
             request_tokens: Vec::new(),
             response_tokens: Vec::new(),
+            response_hash: Vec::new(),
             guardrail_tokens: Vec::new(),
             context_tokens: Vec::new(),
         }
@@ -284,6 +286,7 @@ impl CallRows {
         self.waited_s.push(row.waited_s);
         self.request_tokens.push(row.request_tokens);
         self.response_tokens.push(row.response_tokens);
+        self.response_hash.push(row.response_hash);
         self.guardrail_tokens.push(row.guardrail_tokens);
         self.context_tokens.push(row.context_tokens);
     }
@@ -311,6 +314,7 @@ impl CallRows {
             small_numbers(WAITED_S, self.waited_s),
             small_numbers(REQUEST_TOKENS, self.request_tokens),
             small_numbers(RESPONSE_TOKENS, self.response_tokens),
+            numbers(RESPONSE_HASH, self.response_hash),
             small_numbers(GUARDRAIL_TOKENS, self.guardrail_tokens),
             numbers(CONTEXT_TOKENS, self.context_tokens),
         ];

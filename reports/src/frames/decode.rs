@@ -98,6 +98,7 @@ pub(crate) fn calls(path: &Path, frame: &DataFrame) -> Result<Vec<CallRecord>, F
     let waited_s = small_numbers(path, frame, WAITED_S)?;
     let request_tokens = small_numbers(path, frame, REQUEST_TOKENS)?;
     let response_tokens = small_numbers(path, frame, RESPONSE_TOKENS)?;
+    let response_hash = numbers(path, frame, RESPONSE_HASH)?;
     let guardrail_tokens = small_numbers(path, frame, GUARDRAIL_TOKENS)?;
     let context_tokens = numbers(path, frame, CONTEXT_TOKENS)?;
     let row = |row: usize| CallRecord {
@@ -121,6 +122,7 @@ pub(crate) fn calls(path: &Path, frame: &DataFrame) -> Result<Vec<CallRecord>, F
         waited_s: waited_s[row],
         request_tokens: request_tokens[row],
         response_tokens: response_tokens[row],
+        response_hash: response_hash[row],
         guardrail_tokens: guardrail_tokens[row],
         context_tokens: context_tokens[row],
     };

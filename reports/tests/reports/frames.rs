@@ -53,7 +53,7 @@ fn the_episodes_frame_names_the_cell() {
     let plan = plan(2);
     let (_folder, run) = run_with(&plan, &records(&plan));
     let (episodes, calls) = frames(&run);
-    assert_eq!((episodes.width(), calls.width()), (45, 22));
+    assert_eq!((episodes.width(), calls.width()), (45, 23));
     let text = |column: &str, row: usize| episodes.column(column).unwrap().str().unwrap().get(row).unwrap().to_owned();
     let last = episodes.height() - 1;
     assert_eq!(text(columns::SCENARIO, last), "control/nothing-wrong");

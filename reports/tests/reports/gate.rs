@@ -186,6 +186,15 @@ fn what_no_sum_tells_is_a_change_all_the_same() {
     call.arguments = "{}".into();
     let report = decided(&baseline(&plan, &whole(&plan)), &baseline(&plan, &after));
     assert_eq!((report.verdict, told(&report).len()), (Verdict::Fail, 1));
+    // Nor is what it was answered, in as many tokens.
+    let mut after = whole(&plan);
+    let call = after.calls.iter_mut().find(|call| call.episode >= 15).unwrap();
+    call.response_hash ^= 1;
+    let report = decided(&baseline(&plan, &whole(&plan)), &baseline(&plan, &after));
+    assert_eq!(
+        told(&report),
+        BTreeSet::from(["FAIL openai:gpt-5-mini · seeded · prompt none bare: rows [billing/new-currency]".into()])
+    );
     // A policy may say that it decides nothing.
     let policy = Policy::parse("gate.toml", "[exact]\nadvisory = [\"rows\"]\n").unwrap();
     let report = gated(&baseline(&plan, &whole(&plan)), &baseline(&plan, &after), &policy).unwrap();
@@ -232,7 +241,7 @@ fn unlike_things_are_refused_with_the_first_difference() {
     let what = |change: &dyn Fn(&mut Baseline)| refused(change).what;
     assert_eq!(what(&|other| other.seed = 8), "the seed");
     assert_eq!(what(&|other| other.trials = 9), "the number of trials");
-    assert_eq!(what(&|other| other.run_format = 4), "the run format");
+    assert_eq!(what(&|other| other.run_format = 5), "the run format");
     assert_eq!(what(&|other| other.tokenizer = "cl100k_base".to_owned()), "the tokenizer");
     assert_eq!(what(&|other| other.prices = Some("2026-01-01 ab".to_owned())), "the price table");
     assert_eq!(what(&|other| drop(other.scenarios.remove("orders/typo"))), "scenario `orders/typo`");

@@ -117,6 +117,7 @@ fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>
             waited_s: draw.below(2) as u32 * 30,
             request_tokens: 20 + draw.below(50) as u32,
             response_tokens: 10 + draw.below(400) as u32,
+            response_hash: episode.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number,
             guardrail_tokens: if cell.setting > 0 && is_error { draw.below(200) as u32 } else { 0 },
             context_tokens: 300 * number,
         });

@@ -130,6 +130,16 @@ fn doubled_tokens_of_one_format_fail_its_rows_of_tokens() {
 }
 
 #[test]
+fn another_word_that_no_agent_acts_on_fails_the_rows_of_its_format() {
+    let closing = |word: &str| format!("{}Please {word} the call.\n", template(1, true));
+    let place = with_templates(&closing("check"), &closing("spoil"));
+    let format = "template:mine.jinja".to_owned();
+    let expected = (Some(1), vec![(format, "rows".to_owned())]);
+    assert_eq!(failing(&place, &["gate", "baseline.toml", "after", "--policy", "gate.toml"]), expected);
+    assert_eq!(failing(&place, &["gate", "before", "after", "--policy", "gate.toml"]), expected);
+}
+
+#[test]
 fn a_broken_hint_fails_the_scenarios_that_need_it() {
     let place = with_templates(&template(1, true), &template(1, false));
     let words = ["gate", "baseline.toml", "after", "--policy", "gate.toml"];
@@ -180,10 +190,10 @@ fn unlike_things_are_never_compared() {
     refused(&["gate", "foreign.toml", "run"], "it does not begin as a baseline does");
     // A run of a newer program, on either side.
     let manifest = std::fs::read_to_string(place.path("seed/manifest.json")).unwrap();
-    place.write("seed/manifest.json", &manifest.replacen("\"format_version\": 3", "\"format_version\": 4", 1));
-    refused(&["gate", "seed", "run"], "has run format 4");
-    refused(&["gate", "baseline.toml", "seed"], "has run format 4");
-    refused(&["bless", "seed"], "has run format 4");
+    place.write("seed/manifest.json", &manifest.replacen("\"format_version\": 4", "\"format_version\": 5", 1));
+    refused(&["gate", "seed", "run"], "has run format 5");
+    refused(&["gate", "baseline.toml", "seed"], "has run format 5");
+    refused(&["bless", "seed"], "has run format 5");
     // A run that is cut off, and one that stopped early.
     let other = manifest.replacen("\"status\": \"complete\"", "\"status\": \"interrupted\"", 1);
     place.write("seed/manifest.json", &other);

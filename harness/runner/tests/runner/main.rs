@@ -5,12 +5,14 @@
 mod made_up;
 mod suites;
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use healbench_protocol::{
     Agent, AgentError, AgentKind, AgentSpec, ErrorFormat, Guardrails, Script, Seed, Start, ToolResponse, Turn,
+    fingerprint,
 };
 use healbench_record::{Outcome, Plan, Records};
 use healbench_runner::{Axes, Job, MakeAgent, Moment, RunEnd, RunError, RunEvent, build_plan, replay, run};
@@ -162,11 +164,26 @@ fn what_a_thread_remembers_changes_no_row() {
     let mut alone = Records::default();
     for episode in 0..plan.len() {
         // A replay begins with an empty memory.
-        let (row, calls) = replay(&job, episode, &mut |_| ()).unwrap().unwrap();
+        let (row, calls) = replay(&job, episode, &mut |moment| {
+            if let Moment::Answer(_, answer, row) = moment {
+                assert_eq!(row.response_hash, hash(&answer.response));
+            }
+        })
+        .unwrap()
+        .unwrap();
         alone.episodes.push(row);
         alone.calls.extend(calls);
     }
     assert_eq!(played, alone);
+    let hashes: BTreeSet<u64> = played.calls.iter().map(|call| call.response_hash).collect();
+    assert!(hashes.len() > 50, "{}", hashes.len());
+}
+
+/// What a row's hash is of, put together in another way.
+fn hash(response: &ToolResponse) -> u64 {
+    let blocks = response.content.iter().map(|block| [&block.len().to_le_bytes()[..], block.as_bytes()].concat());
+    let bytes = [vec![u8::from(response.is_error)], blocks.collect::<Vec<_>>().concat()].concat();
+    u64::from_str_radix(&fingerprint(&bytes)[..16], 16).unwrap()
 }
 
 #[test]
