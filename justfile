@@ -27,6 +27,26 @@ schema:
 schema-write:
     cargo run --release --quiet -- schema > scenarios/scenario.schema.json
 
+# Play the scripted suites that have a baseline, and hold them to it. `just gate bless` makes them the baseline (CONTRIBUTING.md).
+gate DO="gate":
+    #!/usr/bin/env bash
+    set -euo pipefail
+    healbench() { cargo run --release --quiet -- "$@"; }
+    held() {
+        local runs="$1" baseline="scenarios/baselines/$2.toml"
+        if [ "{{ DO }}" = bless ]; then healbench bless "$runs" --out "$baseline"; else healbench gate "$baseline" "$runs"; fi
+    }
+    work=$(mktemp -d)
+    trap 'rm -rf "$work"' EXIT
+    healbench run scenarios/suites/quickstart --agent scripted:typical,scripted:perfect --format all --quiet --out "$work/formats" > /dev/null
+    healbench run scenarios/suites --agent scripted:typical --format fusion-xml --quiet --out "$work/suites" > /dev/null
+    held "$work/formats" formats
+    held "$work/suites" suites
+
+# The proof that the contract guardrail costs nothing where there is nothing to tell (needs valgrind and binutils).
+proof *ARGS:
+    cargo test --release -p healbench-benches --test zero_overhead -- {{ ARGS }}
+
 bench *ARGS:
     cargo bench {{ ARGS }}
 
