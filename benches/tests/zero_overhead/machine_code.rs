@@ -6,7 +6,7 @@ use std::process::Command;
 use libtest_mimic::{Failed, Trial};
 
 use crate::variants::Variant;
-use crate::{NotProven, Proof, optimised, program, refuted, unproven};
+use crate::{NotProven, Proof, broken, optimised, program, refuted};
 
 /// The variant's path is the direct one, or has the same instructions.
 pub(crate) fn proof(variant: Variant) -> Proof {
@@ -31,11 +31,11 @@ fn is_same_function(one: Variant, other: Variant) -> bool {
 fn code_of(variant: Variant, listing: &str) -> Result<Vec<String>, NotProven> {
     let names = Variant::ALL.into_iter().filter(|other| is_same_function(*other, variant));
     let found = names.into_iter().find_map(|name| function(listing, name.name()));
-    found.ok_or_else(|| unproven(format!("objdump shows no function `{}`", variant.name())))
+    found.ok_or_else(|| broken(format!("objdump shows no function `{}`", variant.name())))
 }
 
 fn disassembly() -> Result<String, NotProven> {
-    let failed = |what: String| unproven(format!("objdump: {what}"));
+    let failed = |what: String| broken(format!("objdump: {what}"));
     let executable = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
     let mut objdump = Command::new(program("objdump")?);
     let output = objdump.args(["-d", "--no-show-raw-insn"]).arg(executable).output();
