@@ -159,6 +159,19 @@ impl Variant {
         }
     }
 
+    /// The function of its whole call, by its name and where it is, of those whose machine code is compared.
+    pub(crate) fn whole_call(self) -> Option<(&'static str, usize)> {
+        match self {
+            Variant::Direct => Some(("call_direct", call_direct as *const () as usize)),
+            Variant::StaticIdentity => Some(("call_static_identity", call_static_identity as *const () as usize)),
+            Variant::RunTimeIdentity => Some(("call_run_time_identity", call_run_time_identity as *const () as usize)),
+            Variant::Clone => Some(("call_cloning", call_cloning as *const () as usize)),
+            Variant::LookUp => Some(("call_looking_up", call_looking_up as *const () as usize)),
+            // The very same function as of the identity of the run.
+            Variant::Cosmetic => None,
+        }
+    }
+
     /// Does the work so many times. Which variant it is, is asked before the first time.
     pub(crate) fn work(self, work: Work, parts: &Parts, times: u32) {
         let call = match work {
@@ -207,19 +220,31 @@ fn calls<E: Enhance>(engine: &Engine<E>, call: &ToolCall, times: u32) {
 
 /// A whole call without an enhancer, for its machine code.
 #[inline(never)]
-pub(crate) fn call_direct(engine: &Engine<Direct>, world: &mut World, call: &ToolCall) -> Answer {
+fn call_direct(engine: &Engine<Direct>, world: &mut World, call: &ToolCall) -> Answer {
     engine.call(world, call)
 }
 
 /// A whole call past the identity that was chosen when the program was built.
 #[inline(never)]
-pub(crate) fn call_static_identity(engine: &Engine<Identity>, world: &mut World, call: &ToolCall) -> Answer {
+fn call_static_identity(engine: &Engine<Identity>, world: &mut World, call: &ToolCall) -> Answer {
     engine.call(world, call)
 }
 
 /// A whole call past the identity that was chosen when the engine was made.
 #[inline(never)]
-pub(crate) fn call_run_time_identity(engine: &Engine, world: &mut World, call: &ToolCall) -> Answer {
+fn call_run_time_identity(engine: &Engine, world: &mut World, call: &ToolCall) -> Answer {
+    engine.call(world, call)
+}
+
+/// A whole call past a copy.
+#[inline(never)]
+fn call_cloning(engine: &Engine<Cloning>, world: &mut World, call: &ToolCall) -> Answer {
+    engine.call(world, call)
+}
+
+/// A whole call past a look-up.
+#[inline(never)]
+fn call_looking_up(engine: &Engine<LookingUp>, world: &mut World, call: &ToolCall) -> Answer {
     engine.call(world, call)
 }
 
