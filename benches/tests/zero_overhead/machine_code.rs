@@ -1,6 +1,6 @@
 //! (c) The identity that is chosen when the program is built is the same machine code as no identity at all.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::hint::black_box;
 use std::process::Command;
 
@@ -87,7 +87,7 @@ fn difference<'a>(
 /// What is done with a function, and its symbol: of calls and jumps to its beginning.
 fn target(instruction: &str) -> Option<(&str, &str)> {
     let (what, symbol) = instruction.strip_suffix('>')?.split_once(" at <")?;
-    matches!(what, "call" | "jmp").then_some((what, symbol))
+    matches!(what, "call" | "jmp" | "call *table" | "jmp *table").then_some((what, symbol))
 }
 
 /// A symbol without the hash that tells one instance of a generic function from another.
@@ -105,15 +105,43 @@ fn symbols(listing: &str) -> impl Iterator<Item = &str> {
 }
 
 fn disassembly() -> Result<String, NotProven> {
+    Ok(resolved(&objdump(&["-d", "--no-show-raw-insn"])?, &objdump(&["-R"])?))
+}
+
+fn objdump(what: &[&str]) -> Result<String, NotProven> {
     let failed = |what: String| broken(format!("objdump: {what}"));
     let executable = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
-    let mut objdump = Command::new(program("objdump")?);
-    let output = objdump.args(["-d", "--no-show-raw-insn"]).arg(executable).output();
+    let output = Command::new(program("objdump")?).args(what).arg(executable).output();
     let output = output.map_err(|error| failed(error.to_string()))?;
     if !output.status.success() {
         return Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
     }
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// The listing with the names of functions that are called by a table of addresses, which the relocations tell: a slot of that table is
+/// nothing but where something lies.
+fn resolved(listing: &str, relocations: &str) -> String {
+    let number = |text: &str| u64::from_str_radix(text, 16).ok();
+    let functions: BTreeMap<u64, &str> = listing
+        .lines()
+        .filter_map(|line| line.strip_suffix(">:")?.split_once(" <"))
+        .filter_map(|(address, symbol)| Some((number(address)?, symbol)))
+        .collect();
+    let slot = |line: &str| {
+        let (slot, function) = line.split_once(" R_X86_64_RELATIVE")?;
+        let function = number(function.trim().strip_prefix("*ABS*+0x")?)?;
+        Some((number(slot)?, *functions.get(&function)?))
+    };
+    let slots: BTreeMap<u64, &str> = relocations.lines().filter_map(slot).collect();
+    let by_table = |line: &str| {
+        let (code, slot) = line.split_once("(%rip)")?;
+        let (at, name) = code.split_once('\t').filter(|(_, code)| code.contains('*'))?;
+        let slot = number(slot.trim().strip_prefix('#')?.split_whitespace().next()?)?;
+        Some(format!("{at}\t{} *table 0000 <{}>", name.split_whitespace().next()?, slots.get(&slot)?))
+    };
+    let lines: Vec<String> = listing.lines().map(|line| by_table(line).unwrap_or_else(|| line.to_owned())).collect();
+    lines.join("\n")
 }
 
 /// The symbol of a function of `variants.rs`.
@@ -232,6 +260,16 @@ pub(crate) fn own_tests() -> Vec<Trial> {
         test("no_function_equals_none", code("none").is_none() && differ("empty", "direct") && differ("none", "null")),
         test("equal_callees_of_one_path_are_equal", !differ("one", "two")),
         test("others_are_not", differ("one", "three") && differ("one", "four")),
+        test("a_table_of_addresses_is_read", {
+            let line = "10:\tcall   *0x20(%rip)        # 36 <_DYNAMIC+0x6>";
+            let listing =
+                format!("0000000000000010 <caller>:\n    {line}\n\n0000000000000020 <callee>:\n    20:\tret\n");
+            let of_slot = |slot: &str| {
+                resolved(&listing, &format!("\n00000000000000{slot} R_X86_64_RELATIVE  *ABS*+0x0000000000000020\n"))
+            };
+            let [known, unknown] = ["36", "37"].map(|slot| instructions(&of_slot(slot), "caller").concat());
+            target(&known) == Some(("call *table", "callee")) && target(&unknown).is_none()
+        }),
         test("no_name_is_taken_for_a_longer_one", code("dire").is_none() && code("ariants").is_none()),
     ]
 }
