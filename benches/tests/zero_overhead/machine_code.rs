@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::hint::black_box;
 use std::process::Command;
+use std::sync::OnceLock;
 
 use libtest_mimic::{Failed, Trial};
 
@@ -39,8 +40,8 @@ fn same_code(direct: Function, this: Function, all: &[Function]) -> Proof {
         return Ok(());
     }
     let listing = disassembly()?;
-    let (of_direct, of_this) = (symbol_of(direct, all, &listing)?, symbol_of(this, all, &listing)?);
-    difference(&listing, of_direct, of_this, &mut BTreeSet::new()).map_or(Ok(()), refuted)
+    let (of_direct, of_this) = (symbol_of(direct, all, listing)?, symbol_of(this, all, listing)?);
+    difference(listing, of_direct, of_this, &mut BTreeSet::new()).map_or(Ok(()), refuted)
 }
 
 fn is_same_function(one: Function, other: Function) -> bool {
@@ -104,8 +105,11 @@ fn symbols(listing: &str) -> impl Iterator<Item = &str> {
     listing.lines().filter_map(|line| Some(line.strip_suffix(">:")?.split_once('<')?.1))
 }
 
-fn disassembly() -> Result<String, NotProven> {
-    Ok(resolved(&objdump(&["-d", "--no-show-raw-insn"])?, &objdump(&["-R"])?))
+/// The program's listing, which is made once.
+fn disassembly() -> Result<&'static str, NotProven> {
+    static LISTING: OnceLock<Result<String, NotProven>> = OnceLock::new();
+    let make = || Ok(resolved(&objdump(&["-d", "--no-show-raw-insn"])?, &objdump(&["-R"])?));
+    LISTING.get_or_init(make).as_deref().map_err(NotProven::clone)
 }
 
 fn objdump(what: &[&str]) -> Result<String, NotProven> {
