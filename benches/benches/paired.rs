@@ -1,14 +1,14 @@
 //! Paired rounds of the engine: `cargo bench --bench paired -- --out FILE [--rounds N]` measures every pair and writes the file
-//! from which `healbench gate --perf` decides. With `--slow PAIR` that pair's candidate does a fifth more, which a gate has to find.
+//! from which `healbench gate --perf` decides; a relative FILE is one of the workspace's. With `--slow PAIR` that pair's candidate does a fifth more, which a gate has to find.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use healbench_benches::pairs::pairs;
-use healbench_benches::rounds::{FEWEST_ROUNDS, Pair, ROUNDS, measure, paired_run};
-use healbench_record::PairRounds;
+use healbench_benches::rounds::{Pair, ROUNDS, measure, paired_run};
+use healbench_record::{LEAST_ROUNDS, PairRounds};
 
 #[derive(Default)]
 struct Args {
@@ -24,9 +24,13 @@ fn main() -> ExitCode {
         let args = args()?;
         let to_see_that_it_runs = !args.bench && args.out.is_none();
         let rounds = args.rounds.unwrap_or(if to_see_that_it_runs { 3 } else { ROUNDS });
+        let out = args.out.map(|out| place(&out, args.bench)).transpose()?;
         let run = paired_run(measure(&slowed(pairs(), args.slow.as_deref())?, rounds));
         print!("{}", table(&run.pairs));
-        args.out.map_or(Ok(()), |out| run.write(&out).map_err(|error| error.to_string()))
+        let Some(out) = out else { return Ok(()) };
+        run.write(&out).map_err(|error| error.to_string())?;
+        eprintln!("rounds: {}", out.display());
+        Ok(())
     };
     run().map_or_else(
         |error| {
@@ -35,6 +39,22 @@ fn main() -> ExitCode {
         },
         |()| ExitCode::SUCCESS,
     )
+}
+
+/// Where the file goes, when something can be written there: minutes of measuring are not to be lost.
+///
+/// Cargo starts a bench in its package's folder, which nobody means who names a file.
+fn place(out: &Path, by_cargo: bool) -> Result<PathBuf, String> {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().filter(|_| by_cargo);
+    let out = workspace.map_or_else(|| out.to_owned(), |workspace| workspace.join(out));
+    let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    if !folder.is_dir() {
+        return Err(format!("`--out {}`: there is no folder `{}`; make it first", out.display(), folder.display()));
+    }
+    if out.is_dir() {
+        return Err(format!("`--out {}`: it is a folder; name a file in it", out.display()));
+    }
+    Ok(out)
 }
 
 /// The pairs, one of them with a slower candidate.
@@ -64,8 +84,8 @@ fn args() -> Result<Args, String> {
             Some("--rounds") => {
                 let rounds = value()?;
                 let number = rounds.to_str().and_then(|rounds| rounds.parse().ok());
-                args.rounds = Some(number.filter(|rounds| *rounds >= FEWEST_ROUNDS).ok_or_else(|| {
-                    format!("`--rounds {}`: it has to be a number, {FEWEST_ROUNDS} or more", rounds.display())
+                args.rounds = Some(number.filter(|rounds| *rounds >= LEAST_ROUNDS).ok_or_else(|| {
+                    format!("`--rounds {}`: it has to be a number, {LEAST_ROUNDS} or more", rounds.display())
                 })?);
             }
             _ => return Err(format!("`{}` is not known here: --out FILE, --rounds N, --slow PAIR", word.display())),

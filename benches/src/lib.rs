@@ -5,11 +5,12 @@ pub mod pairs;
 pub mod rounds;
 pub mod yardstick;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use healbench_engine::contract::{
-    BlockStyle, ContractDiff, Enhancer, SelfHealingConfig, ToolContract, diff_contracts, tool_enhancer,
+    Block, BlockStyle, ContractDiff, Enhance, Enhancer, SelfHealingConfig, ToolContract, diff_contracts, tool_enhancer,
 };
 use healbench_engine::definition::{Action, Handler, Tool, WorldDef};
 use healbench_engine::{Engine, World, WorldBase};
@@ -64,6 +65,23 @@ pub fn current() -> Tool {
     tool
 }
 
+/// No enhancer: the error is not even looked at. What an engine costs with it is what a call costs without contract awareness,
+/// known when the program is built; every other enhancer is held against it.
+#[derive(Debug, Clone, Copy)]
+pub struct Direct;
+
+impl Enhance for Direct {
+    #[inline]
+    fn block(&self, _: &str) -> Option<Cow<'_, Block>> {
+        None
+    }
+
+    #[inline]
+    fn put(&self, _: Option<Cow<'_, Block>>, error: String) -> String {
+        error
+    }
+}
+
 /// The enhancer of a tool whose contract did not move: the identity.
 pub fn identity() -> Enhancer {
     enhancer(ContractDiff::default())
@@ -100,9 +118,23 @@ pub fn engine_writing(format: &ErrorFormat) -> Engine {
 /// # Panics
 /// When a template does not compile; the corpus does.
 pub fn unchanged_engine(contract: bool, format: &ErrorFormat) -> Engine {
+    Engine::new(&[unchanged()], Guardrails { contract, ..Guardrails::ALL }, format).expect("the corpus compiles")
+}
+
+/// The same engine with another enhancer in it, writing `fusion-xml`.
+///
+/// # Panics
+/// Never: the corpus compiles.
+pub fn unchanged_engine_with<E: Enhance>(enhancer: impl Fn() -> E) -> Engine<E> {
+    let made = Engine::with_enhancers(&[unchanged()], Guardrails::ALL, &ErrorFormat::FusionXml, |_, _| enhancer());
+    made.expect("the corpus compiles")
+}
+
+/// The tool as it is, and ever was.
+fn unchanged() -> Tool {
     let mut tool = current();
     tool.previous = Some(Box::new(Tool { previous: None, ..tool.clone() }));
-    Engine::new(&[tool], Guardrails { contract, ..Guardrails::ALL }, format).expect("the corpus compiles")
+    tool
 }
 
 /// An empty world.
@@ -133,8 +165,6 @@ pub fn invalid_call() -> ToolCall {
 
 #[cfg(test)]
 mod tests {
-    use healbench_engine::contract::Enhance as _;
-
     use super::*;
 
     #[test]
@@ -148,7 +178,9 @@ mod tests {
         assert_eq!(failed.contract_deltas, 1);
         let format = ErrorFormat::FusionXml;
         let [on, off] = [true, false].map(|on| unchanged_engine(on, &format).call(&mut world(), &invalid_call()));
+        let without = unchanged_engine_with(|| Direct).call(&mut world(), &invalid_call());
         assert_eq!(on, off);
+        assert_eq!(on, without);
         assert_eq!(on.failure, failed.failure);
     }
 }

@@ -3,24 +3,26 @@
 use std::hint::black_box;
 
 use healbench_engine::Engine;
-use healbench_engine::contract::{Enhance as _, Identity};
+use healbench_engine::contract::{Enhance, Identity};
 use healbench_protocol::{ErrorFormat, ToolCall};
 use healbench_record::PairRole;
 
 use crate::rounds::{Arm, Pair, Side};
 use crate::yardstick::{material, yardstick_1};
-use crate::{ERROR, invalid_call, unchanged_engine, valid_call, world};
+use crate::{Direct, ERROR, invalid_call, unchanged_engine, unchanged_engine_with, valid_call, world};
 
 /// The control: the same failed call twice.
 pub const CONTROL: &str = "invalid call over itself";
-/// A call that passes, with the contract guardrail on and nothing to tell.
-pub const VALID: &str = "valid call, contract unchanged over contract off";
+/// A call that passes, with the contract guardrail on and nothing to tell: over an engine that has no enhancer.
+pub const VALID: &str = "valid call, identity over no enhancer";
 /// A call that fails, with the contract guardrail on and nothing to tell.
-pub const INVALID: &str = "invalid call, contract unchanged over contract off";
+pub const INVALID: &str = "invalid call, identity over no enhancer";
+/// A call that fails, with the identity that is chosen when the program is built.
+pub const STATIC: &str = "invalid call, static identity over no enhancer";
 
 /// All pairs.
 pub fn pairs() -> Vec<Pair> {
-    let mut pairs = vec![control(), static_identity(), valid(), invalid()];
+    let mut pairs = vec![control(), enhancer_alone(), valid(), invalid(), invalid_static()];
     let xml = ErrorFormat::FusionXml;
     pairs.push(over_yardstick("valid call over yardstick", "valid call", &xml, valid_call));
     pairs.push(over_yardstick("invalid call over yardstick", "invalid call, fusion-xml", &xml, invalid_call));
@@ -33,26 +35,34 @@ pub fn pairs() -> Vec<Pair> {
 
 /// The pair of [`CONTROL`].
 pub fn control() -> Pair {
-    let side = || unchanged("invalid call, contract off", false, invalid_call);
+    let side = || without("invalid call, no enhancer", invalid_call);
     Pair { name: CONTROL.to_owned(), role: PairRole::Control, reference: side(), candidate: side() }
 }
 
 /// The pair of [`VALID`].
 pub fn valid() -> Pair {
-    let reference = unchanged("valid call, contract off", false, valid_call);
-    let candidate = unchanged("valid call, contract unchanged", true, valid_call);
+    let reference = without("valid call, no enhancer", valid_call);
+    let candidate = unchanged("valid call, identity", valid_call);
     Pair { name: VALID.to_owned(), role: PairRole::Equal, reference, candidate }
 }
 
 /// The pair of [`INVALID`].
 pub fn invalid() -> Pair {
-    let reference = unchanged("invalid call, contract off", false, invalid_call);
-    let candidate = unchanged("invalid call, contract unchanged", true, invalid_call);
+    let reference = without("invalid call, no enhancer", invalid_call);
+    let candidate = unchanged("invalid call, identity", invalid_call);
     Pair { name: INVALID.to_owned(), role: PairRole::Equal, reference, candidate }
 }
 
+/// The pair of [`STATIC`].
+pub fn invalid_static() -> Pair {
+    let reference = without("invalid call, no enhancer", invalid_call);
+    let engine = || calls(unchanged_engine_with(|| Identity), invalid_call());
+    let candidate = Side::new("invalid call, static identity", engine);
+    Pair { name: STATIC.to_owned(), role: PairRole::Equal, reference, candidate }
+}
+
 /// The enhancer alone.
-fn static_identity() -> Pair {
+fn enhancer_alone() -> Pair {
     Pair {
         name: "static identity over direct".to_owned(),
         role: PairRole::Equal,
@@ -74,11 +84,15 @@ fn over_yardstick(name: &str, candidate: &str, format: &ErrorFormat, call: fn() 
     }
 }
 
-fn unchanged(name: &str, contract: bool, call: fn() -> ToolCall) -> Side {
-    Side::new(name, move || calls(unchanged_engine(contract, &ErrorFormat::FusionXml), call()))
+fn without(name: &str, call: fn() -> ToolCall) -> Side {
+    Side::new(name, move || calls(unchanged_engine_with(|| Direct), call()))
 }
 
-fn calls(engine: Engine, call: ToolCall) -> Arm {
+fn unchanged(name: &str, call: fn() -> ToolCall) -> Side {
+    Side::new(name, move || calls(unchanged_engine(true, &ErrorFormat::FusionXml), call()))
+}
+
+fn calls<E: Enhance + 'static>(engine: Engine<E>, call: ToolCall) -> Arm {
     let mut world = world();
     Box::new(move |iterations| {
         for _ in 0..iterations {

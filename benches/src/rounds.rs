@@ -15,12 +15,12 @@ pub const EPOCH: Duration = Duration::from_micros(50);
 /// Rounds of a pair, unless one asks for others.
 pub const ROUNDS: usize = 2001;
 
-/// Fewer rounds decide nothing.
-pub const FEWEST_ROUNDS: usize = 501;
-
 /// After so many rounds both arms are made anew, elsewhere on the heap: where something lies makes it faster or slower, and that
 /// is luck.
 const ROUNDS_OF_A_MAKING: usize = 25;
+
+/// So many iterations an epoch at least where a fifth of them counts: of fewer, a fifth is a third or a half.
+const LEAST_ITERATIONS_OF_A_FIFTH: u32 = 20;
 
 /// One side of a pair.
 pub struct Side {
@@ -28,6 +28,8 @@ pub struct Side {
     pub name: String,
     /// Makes an arm with everything that it works on.
     pub make: Box<dyn Fn() -> Arm>,
+    /// How often it does its work in an epoch at least, however long that takes.
+    pub least_iterations: u32,
 }
 
 /// Two sides that are measured in turns.
@@ -45,16 +47,16 @@ pub struct Pair {
 impl Side {
     /// A side.
     pub fn new(name: &str, make: impl Fn() -> Arm + 'static) -> Side {
-        Side { name: name.to_owned(), make: Box::new(make) }
+        Side { name: name.to_owned(), make: Box::new(make), least_iterations: 1 }
     }
 
     /// The same side, and a fifth more of its work that nobody is told of: what a measurement has to find.
     pub fn slowed(self) -> Side {
         let make = move || -> Arm {
             let mut arm = (self.make)();
-            Box::new(move |iterations| arm(iterations + iterations / 5))
+            Box::new(move |iterations| arm(iterations + iterations.div_ceil(5)))
         };
-        Side { name: self.name, make: Box::new(make) }
+        Side { name: self.name, make: Box::new(make), least_iterations: LEAST_ITERATIONS_OF_A_FIFTH }
     }
 }
 
@@ -99,9 +101,10 @@ fn cpu() -> Option<String> {
 /// A pair without rounds, with its number of iterations.
 fn begin(pair: &Pair, rounds: usize) -> PairRounds {
     let [mut a, mut b] = make(pair, 0);
-    let a = calibrate(&mut a);
+    let least = pair.candidate.least_iterations;
+    let a = calibrate(&mut a).max(least);
     // What is claimed to take the same time does the same number of times.
-    let b = if pair.role == PairRole::Yardstick { calibrate(&mut b) } else { a };
+    let b = if pair.role == PairRole::Yardstick { calibrate(&mut b).max(least) } else { a };
     PairRounds {
         name: pair.name.clone(),
         role: pair.role,
@@ -205,7 +208,20 @@ mod tests {
             let count = Rc::clone(&count);
             Box::new(move |iterations| *count.borrow_mut() += iterations)
         });
-        (side.slowed().make)()(100);
+        let side = side.slowed();
+        (side.make)()(100);
         assert_eq!(*done.borrow(), 120);
+        (side.make)()(1);
+        assert_eq!(*done.borrow(), 122);
+    }
+
+    #[test]
+    fn a_fifth_of_long_work_is_no_half() {
+        let slow = || Side::new("slow", || Box::new(|iterations| std::thread::sleep(iterations * 4 * EPOCH)));
+        let of =
+            |role, candidate| begin(&Pair { name: String::new(), role, reference: slow(), candidate }, 0).iterations;
+        assert_eq!(of(PairRole::Equal, slow()), [1, 1]);
+        assert_eq!(of(PairRole::Equal, slow().slowed()), [20, 20]);
+        assert_eq!(of(PairRole::Yardstick, slow().slowed()), [20, 20]);
     }
 }

@@ -1,44 +1,121 @@
 //! (c) The identity that is chosen when the program is built is the same machine code as no identity at all.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::hint::black_box;
 use std::process::Command;
+use std::sync::OnceLock;
 
 use libtest_mimic::{Failed, Trial};
 
 use crate::variants::Variant;
-use crate::{NotProven, Proof, optimised, program, refuted, unproven};
+use crate::{NotProven, Proof, broken, optimised, program, refuted};
+
+/// A function of `variants.rs`: its name, and where it is.
+#[derive(Clone, Copy)]
+struct Function {
+    name: &'static str,
+    address: usize,
+}
 
 /// The variant's path is the direct one, or has the same instructions.
 pub(crate) fn proof(variant: Variant) -> Proof {
+    let of = |variant: Variant| Function { name: variant.name(), address: variant.path() as usize };
+    let all: Vec<Function> = Variant::ALL.into_iter().map(of).collect();
+    same_code(of(Variant::Direct), of(variant), &all)
+}
+
+/// The variant's whole call is the one without an enhancer, or has the same instructions, with all that it calls for itself alone.
+pub(crate) fn proof_of_call(variant: Variant) -> Proof {
+    let of = |(name, address)| Function { name, address };
+    let all: Vec<Function> = Variant::ALL.into_iter().filter_map(Variant::whole_call).map(of).collect();
+    let find = |variant: Variant| {
+        variant.whole_call().map(of).ok_or_else(|| broken(format!("`{}` has no whole call", variant.name())))
+    };
+    same_code(find(Variant::Direct)?, find(variant)?, &all)
+}
+
+fn same_code(direct: Function, this: Function, all: &[Function]) -> Proof {
     optimised()?;
-    if is_same_function(variant, Variant::Direct) {
+    if is_same_function(direct, this) {
         return Ok(());
     }
     let listing = disassembly()?;
-    let (direct, this) = (code_of(Variant::Direct, &listing)?, code_of(variant, &listing)?);
-    if this == direct {
-        return Ok(());
-    }
-    refuted(format!("direct:\n{}\n{}:\n{}", direct.join("\n"), variant.name(), this.join("\n")))
+    let (of_direct, of_this) = (symbol_of(direct, all, listing)?, symbol_of(this, all, listing)?);
+    difference(listing, of_direct, of_this, &mut BTreeSet::new()).map_or(Ok(()), refuted)
 }
 
-fn is_same_function(one: Variant, other: Variant) -> bool {
+fn is_same_function(one: Function, other: Function) -> bool {
     // Kept from the compiler, which may say what it likes of functions that it merges later.
-    std::ptr::fn_addr_eq(black_box(one.path()), black_box(other.path()))
+    black_box(one.address) == black_box(other.address)
 }
 
-/// A variant's instructions. A function that was merged with others goes by the name of one of them.
-fn code_of(variant: Variant, listing: &str) -> Result<Vec<String>, NotProven> {
-    let names = Variant::ALL.into_iter().filter(|other| is_same_function(*other, variant));
-    let found = names.into_iter().find_map(|name| function(listing, name.name()));
-    found.ok_or_else(|| unproven(format!("objdump shows no function `{}`", variant.name())))
+/// A function's symbol. One that was merged with others goes by the name of one of them.
+fn symbol_of<'a>(function: Function, all: &[Function], listing: &'a str) -> Result<&'a str, NotProven> {
+    let mut names = all.iter().filter(|other| is_same_function(**other, function)).map(|other| other.name);
+    let found = names.find_map(|name| symbol(listing, name));
+    found.ok_or_else(|| broken(format!("objdump shows no function `{}`", function.name)))
 }
 
-fn disassembly() -> Result<String, NotProven> {
-    let failed = |what: String| unproven(format!("objdump: {what}"));
+/// What keeps two symbols from being the same code. They may call functions of one path, such as one generic function for two types,
+/// where these are the same code in turn.
+fn difference<'a>(
+    listing: &'a str,
+    one: &'a str,
+    other: &'a str,
+    compared: &mut BTreeSet<(&'a str, &'a str)>,
+) -> Option<String> {
+    if one == other || !compared.insert((one, other)) {
+        return None;
+    }
+    let (of_one, of_other) = (instructions(listing, one), instructions(listing, other));
+    let differs = || Some(format!("{one}:\n{}\n{other}:\n{}", of_one.join("\n"), of_other.join("\n")));
+    if of_one.is_empty() || of_one.len() != of_other.len() {
+        return differs();
+    }
+    for (one, other) in of_one.iter().zip(&of_other).filter(|(one, other)| one != other) {
+        let (Some((one, of_one)), Some((other, of_other))) = (target(one), target(other)) else { return differs() };
+        if one != other || path(of_one) != path(of_other) {
+            return differs();
+        }
+        let (Some(of_one), Some(of_other)) = (full(listing, of_one), full(listing, of_other)) else { return differs() };
+        if let Some(difference) = difference(listing, of_one, of_other, compared) {
+            return Some(difference);
+        }
+    }
+    None
+}
+
+/// What is done with a function, and its symbol: of calls and jumps to its beginning.
+fn target(instruction: &str) -> Option<(&str, &str)> {
+    let (what, symbol) = instruction.strip_suffix('>')?.split_once(" at <")?;
+    matches!(what, "call" | "jmp" | "call *table" | "jmp *table").then_some((what, symbol))
+}
+
+/// A symbol without the hash that tells one instance of a generic function from another.
+fn path(symbol: &str) -> &str {
+    symbol.rsplit_once("17h").map_or(symbol, |(path, _)| path)
+}
+
+/// The listing's own copy of a symbol, where it has that function.
+fn full<'a>(listing: &'a str, symbol: &str) -> Option<&'a str> {
+    symbols(listing).find(|other| *other == symbol)
+}
+
+fn symbols(listing: &str) -> impl Iterator<Item = &str> {
+    listing.lines().filter_map(|line| Some(line.strip_suffix(">:")?.split_once('<')?.1))
+}
+
+/// The program's listing, which is made once.
+fn disassembly() -> Result<&'static str, NotProven> {
+    static LISTING: OnceLock<Result<String, NotProven>> = OnceLock::new();
+    let make = || Ok(resolved(&objdump(&["-d", "--no-show-raw-insn"])?, &objdump(&["-R"])?));
+    LISTING.get_or_init(make).as_deref().map_err(NotProven::clone)
+}
+
+fn objdump(what: &[&str]) -> Result<String, NotProven> {
+    let failed = |what: String| broken(format!("objdump: {what}"));
     let executable = std::env::current_exe().map_err(|error| failed(error.to_string()))?;
-    let mut objdump = Command::new(program("objdump")?);
-    let output = objdump.args(["-d", "--no-show-raw-insn"]).arg(executable).output();
+    let output = Command::new(program("objdump")?).args(what).arg(executable).output();
     let output = output.map_err(|error| failed(error.to_string()))?;
     if !output.status.success() {
         return Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
@@ -46,20 +123,46 @@ fn disassembly() -> Result<String, NotProven> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The instructions of a function of `variants.rs`, without what depends on where it lies; none when there is no such function,
-/// or nothing in it.
-fn function(listing: &str, name: &str) -> Option<Vec<String>> {
-    let mut lines = listing.lines();
-    let symbol = lines.find_map(|line| {
-        let symbol = line.strip_suffix(">:")?.split_once('<')?.1;
-        is_variant(symbol, name).then_some(symbol)
-    })?;
+/// The listing with the names of functions that are called by a table of addresses, which the relocations tell: a slot of that table is
+/// nothing but where something lies.
+fn resolved(listing: &str, relocations: &str) -> String {
+    let number = |text: &str| u64::from_str_radix(text, 16).ok();
+    let functions: BTreeMap<u64, &str> = listing
+        .lines()
+        .filter_map(|line| line.strip_suffix(">:")?.split_once(" <"))
+        .filter_map(|(address, symbol)| Some((number(address)?, symbol)))
+        .collect();
+    let slot = |line: &str| {
+        let (slot, function) = line.split_once(" R_X86_64_RELATIVE")?;
+        let function = number(function.trim().strip_prefix("*ABS*+0x")?)?;
+        Some((number(slot)?, *functions.get(&function)?))
+    };
+    let slots: BTreeMap<u64, &str> = relocations.lines().filter_map(slot).collect();
+    let by_table = |line: &str| {
+        let (code, slot) = line.split_once("(%rip)")?;
+        let (at, name) = code.split_once('\t').filter(|(_, code)| code.contains('*'))?;
+        let slot = number(slot.trim().strip_prefix('#')?.split_whitespace().next()?)?;
+        Some(format!("{at}\t{} *table 0000 <{}>", name.split_whitespace().next()?, slots.get(&slot)?))
+    };
+    let lines: Vec<String> = listing.lines().map(|line| by_table(line).unwrap_or_else(|| line.to_owned())).collect();
+    lines.join("\n")
+}
+
+/// The symbol of a function of `variants.rs`.
+fn symbol<'a>(listing: &'a str, name: &str) -> Option<&'a str> {
+    symbols(listing).find(|symbol| is_variant(symbol, name))
+}
+
+/// A function's instructions, without what depends on where it lies; none when there is no such function, or nothing in it.
+fn instructions(listing: &str, symbol: &str) -> Vec<String> {
+    let head = format!("<{symbol}>:");
+    let lines = listing.lines().skip_while(|line| !line.ends_with(&head)).skip(1);
     let instructions = lines.take_while(|line| !line.is_empty()).filter_map(|line| line.split_once('\t'));
     let mut code: Vec<String> = instructions.map(|(_, instruction)| normalised(instruction, symbol)).collect();
     while code.last().is_some_and(|last| is_padding(last)) {
         code.pop();
     }
-    (!code.is_empty()).then_some(code)
+    code
 }
 
 /// Whether a mangled symbol, of either scheme, is that of a function of `variants.rs`.
@@ -116,17 +219,61 @@ pub(crate) fn own_tests() -> Vec<Trial> {
     4010:\tret
 
 0000000000005000 <_ZN4some8variants5empty17h0123456789abcdefE>:
+
+0000000000006000 <_ZN4some8variants3one17h0123456789abcdefE>:
+    6000:\tcall   6100 <_ZN4some4fail17h0000000000000001E>
+    6005:\tjmp    6200 <_ZN4some4done17h0000000000000003E>
+
+0000000000006010 <_ZN4some8variants3two17h0123456789abcdefE>:
+    6010:\tcall   6110 <_ZN4some4fail17h0000000000000002E>
+    6015:\tjmp    6200 <_ZN4some4done17h0000000000000003E>
+
+0000000000006020 <_ZN4some8variants5three17h0123456789abcdefE>:
+    6020:\tcall   6120 <_ZN4some4fail17h0000000000000004E>
+    6025:\tjmp    6200 <_ZN4some4done17h0000000000000003E>
+
+0000000000006030 <_ZN4some8variants4four17h0123456789abcdefE>:
+    6030:\tcall   6130 <_ZN4some4pass17h0000000000000005E>
+    6035:\tjmp    6200 <_ZN4some4done17h0000000000000003E>
+
+0000000000006100 <_ZN4some4fail17h0000000000000001E>:
+    6100:\tcall   6100 <_ZN4some4fail17h0000000000000001E>
+
+0000000000006110 <_ZN4some4fail17h0000000000000002E>:
+    6110:\tcall   6110 <_ZN4some4fail17h0000000000000002E>
+
+0000000000006120 <_ZN4some4fail17h0000000000000004E>:
+    6120:\tret
+
+0000000000006130 <_ZN4some4pass17h0000000000000005E>:
+    6130:\tcall   6130 <_ZN4some4pass17h0000000000000005E>
 ";
     let test = |name: &str, holds: bool| {
         Trial::test(format!("c_machine_code::own_tests::{name}"), move || {
             if holds { Ok(()) } else { Err(Failed::from("it does not hold")) }
         })
     };
-    let code = |name: &str| function(LISTING, name);
+    let code = |name: &str| symbol(LISTING, name).map(|symbol| instructions(LISTING, symbol));
+    let differ = |one: &str, other: &str| {
+        let (one, other) = (symbol(LISTING, one).unwrap_or(one), symbol(LISTING, other).unwrap_or(other));
+        difference(LISTING, one, other, &mut BTreeSet::new()).is_some()
+    };
     vec![
         test("where_code_lies_does_not_matter", code("same").is_some() && code("same") == code("direct")),
         test("what_it_calls_does", code("other").is_some() && code("other") != code("direct")),
-        test("no_function_equals_none", code("none").is_none() && code("empty").is_none()),
+        test("no_function_equals_none", code("none").is_none() && differ("empty", "direct") && differ("none", "null")),
+        test("equal_callees_of_one_path_are_equal", !differ("one", "two")),
+        test("others_are_not", differ("one", "three") && differ("one", "four")),
+        test("a_table_of_addresses_is_read", {
+            let line = "10:\tcall   *0x20(%rip)        # 36 <_DYNAMIC+0x6>";
+            let listing =
+                format!("0000000000000010 <caller>:\n    {line}\n\n0000000000000020 <callee>:\n    20:\tret\n");
+            let of_slot = |slot: &str| {
+                resolved(&listing, &format!("\n00000000000000{slot} R_X86_64_RELATIVE  *ABS*+0x0000000000000020\n"))
+            };
+            let [known, unknown] = ["36", "37"].map(|slot| instructions(&of_slot(slot), "caller").concat());
+            target(&known) == Some(("call *table", "callee")) && target(&unknown).is_none()
+        }),
         test("no_name_is_taken_for_a_longer_one", code("dire").is_none() && code("ariants").is_none()),
     ]
 }

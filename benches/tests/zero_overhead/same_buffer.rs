@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use healbench_benches::{current, previous};
 use healbench_engine::contract::{
-    BlockStyle, ContractDiff, Delta, Enhancer, SelfHealingConfig, Severity, ToolContract, diff_contracts, tool_enhancer,
+    BlockStyle, ContractDiff, Delta, Enhance as _, Enhancer, SelfHealingConfig, Severity, ToolContract, diff_contracts,
+    tool_enhancer,
 };
 use proptest::collection::vec;
 use proptest::option;

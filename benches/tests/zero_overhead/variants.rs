@@ -1,19 +1,23 @@
-//! What is compared: the direct path, two identities, and three regressions. All of them are in this one binary.
+//! What is compared: no enhancer, two identities, and three regressions. Each is an enhancer, which an engine of its own calls on its
+//! way through a failed call. All of them are in this one binary.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::hint::black_box;
 
-use healbench_benches::{ERROR, identity, invalid_call, unchanged_engine, valid_call, world};
-use healbench_engine::Engine;
-use healbench_engine::contract::{
-    BlockStyle, ContractDiff, Delta, Enhance as _, Enhancer, Identity, SelfHealingConfig, Severity, tool_enhancer,
+use healbench_benches::{
+    Direct, ERROR, identity, invalid_call, unchanged_engine, unchanged_engine_with, valid_call, world,
 };
+use healbench_engine::contract::{
+    Block, BlockStyle, ContractDiff, Delta, Enhance, Enhancer, Identity, SelfHealingConfig, Severity, tool_enhancer,
+};
+use healbench_engine::{Answer, Engine, World};
 use healbench_protocol::{ErrorFormat, ToolCall};
 
 /// What becomes of the text of a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Variant {
-    /// It goes on as it is.
+    /// It goes on as it is: there is no enhancer.
     Direct,
     /// It passes the identity that was chosen when the program was built.
     StaticIdentity,
@@ -41,44 +45,78 @@ pub(crate) enum Work {
 /// The way of a text.
 pub(crate) type Path = fn(&Parts, String, &str) -> String;
 
+/// Copies what it is to leave alone.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Cloning;
+
+impl Enhance for Cloning {
+    fn block(&self, _: &str) -> Option<Cow<'_, Block>> {
+        None
+    }
+
+    fn put(&self, _: Option<Cow<'_, Block>>, error: String) -> String {
+        black_box(&error).clone()
+    }
+}
+
+/// Looks at every call whether its tool has a change, and finds those of another one.
+#[derive(Debug, Clone)]
+pub(crate) struct LookingUp {
+    changed: BTreeMap<String, Enhancer>,
+}
+
+impl Enhance for LookingUp {
+    fn block(&self, action: &str) -> Option<Cow<'_, Block>> {
+        self.changed.get(black_box("invoices")).and_then(|enhancer| enhancer.block(action))
+    }
+}
+
 /// What the variants work with. All of it is made for each of them, so that their heaps look alike.
 pub(crate) struct Parts {
-    unchanged: Enhancer,
+    identity: Enhancer,
+    looking_up: LookingUp,
     cosmetic: Enhancer,
-    /// Changes of another tool.
-    active: BTreeMap<String, ContractDiff>,
-    contract_off: Engine,
-    contract_unchanged: Engine,
+    engines: Engines,
     valid: ToolCall,
     invalid: ToolCall,
 }
 
+/// An engine for each variant.
+struct Engines {
+    direct: Engine<Direct>,
+    static_identity: Engine<Identity>,
+    /// Made as every engine is, with the guardrail on and a contract that did not move.
+    run_time_identity: Engine,
+    cloning: Engine<Cloning>,
+    looking_up: Engine<LookingUp>,
+    cosmetic: Engine,
+}
+
 impl Parts {
     pub(crate) fn new() -> Parts {
-        let xml = ErrorFormat::FusionXml;
-        let wordings = cosmetic_diff();
-        let shows_all = |diff: &ContractDiff| SelfHealingConfig {
-            include_all_severities: true,
-            ..SelfHealingConfig::new(BTreeMap::from([("invoices".to_owned(), diff.clone())]))
+        let cosmetic = cosmetic_enhancer();
+        let looking_up = LookingUp { changed: BTreeMap::from([("customers".to_owned(), cosmetic.clone())]) };
+        let engines = Engines {
+            direct: unchanged_engine_with(|| Direct),
+            static_identity: unchanged_engine_with(|| Identity),
+            run_time_identity: unchanged_engine(true, &ErrorFormat::FusionXml),
+            cloning: unchanged_engine_with(|| Cloning),
+            looking_up: unchanged_engine_with(|| looking_up.clone()),
+            cosmetic: unchanged_engine_with(|| cosmetic.clone()),
         };
-        Parts {
-            unchanged: identity(),
-            cosmetic: tool_enhancer("invoices", ["create"], &shows_all(&wordings), BlockStyle::Xml),
-            active: BTreeMap::from([("customers".to_owned(), wordings)]),
-            contract_off: unchanged_engine(false, &xml),
-            contract_unchanged: unchanged_engine(true, &xml),
-            valid: valid_call(),
-            invalid: invalid_call(),
-        }
-    }
-
-    fn call(&self, work: Work) -> &ToolCall {
-        if work == Work::ValidCall { &self.valid } else { &self.invalid }
+        Parts { identity: identity(), looking_up, cosmetic, engines, valid: valid_call(), invalid: invalid_call() }
     }
 }
 
+/// An enhancer that tells what nobody needs to know.
+fn cosmetic_enhancer() -> Enhancer {
+    let deltas = BTreeMap::from([("invoices".to_owned(), cosmetic_diff())]);
+    let shows_all = SelfHealingConfig { include_all_severities: true, ..SelfHealingConfig::new(deltas) };
+    tool_enhancer("invoices", ["create"], &shows_all, BlockStyle::Xml)
+}
+
 /// A contract that moved in words only.
-pub(crate) fn cosmetic_diff() -> ContractDiff {
+fn cosmetic_diff() -> ContractDiff {
     let delta = Delta {
         field: "description".to_owned(),
         severity: Severity::Cosmetic,
@@ -121,23 +159,34 @@ impl Variant {
         }
     }
 
-    /// The engine of a whole call, and the way that its text goes afterwards. An engine that was made with the guardrail on has
-    /// its own identity in it; the other variants are put behind one without.
-    fn whole_call(self, parts: &Parts) -> (&Engine, Path) {
+    /// The function of its whole call, by its name and where it is, of those whose machine code is compared.
+    pub(crate) fn whole_call(self) -> Option<(&'static str, usize)> {
         match self {
-            Variant::RunTimeIdentity => (&parts.contract_unchanged, direct),
-            _ => (&parts.contract_off, self.path()),
+            Variant::Direct => Some(("call_direct", call_direct as *const () as usize)),
+            Variant::StaticIdentity => Some(("call_static_identity", call_static_identity as *const () as usize)),
+            Variant::RunTimeIdentity => Some(("call_run_time_identity", call_run_time_identity as *const () as usize)),
+            Variant::Clone => Some(("call_cloning", call_cloning as *const () as usize)),
+            Variant::LookUp => Some(("call_looking_up", call_looking_up as *const () as usize)),
+            // The very same function as of the identity of the run.
+            Variant::Cosmetic => None,
         }
     }
 
-    /// Does the work so many times: the same loop for every variant, but for what is called from it.
+    /// Does the work so many times. Which variant it is, is asked before the first time.
     pub(crate) fn work(self, work: Work, parts: &Parts, times: u32) {
-        match work {
-            Work::Enhance => enhance(parts, black_box(self.path()), times),
-            Work::ValidCall | Work::FailedCall => {
-                let (engine, path) = self.whole_call(parts);
-                calls(engine, parts, black_box(path), parts.call(work), times);
-            }
+        let call = match work {
+            Work::Enhance => return enhance(parts, black_box(self.path()), times),
+            Work::ValidCall => &parts.valid,
+            Work::FailedCall => &parts.invalid,
+        };
+        let engines = &parts.engines;
+        match self {
+            Variant::Direct => calls(&engines.direct, call, times),
+            Variant::StaticIdentity => calls(&engines.static_identity, call, times),
+            Variant::RunTimeIdentity => calls(&engines.run_time_identity, call, times),
+            Variant::Clone => calls(&engines.cloning, call, times),
+            Variant::LookUp => calls(&engines.looking_up, call, times),
+            Variant::Cosmetic => calls(&engines.cosmetic, call, times),
         }
     }
 }
@@ -162,14 +211,41 @@ fn enhance(parts: &Parts, path: Path, times: u32) {
 }
 
 #[inline(never)]
-fn calls(engine: &Engine, parts: &Parts, path: Path, call: &ToolCall, times: u32) {
+fn calls<E: Enhance>(engine: &Engine<E>, call: &ToolCall, times: u32) {
     let mut world = world();
     for _ in 0..times {
-        let mut answer = engine.call(&mut world, black_box(call));
-        let text = &mut answer.response.content[0];
-        *text = path(parts, std::mem::take(text), "create");
-        drop(black_box(answer));
+        drop(black_box(black_box(engine).call(&mut world, black_box(call))));
     }
+}
+
+/// A whole call without an enhancer, for its machine code.
+#[inline(never)]
+fn call_direct(engine: &Engine<Direct>, world: &mut World, call: &ToolCall) -> Answer {
+    engine.call(world, call)
+}
+
+/// A whole call past the identity that was chosen when the program was built.
+#[inline(never)]
+fn call_static_identity(engine: &Engine<Identity>, world: &mut World, call: &ToolCall) -> Answer {
+    engine.call(world, call)
+}
+
+/// A whole call past the identity that was chosen when the engine was made.
+#[inline(never)]
+fn call_run_time_identity(engine: &Engine, world: &mut World, call: &ToolCall) -> Answer {
+    engine.call(world, call)
+}
+
+/// A whole call past a copy.
+#[inline(never)]
+fn call_cloning(engine: &Engine<Cloning>, world: &mut World, call: &ToolCall) -> Answer {
+    engine.call(world, call)
+}
+
+/// A whole call past a look-up.
+#[inline(never)]
+fn call_looking_up(engine: &Engine<LookingUp>, world: &mut World, call: &ToolCall) -> Answer {
+    engine.call(world, call)
 }
 
 #[inline(never)]
@@ -184,20 +260,17 @@ fn static_identity(_: &Parts, error: String, action: &str) -> String {
 
 #[inline(never)]
 fn run_time_identity(parts: &Parts, error: String, action: &str) -> String {
-    parts.unchanged.enhance(error, action)
+    parts.identity.enhance(error, action)
 }
 
 #[inline(never)]
-fn clone(_: &Parts, error: String, _: &str) -> String {
-    black_box(&error).clone()
+fn clone(_: &Parts, error: String, action: &str) -> String {
+    Cloning.enhance(error, action)
 }
 
 #[inline(never)]
 fn look_up(parts: &Parts, error: String, action: &str) -> String {
-    match parts.active.get(black_box("invoices")) {
-        None => error,
-        Some(_) => parts.cosmetic.enhance(error, action),
-    }
+    parts.looking_up.enhance(error, action)
 }
 
 #[inline(never)]

@@ -1,6 +1,7 @@
 //! One call, from the discriminator to the response: parse, resolve, validate, run, present. Everything that can be decided
 //! without the call is decided when the engine is made.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use healbench_protocol::{ErrorFormat, Guardrails, Object, ToolCall, ToolResponse};
@@ -23,7 +24,15 @@ use crate::world::World;
 /// [`Identity`](crate::contract::Identity) when the program is built.
 #[derive(Debug)]
 pub struct Engine<E = Enhancer> {
-    tools: Vec<CompiledTool<E>>,
+    pipeline: Pipeline,
+    /// One a tool, in the order of the tools.
+    enhancers: Vec<E>,
+}
+
+/// All of an engine that is no enhancer's business: the same code and the same memory, whatever the enhancer is.
+#[derive(Debug)]
+struct Pipeline {
+    tools: Vec<CompiledTool>,
     /// Actions that list a table, for failures that point to them.
     lists: Vec<(String, String)>,
     writer: Writer,
@@ -31,11 +40,10 @@ pub struct Engine<E = Enhancer> {
 }
 
 #[derive(Debug)]
-struct CompiledTool<E> {
+struct CompiledTool {
     name: String,
     discriminator: Option<String>,
     actions: Vec<CompiledAction>,
-    enhancer: E,
 }
 
 #[derive(Debug)]
@@ -117,48 +125,79 @@ impl<E: Enhance> Engine<E> {
         enhancer: impl Fn(&Tool, BlockStyle) -> E,
     ) -> Result<Engine<E>, CompileError> {
         let writer = Writer::new(if guardrails.healing { format } else { &ErrorFormat::Bare })?;
-        let compile = |tool| compile_tool(tool, guardrails, &writer, enhancer(tool, writer.block_style()));
+        let enhancers = tools.iter().map(|tool| enhancer(tool, writer.block_style())).collect();
+        let compile = |tool| compile_tool(tool, guardrails, &writer);
         let compiled = tools.iter().map(compile).collect::<Result<_, _>>()?;
-        Ok(Engine { tools: compiled, lists: lists_of(tools), writer, truncate: guardrails.truncation })
+        let pipeline = Pipeline { tools: compiled, lists: lists_of(tools), writer, truncate: guardrails.truncation };
+        Ok(Engine { pipeline, enhancers })
     }
 
     /// Answers one call.
     pub fn call(&self, world: &mut World, call: &ToolCall) -> Answer {
-        let Some(tool) = self.tools.iter().find(|tool| tool.name == call.tool) else {
+        match self.pipeline.run(world, call) {
+            Ok(success) => success.answer(),
+            Err(stopped) => self.fail(stopped, call),
+        }
+    }
+
+    /// Tells why a call was stopped. It is out of line, so that a call which passes is the same code with any enhancer; and with none
+    /// of a block's business in it, so that there is nothing but the enhancer's own code between telling and answering.
+    #[inline(never)]
+    fn fail(&self, stopped: Stopped<'_>, call: &ToolCall) -> Answer {
+        let (Failure::Validation { action, .. }, Some(tool)) = (&stopped.failure, stopped.tool) else {
+            return self.pipeline.tell(&stopped, call, None).answer(stopped, 0);
+        };
+        let enhancer = &self.enhancers[tool];
+        if let Some(block) = enhancer.block(action) {
+            return self.fail_with(block, enhancer, stopped, call);
+        }
+        let mut told = self.pipeline.tell(&stopped, call, None);
+        told.text = enhancer.put(None, told.text);
+        told.answer(stopped, 0)
+    }
+
+    #[inline(never)]
+    fn fail_with(&self, block: Cow<'_, Block>, enhancer: &E, stopped: Stopped<'_>, call: &ToolCall) -> Answer {
+        let mut told = self.pipeline.tell(&stopped, call, Some(&block));
+        let deltas = u32::try_from(block.deltas().len()).unwrap_or(u32::MAX);
+        told.text = enhancer.put(Some(block), told.text);
+        told.answer(stopped, deltas)
+    }
+}
+
+impl Pipeline {
+    /// A call up to its success, or to where it is stopped.
+    #[inline(never)]
+    fn run<'a>(&'a self, world: &mut World, call: &ToolCall) -> Result<Success, Stopped<'a>> {
+        let Some(index) = self.tools.iter().position(|tool| tool.name == call.tool) else {
             let available = self.tools.iter().map(|tool| tool.name.clone()).collect();
             let failure = Routing::UnknownTool { tool: call.tool.clone(), available };
-            return self.fail(Failure::Routing(failure), call, Called { tool: None, action: None });
+            return Err(Stopped { failure: Failure::Routing(failure), tool: None, action: None });
         };
+        let tool = &self.tools[index];
+        let stopped = |failure, action| Stopped { failure, tool: Some(index), action };
         let Some(object) = call.arguments.as_object() else {
-            return self.fail(not_an_object(tool, &call.arguments), call, Called { tool: Some(tool), action: None });
+            return Err(stopped(not_an_object(tool, &call.arguments), None));
         };
-        let action = match resolve(tool, object) {
-            Ok(action) => action,
-            Err(failure) => return self.fail(failure, call, Called { tool: Some(tool), action: None }),
-        };
-        let called = Called { tool: Some(tool), action: Some(action) };
+        let action = resolve(tool, object).map_err(|failure| stopped(failure, None))?;
+        let stopped = |failure| stopped(failure, Some(action));
         if !action.input.accepts(&call.arguments) {
             let issues = action.input.issues(&call.arguments);
-            let failure = Failure::Validation { tool: tool.name.clone(), action: action.action.name.clone(), issues };
-            return self.fail(failure, call, called);
+            let (tool, action) = (tool.name.clone(), action.action.name.clone());
+            return Err(stopped(Failure::Validation { tool, action, issues }));
         }
         let leaked_fields = action.input.undeclared(&call.arguments);
         if let Some(fault) = world.strike(&tool.name, &action.action.name) {
-            return self.fail(Failure::Fault(fault), call, called);
+            return Err(stopped(Failure::Fault(fault)));
         }
         let arguments = Arguments { object, discriminator: tool.discriminator.as_deref() };
         let before = world.changes();
-        let answer = match run(&action.action, &self.lists, world, arguments) {
-            Err(failure) => return self.fail(failure.into(), call, called),
-            Ok(reply) => match self.succeed(action, &reply) {
-                Err(failure) => return self.fail(failure.into(), call, called),
-                Ok(answer) => answer,
-            },
-        };
-        Answer { leaked_fields, world_changed: world.changes() != before, ..answer }
+        let reply = run(&action.action, &self.lists, world, arguments).map_err(|failure| stopped(failure.into()))?;
+        let success = self.succeed(action, &reply).map_err(|failure| stopped(failure.into()))?;
+        Ok(Success { leaked_fields, world_changed: world.changes() != before, ..success })
     }
 
-    fn succeed(&self, action: &CompiledAction, reply: &Reply) -> Result<Answer, ToolFailure> {
+    fn succeed(&self, action: &CompiledAction, reply: &Reply) -> Result<Success, ToolFailure> {
         let (content, omitted_rows, teaching_block) = match reply {
             Reply::Constant(Value::String(text)) => (vec![text.clone()], 0, None),
             Reply::Constant(value) => (vec![value.to_string()], 0, None),
@@ -171,47 +210,76 @@ impl<E: Enhance> Engine<E> {
                 (presented.content, presented.omitted, presented.teaching)
             }
         };
-        Ok(Answer {
-            response: ToolResponse { content, is_error: false },
-            failure: None,
-            names_fields: false,
-            leaked_fields: 0,
-            omitted_rows,
-            teaching_block,
-            contract_deltas: 0,
-            world_changed: false,
-        })
+        Ok(Success { content, leaked_fields: 0, omitted_rows, teaching_block, world_changed: false })
     }
 
-    fn fail(&self, failure: Failure, call: &ToolCall, called: Called<'_, E>) -> Answer {
-        let enhancer = match (&failure, called.tool) {
-            (Failure::Validation { action, .. }, Some(tool)) => Some((&tool.enhancer, action.as_str())),
-            _ => None,
-        };
-        let block = enhancer.and_then(|(enhancer, action)| enhancer.block(action));
-        let deltas = block.as_deref().map_or(&[][..], Block::deltas);
-        let mut text = self.writer.write(&Told {
-            failure: &failure,
+    /// The failure's text, with room for a block that is put in later.
+    #[inline(never)]
+    fn tell(&self, stopped: &Stopped<'_>, call: &ToolCall, block: Option<&Block>) -> Text {
+        let tool = stopped.tool.map(|tool| &self.tools[tool]);
+        let text = self.writer.write(&Told {
+            failure: &stopped.failure,
             arguments: &call.arguments,
-            tool: called.tool.map(|tool| tool.name.as_str()),
-            discriminator: called.tool.and_then(|tool| tool.discriminator.as_deref()),
-            action: called.action.map(|action| &action.facts),
-            deltas,
-            spare: block.as_deref().map_or(0, Block::len),
+            tool: tool.map(|tool| tool.name.as_str()),
+            discriminator: tool.and_then(|tool| tool.discriminator.as_deref()),
+            action: stopped.action.map(|action| &action.facts),
+            deltas: block.map_or(&[][..], Block::deltas),
+            spare: block.map_or(0, Block::len),
         });
-        let names_fields = self.writer.names_fields(&failure, &text);
-        let contract_deltas = u32::try_from(deltas.len()).unwrap_or(u32::MAX);
-        if let Some((enhancer, _)) = enhancer {
-            text = enhancer.put(block, text);
+        Text { names_fields: self.writer.names_fields(&stopped.failure, &text), text }
+    }
+}
+
+/// What a call came to that was not stopped.
+struct Success {
+    content: Vec<String>,
+    leaked_fields: u32,
+    omitted_rows: u32,
+    teaching_block: Option<usize>,
+    world_changed: bool,
+}
+
+impl Success {
+    fn answer(self) -> Answer {
+        Answer {
+            response: ToolResponse { content: self.content, is_error: false },
+            failure: None,
+            names_fields: false,
+            leaked_fields: self.leaked_fields,
+            omitted_rows: self.omitted_rows,
+            teaching_block: self.teaching_block,
+            contract_deltas: 0,
+            world_changed: self.world_changed,
         }
-        let is_error = match &failure {
+    }
+}
+
+/// Why a call does not go on, and how far it came.
+struct Stopped<'a> {
+    failure: Failure,
+    /// The place of its tool among the tools.
+    tool: Option<usize>,
+    action: Option<&'a CompiledAction>,
+}
+
+/// What a failure is told by.
+struct Text {
+    text: String,
+    /// Whether it names the failing fields.
+    names_fields: bool,
+}
+
+impl Text {
+    #[inline(never)]
+    fn answer(self, stopped: Stopped<'_>, contract_deltas: u32) -> Answer {
+        let is_error = match &stopped.failure {
             Failure::Tool(failure) | Failure::Fault(failure) => failure.is_error(),
             Failure::Routing(_) | Failure::Validation { .. } => true,
         };
         Answer {
-            response: ToolResponse { content: vec![text], is_error },
-            names_fields,
-            failure: Some(failure),
+            response: ToolResponse { content: vec![self.text], is_error },
+            failure: Some(stopped.failure),
+            names_fields: self.names_fields,
             leaked_fields: 0,
             omitted_rows: 0,
             teaching_block: None,
@@ -221,18 +289,7 @@ impl<E: Enhance> Engine<E> {
     }
 }
 
-/// How far a call came.
-struct Called<'a, E> {
-    tool: Option<&'a CompiledTool<E>>,
-    action: Option<&'a CompiledAction>,
-}
-
-fn compile_tool<E>(
-    tool: &Tool,
-    guardrails: Guardrails,
-    writer: &Writer,
-    enhancer: E,
-) -> Result<CompiledTool<E>, CompileError> {
+fn compile_tool(tool: &Tool, guardrails: Guardrails, writer: &Writer) -> Result<CompiledTool, CompileError> {
     let compile = |action: &Action| -> Result<CompiledAction, CompileError> {
         let discriminator = tool.discriminator.as_deref().map(|field| (field, action.name.as_str()));
         let failed = |source| CompileError::Schema { tool: tool.name.clone(), action: action.name.clone(), source };
@@ -248,7 +305,6 @@ fn compile_tool<E>(
         name: tool.name.clone(),
         discriminator: tool.discriminator.clone(),
         actions: tool.actions.iter().map(compile).collect::<Result<_, _>>()?,
-        enhancer,
     })
 }
 
@@ -264,7 +320,7 @@ fn contract_enhancer(tool: &Tool, guardrails: Guardrails, style: BlockStyle) -> 
     }
 }
 
-fn not_an_object<E>(tool: &CompiledTool<E>, arguments: &Value) -> Failure {
+fn not_an_object(tool: &CompiledTool, arguments: &Value) -> Failure {
     let issue = Issue {
         path: String::new(),
         sent: Some(arguments.clone()),
@@ -285,7 +341,7 @@ fn says_something(sent: &Value) -> bool {
     }
 }
 
-fn resolve<'a, E>(tool: &'a CompiledTool<E>, arguments: &Object) -> Result<&'a CompiledAction, Failure> {
+fn resolve<'a>(tool: &'a CompiledTool, arguments: &Object) -> Result<&'a CompiledAction, Failure> {
     let available = || tool.actions.iter().map(|action| action.action.name.clone()).collect();
     match &tool.discriminator {
         None => tool.actions.first().ok_or_else(|| {

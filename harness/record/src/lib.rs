@@ -17,7 +17,7 @@ pub use journal::{Journal, JournalError, Played, read_transcript, read_transcrip
 pub use manifest::{Cassettes, FORMAT_VERSION, PriceSource, RunManifest, RunStatus};
 pub use merge::{MergeError, merged};
 pub use plan::{CellRef, Plan, PlannedScenario, Setting};
-pub use rounds::{PairRole, PairRounds, PairedRun, ROUNDS_VERSION, RoundsError};
+pub use rounds::{LEAST_ROUNDS, PairRole, PairRounds, PairedRun, ROUNDS_VERSION, RoundsError};
 pub use rows::{CallRecord, EpisodeRecord, ModelUse, Outcome, Records, TakenTurn, Transcript};
 pub use shard::{NoShard, Shard};
 pub use tally::Tally;

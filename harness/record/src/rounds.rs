@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 /// The version of this file's format.
 pub const ROUNDS_VERSION: u32 = 1;
 
+/// A pair of fewer rounds decides nothing.
+pub const LEAST_ROUNDS: usize = 501;
+
 /// Everything that one process measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairedRun {

@@ -92,6 +92,15 @@ impl Enhance for Enhancer {
             Enhancer::Blocks(blocks) => blocks.block(action),
         }
     }
+
+    /// The same, decided once.
+    #[inline]
+    fn enhance(&self, error: String, action: &str) -> String {
+        match self {
+            Enhancer::Identity => error,
+            Enhancer::Blocks(blocks) => blocks.enhance(error, action),
+        }
+    }
 }
 
 /// Enriches the validation errors of one tool.
@@ -173,6 +182,15 @@ impl Blocks {
             let text = render_block(&self.tool, action, &deltas, self.style);
             Cow::Owned(Block { text, style: self.style, deltas: self.global.clone() })
         })
+    }
+
+    /// Out of line, too.
+    #[inline(never)]
+    fn enhance(&self, error: String, action: &str) -> String {
+        match self.block(action) {
+            Some(block) => block.put_into(error),
+            None => error,
+        }
     }
 }
 
