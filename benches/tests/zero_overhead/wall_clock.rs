@@ -15,33 +15,50 @@ const QUIET: f64 = 0.003;
 /// How often a quiet minute is waited for.
 const TRIES: usize = 3;
 
-/// The pair's two sides take the same time.
+/// The pair's two sides take the same time. A machine may disturb one pair and not the control, so it is refuted only by as many
+/// measurements as there are tries, all of the same mind.
 pub(crate) fn proof(pair: Pair) -> Proof {
     let name = pair.name.clone();
-    let measured = in_a_quiet_minute(&[control(), pair])?;
-    let interval = interval_of(&measured, &name);
-    if is_within(interval, MARGIN) {
-        Ok(())
-    } else if is_outside(interval, MARGIN) {
-        refuted(format!("the ratio is in {}", shown(interval)))
-    } else {
-        Err(unproven(format!("the ratio is in {}, which says neither", shown(interval))))
+    let pairs = [control(), pair];
+    let (mut outside, mut last) = (0, [0.0; 2]);
+    for _ in 0..TRIES {
+        last = interval_of(&in_a_quiet_minute(&pairs)?, &name);
+        if is_within(last, MARGIN) {
+            return Ok(());
+        }
+        outside += usize::from(is_outside(last, MARGIN));
+    }
+    match outside {
+        TRIES => refuted(format!("the ratio is in {}, and was outside in {TRIES} measurements", shown(last))),
+        _ => Err(unproven(format!("the ratio is in {}, which says neither", shown(last)))),
     }
 }
 
 /// A call that does a fifth more work is found, and no other.
 pub(crate) fn finds_a_fifth_more_work() -> Proof {
+    let mut found = slowed_alone()?;
+    for _ in 1..TRIES {
+        if found.is_none() {
+            break;
+        }
+        found = slowed_alone()?;
+    }
+    found.map_or(Ok(()), refuted)
+}
+
+/// What is wrong with one measurement of a slowed call beside one that is not.
+fn slowed_alone() -> Result<Option<String>, crate::NotProven> {
     let slowed = invalid();
     let slowed = Pair { candidate: slowed.candidate.slowed(), ..slowed };
     let measured = in_a_quiet_minute(&[control(), valid(), slowed])?;
     let (valid, slowed) = (interval_of(&measured, VALID), interval_of(&measured, INVALID));
     if !is_outside(slowed, MARGIN) || !is_within(slowed.map(|log| log - 1.2_f64.ln()), 0.05) {
-        return refuted(format!("the slowed call's ratio is in {}", shown(slowed)));
+        return Ok(Some(format!("the slowed call's ratio is in {}", shown(slowed))));
     }
     if is_outside(valid, MARGIN) {
-        return refuted(format!("the other call's ratio is in {}", shown(valid)));
+        return Ok(Some(format!("the other call's ratio is in {}", shown(valid))));
     }
-    Ok(())
+    Ok(None)
 }
 
 fn in_a_quiet_minute(pairs: &[Pair]) -> Result<Vec<PairRounds>, crate::NotProven> {

@@ -1,7 +1,7 @@
 //! Whether what was measured in paired rounds may pass. The time itself says nothing, for every machine has its own; what decides is
 //! the ratio of two pieces of work that took turns within one process.
 
-use healbench_record::{PairRole, PairRounds, PairedRun};
+use healbench_record::{LEAST_ROUNDS, PairRole, PairRounds, PairedRun};
 
 use super::policy::{Margin, PerfCheck};
 use super::{GateReport, GateRow, Method, Policy, Subject, Tier, Unlike, Verdict, counts, overall};
@@ -9,8 +9,6 @@ use crate::statistics::{Interval, sign_interval};
 
 /// The confidence of a ratio's interval.
 const CONFIDENCE: f64 = 0.95;
-/// Fewer rounds decide nothing.
-const LEAST_ROUNDS: usize = 501;
 /// The metric's name.
 const TIME: &str = "time";
 
