@@ -85,6 +85,9 @@ fn doubt(run: &PairedRun, policy: &Policy) -> Option<&'static str> {
     }
 }
 
+const NOT_DECIDED: &str = "the policy names this pair, and nothing was decided: it is not there, or a yardstick without an \
+                           earlier measurement";
+
 /// What should have been decided and was not: pairs that a policy names, and those of an earlier measurement.
 fn undecided(run: &PairedRun, earlier: Option<&PairedRun>, policy: &Policy, rows: &[GateRow]) -> Vec<GateRow> {
     let is_control = |name: &str| run.pairs.iter().any(|pair| pair.role == PairRole::Control && pair.name == name);
@@ -92,7 +95,7 @@ fn undecided(run: &PairedRun, earlier: Option<&PairedRun>, policy: &Policy, rows
         let name = check.pair.as_str();
         match is_control(name) {
             true => (name, true, "a control has its margin in `control`, and no check"),
-            false => (name, false, "the policy names this pair, and nothing was decided: it is not there, or a yardstick without an earlier measurement"),
+            false => (name, false, NOT_DECIDED),
         }
     });
     let had = earlier.iter().flat_map(|earlier| &earlier.pairs);
