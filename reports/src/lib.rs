@@ -24,6 +24,7 @@ pub use comparison::{
 pub use frames::{FrameError, FrameWriter, episode_rows, read_calls, read_episodes, read_records};
 pub use metric::{Better, Metric};
 pub use summary::{
-    Ablation, AgentReport, CONFIDENCE, ClaimReport, ClaimRow, ClaimVerdict, Difference, Effect, ModelReport, Paired,
-    Pass, Rate, Repair, Report, ReportError, ReportRow, Retries, ScenarioRate, Totals, summarise,
+    Ablation, AgentReport, CONFIDENCE, CallsAt, ClaimReport, ClaimRow, ClaimVerdict, Contrast, Difference, Effect,
+    Example, LATER, ModelReport, Paired, Pass, Rate, Repair, Report, ReportError, ReportRow, Retries, ScenarioRate,
+    Scope, Totals, summarise,
 };
