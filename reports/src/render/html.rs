@@ -1,7 +1,9 @@
 //! Pages for a browser: a run's report, a comparison, playbacks. Each is one file that asks for nothing.
 
 mod answer;
+mod charts;
 mod claims;
+mod figures;
 mod matrix;
 mod notes;
 mod page;
@@ -13,6 +15,7 @@ use maud::{Markup, html};
 
 use super::number::UNKNOWN;
 use super::plain_text;
+pub use charts::ChartError;
 pub use page::{Page, content_security_policy, page};
 pub use run::{RunPage, run};
 

@@ -16,7 +16,7 @@ pub(crate) fn report(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatu
     let whole = || summarise(&run, &manifest, Scope::Whole);
     if let Some(file) = &args.html {
         let name = args.run.to_string_lossy();
-        let page = html::run(&RunPage { name: &name, manifest: &manifest, report: &whole()?, served: false });
+        let page = html::run(&RunPage { name: &name, manifest: &manifest, report: &whole()?, served: false })?;
         return write_page(file, &page, terminal);
     }
     if args.json {

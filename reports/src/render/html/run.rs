@@ -3,6 +3,8 @@
 use healbench_record::RunManifest;
 use maud::{Markup, html};
 
+use super::charts::ChartError;
+use super::figures::figures;
 use super::page::{Page, page};
 use super::scenarios::scenarios;
 use super::{answer, claims, matrix, notes, settings, shown};
@@ -23,22 +25,27 @@ pub struct RunPage<'a> {
 }
 
 /// The page.
-pub fn run(run: &RunPage<'_>) -> String {
-    page(&Page { title: run.name, served: run.served, body: body(run) })
+///
+/// # Errors
+/// [`ChartError`].
+pub fn run(run: &RunPage<'_>) -> Result<String, ChartError> {
+    Ok(page(&Page { title: run.name, served: run.served, body: body(run)? }))
 }
 
-fn body(run: &RunPage<'_>) -> Markup {
+fn body(run: &RunPage<'_>) -> Result<Markup, ChartError> {
     let report = run.report;
-    html! {
+    let figures = figures(report)?;
+    Ok(html! {
         p.meta { (title(report)) }
         h1 { (shown(report.suite.as_deref().unwrap_or(run.name))) }
         (notes::warnings(run.manifest))
         (answer::answers(report))
         (settings::tables(report))
         @if let Some(found) = &report.matrix { (matrix::heat_map(found)) }
+        (figures)
         (scenarios(run))
         @if !report.claims.is_empty() { (claims::claims(&report.claims)) }
         (notes::reading(report))
         footer { (notes::origin(run.manifest)) }
-    }
+    })
 }
