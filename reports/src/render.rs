@@ -9,7 +9,9 @@ mod layout;
 mod matrix;
 mod number;
 mod plain;
+mod playback;
 mod shell;
+mod spans;
 mod terminal;
 
 pub use comparison::{ComparisonOptions, comparison};
@@ -17,5 +19,6 @@ pub use json::json;
 pub use matrix::matrix;
 pub use number::{count, counted, money};
 pub use plain::plain_text;
+pub use playback::{PlaybackOptions, playback};
 pub use shell::shell_word;
 pub use terminal::{Detail, TerminalOptions, terminal};
