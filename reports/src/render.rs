@@ -12,7 +12,9 @@ mod markdown;
 mod matrix;
 mod number;
 mod plain;
+mod playback;
 mod shell;
+mod spans;
 mod terminal;
 
 pub use comparison::{ComparisonOptions, comparison};
@@ -22,5 +24,6 @@ pub use markdown::markdown;
 pub use matrix::matrix;
 pub use number::{count, counted, money};
 pub use plain::plain_text;
+pub use playback::{PlaybackOptions, playback};
 pub use shell::shell_word;
 pub use terminal::{Detail, TerminalOptions, terminal};
