@@ -7,6 +7,7 @@ mod figures;
 mod matrix;
 mod notes;
 mod page;
+mod playback;
 mod run;
 mod scenarios;
 mod settings;
@@ -17,7 +18,7 @@ use super::number::UNKNOWN;
 use super::plain_text;
 pub use charts::ChartError;
 pub use page::{Page, content_security_policy, page};
-pub use run::{RunPage, run};
+pub use run::{Playbacks, RunPage, run};
 
 /// Text of agents, models and files: what cannot be seen in it is made visible.
 fn shown(text: &str) -> Markup {
