@@ -3,6 +3,8 @@
 mod answer;
 mod charts;
 mod claims;
+mod comparison;
+mod episodes;
 mod figures;
 mod matrix;
 mod notes;
@@ -17,6 +19,8 @@ use maud::{Markup, html};
 use super::number::UNKNOWN;
 use super::plain_text;
 pub use charts::ChartError;
+pub use comparison::{ComparisonPage, comparison};
+pub use episodes::episodes;
 pub use page::{Page, content_security_policy, page};
 pub use run::{Playbacks, RunPage, run};
 

@@ -58,7 +58,7 @@ pub fn run(run: &RunPage<'_>) -> Result<String, ChartError> {
 fn body(run: &RunPage<'_>) -> Result<Markup, ChartError> {
     let report = run.report;
     let figures = figures(report)?;
-    Ok(html! {
+    let above = html! {
         p.meta { (title(report)) }
         h1 { (shown(report.suite.as_deref().unwrap_or(run.name))) }
         (notes::warnings(run.manifest))
@@ -66,9 +66,12 @@ fn body(run: &RunPage<'_>) -> Result<Markup, ChartError> {
         (settings::tables(report))
         @if let Some(found) = &report.matrix { (matrix::heat_map(found)) }
         (figures)
-        (scenarios(run))
+    };
+    let below = html! {
         @if !report.claims.is_empty() { (claims::claims(&report.claims)) }
         (notes::reading(report))
         footer { (notes::origin(run.manifest)) }
-    })
+    };
+    let taken = above.0.len() + below.0.len();
+    Ok(html! { (above) (scenarios(run, taken)) (below) })
 }
