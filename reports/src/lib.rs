@@ -11,6 +11,7 @@ pub mod gate;
 mod metric;
 mod playback;
 pub mod render;
+mod schema;
 pub mod statistics;
 mod summary;
 
@@ -25,6 +26,7 @@ pub use comparison::{
 pub use frames::{FrameError, FrameWriter, episode_rows, read_calls, read_episodes, read_records, rows_of_episodes};
 pub use metric::{Better, Metric};
 pub use playback::{CallStep, Change, Mark, Piece, Playback, Sent, Step, differences, unmarked};
+pub use schema::{Printed, json_schema};
 pub use summary::{
     Ablation, AgentReport, CONFIDENCE, CallsAt, ClaimReport, ClaimRow, ClaimVerdict, Contrast, Difference, Effect,
     Example, LATER, ModelReport, Paired, Pass, Rate, Repair, Report, ReportError, ReportRow, Retries, ScenarioRate,

@@ -58,7 +58,8 @@ pub(super) fn page_of(run: &RunDir, manifest: &RunManifest) -> Result<(Report, P
     Ok((report, made))
 }
 
-fn write_page(file: &Path, page: &str, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+/// Writes a page, or prints it.
+pub(super) fn write_page(file: &Path, page: &str, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     if file == Path::new("-") {
         terminal.result(page)?;
     } else {
