@@ -22,7 +22,8 @@ pub use charts::ChartError;
 pub use comparison::{ComparisonPage, comparison};
 pub use episodes::episodes;
 pub use page::{Page, content_security_policy, page};
-pub use run::{Playbacks, RunPage, run};
+pub use playback::Playbacks;
+pub use run::{RunPage, run};
 
 /// Text of agents, models and files: what cannot be seen in it is made visible.
 fn shown(text: &str) -> Markup {

@@ -1,22 +1,80 @@
 //! Playbacks side by side. What the agent was told stands right above what it sent next, with what it changed marked.
 
+use std::collections::BTreeMap;
+
 use healbench_record::Outcome;
 use maud::{Markup, html};
 
+use super::scenarios::{MOST_ROWS, ROOM};
 use super::shown;
 use crate::playback::{CallStep, Mark, Playback, Step};
 use crate::render::playback::{LAST_LINES, MAX_COLUMNS, MAX_LINES, facts, told};
 use crate::render::terminal::setting;
 use crate::render::{counted, plain_text};
+use crate::summary::Report;
 
 /// Playbacks beside each other, as far as the window is wide enough; long texts are cut unless all of it is wanted.
 pub(super) fn beside(playbacks: &[&Playback], full: bool) -> Markup {
     html! {
-        @if let Some(first) = playbacks.first() {
-            @if !first.description.is_empty() { p.note { (shown(&first.description)) } }
-            p { span.who { "task " } span.task { (lines(&first.prompt, full)) } }
-        }
+        @if let Some(first) = playbacks.first() { (head(first, full)) }
         div.pair { @for playback in playbacks { (column(playback, full)) } }
+    }
+}
+
+/// What all playbacks of a scenario have in common.
+fn head(playback: &Playback, full: bool) -> Markup {
+    html! {
+        @if !playback.description.is_empty() { p.note { (shown(&playback.description)) } }
+        p { span.who { "task " } span.task { (lines(&playback.prompt, full)) } }
+    }
+}
+
+/// Episodes that were played again for a page, already written: what was said in them may be large, and most of it is cut.
+#[derive(Debug, Default)]
+pub struct Playbacks {
+    /// What a scenario's playbacks have in common, and one of them, by episode.
+    written: BTreeMap<u64, (Markup, Markup)>,
+    failed: BTreeMap<u64, String>,
+    bytes: usize,
+}
+
+impl Playbacks {
+    /// The episodes that a page has room for at most, of those that a report names as worth reading: of examples that end differently
+    /// first.
+    pub fn wanted(report: &Report) -> Vec<u64> {
+        let mut examples: Vec<_> = report.examples.iter().take(MOST_ROWS).collect();
+        examples.sort_by_key(|example| !example.flips);
+        examples.iter().flat_map(|example| [example.left, example.right]).flatten().collect()
+    }
+
+    /// Adds an episode.
+    pub fn add(&mut self, episode: u64, playback: &Playback) {
+        let written = (head(playback, false), column(playback, false));
+        self.bytes += written.0.0.len() + written.1.0.len();
+        self.written.insert(episode, written);
+    }
+
+    /// Says why an episode could not be played.
+    pub fn miss(&mut self, episode: u64, reason: &str) {
+        self.failed.insert(episode, reason.to_owned());
+    }
+
+    /// Whether a page may have room for more.
+    pub fn has_room(&self) -> bool {
+        self.bytes < ROOM
+    }
+
+    /// Why an episode is not shown.
+    pub(super) fn missed(&self, episode: u64) -> Option<&str> {
+        self.failed.get(&episode).map(String::as_str)
+    }
+
+    /// These episodes beside each other; `None` unless all of them are here.
+    pub(super) fn beside(&self, episodes: impl Iterator<Item = u64>) -> Option<Markup> {
+        let found: Vec<&(Markup, Markup)> =
+            episodes.map(|episode| self.written.get(&episode)).collect::<Option<_>>()?;
+        let (head, _) = found.first()?;
+        Some(html! { (head) div.pair { @for (_, column) in &found { (column) } } })
     }
 }
 

@@ -1,16 +1,14 @@
 //! The report of a run as a page.
 
-use std::collections::BTreeMap;
-
 use healbench_record::RunManifest;
 use maud::{Markup, html};
 
 use super::charts::ChartError;
 use super::figures::figures;
 use super::page::{Page, page};
-use super::scenarios::{MOST_PAIRS, MOST_ROWS, scenarios};
+use super::playback::Playbacks;
+use super::scenarios::scenarios;
 use super::{answer, claims, matrix, notes, settings, shown};
-use crate::playback::Playback;
 use crate::render::terminal::title;
 use crate::summary::Report;
 
@@ -27,24 +25,6 @@ pub struct RunPage<'a> {
     pub playbacks: &'a Playbacks,
     /// Whether `healbench view` serves the page.
     pub served: bool,
-}
-
-/// Episodes that were played again for a page.
-#[derive(Debug, Default)]
-pub struct Playbacks {
-    /// By their number.
-    pub episodes: BTreeMap<u64, Playback>,
-    /// Why others could not be played, by their number.
-    pub failed: BTreeMap<u64, String>,
-}
-
-impl Playbacks {
-    /// The episodes that a page has room for, of those that a report names as worth reading: of examples that end differently first.
-    pub fn wanted(report: &Report) -> Vec<u64> {
-        let mut examples: Vec<_> = report.examples.iter().take(MOST_ROWS).collect();
-        examples.sort_by_key(|example| !example.flips);
-        examples.iter().take(MOST_PAIRS).flat_map(|example| [example.left, example.right]).flatten().collect()
-    }
 }
 
 /// The page.
