@@ -13,7 +13,10 @@ use crate::terminal::Terminal;
 /// play as they were recorded is checked.
 pub(crate) fn show(args: &ShowArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let (run, manifest) = RunDir::open(&args.run)?;
-    let done = manifest.done();
+    let there_are = match manifest.done() {
+        done if done.is_empty() => "it has none".to_owned(),
+        done => format!("it has those from {} to {}", done.start, done.end - 1),
+    };
     let asked = chosen(args, &manifest.plan)?;
     let cast = cast_of_run(&run, manifest.plan)?;
     let there: Vec<u64> = asked.iter().filter_map(|asked| asked.episode(&cast.plan)).collect();
@@ -25,9 +28,7 @@ pub(crate) fn show(args: &ShowArgs, terminal: &Terminal) -> Result<ExitStatus, C
             None => elsewhere(&run, &cast, asked),
         };
         let playback = playback.map_err(|error| match error {
-            CliError::NoEpisode(episode) => {
-                CliError::NoEpisode(format!("{episode}; it has those from {} up to {}", done.start, done.end))
-            }
+            CliError::NoEpisode(episode) => CliError::NoEpisode(format!("{episode}; {there_are}")),
             error => error,
         })?;
         let gap = if index > 0 { "\n" } else { "" };
@@ -97,7 +98,7 @@ fn not_asked(plan: &Plan, cell: CellRef, setting: &Setting) -> CliError {
 
 /// What was asked for: episodes by number, or the first one that fits the options.
 fn chosen(args: &ShowArgs, plan: &Plan) -> Result<Vec<Asked>, CliError> {
-    let guardrails: Option<Guardrails> = args.guardrails.as_deref().map(str::parse).transpose()?;
+    let guardrails = args.guardrails.as_deref().map(one_set).transpose()?;
     let format = args.format.as_deref();
     let numbered = |episode: &u64| {
         let cell = plan.cell(*episode);
@@ -121,6 +122,13 @@ fn chosen(args: &ShowArgs, plan: &Plan) -> Result<Vec<Asked>, CliError> {
     }
     let cell = CellRef { scenario: place(scenario, "scenario")?, agent: place(agent, "agent")?, setting: 0, trial };
     Ok(vec![Asked { cell, setting: setting(plan, None, guardrails, format)?, number: None }])
+}
+
+fn one_set(word: &str) -> Result<Guardrails, CliError> {
+    match word.contains(',') || Guardrails::sweep(word).is_some() {
+        true => Err(CliError::OneOnly { option: "--guardrails", word: word.to_owned() }),
+        false => Ok(word.parse()?),
+    }
 }
 
 /// The setting that is meant: the first one of the plan that fits; or, beside the `own` one of an episode, that one with what is asked
