@@ -7,6 +7,12 @@
 mod ablation;
 #[path = "reports/comparison.rs"]
 mod comparison;
+#[path = "reports/forms.rs"]
+mod forms;
+#[path = "reports/forms_page.rs"]
+mod forms_page;
+#[path = "reports/forms_text.rs"]
+mod forms_text;
 #[path = "reports/frames.rs"]
 mod frames;
 #[path = "reports/gate.rs"]
@@ -15,8 +21,12 @@ mod gate;
 mod gate_forms;
 #[path = "reports/non_inferiority.rs"]
 mod non_inferiority;
+#[path = "reports/numbers.rs"]
+mod numbers;
 #[path = "reports/operating.rs"]
 mod operating;
+#[path = "reports/pages.rs"]
+mod pages;
 #[path = "reports/playback.rs"]
 mod playback;
 #[path = "reports/rendering.rs"]
