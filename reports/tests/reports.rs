@@ -19,12 +19,16 @@ mod frames;
 mod gate;
 #[path = "reports/gate_forms.rs"]
 mod gate_forms;
+#[path = "reports/hostile.rs"]
+mod hostile;
 #[path = "reports/non_inferiority.rs"]
 mod non_inferiority;
 #[path = "reports/numbers.rs"]
 mod numbers;
 #[path = "reports/operating.rs"]
 mod operating;
+#[path = "reports/page_itself.rs"]
+mod page_itself;
 #[path = "reports/pages.rs"]
 mod pages;
 #[path = "reports/playback.rs"]

@@ -12,6 +12,7 @@ mod metrics;
 mod model_server;
 mod models;
 mod quickstart;
+mod report;
 mod shards;
 mod transcripts;
 
