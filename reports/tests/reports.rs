@@ -37,6 +37,8 @@ mod playback;
 mod rendering;
 #[path = "reports/sample.rs"]
 mod sample;
+#[path = "reports/schema.rs"]
+mod schema;
 #[path = "reports/statistics.rs"]
 mod statistics;
 #[path = "reports/summary.rs"]

@@ -17,7 +17,9 @@ pub(crate) fn replace(path: &Path, text: &str) -> Result<(), CliError> {
 
 fn put(path: &Path, text: &str) -> io::Result<()> {
     match fs::metadata(path) {
-        Ok(found) if !found.is_file() => return fs::OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes()),
+        Ok(found) if !found.is_file() => {
+            return fs::OpenOptions::new().write(true).open(path)?.write_all(text.as_bytes());
+        }
         // A link stays one.
         Ok(_) => return swap(&fs::canonicalize(path)?, text),
         Err(_) => {}

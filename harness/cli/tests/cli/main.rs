@@ -13,6 +13,7 @@ mod model_server;
 mod models;
 mod quickstart;
 mod report;
+mod schemas;
 mod shards;
 mod transcripts;
 
