@@ -57,7 +57,7 @@ fn short_titles(report: &Report) -> Vec<String> {
         && titles.len() > 1
         && titles.iter().all(|title| title.len() > 1 && title.last() == Some(&end))
     {
-        titles.iter_mut().for_each(|title| drop(title.pop()));
+        titles.iter_mut().for_each(|title| title.truncate(title.len() - 1));
     }
     titles.iter().map(|title| text(&title.join(" · "))).collect()
 }
