@@ -21,9 +21,10 @@ pub use comparison::{
     Axis, CellComparison, Comparison, ComparisonError, Flip, Matrix, MatrixCell, MatrixColumn, MetricDifference, Side,
     Unpaired, Why, compare, matrix,
 };
+pub use episodes::each_episode;
 pub use frames::{FrameError, FrameWriter, episode_rows, read_calls, read_episodes, read_records};
 pub use metric::{Better, Metric};
 pub use summary::{
-    Ablation, AgentReport, CONFIDENCE, ClaimReport, ClaimRow, ClaimVerdict, Difference, Effect, ModelReport, Paired,
-    Pass, Rate, Repair, Report, ReportError, ReportRow, Retries, ScenarioRate, Totals, summarise,
+    Ablation, AgentReport, CONFIDENCE, ClaimReport, ClaimRow, ClaimVerdict, Difference, Effect, LiveCell, LiveCells,
+    ModelReport, Paired, Pass, Rate, Repair, Report, ReportError, ReportRow, Retries, ScenarioRate, Totals, summarise,
 };

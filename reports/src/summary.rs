@@ -5,6 +5,7 @@ mod block;
 mod claims;
 mod compute;
 mod gather;
+mod live;
 mod sums;
 
 use healbench_protocol::{AgentKind, ErrorFormat, Guardrails, Opening, Seed, ToolsMode};
@@ -14,6 +15,7 @@ use crate::frames::FrameError;
 use crate::statistics::{Interval, Median};
 pub use claims::{ClaimReport, ClaimRow, ClaimVerdict};
 pub use compute::summarise;
+pub use live::{LiveCell, LiveCells};
 
 /// The confidence of every interval in a report.
 pub const CONFIDENCE: f64 = 0.95;

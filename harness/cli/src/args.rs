@@ -98,6 +98,9 @@ pub(crate) struct RunArgs {
     /// Stop, to be resumed, once models have cost so much: `2.50usd`, `300ktokens`.
     #[arg(long, value_name = "LIMIT", env = "HEALBENCH_BUDGET", value_parser = clap::value_parser!(Budget))]
     pub(crate) budget: Option<Budget>,
+    /// Print a line for each cell once its last trial is played, on standard error.
+    #[arg(long)]
+    pub(crate) live: bool,
     /// Also print what happened in each scenario.
     #[arg(long)]
     pub(crate) by_scenario: bool,

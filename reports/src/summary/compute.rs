@@ -124,6 +124,11 @@ fn usd(sums: &ModelSums) -> Option<f64> {
     (sums.episodes > 0 && sums.unpriced == 0).then_some(sums.usd)
 }
 
+/// The cost of an episode, if it is known of each.
+pub(super) fn usd_per_episode(sums: &ModelSums) -> Option<f64> {
+    usd(sums).map(|usd| usd / sums.episodes as f64)
+}
+
 fn model(sums: &ModelSums) -> Option<ModelReport> {
     let share = |[part, whole]: [u64; 2]| Rate::of(part, whole);
     (sums.episodes > 0).then(|| ModelReport {
@@ -136,7 +141,7 @@ fn model(sums: &ModelSums) -> Option<ModelReport> {
         bpe_input: Rate::of(sums.bpe[0], sums.provider[0]),
         bpe_output: Rate::of(sums.bpe[1], sums.provider[1]),
         usd: usd(sums),
-        usd_per_episode: usd(sums).map(|usd| usd / sums.episodes as f64),
+        usd_per_episode: usd_per_episode(sums),
         latency_ms_per_turn: Rate::of(sums.latency_ms, sums.turns),
     })
 }

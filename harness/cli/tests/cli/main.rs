@@ -11,6 +11,7 @@ mod interrupted;
 mod metrics;
 mod model_server;
 mod models;
+mod progress;
 mod quickstart;
 mod shards;
 mod transcripts;
