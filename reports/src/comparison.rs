@@ -7,12 +7,14 @@ mod pairs;
 
 use healbench_protocol::{AgentKind, AxisError, ErrorFormat, Guardrails};
 use healbench_record::{Outcome, RunDir, RunManifest};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::metric::Metric;
 use crate::statistics::Interval;
 use crate::summary::{ReportError, by_name};
 pub(crate) use difference::{Cluster, difference};
+pub(crate) use matrix::main_matrix;
 pub use matrix::{Axis, Matrix, MatrixCell, MatrixColumn, matrix};
 pub(crate) use numbers::Numbers;
 pub use pairs::compare;
@@ -30,7 +32,7 @@ pub struct Side<'a> {
 }
 
 /// What a candidate shows beside a base, over pairs of the same scenario, agent, guardrails, format and trial.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
     /// The base as it was named.
     pub base: String,
@@ -53,18 +55,21 @@ pub struct Comparison {
 }
 
 /// One agent under one setting, over all scenarios that both runs have.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CellComparison {
     /// The agent as it was asked for.
     pub agent: String,
     /// What its rows are headed with.
     pub title: String,
     /// What plays it in the candidate.
+    #[schemars(with = "String")]
     pub kind: AgentKind,
     /// The guardrails in force.
+    #[schemars(with = "String")]
     pub guardrails: Guardrails,
     /// How failures were written; its name in JSON.
     #[serde(serialize_with = "by_name")]
+    #[schemars(with = "String")]
     pub format: ErrorFormat,
     /// Pairs of which both episodes were scored.
     pub pairs: u64,
@@ -75,9 +80,10 @@ pub struct CellComparison {
 }
 
 /// The difference in one metric, candidate minus base, over pairs.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MetricDifference {
     /// The metric.
+    #[schemars(with = "String")]
     pub metric: Metric,
     /// Pairs in which both episodes have the number.
     pub pairs: u64,
@@ -100,22 +106,26 @@ pub struct MetricDifference {
 }
 
 /// A pair of which one episode succeeded and the other did not.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Flip {
     /// The scenario.
     pub scenario: String,
     /// What the agent's rows are headed with.
     pub title: String,
     /// The guardrails in force.
+    #[schemars(with = "String")]
     pub guardrails: Guardrails,
     /// How failures were written; its name in JSON.
     #[serde(serialize_with = "by_name")]
+    #[schemars(with = "String")]
     pub format: ErrorFormat,
     /// The trial.
     pub trial: u32,
     /// How the base's episode ended.
+    #[schemars(with = "String")]
     pub base: Outcome,
     /// How the candidate's episode ended.
+    #[schemars(with = "String")]
     pub candidate: Outcome,
     /// The base's episode.
     pub base_episode: u64,
@@ -131,7 +141,7 @@ impl Flip {
 }
 
 /// Episodes that have no partner.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Unpaired {
     /// Why.
     pub why: Why,
@@ -144,7 +154,7 @@ pub struct Unpaired {
 }
 
 /// Why episodes have no partner.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Why {
     /// Only one run has the scenario.

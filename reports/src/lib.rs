@@ -25,6 +25,7 @@ pub use episodes::each_episode;
 pub use frames::{FrameError, FrameWriter, episode_rows, read_calls, read_episodes, read_records};
 pub use metric::{Better, Metric};
 pub use summary::{
-    Ablation, AgentReport, CONFIDENCE, ClaimReport, ClaimRow, ClaimVerdict, Difference, Effect, LiveCell, LiveCells,
-    ModelReport, Paired, Pass, Rate, Repair, Report, ReportError, ReportRow, Retries, ScenarioRate, Totals, summarise,
+    Ablation, AgentReport, CONFIDENCE, CallsAt, ClaimReport, ClaimRow, ClaimVerdict, Contrast, Difference, Effect,
+    Example, LATER, LiveCell, LiveCells, ModelReport, Paired, Pass, Rate, Repair, Report, ReportError, ReportRow,
+    Retries, ScenarioRate, Scope, Totals, summarise,
 };

@@ -4,6 +4,7 @@ mod ablation;
 mod claims;
 mod comparison;
 pub mod gate;
+pub mod html;
 mod json;
 mod layout;
 mod live;

@@ -14,13 +14,14 @@ mod student;
 mod tango;
 mod wilson;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF as _, Normal};
 
 pub use bootstrap::{ClusterSums, RESAMPLES, Resamples, bca_mean, bca_ratio};
 pub use clopper_pearson::clopper_pearson;
 pub use holm::holm;
-pub use kaplan_meier::{Ended, Median, kaplan_meier_median};
+pub use kaplan_meier::{Ended, FixedWithin, Median, kaplan_meier_curve, kaplan_meier_median};
 pub use mcnemar::mcnemar_mid_p;
 pub use non_inferiority::{GATE_CONFIDENCE, NonInferiority, non_inferiority, paired_non_inferiority};
 pub use pairs::{pairs_for, pairs_to_settle};
@@ -31,7 +32,7 @@ pub use tango::tango;
 pub use wilson::wilson;
 
 /// A confidence interval; both ends belong to it.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Interval {
     /// The lower end.
     pub lower: f64,

@@ -4,18 +4,24 @@ mod ablation;
 mod block;
 mod claims;
 mod compute;
+mod contrast;
 mod gather;
 mod live;
+mod positions;
 mod sums;
 
 use healbench_protocol::{AgentKind, ErrorFormat, Guardrails, Opening, Seed, ToolsMode};
+use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
+use crate::comparison::Matrix;
 use crate::frames::FrameError;
-use crate::statistics::{Interval, Median};
+use crate::statistics::{FixedWithin, Interval, Median};
 pub use claims::{ClaimReport, ClaimRow, ClaimVerdict};
-pub use compute::summarise;
+pub use compute::{Scope, summarise};
+pub use contrast::{Contrast, Example};
 pub use live::{LiveCell, LiveCells};
+pub use positions::{CallsAt, LATER};
 
 /// The confidence of every interval in a report.
 pub const CONFIDENCE: f64 = 0.95;
@@ -23,11 +29,12 @@ pub const CONFIDENCE: f64 = 0.95;
 /// What a run shows, per agent and setting, in the order of its plan.
 ///
 /// Every number but the counts of episodes and of unscored outcomes is over scored episodes alone.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Report {
     /// The folder that all scenario files were read from, without what is above it; null when there is none or more than one.
     pub suite: Option<String>,
     /// The seed of the plan.
+    #[schemars(with = "u64")]
     pub seed: Seed,
     /// Repetitions of each cell.
     pub trials: u32,
@@ -47,10 +54,17 @@ pub struct Report {
     pub claims: Vec<ClaimReport>,
     /// What each guardrail is worth, by agent and error format; empty when the plan has no sets of guardrails that would show it.
     pub ablation: Vec<Ablation>,
+    /// The two settings that are laid side by side; null when the plan has one only.
+    pub contrast: Option<Contrast>,
+    /// The episodes that are worth reading, one entry a scenario and agent in the order of the plan.
+    pub examples: Vec<Example>,
+    /// Error formats by agents, or sets of guardrails where there is one format; null when there is one of either, and when it was not
+    /// asked for.
+    pub matrix: Option<Matrix>,
 }
 
 /// Sums over the rows of a report.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Totals {
     /// Episodes in the frames.
     pub episodes: u64,
@@ -65,17 +79,20 @@ pub struct Totals {
 }
 
 /// The rows of one agent.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct AgentReport {
     /// The agent as it was asked for: `scripted:typical`.
     pub agent: String,
     /// What its rows are headed with: `openai:gpt-5-mini · seeded · native`.
     pub title: String,
     /// What plays it. Rows of a scripted agent show nothing about a real model.
+    #[schemars(with = "String")]
     pub kind: AgentKind,
     /// How its episodes begin; null for an agent without a model.
+    #[schemars(with = "Option<String>")]
     pub opening: Option<Opening>,
     /// How it is told of the tools; null for an agent without a model.
+    #[schemars(with = "Option<String>")]
     pub tools: Option<ToolsMode>,
     /// One row a setting.
     pub rows: Vec<ReportRow>,
@@ -86,12 +103,14 @@ pub(crate) fn by_name<S: Serializer>(format: &ErrorFormat, serializer: S) -> Res
 }
 
 /// One agent under one setting.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ReportRow {
     /// The guardrails in force.
+    #[schemars(with = "String")]
     pub guardrails: Guardrails,
     /// How failures were written; its name in JSON.
     #[serde(serialize_with = "by_name")]
+    #[schemars(with = "String")]
     pub format: ErrorFormat,
     /// Episodes in the frames.
     pub episodes: u64,
@@ -156,12 +175,14 @@ pub struct ReportRow {
     pub call_efficiency_of_successes: Rate,
     /// pass@k and pass^k for 1, 2, 4 and 8 trials.
     pub passes: Vec<Pass>,
+    /// Calls by their number in the episode.
+    pub calls_by_number: Vec<CallsAt>,
     /// The success rate by scenario, one entry a scenario in the order of the plan.
     pub scenarios: Vec<ScenarioRate>,
 }
 
 /// What a model took in scored episodes.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct ModelReport {
     /// Turns of the model over episodes.
     pub turns_per_episode: Rate,
@@ -187,17 +208,21 @@ pub struct ModelReport {
     pub latency_ms_per_turn: Rate,
 }
 
-/// The success rate of one row on one scenario.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// One row on one scenario.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ScenarioRate {
     /// The scenario's id.
     pub scenario: String,
     /// Successes among scored episodes.
     pub success: Rate,
+    /// Calls over scored episodes.
+    pub calls_per_episode: Rate,
+    /// Tokens of calls, responses and prose over scored episodes.
+    pub tokens_per_episode: Rate,
 }
 
 /// How many further attempts it took to fix an error chain.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Retries {
     /// Chains that were fixed.
     pub fixed: u64,
@@ -206,10 +231,12 @@ pub struct Retries {
     /// The median by Kaplan and Meier, with its interval; null when fewer than half would have been fixed.
     #[serde(flatten)]
     pub median: Median,
+    /// The share that is fixed within so many attempts, by Kaplan and Meier.
+    pub curve: Vec<FixedWithin>,
 }
 
 /// How consistently scenarios succeed over their trials.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Pass {
     /// Trials.
     pub k: u64,
@@ -222,7 +249,7 @@ pub struct Pass {
 }
 
 /// A mean difference within the same scenario and trial.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Difference {
     /// The mean over what is matched; null when there is nothing.
     pub difference: Option<f64>,
@@ -231,7 +258,7 @@ pub struct Difference {
 }
 
 /// Chains fixed within so many further attempts.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Repair {
     /// Attempts after the first error.
     pub k: u32,
@@ -240,7 +267,7 @@ pub struct Repair {
 }
 
 /// One count over another.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Rate {
     /// What was counted.
     pub numerator: u64,
@@ -259,7 +286,7 @@ impl Rate {
 }
 
 /// A difference in success between two rows, over pairs of the same scenario and trial.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Paired {
     /// Pairs of which both episodes were scored.
     pub pairs: u64,
@@ -282,7 +309,7 @@ pub struct Paired {
 /// The effects of the guardrails' switches on one agent in one error format. A setting without `healing` counts in every format.
 ///
 /// What the plan has no settings for is an empty list.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Ablation {
     /// The agent as it was asked for.
     pub agent: String,
@@ -290,6 +317,7 @@ pub struct Ablation {
     pub title: String,
     /// How failures were written; its name in JSON.
     #[serde(serialize_with = "by_name")]
+    #[schemars(with = "String")]
     pub format: ErrorFormat,
     /// With all 16 sets: the effect of each switch, the mean over all settings of the others.
     pub main: Vec<Effect>,
@@ -306,9 +334,10 @@ pub struct Ablation {
 }
 
 /// What a switch changes, with it minus without it, or two switches together. Everything is computed within a scenario and trial.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Effect {
     /// The switch, or both of an interaction.
+    #[schemars(with = "String")]
     pub switches: Guardrails,
     /// On the success rate: -1 to 1.
     pub success: Difference,

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use healbench_protocol::{AgentKind, AxisError, ErrorFormat, Guardrails};
-use healbench_record::{CellRef, Outcome, Plan};
+use healbench_record::{CellRef, Outcome, Plan, RunDir};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::numbers::Played;
@@ -12,10 +13,10 @@ use super::{Cluster, ComparisonError, MetricDifference, Numbers, Side, differenc
 use crate::frames::check_names;
 use crate::metric::Metric;
 use crate::statistics::{Interval, Resamples, wilson};
-use crate::summary::{CONFIDENCE, Rate};
+use crate::summary::{CONFIDENCE, Rate, ReportError};
 
 /// What is put beside each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Axis {
     /// Error formats, of the same agent under the same guardrails.
@@ -27,9 +28,9 @@ pub enum Axis {
 }
 
 /// A matrix: what is compared by what it is compared within. Every difference is over pairs of the same scenario and trial.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Matrix {
-    /// The run as it was named.
+    /// The run as it was named; empty in a report.
     pub run: String,
     /// What is compared.
     pub axis: Axis,
@@ -50,7 +51,7 @@ pub struct Matrix {
 }
 
 /// One column of a matrix.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MatrixColumn {
     /// What its cells have in common: an agent and guardrails, an agent and a format, or a setting.
     pub title: String,
@@ -65,7 +66,7 @@ pub struct MatrixColumn {
 }
 
 /// One cell of a matrix.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MatrixCell {
     /// Successes among scored episodes.
     pub success: Rate,
@@ -101,13 +102,46 @@ pub fn matrix(side: Side<'_>, axis: Axis, reference: Option<&str>) -> Result<Mat
         return Err(ComparisonError::Alone { run: side.name.to_owned(), axis: axis.plural() });
     }
     let reference = match reference {
-        None => rows.iter().position(|row| *row == Guardrails::NONE.to_string()).unwrap_or(0),
+        None => default_reference(&rows),
         Some(name) => rows.iter().position(|row| row == name).ok_or_else(|| {
             let known = rows.clone();
             ComparisonError::Axis(AxisError { axis: "reference", word: name.to_owned(), known })
         })?,
     };
-    let played = Played::read(side.run, plan).map_err(report)?;
+    laid_beside(side.run, plan, axis, (rows, columns), reference)
+        .map_err(report)
+        .map(|matrix| Matrix { run: side.name.to_owned(), ..matrix })
+}
+
+/// The matrix that a report has: of error formats, or of guardrails where there is one format. `None` where there is one of either.
+///
+/// # Errors
+/// As [`crate::summarise`].
+pub(crate) fn main_matrix(run: &RunDir, plan: &Plan) -> Result<Option<Matrix>, ReportError> {
+    for axis in [Axis::Format, Axis::Guardrails] {
+        let laid_out = laid_out(plan, axis);
+        if laid_out.0.len() > 1 {
+            let reference = default_reference(&laid_out.0);
+            return laid_beside(run, plan, axis, laid_out, reference).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// `none` of guardrails, and otherwise the first.
+fn default_reference(rows: &[String]) -> usize {
+    rows.iter().position(|row| *row == Guardrails::NONE.to_string()).unwrap_or(0)
+}
+
+/// The matrix of what is laid out, without the run's name.
+fn laid_beside(
+    run: &RunDir,
+    plan: &Plan,
+    axis: Axis,
+    (rows, columns): (Vec<String>, Vec<Column>),
+    reference: usize,
+) -> Result<Matrix, ReportError> {
+    let played = Played::read(run, plan)?;
     let mut resamples = Resamples::new(plan.seed);
     let mut unpaired = 0;
     // A setting without `healing` stands in the column of every format: what it shows is one comparison, and one question of the family.
@@ -136,7 +170,7 @@ pub fn matrix(side: Side<'_>, axis: Axis, reference: Option<&str>) -> Result<Mat
         })
         .collect();
     Ok(Matrix {
-        run: side.name.to_owned(),
+        run: String::new(),
         axis,
         reference: rows[reference].clone(),
         confidence: CONFIDENCE,

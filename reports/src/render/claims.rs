@@ -50,7 +50,7 @@ fn table(claims: &[ClaimReport], width: usize, intervals: bool) -> Table {
     Table { heads: heads.map(|head| head.map(str::to_owned)).to_vec(), lines }
 }
 
-fn name(measure: Measure) -> &'static str {
+pub(super) fn name(measure: Measure) -> &'static str {
     match measure {
         Measure::Calls => "calls an episode",
         Measure::Retries => "retries an episode",
@@ -60,7 +60,7 @@ fn name(measure: Measure) -> &'static str {
     }
 }
 
-fn measured(measure: Measure, row: &ClaimRow, intervals: bool) -> (Piece, Piece) {
+pub(super) fn measured(measure: Measure, row: &ClaimRow, intervals: bool) -> (Piece, Piece) {
     let mean = row.mean.map_or(UNKNOWN.to_owned(), |mean| number(measure, mean));
     let interval = row
         .interval
@@ -69,11 +69,11 @@ fn measured(measure: Measure, row: &ClaimRow, intervals: bool) -> (Piece, Piece)
     (Piece::new(mean, Paint::Plain), Piece::new(interval.unwrap_or_default(), Paint::Dim))
 }
 
-fn range(measure: Measure, span: Span) -> String {
+pub(super) fn range(measure: Measure, span: Span) -> String {
     format!("{} to {}", number(measure, span.from), number(measure, span.to))
 }
 
-fn number(measure: Measure, value: f64) -> String {
+pub(super) fn number(measure: Measure, value: f64) -> String {
     match measure {
         Measure::ResponseUsd(_) if value < 0.995 => format!("{value:.3}"),
         Measure::ResponseUsd(_) => format!("{value:.2}"),
@@ -83,15 +83,23 @@ fn number(measure: Measure, value: f64) -> String {
 }
 
 fn verdict(row: &ClaimRow) -> Cell {
-    let (word, paint) = match row.verdict {
-        None => ("", Paint::Plain),
-        Some(ClaimVerdict::BorneOut) => ("yes", Paint::Green),
-        Some(ClaimVerdict::Lower) => ("no: lower", Paint::Red),
-        Some(ClaimVerdict::Higher) => ("no: higher", Paint::Red),
-        Some(ClaimVerdict::Same) => ("no: the same", Paint::Red),
-        Some(ClaimVerdict::CannotTell) => ("cannot tell", Paint::Plain),
+    let paint = match row.verdict {
+        Some(ClaimVerdict::BorneOut) => Paint::Green,
+        Some(ClaimVerdict::Lower | ClaimVerdict::Higher | ClaimVerdict::Same) => Paint::Red,
+        Some(ClaimVerdict::CannotTell) | None => Paint::Plain,
     };
-    vec![Piece::new(word, paint)]
+    vec![Piece::new(row.verdict.map_or("", word), paint)]
+}
+
+/// A verdict in words.
+pub(super) fn word(verdict: ClaimVerdict) -> &'static str {
+    match verdict {
+        ClaimVerdict::BorneOut => "yes",
+        ClaimVerdict::Lower => "no: lower",
+        ClaimVerdict::Higher => "no: higher",
+        ClaimVerdict::Same => "no: the same",
+        ClaimVerdict::CannotTell => "cannot tell",
+    }
 }
 
 /// What has to be said beside the table.

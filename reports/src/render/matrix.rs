@@ -4,7 +4,7 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::comparison::estimate;
 use super::layout::{Cell, Line, Paint, Piece, Table, wrap};
-use super::number::{UNKNOWN, counted, percent, percent_digits, points, rate_percent};
+use super::number::{UNKNOWN, counted, p_value, percent, percent_digits, points, rate_percent};
 use super::plain_text;
 use super::terminal::{Estimate, INDENT, estimates, plain};
 use crate::comparison::{Matrix, MatrixCell, MatrixColumn, MetricDifference};
@@ -124,7 +124,7 @@ fn details(found: &Matrix, intervals: bool) -> Table {
             let Some(cell) = cell else { continue };
             let mut cells: Vec<Cell> = vec![plain(cell.success.rate.map_or(UNKNOWN.to_owned(), percent_digits))];
             cells.push(success.next().unwrap_or_default());
-            cells.push(plain(p_value(metric(cell, Metric::Success))));
+            cells.push(plain(p_value(metric(cell, Metric::Success).and_then(|entry| entry.p_adjusted))));
             cells.push(tokens.next().unwrap_or_default());
             lines.push(Line::Row { label: format!("{INDENT}{}", plain_text(row)), cells });
         }
@@ -137,14 +137,6 @@ fn details(found: &Matrix, intervals: bool) -> Table {
         [beside, "tokens".to_owned()],
     ];
     Table { heads, lines }
-}
-
-fn p_value(entry: Option<&MetricDifference>) -> String {
-    match entry.and_then(|entry| entry.p_adjusted) {
-        None => UNKNOWN.to_owned(),
-        Some(p) if p < 0.001 => "<0.001".to_owned(),
-        Some(p) => format!("{p:.3}"),
-    }
 }
 
 fn notes(found: &Matrix) -> Vec<String> {

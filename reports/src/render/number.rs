@@ -51,6 +51,15 @@ pub(crate) fn points_interval(interval: Interval) -> String {
     format!("[{}, {}]", signed_digits(interval.lower), signed_digits(interval.upper))
 }
 
+/// A p-value: `0.031`, `<0.001`.
+pub(crate) fn p_value(p: Option<f64>) -> String {
+    match p {
+        None => UNKNOWN.to_owned(),
+        Some(p) if p < 0.001 => "<0.001".to_owned(),
+        Some(p) => format!("{p:.3}"),
+    }
+}
+
 /// A quotient of counts that may be any size: `2.1`, `85`, `8,120`, `1.2M`.
 pub(crate) fn per(rate: Rate) -> String {
     match rate.rate {

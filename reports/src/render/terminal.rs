@@ -77,7 +77,8 @@ pub fn terminal(report: &Report, options: TerminalOptions) -> String {
     text
 }
 
-fn title(report: &Report) -> String {
+/// What the run is made of.
+pub(super) fn title(report: &Report) -> String {
     let mut parts = Vec::new();
     match (report.scenarios.as_slice(), &report.suite) {
         ([only], _) => parts.push(plain_text(only).into_owned()),
@@ -372,13 +373,7 @@ fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
         notes.push("Intervals of a difference in tokens: BCa bootstrap over scenarios.".to_owned());
     }
     notes.push("recovered: success where something was scheduled to go wrong. /ok: per success.".to_owned());
-    if report.agents.iter().any(|agent| agent.kind == AgentKind::Scripted) {
-        notes.push("`scripted:` rows show what the texts say, and nothing about a real model.".to_owned());
-    }
-    if report.agents.iter().any(|agent| agent.opening == Some(Opening::Seeded)) {
-        notes
-            .push("seeded: the scheduled mistake stands in the conversation as the model's own first call.".to_owned());
-    }
+    notes.extend(about_agents(report));
     if detail >= Detail::Metrics && report.agents.iter().any(|agent| agent.opening.is_some()) {
         notes.push(
             "o200k /: exact o200k_base counts of what was sent and said, as a share of the provider's counts."
@@ -388,6 +383,26 @@ fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
     if !report.claims.is_empty() {
         notes.push(claims::NOTE.to_owned());
     }
+    notes.extend(left_out(report));
+    notes
+}
+
+/// What has to be known of the agents.
+pub(super) fn about_agents(report: &Report) -> Vec<String> {
+    let mut notes = Vec::new();
+    if report.agents.iter().any(|agent| agent.kind == AgentKind::Scripted) {
+        notes.push("`scripted:` rows show what the texts say, and nothing about a real model.".to_owned());
+    }
+    if report.agents.iter().any(|agent| agent.opening == Some(Opening::Seeded)) {
+        notes
+            .push("seeded: the scheduled mistake stands in the conversation as the model's own first call.".to_owned());
+    }
+    notes
+}
+
+/// Episodes that do not count, and why.
+pub(super) fn left_out(report: &Report) -> Vec<String> {
+    let mut notes = Vec::new();
     let lost = [(report.totals.infra, "infrastructure"), (report.totals.config, "configuration")];
     let lost: Vec<String> = lost
         .into_iter()

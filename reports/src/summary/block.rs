@@ -5,6 +5,7 @@ use std::ops::Range;
 use healbench_record::{CellRef, EpisodeRecord, Outcome, Plan};
 
 use super::ReportError;
+use super::contrast::example;
 use super::gather::Gathered;
 use super::sums::{Pairs, tokens};
 
@@ -13,10 +14,18 @@ use super::sums::{Pairs, tokens};
 pub(super) struct Slot {
     pub(super) scored: bool,
     pub(super) success: bool,
+    pub(super) failed_call: bool,
     pub(super) calls: u32,
     pub(super) tokens: u64,
     /// The schedule's hash.
     hash: u64,
+}
+
+impl Slot {
+    /// Whether both met the same, and one of them succeeded and the other did not.
+    pub(super) fn flips(&self, other: &Slot) -> bool {
+        self.scored && other.scored && self.hash == other.hash && self.success != other.success
+    }
 }
 
 /// One such block, filled in the order of the plan.
@@ -69,6 +78,7 @@ impl Block {
         slots.push(Some(Slot {
             scored: row.outcome.is_scored(),
             success: row.outcome == Outcome::Success,
+            failed_call: row.tally.errors > 0,
             calls: row.calls,
             tokens: tokens(row),
             hash: u64::from_str_radix(&row.schedule_hash, 16).unwrap_or_default(),
@@ -100,6 +110,7 @@ impl Block {
             self.refuse_mismatch(plan, (scenario, agent))?;
             gathered.effects.add(agent, self);
         }
+        gathered.examples.extend(example(self, plan, scenario, agent));
         Ok(())
     }
 

@@ -2,35 +2,40 @@
 
 use healbench_protocol::{AgentKind, Claim, ErrorFormat, Guardrails, Measure, Span};
 use healbench_record::{EpisodeRecord, Plan};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{CONFIDENCE, Rate, by_name};
 use crate::statistics::{Interval, Moments};
 
 /// A claim of a scenario, and what was measured of each agent.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ClaimReport {
     /// The scenario's id.
     pub scenario: String,
     /// The claim.
+    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
     pub claim: Claim,
     /// One row an agent and setting: under no guardrails, and under all of them.
     pub rows: Vec<ClaimRow>,
 }
 
 /// What was measured of one agent under one setting.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ClaimRow {
     /// The agent as it was asked for.
     pub agent: String,
     /// What its rows are headed with.
     pub title: String,
     /// What plays it.
+    #[schemars(with = "String")]
     pub kind: AgentKind,
     /// `none` or `all`.
+    #[schemars(with = "String")]
     pub guardrails: Guardrails,
     /// How failures were written; its name in JSON.
     #[serde(serialize_with = "by_name")]
+    #[schemars(with = "String")]
     pub format: ErrorFormat,
     /// Successes among scored episodes: few calls are no merit of an agent that gave up.
     pub success: Rate,
@@ -39,13 +44,14 @@ pub struct ClaimRow {
     /// Student's interval of the mean, over trials; null for fewer than two.
     pub interval: Option<Interval>,
     /// What is claimed here; null when no number is.
+    #[schemars(with = "Option<std::collections::BTreeMap<String, f64>>")]
     pub claimed: Option<Span>,
     /// Whether the measurement bears the claim out; null where nothing is claimed of this row.
     pub verdict: Option<ClaimVerdict>,
 }
 
 /// Whether a measurement bears a claim out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimVerdict {
     /// The whole interval is within what is claimed.

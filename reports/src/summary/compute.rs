@@ -1,17 +1,28 @@
 use healbench_record::{Plan, PlannedScenario, RunDir, RunManifest};
 
 use super::claims;
+use super::contrast::Contrast;
 use super::gather::{Gathered, Retries as Counts, gather};
 use super::sums::{ModelSums, Pairs, Sums};
 use super::{
     AgentReport, CONFIDENCE, Difference, ModelReport, Paired, Pass, Rate, Repair, Report, ReportError, ReportRow,
     Retries, ScenarioRate, Totals,
 };
+use crate::comparison::main_matrix;
 use crate::frames::check_names;
 use crate::statistics::{
-    ClusterSums, Resamples, Trials, bca_ratio, holm, kaplan_meier_median, mcnemar_mid_p, pass_at_k, pass_hat_k,
-    pass_hat_k_interval, tango, wilson,
+    ClusterSums, Resamples, Trials, bca_ratio, holm, kaplan_meier_curve, kaplan_meier_median, mcnemar_mid_p, pass_at_k,
+    pass_hat_k, pass_hat_k_interval, tango, wilson,
 };
+
+/// How much of a report is computed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// What the tables of a terminal show: all but the matrix.
+    Tables,
+    /// All of it. A run of a million episodes is read twice for it.
+    Whole,
+}
 
 /// Computes the report of a run from its two frames and its plan. A run that was interrupted has a report too, over the episodes
 /// that are there.
@@ -20,10 +31,10 @@ use crate::statistics::{
 /// [`ReportError::Frame`] when a frame cannot be read, or has not the calls of its episodes; [`ReportError::Schedule`] or
 /// [`ReportError::Schedules`] when episodes that would be compared met different schedules; [`ReportError::Stranger`] when the frames
 /// belong to another plan; [`ReportError::Column`].
-pub fn summarise(run: &RunDir, manifest: &RunManifest) -> Result<Report, ReportError> {
+pub fn summarise(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<Report, ReportError> {
     let plan = &manifest.plan;
     check_names(plan)?;
-    let gathered = gather(run, plan)?;
+    let mut gathered = gather(run, plan)?;
     let mut resamples = Resamples::new(plan.seed);
     let mut rows = |agent: usize| {
         (0..plan.settings.len()).map(|setting| row(&gathered, plan, agent, setting, &mut resamples)).collect()
@@ -42,7 +53,15 @@ pub fn summarise(run: &RunDir, manifest: &RunManifest) -> Result<Report, ReportE
         })
         .collect();
     adjust(&mut agents);
+    let mut examples = std::mem::take(&mut gathered.examples);
+    for example in &mut examples {
+        let rate = |setting: usize| {
+            agents.get(example.agent)?.rows.get(setting)?.scenarios.get(example.scenario)?.success.rate
+        };
+        example.difference = Contrast::of(plan).and_then(|contrast| Some(rate(contrast.right)? - rate(contrast.left)?));
+    }
     Ok(Report {
+        examples,
         suite: suite(&plan.scenarios),
         seed: plan.seed,
         trials: plan.trials,
@@ -53,6 +72,11 @@ pub fn summarise(run: &RunDir, manifest: &RunManifest) -> Result<Report, ReportE
         totals: totals(&agents),
         agents,
         ablation: gathered.effects.report(plan, &mut resamples),
+        contrast: Contrast::of(plan),
+        matrix: match scope {
+            Scope::Tables => None,
+            Scope::Whole => main_matrix(run, plan)?,
+        },
         claims: claims::reports(
             plan,
             |scenario, agent, setting| gathered.measured(scenario, agent, setting),
@@ -77,8 +101,12 @@ fn row(gathered: &Gathered, plan: &Plan, agent: usize, setting: usize, resamples
         sums.add(cell);
         pairs.add(cells[index]);
         trials.push(Trials { trials: cell.scored, successes: cell.successes });
-        let success = Rate::of(cell.successes, cell.scored);
-        scenarios.push(ScenarioRate { scenario: scenario.id.clone(), success });
+        scenarios.push(ScenarioRate {
+            scenario: scenario.id.clone(),
+            success: Rate::of(cell.successes, cell.scored),
+            calls_per_episode: Rate::of(cell.calls, cell.scored),
+            tokens_per_episode: Rate::of(cell.tokens, cell.scored),
+        });
     }
     let has_none = plan.none().is_some_and(|none| none != setting);
     ReportRow {
@@ -115,6 +143,7 @@ fn row(gathered: &Gathered, plan: &Plan, agent: usize, setting: usize, resamples
         call_efficiency: Rate::of(sums.perfect_calls, sums.calls),
         call_efficiency_of_successes: Rate::of(sums.perfect_calls_of_successes, sums.calls_of_successes),
         passes: passes(&trials, resamples),
+        calls_by_number: gathered.positions(agent, setting).calls().to_vec(),
         scenarios,
     }
 }
@@ -185,6 +214,7 @@ fn retries(counts: &Counts) -> Retries {
         fixed: counts.values().map(|ended| ended.fixed).sum(),
         censored: counts.values().map(|ended| ended.censored).sum(),
         median: kaplan_meier_median(counts, CONFIDENCE),
+        curve: kaplan_meier_curve(counts),
     }
 }
 

@@ -11,8 +11,10 @@ use super::ReportError;
 use super::ablation::Effects;
 use super::block::Block;
 use super::claims::{self, Measured};
+use super::contrast::Example;
+use super::positions::Positions;
 use super::sums::{Pairs, Sums};
-use crate::columns::{CHAIN, Column, EPISODE, Holds, IS_ERROR};
+use crate::columns::{CALL, CHAIN, Column, EPISODE, ERROR_CLASS, Holds, IS_ERROR};
 use crate::episodes::{ROWS, each_episode};
 use crate::frames::{FrameError, Span, read_frame, spans};
 use crate::statistics::Ended;
@@ -30,8 +32,12 @@ pub(super) struct Gathered {
     retries: Vec<Retries>,
     /// Of cells whose scenario claims something.
     measured: BTreeMap<usize, Measured>,
+    /// By agent and setting.
+    positions: Vec<Positions>,
     /// What guardrails are worth.
     pub(super) effects: Effects,
+    /// The episodes that are worth reading, by scenario and agent.
+    pub(super) examples: Vec<Example>,
 }
 
 impl Gathered {
@@ -44,7 +50,9 @@ impl Gathered {
             pairs: vec![Pairs::default(); cells],
             retries: vec![Retries::new(); plan.agents.len() * plan.settings.len()],
             measured: BTreeMap::new(),
+            positions: vec![Positions::default(); plan.agents.len() * plan.settings.len()],
             effects: Effects::of(plan),
+            examples: Vec::new(),
         }
     }
 
@@ -77,6 +85,11 @@ impl Gathered {
     pub(super) fn retries(&self, agent: usize, setting: usize) -> &Retries {
         &self.retries[agent * self.settings + setting]
     }
+
+    /// The calls of an agent under a setting by their number in the episode, in scored episodes.
+    pub(super) fn positions(&self, agent: usize, setting: usize) -> &Positions {
+        &self.positions[agent * self.settings + setting]
+    }
 }
 
 /// Reads both frames of a run.
@@ -107,50 +120,72 @@ pub(super) fn gather(run: &RunDir, plan: &Plan) -> Result<Gathered, ReportError>
     })?;
     block.close(plan, &mut gathered)?;
     let is_scored = |episode: u64| episode < next && !unscored.contains(&episode);
-    let found = gather_retries(run, plan, is_scored, &mut gathered)?;
+    let found = gather_calls(run, plan, is_scored, &mut gathered)?;
     if found != made {
         return Err(FrameError::Calls { path: run.calls(), found, expected: made }.into());
     }
     Ok(gathered)
 }
 
-/// Follows every error chain of scored episodes from its first error to its end, and gives how many calls there are. The calls of an
-/// episode stand together.
-fn gather_retries(
+/// Follows every error chain of scored episodes from its first error to its end, counts their calls by number and error class, and gives
+/// how many calls there are. The calls of an episode stand together.
+fn gather_calls(
     run: &RunDir,
     plan: &Plan,
     is_scored: impl Fn(u64) -> bool,
     gathered: &mut Gathered,
 ) -> Result<u64, ReportError> {
-    let (mut current, mut found) = (0, 0);
+    let row_of = |episode: u64| {
+        let cell = plan.cell(episode).filter(|_| is_scored(episode))?;
+        Some(cell.agent * plan.settings.len() + cell.setting)
+    };
+    let (mut current, mut found) = (None, 0);
     // Chain to its calls so far, and whether the last of them succeeded.
     let mut chains: BTreeMap<u32, (u32, bool)> = BTreeMap::new();
-    let mut close = |episode: u64, chains: &mut BTreeMap<u32, (u32, bool)>| {
-        let cell = plan.cell(episode).filter(|_| is_scored(episode));
+    let mut close = |row: Option<usize>, chains: &mut BTreeMap<u32, (u32, bool)>| {
         let chains = std::mem::take(chains);
-        let Some(cell) = cell else { return };
+        let Some(row) = row else { return };
         for (calls, fixed) in chains.into_values() {
-            let ended = gathered.retries[cell.agent * gathered.settings + cell.setting].entry(calls - 1).or_default();
+            let ended = gathered.retries[row].entry(calls - 1).or_default();
             ended.fixed += u64::from(fixed);
             ended.censored += u64::from(!fixed);
         }
     };
+    let mut row = None;
     for rows in spans(&run.calls(), ROWS)? {
-        let frame = read_frame(&run.calls(), &CHAIN_COLUMNS, Span::Rows(rows))?;
+        let frame = read_frame(&run.calls(), &CALL_COLUMNS, Span::Rows(rows))?;
         found += frame.height() as u64;
-        let rows = frame.column(EPISODE)?.u64()?.iter().zip(frame.column(CHAIN)?.u32()?.iter());
-        for ((episode, chain), is_error) in rows.zip(frame.column(IS_ERROR)?.bool()?.iter()) {
-            let (Some(episode), Some(chain)) = (episode, chain) else { continue };
+        let [episodes, calls, chain, is_error, class] = CALL_COLUMNS.map(|(name, _)| frame.column(name));
+        let rows = episodes?.u64()?.iter().zip(calls?.u32()?.iter()).zip(chain?.u32()?.iter());
+        for (((episode, call), chain), (is_error, class)) in
+            rows.zip(is_error?.bool()?.iter().zip(class?.str()?.iter()))
+        {
             if episode != current {
-                close(current, &mut chains);
+                close(row, &mut chains);
                 current = episode;
+                row = episode.and_then(row_of);
             }
-            let calls = chains.entry(chain).or_default();
-            *calls = (calls.0 + 1, is_error == Some(false));
+            let is_ok = is_error == Some(false);
+            if let (Some(row), Some(call)) = (row, call) {
+                gathered.positions[row].add(call, (!is_ok).then(|| class.unwrap_or(UNKNOWN_CLASS)));
+            }
+            if let Some(chain) = chain {
+                let calls = chains.entry(chain).or_default();
+                *calls = (calls.0 + 1, is_ok);
+            }
         }
     }
-    close(current, &mut chains);
+    close(row, &mut chains);
     Ok(found)
 }
 
-const CHAIN_COLUMNS: [Column; 3] = [(EPISODE, Holds::U64), (CHAIN, Holds::U32), (IS_ERROR, Holds::Bool)];
+/// A failed call has a class in every file that healbench writes.
+const UNKNOWN_CLASS: &str = "unknown";
+
+const CALL_COLUMNS: [Column; 5] = [
+    (EPISODE, Holds::U64),
+    (CALL, Holds::U32),
+    (CHAIN, Holds::U32),
+    (IS_ERROR, Holds::Bool),
+    (ERROR_CLASS, Holds::Text),
+];

@@ -1,6 +1,6 @@
 use healbench_record::{RunDir, RunManifest, RunStatus};
 use healbench_reports::render::{Detail, TerminalOptions};
-use healbench_reports::{render, summarise};
+use healbench_reports::{Scope, render, summarise};
 
 use crate::args::ReportArgs;
 use crate::error::{CliError, ExitStatus};
@@ -10,7 +10,7 @@ use crate::terminal::Terminal;
 pub(crate) fn report(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let (run, manifest) = RunDir::open(&args.run)?;
     if args.json {
-        terminal.result(&render::json(&summarise(&run, &manifest)?)?)?;
+        terminal.result(&render::json(&summarise(&run, &manifest, Scope::Whole)?)?)?;
         return Ok(ExitStatus::Fine);
     }
     let detail = if args.by_scenario { Detail::Scenarios } else { Detail::Metrics };
@@ -20,7 +20,7 @@ pub(crate) fn report(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatu
 
 /// Prints the report to the terminal, and says so when it is not of the whole plan.
 pub(super) fn print(run: &RunDir, manifest: &RunManifest, detail: Detail, terminal: &Terminal) -> Result<(), CliError> {
-    let report = summarise(run, manifest)?;
+    let report = summarise(run, manifest, Scope::Tables)?;
     let options = TerminalOptions { width: terminal.width(), color: terminal.colors_results(), detail };
     terminal.result(&render::terminal(&report, options))?;
     if manifest.status == RunStatus::Interrupted {

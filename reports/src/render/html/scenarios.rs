@@ -1,0 +1,79 @@
+//! A row for each scenario and agent, which opens into what the two settings of the contrast did.
+
+use maud::{Markup, html};
+
+use super::run::RunPage;
+use super::{key, shown};
+use crate::render::number::{amount_per, count, counted, per, rate_percent};
+use crate::summary::{AgentReport, Example, Report, ScenarioRate};
+
+/// Rows that a page has at most. The file stays small enough to open.
+const MOST_ROWS: usize = 2_000;
+
+/// The rows with what finds one of them.
+pub(super) fn scenarios(run: &RunPage<'_>) -> Markup {
+    let report = run.report;
+    let left_out = report.examples.len().saturating_sub(MOST_ROWS);
+    html! {
+        h2 #scenarios { "Scenarios" }
+        p.note {
+            "Each row opens into the transcripts of one trial: the first that ended differently under both settings, else the first in which a "
+            "call failed, else the first."
+            @if left_out > 0 {
+                " " (counted(left_out as u64, "row")) " after the first " (count(MOST_ROWS as u64)) " left out; "
+                code { "healbench report --csv --by-scenario" } " has them all."
+            }
+        }
+        div.tools data-tools="rows" hidden {
+            label { "Search" input type="search" placeholder="scenario or agent  ( / )"; }
+            label { "Agent" select data-key="agent" {
+                option value="" { "all" }
+                @for (index, agent) in report.agents.iter().enumerate() { option value=(index) { (shown(&agent.title)) } }
+            } }
+            label { "Order" select data-order {
+                option value="" { "of the plan" }
+                option value="gain -1" { "most gained" }
+                option value="gain 1" { "most lost" }
+                option value="tokens -1" { "most tokens" }
+                option value="calls -1" { "most calls" }
+            } }
+            label.check { input type="checkbox" data-key="flips"; "ended differently" }
+            span role="status" {}
+        }
+        div.rows #rows {
+            @for example in report.examples.iter().take(MOST_ROWS) {
+                @if let Some(agent) = report.agents.get(example.agent) { (row(run, report, agent, example)) }
+            }
+        }
+    }
+}
+
+/// What the rows of an agent say of a scenario, on the left and the right of the contrast; of a plan with one setting both the same.
+fn sides<'a>(report: &Report, agent: &'a AgentReport, example: &Example) -> Option<[&'a ScenarioRate; 2]> {
+    let places = report.contrast.map_or([0, 0], |contrast| [contrast.left, contrast.right]);
+    let [left, right] = places.map(|place| agent.rows.get(place)?.scenarios.get(example.scenario));
+    Some([left?, right?])
+}
+
+fn row(run: &RunPage<'_>, report: &Report, agent: &AgentReport, example: &Example) -> Markup {
+    let Some([left, right]) = sides(report, agent, example) else { return html! {} };
+    let single = report.contrast.is_none();
+    let both = |text: fn(&ScenarioRate) -> String| {
+        if single { text(right) } else { format!("{} → {}", text(left), text(right)) }
+    };
+    html! {
+        details data-agent=(example.agent) data-flips=(u8::from(example.flips)) data-gain=(key(example.difference))
+            data-tokens=(key(right.tokens_per_episode.rate)) data-calls=(key(right.calls_per_episode.rate))
+            data-text={ (shown(&left.scenario)) " " (shown(&agent.title)) } {
+            summary {
+                span { (shown(&left.scenario)) }
+                span { (shown(&agent.title)) }
+                span { span.k { "success" } (both(|cell| rate_percent(cell.success))) }
+                span { span.k { "calls/episode" } (both(|cell| per(cell.calls_per_episode))) }
+                span { span.k { "tokens/episode" } (both(|cell| amount_per(cell.tokens_per_episode))) }
+                span { @if example.flips { span.badge { "ended differently" } } }
+            }
+            div.inside { p.note { "trial " (example.trial) " of " (shown(run.name)) } }
+        }
+    }
+}

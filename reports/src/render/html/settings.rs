@@ -1,0 +1,251 @@
+//! Every row of the report with every number of the terminal's tables.
+
+use maud::{Markup, html};
+
+use super::answer::badge;
+use super::{estimate, key, shown};
+use crate::render::number::{
+    UNKNOWN, amount_per, change, change_interval, count, money, per, percent, percent_interval, points,
+    points_interval, rate_percent, seconds,
+};
+use crate::render::terminal::setting;
+use crate::summary::{AgentReport, Difference, Rate, Report, ReportRow};
+
+/// A column: its head, what it is sorted by, and what is shown.
+struct Column {
+    head: &'static str,
+    key: fn(&ReportRow) -> Option<f64>,
+    cell: fn(&ReportRow) -> Markup,
+}
+
+/// The tables, one a question.
+pub(super) fn tables(report: &Report) -> Markup {
+    let models = report.agents.iter().any(|agent| agent.opening.is_some());
+    html! {
+        h2 #settings { "All settings" }
+        div.tools data-tools="main" hidden {
+            label { "Search" input type="search" placeholder="agent, guardrails, format"; }
+            span role="status" {}
+        }
+        (table("main", "Success, recovery and what they take", report, &SUCCESS))
+        details {
+            summary { "More of each setting: conduct, error chains, consistency" @if models { ", models" } }
+            (table("conduct", "What agents did with what they were told", report, &CONDUCT))
+            (table("chains", "What became of error chains", report, &CHAINS))
+            (table("cost", "What it took", report, &COST))
+            (passes(report))
+            @if models { (table("models", "What models took", report, &MODELS)) }
+        }
+    }
+}
+
+fn table(id: &str, caption: &str, report: &Report, columns: &[Column]) -> Markup {
+    html! {
+        div.scroll tabindex="0" role="region" aria-label=(caption) {
+            table id=(id) data-sort {
+                caption { (caption) }
+                thead { tr {
+                    (head("agent", "text"))
+                    (head("setting", "text"))
+                    @for column in columns { (head(column.head, "")) }
+                } }
+                tbody {
+                    @for (agent, row) in rows(report) {
+                        tr {
+                            (names(agent, row))
+                            @for column in columns { td data-v=(key((column.key)(row))) { ((column.cell)(row)) } }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// A column's head that sorts. Without the script it is plain text.
+fn head(text: &str, class: &str) -> Markup {
+    html! { th scope="col" class=(class) { button type="button" disabled { (text) } } }
+}
+
+fn rows(report: &Report) -> impl Iterator<Item = (&AgentReport, &ReportRow)> {
+    report.agents.iter().flat_map(|agent| agent.rows.iter().map(move |row| (agent, row)))
+}
+
+fn names(agent: &AgentReport, row: &ReportRow) -> Markup {
+    html! {
+        th scope="row" { (shown(&agent.title)) " " (badge(agent)) }
+        td.text { (setting(row.guardrails, &row.format)) }
+    }
+}
+
+/// pass@k and pass^k: as many columns as the report has.
+fn passes(report: &Report) -> Markup {
+    let ks: Vec<u64> = rows(report).take(1).flat_map(|(_, row)| row.passes.iter().map(|pass| pass.k)).collect();
+    html! {
+        div.scroll tabindex="0" role="region" aria-label="How sure a success is" {
+            table id="consistency" data-sort {
+                caption { "How sure a success is: at least one of k trials succeeds (@), all of them do (^)" }
+                thead { tr {
+                    (head("agent", "text"))
+                    (head("setting", "text"))
+                    @for k in &ks { (head(&format!("pass@{k}"), "")) }
+                    @for k in &ks { (head(&format!("pass^{k}"), "")) }
+                } }
+                tbody {
+                    @for (agent, row) in rows(report) {
+                        tr {
+                            (names(agent, row))
+                            @for pass in &row.passes { td data-v=(key(pass.any)) { (share(pass.any)) } }
+                            @for pass in &row.passes {
+                                td data-v=(key(pass.all)) { (estimate(pass.all.map(percent), pass.all_interval.map(percent_interval))) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn share(share: Option<f64>) -> String {
+    share.map_or(UNKNOWN.to_owned(), percent)
+}
+
+fn rate(rate: Rate) -> Markup {
+    html! { (rate_percent(rate)) }
+}
+
+fn difference(found: Option<Difference>) -> Markup {
+    let value = found.and_then(|found| found.difference).map(change);
+    estimate(value, found.and_then(|found| found.interval).map(change_interval))
+}
+
+const SUCCESS: [Column; 7] = [
+    Column {
+        head: "success",
+        key: |row| row.success.rate,
+        cell: |row| estimate(row.success.rate.map(percent), row.success_interval.map(percent_interval)),
+    },
+    Column {
+        head: "points vs none",
+        key: |row| row.vs_none?.difference,
+        cell: |row| {
+            let paired = row.vs_none;
+            let value = paired.and_then(|paired| paired.difference).map(points);
+            estimate(value, paired.and_then(|paired| paired.interval).map(points_interval))
+        },
+    },
+    Column {
+        head: "p, Holm",
+        key: |row| row.vs_none?.p_adjusted,
+        cell: |row| html! { (crate::render::number::p_value(row.vs_none.and_then(|paired| paired.p_adjusted))) },
+    },
+    Column { head: "recovered", key: |row| row.episode_recovery.rate, cell: |row| rate(row.episode_recovery) },
+    Column {
+        head: "calls/ok",
+        key: |row| row.calls_per_success.rate,
+        cell: |row| html! { (per(row.calls_per_success)) },
+    },
+    Column {
+        head: "tokens/ok",
+        key: |row| row.tokens_per_success.rate,
+        cell: |row| html! { (amount_per(row.tokens_per_success)) },
+    },
+    Column { head: "tokens wasted", key: |row| row.wasted_tokens.rate, cell: |row| rate(row.wasted_tokens) },
+];
+
+const CONDUCT: [Column; 6] = [
+    Column { head: "first call ok", key: |row| row.first_call_success.rate, cell: |row| rate(row.first_call_success) },
+    Column { head: "calls repeated", key: |row| row.identical_repeats.rate, cell: |row| rate(row.identical_repeats) },
+    Column { head: "error spirals", key: |row| row.error_spirals.rate, cell: |row| rate(row.error_spirals) },
+    Column { head: "hints taken", key: |row| row.hint_uptake.rate, cell: |row| rate(row.hint_uptake) },
+    Column { head: "false success", key: |row| row.false_success.rate, cell: |row| rate(row.false_success) },
+    Column {
+        head: "fields leaked",
+        key: |row| Some(row.leaked_fields as f64),
+        cell: |row| html! { (count(row.leaked_fields)) },
+    },
+];
+
+const CHAINS: [Column; 6] = [
+    Column {
+        head: "error chains",
+        key: |row| Some((row.retries.fixed + row.retries.censored) as f64),
+        cell: |row| html! { (count(row.retries.fixed + row.retries.censored)) },
+    },
+    Column { head: "mended", key: |row| row.chain_recovery.rate, cell: |row| rate(row.chain_recovery) },
+    Column {
+        head: "median retries",
+        key: |row| row.retries.median.median.map(f64::from),
+        cell: |row| html! { (row.retries.median.median.map_or(UNKNOWN.to_owned(), |median| median.to_string())) },
+    },
+    Column { head: "within 1", key: |row| within(row, 0)?.rate, cell: |row| within(row, 0).map_or(html! {}, rate) },
+    Column { head: "within 2", key: |row| within(row, 1)?.rate, cell: |row| within(row, 1).map_or(html! {}, rate) },
+    Column { head: "within 3", key: |row| within(row, 2)?.rate, cell: |row| within(row, 2).map_or(html! {}, rate) },
+];
+
+fn within(row: &ReportRow, index: usize) -> Option<Rate> {
+    row.repair_at.get(index).map(|repair| repair.chains)
+}
+
+const COST: [Column; 6] = [
+    Column {
+        head: "calls/episode",
+        key: |row| row.calls_per_episode.rate,
+        cell: |row| html! { (per(row.calls_per_episode)) },
+    },
+    Column {
+        head: "tokens/episode",
+        key: |row| row.tokens_per_episode.rate,
+        cell: |row| html! { (amount_per(row.tokens_per_episode)) },
+    },
+    Column {
+        head: "tokens vs none",
+        key: |row| row.tokens_vs_none?.difference,
+        cell: |row| difference(row.tokens_vs_none),
+    },
+    Column {
+        head: "guardrail tokens",
+        key: |row| Some(row.guardrail_tokens as f64),
+        cell: |row| html! { (count(row.guardrail_tokens)) },
+    },
+    Column { head: "call efficiency", key: |row| row.call_efficiency.rate, cell: |row| rate(row.call_efficiency) },
+    Column {
+        head: "US $/ok",
+        key: |row| row.cost_per_success,
+        cell: |row| html! { (row.cost_per_success.map_or(UNKNOWN.to_owned(), money)) },
+    },
+];
+
+const MODELS: [Column; 6] = [
+    Column {
+        head: "input/episode",
+        key: |row| row.model?.input_per_episode.rate,
+        cell: |row| html! { (row.model.map_or(UNKNOWN.to_owned(), |model| amount_per(model.input_per_episode))) },
+    },
+    Column {
+        head: "of it cached",
+        key: |row| row.model?.cache_read.rate,
+        cell: |row| html! { (row.model.map_or(UNKNOWN.to_owned(), |model| rate_percent(model.cache_read))) },
+    },
+    Column {
+        head: "output/episode",
+        key: |row| row.model?.output_per_episode.rate,
+        cell: |row| html! { (row.model.map_or(UNKNOWN.to_owned(), |model| amount_per(model.output_per_episode))) },
+    },
+    Column {
+        head: "of it reasoned",
+        key: |row| row.model?.reasoning.rate,
+        cell: |row| html! { (row.model.map_or(UNKNOWN.to_owned(), |model| rate_percent(model.reasoning))) },
+    },
+    Column {
+        head: "seconds/turn",
+        key: |row| row.model?.latency_ms_per_turn.rate,
+        cell: |row| html! { (row.model.map_or(UNKNOWN.to_owned(), |model| seconds(model.latency_ms_per_turn))) },
+    },
+    Column {
+        head: "US $/episode",
+        key: |row| row.model?.usd_per_episode,
+        cell: |row| html! { (row.model.and_then(|model| model.usd_per_episode).map_or(UNKNOWN.to_owned(), money)) },
+    },
+];

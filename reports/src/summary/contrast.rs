@@ -1,0 +1,76 @@
+//! Which two settings are laid side by side, and which episodes of them are worth reading.
+
+use healbench_record::{CellRef, Plan};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::block::Block;
+
+/// The two settings of a run that are laid side by side: no guardrails, or the first setting of a plan without that; and of the others
+/// the first one with the most guardrails. Both are places in the rows of every agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Contrast {
+    /// The one that is looked at first.
+    pub left: usize,
+    /// The one beside it.
+    pub right: usize,
+}
+
+impl Contrast {
+    /// The contrast of a plan; `None` when it has one setting only.
+    pub(super) fn of(plan: &Plan) -> Option<Contrast> {
+        let left = plan.none().unwrap_or(0);
+        let switches = |setting: usize| plan.settings[setting].guardrails.bits().count_ones();
+        let others = (0..plan.settings.len()).filter(|setting| *setting != left);
+        // Of equals the first: `rev`, for `max_by_key` takes the last.
+        let right = others.rev().max_by_key(|setting| switches(*setting))?;
+        Some(Contrast { left, right })
+    }
+}
+
+/// The episodes of one scenario and agent that are worth reading: of the first trial that ended differently under both settings of the
+/// contrast; without one, of the first in which a call failed; without that, of the first.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Example {
+    /// The scenario's place in the report's list.
+    pub scenario: usize,
+    /// The agent's place in the report's list.
+    pub agent: usize,
+    /// The trial.
+    pub trial: u32,
+    /// The episode on the left of the contrast, or the only one; null when it was not played.
+    pub left: Option<u64>,
+    /// The episode on the right; null when it was not played, and without a contrast.
+    pub right: Option<u64>,
+    /// Whether one of them succeeded and the other did not.
+    pub flips: bool,
+    /// The success rate on the right minus that on the left, over all trials of the scenario and agent; null without a contrast, and
+    /// when nothing was scored on one side.
+    pub difference: Option<f64>,
+}
+
+/// The example of the scenario and agent whose episodes the block holds; `None` when it holds none of the contrast.
+pub(super) fn example(block: &Block, plan: &Plan, scenario: usize, agent: usize) -> Option<Example> {
+    let contrast = Contrast::of(plan);
+    let left = contrast.map_or(0, |contrast| contrast.left);
+    let slots =
+        |trial: usize| [Some(left), contrast.map(|contrast| contrast.right)].map(|setting| block.slot(setting?, trial));
+    let worth = |trial: usize| match slots(trial) {
+        [None, None] => 0,
+        [Some(left), Some(right)] if left.flips(&right) => 4,
+        [Some(left), Some(right)] => 2 + u32::from(left.failed_call || right.failed_call),
+        [Some(only), None] | [None, Some(only)] => 1 + u32::from(only.failed_call && contrast.is_none()),
+    };
+    let trial = block.trials().rev().max_by_key(|trial| worth(*trial)).filter(|trial| worth(*trial) > 0)?;
+    let [here, there] = slots(trial);
+    let episode = |setting: usize| plan.episode(CellRef { scenario, agent, setting, trial: trial as u32 });
+    Some(Example {
+        scenario,
+        agent,
+        trial: trial as u32,
+        left: here.map(|_| episode(left)),
+        right: there.and(contrast).map(|contrast| episode(contrast.right)),
+        flips: worth(trial) == 4,
+        difference: None,
+    })
+}
