@@ -9,6 +9,7 @@ mod episodes;
 mod frames;
 pub mod gate;
 mod metric;
+mod playback;
 pub mod render;
 pub mod statistics;
 mod summary;
@@ -22,8 +23,9 @@ pub use comparison::{
     Unpaired, Why, compare, matrix,
 };
 pub use episodes::each_episode;
-pub use frames::{FrameError, FrameWriter, episode_rows, read_calls, read_episodes, read_records};
+pub use frames::{FrameError, FrameWriter, episode_rows, read_calls, read_episodes, read_records, rows_of_episodes};
 pub use metric::{Better, Metric};
+pub use playback::{CallStep, Change, Mark, Piece, Playback, Sent, Step, differences, unmarked};
 pub use summary::{
     Ablation, AgentReport, CONFIDENCE, CallsAt, ClaimReport, ClaimRow, ClaimVerdict, Contrast, Difference, Effect,
     Example, LATER, LiveCell, LiveCells, ModelReport, Paired, Pass, Rate, Repair, Report, ReportError, ReportRow,

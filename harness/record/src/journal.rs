@@ -2,6 +2,7 @@
 //!
 //! Answers of models cost money and cannot be had again. Frames are written from the journal when the run ends, however it ends.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
@@ -158,11 +159,23 @@ pub fn write_transcripts<'a>(
 /// # Errors
 /// [`JournalError`].
 pub fn read_transcript(run: &RunDir, episode: u64) -> Result<Option<Transcript>, JournalError> {
-    let mut found = None;
-    read_transcripts(run, &mut |transcript| {
-        found = Some(transcript).filter(|transcript| transcript.episode == episode);
-        found.is_none()
-    })?;
+    Ok(transcripts_of(run, &BTreeSet::from([episode]))?.remove(&episode))
+}
+
+/// The transcripts of some episodes, read in one pass; those that the run does not have are left out.
+///
+/// # Errors
+/// [`JournalError`].
+pub fn transcripts_of(run: &RunDir, episodes: &BTreeSet<u64>) -> Result<BTreeMap<u64, Transcript>, JournalError> {
+    let mut found = BTreeMap::new();
+    if !episodes.is_empty() {
+        read_transcripts(run, &mut |transcript| {
+            if episodes.contains(&transcript.episode) {
+                found.insert(transcript.episode, transcript);
+            }
+            found.len() < episodes.len()
+        })?;
+    }
     Ok(found)
 }
 

@@ -14,7 +14,9 @@ mod shard;
 mod tally;
 
 pub use directory::{RunDir, RunDirError, RunLock};
-pub use journal::{Journal, JournalError, Played, read_transcript, read_transcripts, write_transcripts};
+pub use journal::{
+    Journal, JournalError, Played, read_transcript, read_transcripts, transcripts_of, write_transcripts,
+};
 pub use manifest::{Cassettes, FORMAT_VERSION, PriceSource, RunManifest, RunStatus};
 pub use merge::{MergeError, merged};
 pub use plan::{CellRef, Plan, PlannedScenario, Setting};

@@ -9,6 +9,7 @@ mod lanes;
 mod memory;
 mod plan;
 mod pool;
+mod replay;
 mod responses;
 mod stage;
 mod tokens;
@@ -16,7 +17,8 @@ mod tokens;
 pub use episode::Moment;
 pub use lanes::{Lane, play_lanes};
 pub use plan::{Axes, build_plan};
-pub use pool::{Job, RunEnd, RunError, RunEvent, replay, run};
+pub use pool::{Job, RunEnd, RunError, RunEvent, run};
+pub use replay::{Replays, replay};
 pub use stage::{Stage, StageError};
 pub use tokens::{TOKENIZER, TokenCounter};
 

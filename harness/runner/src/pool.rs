@@ -6,10 +6,10 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use healbench_record::{CallRecord, EpisodeRecord, Plan, Records};
+use healbench_record::{Plan, Records};
 use healbench_scenarios::Scenario;
 
-use crate::episode::{Moment, Unplayed, run_episode};
+use crate::episode::{Unplayed, run_episode};
 use crate::memory::Memory;
 use crate::{MakeAgent, Stage, StageError};
 
@@ -113,21 +113,6 @@ pub fn run<E>(
         drop(receive);
         result
     })
-}
-
-/// Plays one episode again and tells of it. An episode past the end of the plan gives `None`.
-///
-/// # Errors
-/// [`StageError`] when the scenario cannot be set up. An agent that cannot play it gives `None` as well.
-pub fn replay(
-    job: &Job<'_>,
-    episode: u64,
-    observe: &mut dyn FnMut(Moment<'_>),
-) -> Result<Option<(EpisodeRecord, Vec<CallRecord>)>, StageError> {
-    let Some(cell) = job.plan.cell(episode) else { return Ok(None) };
-    let stage = Stage::new(&job.scenarios[cell.scenario], job.plan)?;
-    let mut memory = Memory::default();
-    Ok(run_episode(job.plan, cell, &stage, job.make_agent, &mut memory, observe).ok())
 }
 
 /// Episodes a piece of work; smaller when there are few, so that every thread gets some.

@@ -1,3 +1,4 @@
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,6 +9,7 @@ use polars::prelude::{DataFrame, PolarsError};
 use polars_io::SerReader as _;
 use polars_io::parquet::read::ParquetReader;
 
+use super::write::GROUP_ROWS;
 use super::{FrameError, decode, io_error};
 use crate::columns::{CALL_COLUMNS, Column, EPISODE, EPISODE_COLUMNS, Holds};
 
@@ -43,37 +45,73 @@ pub fn read_records(run: &RunDir) -> Result<Records, FrameError> {
     Ok(Records { episodes, calls: decode::calls(&run.calls(), &read_calls(run)?)? })
 }
 
+/// What a run recorded of an episode: its row and those of its calls.
+type Recorded = (EpisodeRecord, Vec<CallRecord>);
+
 /// What a run recorded of one episode; `None` when it has no such episode. Reads the row groups that hold the episode, and of the
 /// others only the column of indices.
 ///
 /// # Errors
 /// As [`read_episodes`]; [`FrameError::Unordered`] and [`FrameError::Value`] for a foreign file.
-pub fn episode_rows(run: &RunDir, episode: u64) -> Result<Option<(EpisodeRecord, Vec<CallRecord>)>, FrameError> {
-    let path = run.episodes();
-    let rows = rows_of(&path, episode)?;
-    if rows.is_empty() {
-        return Ok(None);
-    }
-    if rows.len() > 1 {
-        return Err(FrameError::Unordered { path, episode });
-    }
-    let found = decode::episodes(&path, &read_frame(&path, &EPISODE_COLUMNS, Span::Rows(rows))?)?;
-    let path = run.calls();
-    let rows = rows_of(&path, episode)?;
-    let calls = decode::calls(&path, &read_frame(&path, &CALL_COLUMNS, Span::Rows(rows))?)?;
-    Ok(found.into_iter().next().map(|record| (record, calls)))
+pub fn episode_rows(run: &RunDir, episode: u64) -> Result<Option<Recorded>, FrameError> {
+    Ok(rows_of_episodes(run, &BTreeSet::from([episode]))?.remove(&episode))
 }
 
-/// The rows of one episode. They stand together, for rows are in the order of the plan.
-fn rows_of(path: &Path, episode: u64) -> Result<Range<usize>, FrameError> {
+/// What a run recorded of some episodes; those that it does not have are left out. Reads each row group at most twice, however many
+/// episodes are asked for.
+///
+/// # Errors
+/// As [`episode_rows`].
+pub fn rows_of_episodes(run: &RunDir, episodes: &BTreeSet<u64>) -> Result<BTreeMap<u64, Recorded>, FrameError> {
+    let mut found: BTreeMap<u64, Recorded> = BTreeMap::new();
+    let path = run.episodes();
+    each_episode_of(&path, &EPISODE_COLUMNS, episodes, &mut |episode, rows| {
+        if rows.height() > 1 {
+            return Err(FrameError::Unordered { path: path.clone(), episode });
+        }
+        let record = decode::episodes(&path, &rows)?.into_iter().next();
+        found.extend(record.map(|record| (episode, (record, Vec::new()))));
+        Ok(())
+    })?;
+    let path = run.calls();
+    each_episode_of(&path, &CALL_COLUMNS, episodes, &mut |episode, rows| {
+        if let Some((_, calls)) = found.get_mut(&episode) {
+            *calls = decode::calls(&path, &rows)?;
+        }
+        Ok(())
+    })?;
+    Ok(found)
+}
+
+/// Gives the rows of each of these episodes to `add`. They stand together, for rows are in the order of the plan.
+fn each_episode_of(
+    path: &Path,
+    columns: &[Column],
+    episodes: &BTreeSet<u64>,
+    add: &mut dyn FnMut(u64, DataFrame) -> Result<(), FrameError>,
+) -> Result<(), FrameError> {
     let frame = read_frame(path, &[(EPISODE, Holds::U64)], Span::All)?;
-    let episodes = decode::numbers(path, &frame, EPISODE)?;
-    if let Some(pair) = episodes.windows(2).find(|pair| pair[0] > pair[1]) {
+    let indices = decode::numbers(path, &frame, EPISODE)?;
+    if let Some(pair) = indices.windows(2).find(|pair| pair[0] > pair[1]) {
         return Err(FrameError::Unordered { path: path.into(), episode: pair[1] });
     }
-    let start = episodes.partition_point(|found| *found < episode);
-    let end = episodes.partition_point(|found| *found <= episode);
-    Ok(start..end)
+    let rows = |episode: u64| {
+        let start = indices.partition_point(|found| *found < episode);
+        start..start + indices[start..].partition_point(|found| *found == episode)
+    };
+    let found: Vec<(u64, Range<usize>)> = episodes.iter().map(|episode| (*episode, rows(*episode))).collect();
+    // A row group is decoded whole, so what lies in the same one is read at once.
+    for near in found.chunk_by(|(_, a), (_, b)| a.start / GROUP_ROWS == b.start / GROUP_ROWS) {
+        let span = near[0].1.start..near[near.len() - 1].1.end;
+        if span.is_empty() {
+            continue;
+        }
+        let frame = read_frame(path, columns, Span::Rows(span.clone()))?;
+        for (episode, rows) in near.iter().filter(|(_, rows)| !rows.is_empty()) {
+            add(*episode, frame.slice((rows.start - span.start) as i64, rows.len()))?;
+        }
+    }
+    Ok(())
 }
 
 /// The rows of a file in spans of at most `rows`.

@@ -14,7 +14,7 @@ use crate::columns::{CALL_COLUMNS, Column, EPISODE_COLUMNS};
 
 /// Rows of a row group: what is in memory at once of either frame. The files depend on the rows alone, not on how they were
 /// split over calls of [`FrameWriter::write`].
-const GROUP_ROWS: usize = 1 << 16;
+pub(super) const GROUP_ROWS: usize = 1 << 16;
 
 /// Streams the rows of a run into its two frames.
 ///

@@ -9,6 +9,7 @@ pub(crate) mod contract;
 pub(crate) mod gate;
 pub(crate) mod merge;
 pub(crate) mod plan;
+pub(crate) mod playback;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod schema;

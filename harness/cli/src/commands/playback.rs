@@ -1,0 +1,150 @@
+//! Episodes of a run, played again for a person to read.
+
+use std::collections::BTreeSet;
+
+use healbench_protocol::{Origin, Turn};
+use healbench_record::{CallRecord, CellRef, EpisodeRecord, Plan, RunDir, Setting, Transcript, transcripts_of};
+use healbench_reports::{CallStep, Playback, Sent, Step, rows_of_episodes};
+use healbench_runner::{Moment, Replays};
+
+use crate::error::CliError;
+use crate::load::{Cast, Models};
+
+/// Plays these episodes of a run again, in their order: a scripted agent by itself, of a model the turns that it took. Each is checked
+/// to play as it was recorded; one that does not, or that the run does not have, is an error of its own.
+///
+/// What the run has of them is read in one pass.
+pub(crate) fn playbacks(
+    run: &RunDir,
+    cast: &Cast,
+    episodes: &[u64],
+) -> Result<Vec<Result<Playback, CliError>>, CliError> {
+    let wanted: BTreeSet<u64> = episodes.iter().copied().collect();
+    let mut recorded = rows_of_episodes(run, &wanted)?;
+    let of_models = recorded.iter().filter(|(_, (row, _))| row.model.is_some()).map(|(episode, _)| *episode);
+    let transcripts = transcripts_of(run, &of_models.collect())?;
+    let mut replays = Replays::new(&cast.plan, &cast.scenarios);
+    let mut play = |episode: u64| {
+        let recorded = recorded.get_mut(&episode).ok_or_else(|| CliError::NoEpisode(episode.to_string()))?;
+        let transcript = transcripts.get(&episode);
+        if recorded.0.model.is_some() && transcript.is_none() {
+            return Err(CliError::NoTranscript(episode));
+        }
+        let (playback, played) = play(&mut replays, cast, &cast.plan, episode, transcript)?;
+        if played != *recorded {
+            return Err(CliError::OtherReplay(episode));
+        }
+        Ok(Playback { episode: Some(episode), ..playback })
+    };
+    Ok(episodes.iter().map(|episode| play(*episode)).collect())
+}
+
+/// Plays the scripted episode of this scenario, agent and trial under a setting that the plan need not have. It meets what its episodes
+/// in the plan meet, for nothing of a schedule depends on the setting; the row tells by its hash.
+pub(crate) fn playback_under(
+    cast: &Cast,
+    cell: CellRef,
+    setting: Setting,
+) -> Result<(Playback, EpisodeRecord), CliError> {
+    let plan = Plan { settings: vec![setting], ..cast.plan.clone() };
+    let episode = plan.episode(CellRef { setting: 0, ..cell });
+    let (playback, (row, _)) = play(&mut Replays::new(&plan, &cast.scenarios), cast, &plan, episode, None)?;
+    Ok((playback, row))
+}
+
+/// Plays one episode of `plan`, whose agents and scenarios are those of the cast.
+fn play(
+    replays: &mut Replays<'_>,
+    cast: &Cast,
+    plan: &Plan,
+    episode: u64,
+    transcript: Option<&Transcript>,
+) -> Result<(Playback, (EpisodeRecord, Vec<CallRecord>)), CliError> {
+    let cell = plan.cell(episode).ok_or_else(|| CliError::NoEpisode(episode.to_string()))?;
+    let make_agent = cast.make_agent(transcript.map_or(Models::Absent, Models::Transcript));
+    let mut told = Told::default();
+    let played = replays.play(episode, &make_agent, &mut |moment| told.add(moment))?;
+    let played = played.ok_or(CliError::OtherReplay(episode))?;
+    Ok((told.playback(cast, plan, cell, &played), played))
+}
+
+/// What was told of an episode.
+#[derive(Default)]
+struct Told {
+    steps: Vec<Step>,
+    sent: Vec<Sent>,
+    unmet: Vec<String>,
+    /// Whether the turn at hand is the scheduled opening.
+    opening: bool,
+}
+
+impl Told {
+    fn add(&mut self, moment: Moment<'_>) {
+        match moment {
+            Moment::Turn(turn, origin) => {
+                self.opening = origin == Origin::Opening;
+                self.turn(turn);
+            }
+            Moment::Answer(call, answer, row) => {
+                let sent = Sent { arguments: call.arguments.clone(), row: row.clone() };
+                let response = answer.response.text().into_owned();
+                self.steps.push(Step::Call(Box::new(CallStep::new(&self.sent, &sent, self.opening, response))));
+                self.sent.push(sent);
+            }
+            Moment::Failed(error) => self.steps.push(Step::Failed(error.to_string())),
+            Moment::End(_, unmet) => self.unmet = unmet.to_vec(),
+        }
+    }
+
+    fn turn(&mut self, turn: &Turn) {
+        let step = match turn {
+            Turn::Calls { waited_s, text, .. } => {
+                if !text.is_empty() {
+                    self.steps.push(Step::Says(text.clone()));
+                }
+                if *waited_s > 0 {
+                    self.steps.push(Step::Waits { seconds: *waited_s });
+                }
+                return;
+            }
+            Turn::Say { text } => Step::Says(text.clone()),
+            Turn::Done { answer } => Step::Done(answer.clone()),
+            Turn::Answer { text } => Step::Answers(text.clone()),
+            Turn::BrokenOff { text } => Step::BrokenOff(text.clone()),
+            Turn::GiveUp { reason } => Step::GivesUp(reason.clone()),
+        };
+        self.steps.push(step);
+    }
+
+    fn playback(
+        mut self,
+        cast: &Cast,
+        plan: &Plan,
+        cell: CellRef,
+        (row, calls): &(EpisodeRecord, Vec<CallRecord>),
+    ) -> Playback {
+        // Chains are numbered when all calls are known.
+        let told = self.steps.iter_mut().filter_map(|step| match step {
+            Step::Call(call) => Some(call),
+            _ => None,
+        });
+        for (told, whole) in told.zip(calls) {
+            told.row = whole.clone();
+        }
+        let (scenario, setting) = (&cast.scenarios[cell.scenario], &plan.settings[cell.setting]);
+        Playback {
+            episode: None,
+            scenario: scenario.id.clone(),
+            description: scenario.description.clone(),
+            agent: plan.agents[cell.agent].title(),
+            guardrails: setting.guardrails,
+            format: setting.format.clone(),
+            trial: cell.trial,
+            prompt: scenario.task.prompt.clone(),
+            steps: self.steps,
+            outcome: row.outcome,
+            calls: row.calls,
+            unmet: self.unmet,
+        }
+    }
+}
