@@ -3,11 +3,13 @@
 mod ablation;
 mod claims;
 mod comparison;
+mod csv;
 pub mod gate;
 pub mod html;
 mod json;
 mod layout;
 mod live;
+mod markdown;
 mod matrix;
 mod number;
 mod plain;
@@ -16,8 +18,10 @@ mod shell;
 mod terminal;
 
 pub use comparison::{ComparisonOptions, comparison};
+pub use csv::csv;
 pub use json::json;
 pub use live::LiveTable;
+pub use markdown::markdown;
 pub use matrix::matrix;
 pub use number::{count, counted, money};
 pub use plain::plain_text;

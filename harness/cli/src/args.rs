@@ -327,11 +327,20 @@ pub(crate) struct ReportArgs {
     /// The run's directory.
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
-    /// Print everything as JSON.
-    #[arg(long)]
+    /// Write a page for a browser, one file that needs no other and asks for nothing; `-` is stdout.
+    #[arg(long, value_name = "FILE", group = "form")]
+    pub(crate) html: Option<PathBuf>,
+    /// Print Markdown for a pull request: at most 60 lines.
+    #[arg(long, group = "form")]
+    pub(crate) markdown: bool,
+    /// Print a line of CSV for each agent and setting.
+    #[arg(long, group = "form")]
+    pub(crate) csv: bool,
+    /// Print everything as JSON; `healbench schema report` describes it.
+    #[arg(long, group = "form")]
     pub(crate) json: bool,
-    /// Also print what happened in each scenario.
-    #[arg(long)]
+    /// Also print what happened in each scenario; with `--csv`, a line for each scenario, agent and setting.
+    #[arg(long, conflicts_with_all = ["html", "markdown", "json"])]
     pub(crate) by_scenario: bool,
 }
 

@@ -133,6 +133,8 @@ pub(crate) enum CliError {
     Rounds(#[from] RoundsError),
     #[error("cannot write `{}`: {source}", path.display())]
     Output { path: PathBuf, source: io::Error },
+    #[error("the report cannot be written as CSV: {0}")]
+    Csv(#[from] csv::Error),
     #[error("`--output` cannot write `{}`: it is read here, or written already", .0.display())]
     OutputClash(PathBuf),
     #[error("{0} forms cannot all go to standard output")]
@@ -220,6 +222,7 @@ impl CliError {
             | CliError::Policy(_)
             | CliError::PolicyFile { .. }
             | CliError::Output { .. }
+            | CliError::Csv(_)
             | CliError::OutputClash(_)
             | CliError::ManyForms(_)
             | CliError::Stage(_)
@@ -319,6 +322,7 @@ impl CliError {
             | CliError::Policy(_)
             | CliError::PolicyFile { .. }
             | CliError::OutputClash(_)
+            | CliError::Csv(_)
             | CliError::Output { .. } => None,
             CliError::Diagnostics(_)
             | CliError::Stopped

@@ -7,6 +7,7 @@ mod error;
 mod estimate;
 mod load;
 mod models;
+mod output;
 mod progress;
 mod terminal;
 

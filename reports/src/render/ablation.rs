@@ -61,11 +61,11 @@ fn fits(report: &Report, options: TerminalOptions) -> bool {
 }
 
 /// What effects are effects of, and the effects.
-type Section<'a> = (&'static str, &'a [Effect]);
+pub(super) type Section<'a> = (&'static str, &'a [Effect]);
 
 /// What is shown of one agent and format. All 16 sets say more than those of them that differ in a single switch, so a summary stops
 /// there.
-fn sections(ablation: &Ablation, detail: Detail) -> Vec<Section<'_>> {
+pub(super) fn sections(ablation: &Ablation, detail: Detail) -> Vec<Section<'_>> {
     let factorial = [
         ("whatever the other switches", ablation.main.as_slice()),
         ("two switches together", ablation.interactions.as_slice()),
@@ -100,7 +100,7 @@ fn table(report: &Report, detail: Detail, intervals: bool) -> Table {
     Table { heads: heads.map(|head| head.map(str::to_owned)).into(), lines }
 }
 
-fn title(ablation: &Ablation) -> String {
+pub(super) fn title(ablation: &Ablation) -> String {
     let agent = plain_text(&ablation.title);
     match &ablation.format {
         ErrorFormat::Bare => agent.into_owned(),
@@ -115,12 +115,12 @@ fn matched(effect: &Effect) -> String {
     }
 }
 
-fn on_success(effect: &Effect, intervals: bool) -> Estimate {
+pub(super) fn on_success(effect: &Effect, intervals: bool) -> Estimate {
     let shown = effect.success.interval.filter(|_| intervals).map(points_interval);
     estimate(effect.success, points, shown, [Paint::Green, Paint::Red])
 }
 
-fn on_tokens(effect: &Effect, intervals: bool) -> Estimate {
+pub(super) fn on_tokens(effect: &Effect, intervals: bool) -> Estimate {
     let shown = effect.tokens.interval.filter(|_| intervals).map(change_interval);
     // More of them is worse.
     estimate(effect.tokens, change, shown, [Paint::Red, Paint::Green])

@@ -349,6 +349,11 @@ pub(super) fn setting(guardrails: Guardrails, format: &ErrorFormat) -> String {
     if format.is_empty() { guardrails.to_string() } else { format!("{guardrails} {format}") }
 }
 
+/// `no guardrails`, or the set and the format.
+pub(super) fn name(row: &ReportRow) -> String {
+    if row.guardrails.bits() == 0 { "no guardrails".to_owned() } else { setting(row.guardrails, &row.format) }
+}
+
 /// The same of a format's name, with a blank before it.
 pub(super) fn bare_name(format: &str) -> String {
     if format == ErrorFormat::Bare.name() { String::new() } else { format!(" {}", plain_text(format)) }

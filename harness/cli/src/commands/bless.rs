@@ -1,7 +1,6 @@
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::io;
 
 use healbench_reports::Baseline;
 use healbench_reports::gate::{GateError, Held, MayDiffer, Policy, gate};
@@ -11,6 +10,7 @@ use healbench_reports::render::{counted, plain_text, shell_word};
 use super::gate::{open, policy};
 use crate::args::BlessArgs;
 use crate::error::{CliError, ExitStatus};
+use crate::output::replace;
 use crate::terminal::Terminal;
 
 /// Writes the baseline of a run, and says what that changes.
@@ -35,7 +35,7 @@ pub(crate) fn bless(args: &BlessArgs, terminal: &Terminal) -> Result<ExitStatus,
     if let Some(before) = before {
         terminal.result(&changes(&args.out.to_string_lossy(), &before, &name, &baseline, &policy, terminal))?;
     }
-    replace(&args.out, &text).map_err(|source| CliError::Output { path: args.out.clone(), source })?;
+    replace(&args.out, &text)?;
     let lines: usize = baseline.cells.values().map(BTreeMap::len).sum();
     terminal.note(&format!(
         "baseline: {} · {} · {}",
@@ -58,22 +58,4 @@ fn changes(file: &str, before: &str, run: &str, after: &Baseline, policy: &Polic
         Err(unlike) => format!("what was there is replaced whole: {}\n", plain_text(&unlike.to_string())),
         Ok(report) => changed_rows(&report, GateOptions { width: terminal.width(), color: terminal.colors_results() }),
     }
-}
-
-/// Replaces a file in one step: a reader sees the old one or the new one.
-fn replace(path: &Path, text: &str) -> io::Result<()> {
-    if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder)?;
-    }
-    // Another process may be at it, with a file of its own.
-    let mut part = path.as_os_str().to_owned();
-    part.push(format!(".{}.part", std::process::id()));
-    let part = PathBuf::from(part);
-    let write = || -> io::Result<()> {
-        let mut file = fs::File::create(&part)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        fs::rename(&part, path)
-    };
-    write().inspect_err(|_| drop(fs::remove_file(&part)))
 }

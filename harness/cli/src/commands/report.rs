@@ -1,20 +1,44 @@
+use std::path::Path;
+
 use healbench_record::{RunDir, RunManifest, RunStatus};
-use healbench_reports::render::{Detail, TerminalOptions};
+use healbench_reports::render::html::{self, RunPage};
+use healbench_reports::render::{Detail, TerminalOptions, shell_word};
 use healbench_reports::{Scope, render, summarise};
 
 use crate::args::ReportArgs;
 use crate::error::{CliError, ExitStatus};
+use crate::output::replace;
 use crate::terminal::Terminal;
 
-/// Prints the report of a run.
+/// Prints the report of a run, or writes it as a page.
 pub(crate) fn report(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let (run, manifest) = RunDir::open(&args.run)?;
-    if args.json {
-        terminal.result(&render::json(&summarise(&run, &manifest, Scope::Whole)?)?)?;
-        return Ok(ExitStatus::Fine);
+    let whole = || summarise(&run, &manifest, Scope::Whole);
+    if let Some(file) = &args.html {
+        let name = args.run.to_string_lossy();
+        let page = html::run(&RunPage { name: &name, manifest: &manifest, report: &whole()?, served: false });
+        return write_page(file, &page, terminal);
     }
-    let detail = if args.by_scenario { Detail::Scenarios } else { Detail::Metrics };
-    print(&run, &manifest, detail, terminal)?;
+    if args.json {
+        terminal.result(&render::json(&whole()?)?)?;
+    } else if args.markdown {
+        terminal.result(&render::markdown(&whole()?))?;
+    } else if args.csv {
+        terminal.result(&render::csv(&whole()?, args.by_scenario)?)?;
+    } else {
+        let detail = if args.by_scenario { Detail::Scenarios } else { Detail::Metrics };
+        print(&run, &manifest, detail, terminal)?;
+    }
+    Ok(ExitStatus::Fine)
+}
+
+fn write_page(file: &Path, page: &str, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    if file == Path::new("-") {
+        terminal.result(page)?;
+    } else {
+        replace(file, page)?;
+        terminal.note(&format!("page: {}", shell_word(&file.to_string_lossy())));
+    }
     Ok(ExitStatus::Fine)
 }
 

@@ -1,6 +1,7 @@
 use super::{by_weight, change_of, counted, difference, example, is_told, means, subject, verdict};
 use crate::gate::{GateReport, GateRow, Verdict};
-use crate::render::{count, plain_text};
+use crate::render::count;
+use crate::render::markdown::escape;
 
 /// Rows of the table.
 const ROWS: usize = 50;
@@ -104,20 +105,4 @@ fn closing(report: &GateReport) -> String {
         sentences.push("MISSING: what the row is about is not there, so nothing was compared.");
     }
     if sentences.is_empty() { String::new() } else { format!("\n{}\n", sentences.join(" ")) }
-}
-
-/// Data as it is, in Markdown's tables and within HTML alike: what either would take for its own is written as an entity, and a
-/// blank without width keeps `@name` and `#1` from becoming a mention, which GitHub would send.
-fn escape(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in plain_text(text).chars() {
-        match c {
-            '@' | '#' => safe.extend([c.to_string().as_str(), "&#8203;"]),
-            '|' | '`' | '<' | '>' | '&' | '*' | '_' | '[' | ']' | '\\' | '~' | '$' => {
-                safe.push_str(&format!("&#{};", u32::from(c)));
-            }
-            c => safe.push(c),
-        }
-    }
-    safe
 }

@@ -7,7 +7,7 @@ use super::shown;
 use crate::render::number::{
     UNKNOWN, amount_per, change, change_interval, money, percent_interval, points, points_interval, rate_percent,
 };
-use crate::render::terminal::setting;
+use crate::render::terminal::name;
 use crate::statistics::Interval;
 use crate::summary::{AgentReport, Report, ReportRow};
 
@@ -33,11 +33,6 @@ pub(super) fn answers(report: &Report) -> Markup {
             }
         }
     }
-}
-
-/// `no guardrails`, or the set and the format.
-pub(super) fn name(row: &ReportRow) -> String {
-    if row.guardrails.bits() == 0 { "no guardrails".to_owned() } else { setting(row.guardrails, &row.format) }
 }
 
 /// Whose rows they are.
