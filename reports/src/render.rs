@@ -13,8 +13,10 @@ mod markdown;
 mod matrix;
 mod number;
 mod plain;
+mod playback;
 mod progress;
 mod shell;
+mod spans;
 mod terminal;
 
 pub use comparison::{ComparisonOptions, comparison};
@@ -25,6 +27,7 @@ pub use markdown::markdown;
 pub use matrix::matrix;
 pub use number::{count, counted, money};
 pub use plain::plain_text;
+pub use playback::{PlaybackOptions, playback};
 pub use progress::{duration, failures, pace, progress, spending};
 pub use shell::shell_word;
 pub use terminal::{Detail, TerminalOptions, terminal};

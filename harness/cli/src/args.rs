@@ -249,8 +249,8 @@ pub(crate) struct ShowArgs {
     /// The run's directory.
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
-    /// The episode's number, as in the frames; or choose it by the options below.
-    #[arg(value_name = "EPISODE", conflicts_with_all = ["scenario", "agent", "opening", "guardrails", "format", "trial"])]
+    /// The episode's number, as in the frames; or choose it by scenario, agent, opening and trial. The first that fits is shown.
+    #[arg(value_name = "EPISODE", conflicts_with_all = ["scenario", "agent", "opening", "trial"])]
     pub(crate) episode: Option<u64>,
     /// The scenario's id, or the end of it.
     #[arg(long, value_name = "ID")]
@@ -258,18 +258,23 @@ pub(crate) struct ShowArgs {
     /// The agent, or the end of its name.
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
-    /// The guardrails.
-    #[arg(long, value_name = "SET")]
-    pub(crate) guardrails: Option<String>,
-    /// The error format.
-    #[arg(long, value_name = "FORMAT")]
-    pub(crate) format: Option<String>,
     /// How the episode of a model begins: `seeded` or `natural`.
     #[arg(long, value_name = "OPENING")]
     pub(crate) opening: Option<String>,
     /// The trial, from 0.
     #[arg(long, value_name = "N")]
     pub(crate) trial: Option<u32>,
+    /// Under these guardrails: `none`, `all`, or switches joined by `+` (strict, healing, truncation, contract). Beside EPISODE, the
+    /// same moment under them: what the run has of it, or else the scripted agent plays it now. Models are not asked.
+    #[arg(long, value_name = "SET")]
+    pub(crate) guardrails: Option<String>,
+    /// In this error format, in the same way: its name in the run, or what `healbench run --format` takes, one only. Without
+    /// `healing` a failure is one `bare` line in any format.
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<String>,
+    /// Cut nothing: long texts, lines and values are shown to their last character.
+    #[arg(long)]
+    pub(crate) full: bool,
 }
 
 #[derive(Debug, Args)]

@@ -8,7 +8,7 @@ use healbench_agents::llm::{PreflightError, PriceError, SettingsError, SetupErro
 use healbench_agents::scripted::ProfileError;
 use healbench_engine::contract::LockfileError;
 use healbench_engine::{CompileError, TemplateError};
-use healbench_protocol::AxisError;
+use healbench_protocol::{AxisError, Guardrails};
 use healbench_record::{JournalError, MergeError, RoundsError, RunDirError};
 use healbench_reports::gate::{GateError, PolicyError};
 use healbench_reports::render::shell_word;
@@ -79,6 +79,12 @@ pub(crate) enum CliError {
     SeededThoughts(String),
     #[error("the run has no transcript of episode {0}")]
     NoTranscript(u64),
+    #[error("the run has no episode of {agent} under {setting}, and a model is not asked here")]
+    NotAsked { agent: String, setting: String, command: String },
+    #[error("under the guardrails `{guardrails}` a failure is one bare line: the format `{format}` cannot be seen")]
+    FormatUnseen { guardrails: Guardrails, format: String },
+    #[error("under the guardrails `{0}` no failure is bare")]
+    BareHealing(Guardrails),
     #[error(transparent)]
     Journal(#[from] JournalError),
     #[error(transparent)]
@@ -200,6 +206,9 @@ impl CliError {
             | CliError::NoRecording(_)
             | CliError::ManyRecordings(_)
             | CliError::NoTranscript(_)
+            | CliError::NotAsked { .. }
+            | CliError::FormatUnseen { .. }
+            | CliError::BareHealing(_)
             | CliError::Journal(_)
             | CliError::Profile(_)
             | CliError::ProfileFile { .. }
@@ -281,6 +290,13 @@ impl CliError {
             }
             CliError::NoEpisode(_) => {
                 Some("episodes are numbered from 0; `--scenario` and its like choose one".to_owned())
+            }
+            CliError::NotAsked { command, .. } => Some(format!("play it: `{command}`")),
+            CliError::FormatUnseen { .. } => {
+                Some("leave `--format` out, or choose guardrails with `healing`, as `--guardrails all`".to_owned())
+            }
+            CliError::BareHealing(_) => {
+                Some("leave `--format` out, and choose guardrails without `healing`, as `--guardrails none`".to_owned())
             }
             CliError::LockfileIo { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 Some("write one with `healbench contract lock`".to_owned())

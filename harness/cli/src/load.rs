@@ -199,16 +199,19 @@ fn with_sweeps(mut error: healbench_protocol::AxisError) -> CliError {
     CliError::Axis(error)
 }
 
+/// Stands for all formats that have a name.
+const ALL_FORMATS: &str = "all";
+
 pub(crate) fn formats(words: &[String]) -> Result<Vec<ErrorFormat>, CliError> {
     let mut formats = Vec::new();
     for word in words {
         match word.as_str() {
             // Beside `all` only templates have anything to add.
-            "all" => formats.extend(ErrorFormat::NAMED),
+            ALL_FORMATS => formats.extend(ErrorFormat::NAMED),
             word => formats.push(format(word)?),
         }
     }
-    if words.iter().any(|word| word == "all") {
+    if words.iter().any(|word| word == ALL_FORMATS) {
         let mut seen = std::collections::BTreeSet::new();
         formats.retain(|format| seen.insert(format.clone()));
     }
@@ -226,8 +229,19 @@ fn format(word: &str) -> Result<ErrorFormat, CliError> {
     Ok(ErrorFormat::Template(source))
 }
 
+/// One format of its own: a name, or `template:FILE`.
+pub(crate) fn one_format(word: &str) -> Result<ErrorFormat, CliError> {
+    format(word).map_err(|error| match error {
+        CliError::Axis(mut error) => {
+            error.known.retain(|known| known != ALL_FORMATS);
+            CliError::Axis(error)
+        }
+        error => error,
+    })
+}
+
 fn with_templates(mut error: healbench_protocol::AxisError) -> CliError {
-    error.known.extend(["all", "template:FILE"].map(str::to_owned));
+    error.known.extend([ALL_FORMATS, "template:FILE"].map(str::to_owned));
     CliError::Axis(error)
 }
 

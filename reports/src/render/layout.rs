@@ -10,6 +10,10 @@ pub(super) enum Paint {
     Dim,
     Green,
     Red,
+    /// What was not there before.
+    Added,
+    /// What was otherwise before.
+    Changed,
 }
 
 impl Paint {
@@ -20,6 +24,8 @@ impl Paint {
             Paint::Dim => Some("2"),
             Paint::Green => Some("32"),
             Paint::Red => Some("31"),
+            Paint::Added => Some("1;4;32"),
+            Paint::Changed => Some("1;4;33"),
         }
     }
 }

@@ -14,6 +14,5 @@ pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod show;
-mod transcript;
 pub(crate) mod validate;
 mod with_models;

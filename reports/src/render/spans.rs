@@ -1,0 +1,136 @@
+//! Painted text that is broken and cut by the columns that it takes on a terminal.
+
+use unicode_width::UnicodeWidthChar as _;
+
+use super::layout::{Paint, Piece};
+use super::number::counted;
+use super::plain_text;
+
+/// The columns that text takes at most.
+fn columns_of(text: &str) -> usize {
+    text.chars().map(columns).sum()
+}
+
+/// The columns that a character takes at most: a selector of emoji makes the one before it wider.
+fn columns(c: char) -> usize {
+    if c == '\u{fe0f}' { 1 } else { c.width().unwrap_or(0) }
+}
+
+/// The beginning of raw text that takes at most `most` columns once it is plain, and whether that is all of it. Marks that take no
+/// column count as one: a million of them are a long text.
+pub(super) fn beginning(text: &str, most: usize) -> (&str, bool) {
+    let mut taken = 0;
+    for (at, c) in text.char_indices() {
+        taken += plain_columns(c);
+        if taken > most {
+            return (&text[..at], false);
+        }
+    }
+    (text, true)
+}
+
+/// The end of raw text, as [`beginning`] measures it.
+fn end(text: &str, most: usize) -> &str {
+    let mut taken = 0;
+    for (at, c) in text.char_indices().rev() {
+        taken += plain_columns(c);
+        if taken > most {
+            return &text[at + c.len_utf8()..];
+        }
+    }
+    text
+}
+
+fn plain_columns(c: char) -> usize {
+    columns_of(&plain_text(c.encode_utf8(&mut [0; 4]))).max(1)
+}
+
+/// Raw text made plain, with the middle left out where it is long.
+pub(super) fn shortened(text: &str, most: usize) -> String {
+    if let (_, true) = beginning(text, most) {
+        return plain_text(text).into_owned();
+    }
+    let half = most.saturating_sub(3) / 2;
+    format!("{} … {}", plain_text(beginning(text, half).0), plain_text(end(text, half)))
+}
+
+/// The pieces made plain; what is beyond so many columns is left out and counted.
+pub(super) fn cut(pieces: Vec<Piece>, most: usize) -> Vec<Piece> {
+    let mut kept: Vec<Piece> = Vec::with_capacity(pieces.len());
+    let mut left = most;
+    let mut hidden = 0;
+    for piece in pieces {
+        if hidden > 0 {
+            hidden += piece.text.chars().count();
+            continue;
+        }
+        let (head, whole) = beginning(&piece.text, left);
+        left -= head.chars().map(plain_columns).sum::<usize>();
+        let plain = plain_text(head);
+        if !whole {
+            hidden += piece.text[head.len()..].chars().count();
+        }
+        kept.push(Piece::new(plain, piece.paint));
+    }
+    if hidden > 0 {
+        kept.push(Piece::new(format!(" … {}", counted(hidden as u64, "more character")), Paint::Dim));
+    }
+    kept
+}
+
+/// A character with its paint.
+type Glyph = (char, Paint);
+
+/// Pieces in rows of at most `width` columns: broken after a blank or a comma where one is near, and anywhere else where none is. Rows
+/// after the first are indented as the first is.
+pub(super) fn wrap(pieces: &[Piece], width: usize) -> Vec<Vec<Piece>> {
+    let glyphs = pieces.iter().flat_map(|piece| piece.text.chars().map(|c| (c, piece.paint)));
+    let mut glyphs = glyphs.peekable();
+    let mut indent = 0;
+    let mut row: Vec<Glyph> = Vec::new();
+    while let Some(blank) = glyphs.next_if(|(c, _)| *c == ' ') {
+        row.push(blank);
+        indent += 1;
+    }
+    // A text that is far to the right goes back to the left rather than stand in a narrow column.
+    if indent > width / 3 {
+        indent = 0;
+    }
+    let mut rows = Vec::new();
+    let mut taken = row.len();
+    for glyph in glyphs {
+        while taken + columns(glyph.0) > width && row.len() > indent {
+            // At a blank nothing has to go to the next row.
+            let at = if glyph.0 == ' ' { row.len() } else { break_of(&row, indent) };
+            let rest = row.split_off(at);
+            rows.push(joined(&row));
+            row = vec![(' ', Paint::Plain); indent];
+            row.extend(rest);
+            taken = row.iter().map(|(c, _)| columns(*c)).sum();
+        }
+        // The blanks that a row is broken at are not the next row's.
+        if glyph.0 != ' ' || row.len() > indent || rows.is_empty() {
+            taken += columns(glyph.0);
+            row.push(glyph);
+        }
+    }
+    rows.push(joined(&row));
+    rows
+}
+
+/// Where a full row is broken: after the last blank or comma of its second half, or at its end.
+fn break_of(row: &[Glyph], indent: usize) -> usize {
+    let near = row.iter().rposition(|(c, _)| matches!(c, ' ' | ',')).map(|at| at + 1);
+    near.filter(|at| *at > indent.max(row.len() / 2)).unwrap_or(row.len())
+}
+
+fn joined(row: &[Glyph]) -> Vec<Piece> {
+    let mut pieces: Vec<Piece> = Vec::new();
+    for (c, paint) in row {
+        match pieces.last_mut() {
+            Some(piece) if piece.paint == *paint => piece.text.push(*c),
+            _ => pieces.push(Piece::new(c.to_string(), *paint)),
+        }
+    }
+    pieces
+}
