@@ -23,7 +23,9 @@ pub use comparison::{
     Unpaired, Why, compare, matrix,
 };
 pub use episodes::each_episode;
-pub use frames::{FrameError, FrameWriter, episode_rows, read_calls, read_episodes, read_records, rows_of_episodes};
+pub use frames::{
+    FrameError, FrameWriter, count_outcomes, episode_rows, read_calls, read_episodes, read_records, rows_of_episodes,
+};
 pub use metric::{Better, Metric};
 pub use playback::{CallStep, Change, Mark, Piece, Playback, Sent, Step, differences, unmarked};
 pub use summary::{

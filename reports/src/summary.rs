@@ -18,6 +18,7 @@ use crate::comparison::Matrix;
 use crate::frames::FrameError;
 use crate::statistics::{FixedWithin, Interval, Median};
 pub use claims::{ClaimReport, ClaimRow, ClaimVerdict};
+pub(crate) use compute::suite_of;
 pub use compute::{Scope, summarise};
 pub use contrast::{Contrast, Example};
 pub use live::{LiveCell, LiveCells};

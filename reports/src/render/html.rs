@@ -5,16 +5,24 @@ mod claims;
 mod matrix;
 mod notes;
 mod page;
+mod problem;
+mod progress;
 mod run;
+mod runs;
 mod scenarios;
 mod settings;
+mod text;
 
 use maud::{Markup, html};
 
 use super::number::UNKNOWN;
 use super::plain_text;
 pub use page::{Page, content_security_policy, page};
+pub use problem::problem;
+pub use progress::{ProgressNews, progress_page};
 pub use run::{RunPage, run};
+pub use runs::{FoundRun, ListedRun, RunState, run_address, runs};
+pub use text::text;
 
 /// Text of agents, models and files: what cannot be seen in it is made visible.
 fn shown(text: &str) -> Markup {

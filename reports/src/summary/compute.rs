@@ -62,7 +62,7 @@ pub fn summarise(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<R
     }
     Ok(Report {
         examples,
-        suite: suite(&plan.scenarios),
+        suite: suite_of(&plan.scenarios),
         seed: plan.seed,
         trials: plan.trials,
         scenarios: plan.scenarios.iter().map(|scenario| scenario.id.clone()).collect(),
@@ -262,7 +262,7 @@ fn totals(agents: &[AgentReport]) -> Totals {
 }
 
 /// The folder's name when all scenario files are in the same.
-fn suite(scenarios: &[PlannedScenario]) -> Option<String> {
+pub(crate) fn suite_of(scenarios: &[PlannedScenario]) -> Option<String> {
     // A manifest may be read on another system than the one that wrote it.
     let folder = |scenario: &PlannedScenario| {
         let mut parts = scenario.path.rsplit(['/', '\\']).skip(1);

@@ -32,7 +32,7 @@ pub(crate) fn show(args: &ShowArgs, terminal: &Terminal) -> Result<ExitStatus, C
 }
 
 /// Plays a scenario, agent and trial of the run under a setting that the run does not have. The `named` episode must be there.
-fn elsewhere(
+pub(super) fn elsewhere(
     run: &RunDir,
     cast: &Cast,
     cell: CellRef,
@@ -105,7 +105,7 @@ fn chosen(args: &ShowArgs, plan: &Plan) -> Result<(CellRef, Setting), CliError> 
 
 /// The setting that is meant: the first one of the plan that fits; or, beside the `own` one of an episode, that one with what is asked
 /// for in its place.
-fn setting(
+pub(super) fn setting(
     plan: &Plan,
     own: Option<&Setting>,
     guardrails: Option<Guardrails>,

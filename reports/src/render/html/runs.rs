@@ -1,0 +1,205 @@
+//! The list of runs that `healbench view` begins with.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use healbench_record::{Outcome, Progress, RunManifest, RunStatus};
+use maud::{Markup, html};
+
+use super::page::{Page, page};
+use super::{key, shown};
+use crate::render::number::{UNKNOWN, count, counted, percent};
+use crate::summary::suite_of;
+
+/// A folder in the folder of runs.
+#[derive(Debug)]
+pub struct ListedRun {
+    /// The folder's name.
+    pub name: String,
+    /// What is in it; or why that is no run that can be shown, in words.
+    pub found: Result<FoundRun, String>,
+}
+
+/// A run as the list shows it.
+#[derive(Debug)]
+pub struct FoundRun {
+    /// Its manifest.
+    pub manifest: RunManifest,
+    /// What becomes of it.
+    pub state: RunState,
+    /// How its episodes ended; `None` where that is not known.
+    pub outcomes: Option<BTreeMap<Outcome, u64>>,
+}
+
+/// What becomes of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RunState {
+    /// Somebody plays it; what they say of it.
+    UnderWay(Option<Progress>),
+    /// It is as its manifest says.
+    AsItSays,
+    /// Nobody plays it, and its frames are not there.
+    CutOff,
+}
+
+/// The address of a run's page. A folder may have any name.
+pub fn run_address(name: &str) -> String {
+    let mut address = "/runs/".to_owned();
+    for byte in name.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'~' => address.push(char::from(byte)),
+            // A dot too: a segment of dots alone is a step upwards.
+            _ => {
+                // Writing to a String cannot fail.
+                let _ = write!(address, "%{byte:02X}");
+            }
+        }
+    }
+    address.push('/');
+    address
+}
+
+/// The page: runs in the order of `runs`, out of the folder that is called so.
+pub fn runs(folder: &str, runs: &[ListedRun]) -> String {
+    let comparable = runs.iter().filter(|run| run.found.as_ref().is_ok_and(is_shown)).count() > 1;
+    let body = html! {
+        h1 { "Runs" }
+        p.meta { (counted(runs.len() as u64, "folder")) " in " code { (shown(folder)) } }
+        @if runs.is_empty() {
+            p { "Nothing is here yet. " code { "healbench run" } " plays the first one." }
+        } @else {
+            form action="/compare" method="get" {
+                (table(runs, comparable))
+                @if comparable { p { button type="submit" { "Compare the two that are chosen" } } }
+            }
+        }
+    };
+    page(&Page { title: "Runs", served: true, body })
+}
+
+/// Whether there is a report of it.
+fn is_shown(run: &FoundRun) -> bool {
+    run.state == RunState::AsItSays
+}
+
+fn table(runs: &[ListedRun], comparable: bool) -> Markup {
+    let columns = ["run", "began (UTC)", "status", "scenarios", "agents"];
+    html! {
+        div.tools data-tools="runs" hidden {
+            label { "Search" input type="search" placeholder="run, suite, agent  ( / )"; }
+            span role="status" {}
+        }
+        div.scroll tabindex="0" role="region" aria-label="Runs" {
+            table id="runs" data-sort {
+                thead { tr {
+                    @if comparable { th scope="col" { "base" } th scope="col" { "candidate" } }
+                    @for column in columns { (head(column, "text")) }
+                    @for column in ["episodes", "success"] { (head(column, "")) }
+                } }
+                tbody { @for run in runs { (row(run, comparable)) } }
+            }
+        }
+    }
+}
+
+fn head(text: &str, class: &str) -> Markup {
+    html! { th scope="col" class=(class) { button type="button" disabled { (text) } } }
+}
+
+fn row(run: &ListedRun, comparable: bool) -> Markup {
+    html! {
+        tr {
+            @match &run.found {
+                Ok(found) => {
+                    @if comparable {
+                        @for side in ["base", "candidate"] {
+                            td { @if is_shown(found) {
+                                input type="radio" name=(side) value=(run.name) required aria-label={ (side) ": " (shown(&run.name)) };
+                            } }
+                        }
+                    }
+                    th scope="row" { a href=(run_address(&run.name)) { (shown(&run.name)) } }
+                    (cells(found))
+                }
+                Err(problem) => {
+                    @if comparable { td {} td {} }
+                    th scope="row" { (shown(&run.name)) }
+                    td.text {}
+                    td.text { span.bad { "cannot be shown: " } (shown(problem)) }
+                    td {} td {} td {} td {}
+                }
+            }
+        }
+    }
+}
+
+fn cells(found: &FoundRun) -> Markup {
+    let manifest = &found.manifest;
+    let all = manifest.episodes();
+    let total = all.end - all.start;
+    let done = match &found.state {
+        RunState::UnderWay(Some(progress)) => Some(progress.done),
+        RunState::UnderWay(None) | RunState::CutOff => None,
+        RunState::AsItSays => Some(manifest.episodes_done),
+    };
+    let scored = found.outcomes.as_ref().map(|outcomes| {
+        let scored: u64 = outcomes.iter().filter(|(outcome, _)| outcome.is_scored()).map(|(_, number)| number).sum();
+        (outcomes.get(&Outcome::Success).copied().unwrap_or(0), scored)
+    });
+    let success = scored.filter(|(_, scored)| *scored > 0).map(|(good, scored)| good as f64 / scored as f64);
+    html! {
+        td.text { (shown(&manifest.started.replace('T', " ").replace('Z', ""))) }
+        td.text { (status(found)) }
+        td.text { (suite(manifest)) }
+        td.text { (agents(manifest)) }
+        td data-v=(key(done.map(|done| done as f64))) {
+            (done.map_or(UNKNOWN.to_owned(), count)) @if done != Some(total) { " of " (count(total)) }
+        }
+        td data-v=(key(success)) {
+            @match (success, scored) {
+                (Some(share), Some((good, scored))) => {
+                    (percent(share)) " " span.sure { (count(good)) "/" (count(scored)) }
+                }
+                _ => { (UNKNOWN) }
+            }
+        }
+    }
+}
+
+fn status(found: &FoundRun) -> Markup {
+    html! {
+        @match (&found.state, found.manifest.status) {
+            (RunState::UnderWay(_), _) => { b { "under way" } }
+            (RunState::CutOff, _) => { span.bad { "cut off" } }
+            (RunState::AsItSays, RunStatus::Complete) => { "complete" }
+            (RunState::AsItSays, _) => { span.bad { "interrupted" } }
+        }
+        @if let Some(shard) = found.manifest.shard { ", shard " (shard) }
+    }
+}
+
+fn suite(manifest: &RunManifest) -> Markup {
+    html! {
+        @match manifest.plan.scenarios.as_slice() {
+            [only] => { (shown(&only.id)) }
+            scenarios => {
+                @if let Some(suite) = suite_of(scenarios) { (shown(&suite)) ": " }
+                (count(scenarios.len() as u64))
+            }
+        }
+    }
+}
+
+/// Names that a row shows.
+const NAMED: usize = 3;
+
+fn agents(manifest: &RunManifest) -> Markup {
+    let agents = &manifest.plan.agents;
+    html! {
+        @for (index, agent) in agents.iter().take(NAMED).enumerate() {
+            @if index > 0 { ", " }
+            (shown(&agent.to_string()))
+        }
+        @if agents.len() > NAMED { " and " (agents.len() - NAMED) " more" }
+    }
+}
