@@ -57,6 +57,8 @@ pub struct Report {
     pub ablation: Vec<Ablation>,
     /// The two settings that are laid side by side; null when the plan has one only.
     pub contrast: Option<Contrast>,
+    /// The most frequent error classes, the most frequent first: seven at most.
+    pub error_classes: Vec<String>,
     /// The episodes that are worth reading, one entry a scenario and agent in the order of the plan.
     pub examples: Vec<Example>,
     /// Error formats by agents, or sets of guardrails where there is one format; null when there is one of either, and when it was not

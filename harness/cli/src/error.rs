@@ -11,6 +11,7 @@ use healbench_engine::{CompileError, TemplateError};
 use healbench_protocol::{AxisError, Guardrails};
 use healbench_record::{JournalError, MergeError, RoundsError, RunDirError};
 use healbench_reports::gate::{GateError, PolicyError};
+use healbench_reports::render::html::ChartError;
 use healbench_reports::render::shell_word;
 use healbench_reports::{BaselineError, BlessError, ComparisonError, FrameError, ReportError};
 use healbench_runner::StageError;
@@ -143,6 +144,8 @@ pub(crate) enum CliError {
     Rounds(#[from] RoundsError),
     #[error("cannot write `{}`: {source}", path.display())]
     Output { path: PathBuf, source: io::Error },
+    #[error(transparent)]
+    Chart(#[from] ChartError),
     #[error("the report cannot be written as CSV: {0}")]
     Csv(#[from] csv::Error),
     #[error("`--output` cannot write `{}`: it is read here, or written already", .0.display())]
@@ -237,6 +240,7 @@ impl CliError {
             | CliError::Policy(_)
             | CliError::PolicyFile { .. }
             | CliError::Output { .. }
+            | CliError::Chart(_)
             | CliError::Csv(_)
             | CliError::OutputClash(_)
             | CliError::ManyForms(_)
@@ -348,6 +352,7 @@ impl CliError {
             | CliError::Policy(_)
             | CliError::PolicyFile { .. }
             | CliError::OutputClash(_)
+            | CliError::Chart(_)
             | CliError::Csv(_)
             | CliError::Output { .. } => None,
             CliError::Diagnostics(_)

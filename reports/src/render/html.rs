@@ -1,10 +1,14 @@
 //! Pages for a browser: a run's report, a comparison, playbacks. Each is one file that asks for nothing.
 
 mod answer;
+mod charts;
 mod claims;
+mod episode;
+mod figures;
 mod matrix;
 mod notes;
 mod page;
+mod playback;
 mod problem;
 mod progress;
 mod run;
@@ -17,10 +21,12 @@ use maud::{Markup, html};
 
 use super::number::UNKNOWN;
 use super::plain_text;
+pub use charts::ChartError;
+pub use episode::{EpisodePage, episode};
 pub use page::{Page, content_security_policy, page};
 pub use problem::problem;
 pub use progress::{ProgressNews, progress_page};
-pub use run::{RunPage, run};
+pub use run::{Playbacks, RunPage, run};
 pub use runs::{FoundRun, ListedRun, RunState, run_address, runs};
 pub use text::text;
 

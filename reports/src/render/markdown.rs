@@ -176,7 +176,8 @@ fn cell(cell: Option<&MatrixCell>) -> String {
 fn notes(report: &Report) -> Vec<String> {
     let level = percent(report.confidence);
     let mut notes = vec![format!("Intervals are {level}; points are over pairs of the same scenario and trial.")];
-    notes.extend(about_agents(report).iter().chain(&left_out(report)).map(|note| escape(note)));
+    notes.extend(about_agents(report));
+    notes.extend(left_out(report).iter().map(|note| escape(note)));
     // One paragraph, whatever there is to say.
     vec![notes.join(" ")]
 }

@@ -11,7 +11,7 @@ use crate::comparison::{Matrix, MatrixCell, MatrixColumn, MetricDifference};
 use crate::metric::Metric;
 
 /// Below this a difference is marked.
-const LEVEL: f64 = 0.05;
+pub(super) const LEVEL: f64 = 0.05;
 
 /// The matrix as text for a terminal, ending with a line break: first at a glance, then with every interval.
 pub fn matrix(found: &Matrix, width: usize, color: bool) -> String {

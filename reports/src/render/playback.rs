@@ -20,11 +20,11 @@ pub struct PlaybackOptions {
 }
 
 /// Lines of a text that are shown; a list of thousands of rows says nothing that its beginning and end do not.
-const MAX_LINES: usize = 24;
+pub(super) const MAX_LINES: usize = 24;
 /// Lines at the end of a text that is cut.
-const LAST_LINES: usize = 7;
+pub(super) const LAST_LINES: usize = 7;
 /// Columns of a line that are shown.
-const MAX_COLUMNS: usize = 400;
+pub(super) const MAX_COLUMNS: usize = 400;
 /// Columns of a value that is told in words.
 const MAX_VALUE_COLUMNS: usize = 60;
 /// What stands before the lines of a text that have no label.
@@ -95,59 +95,13 @@ impl Page {
         if call.opening {
             self.text(BLANK, "the scheduled opening: the model was not asked", Paint::Dim);
         }
-        if let Some(told) = self.told(call) {
+        if let Some(told) = told(call, self.options.full) {
             self.line(BLANK, vec![Piece::new(told, Paint::Dim)]);
         }
         let paint = if row.is_error { Paint::Red } else { Paint::Green };
         let verdict = row.error_class.as_deref().unwrap_or("OK");
         self.text("  →    ", &format!("{verdict}  {}", facts(row)), paint);
         self.said(BLANK, &call.response, Paint::Plain);
-    }
-
-    /// What differs from the call that this one is compared with, in words.
-    fn told(&self, call: &CallStep) -> Option<String> {
-        let number = call.compared_with?;
-        let mut told = match number + 1 == call.row.call {
-            true => String::new(),
-            false => format!("against call {number}: "),
-        };
-        if call.changes.is_empty() {
-            told.push_str("changes nothing");
-        }
-        let mut verb = "";
-        for (index, change) in call.changes.iter().enumerate() {
-            let now = match (&change.was, &change.now) {
-                (Some(_), Some(_)) => "changes",
-                (None, _) => "adds",
-                (Some(_), None) => "drops",
-            };
-            told.push_str(match index {
-                0 => "",
-                _ if now == verb => ", ",
-                _ => "; ",
-            });
-            if now != verb {
-                told.push_str(now);
-                told.push(' ');
-                verb = now;
-            }
-            told.push_str(&self.words(change));
-        }
-        Some(told)
-    }
-
-    fn words(&self, change: &Change) -> String {
-        let path = if change.path.is_empty() { "the arguments" } else { change.path.as_str() };
-        let value = |value: &str| match self.options.full {
-            true => plain_text(value).into_owned(),
-            false => spans::shortened(value, MAX_VALUE_COLUMNS),
-        };
-        let path = value(path);
-        match (&change.was, &change.now) {
-            (Some(was), Some(now)) => format!("{path}: {} → {}", value(was), value(now)),
-            (None, Some(now)) => format!("{path}: {}", value(now)),
-            (_, None) => path,
-        }
     }
 
     /// What somebody said, which may be nothing.
@@ -198,6 +152,52 @@ impl Page {
     }
 }
 
+/// What differs from the call that this one is compared with, in words.
+pub(super) fn told(call: &CallStep, full: bool) -> Option<String> {
+    let number = call.compared_with?;
+    let mut told = match number + 1 == call.row.call {
+        true => String::new(),
+        false => format!("against call {number}: "),
+    };
+    if call.changes.is_empty() {
+        told.push_str("changes nothing");
+    }
+    let mut verb = "";
+    for (index, change) in call.changes.iter().enumerate() {
+        let now = match (&change.was, &change.now) {
+            (Some(_), Some(_)) => "changes",
+            (None, _) => "adds",
+            (Some(_), None) => "drops",
+        };
+        told.push_str(match index {
+            0 => "",
+            _ if now == verb => ", ",
+            _ => "; ",
+        });
+        if now != verb {
+            told.push_str(now);
+            told.push(' ');
+            verb = now;
+        }
+        told.push_str(&words(change, full));
+    }
+    Some(told)
+}
+
+fn words(change: &Change, full: bool) -> String {
+    let path = if change.path.is_empty() { "the arguments" } else { change.path.as_str() };
+    let value = |value: &str| match full {
+        true => plain_text(value).into_owned(),
+        false => spans::shortened(value, MAX_VALUE_COLUMNS),
+    };
+    let path = value(path);
+    match (&change.was, &change.now) {
+        (Some(was), Some(now)) => format!("{path}: {} → {}", value(was), value(now)),
+        (None, Some(now)) => format!("{path}: {}", value(now)),
+        (_, None) => path,
+    }
+}
+
 fn paint(mark: Mark) -> Paint {
     match mark {
         Mark::Same => Paint::Plain,
@@ -207,7 +207,7 @@ fn paint(mark: Mark) -> Paint {
 }
 
 /// What the row knows of the call that the agent does not.
-fn facts(row: &CallRecord) -> String {
+pub(super) fn facts(row: &CallRecord) -> String {
     let tokens = |tokens: u32| counted(u64::from(tokens), "token");
     let mut facts =
         vec![format!("{} sent", tokens(row.request_tokens)), format!("{} back", tokens(row.response_tokens))];

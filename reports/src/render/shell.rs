@@ -14,7 +14,7 @@ pub fn shell_word(word: &str) -> String {
 }
 
 /// The command that shows the transcript of an episode, safe to show.
-fn show(run: &str, episode: u64) -> String {
+pub(super) fn show(run: &str, episode: u64) -> String {
     format!("healbench show {} {episode}", plain_text(&shell_word(run)))
 }
 

@@ -3,6 +3,7 @@ use healbench_record::{Plan, PlannedScenario, RunDir, RunManifest};
 use super::claims;
 use super::contrast::Contrast;
 use super::gather::{Gathered, Retries as Counts, gather};
+use super::positions::frequent;
 use super::sums::{ModelSums, Pairs, Sums};
 use super::{
     AgentReport, CONFIDENCE, Difference, ModelReport, Paired, Pass, Rate, Repair, Report, ReportError, ReportRow,
@@ -62,6 +63,7 @@ pub fn summarise(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<R
     }
     Ok(Report {
         examples,
+        error_classes: frequent(agents.iter().flat_map(|agent| &agent.rows).flat_map(|row| &row.calls_by_number)),
         suite: suite_of(&plan.scenarios),
         seed: plan.seed,
         trials: plan.trials,

@@ -16,6 +16,27 @@ pub struct CallsAt {
     pub errors: BTreeMap<String, u64>,
 }
 
+impl CallsAt {
+    /// Calls that failed in another way than these.
+    pub fn errors_beside(&self, classes: &[String]) -> u64 {
+        self.errors.iter().filter(|(class, _)| !classes.contains(class)).map(|(_, calls)| calls).sum()
+    }
+}
+
+/// The most frequent error classes of all that rows have, the most frequent first, and of equals in the order of their names.
+pub(super) fn frequent<'a>(rows: impl Iterator<Item = &'a CallsAt>) -> Vec<String> {
+    let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
+    for (class, calls) in rows.flat_map(|row| &row.errors) {
+        *counts.entry(class).or_default() += calls;
+    }
+    let mut classes: Vec<(&str, u64)> = counts.into_iter().collect();
+    classes.sort_by_key(|(_, calls)| std::cmp::Reverse(*calls));
+    classes.into_iter().take(CLASSES).map(|(class, _)| class.to_owned()).collect()
+}
+
+/// Error classes that are told apart.
+const CLASSES: usize = 7;
+
 /// Calls from this number on are counted together.
 pub const LATER: u32 = 13;
 

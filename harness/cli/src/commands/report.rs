@@ -1,12 +1,14 @@
 use std::path::Path;
 
 use healbench_record::{RunDir, RunManifest, RunStatus};
-use healbench_reports::render::html::{self, RunPage};
+use healbench_reports::render::html::{self, Playbacks, RunPage};
 use healbench_reports::render::{Detail, TerminalOptions, shell_word};
-use healbench_reports::{Scope, render, summarise};
+use healbench_reports::{Report, Scope, render, summarise};
 
+use super::playback::playbacks;
 use crate::args::ReportArgs;
 use crate::error::{CliError, ExitStatus};
+use crate::load::cast_of_run;
 use crate::output::replace;
 use crate::terminal::Terminal;
 
@@ -16,7 +18,9 @@ pub(crate) fn report(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatu
     let whole = || summarise(&run, &manifest, Scope::Whole);
     if let Some(file) = &args.html {
         let name = args.run.to_string_lossy();
-        let page = html::run(&RunPage { name: &name, manifest: &manifest, report: &whole()?, served: false });
+        let (report, playbacks) = page_of(&run, &manifest)?;
+        let page = RunPage { name: &name, manifest: &manifest, report: &report, playbacks: &playbacks, served: false };
+        let page = html::run(&page)?;
         return write_page(file, &page, terminal);
     }
     if args.json {
@@ -30,6 +34,28 @@ pub(crate) fn report(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatu
         print(&run, &manifest, detail, terminal)?;
     }
     Ok(ExitStatus::Fine)
+}
+
+/// What the page of a run is made from: its whole report, and the episodes that are worth reading, played again.
+pub(super) fn page_of(run: &RunDir, manifest: &RunManifest) -> Result<(Report, Playbacks), CliError> {
+    let report = summarise(run, manifest, Scope::Whole)?;
+    let wanted = Playbacks::wanted(&report);
+    let mut made = Playbacks::default();
+    let cast = match cast_of_run(run, manifest.plan.clone()) {
+        Ok(cast) => cast,
+        // The numbers are worth a page without transcripts.
+        Err(error) => {
+            made.failed = wanted.into_iter().map(|episode| (episode, error.to_string())).collect();
+            return Ok((report, made));
+        }
+    };
+    for (episode, playback) in wanted.iter().zip(playbacks(run, &cast, &wanted)?) {
+        match playback {
+            Ok(playback) => drop(made.episodes.insert(*episode, playback)),
+            Err(error) => drop(made.failed.insert(*episode, error.to_string())),
+        }
+    }
+    Ok((report, made))
 }
 
 fn write_page(file: &Path, page: &str, terminal: &Terminal) -> Result<ExitStatus, CliError> {

@@ -5,8 +5,8 @@ use maud::{Markup, html};
 use super::{estimate, shown};
 use crate::comparison::{Axis, Matrix, MatrixCell};
 use crate::metric::Metric;
+use crate::render::matrix::LEVEL;
 use crate::render::number::{p_value, percent, percent_interval, points, points_interval};
-use crate::statistics::Interval;
 
 /// The matrix with its heading.
 pub(super) fn heat_map(found: &Matrix) -> Markup {
@@ -19,8 +19,8 @@ pub(super) fn heat_map(found: &Matrix) -> Markup {
         h2 #matrix { (what) " beside each other" }
         p.note {
             "Success, and the difference to " b { (shown(&found.reference)) } " in points, over pairs of the same scenario and trial, with "
-            "Tango's interval. Shaded and marked where the interval leaves zero out: ▲ more succeed, ▼ fewer do. p: McNemar's mid-p, "
-            "adjusted by Holm for the whole matrix."
+            "Tango's interval. The shade grows with the difference. p: McNemar's mid-p, adjusted by Holm for the whole matrix; framed, with "
+            "▲ where more succeed and ▼ where fewer do, is what is below 0.05."
         }
         div.scroll tabindex="0" role="region" aria-label=(what) {
             table.heat {
@@ -41,6 +41,19 @@ pub(super) fn heat_map(found: &Matrix) -> Markup {
     }
 }
 
+/// The class of a cell's shade, in steps of 5, 15 and 30 points.
+fn shade(difference: f64) -> &'static str {
+    match difference {
+        _ if difference >= 0.30 => "up3",
+        _ if difference >= 0.15 => "up2",
+        _ if difference >= 0.05 => "up1",
+        _ if difference <= -0.30 => "down3",
+        _ if difference <= -0.15 => "down2",
+        _ if difference <= -0.05 => "down1",
+        _ => "",
+    }
+}
+
 fn singular(axis: Axis) -> &'static str {
     match axis {
         Axis::Format => "error format",
@@ -52,13 +65,16 @@ fn singular(axis: Axis) -> &'static str {
 fn cell(cell: Option<&MatrixCell>) -> Markup {
     let Some(cell) = cell else { return html! { td { span.hidden-text { "not in the plan" } } } };
     let success = cell.differences.iter().find(|entry| entry.metric == Metric::Success);
-    let (class, mark) = match success.and_then(|entry| entry.interval) {
-        Some(Interval { lower, .. }) if lower > 0.0 => ("up", "▲ "),
-        Some(Interval { upper, .. }) if upper < 0.0 => ("down", "▼ "),
-        _ => ("", ""),
+    let difference = success.and_then(|entry| entry.difference).unwrap_or(0.0);
+    let told = success.and_then(|entry| entry.p_adjusted).is_some_and(|p| p < LEVEL);
+    let mark = match difference {
+        _ if !told => "",
+        _ if difference > 0.0 => "▲ ",
+        _ => "▼ ",
     };
+    let class = format!("{} {}", shade(difference), if told { "told" } else { "" });
     html! {
-        td class=(class) {
+        td class=(class.trim()) {
             div.much { (estimate(cell.success.rate.map(percent), None)) }
             @if let Some(entry) = success {
                 @if let Some(difference) = entry.difference {

@@ -5,6 +5,8 @@ use base64::engine::general_purpose::STANDARD;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest as _, Sha256};
 
+use super::charts::CSS;
+
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
@@ -41,7 +43,7 @@ pub fn page(page: &Page<'_>) -> String {
                 title { (super::shown(page.title)) " · healbench" }
                 // A browser asks for an icon unless it is told one.
                 link rel="icon" href="data:,";
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(STYLE)) (PreEscaped(CSS)) }
             }
             body {
                 a.skip href="#main" { "Skip to the report" }

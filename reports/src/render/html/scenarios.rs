@@ -2,17 +2,24 @@
 
 use maud::{Markup, html};
 
+use super::playback::beside;
 use super::run::RunPage;
 use super::{key, shown};
 use crate::render::number::{amount_per, count, counted, per, rate_percent};
+use crate::render::shell::show;
 use crate::summary::{AgentReport, Example, Report, ScenarioRate};
 
 /// Rows that a page has at most. The file stays small enough to open.
-const MOST_ROWS: usize = 2_000;
+pub(super) const MOST_ROWS: usize = 2_000;
+/// Examples whose episodes are played again at most.
+pub(super) const MOST_PAIRS: usize = 600;
+/// Bytes that transcripts take at most in all.
+const ROOM: usize = 1_700_000;
 
 /// The rows with what finds one of them.
 pub(super) fn scenarios(run: &RunPage<'_>) -> Markup {
     let report = run.report;
+    let texts = texts(run);
     let left_out = report.examples.len().saturating_sub(MOST_ROWS);
     html! {
         h2 #scenarios { "Scenarios" }
@@ -41,8 +48,8 @@ pub(super) fn scenarios(run: &RunPage<'_>) -> Markup {
             span role="status" {}
         }
         div.rows #rows {
-            @for example in report.examples.iter().take(MOST_ROWS) {
-                @if let Some(agent) = report.agents.get(example.agent) { (row(run, report, agent, example)) }
+            @for (example, text) in report.examples.iter().zip(&texts) {
+                @if let Some(agent) = report.agents.get(example.agent) { (row(report, agent, example, text)) }
             }
         }
     }
@@ -55,7 +62,7 @@ fn sides<'a>(report: &Report, agent: &'a AgentReport, example: &Example) -> Opti
     Some([left?, right?])
 }
 
-fn row(run: &RunPage<'_>, report: &Report, agent: &AgentReport, example: &Example) -> Markup {
+fn row(report: &Report, agent: &AgentReport, example: &Example, inside: &Markup) -> Markup {
     let Some([left, right]) = sides(report, agent, example) else { return html! {} };
     let single = report.contrast.is_none();
     let both = |text: fn(&ScenarioRate) -> String| {
@@ -73,7 +80,60 @@ fn row(run: &RunPage<'_>, report: &Report, agent: &AgentReport, example: &Exampl
                 span { span.k { "tokens/episode" } (both(|cell| amount_per(cell.tokens_per_episode))) }
                 span { @if example.flips { span.badge { "ended differently" } } }
             }
-            div.inside { p.note { "trial " (example.trial) " of " (shown(run.name)) } }
+            div.inside { (inside) }
+        }
+    }
+}
+
+/// What each of the first rows opens into. Of those that ended differently first, transcripts are there as long as there is room.
+fn texts(run: &RunPage<'_>) -> Vec<Markup> {
+    let examples = &run.report.examples[..run.report.examples.len().min(MOST_ROWS)];
+    let mut order: Vec<usize> = (0..examples.len()).collect();
+    order.sort_by_key(|index| !examples[*index].flips);
+    let mut texts: Vec<Markup> = examples.iter().map(|_| html! {}).collect();
+    let mut room = ROOM;
+    for index in order {
+        let example = &examples[index];
+        let played: Vec<_> = episodes(example).filter_map(|episode| run.playbacks.episodes.get(&episode)).collect();
+        let text = if played.is_empty() {
+            html! {}
+        } else {
+            beside(&played)
+        };
+        let fits = text.0.len() <= room;
+        if fits {
+            room -= text.0.len();
+        }
+        let left_out = !fits || played.len() < episodes(example).count();
+        texts[index] = html! {
+            @if fits { (text) }
+            (links(run, example, left_out))
+        };
+    }
+    texts
+}
+
+fn episodes(example: &Example) -> impl Iterator<Item = u64> {
+    [example.left, example.right].into_iter().flatten()
+}
+
+/// Where the whole transcripts are.
+fn links(run: &RunPage<'_>, example: &Example, left_out: bool) -> Markup {
+    html! {
+        @for episode in episodes(example) {
+            @if let Some(reason) = run.playbacks.failed.get(&episode) { p.note { "Episode " (episode) " is not shown: " (shown(reason)) } }
+        }
+        p.note {
+            @if left_out { "Left out for want of room, or because it cannot be played again. " }
+            "The whole of it: "
+            @for (index, episode) in episodes(example).enumerate() {
+                @if index > 0 { ", " }
+                @if run.served {
+                    a href={ "episodes/" (episode) } { "episode " (episode) }
+                } @else {
+                    code { (show(run.name, episode)) }
+                }
+            }
         }
     }
 }

@@ -23,11 +23,11 @@ pub(super) fn tables(report: &Report) -> Markup {
     let models = report.agents.iter().any(|agent| agent.opening.is_some());
     html! {
         h2 #settings { "All settings" }
-        div.tools data-tools="main" hidden {
+        div.tools data-tools="rates" hidden {
             label { "Search" input type="search" placeholder="agent, guardrails, format"; }
             span role="status" {}
         }
-        (table("main", "Success, recovery and what they take", report, &SUCCESS))
+        (table("rates", "Success, recovery and what they take", report, &SUCCESS))
         details {
             summary { "More of each setting: conduct, error chains, consistency" @if models { ", models" } }
             (table("conduct", "What agents did with what they were told", report, &CONDUCT))

@@ -6,9 +6,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use healbench_protocol::{ErrorFormat, Guardrails};
 use healbench_record::{CellRef, RunDir, RunDirError, RunManifest};
-use healbench_reports::render::html::{self, ProgressNews, RunPage, RunState};
-use healbench_reports::render::{self, ComparisonOptions, PlaybackOptions};
-use healbench_reports::{Playback, Scope, Side, compare as compared, summarise};
+use healbench_reports::render::html::{self, EpisodePage, ProgressNews, RunPage, RunState};
+use healbench_reports::render::{self, ComparisonOptions};
+use healbench_reports::{Playback, Side, compare as compared};
 use serde::Deserialize;
 
 use super::answer::{Answer, CSV, JSON, Problem};
@@ -16,6 +16,7 @@ use super::folder::state;
 use super::shelf::{Stamp, Whole};
 use super::{Made, Viewer};
 use crate::commands::playback::playbacks;
+use crate::commands::report::page_of;
 use crate::commands::show;
 use crate::error::CliError;
 use crate::load::cast_of_run;
@@ -113,9 +114,8 @@ pub(super) fn episode(viewer: &Viewer, name: &str, number: &str, wish: &Wish) ->
         let setting = show::setting(&cast.plan, Some(own), guardrails, format.as_deref())?;
         shown.push(under(&run, &cast, cell, setting)?);
     }
-    let options = PlaybackOptions { width: 100, color: false, full: true };
-    let texts: Vec<String> = shown.iter().map(|playback| render::playback(playback, options)).collect();
-    Ok(Answer::Page(html::text(&format!("{name}, episode {number}"), &texts)))
+    let page = EpisodePage { name, episode: numbers[0], plan: &cast.plan, playbacks: &shown };
+    Ok(Answer::Page(html::episode(&page)))
 }
 
 /// A request may not have a file read: a template is one of the plan's, or none.
@@ -185,8 +185,9 @@ fn whole(viewer: &Viewer, name: &str) -> Result<Arc<Whole>, Problem> {
     let stamp = Stamp::of(&RunDir::open_any(&path)?.0);
     let (run, manifest) = open_shown(viewer, name)?;
     viewer.shelf.get(name, stamp, || {
-        let report = summarise(&run, &manifest, Scope::Whole).map_err(CliError::from)?;
-        let page = html::run(&RunPage { name, manifest: &manifest, report: &report, served: true });
+        let (report, playbacks) = page_of(&run, &manifest)?;
+        let page = RunPage { name, manifest: &manifest, report: &report, playbacks: &playbacks, served: true };
+        let page = html::run(&page).map_err(CliError::from)?;
         Ok(Whole { report, page })
     })
 }

@@ -1,0 +1,186 @@
+//! Effects with their intervals, one a row, around a line at zero.
+
+use plotters::element::{Circle, PathElement};
+use plotters::style::Color;
+use plotters::style::text_anchor::{HPos, VPos};
+
+use super::finish::Finish;
+use super::frame::{Area, Frame, Sides, chart, frame, titles};
+use super::legend::{self, Entry, Key};
+use super::marks::{self, CIRCLE, DIAMOND, Mark};
+use super::roles::{self, FAINT, INK, PAPER};
+use super::ticks::Axis;
+use super::{Caption, ChartError, WIDE, drawable, text, usable};
+
+/// Effects with intervals.
+#[derive(Clone, Debug)]
+pub(crate) struct Forest {
+    /// What the chart says in words.
+    pub(crate) caption: Caption,
+    /// What the effects are measured in.
+    pub(crate) axis: String,
+    /// From top to bottom.
+    pub(crate) rows: Vec<ForestRow>,
+}
+
+/// One row.
+#[derive(Clone, Debug)]
+pub(crate) enum ForestRow {
+    /// What the rows below have in common.
+    Heading(String),
+    /// An effect in the units of the axis.
+    Effect {
+        /// Whose effect it is.
+        label: String,
+        /// Unknown when nothing is to be drawn.
+        estimate: Option<f64>,
+        /// Its ends; an effect without one counts as not told from zero.
+        interval: Option<(f64, f64)>,
+        /// Estimate and interval as they are written.
+        text: String,
+    },
+}
+
+/// Where things are across.
+#[derive(Clone, Copy)]
+struct Layout {
+    width: i32,
+    wide: bool,
+    sides: Sides,
+}
+
+/// Draws `data` at `width` CSS pixels; nothing without an estimate.
+pub(crate) fn forest(data: &Forest, width: u32) -> Result<Option<String>, ChartError> {
+    let values: Vec<f64> = data.rows.iter().flat_map(values).collect();
+    if values.is_empty() {
+        return Ok(None);
+    }
+    let layout = layout(data, usable(width));
+    let tops = tops(&data.rows, layout.wide);
+    let rows = tops.last().copied().unwrap_or(0) + 4;
+    let entries = entries();
+    // Numbers, the title and the legend.
+    let (numbers, below) = (rows + 22, rows + 22 + text::LINE);
+    let height = below + 10 + legend::height(&entries, layout.width);
+    let svg = chart(&data.caption, (layout.width, height), Finish::Plain, |area| {
+        let part = area.clone().shrink((0, 0), (layout.width, numbers));
+        let count = if layout.wide { 8 } else { 4 };
+        let ends = values.iter().fold((0.0, 0.0), |(low, high): (f64, f64), at| (low.min(*at), high.max(*at)));
+        let x = Axis::linear(ends.0, ends.1, count).signed();
+        let y = Axis { low: 0.0, high: 1.0, ticks: Vec::new(), grid: false };
+        let mut frame = frame(&part, &x, &y, layout.sides)?;
+        frame.draw_series([PathElement::new(vec![(0.0, 0.0), (0.0, 1.0)], INK.stroke_width(1))])?;
+        titles(&area.clone().shrink((0, 0), (layout.width, below)), layout.sides, (&data.axis, ""))?;
+        for (row, top) in data.rows.iter().zip(&tops) {
+            draw_row(area, &frame, row, *top, layout)?;
+        }
+        legend::draw(area, &entries, below + 10, layout.width)
+    })?;
+    Ok(Some(svg))
+}
+
+/// Estimates and the ends of their intervals.
+fn values(row: &ForestRow) -> Vec<f64> {
+    match row {
+        ForestRow::Effect { estimate: Some(estimate), interval, .. } if drawable(*estimate) => {
+            let ends = ends(*interval).into_iter().flat_map(|(low, high)| [low, high]);
+            ends.chain([*estimate]).collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+fn ends(interval: Option<(f64, f64)>) -> Option<(f64, f64)> {
+    interval.filter(|(low, high)| drawable(*low) && drawable(*high)).map(|(low, high)| (low.min(high), low.max(high)))
+}
+
+fn layout(data: &Forest, width: i32) -> Layout {
+    let wide = width >= WIDE;
+    let (mut labels, mut texts) = (60, 40);
+    for row in &data.rows {
+        if let ForestRow::Effect { label, text, .. } = row {
+            labels = text::width(label).max(labels);
+            texts = text::width(text).max(texts);
+        }
+    }
+    let (left, right) = if wide {
+        (labels.min(width / 3) + 24, texts.min(width / 4) + 16)
+    } else {
+        (labels.max(texts).min(width * 2 / 5) + 10, 14)
+    };
+    Layout { width, wide, sides: Sides { left, right, top: 4, bottom: 22 } }
+}
+
+/// Where each row begins, and at last where the rows end.
+fn tops(rows: &[ForestRow], wide: bool) -> Vec<i32> {
+    let mut top = 4;
+    let mut tops = vec![top];
+    for row in rows {
+        top += match row {
+            ForestRow::Heading(_) => 26,
+            ForestRow::Effect { .. } if wide => 24,
+            ForestRow::Effect { .. } => 40,
+        };
+        tops.push(top);
+    }
+    tops
+}
+
+fn draw_row(
+    area: &Area<'_>,
+    frame: &Frame<'_, '_>,
+    row: &ForestRow,
+    top: i32,
+    layout: Layout,
+) -> Result<(), ChartError> {
+    let (label, estimate, interval, numbers) = match row {
+        ForestRow::Heading(heading) => {
+            let style = text::bold(INK, HPos::Left, VPos::Center);
+            return text::draw(area, heading, &style, (0, top + 14), layout.width);
+        }
+        ForestRow::Effect { label, estimate, interval, text } => (label, estimate, interval, text),
+    };
+    let ink = |across| text::style(INK, across, VPos::Center);
+    let (left, right) = (layout.sides.left, layout.sides.right);
+    if layout.wide {
+        text::draw(area, label, &ink(HPos::Left), (8, top + 12), left - 20)?;
+        text::draw(area, numbers, &ink(HPos::Right), (layout.width, top + 12), right - 8)?;
+    } else {
+        text::draw(area, label, &ink(HPos::Left), (0, top + 12), left - 8)?;
+        text::draw(area, numbers, &text::style(FAINT, HPos::Left, VPos::Center), (0, top + 27), left - 8)?;
+    }
+    let middle = top + if layout.wide { 12 } else { 20 };
+    match estimate.filter(|estimate| drawable(*estimate)) {
+        Some(estimate) => draw_effect(area, frame, (estimate, ends(*interval)), middle),
+        None => Ok(()),
+    }
+}
+
+fn draw_effect(
+    area: &Area<'_>,
+    frame: &Frame<'_, '_>,
+    (estimate, interval): (f64, Option<(f64, f64)>),
+    y: i32,
+) -> Result<(), ChartError> {
+    let x = |value: f64| frame.backend_coord(&(value, 0.0)).0;
+    let mark = mark(interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0));
+    if let Some((low, high)) = interval {
+        area.draw(&PathElement::new(vec![(x(low), y), (x(high), y)], mark.role.stroke_width(2)))?;
+    }
+    if !mark.filled {
+        // The zero line and the interval end at a hollow mark.
+        area.draw(&Circle::new((x(estimate), y), mark.radius, PAPER.filled()))?;
+    }
+    marks::draw(area, mark, (x(estimate), y))
+}
+
+/// An effect's mark, by whether its interval leaves zero out.
+fn mark(told: bool) -> Mark {
+    let (shape, role) = if told { (DIAMOND, roles::series(0)) } else { (CIRCLE, FAINT) };
+    Mark { shape, role, filled: told, radius: 5 }
+}
+
+fn entries() -> [Entry; 2] {
+    [(true, "interval leaves zero out"), (false, "interval holds zero, or there is none")]
+        .map(|(told, label)| Entry { key: Key::Point(mark(told)), label: label.to_owned() })
+}

@@ -1,0 +1,82 @@
+//! The part of a chart that has axes.
+
+use plotters::chart::{ChartBuilder, ChartContext};
+use plotters::coord::Shift;
+use plotters::prelude::{Cartesian2d, DrawingArea, IntoDrawingArea, SVGBackend, TRANSPARENT};
+use plotters::style::text_anchor::{HPos, VPos};
+
+use super::finish::{Finish, finish};
+use super::roles::{FAINT, LINE};
+use super::ticks::Axis;
+use super::{Caption, ChartError, text};
+
+/// A drawing or a part of it, in pixels.
+pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
+/// A part with axes.
+pub(super) type Frame<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Axis, Axis>>;
+
+/// Pixels around a frame; `left` and `bottom` hold the axes' numbers.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Sides {
+    pub(super) left: i32,
+    pub(super) right: i32,
+    pub(super) top: i32,
+    pub(super) bottom: i32,
+}
+
+/// A whole chart: what `draw` draws, with its caption and in the page's terms.
+pub(super) fn chart(
+    caption: &Caption,
+    (width, height): (i32, i32),
+    how: Finish,
+    draw: impl FnOnce(&Area<'_>) -> Result<(), ChartError>,
+) -> Result<String, ChartError> {
+    let size = (width.unsigned_abs(), height.unsigned_abs());
+    let mut svg = String::new();
+    let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
+    draw(&area)?;
+    area.present()?;
+    drop(area);
+    Ok(finish(&svg, caption, size, how))
+}
+
+/// Axes, numbers and grid.
+pub(super) fn frame<'a, 'b>(area: &'a Area<'b>, x: &Axis, y: &Axis, sides: Sides) -> Result<Frame<'a, 'b>, ChartError> {
+    let mut frame = ChartBuilder::on(area)
+        .margin_right(sides.right)
+        .margin_top(sides.top)
+        .x_label_area_size(sides.bottom)
+        .y_label_area_size(sides.left)
+        .build_cartesian_2d(x.clone(), y.clone())?;
+    let mut mesh = frame.configure_mesh();
+    mesh.light_line_style(TRANSPARENT)
+        .bold_line_style(LINE)
+        .axis_style(FAINT)
+        .x_labels(x.ticks.len())
+        .y_labels(y.ticks.len())
+        .x_label_style(text::style(FAINT, HPos::Center, VPos::Top))
+        .y_label_style(text::style(FAINT, HPos::Right, VPos::Center));
+    if y.ticks.is_empty() {
+        mesh.disable_y_axis();
+    }
+    if !x.grid {
+        mesh.disable_x_mesh();
+    }
+    if !y.grid {
+        mesh.disable_y_mesh();
+    }
+    mesh.draw()?;
+    drop(mesh);
+    Ok(frame)
+}
+
+/// What the axes of a frame count: across in the middle below it, along at its upper left, where it need not be turned.
+pub(super) fn titles(area: &Area<'_>, sides: Sides, (x, y): (&str, &str)) -> Result<(), ChartError> {
+    let (width, height) = area.dim_in_pixel();
+    let (width, height) = (width as i32, height as i32);
+    let room = width - sides.left - sides.right;
+    // A title that is wider than its frame may use the whole width.
+    let middle = if text::width(x) > room { width / 2 } else { sides.left + room / 2 };
+    text::draw(area, x, &text::style(FAINT, HPos::Center, VPos::Top), (middle, height - text::LINE), width)?;
+    text::draw(area, y, &text::style(FAINT, HPos::Left, VPos::Top), (0, sides.top - text::LINE - 6), width)
+}

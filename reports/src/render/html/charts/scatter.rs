@@ -1,0 +1,183 @@
+//! What something cost against what came of it, one point a row.
+
+use plotters::element::PathElement;
+use plotters::style::Color;
+use plotters::style::text_anchor::{HPos, VPos};
+
+use super::finish::Finish;
+use super::frame::{Area, Frame, Sides, chart, frame, titles};
+use super::legend::{self, Entry, Key};
+use super::marks::{self, Mark};
+use super::roles::{FAINT, INK};
+use super::ticks::Axis;
+use super::{Caption, ChartError, WIDE, drawable, text, usable};
+
+/// More points than these have no whiskers, which would hide them, and smaller marks.
+const WHISKERS: usize = 60;
+/// More points than these have no labels.
+const LABELS: usize = 12;
+
+/// Points of groups.
+#[derive(Clone, Debug)]
+pub(crate) struct Scatter {
+    /// What the chart says in words.
+    pub(crate) caption: Caption,
+    /// What is measured across.
+    pub(crate) x_title: String,
+    /// What the share is of.
+    pub(crate) y_title: String,
+    /// Names of groups.
+    pub(crate) groups: Vec<String>,
+    /// What filled marks have and hollow ones have not.
+    pub(crate) filled: String,
+    /// What hollow marks are.
+    pub(crate) hollow: String,
+    /// The points.
+    pub(crate) points: Vec<Point>,
+}
+
+/// One point.
+#[derive(Clone, Debug)]
+pub(crate) struct Point {
+    /// Its name, shown where there is room.
+    pub(crate) label: String,
+    /// Which of the groups it belongs to.
+    pub(crate) group: usize,
+    /// Whether its mark is filled.
+    pub(crate) filled: bool,
+    /// An amount.
+    pub(crate) x: f64,
+    /// A share, 0 to 1.
+    pub(crate) y: f64,
+    /// The interval of the share.
+    pub(crate) y_interval: Option<(f64, f64)>,
+}
+
+/// Draws `data` at `width` CSS pixels; nothing without a point.
+pub(crate) fn scatter(data: &Scatter, width: u32) -> Result<Option<String>, ChartError> {
+    let points: Vec<&Point> = data.points.iter().filter(|point| drawable(point.x) && drawable(point.y)).collect();
+    if points.is_empty() {
+        return Ok(None);
+    }
+    let width = usable(width);
+    let wide = width >= WIDE;
+    let (x, logarithmic) = across(&points, if wide { 8 } else { 4 });
+    let entries = entries(data, &points);
+    let sides = Sides { left: 44, right: 16, top: 26, bottom: 22 };
+    let above = if wide { 360 } else { 280 };
+    let height = above + 8 + legend::height(&entries, width);
+    let svg = chart(&data.caption, (width, height), Finish::Plain, |area| {
+        let part = area.clone().shrink((0, 0), (width, above - text::LINE - 2));
+        let frame = frame(&part, &x, &Axis::shares(), sides)?;
+        let title = format!("{}{}", data.x_title, if logarithmic { " (logarithmic)" } else { "" });
+        titles(&area.clone().shrink((0, 0), (width, above)), sides, (&title, &data.y_title))?;
+        let place = |x: f64, y: f64| {
+            let x = if logarithmic { x.log10() } else { x };
+            frame.backend_coord(&(x, y.clamp(0.0, 1.0)))
+        };
+        draw_points(area, &points, place)?;
+        let bounds = bounds(&frame);
+        if points.len() <= LABELS {
+            draw_labels(area, &points, place, bounds)?;
+        }
+        legend::draw(area, &entries, above + 8, width)
+    })?;
+    Ok(Some(svg))
+}
+
+/// The axis of amounts, and whether its places are logarithms.
+fn across(points: &[&Point], count: i32) -> (Axis, bool) {
+    let least = points.iter().map(|point| point.x).fold(f64::INFINITY, f64::min);
+    let most = points.iter().map(|point| point.x).fold(f64::NEG_INFINITY, f64::max);
+    if least > 1e-9 && most / least > 20.0 {
+        return (Axis::logarithmic(least, most, count), true);
+    }
+    // Amounts that are near to each other need no zero.
+    let from = if least > 0.0 && least > most / 2.0 { least - (most - least) / 10.0 } else { least.min(0.0) };
+    (Axis::linear(from, most, count), false)
+}
+
+fn bounds(frame: &Frame<'_, '_>) -> Space {
+    let (x, y) = frame.plotting_area().get_pixel_range();
+    Space { left: x.start, right: x.end, top: y.start, bottom: y.end }
+}
+
+/// Groups that have points, then what filled and hollow marks are.
+fn entries(data: &Scatter, points: &[&Point]) -> Vec<Entry> {
+    let used = |group: &usize| points.iter().any(|point| point.group == *group);
+    let name = |(group, label): (usize, &String)| {
+        let mark = Mark::of_group(group, true, 5);
+        used(&group).then(|| Entry { key: Key::Point(mark), label: label.clone() })
+    };
+    let mut entries: Vec<Entry> = data.groups.iter().enumerate().filter_map(name).collect();
+    for (filled, label) in [(true, &data.filled), (false, &data.hollow)] {
+        if points.iter().any(|point| point.filled == filled) {
+            let mark = Mark { shape: marks::CIRCLE, role: FAINT, filled, radius: 5 };
+            entries.push(Entry { key: Key::Point(mark), label: label.clone() });
+        }
+    }
+    entries
+}
+
+fn draw_points(area: &Area<'_>, points: &[&Point], place: impl Fn(f64, f64) -> (i32, i32)) -> Result<(), ChartError> {
+    let few = points.len() <= WHISKERS;
+    for point in points {
+        let mark = Mark::of_group(point.group, point.filled, if few { 5 } else { 3 });
+        if let Some((low, high)) = point.y_interval.filter(|(low, high)| few && drawable(*low) && drawable(*high)) {
+            let ends = vec![place(point.x, low), place(point.x, high)];
+            area.draw(&PathElement::new(ends, mark.role.stroke_width(1)))?;
+        }
+        marks::draw(area, mark, place(point.x, point.y))?;
+    }
+    Ok(())
+}
+
+/// A rectangle that something takes.
+#[derive(Clone, Copy, Debug)]
+struct Space {
+    left: i32,
+    right: i32,
+    top: i32,
+    bottom: i32,
+}
+
+impl Space {
+    fn meets(&self, other: &Space) -> bool {
+        self.left < other.right && other.left < self.right && self.top < other.bottom && other.top < self.bottom
+    }
+
+    fn within(&self, other: &Space) -> bool {
+        self.left >= other.left && self.right <= other.right && self.top >= other.top && self.bottom <= other.bottom
+    }
+}
+
+/// Names points where nothing is in the way: beside them, else above or below.
+fn draw_labels(
+    area: &Area<'_>,
+    points: &[&Point],
+    place: impl Fn(f64, f64) -> (i32, i32),
+    bounds: Space,
+) -> Result<(), ChartError> {
+    let mut taken: Vec<Space> = Vec::new();
+    for point in points {
+        let (x, y) = place(point.x, point.y);
+        taken.push(Space { left: x - 6, right: x + 6, top: y - 6, bottom: y + 6 });
+        if let Some((low, high)) = point.y_interval.filter(|(low, high)| drawable(*low) && drawable(*high)) {
+            let (one, other) = (place(point.x, low).1, place(point.x, high).1);
+            taken.push(Space { left: x - 1, right: x + 1, top: one.min(other), bottom: one.max(other) });
+        }
+    }
+    for point in points {
+        let (x, y) = place(point.x, point.y);
+        let label = text::cut(&point.label, 130);
+        let wide = text::width(&label);
+        let at = [(x + 9, y), (x - 9 - wide, y), (x - wide / 2, y - 15), (x - wide / 2, y + 15)];
+        let space = |(x, y): (i32, i32)| Space { left: x, right: x + wide, top: y - 7, bottom: y + 7 };
+        let free = |at: &(i32, i32)| space(*at).within(&bounds) && !taken.iter().any(|other| space(*at).meets(other));
+        if let Some(at) = at.into_iter().find(free) {
+            taken.push(space(at));
+            text::draw(area, &label, &text::style(INK, HPos::Left, VPos::Center), at, wide)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,169 @@
+//! Calls by what came of them, one stacked bar for each position, in small panels of one scale.
+
+use plotters::element::Rectangle;
+use plotters::style::text_anchor::{HPos, VPos};
+use plotters::style::{Color, RGBColor};
+
+use super::finish::Finish;
+use super::frame::{Area, Sides, chart, frame, titles};
+use super::legend::{self, Entry, Key};
+use super::roles::{self, FAINT, GOOD, INK};
+use super::ticks::Axis;
+use super::{Caption, ChartError, WIDE, text, usable};
+
+/// Panels that stand beside each other in a wide chart.
+const BESIDE: usize = 3;
+/// Between panels.
+const GAP: i32 = 20;
+
+/// Stacked bars in panels.
+#[derive(Clone, Debug)]
+pub(crate) struct Stacks {
+    /// What the chart says in words.
+    pub(crate) caption: Caption,
+    /// What bars stand for.
+    pub(crate) x_title: String,
+    /// What is counted.
+    pub(crate) y_title: String,
+    /// Kinds from the bottom of each bar up.
+    pub(crate) kinds: Vec<Kind>,
+    /// The panels.
+    pub(crate) panels: Vec<Panel>,
+}
+
+/// A part of a bar.
+#[derive(Clone, Debug)]
+pub(crate) struct Kind {
+    /// Its name.
+    pub(crate) label: String,
+    /// What it is.
+    pub(crate) outcome: Outcome,
+}
+
+/// What came of a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It succeeded.
+    Ok,
+    /// A class of errors. Eight of them differ by colour and hatch.
+    Error,
+    /// Classes that have no colour of their own.
+    Other,
+}
+
+/// The bars of one setting.
+#[derive(Clone, Debug)]
+pub(crate) struct Panel {
+    /// The setting.
+    pub(crate) title: String,
+    /// From left to right.
+    pub(crate) bars: Vec<Bar>,
+}
+
+/// One bar.
+#[derive(Clone, Debug)]
+pub(crate) struct Bar {
+    /// Its position.
+    pub(crate) label: String,
+    /// Counts in the order of the kinds.
+    pub(crate) counts: Vec<u64>,
+}
+
+/// Draws `data` at `width` CSS pixels; nothing when nothing was counted.
+pub(crate) fn stacks(data: &Stacks, width: u32) -> Result<Option<String>, ChartError> {
+    let bars = data.panels.iter().flat_map(|panel| &panel.bars);
+    let highest = bars.filter_map(|bar| segments(bar, data).last().map(|(_, _, to)| *to)).fold(0.0, f64::max);
+    if highest <= 0.0 {
+        return Ok(None);
+    }
+    let width = usable(width);
+    let columns = if width >= WIDE { beside(data.panels.len()) } else { 1 };
+    let lines = data.panels.len().div_ceil(columns);
+    let panel = ((width + GAP) / columns as i32 - GAP, if width >= WIDE { 260 } else { 220 });
+    let above = (panel.1 + 8) * lines as i32;
+    let roles = roles(&data.kinds);
+    let named = data.kinds.iter().zip(&roles);
+    let entries: Vec<Entry> =
+        named.map(|(kind, role)| Entry { key: Key::Fill(*role), label: kind.label.clone() }).collect();
+    let height = above + legend::height(&entries, width);
+    let y = Axis::linear(0.0, highest, 4);
+    let svg = chart(&data.caption, (width, height), Finish::Hatches, |area| {
+        for (index, shown) in data.panels.iter().enumerate() {
+            let (column, line) = ((index % columns) as i32, (index / columns) as i32);
+            let corner = (column * (panel.0 + GAP), line * (panel.1 + 8));
+            draw_panel(&area.clone().shrink(corner, panel), data, shown, (&y, &roles))?;
+        }
+        legend::draw(area, &entries, above, width)
+    })?;
+    Ok(Some(svg))
+}
+
+/// Panels in a line, so that four are two by two.
+fn beside(panels: usize) -> usize {
+    match panels {
+        0 | 1 => 1,
+        2 | 4 => 2,
+        _ => BESIDE,
+    }
+}
+
+/// The colour of each kind. Classes take the series' colours in their order.
+fn roles(kinds: &[Kind]) -> Vec<RGBColor> {
+    let mut classes = 0..;
+    let role = |kind: &Kind| match kind.outcome {
+        Outcome::Ok => GOOD,
+        Outcome::Other => FAINT,
+        Outcome::Error => roles::series(classes.next().unwrap_or(0)),
+    };
+    kinds.iter().map(role).collect()
+}
+
+/// The parts of a bar that hold something: which kind, from where, to where.
+fn segments(bar: &Bar, data: &Stacks) -> Vec<(usize, f64, f64)> {
+    let mut from = 0.0;
+    let counts = bar.counts.iter().take(data.kinds.len()).enumerate().filter(|(_, count)| **count > 0);
+    let place = |(kind, count): (usize, &u64)| {
+        let to = from + *count as f64;
+        (kind, std::mem::replace(&mut from, to), to)
+    };
+    counts.map(place).collect()
+}
+
+fn draw_panel(
+    area: &Area<'_>,
+    data: &Stacks,
+    panel: &Panel,
+    (y, roles): (&Axis, &[RGBColor]),
+) -> Result<(), ChartError> {
+    let (width, height) = area.dim_in_pixel();
+    let (width, height) = (width as i32, height as i32);
+    let labels = y.ticks.iter().map(|(_, label)| text::width(label)).max().unwrap_or(0);
+    let sides = Sides { left: labels + 10, right: 2, top: 44, bottom: 22 };
+    text::draw(area, &panel.title, &text::bold(INK, HPos::Left, VPos::Top), (0, 2), width)?;
+    let part = area.clone().shrink((0, 0), (width, height - text::LINE - 2));
+    let mut frame = frame(&part, &positions(panel, width - sides.left - sides.right), y, sides)?;
+    titles(area, sides, (&data.x_title, &data.y_title))?;
+    for (index, bar) in panel.bars.iter().enumerate() {
+        let middle = index as f64 + 1.0;
+        for (kind, from, to) in segments(bar, data) {
+            let mut part = Rectangle::new([(middle - 0.4, from), (middle + 0.4, to)], roles[kind].filled());
+            let at = |value| frame.backend_coord(&(middle, value)).1;
+            // A line of paper between the parts, where there is room for one.
+            if at(from) - at(to) > 3 {
+                part.set_margin(1, 0, 0, 0);
+            }
+            frame.draw_series([part])?;
+        }
+    }
+    Ok(())
+}
+
+/// The axis of positions. Where not every label has room the last one stays.
+fn positions(panel: &Panel, room: i32) -> Axis {
+    let bars = panel.bars.len().max(1);
+    let widest = panel.bars.iter().map(|bar| text::width(&bar.label)).max().unwrap_or(0).min(60) + 8;
+    let every = (widest.unsigned_abs() as usize * bars).div_ceil(room.max(1).unsigned_abs() as usize);
+    let shown = panel.bars.iter().enumerate().filter(|(index, _)| (bars - 1 - index).is_multiple_of(every));
+    let ticks = shown.map(|(index, bar)| (index as f64 + 1.0, text::cut(&bar.label, 60))).collect();
+    Axis { low: 0.4, high: bars as f64 + 0.6, ticks, grid: false }
+}

@@ -1,0 +1,3 @@
+//! Charts as a browser reads them.
+
+mod sample;

@@ -1,0 +1,100 @@
+//! Text in a chart: how wide it is, where it is cut, how it is drawn.
+
+use plotters::prelude::{FontDesc, FontFamily, FontStyle, RGBColor, TextStyle};
+use plotters::style::Color;
+use plotters::style::text_anchor::{HPos, Pos, VPos};
+use unicode_width::UnicodeWidthChar;
+
+use super::ChartError;
+use super::frame::Area;
+
+/// Height of text in CSS pixels.
+pub(super) const SIZE: f64 = 12.0;
+/// From one line of text to the next.
+pub(super) const LINE: i32 = 16;
+/// Plotters' SVG divides a font's size by this.
+const PLOTTERS_SCALE: f64 = 1.24;
+
+/// What `font-size` reads in what plotters writes.
+pub(super) fn written_size() -> f64 {
+    SIZE * PLOTTERS_SCALE / PLOTTERS_SCALE
+}
+
+/// A style of text whose anchor is `across` and `down`.
+pub(super) fn style(role: RGBColor, across: HPos, down: VPos) -> TextStyle<'static> {
+    styled(FontStyle::Normal, role, Pos::new(across, down))
+}
+
+/// Text that stands out: headings.
+pub(super) fn bold(role: RGBColor, across: HPos, down: VPos) -> TextStyle<'static> {
+    styled(FontStyle::Bold, role, Pos::new(across, down))
+}
+
+fn styled(style: FontStyle, role: RGBColor, pos: Pos) -> TextStyle<'static> {
+    // Only the page knows its font.
+    let font = FontDesc::new(FontFamily::Name("inherit"), SIZE * PLOTTERS_SCALE, style);
+    TextStyle { font, color: role.to_backend_color(), pos }
+}
+
+/// Draws `text`, cut to `room` pixels.
+pub(super) fn draw(
+    area: &Area<'_>,
+    text: &str,
+    style: &TextStyle<'_>,
+    at: (i32, i32),
+    room: i32,
+) -> Result<(), ChartError> {
+    let text = cut(text, room);
+    if text.is_empty() {
+        return Ok(());
+    }
+    Ok(area.draw_text(&text, style, at)?)
+}
+
+/// About how many pixels `text` is wide in a page's usual fonts, rather more than less.
+pub(super) fn width(text: &str) -> i32 {
+    let ems: f64 = text.chars().map(em).sum();
+    // What is longer than any room is as long as it needs to be.
+    (ems * SIZE).min(1e6).ceil() as i32
+}
+
+fn em(character: char) -> f64 {
+    match character {
+        'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | '(' | ')' | '[' | ']' | ' ' => 0.34,
+        'f' | 'r' | 't' | '-' | '/' => 0.42,
+        'm' | 'w' | 'M' | 'W' | '@' | '%' | '…' => 0.95,
+        'A'..='Z' | '_' | '+' | '&' | '<' | '>' => 0.7,
+        other => match other.width() {
+            Some(0) => 0.0,
+            Some(1) | None => 0.6,
+            Some(_) => 1.05,
+        },
+    }
+}
+
+/// `text` in at most `room` pixels, with an ellipsis where it is cut. What XML cannot hold becomes visible.
+pub(super) fn cut(text: &str, room: i32) -> String {
+    let text: String = text.chars().take(300).map(allowed).collect();
+    if width(&text) <= room {
+        return text;
+    }
+    let room = f64::from(room) / SIZE - em('…');
+    let mut used = 0.0;
+    let kept: String = text
+        .chars()
+        .take_while(|character| {
+            used += em(*character);
+            used <= room
+        })
+        .collect();
+    if kept.is_empty() { kept } else { format!("{}…", kept.trim_end()) }
+}
+
+/// Line breaks and tabs become blanks, for a label is one line.
+pub(super) fn allowed(character: char) -> char {
+    match character {
+        '\t' | '\n' | '\r' => ' ',
+        '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}' => char::REPLACEMENT_CHARACTER,
+        other => other,
+    }
+}

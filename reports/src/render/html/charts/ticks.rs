@@ -1,0 +1,169 @@
+//! Where an axis begins, ends and says a number.
+
+use std::ops::Range;
+
+use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
+
+/// One axis of a chart.
+#[derive(Clone, Debug)]
+pub(super) struct Axis {
+    pub(super) low: f64,
+    pub(super) high: f64,
+    /// Places and what is written there.
+    pub(super) ticks: Vec<(f64, String)>,
+    /// Whether lines go from the ticks through the chart.
+    pub(super) grid: bool,
+}
+
+impl Axis {
+    /// Shares: 0 to 100%, with room for the marks at both ends.
+    pub(super) fn shares() -> Axis {
+        let ticks = [0, 25, 50, 75, 100].map(|percent| (f64::from(percent) / 100.0, format!("{percent}%")));
+        Axis { low: -0.03, high: 1.03, ticks: ticks.to_vec(), grid: true }
+    }
+
+    /// From `low` to `high` and on to the next round numbers, in about `count` steps.
+    pub(super) fn linear(low: f64, high: f64, count: i32) -> Axis {
+        let high = if high > low { high } else { low + 1.0 };
+        let step = round_step((high - low) / f64::from(count.max(1)));
+        let (first, last) = ((low / step).floor(), (high / step).ceil());
+        // Steps are at least a hundredth of the axis, so few.
+        let steps = (last - first).clamp(1.0, 100.0) as u32;
+        let at: Vec<f64> = (0..=steps).map(|index| (first + f64::from(index)) * step).collect();
+        let labels = labels(&at, step);
+        Axis { low: first * step, high: last * step, ticks: at.into_iter().zip(labels).collect(), grid: true }
+    }
+
+    /// Whole numbers from 0 to `high`, which need not be a round one.
+    pub(super) fn whole(high: u32, count: i32) -> Axis {
+        let high = f64::from(high.max(1));
+        let step = round_step(high / f64::from(count.max(1))).max(1.0);
+        let mut axis = Axis::linear(0.0, high, 1);
+        let at: Vec<f64> = (0..=(high / step) as u32).map(|index| f64::from(index) * step).collect();
+        axis.ticks = at.iter().copied().zip(labels(&at, step)).collect();
+        axis.high = high;
+        axis.grid = false;
+        axis
+    }
+
+    /// Powers of ten from `low` to `high`, both above zero, with 2 and 5 between where there are few. Places are decimal logarithms.
+    pub(super) fn logarithmic(low: f64, high: f64, count: i32) -> Axis {
+        let (low, high) = (low.log10(), high.log10().max(low.log10() + 0.1));
+        let margin = (high - low) * 0.04;
+        let decades = (high - low).ceil().max(1.0);
+        let factors: &[f64] = if decades * 3.0 <= f64::from(count) { &[1.0, 2.0, 5.0] } else { &[1.0] };
+        // More than 30 powers of ten do not lie between drawable numbers above a trillionth.
+        let every = (decades / f64::from(count.max(1))).ceil().max(1.0) as usize;
+        let powers = (low.floor() as i32..=high.ceil() as i32).step_by(every);
+        let ticks = powers
+            .flat_map(|power| factors.iter().map(move |factor| factor * 10f64.powi(power)))
+            .filter(|value| (low - margin..=high + margin).contains(&value.log10()))
+            .map(|value| (value.log10(), labels(&[value], value).concat()))
+            .collect();
+        Axis { low: low - margin, high: high + margin, ticks, grid: true }
+    }
+
+    /// The same with a sign before what is above zero, for differences.
+    pub(super) fn signed(mut self) -> Axis {
+        for (at, label) in &mut self.ticks {
+            if *at > 0.0 {
+                label.insert(0, '+');
+            }
+        }
+        self
+    }
+}
+
+impl Ranged for Axis {
+    type FormatOption = NoDefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, (from, to): (i32, i32)) -> i32 {
+        let share = (value - self.low) / (self.high - self.low);
+        from + (share * f64::from(to - from)).round() as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        // Plotters asks a second time for fainter lines between these.
+        if hint.weight().allow_light_points() { Vec::new() } else { self.ticks.iter().map(|(at, _)| *at).collect() }
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.low..self.high
+    }
+}
+
+impl ValueFormatter<f64> for Axis {
+    fn format_ext(&self, value: &f64) -> String {
+        let tick = self.ticks.iter().find(|(at, _)| at.total_cmp(value).is_eq());
+        tick.map(|(_, label)| label.clone()).unwrap_or_default()
+    }
+}
+
+/// The next of 1, 2, 5, 10 and so on.
+fn round_step(step: f64) -> f64 {
+    let power = 10f64.powi(step.log10().floor() as i32);
+    let factor = [1.0, 2.0, 5.0].into_iter().find(|factor| factor * power >= step * 0.999).unwrap_or(10.0);
+    factor * power
+}
+
+/// Numbers of one axis, all in the same unit and with the same number of decimals.
+fn labels(values: &[f64], step: f64) -> Vec<String> {
+    let largest = values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
+    let (unit, name) = match largest {
+        1e7.. => (1e6, "M"),
+        1e4.. => (1e3, "k"),
+        _ => (1.0, ""),
+    };
+    let decimals = (-(step / unit).log10().floor()).clamp(0.0, 9.0) as usize;
+    let write = |value: &f64| {
+        // A sum of steps may end at a tiny negative number.
+        let value = if value.abs() < step / 1e6 { 0.0 } else { *value };
+        let name = if value == 0.0 { "" } else { name };
+        format!("{}{name}", thousands(&format!("{:.decimals$}", value / unit)))
+    };
+    values.iter().map(write).collect()
+}
+
+/// A comma in `1234`, which is the only length that has room for one in each unit.
+fn thousands(number: &str) -> String {
+    let (sign, digits) = number.split_at(usize::from(number.starts_with('-')));
+    match digits.len() {
+        4.. if !digits.contains('.') => {
+            let (left, right) = digits.split_at(digits.len() - 3);
+            format!("{sign}{left},{right}")
+        }
+        _ => number.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Axis;
+
+    fn written(axis: Axis) -> Vec<String> {
+        axis.ticks.into_iter().map(|(_, label)| label).collect()
+    }
+
+    #[test]
+    fn round_numbers() {
+        assert_eq!(written(Axis::linear(-3.0, 73.0, 5).signed()), ["-20", "0", "+20", "+40", "+60", "+80"]);
+        assert_eq!(written(Axis::linear(0.0, 0.31, 4)), ["0.0", "0.1", "0.2", "0.3", "0.4"]);
+        assert_eq!(written(Axis::linear(0.0, 7_400.0, 4)), ["0", "2,000", "4,000", "6,000", "8,000"]);
+        assert_eq!(written(Axis::linear(0.0, 41_000.0, 3)), ["0", "20k", "40k", "60k"]);
+        assert_eq!(written(Axis::linear(5.0, 5.0, 2)), ["5.0", "5.5", "6.0"]);
+    }
+
+    #[test]
+    fn whole_numbers() {
+        assert_eq!(written(Axis::whole(6, 8)), ["0", "1", "2", "3", "4", "5", "6"]);
+        assert_eq!(written(Axis::whole(15, 4)), ["0", "5", "10", "15"]);
+        assert_eq!(written(Axis::whole(0, 4)), ["0", "1"]);
+    }
+
+    #[test]
+    fn powers_of_ten() {
+        assert_eq!(written(Axis::logarithmic(900.0, 60_000.0, 6)), ["1,000", "2,000", "5,000", "10k", "20k", "50k"]);
+        assert_eq!(written(Axis::logarithmic(900.0, 60_000.0, 4)), ["1,000", "10k"]);
+    }
+}

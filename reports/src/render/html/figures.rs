@@ -1,0 +1,396 @@
+//! The charts of a report, each with its numbers in words and in a table below it.
+
+use maud::{Markup, PreEscaped, html};
+
+use super::charts::{
+    Bar, Caption, ChartError, Curve, Curves, Forest, ForestRow, Kind, Outcome, Panel, Point, Scatter, Stacks, curves,
+    forest, scatter, stacks,
+};
+use crate::render::ablation::{on_success, on_tokens, sections, title};
+use crate::render::number::{amount_per, count, counted, percent, rate_percent};
+use crate::render::plain_text;
+use crate::render::terminal::{Detail, Estimate, name, setting};
+use crate::statistics::Interval;
+use crate::summary::{Ablation, AgentReport, CallsAt, LATER, Report, ReportRow};
+
+/// The widths that a chart is drawn at; the style sheet shows the one that fits.
+const WIDTHS: [(u32, &str); 2] = [(720, "wide"), (340, "narrow")];
+/// Agents that have charts of their own.
+const AGENTS: usize = 8;
+/// Curves that can be told apart.
+const CURVES: usize = 8;
+/// Points that a page has room for.
+const POINTS: usize = 900;
+
+/// All charts that the report has numbers for.
+///
+/// # Errors
+/// [`ChartError`].
+pub(super) fn figures(report: &Report) -> Result<Markup, ChartError> {
+    let (effects, mended) = (effects(report)?, mended(report)?);
+    let (spent, timeline) = (spent(report)?, timeline(report)?);
+    Ok(html! { (effects) (spent) (mended) (timeline) })
+}
+
+/// A chart at both widths; nothing when it has nothing to draw.
+fn drawn(draw: impl Fn(u32) -> Result<Option<String>, ChartError>) -> Result<Option<Markup>, ChartError> {
+    let mut both = Vec::new();
+    for (width, class) in WIDTHS {
+        let Some(svg) = draw(width)? else { return Ok(None) };
+        both.push((class, svg));
+    }
+    Ok(Some(html! { div.plots { @for (class, svg) in &both { div class=(class) { (PreEscaped(svg)) } } } }))
+}
+
+fn caption(id: String, title: String, description: String) -> Caption {
+    Caption { id, title, description }
+}
+
+fn text(text: &str) -> String {
+    plain_text(text).into_owned()
+}
+
+fn ends(interval: Option<Interval>) -> Option<(f64, f64)> {
+    interval.map(|interval| (interval.lower, interval.upper))
+}
+
+fn joined((value, interval): Estimate) -> String {
+    format!("{} {}", value.text, interval.text).trim_end().to_owned()
+}
+
+/// What each guardrail is worth.
+fn effects(report: &Report) -> Result<Markup, ChartError> {
+    let mut charts = Vec::new();
+    for (index, ablation) in report.ablation.iter().take(AGENTS).enumerate() {
+        let chart = Forest {
+            caption: caption(
+                format!("effects-{index}"),
+                format!("What each guardrail is worth to {}", title(ablation)),
+                in_words(ablation),
+            ),
+            axis: "success, points".to_owned(),
+            rows: forest_rows(ablation),
+        };
+        charts.push((ablation, drawn(|width| forest(&chart, width))?));
+    }
+    Ok(html! {
+        @if !charts.is_empty() {
+            h2 #effects { "What each guardrail is worth" }
+            p.note {
+                "Effects on success in points: with the switch minus without it, in the same scenario and trial. A filled mark means that the "
+                "interval leaves zero out."
+            }
+            (left_out(report.ablation.len(), "agent and format"))
+            @for (ablation, chart) in &charts {
+                figure {
+                    figcaption { (title(ablation)) }
+                    @if let Some(chart) = chart { (chart) }
+                    (effects_table(ablation))
+                }
+            }
+        }
+    })
+}
+
+fn left_out(all: usize, noun: &str) -> Markup {
+    let more = all.saturating_sub(AGENTS);
+    html! {
+        @if more > 0 {
+            p.note { "Charts of " (counted(more as u64, noun)) " after the first " (AGENTS) " are left out; " code { "--json" } " has the numbers." }
+        }
+    }
+}
+
+fn in_words(ablation: &Ablation) -> String {
+    let sections = sections(ablation, Detail::Summary);
+    let effects = sections.iter().flat_map(|(_, effects)| *effects);
+    let words: Vec<String> =
+        effects.map(|effect| format!("{} {}", switches(effect), joined(on_success(effect, true)))).collect();
+    words.join("; ")
+}
+
+fn switches(effect: &crate::summary::Effect) -> String {
+    effect.switches.to_string().replace('+', " × ")
+}
+
+fn forest_rows(ablation: &Ablation) -> Vec<ForestRow> {
+    let mut rows = Vec::new();
+    for (about, effects) in sections(ablation, Detail::Summary) {
+        rows.push(ForestRow::Heading(about.to_owned()));
+        for effect in effects {
+            let points = |share: f64| share * 100.0;
+            rows.push(ForestRow::Effect {
+                label: switches(effect),
+                estimate: effect.success.difference.map(points),
+                interval: ends(effect.success.interval).map(|(lower, upper)| (points(lower), points(upper))),
+                text: joined(on_success(effect, true)),
+            });
+        }
+    }
+    rows
+}
+
+fn effects_table(ablation: &Ablation) -> Markup {
+    html! {
+        details {
+            summary { "The numbers, and the effects on tokens" }
+            div.scroll tabindex="0" role="region" aria-label={ "Effects on " (title(ablation)) } {
+                table {
+                    thead { tr {
+                        th.text scope="col" { "effect of" }
+                        th.text scope="col" { "switch" }
+                        th scope="col" { "success, points" }
+                        th scope="col" { "tokens/episode" }
+                        th scope="col" { "scenarios" }
+                        th scope="col" { "trials matched" }
+                    } }
+                    tbody {
+                        @for (about, effects) in sections(ablation, Detail::Metrics) {
+                            @for effect in effects {
+                                tr {
+                                    td.text { (about) }
+                                    th scope="row" { (switches(effect)) }
+                                    td { (joined(on_success(effect, true))) }
+                                    td { (joined(on_tokens(effect, true))) }
+                                    td { (count(effect.scenarios)) }
+                                    td { (count(effect.matched)) @if effect.unmatched > 0 { ", " (count(effect.unmatched)) " not" } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Tokens against success.
+fn spent(report: &Report) -> Result<Markup, ChartError> {
+    let rows =
+        || report.agents.iter().enumerate().flat_map(|(group, agent)| agent.rows.iter().map(move |row| (group, row)));
+    let points: Vec<Point> = rows()
+        .filter_map(|(group, row)| {
+            Some(Point {
+                label: setting(row.guardrails, &row.format),
+                group,
+                filled: row.guardrails.bits() != 0,
+                x: row.tokens_per_episode.rate?,
+                y: row.success.rate?,
+                y_interval: ends(row.success_interval),
+            })
+        })
+        .take(POINTS)
+        .collect();
+    let words = rows().take(24).map(|(group, row)| {
+        let agent = text(&report.agents[group].title);
+        format!("{agent} {}: {} at {}", name(row), rate_percent(row.success), amount_per(row.tokens_per_episode))
+    });
+    let chart = Scatter {
+        caption: caption(
+            "spent".to_owned(),
+            "Tokens an episode against success".to_owned(),
+            words.collect::<Vec<_>>().join("; "),
+        ),
+        x_title: "tokens an episode".to_owned(),
+        y_title: "success".to_owned(),
+        groups: report.agents.iter().map(|agent| text(&agent.title)).collect(),
+        filled: "with guardrails".to_owned(),
+        hollow: "without".to_owned(),
+        points,
+    };
+    let chart = drawn(|width| scatter(&chart, width))?;
+    Ok(html! {
+        @if let Some(chart) = chart {
+            h2 #spent { "What success takes" }
+            figure {
+                (chart)
+                figcaption { "One point an agent and setting; the whisker is the interval of the success rate. Up and to the left is better. The table of all settings has the numbers." }
+            }
+        }
+    })
+}
+
+/// How soon error chains are mended.
+fn mended(report: &Report) -> Result<Markup, ChartError> {
+    let series: Vec<(String, &ReportRow)> = beside(report)
+        .flat_map(|(agent, rows)| {
+            rows.into_iter().map(move |row| (format!("{} {}", text(&agent.title), name(row)), row))
+        })
+        .filter(|(_, row)| !row.retries.curve.is_empty())
+        .collect();
+    let words = series.iter().map(|(label, row)| {
+        let shares: Vec<String> = row
+            .retries
+            .curve
+            .iter()
+            .take(4)
+            .map(|step| format!("{} within {}", percent(step.share), step.attempts))
+            .collect();
+        format!("{label}: {}", shares.join(", "))
+    });
+    let description = words.collect::<Vec<_>>().join("; ");
+    let curve = |(label, row): &(String, &ReportRow)| Curve {
+        label: label.clone(),
+        points: row.retries.curve.iter().map(|step| (step.attempts, step.share)).collect(),
+    };
+    let chart = Curves {
+        caption: caption(
+            "mended".to_owned(),
+            "Error chains mended within so many further attempts".to_owned(),
+            description,
+        ),
+        x_title: "further attempts".to_owned(),
+        y_title: "error chains mended".to_owned(),
+        series: series.iter().take(CURVES).map(curve).collect(),
+    };
+    let chart = drawn(|width| curves(&chart, width))?;
+    let more = series.len().saturating_sub(CURVES);
+    Ok(html! {
+        @if let Some(chart) = chart {
+            h2 #mended { "How soon errors are mended" }
+            figure {
+                (chart)
+                figcaption {
+                    "The share of error chains that are mended within so many attempts after the first error, by Kaplan and Meier: a chain that is left "
+                    "unmended counts for as long as it was tried."
+                    @if more > 0 { " " (counted(more as u64, "curve")) " more in " code { "--json" } "." }
+                }
+                (curves_table(&series))
+            }
+        }
+    })
+}
+
+fn curves_table(series: &[(String, &ReportRow)]) -> Markup {
+    html! {
+        details {
+            summary { "The numbers" }
+            div.scroll tabindex="0" role="region" aria-label="Error chains mended" {
+                table {
+                    thead { tr {
+                        th.text scope="col" { "agent and setting" }
+                        th scope="col" { "attempts" }
+                        th scope="col" { "mended" }
+                        th scope="col" { "chains still tried" }
+                    } }
+                    tbody {
+                        @for (label, row) in series {
+                            @for step in &row.retries.curve {
+                                tr {
+                                    th scope="row" { (label) }
+                                    td { (step.attempts) }
+                                    td { (percent(step.share)) }
+                                    td { (count(step.at_risk)) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The agents with what is laid side by side of each.
+fn beside(report: &Report) -> impl Iterator<Item = (&AgentReport, Vec<&ReportRow>)> {
+    let places = report.contrast.map_or(vec![0], |contrast| vec![contrast.left, contrast.right]);
+    report.agents.iter().map(move |agent| (agent, places.iter().filter_map(|place| agent.rows.get(*place)).collect()))
+}
+
+/// The n-th calls of episodes, by what came of them.
+fn timeline(report: &Report) -> Result<Markup, ChartError> {
+    let mut charts = Vec::new();
+    for (index, (agent, rows)) in beside(report).take(AGENTS).enumerate() {
+        let chart = Stacks {
+            caption: caption(
+                format!("calls-{index}"),
+                format!("Calls of {} by their number", text(&agent.title)),
+                rows.iter().map(|row| format!("{}: {}", name(row), calls_in_words(row))).collect::<Vec<_>>().join(". "),
+            ),
+            x_title: "n-th call of the episode".to_owned(),
+            y_title: "calls".to_owned(),
+            kinds: kinds(report),
+            panels: rows.iter().map(|row| panel(report, row)).collect(),
+        };
+        charts.push((agent, rows, drawn(|width| stacks(&chart, width))?));
+    }
+    Ok(html! {
+        @if charts.iter().any(|(_, _, chart)| chart.is_some()) {
+            h2 #calls { "What becomes of the n-th call" }
+            p.note { "Calls of scored episodes by their number in the episode: what succeeded, and what kind of failure the others met." }
+            (left_out(report.agents.len(), "agent"))
+            @for (agent, rows, chart) in &charts {
+                @if let Some(chart) = chart {
+                    figure {
+                        figcaption { (text(&agent.title)) }
+                        (chart)
+                        (calls_table(report, rows))
+                    }
+                }
+            }
+        }
+    })
+}
+
+fn kinds(report: &Report) -> Vec<Kind> {
+    let errors = report.error_classes.iter().map(|class| Kind { label: text(class), outcome: Outcome::Error });
+    let mut kinds = vec![Kind { label: "ok".to_owned(), outcome: Outcome::Ok }];
+    kinds.extend(errors);
+    kinds.push(Kind { label: "other".to_owned(), outcome: Outcome::Other });
+    kinds
+}
+
+fn panel(report: &Report, row: &ReportRow) -> Panel {
+    let bar = |calls: &CallsAt| Bar { label: number(calls), counts: counts(report, calls) };
+    Panel { title: name(row), bars: row.calls_by_number.iter().map(bar).collect() }
+}
+
+/// In the order of [`kinds`].
+fn counts(report: &Report, calls: &CallsAt) -> Vec<u64> {
+    let mut counts = vec![calls.ok];
+    counts.extend(report.error_classes.iter().map(|class| calls.errors.get(class).copied().unwrap_or(0)));
+    counts.push(calls.errors_beside(&report.error_classes));
+    counts
+}
+
+fn number(calls: &CallsAt) -> String {
+    if calls.number == LATER { format!("{LATER}+") } else { calls.number.to_string() }
+}
+
+fn calls_in_words(row: &ReportRow) -> String {
+    let words = row.calls_by_number.iter().take(4).map(|calls| {
+        let errors: Vec<String> =
+            calls.errors.iter().map(|(class, calls)| format!("{} {}", count(*calls), text(class))).collect();
+        let errors = if errors.is_empty() { String::new() } else { format!(", {}", errors.join(", ")) };
+        format!("call {}: {} ok{errors}", number(calls), count(calls.ok))
+    });
+    words.collect::<Vec<_>>().join("; ")
+}
+
+fn calls_table(report: &Report, rows: &[&ReportRow]) -> Markup {
+    html! {
+        details {
+            summary { "The numbers" }
+            div.scroll tabindex="0" role="region" aria-label="Calls by their number" {
+                table {
+                    thead { tr {
+                        th.text scope="col" { "setting" }
+                        th scope="col" { "call" }
+                        @for kind in kinds(report) { th scope="col" { (kind.label) } }
+                    } }
+                    tbody {
+                        @for row in rows {
+                            @for calls in &row.calls_by_number {
+                                tr {
+                                    th scope="row" { (name(row)) }
+                                    td { (number(calls)) }
+                                    @for calls in counts(report, calls) { td { (count(calls)) } }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
