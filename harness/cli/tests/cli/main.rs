@@ -15,6 +15,7 @@ mod progress;
 mod quickstart;
 mod shards;
 mod transcripts;
+mod view;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

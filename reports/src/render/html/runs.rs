@@ -9,6 +9,7 @@ use maud::{Markup, html};
 use super::page::{Page, page};
 use super::{key, shown};
 use crate::render::number::{UNKNOWN, count, counted, percent};
+use crate::render::plain_text;
 use crate::summary::suite_of;
 
 /// A folder in the folder of runs.
@@ -61,7 +62,7 @@ pub fn run_address(name: &str) -> String {
 
 /// The page: runs in the order of `runs`, out of the folder that is called so.
 pub fn runs(folder: &str, runs: &[ListedRun]) -> String {
-    let comparable = runs.iter().filter(|run| run.found.as_ref().is_ok_and(is_shown)).count() > 1;
+    let comparable = runs.iter().filter(|run| is_comparable(run)).count() > 1;
     let body = html! {
         h1 { "Runs" }
         p.meta { (counted(runs.len() as u64, "folder")) " in " code { (shown(folder)) } }
@@ -77,9 +78,10 @@ pub fn runs(folder: &str, runs: &[ListedRun]) -> String {
     page(&Page { title: "Runs", served: true, body })
 }
 
-/// Whether there is a report of it.
-fn is_shown(run: &FoundRun) -> bool {
-    run.state == RunState::AsItSays
+/// Whether a form can name it: there is a report of it, and its name comes back from a form as it is.
+fn is_comparable(run: &ListedRun) -> bool {
+    let has_report = run.found.as_ref().is_ok_and(|found| found.state == RunState::AsItSays);
+    has_report && plain_text(&run.name) == run.name
 }
 
 fn table(runs: &[ListedRun], comparable: bool) -> Markup {
@@ -113,7 +115,7 @@ fn row(run: &ListedRun, comparable: bool) -> Markup {
                 Ok(found) => {
                     @if comparable {
                         @for side in ["base", "candidate"] {
-                            td { @if is_shown(found) {
+                            td { @if is_comparable(run) {
                                 input type="radio" name=(side) value=(run.name) required aria-label={ (side) ": " (shown(&run.name)) };
                             } }
                         }

@@ -103,3 +103,73 @@ impl Counts {
 fn hold<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::path::PathBuf;
+
+    use healbench_record::{RunDir, RunManifest};
+    use healbench_reports::{FrameWriter, Scope, summarise};
+
+    use super::*;
+
+    /// The report of a plan without episodes, and of a run that is called so.
+    fn whole(made: &Cell<u32>) -> Result<Whole, ()> {
+        made.set(made.get() + 1);
+        let folder = tempfile::tempdir().unwrap();
+        let manifest: RunManifest = serde_json::from_value(serde_json::json!({
+            "format_version": healbench_record::FORMAT_VERSION, "healbench": "", "revision": null, "command": "",
+            "started": "", "tokenizer": "", "status": "complete", "episodes_done": 0,
+            "plan": {"seed": 1, "trials": 1, "agents": [], "settings": [], "scenarios": []},
+        }))
+        .unwrap();
+        let path: PathBuf = folder.path().join("run");
+        let run = RunDir::create(&path, &manifest, &[]).unwrap();
+        FrameWriter::create(&run, &manifest.plan).unwrap().finish().unwrap();
+        let report = summarise(&run, &manifest, Scope::Tables).unwrap();
+        Ok(Whole { report, page: made.get().to_string() })
+    }
+
+    #[test]
+    fn a_report_is_made_once_until_its_run_changes() {
+        let (shelf, made) = (Shelf::default(), Cell::new(0));
+        let now = SystemTime::now();
+        let get = |name: &str, stamp| shelf.get(name, stamp, || whole(&made)).unwrap().page.clone();
+        let (old, new) = (Stamp(Some(now), 10), Stamp(Some(now), 11));
+        assert_eq!([get("a", old), get("b", old), get("a", old), get("b", old)], ["1", "2", "1", "2"]);
+        assert_eq!([get("a", new), get("a", new)], ["3", "3"]);
+        // What it was before is gone.
+        assert_eq!(shelf.places.lock().unwrap().len(), 2);
+        for index in 0..KEPT - 1 {
+            get(&format!("other {index}"), old);
+        }
+        assert_eq!(shelf.places.lock().unwrap().len(), KEPT);
+        assert_eq!((get("a", new).as_str(), made.get()), ("3", 10));
+        assert_eq!(get("b", old), "11", "the one that nobody looked at for longest went");
+    }
+
+    #[test]
+    fn an_error_is_not_kept() {
+        let (shelf, made) = (Shelf::default(), Cell::new(0));
+        assert!(shelf.get("a", Stamp(None, 1), || Err::<Whole, ()>(())).is_err());
+        assert!(shelf.get("a", Stamp(None, 1), || whole(&made)).is_ok());
+    }
+
+    #[test]
+    fn who_comes_second_waits_for_the_first() {
+        let (shelf, made) = (Shelf::default(), std::sync::atomic::AtomicU32::new(0));
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    shelf.get("a", Stamp(None, 1), || {
+                        made.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                        std::thread::sleep(std::time::Duration::from_millis(50));
+                        whole(&Cell::new(0))
+                    })
+                });
+            }
+        });
+        assert_eq!(made.into_inner(), 1);
+    }
+}
