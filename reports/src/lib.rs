@@ -11,6 +11,7 @@ pub mod gate;
 mod metric;
 mod playback;
 pub mod render;
+mod schema;
 pub mod statistics;
 mod summary;
 
@@ -28,6 +29,7 @@ pub use frames::{
 };
 pub use metric::{Better, Metric};
 pub use playback::{CallStep, Change, Mark, Piece, Playback, Sent, Step, differences, unmarked};
+pub use schema::{Printed, json_schema};
 pub use summary::{
     Ablation, AgentReport, CONFIDENCE, CallsAt, ClaimReport, ClaimRow, ClaimVerdict, Contrast, Difference, Effect,
     Example, LATER, LiveCell, LiveCells, ModelReport, Paired, Pass, Rate, Repair, Report, ReportError, ReportRow,

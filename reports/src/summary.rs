@@ -234,7 +234,7 @@ pub struct Retries {
     /// The median by Kaplan and Meier, with its interval; null when fewer than half would have been fixed.
     #[serde(flatten)]
     pub median: Median,
-    /// The share that is fixed within so many attempts, by Kaplan and Meier.
+    /// The share of all chains that is fixed within so many attempts.
     pub curve: Vec<FixedWithin>,
 }
 

@@ -66,8 +66,8 @@ pub(crate) enum Command {
     Bless(BlessArgs),
     /// List, show and tidy recorded answers of models.
     Cassette(CassetteArgs),
-    /// Print the JSON Schema of scenario files.
-    Schema,
+    /// Print the JSON Schema of scenario files, or of what is printed as JSON.
+    Schema(SchemaArgs),
     /// Print a completion script for a shell.
     Completions {
         /// The shell.
@@ -378,9 +378,12 @@ pub(crate) struct CompareArgs {
     /// How many episodes are listed that succeed in one run only.
     #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "by")]
     pub(crate) flips: usize,
-    /// Print everything as JSON.
+    /// Print everything as JSON; `healbench schema comparison` and `healbench schema matrix` describe it.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Write a page for a browser, one file that needs no other and asks for nothing; `-` is stdout.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["by", "json"])]
+    pub(crate) html: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -391,6 +394,25 @@ pub(crate) enum CompareAxis {
     Guardrails,
     /// Agents, under the same guardrails in the same error format.
     Agent,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArgs {
+    /// Of what.
+    #[arg(value_enum, value_name = "WHAT", default_value_t = SchemaOf::Scenario)]
+    pub(crate) of: SchemaOf,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SchemaOf {
+    /// Scenario files.
+    Scenario,
+    /// `healbench report --json`.
+    Report,
+    /// `healbench compare --json` of two runs.
+    Comparison,
+    /// `healbench compare --by AXIS --json` of one run.
+    Matrix,
 }
 
 #[derive(Debug, Args)]

@@ -85,7 +85,7 @@ fn dispatch(command: &Command, terminal: &Terminal) -> Result<ExitStatus, CliErr
         Command::Compare(args) => commands::compare::compare(args, terminal),
         Command::Gate(args) => commands::gate::gate(args, terminal),
         Command::Bless(args) => commands::bless::bless(args, terminal),
-        Command::Schema => commands::schema::schema(terminal),
+        Command::Schema(args) => commands::schema::schema(args, terminal),
         Command::Completions { shell } => commands::completions::completions(*shell, terminal),
     }
 }

@@ -103,15 +103,18 @@ fn rates(entry: Option<&MetricDifference>) -> String {
 /// A difference with its interval, green or red where that leaves out 0.
 pub(super) fn estimate(entry: Option<&MetricDifference>, intervals: bool) -> Estimate {
     let Some(entry) = entry else { return (Piece::new(UNKNOWN, Paint::Plain), Piece::new("", Paint::Dim)) };
-    let (value, interval) = (written(entry), entry.interval.filter(|_| intervals));
-    let interval = interval.map(|interval| match entry.metric.is_rate() {
-        true => points_interval(interval),
-        false => change_interval(interval),
-    });
-    (Piece::new(value, paint(entry)), Piece::new(interval.unwrap_or_default(), Paint::Dim))
+    let interval = interval_of(entry).filter(|_| intervals);
+    (Piece::new(difference_of(entry), paint(entry)), Piece::new(interval.unwrap_or_default(), Paint::Dim))
 }
 
-fn written(entry: &MetricDifference) -> String {
+pub(super) fn interval_of(entry: &MetricDifference) -> Option<String> {
+    entry.interval.map(|interval| match entry.metric.is_rate() {
+        true => points_interval(interval),
+        false => change_interval(interval),
+    })
+}
+
+pub(super) fn difference_of(entry: &MetricDifference) -> String {
     match entry.difference {
         None => UNKNOWN.to_owned(),
         Some(difference) if entry.metric.is_rate() => points(difference),
@@ -124,7 +127,7 @@ fn written(entry: &MetricDifference) -> String {
 }
 
 /// Green and red where the interval leaves out 0.
-fn paint(entry: &MetricDifference) -> Paint {
+pub(super) fn paint(entry: &MetricDifference) -> Paint {
     let better = |better: bool| if better { Paint::Green } else { Paint::Red };
     match entry.interval {
         Some(interval) if interval.lower > 0.0 => better(entry.metric.better() == Better::Higher),
@@ -161,7 +164,7 @@ fn further(cells: &[&CellComparison], options: ComparisonOptions) -> Vec<String>
     lines
 }
 
-fn mean(entry: &MetricDifference, mean: Option<f64>) -> String {
+pub(super) fn mean(entry: &MetricDifference, mean: Option<f64>) -> String {
     match mean {
         None => UNKNOWN.to_owned(),
         Some(mean) if entry.metric.is_rate() => percent(mean),
@@ -196,7 +199,7 @@ fn flips(found: &Comparison, options: ComparisonOptions) -> Vec<String> {
     lines
 }
 
-fn successes(count: u64) -> String {
+pub(super) fn successes(count: u64) -> String {
     if count == 1 { "1 success".to_owned() } else { format!("{} successes", self::count(count)) }
 }
 
@@ -212,7 +215,7 @@ fn flip_place(flip: &Flip) -> String {
     )
 }
 
-fn not_paired(unpaired: &Unpaired) -> String {
+pub(super) fn not_paired(unpaired: &Unpaired) -> String {
     let what = plain_text(&unpaired.what);
     let why = match unpaired.why {
         Why::Scenario => format!("only one run has scenario {what}"),
@@ -232,7 +235,7 @@ fn not_paired(unpaired: &Unpaired) -> String {
     format!("Not paired: {who}: {why}.")
 }
 
-fn notes(found: &Comparison, changed: &[&CellComparison]) -> Vec<String> {
+pub(super) fn notes(found: &Comparison, changed: &[&CellComparison]) -> Vec<String> {
     let mut notes = Vec::new();
     if !changed.is_empty() {
         notes.push(format!(

@@ -3,6 +3,7 @@
 mod answer;
 mod charts;
 mod claims;
+mod comparison;
 mod episode;
 mod figures;
 mod matrix;
@@ -15,20 +16,20 @@ mod run;
 mod runs;
 mod scenarios;
 mod settings;
-mod text;
 
 use maud::{Markup, html};
 
 use super::number::UNKNOWN;
 use super::plain_text;
 pub use charts::ChartError;
+pub use comparison::{ComparisonPage, comparison};
 pub use episode::{EpisodePage, episode};
 pub use page::{Page, content_security_policy, page};
+pub use playback::Playbacks;
 pub use problem::problem;
 pub use progress::{ProgressNews, progress_page};
-pub use run::{Playbacks, RunPage, run};
+pub use run::{RunPage, run};
 pub use runs::{FoundRun, ListedRun, RunState, run_address, runs};
-pub use text::text;
 
 /// Text of agents, models and files: what cannot be seen in it is made visible.
 fn shown(text: &str) -> Markup {

@@ -51,30 +51,6 @@ pub fn kaplan_meier_median(ended: &BTreeMap<u32, Ended>, confidence: f64) -> Med
     Median { median: crossed(&|step| step.survival), lower, upper }
 }
 
-/// A step of the share of chains that are fixed.
-#[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, schemars::JsonSchema)]
-pub struct FixedWithin {
-    /// Attempts after the first error.
-    pub attempts: u32,
-    /// Chains that were neither fixed nor left unfixed after fewer.
-    pub at_risk: u64,
-    /// The share that is fixed within so many attempts, with unfixed chains counted as censored: 0 to 1.
-    pub share: f64,
-}
-
-/// The share of chains that are fixed within so many attempts: one minus the survival function that [`kaplan_meier_median`] names,
-/// a step for each number of attempts after which a chain ended.
-pub fn kaplan_meier_curve(ended: &BTreeMap<u32, Ended>) -> Vec<FixedWithin> {
-    let chains = ended.values().map(|ended| ended.fixed + ended.censored).sum();
-    let mut at_risk = chains;
-    let step = |(step, ended): (Step, &Ended)| {
-        let here = at_risk;
-        at_risk -= ended.fixed + ended.censored;
-        FixedWithin { attempts: step.retries, at_risk: here, share: 1.0 - step.survival }
-    };
-    survival(ended, chains).into_iter().zip(ended.values()).map(step).collect()
-}
-
 /// The survival function from one number of retries to the next.
 struct Step {
     retries: u32,

@@ -12,8 +12,8 @@ use super::{
 use crate::comparison::main_matrix;
 use crate::frames::check_names;
 use crate::statistics::{
-    ClusterSums, Resamples, Trials, bca_ratio, holm, kaplan_meier_curve, kaplan_meier_median, mcnemar_mid_p, pass_at_k,
-    pass_hat_k, pass_hat_k_interval, tango, wilson,
+    ClusterSums, Resamples, Trials, bca_ratio, cumulative_incidence, holm, kaplan_meier_median, mcnemar_mid_p,
+    pass_at_k, pass_hat_k, pass_hat_k_interval, tango, wilson,
 };
 
 /// How much of a report is computed.
@@ -216,7 +216,7 @@ fn retries(counts: &Counts) -> Retries {
         fixed: counts.values().map(|ended| ended.fixed).sum(),
         censored: counts.values().map(|ended| ended.censored).sum(),
         median: kaplan_meier_median(counts, CONFIDENCE),
-        curve: kaplan_meier_curve(counts),
+        curve: cumulative_incidence(counts),
     }
 }
 

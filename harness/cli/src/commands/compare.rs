@@ -1,9 +1,11 @@
 use std::path::Path;
 
 use healbench_record::{RunDir, RunManifest, RunStatus};
+use healbench_reports::render::html::{self, ComparisonPage};
 use healbench_reports::render::{ComparisonOptions, comparison, json, matrix as shown, shell_word};
 use healbench_reports::{Axis, Side, compare as compared, matrix};
 
+use super::report::write_page;
 use crate::args::{CompareArgs, CompareAxis};
 use crate::error::{CliError, ExitStatus};
 use crate::terminal::Terminal;
@@ -32,6 +34,10 @@ pub(crate) fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<ExitSta
     if args.json {
         terminal.result(&json(&found)?)?;
         return Ok(ExitStatus::Fine);
+    }
+    if let Some(file) = &args.html {
+        let page = html::comparison(&ComparisonPage { found: &found, addresses: None });
+        return write_page(file, &page, terminal);
     }
     let options = ComparisonOptions { width: terminal.width(), color: terminal.colors_results(), flips: args.flips };
     terminal.result(&comparison(&found, options))?;

@@ -19,6 +19,21 @@ pub(crate) fn playbacks(
     cast: &Cast,
     episodes: &[u64],
 ) -> Result<Vec<Result<Playback, CliError>>, CliError> {
+    let mut played = Vec::new();
+    each_playback(run, cast, episodes, &mut |_, playback| {
+        played.push(playback);
+        true
+    })?;
+    Ok(played)
+}
+
+/// The same, one after the other: responses may be large. Goes on as long as `give` says so.
+pub(crate) fn each_playback(
+    run: &RunDir,
+    cast: &Cast,
+    episodes: &[u64],
+    give: &mut dyn FnMut(u64, Result<Playback, CliError>) -> bool,
+) -> Result<(), CliError> {
     let wanted: BTreeSet<u64> = episodes.iter().copied().collect();
     let mut recorded = rows_of_episodes(run, &wanted)?;
     let of_models = recorded.iter().filter(|(_, (row, _))| row.model.is_some()).map(|(episode, _)| *episode);
@@ -36,7 +51,12 @@ pub(crate) fn playbacks(
         }
         Ok(Playback { episode: Some(episode), ..playback })
     };
-    Ok(episodes.iter().map(|episode| play(*episode)).collect())
+    for episode in episodes {
+        if !give(*episode, play(*episode)) {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// Plays the scripted episode of this scenario, agent and trial under a setting that the plan need not have. It meets what its episodes

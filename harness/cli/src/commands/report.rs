@@ -5,7 +5,7 @@ use healbench_reports::render::html::{self, Playbacks, RunPage};
 use healbench_reports::render::{Detail, TerminalOptions, shell_word};
 use healbench_reports::{Report, Scope, render, summarise};
 
-use super::playback::playbacks;
+use super::playback::each_playback;
 use crate::args::ReportArgs;
 use crate::error::{CliError, ExitStatus};
 use crate::load::cast_of_run;
@@ -45,20 +45,22 @@ pub(super) fn page_of(run: &RunDir, manifest: &RunManifest) -> Result<(Report, P
         Ok(cast) => cast,
         // The numbers are worth a page without transcripts.
         Err(error) => {
-            made.failed = wanted.into_iter().map(|episode| (episode, error.to_string())).collect();
+            wanted.into_iter().for_each(|episode| made.miss(episode, &error.to_string()));
             return Ok((report, made));
         }
     };
-    for (episode, playback) in wanted.iter().zip(playbacks(run, &cast, &wanted)?) {
+    each_playback(run, &cast, &wanted, &mut |episode, playback| {
         match playback {
-            Ok(playback) => drop(made.episodes.insert(*episode, playback)),
-            Err(error) => drop(made.failed.insert(*episode, error.to_string())),
+            Ok(playback) => made.add(episode, &playback),
+            Err(error) => made.miss(episode, &error.to_string()),
         }
-    }
+        made.has_room()
+    })?;
     Ok((report, made))
 }
 
-fn write_page(file: &Path, page: &str, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+/// Writes a page, or prints it.
+pub(super) fn write_page(file: &Path, page: &str, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     if file == Path::new("-") {
         terminal.result(page)?;
     } else {

@@ -1,8 +1,17 @@
+use healbench_reports::{Printed, json_schema};
+
+use crate::args::{SchemaArgs, SchemaOf};
 use crate::error::{CliError, ExitStatus};
 use crate::terminal::Terminal;
 
-/// Prints the JSON Schema of scenario files.
-pub(crate) fn schema(terminal: &Terminal) -> Result<ExitStatus, CliError> {
-    terminal.result(&healbench_scenarios::schema_json())?;
+/// Prints a JSON Schema.
+pub(crate) fn schema(args: &SchemaArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    let text = match args.of {
+        SchemaOf::Scenario => healbench_scenarios::schema_json(),
+        SchemaOf::Report => json_schema(Printed::Report)?,
+        SchemaOf::Comparison => json_schema(Printed::Comparison)?,
+        SchemaOf::Matrix => json_schema(Printed::Matrix)?,
+    };
+    terminal.result(&text)?;
     Ok(ExitStatus::Fine)
 }

@@ -153,10 +153,11 @@ fn runs_are_listed_shown_and_compared_and_nothing_is_written() {
     assert_eq!((moved.status, moved.headers["location"].as_str()), (308, "/runs/first/"));
 
     let compared = server.ok("/compare?base=first&candidate=second");
-    assert!(compared.contains("second against first") && compared.contains("4 pairs of 2 cells"), "{compared}");
+    let sides = "<h1><a href=\"/runs/first/\">first</a> → <a href=\"/runs/second/\">second</a></h1>";
+    assert!(compared.contains("4 pairs · 0 changed") && compared.contains(sides), "{compared}");
 
     let episode = server.ok("/runs/first/episodes/0");
-    assert!(episode.contains("episode 0") && episode.contains("<select name=\"guardrails\">"), "{episode}");
+    assert!(episode.contains(", episode 0<") && episode.contains("<select name=\"guardrails\">"), "{episode}");
     assert_eq!(episode.matches("class=\"playback\"").count(), 1, "{episode}");
     let beside = server.ok("/runs/first/episodes/0?beside=2");
     assert!(beside.contains("episode 2") && beside.matches("class=\"playback\"").count() == 2, "{beside}");

@@ -28,16 +28,16 @@ pub fn episode(episode: &EpisodePage<'_>) -> String {
     let EpisodePage { name, episode: number, plan, playbacks } = episode;
     let title = format!("{name}, episode {number}");
     let body = html! {
-        p.meta { a href=(run_address(name)) { (shown(name)) } ", episode " (number) }
-        @if let Some(first) = playbacks.first() {
-            h1 { (shown(&first.scenario)) }
-            p { (shown(&first.agent)) }
+        p.meta {
+            a href=(run_address(name)) { (shown(name)) }
+            @if let Some(first) = playbacks.first() { " · " (shown(&first.agent)) " · trial " (first.trial) }
         }
+        @if let Some(first) = playbacks.first() { h1 { (shown(&first.scenario)) } }
         @if let Some(cell) = plan.cell(*number) {
             (others(episode, cell))
             @if plan.agents[cell.agent].kind == AgentKind::Scripted { (form(episode)) }
         }
-        (beside(&playbacks.iter().collect::<Vec<_>>()))
+        (beside(&playbacks.iter().collect::<Vec<_>>(), true))
     };
     page(&Page { title: &title, served: true, body })
 }

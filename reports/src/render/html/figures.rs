@@ -251,8 +251,8 @@ fn mended(report: &Report) -> Result<Markup, ChartError> {
             figure {
                 (chart)
                 figcaption {
-                    "The share of error chains that are mended within so many attempts after the first error, by Kaplan and Meier: a chain that is left "
-                    "unmended counts for as long as it was tried."
+                    "The share of all error chains that are mended within so many attempts after the first error. A chain that was given up counts as "
+                    "never mended."
                     @if more > 0 { " " (counted(more as u64, "curve")) " more in " code { "--json" } "." }
                 }
                 (curves_table(&series))

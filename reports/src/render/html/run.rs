@@ -1,16 +1,14 @@
 //! The report of a run as a page.
 
-use std::collections::BTreeMap;
-
 use healbench_record::RunManifest;
 use maud::{Markup, html};
 
 use super::charts::ChartError;
 use super::figures::figures;
 use super::page::{Page, page};
-use super::scenarios::{MOST_PAIRS, MOST_ROWS, scenarios};
+use super::playback::Playbacks;
+use super::scenarios::scenarios;
 use super::{answer, claims, matrix, notes, settings, shown};
-use crate::playback::Playback;
 use crate::render::terminal::title;
 use crate::summary::Report;
 
@@ -29,24 +27,6 @@ pub struct RunPage<'a> {
     pub served: bool,
 }
 
-/// Episodes that were played again for a page.
-#[derive(Debug, Default)]
-pub struct Playbacks {
-    /// By their number.
-    pub episodes: BTreeMap<u64, Playback>,
-    /// Why others could not be played, by their number.
-    pub failed: BTreeMap<u64, String>,
-}
-
-impl Playbacks {
-    /// The episodes that a page has room for, of those that a report names as worth reading: of examples that end differently first.
-    pub fn wanted(report: &Report) -> Vec<u64> {
-        let mut examples: Vec<_> = report.examples.iter().take(MOST_ROWS).collect();
-        examples.sort_by_key(|example| !example.flips);
-        examples.iter().take(MOST_PAIRS).flat_map(|example| [example.left, example.right]).flatten().collect()
-    }
-}
-
 /// The page.
 ///
 /// # Errors
@@ -58,7 +38,7 @@ pub fn run(run: &RunPage<'_>) -> Result<String, ChartError> {
 fn body(run: &RunPage<'_>) -> Result<Markup, ChartError> {
     let report = run.report;
     let figures = figures(report)?;
-    Ok(html! {
+    let above = html! {
         p.meta { (title(report)) }
         h1 { (shown(report.suite.as_deref().unwrap_or(run.name))) }
         (notes::warnings(run.manifest))
@@ -66,9 +46,12 @@ fn body(run: &RunPage<'_>) -> Result<Markup, ChartError> {
         (settings::tables(report))
         @if let Some(found) = &report.matrix { (matrix::heat_map(found)) }
         (figures)
-        (scenarios(run))
+    };
+    let below = html! {
         @if !report.claims.is_empty() { (claims::claims(&report.claims)) }
         (notes::reading(report))
         footer { (notes::origin(run.manifest)) }
-    })
+    };
+    let taken = above.0.len() + below.0.len();
+    Ok(html! { (above) (scenarios(run, taken)) (below) })
 }

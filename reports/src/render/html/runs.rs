@@ -85,7 +85,6 @@ fn is_comparable(run: &ListedRun) -> bool {
 }
 
 fn table(runs: &[ListedRun], comparable: bool) -> Markup {
-    let columns = ["run", "began (UTC)", "status", "scenarios", "agents"];
     html! {
         div.tools data-tools="runs" hidden {
             label { "Search" input type="search" placeholder="run, suite, agent  ( / )"; }
@@ -94,9 +93,10 @@ fn table(runs: &[ListedRun], comparable: bool) -> Markup {
         div.scroll tabindex="0" role="region" aria-label="Runs" {
             table id="runs" data-sort {
                 thead { tr {
+                    (head("run", "text"))
+                    @for column in ["success", "episodes"] { (head(column, "")) }
+                    @for column in ["status", "scenarios", "agents", "began (UTC)"] { (head(column, "text")) }
                     @if comparable { th scope="col" { "base" } th scope="col" { "candidate" } }
-                    @for column in columns { (head(column, "text")) }
-                    @for column in ["episodes", "success"] { (head(column, "")) }
                 } }
                 tbody { @for run in runs { (row(run, comparable)) } }
             }
@@ -113,26 +113,23 @@ fn row(run: &ListedRun, comparable: bool) -> Markup {
         tr {
             @match &run.found {
                 Ok(found) => {
-                    @if comparable {
-                        @for side in ["base", "candidate"] {
-                            td { @if is_comparable(run) {
-                                input type="radio" name=(side) value=(run.name) required aria-label={ (side) ": " (shown(&run.name)) };
-                            } }
-                        }
-                    }
-                    th scope="row" { a href=(run_address(&run.name)) { (shown(&run.name)) } }
+                    th.wide-text scope="row" { a href=(run_address(&run.name)) { (shown(&run.name)) } }
                     (cells(found))
+                    @if comparable { @for side in ["base", "candidate"] { td { @if is_comparable(run) { (choice(run, side)) } } } }
                 }
                 Err(problem) => {
-                    @if comparable { td {} td {} }
-                    th scope="row" { (shown(&run.name)) }
-                    td.text {}
-                    td.text { span.bad { "cannot be shown: " } (shown(problem)) }
-                    td {} td {} td {} td {}
+                    th.wide-text scope="row" { (shown(&run.name)) }
+                    td.text.wide-text data-v="" colspan=(if comparable { 8 } else { 6 }) {
+                        span.bad { "cannot be shown: " } (shown(problem))
+                    }
                 }
             }
         }
     }
+}
+
+fn choice(run: &ListedRun, side: &str) -> Markup {
+    html! { input type="radio" name=(side) value=(run.name) required aria-label={ (side) ": " (shown(&run.name)) }; }
 }
 
 fn cells(found: &FoundRun) -> Markup {
@@ -150,13 +147,6 @@ fn cells(found: &FoundRun) -> Markup {
     });
     let success = scored.filter(|(_, scored)| *scored > 0).map(|(good, scored)| good as f64 / scored as f64);
     html! {
-        td.text { (shown(&manifest.started.replace('T', " ").replace('Z', ""))) }
-        td.text { (status(found)) }
-        td.text { (suite(manifest)) }
-        td.text { (agents(manifest)) }
-        td data-v=(key(done.map(|done| done as f64))) {
-            (done.map_or(UNKNOWN.to_owned(), count)) @if done != Some(total) { " of " (count(total)) }
-        }
         td data-v=(key(success)) {
             @match (success, scored) {
                 (Some(share), Some((good, scored))) => {
@@ -165,6 +155,13 @@ fn cells(found: &FoundRun) -> Markup {
                 _ => { (UNKNOWN) }
             }
         }
+        td data-v=(key(done.map(|done| done as f64))) {
+            (done.map_or(UNKNOWN.to_owned(), count)) @if done != Some(total) { " of " (count(total)) }
+        }
+        td.text { (status(found)) }
+        td.text.wide-text { (suite(manifest)) }
+        td.text.wide-text { (agents(manifest)) }
+        td.text { (shown(&manifest.started.replace('T', " ").replace('Z', ""))) }
     }
 }
 

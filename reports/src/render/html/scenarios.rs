@@ -2,7 +2,6 @@
 
 use maud::{Markup, html};
 
-use super::playback::beside;
 use super::run::RunPage;
 use super::{key, shown};
 use crate::render::number::{amount_per, count, counted, per, rate_percent};
@@ -11,15 +10,15 @@ use crate::summary::{AgentReport, Example, Report, ScenarioRate};
 
 /// Rows that a page has at most. The file stays small enough to open.
 pub(super) const MOST_ROWS: usize = 2_000;
-/// Examples whose episodes are played again at most.
-pub(super) const MOST_PAIRS: usize = 600;
-/// Bytes that transcripts take at most in all.
-const ROOM: usize = 1_700_000;
+/// Bytes that a page takes at most, its transcripts among them.
+pub(super) const ROOM: usize = 2_950_000;
+/// What a row takes beside its transcripts, at most.
+const ROW: usize = 1_200;
 
-/// The rows with what finds one of them.
-pub(super) fn scenarios(run: &RunPage<'_>) -> Markup {
+/// The rows with what finds one of them. The rest of the page takes `before` bytes.
+pub(super) fn scenarios(run: &RunPage<'_>, before: usize) -> Markup {
     let report = run.report;
-    let texts = texts(run);
+    let texts = texts(run, before);
     let left_out = report.examples.len().saturating_sub(MOST_ROWS);
     html! {
         h2 #scenarios { "Scenarios" }
@@ -86,28 +85,19 @@ fn row(report: &Report, agent: &AgentReport, example: &Example, inside: &Markup)
 }
 
 /// What each of the first rows opens into. Of those that ended differently first, transcripts are there as long as there is room.
-fn texts(run: &RunPage<'_>) -> Vec<Markup> {
+fn texts(run: &RunPage<'_>, before: usize) -> Vec<Markup> {
     let examples = &run.report.examples[..run.report.examples.len().min(MOST_ROWS)];
     let mut order: Vec<usize> = (0..examples.len()).collect();
     order.sort_by_key(|index| !examples[*index].flips);
     let mut texts: Vec<Markup> = examples.iter().map(|_| html! {}).collect();
-    let mut room = ROOM;
+    let mut room = ROOM.saturating_sub(before + ROW * examples.len());
     for index in order {
         let example = &examples[index];
-        let played: Vec<_> = episodes(example).filter_map(|episode| run.playbacks.episodes.get(&episode)).collect();
-        let text = if played.is_empty() {
-            html! {}
-        } else {
-            beside(&played)
-        };
-        let fits = text.0.len() <= room;
-        if fits {
-            room -= text.0.len();
-        }
-        let left_out = !fits || played.len() < episodes(example).count();
+        let text = run.playbacks.beside(episodes(example)).filter(|text| text.0.len() <= room);
+        room -= text.as_ref().map_or(0, |text| text.0.len());
         texts[index] = html! {
-            @if fits { (text) }
-            (links(run, example, left_out))
+            @if let Some(text) = &text { (text) }
+            (links(run, example, text.is_none()))
         };
     }
     texts
@@ -121,7 +111,7 @@ fn episodes(example: &Example) -> impl Iterator<Item = u64> {
 fn links(run: &RunPage<'_>, example: &Example, left_out: bool) -> Markup {
     html! {
         @for episode in episodes(example) {
-            @if let Some(reason) = run.playbacks.failed.get(&episode) { p.note { "Episode " (episode) " is not shown: " (shown(reason)) } }
+            @if let Some(reason) = run.playbacks.missed(episode) { p.note { "Episode " (episode) " is not shown: " (shown(reason)) } }
         }
         p.note {
             @if left_out { "Left out for want of room, or because it cannot be played again. " }

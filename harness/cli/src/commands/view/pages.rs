@@ -6,8 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use healbench_protocol::{ErrorFormat, Guardrails};
 use healbench_record::{CellRef, RunDir, RunDirError, RunManifest};
-use healbench_reports::render::html::{self, EpisodePage, ProgressNews, RunPage, RunState};
-use healbench_reports::render::{self, ComparisonOptions};
+use healbench_reports::render;
+use healbench_reports::render::html::{self, ComparisonPage, EpisodePage, ProgressNews, RunPage, RunState};
 use healbench_reports::{Playback, Side, compare as compared};
 use serde::Deserialize;
 
@@ -150,9 +150,9 @@ pub(super) fn compare(viewer: &Viewer, sides: &Sides) -> Made {
         Side { name: &sides.candidate, run: &candidate, manifest: &manifest },
     )
     .map_err(CliError::from)?;
-    let options = ComparisonOptions { width: 110, color: false, flips: 20 };
-    let text = render::comparison(&found, options);
-    Ok(Answer::Page(html::text(&format!("{} against {}", sides.candidate, sides.base), &[text])))
+    let [base, candidate] = [&sides.base, &sides.candidate].map(|name| html::run_address(name));
+    let page = ComparisonPage { found: &found, addresses: Some([&base, &candidate]) };
+    Ok(Answer::Page(html::comparison(&page)))
 }
 
 fn no_run(name: &str) -> Problem {
