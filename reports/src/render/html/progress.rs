@@ -7,8 +7,7 @@ use maud::{PreEscaped, html};
 use serde::Serialize;
 
 use super::page::{Page, page};
-use super::run_address;
-use super::shown;
+use super::{run_address, shown};
 use crate::render::number::{UNKNOWN, count};
 use crate::render::progress::{duration, failures, pace, spending};
 
@@ -32,7 +31,7 @@ const FIELDS: [(&str, &str); 6] = [
     ("episodes", "Episodes"),
     ("pace", "Pace"),
     ("left", "Time left"),
-    ("spent", "US dollars spent"),
+    ("spent", "Spent"),
     ("failures", "Failures"),
     ("said", "Last news"),
 ];
