@@ -87,12 +87,12 @@ pub struct CallStep {
     pub response: String,
 }
 
-/// An earlier call of an episode, which later ones may be compared with.
+/// A call of an episode, as it is compared with others.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sent {
     /// Its arguments.
     pub arguments: Value,
-    /// What the run records of it.
+    /// What the run records of it, with its chain.
     pub row: CallRecord,
 }
 
@@ -116,24 +116,14 @@ impl CallStep {
     }
 }
 
-/// The earlier call that is about the same thing as `call`: one of the same tool, whose response the agent had seen.
-///
-/// In the turn before it, that is the latest failed call with the same action, or else the latest failed one, for a retry may choose
-/// another action; or else the latest with the same action. When none is, but the latest call with the same action failed, it is that
-/// one: an agent that looks something up comes back to it.
+/// The earlier call that is about the same thing as `call`, whose response the agent had seen: within an error chain the one before it,
+/// though the agent may have looked something up in between; elsewhere the one right before, if it has the same tool and action.
 fn reference<'a>(earlier: &'a [Sent], call: &CallRecord) -> Option<&'a Sent> {
-    let seen = || earlier.iter().rev().filter(|sent| sent.row.turn < call.turn);
-    let turn = seen().next()?.row.turn;
-    let same_tool = || seen().filter(|sent| sent.row.tool == call.tool);
-    let before = || same_tool().filter(|sent| sent.row.turn == turn);
-    let same_action = |sent: &&Sent| sent.row.action == call.action;
-    let failed = |sent: &&Sent| sent.row.is_error;
-    before()
-        .filter(failed)
-        .find(same_action)
-        .or_else(|| before().find(failed))
-        .or_else(|| before().find(same_action))
-        .or_else(|| same_tool().find(same_action).filter(failed))
+    let mut seen = earlier.iter().rev().filter(|sent| sent.row.turn < call.turn);
+    let before = seen.clone().next()?;
+    let same = before.row.tool == call.tool && before.row.action == call.action;
+    let chained = seen.find(|sent| call.chain.is_some() && sent.row.chain == call.chain);
+    chained.or_else(|| Some(before).filter(|_| same))
 }
 
 #[cfg(test)]
@@ -142,55 +132,44 @@ mod tests {
 
     use super::*;
 
-    fn sent(call: u32, turn: u32, tool: &str, action: &str, is_error: bool) -> Sent {
-        let row = CallRecord {
-            call,
-            turn,
-            tool: tool.into(),
-            action: Some(action.into()),
-            is_error,
-            ..CallRecord::default()
-        };
+    fn sent(call: u32, turn: u32, name: &str, chain: Option<u32>) -> Sent {
+        let (tool, action) = name.split_once('.').unwrap();
+        let row =
+            CallRecord { call, turn, tool: tool.into(), action: Some(action.into()), chain, ..CallRecord::default() };
         Sent { arguments: json!({"action": action, "n": call}), row }
     }
 
-    /// The number of the call that the last of these is compared with.
-    fn compared(mut calls: Vec<Sent>) -> Option<u32> {
-        let last = calls.pop().unwrap();
-        CallStep::new(&calls, &last, false, String::new()).compared_with
+    /// The number of the call that the last of these is compared with. They are one in a turn.
+    fn compared(calls: &[(&str, Option<u32>)]) -> Option<u32> {
+        let mut numbered = (1..).zip(calls).map(|(n, (name, chain))| sent(n, n, name, *chain)).collect::<Vec<_>>();
+        let last = numbered.pop().unwrap();
+        CallStep::new(&numbered, &last, false, String::new()).compared_with
     }
 
     #[test]
-    fn a_call_is_compared_with_the_one_that_it_mends() {
-        let failed = sent(1, 1, "tickets", "update", true);
-        let fine = sent(1, 1, "tickets", "update", false);
-        assert_eq!(compared(vec![sent(1, 1, "tickets", "list", false)]), None);
-        assert_eq!(compared(vec![failed.clone(), sent(2, 2, "tickets", "update", false)]), Some(1));
-        assert_eq!(compared(vec![fine.clone(), sent(2, 2, "tickets", "update", false)]), Some(1));
-        // A failure may be mended by another action; a success is over.
-        assert_eq!(compared(vec![failed.clone(), sent(2, 2, "tickets", "close", false)]), Some(1));
-        assert_eq!(compared(vec![fine, sent(2, 2, "tickets", "close", false)]), None);
-        assert_eq!(compared(vec![failed, sent(2, 2, "users", "update", false)]), None);
+    fn a_call_is_compared_with_the_one_before_it_in_its_chain() {
+        assert_eq!(compared(&[("a.set", Some(1)), ("a.set", Some(1))]), Some(1));
+        // A call that reached no action is mended by one that does.
+        assert_eq!(compared(&[("a.seet", Some(1)), ("a.set", Some(1))]), Some(1));
+        assert_eq!(compared(&[("a.set", Some(1)), ("a.list", None), ("a.set", Some(1))]), Some(1));
+        assert_eq!(compared(&[("a.set", Some(1)), ("b.set", Some(2)), ("a.set", Some(1))]), Some(1));
     }
 
     #[test]
-    fn a_failure_waits_for_what_was_looked_up() {
-        let looked_up = |is_error| {
-            compared(vec![
-                sent(1, 1, "tickets", "update", is_error),
-                sent(2, 2, "tickets", "list", false),
-                sent(3, 3, "tickets", "update", false),
-            ])
-        };
-        assert_eq!((looked_up(true), looked_up(false)), (Some(1), None));
+    fn outside_of_chains_only_the_same_action_right_before_counts() {
+        assert_eq!(compared(&[("a.list", None)]), None);
+        assert_eq!(compared(&[("a.list", None), ("a.list", None)]), Some(1));
+        assert_eq!(compared(&[("a.list", None), ("a.list", Some(1))]), Some(1));
+        assert_eq!(compared(&[("a.list", None), ("a.get", None), ("a.list", None)]), None);
+        assert_eq!(compared(&[("a.set", Some(1)), ("a.list", None)]), None);
+        assert_eq!(compared(&[("a.list", None), ("b.list", None)]), None);
     }
 
     #[test]
     fn calls_of_one_turn_know_nothing_of_each_other() {
-        let pair =
-            |second_failed| vec![sent(1, 1, "tickets", "update", true), sent(2, 1, "tickets", "update", second_failed)];
-        assert_eq!(compared(pair(false)), None);
-        let after = |second_failed| [pair(second_failed), vec![sent(3, 2, "tickets", "update", false)]].concat();
-        assert_eq!((compared(after(false)), compared(after(true))), (Some(1), Some(2)));
+        let first = sent(1, 1, "a.set", Some(1));
+        let compared = |call: Sent| CallStep::new(std::slice::from_ref(&first), &call, false, String::new());
+        assert_eq!(compared(sent(2, 1, "a.set", Some(1))).compared_with, None);
+        assert_eq!(compared(sent(2, 2, "a.set", Some(1))).compared_with, Some(1));
     }
 }

@@ -17,6 +17,8 @@ mod gate_forms;
 mod non_inferiority;
 #[path = "reports/operating.rs"]
 mod operating;
+#[path = "reports/playback.rs"]
+mod playback;
 #[path = "reports/rendering.rs"]
 mod rendering;
 #[path = "reports/sample.rs"]

@@ -251,9 +251,10 @@ pub(crate) struct ShowArgs {
     /// The run's directory.
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
-    /// The episode's number, as in the frames; or choose it by scenario, agent, opening and trial. The first that fits is shown.
+    /// The numbers of episodes, as in the frames; or choose one by scenario, agent, opening and trial: the first that fits is
+    /// shown.
     #[arg(value_name = "EPISODE", conflicts_with_all = ["scenario", "agent", "opening", "trial"])]
-    pub(crate) episode: Option<u64>,
+    pub(crate) episodes: Vec<u64>,
     /// The scenario's id, or the end of it.
     #[arg(long, value_name = "ID")]
     pub(crate) scenario: Option<String>,

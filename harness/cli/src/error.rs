@@ -88,6 +88,8 @@ pub(crate) enum CliError {
     NotAsked { agent: String, setting: String, command: String },
     #[error("under the guardrails `{guardrails}` a failure is one bare line: the format `{format}` cannot be seen")]
     FormatUnseen { guardrails: Guardrails, format: String },
+    #[error("`{option} {word}` names several, and a transcript is of one")]
+    OneOnly { option: &'static str, word: String },
     #[error("under the guardrails `{0}` no failure is bare")]
     BareHealing(Guardrails),
     #[error(transparent)]
@@ -217,6 +219,7 @@ impl CliError {
             | CliError::NoTranscript(_)
             | CliError::NotAsked { .. }
             | CliError::FormatUnseen { .. }
+            | CliError::OneOnly { .. }
             | CliError::BareHealing(_)
             | CliError::Journal(_)
             | CliError::Profile(_)
@@ -309,6 +312,7 @@ impl CliError {
             CliError::FormatUnseen { .. } => {
                 Some("leave `--format` out, or choose guardrails with `healing`, as `--guardrails all`".to_owned())
             }
+            CliError::OneOnly { .. } => Some("name one, and run the command again for each other one".to_owned()),
             CliError::BareHealing(_) => {
                 Some("leave `--format` out, and choose guardrails without `healing`, as `--guardrails none`".to_owned())
             }

@@ -229,15 +229,12 @@ fn format(word: &str) -> Result<ErrorFormat, CliError> {
     Ok(ErrorFormat::Template(source))
 }
 
-/// One format of its own: a name, or `template:FILE`.
+/// One format, as `--format` takes it.
 pub(crate) fn one_format(word: &str) -> Result<ErrorFormat, CliError> {
-    format(word).map_err(|error| match error {
-        CliError::Axis(mut error) => {
-            error.known.retain(|known| known != ALL_FORMATS);
-            CliError::Axis(error)
-        }
-        error => error,
-    })
+    match word == ALL_FORMATS || (word.contains(',') && !word.starts_with("template:")) {
+        true => Err(CliError::OneOnly { option: "--format", word: word.to_owned() }),
+        false => format(word),
+    }
 }
 
 fn with_templates(mut error: healbench_protocol::AxisError) -> CliError {

@@ -3,7 +3,7 @@
 
 use healbench_record::{CallRecord, Outcome};
 
-use super::layout::{Paint, Piece};
+use super::layout::{Paint, Piece, wrap};
 use super::spans;
 use super::{counted, plain_text};
 use crate::playback::{CallStep, Change, Mark, Playback, Step};
@@ -19,6 +19,7 @@ pub struct PlaybackOptions {
     pub full: bool,
 }
 
+const SEPARATOR: &str = " · ";
 /// Lines of a text that are shown; a list of thousands of rows says nothing that its beginning and end do not.
 pub(super) const MAX_LINES: usize = 24;
 /// Lines at the end of a text that is cut.
@@ -56,11 +57,19 @@ struct Page {
 impl Page {
     fn head(&mut self, playback: &Playback) {
         let Playback { scenario, agent, guardrails, format, trial, .. } = playback;
-        let mut title = format!("{scenario} · {agent} · {guardrails}/{format} · trial {trial}");
+        let mut title = [
+            plain_text(scenario).into_owned(),
+            plain_text(agent).into_owned(),
+            format!("{guardrails}/{}", plain_text(&format.name())),
+            format!("trial {trial}"),
+        ]
+        .join(SEPARATOR);
         if let Some(episode) = playback.episode {
-            title.push_str(&format!(" · episode {episode}"));
+            title.push_str(&format!("{SEPARATOR}episode {episode}"));
         }
-        self.line("", vec![Piece::new(title, Paint::Bold)]);
+        for line in wrap(&title, SEPARATOR, self.options.width) {
+            self.line("", vec![Piece::new(line, Paint::Bold)]);
+        }
         if playback.episode.is_none() {
             self.text("", "Played now: the run has no episode of it under this setting.", Paint::Dim);
         }
@@ -160,7 +169,7 @@ pub(super) fn told(call: &CallStep, full: bool) -> Option<String> {
         false => format!("against call {number}: "),
     };
     if call.changes.is_empty() {
-        told.push_str("changes nothing");
+        told.push_str("the same arguments again");
     }
     let mut verb = "";
     for (index, change) in call.changes.iter().enumerate() {

@@ -124,9 +124,11 @@ fn break_of(row: &[Glyph], indent: usize) -> usize {
     near.filter(|at| *at > indent.max(row.len() / 2)).unwrap_or(row.len())
 }
 
+/// A row without the blanks at its end.
 fn joined(row: &[Glyph]) -> Vec<Piece> {
+    let end = row.iter().rposition(|(c, _)| *c != ' ').map_or(0, |at| at + 1);
     let mut pieces: Vec<Piece> = Vec::new();
-    for (c, paint) in row {
+    for (c, paint) in &row[..end] {
         match pieces.last_mut() {
             Some(piece) if piece.paint == *paint => piece.text.push(*c),
             _ => pieces.push(Piece::new(c.to_string(), *paint)),

@@ -6,9 +6,13 @@ use healbench_protocol::{Origin, Turn};
 use healbench_record::{CallRecord, CellRef, EpisodeRecord, Plan, RunDir, Setting, Transcript, transcripts_of};
 use healbench_reports::{CallStep, Playback, Sent, Step, rows_of_episodes};
 use healbench_runner::{Moment, Replays};
+use serde_json::Value;
 
 use crate::error::CliError;
 use crate::load::{Cast, Models};
+
+/// The rows of an episode.
+type Played = (EpisodeRecord, Vec<CallRecord>);
 
 /// Plays these episodes of a run again, in their order: a scripted agent by itself, of a model the turns that it took. Each is checked
 /// to play as it was recorded; one that does not, or that the run does not have, is an error of its own.
@@ -79,7 +83,7 @@ fn play(
     plan: &Plan,
     episode: u64,
     transcript: Option<&Transcript>,
-) -> Result<(Playback, (EpisodeRecord, Vec<CallRecord>)), CliError> {
+) -> Result<(Playback, Played), CliError> {
     let cell = plan.cell(episode).ok_or_else(|| CliError::NoEpisode(episode.to_string()))?;
     let make_agent = cast.make_agent(transcript.map_or(Models::Absent, Models::Transcript));
     let mut told = Told::default();
@@ -91,11 +95,20 @@ fn play(
 /// What was told of an episode.
 #[derive(Default)]
 struct Told {
-    steps: Vec<Step>,
-    sent: Vec<Sent>,
+    happened: Vec<Happened>,
     unmet: Vec<String>,
     /// Whether the turn at hand is the scheduled opening.
     opening: bool,
+}
+
+enum Happened {
+    Step(Step),
+    /// A call, whose row is whole when the episode has ended.
+    Call {
+        arguments: Value,
+        opening: bool,
+        response: String,
+    },
 }
 
 impl Told {
@@ -105,52 +118,39 @@ impl Told {
                 self.opening = origin == Origin::Opening;
                 self.turn(turn);
             }
-            Moment::Answer(call, answer, row) => {
-                let sent = Sent { arguments: call.arguments.clone(), row: row.clone() };
-                let response = answer.response.text().into_owned();
-                self.steps.push(Step::Call(Box::new(CallStep::new(&self.sent, &sent, self.opening, response))));
-                self.sent.push(sent);
-            }
-            Moment::Failed(error) => self.steps.push(Step::Failed(error.to_string())),
+            Moment::Answer(call, answer, _) => self.happened.push(Happened::Call {
+                arguments: call.arguments.clone(),
+                opening: self.opening,
+                response: answer.response.text().into_owned(),
+            }),
+            Moment::Failed(error) => self.step(Step::Failed(error.to_string())),
             Moment::End(_, unmet) => self.unmet = unmet.to_vec(),
         }
     }
 
     fn turn(&mut self, turn: &Turn) {
-        let step = match turn {
+        match turn {
             Turn::Calls { waited_s, text, .. } => {
                 if !text.is_empty() {
-                    self.steps.push(Step::Says(text.clone()));
+                    self.step(Step::Says(text.clone()));
                 }
                 if *waited_s > 0 {
-                    self.steps.push(Step::Waits { seconds: *waited_s });
+                    self.step(Step::Waits { seconds: *waited_s });
                 }
-                return;
             }
-            Turn::Say { text } => Step::Says(text.clone()),
-            Turn::Done { answer } => Step::Done(answer.clone()),
-            Turn::Answer { text } => Step::Answers(text.clone()),
-            Turn::BrokenOff { text } => Step::BrokenOff(text.clone()),
-            Turn::GiveUp { reason } => Step::GivesUp(reason.clone()),
-        };
-        self.steps.push(step);
+            Turn::Say { text } => self.step(Step::Says(text.clone())),
+            Turn::Done { answer } => self.step(Step::Done(answer.clone())),
+            Turn::Answer { text } => self.step(Step::Answers(text.clone())),
+            Turn::BrokenOff { text } => self.step(Step::BrokenOff(text.clone())),
+            Turn::GiveUp { reason } => self.step(Step::GivesUp(reason.clone())),
+        }
     }
 
-    fn playback(
-        mut self,
-        cast: &Cast,
-        plan: &Plan,
-        cell: CellRef,
-        (row, calls): &(EpisodeRecord, Vec<CallRecord>),
-    ) -> Playback {
-        // Chains are numbered when all calls are known.
-        let told = self.steps.iter_mut().filter_map(|step| match step {
-            Step::Call(call) => Some(call),
-            _ => None,
-        });
-        for (told, whole) in told.zip(calls) {
-            told.row = whole.clone();
-        }
+    fn step(&mut self, step: Step) {
+        self.happened.push(Happened::Step(step));
+    }
+
+    fn playback(self, cast: &Cast, plan: &Plan, cell: CellRef, (row, calls): &Played) -> Playback {
         let (scenario, setting) = (&cast.scenarios[cell.scenario], &plan.settings[cell.setting]);
         Playback {
             episode: None,
@@ -161,10 +161,26 @@ impl Told {
             format: setting.format.clone(),
             trial: cell.trial,
             prompt: scenario.task.prompt.clone(),
-            steps: self.steps,
+            steps: steps(self.happened, calls),
             outcome: row.outcome,
             calls: row.calls,
             unmet: self.unmet,
         }
     }
+}
+
+/// What happened, with the rows of the calls.
+fn steps(happened: Vec<Happened>, calls: &[CallRecord]) -> Vec<Step> {
+    let mut rows = calls.iter().cloned();
+    let mut sent: Vec<Sent> = Vec::with_capacity(calls.len());
+    let step = |happened| match happened {
+        Happened::Step(step) => Some(step),
+        Happened::Call { arguments, opening, response } => {
+            let call = Sent { arguments, row: rows.next()? };
+            let step = CallStep::new(&sent, &call, opening, response);
+            sent.push(call);
+            Some(Step::Call(Box::new(step)))
+        }
+    };
+    happened.into_iter().filter_map(step).collect()
 }

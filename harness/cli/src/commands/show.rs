@@ -9,44 +9,63 @@ use crate::error::{CliError, ExitStatus};
 use crate::load::{Cast, Part, cast_of_run, one_format};
 use crate::terminal::Terminal;
 
-/// Prints the transcript of one episode. It is played again, by the scripted agent or with the turns that the model took; that it plays
-/// as it was recorded is checked.
+/// Prints the transcripts of episodes. They are played again, by the scripted agent or with the turns that the model took; that they
+/// play as they were recorded is checked.
 pub(crate) fn show(args: &ShowArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let (run, manifest) = RunDir::open(&args.run)?;
-    let done = manifest.done();
-    let absent =
-        |episode: u64| CliError::NoEpisode(format!("{episode}; it has those from {} up to {}", done.start, done.end));
-    let (cell, setting) = chosen(args, &manifest.plan)?;
-    let cast = cast_of_run(&run, manifest.plan)?;
-    let playback = match cast.plan.settings.iter().position(|known| *known == setting) {
-        Some(setting) => {
-            let episode = cast.plan.episode(CellRef { setting, ..cell });
-            let played = playbacks(&run, &cast, &[episode])?.pop().unwrap_or_else(|| Err(absent(episode)));
-            played.map_err(|error| if matches!(error, CliError::NoEpisode(_)) { absent(episode) } else { error })?
-        }
-        None => elsewhere(&run, &cast, cell, setting, args.episode.map(|episode| (episode, absent(episode))))?,
+    let there_are = match manifest.done() {
+        done if done.is_empty() => "it has none".to_owned(),
+        done => format!("it has those from {} to {}", done.start, done.end - 1),
     };
+    let asked = chosen(args, &manifest.plan)?;
+    let cast = cast_of_run(&run, manifest.plan)?;
+    let there: Vec<u64> = asked.iter().filter_map(|asked| asked.episode(&cast.plan)).collect();
+    let mut played = playbacks(&run, &cast, &there)?.into_iter();
     let options = PlaybackOptions { width: terminal.width(), color: terminal.colors_results(), full: args.full };
-    terminal.result(&render::playback(&playback, options))?;
+    for (index, asked) in asked.into_iter().enumerate() {
+        let playback = match asked.episode(&cast.plan).and_then(|_| played.next()) {
+            Some(playback) => playback,
+            None => elsewhere(&run, &cast, asked),
+        };
+        let playback = playback.map_err(|error| match error {
+            CliError::NoEpisode(episode) => CliError::NoEpisode(format!("{episode}; {there_are}")),
+            error => error,
+        })?;
+        let gap = if index > 0 { "\n" } else { "" };
+        terminal.result(&format!("{gap}{}", render::playback(&playback, options)))?;
+    }
     Ok(ExitStatus::Fine)
 }
 
-/// Plays a scenario, agent and trial of the run under a setting that the run does not have. The `named` episode must be there.
-pub(super) fn elsewhere(
-    run: &RunDir,
-    cast: &Cast,
-    cell: CellRef,
-    setting: Setting,
-    named: Option<(u64, CliError)>,
-) -> Result<Playback, CliError> {
+/// An episode as it was asked for.
+pub(super) struct Asked {
+    /// Scenario, agent and trial; its setting says nothing.
+    pub(super) cell: CellRef,
+    /// The setting, which the plan need not have.
+    pub(super) setting: Setting,
+    /// The number that it was told by, under whatever setting that is.
+    pub(super) number: Option<u64>,
+}
+
+impl Asked {
+    /// Its number, if the plan has its setting.
+    pub(super) fn episode(&self, plan: &Plan) -> Option<u64> {
+        let setting = plan.settings.iter().position(|known| *known == self.setting)?;
+        Some(plan.episode(CellRef { setting, ..self.cell }))
+    }
+}
+
+/// Plays a scenario, agent and trial of the run under a setting that the run does not have.
+pub(super) fn elsewhere(run: &RunDir, cast: &Cast, asked: Asked) -> Result<Playback, CliError> {
+    let Asked { cell, setting, number } = asked;
     if let Part::Model(_) = &cast.parts[cell.agent] {
         return Err(not_asked(&cast.plan, cell, &setting));
     }
     let settings = 0..cast.plan.settings.len();
     let episodes = settings.map(|setting| cast.plan.episode(CellRef { setting, ..cell })).collect();
     let recorded = rows_of_episodes(run, &episodes)?;
-    if let Some((_, absent)) = named.filter(|(episode, _)| !recorded.contains_key(episode)) {
-        return Err(absent);
+    if let Some(number) = number.filter(|number| !recorded.contains_key(number)) {
+        return Err(CliError::NoEpisode(number.to_string()));
     }
     let (playback, row) = playback_under(cast, cell, setting)?;
     let other = recorded.iter().find(|(_, (recorded, _))| recorded.schedule_hash != row.schedule_hash);
@@ -77,16 +96,18 @@ fn not_asked(plan: &Plan, cell: CellRef, setting: &Setting) -> CliError {
     }
 }
 
-/// What was asked for: an episode by number, or the first one that fits the options; and the setting, which the plan need not have.
-/// The setting of the cell says nothing.
-fn chosen(args: &ShowArgs, plan: &Plan) -> Result<(CellRef, Setting), CliError> {
-    let guardrails: Option<Guardrails> = args.guardrails.as_deref().map(str::parse).transpose()?;
+/// What was asked for: episodes by number, or the first one that fits the options.
+fn chosen(args: &ShowArgs, plan: &Plan) -> Result<Vec<Asked>, CliError> {
+    let guardrails = args.guardrails.as_deref().map(one_set).transpose()?;
     let format = args.format.as_deref();
-    if let Some(episode) = args.episode {
-        let cell = plan.cell(episode);
+    let numbered = |episode: &u64| {
+        let cell = plan.cell(*episode);
         let cell = cell.ok_or_else(|| CliError::NoEpisode(format!("{episode} of {}", plan.len())))?;
-        let own = &plan.settings[cell.setting];
-        return Ok((cell, setting(plan, Some(own), guardrails, format)?));
+        let setting = setting(plan, Some(&plan.settings[cell.setting]), guardrails, format)?;
+        Ok(Asked { cell, setting, number: Some(*episode) })
+    };
+    if !args.episodes.is_empty() {
+        return args.episodes.iter().map(numbered).collect();
     }
     let ends = |name: &str, wanted: &Option<String>| wanted.as_deref().is_none_or(|wanted| name.ends_with(wanted));
     let place = |found: Option<usize>, what: &str| found.ok_or_else(|| CliError::NoEpisode(format!("no such {what}")));
@@ -100,7 +121,14 @@ fn chosen(args: &ShowArgs, plan: &Plan) -> Result<(CellRef, Setting), CliError> 
         return Err(CliError::NoEpisode(format!("trial {trial} of {}", plan.trials)));
     }
     let cell = CellRef { scenario: place(scenario, "scenario")?, agent: place(agent, "agent")?, setting: 0, trial };
-    Ok((cell, setting(plan, None, guardrails, format)?))
+    Ok(vec![Asked { cell, setting: setting(plan, None, guardrails, format)?, number: None }])
+}
+
+fn one_set(word: &str) -> Result<Guardrails, CliError> {
+    match word.contains(',') || Guardrails::sweep(word).is_some() {
+        true => Err(CliError::OneOnly { option: "--guardrails", word: word.to_owned() }),
+        false => Ok(word.parse()?),
+    }
 }
 
 /// The setting that is meant: the first one of the plan that fits; or, beside the `own` one of an episode, that one with what is asked

@@ -1,4 +1,7 @@
+use serde_json::json;
+
 use super::*;
+use crate::model_server::{ModelServer, calls, mender, says};
 
 #[test]
 fn a_transcript_shows_what_was_sent_and_what_came_back() {
@@ -43,7 +46,161 @@ script:
     place.ok(&["run", "hostile.yaml", "--out", "run", "--trials", "1"]);
     for words in [["show", "run", "8"].as_slice(), &["report", "run", "--by-scenario"], &["plan", "hostile.yaml"]] {
         let out = place.ok(words).out;
-        let raw = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
-        assert!(!out.contains(raw), "{words:?}: {out:?}");
+        assert!(!out.contains(is_raw), "{words:?}: {out:?}");
     }
+}
+
+/// What must never reach a terminal as it is.
+fn is_raw(c: char) -> bool {
+    (c.is_control() && c != '\n') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Markup, the end of a CDATA section, escape sequences and marks that turn the direction.
+const HOSTILE: &str = "<script>alert(1)</script> ]]> \u{1b}[31mred\u{1b}]0;owned\u{7} \u{202e}evil \u{2066}aside";
+
+#[test]
+fn hostile_words_and_lines_of_a_mebibyte_are_shown_as_text() {
+    let line = "lorem ipsum ".repeat(90_000);
+    assert!(line.len() > 1 << 20);
+    let said = format!("{HOSTILE} {}", &line[..50_000]);
+    let server = {
+        let said = said.clone();
+        ModelServer::start(move |_, came| match came.body["messages"].as_array().unwrap().len() {
+            2 => calls("notes", &json!({"action": "create", "text": said, HOSTILE: 1})),
+            _ => says(&said),
+        })
+    };
+    let place = Place::new();
+    place.write(
+        "healbench.toml",
+        &format!("[model.mini]\napi = \"openai-chat\"\nbase_url = \"{}\"\nretries = 0\n", server.url),
+    );
+    // YAML reads JSON.
+    let scenario = json!({
+        "id": "demo/hostile", "title": HOSTILE, "description": format!("{HOSTILE} {line}"),
+        "task": {"prompt": HOSTILE, "max_calls": 4},
+        "tools": {"notes": {"description": "Keep notes.", "actions": {"create": {
+            "input": {"properties": {"text": {"type": "string"}}, "required": ["text"]},
+            "handler": {"fail": {"code": "HOSTILE", "message": format!("{HOSTILE} {line}")}},
+        }}}},
+        "world": {"notes": {"rows": [{"id": "1"}]}},
+        "expect": [{"count": {"in": "notes", "equals": 2}}],
+        "script": [{"call": {"tool": "notes", "action": "create", "arguments": {"text": HOSTILE}}}],
+    });
+    place.write("hostile.json", &scenario.to_string());
+    let agents =
+        ["--agent", "scripted:blind,model:mini", "--opening=natural", "--guardrails=healing", "--format=fusion-xml"];
+    place.ok(&[&["run", "hostile.json", "--out", "run", "--trials", "1"], &agents[..]].concat());
+    for episode in ["0", "1"] {
+        let shown = place.ok(&["show", "run", episode]).out;
+        assert!(!shown.contains(is_raw), "{shown}");
+        assert!(shown.len() < 10_000, "{shown}");
+        let plain = "<script>alert(1)</script> ]]> \\u{1b}[31mred\\u{1b}]0;owned\\u{7} \\u{202e}evil";
+        let unbroken = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(unbroken.matches(plain).count() >= 2 && shown.contains("more characters"), "{shown}");
+        assert!(shown.contains("HOSTILE  "), "{shown}");
+        let full = place.ok(&["show", "run", episode, "--full"]).out;
+        assert!(!full.contains(is_raw) && !full.contains("more characters"));
+        // The description and the response, and whatever the agent said.
+        assert!(full.matches("lorem").count() >= 180_000);
+    }
+}
+
+/// The transcript without its head, which says what the episode is.
+fn body(shown: &str) -> String {
+    shown.lines().skip_while(|line| !line.starts_with("task")).map(|line| format!("{line}\n")).collect()
+}
+
+#[test]
+fn the_same_moment_is_shown_under_other_settings() {
+    let place = Place::new();
+    place.write("own.jinja", "{{ code }}, says this server.");
+    place.ok(&["run", "--out", "run", "--trials", "2", "--guardrails", "none,all", "--format", "fusion-xml"]);
+    let show = |words: &[&str]| place.ok(&[&["show", "run"], words].concat()).out;
+    let named = |guardrails: &str| {
+        show(&["--scenario", "unknown-id", "--agent", "perfect", "--trial", "1", "--guardrails", guardrails])
+    };
+    let all = named("all");
+    let number = all.split("episode ").nth(1).unwrap().split_whitespace().next().unwrap();
+    let beside = |words: &[&str]| show(&[&[number], words].concat());
+
+    // What the run has is that episode.
+    assert_eq!(beside(&[]), all);
+    assert_eq!(beside(&["--format", "fusion-xml"]), all);
+    let none = beside(&["--guardrails", "none"]);
+    assert_eq!(none, named("none"));
+    assert_eq!(beside(&["--guardrails", "none", "--format", "bare"]), none);
+    assert_ne!(body(&none), body(&all));
+    let other = none.split("episode ").nth(1).unwrap().split_whitespace().next().unwrap();
+    assert_eq!(show(&[number, other, number]), [all.as_str(), &none, &all].join("\n"));
+    assert_eq!(show(&[other, number, "--guardrails", "all"]), [all.as_str(), &all].join("\n"));
+
+    // What it does not have is played now, exactly as a run would have played it.
+    let words = ["--trials", "2", "--agent", "scripted:perfect", "--format", "llm-friendly,template:own.jinja"];
+    place.ok(&[&["run", "--out", "more", "--guardrails", "strict+healing"], &words[..]].concat());
+    for format in ["llm-friendly", "template:own.jinja"] {
+        let words = ["--guardrails", "healing+strict", "--format", format];
+        let now = beside(&words);
+        let head = now.split("\n\n").next().unwrap();
+        assert!(head.contains(&format!("strict+healing/{format}")) && head.contains("trial 1"), "{head}");
+        assert!(head.contains("Played now: the run has no episode of it under this setting."), "{head}");
+        let words = ["show", "more", "--scenario", "unknown-id", "--trial", "1", "--format", format];
+        let recorded = place.ok(&words).out;
+        assert!(recorded.contains("episode") && !recorded.contains("Played now"));
+        assert_eq!(body(&now), body(&recorded));
+        assert_ne!(body(&now), body(&all));
+    }
+    // One half of a setting may be left out: it stays as it is, or is what the run has.
+    assert!(beside(&["--format", "serde"]).contains(" · all/serde · "));
+    assert!(beside(&["--guardrails", "healing"]).contains(" · healing/fusion-xml · "));
+    assert!(show(&[other, "--guardrails", "healing"]).contains(" · healing/fusion-xml · "));
+    assert!(show(&["--guardrails", "strict"]).contains(" · strict/bare · "));
+    assert!(show(&["--format", "serde"]).contains(" · all/serde · "));
+}
+
+#[test]
+fn a_setting_that_cannot_be_is_refused() {
+    let place = Place::new();
+    place.ok(&["run", "--out", "run", "--trials", "1", "--agent", "scripted:blind", "--shard", "1/2"]);
+    let cases: [&[&str]; 10] = [
+        &["0", "--guardrails", "none", "--format", "serde"],
+        &["0", "--format", "serde"],
+        &["1", "--format", "bare"],
+        &["1", "--guardrails", "full"],
+        &["1", "--guardrails", "strict+heeling"],
+        &["1", "--format", "all"],
+        &["1", "--format", "serde,pydantic"],
+        &["1", "--format", "template:nowhere.jinja"],
+        &["44", "--format", "serde"],
+        &["0", "1000"],
+    ];
+    let refused = cases.map(|words| {
+        let ended = place.start(&[&["show", "run"], words].concat());
+        assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""), "{words:?}");
+        format!("{}\n{}", words.join(" "), ended.err)
+    });
+    insta::assert_snapshot!(refused.join("\n"));
+}
+
+#[test]
+fn a_model_is_not_asked_by_a_transcript() {
+    let server = ModelServer::start(mender);
+    let place = Place::new();
+    place.write("healbench.toml", &format!("[model.mini]\napi = \"openai-chat\"\nbase_url = \"{}\"\n", server.url));
+    place.write("scenario.yaml", include_str!("../../../../scenarios/suites/quickstart/wrong-enum.yaml"));
+    let words = ["run", "scenario.yaml", "--agent", "model:mini", "--guardrails", "none,all", "--format=fusion-xml"];
+    place.ok(&[&words[..], &["--trials", "2", "--out", "run"]].concat());
+    let asked = server.came().len();
+    let both = place.ok(&["show", "run", "3", "1"]).out;
+    assert_eq!(both.matches("the scheduled opening: the model was not asked").count(), 2, "{both}");
+    assert!(both.contains("model:mini · seeded · native"), "{both}");
+    let none = place.ok(&["show", "run", "3", "--guardrails", "none"]).out;
+    assert!(none.contains("episode 1") && both.ends_with(&none), "{none}");
+    let ended = place.start(&["show", "run", "3", "--format", "serde"]);
+    assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""));
+    insta::assert_snapshot!(ended.err, @r"
+    error: the run has no episode of model:mini · seeded · native under all/serde, and a model is not asked here
+    help: play it: `healbench run scenario.yaml --agent model:mini --opening seeded --guardrails all --format serde`
+    ");
+    assert_eq!(server.came().len(), asked);
 }

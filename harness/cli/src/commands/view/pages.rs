@@ -1,11 +1,11 @@
 //! What is shown at each address.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use healbench_protocol::{ErrorFormat, Guardrails};
-use healbench_record::{CellRef, RunDir, RunDirError, RunManifest};
+use healbench_record::{Plan, RunDir, RunDirError, RunManifest};
 use healbench_reports::render;
 use healbench_reports::render::html::{self, ComparisonPage, EpisodePage, ProgressNews, RunPage, RunState};
 use healbench_reports::{Playback, Side, compare as compared};
@@ -17,9 +17,9 @@ use super::shelf::{Stamp, Whole};
 use super::{Made, Viewer};
 use crate::commands::playback::playbacks;
 use crate::commands::report::page_of;
-use crate::commands::show;
+use crate::commands::show::{self, Asked};
 use crate::error::CliError;
-use crate::load::cast_of_run;
+use crate::load::{Cast, cast_of_run};
 
 /// How an episode is to be shown.
 #[derive(Debug, Default, Deserialize)]
@@ -112,32 +112,26 @@ pub(super) fn episode(viewer: &Viewer, name: &str, number: &str, wish: &Wish) ->
         let cell = cast.plan.cell(numbers[0]).ok_or_else(|| absent(number))?;
         let own = &cast.plan.settings[cell.setting];
         let setting = show::setting(&cast.plan, Some(own), guardrails, format.as_deref())?;
-        shown.push(under(&run, &cast, cell, setting)?);
+        shown.push(under(&run, &cast, Asked { cell, setting, number: Some(numbers[0]) })?);
     }
     let page = EpisodePage { name, episode: numbers[0], plan: &cast.plan, playbacks: &shown };
     Ok(Answer::Page(html::episode(&page)))
 }
 
 /// A request may not have a file read: a template is one of the plan's, or none.
-fn known_format(plan: &healbench_record::Plan, word: &str) -> Result<(), CliError> {
+fn known_format(plan: &Plan, word: &str) -> Result<(), CliError> {
     let in_plan = plan.settings.iter().any(|setting| setting.format.name() == word);
     if in_plan { Ok(()) } else { Ok(word.parse::<ErrorFormat>().map(drop)?) }
 }
 
-/// The episode of a cell under a setting, which the plan need not have.
-fn under(
-    run: &RunDir,
-    cast: &crate::load::Cast,
-    cell: CellRef,
-    setting: healbench_record::Setting,
-) -> Result<Playback, CliError> {
-    match cast.plan.settings.iter().position(|known| *known == setting) {
-        Some(setting) => {
-            let episode = cast.plan.episode(CellRef { setting, ..cell });
+/// An episode under a setting, which the plan need not have.
+fn under(run: &RunDir, cast: &Cast, asked: Asked) -> Result<Playback, CliError> {
+    match asked.episode(&cast.plan) {
+        Some(episode) => {
             let absent = || CliError::NoEpisode(episode.to_string());
             playbacks(run, cast, &[episode])?.pop().ok_or_else(absent)?
         }
-        None => show::elsewhere(run, cast, cell, setting, None),
+        None => show::elsewhere(run, cast, asked),
     }
 }
 
@@ -159,7 +153,7 @@ fn no_run(name: &str) -> Problem {
     Problem::missing(&format!("there is no run `{name}` in the folder"))
 }
 
-fn find(viewer: &Viewer, name: &str) -> Result<std::path::PathBuf, Problem> {
+fn find(viewer: &Viewer, name: &str) -> Result<PathBuf, Problem> {
     viewer.folder.find(name).ok_or_else(|| no_run(name))
 }
 
@@ -170,7 +164,7 @@ fn open(viewer: &Viewer, name: &str) -> Result<(RunDir, RunManifest), Problem> {
 /// A run that has frames.
 fn open_shown(viewer: &Viewer, name: &str) -> Result<(RunDir, RunManifest), Problem> {
     let (run, manifest) = open(viewer, name)?;
-    let problem = |path: &Path, error: fn(std::path::PathBuf) -> RunDirError| Err(error(path.to_owned()).into());
+    let problem = |path: &Path, error: fn(PathBuf) -> RunDirError| Err(error(path.to_owned()).into());
     match state(&run, &manifest) {
         RunState::UnderWay(_) => problem(run.path(), RunDirError::Busy),
         RunState::CutOff => problem(run.path(), RunDirError::Unfinished),
