@@ -102,37 +102,40 @@ pub(super) fn episode(viewer: &Viewer, name: &str, number: &str, wish: &Wish) ->
             played => played?,
         });
     }
-    let word = |word: &'_ str| Some(word.to_owned()).filter(|word| !word.is_empty());
-    let (guardrails, format) = (word(&wish.guardrails), word(&wish.format));
-    if guardrails.is_some() || format.is_some() {
-        let guardrails: Option<Guardrails> = guardrails.as_deref().map(str::parse).transpose()?;
-        if let Some(format) = &format {
-            known_format(&cast.plan, format)?;
-        }
-        let cell = cast.plan.cell(numbers[0]).ok_or_else(|| absent(number))?;
-        let own = &cast.plan.settings[cell.setting];
-        let setting = show::setting(&cast.plan, Some(own), guardrails, format.as_deref())?;
-        shown.push(under(&run, &cast, Asked { cell, setting, number: Some(numbers[0]) })?);
+    if let Some(playback) = otherwise(&run, &cast, numbers[0], wish)? {
+        shown.push(playback);
     }
     let page = EpisodePage { name, episode: numbers[0], plan: &cast.plan, playbacks: &shown };
     Ok(Answer::Page(html::episode(&page)))
+}
+
+/// The episode under the setting that is asked for, if one is.
+fn otherwise(run: &RunDir, cast: &Cast, number: u64, wish: &Wish) -> Result<Option<Playback>, CliError> {
+    let given = |word: &'_ str| Some(word.to_owned()).filter(|word| !word.is_empty());
+    let (guardrails, format) = (given(&wish.guardrails), given(&wish.format));
+    let Some(cell) = cast.plan.cell(number).filter(|_| guardrails.is_some() || format.is_some()) else {
+        return Ok(None);
+    };
+    if let Some(format) = &format {
+        known_format(&cast.plan, format)?;
+    }
+    let guardrails: Option<Guardrails> = guardrails.as_deref().map(str::parse).transpose()?;
+    let own = &cast.plan.settings[cell.setting];
+    let setting = show::setting(&cast.plan, Some(own), guardrails, format.as_deref())?;
+    let asked = Asked { cell, setting, number: Some(number) };
+    match asked.episode(&cast.plan) {
+        Some(episode) => {
+            let absent = || CliError::NoEpisode(episode.to_string());
+            playbacks(run, cast, &[episode])?.pop().ok_or_else(absent)?.map(Some)
+        }
+        None => show::elsewhere(run, cast, asked).map(Some),
+    }
 }
 
 /// A request may not have a file read: a template is one of the plan's, or none.
 fn known_format(plan: &Plan, word: &str) -> Result<(), CliError> {
     let in_plan = plan.settings.iter().any(|setting| setting.format.name() == word);
     if in_plan { Ok(()) } else { Ok(word.parse::<ErrorFormat>().map(drop)?) }
-}
-
-/// An episode under a setting, which the plan need not have.
-fn under(run: &RunDir, cast: &Cast, asked: Asked) -> Result<Playback, CliError> {
-    match asked.episode(&cast.plan) {
-        Some(episode) => {
-            let absent = || CliError::NoEpisode(episode.to_string());
-            playbacks(run, cast, &[episode])?.pop().ok_or_else(absent)?
-        }
-        None => show::elsewhere(run, cast, asked),
-    }
 }
 
 /// Two runs, compared.

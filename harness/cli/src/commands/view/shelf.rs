@@ -78,12 +78,15 @@ impl Shelf {
 /// How the episodes of runs ended, as the list shows it.
 #[derive(Default)]
 pub(super) struct Counts {
-    known: Mutex<BTreeMap<String, (Stamp, BTreeMap<Outcome, u64>)>>,
+    known: Mutex<BTreeMap<String, (Stamp, Ended)>>,
 }
+
+/// How many episodes ended how.
+type Ended = BTreeMap<Outcome, u64>;
 
 impl Counts {
     /// How the episodes of a run ended.
-    pub(super) fn get(&self, name: &str, run: &RunDir) -> Result<BTreeMap<Outcome, u64>, FrameError> {
+    pub(super) fn get(&self, name: &str, run: &RunDir) -> Result<Ended, FrameError> {
         let stamp = Stamp::of(run);
         if let Some((_, counts)) = hold(&self.known).get(name).filter(|(known, _)| *known == stamp) {
             return Ok(counts.clone());
