@@ -28,6 +28,23 @@ fn cells_are_told_of_as_they_finish() {
     assert_eq!(run("quiet", &["--quiet"]).err, "");
 }
 
+/// One thread hands over several cells at once.
+#[test]
+fn no_cell_is_left_out() {
+    let place = Place::new();
+    let words = ["run", "--live", "--trials=1", "--agent=scripted:blind", "--format=fusion-xml", "-j1", "--out=run"];
+    let ended = place.ok(&words);
+    let (_, manifest) = RunDir::open(&place.path("run")).unwrap();
+    let plan = manifest.plan;
+    let told: Vec<&str> = ended.err.lines().skip(1).take(plan.cells() as usize).collect();
+    assert_eq!(told.len(), 30);
+    for (episode, line) in told.iter().enumerate() {
+        let cell = plan.cell(episode as u64).unwrap();
+        assert!(line.starts_with(&plan.scenarios[cell.scenario].id), "{line}");
+        assert!(line.contains(&format!("  {} ", plan.settings[cell.setting].guardrails)), "{line}");
+    }
+}
+
 /// How far a run says it is, once it says what is wanted.
 fn wait_for(run: &RunDir, wanted: impl Fn(&Progress) -> bool) -> Progress {
     let begun = Instant::now();
