@@ -162,6 +162,8 @@ pub(crate) enum CliError {
     ScenarioChanged(String),
     #[error("the run has no such episode: {0}")]
     NoEpisode(String),
+    #[error("the run does not hold episode {0}: it was not played, or is another shard's")]
+    NotPlayed(u64),
     #[error("episode {0} plays otherwise in this program than it was recorded")]
     OtherReplay(u64),
     #[error("a defect of healbench ended episode {0}")]
@@ -251,6 +253,7 @@ impl CliError {
             | CliError::OldScenario(_)
             | CliError::ScenarioChanged(_)
             | CliError::NoEpisode(_)
+            | CliError::NotPlayed(_)
             | CliError::OtherReplay(_)
             | CliError::Defect(_)
             | CliError::Json(_)
@@ -305,6 +308,7 @@ impl CliError {
             CliError::OldScenario(_) | CliError::OldAgent(_) | CliError::OtherReplay(_) => {
                 Some("use the version of healbench that manifest.json names".to_owned())
             }
+            CliError::NotPlayed(_) => Some("`healbench report` says how much of its plan a run holds".to_owned()),
             CliError::NoEpisode(_) => {
                 Some("episodes are numbered from 0; `--scenario` and its like choose one".to_owned())
             }

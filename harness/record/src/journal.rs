@@ -300,5 +300,8 @@ mod tests {
         write_transcripts(&run, transcripts.iter()).unwrap();
         assert_eq!(read_transcript(&run, 5).unwrap().as_ref(), Some(&transcripts[1]));
         assert_eq!(read_transcript(&run, 6).unwrap(), None);
+        let both = transcripts_of(&run, &BTreeSet::from([3, 4, 5, 6])).unwrap();
+        assert_eq!(both.into_values().collect::<Vec<_>>(), transcripts);
+        assert!(transcripts_of(&run, &BTreeSet::new()).unwrap().is_empty());
     }
 }

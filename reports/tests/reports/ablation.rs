@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use healbench_protocol::{ErrorFormat, Guardrails};
 use healbench_record::{CellRef, Outcome, Plan, Records, Setting, Tally};
 use healbench_reports::statistics::{ClusterSums, Resamples, bca_ratio};
-use healbench_reports::{Ablation, Difference, Effect, ReportError, summarise};
+use healbench_reports::{Ablation, Difference, Effect, ReportError, Scope, summarise};
 
 use crate::sample::{manifest, plan, records, run_with};
 
@@ -24,7 +24,7 @@ const FORMATS: [ErrorFormat; 2] = [ErrorFormat::FusionXml, ErrorFormat::FusionTe
 
 fn ablation(plan: &Plan, records: &Records) -> Result<Vec<Ablation>, ReportError> {
     let (_folder, run) = run_with(plan, records);
-    summarise(&run, &manifest(plan)).map(|report| report.ablation)
+    summarise(&run, &manifest(plan), Scope::Whole).map(|report| report.ablation)
 }
 
 /// The episodes of one agent in one format on one scenario and trial, by guardrails: successes and tokens of those that are scored.

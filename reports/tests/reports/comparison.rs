@@ -282,7 +282,7 @@ fn a_matrix_compares_within_its_columns() {
         found.columns.iter().map(|column| column.cells.iter().map(Option::is_some).collect()).collect();
     assert_eq!(there, [[true, true, false], [true, false, true], [true, true, false], [true, false, true]]);
     // The same pairs as those that the report makes with `none`.
-    let report = healbench_reports::summarise(&run.run, &run.manifest).unwrap();
+    let report = healbench_reports::summarise(&run.run, &run.manifest, healbench_reports::Scope::Whole).unwrap();
     for (column, (agent, setting)) in [(0, (0, 1)), (1, (0, 2)), (2, (1, 1)), (3, (1, 2))] {
         let cell = found.columns[column].cells[setting].as_ref().unwrap();
         let paired = report.agents[agent].rows[setting].vs_none.unwrap();

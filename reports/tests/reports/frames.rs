@@ -1,7 +1,8 @@
+use std::collections::BTreeSet;
 use std::fs;
 
 use healbench_record::{Plan, Records, RunDir};
-use healbench_reports::{FrameError, FrameWriter, columns, episode_rows, read_calls, read_episodes};
+use healbench_reports::{FrameError, FrameWriter, columns, episode_rows, read_calls, read_episodes, rows_of_episodes};
 use polars::prelude::{CompatLevel, DataFrame, SchemaExt as _};
 use polars_io::SerReader as _;
 use polars_io::parquet::read::ParquetReader;
@@ -110,6 +111,16 @@ fn files_depend_on_the_rows_alone() {
     assert_eq!((episodes.height(), calls.height()), (records.episodes.len(), records.calls.len()));
     let (row, _) = episode_rows(&straight, 70_000).unwrap().unwrap();
     assert_eq!(row, records.episodes[70_000]);
+
+    // Many at once, on both sides of a row group's end; what is not there is left out.
+    let wanted = BTreeSet::from([0, 3, 65_535, 65_536, 70_000, plan.len()]);
+    let found = rows_of_episodes(&straight, &wanted).unwrap();
+    assert_eq!(found.len(), 5);
+    for (episode, (row, calls)) in &found {
+        assert_eq!(*row, records.episodes[*episode as usize]);
+        let made = records.calls.iter().filter(|call| call.episode == *episode);
+        assert!(made.eq(calls) && !calls.is_empty(), "{episode}");
+    }
 }
 
 #[test]

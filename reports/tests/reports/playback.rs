@@ -156,7 +156,7 @@ fn hostile(long: &str) -> Playback {
 #[test]
 fn hostile_texts_are_shown_and_never_obeyed() {
     // A mebibyte in a line is below: here it would only take longer.
-    for long in ["x", "\u{301}", " ", "💥\u{fe0f}"].map(|text| text.repeat(1 << 12)) {
+    for long in ["x", "\u{301}", " ", "☺\u{fe0f}"].map(|text| text.repeat(1 << 12)) {
         let hostile = hostile(&long);
         let text = playback(&hostile, PIPE);
         let raw =
@@ -180,7 +180,7 @@ fn hostile_texts_are_shown_and_never_obeyed() {
 
 proptest! {
     #[test]
-    fn no_line_is_wider_than_the_terminal_and_nothing_is_lost(text in "[ ,a-é\u{301}中💥\u{fe0f}\u{1f3fd}\n\u{1b}\\PC]{0,200}", width in 60usize..140) {
+    fn no_line_is_wider_than_the_terminal_and_nothing_is_lost(text in "[ ,a-é\u{301}中☺\u{fe0f}\u{1f3fd}\n\u{1b}\\PC]{0,200}", width in 60usize..140) {
         let says = played(vec![Step::Says(text.clone())]);
         let shown = playback(&says, PlaybackOptions { width, color: false, full: true });
         for line in shown.lines() {

@@ -2,7 +2,7 @@ use healbench_protocol::{Claim, ErrorFormat, Measure, Span};
 use healbench_record::{EpisodeRecord, Plan};
 use healbench_reports::render::{Detail, TerminalOptions, json, plain_text, terminal};
 use healbench_reports::statistics::Interval;
-use healbench_reports::{Difference, Report, summarise};
+use healbench_reports::{Difference, Report, Scope, summarise};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::ablation::sweep;
@@ -10,7 +10,7 @@ use crate::sample::{manifest, plan, records, run_with};
 
 fn report(plan: &Plan) -> Report {
     let (_folder, run) = run_with(plan, &records(plan));
-    summarise(&run, &manifest(plan)).unwrap()
+    summarise(&run, &manifest(plan), Scope::Whole).unwrap()
 }
 
 fn shown(report: &Report, width: usize, detail: Detail) -> String {
@@ -258,7 +258,7 @@ fn plain_text_leaves_text_alone() {
 fn json_says_unknown_as_null() {
     let plan = plan(2);
     let (_folder, run) = run_with(&plan, &healbench_record::Records::default());
-    let text = json(&summarise(&run, &manifest(&plan)).unwrap()).unwrap();
+    let text = json(&summarise(&run, &manifest(&plan), Scope::Whole).unwrap()).unwrap();
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     let row = &value["agents"][0]["rows"][1];
     assert_eq!(row["guardrails"], "all");

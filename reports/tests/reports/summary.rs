@@ -3,19 +3,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use healbench_protocol::Usage;
 use healbench_record::{CallRecord, CellRef, EpisodeRecord, ModelUse, Outcome, Plan, Records, Tally};
 use healbench_reports::statistics::{
-    ClusterSums, Ended, Median, Resamples, Trials, bca_ratio, kaplan_meier_median, mcnemar_mid_p, pass_at_k,
-    pass_hat_k, pass_hat_k_interval, tango, wilson,
+    ClusterSums, Ended, FixedWithin, Median, Resamples, Trials, bca_ratio, kaplan_meier_median, mcnemar_mid_p,
+    pass_at_k, pass_hat_k, pass_hat_k_interval, tango, wilson,
 };
 use healbench_reports::{
-    Difference, FrameWriter, ModelReport, Paired, Pass, Rate, Repair, Report, ReportError, ReportRow, Retries,
-    ScenarioRate, Totals, summarise,
+    CallsAt, Contrast, Difference, Example, FrameWriter, LATER, ModelReport, Paired, Pass, Rate, Repair, Report,
+    ReportError, ReportRow, Retries, ScenarioRate, Scope, Totals, summarise,
 };
 
 use crate::sample::{empty_run, manifest, plan, records, run_with};
 
 fn report(plan: &Plan, records: &Records) -> Result<Report, ReportError> {
     let (_folder, run) = run_with(plan, records);
-    summarise(&run, &manifest(plan))
+    summarise(&run, &manifest(plan), Scope::Whole)
 }
 
 /// The same numbers by loops over the rows.
@@ -77,8 +77,16 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, setting: usize, resamp
     let scenarios = plan.scenarios.iter().enumerate().map(|(index, scenario)| {
         let here = |row: &&EpisodeRecord| plan.cell(row.episode).unwrap().scenario == index;
         let rows: Vec<&EpisodeRecord> = scored.iter().copied().filter(here).collect();
-        let success = Rate::of(ended(&rows, Outcome::Success), rows.len() as u64);
-        ScenarioRate { scenario: scenario.id.clone(), success }
+        let mine =
+            |row: &&EpisodeRecord| records.calls.iter().filter(|call| call.episode == row.episode).collect::<Vec<_>>();
+        let both = |call: &&CallRecord| u64::from(call.request_tokens) + u64::from(call.response_tokens);
+        let spent = |row: &&EpisodeRecord| mine(row).iter().map(both).sum::<u64>() + u64::from(row.prose_tokens);
+        ScenarioRate {
+            scenario: scenario.id.clone(),
+            success: Rate::of(ended(&rows, Outcome::Success), rows.len() as u64),
+            calls_per_episode: Rate::of(rows.iter().map(|row| mine(row).len() as u64).sum(), rows.len() as u64),
+            tokens_per_episode: Rate::of(rows.iter().map(spent).sum(), rows.len() as u64),
+        }
     });
     let prose = scored.iter().map(|row| u64::from(row.prose_tokens)).sum();
     let tokens = tokens + prose;
@@ -108,7 +116,13 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, setting: usize, resamp
         passes: slow_passes(plan, &scored, resamples),
         calls_per_episode: Rate::of(calls, scored.len() as u64),
         tokens_per_episode: Rate::of(tokens, scored.len() as u64),
-        retries: Retries { fixed: mended, censored: chains - mended, median: slow_median(&lengths) },
+        retries: Retries {
+            fixed: mended,
+            censored: chains - mended,
+            median: slow_median(&lengths),
+            curve: slow_curve(&lengths),
+        },
+        calls_by_number: slow_positions(records, &scored),
         repair_at: [1, 2, 3].map(|k| Repair { k, chains: Rate::of(within(k), chains) }).to_vec(),
         error_spirals: Rate::of(spirals, scored.len() as u64),
         hint_uptake: Rate::of(taken, hinted),
@@ -184,6 +198,34 @@ fn slow_median(lengths: &[(u32, bool)]) -> Median {
         if *mended { count.fixed += 1 } else { count.censored += 1 }
     }
     kaplan_meier_median(&ended, 0.95)
+}
+
+/// Chains by the number of calls after the first, each counted on its own.
+fn slow_curve(lengths: &[(u32, bool)]) -> Vec<FixedWithin> {
+    let ends: BTreeSet<u32> = lengths.iter().map(|(calls, _)| calls - 1).collect();
+    let count =
+        |keep: &dyn Fn(u32, bool) -> bool| lengths.iter().filter(|(calls, mended)| keep(calls - 1, *mended)).count();
+    let step = |attempts| FixedWithin {
+        attempts,
+        at_risk: count(&|ended, _| ended >= attempts) as u64,
+        share: count(&|ended, mended| mended && ended <= attempts) as f64 / lengths.len() as f64,
+    };
+    ends.into_iter().map(step).collect()
+}
+
+fn slow_positions(records: &Records, scored: &[&EpisodeRecord]) -> Vec<CallsAt> {
+    let is_scored = |call: &&CallRecord| scored.iter().any(|row| row.episode == call.episode);
+    let mine: Vec<&CallRecord> = records.calls.iter().filter(is_scored).collect();
+    let longest = mine.iter().map(|call| call.call.min(LATER)).max().unwrap_or(0);
+    let at = |number| {
+        let here: Vec<&&CallRecord> = mine.iter().filter(|call| call.call.min(LATER) == number).collect();
+        let mut errors = BTreeMap::new();
+        for class in here.iter().filter_map(|call| call.error_class.as_deref()) {
+            *errors.entry(class.to_owned()).or_insert(0) += 1;
+        }
+        CallsAt { number, ok: here.iter().filter(|call| !call.is_error).count() as u64, errors }
+    };
+    (1..=longest).map(at).collect()
 }
 
 fn slow_difference(
@@ -315,6 +357,86 @@ fn check_all_rows(plan: &Plan, records: &Records) -> Report {
     report
 }
 
+/// The examples by their definition.
+fn slow_examples(plan: &Plan, records: &Records, contrast: Contrast) -> Vec<Example> {
+    let row = |scenario, agent, setting, trial| {
+        let episode = plan.episode(CellRef { scenario, agent, setting, trial });
+        records.episodes.iter().find(|row| row.episode == episode)
+    };
+    let rate = |report: &[&EpisodeRecord]| {
+        let scored: Vec<_> = report.iter().filter(|row| row.outcome.is_scored()).collect();
+        let successes = scored.iter().filter(|row| row.outcome == Outcome::Success).count();
+        (!scored.is_empty()).then(|| successes as f64 / scored.len() as f64)
+    };
+    let mut examples = Vec::new();
+    for scenario in 0..plan.scenarios.len() {
+        for agent in 0..plan.agents.len() {
+            let both = |trial| [contrast.left, contrast.right].map(|setting| row(scenario, agent, setting, trial));
+            let flips = |trial: &u32| match both(*trial) {
+                [Some(left), Some(right)] => {
+                    let scored = left.outcome.is_scored() && right.outcome.is_scored();
+                    scored && (left.outcome == Outcome::Success) != (right.outcome == Outcome::Success)
+                }
+                _ => false,
+            };
+            let fails = |trial: &u32| both(*trial).iter().flatten().any(|row| row.tally.errors > 0);
+            let mut trials = 0..plan.trials;
+            let trial = trials.clone().find(flips).or(trials.clone().find(fails)).or(trials.next()).unwrap();
+            let all =
+                |setting| (0..plan.trials).filter_map(|trial| row(scenario, agent, setting, trial)).collect::<Vec<_>>();
+            let episode = |setting| Some(plan.episode(CellRef { scenario, agent, setting, trial }));
+            examples.push(Example {
+                scenario,
+                agent,
+                trial,
+                left: episode(contrast.left),
+                right: episode(contrast.right),
+                flips: flips(&trial),
+                difference: rate(&all(contrast.right)).zip(rate(&all(contrast.left))).map(|(right, left)| right - left),
+            });
+        }
+    }
+    examples
+}
+
+#[test]
+fn what_is_worth_reading_is_what_ends_differently() {
+    for trials in [1, 4] {
+        let plan = plan(trials);
+        let records = records(&plan);
+        let report = report(&plan, &records).unwrap();
+        assert_eq!(report.contrast, Some(Contrast { left: 0, right: 1 }), "none, and all of them");
+        let examples = slow_examples(&plan, &records, Contrast { left: 0, right: 1 });
+        assert!(examples.iter().any(|example| example.flips) && examples.iter().any(|example| !example.flips));
+        assert_eq!(report.examples, examples);
+        assert_eq!(report.error_classes, ["VALIDATION"]);
+    }
+}
+
+#[test]
+fn a_plan_with_one_setting_has_nothing_to_lay_side_by_side() {
+    let mut plan = plan(3);
+    plan.settings.truncate(1);
+    let report = report(&plan, &records(&plan)).unwrap();
+    assert_eq!((report.contrast, &report.matrix), (None, &None));
+    assert_eq!(report.examples.len(), 6);
+    assert!(report.examples.iter().all(|example| example.left.is_some() && example.right.is_none() && !example.flips));
+}
+
+#[test]
+fn without_none_the_first_setting_stands_on_the_left() {
+    let mut plan = plan(2);
+    plan.settings.remove(0);
+    plan.settings.swap(0, 1);
+    let report = report(&plan, &records(&plan)).unwrap();
+    assert_eq!(report.contrast, Some(Contrast { left: 0, right: 1 }));
+    let matrix = report.matrix.unwrap();
+    assert_eq!(
+        (matrix.rows, matrix.reference.as_str()),
+        (vec!["fusion-text".to_owned(), "fusion-xml".to_owned()], "fusion-text")
+    );
+}
+
 #[test]
 fn every_number_is_what_loops_over_the_rows_find() {
     let plan = plan(40);
@@ -426,7 +548,7 @@ fn frames_of_another_plan_are_refused() {
     let mut other = plan.clone();
     other.scenarios[1].id = "orders/other".to_owned();
     let (_folder, run) = run_with(&other, &records(&other));
-    let error = summarise(&run, &manifest(&plan)).unwrap_err();
+    let error = summarise(&run, &manifest(&plan), Scope::Whole).unwrap_err();
     assert!(matches!(error, ReportError::Stranger { episode: 18 }), "{error}");
 }
 
@@ -455,8 +577,8 @@ fn the_same_rows_give_the_same_report() {
     let mut writer = FrameWriter::create(&run, &plan).unwrap();
     writer.write(&records).unwrap();
     writer.finish().unwrap();
-    let first = summarise(&run, &manifest(&plan)).unwrap();
+    let first = summarise(&run, &manifest(&plan), Scope::Whole).unwrap();
     for _ in 0..5 {
-        assert_eq!(summarise(&run, &manifest(&plan)).unwrap(), first);
+        assert_eq!(summarise(&run, &manifest(&plan), Scope::Whole).unwrap(), first);
     }
 }

@@ -2,14 +2,15 @@
 
 use std::collections::BTreeSet;
 
-use healbench_protocol::{Origin, Turn};
+use healbench_protocol::{ErrorFormat, Origin, Turn};
 use healbench_record::{CallRecord, CellRef, EpisodeRecord, Plan, RunDir, Setting, Transcript, transcripts_of};
+use healbench_reports::render::{plain_text, shell_word};
 use healbench_reports::{CallStep, Playback, Sent, Step, rows_of_episodes};
 use healbench_runner::{Moment, Replays};
 use serde_json::Value;
 
 use crate::error::CliError;
-use crate::load::{Cast, Models};
+use crate::load::{Cast, Models, Part};
 
 /// The rows of an episode.
 type Played = (EpisodeRecord, Vec<CallRecord>);
@@ -39,12 +40,12 @@ pub(crate) fn each_playback(
     give: &mut dyn FnMut(u64, Result<Playback, CliError>) -> bool,
 ) -> Result<(), CliError> {
     let wanted: BTreeSet<u64> = episodes.iter().copied().collect();
-    let mut recorded = rows_of_episodes(run, &wanted)?;
+    let recorded = rows_of_episodes(run, &wanted)?;
     let of_models = recorded.iter().filter(|(_, (row, _))| row.model.is_some()).map(|(episode, _)| *episode);
     let transcripts = transcripts_of(run, &of_models.collect())?;
     let mut replays = Replays::new(&cast.plan, &cast.scenarios);
     let mut play = |episode: u64| {
-        let recorded = recorded.get_mut(&episode).ok_or_else(|| CliError::NoEpisode(episode.to_string()))?;
+        let recorded = recorded.get(&episode).ok_or(CliError::NotPlayed(episode))?;
         let transcript = transcripts.get(&episode);
         if recorded.0.model.is_some() && transcript.is_none() {
             return Err(CliError::NoTranscript(episode));
@@ -63,17 +64,58 @@ pub(crate) fn each_playback(
     Ok(())
 }
 
-/// Plays the scripted episode of this scenario, agent and trial under a setting that the plan need not have. It meets what its episodes
-/// in the plan meet, for nothing of a schedule depends on the setting; the row tells by its hash.
-pub(crate) fn playback_under(
+/// Plays episodes of a run under other settings, which the run need not have. They meet what those meet, for nothing of a schedule depends
+/// on the setting, and that is checked: an episode that the run does not hold is an error of its own. Models are not asked.
+pub(crate) fn playbacks_under(
+    run: &RunDir,
     cast: &Cast,
-    cell: CellRef,
-    setting: Setting,
-) -> Result<(Playback, EpisodeRecord), CliError> {
-    let plan = Plan { settings: vec![setting], ..cast.plan.clone() };
-    let episode = plan.episode(CellRef { setting: 0, ..cell });
-    let (playback, (row, _)) = play(&mut Replays::new(&plan, &cast.scenarios), cast, &plan, episode, None)?;
-    Ok((playback, row))
+    asked: &[(CellRef, Setting)],
+) -> Result<Vec<Result<Playback, CliError>>, CliError> {
+    let mut settings: Vec<Setting> = Vec::new();
+    for (_, setting) in asked {
+        if !settings.contains(setting) {
+            settings.push(setting.clone());
+        }
+    }
+    let recorded = rows_of_episodes(run, &asked.iter().map(|(cell, _)| cast.plan.episode(*cell)).collect())?;
+    let plan = Plan { settings, ..cast.plan.clone() };
+    let mut replays = Replays::new(&plan, &cast.scenarios);
+    let mut play = |(cell, setting): &(CellRef, Setting)| {
+        if let Part::Model(_) = &cast.parts[cell.agent] {
+            return Err(not_asked(&plan, *cell, setting));
+        }
+        let number = cast.plan.episode(*cell);
+        let (recorded, _) = recorded.get(&number).ok_or(CliError::NotPlayed(number))?;
+        let place = plan.settings.iter().position(|known| known == setting).unwrap_or_default();
+        let episode = plan.episode(CellRef { setting: place, ..*cell });
+        let (playback, (row, _)) = play(&mut replays, cast, &plan, episode, None)?;
+        match row.schedule_hash == recorded.schedule_hash {
+            true => Ok(playback),
+            false => Err(CliError::OtherReplay(number)),
+        }
+    };
+    Ok(asked.iter().map(&mut play).collect())
+}
+
+fn not_asked(plan: &Plan, cell: CellRef, setting: &Setting) -> CliError {
+    let agent = &plan.agents[cell.agent];
+    let opening = agent.opening.map(|opening| format!(" --opening {}", opening.name())).unwrap_or_default();
+    let word = |text: &str| plain_text(&shell_word(text)).into_owned();
+    // It cannot be asked for.
+    let format = match &setting.format {
+        ErrorFormat::Bare => String::new(),
+        format => format!(" --format {}", word(&format.name())),
+    };
+    CliError::NotAsked {
+        agent: plain_text(&agent.title()).into_owned(),
+        setting: format!("{}/{}", setting.guardrails, plain_text(&setting.format.name())),
+        command: format!(
+            "healbench run {} --agent {}{opening} --guardrails {}{format}",
+            word(&plan.scenarios[cell.scenario].path),
+            word(&agent.to_string()),
+            setting.guardrails
+        ),
+    }
 }
 
 /// Plays one episode of `plan`, whose agents and scenarios are those of the cast.

@@ -258,7 +258,7 @@ fn report(plan: &Plan, records: &Records) -> Report {
     let mut writer = FrameWriter::create(&run, plan).unwrap();
     writer.write(records).unwrap();
     writer.finish().unwrap();
-    summarise(&run, &manifest, healbench_reports::Scope::Tables).unwrap()
+    summarise(&run, &manifest, healbench_reports::Scope::Whole).unwrap()
 }
 
 fn maker(profiles: &[Profile]) -> impl for<'s> Fn(usize, Start<'s>) -> Box<dyn Agent + 's> + Sync + '_ {

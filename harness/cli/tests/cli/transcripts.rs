@@ -162,7 +162,7 @@ fn the_same_moment_is_shown_under_other_settings() {
 fn a_setting_that_cannot_be_is_refused() {
     let place = Place::new();
     place.ok(&["run", "--out", "run", "--trials", "1", "--agent", "scripted:blind", "--shard", "1/2"]);
-    let cases: [&[&str]; 10] = [
+    let cases: [&[&str]; 11] = [
         &["0", "--guardrails", "none", "--format", "serde"],
         &["0", "--format", "serde"],
         &["1", "--format", "bare"],
@@ -171,6 +171,7 @@ fn a_setting_that_cannot_be_is_refused() {
         &["1", "--format", "all"],
         &["1", "--format", "serde,pydantic"],
         &["1", "--format", "template:nowhere.jinja"],
+        &["44"],
         &["44", "--format", "serde"],
         &["0", "1000"],
     ];

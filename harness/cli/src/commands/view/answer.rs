@@ -44,7 +44,7 @@ impl<E: Into<CliError>> From<E> for Problem {
     fn from(error: E) -> Problem {
         let error = error.into();
         let status = match &error {
-            CliError::NoEpisode(_) | CliError::NoTranscript(_) => StatusCode::NOT_FOUND,
+            CliError::NoEpisode(_) | CliError::NotPlayed(_) | CliError::NoTranscript(_) => StatusCode::NOT_FOUND,
             CliError::RunDir(RunDirError::Missing(_)) => StatusCode::NOT_FOUND,
             CliError::Axis(_)
             | CliError::NotAsked { .. }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use healbench_protocol::{ErrorFormat, Guardrails};
-use healbench_record::{Plan, RunDir, RunDirError, RunManifest};
+use healbench_record::{CellRef, Plan, RunDir, RunDirError, RunManifest};
 use healbench_reports::render;
 use healbench_reports::render::html::{self, ComparisonPage, EpisodePage, ProgressNews, RunPage, RunState};
 use healbench_reports::{Playback, Side, compare as compared};
@@ -15,9 +15,9 @@ use super::answer::{Answer, CSV, JSON, Problem};
 use super::folder::state;
 use super::shelf::{Stamp, Whole};
 use super::{Made, Viewer};
-use crate::commands::playback::playbacks;
+use crate::commands::playback::{playbacks, playbacks_under};
 use crate::commands::report::page_of;
-use crate::commands::show::{self, Asked};
+use crate::commands::show;
 use crate::error::CliError;
 use crate::load::{Cast, cast_of_run};
 
@@ -98,7 +98,7 @@ pub(super) fn episode(viewer: &Viewer, name: &str, number: &str, wish: &Wish) ->
     let mut shown: Vec<Playback> = Vec::new();
     for (played, number) in playbacks(&run, &cast, &numbers)?.into_iter().zip([number, &wish.beside]) {
         shown.push(match played {
-            Err(CliError::NoEpisode(_)) => return Err(absent(number)),
+            Err(CliError::NoEpisode(_) | CliError::NotPlayed(_)) => return Err(absent(number)),
             played => played?,
         });
     }
@@ -122,14 +122,12 @@ fn otherwise(run: &RunDir, cast: &Cast, number: u64, wish: &Wish) -> Result<Opti
     let guardrails: Option<Guardrails> = guardrails.as_deref().map(str::parse).transpose()?;
     let own = &cast.plan.settings[cell.setting];
     let setting = show::setting(&cast.plan, Some(own), guardrails, format.as_deref())?;
-    let asked = Asked { cell, setting, number: Some(number) };
-    match asked.episode(&cast.plan) {
-        Some(episode) => {
-            let absent = || CliError::NoEpisode(episode.to_string());
-            playbacks(run, cast, &[episode])?.pop().ok_or_else(absent)?.map(Some)
-        }
-        None => show::elsewhere(run, cast, asked).map(Some),
-    }
+    let known = cast.plan.settings.iter().position(|known| *known == setting);
+    let mut played = match known {
+        Some(setting) => playbacks(run, cast, &[cast.plan.episode(CellRef { setting, ..cell })])?,
+        None => playbacks_under(run, cast, &[(cell, setting)])?,
+    };
+    played.pop().transpose()
 }
 
 /// A request may not have a file read: a template is one of the plan's, or none.
