@@ -11,9 +11,11 @@ mod interrupted;
 mod metrics;
 mod model_server;
 mod models;
+mod progress;
 mod quickstart;
 mod shards;
 mod transcripts;
+mod view;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

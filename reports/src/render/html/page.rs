@@ -40,7 +40,7 @@ pub fn page(page: &Page<'_>) -> String {
                 meta http-equiv="Content-Security-Policy" content=(content_security_policy(page.served));
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="referrer" content="no-referrer";
-                title { (page.title) " · healbench" }
+                title { (super::shown(page.title)) " · healbench" }
                 // A browser asks for an icon unless it is told one.
                 link rel="icon" href="data:,";
                 style { (PreEscaped(STYLE)) (PreEscaped(CSS)) }
