@@ -49,6 +49,17 @@ gate DO="gate":
 proof *ARGS:
     cargo test --release -p healbench-benches --test zero_overhead -- {{ ARGS }}
 
+# Pages in a real browser (needs node, npm and chromium).
+browser: build
+    HEALBENCH="$PWD/target/release/healbench" reports/browser/run --test report.test.mjs
+
+# Play the run of the README's pictures, and make them.
+pictures: build
+    HEALBENCH="$PWD/target/release/healbench" reports/browser/run pictures.mjs "$PWD/docs/pictures"
+
+build:
+    cargo build --release
+
 bench *ARGS:
     cargo bench {{ ARGS }}
 

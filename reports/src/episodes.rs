@@ -15,7 +15,7 @@ pub(crate) const ROWS: usize = 1 << 16;
 /// # Errors
 /// [`ReportError::Frame`] when the frame cannot be read, [`ReportError::Stranger`] when it belongs to another plan; and what `add`
 /// says.
-pub(crate) fn each_episode(
+pub fn each_episode(
     run: &RunDir,
     plan: &Plan,
     add: &mut dyn FnMut(CellRef, &EpisodeRecord) -> Result<(), ReportError>,

@@ -14,7 +14,7 @@ use healbench_record::Plan;
 use polars::prelude::PolarsError;
 
 pub(crate) use read::{Span, read_frame, spans};
-pub use read::{episode_rows, read_calls, read_episodes, read_records, rows_of_episodes};
+pub use read::{count_outcomes, episode_rows, read_calls, read_episodes, read_records, rows_of_episodes};
 pub use write::FrameWriter;
 
 /// Why a frame cannot be written or read.

@@ -23,12 +23,15 @@ pub use comparison::{
     Axis, CellComparison, Comparison, ComparisonError, Flip, Matrix, MatrixCell, MatrixColumn, MetricDifference, Side,
     Unpaired, Why, compare, matrix,
 };
-pub use frames::{FrameError, FrameWriter, episode_rows, read_calls, read_episodes, read_records, rows_of_episodes};
+pub use episodes::each_episode;
+pub use frames::{
+    FrameError, FrameWriter, count_outcomes, episode_rows, read_calls, read_episodes, read_records, rows_of_episodes,
+};
 pub use metric::{Better, Metric};
 pub use playback::{CallStep, Change, Mark, Piece, Playback, Sent, Step, differences, unmarked};
 pub use schema::{Printed, json_schema};
 pub use summary::{
     Ablation, AgentReport, CONFIDENCE, CallsAt, ClaimReport, ClaimRow, ClaimVerdict, Contrast, Difference, Effect,
-    Example, LATER, ModelReport, Paired, Pass, Rate, Repair, Report, ReportError, ReportRow, Retries, ScenarioRate,
-    Scope, Totals, summarise,
+    Example, LATER, LiveCell, LiveCells, ModelReport, Paired, Pass, Rate, Repair, Report, ReportError, ReportRow,
+    Retries, ScenarioRate, Scope, Totals, summarise,
 };

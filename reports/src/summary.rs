@@ -6,6 +6,7 @@ mod claims;
 mod compute;
 mod contrast;
 mod gather;
+mod live;
 mod positions;
 mod sums;
 
@@ -17,8 +18,10 @@ use crate::comparison::Matrix;
 use crate::frames::FrameError;
 use crate::statistics::{FixedWithin, Interval, Median};
 pub use claims::{ClaimReport, ClaimRow, ClaimVerdict};
+pub(crate) use compute::suite_of;
 pub use compute::{Scope, summarise};
 pub use contrast::{Contrast, Example};
+pub use live::{LiveCell, LiveCells};
 pub use positions::{CallsAt, LATER};
 
 /// The confidence of every interval in a report.

@@ -58,6 +58,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// Explain what differs between two runs, or between the cells of one.
     Compare(CompareArgs),
+    /// Show the runs of a folder in a browser, on this machine alone.
+    View(ViewArgs),
     /// Decide by a policy whether a run may pass: PASS, FAIL, INCONCLUSIVE or MISSING.
     Gate(GateArgs),
     /// Make a run the baseline that later ones are held against.
@@ -98,6 +100,9 @@ pub(crate) struct RunArgs {
     /// Stop, to be resumed, once models have cost so much: `2.50usd`, `300ktokens`.
     #[arg(long, value_name = "LIMIT", env = "HEALBENCH_BUDGET", value_parser = clap::value_parser!(Budget))]
     pub(crate) budget: Option<Budget>,
+    /// Print a line for each cell once its last trial is played, on standard error.
+    #[arg(long)]
+    pub(crate) live: bool,
     /// Also print what happened in each scenario.
     #[arg(long)]
     pub(crate) by_scenario: bool,
@@ -345,6 +350,16 @@ pub(crate) struct ReportArgs {
     /// Also print what happened in each scenario; with `--csv`, a line for each scenario, agent and setting.
     #[arg(long, conflicts_with_all = ["html", "markdown", "json"])]
     pub(crate) by_scenario: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ViewArgs {
+    /// A folder of runs, or a run.
+    #[arg(value_name = "FOLDER", default_value = "runs")]
+    pub(crate) folder: PathBuf,
+    /// The port; 0 is any that is free.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) port: u16,
 }
 
 #[derive(Debug, Args)]

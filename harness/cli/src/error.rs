@@ -54,6 +54,10 @@ pub(crate) enum CliError {
     Price(#[from] PriceError),
     #[error("cannot read `{}`: {source}", path.display())]
     ConfigFile { path: PathBuf, source: io::Error },
+    #[error("there is no folder `{}`", .0.display())]
+    NoFolder(PathBuf),
+    #[error("port {port} of this machine cannot be had: {source}")]
+    Port { port: u16, source: io::Error },
     #[error("the network cannot be set up: {0}")]
     Network(io::Error),
     #[error("{agent}: {source}")]
@@ -205,6 +209,8 @@ impl CliError {
             | CliError::Word(_)
             | CliError::Price(_)
             | CliError::ConfigFile { .. }
+            | CliError::NoFolder(_)
+            | CliError::Port { .. }
             | CliError::Network(_)
             | CliError::Endpoint { .. }
             | CliError::Preflight { .. }
@@ -270,6 +276,10 @@ impl CliError {
             }
             CliError::Endpoint { .. } => None,
             CliError::Preflight { source, .. } => Some(source.hint()),
+            CliError::NoFolder(_) => {
+                Some("play something with `healbench run`, or name the folder that your runs are in".to_owned())
+            }
+            CliError::Port { .. } => Some("choose another `--port`, or leave it away for any that is free".to_owned()),
             CliError::NoPrice(_) => {
                 Some("give its `price` in healbench.toml, or limit tokens, as in `--budget 300ktokens`".to_owned())
             }

@@ -81,6 +81,7 @@ fn dispatch(command: &Command, terminal: &Terminal) -> Result<ExitStatus, CliErr
         Command::Merge(args) => commands::merge::merge(args, terminal),
         Command::Cassette(args) => commands::cassette::cassette(args, terminal),
         Command::Report(args) => commands::report::report(args, terminal),
+        Command::View(args) => commands::view::view(args, terminal),
         Command::Compare(args) => commands::compare::compare(args, terminal),
         Command::Gate(args) => commands::gate::gate(args, terminal),
         Command::Bless(args) => commands::bless::bless(args, terminal),

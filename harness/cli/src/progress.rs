@@ -1,52 +1,133 @@
-//! How far a run is: a bar on a terminal, a line now and then elsewhere.
+//! How far a run is: a bar on a terminal, a line now and then elsewhere, the table of `--live`, and `progress.json` for whoever looks
+//! from outside.
 
-use std::time::{Duration, Instant};
+mod pause;
+mod score;
 
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use healbench_record::{EpisodeRecord, RunDir};
+use healbench_reports::render::progress as in_words;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::terminal::Terminal;
+use pause::Pause;
+pub(crate) use score::{Score, Spent};
 
-/// Tells of progress on stderr.
-pub(crate) struct Progress<'a> {
-    terminal: &'a Terminal,
-    bar: Option<ProgressBar>,
-    total: u64,
-    last: Instant,
+/// Tells how far a run is until it is dropped.
+pub(crate) struct Progress {
+    teller: Arc<Teller>,
+    ticker: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 /// Time between two plain lines.
-const PAUSE: Duration = Duration::from_secs(5);
+const LINES: Duration = Duration::from_secs(5);
+/// Time between two states of `progress.json`, and between two looks at the clock.
+const TICK: Duration = Duration::from_secs(1);
 
-impl<'a> Progress<'a> {
-    /// Begins at `done` of `total` episodes.
-    pub(crate) fn start(terminal: &'a Terminal, done: u64, total: u64) -> Progress<'a> {
+struct Teller {
+    terminal: Terminal,
+    bar: Option<ProgressBar>,
+    run: RunDir,
+    score: Mutex<Score>,
+}
+
+impl Progress {
+    /// Begins with what is known already.
+    pub(crate) fn start(terminal: &Terminal, run: &RunDir, score: Score) -> Progress {
         let bar = terminal.draws_progress().then(|| {
-            let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr()).with_position(done);
-            let style =
-                ProgressStyle::with_template("{bar:30} {human_pos}/{human_len} episodes, {per_sec}, {eta} left");
+            let bar = ProgressBar::with_draw_target(Some(score.total()), ProgressDrawTarget::stderr());
             // The template is a constant; if a library's update ever refuses it, the default style serves.
+            let style = ProgressStyle::with_template("{bar:20} {wide_msg}");
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        Progress { terminal, bar, total, last: Instant::now() }
-    }
-
-    /// So many episodes are done.
-    pub(crate) fn set(&mut self, done: u64) {
-        match &self.bar {
-            Some(bar) => bar.set_position(done),
-            None if self.last.elapsed() >= PAUSE => {
-                self.last = Instant::now();
-                self.terminal.note(&format!("played {done} of {} episodes", self.total));
-            }
-            None => {}
+        if let Some(head) = score.head() {
+            terminal.note(&head);
         }
+        let teller = Teller { terminal: *terminal, bar, run: run.clone(), score: Mutex::new(score) };
+        teller.draw(&teller.lock());
+        let teller = Arc::new(teller);
+        Progress { ticker: Some(tick(Arc::clone(&teller))), teller }
     }
 
-    /// The bar goes, whatever comes after it.
-    pub(crate) fn finish(&self) {
-        if let Some(bar) = &self.bar {
+    /// Episodes were played. Their cells' lines come in the order of these calls.
+    pub(crate) fn played(&self, rows: &[EpisodeRecord]) {
+        let mut score = self.teller.lock();
+        let lines: Vec<String> = rows.iter().filter_map(|row| score.played(row)).collect();
+        if !lines.is_empty() {
+            let print = || self.teller.terminal.note(&lines.join("\n"));
+            self.teller.bar.as_ref().map_or_else(print, |bar| bar.suspend(print));
+        }
+        self.teller.draw(&score);
+    }
+}
+
+impl Drop for Progress {
+    /// The bar and the file go, whatever comes after them.
+    fn drop(&mut self) {
+        if let Some((stop, thread)) = self.ticker.take() {
+            drop(stop);
+            // A panic there was told of; it is no reason to end here.
+            let _ = thread.join();
+        }
+        if let Some(bar) = &self.teller.bar {
             bar.finish_and_clear();
         }
+        // Whoever reads it sees by the run's lock that nobody plays any more.
+        let _ = self.teller.run.remove_progress();
     }
+}
+
+impl Teller {
+    fn lock(&self) -> MutexGuard<'_, Score> {
+        self.score.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn draw(&self, score: &Score) {
+        if let Some(bar) = &self.bar {
+            // The words first: either draws.
+            bar.set_message(in_words(&score.state(Instant::now(), 0)));
+            bar.set_position(score.done());
+        }
+    }
+}
+
+/// Episodes may take minutes, so time does not wait for them.
+fn tick(teller: Arc<Teller>) -> (Sender<()>, JoinHandle<()>) {
+    let (stop, stopped) = channel::<()>();
+    let thread = std::thread::spawn(move || {
+        let mut lines = Pause::new(LINES, Instant::now());
+        let (mut written, mut told) = (None, false);
+        loop {
+            let now = Instant::now();
+            let state = {
+                let score = teller.lock();
+                teller.draw(&score);
+                score.state(now, unix_seconds())
+            };
+            if teller.bar.is_none() && lines.is_over(now) {
+                teller.terminal.note(&format!("played {}", in_words(&state)));
+            }
+            if written != Some(state.done) {
+                written = Some(state.done);
+                if let Err(error) = teller.run.write_progress(&state)
+                    && !std::mem::replace(&mut told, true)
+                {
+                    teller.terminal.note(&format!("how far the run is cannot be written down: {error}"));
+                }
+            }
+            if stopped.recv_timeout(TICK) != Err(RecvTimeoutError::Timeout) {
+                return;
+            }
+        }
+    });
+    (stop, thread)
+}
+
+fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

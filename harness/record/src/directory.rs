@@ -1,6 +1,7 @@
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::{FORMAT_VERSION, RunManifest, RunStatus};
 
@@ -15,6 +16,9 @@ pub struct RunDir {
 pub struct RunLock {
     _file: fs::File,
 }
+
+/// How often a claim is tried again.
+const LOOKS: u32 = 10;
 
 /// Why a run directory cannot be made, read or written.
 #[derive(Debug, thiserror::Error)]
@@ -53,7 +57,7 @@ pub enum RunDirError {
     /// The file system refused.
     #[error("cannot {doing} `{}`: {source}", path.display())]
     Io {
-        /// `read`, `write` or `create`.
+        /// `read`, `write`, `create` or `remove`.
         doing: &'static str,
         /// The file or folder.
         path: PathBuf,
@@ -168,11 +172,23 @@ impl RunDir {
     pub fn lock(&self) -> Result<RunLock, RunDirError> {
         let path = self.path.join(".lock");
         let file = fs::File::create(&path).map_err(io_error("create", &path))?;
-        match file.try_lock() {
-            Ok(()) => Ok(RunLock { _file: file }),
-            Err(fs::TryLockError::WouldBlock) => Err(RunDirError::Busy(self.path.clone())),
-            Err(fs::TryLockError::Error(error)) => Err(io_error("create", &path)(error)),
+        let mut looks = 0;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(RunLock { _file: file }),
+                // Somebody who only looks whether the run is written is gone at once.
+                Err(fs::TryLockError::WouldBlock) if looks < LOOKS => looks += 1,
+                Err(fs::TryLockError::WouldBlock) => return Err(RunDirError::Busy(self.path.clone())),
+                Err(fs::TryLockError::Error(error)) => return Err(io_error("create", &path)(error)),
+            }
+            std::thread::sleep(Duration::from_millis(2));
         }
+    }
+
+    /// Whether another process has claimed the run. Changes nothing, and a run that cannot be looked at is not being written.
+    pub fn is_being_written(&self) -> bool {
+        let claimed = |file: fs::File| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock));
+        fs::File::open(self.path.join(".lock")).is_ok_and(claimed)
     }
 
     #[cfg(test)]
@@ -231,7 +247,7 @@ fn scenario_file(index: usize, id: &str, extension: &str) -> String {
     format!("{index:03}-{stem}.{extension}")
 }
 
-fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RunDirError + use<> {
+pub(crate) fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RunDirError + use<> {
     let path = path.to_path_buf();
     move |source| RunDirError::Io { doing, path, source }
 }

@@ -7,6 +7,7 @@ mod journal;
 mod manifest;
 mod merge;
 mod plan;
+mod progress;
 mod rounds;
 mod rows;
 mod shard;
@@ -19,6 +20,7 @@ pub use journal::{
 pub use manifest::{Cassettes, FORMAT_VERSION, PriceSource, RunManifest, RunStatus};
 pub use merge::{MergeError, merged};
 pub use plan::{CellRef, Plan, PlannedScenario, Setting};
+pub use progress::Progress;
 pub use rounds::{LEAST_ROUNDS, PairRole, PairRounds, PairedRun, ROUNDS_VERSION, RoundsError};
 pub use rows::{CallRecord, EpisodeRecord, ModelUse, Outcome, Records, TakenTurn, Transcript};
 pub use shard::{NoShard, Shard};

@@ -10,7 +10,7 @@ use crate::columns::*;
 
 pub(crate) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeRecord>, FrameError> {
     let episode = numbers(path, frame, EPISODE)?;
-    let outcome = texts(path, frame, OUTCOME)?;
+    let outcome = outcomes(path, frame)?;
     let claimed_done = flags(path, frame, CLAIMED_DONE)?;
     let scheduled = flags(path, frame, SCHEDULED)?;
     let schedule_hash = texts(path, frame, SCHEDULE_HASH)?;
@@ -21,24 +21,29 @@ pub(crate) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeReco
     let prose_tokens = small_numbers(path, frame, PROSE_TOKENS)?;
     let tally = tallies(path, frame)?;
     let mut model = models::decode(path, frame)?;
-    let row = |row: usize| {
-        let outcome = Outcome::ALL.into_iter().find(|known| known.name() == outcome[row]);
-        Ok(EpisodeRecord {
-            episode: episode[row],
-            outcome: outcome.ok_or_else(|| FrameError::Value { path: path.into(), column: OUTCOME, row })?,
-            claimed_done: claimed_done[row],
-            scheduled: scheduled[row],
-            schedule_hash: schedule_hash[row].to_owned(),
-            turns: turns[row],
-            calls: calls[row],
-            perfect_calls: perfect_calls[row],
-            prompt_tokens: prompt_tokens[row],
-            prose_tokens: prose_tokens[row],
-            tally: tally[row],
-            model: model[row].take(),
-        })
+    let row = |row: usize| EpisodeRecord {
+        episode: episode[row],
+        outcome: outcome[row],
+        claimed_done: claimed_done[row],
+        scheduled: scheduled[row],
+        schedule_hash: schedule_hash[row].to_owned(),
+        turns: turns[row],
+        calls: calls[row],
+        perfect_calls: perfect_calls[row],
+        prompt_tokens: prompt_tokens[row],
+        prose_tokens: prose_tokens[row],
+        tally: tally[row],
+        model: model[row].take(),
     };
-    (0..frame.height()).map(row).collect()
+    Ok((0..frame.height()).map(row).collect())
+}
+
+/// How the episodes of some rows ended.
+pub(crate) fn outcomes(path: &Path, frame: &DataFrame) -> Result<Vec<Outcome>, FrameError> {
+    let known = |word: &str| Outcome::ALL.into_iter().find(|known| known.name() == word);
+    let foreign = |row| FrameError::Value { path: path.into(), column: OUTCOME, row };
+    let words = texts(path, frame, OUTCOME)?;
+    words.into_iter().enumerate().map(|(row, word)| known(word).ok_or_else(|| foreign(row))).collect()
 }
 
 fn tallies(path: &Path, frame: &DataFrame) -> Result<Vec<Tally>, FrameError> {

@@ -4,14 +4,14 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use healbench_record::{CallRecord, EpisodeRecord, Records, RunDir};
+use healbench_record::{CallRecord, EpisodeRecord, Outcome, Records, RunDir};
 use polars::prelude::{DataFrame, PolarsError};
 use polars_io::SerReader as _;
 use polars_io::parquet::read::ParquetReader;
 
 use super::write::GROUP_ROWS;
 use super::{FrameError, decode, io_error};
-use crate::columns::{CALL_COLUMNS, Column, EPISODE, EPISODE_COLUMNS, Holds};
+use crate::columns::{CALL_COLUMNS, Column, EPISODE, EPISODE_COLUMNS, Holds, OUTCOME};
 
 /// Which rows of a file to read.
 #[derive(Debug, Clone)]
@@ -34,6 +34,20 @@ pub fn read_episodes(run: &RunDir) -> Result<DataFrame, FrameError> {
 /// As [`read_episodes`].
 pub fn read_calls(run: &RunDir) -> Result<DataFrame, FrameError> {
     read_frame(&run.calls(), &CALL_COLUMNS, Span::All)
+}
+
+/// How many episodes of a run ended how; only what occurred. Reads no other column.
+///
+/// # Errors
+/// As [`read_episodes`]; [`FrameError::Value`] for a foreign file.
+pub fn count_outcomes(run: &RunDir) -> Result<BTreeMap<Outcome, u64>, FrameError> {
+    let path = run.episodes();
+    let frame = read_frame(&path, &[(OUTCOME, Holds::Text)], Span::All)?;
+    let mut counts = BTreeMap::new();
+    for outcome in decode::outcomes(&path, &frame)? {
+        *counts.entry(outcome).or_default() += 1;
+    }
+    Ok(counts)
 }
 
 /// All rows of a run, in the order of its frames. They are in memory at once: runs with models are small.

@@ -4,13 +4,16 @@ mod answer;
 mod charts;
 mod claims;
 mod comparison;
-mod episodes;
+mod episode;
 mod figures;
 mod matrix;
 mod notes;
 mod page;
 mod playback;
+mod problem;
+mod progress;
 mod run;
+mod runs;
 mod scenarios;
 mod settings;
 
@@ -20,10 +23,13 @@ use super::number::UNKNOWN;
 use super::plain_text;
 pub use charts::ChartError;
 pub use comparison::{ComparisonPage, comparison};
-pub use episodes::episodes;
+pub use episode::{EpisodePage, episode};
 pub use page::{Page, content_security_policy, page};
 pub use playback::Playbacks;
+pub use problem::problem;
+pub use progress::{ProgressNews, progress_page};
 pub use run::{RunPage, run};
+pub use runs::{FoundRun, ListedRun, RunState, run_address, runs};
 
 /// Text of agents, models and files: what cannot be seen in it is made visible.
 fn shown(text: &str) -> Markup {

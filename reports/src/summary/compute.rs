@@ -64,7 +64,7 @@ pub fn summarise(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<R
     Ok(Report {
         examples,
         error_classes: frequent(agents.iter().flat_map(|agent| &agent.rows).flat_map(|row| &row.calls_by_number)),
-        suite: suite(&plan.scenarios),
+        suite: suite_of(&plan.scenarios),
         seed: plan.seed,
         trials: plan.trials,
         scenarios: plan.scenarios.iter().map(|scenario| scenario.id.clone()).collect(),
@@ -155,6 +155,11 @@ fn usd(sums: &ModelSums) -> Option<f64> {
     (sums.episodes > 0 && sums.unpriced == 0).then_some(sums.usd)
 }
 
+/// The cost of an episode, if it is known of each.
+pub(super) fn usd_per_episode(sums: &ModelSums) -> Option<f64> {
+    usd(sums).map(|usd| usd / sums.episodes as f64)
+}
+
 fn model(sums: &ModelSums) -> Option<ModelReport> {
     let share = |[part, whole]: [u64; 2]| Rate::of(part, whole);
     (sums.episodes > 0).then(|| ModelReport {
@@ -167,7 +172,7 @@ fn model(sums: &ModelSums) -> Option<ModelReport> {
         bpe_input: Rate::of(sums.bpe[0], sums.provider[0]),
         bpe_output: Rate::of(sums.bpe[1], sums.provider[1]),
         usd: usd(sums),
-        usd_per_episode: usd(sums).map(|usd| usd / sums.episodes as f64),
+        usd_per_episode: usd_per_episode(sums),
         latency_ms_per_turn: Rate::of(sums.latency_ms, sums.turns),
     })
 }
@@ -259,7 +264,7 @@ fn totals(agents: &[AgentReport]) -> Totals {
 }
 
 /// The folder's name when all scenario files are in the same.
-fn suite(scenarios: &[PlannedScenario]) -> Option<String> {
+pub(crate) fn suite_of(scenarios: &[PlannedScenario]) -> Option<String> {
     // A manifest may be read on another system than the one that wrote it.
     let folder = |scenario: &PlannedScenario| {
         let mut parts = scenario.path.rsplit(['/', '\\']).skip(1);

@@ -87,7 +87,7 @@ fn the_tables_of_a_page_show_the_numbers_of_the_report() {
                 for (agent, row) in sample.rows() {
                     let (place, texts) = (format!("{}, {id}: {}", sample.name, setting(row)), of_row(row));
                     let cells = rows.next().unwrap();
-                    assert_eq!([&cells[0].text, &cells[1].text], [&badge(agent), &setting(row)], "{place}");
+                    assert_eq!([&cells[0].text, &cells[1].text], [&agent.title, &setting(row)], "{place}");
                     assert_eq!(cells.len(), heads.len());
                     for (cell, (head, keys, pointer)) in cells[2..].iter().zip(columns) {
                         assert_eq!(cell.text, shown(&texts, keys), "{place}, {head}");
@@ -105,7 +105,7 @@ fn the_tables_of_a_page_show_the_numbers_of_the_report() {
                 });
                 let (keys, texts): (Vec<_>, Vec<_>) = any.chain(all).unzip();
                 assert_eq!(cells.iter().skip(2).map(|cell| key(&cell.key)).collect::<Vec<_>>(), keys);
-                let texts = [badge(agent), setting(row)].into_iter().chain(texts);
+                let texts = [agent.title.clone(), setting(row)].into_iter().chain(texts);
                 assert_eq!(cells.iter().map(|cell| cell.text.clone()).collect::<Vec<_>>(), texts.collect::<Vec<_>>());
             }
             assert_eq!(found.rows.len(), sample.rows().count());

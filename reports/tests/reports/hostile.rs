@@ -5,7 +5,10 @@ use std::sync::LazyLock;
 
 use healbench_protocol::{Claim, ErrorFormat, Guardrails, Measure, TemplateSource};
 use healbench_record::{CallRecord, Outcome, Plan, Records, RunManifest, Setting};
-use healbench_reports::render::html::{ComparisonPage, Playbacks, RunPage, comparison, episodes, run};
+use healbench_reports::render::html::{
+    ComparisonPage, EpisodePage, FoundRun, ListedRun, Playbacks, RunPage, RunState, comparison, episode, problem, run,
+    runs,
+};
 use healbench_reports::render::{
     ComparisonOptions, Detail, TerminalOptions, comparison as compared_in_words, csv, json, markdown, matrix,
     plain_text, terminal,
@@ -137,7 +140,7 @@ static FORMS: LazyLock<Vec<(&str, Forms)>> =
 /// All pages of such a run: its own, the one of an episode, and one of a comparison.
 struct Forms {
     report: Report,
-    pages: [String; 5],
+    pages: [String; 7],
     texts: Vec<String>,
     json: Vec<String>,
 }
@@ -173,15 +176,21 @@ fn forms(said: &str) -> Forms {
     assert!(!found.flips.is_empty() && !found.unpaired.is_empty() && !found.differs.is_empty());
     let compared = |addresses| comparison(&ComparisonPage { found: &found, addresses });
 
+    let found_run = || FoundRun { manifest: manifest.clone(), state: RunState::AsItSays, outcomes: None };
+    let listed = [Ok(found_run()), Ok(found_run()), Err(said.to_owned())];
+    let listed = listed.map(|found| ListedRun { name: name.clone(), found });
+
     let options = TerminalOptions { width: 100, color: false, detail: Detail::Scenarios };
     let matrix_of = report.matrix.as_ref().unwrap();
     Forms {
         pages: [
             page(false),
             page(true),
-            episodes("../", &name, &[&playback, &playback]),
+            episode(&EpisodePage { name: &name, episode: 0, plan: &plan, playbacks: &[playback.clone(), playback] }),
             compared(None),
             compared(Some(["a/", "b/"])),
+            runs(&name, &listed),
+            problem(said, &format!("{said}\n{said}\n{said}\n{said}"), Some(said)),
         ],
         texts: vec![
             terminal(&report, options),
@@ -196,8 +205,8 @@ fn forms(said: &str) -> Forms {
     }
 }
 
-/// A run's page in a file and served, an episode's, and a comparison's in a file and served.
-pub(crate) fn pages(said: &str) -> [String; 5] {
+/// A run's page in a file and served, an episode's, a comparison's in a file and served, the list of runs, and what cannot be shown.
+pub(crate) fn pages(said: &str) -> [String; 7] {
     forms(said).pages
 }
 
@@ -240,7 +249,7 @@ fn pages_show_what_was_said() {
         for (index, page) in forms.pages.iter().enumerate() {
             let text = read(page, |document| crate::pages::text(document.root()));
             let times = text.matches(&shown).count();
-            assert!(times > 5, "{said:?} is {times} times in page {index}: {text}");
+            assert!(times >= 3, "{said:?} is {times} times in page {index}: {text}");
         }
     }
 }
@@ -364,6 +373,6 @@ fn a_line_of_a_mebibyte_leaves_a_page_small_and_a_transcript_in_it() {
     let shown = read(&page, |document| crate::pages::text(document.root()));
     assert!(shown.matches("more characters").count() > 50, "{shown}");
     // The page of one episode cuts nothing.
-    let whole = episodes("../", "run", &[&playback]);
+    let whole = episode(&EpisodePage { name: "run", episode: 0, plan: &plan, playbacks: &[playback] });
     assert!(!whole.contains("more characters") && whole.matches("lorem").count() > 15 * 90_000);
 }

@@ -15,4 +15,5 @@ pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod show;
 pub(crate) mod validate;
+pub(crate) mod view;
 mod with_models;

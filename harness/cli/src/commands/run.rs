@@ -1,10 +1,12 @@
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use healbench_record::{Cassettes, FORMAT_VERSION, RunDir, RunDirError, RunLock, RunManifest, RunStatus};
-use healbench_reports::FrameWriter;
 use healbench_reports::render::{Detail, plain_text, shell_word};
+use healbench_reports::{FrameWriter, each_episode};
 use healbench_runner::{Job, RunError, RunEvent, TOKENIZER, run as play};
 
 use super::report;
@@ -14,7 +16,7 @@ use crate::budget::Budget;
 use crate::error::{CliError, ExitStatus};
 use crate::load::{Cast, Models, Part, cast, cast_of_run};
 use crate::models::Troupe;
-use crate::progress::Progress;
+use crate::progress::{Progress, Score};
 use crate::terminal::Terminal;
 
 /// Plays a plan, or the rest of one, and prints the report.
@@ -42,7 +44,11 @@ pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
         Frames::GoOn => manifest.done(),
     };
     let writer = FrameWriter::resume(&run, &manifest.plan, done.clone())?;
-    let end = record(&cast, writer, &manifest, done.end, jobs(args), &stop, terminal)?;
+    let score = score(&run, &manifest, done.clone(), args.live)?;
+    let progress = Progress::start(terminal, &run, score);
+    let result = record(&cast, writer, &manifest, done.end, jobs(args), &stop, &progress);
+    drop(progress);
+    let end = result?;
     manifest.status = if end.interrupted { RunStatus::Interrupted } else { RunStatus::Complete };
     manifest.episodes_done = end.next - manifest.episodes().start;
     run.write_manifest(&manifest)?;
@@ -213,6 +219,20 @@ fn resume(
     Ok(Some(Prepared { run, manifest, cast, troupe: None, frames, lock }))
 }
 
+/// What is known of a run of scripted agents, `done` of whose episodes are in its frames.
+fn score(run: &RunDir, manifest: &RunManifest, done: Range<u64>, live: bool) -> Result<Score, CliError> {
+    let mut score = Score::new(manifest, live, Instant::now());
+    if !done.is_empty() {
+        each_episode(run, &manifest.plan, &mut |_, row| {
+            if done.contains(&row.episode) {
+                score.before(row);
+            }
+            Ok(())
+        })?;
+    }
+    Ok(score)
+}
+
 /// Plays from episode `from` on and writes the rows. When that fails, no frames are left that look whole.
 fn record(
     cast: &Cast,
@@ -221,31 +241,20 @@ fn record(
     from: u64,
     jobs: usize,
     stop: &AtomicBool,
-    terminal: &Terminal,
+    progress: &Progress,
 ) -> Result<healbench_runner::RunEnd, CliError> {
     let make_agent = cast.make_agent(Models::Absent);
     let all = manifest.episodes();
     let episodes = from..all.end;
     let job = Job { plan: &cast.plan, scenarios: &cast.scenarios, episodes, jobs, make_agent: &make_agent };
-    let mut progress = None;
-    let result = play(&job, stop, &mut |event| {
-        match event {
-            RunEvent::Started => {
-                progress = Some(Progress::start(terminal, from - all.start, all.end - all.start));
-            }
-            RunEvent::Played { records, next } => {
-                writer.write(&records)?;
-                if let Some(progress) = &mut progress {
-                    progress.set(next - all.start);
-                }
-            }
+    let end = play(&job, stop, &mut |event| {
+        if let RunEvent::Played { records, .. } = event {
+            writer.write(&records)?;
+            progress.played(&records.episodes);
         }
         Ok::<(), CliError>(())
     });
-    if let Some(progress) = &progress {
-        progress.finish();
-    }
-    let end = result.map_err(failed)?;
+    let end = end.map_err(failed)?;
     writer.finish()?;
     Ok(end)
 }

@@ -83,7 +83,7 @@ fn one_set(word: &str) -> Result<Guardrails, CliError> {
 
 /// The setting that is meant: the first one of the plan that fits; or, beside the `own` one of an episode, that one with what is asked
 /// for in its place.
-fn setting(
+pub(super) fn setting(
     plan: &Plan,
     own: Option<&Setting>,
     guardrails: Option<Guardrails>,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use healbench_agents::llm::Line;
 use healbench_protocol::Usage;
@@ -19,7 +20,7 @@ use crate::budget::Budget;
 use crate::error::{CliError, ExitStatus};
 use crate::load::{Cast, Models, Part};
 use crate::models::Troupe;
-use crate::progress::Progress;
+use crate::progress::{Progress, Score, Spent};
 use crate::terminal::Terminal;
 
 /// A run with models that is about to be played.
@@ -57,7 +58,10 @@ pub(super) fn play(
     terminal: &Terminal,
 ) -> Result<ExitStatus, CliError> {
     let store = Mutex::new(Store::open(&production, args.budget)?);
-    let performed = perform(&production, &store, stop, terminal);
+    let score = store.lock().unwrap_or_else(PoisonError::into_inner).score(&production.manifest, args.live);
+    let progress = Progress::start(terminal, &production.run, score);
+    let performed = perform(&production, &store, stop, &progress);
+    drop(progress);
     let Production { run, mut manifest, troupe, .. } = production;
     let mut store = store.into_inner().unwrap_or_else(PoisonError::into_inner);
     // Whatever ended the run: what was played is paid for, and has its frames.
@@ -94,28 +98,28 @@ fn perform(
     production: &Production<'_>,
     store: &Mutex<Store<'_>>,
     stop: &AtomicBool,
-    terminal: &Terminal,
+    progress: &Progress,
 ) -> Result<bool, CliError> {
     let Production { manifest, cast, troupe, jobs, .. } = production;
     let lock = || store.lock().unwrap_or_else(PoisonError::into_inner);
     let episodes = manifest.episodes();
     let done = lock().scored();
     let cut = AtomicBool::new(lock().is_cut());
-    let progress = Progress::start(terminal, done.len() as u64, episodes.end - episodes.start);
-    let progress = Mutex::new(progress);
     let keep = |played: Played| {
         let mut store = lock();
+        let episode = played.episode.episode;
         store.keep(played)?;
         cut.fetch_or(store.is_cut(), Ordering::Relaxed);
-        progress.lock().unwrap_or_else(PoisonError::into_inner).set(store.played.len() as u64);
+        if let Some(kept) = store.played.get(&episode) {
+            progress.played(std::slice::from_ref(&kept.episode));
+        }
         Ok::<(), CliError>(())
     };
     let make_agent = cast.make_agent(Models::Players(troupe));
     let job = Job { plan: &cast.plan, scenarios: &cast.scenarios, episodes, jobs: *jobs, make_agent: &make_agent };
     let stopped = || stop.load(Ordering::Relaxed) || cut.load(Ordering::Relaxed);
-    let result = play_lanes(&job, &lanes(cast, troupe, *jobs), &|episode| done.contains(&episode), &stopped, &keep);
-    progress.lock().unwrap_or_else(PoisonError::into_inner).finish();
-    result.map_err(super::run::failed)
+    let lanes = lanes(cast, troupe, *jobs);
+    play_lanes(&job, &lanes, &|episode| done.contains(&episode), &stopped, &keep).map_err(super::run::failed)
 }
 
 /// Writes everything that the run leaves behind. True when every planned episode has a row.
@@ -208,7 +212,7 @@ struct Store<'a> {
 impl<'a> Store<'a> {
     fn open(production: &Production<'a>, budget: Option<Budget>) -> Result<Store<'a>, CliError> {
         let (journal, lines) = Journal::open(&production.run)?;
-        let mut spent = Spending { cast: production.cast, budget, usd: 0.0, tokens: 0 };
+        let mut spent = Spending { cast: production.cast, budget, usd: 0.0, tokens: 0, measured: Spent::default() };
         let mut played = BTreeMap::new();
         for line in lines {
             // An episode that was lost and played again was paid twice.
@@ -227,6 +231,14 @@ impl<'a> Store<'a> {
 
     fn is_cut(&self) -> bool {
         self.cut.is_some()
+    }
+
+    /// What is known of the run before it goes on. What was lost is played again, but was paid for.
+    fn score(&self, manifest: &RunManifest, live: bool) -> Score {
+        let mut score = Score::new(manifest, live, Instant::now());
+        self.played.values().filter(|played| !is_lost(played)).for_each(|played| score.before(&played.episode));
+        score.spent_before(self.spent.measured);
+        score
     }
 
     fn cut_if_spent(&mut self) {
@@ -279,6 +291,8 @@ struct Spending<'a> {
     budget: Option<Budget>,
     usd: f64,
     tokens: u64,
+    /// Without what is only supposed to have been paid.
+    measured: Spent,
 }
 
 impl Spending<'_> {
@@ -288,8 +302,9 @@ impl Spending<'_> {
         let counted = Usage { input: model.bpe_input, output: model.bpe_output, ..Usage::default() };
         let usage = model.usage.unwrap_or(counted);
         self.tokens = self.tokens.saturating_add(usage.input).saturating_add(usage.output);
-        let part = self.cast.plan.cell(played.episode.episode).and_then(|cell| self.cast.parts.get(cell.agent));
-        let price = match part {
+        let Some(cell) = self.cast.plan.cell(played.episode.episode) else { return };
+        self.measured.add(self.cast.plan.agents[cell.agent].kind, Some(model));
+        let price = match self.cast.parts.get(cell.agent) {
             Some(Part::Model(model)) => model.price,
             _ => None,
         };

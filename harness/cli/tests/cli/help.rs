@@ -14,6 +14,7 @@ fn help_texts() {
         "merge",
         "report",
         "compare",
+        "view",
         "gate",
         "bless",
         "cassette",

@@ -27,6 +27,7 @@ fn an_interrupted_run_is_readable_and_goes_on_to_the_same_rows() {
     let ended = interrupt(&place, &with(&["run", "--out", "run"]));
     assert_eq!(ended.code, Some(130), "{}", ended.err);
     assert!(ended.err.contains("go on with: healbench run --resume run"), "{}", ended.err);
+    assert!(!place.path("run/progress.json").exists());
     let report = place.ok(&["report", "run"]);
     assert!(report.err.contains("the run was interrupted"), "{}", report.err);
 

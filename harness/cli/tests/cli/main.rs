@@ -11,11 +11,13 @@ mod interrupted;
 mod metrics;
 mod model_server;
 mod models;
+mod progress;
 mod quickstart;
 mod report;
 mod schemas;
 mod shards;
 mod transcripts;
+mod view;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -54,7 +54,7 @@ fn card(agent: &AgentReport, left: &ReportRow, right: &ReportRow) -> Markup {
     };
     html! {
         li class={ "answer " (direction) } {
-            h3 { (shown(&agent.title)) " " (badge(agent)) }
+            h2 { (shown(&agent.title)) " " (badge(agent)) }
             div {
                 span.big { (rate_percent(left.success)) " → " (rate_percent(right.success)) }
                 " of episodes succeed"
@@ -102,7 +102,7 @@ fn costs(left: &ReportRow, right: &ReportRow) -> Markup {
 fn alone(agent: &AgentReport, row: &ReportRow) -> Markup {
     html! {
         li.answer {
-            h3 { (shown(&agent.title)) " " (badge(agent)) }
+            h2 { (shown(&agent.title)) " " (badge(agent)) }
             div { span.big { (rate_percent(row.success)) } " of episodes succeed" }
             @if let Some(interval) = row.success_interval { div.sure { (percent_interval(interval)) } }
             ul {

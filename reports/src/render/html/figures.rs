@@ -50,6 +50,18 @@ fn text(text: &str) -> String {
     plain_text(text).into_owned()
 }
 
+/// What tells each agent from the others: its title without what all of them end with.
+fn short_titles(report: &Report) -> Vec<String> {
+    let mut titles: Vec<Vec<&str>> = report.agents.iter().map(|agent| agent.title.split(" · ").collect()).collect();
+    while let Some(end) = titles.first().and_then(|title| title.last().copied())
+        && titles.len() > 1
+        && titles.iter().all(|title| title.len() > 1 && title.last() == Some(&end))
+    {
+        titles.iter_mut().for_each(|title| title.truncate(title.len() - 1));
+    }
+    titles.iter().map(|title| text(&title.join(" · "))).collect()
+}
+
 fn ends(interval: Option<Interval>) -> Option<(f64, f64)> {
     interval.map(|interval| (interval.lower, interval.upper))
 }
@@ -166,6 +178,7 @@ fn effects_table(ablation: &Ablation) -> Markup {
 
 /// Tokens against success.
 fn spent(report: &Report) -> Result<Markup, ChartError> {
+    let titles = short_titles(report);
     let rows =
         || report.agents.iter().enumerate().flat_map(|(group, agent)| agent.rows.iter().map(move |row| (group, row)));
     let points: Vec<Point> = rows()
@@ -182,7 +195,7 @@ fn spent(report: &Report) -> Result<Markup, ChartError> {
         .take(POINTS)
         .collect();
     let words = rows().take(24).map(|(group, row)| {
-        let agent = text(&report.agents[group].title);
+        let agent = &titles[group];
         format!("{agent} {}: {} at {}", name(row), rate_percent(row.success), amount_per(row.tokens_per_episode))
     });
     let chart = Scatter {
@@ -193,7 +206,7 @@ fn spent(report: &Report) -> Result<Markup, ChartError> {
         ),
         x_title: "tokens an episode".to_owned(),
         y_title: "success".to_owned(),
-        groups: report.agents.iter().map(|agent| text(&agent.title)).collect(),
+        groups: titles.clone(),
         filled: "with guardrails".to_owned(),
         hollow: "without".to_owned(),
         points,
@@ -212,10 +225,10 @@ fn spent(report: &Report) -> Result<Markup, ChartError> {
 
 /// How soon error chains are mended.
 fn mended(report: &Report) -> Result<Markup, ChartError> {
+    let titles = short_titles(report);
     let series: Vec<(String, &ReportRow)> = beside(report)
-        .flat_map(|(agent, rows)| {
-            rows.into_iter().map(move |row| (format!("{} {}", text(&agent.title), name(row)), row))
-        })
+        .zip(&titles)
+        .flat_map(|((_, rows), title)| rows.into_iter().map(move |row| (format!("{title} {}", name(row)), row)))
         .filter(|(_, row)| !row.retries.curve.is_empty())
         .collect();
     let words = series.iter().map(|(label, row)| {

@@ -79,19 +79,20 @@ impl Playbacks {
 
 fn column(playback: &Playback, full: bool) -> Markup {
     let class = if playback.outcome == Outcome::Success { "badge good" } else { "badge bad" };
+    let title = html! {
+        (setting(playback.guardrails, &playback.format)) " "
+        span class=(class) { (playback.outcome) } " "
+        span.who {
+            "after " (counted(u64::from(playback.calls), "call")) ", trial " (playback.trial)
+            @match playback.episode {
+                Some(episode) => { ", episode " (episode) }
+                None => { ", played now: the run has no episode of it" }
+            }
+        }
+    };
     html! {
         section.playback {
-            h4 {
-                (setting(playback.guardrails, &playback.format)) " "
-                span class=(class) { (playback.outcome) } " "
-                span.who {
-                    "after " (counted(u64::from(playback.calls), "call")) ", trial " (playback.trial)
-                    @match playback.episode {
-                        Some(episode) => { ", episode " (episode) }
-                        None => { ", played now: the run has no episode of it" }
-                    }
-                }
-            }
+            @if full { h2 { (title) } } @else { h3 { (title) } }
             ol {
                 @for step in &playback.steps { li { (step_of(step, full)) } }
                 @for expectation in &playback.unmet { li { span class="who bad" { "unmet " } (lines(expectation, full)) } }

@@ -18,13 +18,14 @@ const ROW: usize = 1_200;
 /// The rows with what finds one of them. The rest of the page takes `before` bytes.
 pub(super) fn scenarios(run: &RunPage<'_>, before: usize) -> Markup {
     let report = run.report;
-    let texts = texts(run, before);
+    let (texts, shown_episodes) = texts(run, before);
     let left_out = report.examples.len().saturating_sub(MOST_ROWS);
     html! {
         h2 #scenarios { "Scenarios" }
         p.note {
             "Each row opens into the transcripts of one trial: the first that ended differently under both settings, else the first in which a "
             "call failed, else the first."
+            " Of " (counted(report.totals.episodes, "episode")) " " (count(shown_episodes)) " are shown; " code { "healbench show" } " has any of them."
             @if left_out > 0 {
                 " " (counted(left_out as u64, "row")) " after the first " (count(MOST_ROWS as u64)) " left out; "
                 code { "healbench report --csv --by-scenario" } " has them all."
@@ -84,23 +85,27 @@ fn row(report: &Report, agent: &AgentReport, example: &Example, inside: &Markup)
     }
 }
 
-/// What each of the first rows opens into. Of those that ended differently first, transcripts are there as long as there is room.
-fn texts(run: &RunPage<'_>, before: usize) -> Vec<Markup> {
+/// What each of the first rows opens into, and how many episodes that shows. Of those that ended differently first, transcripts are there as long as there is room.
+fn texts(run: &RunPage<'_>, before: usize) -> (Vec<Markup>, u64) {
     let examples = &run.report.examples[..run.report.examples.len().min(MOST_ROWS)];
     let mut order: Vec<usize> = (0..examples.len()).collect();
     order.sort_by_key(|index| !examples[*index].flips);
     let mut texts: Vec<Markup> = examples.iter().map(|_| html! {}).collect();
+    let mut shown = 0;
     let mut room = ROOM.saturating_sub(before + ROW * examples.len());
     for index in order {
         let example = &examples[index];
         let text = run.playbacks.beside(episodes(example)).filter(|text| text.0.len() <= room);
-        room -= text.as_ref().map_or(0, |text| text.0.len());
+        if let Some(text) = &text {
+            room -= text.0.len();
+            shown += episodes(example).count() as u64;
+        }
         texts[index] = html! {
             @if let Some(text) = &text { (text) }
             (links(run, example, text.is_none()))
         };
     }
-    texts
+    (texts, shown)
 }
 
 fn episodes(example: &Example) -> impl Iterator<Item = u64> {
@@ -114,7 +119,7 @@ fn links(run: &RunPage<'_>, example: &Example, left_out: bool) -> Markup {
             @if let Some(reason) = run.playbacks.missed(episode) { p.note { "Episode " (episode) " is not shown: " (shown(reason)) } }
         }
         p.note {
-            @if left_out { "Left out for want of room, or because it cannot be played again. " }
+            @if left_out && episodes(example).all(|episode| run.playbacks.missed(episode).is_none()) { "Left out for want of room. " }
             "The whole of it: "
             @for (index, episode) in episodes(example).enumerate() {
                 @if index > 0 { ", " }

@@ -2,7 +2,6 @@
 
 use maud::{Markup, html};
 
-use super::answer::badge;
 use super::{estimate, key, shown};
 use crate::render::number::{
     UNKNOWN, amount_per, change, change_interval, count, money, per, percent, percent_interval, points,
@@ -73,7 +72,7 @@ fn rows(report: &Report) -> impl Iterator<Item = (&AgentReport, &ReportRow)> {
 
 fn names(agent: &AgentReport, row: &ReportRow) -> Markup {
     html! {
-        th scope="row" { (shown(&agent.title)) " " (badge(agent)) }
+        th scope="row" { (shown(&agent.title)) }
         td.text { (setting(row.guardrails, &row.format)) }
     }
 }

@@ -1,0 +1,91 @@
+//! What is sent back.
+
+use axum::body::Body;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use healbench_record::RunDirError;
+use healbench_reports::render::html;
+
+use crate::error::CliError;
+
+/// Something that could be made.
+pub(super) enum Answer {
+    /// A page.
+    Page(String),
+    /// A file of this type.
+    File(&'static str, String),
+    /// It is at this address.
+    At(String),
+}
+
+/// Why something could not be made.
+pub(super) struct Problem {
+    status: StatusCode,
+    text: String,
+    hint: Option<String>,
+}
+
+pub(super) const JSON: &str = "application/json; charset=utf-8";
+pub(super) const CSV: &str = "text/csv; charset=utf-8";
+const HTML: &str = "text/html; charset=utf-8";
+
+impl Problem {
+    pub(super) fn new(status: StatusCode, text: &str) -> Problem {
+        Problem { status, text: text.to_owned(), hint: None }
+    }
+
+    /// There is no such thing.
+    pub(super) fn missing(text: &str) -> Problem {
+        Problem::new(StatusCode::NOT_FOUND, text)
+    }
+}
+
+impl<E: Into<CliError>> From<E> for Problem {
+    fn from(error: E) -> Problem {
+        let error = error.into();
+        let status = match &error {
+            CliError::NoEpisode(_) | CliError::NotPlayed(_) | CliError::NoTranscript(_) => StatusCode::NOT_FOUND,
+            CliError::RunDir(RunDirError::Missing(_)) => StatusCode::NOT_FOUND,
+            CliError::Axis(_)
+            | CliError::NotAsked { .. }
+            | CliError::FormatUnseen { .. }
+            | CliError::BareHealing(_) => StatusCode::BAD_REQUEST,
+            _ => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        Problem { status, text: error.to_string(), hint: error.hint() }
+    }
+}
+
+impl From<Answer> for Response {
+    fn from(answer: Answer) -> Response {
+        match answer {
+            Answer::Page(text) => response(StatusCode::OK, HTML, text),
+            Answer::File(kind, text) => response(StatusCode::OK, kind, text),
+            Answer::At(address) => {
+                let mut response = response(StatusCode::PERMANENT_REDIRECT, HTML, String::new());
+                if let Ok(address) = HeaderValue::try_from(address) {
+                    response.headers_mut().insert(header::LOCATION, address);
+                }
+                response
+            }
+        }
+    }
+}
+
+impl From<Problem> for Response {
+    fn from(problem: Problem) -> Response {
+        let title = match problem.status {
+            StatusCode::NOT_FOUND => "There is no such thing",
+            StatusCode::BAD_REQUEST => "This cannot be asked for",
+            _ => "This cannot be shown",
+        };
+        response(problem.status, HTML, html::problem(title, &problem.text, problem.hint.as_deref()))
+    }
+}
+
+fn response(status: StatusCode, kind: &'static str, text: String) -> Response {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}

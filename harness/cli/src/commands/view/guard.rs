@@ -1,0 +1,162 @@
+//! Who is answered, and what a browser may do with an answer.
+//!
+//! Any page in the same browser can send requests to this machine, and a name that leads here can be made by anybody. Both are refused:
+//! a request has to name this server as its host, and may come from another site only as a link that a person follows.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{self, HeaderName};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::middleware::Next;
+use axum::response::Response;
+use healbench_reports::render::html::content_security_policy;
+
+/// The rules.
+pub(super) struct Guard {
+    hosts: Vec<String>,
+    headers: Vec<(HeaderName, HeaderValue)>,
+}
+
+/// The port that browsers leave out of a host's name.
+const HTTP: u16 = 80;
+
+impl Guard {
+    /// For a server at this port.
+    pub(super) fn new(port: u16) -> Guard {
+        let names = ["127.0.0.1", "localhost", "[::1]"];
+        let mut hosts: Vec<String> = names.iter().map(|name| format!("{name}:{port}")).collect();
+        if port == HTTP {
+            hosts.extend(names.map(str::to_owned));
+        }
+        let policy = format!("{}; frame-ancestors 'none'", content_security_policy(true));
+        let fixed = |name, value| (name, HeaderValue::from_static(value));
+        let mut headers = vec![
+            fixed(header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            fixed(header::REFERRER_POLICY, "no-referrer"),
+            fixed(header::CACHE_CONTROL, "no-store"),
+            fixed(HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+            fixed(HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
+        ];
+        // The policy is made of constants that a header can hold.
+        headers.extend(HeaderValue::try_from(policy).ok().map(|policy| (header::CONTENT_SECURITY_POLICY, policy)));
+        Guard { hosts, headers }
+    }
+
+    fn refusal(&self, request: &Request) -> Option<(StatusCode, &'static str)> {
+        if !self.is_meant(request) {
+            return Some((StatusCode::MISDIRECTED_REQUEST, "this server answers to its own address on this machine"));
+        }
+        if !matches!(*request.method(), Method::GET | Method::HEAD) {
+            return Some((StatusCode::METHOD_NOT_ALLOWED, "this server can only be read from"));
+        }
+        if comes_from_elsewhere(request.headers()) {
+            return Some((StatusCode::FORBIDDEN, "this server does not answer other sites"));
+        }
+        None
+    }
+
+    /// Whether the request names this server, once and wherever it names one.
+    fn is_meant(&self, request: &Request) -> bool {
+        let known = |host: &str| self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host));
+        let mut named = request.headers().get_all(header::HOST).iter();
+        let (first, second) = (named.next(), named.next());
+        first.and_then(|host| host.to_str().ok()).is_some_and(known)
+            && second.is_none()
+            && request.uri().authority().is_none_or(|authority| known(authority.as_str()))
+    }
+}
+
+/// Whether another site's page sent it, and not a person who follows a link. Browsers alone say so; whatever else sends requests from
+/// this machine can read the folder itself.
+fn comes_from_elsewhere(headers: &HeaderMap) -> bool {
+    let says = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
+    let own = matches!(says("sec-fetch-site"), None | Some(b"none" | b"same-origin"));
+    let followed = says("sec-fetch-mode") == Some(b"navigate") && says("sec-fetch-dest") == Some(b"document");
+    !own && !followed
+}
+
+/// Answers by the rules.
+pub(super) async fn guard(State(rules): State<Arc<Guard>>, request: Request, next: Next) -> Response {
+    let mut response = match rules.refusal(&request) {
+        None => next.run(request).await,
+        Some((status, text)) => {
+            let mut response = Response::new(Body::from(format!("{text}\n")));
+            *response.status_mut() = status;
+            let plain = HeaderValue::from_static("text/plain; charset=utf-8");
+            response.headers_mut().insert(header::CONTENT_TYPE, plain);
+            if status == StatusCode::METHOD_NOT_ALLOWED {
+                response.headers_mut().insert(header::ALLOW, HeaderValue::from_static("GET, HEAD"));
+            }
+            response
+        }
+    };
+    for (name, value) in &rules.headers {
+        response.headers_mut().insert(name, value.clone());
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(port: u16, address: &str, headers: &[(&str, &str)]) -> Option<u16> {
+        let mut request = Request::builder().uri(address);
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let request = request.body(Body::empty()).unwrap();
+        Guard::new(port).refusal(&request).map(|(status, _)| status.as_u16())
+    }
+
+    #[test]
+    fn hosts() {
+        for host in ["127.0.0.1:8000", "localhost:8000", "LOCALHOST:8000", "[::1]:8000"] {
+            assert_eq!(refusal(8000, "/", &[("host", host)]), None, "{host}");
+        }
+        for host in [
+            "",
+            "127.0.0.1",
+            "localhost",
+            "127.0.0.1:8001",
+            "evil.example:8000",
+            "localhost.evil.example:8000",
+            "127.0.0.1:8000.evil.example",
+            "user@127.0.0.1:8000",
+            "127.0.0.1:08000",
+            "0.0.0.0:8000",
+        ] {
+            assert_eq!(refusal(8000, "/", &[("host", host)]), Some(421), "{host}");
+        }
+        assert_eq!(refusal(80, "/", &[("host", "localhost")]), None);
+        assert_eq!(refusal(8000, "/", &[]), Some(421));
+        let twice = [("host", "localhost:8000"), ("host", "localhost:8000")];
+        assert_eq!(refusal(8000, "/", &twice), Some(421));
+        assert_eq!(refusal(8000, "http://evil.example/", &[("host", "localhost:8000")]), Some(421));
+        assert_eq!(refusal(8000, "http://localhost:8000/", &[("host", "localhost:8000")]), None);
+    }
+
+    #[test]
+    fn other_sites_may_only_link() {
+        let from = |site: &str, mode: &str, dest: &str| {
+            let headers = [
+                ("host", "localhost:8000"),
+                ("sec-fetch-site", site),
+                ("sec-fetch-mode", mode),
+                ("sec-fetch-dest", dest),
+            ];
+            refusal(8000, "/", &headers)
+        };
+        for site in ["cross-site", "same-site", "something-new"] {
+            assert_eq!(from(site, "navigate", "document"), None, "{site}");
+            for (mode, dest) in [("navigate", "iframe"), ("no-cors", "image"), ("cors", "empty"), ("", "")] {
+                assert_eq!(from(site, mode, dest), Some(403), "{site} {mode} {dest}");
+            }
+        }
+        for site in ["none", "same-origin"] {
+            assert_eq!(from(site, "cors", "empty"), None, "{site}");
+        }
+    }
+}

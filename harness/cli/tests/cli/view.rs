@@ -1,0 +1,475 @@
+use std::collections::BTreeMap;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant, SystemTime};
+
+use healbench_record::{Outcome, Progress, RunDir, RunManifest, RunStatus};
+use serde_json::Value;
+
+use super::*;
+
+/// `healbench view`, under way.
+struct Server {
+    child: Child,
+    port: u16,
+}
+
+/// What it answered.
+struct Reply {
+    status: u16,
+    headers: BTreeMap<String, String>,
+    body: String,
+}
+
+/// Of a page what it says; its style and its script speak of much that is not on it.
+fn told(body: &str) -> String {
+    let between = |from: &str, to: &str| {
+        let rest = &body[body.find(from)?..];
+        Some(rest[..rest.find(to)?].to_owned())
+    };
+    match (between("<title>", "</title>"), between("<header", "</header>"), between("<main", "</main>")) {
+        (Some(title), Some(header), Some(main)) => format!("{title}\n{header}\n{main}"),
+        _ => body.to_owned(),
+    }
+}
+
+impl Server {
+    fn start(place: &Place, words: &[&str]) -> Server {
+        let mut command = place.command(&[&["view"], words].concat());
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        let port = line.trim().strip_prefix("http://127.0.0.1:").and_then(|rest| rest.strip_suffix('/'));
+        Server { port: port.unwrap_or_else(|| panic!("{line:?}")).parse().unwrap(), child }
+    }
+
+    /// Sends this head, in which `PORT` stands for the port.
+    fn send(&self, head: &str) -> Reply {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let head = head.replace("PORT", &self.port.to_string());
+        stream.write_all(format!("{head}\r\nConnection: close\r\n\r\n").as_bytes()).unwrap();
+        let mut text = Vec::new();
+        stream.read_to_end(&mut text).unwrap();
+        let text = String::from_utf8(text).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{text:?}"));
+        let mut lines = head.lines();
+        let status = lines.next().unwrap().split(' ').nth(1).unwrap().parse().unwrap();
+        let header = |line: &str| {
+            let (name, value) = line.split_once(':').unwrap();
+            (name.to_ascii_lowercase(), value.trim().to_owned())
+        };
+        Reply { status, headers: lines.map(header).collect(), body: told(body) }
+    }
+
+    fn get(&self, address: &str) -> Reply {
+        self.send(&format!("GET {address} HTTP/1.1\r\nHost: 127.0.0.1:PORT"))
+    }
+
+    /// Gets what is there.
+    fn ok(&self, address: &str) -> String {
+        let reply = self.get(address);
+        assert_eq!(reply.status, 200, "{address}: {}", reply.body);
+        reply.body
+    }
+
+    /// Gets what is not there.
+    fn missing(&self, address: &str) -> String {
+        let reply = self.get(address);
+        assert_eq!(reply.status, 404, "{address}: {}", reply.body);
+        assert!(reply.body.contains("All runs"), "{address}: {}", reply.body);
+        reply.body
+    }
+
+    fn json(&self, address: &str) -> Value {
+        serde_json::from_str(&self.ok(address)).unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A folder with two runs of one scenario, with different seeds of resamples only.
+fn place() -> Place {
+    let place = Place::new();
+    place.write("scenario.yaml", include_str!("../../../../scenarios/suites/quickstart/wrong-enum.yaml"));
+    for (name, agents) in [("first", "scripted:typical"), ("second", "scripted:typical,scripted:blind")] {
+        let out = format!("runs/{name}");
+        place.ok(&[
+            &["run", "scenario.yaml", "--trials=2", "--format=fusion-xml", "--agent", agents],
+            &["--out", &*out][..],
+        ]
+        .concat());
+    }
+    place
+}
+
+/// Every file below a folder, with when it was written and what is in it.
+fn files(folder: &Path) -> BTreeMap<PathBuf, (SystemTime, Vec<u8>)> {
+    let mut found = BTreeMap::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap()) {
+            match entry.file_type().unwrap() {
+                kind if kind.is_dir() => folders.push(entry.path()),
+                kind if kind.is_file() => {
+                    let modified = entry.metadata().unwrap().modified().unwrap();
+                    found.insert(entry.path(), (modified, std::fs::read(entry.path()).unwrap()));
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+fn change(run: &RunDir, change: impl FnOnce(&mut RunManifest)) {
+    let (_, mut manifest) = RunDir::open_any(run.path()).unwrap();
+    change(&mut manifest);
+    run.write_manifest(&manifest).unwrap();
+}
+
+#[test]
+fn runs_are_listed_shown_and_compared_and_nothing_is_written() {
+    let place = place();
+    let before = files(&place.path("runs"));
+    let server = Server::start(&place, &[]);
+    let list = server.ok("/");
+    assert!(list.contains("href=\"/runs/first/\"") && list.contains("href=\"/runs/second/\""), "{list}");
+    assert!(list.contains("complete") && list.contains("quickstart/wrong-enum"), "{list}");
+    let report = server.ok("/runs/first/");
+    assert!(report.contains("scripted:typical") && report.contains("All runs"), "{report}");
+    assert_eq!(server.ok("/runs/first/"), report);
+
+    let json = server.json("/runs/second/report.json");
+    assert_eq!(json, serde_json::from_str::<Value>(&place.ok(&["report", "runs/second", "--json"]).out).unwrap());
+    assert_eq!(server.ok("/runs/second/report.csv"), place.ok(&["report", "runs/second", "--csv"]).out);
+    let moved = server.get("/runs/first");
+    assert_eq!((moved.status, moved.headers["location"].as_str()), (308, "/runs/first/"));
+
+    let compared = server.ok("/compare?base=first&candidate=second");
+    let sides = "<h1><a href=\"/runs/first/\">first</a> → <a href=\"/runs/second/\">second</a></h1>";
+    assert!(compared.contains("4 pairs · 0 changed") && compared.contains(sides), "{compared}");
+
+    let episode = server.ok("/runs/first/episodes/0");
+    assert!(episode.contains(", episode 0<") && episode.contains("<select name=\"guardrails\">"), "{episode}");
+    assert_eq!(episode.matches("class=\"playback\"").count(), 1, "{episode}");
+    let beside = server.ok("/runs/first/episodes/0?beside=2");
+    assert!(beside.contains("episode 2") && beside.matches("class=\"playback\"").count() == 2, "{beside}");
+    let under = server.ok("/runs/first/episodes/0?guardrails=all&format=pydantic");
+    assert!(under.contains("all pydantic") && under.contains("played now"), "{under}");
+    // What the run has is taken from the run; fields of a form that are left alone say nothing.
+    let known = server.ok("/runs/first/episodes/0?guardrails=all&format=fusion-xml&beside=");
+    assert!(known.contains("episode 2") && !known.contains("played now"), "{known}");
+    assert!(files(&place.path("runs")) == before, "a request wrote something");
+}
+
+#[test]
+fn only_this_machine_is_answered_by_its_own_name() {
+    let place = place();
+    let server = Server::start(&place, &[]);
+    for host in ["127.0.0.1:PORT", "localhost:PORT", "[::1]:PORT"] {
+        assert_eq!(server.send(&format!("GET / HTTP/1.1\r\nHost: {host}")).status, 200, "{host}");
+    }
+    let hosts = ["evil.example", "evil.example:PORT", "127.0.0.1", "127.0.0.1:1", "localhost.evil.example:PORT"];
+    for host in hosts {
+        let reply = server.send(&format!("GET /runs/first/ HTTP/1.1\r\nHost: {host}"));
+        assert_eq!(reply.status, 421, "{host}");
+        assert!(!reply.body.contains("first"), "{}", reply.body);
+    }
+    assert_eq!(server.send("GET http://evil.example/ HTTP/1.1\r\nHost: 127.0.0.1:PORT").status, 421);
+    assert_eq!(server.send("GET / HTTP/1.0\r\nAccept: */*").status, 421);
+    let elsewhere = |more: &str| server.send(&format!("GET / HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\n{more}")).status;
+    assert_eq!(elsewhere("Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: no-cors\r\nSec-Fetch-Dest: image"), 403);
+    assert_eq!(elsewhere("Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: iframe"), 403);
+    assert_eq!(elsewhere("Sec-Fetch-Site: cross-site\r\nSec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document"), 200);
+    assert_eq!(elsewhere("Sec-Fetch-Site: same-origin\r\nSec-Fetch-Mode: cors\r\nSec-Fetch-Dest: empty"), 200);
+}
+
+#[test]
+fn it_can_only_be_read_from() {
+    let place = place();
+    let server = Server::start(&place, &[]);
+    for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "BREW"] {
+        for address in ["/", "/runs/first/", "/nowhere"] {
+            let head = format!("{method} {address} HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nContent-Length: 0");
+            let reply = server.send(&head);
+            assert_eq!((reply.status, reply.headers["allow"].as_str()), (405, "GET, HEAD"), "{method} {address}");
+        }
+    }
+    let head = server.send("HEAD / HTTP/1.1\r\nHost: 127.0.0.1:PORT");
+    assert_eq!((head.status, head.body.as_str()), (200, ""));
+    assert_eq!(head.headers["content-length"], server.get("/").headers["content-length"]);
+}
+
+#[test]
+fn every_answer_says_what_a_browser_may_do_with_it() {
+    let place = place();
+    let server = Server::start(&place, &[]);
+    let refused = server.send("GET / HTTP/1.1\r\nHost: evil.example");
+    for reply in [server.get("/"), server.get("/runs/first/"), server.get("/nowhere"), refused] {
+        let header = |name: &str| reply.headers.get(name).map_or("", String::as_str);
+        let policy = header("content-security-policy");
+        assert!(policy.starts_with("default-src 'none'") && policy.ends_with("frame-ancestors 'none'"), "{policy}");
+        assert!(policy.contains("script-src 'sha256-") && !policy.contains("script-src 'unsafe"), "{policy}");
+        assert_eq!(header("x-content-type-options"), "nosniff");
+        assert_eq!(header("referrer-policy"), "no-referrer");
+        assert_eq!(header("cache-control"), "no-store");
+        assert_eq!(header("cross-origin-resource-policy"), "same-origin");
+        assert!(!reply.headers.contains_key("access-control-allow-origin"));
+    }
+    assert_eq!(server.get("/").headers["content-type"], "text/html; charset=utf-8");
+    assert_eq!(server.get("/runs/first/report.json").headers["content-type"], "application/json; charset=utf-8");
+}
+
+#[test]
+fn no_name_leads_out_of_the_folder() {
+    let place = place();
+    std::fs::rename(place.path("runs/second"), place.path("outside")).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(place.path("outside"), place.path("runs/link")).unwrap();
+    let server = Server::start(&place, &["runs"]);
+    let names = [
+        "..%2foutside",
+        "..%2Foutside",
+        "%2e%2e",
+        "..",
+        ".",
+        "%2e",
+        "..%2f..%2fetc",
+        "first%2f..%2f..%2foutside",
+        "..%5coutside",
+        "first%00",
+        "first%2f",
+        "FIRST",
+        "link",
+        "%2ftmp",
+        "",
+    ];
+    for name in names {
+        for rest in ["/", "", "/progress", "/report.json", "/episodes/0"] {
+            let reply = server.get(&format!("/runs/{name}{rest}"));
+            assert!(reply.status == 404, "{name}{rest}: {} {}", reply.status, reply.body);
+            assert!(!reply.body.contains("scripted:blind"), "{name}{rest}");
+        }
+        assert_eq!(server.get(&format!("/compare?base=first&candidate={name}")).status, 404, "{name}");
+    }
+    assert_eq!(server.get("/runs/first%ff/").status, 400);
+    assert_eq!(server.get("/runs/%66irst/").status, 200, "the same name, written otherwise");
+    #[cfg(unix)]
+    assert!(server.ok("/").contains("it is a link, which is not followed"));
+    for address in ["/nowhere", "/runs/", "/runs/first/scenarios", "/runs/first/manifest.json", "/runs/first/episodes/"]
+    {
+        server.missing(address);
+    }
+    for number in ["4", "-1", "x", "18446744073709551616", "%3Cb%3E"] {
+        let body = server.missing(&format!("/runs/first/episodes/{number}"));
+        assert!(body.contains("no episode") && !body.contains("<b>"), "{body}");
+    }
+    server.missing("/runs/first/episodes/0?beside=99");
+    server.missing("/compare");
+}
+
+#[test]
+fn what_is_asked_for_wrongly_is_told_and_reads_no_file() {
+    let place = place();
+    place.write("secret.txt", "{{ swordfish }}");
+    let server = Server::start(&place, &[]);
+    let asked = |query: &str| {
+        let reply = server.get(&format!("/runs/first/episodes/0?{query}"));
+        assert_eq!(reply.status, 400, "{query}: {}", reply.body);
+        reply.body
+    };
+    assert!(asked("format=%3Cscript%3E").contains("unknown error format `&lt;script&gt;`"));
+    assert!(asked("guardrails=everything").contains("unknown guardrail"));
+    assert!(!asked("format=template:secret.txt").contains("swordfish"));
+    assert!(asked("guardrails=none&format=pydantic").contains("healing"));
+}
+
+#[test]
+fn folders_that_are_no_runs_are_listed_with_what_is_wrong() {
+    let place = place();
+    let manifest = |name: &str, text: &str| {
+        std::fs::create_dir(place.path(&format!("runs/{name}"))).unwrap();
+        place.write(&format!("runs/{name}/manifest.json"), text);
+    };
+    std::fs::create_dir(place.path("runs/empty")).unwrap();
+    manifest("foreign", "{\"name\": \"<b>other</b>\"}");
+    manifest("newer", "{\"format_version\": 999}");
+    let frames = place.path("runs/second/episodes.parquet");
+    std::fs::write(&frames, "PAR1 <b>no</b> PAR1").unwrap();
+    place.write("runs/a-file", "");
+    std::fs::create_dir(place.path("runs/.hidden")).unwrap();
+    let server = Server::start(&place, &[]);
+    let list = server.ok("/");
+    assert!(list.contains("5 folders"), "{list}");
+    for problem in
+        ["it has no manifest.json", "it has no `format_version`", "has run format 999", "cannot be read as parquet"]
+    {
+        assert!(list.contains(problem), "{problem}: {list}");
+    }
+    assert!(!list.contains("<b>other") && !list.contains("<b>no"), "{list}");
+    // What can be shown comes first.
+    assert!(list.find("/runs/first/").unwrap() < list.find("runs/empty").unwrap());
+    for (name, told) in [("empty", "it has no manifest.json"), ("newer", "play it anew"), ("second", "parquet")] {
+        let reply = server.get(&format!("/runs/{name}/"));
+        assert_eq!(reply.status, 500, "{}", reply.body);
+        assert!(reply.body.contains(told), "{name}: {}", reply.body);
+    }
+    assert_eq!(server.get("/compare?base=first&candidate=second").status, 500);
+}
+
+#[test]
+fn a_run_may_be_called_anything() {
+    let place = place();
+    let names = ["<script>alert(1)<", "\"onload=x y='z", "a?b#c%41&d", "new\nline", "\u{202e}right\u{1b}[2J", "…"];
+    for name in names {
+        let folder = place.path("runs").join(name);
+        std::fs::create_dir(&folder).unwrap();
+        for file in std::fs::read_dir(place.path("runs/first")).unwrap().map(|entry| entry.unwrap().path()) {
+            if file.is_file() {
+                std::fs::copy(&file, folder.join(file.file_name().unwrap())).unwrap();
+            }
+        }
+    }
+    std::fs::create_dir(place.path("runs/<img src=x>")).unwrap();
+    let server = Server::start(&place, &[]);
+    let list = server.ok("/");
+    assert!(!list.contains("<script>alert") && !list.contains("<img") && !list.contains("\"onload"), "{list}");
+    assert!(!list.contains('\u{1b}'), "{list}");
+    let addresses: Vec<&str> = list.split("href=\"").skip(1).map(|rest| &rest[..rest.find('"').unwrap()]).collect();
+    let addresses: Vec<&str> = addresses.into_iter().filter(|address| address.starts_with("/runs/")).collect();
+    assert_eq!(addresses.len(), names.len() + 2, "{list}");
+    for address in addresses {
+        let page = server.ok(address);
+        assert!(!page.contains("<script>alert") && !page.contains("\"onload") && !page.contains('\u{1b}'), "{address}");
+        assert!(!page.contains('\u{202e}'), "{address}: {page}");
+        server.ok(&format!("{address}report.json"));
+    }
+}
+
+#[test]
+fn a_run_under_way_says_how_far_it_is_and_becomes_its_report() {
+    let place = place();
+    let (run, _) = RunDir::open_any(&place.path("runs/first")).unwrap();
+    let lock = run.lock().unwrap();
+    change(&run, |manifest| manifest.status = RunStatus::Running);
+    let progress = Progress {
+        done: 3,
+        total: 4,
+        per_second: Some(0.1),
+        eta_s: Some(10.0),
+        usd: None,
+        usd_at_least: Some(0.25),
+        failures: BTreeMap::from([(Outcome::GaveUp, 2)]),
+        updated_unix_s: 1_700_000_000,
+    };
+    run.write_progress(&progress).unwrap();
+    let server = Server::start(&place, &[]);
+    let list = server.ok("/");
+    assert!(list.contains("under way") && list.contains("3 of 4"), "{list}");
+    let page = server.ok("/runs/first/");
+    assert!(
+        page.contains("data-progress=\"/runs/first/progress\"") && page.contains("http-equiv=\"refresh\""),
+        "{page}"
+    );
+    for field in ["3 of 4", "6.0/min", "10 s", "≥ $0.250", "2 gave_up"] {
+        assert!(page.contains(field), "{field}: {page}");
+    }
+    let news = server.json("/runs/first/progress");
+    assert_eq!(
+        (news["ended"].as_bool(), news["done"].as_u64(), news["total"].as_u64()),
+        (Some(false), Some(3), Some(4))
+    );
+    assert_eq!(news["shown"]["failures"], "2 gave_up");
+    assert_eq!(serde_json::from_value::<Progress>(news["progress"].clone()).unwrap(), progress);
+    let busy = server.get("/runs/first/report.json");
+    assert_eq!(busy.status, 500);
+    assert!(busy.body.contains("being written by another process"), "{}", busy.body);
+
+    // All is played, and is being written.
+    run.remove_progress().unwrap();
+    let news = server.json("/runs/first/progress");
+    assert_eq!((news["ended"].as_bool(), news["done"].as_u64()), (Some(false), None));
+    assert!(server.ok("/runs/first/").contains("—"));
+
+    change(&run, |manifest| manifest.status = RunStatus::Complete);
+    drop(lock);
+    assert_eq!(server.json("/runs/first/progress")["ended"], true);
+    assert!(server.ok("/runs/first/").contains("How to read this"));
+
+    // One that is gone on with has frames already.
+    change(&run, |manifest| manifest.status = RunStatus::Interrupted);
+    assert!(server.ok("/runs/first/").contains("was interrupted"));
+    let lock = run.lock().unwrap();
+    assert!(server.ok("/runs/first/").contains("data-progress"));
+    drop(lock);
+
+    // And one that was killed is neither.
+    run.write_progress(&progress).unwrap();
+    change(&run, |manifest| manifest.status = RunStatus::Running);
+    assert!(server.ok("/").contains("cut off"));
+    let cut = server.get("/runs/first/");
+    assert_eq!(cut.status, 500);
+    assert!(cut.body.contains("did not finish") && cut.body.contains("--resume"), "{}", cut.body);
+}
+
+#[test]
+fn a_run_that_was_played_anew_is_shown_anew() {
+    let place = place();
+    let server = Server::start(&place, &[]);
+    let before = server.ok("/runs/first/");
+    std::fs::remove_dir_all(place.path("runs/first")).unwrap();
+    server.missing("/runs/first/");
+    std::fs::rename(place.path("runs/second"), place.path("runs/first")).unwrap();
+    let after = server.ok("/runs/first/");
+    assert!(!before.contains("scripted:blind") && after.contains("scripted:blind"));
+    assert!(!server.ok("/").contains("/runs/second/"));
+}
+
+#[test]
+fn one_run_can_be_looked_at_alone() {
+    let place = place();
+    let server = Server::start(&place, &["runs/first"]);
+    let list = server.ok("/");
+    assert!(list.contains("/runs/first/") && !list.contains("second"), "{list}");
+    server.ok("/runs/first/");
+    server.missing("/runs/second/");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_it_well() {
+    let place = place();
+    let mut server = Server::start(&place, &[]);
+    // A connection that nobody closes holds nothing up.
+    let _open = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
+    server.ok("/");
+    let killed = Command::new("kill").args(["-INT", &server.child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let begun = Instant::now();
+    loop {
+        match server.child.try_wait().unwrap() {
+            Some(status) => break assert_eq!(status.code(), Some(0)),
+            None => std::thread::sleep(Duration::from_millis(20)),
+        }
+        assert!(begun.elapsed() < Duration::from_secs(20), "it does not end");
+    }
+}
+
+#[test]
+fn what_cannot_be_served_is_told() {
+    let place = place();
+    let nowhere = place.start(&["view", "nowhere"]);
+    assert_eq!(nowhere.code, Some(2));
+    assert!(nowhere.err.contains("no folder `nowhere`") && nowhere.err.contains("healbench run"), "{}", nowhere.err);
+    let server = Server::start(&place, &[]);
+    let taken = place.start(&["view", "--port", &server.port.to_string()]);
+    assert_eq!((taken.code, taken.out.as_str()), (Some(2), ""));
+    assert!(taken.err.contains("cannot be had") && taken.err.contains("another `--port`"), "{}", taken.err);
+}

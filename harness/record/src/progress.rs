@@ -1,0 +1,112 @@
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::directory::io_error;
+use crate::{Outcome, RunDir, RunDirError};
+
+/// `progress.json`: how far a run is. It is there while the run is under way, and what is left of it after a kill says nothing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Episodes that are played.
+    pub done: u64,
+    /// Episodes that the run is to hold.
+    pub total: u64,
+    /// Episodes a second since the run began or was gone on with; null until one is played.
+    pub per_second: Option<f64>,
+    /// Seconds until the rest is played at that rate; null when it is unknown.
+    pub eta_s: Option<f64>,
+    /// What models cost so far in US dollars; null unless every price and usage is known, and where nobody is paid.
+    pub usd: Option<f64>,
+    /// What they cost at least, where `usd` is null since some of it is unknown.
+    pub usd_at_least: Option<f64>,
+    /// How many episodes ended how, without the successes; only what occurred.
+    pub failures: BTreeMap<Outcome, u64>,
+    /// When this was written: seconds since 1970.
+    pub updated_unix_s: u64,
+}
+
+impl RunDir {
+    fn progress_file(&self) -> PathBuf {
+        self.path().join("progress.json")
+    }
+
+    /// How far the run is, as whoever plays it last said; `None` where nobody says so.
+    pub fn progress(&self) -> Option<Progress> {
+        serde_json::from_slice(&fs::read(self.progress_file()).ok()?).ok()
+    }
+
+    /// Says how far the run is, in one step: a reader sees the old state or the new one.
+    ///
+    /// # Errors
+    /// [`RunDirError::Io`].
+    pub fn write_progress(&self, progress: &Progress) -> Result<(), RunDirError> {
+        let file = self.progress_file();
+        let part = self.path().join("progress.json.part");
+        // Nothing waits for the disk: what a crash of the machine loses here is of no use afterwards.
+        let write = || -> io::Result<()> {
+            fs::write(&part, serde_json::to_vec(progress)?)?;
+            fs::rename(&part, &file)
+        };
+        write().map_err(io_error("write", &file))
+    }
+
+    /// The run is not under way any more. That nothing is there is no error.
+    ///
+    /// # Errors
+    /// [`RunDirError::Io`].
+    pub fn remove_progress(&self) -> Result<(), RunDirError> {
+        let file = self.progress_file();
+        match fs::remove_file(&file) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error("remove", &file)(error)),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_and_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunDir::at(folder.path());
+        assert_eq!(run.progress(), None);
+        let progress = Progress {
+            done: 3,
+            total: 10,
+            per_second: Some(0.5),
+            eta_s: Some(14.0),
+            usd: None,
+            usd_at_least: Some(0.25),
+            failures: BTreeMap::from([(Outcome::GaveUp, 1), (Outcome::TaskFail, 1)]),
+            updated_unix_s: 1_700_000_000,
+        };
+        run.write_progress(&progress).unwrap();
+        assert_eq!(run.progress(), Some(progress));
+        let text = fs::read_to_string(folder.path().join("progress.json")).unwrap();
+        assert!(text.contains(r#""usd":null"#) && text.contains(r#"{"task_fail":1,"gave_up":1}"#), "{text}");
+        run.remove_progress().unwrap();
+        run.remove_progress().unwrap();
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);
+        fs::write(folder.path().join("progress.json"), "{\"done\": 3").unwrap();
+        assert_eq!(run.progress(), None);
+    }
+
+    #[test]
+    fn a_look_does_not_claim_a_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let run = RunDir::at(folder.path());
+        assert!(!run.is_being_written());
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "a look leaves nothing behind");
+        let lock = run.lock().unwrap();
+        assert!(run.is_being_written());
+        drop(lock);
+        assert!(!run.is_being_written());
+        drop(run.lock().unwrap());
+    }
+}

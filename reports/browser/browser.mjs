@@ -1,0 +1,38 @@
+// A browser for the tests, and the runs whose pages it opens. The program comes in $HEALBENCH.
+
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { chromium } from 'playwright-core';
+
+const places = ['/usr/bin/chromium', '/usr/bin/chromium-browser', '/usr/bin/google-chrome'];
+const executablePath = process.env.CHROMIUM ?? places.find(existsSync);
+
+/** Starts the browser that the system has. Its sandbox cannot be had by root. */
+export const launch = () =>
+  chromium.launch({ executablePath, args: process.getuid?.() === 0 ? ['--no-sandbox'] : [] });
+
+export const folder = mkdtempSync(join(tmpdir(), 'healbench-pages-'));
+
+export const healbench = (...words) =>
+  execFileSync(process.env.HEALBENCH ?? 'healbench', words, { cwd: folder, maxBuffer: 1 << 28, stdio: ['ignore', 'pipe', 'pipe'] });
+
+/** Plays a run and writes its page: the page's path. */
+export function page(name, ...words) {
+  healbench('run', ...words, '--quiet', '--out', name);
+  healbench('report', name, '--html', `${name}.html`);
+  return join(folder, `${name}.html`);
+}
+
+export const address = (file) => pathToFileURL(file).href;
+
+export function write(name, text) {
+  const path = join(folder, name);
+  mkdirSync(join(path, '..'), { recursive: true });
+  writeFileSync(path, text);
+  return path;
+}
+
+export const sizes = { wide: { width: 1280, height: 900 }, narrow: { width: 390, height: 844 } };

@@ -1,0 +1,296 @@
+// The page of a run in a real browser. What numbers are on it is held by Rust's tests; here it is whether people can use it.
+
+import assert from 'node:assert/strict';
+import { readFileSync, rmSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { after, before, describe, it } from 'node:test';
+import { address, folder, healbench, launch, page as made, sizes, write } from './browser.mjs';
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const MOST_BYTES = 3 * 1024 * 1024;
+
+let browser;
+let full;
+let formats;
+
+before(async () => {
+  full = made('full', 'quickstart', '--guardrails', 'full', '--format', 'fusion-xml', '--trials', '2');
+  formats = made('formats', 'quickstart', '--format', 'all', '--trials', '1');
+  browser = await launch();
+});
+
+after(async () => {
+  await browser?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Opens a file and holds it to what every page promises: no request but for itself, no word on the console, no dialog. */
+async function open(file, options = {}) {
+  const context = await browser.newContext({ viewport: sizes.wide, ...options });
+  const page = await context.newPage();
+  const wrong = [];
+  page.on('request', (request) => {
+    if (request.url() !== address(file) && !request.url().startsWith('data:')) wrong.push(`request: ${request.url()}`);
+  });
+  page.on('console', (message) => wrong.push(`console: ${message.text()}`));
+  page.on('pageerror', (error) => wrong.push(`error: ${error}`));
+  page.on('dialog', (dialog) => { wrong.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
+  await page.goto(address(file));
+  return { page, close: async () => { assert.deepEqual(wrong, []); await context.close(); } };
+}
+
+const cells = (page, table, column) =>
+  page.$$eval(`#${table} tbody tr`, (rows, column) => rows.map((row) => row.cells[column].dataset.v), column);
+const openRows = (page) => page.locator('#rows > details:visible');
+/** A row that ends differently under both settings. */
+const flip = (page) => page.locator('#rows > details[data-flips="1"][data-agent="1"]').first();
+const overflow = (page) => page.evaluate(() => document.scrollingElement.scrollWidth - innerWidth);
+
+describe('the page of a run', () => {
+  for (const [name, viewport] of Object.entries(sizes)) {
+    it(`opens from disk and asks for nothing, ${name}`, async () => {
+      for (const file of [full, formats]) {
+        const { page, close } = await open(file, { viewport });
+        assert.match(await page.title(), /healbench/);
+        assert.ok((await page.locator('.answer').count()) === 3);
+        assert.ok((await overflow(page)) <= 0, 'nothing is wider than the window');
+        await page.locator('.chart:visible').first().waitFor();
+        await close();
+      }
+    });
+
+    it(`has text in charts that can be read, ${name}`, async () => {
+      const { page, close } = await open(full, { viewport });
+      const sizesOfText = await page.$$eval('svg.chart', (charts) => charts.flatMap((chart) => {
+        const box = chart.getBoundingClientRect();
+        if (box.width === 0) return [];
+        const scale = box.width / chart.viewBox.baseVal.width;
+        return Array.from(chart.querySelectorAll('text'), (text) => parseFloat(getComputedStyle(text).fontSize) * scale);
+      }));
+      assert.ok(sizesOfText.length > 50);
+      assert.ok(Math.min(...sizesOfText) >= 9, `${Math.min(...sizesOfText)} px`);
+      await close();
+    });
+  }
+
+  it('says the answer first', async () => {
+    const { page, close } = await open(full);
+    const answer = page.locator('.answer', { hasText: 'scripted:typical' });
+    assert.match(await answer.innerText(), /\d+% → \d+%[\s\S]*\+\d+ points[\s\S]*\[\d+, \d+\][\s\S]*more succeed[\s\S]*tokens an episode/);
+    assert.ok((await answer.boundingBox()).y < sizes.wide.height / 2);
+    await close();
+  });
+
+  it('sorts a table by its heads, and goes back to the order of the plan', async () => {
+    const { page, close } = await open(full);
+    const plan = await cells(page, 'rates', 3);
+    assert.ok(plan.includes(''), 'a number is unknown');
+    const head = page.locator('#rates th', { hasText: 'points vs none' });
+    await head.getByRole('button').click();
+    assert.equal(await head.getAttribute('aria-sort'), 'descending');
+    const numbers = (values) => values.filter((value) => value !== '').map(Number);
+    const down = await cells(page, 'rates', 3);
+    assert.deepEqual(numbers(down), numbers(plan).sort((a, b) => b - a));
+    assert.deepEqual(down.slice(-3), ['', '', ''], 'unknown comes last');
+    await head.getByRole('button').press('Enter');
+    assert.equal(await head.getAttribute('aria-sort'), 'ascending');
+    const up = await cells(page, 'rates', 3);
+    assert.deepEqual(numbers(up), numbers(plan).sort((a, b) => a - b));
+    assert.deepEqual(up.slice(-3), ['', '', '']);
+    await head.getByRole('button').press('Space');
+    assert.equal(await head.getAttribute('aria-sort'), null);
+    assert.deepEqual(await cells(page, 'rates', 3), plan);
+    await close();
+  });
+
+  it('finds rows by words, by agent and by how they ended', async () => {
+    const { page, close } = await open(full);
+    const all = await openRows(page).count();
+    assert.equal(all, 45);
+    const tools = page.locator('[data-tools="rows"]');
+    const search = tools.getByRole('searchbox');
+    await search.fill('BAD-date typical');
+    assert.equal(await openRows(page).count(), 1);
+    assert.equal(await tools.getByRole('status').innerText(), '1 of 45 shown');
+    await search.press('Escape');
+    assert.equal(await openRows(page).count(), all);
+    await tools.getByLabel('Agent').selectOption({ label: 'scripted:perfect' });
+    assert.equal(await openRows(page).count(), 15);
+    await tools.getByLabel('ended differently').check();
+    const flips = await openRows(page).count();
+    assert.ok(flips > 0 && flips < 15);
+    await tools.getByLabel('ended differently').uncheck();
+    await tools.getByLabel('Agent').selectOption({ label: 'all' });
+    await tools.getByLabel('Order').selectOption({ label: 'most tokens' });
+    const tokens = await page.$$eval('#rows > details', (rows) => rows.map((row) => Number(row.dataset.tokens)));
+    assert.deepEqual(tokens, [...tokens].sort((a, b) => b - a));
+    await page.locator('h1').click();
+    await page.keyboard.press('/');
+    assert.ok(await page.evaluate(() => document.activeElement.type === 'search'));
+    await close();
+  });
+
+  it('opens a pair by mouse and by keyboard, with what was told and what changed', async () => {
+    const { page, close } = await open(full);
+    for (const open of [(summary) => summary.click(), (summary) => summary.press('Enter')]) {
+      const row = flip(page);
+      await open(row.locator(':scope > summary'));
+      const columns = row.locator('.playback');
+      assert.equal(await columns.count(), 2);
+      assert.ok(await columns.first().isVisible() && await columns.last().isVisible());
+      const [left, right] = [await columns.first().boundingBox(), await columns.last().boundingBox()];
+      assert.ok(left.x + left.width <= right.x && left.y === right.y, 'side by side');
+      const told = columns.last().locator('pre.failed').first();
+      const next = columns.last().locator('.mended').first();
+      assert.match(await told.innerText(), /validation_error|tool_error/);
+      assert.ok((await next.boundingBox()).y > (await told.boundingBox()).y);
+      assert.ok((await next.locator('mark').count()) > 0, 'the changed arguments are marked');
+      assert.match(await next.innerText(), /changes|adds|drops/, 'and told in words');
+      await open(row.locator(':scope > summary'));
+      assert.ok(!(await columns.first().isVisible()));
+    }
+    await close();
+  });
+
+  it('is dark when it is asked to be, and remembers that', async () => {
+    const paper = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+    const ink = (page) => page.locator('.chart:visible text').first().evaluate((text) => getComputedStyle(text).fill);
+    const { page, close } = await open(full, { colorScheme: 'light' });
+    const light = [await paper(page), await ink(page)];
+    const button = page.getByRole('button', { name: /^Theme/ });
+    await button.click();
+    assert.deepEqual([await paper(page), await ink(page)], light);
+    await button.click();
+    assert.match(await button.innerText(), /dark/);
+    const dark = [await paper(page), await ink(page)];
+    assert.ok(dark[0] !== light[0] && dark[1] !== light[1], 'paper and charts change');
+    await page.reload();
+    assert.deepEqual([await paper(page), await ink(page)], dark);
+    await page.emulateMedia({ media: 'print' });
+    assert.equal(await paper(page), 'rgb(255, 255, 255)', 'paper is white whatever the theme');
+    await close();
+    const other = await open(full, { colorScheme: 'dark' });
+    assert.deepEqual([await paper(other.page), await ink(other.page)], dark, 'without the button too');
+    await other.close();
+  });
+
+  it('prints without its tools', async () => {
+    const { page, close } = await open(full);
+    await page.emulateMedia({ media: 'print' });
+    assert.equal(await page.locator('.tools:visible').count(), 0);
+    assert.ok((await page.pdf()).length > 10_000);
+    await close();
+  });
+
+  it('has all numbers without a script, and no button that does nothing', async () => {
+    const { page, close } = await open(full, { javaScriptEnabled: false });
+    assert.equal(await page.locator('#rates tbody tr').count(), 48);
+    assert.equal(await page.locator('button:enabled:visible').count(), 0);
+    assert.equal(await page.locator('input:visible, select:visible').count(), 0);
+    await flip(page).locator(':scope > summary').click();
+    assert.ok(await flip(page).locator('.playback').first().isVisible());
+    await close();
+  });
+});
+
+describe('axe', () => {
+  for (const [name, viewport] of Object.entries(sizes)) {
+    for (const colorScheme of ['light', 'dark']) {
+      it(`finds nothing, ${name} and ${colorScheme}`, async () => {
+        for (const file of [full, formats]) {
+          // The page lets no script run but its own.
+          const { page, close } = await open(file, { viewport, colorScheme, bypassCSP: true });
+          await flip(page).locator(':scope > summary').click();
+          await page.locator('#settings ~ details > summary').first().click();
+          await page.evaluate(axe);
+          const { violations } = await page.evaluate(() => globalThis.axe.run());
+          const told = violations.map(({ id, impact, nodes }) => `${impact} ${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 200)).join(' | ')}`);
+          assert.deepEqual(told, []);
+          await close();
+        }
+      });
+    }
+  }
+});
+
+describe('hostile words', () => {
+  const words = '<script>alert(1)</script> ]]> </style> "><img src=x onerror=alert(2)> &lt; \u001b[31mred \u202eevil\u2066 end';
+  const plain = '<script>alert(1)</script> ]]> </style> "><img src=x onerror=alert(2)> &lt; \\u{1b}[31mred \\u{202e}evil\\u{2066} end';
+
+  it('are shown as text', async () => {
+    const line = 'lorem ipsum '.repeat(90_000);
+    const scenario = {
+      id: 'demo/hostile', title: words, description: `${words} ${line}`,
+      task: { prompt: `${words} ${line}`, max_calls: 4 },
+      tools: { notes: { description: words, actions: { create: {
+        description: words,
+        input: { properties: { text: { type: 'string' } }, required: ['text'] },
+        handler: { fail: { code: 'HOSTILE', message: `${words} ${line}` } },
+      } } } },
+      world: { notes: { rows: [{ id: '1' }] } },
+      expect: [{ count: { in: 'notes', equals: 2 } }],
+      script: [{ call: { tool: 'notes', action: 'create', arguments: { text: `${words} ${line}` } } }],
+    };
+    const template = write('hostile.jinja', `${words}\n{{ message }}`);
+    const file = made('told', write('hostile.json', JSON.stringify(scenario)), '--format', `fusion-xml,template:${template}`, '--trials', '1');
+    assert.ok(statSync(file).size < MOST_BYTES);
+    for (const viewport of Object.values(sizes)) {
+      const { page, close } = await open(file, { viewport });
+      await page.locator('#rows > details > summary').first().click();
+      const inside = page.locator('#rows .inside').first();
+      const shown = (await inside.innerText()).replace(/\s+/g, ' ');
+      assert.ok(shown.split(plain).length > 4, shown.slice(0, 2000));
+      assert.match(shown, /[\d,]+ more characters|more$|characters more/m);
+      assert.equal(await page.locator('img, #rows script, #rows style').count(), 0);
+      assert.ok(!/[\u001b\u202e\u2066]/.test(await page.content()));
+      assert.ok((await overflow(page)) <= 0, 'a line of a mebibyte does not make it wider');
+      await close();
+    }
+  });
+});
+
+describe('a run of 10,000 episodes', () => {
+  it('with many scenarios and agents stays small, and says what it left out', async () => {
+    const file = made('many', 'claims', 'compound', 'contract-drift', 'controls', 'hostile', 'quickstart', 'recovery', 'routing', 'truncation', 'validation', '--agent', 'scripted', '--format', 'fusion-xml', '--trials', '11');
+    await small(file, 465, /10,230 episodes [\d,]+ are shown/);
+  });
+
+  it('with thousands of scenarios too', async () => {
+    for (let index = 0; index < 5_000; index += 1) {
+      const id = `shop/order-of-a-customer-${String(index).padStart(4, '0')}`;
+      write(`thousands/${index}.json`, JSON.stringify({
+        id, title: 'An order', task: { prompt: `Create order ${index}.`, max_calls: 4 },
+        tools: { orders: { description: 'Orders.', actions: { create: {
+          description: 'Create an order.',
+          input: { properties: { item: { type: 'string' }, count: { type: 'integer', minimum: 1 } }, required: ['item', 'count'] },
+          handler: { insert: 'orders' },
+        } } } },
+        world: { orders: { rows: [{ id: '1', item: 'lamp', count: 1 }] } },
+        expect: [{ count: { in: 'orders', equals: 2 } }],
+        script: [{ call: { tool: 'orders', action: 'create', arguments: { item: 'desk', count: 2 } }, mistakes: ['missing'] }],
+      }));
+    }
+    const file = made('scenarios', 'thousands', '--agent', 'scripted:typical', '--format', 'fusion-xml', '--trials', '1');
+    await small(file, 2_000, /3,000 rows after the first 2,000 left out/);
+  });
+
+  async function small(file, rows, leftOut) {
+    assert.ok(statSync(file).size < MOST_BYTES, `${statSync(file).size} bytes`);
+    const { page, close } = await open(file);
+    assert.equal(await page.locator('#rows > details').count(), rows);
+    assert.match((await page.locator('main').innerText()).replace(/\s+/g, ' '), leftOut);
+    await close();
+  }
+});
+
+describe('the page of a comparison', () => {
+  it('opens from disk, sorts and finds', async () => {
+    healbench('run', 'quickstart', '--agent', 'scripted:typical', '--format', 'fusion-xml', '--trials', '4', '--quiet', '--out', 'base');
+    // Another patience: some episodes end otherwise.
+    healbench('run', 'quickstart', '--agent', 'scripted:typical', '--format', 'fusion-xml', '--trials', '3', '--quiet', '--out', 'candidate');
+    healbench('compare', 'base', 'candidate', '--html', 'compared.html');
+    const { page, close } = await open(`${folder}/compared.html`);
+    assert.match(await page.locator('main').innerText(), /No metric differs in any pair[\s\S]*only one run has trial 3/);
+    await close();
+  });
+});

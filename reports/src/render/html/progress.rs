@@ -1,0 +1,92 @@
+//! The page of a run that is under way, and what it asks for once a second.
+
+use std::collections::BTreeMap;
+
+use healbench_record::{Progress, RunManifest};
+use maud::{PreEscaped, html};
+use serde::Serialize;
+
+use super::page::{Page, page};
+use super::{run_address, shown};
+use crate::render::number::{UNKNOWN, count};
+use crate::render::progress::{duration, failures, pace, spending};
+
+/// What the page is told.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct ProgressNews {
+    /// Whether nobody plays the run any more.
+    pub ended: bool,
+    /// Episodes that are played; null where nobody says so.
+    pub done: Option<u64>,
+    /// Episodes that are to be played.
+    pub total: u64,
+    /// Everything that is known.
+    pub progress: Option<Progress>,
+    /// The words of the page's fields.
+    pub shown: BTreeMap<&'static str, String>,
+}
+
+/// The fields of the page with their names, in its order.
+const FIELDS: [(&str, &str); 6] = [
+    ("episodes", "Episodes"),
+    ("pace", "Pace"),
+    ("left", "Time left"),
+    ("spent", "Spent"),
+    ("failures", "Failures"),
+    ("said", "Last news"),
+];
+
+impl ProgressNews {
+    /// Of a run that somebody plays. `now` is in seconds since 1970.
+    pub fn under_way(manifest: &RunManifest, progress: Option<Progress>, now: u64) -> ProgressNews {
+        let episodes = manifest.episodes();
+        let total = episodes.end - episodes.start;
+        let unknown = || UNKNOWN.to_owned();
+        let known = progress.as_ref();
+        let none = |failed: Vec<String>| if failed.is_empty() { "none".to_owned() } else { failed.join(", ") };
+        let said = |progress: &Progress| {
+            let ago = now.saturating_sub(progress.updated_unix_s);
+            format!("{} ago", duration(ago as f64))
+        };
+        let shown = BTreeMap::from([
+            (
+                "episodes",
+                known.map_or_else(unknown, |state| format!("{} of {}", count(state.done), count(state.total))),
+            ),
+            ("pace", known.and_then(|state| state.per_second).map_or_else(unknown, pace)),
+            ("left", known.and_then(|state| state.eta_s).map_or_else(unknown, duration)),
+            ("spent", known.and_then(spending).unwrap_or_else(unknown)),
+            ("failures", known.map_or_else(unknown, |state| none(failures(state)))),
+            ("said", known.map_or_else(|| "none yet, or all is played and being written".to_owned(), said)),
+        ]);
+        ProgressNews { ended: false, done: known.map(|state| state.done), total, progress, shown }
+    }
+
+    /// Of a run that nobody plays any more.
+    pub fn ended() -> ProgressNews {
+        ProgressNews { ended: true, done: None, total: 0, progress: None, shown: BTreeMap::new() }
+    }
+}
+
+/// The page of the run of this name.
+pub fn progress_page(name: &str, manifest: &RunManifest, news: &ProgressNews) -> String {
+    let body = html! {
+        p.meta { "under way since " (shown(&manifest.started)) }
+        h1 { (shown(name)) }
+        section data-progress={ (run_address(name)) "progress" } aria-live="off" {
+            p { progress max=(news.total.max(1)) value=[news.done] aria-label="Episodes that are played" {} }
+            div.scroll tabindex="0" role="region" aria-label="How far the run is" {
+                table { tbody {
+                    @for (field, label) in FIELDS {
+                        tr { th scope="row" { (label) } td.text data-field=(field) { (news.shown.get(field).map_or(UNKNOWN, String::as_str)) } }
+                    }
+                } }
+            }
+        }
+        // The script asks by itself.
+        noscript { (PreEscaped("<meta http-equiv=\"refresh\" content=\"5\">")) p.note { "This page loads again every five seconds." } }
+        p.note { "The page becomes the report once the run has ended." }
+        footer { p { code { (shown(&manifest.command)) } } }
+    };
+    page(&Page { title: &format!("{name}, under way"), served: true, body })
+}

@@ -1,0 +1,204 @@
+//! The list of runs that `healbench view` begins with.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use healbench_record::{Outcome, Progress, RunManifest, RunStatus};
+use maud::{Markup, html};
+
+use super::page::{Page, page};
+use super::{key, shown};
+use crate::render::number::{UNKNOWN, count, counted, percent};
+use crate::render::plain_text;
+use crate::summary::suite_of;
+
+/// A folder in the folder of runs.
+#[derive(Debug)]
+pub struct ListedRun {
+    /// The folder's name.
+    pub name: String,
+    /// What is in it; or why that is no run that can be shown, in words.
+    pub found: Result<FoundRun, String>,
+}
+
+/// A run as the list shows it.
+#[derive(Debug)]
+pub struct FoundRun {
+    /// Its manifest.
+    pub manifest: RunManifest,
+    /// What becomes of it.
+    pub state: RunState,
+    /// How its episodes ended; `None` where that is not known.
+    pub outcomes: Option<BTreeMap<Outcome, u64>>,
+}
+
+/// What becomes of a run.
+#[derive(Debug, Clone, PartialEq)]
+pub enum RunState {
+    /// Somebody plays it; what they say of it.
+    UnderWay(Option<Progress>),
+    /// It is as its manifest says.
+    AsItSays,
+    /// Nobody plays it, and its frames are not there.
+    CutOff,
+}
+
+/// The address of a run's page. A folder may have any name.
+pub fn run_address(name: &str) -> String {
+    let mut address = "/runs/".to_owned();
+    for byte in name.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'~' => address.push(char::from(byte)),
+            // A dot too: a segment of dots alone is a step upwards.
+            _ => {
+                // Writing to a String cannot fail.
+                let _ = write!(address, "%{byte:02X}");
+            }
+        }
+    }
+    address.push('/');
+    address
+}
+
+/// The page: runs in the order of `runs`, out of the folder that is called so.
+pub fn runs(folder: &str, runs: &[ListedRun]) -> String {
+    let comparable = runs.iter().filter(|run| is_comparable(run)).count() > 1;
+    let body = html! {
+        h1 { "Runs" }
+        p.meta { (counted(runs.len() as u64, "folder")) " in " code { (shown(folder)) } }
+        @if runs.is_empty() {
+            p { "Nothing is here yet. " code { "healbench run" } " plays the first one." }
+        } @else {
+            form action="/compare" method="get" {
+                (table(runs, comparable))
+                @if comparable { p { button type="submit" { "Compare the two that are chosen" } } }
+            }
+        }
+    };
+    page(&Page { title: "Runs", served: true, body })
+}
+
+/// Whether a form can name it: there is a report of it, and its name comes back from a form as it is.
+fn is_comparable(run: &ListedRun) -> bool {
+    let has_report = run.found.as_ref().is_ok_and(|found| found.state == RunState::AsItSays);
+    has_report && plain_text(&run.name) == run.name
+}
+
+fn table(runs: &[ListedRun], comparable: bool) -> Markup {
+    html! {
+        div.tools data-tools="runs" hidden {
+            label { "Search" input type="search" placeholder="run, suite, agent  ( / )"; }
+            span role="status" {}
+        }
+        div.scroll tabindex="0" role="region" aria-label="Runs" {
+            table id="runs" data-sort {
+                thead { tr {
+                    (head("run", "text"))
+                    @for column in ["success", "episodes"] { (head(column, "")) }
+                    @for column in ["status", "scenarios", "agents", "began (UTC)"] { (head(column, "text")) }
+                    @if comparable { th scope="col" { "base" } th scope="col" { "candidate" } }
+                } }
+                tbody { @for run in runs { (row(run, comparable)) } }
+            }
+        }
+    }
+}
+
+fn head(text: &str, class: &str) -> Markup {
+    html! { th scope="col" class=(class) { button type="button" disabled { (text) } } }
+}
+
+fn row(run: &ListedRun, comparable: bool) -> Markup {
+    html! {
+        tr {
+            @match &run.found {
+                Ok(found) => {
+                    th.wide-text scope="row" { a href=(run_address(&run.name)) { (shown(&run.name)) } }
+                    (cells(found))
+                    @if comparable { @for side in ["base", "candidate"] { td { @if is_comparable(run) { (choice(run, side)) } } } }
+                }
+                Err(problem) => {
+                    th.wide-text scope="row" { (shown(&run.name)) }
+                    td.text.wide-text data-v="" colspan=(if comparable { 8 } else { 6 }) {
+                        span.bad { "cannot be shown: " } (shown(problem))
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn choice(run: &ListedRun, side: &str) -> Markup {
+    html! { input type="radio" name=(side) value=(run.name) required aria-label={ (side) ": " (shown(&run.name)) }; }
+}
+
+fn cells(found: &FoundRun) -> Markup {
+    let manifest = &found.manifest;
+    let all = manifest.episodes();
+    let total = all.end - all.start;
+    let done = match &found.state {
+        RunState::UnderWay(Some(progress)) => Some(progress.done),
+        RunState::UnderWay(None) | RunState::CutOff => None,
+        RunState::AsItSays => Some(manifest.episodes_done),
+    };
+    let scored = found.outcomes.as_ref().map(|outcomes| {
+        let scored: u64 = outcomes.iter().filter(|(outcome, _)| outcome.is_scored()).map(|(_, number)| number).sum();
+        (outcomes.get(&Outcome::Success).copied().unwrap_or(0), scored)
+    });
+    let success = scored.filter(|(_, scored)| *scored > 0).map(|(good, scored)| good as f64 / scored as f64);
+    html! {
+        td data-v=(key(success)) {
+            @match (success, scored) {
+                (Some(share), Some((good, scored))) => {
+                    (percent(share)) " " span.sure { (count(good)) "/" (count(scored)) }
+                }
+                _ => { (UNKNOWN) }
+            }
+        }
+        td data-v=(key(done.map(|done| done as f64))) {
+            (done.map_or(UNKNOWN.to_owned(), count)) @if done != Some(total) { " of " (count(total)) }
+        }
+        td.text { (status(found)) }
+        td.text.wide-text { (suite(manifest)) }
+        td.text.wide-text { (agents(manifest)) }
+        td.text { (shown(&manifest.started.replace('T', " ").replace('Z', ""))) }
+    }
+}
+
+fn status(found: &FoundRun) -> Markup {
+    html! {
+        @match (&found.state, found.manifest.status) {
+            (RunState::UnderWay(_), _) => { b { "under way" } }
+            (RunState::CutOff, _) => { span.bad { "cut off" } }
+            (RunState::AsItSays, RunStatus::Complete) => { "complete" }
+            (RunState::AsItSays, _) => { span.bad { "interrupted" } }
+        }
+        @if let Some(shard) = found.manifest.shard { ", shard " (shard) }
+    }
+}
+
+fn suite(manifest: &RunManifest) -> Markup {
+    html! {
+        @match manifest.plan.scenarios.as_slice() {
+            [only] => { (shown(&only.id)) }
+            scenarios => {
+                @if let Some(suite) = suite_of(scenarios) { (shown(&suite)) ": " }
+                (count(scenarios.len() as u64))
+            }
+        }
+    }
+}
+
+/// Names that a row shows.
+const NAMED: usize = 3;
+
+fn agents(manifest: &RunManifest) -> Markup {
+    let agents = &manifest.plan.agents;
+    html! {
+        @for (index, agent) in agents.iter().take(NAMED).enumerate() {
+            @if index > 0 { ", " }
+            (shown(&agent.to_string()))
+        }
+        @if agents.len() > NAMED { " and " (agents.len() - NAMED) " more" }
+    }
+}

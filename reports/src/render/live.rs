@@ -1,0 +1,77 @@
+//! The table that grows while a run is under way: a line a cell, in columns that are fixed before the first one.
+
+use healbench_record::Plan;
+use unicode_width::UnicodeWidthStr as _;
+
+use super::number::{UNKNOWN, amount_per, count, money, per};
+use super::{plain_text, terminal};
+use crate::summary::LiveCell;
+
+/// A name past this many columns puts its own line out of line, and not all others.
+const WIDEST: usize = 40;
+
+/// The columns of the table.
+#[derive(Debug)]
+pub struct LiveTable {
+    scenarios: Vec<String>,
+    agents: Vec<String>,
+    settings: Vec<String>,
+    /// Of scenario, agent, setting, and successes.
+    widths: [usize; 4],
+    /// Whether there is a column for money.
+    has_models: bool,
+}
+
+impl LiveTable {
+    /// For the cells of a plan.
+    pub fn new(plan: &Plan) -> LiveTable {
+        let scenarios: Vec<String> =
+            plan.scenarios.iter().map(|scenario| plain_text(&scenario.id).into_owned()).collect();
+        let agents: Vec<String> = plan.agents.iter().map(|agent| plain_text(&agent.title()).into_owned()).collect();
+        let setting = |guardrails, format| plain_text(&terminal::setting(guardrails, format)).into_owned();
+        let settings: Vec<String> =
+            plan.settings.iter().map(|found| setting(found.guardrails, &found.format)).collect();
+        let trials = count(u64::from(plan.trials)).width();
+        let widths = [
+            widest(&scenarios, "scenario"),
+            widest(&agents, "agent"),
+            widest(&settings, "setting"),
+            (2 * trials + 1).max("success".len()),
+        ];
+        let has_models = plan.agents.iter().any(|agent| agent.opening.is_some());
+        LiveTable { scenarios, agents, settings, widths, has_models }
+    }
+
+    /// The line over the table.
+    pub fn head(&self) -> String {
+        self.line(["scenario", "agent", "setting"], "success", ["calls/ep.", "tokens/ep.", "US $/ep."])
+    }
+
+    /// The line of a cell.
+    pub fn cell(&self, cell: &LiveCell) -> String {
+        let names =
+            [&*self.scenarios[cell.cell.scenario], &*self.agents[cell.cell.agent], &*self.settings[cell.cell.setting]];
+        let success = format!("{}/{}", count(cell.success.numerator), count(cell.success.denominator));
+        let usd = cell.usd.map_or(UNKNOWN.to_owned(), money);
+        self.line(names, &success, [&per(cell.calls), &amount_per(cell.tokens), &usd])
+    }
+
+    fn line(&self, names: [&str; 3], success: &str, numbers: [&str; 3]) -> String {
+        let mut line = String::new();
+        for (name, width) in names.into_iter().zip(self.widths) {
+            line.push_str(name);
+            line.push_str(&" ".repeat(width.saturating_sub(name.width()) + 2));
+        }
+        let shown = if self.has_models { 3 } else { 2 };
+        line.push_str(&format!("{success:>0$}", self.widths[3]));
+        for number in &numbers[..shown] {
+            line.push_str(&format!("  {number:>10}"));
+        }
+        line
+    }
+}
+
+fn widest(names: &[String], head: &str) -> usize {
+    let widths = names.iter().map(|name| name.width()).filter(|width| *width <= WIDEST);
+    widths.max().unwrap_or(0).max(head.len())
+}
