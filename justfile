@@ -19,13 +19,15 @@ clippy:
 test:
     cargo test --workspace
 
-# Fail when the committed schema of scenario files is not the generated one.
+# Fail when a committed schema, of scenario files or of reports, is not the generated one.
 schema:
-    cargo run --release --quiet -- schema | diff scenarios/scenario.schema.json -
+    cargo run --release --quiet -- schema scenario | diff scenarios/scenario.schema.json -
+    cargo run --release --quiet -- schema report | diff reports/report.schema.json -
 
-# Write the schema of scenario files anew.
+# Write the schemas of scenario files and of reports anew.
 schema-write:
-    cargo run --release --quiet -- schema > scenarios/scenario.schema.json
+    cargo run --release --quiet -- schema scenario > scenarios/scenario.schema.json
+    cargo run --release --quiet -- schema report > reports/report.schema.json
 
 # Play the scripted suites that have a baseline, and hold them to it. `just gate bless` makes them the baseline (CONTRIBUTING.md).
 gate DO="gate":

@@ -7,22 +7,38 @@
 mod ablation;
 #[path = "reports/comparison.rs"]
 mod comparison;
+#[path = "reports/forms.rs"]
+mod forms;
+#[path = "reports/forms_page.rs"]
+mod forms_page;
+#[path = "reports/forms_text.rs"]
+mod forms_text;
 #[path = "reports/frames.rs"]
 mod frames;
 #[path = "reports/gate.rs"]
 mod gate;
 #[path = "reports/gate_forms.rs"]
 mod gate_forms;
+#[path = "reports/hostile.rs"]
+mod hostile;
 #[path = "reports/non_inferiority.rs"]
 mod non_inferiority;
+#[path = "reports/numbers.rs"]
+mod numbers;
 #[path = "reports/operating.rs"]
 mod operating;
+#[path = "reports/page_itself.rs"]
+mod page_itself;
+#[path = "reports/pages.rs"]
+mod pages;
 #[path = "reports/playback.rs"]
 mod playback;
 #[path = "reports/rendering.rs"]
 mod rendering;
 #[path = "reports/sample.rs"]
 mod sample;
+#[path = "reports/schema.rs"]
+mod schema;
 #[path = "reports/statistics.rs"]
 mod statistics;
 #[path = "reports/summary.rs"]

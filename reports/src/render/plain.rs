@@ -26,7 +26,8 @@ pub fn plain_text(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-fn is_unsafe(c: char) -> bool {
+/// Whether it does something to a terminal or to a line, or cannot be seen.
+pub(super) fn is_unsafe(c: char) -> bool {
     c.is_control()
         || matches!(c,
             '\u{ad}' // soft hyphen

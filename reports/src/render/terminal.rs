@@ -360,7 +360,11 @@ pub(super) fn bare_name(format: &str) -> String {
 }
 
 fn format_name(format: &ErrorFormat) -> Cow<'static, str> {
-    if *format == ErrorFormat::Bare { Cow::Borrowed("") } else { format.name() }
+    match format {
+        ErrorFormat::Bare => Cow::Borrowed(""),
+        // A template's file may have any name.
+        format => Cow::Owned(plain_text(&format.name()).into_owned()),
+    }
 }
 
 fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {

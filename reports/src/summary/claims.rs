@@ -14,7 +14,7 @@ pub struct ClaimReport {
     /// The scenario's id.
     pub scenario: String,
     /// The claim.
-    #[schemars(with = "serde_json::Map<String, serde_json::Value>")]
+    #[schemars(with = "crate::schema::ClaimForm")]
     pub claim: Claim,
     /// One row an agent and setting: under no guardrails, and under all of them.
     pub rows: Vec<ClaimRow>,
@@ -44,7 +44,7 @@ pub struct ClaimRow {
     /// Student's interval of the mean, over trials; null for fewer than two.
     pub interval: Option<Interval>,
     /// What is claimed here; null when no number is.
-    #[schemars(with = "Option<std::collections::BTreeMap<String, f64>>")]
+    #[schemars(with = "Option<crate::schema::SpanForm>")]
     pub claimed: Option<Span>,
     /// Whether the measurement bears the claim out; null where nothing is claimed of this row.
     pub verdict: Option<ClaimVerdict>,

@@ -269,7 +269,7 @@ fn json_says_unknown_as_null() {
     assert!(text.ends_with("}\n"));
 }
 
-fn claiming() -> Plan {
+pub(crate) fn claiming() -> Plan {
     let mut plan = plan(20);
     let span = |from: f64, to: f64| Some(Span { from, to });
     let claim = |says: &str, measure, without, with| Claim { says: says.to_owned(), measure, without, with };

@@ -37,7 +37,11 @@ fn completions_name_the_commands() {
 }
 
 #[test]
-fn the_schema_is_what_is_committed() {
+fn the_schemas_are_what_is_committed() {
+    let place = Place::new();
     let committed = include_str!("../../../../scenarios/scenario.schema.json");
-    assert!(Place::new().ok(&["schema"]).out == committed, "run `just schema-write`");
+    assert!(place.ok(&["schema"]).out == committed, "run `just schema-write`");
+    assert!(place.ok(&["schema", "scenario"]).out == committed);
+    let committed = include_str!("../../../../reports/report.schema.json");
+    assert!(place.ok(&["schema", "report"]).out == committed, "run `just schema-write`");
 }

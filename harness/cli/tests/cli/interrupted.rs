@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 use super::*;
 
 /// Starts a run that takes a while, interrupts it once it has begun, and gives what it left behind.
-fn interrupt(place: &Place, words: &[&str]) -> Ended {
+pub(crate) fn interrupt(place: &Place, words: &[&str]) -> Ended {
     let mut child = place.command(words).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let begun = Instant::now();
     while !place.path("run/calls.parquet.part").exists() {

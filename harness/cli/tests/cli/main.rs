@@ -13,6 +13,8 @@ mod model_server;
 mod models;
 mod progress;
 mod quickstart;
+mod report;
+mod schemas;
 mod shards;
 mod transcripts;
 mod view;

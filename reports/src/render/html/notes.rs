@@ -4,7 +4,7 @@ use healbench_record::{RunManifest, RunStatus};
 use maud::{Markup, html};
 
 use super::shown;
-use crate::render::number::{counted, percent};
+use crate::render::number::{count, counted, percent};
 use crate::render::terminal::{about_agents, left_out};
 use crate::summary::Report;
 
@@ -13,7 +13,7 @@ pub(super) fn warnings(manifest: &RunManifest) -> Markup {
     let all = manifest.episodes();
     html! {
         @if manifest.status == RunStatus::Interrupted {
-            p { b.bad { "The run was interrupted: " } "this is " (counted(manifest.episodes_done, "episode")) " of " (all.end - all.start) "." }
+            p { b.bad { "The run was interrupted: " } "this is " (counted(manifest.episodes_done, "episode")) " of " (count(all.end - all.start)) "." }
         }
         @if let Some(shard) = manifest.shard {
             p { b.bad { "A part: " } "this is shard " (shard) " of a run; " code { "healbench merge" } " puts them together." }

@@ -6,7 +6,6 @@ use healbench_record::Outcome;
 use maud::{Markup, html};
 
 use super::scenarios::{MOST_ROWS, ROOM};
-use super::shown;
 use crate::playback::{CallStep, Mark, Playback, Step};
 use crate::render::playback::{LAST_LINES, MAX_COLUMNS, MAX_LINES, facts, told};
 use crate::render::terminal::setting;
@@ -24,7 +23,7 @@ pub(super) fn beside(playbacks: &[&Playback], full: bool) -> Markup {
 /// What all playbacks of a scenario have in common.
 fn head(playback: &Playback, full: bool) -> Markup {
     html! {
-        @if !playback.description.is_empty() { p.note { (shown(&playback.description)) } }
+        @if !playback.description.is_empty() { p.note { (lines(&playback.description, full)) } }
         p { span.who { "task " } span.task { (lines(&playback.prompt, full)) } }
     }
 }
@@ -129,7 +128,7 @@ fn call(step: &CallStep, full: bool) -> Markup {
         div class={ @if step.compared_with.is_some() { "mended" } } {
             span.who { "call " (row.call) @if step.opening { ", the scheduled opening: the model was not asked" } }
             pre {
-                (shown(&step.tool)) " "
+                (short(&step.tool, full)) " "
                 @for (text, mark) in clipped(step, full) {
                     @match mark {
                         Mark::Same => { (text) }
@@ -139,7 +138,7 @@ fn call(step: &CallStep, full: bool) -> Markup {
             }
             @if let Some(told) = told(step, full) { div.note { (told) } }
         }
-        span class=(if row.is_error { "who bad" } else { "who good" }) { "→ " (shown(verdict)) }
+        span class=(if row.is_error { "who bad" } else { "who good" }) { "→ " (short(verdict, full)) }
         span.who { " " (facts(row)) }
         pre class=(if row.is_error { "failed" } else { "went" }) {
             @if step.response.is_empty() { span.cut { "(nothing)" } } @else { (lines(&step.response, full)) }
@@ -147,19 +146,29 @@ fn call(step: &CallStep, full: bool) -> Markup {
     }
 }
 
-/// The arguments, made plain and cut where they are long.
+/// The arguments, made plain; what is beyond the room for them is left out and counted.
 fn clipped(step: &CallStep, full: bool) -> Vec<(String, Mark)> {
     let mut room = if full { usize::MAX } else { 2 * MAX_COLUMNS };
+    let mut hidden = 0;
     let mut pieces = Vec::new();
     for piece in &step.arguments {
-        let text = cut(&plain_text(&piece.text), room);
-        room = room.saturating_sub(text.chars().count());
-        pieces.push((text, piece.mark));
-        if room == 0 {
-            break;
+        let text = plain_text(&piece.text);
+        let (head, rest) = split(&text, room);
+        room -= head.chars().count();
+        hidden += rest.chars().count();
+        if !head.is_empty() {
+            pieces.push((head.to_owned(), piece.mark));
         }
     }
+    if hidden > 0 {
+        pieces.push((more(hidden), Mark::Same));
+    }
     pieces
+}
+
+/// One line, made plain; unless all of it is wanted, cut where it is long.
+fn short(text: &str, full: bool) -> String {
+    cut(&plain_text(text), if full { usize::MAX } else { MAX_COLUMNS })
 }
 
 /// A text line by line, made plain; unless all of it is wanted, cut in the middle and at the ends of lines where it is long.
@@ -174,7 +183,7 @@ fn lines(text: &str, full: bool) -> Markup {
             }
             @if index < head || index >= head + hidden {
                 @if index > 0 { "\n" }
-                (cut(&plain_text(line), if full { usize::MAX } else { MAX_COLUMNS }))
+                (short(line, full))
             }
         }
     }
@@ -182,8 +191,17 @@ fn lines(text: &str, full: bool) -> Markup {
 
 /// At most so many characters, and how many more there are.
 fn cut(line: &str, most: usize) -> String {
-    match line.char_indices().nth(most) {
-        Some((at, _)) => format!("{} … {} more", &line[..at], counted(line[at..].chars().count() as u64, "character")),
-        None => line.to_owned(),
+    match split(line, most) {
+        (_, "") => line.to_owned(),
+        (head, rest) => head.to_owned() + &more(rest.chars().count()),
     }
+}
+
+/// The first characters, so many at most, and the others.
+fn split(text: &str, most: usize) -> (&str, &str) {
+    text.split_at(text.char_indices().nth(most).map_or(text.len(), |(at, _)| at))
+}
+
+fn more(hidden: usize) -> String {
+    format!(" … {}", counted(hidden as u64, "more character"))
 }

@@ -1,0 +1,321 @@
+//! A terminal and Markdown, held against the numbers of the report.
+
+use healbench_protocol::AgentKind;
+use healbench_reports::render::{Detail, TerminalOptions, markdown, matrix, terminal};
+use healbench_reports::{AgentReport, Metric, Report};
+
+use crate::forms::{SAMPLES, answer, arrow, heading, sections, shown, switches};
+use crate::numbers::{self, UNKNOWN, count, joined, known, named, of_row, on_amount, on_points, setting};
+
+/// Words of a line, where an interval is one.
+pub(crate) fn words(line: &str) -> Vec<String> {
+    let mut words: Vec<String> = Vec::new();
+    for word in line.split_whitespace() {
+        match words.last_mut() {
+            Some(last) if last.starts_with('[') && !last.ends_with(']') => *last = format!("{last} {word}"),
+            _ => words.push(word.to_owned()),
+        }
+    }
+    words
+}
+
+/// Texts with blanks between them, as words.
+fn in_words<S: AsRef<str>>(texts: impl IntoIterator<Item = S>) -> Vec<String> {
+    texts.into_iter().flat_map(|text| words(text.as_ref())).collect()
+}
+
+type Columns = &'static [&'static [&'static str]];
+
+/// The tables of a terminal: what their heads say, and what their columns show.
+const TERMINAL: [(&str, Columns); 4] = [
+    (
+        "success vs none recov- calls tokens tokens % points ered /ok /ok wasted",
+        &[
+            &["success digits", "success interval"],
+            &["vs none", "vs none interval"],
+            &["recovered"],
+            &["calls/ok"],
+            &["tokens/ok"],
+            &["wasted"],
+        ],
+    ),
+    (
+        "first call calls error hints false fields ok repeated spirals taken success leaked",
+        &[&["first call"], &["repeated"], &["spirals"], &["hints"], &["false success"], &["leaked"]],
+    ),
+    (
+        "error median within within within chains mended retries 1 2 3",
+        &[&["chains"], &["mended"], &["median"], &["within 1"], &["within 2"], &["within 3"]],
+    ),
+    (
+        "calls tokens vs none guardrail call cost /episode /episode tokens tokens efficiency /ok",
+        &[
+            &["calls/episode"],
+            &["tokens/episode"],
+            &["tokens vs none", "tokens vs none interval"],
+            &["guardrail tokens"],
+            &["efficiency"],
+            &["usd/ok"],
+        ],
+    ),
+];
+
+const TERMINAL_MODELS: (&str, Columns) = (
+    "input of it output of it o200k / o200k / seconds US $ /episode cached /episode reasoned input output /turn /episode",
+    &[
+        &["input"],
+        &["cached"],
+        &["output"],
+        &["reasoned"],
+        &["bpe input"],
+        &["bpe output"],
+        &["seconds"],
+        &["usd/episode"],
+    ],
+);
+
+fn terminal_table<'a>((heads, columns): (&str, Columns), agents: impl Iterator<Item = &'a AgentReport>) -> Vec<String> {
+    let mut expected = words(heads);
+    for agent in agents {
+        expected.extend(words(&agent.title));
+        for row in &agent.rows {
+            let texts = of_row(row);
+            expected.extend(words(&setting(row)));
+            expected.extend(in_words(columns.iter().map(|keys| shown(&texts, keys))));
+        }
+    }
+    expected
+}
+
+/// The blocks of a report on a terminal that is wide enough for everything; the last one says how to read it.
+pub(crate) fn blocks(report: &Report) -> Vec<String> {
+    let text = terminal(report, TerminalOptions { width: 140, color: false, detail: Detail::Scenarios });
+    text.trim_end().split("\n\n").map(str::to_owned).collect()
+}
+
+#[test]
+fn a_terminal_shows_the_numbers_of_the_report() {
+    for sample in SAMPLES.iter() {
+        let report = &sample.report;
+        let mut blocks = blocks(report).into_iter();
+        let mut next = || words(&blocks.next().unwrap());
+        assert_eq!(next(), words(&numbers::title(report)), "{}", sample.name);
+        for table in TERMINAL {
+            assert_eq!(next(), terminal_table(table, report.agents.iter()), "{}", sample.name);
+        }
+        assert_eq!(next(), consistency(report), "{}", sample.name);
+        if sample.rows().any(|(_, row)| row.model.is_some()) {
+            let models = report.agents.iter().filter(|agent| agent.kind != AgentKind::Scripted);
+            assert_eq!(next(), terminal_table(TERMINAL_MODELS, models), "{}", sample.name);
+        }
+        if !report.ablation.is_empty() {
+            assert_eq!(next(), effects(report), "{}", sample.name);
+        }
+    }
+}
+
+fn consistency(report: &Report) -> Vec<String> {
+    let ks: Vec<u64> = report.agents[0].rows[0].passes.iter().map(|pass| pass.k).collect();
+    let mut expected = vec!["pass".to_owned(); 2 * ks.len()];
+    expected.extend(ks.iter().map(|k| format!("@{k}")));
+    expected.extend(ks.iter().map(|k| format!("^{k}")));
+    for agent in &report.agents {
+        expected.extend(words(&agent.title));
+        for row in &agent.rows {
+            expected.extend(words(&setting(row)));
+            expected.extend(row.passes.iter().map(|pass| known(pass.any, numbers::percent)));
+            expected.extend(row.passes.iter().map(|pass| known(pass.all, numbers::percent)));
+        }
+    }
+    expected
+}
+
+fn effects(report: &Report) -> Vec<String> {
+    let mut expected = words("success tokens scen- trials points /episode arios matched");
+    for ablation in &report.ablation {
+        expected.extend(words(&heading(ablation)));
+        let mut before = "";
+        for (about, effect) in sections(ablation, false) {
+            if about != before {
+                expected.extend(words(about));
+                before = about;
+            }
+            let matched = match effect.unmatched {
+                0 => count(effect.matched),
+                unmatched => format!("{}/{}", count(effect.matched), count(effect.matched + unmatched)),
+            };
+            let texts = [switches(effect), on_points(effect.success), on_amount(effect.tokens)];
+            expected.extend(in_words(texts.iter().chain([&count(effect.scenarios), &matched])));
+        }
+    }
+    expected
+}
+
+#[test]
+fn a_terminal_shows_the_scenarios_of_the_report() {
+    for sample in SAMPLES.iter() {
+        let report = &sample.report;
+        let blocks = blocks(report);
+        for agent in &report.agents {
+            let title = |block: &&String| block.lines().any(|line| line == agent.title);
+            let is_scenario = |block: &&String| block.lines().any(|line| line.trim().starts_with(&report.scenarios[0]));
+            let mut done = 0;
+            for block in blocks.iter().filter(title).filter(is_scenario).filter(|block| !block.contains(": ")) {
+                let columns = words(block.lines().next().unwrap()).len();
+                let rows = &agent.rows[done..done + columns];
+                let mut expected = in_words(rows.iter().map(|row| row.guardrails.to_string()));
+                expected.extend(rows.iter().map(|row| row.format.to_string()).filter(|format| format != "bare"));
+                expected.extend(words(&agent.title));
+                for (index, scenario) in report.scenarios.iter().enumerate() {
+                    expected.push(scenario.clone());
+                    expected.extend(rows.iter().map(|row| match row.scenarios[index].success {
+                        rate if rate.denominator == 0 => UNKNOWN.to_owned(),
+                        rate => format!("{}/{}", rate.numerator, rate.denominator),
+                    }));
+                }
+                assert_eq!(words(block), expected, "{}", sample.name);
+                done += columns;
+            }
+            assert_eq!(done, agent.rows.len(), "{}: {}", sample.name, blocks.join("\n\n"));
+        }
+    }
+}
+
+/// Markdown's characters as they are meant.
+fn unescaped(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("&#") {
+        let (number, after) = after.split_once(';').unwrap();
+        let c = char::from_u32(number.parse().unwrap()).unwrap();
+        out.push_str(before);
+        // Keeps a mention from being one.
+        out.extend(Some(c).filter(|c| *c != '\u{200b}'));
+        rest = after;
+    }
+    out + rest
+}
+
+/// The rows of the table whose head begins like this; none without it.
+fn markdown_table(text: &str, head: &str) -> Vec<Vec<String>> {
+    let lines = text.lines().skip_while(|line| !line.starts_with(head)).skip(2);
+    let cells = |line: &str| {
+        let inner = line.strip_prefix('|').unwrap().strip_suffix('|').unwrap();
+        inner.split('|').map(|cell| unescaped(cell.trim())).collect()
+    };
+    lines.take_while(|line| line.starts_with('|')).map(cells).collect()
+}
+
+#[test]
+fn markdown_shows_the_numbers_of_the_report() {
+    let (mut effects_seen, mut matrices_seen) = (0, 0);
+    for sample in SAMPLES.iter() {
+        let (report, text) = (&sample.report, markdown(&sample.report));
+        assert_eq!(text.lines().next(), Some(format!("## healbench: {}", numbers::title(report)).as_str()));
+        let blank = |text: &str| if text == UNKNOWN { String::new() } else { text.to_owned() };
+        let rows = sample.rows().map(|(agent, row)| {
+            let texts = of_row(row);
+            let versus = blank(&shown(&texts, &["vs none", "vs none interval"]));
+            let success = shown(&texts, &["success", "success interval"]);
+            let rest = ["recovered", "tokens/ok", "wasted"].map(|key| texts[key].clone());
+            [agent.title.clone(), setting(row), success, versus].into_iter().chain(rest).collect::<Vec<_>>()
+        });
+        let found = markdown_table(&text, "| agent | setting | success | vs none | recovered | tokens/ok | wasted |");
+        let rows: Vec<_> = rows.collect();
+        assert_eq!(found, rows[..found.len()], "{}", sample.name);
+        assert!(found.len() == rows.len() || text.contains(&format!("and {} more rows", rows.len() - found.len())));
+        let effects = report.ablation.iter().flat_map(|ablation| {
+            sections(ablation, true).into_iter().map(move |(about, effect)| {
+                vec![
+                    heading(ablation),
+                    about.into(),
+                    switches(effect),
+                    on_points(effect.success),
+                    on_amount(effect.tokens),
+                ]
+            })
+        });
+        let found = markdown_table(&text, "| agent | effect of | switch | points | tokens/episode |");
+        let left_out = text.lines().find(|line| line.starts_with("Left out here, and in `healbench report --html`: "));
+        let is_there = |what: &str| !left_out.is_some_and(|line| line.contains(what));
+        if is_there("effects of guardrails") {
+            effects_seen += found.len();
+            assert_eq!(found, effects.collect::<Vec<_>>(), "{}", sample.name);
+        }
+        if let Some(matrix) = report.matrix.as_ref().filter(|_| is_there("matrix")) {
+            matrices_seen += 1;
+            let expected = matrix.rows.iter().enumerate().map(|(index, name)| {
+                let cells = matrix.columns.iter().map(|column| {
+                    let Some(cell) = &column.cells[index] else { return String::new() };
+                    let success = cell.differences.iter().find(|entry| entry.metric == Metric::Success);
+                    let beside = success.filter(|entry| entry.difference.is_some()).map(|entry| {
+                        let points = numbers::points(entry.difference.unwrap());
+                        joined(&[&points, &numbers::points_interval(entry.interval)])
+                    });
+                    joined(&[&known(cell.success.rate, numbers::percent), &beside.unwrap_or_default()])
+                });
+                std::iter::once(name.clone()).chain(cells).collect()
+            });
+            let expected: Vec<Vec<String>> = expected.collect();
+            assert_eq!(markdown_table(&text, &format!("| beside {} |", matrix.reference)), expected, "{}", sample.name);
+        }
+    }
+    assert!(effects_seen > 10 && matrices_seen > 2, "{effects_seen} {matrices_seen}");
+}
+
+#[test]
+fn the_answer_in_markdown_is_that_of_the_report() {
+    for sample in SAMPLES.iter().filter(|sample| sample.report.contrast.is_some()) {
+        let text = markdown(&sample.report);
+        let found: Vec<String> = text.lines().filter(|line| line.starts_with("- **")).map(unescaped).collect();
+        let expected = sample.report.agents.iter().map(|agent| {
+            let [left, right] = sample.beside(agent)[..] else { panic!() };
+            let answer = answer(left, right);
+            let [before, after] = &answer.success;
+            let mut text = format!(
+                "- **{}**: {before} of episodes succeed with {}, {after} with {}",
+                agent.title,
+                named(left),
+                named(right)
+            );
+            if let Some(points) = &answer.points {
+                text += &format!(": **{}", points.replace(" points", " points**"));
+            }
+            if let Some(more) = &answer.more {
+                text += &format!("; tokens an episode {more}");
+            }
+            text + &format!("; tokens a success {}", arrow(&answer.tokens_ok))
+        });
+        assert_eq!(found, expected.collect::<Vec<_>>(), "{}", sample.name);
+    }
+}
+
+#[test]
+fn a_matrix_on_a_terminal_shows_the_same_numbers() {
+    for sample in SAMPLES.iter() {
+        let Some(found) = &sample.report.matrix else { continue };
+        let text = matrix(found, 140, false);
+        let details = text.split("\n\n").find(|block| block.contains("Holm\n") || block.contains("Holm ")).unwrap();
+        let mut expected = words("success beside p beside % points Holm tokens");
+        for column in &found.columns {
+            expected.extend(words(&column.title));
+            for (name, cell) in found.rows.iter().zip(&column.cells) {
+                let Some(cell) = cell else { continue };
+                let entry = |metric| cell.differences.iter().find(|entry| entry.metric == metric);
+                let (success, tokens) = (entry(Metric::Success), entry(Metric::Tokens));
+                let points = success.map_or(UNKNOWN.to_owned(), |entry| {
+                    let interval = numbers::points_interval(entry.interval);
+                    joined(&[&known(entry.difference, numbers::points), &interval])
+                });
+                let change = tokens.map_or(UNKNOWN.to_owned(), |entry| {
+                    let interval = numbers::change_interval(entry.interval);
+                    joined(&[&known(entry.difference, numbers::change), &interval])
+                });
+                let p = known(success.and_then(|entry| entry.p_adjusted), numbers::p_value);
+                let rate = known(cell.success.rate, numbers::digits);
+                expected.extend(in_words([name, &rate, &points, &p, &change]));
+            }
+        }
+        assert_eq!(words(details), expected, "{}", sample.name);
+    }
+}

@@ -1,0 +1,369 @@
+//! What agents, models and files say is text in every form, whatever it holds.
+
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
+
+use healbench_protocol::{Claim, ErrorFormat, Guardrails, Measure, TemplateSource};
+use healbench_record::{CallRecord, Outcome, Plan, Records, RunManifest, Setting};
+use healbench_reports::render::html::{ComparisonPage, Playbacks, RunPage, comparison, episodes, run};
+use healbench_reports::render::{
+    ComparisonOptions, Detail, TerminalOptions, comparison as compared_in_words, csv, json, markdown, matrix,
+    plain_text, terminal,
+};
+use healbench_reports::{CallStep, Playback, Report, Scope, Sent, Side, Step, compare, summarise};
+use serde_json::{Value, json};
+
+use crate::ablation::sweep;
+use crate::pages::read;
+use crate::sample::{manifest, plan, records, run_with};
+
+/// What would be markup, an end of markup, or a mark that is not seen, if it were not text.
+const HOSTILE: [&str; 20] = [
+    "<script>alert(1)</script>",
+    "</style></title></script><b>bold</b>",
+    "]]><!-- ",
+    "\"><img src=x onerror=alert(1)>",
+    "' onmouseover='alert(1)",
+    "&#60;b&#62; &lt;b&gt; &# &",
+    "javascript:alert(1)",
+    "\u{1b}[31mred\u{1b}]0;owned\u{7}",
+    "\u{9b}31mred\u{85}\u{7f}",
+    "\u{202e}evil\u{2066}aside\u{200f}",
+    "nul\0nul",
+    "first\nsecond\r\nthird\tand\u{2028}more",
+    "a | b || c \\| d \\",
+    "`code` ``` *b* _i_ ~s~ $x$ [link](x) ![i](x)",
+    "@everyone #1 <a@b.c>",
+    "{\"a\": \"b\"}, 'quoted', \"quoted\"",
+    "\u{feff}\u{200b}\u{ad}\u{e0041}",
+    "=1+1",
+    "---",
+    "",
+];
+
+/// What must never be shown as it is.
+fn is_raw(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
+        || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Looks at every character but the line breaks that a form has of its own.
+fn check_plain(form: &str, text: &str) {
+    if let Some(at) = text.find(|c| is_raw(c) && c != '\n') {
+        let from = text[..at].char_indices().rev().nth(60).map_or(0, |(from, _)| from);
+        panic!("{form}: {:?}", text[from..].chars().take(90).collect::<String>());
+    }
+}
+
+/// A run in which everything that comes from outside says this.
+fn run_saying(said: &str) -> (Plan, RunManifest, Records) {
+    let mut plan = plan(3);
+    let file = format!("{said}.jinja");
+    let template = TemplateSource { file, text: String::new() };
+    plan.settings[2] = Setting { guardrails: Guardrails::ALL, format: ErrorFormat::Template(template) };
+    for (index, agent) in plan.agents.iter_mut().enumerate() {
+        agent.name = format!("{said}{index}");
+    }
+    for (index, scenario) in plan.scenarios.iter_mut().enumerate() {
+        scenario.id = format!("{said}/{index}");
+        scenario.path = format!("scenarios/{said}/{index}.yaml");
+        scenario.claims = vec![Claim { says: said.to_owned(), measure: Measure::Calls, without: None, with: None }];
+    }
+    let mut records = records(&plan);
+    for call in records.calls.iter_mut().filter(|call| call.is_error) {
+        call.error_class = Some(format!("{said}{}", call.call % 3).into());
+        call.tool = said.into();
+    }
+    let text = || said.to_owned();
+    let manifest = RunManifest {
+        healbench: text(),
+        revision: Some(text()),
+        command: text(),
+        started: text(),
+        tokenizer: text(),
+        ..manifest(&plan)
+    };
+    (plan, manifest, records)
+}
+
+/// An episode in which everybody says this.
+fn playback_saying(said: &str) -> Playback {
+    let calls = [1, 2].map(|call| {
+        let row = CallRecord {
+            call,
+            turn: call,
+            tool: said.into(),
+            action: Some(said.into()),
+            is_error: true,
+            error_class: Some(said.into()),
+            chain: Some(1),
+            ..CallRecord::default()
+        };
+        Sent { arguments: json!({said: said, "deep": [{said: call}], "n": {"said": said}}), row }
+    });
+    let text = || said.to_owned();
+    let step = |index: usize| Step::Call(Box::new(CallStep::new(&calls[..index], &calls[index], index == 0, text())));
+    let template = TemplateSource { file: text(), text: String::new() };
+    Playback {
+        episode: Some(0),
+        scenario: text(),
+        description: text(),
+        agent: text(),
+        guardrails: Guardrails::ALL,
+        format: ErrorFormat::Template(template),
+        trial: 0,
+        prompt: text(),
+        steps: vec![
+            Step::Says(text()),
+            step(0),
+            step(1),
+            Step::Done(text()),
+            Step::Answers(text()),
+            Step::BrokenOff(text()),
+            Step::GivesUp(text()),
+            Step::Failed(text()),
+        ],
+        outcome: Outcome::TaskFail,
+        calls: 2,
+        unmet: vec![text(), text()],
+    }
+}
+
+/// The forms of runs that say each of these.
+static FORMS: LazyLock<Vec<(&str, Forms)>> =
+    LazyLock::new(|| HOSTILE.into_iter().map(|said| (said, forms(said))).collect());
+
+/// All pages of such a run: its own, the one of an episode, and one of a comparison.
+struct Forms {
+    report: Report,
+    pages: [String; 5],
+    texts: Vec<String>,
+    json: Vec<String>,
+}
+
+fn forms(said: &str) -> Forms {
+    let (plan, manifest, records) = run_saying(said);
+    let (_folder, kept) = run_with(&plan, &records);
+    let report = summarise(&kept, &manifest, Scope::Whole).unwrap();
+    let mut playbacks = Playbacks::default();
+    let playback = playback_saying(said);
+    let wanted = Playbacks::wanted(&report);
+    wanted.iter().skip(2).for_each(|episode| playbacks.add(*episode, &playback));
+    wanted.iter().take(2).for_each(|episode| playbacks.miss(*episode, said));
+    let name = format!("runs/{said}");
+    let page = |served| {
+        run(&RunPage { name: &name, manifest: &manifest, report: &report, playbacks: &playbacks, served }).unwrap()
+    };
+
+    let mut other = (plan.clone(), manifest.clone());
+    other.0.scenarios[2].id = format!("other {said}");
+    other.1.plan = other.0.clone();
+    other.1.healbench = format!("other {said}");
+    let mut moved = records.clone();
+    for row in moved.episodes.iter_mut().filter(|row| row.outcome.is_scored() && row.episode % 3 == 0) {
+        row.outcome = if row.outcome == Outcome::Success { Outcome::TaskFail } else { Outcome::Success };
+    }
+    let (_other_folder, other_kept) = run_with(&other.0, &moved);
+    let found = compare(
+        Side { name: &name, run: &kept, manifest: &manifest },
+        Side { name: &name, run: &other_kept, manifest: &other.1 },
+    )
+    .unwrap();
+    assert!(!found.flips.is_empty() && !found.unpaired.is_empty() && !found.differs.is_empty());
+    let compared = |addresses| comparison(&ComparisonPage { found: &found, addresses });
+
+    let options = TerminalOptions { width: 100, color: false, detail: Detail::Scenarios };
+    let matrix_of = report.matrix.as_ref().unwrap();
+    Forms {
+        pages: [
+            page(false),
+            page(true),
+            episodes("../", &name, &[&playback, &playback]),
+            compared(None),
+            compared(Some(["a/", "b/"])),
+        ],
+        texts: vec![
+            terminal(&report, options),
+            markdown(&report),
+            csv(&report, false).unwrap(),
+            csv(&report, true).unwrap(),
+            matrix(matrix_of, 100, false),
+            compared_in_words(&found, ComparisonOptions { width: 100, color: false, flips: 10 }),
+        ],
+        json: vec![json(&report).unwrap(), json(&found).unwrap(), json(matrix_of).unwrap()],
+        report,
+    }
+}
+
+/// A run's page in a file and served, an episode's, and a comparison's in a file and served.
+pub(crate) fn pages(said: &str) -> [String; 5] {
+    forms(said).pages
+}
+
+/// The names of the elements of a page, and of their attributes.
+fn names(page: &str) -> BTreeSet<String> {
+    read(page, |document| {
+        let elements = document.descendants().filter(|node| node.is_element());
+        elements
+            .flat_map(|node| {
+                let attributes = node.attributes().map(|attribute| format!("@{}", attribute.name()));
+                attributes.chain([node.tag_name().name().to_owned()]).collect::<Vec<_>>()
+            })
+            .collect()
+    })
+}
+
+#[test]
+fn pages_have_no_markup_but_their_own() {
+    let own: Vec<BTreeSet<String>> = forms("plain words").pages.iter().map(|page| names(page)).collect();
+    for (said, forms) in FORMS.iter() {
+        for (index, page) in forms.pages.iter().enumerate() {
+            check_plain(&format!("page {index} of {said:?}"), page);
+            for (tag, most) in [("<script", 1), ("</script", 1), ("<style", 1), ("</style", 1), ("<title", 99)] {
+                assert!((1..=most).contains(&page.matches(tag).count()), "{said:?}: {tag} in page {index}");
+            }
+            assert!(!page.contains("<img") && !page.contains("<!--"), "{said:?}: page {index}");
+            let found = names(page);
+            let foreign: Vec<_> = found.difference(&own[index]).collect();
+            assert!(foreign.is_empty(), "{said:?}: page {index} has {foreign:?}");
+        }
+    }
+}
+
+/// What is text stays text: a reader sees what was said, with marks that cannot be seen made visible.
+#[test]
+fn pages_show_what_was_said() {
+    for (said, forms) in FORMS.iter().filter(|(said, _)| !said.is_empty()) {
+        let shown = plain_text(said);
+        let shown: String = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        for (index, page) in forms.pages.iter().enumerate() {
+            let text = read(page, |document| crate::pages::text(document.root()));
+            let times = text.matches(&shown).count();
+            assert!(times > 5, "{said:?} is {times} times in page {index}: {text}");
+        }
+    }
+}
+
+#[test]
+fn other_forms_have_no_mark_that_is_not_seen() {
+    for (said, forms) in FORMS.iter() {
+        for (index, text) in forms.texts.iter().chain(&forms.json).enumerate() {
+            check_plain(&format!("form {index} of {said:?}"), text);
+        }
+    }
+}
+
+#[test]
+fn json_keeps_every_text() {
+    for (said, forms) in FORMS.iter() {
+        let found: Vec<Value> = forms.json.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
+        for (scenario, shown) in forms.report.scenarios.iter().zip(found[0]["scenarios"].as_array().unwrap()) {
+            assert_eq!(shown, scenario);
+            assert!(scenario.starts_with(said));
+        }
+        assert_eq!(found[0]["agents"][0]["agent"], format!("scripted:{said}0"));
+        assert_eq!(found[0]["claims"][0]["claim"]["says"], *said);
+        assert_eq!(found[1]["base"], format!("runs/{said}"));
+        assert_eq!(found[2]["rows"][1], format!("template:{said}.jinja"));
+    }
+}
+
+#[test]
+fn csv_keeps_its_columns() {
+    for (said, forms) in FORMS.iter() {
+        for text in &forms.texts[2..4] {
+            let mut reader = ::csv::Reader::from_reader(text.as_bytes());
+            let columns = reader.headers().unwrap().len();
+            let mut lines = 1;
+            for record in reader.records() {
+                let record = record.unwrap();
+                assert_eq!(record.len(), columns, "{said:?}");
+                assert!(record[0].ends_with(|c: char| c.is_ascii_digit()) && record[0].contains(&*plain_text(said)));
+                lines += 1;
+            }
+            assert!(lines > 6 && text.lines().count() == lines, "{said:?}");
+        }
+    }
+}
+
+/// The cells of a line of a Markdown table, as GitHub counts them.
+fn cells(line: &str) -> usize {
+    line.matches('|').count() - line.matches("\\|").count()
+}
+
+fn check_markdown(name: &str, text: &str) {
+    assert!(text.lines().count() <= 60, "{name}: {} lines", text.lines().count());
+    let mut columns = None;
+    for line in text.lines() {
+        match line.starts_with('|') {
+            true => assert_eq!(cells(line), *columns.get_or_insert(cells(line)), "{name}: {line}"),
+            false => columns = None,
+        }
+    }
+    let tag = |at: &str| at.starts_with(|c: char| c.is_ascii_alphabetic() || "/!?".contains(c));
+    assert!(!text.split('<').skip(1).any(tag), "{name}: {text}");
+}
+
+#[test]
+fn markdown_keeps_its_tables_and_has_no_markup() {
+    let own = forms("plain words").texts[1].lines().count();
+    for (said, forms) in FORMS.iter() {
+        let text = &forms.texts[1];
+        check_markdown(said, text);
+        assert_eq!(text.lines().count(), own, "{said:?}: {text}");
+        // Nothing of theirs is code, a link, a mention or an entity.
+        let own_code = text.matches("`scripted:`").count() + text.matches("`vs none`").count();
+        assert_eq!(text.matches('`').count(), 2 * own_code, "{said:?}: {text}");
+        assert!(!text.contains("](") && !text.contains("@everyone") && !text.contains("&lt;"), "{said:?}: {text}");
+    }
+}
+
+#[test]
+fn markdown_has_60_lines_at_most() {
+    let formats = ErrorFormat::NAMED;
+    let mut tried = Vec::new();
+    for (agents, sets, kinds) in
+        [(1, 1, 1), (1, 2, 1), (2, 2, 2), (7, 2, 2), (3, 16, 1), (10, 2, 8), (10, 5, 2), (40, 1, 1), (10, 16, 8)]
+    {
+        let mut plan = sweep(1, if sets == 2 { vec![0, 15] } else { (0..sets).collect() }, &formats[..kinds]);
+        plan.scenarios.truncate(if agents * usize::from(sets) > 100 { 1 } else { 2 });
+        plan.agents = (0..agents)
+            .map(|index| {
+                let mut agent = plan.agents[index % 2].clone();
+                agent.name = format!("{} {index}", agent.name);
+                agent
+            })
+            .collect();
+        let (_folder, run) = run_with(&plan, &records(&plan));
+        let report = summarise(&run, &manifest(&plan), Scope::Whole).unwrap();
+        let text = markdown(&report);
+        check_markdown(&format!("{agents} agents, {sets} sets, {kinds} formats"), &text);
+        tried.push(text.lines().count());
+    }
+    assert!(tried.iter().any(|lines| *lines > 50) && tried.iter().any(|lines| *lines < 25), "{tried:?}");
+}
+
+#[test]
+fn a_line_of_a_mebibyte_leaves_a_page_small_and_a_transcript_in_it() {
+    let line = "lorem ipsum ".repeat(90_000);
+    assert!(line.len() > 1 << 20);
+    let (plan, manifest, records) = run_saying("plain words");
+    let (_folder, kept) = run_with(&plan, &records);
+    let report = summarise(&kept, &manifest, Scope::Whole).unwrap();
+    let mut playbacks = Playbacks::default();
+    // No file has a name as long.
+    let playback = Playback { format: ErrorFormat::FusionXml, ..playback_saying(&line) };
+    for episode in Playbacks::wanted(&report) {
+        playbacks.add(episode, &playback);
+    }
+    let page = RunPage { name: "run", manifest: &manifest, report: &report, playbacks: &playbacks, served: false };
+    let page = run(&page).unwrap();
+    assert!(page.len() < 1_000_000, "{} bytes", page.len());
+    assert!(!page.contains("Left out for want of room"));
+    let shown = read(&page, |document| crate::pages::text(document.root()));
+    assert!(shown.matches("more characters").count() > 50, "{shown}");
+    // The page of one episode cuts nothing.
+    let whole = episodes("../", "run", &[&playback]);
+    assert!(!whole.contains("more characters") && whole.matches("lorem").count() > 15 * 90_000);
+}

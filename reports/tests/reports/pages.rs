@@ -1,0 +1,126 @@
+//! Pages as a browser would take them apart, as far as the tests need it.
+
+use roxmltree::{Document, Node};
+
+/// Elements that have no end.
+const VOID: [&str; 5] = ["meta", "link", "input", "br", "hr"];
+
+/// A page as XML: void elements are closed, every attribute has a value, and style and script are empty. A quote or bracket that was
+/// not escaped makes it something that is no XML, or that is not what was meant.
+pub(crate) fn xml(page: &str) -> String {
+    let mut out = String::with_capacity(page.len());
+    let mut rest = page.strip_prefix("<!DOCTYPE html>").unwrap();
+    while let Some((before, after)) = rest.split_once('<') {
+        out.push_str(before);
+        let (tag, after) = after.split_at(end_of_tag(after));
+        rest = &after[1..];
+        let (tag, empty) = tag.strip_suffix('/').map_or((tag, false), |tag| (tag, true));
+        let name = tag.split_whitespace().next().unwrap();
+        out.push('<');
+        // Outside of quotes, a word that no value follows is an attribute without one.
+        for (index, piece) in tag.split('"').enumerate() {
+            if index % 2 == 1 {
+                out.push_str(&format!("\"{piece}\" "));
+                continue;
+            }
+            for (place, word) in piece.split_whitespace().enumerate() {
+                let whole = (index == 0 && place == 0) || word.ends_with('=');
+                out.push_str(&format!("{word}{} ", if whole { "" } else { "=\"\"" }).replace("= ", "="));
+            }
+        }
+        out.push_str(if empty || VOID.contains(&name) { "/>" } else { ">" });
+        if ["style", "script"].contains(&name) {
+            rest = &rest[rest.find(&format!("</{name}>")).unwrap()..];
+        }
+    }
+    out.push_str(rest);
+    out
+}
+
+/// Where the tag is closed: a quoted value may hold anything.
+fn end_of_tag(text: &str) -> usize {
+    let mut quoted = false;
+    let end = text.bytes().position(|byte| {
+        quoted ^= byte == b'"';
+        byte == b'>' && !quoted
+    });
+    end.unwrap()
+}
+
+/// Hands the page to `look`, which sees it as elements.
+pub(crate) fn read<T>(page: &str, look: impl FnOnce(&Document<'_>) -> T) -> T {
+    let xml = xml(page);
+    let document = Document::parse(&xml).unwrap_or_else(|error| {
+        let line = xml.lines().nth(error.pos().row as usize - 1).unwrap_or_default();
+        let from = (error.pos().col as usize).saturating_sub(200);
+        panic!("{error}: {}", line.chars().skip(from).take(300).collect::<String>())
+    });
+    look(&document)
+}
+
+/// All text in it, without what is drawn, with single blanks; what stands on a line of its own is a word of its own.
+pub(crate) fn text(node: Node<'_, '_>) -> String {
+    const BLOCKS: [&str; 7] = ["div", "li", "h3", "h4", "p", "ul", "pre"];
+    let mut all = String::new();
+    for node in node.descendants().filter(|node| !node.ancestors().any(|node| node.has_tag_name("svg"))) {
+        all.push_str(match node.text() {
+            Some(text) if node.is_text() => text,
+            _ if BLOCKS.contains(&node.tag_name().name()) => " ",
+            _ => "",
+        });
+    }
+    all.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// The descendants with this name, whatever their namespace.
+pub(crate) fn all<'a, 'input>(node: Node<'a, 'input>, name: &'static str) -> impl Iterator<Item = Node<'a, 'input>> {
+    node.descendants().filter(move |node| node.tag_name().name() == name)
+}
+
+/// The element with this class.
+pub(crate) fn classed<'a, 'input>(
+    node: Node<'a, 'input>,
+    class: &'static str,
+) -> impl Iterator<Item = Node<'a, 'input>> {
+    node.descendants()
+        .filter(move |node| node.attribute("class").is_some_and(|text| text.split(' ').any(|c| c == class)))
+}
+
+/// A cell of a table: its text, and what it is sorted by.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Cell {
+    pub(crate) text: String,
+    pub(crate) key: Option<String>,
+}
+
+/// A table of a page.
+#[derive(Debug)]
+pub(crate) struct Table {
+    pub(crate) caption: String,
+    pub(crate) heads: Vec<String>,
+    pub(crate) rows: Vec<Vec<Cell>>,
+}
+
+impl Table {
+    /// The texts of the rows.
+    pub(crate) fn texts(&self) -> Vec<Vec<&str>> {
+        self.rows.iter().map(|row| row.iter().map(|cell| cell.text.as_str()).collect()).collect()
+    }
+}
+
+pub(crate) fn table(node: Node<'_, '_>) -> Table {
+    let cell = |node: Node<'_, '_>| Cell { text: text(node), key: node.attribute("data-v").map(str::to_owned) };
+    let cells = |row: Node<'_, '_>| row.children().filter(Node::is_element).map(cell).collect::<Vec<_>>();
+    let [head, body] = ["thead", "tbody"].map(|part| all(node, part).next().unwrap());
+    Table {
+        caption: all(node, "caption").map(text).next().unwrap_or_default(),
+        heads: all(head, "th").map(text).collect(),
+        rows: all(body, "tr").map(cells).collect(),
+    }
+}
+
+/// The table with this id.
+pub(crate) fn table_of(document: &Document<'_>, id: &str) -> Table {
+    let found = all(document.root(), "table").find(|node| node.attribute("id") == Some(id));
+    table(found.unwrap_or_else(|| panic!("no table {id}")))
+}
