@@ -51,7 +51,7 @@ proof *ARGS:
 
 # Pages in a real browser (needs node, npm and chromium).
 browser: build
-    HEALBENCH="$PWD/target/release/healbench" reports/browser/run --test report.test.mjs
+    HEALBENCH="$PWD/target/release/healbench" reports/browser/run --test report.test.mjs view.test.mjs
 
 # Play the run of the README's pictures, and make them.
 pictures: build

@@ -10,8 +10,8 @@ const page = await browser.newPage({ viewport: { width: 1120, height: 760 } });
 await page.goto(address(file));
 await page.screenshot({ path: join(target, 'report.png') });
 
-const effects = page.locator('figure', { has: page.locator('[id^="effects-1"], figcaption:text-is("scripted:typical fusion-xml")') }).first();
-await effects.screenshot({ path: join(target, 'effects.png') });
+const effects = page.locator('figure', { has: page.locator('figcaption:text-is("scripted:typical fusion-xml")') });
+await effects.locator('.plots').screenshot({ path: join(target, 'effects.png') });
 
 await page.setViewportSize({ width: 1120, height: 1200 });
 const row = page.locator('#rows > details', { hasText: 'quickstart/bad-date' }).nth(1);

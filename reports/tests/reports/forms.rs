@@ -34,23 +34,38 @@ pub(crate) static SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| {
         whole("single guardrails", sweep(6, [0, 1, 4, 15], &formats[..2])),
         whole("one setting", alone),
         whole("claims", claiming()),
+        many_kinds("more kinds of failures than are told apart", plan(6)),
         interrupted("an interrupted run", plan(20), 217),
         interrupted("hardly begun", plan(4), 5),
     ]
 });
 
-pub(crate) fn whole(name: &'static str, plan: Plan) -> Sample {
+fn whole(name: &'static str, plan: Plan) -> Sample {
     let episodes = plan.len();
     interrupted(name, plan, episodes)
 }
 
 /// A run of which so many episodes were played.
-pub(crate) fn interrupted(name: &'static str, plan: Plan, done: u64) -> Sample {
+fn interrupted(name: &'static str, plan: Plan, done: u64) -> Sample {
     let Records { mut episodes, mut calls } = records(&plan);
     episodes.retain(|row| row.episode < done);
     calls.retain(|row| row.episode < done);
-    let (_folder, run) = run_with(&plan, &Records { episodes, calls });
+    sample(name, plan, &Records { episodes, calls })
+}
+
+/// A run with ten error classes.
+fn many_kinds(name: &'static str, plan: Plan) -> Sample {
+    let mut records = records(&plan);
+    for call in records.calls.iter_mut().filter(|call| call.is_error) {
+        call.error_class = Some(format!("KIND_{}", (call.episode + u64::from(call.call)) % 10).into());
+    }
+    sample(name, plan, &records)
+}
+
+fn sample(name: &'static str, plan: Plan, records: &Records) -> Sample {
+    let (_folder, run) = run_with(&plan, records);
     let mut manifest = manifest(&plan);
+    let done = records.episodes.len() as u64;
     if done < plan.len() {
         (manifest.status, manifest.episodes_done) = (RunStatus::Interrupted, done);
     }

@@ -363,15 +363,15 @@ fn a_line_of_a_mebibyte_leaves_a_page_small_and_a_transcript_in_it() {
     let mut playbacks = Playbacks::default();
     // No file has a name as long.
     let playback = Playback { format: ErrorFormat::FusionXml, ..playback_saying(&line) };
-    for episode in Playbacks::wanted(&report) {
+    for episode in Playbacks::wanted(&report).into_iter().take(2) {
         playbacks.add(episode, &playback);
     }
     let page = RunPage { name: "run", manifest: &manifest, report: &report, playbacks: &playbacks, served: false };
     let page = run(&page).unwrap();
-    assert!(page.len() < 1_000_000, "{} bytes", page.len());
-    assert!(!page.contains("Left out for want of room"));
+    assert!(page.len() < 200_000, "{} bytes", page.len());
+    assert_eq!(page.matches("class=\"playback\"").count(), 2);
     let shown = read(&page, |document| crate::pages::text(document.root()));
-    assert!(shown.matches("more characters").count() > 50, "{shown}");
+    assert!(shown.matches("more characters").count() > 20, "{shown}");
     // The page of one episode cuts nothing.
     let whole = episode(&EpisodePage { name: "run", episode: 0, plan: &plan, playbacks: &[playback] });
     assert!(!whole.contains("more characters") && whole.matches("lorem").count() > 15 * 90_000);

@@ -349,7 +349,9 @@ fn kinds(report: &Report) -> Vec<Kind> {
     let errors = report.error_classes.iter().map(|class| Kind { label: text(class), outcome: Outcome::Error });
     let mut kinds = vec![Kind { label: "ok".to_owned(), outcome: Outcome::Ok }];
     kinds.extend(errors);
-    kinds.push(Kind { label: "other".to_owned(), outcome: Outcome::Other });
+    if has_others(report) {
+        kinds.push(Kind { label: "other".to_owned(), outcome: Outcome::Other });
+    }
     kinds
 }
 
@@ -362,8 +364,16 @@ fn panel(report: &Report, row: &ReportRow) -> Panel {
 fn counts(report: &Report, calls: &CallsAt) -> Vec<u64> {
     let mut counts = vec![calls.ok];
     counts.extend(report.error_classes.iter().map(|class| calls.errors.get(class).copied().unwrap_or(0)));
-    counts.push(calls.errors_beside(&report.error_classes));
+    if has_others(report) {
+        counts.push(calls.errors_beside(&report.error_classes));
+    }
     counts
+}
+
+/// Whether there are more error classes than are told apart.
+fn has_others(report: &Report) -> bool {
+    let calls = report.agents.iter().flat_map(|agent| &agent.rows).flat_map(|row| &row.calls_by_number);
+    calls.into_iter().any(|calls| calls.errors_beside(&report.error_classes) > 0)
 }
 
 fn number(calls: &CallsAt) -> String {

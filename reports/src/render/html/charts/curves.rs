@@ -6,10 +6,10 @@ use plotters::style::Color;
 use plotters::style::text_anchor::{HPos, VPos};
 
 use super::finish::{DASHED_WIDTH, Finish};
-use super::frame::{Area, Sides, chart, frame, titles};
+use super::frame::{Area, Frame, Sides, chart, frame, titles};
 use super::legend::{self, Entry, Key};
 use super::marks::{self, Mark};
-use super::roles::{self, FAINT, INK};
+use super::roles::{FAINT, INK};
 use super::ticks::Axis;
 use super::{Caption, ChartError, WIDE, drawable, text, usable};
 
@@ -55,18 +55,20 @@ pub(crate) fn curves(data: &Curves, width: u32) -> Result<Option<String>, ChartE
     let (Some(last), false) = (last, lines.is_empty()) else { return Ok(None) };
     let width = usable(width);
     let wide = width >= WIDE;
-    let entries = entries(lines, all.len() - lines.len(), wide);
-    let labels = lines.iter().map(|line| text::width(line.label)).max().unwrap_or(0).min(width / 4);
-    let right = if wide { labels + 28 } else { 14 };
-    let sides = Sides { left: 44, right, top: 26, bottom: 22 };
+    let labels = lines.iter().map(|line| text::width(line.label)).max().unwrap_or(0);
+    // Names that would be cut beside the curves could not be told apart.
+    let beside = wide && labels <= width / 4;
+    let entries = entries(lines, all.len() - lines.len(), beside);
+    let right = if beside { labels + 28 } else { 18 };
+    let sides = Sides { left: 46, right, top: 26, bottom: 22 };
     let above = if wide { 320 } else { 260 };
     let height = above + if entries.is_empty() { 0 } else { 8 + legend::height(&entries, width) };
     let svg = chart(&data.caption, (width, height), Finish::Dashes, |area| {
-        let part = area.clone().shrink((0, 0), (width, above - text::LINE - 2));
+        let part = area.clone().shrink((0, 0), (width, above - text::LINE - 5));
         let x = Axis::whole(last, if wide { 12 } else { 6 });
         let frame = frame(&part, &x, &Axis::shares(), sides)?;
         titles(&area.clone().shrink((0, 0), (width, above)), sides, (&data.x_title, &data.y_title))?;
-        draw_lines(area, frame, lines, (wide, width - right + 24))?;
+        draw_lines(area, frame, lines, beside.then_some(width - right + 24))?;
         legend::draw(area, &entries, above + 8, width)
     })?;
     Ok(Some(svg))
@@ -82,9 +84,9 @@ fn line(index: usize, curve: &Curve) -> Option<Line<'_>> {
     (!points.is_empty()).then(|| Line { label: &curve.label, points, mark: Mark::of_group(index, true, 4) })
 }
 
-/// Narrow charts name their curves below; wide ones only say what is missing.
-fn entries(lines: &[Line<'_>], missing: usize, wide: bool) -> Vec<Entry> {
-    let named = lines.iter().filter(|_| !wide);
+/// Curves that are not named beside their ends are named below; and how many are missing.
+fn entries(lines: &[Line<'_>], missing: usize, beside: bool) -> Vec<Entry> {
+    let named = lines.iter().filter(|_| !beside);
     let mut entries: Vec<Entry> =
         named.map(|line| Entry { key: Key::Curve(line.mark), label: line.label.to_owned() }).collect();
     if missing > 0 {
@@ -93,11 +95,12 @@ fn entries(lines: &[Line<'_>], missing: usize, wide: bool) -> Vec<Entry> {
     entries
 }
 
+/// Draws curves, and their names where there is a `column` for them.
 fn draw_lines(
     area: &Area<'_>,
-    mut frame: super::frame::Frame<'_, '_>,
+    mut frame: Frame<'_, '_>,
     lines: &[Line<'_>],
-    (labelled, column): (bool, i32),
+    column: Option<i32>,
 ) -> Result<(), ChartError> {
     let mut ends = Vec::new();
     for line in lines {
@@ -110,9 +113,7 @@ fn draw_lines(
         }
         ends.extend(line.points.last().map(|point| frame.backend_coord(point)));
     }
-    if !labelled {
-        return Ok(());
-    }
+    let Some(column) = column else { return Ok(()) };
     let wanted: Vec<i32> = ends.iter().map(|(_, y)| *y).collect();
     let bottom = frame.plotting_area().get_pixel_range().1.end;
     for ((line, end), y) in lines.iter().zip(&ends).zip(apart(&wanted, text::LINE, bottom)) {

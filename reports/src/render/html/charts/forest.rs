@@ -1,6 +1,6 @@
 //! Effects with their intervals, one a row, around a line at zero.
 
-use plotters::element::{Circle, PathElement};
+use plotters::element::{Circle, PathElement, Rectangle};
 use plotters::style::Color;
 use plotters::style::text_anchor::{HPos, VPos};
 
@@ -60,7 +60,7 @@ pub(crate) fn forest(data: &Forest, width: u32) -> Result<Option<String>, ChartE
     let rows = tops.last().copied().unwrap_or(0) + 4;
     let entries = entries();
     // Numbers, the title and the legend.
-    let (numbers, below) = (rows + 22, rows + 22 + text::LINE);
+    let (numbers, below) = (rows + 22, rows + 22 + 3 + text::LINE);
     let height = below + 10 + legend::height(&entries, layout.width);
     let svg = chart(&data.caption, (layout.width, height), Finish::Plain, |area| {
         let part = area.clone().shrink((0, 0), (layout.width, numbers));
@@ -106,7 +106,7 @@ fn layout(data: &Forest, width: i32) -> Layout {
     let (left, right) = if wide {
         (labels.min(width / 3) + 24, texts.min(width / 4) + 16)
     } else {
-        (labels.max(texts).min(width * 2 / 5) + 10, 14)
+        (labels.max(texts).min(width * 2 / 5) + 10, 18)
     };
     Layout { width, wide, sides: Sides { left, right, top: 4, bottom: 22 } }
 }
@@ -135,6 +135,9 @@ fn draw_row(
 ) -> Result<(), ChartError> {
     let (label, estimate, interval, numbers) = match row {
         ForestRow::Heading(heading) => {
+            // Lines would go through the words.
+            let behind = [(0, top + 5), (text::bold_width(heading).min(layout.width), top + 23)];
+            area.draw(&Rectangle::new(behind, PAPER.filled()))?;
             let style = text::bold(INK, HPos::Left, VPos::Center);
             return text::draw(area, heading, &style, (0, top + 14), layout.width);
         }

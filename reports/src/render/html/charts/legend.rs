@@ -48,16 +48,19 @@ pub(super) struct Entry {
 
 /// Pixels that `entries` take below a chart.
 pub(super) fn height(entries: &[Entry], width: i32) -> i32 {
-    placed(entries, width).last().map_or(0, |(_, y)| y + LINE)
+    placed(entries, width).last().map_or(0, |place| place.y + place.height())
 }
 
 /// Draws `entries` from `top` down, in reading order.
 pub(super) fn draw(area: &Area<'_>, entries: &[Entry], top: i32, width: i32) -> Result<(), ChartError> {
-    for (entry, (x, y)) in entries.iter().zip(placed(entries, width)) {
-        let middle = top + y + LINE / 2;
-        key(area, entry.key, (x, middle))?;
-        let from = x + entry.key.width();
-        text::draw(area, &entry.label, &text::style(INK, HPos::Left, VPos::Center), (from, middle), width - from)?;
+    for (entry, place) in entries.iter().zip(placed(entries, width)) {
+        let mut middle = top + place.y + LINE / 2;
+        key(area, entry.key, (place.x, middle))?;
+        let from = place.x + entry.key.width();
+        for line in &place.lines {
+            text::draw(area, line, &text::style(INK, HPos::Left, VPos::Center), (from, middle), width - from)?;
+            middle += LINE;
+        }
     }
     Ok(())
 }
@@ -74,17 +77,35 @@ fn key(area: &Area<'_>, key: Key, (x, y): (i32, i32)) -> Result<(), ChartError> 
     }
 }
 
-/// Where entries begin; one that does not fit goes to the next line.
-fn placed(entries: &[Entry], width: i32) -> Vec<(i32, i32)> {
-    let (mut x, mut y) = (0, 0);
+/// Where an entry begins, and the lines of its text.
+struct Place {
+    x: i32,
+    y: i32,
+    lines: Vec<String>,
+}
+
+impl Place {
+    fn height(&self) -> i32 {
+        LINE * self.lines.len() as i32
+    }
+}
+
+/// Places entries beside each other; one that does not fit goes to the next line, and one that has two lines has them alone.
+fn placed(entries: &[Entry], width: i32) -> Vec<Place> {
+    let (mut x, mut y, mut next) = (0, 0, LINE);
     let place = |entry: &Entry| {
-        let needed = entry.key.width() + text::width(&entry.label).min(width);
+        let lines = text::wrapped(&entry.label, width - entry.key.width());
+        let needed = match &lines[..] {
+            [line] => entry.key.width() + text::width(line),
+            _ => width,
+        };
         if x > 0 && x + needed > width {
-            (x, y) = (0, y + LINE);
+            (x, y) = (0, next);
         }
-        let at = (x, y);
+        let place = Place { x, y, lines };
+        next = y + place.height();
         x += needed + GAP;
-        at
+        place
     };
     entries.iter().map(place).collect()
 }

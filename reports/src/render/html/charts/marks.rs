@@ -26,7 +26,7 @@ const SHAPES: usize = 8;
 impl Mark {
     /// The mark of a group. 64 groups differ by shape and colour together.
     pub(super) fn of_group(group: usize, filled: bool, radius: i32) -> Mark {
-        Mark { shape: group % SHAPES, role: roles::series(group + group / SHAPES), filled, radius }
+        Mark { shape: group % SHAPES, role: roles::series(group % SHAPES + group / SHAPES), filled, radius }
     }
 }
 
@@ -48,7 +48,7 @@ pub(super) fn draw(area: &Area<'_>, mark: Mark, at: (i32, i32)) -> Result<(), Ch
 /// Corners around the middle; a circle has none.
 fn corners(shape: usize, r: i32) -> Option<Vec<(i32, i32)>> {
     // Arms of a plus, and how far a cross's arms reach.
-    let (arm, reach) = ((r / 3).max(1), r - 1);
+    let (arm, reach) = ((r * 2 / 5).max(1), r - 1);
     let corners = match shape % SHAPES {
         CIRCLE => return None,
         1 => vec![(-reach, -reach), (reach, -reach), (reach, reach), (-reach, reach)],

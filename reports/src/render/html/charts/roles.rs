@@ -5,13 +5,13 @@ use plotters::style::RGBColor;
 /// Text, and the zero line.
 pub(super) const INK: RGBColor = RGBColor(0x1B, 0x1F, 0x24);
 /// Titles of axes, ticks and what matters less.
-pub(super) const FAINT: RGBColor = RGBColor(0x59, 0x63, 0x6E);
+pub(super) const FAINT: RGBColor = RGBColor(0x57, 0x60, 0x6A);
 /// The grid.
 pub(super) const LINE: RGBColor = RGBColor(0xD0, 0xD7, 0xDE);
 /// What lies behind; fills what would otherwise be seen through.
 pub(super) const PAPER: RGBColor = RGBColor(0xFF, 0xFF, 0xFF);
 /// What went well.
-pub(super) const GOOD: RGBColor = RGBColor(0x1A, 0x7F, 0x37);
+pub(super) const GOOD: RGBColor = RGBColor(0x1A, 0x6B, 0x2F);
 /// Series and groups, darkened from Okabe and Ito's colours until they stand out from white by 3:1.
 pub(super) const SERIES: [RGBColor; 8] = [
     RGBColor(0x00, 0x72, 0xB2),

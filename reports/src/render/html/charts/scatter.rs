@@ -39,7 +39,7 @@ pub(crate) struct Scatter {
 /// One point.
 #[derive(Clone, Debug)]
 pub(crate) struct Point {
-    /// Its name, shown where there is room.
+    /// Its name, shown where there is room for all.
     pub(crate) label: String,
     /// Which of the groups it belongs to.
     pub(crate) group: usize,
@@ -63,11 +63,11 @@ pub(crate) fn scatter(data: &Scatter, width: u32) -> Result<Option<String>, Char
     let wide = width >= WIDE;
     let (x, logarithmic) = across(&points, if wide { 8 } else { 4 });
     let entries = entries(data, &points);
-    let sides = Sides { left: 44, right: 16, top: 26, bottom: 22 };
+    let sides = Sides { left: 46, right: 20, top: 26, bottom: 22 };
     let above = if wide { 360 } else { 280 };
     let height = above + 8 + legend::height(&entries, width);
     let svg = chart(&data.caption, (width, height), Finish::Plain, |area| {
-        let part = area.clone().shrink((0, 0), (width, above - text::LINE - 2));
+        let part = area.clone().shrink((0, 0), (width, above - text::LINE - 5));
         let frame = frame(&part, &x, &Axis::shares(), sides)?;
         let title = format!("{}{}", data.x_title, if logarithmic { " (logarithmic)" } else { "" });
         titles(&area.clone().shrink((0, 0), (width, above)), sides, (&title, &data.y_title))?;
@@ -92,8 +92,9 @@ fn across(points: &[&Point], count: i32) -> (Axis, bool) {
     if least > 1e-9 && most / least > 20.0 {
         return (Axis::logarithmic(least, most, count), true);
     }
-    // Amounts that are near to each other need no zero.
-    let from = if least > 0.0 && least > most / 2.0 { least - (most - least) / 10.0 } else { least.min(0.0) };
+    // Amounts that are near to each other need no zero, but what is all but the same is not spread.
+    let near = least > most / 2.0 && most - least > most / 20.0;
+    let from = if least > 0.0 && near { least - (most - least) / 10.0 } else { least.min(0.0) };
     (Axis::linear(from, most, count), false)
 }
 
@@ -151,7 +152,8 @@ impl Space {
     }
 }
 
-/// Names points where nothing is in the way: beside them, else above or below.
+/// Names all points where nothing is in the way: beside them, else above or below. Where one has no room none is named, for a point
+/// without a name among others looks like something else.
 fn draw_labels(
     area: &Area<'_>,
     points: &[&Point],
@@ -167,6 +169,7 @@ fn draw_labels(
             taken.push(Space { left: x - 1, right: x + 1, top: one.min(other), bottom: one.max(other) });
         }
     }
+    let mut labels = Vec::new();
     for point in points {
         let (x, y) = place(point.x, point.y);
         let label = text::cut(&point.label, 130);
@@ -174,10 +177,12 @@ fn draw_labels(
         let at = [(x + 9, y), (x - 9 - wide, y), (x - wide / 2, y - 15), (x - wide / 2, y + 15)];
         let space = |(x, y): (i32, i32)| Space { left: x, right: x + wide, top: y - 7, bottom: y + 7 };
         let free = |at: &(i32, i32)| space(*at).within(&bounds) && !taken.iter().any(|other| space(*at).meets(other));
-        if let Some(at) = at.into_iter().find(free) {
-            taken.push(space(at));
-            text::draw(area, &label, &text::style(INK, HPos::Left, VPos::Center), at, wide)?;
-        }
+        let Some(at) = at.into_iter().find(free) else { return Ok(()) };
+        taken.push(space(at));
+        labels.push((label, at, wide));
+    }
+    for (label, at, wide) in &labels {
+        text::draw(area, label, &text::style(INK, HPos::Left, VPos::Center), *at, *wide)?;
     }
     Ok(())
 }

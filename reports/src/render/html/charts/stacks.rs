@@ -15,6 +15,8 @@ use super::{Caption, ChartError, WIDE, text, usable};
 const BESIDE: usize = 3;
 /// Between panels.
 const GAP: i32 = 20;
+/// Pixels that the label of a position has at most.
+const POSITION: i32 = 60;
 
 /// Stacked bars in panels.
 #[derive(Clone, Debug)]
@@ -138,18 +140,26 @@ fn draw_panel(
     let (width, height) = area.dim_in_pixel();
     let (width, height) = (width as i32, height as i32);
     let labels = y.ticks.iter().map(|(_, label)| text::width(label)).max().unwrap_or(0);
-    let sides = Sides { left: labels + 10, right: 2, top: 44, bottom: 22 };
+    let left = labels + 10;
+    // The last position's label is in the middle of its bar and may be wider.
+    let bar = (width - left) / (panel.bars.len().max(1) as i32);
+    let right = 2 + (widest(panel) / 2 - bar / 2).max(0);
+    let sides = Sides { left, right, top: 44, bottom: 22 };
     text::draw(area, &panel.title, &text::bold(INK, HPos::Left, VPos::Top), (0, 2), width)?;
-    let part = area.clone().shrink((0, 0), (width, height - text::LINE - 2));
+    let part = area.clone().shrink((0, 0), (width, height - text::LINE - 5));
     let mut frame = frame(&part, &positions(panel, width - sides.left - sides.right), y, sides)?;
     titles(area, sides, (&data.x_title, &data.y_title))?;
     for (index, bar) in panel.bars.iter().enumerate() {
         let middle = index as f64 + 1.0;
         for (kind, from, to) in segments(bar, data) {
-            let mut part = Rectangle::new([(middle - 0.4, from), (middle + 0.4, to)], roles[kind].filled());
             let at = |value| frame.backend_coord(&(middle, value)).1;
+            let high = at(from) - at(to);
+            if high == 0 {
+                continue;
+            }
+            let mut part = Rectangle::new([(middle - 0.4, from), (middle + 0.4, to)], roles[kind].filled());
             // A line of paper between the parts, where there is room for one.
-            if at(from) - at(to) > 3 {
+            if high > 3 {
                 part.set_margin(1, 0, 0, 0);
             }
             frame.draw_series([part])?;
@@ -158,12 +168,16 @@ fn draw_panel(
     Ok(())
 }
 
+/// The pixels of the widest label of a position.
+fn widest(panel: &Panel) -> i32 {
+    panel.bars.iter().map(|bar| text::width(&bar.label)).max().unwrap_or(0).min(POSITION)
+}
+
 /// The axis of positions. Where not every label has room the last one stays.
 fn positions(panel: &Panel, room: i32) -> Axis {
     let bars = panel.bars.len().max(1);
-    let widest = panel.bars.iter().map(|bar| text::width(&bar.label)).max().unwrap_or(0).min(60) + 8;
-    let every = (widest.unsigned_abs() as usize * bars).div_ceil(room.max(1).unsigned_abs() as usize);
+    let every = ((widest(panel) + 8).unsigned_abs() as usize * bars).div_ceil(room.max(1).unsigned_abs() as usize);
     let shown = panel.bars.iter().enumerate().filter(|(index, _)| (bars - 1 - index).is_multiple_of(every));
-    let ticks = shown.map(|(index, bar)| (index as f64 + 1.0, text::cut(&bar.label, 60))).collect();
+    let ticks = shown.map(|(index, bar)| (index as f64 + 1.0, text::cut(&bar.label, POSITION))).collect();
     Axis { low: 0.4, high: bars as f64 + 0.6, ticks, grid: false }
 }

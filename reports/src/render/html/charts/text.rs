@@ -44,7 +44,8 @@ pub(super) fn draw(
     at: (i32, i32),
     room: i32,
 ) -> Result<(), ChartError> {
-    let text = cut(text, room);
+    let bold = matches!(style.font.get_style(), FontStyle::Bold);
+    let text = cut(text, if bold { room * 10 / 11 } else { room });
     if text.is_empty() {
         return Ok(());
     }
@@ -58,12 +59,20 @@ pub(super) fn width(text: &str) -> i32 {
     (ems * SIZE).min(1e6).ceil() as i32
 }
 
+/// The same for bold text, which is a tenth wider.
+pub(super) fn bold_width(text: &str) -> i32 {
+    width(text) * 11 / 10
+}
+
 fn em(character: char) -> f64 {
     match character {
-        'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | '(' | ')' | '[' | ']' | ' ' => 0.34,
+        'i' | 'j' | 'l' | 'I' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | ' ' => 0.34,
+        '(' | ')' | '[' | ']' => 0.4,
+        '0'..='9' => 0.64,
+        '+' | '<' | '>' | '=' | '×' => 0.84,
         'f' | 'r' | 't' | '-' | '/' => 0.42,
         'm' | 'w' | 'M' | 'W' | '@' | '%' | '…' => 0.95,
-        'A'..='Z' | '_' | '+' | '&' | '<' | '>' => 0.7,
+        'A'..='Z' | '_' | '&' => 0.7,
         other => match other.width() {
             Some(0) => 0.0,
             Some(1) | None => 0.6,
@@ -88,6 +97,17 @@ pub(super) fn cut(text: &str, room: i32) -> String {
         })
         .collect();
     if kept.is_empty() { kept } else { format!("{}…", kept.trim_end()) }
+}
+
+/// `text` in one line or two of `room` pixels, broken at a blank; what does not fit in the second is cut.
+pub(super) fn wrapped(text: &str, room: i32) -> Vec<String> {
+    let text: String = text.trim().chars().take(300).map(allowed).collect();
+    let blanks = text.match_indices(' ').map(|(at, _)| at);
+    let end = blanks.take_while(|at| width(&text[..*at]) <= room).last();
+    match end.filter(|_| width(&text) > room) {
+        Some(end) => vec![text[..end].to_owned(), cut(text[end..].trim_start(), room)],
+        None => vec![cut(&text, room)],
+    }
 }
 
 /// Line breaks and tabs become blanks, for a label is one line.

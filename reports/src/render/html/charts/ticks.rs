@@ -24,7 +24,9 @@ impl Axis {
 
     /// From `low` to `high` and on to the next round numbers, in about `count` steps.
     pub(super) fn linear(low: f64, high: f64, count: i32) -> Axis {
-        let high = if high > low { high } else { low + 1.0 };
+        // Ends so near to each other that they cannot be told apart have nothing to divide.
+        let near = 1e-9 * low.abs().max(1.0);
+        let high = if high - low > near { high } else { low + near.max(1.0) };
         let step = round_step((high - low) / f64::from(count.max(1)));
         let (first, last) = ((low / step).floor(), (high / step).ceil());
         // Steps are at least a hundredth of the axis, so few.

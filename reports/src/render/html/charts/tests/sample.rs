@@ -2,9 +2,9 @@
 
 use super::super::{Bar, Caption, Curve, Curves, Forest, ForestRow, Kind, Outcome, Panel, Point, Scatter, Stacks};
 
-pub(in super::super) const AGENTS: [&str; 5] = ["blind", "careless", "typical", "careful", "perfect"];
+pub(super) const AGENTS: [&str; 5] = ["blind", "careless", "typical", "careful", "perfect"];
 
-pub(in super::super) fn caption(id: &str) -> Caption {
+pub(super) fn caption(id: &str) -> Caption {
     Caption { id: id.into(), title: format!("The {id}"), description: "What there is to see.".into() }
 }
 
@@ -17,12 +17,10 @@ fn effect(label: &str, (low, estimate, high): (f64, f64, f64)) -> ForestRow {
     }
 }
 
-pub(in super::super) fn forest() -> Forest {
+pub(super) fn forest() -> Forest {
     let unknown = ForestRow::Effect { label: "all four".into(), estimate: None, interval: None, text: "—".into() };
-    let alone =
-        ForestRow::Effect {
-            label: "healing × strict".into(), estimate: Some(-4.0), interval: None, text: "-4".into()
-        };
+    let label = "healing × strict".into();
+    let alone = ForestRow::Effect { label, estimate: Some(-4.0), interval: None, text: "-4".into() };
     let rows = vec![
         ForestRow::Heading("typical, json-rpc: whatever the other switches".into()),
         effect("healing", (55.0, 64.0, 73.0)),
@@ -37,7 +35,7 @@ pub(in super::super) fn forest() -> Forest {
     Forest { caption: caption("forest"), axis: "Change of success, percentage points".into(), rows }
 }
 
-pub(in super::super) fn curves() -> Curves {
+pub(super) fn curves() -> Curves {
     let curve = |label: &str, shares: &[f64]| Curve {
         label: label.into(),
         points: (0..).zip(shares.iter().copied()).collect(),
@@ -60,9 +58,9 @@ pub(in super::super) fn curves() -> Curves {
 }
 
 /// `rows` points of every agent, with and without guardrails.
-pub(in super::super) fn scatter(rows: usize) -> Scatter {
+pub(super) fn scatter(rows: usize) -> Scatter {
     let point = |index: usize| {
-        let (group, filled, row) = (index / 2 % AGENTS.len(), index % 2 == 0, index / 10);
+        let (group, filled, row) = (index / 2 % AGENTS.len(), index.is_multiple_of(2), index / 10);
         let skill = 0.22 + group as f64 * 0.1 + if filled { 0.32 } else { 0.0 };
         let y = (skill + (row as f64 * 0.37).sin() * 0.15).clamp(0.0, 1.0);
         Point {
@@ -85,30 +83,14 @@ pub(in super::super) fn scatter(rows: usize) -> Scatter {
     }
 }
 
-pub(in super::super) fn stacks() -> Stacks {
+pub(super) fn stacks() -> Stacks {
     let kind = |label: &str, outcome| Kind { label: label.into(), outcome };
     let classes =
         ["VALIDATION_ERROR", "UNKNOWN_ACTION", "MISSING_DISCRIMINATOR", "NOT_FOUND", "RATE_LIMITED", "CONFLICT"];
     let mut kinds = vec![kind("ok", Outcome::Ok)];
     kinds.extend(classes.map(|class| kind(class, Outcome::Error)));
     kinds.push(kind("other", Outcome::Other));
-    let panel = |title: &str, failing: u64| Panel {
-        title: title.into(),
-        bars: (0..13u64)
-            .map(|at| Bar {
-                label: if at == 12 { "13+".into() } else { (at + 1).to_string() },
-                counts: [60 * (14 - at), 22, 14, 11, 9, 6, 4, 2]
-                    .iter()
-                    .enumerate()
-                    .map(
-                        |(kind, count)| {
-                            if kind == 0 { *count } else { count * failing * (13 - at) / (10 + kind as u64) }
-                        },
-                    )
-                    .collect(),
-            })
-            .collect(),
-    };
+    let panel = |title: &str, failing: u64| Panel { title: title.into(), bars: bars(failing) };
     Stacks {
         caption: caption("stacks"),
         x_title: "Position of the call in its episode".into(),
@@ -116,4 +98,17 @@ pub(in super::super) fn stacks() -> Stacks {
         kinds,
         panels: vec![panel("none", 3), panel("all", 1)],
     }
+}
+
+/// Thirteen positions with fewer and fewer calls.
+fn bars(failing: u64) -> Vec<Bar> {
+    let failed = |at: u64| {
+        let classes = (1..).zip([22, 14, 11, 9, 6, 4, 2]);
+        classes.map(move |(class, calls)| calls * failing * (13 - at) / (10 + class))
+    };
+    let bar = |at: u64| Bar {
+        label: if at == 12 { "13+".into() } else { (at + 1).to_string() },
+        counts: [60 * (14 - at)].into_iter().chain(failed(at)).collect(),
+    };
+    (0..13).map(bar).collect()
 }
