@@ -124,9 +124,31 @@ describe('the page of a run', () => {
     await tools.getByLabel('Order').selectOption({ label: 'most tokens' });
     const tokens = await page.$$eval('#rows > details', (rows) => rows.map((row) => Number(row.dataset.tokens)));
     assert.deepEqual(tokens, [...tokens].sort((a, b) => b - a));
+    await tools.getByLabel('Order').selectOption({ label: 'most lost' });
+    const gains = await page.$$eval('#rows > details', (rows) => rows.map((row) => Number(row.dataset.gain)));
+    assert.deepEqual(gains, [...gains].sort((a, b) => a - b));
     await page.locator('h1').click();
     await page.keyboard.press('/');
-    assert.ok(await page.evaluate(() => document.activeElement.type === 'search'));
+    assert.ok(await search.evaluate((search) => document.activeElement === search), 'the search that names the key');
+    await close();
+  });
+
+  it('finds settings by words', async () => {
+    const { page, close } = await open(full);
+    const tools = page.locator('[data-tools="rates"]');
+    await tools.getByRole('searchbox').fill('perfect strict+healing');
+    const found = await page.locator('#rates tbody tr:visible').allInnerTexts();
+    assert.ok(found.length > 0 && found.length < 48);
+    assert.ok(found.every((row) => row.includes('perfect') && row.includes('strict+healing')));
+    assert.equal(await tools.getByRole('status').innerText(), `${found.length} of 48 shown`);
+    await close();
+  });
+
+  it('can be used with forced colours and without motion', async () => {
+    const { page, close } = await open(full, { forcedColors: 'active', reducedMotion: 'reduce', viewport: sizes.narrow });
+    await flip(page).locator(':scope > summary').press('Enter');
+    assert.ok(await flip(page).locator('mark').first().isVisible());
+    assert.ok((await overflow(page)) <= 0);
     await close();
   });
 
@@ -177,14 +199,33 @@ describe('the page of a run', () => {
   it('prints without its tools', async () => {
     const { page, close } = await open(full);
     await page.emulateMedia({ media: 'print' });
-    assert.equal(await page.locator('.tools:visible').count(), 0);
+    assert.equal(await page.locator('.tools:visible, button#theme:visible').count(), 0);
     assert.ok((await page.pdf()).length > 10_000);
+    await close();
+  });
+
+  it('fits on paper, with agents named in one piece', async () => {
+    const a4 = { width: 718, height: 1000 };
+    const { page, close } = await open(formats, { viewport: a4 });
+    await page.$$eval('details', (all) => all.forEach((details) => { details.open = true; }));
+    await page.emulateMedia({ media: 'print' });
+    assert.ok((await overflow(page)) <= 0, `${await overflow(page)} px are cut off`);
+    const lines = await page.$$eval('#rates th[scope="row"]', (names) => names.map((name) => {
+      const range = document.createRange();
+      range.selectNodeContents(name);
+      return range.getClientRects().length;
+    }));
+    assert.equal(Math.max(...lines), 1);
     await close();
   });
 
   it('has all numbers without a script, and no button that does nothing', async () => {
     const { page, close } = await open(full, { javaScriptEnabled: false });
-    assert.equal(await page.locator('#rates tbody tr').count(), 48);
+    const other = await open(full);
+    const numbers = (page) => page.locator('#rates tbody tr').allInnerTexts();
+    assert.equal((await numbers(page)).length, 48);
+    assert.deepEqual(await numbers(page), await numbers(other.page));
+    await other.close();
     assert.equal(await page.locator('button:enabled:visible').count(), 0);
     assert.equal(await page.locator('input:visible, select:visible').count(), 0);
     await flip(page).locator(':scope > summary').click();
@@ -285,12 +326,28 @@ describe('a run of 10,000 episodes', () => {
 
 describe('the page of a comparison', () => {
   it('opens from disk, sorts and finds', async () => {
-    healbench('run', 'quickstart', '--agent', 'scripted:typical', '--format', 'fusion-xml', '--trials', '4', '--quiet', '--out', 'base');
-    // Another patience: some episodes end otherwise.
-    healbench('run', 'quickstart', '--agent', 'scripted:typical', '--format', 'fusion-xml', '--trials', '3', '--quiet', '--out', 'candidate');
+    // The candidate's format says everything twice, and has a trial less.
+    for (const [name, text, trials] of [['base', '{{ message }}', '4'], ['candidate', '{{ message }} {{ message }}', '3']]) {
+      write('errors.jinja', text);
+      healbench('run', 'quickstart', '--agent', 'scripted:typical,scripted:perfect', '--format', 'template:errors.jinja', '--trials', trials, '--quiet', '--out', name);
+    }
     healbench('compare', 'base', 'candidate', '--html', 'compared.html');
     const { page, close } = await open(`${folder}/compared.html`);
-    assert.match(await page.locator('main').innerText(), /No metric differs in any pair[\s\S]*only one run has trial 3/);
+    assert.match(await page.locator('main').innerText(), /only one run has trial 3/);
+    const table = page.locator('table[data-sort]').first();
+    const agents = () => table.locator('tbody th').allInnerTexts();
+    assert.deepEqual(await agents(), ['scripted:typical', 'scripted:perfect']);
+    const head = table.locator('th', { hasText: 'agent' });
+    await head.getByRole('button').click();
+    await head.getByRole('button').click();
+    assert.equal(await head.getAttribute('aria-sort'), 'ascending');
+    assert.deepEqual(await agents(), ['scripted:perfect', 'scripted:typical']);
+    const search = page.getByRole('searchbox');
+    await search.fill('rate-limit perfect');
+    const status = page.getByRole('status');
+    assert.match(await status.innerText(), /^[1-9]\d* of \d+ shown$/);
+    await search.fill('no such scenario');
+    assert.match(await status.innerText(), /^0 of [1-9]\d* shown$/);
     await close();
   });
 });

@@ -87,7 +87,7 @@ fn is_comparable(run: &ListedRun) -> bool {
 fn table(runs: &[ListedRun], comparable: bool) -> Markup {
     html! {
         div.tools data-tools="runs" hidden {
-            label { "Search" input type="search" placeholder="run, suite, agent  ( / )"; }
+            label { "Search" input type="search" aria-keyshortcuts="/" placeholder="run, suite, agent  ( / )"; }
             span role="status" {}
         }
         div.scroll tabindex="0" role="region" aria-label="Runs" {

@@ -32,7 +32,7 @@ pub(super) fn scenarios(run: &RunPage<'_>, before: usize) -> Markup {
             }
         }
         div.tools data-tools="rows" hidden {
-            label { "Search" input type="search" placeholder="scenario or agent  ( / )"; }
+            label { "Search" input type="search" aria-keyshortcuts="/" placeholder="scenario or agent  ( / )"; }
             label { "Agent" select data-key="agent" {
                 option value="" { "all" }
                 @for (index, agent) in report.agents.iter().enumerate() { option value=(index) { (shown(&agent.title)) } }

@@ -97,7 +97,7 @@
   document.addEventListener("keydown", (event) => {
     const typing = /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName);
     if (event.key === "/" && !typing && !event.ctrlKey && !event.metaKey && !event.altKey) {
-      const search = document.querySelector("input[type=search]");
+      const search = document.querySelector('input[aria-keyshortcuts="/"]') ?? document.querySelector("input[type=search]");
       if (search) { event.preventDefault(); search.focus(); }
     } else if (event.key === "Escape" && event.target.type === "search") {
       event.target.value = "";
