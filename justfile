@@ -53,6 +53,10 @@ proof *ARGS:
 browser: build
     HEALBENCH="$PWD/target/release/healbench" reports/browser/run --test report.test.mjs view.test.mjs
 
+# Pictures of a page in both widths and themes, to be looked at after a change of it.
+screenshots OUT: build
+    HEALBENCH="$PWD/target/release/healbench" reports/browser/run screenshots.mjs "$(realpath -m "{{ OUT }}")"
+
 # Play the run of the README's pictures, and make them.
 pictures: build
     HEALBENCH="$PWD/target/release/healbench" reports/browser/run pictures.mjs "$PWD/docs/pictures"

@@ -326,28 +326,29 @@ describe('a run of 10,000 episodes', () => {
 
 describe('the page of a comparison', () => {
   it('opens from disk, sorts and finds', async () => {
-    // The candidate's format says everything twice, and has a trial less.
-    for (const [name, text, trials] of [['base', '{{ message }}', '4'], ['candidate', '{{ message }} {{ message }}', '3']]) {
+    // The candidate's format teaches nothing, and it has a trial less.
+    const teaching = readFileSync(new URL('../../scenarios/templates/teaching.jinja', import.meta.url), 'utf8');
+    for (const [name, text, trials] of [['base', teaching, '4'], ['candidate', 'It failed.', '3']]) {
       write('errors.jinja', text);
       healbench('run', 'quickstart', '--agent', 'scripted:typical,scripted:perfect', '--format', 'template:errors.jinja', '--trials', trials, '--quiet', '--out', name);
     }
     healbench('compare', 'base', 'candidate', '--html', 'compared.html');
     const { page, close } = await open(`${folder}/compared.html`);
-    assert.match(await page.locator('main').innerText(), /only one run has trial 3/);
-    const table = page.locator('table[data-sort]').first();
-    const agents = () => table.locator('tbody th').allInnerTexts();
-    assert.deepEqual(await agents(), ['scripted:typical', 'scripted:perfect']);
-    const head = table.locator('th', { hasText: 'agent' });
+    assert.match(await page.locator('main').innerText(), /\d+ successes lost[\s\S]*only one run has trial 3/);
+    const rows = () => page.$$eval('#flips tbody tr', (rows) => rows.map((row) => [row.cells[1].innerText, row.cells[2].innerText]));
+    const plan = await rows();
+    const head = page.locator('#flips th', { hasText: 'agent' });
     await head.getByRole('button').click();
-    await head.getByRole('button').click();
+    await head.getByRole('button').press('Enter');
     assert.equal(await head.getAttribute('aria-sort'), 'ascending');
-    assert.deepEqual(await agents(), ['scripted:perfect', 'scripted:typical']);
-    const search = page.getByRole('searchbox');
-    await search.fill('rate-limit perfect');
-    const status = page.getByRole('status');
-    assert.match(await status.innerText(), /^[1-9]\d* of \d+ shown$/);
-    await search.fill('no such scenario');
-    assert.match(await status.innerText(), /^0 of [1-9]\d* shown$/);
+    const sorted = (await rows()).map(([, agent]) => agent);
+    assert.deepEqual(sorted, [...sorted].sort());
+    assert.notDeepEqual(await rows(), plan);
+    await page.getByRole('searchbox').fill('missing-field perfect');
+    const fits = plan.filter(([scenario, agent]) => scenario.includes('missing-field') && agent.includes('perfect')).length;
+    assert.ok(fits > 0 && fits < plan.length);
+    assert.equal(await page.locator('#flips tbody tr:visible').count(), fits);
+    assert.equal(await page.getByRole('status').innerText(), `${fits} of ${plan.length} shown`);
     await close();
   });
 });
