@@ -201,6 +201,11 @@ describe('the page of a run', () => {
     await page.emulateMedia({ media: 'print' });
     assert.equal(await page.locator('.tools:visible, button#theme:visible').count(), 0);
     assert.ok((await page.pdf()).length > 10_000);
+    await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
+    assert.equal(await page.locator('details:not([open]):not(.rows details)').count(), 0, 'the numbers are printed');
+    assert.equal(await page.locator('.rows > details[open]').count(), 0, 'transcripts only where they were open');
+    await page.evaluate(() => dispatchEvent(new Event('afterprint')));
+    assert.equal(await page.locator('details[open]').count(), 0);
     await close();
   });
 
@@ -290,6 +295,20 @@ describe('hostile words', () => {
   });
 });
 
+const order = (index) => JSON.stringify({
+  id: `shop/order-of-a-customer-${String(index).padStart(4, '0')}`,
+  title: 'An order',
+  task: { prompt: `Create order ${index}.`, max_calls: 4 },
+  tools: { orders: { description: 'Orders.', actions: { create: {
+    description: 'Create an order.',
+    input: { properties: { item: { type: 'string' }, count: { type: 'integer', minimum: 1 } }, required: ['item', 'count'] },
+    handler: { insert: 'orders' },
+  } } } },
+  world: { orders: { rows: [{ id: '1', item: 'lamp', count: 1 }] } },
+  expect: [{ count: { in: 'orders', equals: 2 } }],
+  script: [{ call: { tool: 'orders', action: 'create', arguments: { item: 'desk', count: 2 } }, mistakes: ['missing'] }],
+});
+
 describe('a run of 10,000 episodes', () => {
   it('with many scenarios and agents stays small, and says what it left out', async () => {
     const file = made('many', 'claims', 'compound', 'contract-drift', 'controls', 'hostile', 'quickstart', 'recovery', 'routing', 'truncation', 'validation', '--agent', 'scripted', '--format', 'fusion-xml', '--trials', '11');
@@ -297,22 +316,20 @@ describe('a run of 10,000 episodes', () => {
   });
 
   it('with thousands of scenarios too', async () => {
-    for (let index = 0; index < 5_000; index += 1) {
-      const id = `shop/order-of-a-customer-${String(index).padStart(4, '0')}`;
-      write(`thousands/${index}.json`, JSON.stringify({
-        id, title: 'An order', task: { prompt: `Create order ${index}.`, max_calls: 4 },
-        tools: { orders: { description: 'Orders.', actions: { create: {
-          description: 'Create an order.',
-          input: { properties: { item: { type: 'string' }, count: { type: 'integer', minimum: 1 } }, required: ['item', 'count'] },
-          handler: { insert: 'orders' },
-        } } } },
-        world: { orders: { rows: [{ id: '1', item: 'lamp', count: 1 }] } },
-        expect: [{ count: { in: 'orders', equals: 2 } }],
-        script: [{ call: { tool: 'orders', action: 'create', arguments: { item: 'desk', count: 2 } }, mistakes: ['missing'] }],
-      }));
-    }
+    for (let index = 0; index < 5_000; index += 1) write(`thousands/${index}.json`, order(index));
     const file = made('scenarios', 'thousands', '--agent', 'scripted:typical', '--format', 'fusion-xml', '--trials', '1');
     await small(file, 2_000, /3,000 rows after the first 2,000 left out/);
+  });
+
+  it('with many settings and agents too', async () => {
+    const profiles = readFileSync(new URL('../../agents/profiles/typical.toml', import.meta.url), 'utf8');
+    const agents = Array.from({ length: 27 }, (_, index) => {
+      const profile = `agents/agent-with-a-long-name-${index}.toml`;
+      write(profile, profiles);
+      return `scripted:${profile}`;
+    });
+    const file = made('settings', write('one/one.json', order(0)), '--agent', agents.join(','), '--guardrails', 'full', '--format', 'all', '--trials', '5');
+    await small(file, 27, /row[s]? after the first 1,000 left out/);
   });
 
   async function small(file, rows, leftOut) {
@@ -326,29 +343,27 @@ describe('a run of 10,000 episodes', () => {
 
 describe('the page of a comparison', () => {
   it('opens from disk, sorts and finds', async () => {
-    // The candidate's format teaches nothing, and it has a trial less.
-    const teaching = readFileSync(new URL('../../scenarios/templates/teaching.jinja', import.meta.url), 'utf8');
-    for (const [name, text, trials] of [['base', teaching, '4'], ['candidate', 'It failed.', '3']]) {
-      write('errors.jinja', text);
-      healbench('run', 'quickstart', '--agent', 'scripted:typical,scripted:perfect', '--format', 'template:errors.jinja', '--trials', trials, '--quiet', '--out', name);
-    }
+    const template = write('errors.jinja', '{{ message }}{% for issue in issues %} {{ issue.path }}: {{ issue.problem }} {{ issue.correction }}{% endfor %}');
+    const play = (name) => healbench('run', 'quickstart', '--agent', 'scripted:typical,scripted:perfect', '--guardrails', 'all', '--format', `template:${template}`, '--trials', '4', '--quiet', '--out', name);
+    play('base');
+    write('errors.jinja', 'something is wrong');
+    play('candidate');
     healbench('compare', 'base', 'candidate', '--html', 'compared.html');
     const { page, close } = await open(`${folder}/compared.html`);
-    assert.match(await page.locator('main').innerText(), /\d+ successes lost[\s\S]*only one run has trial 3/);
-    const rows = () => page.$$eval('#flips tbody tr', (rows) => rows.map((row) => [row.cells[1].innerText, row.cells[2].innerText]));
-    const plan = await rows();
-    const head = page.locator('#flips th', { hasText: 'agent' });
-    await head.getByRole('button').click();
-    await head.getByRole('button').press('Enter');
-    assert.equal(await head.getAttribute('aria-sort'), 'ascending');
-    const sorted = (await rows()).map(([, agent]) => agent);
-    assert.deepEqual(sorted, [...sorted].sort());
-    assert.notDeepEqual(await rows(), plan);
-    await page.getByRole('searchbox').fill('missing-field perfect');
-    const fits = plan.filter(([scenario, agent]) => scenario.includes('missing-field') && agent.includes('perfect')).length;
-    assert.ok(fits > 0 && fits < plan.length);
-    assert.equal(await page.locator('#flips tbody tr:visible').count(), fits);
-    assert.equal(await page.getByRole('status').innerText(), `${fits} of ${plan.length} shown`);
+    assert.match(await page.locator('h2', { hasText: 'lost' }).innerText(), /^\d+ successes lost, \d+ gained$/);
+    const flips = await page.locator('#flips tbody tr:visible').count();
+    assert.ok(flips > 10);
+    const tools = page.locator('[data-tools="flips"]');
+    await tools.getByRole('searchbox').fill('bad-date typical');
+    const found = await page.locator('#flips tbody tr:visible').count();
+    assert.ok(found > 0 && found < flips);
+    assert.equal(await tools.getByRole('status').innerText(), `${found} of ${flips} shown`);
+    await tools.getByRole('searchbox').fill('');
+    const success = page.locator('table', { has: page.locator('caption', { hasText: /^success/ }) });
+    await success.getByRole('button', { name: 'difference' }).click();
+    const differences = await success.locator('tbody tr').evaluateAll((rows) => rows.map((row) => Number(row.cells[4].dataset.v)));
+    assert.ok(differences.length === 2 && differences[0] >= differences[1] && differences[0] < 0);
+    assert.ok((await success.locator('td.bad').count()) > 0, 'worse is marked');
     await close();
   });
 });

@@ -40,6 +40,8 @@ pub struct Comparison {
     pub candidate: String,
     /// The confidence of every interval: 0.95.
     pub confidence: f64,
+    /// What is missing of a run that was interrupted, or is a shard, in words.
+    pub partial: Vec<String>,
     /// What else differs between the runs, in words: versions, prices, texts of scenarios, settings of agents.
     pub differs: Vec<String>,
     /// Pairs of which both episodes were scored.

@@ -31,7 +31,7 @@ pub use metric::{Better, Metric};
 pub use playback::{CallStep, Change, Mark, Piece, Playback, Sent, Step, differences, unmarked};
 pub use schema::{Printed, json_schema};
 pub use summary::{
-    Ablation, AgentReport, CONFIDENCE, CallsAt, ClaimReport, ClaimRow, ClaimVerdict, Contrast, Difference, Effect,
-    Example, LATER, LiveCell, LiveCells, ModelReport, Paired, Pass, Rate, Repair, Report, ReportError, ReportRow,
-    Retries, ScenarioRate, Scope, Totals, summarise,
+    Ablation, AgentReport, Beside, CONFIDENCE, CallsAt, ClaimReport, ClaimRow, ClaimVerdict, Contrast, Difference,
+    Effect, Example, LATER, LiveCell, LiveCells, ModelReport, Paired, Pass, Rate, Repair, Report, ReportError,
+    ReportRow, Retries, ScenarioRate, Scope, Totals, summarise,
 };

@@ -11,6 +11,7 @@ mod positions;
 mod sums;
 
 use healbench_protocol::{AgentKind, ErrorFormat, Guardrails, Opening, Seed, ToolsMode};
+use healbench_record::RunStatus;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
 
@@ -20,7 +21,7 @@ use crate::statistics::{FixedWithin, Interval, Median};
 pub use claims::{ClaimReport, ClaimRow, ClaimVerdict};
 pub(crate) use compute::suite_of;
 pub use compute::{Scope, summarise};
-pub use contrast::{Contrast, Example};
+pub use contrast::{Beside, Contrast, Example};
 pub use live::{LiveCell, LiveCells};
 pub use positions::{CallsAt, LATER};
 
@@ -43,6 +44,11 @@ pub struct Report {
     pub scenarios: Vec<String>,
     /// Episodes that the plan has.
     pub planned: u64,
+    /// `complete`, or `interrupted`: then it has fewer episodes than were planned.
+    #[schemars(with = "String")]
+    pub status: RunStatus,
+    /// Which shard of a run it is, as `2/4`; null when it is a whole one.
+    pub shard: Option<String>,
     /// The vocabulary of token counts.
     pub tokenizer: String,
     /// The confidence of every interval: 0.95.
@@ -97,6 +103,8 @@ pub struct AgentReport {
     /// How it is told of the tools; null for an agent without a model.
     #[schemars(with = "Option<String>")]
     pub tools: Option<ToolsMode>,
+    /// What the right setting of the report's contrast shows beside the left one; null without a contrast.
+    pub beside: Option<Beside>,
     /// One row a setting.
     pub rows: Vec<ReportRow>,
 }

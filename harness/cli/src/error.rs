@@ -9,10 +9,10 @@ use healbench_agents::scripted::ProfileError;
 use healbench_engine::contract::LockfileError;
 use healbench_engine::{CompileError, TemplateError};
 use healbench_protocol::{AxisError, Guardrails};
-use healbench_record::{JournalError, MergeError, RoundsError, RunDirError};
+use healbench_record::{JournalError, MOST_CELLS, MergeError, RoundsError, RunDirError};
 use healbench_reports::gate::{GateError, PolicyError};
 use healbench_reports::render::html::ChartError;
-use healbench_reports::render::shell_word;
+use healbench_reports::render::{count, shell_word};
 use healbench_reports::{BaselineError, BlessError, ComparisonError, FrameError, ReportError};
 use healbench_runner::StageError;
 use healbench_scenarios::LoadError;
@@ -146,6 +146,8 @@ pub(crate) enum CliError {
     Rounds(#[from] RoundsError),
     #[error("cannot write `{}`: {source}", path.display())]
     Output { path: PathBuf, source: io::Error },
+    #[error("the plan has {} cells, and a run has {} at most", count(*.0), count(MOST_CELLS))]
+    ManyCells(u64),
     #[error(transparent)]
     Chart(#[from] ChartError),
     #[error("the report cannot be written as CSV: {0}")]
@@ -245,6 +247,7 @@ impl CliError {
             | CliError::Policy(_)
             | CliError::PolicyFile { .. }
             | CliError::Output { .. }
+            | CliError::ManyCells(_)
             | CliError::Chart(_)
             | CliError::Csv(_)
             | CliError::OutputClash(_)
@@ -311,6 +314,9 @@ impl CliError {
             CliError::NotPlayed(_) => Some("`healbench report` says how much of its plan a run holds".to_owned()),
             CliError::NoEpisode(_) => {
                 Some("episodes are numbered from 0; `--scenario` and its like choose one".to_owned())
+            }
+            CliError::ManyCells(_) => {
+                Some("play parts of it as runs of their own: fewer scenarios, agents or settings".to_owned())
             }
             CliError::NotAsked { command, .. } => Some(format!("play it: `{command}`")),
             CliError::FormatUnseen { .. } => {

@@ -10,7 +10,7 @@ use healbench_engine::definition::Tool;
 use healbench_protocol::{
     Agent, AgentSpec, ErrorFormat, Guardrails, Opening, Seed, Start, TemplateSource, fingerprint,
 };
-use healbench_record::{Plan, PriceSource, RunDir, Transcript};
+use healbench_record::{MOST_CELLS, Plan, PriceSource, RunDir, Transcript};
 use healbench_runner::{Axes, build_plan};
 use healbench_scenarios::{LoadError, Scenario, Syntax, load_str, load_suite, load_tools, render_diagnostics};
 
@@ -136,6 +136,9 @@ pub(crate) fn cast(args: &AxisArgs, replayed: bool, terminal: &Terminal) -> Resu
     let formats = formats(&args.format)?;
     let axes = Axes { agents, guardrails, formats, trials: args.trials, seed: Seed(args.seed) };
     let plan = build_plan(&axes, &scenarios);
+    if plan.cells() > MOST_CELLS {
+        return Err(CliError::ManyCells(plan.cells()));
+    }
     Ok(Cast { plan, scenarios, parts, prices: sources.map(|sources| sources.price_source()) })
 }
 

@@ -66,6 +66,9 @@ pub enum RunDirError {
     },
 }
 
+/// Cells that a plan has at most. Reports hold something of each in memory.
+pub const MOST_CELLS: u64 = 2_000_000;
+
 impl RunDir {
     /// Makes a new run directory with its manifest and the texts of its scenarios (`(id, file extension, text)`).
     ///
@@ -104,6 +107,10 @@ impl RunDir {
             return Err(RunDirError::Missing(path.into()));
         }
         let file = path.join("manifest.json");
+        // A pipe would be waited for.
+        if fs::metadata(&file).is_ok_and(|found| !found.is_file()) {
+            return Err(RunDirError::NotARun(path.into()));
+        }
         let text = match fs::read(&file) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(RunDirError::NotARun(path.into())),
@@ -122,6 +129,9 @@ impl RunDir {
             }
         }
         let manifest: RunManifest = serde_json::from_value(value).map_err(|error| foreign(error.to_string()))?;
+        if manifest.plan.cells() > MOST_CELLS {
+            return Err(foreign(format!("its plan has more than {MOST_CELLS} cells")));
+        }
         if manifest.shard.is_some_and(|shard| !shard.is_valid()) {
             return Err(foreign("its `shard` is none".to_owned()));
         }

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -179,6 +179,9 @@ pub fn transcripts_of(run: &RunDir, episodes: &BTreeSet<u64>) -> Result<BTreeMap
     Ok(found)
 }
 
+/// Bytes that the transcript of an episode takes at most.
+const LONGEST_LINE: u64 = 256 << 20;
+
 /// Hands over the transcripts of a run in their order, until `next` gives false; none when the run has none.
 ///
 /// # Errors
@@ -189,11 +192,20 @@ pub fn read_transcripts(run: &RunDir, next: &mut dyn FnMut(Transcript) -> bool) 
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => opened.map_err(io_error("read", &path))?,
     };
-    let reader = BufReader::new(zstd::Decoder::new(file).map_err(io_error("read", &path))?);
-    for (index, line) in reader.lines().enumerate() {
-        let line = line.map_err(io_error("read", &path))?;
+    let mut reader = BufReader::new(zstd::Decoder::new(file).map_err(io_error("read", &path))?);
+    let mut line = Vec::new();
+    for index in 0.. {
+        line.clear();
+        // A small file may hold a line that no memory can.
+        let read = reader.by_ref().take(LONGEST_LINE + 1).read_until(b'\n', &mut line);
+        if read.map_err(io_error("read", &path))? == 0 {
+            break;
+        }
         let damaged = |reason: String| JournalError::Damaged { path: path.clone(), line: index + 1, reason };
-        let transcript: Transcript = serde_json::from_str(&line).map_err(|error| damaged(error.to_string()))?;
+        if line.len() as u64 > LONGEST_LINE {
+            return Err(damaged(format!("it is longer than {} MiB", LONGEST_LINE >> 20)));
+        }
+        let transcript: Transcript = serde_json::from_slice(&line).map_err(|error| damaged(error.to_string()))?;
         if !next(transcript) {
             break;
         }

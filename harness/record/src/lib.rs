@@ -13,7 +13,7 @@ mod rows;
 mod shard;
 mod tally;
 
-pub use directory::{RunDir, RunDirError, RunLock};
+pub use directory::{MOST_CELLS, RunDir, RunDirError, RunLock};
 pub use journal::{
     Journal, JournalError, Played, read_transcript, read_transcripts, transcripts_of, write_transcripts,
 };

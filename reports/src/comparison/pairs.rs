@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use healbench_protocol::AgentSpec;
-use healbench_record::{CellRef, Outcome, Plan, RunManifest, Setting};
+use healbench_record::{CellRef, Outcome, Plan, RunManifest, RunStatus, Setting};
 
 use super::numbers::Played;
 use super::{
@@ -57,6 +57,7 @@ pub fn compare(base: Side<'_>, candidate: Side<'_>) -> Result<Comparison, Compar
         base: base.name.to_owned(),
         candidate: candidate.name.to_owned(),
         confidence: CONFIDENCE,
+        partial: [base, candidate].into_iter().flat_map(partial).collect(),
         differs: differs(base, candidate),
         pairs: cells.iter().map(|cell| cell.pairs).sum(),
         changed: cells.iter().map(|cell| cell.changed).sum(),
@@ -224,6 +225,17 @@ impl Pairing<'_> {
 fn strangers<T>(list: &[T], other: &[T], key: impl Fn(&T) -> String) -> Vec<Option<String>> {
     let known: Vec<String> = other.iter().map(&key).collect();
     list.iter().map(|entry| Some(key(entry)).filter(|key| !known.contains(key))).collect()
+}
+
+/// What is missing of a run, in words.
+fn partial(side: Side<'_>) -> Vec<String> {
+    let manifest = side.manifest;
+    let all = manifest.episodes();
+    let interrupted = (manifest.status == RunStatus::Interrupted).then(|| {
+        format!("{} was interrupted: it has {} of {} episodes", side.name, manifest.episodes_done, all.end - all.start)
+    });
+    let shard = manifest.shard.map(|shard| format!("{} is shard {shard} of a run", side.name));
+    interrupted.into_iter().chain(shard).collect()
 }
 
 /// What else differs, in words.

@@ -1,8 +1,11 @@
 //! A report for a pull request: the answer, and as many rows as fit.
 
+use healbench_record::RunStatus;
+
 use super::ablation::{on_success, on_tokens, sections, title as ablation_title};
 use super::number::{
-    amount_per, change, change_interval, count, percent, percent_interval, points, points_interval, rate_percent,
+    UNKNOWN, amount_per, change, change_interval, count, counted, money, p_value, percent, percent_interval, points,
+    points_interval, rate_percent,
 };
 use super::plain_text;
 use super::terminal::{Detail, Estimate, about_agents, left_out, name, setting, title};
@@ -21,9 +24,10 @@ const SENTENCES: usize = 6;
 /// The report as Markdown: at most 60 lines; what does not fit is named.
 pub fn markdown(report: &Report) -> String {
     let mut head = vec![format!("## healbench: {}", escape(&title(report))), String::new()];
+    head.extend(partial(report));
     head.extend(answers(report));
     let notes = notes(report);
-    let mut missing = Vec::new();
+    let mut missing = if report.claims.is_empty() { Vec::new() } else { vec!["claims"] };
     let mut tables = Vec::new();
     // The rows are cut; the other tables are there whole, or not at all.
     let mut room = MOST_LINES.saturating_sub(head.len() + notes.len() + ROWS + 2);
@@ -42,10 +46,23 @@ pub fn markdown(report: &Report) -> String {
     lines.extend(tables);
     lines.push(String::new());
     if !missing.is_empty() {
-        lines.push(format!("Left out here, and in `healbench report --html`: {}.", missing.join(", ")));
+        lines.push(format!("Left out here; `healbench report --html` has: {}.", missing.join(", ")));
     }
     lines.extend(notes);
     lines.join("\n") + "\n"
+}
+
+/// That the run is not whole, where it is not.
+fn partial(report: &Report) -> Vec<String> {
+    let mut lines = Vec::new();
+    if report.status == RunStatus::Interrupted {
+        let (done, all) = (count(report.totals.episodes), count(report.planned));
+        lines.extend([format!("**The run was interrupted**: this is {done} of {all} episodes."), String::new()]);
+    }
+    if let Some(shard) = &report.shard {
+        lines.extend([format!("**A part**: this is shard {shard} of a run."), String::new()]);
+    }
+    lines
 }
 
 /// A sentence for each agent.
@@ -63,24 +80,35 @@ fn answers(report: &Report) -> Vec<String> {
 }
 
 fn answer(agent: &AgentReport, left: &ReportRow, right: &ReportRow) -> String {
+    let Some(beside) = agent.beside else { return String::new() };
+    let [before, after] = beside.success_rates.map(rate_percent);
     let mut text = format!(
-        "- **{}**: {} of episodes succeed with {}, {} with {}",
+        "- **{}**: {before} of episodes succeed with {}, {after} with {}",
         escape(&agent.title),
-        rate_percent(left.success),
         escape(&name(left)),
-        rate_percent(right.success),
         escape(&name(right)),
     );
-    if let Some(difference) = right.vs_none.and_then(|paired| paired.difference) {
-        let interval = right.vs_none.and_then(|paired| paired.interval);
-        text.push_str(&format!(": **{} points**{}", points(difference), within(interval, points_interval)));
+    if let Some(difference) = beside.success.difference {
+        let interval = within(beside.success.interval, points_interval);
+        text.push_str(&format!(
+            ": **{} points**{interval}, p {}",
+            points(difference),
+            p_value(beside.success.p_adjusted)
+        ));
     }
-    if let Some(difference) = right.tokens_vs_none.and_then(|tokens| tokens.difference) {
-        let interval = right.tokens_vs_none.and_then(|tokens| tokens.interval);
-        text.push_str(&format!("; tokens an episode {}{}", change(difference), within(interval, change_interval)));
+    if let Some(difference) = beside.tokens.difference {
+        let interval = within(beside.tokens.interval, change_interval);
+        text.push_str(&format!("; tokens an episode {}{interval}", change(difference)));
     }
-    let [before, after] = [left, right].map(|row| amount_per(row.tokens_per_success));
+    let [before, after] = beside.tokens_per_success.map(amount_per);
     text.push_str(&format!("; tokens a success {before} → {after}"));
+    if left.model.is_some() || right.model.is_some() {
+        let [before, after] = [left, right].map(|row| row.cost_per_success.map_or(UNKNOWN.to_owned(), money));
+        text.push_str(&format!("; US $ a success {before} → {after}"));
+    }
+    if beside.success.unmatched > 0 {
+        text.push_str(&format!("; {} left out, without a scored partner", counted(beside.success.unmatched, "trial")));
+    }
     text
 }
 

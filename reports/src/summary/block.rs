@@ -5,7 +5,7 @@ use std::ops::Range;
 use healbench_record::{CellRef, EpisodeRecord, Outcome, Plan};
 
 use super::ReportError;
-use super::contrast::example;
+use super::contrast::{Contrast, example};
 use super::gather::Gathered;
 use super::sums::{Pairs, tokens};
 
@@ -111,6 +111,9 @@ impl Block {
             gathered.effects.add(agent, self);
         }
         gathered.examples.extend(example(self, plan, scenario, agent));
+        if let Some(contrast) = Contrast::of(plan) {
+            gathered.set_beside(scenario, agent, self.beside(contrast));
+        }
         Ok(())
     }
 
@@ -132,6 +135,21 @@ impl Block {
             }
         }
         Ok(())
+    }
+
+    /// The pairs of the right setting of a contrast with the left one. Trials that met different schedules are no pairs.
+    fn beside(&self, contrast: Contrast) -> Pairs {
+        let mut pairs = Pairs::default();
+        for trial in self.trials() {
+            match (self.slot(contrast.right, trial), self.slot(contrast.left, trial)) {
+                (Some(here), Some(there)) if here.scored && there.scored && here.hash == there.hash => {
+                    pairs.add_pair(&here, &there);
+                }
+                (None, None) => {}
+                _ => pairs.unmatched += 1,
+            }
+        }
+        pairs
     }
 
     fn pair(

@@ -6,8 +6,8 @@ use super::gather::{Gathered, Retries as Counts, gather};
 use super::positions::frequent;
 use super::sums::{ModelSums, Pairs, Sums};
 use super::{
-    AgentReport, CONFIDENCE, Difference, ModelReport, Paired, Pass, Rate, Repair, Report, ReportError, ReportRow,
-    Retries, ScenarioRate, Totals,
+    AgentReport, Beside, CONFIDENCE, Difference, ModelReport, Paired, Pass, Rate, Repair, Report, ReportError,
+    ReportRow, Retries, ScenarioRate, Totals,
 };
 use crate::comparison::main_matrix;
 use crate::frames::check_names;
@@ -50,10 +50,18 @@ pub fn summarise(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<R
             kind: agent.kind,
             opening: agent.opening,
             tools: agent.tools,
+            beside: None,
             rows: rows(index),
         })
         .collect();
-    adjust(&mut agents);
+    adjust(agents.iter_mut().flat_map(|agent| &mut agent.rows).filter_map(|row| row.vs_none.as_mut()));
+    let ablation = gathered.effects.report(plan, &mut resamples);
+    if Contrast::of(plan).is_some() {
+        for (index, agent) in agents.iter_mut().enumerate() {
+            agent.beside = Some(beside(&gathered, plan, index, &mut resamples));
+        }
+        adjust(agents.iter_mut().filter_map(|agent| agent.beside.as_mut().map(|beside| &mut beside.success)));
+    }
     let mut examples = std::mem::take(&mut gathered.examples);
     for example in &mut examples {
         let rate = |setting: usize| {
@@ -69,11 +77,13 @@ pub fn summarise(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<R
         trials: plan.trials,
         scenarios: plan.scenarios.iter().map(|scenario| scenario.id.clone()).collect(),
         planned: plan.len(),
+        status: manifest.status,
+        shard: manifest.shard.map(|shard| shard.to_string()),
         tokenizer: manifest.tokenizer.clone(),
         confidence: CONFIDENCE,
         totals: totals(&agents),
         agents,
-        ablation: gathered.effects.report(plan, &mut resamples),
+        ablation,
         contrast: Contrast::of(plan),
         matrix: match scope {
             Scope::Tables => None,
@@ -191,14 +201,32 @@ fn paired(sums: &Pairs) -> Paired {
     }
 }
 
-/// A report asks the same question of each of its rows, so a small p-value among many says less than one alone.
-fn adjust(agents: &mut [AgentReport]) {
-    let mut compared: Vec<&mut Paired> =
-        agents.iter_mut().flat_map(|agent| &mut agent.rows).filter_map(|row| row.vs_none.as_mut()).collect();
-    compared.retain(|paired| paired.p_value.is_some());
-    let p_values: Vec<f64> = compared.iter().filter_map(|paired| paired.p_value).collect();
-    for (paired, adjusted) in compared.into_iter().zip(holm(&p_values).into_iter().flatten()) {
+/// A report asks the same question several times, so a small p-value among many says less than one alone.
+fn adjust<'a>(asked: impl Iterator<Item = &'a mut Paired>) {
+    let mut asked: Vec<&mut Paired> = asked.collect();
+    asked.retain(|paired| paired.p_value.is_some());
+    let p_values: Vec<f64> = asked.iter().filter_map(|paired| paired.p_value).collect();
+    for (paired, adjusted) in asked.into_iter().zip(holm(&p_values).into_iter().flatten()) {
         paired.p_adjusted = Some(adjusted);
+    }
+}
+
+/// The contrast of one agent.
+fn beside(gathered: &Gathered, plan: &Plan, agent: usize, resamples: &mut Resamples) -> Beside {
+    let cells: Vec<&Pairs> = (0..plan.scenarios.len()).map(|scenario| gathered.beside(scenario, agent)).collect();
+    let mut sums = Pairs::default();
+    cells.iter().for_each(|cell| sums.add(cell));
+    // Sums have the right side first.
+    let both = |[right, left]: [u64; 2], over: [u64; 2]| [Rate::of(left, over[1]), Rate::of(right, over[0])];
+    let episodes = [sums.pairs; 2];
+    Beside {
+        success: paired(&sums),
+        success_rates: both(sums.successes, episodes),
+        calls_per_episode: both(sums.calls, episodes),
+        calls: difference(&cells, |cell| cell.calls, resamples),
+        tokens_per_episode: both(sums.tokens, episodes),
+        tokens: difference(&cells, |cell| cell.tokens, resamples),
+        tokens_per_success: both(sums.tokens, sums.successes),
     }
 }
 

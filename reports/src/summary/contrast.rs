@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::block::Block;
+use super::{Difference, Paired, Rate};
 
 /// The two settings of a run that are laid side by side: no guardrails, or the first setting of a plan without that; and of the others
 /// the first one with the most guardrails. Both are places in the rows of every agent.
@@ -26,6 +27,25 @@ impl Contrast {
         let right = others.rev().max_by_key(|setting| switches(*setting))?;
         Some(Contrast { left, right })
     }
+}
+
+/// What the right setting of the contrast shows beside the left one, of one agent and over pairs alone.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+pub struct Beside {
+    /// The difference in success; p-values are adjusted by Holm for the agents of the report.
+    pub success: Paired,
+    /// Successes of the pairs' episodes on the left and on the right.
+    pub success_rates: [Rate; 2],
+    /// Calls over the pairs' episodes, in the same way.
+    pub calls_per_episode: [Rate; 2],
+    /// The mean difference in calls.
+    pub calls: Difference,
+    /// Tokens of calls, responses and prose over the pairs' episodes.
+    pub tokens_per_episode: [Rate; 2],
+    /// The mean difference in tokens.
+    pub tokens: Difference,
+    /// Tokens over the successes of the pairs' episodes.
+    pub tokens_per_success: [Rate; 2],
 }
 
 /// The episodes of one scenario and agent that are worth reading: of the first trial that ended differently under both settings of the

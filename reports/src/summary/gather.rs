@@ -28,6 +28,8 @@ pub(super) struct Gathered {
     agents: usize,
     cells: Vec<Sums>,
     pairs: Vec<Pairs>,
+    /// By scenario and agent: the contrast's right setting beside its left one.
+    beside: Vec<Pairs>,
     /// By agent and setting.
     retries: Vec<Retries>,
     /// Of cells whose scenario claims something.
@@ -48,6 +50,7 @@ impl Gathered {
             agents: plan.agents.len(),
             cells: vec![Sums::default(); cells],
             pairs: vec![Pairs::default(); cells],
+            beside: vec![Pairs::default(); plan.scenarios.len() * plan.agents.len()],
             retries: vec![Retries::new(); plan.agents.len() * plan.settings.len()],
             measured: BTreeMap::new(),
             positions: vec![Positions::default(); plan.agents.len() * plan.settings.len()],
@@ -64,6 +67,17 @@ impl Gathered {
     pub(super) fn set_pairs(&mut self, scenario: usize, agent: usize, setting: usize, pairs: Pairs) {
         let index = self.index(scenario, agent, setting);
         self.pairs[index] = pairs;
+    }
+
+    /// Sets the pairs of the contrast.
+    pub(super) fn set_beside(&mut self, scenario: usize, agent: usize, pairs: Pairs) {
+        let index = scenario * self.agents + agent;
+        self.beside[index] = pairs;
+    }
+
+    /// The pairs of the contrast.
+    pub(super) fn beside(&self, scenario: usize, agent: usize) -> &Pairs {
+        &self.beside[scenario * self.agents + agent]
     }
 
     /// The sums of a cell.

@@ -237,26 +237,29 @@ pub(super) fn tokens(row: &EpisodeRecord) -> u64 {
     row.tally.call_tokens + u64::from(row.prose_tokens)
 }
 
-/// How the episodes of a cell compare to those of the same trials under `none`.
+/// How the episodes of a cell compare to those of the same trials under another setting, mostly `none`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Pairs {
     pub(super) pairs: u64,
     pub(super) gains: u64,
     pub(super) losses: u64,
     pub(super) unmatched: u64,
-    /// Tokens of the pairs' episodes in this cell, and under `none`.
+    /// Successes of the pairs' episodes in this cell, and under the other setting.
+    pub(super) successes: [u64; 2],
+    /// Tokens, in the same way.
     pub(super) tokens: [u64; 2],
     /// Calls, in the same way.
     pub(super) calls: [u64; 2],
 }
 
 impl Pairs {
-    /// Adds a pair: the episode of the cell, and the one under `none`.
+    /// Adds a pair: the episode of the cell, and the one under the other setting.
     pub(super) fn add_pair(&mut self, here: &Slot, there: &Slot) {
         self.pairs += 1;
         self.gains += u64::from(here.success && !there.success);
         self.losses += u64::from(!here.success && there.success);
         for (side, slot) in [here, there].into_iter().enumerate() {
+            self.successes[side] += u64::from(slot.success);
             self.tokens[side] += slot.tokens;
             self.calls[side] += u64::from(slot.calls);
         }
@@ -269,6 +272,7 @@ impl Pairs {
         self.losses += other.losses;
         self.unmatched += other.unmatched;
         for side in 0..2 {
+            self.successes[side] += other.successes[side];
             self.tokens[side] += other.tokens[side];
             self.calls[side] += other.calls[side];
         }

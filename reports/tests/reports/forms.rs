@@ -7,13 +7,11 @@ use healbench_protocol::{AgentKind, ErrorFormat, Measure};
 use healbench_record::{Plan, Records, RunManifest, RunStatus};
 use healbench_reports::render::html::{Playbacks, RunPage, run};
 use healbench_reports::render::{csv, json};
-use healbench_reports::{
-    Ablation, AgentReport, ClaimReport, ClaimRow, ClaimVerdict, Effect, Report, ReportRow, Scope, summarise,
-};
+use healbench_reports::{Difference, Ablation, AgentReport, ClaimReport, ClaimRow, ClaimVerdict, Effect, Report, ReportRow, Scope, summarise,};
 use serde_json::Value;
 
 use crate::ablation::sweep;
-use crate::numbers::{self, UNKNOWN, joined, known, of_row, setting};
+use crate::numbers::{self, UNKNOWN, joined, known, setting};
 use crate::rendering::claiming;
 use crate::sample::{manifest, plan, records, run_with};
 
@@ -132,31 +130,45 @@ pub(crate) fn at(row: &ReportRow, pointer: &str) -> Option<f64> {
     serde_json::to_value(row).unwrap().pointer(pointer).and_then(Value::as_f64)
 }
 
-/// The sentences about an agent: success, points, tokens, and what else its card says.
+/// The sentences about an agent, all of them over the pairs of the contrast.
 pub(crate) struct Answer {
     pub(crate) success: [String; 2],
     pub(crate) points: Option<String>,
+    pub(crate) p: Option<String>,
+    pub(crate) told: &'static str,
     pub(crate) tokens: [String; 2],
-    pub(crate) more: Option<String>,
+    pub(crate) more_tokens: Option<String>,
     pub(crate) tokens_ok: [String; 2],
+    pub(crate) calls: [String; 2],
+    pub(crate) more_calls: Option<String>,
     pub(crate) usd_ok: [String; 2],
-    pub(crate) recovered: [String; 2],
+    pub(crate) unmatched: u64,
 }
 
-pub(crate) fn answer(left: &ReportRow, right: &ReportRow) -> Answer {
-    let [before, after] = [of_row(left), of_row(right)];
-    let both = |key: &str| [before[key].clone(), after[key].clone()];
-    let with = |value: &str, sign: &str, interval: &str| {
-        (after[value] != UNKNOWN).then(|| joined(&[&format!("{}{sign}", after[value]), &after[interval]]))
+pub(crate) fn answer(agent: &AgentReport, left: &ReportRow, right: &ReportRow) -> Answer {
+    let beside = agent.beside.unwrap();
+    let more = |found: Difference| found.difference.map(|_| numbers::on_amount(found));
+    let told = match (beside.success.p_adjusted, beside.success.difference) {
+        (Some(p), Some(difference)) if p < 0.05 && difference > 0.0 => "more succeed",
+        (Some(p), Some(difference)) if p < 0.05 && difference < 0.0 => "fewer succeed",
+        _ => "it cannot be told whether more or fewer succeed",
     };
+    let points = |difference| format!("{} points", numbers::points(difference));
     Answer {
-        success: both("success"),
-        points: with("vs none", " points", "vs none interval"),
-        tokens: both("tokens/episode"),
-        more: with("tokens vs none", "", "tokens vs none interval"),
-        tokens_ok: both("tokens/ok"),
-        usd_ok: both("usd/ok"),
-        recovered: both("recovered"),
+        success: beside.success_rates.map(|rate| known(rate.rate, numbers::percent)),
+        points: beside
+            .success
+            .difference
+            .map(|difference| joined(&[&points(difference), &numbers::points_interval(beside.success.interval)])),
+        p: beside.success.p_adjusted.map(numbers::p_value),
+        told,
+        tokens: beside.tokens_per_episode.map(|rate| known(rate.rate, numbers::amount)),
+        more_tokens: more(beside.tokens),
+        tokens_ok: beside.tokens_per_success.map(|rate| known(rate.rate, numbers::amount)),
+        calls: beside.calls_per_episode.map(|rate| known(rate.rate, numbers::per)),
+        more_calls: more(beside.calls),
+        usd_ok: [left, right].map(|row| known(row.cost_per_success, numbers::money)),
+        unmatched: beside.success.unmatched,
     }
 }
 

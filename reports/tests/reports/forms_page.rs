@@ -119,7 +119,7 @@ fn the_tables_of_a_page_show_the_numbers_of_the_report() {
 fn the_answer_of_a_page_is_that_of_the_report() {
     for sample in SAMPLES.iter() {
         let expected = sample.report.agents.iter().flat_map(|agent| match sample.beside(agent)[..] {
-            [left, right] => vec![card(agent, &answer(left, right), left, right)],
+            [left, right] => vec![card(agent, &answer(agent, left, right), left, right)],
             _ => agent.rows.iter().map(|row| alone(agent, row)).collect(),
         });
         let found = read(&sample.page(), |page| classed(page.root(), "answer").map(text).collect::<Vec<_>>());
@@ -129,22 +129,26 @@ fn the_answer_of_a_page_is_that_of_the_report() {
 
 fn card(agent: &AgentReport, answer: &Answer, left: &ReportRow, right: &ReportRow) -> String {
     let mut text = format!("{} {} of episodes succeed", badge(agent), arrow(&answer.success));
-    if let Some(points) = &answer.points {
-        let interval = right.vs_none.unwrap().interval;
-        let told = match interval {
-            Some(interval) if interval.lower > 0.0 => "more succeed",
-            Some(interval) if interval.upper < 0.0 => "fewer succeed",
-            _ => "it cannot be told whether more or fewer succeed",
-        };
-        text += &format!(" {points} {told}");
+    match &answer.points {
+        Some(points) => {
+            let p = answer.p.as_ref().map(|p| format!(", p {p}:")).unwrap_or_default();
+            text += &format!(" {points}{p} {}", answer.told);
+        }
+        None => text += " There is no pair of scored episodes.",
     }
-    text += &format!(" tokens an episode: {}", arrow(&answer.tokens));
-    text += &answer.more.as_ref().map(|more| format!(", {more}")).unwrap_or_default();
+    let more = |more: &Option<String>| more.as_ref().map(|more| format!(", {more}")).unwrap_or_default();
+    text += &format!(" tokens an episode: {}{}", arrow(&answer.tokens), more(&answer.more_tokens));
     text += &format!(" tokens a success: {}", arrow(&answer.tokens_ok));
+    text += &format!(" calls an episode: {}{}", arrow(&answer.calls), more(&answer.more_calls));
     if left.model.is_some() || right.model.is_some() {
-        text += &format!(" US $ a success: {}", arrow(&answer.usd_ok));
+        text += &format!(" US $ a success, of all scored episodes: {}", arrow(&answer.usd_ok));
     }
-    format!("{text} recovered where something was scheduled to go wrong: {}", arrow(&answer.recovered))
+    if answer.unmatched > 0 {
+        let trials = if answer.unmatched == 1 { "trial" } else { "trials" };
+        text +=
+            &format!(" Left out: {} {trials} of which one episode is missing or not scored.", count(answer.unmatched));
+    }
+    text
 }
 
 fn alone(agent: &AgentReport, row: &ReportRow) -> String {

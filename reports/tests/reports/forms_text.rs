@@ -236,7 +236,7 @@ fn markdown_shows_the_numbers_of_the_report() {
             })
         });
         let found = markdown_table(&text, "| agent | effect of | switch | points | tokens/episode |");
-        let left_out = text.lines().find(|line| line.starts_with("Left out here, and in `healbench report --html`: "));
+        let left_out = text.lines().find(|line| line.starts_with("Left out here; `healbench report --html` has: "));
         let is_there = |what: &str| !left_out.is_some_and(|line| line.contains(what));
         if is_there("effects of guardrails") {
             effects_seen += found.len();
@@ -270,7 +270,7 @@ fn the_answer_in_markdown_is_that_of_the_report() {
         let found: Vec<String> = text.lines().filter(|line| line.starts_with("- **")).map(unescaped).collect();
         let expected = sample.report.agents.iter().map(|agent| {
             let [left, right] = sample.beside(agent)[..] else { panic!() };
-            let answer = answer(left, right);
+            let answer = answer(agent, left, right);
             let [before, after] = &answer.success;
             let mut text = format!(
                 "- **{}**: {before} of episodes succeed with {}, {after} with {}",
@@ -279,12 +279,21 @@ fn the_answer_in_markdown_is_that_of_the_report() {
                 named(right)
             );
             if let Some(points) = &answer.points {
-                text += &format!(": **{}", points.replace(" points", " points**"));
+                let p = answer.p.as_deref().unwrap_or("—");
+                text += &format!(": **{}, p {p}", points.replace(" points", " points**"));
             }
-            if let Some(more) = &answer.more {
+            if let Some(more) = &answer.more_tokens {
                 text += &format!("; tokens an episode {more}");
             }
-            text + &format!("; tokens a success {}", arrow(&answer.tokens_ok))
+            text += &format!("; tokens a success {}", arrow(&answer.tokens_ok));
+            if left.model.is_some() || right.model.is_some() {
+                text += &format!("; US $ a success {}", arrow(&answer.usd_ok));
+            }
+            if answer.unmatched > 0 {
+                let trials = if answer.unmatched == 1 { "trial" } else { "trials" };
+                text += &format!("; {} {trials} left out, without a scored partner", answer.unmatched);
+            }
+            text
         });
         assert_eq!(found, expected.collect::<Vec<_>>(), "{}", sample.name);
     }

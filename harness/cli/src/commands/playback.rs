@@ -106,12 +106,15 @@ fn not_asked(plan: &Plan, cell: CellRef, setting: &Setting) -> CliError {
         ErrorFormat::Bare => String::new(),
         format => format!(" --format {}", word(&format.name())),
     };
+    // A built-in suite is named as a whole.
+    let path = plan.scenarios[cell.scenario].path.as_str();
+    let scenarios = path.strip_prefix("built-in:").and_then(|path| path.split('/').next()).unwrap_or(path);
     CliError::NotAsked {
         agent: plain_text(&agent.title()).into_owned(),
         setting: format!("{}/{}", setting.guardrails, plain_text(&setting.format.name())),
         command: format!(
             "healbench run {} --agent {}{opening} --guardrails {}{format}",
-            word(&plan.scenarios[cell.scenario].path),
+            word(scenarios),
             word(&agent.to_string()),
             setting.guardrails
         ),

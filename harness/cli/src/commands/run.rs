@@ -229,6 +229,8 @@ fn score(run: &RunDir, manifest: &RunManifest, done: Range<u64>, live: bool) -> 
             }
             Ok(())
         })?;
+        // Reading was not playing.
+        score.began = Instant::now();
     }
     Ok(score)
 }

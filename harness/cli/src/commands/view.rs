@@ -37,7 +37,7 @@ struct Viewer {
     folder: Folder,
     shelf: Shelf,
     counts: Counts,
-    room: Semaphore,
+    room: Arc<Semaphore>,
 }
 
 /// Serves the runs of a folder until it is interrupted.
@@ -50,7 +50,8 @@ pub(crate) fn view(args: &ViewArgs, terminal: &Terminal) -> Result<ExitStatus, C
     let ended = Arc::new(Notify::new());
     let end = Arc::clone(&ended);
     ctrlc::set_handler(move || end.notify_one())?;
-    let viewer = Viewer { folder, shelf: Shelf::default(), counts: Counts::default(), room: Semaphore::new(AT_ONCE) };
+    let viewer =
+        Viewer { folder, shelf: Shelf::default(), counts: Counts::default(), room: Arc::new(Semaphore::new(AT_ONCE)) };
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(2).enable_all().build().map_err(CliError::Network)?;
     terminal.result(&format!("http://127.0.0.1:{port}/\n"))?;
@@ -151,8 +152,13 @@ async fn blocking(viewer: Arc<Viewer>, make: impl FnOnce(&Viewer) -> Made + Send
 
 /// Makes an answer that may take a while, when there is room for it.
 async fn heavy(viewer: Arc<Viewer>, make: impl FnOnce(&Viewer) -> Made + Send + 'static) -> Response {
-    let own = Arc::clone(&viewer);
     // It is never closed; without room, there is no answer.
-    let Ok(_room) = viewer.room.acquire().await else { return nothing().await };
-    blocking(own, make).await
+    let Ok(room) = Arc::clone(&viewer.room).acquire_owned().await else { return nothing().await };
+    // Whoever asked may be gone before the work is done: the room is taken until then.
+    blocking(viewer, move |viewer| {
+        let made = make(viewer);
+        drop(room);
+        made
+    })
+    .await
 }

@@ -13,7 +13,7 @@ pub(crate) struct Score {
     done: u64,
     /// Episodes since this process plays, and when it began: a rate is of these.
     played: u64,
-    began: Instant,
+    pub(crate) began: Instant,
     failures: BTreeMap<Outcome, u64>,
     spent: Spent,
     live: Option<(LiveTable, LiveCells)>,

@@ -27,7 +27,7 @@ use plotters::drawing::DrawingAreaErrorKind;
 
 pub(crate) use curves::{Curve, Curves, curves};
 pub(crate) use forest::{Forest, ForestRow, forest};
-pub(crate) use scatter::{Point, Scatter, scatter};
+pub(crate) use scatter::{Point, Scatter, WHISKERS, scatter};
 pub(crate) use stacks::{Bar, Kind, Outcome, Panel, Stacks, stacks};
 
 /// What gives the roles their colours; part of a page's style sheet.

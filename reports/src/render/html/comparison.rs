@@ -32,6 +32,7 @@ pub fn comparison(comparison: &ComparisonPage<'_>) -> String {
     let body = html! {
         p.meta { (counted(found.pairs, "pair")) " · " (count(found.changed)) " changed" }
         h1 { (name(comparison, 0)) " → " (name(comparison, 1)) }
+        @for partial in &found.partial { p { b.bad { (shown(partial)) } } }
         @if found.pairs == 0 { p { b.bad { "Nothing could be paired." } } }
         @if found.pairs > 0 && found.changed == 0 { p { b { "No metric differs in any pair." } } }
         @if !found.differs.is_empty() {

@@ -3,8 +3,8 @@
 use maud::{Markup, PreEscaped, html};
 
 use super::charts::{
-    Bar, Caption, ChartError, Curve, Curves, Forest, ForestRow, Kind, Outcome, Panel, Point, Scatter, Stacks, curves,
-    forest, scatter, stacks,
+    Bar, Caption, ChartError, Curve, Curves, Forest, ForestRow, Kind, Outcome, Panel, Point, Scatter, Stacks, WHISKERS,
+    curves, forest, scatter, stacks,
 };
 use crate::render::ablation::{on_success, on_tokens, sections, title};
 use crate::render::number::{amount_per, count, counted, percent, rate_percent};
@@ -92,7 +92,7 @@ fn effects(report: &Report) -> Result<Markup, ChartError> {
                 "Effects on success in points: with the switch minus without it, in the same scenario and trial. A filled mark means that the "
                 "interval leaves zero out."
             }
-            (left_out(report.ablation.len(), "agent and format"))
+            (left_out(report.ablation.len()))
             @for (ablation, chart) in &charts {
                 figure {
                     figcaption { (title(ablation)) }
@@ -104,12 +104,10 @@ fn effects(report: &Report) -> Result<Markup, ChartError> {
     })
 }
 
-fn left_out(all: usize, noun: &str) -> Markup {
+fn left_out(all: usize) -> Markup {
     let more = all.saturating_sub(AGENTS);
     html! {
-        @if more > 0 {
-            p.note { "Charts of " (counted(more as u64, noun)) " after the first " (AGENTS) " are left out; " code { "--json" } " has the numbers." }
-        }
+        @if more > 0 { p.note { (counted(more as u64, "more chart")) " left out; " code { "healbench report --json" } " has the numbers." } }
     }
 }
 
@@ -192,8 +190,11 @@ fn spent(report: &Report) -> Result<Markup, ChartError> {
                 y_interval: ends(row.success_interval),
             })
         })
-        .take(POINTS)
         .collect();
+    let more = points.len().saturating_sub(POINTS);
+    let unknown = rows().count() - points.len();
+    let whiskers = points.len() <= WHISKERS;
+    let points = points.into_iter().take(POINTS).collect();
     let words = rows().take(24).map(|(group, row)| {
         let agent = &titles[group];
         format!("{agent} {}: {} at {}", name(row), rate_percent(row.success), amount_per(row.tokens_per_episode))
@@ -217,7 +218,12 @@ fn spent(report: &Report) -> Result<Markup, ChartError> {
             h2 #spent { "What success takes" }
             figure {
                 (chart)
-                figcaption { "One point an agent and setting; the whisker is the interval of the success rate. Up and to the left is better. The table of all settings has the numbers." }
+                figcaption {
+                    "One point an agent and setting" @if whiskers { "; the whisker is the interval of the success rate" } ". Up and to the left is "
+                    "better. The table of all settings has the numbers."
+                    @if more > 0 { " " (counted(more as u64, "more point")) " left out." }
+                    @if unknown > 0 { " " (counted(unknown as u64, "setting")) " without a scored episode left out." }
+                }
             }
         }
     })
@@ -242,36 +248,48 @@ fn mended(report: &Report) -> Result<Markup, ChartError> {
         format!("{label}: {}", shares.join(", "))
     });
     let description = words.collect::<Vec<_>>().join("; ");
-    let curve = |(label, row): &(String, &ReportRow)| Curve {
-        label: label.clone(),
-        points: row.retries.curve.iter().map(|step| (step.attempts, step.share)).collect(),
-    };
-    let chart = Curves {
-        caption: caption(
-            "mended".to_owned(),
-            "Error chains mended within so many further attempts".to_owned(),
-            description,
-        ),
-        x_title: "further attempts".to_owned(),
-        y_title: "error chains mended".to_owned(),
-        series: series.iter().take(CURVES).map(curve).collect(),
-    };
-    let chart = drawn(|width| curves(&chart, width))?;
-    let more = series.len().saturating_sub(CURVES);
+    // More curves than can be told apart go into a chart for each setting.
+    let sides = if series.len() > CURVES && report.contrast.is_some() { 2 } else { 1 };
+    let mut charts = Vec::new();
+    for side in 0..sides {
+        let id = if sides == 1 { "mended".to_owned() } else { format!("mended-{side}") };
+        let mine: Vec<&(String, &ReportRow)> = series.iter().skip(side).step_by(sides).collect();
+        charts.push(drawn(|width| curves(&chart(id.clone(), &mine, &description), width))?);
+    }
+    let more = series.len().saturating_sub(CURVES * sides);
     Ok(html! {
-        @if let Some(chart) = chart {
+        @if charts.iter().any(Option::is_some) {
             h2 #mended { "How soon errors are mended" }
             figure {
-                (chart)
+                @for chart in charts.iter().flatten() { (chart) }
                 figcaption {
                     "The share of all error chains that are mended within so many attempts after the first error. A chain that was given up counts as "
                     "never mended."
-                    @if more > 0 { " " (counted(more as u64, "curve")) " more in " code { "--json" } "." }
+                    @if more > 0 { " " (counted(more as u64, "more curve")) " in the table below." }
                 }
                 (curves_table(&series))
             }
         }
     })
+}
+
+/// The first of these curves, each going on to the right end: what is not mended by then never is.
+fn chart(id: String, series: &[&(String, &ReportRow)], description: &str) -> Curves {
+    let steps = series.iter().flat_map(|(_, row)| &row.retries.curve);
+    let last = steps.map(|step| step.attempts).max().unwrap_or(0);
+    let curve = |(label, row): &(String, &ReportRow)| {
+        let mut points: Vec<(u32, f64)> = row.retries.curve.iter().map(|step| (step.attempts, step.share)).collect();
+        if let Some((_, share)) = points.last().copied().filter(|(attempts, _)| *attempts < last) {
+            points.push((last, share));
+        }
+        Curve { label: label.clone(), points }
+    };
+    Curves {
+        caption: caption(id, "Error chains mended within so many further attempts".to_owned(), description.to_owned()),
+        x_title: "further attempts".to_owned(),
+        y_title: "error chains mended".to_owned(),
+        series: series.iter().take(CURVES).map(|series| curve(series)).collect(),
+    }
 }
 
 fn curves_table(series: &[(String, &ReportRow)]) -> Markup {
@@ -331,7 +349,7 @@ fn timeline(report: &Report) -> Result<Markup, ChartError> {
         @if charts.iter().any(|(_, _, chart)| chart.is_some()) {
             h2 #calls { "What becomes of the n-th call" }
             p.note { "Calls of scored episodes by their number in the episode: what succeeded, and what kind of failure the others met." }
-            (left_out(report.agents.len(), "agent"))
+            (left_out(report.agents.len()))
             @for (agent, rows, chart) in &charts {
                 @if let Some(chart) = chart {
                     figure {

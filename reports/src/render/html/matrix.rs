@@ -6,7 +6,10 @@ use super::{estimate, shown};
 use crate::comparison::{Axis, Matrix, MatrixCell};
 use crate::metric::Metric;
 use crate::render::matrix::LEVEL;
-use crate::render::number::{p_value, percent, percent_interval, points, points_interval};
+use crate::render::number::{counted, p_value, percent, percent_interval, points, points_interval};
+
+/// Columns of a page's matrix.
+const MOST_COLUMNS: usize = 48;
 
 /// The matrix with its heading.
 pub(super) fn heat_map(found: &Matrix) -> Markup {
@@ -22,17 +25,21 @@ pub(super) fn heat_map(found: &Matrix) -> Markup {
             "Tango's interval. The shade grows with the difference. p: McNemar's mid-p, adjusted by Holm for the whole matrix; framed, with "
             "▲ where more succeed and ▼ where fewer do, is what is below 0.05."
         }
+        @let more = found.columns.len().saturating_sub(MOST_COLUMNS);
+        @if more > 0 {
+            p.note { (counted(more as u64, "column")) " after the first " (MOST_COLUMNS) " left out; " code { "healbench report --json" } " has them all." }
+        }
         div.scroll tabindex="0" role="region" aria-label=(what) {
             table.heat {
                 thead { tr {
                     th.text scope="col" { (singular(found.axis)) }
-                    @for column in &found.columns { th scope="col" { (shown(&column.title)) } }
+                    @for column in found.columns.iter().take(MOST_COLUMNS) { th scope="col" { (shown(&column.title)) } }
                 } }
                 tbody {
                     @for (index, row) in found.rows.iter().enumerate() {
                         tr {
                             th scope="row" { (shown(row)) @if *row == found.reference { " " span.badge { "reference" } } }
-                            @for column in &found.columns { (cell(column.cells.get(index).and_then(Option::as_ref))) }
+                            @for column in found.columns.iter().take(MOST_COLUMNS) { (cell(column.cells.get(index).and_then(Option::as_ref))) }
                         }
                     }
                 }

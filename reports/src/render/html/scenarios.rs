@@ -13,7 +13,7 @@ pub(super) const MOST_ROWS: usize = 2_000;
 /// Bytes that a page takes at most, its transcripts among them.
 pub(super) const ROOM: usize = 2_950_000;
 /// What a row takes beside its transcripts, at most.
-const ROW: usize = 1_200;
+const ROW: usize = 1_000;
 
 /// The rows with what finds one of them. The rest of the page takes `before` bytes.
 pub(super) fn scenarios(run: &RunPage<'_>, before: usize) -> Markup {
@@ -32,7 +32,7 @@ pub(super) fn scenarios(run: &RunPage<'_>, before: usize) -> Markup {
             }
         }
         div.tools data-tools="rows" hidden {
-            label { "Search" input type="search" aria-keyshortcuts="/" placeholder="scenario or agent  ( / )"; }
+            label { "Search" input type="search" aria-keyshortcuts="/" placeholder="any word ( / )"; }
             label { "Agent" select data-key="agent" {
                 option value="" { "all" }
                 @for (index, agent) in report.agents.iter().enumerate() { option value=(index) { (shown(&agent.title)) } }
@@ -70,8 +70,7 @@ fn row(report: &Report, agent: &AgentReport, example: &Example, inside: &Markup)
     };
     html! {
         details data-agent=(example.agent) data-flips=(u8::from(example.flips)) data-gain=(key(example.difference))
-            data-tokens=(key(right.tokens_per_episode.rate)) data-calls=(key(right.calls_per_episode.rate))
-            data-text={ (shown(&left.scenario)) " " (shown(&agent.title)) } {
+            data-tokens=(key(right.tokens_per_episode.rate)) data-calls=(key(right.calls_per_episode.rate)) {
             summary {
                 span { (shown(&left.scenario)) }
                 span { (shown(&agent.title)) }
@@ -91,8 +90,10 @@ fn texts(run: &RunPage<'_>, before: usize) -> (Vec<Markup>, u64) {
     let mut order: Vec<usize> = (0..examples.len()).collect();
     order.sort_by_key(|index| !examples[*index].flips);
     let mut texts: Vec<Markup> = examples.iter().map(|_| html! {}).collect();
+    // What every row has whatever there is room for.
+    let always: usize = examples.iter().map(|example| ROW + links(run, example, true).0.len()).sum();
+    let mut room = ROOM.saturating_sub(before + always);
     let mut shown = 0;
-    let mut room = ROOM.saturating_sub(before + ROW * examples.len());
     for index in order {
         let example = &examples[index];
         let text = run.playbacks.beside(episodes(example)).filter(|text| text.0.len() <= room);

@@ -32,7 +32,10 @@
     if (b === "") { return -1; }
     const [x, y] = [Number(a), Number(b)];
     const both = !Number.isNaN(x) && !Number.isNaN(y);
-    return sign * (both ? x - y : a.localeCompare(b));
+    if (both) { return sign * (x - y); }
+    // Numbers before words.
+    if (Number.isNaN(x) !== Number.isNaN(y)) { return sign * (Number.isNaN(x) ? 1 : -1); }
+    return sign * a.localeCompare(b, "en", { numeric: true });
   };
 
   for (const table of all("table[data-sort]")) {
@@ -43,8 +46,9 @@
       if (!button) { return; }
       button.disabled = false;
       button.addEventListener("click", () => {
-        const now = head.getAttribute("aria-sort");
-        const next = now === "descending" ? "ascending" : now === "ascending" ? null : "descending";
+        // Numbers begin with the largest, words with the first.
+        const ways = head.classList.contains("text") ? ["ascending", "descending"] : ["descending", "ascending"];
+        const next = [...ways, null][ways.indexOf(head.getAttribute("aria-sort")) + 1];
         heads.forEach((other) => other.removeAttribute("aria-sort"));
         let rows = original.slice();
         if (next) {
@@ -68,7 +72,7 @@
     const selects = all("select[data-key]", tools);
     const order = tools.querySelector("select[data-order]");
     const status = tools.querySelector("[role=status]");
-    const texts = items.map((item) => (item.dataset.text ?? item.textContent).toLowerCase());
+    const texts = items.map((item) => item.textContent.toLowerCase());
     const filter = () => {
       const words = (search?.value ?? "").toLowerCase().split(/\s+/).filter(Boolean);
       let shown = 0;
@@ -104,6 +108,14 @@
       event.target.dispatchEvent(new Event("input"));
     }
   });
+
+  // On paper nothing can be opened. Transcripts are printed where they were open.
+  let opened = [];
+  addEventListener("beforeprint", () => {
+    opened = all("details:not([open])").filter((details) => !details.closest(".rows"));
+    opened.forEach((details) => { details.open = true; });
+  });
+  addEventListener("afterprint", () => opened.forEach((details) => { details.open = false; }));
 
   // A run under way: the page asks how far it is, and becomes the report.
   const live = document.querySelector("[data-progress]");

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use super::{estimate, key, shown};
 use crate::render::number::{
-    UNKNOWN, amount_per, change, change_interval, count, money, per, percent, percent_interval, points,
+    UNKNOWN, amount_per, change, change_interval, count, counted, money, per, percent, percent_interval, points,
     points_interval, rate_percent, seconds,
 };
 use crate::render::terminal::setting;
@@ -17,6 +17,11 @@ struct Column {
     cell: fn(&ReportRow) -> Markup,
 }
 
+/// Rows of the first table.
+const MOST_ROWS: usize = 1_000;
+/// Rows of each of the others.
+const MOST_MORE_ROWS: usize = 300;
+
 /// The tables, one a question.
 pub(super) fn tables(report: &Report) -> Markup {
     let models = report.agents.iter().any(|agent| agent.opening.is_some());
@@ -26,9 +31,11 @@ pub(super) fn tables(report: &Report) -> Markup {
             label { "Search" input type="search" placeholder="agent, guardrails, format"; }
             span role="status" {}
         }
+        (left_out(report, MOST_ROWS))
         (table("rates", "Success, recovery and what they take", report, &SUCCESS))
         details {
             summary { "More of each setting: conduct, error chains, consistency" @if models { ", models" } }
+            (left_out(report, MOST_MORE_ROWS))
             (table("conduct", "What agents did with what they were told", report, &CONDUCT))
             (table("chains", "What became of error chains", report, &CHAINS))
             (table("cost", "What it took", report, &COST))
@@ -49,7 +56,7 @@ fn table(id: &str, caption: &str, report: &Report, columns: &[Column]) -> Markup
                     @for column in columns { (head(column.head, "")) }
                 } }
                 tbody {
-                    @for (agent, row) in rows(report) {
+                    @for (agent, row) in rows(report).take(if id == "rates" { MOST_ROWS } else { MOST_MORE_ROWS }) {
                         tr {
                             (names(agent, row))
                             @for column in columns { td data-v=(key((column.key)(row))) { ((column.cell)(row)) } }
@@ -57,6 +64,15 @@ fn table(id: &str, caption: &str, report: &Report, columns: &[Column]) -> Markup
                     }
                 }
             }
+        }
+    }
+}
+
+fn left_out(report: &Report, most: usize) -> Markup {
+    let more = rows(report).count().saturating_sub(most);
+    html! {
+        @if more > 0 {
+            p.note { (counted(more as u64, "row")) " after the first " (count(most as u64)) " left out; " code { "healbench report --csv" } " has them all." }
         }
     }
 }
@@ -91,7 +107,7 @@ fn passes(report: &Report) -> Markup {
                     @for k in &ks { (head(&format!("pass^{k}"), "")) }
                 } }
                 tbody {
-                    @for (agent, row) in rows(report) {
+                    @for (agent, row) in rows(report).take(MOST_MORE_ROWS) {
                         tr {
                             (names(agent, row))
                             @for pass in &row.passes { td data-v=(key(pass.any)) { (share(pass.any)) } }

@@ -46,6 +46,8 @@ impl<E: Into<CliError>> From<E> for Problem {
         let status = match &error {
             CliError::NoEpisode(_) | CliError::NotPlayed(_) | CliError::NoTranscript(_) => StatusCode::NOT_FOUND,
             CliError::RunDir(RunDirError::Missing(_)) => StatusCode::NOT_FOUND,
+            // Another time there may be something to show.
+            CliError::RunDir(RunDirError::Busy(_) | RunDirError::Unfinished(_)) => StatusCode::CONFLICT,
             CliError::Axis(_)
             | CliError::NotAsked { .. }
             | CliError::FormatUnseen { .. }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use axum::http::StatusCode;
 use healbench_protocol::{ErrorFormat, Guardrails};
 use healbench_record::{CellRef, Plan, RunDir, RunDirError, RunManifest};
 use healbench_reports::render;
@@ -138,6 +139,9 @@ fn known_format(plan: &Plan, word: &str) -> Result<(), CliError> {
 
 /// Two runs, compared.
 pub(super) fn compare(viewer: &Viewer, sides: &Sides) -> Made {
+    if sides.base.is_empty() || sides.candidate.is_empty() {
+        return Err(Problem::new(StatusCode::BAD_REQUEST, "choose two runs to compare"));
+    }
     let (base, base_manifest) = open_shown(viewer, &sides.base)?;
     let (candidate, manifest) = open_shown(viewer, &sides.candidate)?;
     let found = compared(

@@ -13,7 +13,7 @@ use super::ticks::Axis;
 use super::{Caption, ChartError, WIDE, drawable, text, usable};
 
 /// More points than these have no whiskers, which would hide them, and smaller marks.
-const WHISKERS: usize = 60;
+pub(crate) const WHISKERS: usize = 60;
 /// More points than these have no labels.
 const LABELS: usize = 12;
 
