@@ -7,7 +7,9 @@ use healbench_protocol::{AgentKind, ErrorFormat, Measure};
 use healbench_record::{Plan, Records, RunManifest, RunStatus};
 use healbench_reports::render::html::{Playbacks, RunPage, run};
 use healbench_reports::render::{csv, json};
-use healbench_reports::{Difference, Ablation, AgentReport, ClaimReport, ClaimRow, ClaimVerdict, Effect, Report, ReportRow, Scope, summarise,};
+use healbench_reports::{
+    Ablation, AgentReport, ClaimReport, ClaimRow, ClaimVerdict, Difference, Effect, Report, ReportRow, Scope, summarise,
+};
 use serde_json::Value;
 
 use crate::ablation::sweep;

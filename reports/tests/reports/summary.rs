@@ -413,6 +413,63 @@ fn what_is_worth_reading_is_what_ends_differently() {
     }
 }
 
+/// Successes, calls and tokens of the left and the right episodes of all pairs, by loops.
+fn slow_beside(plan: &Plan, records: &Records, agent: usize) -> [[u64; 4]; 2] {
+    let mut sums = [[0; 4]; 2];
+    for left in records.episodes.iter().filter(|row| row.outcome.is_scored()) {
+        let cell = plan.cell(left.episode).unwrap();
+        let right = plan.episode(CellRef { setting: 1, ..cell });
+        let right = records.episodes.iter().find(|row| row.episode == right && row.outcome.is_scored());
+        let (true, Some(right)) = ((cell.agent, cell.setting) == (agent, 0), right) else { continue };
+        for (sums, row) in sums.iter_mut().zip([left, right]) {
+            let calls: Vec<&CallRecord> = records.calls.iter().filter(|call| call.episode == row.episode).collect();
+            let tokens = calls.iter().map(|call| u64::from(call.request_tokens) + u64::from(call.response_tokens));
+            sums[0] += 1;
+            sums[1] += u64::from(row.outcome == Outcome::Success);
+            sums[2] += calls.len() as u64;
+            sums[3] += tokens.sum::<u64>() + u64::from(row.prose_tokens);
+        }
+    }
+    sums
+}
+
+#[test]
+fn both_sides_of_an_answer_are_over_the_same_pairs() {
+    for without_none in [false, true] {
+        let mut plan = plan(40);
+        if without_none {
+            plan.settings.remove(0);
+        }
+        let records = records(&plan);
+        let report = report(&plan, &records).unwrap();
+        let mut alone = 0;
+        for (index, agent) in report.agents.iter().enumerate() {
+            let beside = agent.beside.unwrap();
+            let sums = slow_beside(&plan, &records, index);
+            let both = |of: usize, over: usize| sums.map(|sums| Rate::of(sums[of], sums[over]));
+            alone += agent.rows[0].scored - sums[0][0];
+            assert_eq!(beside.success_rates, both(1, 0));
+            assert_eq!(beside.calls_per_episode, both(2, 0));
+            assert_eq!(beside.tokens_per_episode, both(3, 0));
+            assert_eq!(beside.tokens_per_success, both(3, 1));
+            let success = Paired { p_adjusted: None, ..beside.success };
+            assert_eq!(success, slow_pairs(&plan, &records, index, 1));
+            let mean = |rates: [Rate; 2]| rates[1].rate.unwrap() - rates[0].rate.unwrap();
+            for (found, rates) in [(beside.calls, beside.calls_per_episode), (beside.tokens, beside.tokens_per_episode)]
+            {
+                assert!((found.difference.unwrap() - mean(rates)).abs() < 1e-9 && found.interval.is_some());
+            }
+        }
+        assert!(alone > 0, "some have no partner");
+        let raw: Vec<f64> = report.agents.iter().map(|agent| agent.beside.unwrap().success.p_value.unwrap()).collect();
+        let adjusted = report.agents.iter().map(|agent| agent.beside.unwrap().success.p_adjusted).collect::<Vec<_>>();
+        assert_eq!(
+            adjusted,
+            healbench_reports::statistics::holm(&raw).unwrap().into_iter().map(Some).collect::<Vec<_>>()
+        );
+    }
+}
+
 #[test]
 fn a_plan_with_one_setting_has_nothing_to_lay_side_by_side() {
     let mut plan = plan(3);
