@@ -7,6 +7,8 @@
 mod ablation;
 #[path = "reports/comparison.rs"]
 mod comparison;
+#[path = "reports/contrast.rs"]
+mod contrast;
 #[path = "reports/forms.rs"]
 mod forms;
 #[path = "reports/forms_page.rs"]

@@ -44,6 +44,11 @@ fn estimate(value: Option<String>, interval: Option<String>) -> Markup {
     }
 }
 
+/// A column's head that sorts. Without the script it is plain text.
+fn head(text: &str, class: &str) -> Markup {
+    html! { th scope="col" class=(class) { button type="button" disabled { (text) } } }
+}
+
 /// What a column is sorted by; empty where it is unknown.
 fn key(value: Option<f64>) -> String {
     value.map_or(String::new(), |value| value.to_string())

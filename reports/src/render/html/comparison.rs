@@ -89,7 +89,7 @@ fn table(metric: Metric, moved: &[(&CellComparison, &MetricDifference)]) -> Mark
                 caption { b { (name) } ", " (better) }
                 thead { tr {
                     @for (head, class) in [("agent", "text"), ("setting", "text"), ("base", ""), ("candidate", ""), ("difference", ""), ("pairs up", ""), ("pairs down", ""), ("p, Holm", "")] {
-                        th scope="col" class=(class) { button type="button" disabled { (head) } }
+                        (super::head(head, class))
                     }
                 } }
                 tbody {

@@ -7,7 +7,7 @@ use healbench_record::{Outcome, Progress, RunManifest, RunStatus};
 use maud::{Markup, html};
 
 use super::page::{Page, page};
-use super::{key, shown};
+use super::{head, key, shown};
 use crate::render::number::{UNKNOWN, count, counted, percent};
 use crate::render::plain_text;
 use crate::summary::suite_of;
@@ -102,10 +102,6 @@ fn table(runs: &[ListedRun], comparable: bool) -> Markup {
             }
         }
     }
-}
-
-fn head(text: &str, class: &str) -> Markup {
-    html! { th scope="col" class=(class) { button type="button" disabled { (text) } } }
 }
 
 fn row(run: &ListedRun, comparable: bool) -> Markup {

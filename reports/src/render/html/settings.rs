@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{estimate, key, shown};
+use super::{estimate, head, key, shown};
 use crate::render::number::{
     UNKNOWN, amount_per, change, change_interval, count, counted, money, per, percent, percent_interval, points,
     points_interval, rate_percent, seconds,
@@ -75,11 +75,6 @@ fn left_out(report: &Report, most: usize) -> Markup {
             p.note { (counted(more as u64, "row")) " after the first " (count(most as u64)) " left out; " code { "healbench report --csv" } " has them all." }
         }
     }
-}
-
-/// A column's head that sorts. Without the script it is plain text.
-fn head(text: &str, class: &str) -> Markup {
-    html! { th scope="col" class=(class) { button type="button" disabled { (text) } } }
 }
 
 fn rows(report: &Report) -> impl Iterator<Item = (&AgentReport, &ReportRow)> {
