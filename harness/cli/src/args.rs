@@ -101,7 +101,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "LIMIT", env = "HEALBENCH_BUDGET", value_parser = clap::value_parser!(Budget))]
     pub(crate) budget: Option<Budget>,
     /// Print a line for each cell once its last trial is played, on standard error.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "quiet")]
     pub(crate) live: bool,
     /// Also print what happened in each scenario.
     #[arg(long)]

@@ -37,7 +37,7 @@ struct Teller {
 
 impl Progress {
     /// Begins with what is known already.
-    pub(crate) fn start(terminal: &Terminal, run: &RunDir, score: Score) -> Progress {
+    pub(crate) fn start(terminal: &Terminal, run: &RunDir, mut score: Score) -> Progress {
         let bar = terminal.draws_progress().then(|| {
             let bar = ProgressBar::with_draw_target(Some(score.total()), ProgressDrawTarget::stderr());
             // The template is a constant; if a library's update ever refuses it, the default style serves.
@@ -45,8 +45,8 @@ impl Progress {
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        if let Some(head) = score.head() {
-            terminal.note(&head);
+        if let Some(table) = score.table() {
+            terminal.note(&table);
         }
         let teller = Teller { terminal: *terminal, bar, run: run.clone(), score: Mutex::new(score) };
         teller.draw(&teller.lock());

@@ -19,7 +19,7 @@ use axum::response::Response;
 use axum::routing::get;
 use tokio::sync::{Notify, Semaphore};
 
-use self::answer::{Answer, Problem};
+use self::answer::{Answer, Asked, Problem};
 use self::folder::Folder;
 use self::guard::{Guard, guard};
 use self::shelf::{Counts, Shelf};
@@ -101,35 +101,35 @@ async fn list(State(viewer): Shared) -> Response {
     blocking(viewer, pages::list).await
 }
 
-async fn moved(State(viewer): Shared, Path(name): Path<String>) -> Response {
+async fn moved(State(viewer): Shared, Asked(Path(name)): Asked<Path<String>>) -> Response {
     blocking(viewer, move |viewer| pages::moved(viewer, &name)).await
 }
 
-async fn progress(State(viewer): Shared, Path(name): Path<String>) -> Response {
+async fn progress(State(viewer): Shared, Asked(Path(name)): Asked<Path<String>>) -> Response {
     blocking(viewer, move |viewer| pages::progress(viewer, &name)).await
 }
 
-async fn run(State(viewer): Shared, Path(name): Path<String>) -> Response {
+async fn run(State(viewer): Shared, Asked(Path(name)): Asked<Path<String>>) -> Response {
     heavy(viewer, move |viewer| pages::run(viewer, &name)).await
 }
 
-async fn json(State(viewer): Shared, Path(name): Path<String>) -> Response {
+async fn json(State(viewer): Shared, Asked(Path(name)): Asked<Path<String>>) -> Response {
     heavy(viewer, move |viewer| pages::json(viewer, &name)).await
 }
 
-async fn csv(State(viewer): Shared, Path(name): Path<String>) -> Response {
+async fn csv(State(viewer): Shared, Asked(Path(name)): Asked<Path<String>>) -> Response {
     heavy(viewer, move |viewer| pages::csv(viewer, &name)).await
 }
 
 async fn episode(
     State(viewer): Shared,
-    Path((name, number)): Path<(String, String)>,
-    Query(wish): Query<pages::Wish>,
+    Asked(Path((name, number))): Asked<Path<(String, String)>>,
+    Asked(Query(wish)): Asked<Query<pages::Wish>>,
 ) -> Response {
     heavy(viewer, move |viewer| pages::episode(viewer, &name, &number, &wish)).await
 }
 
-async fn compare(State(viewer): Shared, Query(sides): Query<pages::Sides>) -> Response {
+async fn compare(State(viewer): Shared, Asked(Query(sides)): Asked<Query<pages::Sides>>) -> Response {
     heavy(viewer, move |viewer| pages::compare(viewer, &sides)).await
 }
 

@@ -25,7 +25,15 @@ fn cells_are_told_of_as_they_finish() {
     insta::assert_snapshot!(ended.err);
     assert!(!ended.out.contains("tokens/ep."), "{}", ended.out);
     assert_eq!(run("one", &["-j1"]).err, ended.err.replace("run: run", "run: one").replace(" run", " one"));
-    assert_eq!(run("quiet", &["--quiet"]).err, "");
+}
+
+#[test]
+fn a_table_is_not_asked_for_and_kept_quiet() {
+    let place = Place::new();
+    let refused = place.start(&["run", "--live", "--quiet"]);
+    assert_eq!(refused.code, Some(2));
+    assert!(refused.err.contains("'--live' cannot be used with '--quiet'"), "{}", refused.err);
+    assert!(!place.path("runs").exists());
 }
 
 /// One thread hands over several cells at once.

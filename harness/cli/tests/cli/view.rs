@@ -261,7 +261,11 @@ fn no_name_leads_out_of_the_folder() {
         let status = if name.is_empty() { 400 } else { 404 };
         assert_eq!(server.get(&format!("/compare?base=first&candidate={name}")).status, status, "{name}");
     }
-    assert_eq!(server.get("/runs/first%ff/").status, 400);
+    for (address, reason) in [("/runs/first%ff/", "UTF-8"), ("/compare?base=a&base=b", "duplicate field `base`")] {
+        let reply = server.get(address);
+        assert!(reply.status == 400 && reply.headers["content-type"].starts_with("text/html"), "{address}");
+        assert!(told(&reply.body).contains(reason), "{}", reply.body);
+    }
     assert_eq!(server.get("/runs/%66irst/").status, 200, "the same name, written otherwise");
     #[cfg(unix)]
     assert!(server.ok("/").contains("it is a link, which is not followed"));

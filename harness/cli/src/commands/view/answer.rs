@@ -1,12 +1,28 @@
 //! What is sent back.
 
+use std::fmt::Display;
+
 use axum::body::Body;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use healbench_record::RunDirError;
 use healbench_reports::render::html;
 
 use crate::error::CliError;
+
+/// A part of a request, refused with a page when it is not what it has to be.
+pub(super) struct Asked<T>(pub(super) T);
+
+impl<S: Send + Sync, T: FromRequestParts<S, Rejection: Display>> FromRequestParts<S> for Asked<T> {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Asked<T>, Response> {
+        let refused = |reason: T::Rejection| Problem::new(StatusCode::BAD_REQUEST, &reason.to_string()).into();
+        T::from_request_parts(parts, state).await.map(Asked).map_err(refused)
+    }
+}
 
 /// Something that could be made.
 pub(super) enum Answer {
