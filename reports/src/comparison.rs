@@ -64,10 +64,10 @@ pub struct CellComparison {
     /// What its rows are headed with.
     pub title: String,
     /// What plays it in the candidate.
-    #[schemars(with = "String")]
+    #[schemars(with = "crate::schema::AgentKindForm")]
     pub kind: AgentKind,
     /// The guardrails in force.
-    #[schemars(with = "String")]
+    #[schemars(with = "crate::schema::GuardrailsForm")]
     pub guardrails: Guardrails,
     /// How failures were written; its name in JSON.
     #[serde(serialize_with = "by_name")]
@@ -85,7 +85,7 @@ pub struct CellComparison {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MetricDifference {
     /// The metric.
-    #[schemars(with = "String")]
+    #[schemars(with = "crate::schema::MetricForm")]
     pub metric: Metric,
     /// Pairs in which both episodes have the number.
     pub pairs: u64,
@@ -115,7 +115,7 @@ pub struct Flip {
     /// What the agent's rows are headed with.
     pub title: String,
     /// The guardrails in force.
-    #[schemars(with = "String")]
+    #[schemars(with = "crate::schema::GuardrailsForm")]
     pub guardrails: Guardrails,
     /// How failures were written; its name in JSON.
     #[serde(serialize_with = "by_name")]
@@ -124,10 +124,10 @@ pub struct Flip {
     /// The trial.
     pub trial: u32,
     /// How the base's episode ended.
-    #[schemars(with = "String")]
+    #[schemars(with = "crate::schema::OutcomeForm")]
     pub base: Outcome,
     /// How the candidate's episode ended.
-    #[schemars(with = "String")]
+    #[schemars(with = "crate::schema::OutcomeForm")]
     pub candidate: Outcome,
     /// The base's episode.
     pub base_episode: u64,

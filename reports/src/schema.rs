@@ -1,10 +1,15 @@
 //! What the JSON of reports looks like, for those who read it by a program.
 
-use schemars::JsonSchema;
+use std::borrow::Cow;
+
+use healbench_protocol::{AgentKind, Guardrails, Opening, ToolsMode};
+use healbench_record::{Outcome, RunStatus};
 use schemars::generate::SchemaSettings;
-use serde_json::Value;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde_json::{Value, json};
 
 use crate::comparison::{Comparison, Matrix};
+use crate::metric::Metric;
 use crate::summary::Report;
 
 /// What is printed as JSON.
@@ -49,6 +54,34 @@ fn close(schema: &mut Value) {
         Value::Array(items) => items.iter_mut().for_each(close),
         _ => {}
     }
+}
+
+/// Forms of values that are one of a few words, made of these values: their crates know nothing of schemas.
+macro_rules! words {
+    ($($form:ident, $name:literal: $values:expr;)*) => {$(
+        pub(crate) enum $form {}
+
+        impl JsonSchema for $form {
+            fn schema_name() -> Cow<'static, str> {
+                $name.into()
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                let words: Vec<Value> = $values.into_iter().map(|value| json!(value)).collect();
+                json_schema!({ "type": "string", "enum": words })
+            }
+        }
+    )*};
+}
+
+words! {
+    AgentKindForm, "AgentKind": [AgentKind::Scripted, AgentKind::Llm, AgentKind::Replay];
+    GuardrailsForm, "Guardrails": (0..16).map(Guardrails::from_bits);
+    MetricForm, "Metric": Metric::ALL;
+    OpeningForm, "Opening": Opening::ALL;
+    OutcomeForm, "Outcome": Outcome::ALL;
+    RunStatusForm, "RunStatus": [RunStatus::Running, RunStatus::Interrupted, RunStatus::Complete];
+    ToolsModeForm, "ToolsMode": ToolsMode::ALL;
 }
 
 /// A [`Claim`](healbench_protocol::Claim) in JSON: its crate knows nothing of schemas.

@@ -45,7 +45,7 @@ pub struct Report {
     /// Episodes that the plan has.
     pub planned: u64,
     /// `complete`, or `interrupted`: then it has fewer episodes than were planned.
-    #[schemars(with = "String")]
+    #[schemars(with = "crate::schema::RunStatusForm")]
     pub status: RunStatus,
     /// Which shard of a run it is, as `2/4`; null when it is a whole one.
     pub shard: Option<String>,
@@ -95,13 +95,13 @@ pub struct AgentReport {
     /// What its rows are headed with: `openai:gpt-5-mini · seeded · native`.
     pub title: String,
     /// What plays it. Rows of a scripted agent show nothing about a real model.
-    #[schemars(with = "String")]
+    #[schemars(with = "crate::schema::AgentKindForm")]
     pub kind: AgentKind,
     /// How its episodes begin; null for an agent without a model.
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<crate::schema::OpeningForm>")]
     pub opening: Option<Opening>,
     /// How it is told of the tools; null for an agent without a model.
-    #[schemars(with = "Option<String>")]
+    #[schemars(with = "Option<crate::schema::ToolsModeForm>")]
     pub tools: Option<ToolsMode>,
     /// What the right setting of the report's contrast shows beside the left one; null without a contrast.
     pub beside: Option<Beside>,
@@ -117,7 +117,7 @@ pub(crate) fn by_name<S: Serializer>(format: &ErrorFormat, serializer: S) -> Res
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ReportRow {
     /// The guardrails in force.
-    #[schemars(with = "String")]
+    #[schemars(with = "crate::schema::GuardrailsForm")]
     pub guardrails: Guardrails,
     /// How failures were written; its name in JSON.
     #[serde(serialize_with = "by_name")]
@@ -348,7 +348,7 @@ pub struct Ablation {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Effect {
     /// The switch, or both of an interaction.
-    #[schemars(with = "String")]
+    #[schemars(with = "crate::schema::GuardrailsForm")]
     pub switches: Guardrails,
     /// On the success rate: -1 to 1.
     pub success: Difference,

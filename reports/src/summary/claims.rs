@@ -28,10 +28,10 @@ pub struct ClaimRow {
     /// What its rows are headed with.
     pub title: String,
     /// What plays it.
-    #[schemars(with = "String")]
+    #[schemars(with = "crate::schema::AgentKindForm")]
     pub kind: AgentKind,
     /// `none` or `all`.
-    #[schemars(with = "String")]
+    #[schemars(with = "crate::schema::GuardrailsForm")]
     pub guardrails: Guardrails,
     /// How failures were written; its name in JSON.
     #[serde(serialize_with = "by_name")]
