@@ -1,17 +1,18 @@
 //! The charts of a report, each with its numbers in words and in a table below it.
 
+mod effects;
+
 use maud::{Markup, PreEscaped, html};
 
 use super::charts::{
-    Bar, Caption, ChartError, Curve, Curves, Forest, ForestRow, Kind, Outcome, Panel, Point, Scatter, Stacks, WHISKERS,
-    curves, forest, scatter, stacks,
+    Bar, Caption, ChartError, Curve, Curves, Kind, Outcome, Panel, Point, Scatter, Stacks, WHISKERS, curves, scatter,
+    stacks,
 };
-use crate::render::ablation::{on_success, on_tokens, sections, title};
 use crate::render::number::{amount_per, count, counted, percent, rate_percent};
 use crate::render::plain_text;
-use crate::render::terminal::{Detail, Estimate, name, setting};
+use crate::render::terminal::{Estimate, name, setting};
 use crate::statistics::Interval;
-use crate::summary::{Ablation, AgentReport, CallsAt, LATER, Report, ReportRow};
+use crate::summary::{AgentReport, CallsAt, LATER, Report, ReportRow};
 
 /// The widths that a chart is drawn at; the style sheet shows the one that fits.
 const WIDTHS: [(u32, &str); 2] = [(720, "wide"), (340, "narrow")];
@@ -27,7 +28,7 @@ const POINTS: usize = 900;
 /// # Errors
 /// [`ChartError`].
 pub(super) fn figures(report: &Report) -> Result<Markup, ChartError> {
-    let (effects, mended) = (effects(report)?, mended(report)?);
+    let (effects, mended) = (effects::effects(report)?, mended(report)?);
     let (spent, timeline) = (spent(report)?, timeline(report)?);
     Ok(html! { (effects) (spent) (mended) (timeline) })
 }
@@ -70,107 +71,9 @@ fn joined((value, interval): Estimate) -> String {
     format!("{} {}", value.text, interval.text).trim_end().to_owned()
 }
 
-/// What each guardrail is worth.
-fn effects(report: &Report) -> Result<Markup, ChartError> {
-    let mut charts = Vec::new();
-    for (index, ablation) in report.ablation.iter().take(AGENTS).enumerate() {
-        let chart = Forest {
-            caption: caption(
-                format!("effects-{index}"),
-                format!("What each guardrail is worth to {}", title(ablation)),
-                in_words(ablation),
-            ),
-            axis: "success, points".to_owned(),
-            rows: forest_rows(ablation),
-        };
-        charts.push((ablation, drawn(|width| forest(&chart, width))?));
-    }
-    Ok(html! {
-        @if !charts.is_empty() {
-            h2 #effects { "What each guardrail is worth" }
-            p.note {
-                "Effects on success in points: with the switch minus without it, in the same scenario and trial. A filled mark means that the "
-                "interval leaves zero out."
-            }
-            (left_out(report.ablation.len()))
-            @for (ablation, chart) in &charts {
-                figure {
-                    figcaption { (title(ablation)) }
-                    @if let Some(chart) = chart { (chart) }
-                    (effects_table(ablation))
-                }
-            }
-        }
-    })
-}
-
-fn left_out(all: usize) -> Markup {
-    let more = all.saturating_sub(AGENTS);
+fn left_out(more: usize) -> Markup {
     html! {
         @if more > 0 { p.note { (counted(more as u64, "more chart")) " left out; " code { "healbench report --json" } " has the numbers." } }
-    }
-}
-
-fn in_words(ablation: &Ablation) -> String {
-    let sections = sections(ablation, Detail::Summary);
-    let effects = sections.iter().flat_map(|(_, effects)| *effects);
-    let words: Vec<String> =
-        effects.map(|effect| format!("{} {}", switches(effect), joined(on_success(effect, true)))).collect();
-    words.join("; ")
-}
-
-fn switches(effect: &crate::summary::Effect) -> String {
-    effect.switches.to_string().replace('+', " × ")
-}
-
-fn forest_rows(ablation: &Ablation) -> Vec<ForestRow> {
-    let mut rows = Vec::new();
-    for (about, effects) in sections(ablation, Detail::Summary) {
-        rows.push(ForestRow::Heading(about.to_owned()));
-        for effect in effects {
-            let points = |share: f64| share * 100.0;
-            rows.push(ForestRow::Effect {
-                label: switches(effect),
-                estimate: effect.success.difference.map(points),
-                interval: ends(effect.success.interval).map(|(lower, upper)| (points(lower), points(upper))),
-                text: joined(on_success(effect, true)),
-            });
-        }
-    }
-    rows
-}
-
-fn effects_table(ablation: &Ablation) -> Markup {
-    html! {
-        details {
-            summary { "The numbers, and the effects on tokens" }
-            div.scroll tabindex="0" role="region" aria-label={ "Effects on " (title(ablation)) } {
-                table {
-                    thead { tr {
-                        th.text scope="col" { "effect of" }
-                        th.text scope="col" { "switch" }
-                        th scope="col" { "success, points" }
-                        th scope="col" { "tokens/episode" }
-                        th scope="col" { "scenarios" }
-                        th scope="col" { "trials matched" }
-                    } }
-                    tbody {
-                        @for (about, effects) in sections(ablation, Detail::Metrics) {
-                            @for effect in effects {
-                                tr {
-                                    td.text { (about) }
-                                    th scope="row" { (switches(effect)) }
-                                    td { (joined(on_success(effect, true))) }
-                                    td { (joined(on_tokens(effect, true))) }
-                                    td { (count(effect.scenarios)) }
-                                    td { (count(effect.matched)) @if effect.unmatched > 0 { ", " (count(effect.unmatched)) " not" } }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
     }
 }
 
@@ -349,7 +252,7 @@ fn timeline(report: &Report) -> Result<Markup, ChartError> {
         @if charts.iter().any(|(_, _, chart)| chart.is_some()) {
             h2 #calls { "What becomes of the n-th call" }
             p.note { "Calls of scored episodes by their number in the episode: what succeeded, and what kind of failure the others met." }
-            (left_out(report.agents.len()))
+            (left_out(report.agents.len().saturating_sub(AGENTS)))
             @for (agent, rows, chart) in &charts {
                 @if let Some(chart) = chart {
                     figure {

@@ -1,0 +1,178 @@
+//! Effects of guardrails, as charts and in tables.
+
+use maud::{Markup, html};
+
+use super::{caption, drawn, ends, joined, left_out};
+use crate::render::ablation::{on_success, on_tokens, sections, title};
+use crate::render::html::charts::{ChartError, Forest, ForestRow, forest};
+use crate::render::number::count;
+use crate::render::terminal::Detail;
+use crate::summary::{Ablation, Effect, Report};
+
+/// Charts of effects.
+const CHARTS: usize = 8;
+/// Effects that are shown in one chart, if they are of more than one agent and format.
+const EFFECTS: usize = 16;
+/// The width from which on the name of an agent and a format has room beside its effect.
+const LABELS: u32 = 720;
+
+/// What each guardrail is worth.
+pub(super) fn effects(report: &Report) -> Result<Markup, ChartError> {
+    let all = together(&report.ablation);
+    let mut charts = Vec::new();
+    for (index, ablations) in all.iter().take(CHARTS).enumerate() {
+        let titles = ablations.iter().map(title).collect::<Vec<_>>().join(", ");
+        let words: Vec<String> = ablations.iter().map(in_words).collect();
+        let chart = |width| Forest {
+            caption: caption(
+                format!("effects-{index}"),
+                format!("What each guardrail is worth to {titles}"),
+                words.join(". "),
+            ),
+            axis: "success, points".to_owned(),
+            rows: forest_rows(ablations, width),
+        };
+        let chart = drawn(|width| forest(&chart(width), width))?;
+        charts.push((titles, *ablations, chart));
+    }
+    Ok(html! {
+        @if !charts.is_empty() {
+            h2 #effects { "What each guardrail is worth" }
+            p.note {
+                "Effects on success in points: with the switch minus without it, in the same scenario and trial. A filled mark means that the "
+                "interval leaves zero out."
+            }
+            (left_out(all.len().saturating_sub(CHARTS)))
+            @for (titles, ablations, chart) in &charts {
+                figure {
+                    @match (ablations, same(ablations)) {
+                        ([_], _) => figcaption { (titles) },
+                        (_, Some(same)) => figcaption { @if let Some(switch) = &same.switch { (switch) ": " } (same.about) },
+                        _ => {},
+                    }
+                    @if let Some(chart) = chart { (chart) }
+                    (effects_table(titles, ablations))
+                }
+            }
+        }
+    })
+}
+
+/// What goes into one chart each: neighbours with so few effects that they can be held against each other, or one with many.
+fn together(ablations: &[Ablation]) -> Vec<&[Ablation]> {
+    let effects = |ablation: &Ablation| -> usize {
+        sections(ablation, Detail::Summary).iter().map(|(_, effects)| effects.len()).sum()
+    };
+    let mut room = 0;
+    let mut starts: Vec<usize> = Vec::new();
+    for (index, ablation) in ablations.iter().enumerate() {
+        let needed = effects(ablation);
+        if starts.is_empty() || needed > room {
+            starts.push(index);
+            room = EFFECTS;
+        }
+        room = room.saturating_sub(needed);
+    }
+    let ends = starts.iter().skip(1).copied().chain([ablations.len()]);
+    starts.iter().zip(ends).map(|(start, end)| &ablations[*start..end]).collect()
+}
+
+/// What effects have in common.
+struct Same {
+    about: &'static str,
+    switch: Option<String>,
+}
+
+/// What all these effects are effects of, and of which switch, when that is one thing.
+fn same(ablations: &[Ablation]) -> Option<Same> {
+    let sections = || ablations.iter().flat_map(|ablation| sections(ablation, Detail::Summary));
+    let about = one(sections().map(|(about, _)| about))?;
+    Some(Same { about, switch: one(sections().flat_map(|(_, effects)| effects).map(switches)) })
+}
+
+fn one<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
+    let first = all.next()?;
+    all.all(|next| next == first).then_some(first)
+}
+
+fn in_words(ablation: &Ablation) -> String {
+    let sections = sections(ablation, Detail::Summary);
+    let effects = sections.iter().flat_map(|(_, effects)| *effects);
+    let words: Vec<String> =
+        effects.map(|effect| format!("{} {}", switches(effect), joined(on_success(effect, true)))).collect();
+    format!("{}: {}", title(ablation), words.join("; "))
+}
+
+fn switches(effect: &Effect) -> String {
+    effect.switches.to_string().replace('+', " × ")
+}
+
+fn forest_rows(ablations: &[Ablation], width: u32) -> Vec<ForestRow> {
+    let same = if ablations.len() > 1 { same(ablations) } else { None };
+    // A heading over each single row says too little, where there is room beside the row.
+    let named = width >= LABELS && same.as_ref().is_some_and(|same| same.switch.is_some());
+    let mut rows = Vec::new();
+    for ablation in ablations {
+        if ablations.len() > 1 && !named {
+            rows.push(ForestRow::Heading(title(ablation)));
+        }
+        for (about, effects) in sections(ablation, Detail::Summary) {
+            if same.is_none() {
+                rows.push(ForestRow::Heading(about.to_owned()));
+            }
+            rows.extend(effects.iter().map(|effect| {
+                let label = if named { title(ablation) } else { switches(effect) };
+                forest_row(label, effect)
+            }));
+        }
+    }
+    rows
+}
+
+fn forest_row(label: String, effect: &Effect) -> ForestRow {
+    let points = |share: f64| share * 100.0;
+    ForestRow::Effect {
+        label,
+        estimate: effect.success.difference.map(points),
+        interval: ends(effect.success.interval).map(|(lower, upper)| (points(lower), points(upper))),
+        text: joined(on_success(effect, true)),
+    }
+}
+
+fn effects_table(titles: &str, ablations: &[Ablation]) -> Markup {
+    let effects = ablations.iter().flat_map(|ablation| {
+        let sections = sections(ablation, Detail::Metrics).into_iter();
+        sections.flat_map(move |(about, effects)| effects.iter().map(move |effect| (ablation, about, effect)))
+    });
+    html! {
+        details {
+            summary { "The numbers, and the effects on tokens" }
+            div.scroll tabindex="0" role="region" aria-label={ "Effects on " (titles) } {
+                table {
+                    thead { tr {
+                        th.text scope="col" { "agent and format" }
+                        th.text scope="col" { "effect of" }
+                        th.text scope="col" { "switch" }
+                        th scope="col" { "success, points" }
+                        th scope="col" { "tokens/episode" }
+                        th scope="col" { "scenarios" }
+                        th scope="col" { "trials matched" }
+                    } }
+                    tbody {
+                        @for (ablation, about, effect) in effects {
+                            tr {
+                                td.text { (title(ablation)) }
+                                td.text { (about) }
+                                th scope="row" { (switches(effect)) }
+                                td { (joined(on_success(effect, true))) }
+                                td { (joined(on_tokens(effect, true))) }
+                                td { (count(effect.scenarios)) }
+                                td { (count(effect.matched)) @if effect.unmatched > 0 { ", " (count(effect.unmatched)) " not" } }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
