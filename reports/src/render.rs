@@ -12,6 +12,7 @@ mod live;
 mod markdown;
 mod matrix;
 mod number;
+mod partial;
 mod plain;
 mod playback;
 mod progress;

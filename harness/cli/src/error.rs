@@ -164,6 +164,8 @@ pub(crate) enum CliError {
     ScenarioChanged(String),
     #[error("the run has no such episode: {0}")]
     NoEpisode(String),
+    #[error("the run has no {what} `{word}`")]
+    NotInPlan { what: &'static str, word: String, known: String },
     #[error("the run does not hold episode {0}: it was not played, or is another shard's")]
     NotPlayed(u64),
     #[error("episode {0} plays otherwise in this program than it was recorded")]
@@ -256,6 +258,7 @@ impl CliError {
             | CliError::OldScenario(_)
             | CliError::ScenarioChanged(_)
             | CliError::NoEpisode(_)
+            | CliError::NotInPlan { .. }
             | CliError::NotPlayed(_)
             | CliError::OtherReplay(_)
             | CliError::Defect(_)
@@ -315,6 +318,7 @@ impl CliError {
             CliError::NoEpisode(_) => {
                 Some("episodes are numbered from 0; `--scenario` and its like choose one".to_owned())
             }
+            CliError::NotInPlan { known, .. } => Some(format!("it has {known}; the end of a name is enough")),
             CliError::ManyCells(_) => {
                 Some("play parts of it as runs of their own: fewer scenarios, agents or settings".to_owned())
             }
@@ -342,6 +346,9 @@ impl CliError {
                 Some("play both with the same `--seed`: then they meet the same difficulties".to_owned())
             }
             CliError::Comparison(ComparisonError::Axis(error)) => Some(format!("known: {}", error.known.join(", "))),
+            CliError::Comparison(ComparisonError::Alone { .. }) => {
+                Some("compare it by what it has several of, or with another run".to_owned())
+            }
             CliError::Comparison(_) => None,
             CliError::Gate(GateError::UnlikeRounds(_)) => Some(
                 "measure the base again on this machine, or leave it away: then only what needs no base is decided"

@@ -23,6 +23,10 @@ pub(crate) struct Progress {
     ticker: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
+/// The widest terminal that has no room for a bar beside the words.
+const WITHOUT_BAR: usize = 110;
+/// The columns of the bar and of the blank after it.
+const BAR: usize = 21;
 /// Time between two plain lines.
 const LINES: Duration = Duration::from_secs(5);
 /// Time between two states of `progress.json`, and between two looks at the clock.
@@ -37,16 +41,20 @@ struct Teller {
 
 impl Progress {
     /// Begins with what is known already.
-    pub(crate) fn start(terminal: &Terminal, run: &RunDir, mut score: Score) -> Progress {
+    pub(crate) fn start(terminal: &Terminal, run: &RunDir, score: Score) -> Progress {
         let bar = terminal.draws_progress().then(|| {
             let bar = ProgressBar::with_draw_target(Some(score.total()), ProgressDrawTarget::stderr());
-            // The template is a constant; if a library's update ever refuses it, the default style serves.
-            let style = ProgressStyle::with_template("{bar:20} {wide_msg}");
+            // The words say more, where there is no room for both. The templates are constants; if a library's update ever refuses
+            // one, the default style serves.
+            let style = ProgressStyle::with_template(match terminal.progress_width() {
+                ..=WITHOUT_BAR => "{wide_msg}",
+                _ => "{bar:20} {wide_msg}",
+            });
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        if let Some(table) = score.table() {
-            terminal.note(&table);
+        if let Some(head) = score.head() {
+            terminal.note(&head);
         }
         let teller = Teller { terminal: *terminal, bar, run: run.clone(), score: Mutex::new(score) };
         teller.draw(&teller.lock());
@@ -90,7 +98,10 @@ impl Teller {
     fn draw(&self, score: &Score) {
         if let Some(bar) = &self.bar {
             // The words first: either draws.
-            bar.set_message(in_words(&score.state(Instant::now(), 0)));
+            let words = in_words(&score.state(Instant::now(), 0));
+            let width = self.terminal.progress_width();
+            let room = if width > WITHOUT_BAR { width - BAR } else { width };
+            bar.set_message(console::truncate_str(&words, room, "…").into_owned());
             bar.set_position(score.done());
         }
     }

@@ -53,6 +53,11 @@ impl Terminal {
         terminal.unwrap_or(80).clamp(60, 140)
     }
 
+    /// The columns that a moving line may take.
+    pub(crate) fn progress_width(&self) -> usize {
+        console::Term::stderr().size_checked().map_or(80, |(_, columns)| usize::from(columns))
+    }
+
     /// Prints a result. A reader that has gone away is no error.
     pub(crate) fn result(&self, text: &str) -> Result<(), CliError> {
         let mut out = io::stdout().lock();

@@ -93,7 +93,9 @@ impl FromStr for Guardrails {
         let mut bits = 0;
         for word in text.split('+') {
             let Some(index) = Self::NAMES.iter().position(|name| *name == word) else {
-                let known = ["none", "all"].into_iter().chain(Self::NAMES);
+                // They stand alone.
+                let sets: &[&str] = if text.contains('+') { &[] } else { &["none", "all"] };
+                let known = sets.iter().copied().chain(Self::NAMES);
                 return Err(AxisError {
                     axis: "guardrail",
                     word: word.to_owned(),

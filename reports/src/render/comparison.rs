@@ -45,8 +45,8 @@ pub fn comparison(found: &Comparison, options: ComparisonOptions) -> String {
         lines.push("Nothing could be paired.".to_owned());
     }
     lines.extend(flips(found, options));
-    for unpaired in &found.unpaired {
-        lines.extend(wrap(&not_paired(unpaired), " ", options.width));
+    for unpaired in not_paired(&found.unpaired) {
+        lines.extend(wrap(&unpaired, " ", options.width));
     }
     for note in notes(found, &changed) {
         lines.extend(wrap(&note, " ", options.width));
@@ -155,7 +155,8 @@ fn further(cells: &[&CellComparison], options: ComparisonOptions) -> Vec<String>
             let means = plain(format!("{} → {}", mean(entry, entry.base), mean(entry, entry.candidate)));
             Line::Row { label, cells: vec![means, estimate] as Vec<Cell> }
         });
-        let title = Line::Title(Piece::new(metric.name().replace('_', " "), Paint::Bold));
+        let unit = if metric.is_rate() { "" } else { " an episode" };
+        let title = Line::Title(Piece::new(format!("{}{unit}", metric.name().replace('_', " ")), Paint::Bold));
         let heads = vec![[String::new(), String::new()], [String::new(), String::new()]];
         let table = Table { heads, lines: std::iter::once(title).chain(rows).collect() };
         lines.push(String::new());
@@ -215,19 +216,47 @@ fn flip_place(flip: &Flip) -> String {
     )
 }
 
-pub(super) fn not_paired(unpaired: &Unpaired) -> String {
-    let what = plain_text(&unpaired.what);
-    let why = match unpaired.why {
-        Why::Scenario => format!("only one run has scenario {what}"),
-        Why::Agent => format!("only one run has agent {what}"),
-        Why::Setting => format!("only one run has {what}"),
-        Why::Trial => format!("only one run has trial {what}"),
-        Why::Schedule => format!("they met different difficulties in {what}"),
+/// Reasons of one kind that are told one by one; of more, the first are named.
+const NAMED: usize = 3;
+
+/// What has no partner, a sentence a reason.
+pub(super) fn not_paired(unpaired: &[Unpaired]) -> Vec<String> {
+    let kind = |unpaired: &Unpaired| (unpaired.why, unpaired.base > 0, unpaired.candidate > 0);
+    let mut sorted: Vec<&Unpaired> = unpaired.iter().collect();
+    sorted.sort_by_key(|unpaired| kind(unpaired));
+    let mut sentences = Vec::new();
+    for alike in sorted.chunk_by(|a, b| kind(a) == kind(b)) {
+        match alike.len() {
+            0..=NAMED => sentences.extend(alike.iter().map(|unpaired| sentence(&[unpaired]))),
+            _ => sentences.push(sentence(alike)),
+        }
+    }
+    sentences
+}
+
+/// Of entries that are alike.
+fn sentence(alike: &[&Unpaired]) -> String {
+    // A setting without `healing` has no format.
+    let named = alike.iter().take(NAMED).map(|unpaired| plain_text(unpaired.what.trim_end_matches(" bare")));
+    let named: Vec<_> = named.collect();
+    let what = match alike.len().saturating_sub(NAMED) {
+        0 => named.join(", "),
+        more => format!("{} and {} more", named.join(", "), count(more as u64)),
+    };
+    let of =
+        |one: &str| if alike.len() == 1 { one.to_owned() } else { format!("{} {one}s", count(alike.len() as u64)) };
+    let why = match alike[0].why {
+        Why::Scenario => format!("only one run has {} {what}", of("scenario")),
+        Why::Agent => format!("only one run has {} {what}", of("agent")),
+        Why::Setting => format!("only one run has {} {what}", of("setting")),
+        Why::Trial => format!("only one run has {} {what}", of("trial")),
+        Why::Schedule => format!("they met different difficulties in {} {what}", of("scenario")),
         Why::NotPlayed => "the other one was not played".to_owned(),
         Why::NotScored => format!("one of the two was lost to infrastructure or configuration, of {what}"),
     };
     let episodes = |count| counted(count, "episode");
-    let who = match (unpaired.base, unpaired.candidate) {
+    let who = match alike.iter().fold((0, 0), |(base, candidate), next| (base + next.base, candidate + next.candidate))
+    {
         (base, 0) => format!("{} of the base", episodes(base)),
         (0, candidate) => format!("{} of the candidate", episodes(candidate)),
         (base, candidate) => format!("{} of the base, {} of the candidate", episodes(base), episodes(candidate)),

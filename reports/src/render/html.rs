@@ -36,6 +36,15 @@ fn shown(text: &str) -> Markup {
     html! { (plain_text(text)) }
 }
 
+/// A sentence of this program; what stands between backticks is code.
+fn worded(text: &str) -> Markup {
+    html! {
+        @for (index, part) in text.split('`').enumerate() {
+            @if index % 2 == 0 { (part) } @else { code { (part) } }
+        }
+    }
+}
+
 /// An estimate with its interval below it.
 fn estimate(value: Option<String>, interval: Option<String>) -> Markup {
     html! {

@@ -1,12 +1,11 @@
 //! A report for a pull request: the answer, and as many rows as fit.
 
-use healbench_record::RunStatus;
-
 use super::ablation::{on_success, on_tokens, sections, title as ablation_title};
 use super::number::{
     UNKNOWN, amount_per, change, change_interval, count, counted, money, p_value, percent, percent_interval, points,
     points_interval, rate_percent,
 };
+use super::partial::partial;
 use super::plain_text;
 use super::terminal::{Detail, Estimate, about_agents, left_out, name, setting, title};
 use crate::comparison::{Matrix, MatrixCell};
@@ -24,7 +23,7 @@ const SENTENCES: usize = 6;
 /// The report as Markdown: at most 60 lines; what does not fit is named.
 pub fn markdown(report: &Report) -> String {
     let mut head = vec![format!("## healbench: {}", escape(&title(report))), String::new()];
-    head.extend(partial(report));
+    head.extend(whole(report));
     head.extend(answers(report));
     let notes = notes(report);
     let mut missing = if report.claims.is_empty() { Vec::new() } else { vec!["claims"] };
@@ -46,23 +45,15 @@ pub fn markdown(report: &Report) -> String {
     lines.extend(tables);
     lines.push(String::new());
     if !missing.is_empty() {
-        lines.push(format!("Left out here; `healbench report --html` has: {}.", missing.join(", ")));
+        lines.push(format!("Left out here; `healbench report RUN --html FILE` has: {}.", missing.join(", ")));
     }
     lines.extend(notes);
     lines.join("\n") + "\n"
 }
 
 /// That the run is not whole, where it is not.
-fn partial(report: &Report) -> Vec<String> {
-    let mut lines = Vec::new();
-    if report.status == RunStatus::Interrupted {
-        let (done, all) = (count(report.totals.episodes), count(report.planned));
-        lines.extend([format!("**The run was interrupted**: this is {done} of {all} episodes."), String::new()]);
-    }
-    if let Some(shard) = &report.shard {
-        lines.extend([format!("**A part**: this is shard {shard} of a run."), String::new()]);
-    }
-    lines
+fn whole(report: &Report) -> Vec<String> {
+    partial(report).into_iter().flat_map(|(what, rest)| [format!("**{what}**: {rest}"), String::new()]).collect()
 }
 
 /// A sentence for each agent.
@@ -145,7 +136,7 @@ fn rows(report: &Report, room: usize) -> Vec<String> {
     lines.extend(rows.iter().take(fitting).cloned());
     if fitting < rows.len() {
         let more = count((rows.len() - fitting) as u64);
-        lines.extend([String::new(), format!("and {more} more rows: `healbench report --csv` has all")]);
+        lines.extend([String::new(), format!("and {more} more rows: `healbench report RUN --csv` has all")]);
     }
     lines
 }
@@ -203,9 +194,18 @@ fn cell(cell: Option<&MatrixCell>) -> String {
 
 fn notes(report: &Report) -> Vec<String> {
     let level = percent(report.confidence);
-    let mut notes = vec![format!("Intervals are {level}; points are over pairs of the same scenario and trial.")];
+    let mut notes = vec![format!(
+        "Intervals are {level}: Wilson for a rate, Tango for points over pairs of the same scenario and trial, BCa bootstrap over \
+         scenarios for tokens and for effects."
+    )];
+    if report.contrast.is_some() {
+        notes.push("p: McNemar's mid-p, adjusted by Holm for the agents.".to_owned());
+        if report.agents.iter().any(|agent| agent.beside.is_some_and(|beside| beside.success.unmatched > 0)) {
+            notes.push("Sentences are over pairs, US $ and the table over all scored episodes.".to_owned());
+        }
+    }
     notes.extend(about_agents(report));
-    notes.extend(left_out(report).iter().map(|note| escape(note)));
+    notes.extend(left_out(report).iter().map(|note| escape(&note.replace('`', ""))));
     // One paragraph, whatever there is to say.
     vec![notes.join(" ")]
 }

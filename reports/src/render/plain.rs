@@ -28,9 +28,11 @@ pub fn plain_text(text: &str) -> Cow<'_, str> {
 
 /// Whether it does something to a terminal or to a line, or cannot be seen.
 pub(super) fn is_unsafe(c: char) -> bool {
+    // The last two of each plane are no characters, as those from U+FDD0 on.
     c.is_control()
+        || u32::from(c) & 0xfffe == 0xfffe
         || matches!(c,
             '\u{ad}' // soft hyphen
             | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}'
-            | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+            | '\u{fdd0}'..='\u{fdef}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }

@@ -10,6 +10,7 @@ use super::number::{
     UNKNOWN, amount_per, change, change_interval, count, counted, money, per, percent, percent_digits,
     percent_interval, points, points_interval, rate_percent, seconds,
 };
+use super::partial::partial;
 use super::plain_text;
 use crate::summary::{AgentReport, Difference, Report, ReportRow};
 
@@ -42,6 +43,9 @@ pub(super) const INDENT: &str = "  ";
 /// The report as text for a terminal, ending with a line break.
 pub fn terminal(report: &Report, options: TerminalOptions) -> String {
     let mut lines = wrap(&title(report), SEPARATOR, options.width);
+    for (what, rest) in partial(report) {
+        lines.extend(wrap(&format!("{what}: {rest}"), " ", options.width));
+    }
     lines.push(String::new());
     let mut table = summary(report, true);
     let intervals = table.body_width() + INDENT.len() < options.width;
@@ -380,6 +384,11 @@ fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
     let bootstrapped = |row: &ReportRow| row.tokens_vs_none.is_some_and(|found| found.interval.is_some());
     if detail >= Detail::Metrics && report.agents.iter().flat_map(|agent| &agent.rows).any(bootstrapped) {
         notes.push("Intervals of a difference in tokens: BCa bootstrap over scenarios.".to_owned());
+    }
+    if detail >= Detail::Metrics {
+        notes.push(
+            "median retries: Kaplan and Meier's, for chains as long as they were tried; what was given up counts as cut off.".to_owned(),
+        );
     }
     notes.push("recovered: success where something was scheduled to go wrong. /ok: per success.".to_owned());
     notes.extend(about_agents(report));

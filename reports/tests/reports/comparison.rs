@@ -270,6 +270,25 @@ fn a_comparison_on_a_terminal() {
 }
 
 #[test]
+fn many_without_a_partner_are_told_in_a_sentence() {
+    let plan = plan(12);
+    let rows = records(&plan);
+    let mut found = compared(&kept(&plan, &rows), &kept(&plan, &rows));
+    let unpaired = |why, what: String, base, candidate| Unpaired { why, what, base, candidate };
+    found.unpaired = (0..5).map(|n| unpaired(Why::Scenario, format!("new/{n}"), 0, 300)).collect();
+    found.unpaired.push(unpaired(Why::Scenario, "old/one".to_owned(), 2, 0));
+    found.unpaired.push(unpaired(Why::Setting, "contract bare".to_owned(), 1, 0));
+    let text = comparison(&found, ComparisonOptions { width: 140, color: false, flips: 0 });
+    let told: Vec<&str> = text.lines().filter(|line| line.starts_with("Not paired")).collect();
+    let expected = [
+        "Not paired: 1,500 episodes of the candidate: only one run has 5 scenarios new/0, new/1, new/2 and 2 more.",
+        "Not paired: 2 episodes of the base: only one run has scenario old/one.",
+        "Not paired: 1 episode of the base: only one run has setting contract.",
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
 fn a_matrix_compares_within_its_columns() {
     let plan = plan(12);
     let rows = records(&plan);

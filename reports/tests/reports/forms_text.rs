@@ -1,6 +1,9 @@
 //! A terminal and Markdown, held against the numbers of the report.
 
+use std::collections::BTreeSet;
+
 use healbench_protocol::AgentKind;
+use healbench_record::RunStatus;
 use healbench_reports::render::{Detail, TerminalOptions, markdown, matrix, terminal};
 use healbench_reports::{AgentReport, Metric, Report};
 
@@ -93,13 +96,32 @@ pub(crate) fn blocks(report: &Report) -> Vec<String> {
     text.trim_end().split("\n\n").map(str::to_owned).collect()
 }
 
+/// That a run is not whole.
+fn partial(report: &Report) -> String {
+    if report.status != RunStatus::Interrupted {
+        return String::new();
+    }
+    let rows = || report.agents.iter().flat_map(|agent| &agent.rows);
+    let scored: BTreeSet<&str> = rows()
+        .flat_map(|row| &row.scenarios)
+        .filter(|scenario| scenario.success.denominator > 0)
+        .map(|scenario| scenario.scenario.as_str())
+        .collect();
+    let (done, planned) = (count(report.totals.episodes), count(report.planned));
+    let of = match report.scenarios.len() - scored.len() {
+        0 => String::new(),
+        _ => format!("; {} of {} scenarios are in it", scored.len(), report.scenarios.len()),
+    };
+    format!("The run was interrupted: this is {done} of {planned} episodes{of}.")
+}
+
 #[test]
 fn a_terminal_shows_the_numbers_of_the_report() {
     for sample in SAMPLES.iter() {
         let report = &sample.report;
         let mut blocks = blocks(report).into_iter();
         let mut next = || words(&blocks.next().unwrap());
-        assert_eq!(next(), words(&numbers::title(report)), "{}", sample.name);
+        assert_eq!(next(), words(&format!("{}\n{}", numbers::title(report), partial(report))), "{}", sample.name);
         for table in TERMINAL {
             assert_eq!(next(), terminal_table(table, report.agents.iter()), "{}", sample.name);
         }
@@ -236,7 +258,8 @@ fn markdown_shows_the_numbers_of_the_report() {
             })
         });
         let found = markdown_table(&text, "| agent | effect of | switch | points | tokens/episode |");
-        let left_out = text.lines().find(|line| line.starts_with("Left out here; `healbench report --html` has: "));
+        let left_out =
+            text.lines().find(|line| line.starts_with("Left out here; `healbench report RUN --html FILE` has: "));
         let is_there = |what: &str| !left_out.is_some_and(|line| line.contains(what));
         if is_there("effects of guardrails") {
             effects_seen += found.len();

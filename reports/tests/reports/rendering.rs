@@ -136,6 +136,8 @@ fn everything_at_100_columns() {
 
     Intervals are 95%: Wilson for a rate, Tango for a paired difference (points).
     Intervals of a difference in tokens: BCa bootstrap over scenarios.
+    median retries: Kaplan and Meier's, for chains as long as they were tried; what was given up counts
+    as cut off.
     recovered: success where something was scheduled to go wrong. /ok: per success.
     `scripted:` rows show what the texts say, and nothing about a real model.
     seeded: the scheduled mistake stands in the conversation as the model's own first call.

@@ -106,6 +106,8 @@ fn not_asked(plan: &Plan, cell: CellRef, setting: &Setting) -> CliError {
         ErrorFormat::Bare => String::new(),
         format => format!(" --format {}", word(&format.name())),
     };
+    // Where its table is, the run does not say.
+    let config = if agent.to_string().starts_with("model:") { " --config FILE" } else { "" };
     // A built-in suite is named as a whole.
     let path = plan.scenarios[cell.scenario].path.as_str();
     let scenarios = path.strip_prefix("built-in:").and_then(|path| path.split('/').next()).unwrap_or(path);
@@ -113,7 +115,7 @@ fn not_asked(plan: &Plan, cell: CellRef, setting: &Setting) -> CliError {
         agent: plain_text(&agent.title()).into_owned(),
         setting: format!("{}/{}", setting.guardrails, plain_text(&setting.format.name())),
         command: format!(
-            "healbench run {} --agent {}{opening} --guardrails {}{format}",
+            "healbench run {}{config} --agent {}{opening} --guardrails {}{format} --trials 1",
             word(scenarios),
             word(&agent.to_string()),
             setting.guardrails

@@ -32,6 +32,10 @@ pub(crate) fn report(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatu
     } else {
         let detail = if args.by_scenario { Detail::Scenarios } else { Detail::Metrics };
         print(&run, &manifest, detail, terminal)?;
+        if manifest.status == RunStatus::Interrupted {
+            let shown = shell_word(&args.run.to_string_lossy());
+            terminal.note(&format!("go on with: healbench run --resume {shown}"));
+        }
     }
     Ok(ExitStatus::Fine)
 }
@@ -70,17 +74,9 @@ pub(super) fn write_page(file: &Path, page: &str, terminal: &Terminal) -> Result
     Ok(ExitStatus::Fine)
 }
 
-/// Prints the report to the terminal, and says so when it is not of the whole plan.
+/// Prints the report to the terminal.
 pub(super) fn print(run: &RunDir, manifest: &RunManifest, detail: Detail, terminal: &Terminal) -> Result<(), CliError> {
     let report = summarise(run, manifest, Scope::Tables)?;
     let options = TerminalOptions { width: terminal.width(), color: terminal.colors_results(), detail };
-    terminal.result(&render::terminal(&report, options))?;
-    if manifest.status == RunStatus::Interrupted {
-        let (done, all) = (manifest.episodes_done, manifest.episodes());
-        terminal.note(&format!("the run was interrupted: this is {done} of {} episodes", all.end - all.start));
-    }
-    if let Some(shard) = manifest.shard {
-        terminal.note(&format!("this is shard {shard} of a run; put them together with `healbench merge`"));
-    }
-    Ok(())
+    terminal.result(&render::terminal(&report, options))
 }

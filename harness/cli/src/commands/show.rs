@@ -1,6 +1,6 @@
 use healbench_protocol::{ErrorFormat, Guardrails, Opening};
 use healbench_record::{CellRef, Plan, RunDir, Setting};
-use healbench_reports::render::{self, PlaybackOptions};
+use healbench_reports::render::{self, PlaybackOptions, count, plain_text};
 
 use super::playback::{playbacks, playbacks_under};
 use crate::args::ShowArgs;
@@ -52,7 +52,8 @@ fn chosen(args: &ShowArgs, plan: &Plan) -> Result<Vec<Asked>, CliError> {
     let format = args.format.as_deref();
     let numbered = |episode: &u64| {
         let cell = plan.cell(*episode);
-        let cell = cell.ok_or_else(|| CliError::NoEpisode(format!("{episode} of {}", plan.len())))?;
+        let cell =
+            cell.ok_or_else(|| CliError::NoEpisode(format!("{episode}, of 0 to {}", plan.len().saturating_sub(1))))?;
         let setting = setting(plan, Some(&plan.settings[cell.setting]), guardrails, format)?;
         Ok(Asked { cell, setting })
     };
@@ -60,18 +61,36 @@ fn chosen(args: &ShowArgs, plan: &Plan) -> Result<Vec<Asked>, CliError> {
         return args.episodes.iter().map(numbered).collect();
     }
     let ends = |name: &str, wanted: &Option<String>| wanted.as_deref().is_none_or(|wanted| name.ends_with(wanted));
-    let place = |found: Option<usize>, what: &str| found.ok_or_else(|| CliError::NoEpisode(format!("no such {what}")));
     let scenario = plan.scenarios.iter().position(|scenario| ends(&scenario.id, &args.scenario));
+    let scenario = scenario.ok_or_else(|| {
+        absent("scenario", args.scenario.as_deref(), plan.scenarios.iter().map(|known| known.id.clone()))
+    })?;
     let opening: Option<Opening> = args.opening.as_deref().map(str::parse).transpose()?;
     let agent = plan.agents.iter().position(|agent| {
         ends(&agent.to_string(), &args.agent) && opening.is_none_or(|opening| agent.opening == Some(opening))
     });
+    let agent = agent.ok_or_else(|| {
+        let wanted = args.agent.as_deref().into_iter().chain(args.opening.as_deref()).collect::<Vec<_>>().join(" ");
+        absent("agent", Some(&wanted), plan.agents.iter().map(|known| known.title()))
+    })?;
     let trial = args.trial.unwrap_or(0);
     if trial >= plan.trials {
-        return Err(CliError::NoEpisode(format!("trial {trial} of {}", plan.trials)));
+        return Err(CliError::NoEpisode(format!("trial {trial}, of 0 to {}", plan.trials.saturating_sub(1))));
     }
-    let cell = CellRef { scenario: place(scenario, "scenario")?, agent: place(agent, "agent")?, setting: 0, trial };
+    let cell = CellRef { scenario, agent, setting: 0, trial };
     Ok(vec![Asked { cell, setting: setting(plan, None, guardrails, format)? }])
+}
+
+/// What the plan does not have, and the first ones that it has.
+fn absent(what: &'static str, word: Option<&str>, known: impl Iterator<Item = String>) -> CliError {
+    const NAMED: usize = 8;
+    let known: Vec<String> = known.map(|known| plain_text(&known).into_owned()).collect();
+    let more = match known.len().saturating_sub(NAMED) {
+        0 => String::new(),
+        more => format!(" and {} more", count(more as u64)),
+    };
+    let known = format!("{}{more}", known.iter().take(NAMED).cloned().collect::<Vec<_>>().join(", "));
+    CliError::NotInPlan { what, word: plain_text(word.unwrap_or_default()).into_owned(), known }
 }
 
 fn one_set(word: &str) -> Result<Guardrails, CliError> {
@@ -105,7 +124,12 @@ pub(super) fn setting(
     });
     let format = match (guardrails.healing, format) {
         (false, None | Some(BARE)) => ErrorFormat::Bare,
-        (false, Some(format)) => return Err(CliError::FormatUnseen { guardrails, format: format.to_owned() }),
+        (false, Some(format)) => {
+            if !plan.settings.iter().any(|setting| setting.format.name() == format) {
+                one_format(format)?;
+            }
+            return Err(CliError::FormatUnseen { guardrails, format: format.to_owned() });
+        }
         (true, Some(BARE)) => return Err(CliError::BareHealing(guardrails)),
         // By its name in the plan: a template's file may be gone.
         (true, Some(format)) => match healing().find(|setting| setting.format.name() == format) {

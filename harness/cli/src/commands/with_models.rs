@@ -78,9 +78,9 @@ pub(super) fn play(
         store.journal.remove()?;
     }
     // How to go on has to be said, whatever else went wrong.
-    let all = store.played.len();
+    let (all, first) = (store.played.len(), store.played.keys().next().copied().unwrap_or(0));
     let status = match (&performed, &closed) {
-        (Ok(_), Ok(_)) => farewell(&run, cut, &lost, all, terminal),
+        (Ok(_), Ok(_)) => farewell(&run, cut, &lost, all, first, terminal),
         _ => {
             terminal.important(&format!("go on with: {}", resume(&run)));
             ExitStatus::Incomplete
@@ -148,12 +148,14 @@ fn resume(run: &RunDir) -> String {
 /// Reasons that are listed.
 const LISTED: usize = 3;
 
-/// Says how the run ended and how to go on, and gives the exit code. `lost` has the reasons why episodes were lost, with their number.
+/// Says how the run ended and how to go on, and gives the exit code. `lost` has the reasons why episodes were lost, with their number;
+/// `first` is an episode of the run.
 fn farewell(
     run: &RunDir,
     cut: Option<Cut>,
     lost: &BTreeMap<String, u64>,
     all: usize,
+    first: u64,
     terminal: &Terminal,
 ) -> ExitStatus {
     let count: u64 = lost.values().sum();
@@ -192,7 +194,9 @@ fn farewell(
         }
         None => {
             let shown = shell_word(&run.path().display().to_string());
-            terminal.note(&format!("run: {shown}\nmore: healbench report {shown}"));
+            terminal.note(&format!(
+                "run: {shown}\nmore: healbench report {shown}\none transcript: healbench show {shown} {first}"
+            ));
             ExitStatus::Fine
         }
     }

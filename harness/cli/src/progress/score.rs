@@ -17,8 +17,6 @@ pub(crate) struct Score {
     failures: BTreeMap<Outcome, u64>,
     spent: Spent,
     live: Option<(LiveTable, LiveCells)>,
-    /// The lines of the cells that were whole before.
-    whole: Vec<String>,
 }
 
 /// What was paid for models.
@@ -60,8 +58,7 @@ impl Score {
         let (plan, episodes) = (manifest.plan.clone(), manifest.episodes());
         let total = episodes.end - episodes.start;
         let live = live.then(|| (LiveTable::new(&plan), LiveCells::new(&plan, episodes)));
-        let (failures, spent, whole) = (BTreeMap::new(), Spent::default(), Vec::new());
-        Score { plan, total, done: 0, played: 0, began: now, failures, spent, live, whole }
+        Score { plan, total, done: 0, played: 0, began: now, failures: BTreeMap::new(), spent: Spent::default(), live }
     }
 
     /// What was spent before, on this run and on episodes of it that were lost.
@@ -71,8 +68,8 @@ impl Score {
 
     /// An episode that an earlier process played, and that need not be played again.
     pub(crate) fn before(&mut self, row: &EpisodeRecord) {
-        let line = self.count(row);
-        self.whole.extend(line);
+        // Of a cell that was whole, the line was printed then.
+        self.count(row);
     }
 
     /// An episode that was played just now. Gives the line of its cell, if that is wanted and was the last one of it.
@@ -93,11 +90,9 @@ impl Score {
         cells.add(&self.plan, row).map(|cell| table.cell(&cell))
     }
 
-    /// How the table of cells begins, if it is wanted: its head, and the cells that were whole before.
-    pub(crate) fn table(&mut self) -> Option<String> {
-        let (table, _) = self.live.as_ref()?;
-        let lines = std::iter::once(table.head()).chain(std::mem::take(&mut self.whole));
-        Some(lines.collect::<Vec<_>>().join("\n"))
+    /// The line over the table of cells, if it is wanted.
+    pub(crate) fn head(&self) -> Option<String> {
+        self.live.as_ref().map(|(table, _)| table.head())
     }
 
     pub(crate) fn total(&self) -> u64 {
@@ -239,7 +234,6 @@ mod tests {
     fn a_cell_is_told_of_with_its_last_trial_wherever_that_comes() {
         let mut score = Score::new(&manifest(AgentKind::Llm), true, Instant::now());
         score.before(&row(5, Outcome::Success, Some(0.25)));
-        let head = score.table().unwrap();
         let rows = [
             row(0, Outcome::Success, Some(0.02)),
             row(4, Outcome::Infra, None),
@@ -249,7 +243,7 @@ mod tests {
         ];
         let lines: Vec<Option<String>> = rows.iter().map(|row| score.played(row)).collect();
         assert!(lines[..3].iter().all(Option::is_none));
-        let (b, a) = (lines[3].as_deref().unwrap(), lines[4].as_deref().unwrap());
+        let (head, b, a) = (score.head().unwrap(), lines[3].as_deref().unwrap(), lines[4].as_deref().unwrap());
         let table = [head.as_str(), b, a].join("\n");
         assert_eq!(
             table,
@@ -258,16 +252,6 @@ mod tests {
              shop/\\u{1b}[2Jorder  a · seeded  none         2/3         4.0       1,020           —"
         );
         assert_eq!(score.live.unwrap().1.open(), 0);
-    }
-
-    #[test]
-    fn cells_that_were_whole_before_begin_the_table() {
-        let mut score = Score::new(&manifest(AgentKind::Scripted), true, Instant::now());
-        (0..4).for_each(|episode| score.before(&row(episode, Outcome::Success, None)));
-        let table = score.table().unwrap();
-        assert_eq!(table.lines().count(), 2);
-        assert!(table.ends_with("scripted:a  none         3/3         4.0       1,020"), "{table}");
-        assert_eq!(score.table().unwrap().lines().count(), 1, "a line is given once");
     }
 
     #[test]

@@ -29,7 +29,8 @@ fn an_interrupted_run_is_readable_and_goes_on_to_the_same_rows() {
     assert!(ended.err.contains("go on with: healbench run --resume run"), "{}", ended.err);
     assert!(!place.path("run/progress.json").exists());
     let report = place.ok(&["report", "run"]);
-    assert!(report.err.contains("the run was interrupted"), "{}", report.err);
+    assert!(report.out.contains("The run was interrupted: this is"), "{}", report.out);
+    assert!(report.err.contains("go on with: healbench run --resume run"), "{}", report.err);
 
     let resumed = place.ok(&["run", "--resume", "run"]);
     assert!(!resumed.err.contains("interrupted"), "{}", resumed.err);

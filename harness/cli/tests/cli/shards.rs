@@ -73,7 +73,7 @@ fn a_shard_is_reported_and_resumed_as_what_it_is() {
     let place = Place::new();
     let ended = place.ok(&["run", "--trials", "1", "--shard", "1/2", "--out", "part"]);
     assert!(ended.out.contains("67 of 135 episodes"), "{}", ended.out);
-    assert!(ended.err.contains("shard 1/2"), "{}", ended.err);
+    assert!(ended.out.contains("A part: this is shard 1/2 of a run"), "{}", ended.out);
     place.ok(&["run", "--resume", "part"]);
     std::fs::remove_file(place.path("part/calls.parquet")).unwrap();
     place.ok(&["run", "--resume", "part"]);

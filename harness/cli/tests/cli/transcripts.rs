@@ -14,7 +14,17 @@ fn a_transcript_shows_what_was_sent_and_what_came_back() {
     assert_eq!(by_number.out, by_name.out);
     let past_the_end = place.start(&["show", "run", "100000"]);
     assert_eq!(past_the_end.code, Some(2));
-    assert!(past_the_end.err.contains("no such episode"), "{}", past_the_end.err);
+    assert!(past_the_end.err.contains("no such episode: 100000, of 0 to 269"), "{}", past_the_end.err);
+    let refused = |words: &[&str], wanted: &[&str]| {
+        let refused = place.start(&[&["show", "run"], words].concat());
+        assert_eq!(refused.code, Some(2));
+        assert!(wanted.iter().all(|wanted| refused.err.contains(wanted)), "{}", refused.err);
+    };
+    refused(&["--scenario", "nosuch"], &["no scenario `nosuch`", "it has quickstart/bad-date", "and 7 more"]);
+    refused(&["--agent", "nosuch"], &["no agent `nosuch`", "scripted:typical"]);
+    refused(&["--opening", "natural"], &["no agent `natural`", "scripted:typical"]);
+    refused(&["0", "--format", "nosuch"], &["unknown error format `nosuch`"]);
+    refused(&["0", "--format", "serde"], &["the format `serde` cannot be seen"]);
 }
 
 #[test]
@@ -199,9 +209,9 @@ fn a_model_is_not_asked_by_a_transcript() {
     assert!(none.contains("episode 1") && both.ends_with(&none), "{none}");
     let ended = place.start(&["show", "run", "3", "--format", "serde"]);
     assert_eq!((ended.code, ended.out.as_str()), (Some(2), ""));
-    insta::assert_snapshot!(ended.err, @r"
+    insta::assert_snapshot!(ended.err, @"
     error: the run has no episode of model:mini · seeded · native under all/serde, and a model is not asked here
-    help: play it: `healbench run scenario.yaml --agent model:mini --opening seeded --guardrails all --format serde`
+    help: play it: `healbench run scenario.yaml --config FILE --agent model:mini --opening seeded --guardrails all --format serde --trials 1`
     ");
     assert_eq!(server.came().len(), asked);
 }

@@ -295,6 +295,11 @@ fn what_is_asked_for_wrongly_is_told_and_reads_no_file() {
     assert!(asked("guardrails=everything").contains("unknown guardrail"));
     assert!(!asked("format=template:secret.txt").contains("swordfish"));
     assert!(asked("guardrails=none&format=pydantic").contains("healing"));
+    let words =
+        ["run", "scenario.yaml", "--trials=1", "--agent=scripted:blind", "--seed=2", "--quiet", "--out=runs/seed"];
+    place.ok(&words);
+    let reply = server.get("/compare?base=first&candidate=seed");
+    assert!(reply.status == 409 && reply.body.contains("the seed 1"), "{}: {}", reply.status, reply.body);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::page::{Page, page};
-use super::{estimate, key, shown};
+use super::{estimate, key, shown, worded};
 use crate::comparison::{CellComparison, Comparison, Flip, MetricDifference};
 use crate::metric::{Better, Metric};
 use crate::render::comparison::{difference_of, interval_of, mean, not_paired, notes, paint, successes};
@@ -43,10 +43,10 @@ pub fn comparison(comparison: &ComparisonPage<'_>) -> String {
         @if !found.flips.is_empty() { (flips(comparison)) }
         @if !found.unpaired.is_empty() {
             h2 { "Not paired" }
-            ul { @for unpaired in &found.unpaired { li { (not_paired(unpaired)) } } }
+            ul { @for unpaired in not_paired(&found.unpaired) { li { (unpaired) } } }
         }
         h2 { "How to read this" }
-        ul.note { @for note in notes(found, &changed) { li { (note) } } }
+        ul.note { @for note in notes(found, &changed) { li { (worded(&note)) } } }
     };
     page(&Page { title: &title, served: comparison.addresses.is_some(), body })
 }

@@ -1,24 +1,17 @@
 //! What a reader has to know, and where the run comes from.
 
-use healbench_record::{RunManifest, RunStatus};
+use healbench_record::RunManifest;
 use maud::{Markup, html};
 
-use super::shown;
-use crate::render::number::{count, counted, percent};
+use super::{shown, worded};
+use crate::render::number::percent;
+use crate::render::partial::partial;
 use crate::render::terminal::{about_agents, left_out};
 use crate::summary::Report;
 
 /// What has to be said before any number: that the run is not whole.
-pub(super) fn warnings(manifest: &RunManifest) -> Markup {
-    let all = manifest.episodes();
-    html! {
-        @if manifest.status == RunStatus::Interrupted {
-            p { b.bad { "The run was interrupted: " } "this is " (counted(manifest.episodes_done, "episode")) " of " (count(all.end - all.start)) "." }
-        }
-        @if let Some(shard) = manifest.shard {
-            p { b.bad { "A part: " } "this is shard " (shard) " of a run; " code { "healbench merge" } " puts them together." }
-        }
-    }
+pub(super) fn warnings(report: &Report) -> Markup {
+    html! { @for (what, rest) in partial(report) { p { b.bad { (what) ": " } (worded(&rest)) } } }
 }
 
 /// How the numbers are to be read.
@@ -28,11 +21,16 @@ pub(super) fn reading(report: &Report) -> Markup {
         ul.note {
             li {
                 "Intervals are " (percent(report.confidence)) ": Wilson for a rate, Tango for a paired difference in points, BCa bootstrap "
-                "over scenarios for differences in tokens and for effects of guardrails, Kaplan and Meier for retries."
+                "over scenarios for differences in tokens, for effects of guardrails and for pass^k, Kaplan and Meier for retries. Those over "
+                "scenarios are mostly wider: they say what other scenarios like these may show, the others what more trials of these may."
+            }
+            li {
+                "median retries: Kaplan and Meier's, for chains as long as they were tried; what was given up counts as cut off. mended, and "
+                "within k: of all chains."
             }
             li { "Rates are over scored episodes. recovered: success where something was scheduled to go wrong. /ok: per success." }
             li { "Unknown is —, never zero. Tokens are counted by " (shown(&report.tokenizer)) ", unless a provider's count is named." }
-            @for note in about_agents(report).into_iter().chain(left_out(report)) { li { (note) } }
+            @for note in about_agents(report).into_iter().chain(left_out(report)) { li { (worded(&note)) } }
         }
     }
 }
@@ -45,6 +43,6 @@ pub(super) fn origin(manifest: &RunManifest) -> Markup {
             @if let Some(revision) = &manifest.revision { " (" (shown(revision)) ")" }
             ": " code { (shown(&manifest.command)) }
         }
-        p { "Seed " (manifest.plan.seed) ": the same command gives the same rows of scripted agents." }
+        p { "Seed " (manifest.plan.seed) ": the same plan gives the same rows of scripted agents." }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use healbench_record::{Progress, RunManifest};
+use healbench_record::{Progress, RunManifest, RunStatus};
 use maud::{PreEscaped, html};
 use serde::Serialize;
 
@@ -63,8 +63,12 @@ impl ProgressNews {
     }
 
     /// Of a run that nobody plays any more.
-    pub fn ended() -> ProgressNews {
-        ProgressNews { ended: true, done: None, total: 0, progress: None, shown: BTreeMap::new() }
+    pub fn ended(manifest: &RunManifest) -> ProgressNews {
+        let episodes = manifest.episodes();
+        // One that was cut off never said how much of it is there.
+        let done = (manifest.status != RunStatus::Running).then_some(manifest.episodes_done);
+        let total = episodes.end - episodes.start;
+        ProgressNews { ended: true, done, total, progress: None, shown: BTreeMap::new() }
     }
 }
 

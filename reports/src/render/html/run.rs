@@ -41,7 +41,7 @@ fn body(run: &RunPage<'_>) -> Result<Markup, ChartError> {
     let above = html! {
         p.meta { (title(report)) }
         h1 { (shown(report.suite.as_deref().unwrap_or(run.name))) }
-        (notes::warnings(run.manifest))
+        (notes::warnings(run.report))
         (answer::answers(report))
         (settings::tables(report))
         @if let Some(found) = &report.matrix { (matrix::heat_map(found)) }

@@ -10,6 +10,7 @@ use super::page::{Page, page};
 use super::{head, key, shown};
 use crate::render::number::{UNKNOWN, count, counted, percent};
 use crate::render::plain_text;
+use crate::render::shell::shell_word;
 use crate::summary::suite_of;
 
 /// A folder in the folder of runs.
@@ -67,7 +68,8 @@ pub fn runs(folder: &str, runs: &[ListedRun]) -> String {
         h1 { "Runs" }
         p.meta { (counted(runs.len() as u64, "folder")) " in " code { (shown(folder)) } }
         @if runs.is_empty() {
-            p { "Nothing is here yet. " code { "healbench run" } " plays the first one." }
+            @let out = format!("{}/first", folder.trim_end_matches('/'));
+            p { "Nothing is here yet. " code { "healbench run --out " (shown(&shell_word(&out))) } " plays the first one." }
         } @else {
             form action="/compare" method="get" {
                 (table(runs, comparable))
@@ -94,7 +96,7 @@ fn table(runs: &[ListedRun], comparable: bool) -> Markup {
             table id="runs" data-sort {
                 thead { tr {
                     (head("run", "text"))
-                    @for column in ["success", "episodes"] { (head(column, "")) }
+                    @for column in ["success, all settings", "episodes"] { (head(column, "")) }
                     @for column in ["status", "scenarios", "agents", "began (UTC)"] { (head(column, "text")) }
                     @if comparable { th scope="col" { "base" } th scope="col" { "candidate" } }
                 } }

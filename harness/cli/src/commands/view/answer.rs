@@ -8,6 +8,7 @@ use axum::http::request::Parts;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use healbench_record::RunDirError;
+use healbench_reports::ComparisonError;
 use healbench_reports::render::html;
 
 use crate::error::CliError;
@@ -64,6 +65,7 @@ impl<E: Into<CliError>> From<E> for Problem {
             CliError::RunDir(RunDirError::Missing(_)) => StatusCode::NOT_FOUND,
             // Another time there may be something to show.
             CliError::RunDir(RunDirError::Busy(_) | RunDirError::Unfinished(_)) => StatusCode::CONFLICT,
+            CliError::Comparison(ComparisonError::Seeds { .. }) => StatusCode::CONFLICT,
             CliError::Axis(_)
             | CliError::NotAsked { .. }
             | CliError::FormatUnseen { .. }

@@ -71,7 +71,7 @@ pub(super) fn progress(viewer: &Viewer, name: &str) -> Made {
     let (run, manifest) = open(viewer, name)?;
     let news = match state(&run, &manifest) {
         RunState::UnderWay(progress) => ProgressNews::under_way(&manifest, progress, unix_seconds()),
-        RunState::AsItSays | RunState::CutOff => ProgressNews::ended(),
+        RunState::AsItSays | RunState::CutOff => ProgressNews::ended(&manifest),
     };
     Ok(Answer::File(JSON, render::json(&news).map_err(CliError::from)?))
 }
