@@ -28,6 +28,7 @@ pub(super) fn reading(report: &Report) -> Markup {
                 "median retries: Kaplan and Meier's, for chains as long as they were tried; what was given up counts as cut off. mended, and "
                 "within k: of all chains."
             }
+            li { "p: McNemar's mid-p, adjusted by Holm: in an answer for all agents, in the table for all its rows." }
             li { "Rates are over scored episodes. recovered: success where something was scheduled to go wrong. /ok: per success." }
             li { "Unknown is —, never zero. Tokens are counted by " (shown(&report.tokenizer)) ", unless a provider's count is named." }
             @for note in about_agents(report).into_iter().chain(left_out(report)) { li { (worded(&note)) } }
