@@ -21,7 +21,7 @@ pub(super) fn partial(report: &Report) -> Vec<Warning> {
     warnings
 }
 
-/// Episodes are played scenario by scenario, so that what is there is no sample of the plan.
+/// Scripted agents play scenario by scenario, so that what is there is no sample of the plan.
 fn scenarios(report: &Report) -> String {
     let rows = || report.agents.iter().flat_map(|agent| &agent.rows);
     let is_scored = |index: usize| {

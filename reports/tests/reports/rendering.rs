@@ -254,6 +254,7 @@ fn plain_text_leaves_text_alone() {
         assert!(matches!(plain_text(text), std::borrow::Cow::Borrowed(same) if same == text));
     }
     assert_eq!(plain_text("a\tb\r\u{200b}\u{feff}"), r"a\tb\r\u{200b}\u{feff}");
+    assert_eq!(plain_text("\u{fffe}\u{fdd0}\u{1ffff}\u{fffd}"), "\\u{fffe}\\u{fdd0}\\u{1ffff}\u{fffd}");
 }
 
 #[test]

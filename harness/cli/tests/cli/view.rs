@@ -411,7 +411,9 @@ fn a_run_under_way_says_how_far_it_is_and_becomes_its_report() {
 
     change(&run, |manifest| manifest.status = RunStatus::Complete);
     drop(lock);
-    assert_eq!(server.json("/runs/first/progress")["ended"], true);
+    let news = server.json("/runs/first/progress");
+    let numbers = (news["ended"].as_bool(), news["done"].as_u64(), news["total"].as_u64());
+    assert_eq!(numbers, (Some(true), Some(4), Some(4)));
     assert!(server.ok("/runs/first/").contains("How to read this"));
 
     // One that is gone on with has frames already.
