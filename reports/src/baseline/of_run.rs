@@ -1,10 +1,12 @@
 //! A run, reduced to what a baseline keeps of it.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 
 use healbench_protocol::{AgentKind, canonical_json, fingerprint};
 use healbench_record::{CallRecord, CellRef, EpisodeRecord, Outcome, Plan, RunDir, RunManifest, RunStatus};
 use serde::Serialize;
+use serde_json::ser::Formatter;
 use sha2::{Digest as _, Sha256};
 
 use super::{
@@ -129,10 +131,63 @@ impl Open {
     }
 }
 
-/// Adds a row to a hash, without its index in the plan: a plan that grows moves it.
+/// Adds a row to a hash, without its index in the plan: a plan that grows moves it. Only the values of a row are hashed, in the order of
+/// its fields: the name of a field means nothing for what was measured.
 fn hash(hasher: &mut Sha256, row: &impl Serialize) {
-    hasher.update(serde_json::to_vec(row).expect("a row is plain data, which JSON has a form for"));
-    hasher.update(b"\n");
+    let mut bytes = Vec::with_capacity(512);
+    let mut serializer = serde_json::Serializer::with_formatter(&mut bytes, ValuesOnly::default());
+    row.serialize(&mut serializer).expect("a row is plain data, which JSON has a form for");
+    bytes.push(b'\n');
+    hasher.update(&bytes);
+}
+
+/// Writes JSON with objects as arrays of their values.
+#[derive(Default)]
+struct ValuesOnly {
+    in_key: bool,
+}
+
+impl ValuesOnly {
+    fn write<W: ?Sized + Write>(&self, writer: &mut W, bytes: &[u8]) -> io::Result<()> {
+        if self.in_key { Ok(()) } else { writer.write_all(bytes) }
+    }
+}
+
+impl Formatter for ValuesOnly {
+    fn begin_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.begin_array(writer)
+    }
+
+    fn end_object<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.end_array(writer)
+    }
+
+    fn begin_object_key<W: ?Sized + Write>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        self.begin_array_value(writer, first)?;
+        self.in_key = true;
+        Ok(())
+    }
+
+    fn end_object_key<W: ?Sized + Write>(&mut self, _writer: &mut W) -> io::Result<()> {
+        self.in_key = false;
+        Ok(())
+    }
+
+    fn begin_object_value<W: ?Sized + Write>(&mut self, _writer: &mut W) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn begin_string<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.write(writer, b"\"")
+    }
+
+    fn end_string<W: ?Sized + Write>(&mut self, writer: &mut W) -> io::Result<()> {
+        self.write(writer, b"\"")
+    }
+
+    fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
+        self.write(writer, fragment.as_bytes())
+    }
 }
 
 fn gather(run: &RunDir, plan: &Plan) -> Result<Gathered, BlessError> {
@@ -189,4 +244,32 @@ fn gather_calls(run: &RunDir, plan: &Plan, lines: &mut [Open]) -> Result<u64, Fr
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn hashed(row: &impl Serialize) -> String {
+        let mut hasher = Sha256::new();
+        hash(&mut hasher, row);
+        hasher.finalize().iter().take(4).map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    #[test]
+    fn a_hash_depends_on_values_and_their_order_and_not_on_names() {
+        let row = json!({"a": 1, "b": {"c": "x\"y", "d": null}, "e": [true, 0.5]});
+        assert_eq!(hashed(&row), hashed(&json!([1, ["x\"y", null], [true, 0.5]])));
+        assert_eq!(hashed(&row), hashed(&json!({"A": 1, "\"": {"C": "x\"y", "": null}, "E": [true, 0.5]})));
+        for other in [
+            json!({"a": 2, "b": {"c": "x\"y", "d": null}, "e": [true, 0.5]}),
+            json!({"b": {"c": "x\"y", "d": null}, "a": 1, "e": [true, 0.5]}),
+            json!({"a": 1, "b": {"c": "xy", "d": null}, "e": [true, 0.5]}),
+            json!({"a": 1, "b": {"c": "x\"y"}, "d": null, "e": [true, 0.5]}),
+        ] {
+            assert_ne!(hashed(&row), hashed(&other), "{other}");
+        }
+    }
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod frozen;
 mod made_up;
 mod suites;
 
