@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use healbench_protocol::{AgentKind, canonical_json, fingerprint};
 use healbench_record::{CallRecord, CellRef, EpisodeRecord, Outcome, Plan, RunDir, RunManifest, RunStatus};
 use serde::Serialize;
-use serde_json::ser::Formatter;
+use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
 use sha2::{Digest as _, Sha256};
 
 use super::{
@@ -187,6 +187,10 @@ impl Formatter for ValuesOnly {
 
     fn write_string_fragment<W: ?Sized + Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
         self.write(writer, fragment.as_bytes())
+    }
+
+    fn write_char_escape<W: ?Sized + Write>(&mut self, writer: &mut W, escape: CharEscape) -> io::Result<()> {
+        if self.in_key { Ok(()) } else { CompactFormatter.write_char_escape(writer, escape) }
     }
 }
 
