@@ -65,7 +65,7 @@ build:
     cargo build --release
 
 bench *ARGS:
-    cargo bench {{ ARGS }}
+    cargo bench -p healbench-benches {{ ARGS }}
 
 # Play the quickstart suite with real small models on this machine, and record what they say (1.6 GB, an hour or two).
 llm-e2e *ARGS:

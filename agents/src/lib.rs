@@ -7,4 +7,4 @@ pub mod llm;
 mod replay;
 pub mod scripted;
 
-pub use replay::Reenactment;
+pub use replay::ReplayAgent;

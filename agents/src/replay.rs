@@ -5,21 +5,21 @@ use std::collections::VecDeque;
 use healbench_protocol::{Agent, AgentError, Origin, ToolResponse, Turn};
 
 /// Takes recorded turns in their order.
-pub struct Reenactment {
+pub struct ReplayAgent {
     turns: VecDeque<(Turn, Origin)>,
-    failed: Option<AgentError>,
+    failure: Option<AgentError>,
     preamble: String,
     origin: Origin,
 }
 
-impl Reenactment {
+impl ReplayAgent {
     /// The agent that takes these turns, and then fails as the recorded one did, if it did. `preamble` is what its model was told.
-    pub fn new(turns: Vec<(Turn, Origin)>, failed: Option<AgentError>, preamble: String) -> Reenactment {
-        Reenactment { turns: turns.into(), failed, preamble, origin: Origin::Script }
+    pub fn new(turns: Vec<(Turn, Origin)>, failure: Option<AgentError>, preamble: String) -> ReplayAgent {
+        ReplayAgent { turns: turns.into(), failure, preamble, origin: Origin::Script }
     }
 }
 
-impl Agent for Reenactment {
+impl Agent for ReplayAgent {
     fn next_turn(&mut self, _: &[&ToolResponse]) -> Result<Turn, AgentError> {
         match self.turns.pop_front() {
             Some((turn, origin)) => {
@@ -27,9 +27,9 @@ impl Agent for Reenactment {
                 Ok(turn)
             }
             None => Err(self
-                .failed
+                .failure
                 .take()
-                .unwrap_or_else(|| AgentError::NotRecorded("the transcript ends here".to_owned()))),
+                .unwrap_or_else(|| AgentError::RecordingMissing("the transcript ends here".to_owned()))),
         }
     }
 

@@ -12,10 +12,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use healbench_agents::llm::{Connections, Endpoint, Line, Model, Network, Player, PriceTable, models, resolve};
-use healbench_protocol::{Agent, AgentKind, ErrorFormat, Guardrails, Opening, Seed, Start};
-use healbench_record::Played;
-use healbench_runner::{Axes, Job, Lane, build_plan, play_lanes};
+use healbench_agents::llm::{
+    Connections, Endpoint, LlmAgentFactory, Model, ModelBackend, Network, PriceTable, parse_model_tables, resolve_model,
+};
+use healbench_protocol::{Agent, AgentKind, EpisodeStart, ErrorFormat, Guardrails, Opening, Seed};
+use healbench_record::EpisodeResult;
+use healbench_runner::{Axes, Job, WorkerPool, build_plan, run_pools};
 use healbench_scenarios::load_suite;
 
 const CONNECTIONS: u32 = 64;
@@ -24,7 +26,7 @@ fn main() {
     // `cargo test` starts benches too, to see that they run.
     let quick = !std::env::args().any(|word| word == "--bench");
     let trials = if quick { 64 } else { 20_000 };
-    let (turns, elapsed) = play(trials, Duration::ZERO);
+    let (turns, elapsed) = run_model(trials, Duration::ZERO);
     println!(
         "a server that answers at once, {CONNECTIONS} connections: {:.0} turns/s",
         turns as f64 / elapsed.as_secs_f64()
@@ -32,7 +34,7 @@ fn main() {
 
     let latency = Duration::from_millis(50);
     let trials = if quick { 64 } else { 64 * 40 };
-    let (turns, elapsed) = play(trials, latency);
+    let (turns, elapsed) = run_model(trials, latency);
     let least = latency.as_secs_f64() * turns as f64 / f64::from(CONNECTIONS);
     let over = elapsed.as_secs_f64() / least - 1.0;
     println!(
@@ -43,7 +45,7 @@ fn main() {
 }
 
 /// Plays a scenario that takes two turns, and gives the turns and the time.
-fn play(trials: u32, latency: Duration) -> (u64, Duration) {
+fn run_model(trials: u32, latency: Duration) -> (u64, Duration) {
     let model = model(&serve(latency));
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let scenarios = load_suite(&[folder.join("../scenarios/suites/quickstart/wrong-enum.yaml")]).unwrap();
@@ -57,19 +59,20 @@ fn play(trials: u32, latency: Duration) -> (u64, Duration) {
     let plan = build_plan(&axes, &scenarios);
     let stop = Arc::new(AtomicBool::new(false));
     let endpoint = Endpoint::new(&Arc::new(Network::new().unwrap()), &model, &|_| None).unwrap();
-    let line = Arc::new(Line::Live(endpoint));
-    let player = Arc::new(Player { model, opening: Opening::Seeded, line, stop, today: String::new() });
-    let make_agent = for_any_episode(|_, start| Box::new(player.agent(start)));
+    let backend = Arc::new(ModelBackend::Live(endpoint));
+    let factory =
+        Arc::new(LlmAgentFactory { model, opening: Opening::Seeded, backend, stop, recording_date: String::new() });
+    let make_agent = for_any_episode(|_, start| Box::new(factory.agent(start)));
     let job = Job { plan: &plan, scenarios: &scenarios, episodes: 0..plan.len(), jobs: 1, make_agent: &make_agent };
     let turns = AtomicU64::new(0);
-    let lanes = [Lane { agents: vec![0], threads: CONNECTIONS as usize }];
-    let count = |played: Played| {
-        turns.fetch_add(played.episode.model.map_or(0, |model| u64::from(model.turns)), Ordering::Relaxed);
+    let pools = [WorkerPool { agents: vec![0], threads: CONNECTIONS as usize }];
+    let count = |result: EpisodeResult| {
+        turns.fetch_add(result.episode.model.map_or(0, |model| u64::from(model.turns)), Ordering::Relaxed);
         Ok::<(), std::convert::Infallible>(())
     };
-    let begun = Instant::now();
-    assert!(play_lanes(&job, &lanes, &|_| false, &|| false, &count).unwrap());
-    let elapsed = begun.elapsed();
+    let started = Instant::now();
+    assert!(run_pools(&job, &pools, &|_| false, &|| false, &count).unwrap());
+    let elapsed = started.elapsed();
     let turns = turns.into_inner();
     assert_eq!(turns, 2 * u64::from(trials));
     (turns, elapsed)
@@ -77,15 +80,15 @@ fn play(trials: u32, latency: Duration) -> (u64, Duration) {
 
 fn for_any_episode<F>(make_agent: F) -> F
 where
-    F: for<'s> Fn(usize, Start<'s>) -> Box<dyn Agent + 's>,
+    F: for<'s> Fn(usize, EpisodeStart<'s>) -> Box<dyn Agent + 's>,
 {
     make_agent
 }
 
 fn model(url: &str) -> Model {
     let text = format!("[model.bench]\napi = \"openai-chat\"\nbase_url = \"{url}\"\n");
-    let tables = models("healbench.toml".as_ref(), &text, &|path| std::fs::read_to_string(path)).unwrap();
-    let model = resolve("model:bench", &tables, &PriceTable::shipped()).unwrap();
+    let tables = parse_model_tables("healbench.toml".as_ref(), &text, &|path| std::fs::read_to_string(path)).unwrap();
+    let model = resolve_model("model:bench", &tables, &PriceTable::shipped()).unwrap();
     Model { connections: Connections { start: CONNECTIONS, min: CONNECTIONS, max: CONNECTIONS }, ..model }
 }
 
@@ -121,10 +124,10 @@ fn answer(reader: &mut BufReader<TcpStream>, latency: Duration) -> Option<()> {
     }
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
-    let begun = Instant::now();
+    let started = Instant::now();
     let calls = String::from_utf8_lossy(&body).matches(r#""role":"tool""#).count();
     let text = if calls < 2 { LOOK } else { CALL };
-    std::thread::sleep(latency.saturating_sub(begun.elapsed()));
+    std::thread::sleep(latency.saturating_sub(started.elapsed()));
     let head = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n", text.len());
     reader.get_mut().write_all(format!("{head}{text}").as_bytes()).ok()
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use healbench_benches::pairs::pairs;
 use healbench_benches::rounds::{Pair, ROUNDS, measure, paired_run};
-use healbench_record::{LEAST_ROUNDS, PairRounds};
+use healbench_record::{MIN_ROUNDS, PairRounds};
 
 #[derive(Default)]
 struct Args {
@@ -22,9 +22,9 @@ struct Args {
 fn main() -> ExitCode {
     let run = || -> Result<(), String> {
         let args = args()?;
-        let to_see_that_it_runs = !args.bench && args.out.is_none();
-        let rounds = args.rounds.unwrap_or(if to_see_that_it_runs { 3 } else { ROUNDS });
-        let out = args.out.map(|out| place(&out, args.bench)).transpose()?;
+        let smoke_run = !args.bench && args.out.is_none();
+        let rounds = args.rounds.unwrap_or(if smoke_run { 3 } else { ROUNDS });
+        let out = args.out.map(|out| resolve_out(&out, args.bench)).transpose()?;
         let run = paired_run(measure(&slowed(pairs(), args.slow.as_deref())?, rounds));
         print!("{}", table(&run.pairs));
         let Some(out) = out else { return Ok(()) };
@@ -44,7 +44,7 @@ fn main() -> ExitCode {
 /// Where the file goes, when something can be written there: minutes of measuring are not to be lost.
 ///
 /// Cargo starts a bench in its package's folder, which nobody means who names a file.
-fn place(out: &Path, by_cargo: bool) -> Result<PathBuf, String> {
+fn resolve_out(out: &Path, by_cargo: bool) -> Result<PathBuf, String> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().filter(|_| by_cargo);
     let out = workspace.map_or_else(|| out.to_owned(), |workspace| workspace.join(out));
     let folder = out.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -74,21 +74,21 @@ fn slowed(pairs: Vec<Pair>, slow: Option<&str>) -> Result<Vec<Pair>, String> {
 
 fn args() -> Result<Args, String> {
     let mut args = Args::default();
-    let mut words = std::env::args_os().skip(1);
-    while let Some(word) = words.next() {
-        let mut value = || words.next().ok_or_else(|| format!("`{}` needs a value", word.display()));
-        match word.to_str() {
+    let mut raw_args = std::env::args_os().skip(1);
+    while let Some(arg) = raw_args.next() {
+        let mut value = || raw_args.next().ok_or_else(|| format!("`{}` needs a value", arg.display()));
+        match arg.to_str() {
             Some("--bench") => args.bench = true,
             Some("--out") => args.out = Some(value()?.into()),
             Some("--slow") => args.slow = Some(value()?.to_string_lossy().into_owned()),
             Some("--rounds") => {
                 let rounds = value()?;
                 let number = rounds.to_str().and_then(|rounds| rounds.parse().ok());
-                args.rounds = Some(number.filter(|rounds| *rounds >= LEAST_ROUNDS).ok_or_else(|| {
-                    format!("`--rounds {}`: it has to be a number, {LEAST_ROUNDS} or more", rounds.display())
+                args.rounds = Some(number.filter(|rounds| *rounds >= MIN_ROUNDS).ok_or_else(|| {
+                    format!("`--rounds {}`: it has to be a number, {MIN_ROUNDS} or more", rounds.display())
                 })?);
             }
-            _ => return Err(format!("`{}` is not known here: --out FILE, --rounds N, --slow PAIR", word.display())),
+            _ => return Err(format!("`{}` is not known here: --out FILE, --rounds N, --slow PAIR", arg.display())),
         }
     }
     Ok(args)

@@ -2,8 +2,8 @@
 //! rounds over it.
 
 pub mod pairs;
+pub mod reference_workload;
 pub mod rounds;
-pub mod yardstick;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -89,7 +89,7 @@ pub fn identity() -> Enhancer {
 
 /// The enhancer of a tool whose contract moved.
 pub fn with_deltas() -> Enhancer {
-    enhancer(diff_contracts(&ToolContract::of(&previous()), &ToolContract::of(&current())))
+    enhancer(diff_contracts(&ToolContract::from_tool(&previous()), &ToolContract::from_tool(&current())))
 }
 
 fn enhancer(diff: ContractDiff) -> Enhancer {

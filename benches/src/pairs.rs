@@ -8,8 +8,8 @@ use healbench_engine::contract::{Enhance, Identity};
 use healbench_protocol::{ErrorFormat, ToolCall};
 use healbench_record::PairRole;
 
-use crate::rounds::{Arm, Pair, Side};
-use crate::yardstick::{material, yardstick_1};
+use crate::reference_workload::{input, reference_workload_1};
+use crate::rounds::{Pair, Variant, Workload};
 use crate::{Direct, invalid_call, unchanged_engine, unchanged_engine_with, valid_call, world};
 
 /// The control: the same failed call twice.
@@ -25,19 +25,19 @@ pub const STATIC: &str = "invalid call, static identity over no enhancer";
 pub fn pairs() -> Vec<Pair> {
     let mut pairs = vec![control(), valid(), invalid(), invalid_static()];
     let xml = ErrorFormat::FusionXml;
-    pairs.push(over_yardstick("valid call over yardstick", "valid call", &xml, valid_call));
-    pairs.push(over_yardstick("invalid call over yardstick", "invalid call, fusion-xml", &xml, invalid_call));
+    pairs.push(over_reference_workload("valid call over yardstick", "valid call", &xml, valid_call));
+    pairs.push(over_reference_workload("invalid call over yardstick", "invalid call, fusion-xml", &xml, invalid_call));
     for format in [ErrorFormat::LlmFriendly, ErrorFormat::ProblemJson] {
         let of_format = format!("invalid call, {}", format.name());
-        pairs.push(over_yardstick(&format!("{of_format} over yardstick"), &of_format, &format, invalid_call));
+        pairs.push(over_reference_workload(&format!("{of_format} over yardstick"), &of_format, &format, invalid_call));
     }
     pairs
 }
 
 /// The pair of [`CONTROL`].
 pub fn control() -> Pair {
-    let side = || without("invalid call, no enhancer", invalid_call);
-    Pair { name: CONTROL.to_owned(), role: PairRole::Control, reference: side(), candidate: side() }
+    let variant = || without("invalid call, no enhancer", invalid_call);
+    Pair { name: CONTROL.to_owned(), role: PairRole::Control, reference: variant(), candidate: variant() }
 }
 
 /// The pair of [`VALID`].
@@ -58,32 +58,32 @@ pub fn invalid() -> Pair {
 pub fn invalid_static() -> Pair {
     let reference = without("invalid call, no enhancer", invalid_call);
     let engine = || calls(unchanged_engine_with(|| Identity), invalid_call());
-    let candidate = Side::new("invalid call, static identity", engine);
+    let candidate = Variant::new("invalid call, static identity", engine);
     Pair { name: STATIC.to_owned(), role: PairRole::Equal, reference, candidate }
 }
 
-fn over_yardstick(name: &str, candidate: &str, format: &ErrorFormat, call: fn() -> ToolCall) -> Pair {
+fn over_reference_workload(name: &str, candidate: &str, format: &ErrorFormat, call: fn() -> ToolCall) -> Pair {
     let format = format.clone();
     Pair {
         name: name.to_owned(),
-        role: PairRole::Yardstick,
-        reference: Side::new("yardstick 1", || {
-            let material = material();
-            Box::new(move |iterations| measure_yardstick(&material, iterations))
+        role: PairRole::ReferenceWorkload,
+        reference: Variant::new("yardstick 1", || {
+            let input = input();
+            Box::new(move |iterations| run_reference_workload(&input, iterations))
         }),
-        candidate: Side::new(candidate, move || calls(unchanged_engine(true, &format), call())),
+        candidate: Variant::new(candidate, move || calls(unchanged_engine(true, &format), call())),
     }
 }
 
-fn without(name: &str, call: fn() -> ToolCall) -> Side {
-    Side::new(name, move || calls(unchanged_engine_with(|| Direct), call()))
+fn without(name: &str, call: fn() -> ToolCall) -> Variant {
+    Variant::new(name, move || calls(unchanged_engine_with(|| Direct), call()))
 }
 
-fn unchanged(name: &str, call: fn() -> ToolCall) -> Side {
-    Side::new(name, move || calls(unchanged_engine(true, &ErrorFormat::FusionXml), call()))
+fn unchanged(name: &str, call: fn() -> ToolCall) -> Variant {
+    Variant::new(name, move || calls(unchanged_engine(true, &ErrorFormat::FusionXml), call()))
 }
 
-fn calls<E: Enhance + 'static>(engine: Engine<E>, call: ToolCall) -> Arm {
+fn calls<E: Enhance + 'static>(engine: Engine<E>, call: ToolCall) -> Workload {
     let mut world = world();
     Box::new(move |iterations| {
         for _ in 0..iterations {
@@ -92,8 +92,8 @@ fn calls<E: Enhance + 'static>(engine: Engine<E>, call: ToolCall) -> Arm {
     })
 }
 
-fn measure_yardstick(material: &serde_json::Value, iterations: u32) {
+fn run_reference_workload(input: &serde_json::Value, iterations: u32) {
     for _ in 0..iterations {
-        drop(black_box(yardstick_1(black_box(material))));
+        drop(black_box(reference_workload_1(black_box(input))));
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use healbench_record::{PairRole, PairRounds, PairedRun, ROUNDS_VERSION};
 
 /// Does its work so many times.
-pub type Arm = Box<dyn FnMut(u32)>;
+pub type Workload = Box<dyn FnMut(u32)>;
 
 /// How long an epoch is meant to take: short beside what disturbs a machine, long beside a look at the clock.
 pub const EPOCH: Duration = Duration::from_micros(50);
@@ -17,19 +17,19 @@ pub const ROUNDS: usize = 2001;
 
 /// After so many rounds both arms are made anew, elsewhere on the heap: where something lies makes it faster or slower, and that
 /// is luck.
-const ROUNDS_OF_A_MAKING: usize = 25;
+const ROUNDS_PER_BUILD: usize = 25;
 
 /// So many iterations an epoch at least where a fifth of them counts: of fewer, a fifth is a third or a half.
-const LEAST_ITERATIONS_OF_A_FIFTH: u32 = 20;
+const MIN_SLOWED_ITERATIONS: u32 = 20;
 
 /// One side of a pair.
-pub struct Side {
+pub struct Variant {
     /// What it does.
     pub name: String,
     /// Makes an arm with everything that it works on.
-    pub make: Box<dyn Fn() -> Arm>,
+    pub make: Box<dyn Fn() -> Workload>,
     /// How often it does its work in an epoch at least, however long that takes.
-    pub least_iterations: u32,
+    pub min_iterations: u32,
 }
 
 /// Two sides that are measured in turns.
@@ -39,39 +39,39 @@ pub struct Pair {
     /// What it is there for.
     pub role: PairRole,
     /// A.
-    pub reference: Side,
+    pub reference: Variant,
     /// B.
-    pub candidate: Side,
+    pub candidate: Variant,
 }
 
-impl Side {
+impl Variant {
     /// A side.
-    pub fn new(name: &str, make: impl Fn() -> Arm + 'static) -> Side {
-        Side { name: name.to_owned(), make: Box::new(make), least_iterations: 1 }
+    pub fn new(name: &str, make: impl Fn() -> Workload + 'static) -> Variant {
+        Variant { name: name.to_owned(), make: Box::new(make), min_iterations: 1 }
     }
 
     /// The same side, and a fifth more of its work that nobody is told of: what a measurement has to find.
-    pub fn slowed(self) -> Side {
-        let make = move || -> Arm {
-            let mut arm = (self.make)();
-            Box::new(move |iterations| arm(iterations + iterations.div_ceil(5)))
+    pub fn slowed(self) -> Variant {
+        let make = move || -> Workload {
+            let mut workload = (self.make)();
+            Box::new(move |iterations| workload(iterations + iterations.div_ceil(5)))
         };
-        Side { name: self.name, make: Box::new(make), least_iterations: LEAST_ITERATIONS_OF_A_FIFTH }
+        Variant { name: self.name, make: Box::new(make), min_iterations: MIN_SLOWED_ITERATIONS }
     }
 }
 
 /// Measures all pairs, some rounds of each in turn, so that a bad minute hits the control as well.
 pub fn measure(pairs: &[Pair], rounds: usize) -> Vec<PairRounds> {
-    let mut measured: Vec<PairRounds> = pairs.iter().map(|pair| begin(pair, rounds)).collect();
-    let makings = rounds.div_ceil(ROUNDS_OF_A_MAKING);
-    for making in 0..makings {
-        let rounds = ROUNDS_OF_A_MAKING.min(rounds - making * ROUNDS_OF_A_MAKING);
+    let mut measured: Vec<PairRounds> = pairs.iter().map(|pair| calibrate_pair(pair, rounds)).collect();
+    let builds = rounds.div_ceil(ROUNDS_PER_BUILD);
+    for build in 0..builds {
+        let rounds = ROUNDS_PER_BUILD.min(rounds - build * ROUNDS_PER_BUILD);
         for (pair, measured) in pairs.iter().zip(&mut measured) {
-            let mut arms = make(pair, making);
+            let mut workloads = build_workloads(pair, build);
             let iterations = measured.iterations;
             // The first times are those of cold caches.
-            round(&mut arms, iterations);
-            measured.rounds.extend((0..rounds).map(|_| round(&mut arms, iterations)));
+            round(&mut workloads, iterations);
+            measured.rounds.extend((0..rounds).map(|_| round(&mut workloads, iterations)));
         }
     }
     measured
@@ -84,7 +84,7 @@ pub fn paired_run(pairs: Vec<PairRounds>) -> PairedRun {
         healbench: env!("CARGO_PKG_VERSION").to_owned(),
         revision: option_env!("HEALBENCH_REVISION").map(str::to_owned),
         cpu: cpu(),
-        optimised: !cfg!(debug_assertions),
+        optimized: !cfg!(debug_assertions),
         epoch_ns: u64::try_from(EPOCH.as_nanos()).unwrap_or(u64::MAX),
         pairs,
     }
@@ -99,12 +99,12 @@ fn cpu() -> Option<String> {
 }
 
 /// A pair without rounds, with its number of iterations.
-fn begin(pair: &Pair, rounds: usize) -> PairRounds {
-    let [mut a, mut b] = make(pair, 0);
-    let least = pair.candidate.least_iterations;
+fn calibrate_pair(pair: &Pair, rounds: usize) -> PairRounds {
+    let [mut a, mut b] = build_workloads(pair, 0);
+    let least = pair.candidate.min_iterations;
     let a = calibrate(&mut a).max(least);
     // What is claimed to take the same time does the same number of times.
-    let b = if pair.role == PairRole::Yardstick { calibrate(&mut b).max(least) } else { a };
+    let b = if pair.role == PairRole::ReferenceWorkload { calibrate(&mut b).max(least) } else { a };
     PairRounds {
         name: pair.name.clone(),
         role: pair.role,
@@ -116,9 +116,9 @@ fn begin(pair: &Pair, rounds: usize) -> PairRounds {
 }
 
 /// Makes both arms: the reference first, then the candidate, then the other way round, and at ever other places.
-fn make(pair: &Pair, making: usize) -> [Arm; 2] {
-    let pad = black_box(vec![0_u8; (making * 1_040) % 16_384 + 1_040]);
-    let arms = if making.is_multiple_of(2) {
+fn build_workloads(pair: &Pair, build: usize) -> [Workload; 2] {
+    let pad = black_box(vec![0_u8; (build * 1_040) % 16_384 + 1_040]);
+    let workloads = if build.is_multiple_of(2) {
         let a = (pair.reference.make)();
         let b = (pair.candidate.make)();
         [a, b]
@@ -128,14 +128,14 @@ fn make(pair: &Pair, making: usize) -> [Arm; 2] {
         [a, b]
     };
     drop(pad);
-    arms
+    workloads
 }
 
 /// How many iterations fill an epoch; at least one.
-fn calibrate(arm: &mut Arm) -> u32 {
+fn calibrate(workload: &mut Workload) -> u32 {
     let mut iterations = 1;
     // The least of some tries: the others were disturbed.
-    let mut least = |iterations| (0..8).map(|_| timed(arm, iterations)).min().unwrap_or(1).max(1);
+    let mut least = |iterations| (0..8).map(|_| timed(workload, iterations)).min().unwrap_or(1).max(1);
     let target = EPOCH.as_nanos() as u64;
     while least(iterations) < target / 4 && iterations < u32::MAX / 2 {
         iterations *= 2;
@@ -144,14 +144,14 @@ fn calibrate(arm: &mut Arm) -> u32 {
     u32::try_from(fitting).unwrap_or(u32::MAX).max(1)
 }
 
-fn round([a, b]: &mut [Arm; 2], [of_a, of_b]: [u32; 2]) -> [u64; 4] {
-    [timed(a, of_a), timed(b, of_b), timed(b, of_b), timed(a, of_a)]
+fn round([a, b]: &mut [Workload; 2], [a_iterations, b_iterations]: [u32; 2]) -> [u64; 4] {
+    [timed(a, a_iterations), timed(b, b_iterations), timed(b, b_iterations), timed(a, a_iterations)]
 }
 
-fn timed(arm: &mut Arm, iterations: u32) -> u64 {
-    let begun = Instant::now();
-    arm(iterations);
-    u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
+fn timed(workload: &mut Workload, iterations: u32) -> u64 {
+    let started = Instant::now();
+    workload(iterations);
+    u64::try_from(started.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -164,9 +164,9 @@ mod tests {
 
     /// A pair whose sides write their names when they are made.
     fn pair(role: PairRole, made: &Rc<RefCell<String>>) -> Pair {
-        let side = |name: &'static str| {
+        let variant = |name: &'static str| {
             let made = Rc::clone(made);
-            Side::new(name, move || {
+            Variant::new(name, move || {
                 made.borrow_mut().push_str(name);
                 Box::new(|iterations| {
                     for turn in 0..iterations * 100 {
@@ -175,16 +175,16 @@ mod tests {
                 })
             })
         };
-        Pair { name: format!("{role:?}"), role, reference: side("a"), candidate: side("b") }
+        Pair { name: format!("{role:?}"), role, reference: variant("a"), candidate: variant("b") }
     }
 
     #[test]
     fn arms_are_made_anew_in_both_orders() {
         let made = Rc::default();
-        let measured = measure(&[pair(PairRole::Equal, &made)], 2 * ROUNDS_OF_A_MAKING + 1);
-        assert_eq!(measured[0].rounds.len(), 2 * ROUNDS_OF_A_MAKING + 1);
-        let [of_a, of_b] = measured[0].iterations;
-        assert_eq!(of_a, of_b);
+        let measured = measure(&[pair(PairRole::Equal, &made)], 2 * ROUNDS_PER_BUILD + 1);
+        assert_eq!(measured[0].rounds.len(), 2 * ROUNDS_PER_BUILD + 1);
+        let [a_iterations, b_iterations] = measured[0].iterations;
+        assert_eq!(a_iterations, b_iterations);
         // To find the number of iterations, and then three times.
         assert_eq!(*made.borrow(), "ababbaab");
     }
@@ -204,24 +204,25 @@ mod tests {
     fn a_slowed_side_does_a_fifth_more() {
         let done = Rc::new(RefCell::new(0));
         let count = Rc::clone(&done);
-        let side = Side::new("counting", move || {
+        let variant = Variant::new("counting", move || {
             let count = Rc::clone(&count);
             Box::new(move |iterations| *count.borrow_mut() += iterations)
         });
-        let side = side.slowed();
-        (side.make)()(100);
+        let variant = variant.slowed();
+        (variant.make)()(100);
         assert_eq!(*done.borrow(), 120);
-        (side.make)()(1);
+        (variant.make)()(1);
         assert_eq!(*done.borrow(), 122);
     }
 
     #[test]
     fn a_fifth_of_long_work_is_no_half() {
-        let slow = || Side::new("slow", || Box::new(|iterations| std::thread::sleep(iterations * 4 * EPOCH)));
-        let of =
-            |role, candidate| begin(&Pair { name: String::new(), role, reference: slow(), candidate }, 0).iterations;
+        let slow = || Variant::new("slow", || Box::new(|iterations| std::thread::sleep(iterations * 4 * EPOCH)));
+        let of = |role, candidate| {
+            calibrate_pair(&Pair { name: String::new(), role, reference: slow(), candidate }, 0).iterations
+        };
         assert_eq!(of(PairRole::Equal, slow()), [1, 1]);
         assert_eq!(of(PairRole::Equal, slow().slowed()), [20, 20]);
-        assert_eq!(of(PairRole::Yardstick, slow().slowed()), [20, 20]);
+        assert_eq!(of(PairRole::ReferenceWorkload, slow().slowed()), [20, 20]);
     }
 }

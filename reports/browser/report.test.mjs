@@ -157,7 +157,7 @@ describe('the page of a run', () => {
     for (const open of [(summary) => summary.click(), (summary) => summary.press('Enter')]) {
       const row = flip(page);
       await open(row.locator(':scope > summary'));
-      const columns = row.locator('.playback');
+      const columns = row.locator('.transcript');
       assert.equal(await columns.count(), 2);
       assert.ok(await columns.first().isVisible() && await columns.last().isVisible());
       const [left, right] = [await columns.first().boundingBox(), await columns.last().boundingBox()];
@@ -234,7 +234,7 @@ describe('the page of a run', () => {
     assert.equal(await page.locator('button:enabled:visible').count(), 0);
     assert.equal(await page.locator('input:visible, select:visible').count(), 0);
     await flip(page).locator(':scope > summary').click();
-    assert.ok(await flip(page).locator('.playback').first().isVisible());
+    assert.ok(await flip(page).locator('.transcript').first().isVisible());
     await close();
   });
 });

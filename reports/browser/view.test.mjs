@@ -55,9 +55,9 @@ it('leads from the list to a run, to an episode, and to another setting', async 
   const row = page.locator('#rows > details[data-flips="1"]').first();
   await row.locator(':scope > summary').click();
   await row.getByRole('link', { name: /^episode/ }).first().click();
-  assert.equal(await page.locator('.playback').count(), 1);
+  assert.equal(await page.locator('.transcript').count(), 1);
   await page.getByRole('link', { name: /all fusion-xml/ }).click();
-  assert.equal(await page.locator('.playback').count(), 2);
+  assert.equal(await page.locator('.transcript').count(), 2);
   await page.getByRole('link', { name: 'All runs' }).click();
   assert.equal(page.url(), home);
   await close();

@@ -32,18 +32,18 @@ pub struct Baseline {
     /// Date and mark of the price table; `None` in a run without models.
     pub prices: Option<String>,
     /// By agent, as [`CellName::agent`] names it.
-    pub agents: BTreeMap<String, AgentMark>,
+    pub agents: BTreeMap<String, AgentFingerprint>,
     /// By error format, a mark of its text; empty for those that are built in.
     pub formats: BTreeMap<String, String>,
     /// By id.
-    pub scenarios: BTreeMap<String, ScenarioMark>,
+    pub scenarios: BTreeMap<String, ScenarioFingerprint>,
     /// By cell and scenario.
-    pub cells: BTreeMap<CellName, BTreeMap<String, Line>>,
+    pub cells: BTreeMap<CellName, BTreeMap<String, CellScenario>>,
 }
 
 /// What an agent was.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentMark {
+pub struct AgentFingerprint {
     /// What played it.
     pub kind: AgentKind,
     /// A mark of its settings: the beginning of a SHA-256, as every mark is.
@@ -52,7 +52,7 @@ pub struct AgentMark {
 
 /// What a scenario was.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScenarioMark {
+pub struct ScenarioFingerprint {
     /// A mark of its text.
     pub text: String,
     /// A mark of the schedules' hashes of its trials, which every cell met.
@@ -72,7 +72,7 @@ pub struct CellName {
 
 /// One scenario in one cell.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Line {
+pub struct CellScenario {
     /// How each trial ended.
     pub outcomes: Outcomes,
     /// By [`Metric::ALL`]: the sum over scored episodes that have the number, and how many those are.
@@ -81,7 +81,7 @@ pub struct Line {
     pub rows: Option<String>,
 }
 
-impl Line {
+impl CellScenario {
     /// The sum of a metric.
     pub fn sum(&self, metric: Metric) -> Sum {
         self.sums[metric as usize]

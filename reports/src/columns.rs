@@ -37,7 +37,7 @@ pub const PROMPT_TOKENS: &str = "prompt_tokens";
 pub const PROSE_TOKENS: &str = "prose_tokens";
 
 /// Whether the first call succeeded.
-pub const FIRST_CALL_OK: &str = "first_call_ok";
+pub const FIRST_CALL_SUCCESS: &str = "first_call_success";
 /// Calls that failed.
 pub const ERRORS: &str = "errors";
 /// Calls after the first one that failed.
@@ -47,7 +47,7 @@ pub const REPEATED_CALLS: &str = "repeated_calls";
 /// Error chains.
 pub const CHAINS: &str = "chains";
 /// Error chains that ended in success.
-pub const CHAINS_FIXED: &str = "chains_fixed";
+pub const ERRORS_FIXED: &str = "errors_fixed";
 /// Attempts after the first error of each chain.
 pub const RETRIES: &str = "retries";
 /// Tokens of the largest response.
@@ -55,9 +55,9 @@ pub const LARGEST_RESPONSE: &str = "largest_response";
 /// Calls right after an error that named fields.
 pub const HINTED_CALLS: &str = "hinted_calls";
 /// Those that changed exactly the named fields.
-pub const HINTS_TAKEN: &str = "hints_taken";
+pub const HINTS_FOLLOWED: &str = "hints_followed";
 /// Whether the agent got caught in an error spiral.
-pub const SPIRAL: &str = "spiral";
+pub const STUCK: &str = "stuck";
 /// Tokens of calls and responses.
 pub const CALL_TOKENS: &str = "call_tokens";
 /// Tokens of calls that failed, and of their responses.
@@ -120,9 +120,9 @@ pub const OMITTED_ROWS: &str = "omitted_rows";
 /// Contract deltas that the response carried.
 pub const CONTRACT_DELTAS: &str = "contract_deltas";
 /// Whether the world's rows differ after the call.
-pub const WORLD_CHANGED: &str = "world_changed";
+pub const STATE_CHANGED: &str = "state_changed";
 /// Whether an earlier equal call of the episode failed.
-pub const REPEATS_FAILED: &str = "repeats_failed";
+pub const REPEATED_CALL: &str = "repeated_call";
 /// Number of the error chain, from 1; null outside of any.
 pub const CHAIN: &str = "chain";
 /// Seconds of the world's own time waited before the call.
@@ -140,7 +140,7 @@ pub const CONTEXT_TOKENS: &str = "context_tokens";
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Holds {
+pub(crate) enum ColumnType {
     U64,
     U32,
     F64,
@@ -149,55 +149,55 @@ pub(crate) enum Holds {
     Texts,
 }
 
-impl Holds {
+impl ColumnType {
     pub(crate) fn data_type(self) -> DataType {
         match self {
-            Holds::U64 => DataType::UInt64,
-            Holds::U32 => DataType::UInt32,
-            Holds::F64 => DataType::Float64,
-            Holds::Bool => DataType::Boolean,
-            Holds::Text => DataType::String,
-            Holds::Texts => DataType::List(Box::new(DataType::String)),
+            ColumnType::U64 => DataType::UInt64,
+            ColumnType::U32 => DataType::UInt32,
+            ColumnType::F64 => DataType::Float64,
+            ColumnType::Bool => DataType::Boolean,
+            ColumnType::Text => DataType::String,
+            ColumnType::Texts => DataType::List(Box::new(DataType::String)),
         }
     }
 }
 
 /// A column's name and what it holds.
-pub(crate) type Column = (&'static str, Holds);
+pub(crate) type Column = (&'static str, ColumnType);
 
 /// The episodes frame, in the order of its file.
 pub(crate) const EPISODE_COLUMNS: [Column; 45] = [
-    (EPISODE, Holds::U64),
-    (SCENARIO, Holds::Text),
-    (AGENT, Holds::Text),
-    (AGENT_KIND, Holds::Text),
-    (GUARDRAILS, Holds::Text),
-    (FORMAT, Holds::Text),
-    (TRIAL, Holds::U32),
-    (OUTCOME, Holds::Text),
-    (CLAIMED_DONE, Holds::Bool),
-    (SCHEDULED, Holds::Bool),
-    (SCHEDULE_HASH, Holds::Text),
-    (TURNS, Holds::U32),
-    (CALLS, Holds::U32),
-    (PERFECT_CALLS, Holds::U32),
-    (PROMPT_TOKENS, Holds::U32),
-    (PROSE_TOKENS, Holds::U32),
-    (FIRST_CALL_OK, Holds::Bool),
-    (ERRORS, Holds::U32),
-    (CALLS_AFTER_ERROR, Holds::U32),
-    (REPEATED_CALLS, Holds::U32),
-    (CHAINS, Holds::U32),
-    (CHAINS_FIXED, Holds::U32),
-    (RETRIES, Holds::U32),
-    (HINTED_CALLS, Holds::U32),
-    (HINTS_TAKEN, Holds::U32),
-    (SPIRAL, Holds::Bool),
-    (LEAKED_FIELDS, Holds::U64),
-    (CALL_TOKENS, Holds::U64),
-    (WASTED_TOKENS, Holds::U64),
-    (GUARDRAIL_TOKENS, Holds::U64),
-    (LARGEST_RESPONSE, Holds::U32),
+    (EPISODE, ColumnType::U64),
+    (SCENARIO, ColumnType::Text),
+    (AGENT, ColumnType::Text),
+    (AGENT_KIND, ColumnType::Text),
+    (GUARDRAILS, ColumnType::Text),
+    (FORMAT, ColumnType::Text),
+    (TRIAL, ColumnType::U32),
+    (OUTCOME, ColumnType::Text),
+    (CLAIMED_DONE, ColumnType::Bool),
+    (SCHEDULED, ColumnType::Bool),
+    (SCHEDULE_HASH, ColumnType::Text),
+    (TURNS, ColumnType::U32),
+    (CALLS, ColumnType::U32),
+    (PERFECT_CALLS, ColumnType::U32),
+    (PROMPT_TOKENS, ColumnType::U32),
+    (PROSE_TOKENS, ColumnType::U32),
+    (FIRST_CALL_SUCCESS, ColumnType::Bool),
+    (ERRORS, ColumnType::U32),
+    (CALLS_AFTER_ERROR, ColumnType::U32),
+    (REPEATED_CALLS, ColumnType::U32),
+    (CHAINS, ColumnType::U32),
+    (ERRORS_FIXED, ColumnType::U32),
+    (RETRIES, ColumnType::U32),
+    (HINTED_CALLS, ColumnType::U32),
+    (HINTS_FOLLOWED, ColumnType::U32),
+    (STUCK, ColumnType::Bool),
+    (LEAKED_FIELDS, ColumnType::U64),
+    (CALL_TOKENS, ColumnType::U64),
+    (WASTED_TOKENS, ColumnType::U64),
+    (GUARDRAIL_TOKENS, ColumnType::U64),
+    (LARGEST_RESPONSE, ColumnType::U32),
     MODEL_COLUMNS[0],
     MODEL_COLUMNS[1],
     MODEL_COLUMNS[2],
@@ -216,45 +216,45 @@ pub(crate) const EPISODE_COLUMNS: [Column; 45] = [
 
 /// Those columns of the episodes frame that tell of models, the last ones.
 pub(crate) const MODEL_COLUMNS: [Column; 14] = [
-    (OPENING, Holds::Text),
-    (TOOLS_MODE, Holds::Text),
-    (OPENING_CALLS, Holds::U32),
-    (MODEL_TURNS, Holds::U32),
-    (TOKEN_SOURCE, Holds::Text),
-    (INPUT_TOKENS, Holds::U64),
-    (CACHE_READ_TOKENS, Holds::U64),
-    (CACHE_WRITE_TOKENS, Holds::U64),
-    (OUTPUT_TOKENS, Holds::U64),
-    (REASONING_TOKENS, Holds::U64),
-    (BPE_INPUT_TOKENS, Holds::U64),
-    (BPE_OUTPUT_TOKENS, Holds::U64),
-    (COST_USD, Holds::F64),
-    (LATENCY_MS, Holds::U64),
+    (OPENING, ColumnType::Text),
+    (TOOLS_MODE, ColumnType::Text),
+    (OPENING_CALLS, ColumnType::U32),
+    (MODEL_TURNS, ColumnType::U32),
+    (TOKEN_SOURCE, ColumnType::Text),
+    (INPUT_TOKENS, ColumnType::U64),
+    (CACHE_READ_TOKENS, ColumnType::U64),
+    (CACHE_WRITE_TOKENS, ColumnType::U64),
+    (OUTPUT_TOKENS, ColumnType::U64),
+    (REASONING_TOKENS, ColumnType::U64),
+    (BPE_INPUT_TOKENS, ColumnType::U64),
+    (BPE_OUTPUT_TOKENS, ColumnType::U64),
+    (COST_USD, ColumnType::F64),
+    (LATENCY_MS, ColumnType::U64),
 ];
 
 /// The calls frame, in the order of its file.
 pub(crate) const CALL_COLUMNS: [Column; 23] = [
-    (EPISODE, Holds::U64),
-    (CALL, Holds::U32),
-    (TURN, Holds::U32),
-    (TOOL, Holds::Text),
-    (ACTION, Holds::Text),
-    (ARGUMENTS, Holds::Text),
-    (IS_ERROR, Holds::Bool),
-    (ERROR_CLASS, Holds::Text),
-    (INJECTED, Holds::Bool),
-    (NAMED_FIELDS, Holds::Texts),
-    (CHANGED_FIELDS, Holds::Texts),
-    (LEAKED_FIELDS, Holds::U32),
-    (OMITTED_ROWS, Holds::U32),
-    (CONTRACT_DELTAS, Holds::U32),
-    (WORLD_CHANGED, Holds::Bool),
-    (REPEATS_FAILED, Holds::Bool),
-    (CHAIN, Holds::U32),
-    (WAITED_S, Holds::U32),
-    (REQUEST_TOKENS, Holds::U32),
-    (RESPONSE_TOKENS, Holds::U32),
-    (RESPONSE_HASH, Holds::U64),
-    (GUARDRAIL_TOKENS, Holds::U32),
-    (CONTEXT_TOKENS, Holds::U64),
+    (EPISODE, ColumnType::U64),
+    (CALL, ColumnType::U32),
+    (TURN, ColumnType::U32),
+    (TOOL, ColumnType::Text),
+    (ACTION, ColumnType::Text),
+    (ARGUMENTS, ColumnType::Text),
+    (IS_ERROR, ColumnType::Bool),
+    (ERROR_CLASS, ColumnType::Text),
+    (INJECTED, ColumnType::Bool),
+    (NAMED_FIELDS, ColumnType::Texts),
+    (CHANGED_FIELDS, ColumnType::Texts),
+    (LEAKED_FIELDS, ColumnType::U32),
+    (OMITTED_ROWS, ColumnType::U32),
+    (CONTRACT_DELTAS, ColumnType::U32),
+    (STATE_CHANGED, ColumnType::Bool),
+    (REPEATED_CALL, ColumnType::Bool),
+    (CHAIN, ColumnType::U32),
+    (WAITED_S, ColumnType::U32),
+    (REQUEST_TOKENS, ColumnType::U32),
+    (RESPONSE_TOKENS, ColumnType::U32),
+    (RESPONSE_HASH, ColumnType::U64),
+    (GUARDRAIL_TOKENS, ColumnType::U32),
+    (CONTEXT_TOKENS, ColumnType::U64),
 ];

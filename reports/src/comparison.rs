@@ -146,7 +146,7 @@ impl Flip {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Unpaired {
     /// Why.
-    pub why: Why,
+    pub why: PairingFailure,
     /// What they have in common: the scenario, agent, setting or trial that the other run does not have.
     pub what: String,
     /// How many there are in the base.
@@ -158,13 +158,13 @@ pub struct Unpaired {
 /// Why episodes have no partner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Why {
+pub enum PairingFailure {
     /// Only one run has the scenario.
     Scenario,
     /// Only one run has the agent.
     Agent,
     /// Only one run has the guardrails in this format.
-    Setting,
+    Condition,
     /// Only one run has the trial.
     Trial,
     /// They met different difficulties.

@@ -22,10 +22,10 @@ pub fn each_episode(
 ) -> Result<u64, ReportError> {
     let names = Names::of(plan);
     let mut next = 0;
-    for rows in spans(&run.episodes(), ROWS)? {
-        let frame = read_frame(&run.episodes(), &EPISODE_COLUMNS, Span::Rows(rows))?;
+    for rows in spans(&run.episodes_path(), ROWS)? {
+        let frame = read_frame(&run.episodes_path(), &EPISODE_COLUMNS, Span::Rows(rows))?;
         let cells = names.check(plan, &frame, &mut next)?;
-        for (row, cell) in decode::episodes(&run.episodes(), &frame)?.iter().zip(cells) {
+        for (row, cell) in decode::episodes(&run.episodes_path(), &frame)?.iter().zip(cells) {
             add(cell, row)?;
         }
     }
@@ -43,8 +43,8 @@ impl Names {
     fn of(plan: &Plan) -> Names {
         Names {
             agents: plan.agents.iter().map(ToString::to_string).collect(),
-            guardrails: plan.settings.iter().map(|setting| setting.guardrails.to_string()).collect(),
-            formats: plan.settings.iter().map(|setting| setting.format.to_string()).collect(),
+            guardrails: plan.conditions.iter().map(|condition| condition.guardrails.to_string()).collect(),
+            formats: plan.conditions.iter().map(|condition| condition.format.to_string()).collect(),
         }
     }
 
@@ -61,8 +61,8 @@ impl Names {
                 trial == Some(cell.trial)
                     && scenario == Some(plan.scenarios[cell.scenario].id.as_str())
                     && agent == Some(self.agents[cell.agent].as_str())
-                    && guardrails == Some(self.guardrails[cell.setting].as_str())
-                    && format == Some(self.formats[cell.setting].as_str())
+                    && guardrails == Some(self.guardrails[cell.condition].as_str())
+                    && format == Some(self.formats[cell.condition].as_str())
             };
             let cell = plan.cell(episode).filter(|_| episode >= *next).filter(same);
             cells.push(cell.ok_or(ReportError::Stranger { episode })?);

@@ -21,10 +21,10 @@ pub use write::FrameWriter;
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
     /// The file system refused.
-    #[error("cannot {doing} `{}`: {source}", path.display())]
+    #[error("cannot {operation} `{}`: {source}", path.display())]
     Io {
         /// `read`, `write`, `create` or `rename`.
-        doing: &'static str,
+        operation: &'static str,
         /// The file.
         path: PathBuf,
         /// What the system said.
@@ -119,16 +119,16 @@ pub enum FrameError {
     /// Two entries on one axis of the plan have the same name: their rows could not be told apart.
     #[error("the plan has {axis} `{name}` twice")]
     Repeated {
-        /// `agent`, `setting` or `scenario`.
+        /// `agent`, `condition` or `scenario`.
         axis: &'static str,
         /// The name.
         name: String,
     },
 }
 
-fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FrameError + use<> {
+fn io_error(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FrameError + use<> {
     let path = path.to_path_buf();
-    move |source| FrameError::Io { doing, path, source }
+    move |source| FrameError::Io { operation, path, source }
 }
 
 /// Rows are told apart by the names on the plan's axes, so each may be there once.
@@ -138,10 +138,11 @@ pub(crate) fn check_names(plan: &Plan) -> Result<(), FrameError> {
         None => agent.to_string(),
     };
     let agents = plan.agents.iter().map(named).collect();
-    let settings = plan.settings.iter().map(|setting| format!("{} {}", setting.guardrails, setting.format)).collect();
+    let conditions =
+        plan.conditions.iter().map(|condition| format!("{} {}", condition.guardrails, condition.format)).collect();
     let scenarios = plan.scenarios.iter().map(|scenario| scenario.id.clone()).collect();
     for (axis, mut names) in
-        [("agent", agents), ("setting", settings), ("scenario", scenarios)] as [(_, Vec<String>); 3]
+        [("agent", agents), ("setting", conditions), ("scenario", scenarios)] as [(_, Vec<String>); 3]
     {
         names.sort_unstable();
         if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {

@@ -1,23 +1,23 @@
 //! Whether a candidate may pass: a policy's checks held against a baseline, row by row. Decided from stored runs alone.
 
-mod exact;
-mod live;
+mod deterministic;
+mod incompatible;
 mod perf;
 mod policy;
 mod runs;
-mod unlike;
+mod stochastic;
 
 use std::collections::BTreeMap;
 
 use healbench_protocol::Guardrails;
 use serde::Serialize;
 
-use crate::baseline::{Baseline, BaselineError, BlessError, CellName, Line};
+use crate::baseline::{Baseline, BaselineError, BlessError, CellName, CellScenario};
 use crate::statistics::Interval;
+pub use incompatible::IncompatibleRuns;
 pub use perf::gate_rounds;
 pub use policy::{Check, Direction, Margin, MayDiffer, PerfCheck, PerfPolicy, Policy, PolicyError, Tier};
 pub use runs::{gate, places};
-pub use unlike::Unlike;
 
 /// What a row, or all of them, come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -190,15 +190,15 @@ pub enum GateError {
     },
     /// The base and the candidate are not of the same thing.
     #[error(transparent)]
-    Unlike(Unlike),
+    IncompatibleRuns(IncompatibleRuns),
     /// Two measurements were not made alike.
     #[error(transparent)]
-    UnlikeRounds(Unlike),
+    UnlikeRounds(IncompatibleRuns),
 }
 
 /// One side of a gate.
 #[derive(Debug, Clone, Copy)]
-pub struct Held<'a> {
+pub struct Candidate<'a> {
     /// The side as it was named.
     pub name: &'a str,
     /// What it adds up to.
@@ -206,7 +206,7 @@ pub struct Held<'a> {
 }
 
 /// The same scenarios of both sides, in one order.
-type Lines<'a> = Vec<(&'a str, &'a Line, &'a Line)>;
+type Lines<'a> = Vec<(&'a str, &'a CellScenario, &'a CellScenario)>;
 
 /// The row about lost episodes.
 const INFRA: &str = "infra";

@@ -9,29 +9,31 @@ mod episodes;
 mod frames;
 pub mod gate;
 mod metric;
-mod playback;
 pub mod render;
 mod schema;
 pub mod statistics;
 mod summary;
+mod transcript;
 
 pub use baseline::{
-    AgentMark, BASELINE_VERSION, Baseline, BaselineError, BlessError, CellName, Ending, Flags, Line, Outcomes,
-    ScenarioMark, Sum,
+    AgentFingerprint, BASELINE_VERSION, Baseline, BaselineError, BlessError, CellName, CellScenario, Ending, Flags,
+    Outcomes, ScenarioFingerprint, Sum,
 };
 pub use comparison::{
-    Axis, CellComparison, Comparison, ComparisonError, Flip, Matrix, MatrixCell, MatrixColumn, MetricDifference, Side,
-    Unpaired, Why, compare, matrix,
+    Axis, CellComparison, Comparison, ComparisonError, Flip, Matrix, MatrixCell, MatrixColumn, MetricDifference,
+    PairingFailure, Side, Unpaired, compare, matrix,
 };
 pub use episodes::each_episode;
 pub use frames::{
     FrameError, FrameWriter, count_outcomes, episode_rows, read_calls, read_episodes, read_records, rows_of_episodes,
 };
 pub use metric::{Better, Metric};
-pub use playback::{CallStep, Change, Mark, Piece, Playback, Sent, Step, differences, unmarked};
-pub use schema::{Printed, json_schema};
+pub use schema::{JsonSchemaKind, json_schema};
 pub use summary::{
-    Ablation, AgentReport, Beside, CONFIDENCE, CallsAt, ClaimReport, ClaimRow, ClaimVerdict, Contrast, Difference,
-    Effect, Example, LATER, LiveCell, LiveCells, ModelReport, Paired, Pass, Rate, Repair, Report, ReportError,
-    ReportRow, Retries, ScenarioRate, Scope, Totals, summarise,
+    Ablation, AgentReport, CONFIDENCE, CallsAt, ClaimReport, ClaimRow, ClaimVerdict, Difference, Effect, Example,
+    HeadlineComparison, HeadlineConditions, LATER, LiveCell, LiveCells, ModelReport, Paired, Pass, Rate, Repair,
+    Report, ReportError, ReportRow, Retries, ScenarioRate, Scope, Totals, summarise,
+};
+pub use transcript::{
+    ArgumentChange, CallStep, JsonSpan, Sent, SpanChange, Transcript, TranscriptStep, differences, unmarked,
 };

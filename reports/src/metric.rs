@@ -15,11 +15,11 @@ pub enum Metric {
     /// Whether they hold where a mistake or a fault was scheduled; null elsewhere.
     Recovered,
     /// Whether the first call succeeded; null where that was not the agent's own.
-    FirstCall,
+    FirstCallSuccess,
     /// Whether the agent claimed to be done while an expectation does not hold.
     FalseSuccess,
     /// Whether it got caught in an error spiral.
-    ErrorSpirals,
+    Stuck,
     /// Calls made.
     Calls,
     /// Calls equal to an earlier failed call.
@@ -50,9 +50,9 @@ impl Metric {
     pub const ALL: [Metric; 12] = [
         Metric::Success,
         Metric::Recovered,
-        Metric::FirstCall,
+        Metric::FirstCallSuccess,
         Metric::FalseSuccess,
-        Metric::ErrorSpirals,
+        Metric::Stuck,
         Metric::Calls,
         Metric::RepeatedCalls,
         Metric::Tokens,
@@ -67,9 +67,9 @@ impl Metric {
         match self {
             Metric::Success => "success",
             Metric::Recovered => "recovered",
-            Metric::FirstCall => "first_call",
+            Metric::FirstCallSuccess => "first_call_success",
             Metric::FalseSuccess => "false_success",
-            Metric::ErrorSpirals => "error_spirals",
+            Metric::Stuck => "stuck",
             Metric::Calls => "calls",
             Metric::RepeatedCalls => "repeated_calls",
             Metric::Tokens => "tokens",
@@ -82,13 +82,13 @@ impl Metric {
 
     /// Whether it is yes or no of each episode, so that its mean is a rate.
     pub fn is_rate(self) -> bool {
-        self <= Metric::ErrorSpirals
+        self <= Metric::Stuck
     }
 
     /// Which way it is better.
     pub fn better(self) -> Better {
         match self {
-            Metric::Success | Metric::Recovered | Metric::FirstCall => Better::Higher,
+            Metric::Success | Metric::Recovered | Metric::FirstCallSuccess => Better::Higher,
             _ => Better::Lower,
         }
     }
@@ -101,15 +101,15 @@ impl Metric {
         match self {
             Metric::Success => flag(success),
             Metric::Recovered => flag(success).filter(|_| row.scheduled),
-            Metric::FirstCall => flag(row.tally.first_call_ok).filter(|_| own_first),
+            Metric::FirstCallSuccess => flag(row.counts.first_call_success).filter(|_| own_first),
             Metric::FalseSuccess => flag(row.outcome == Outcome::TaskFail && row.claimed_done),
-            Metric::ErrorSpirals => flag(row.tally.spiral),
+            Metric::Stuck => flag(row.counts.stuck),
             Metric::Calls => Some(f64::from(row.calls)),
-            Metric::RepeatedCalls => Some(f64::from(row.tally.repeated_calls)),
-            Metric::Tokens => Some((row.tally.call_tokens + u64::from(row.prose_tokens)) as f64),
-            Metric::WastedTokens => Some(row.tally.wasted_tokens as f64),
-            Metric::GuardrailTokens => Some(row.tally.guardrail_tokens as f64),
-            Metric::LeakedFields => Some(row.tally.leaked_fields as f64),
+            Metric::RepeatedCalls => Some(f64::from(row.counts.repeated_calls)),
+            Metric::Tokens => Some((row.counts.call_tokens + u64::from(row.prose_tokens)) as f64),
+            Metric::WastedTokens => Some(row.counts.wasted_tokens as f64),
+            Metric::GuardrailTokens => Some(row.counts.guardrail_tokens as f64),
+            Metric::LeakedFields => Some(row.counts.leaked_fields as f64),
             Metric::CostUsd => row.model.as_ref().and_then(|model| model.usd),
         }
     }

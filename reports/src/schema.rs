@@ -14,7 +14,7 @@ use crate::summary::Report;
 
 /// What is printed as JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Printed {
+pub enum JsonSchemaKind {
     /// `healbench report --json`.
     Report,
     /// `healbench compare --json` of two runs.
@@ -27,11 +27,11 @@ pub enum Printed {
 ///
 /// # Errors
 /// None that a schema can cause: its keys are text.
-pub fn json_schema(of: Printed) -> Result<String, serde_json::Error> {
+pub fn json_schema(of: JsonSchemaKind) -> Result<String, serde_json::Error> {
     match of {
-        Printed::Report => schema::<Report>(),
-        Printed::Comparison => schema::<Comparison>(),
-        Printed::Matrix => schema::<Matrix>(),
+        JsonSchemaKind::Report => schema::<Report>(),
+        JsonSchemaKind::Comparison => schema::<Comparison>(),
+        JsonSchemaKind::Matrix => schema::<Matrix>(),
     }
 }
 

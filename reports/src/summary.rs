@@ -1,11 +1,11 @@
 //! The report of a run: every number that a renderer shows, as plain data.
 
 mod ablation;
+mod aggregate;
 mod block;
 mod claims;
 mod compute;
-mod contrast;
-mod gather;
+mod headline;
 mod live;
 mod positions;
 mod sums;
@@ -21,7 +21,7 @@ use crate::statistics::{FixedWithin, Interval, Median};
 pub use claims::{ClaimReport, ClaimRow, ClaimVerdict};
 pub(crate) use compute::suite_of;
 pub use compute::{Scope, summarise};
-pub use contrast::{Beside, Contrast, Example};
+pub use headline::{Example, HeadlineComparison, HeadlineConditions};
 pub use live::{LiveCell, LiveCells};
 pub use positions::{CallsAt, LATER};
 
@@ -62,7 +62,7 @@ pub struct Report {
     /// What each guardrail is worth, by agent and error format; empty when the plan has no sets of guardrails that would show it.
     pub ablation: Vec<Ablation>,
     /// The two settings that are laid side by side; null when the plan has one only.
-    pub contrast: Option<Contrast>,
+    pub headline: Option<HeadlineConditions>,
     /// The most frequent error classes, the most frequent first: seven at most.
     pub error_classes: Vec<String>,
     /// The episodes that are worth reading, one entry a scenario and agent in the order of the plan.
@@ -104,7 +104,7 @@ pub struct AgentReport {
     #[schemars(with = "Option<crate::schema::ToolsModeForm>")]
     pub tools: Option<ToolsMode>,
     /// What the right setting of the report's contrast shows beside the left one; null without a contrast.
-    pub beside: Option<Beside>,
+    pub beside: Option<HeadlineComparison>,
     /// One row a setting.
     pub rows: Vec<ReportRow>,
 }
@@ -148,7 +148,7 @@ pub struct ReportRow {
     /// Successes among episodes with a scheduled mistake or fault.
     pub episode_recovery: Rate,
     /// Error chains that ended in success among error chains.
-    pub chain_recovery: Rate,
+    pub errors_fixed: Rate,
     /// Attempts after the first error of a chain until it was fixed.
     pub retries: Retries,
     /// Chains fixed within 1, 2 and 3 further attempts.
@@ -156,12 +156,12 @@ pub struct ReportRow {
     /// Episodes whose first call succeeded, among scored episodes whose first call was the agent's own: not that of a seeded opening.
     pub first_call_success: Rate,
     /// Calls equal to an earlier failed call of their episode, among calls after their episode's first error.
-    pub identical_repeats: Rate,
+    pub repeated_calls: Rate,
     /// Episodes with an error spiral among scored episodes: three identical failing calls in a row, two calls that take turns four
     /// times, or five calls of the same error class that leave the world unchanged.
-    pub error_spirals: Rate,
+    pub stuck: Rate,
     /// Calls that changed exactly the fields that the error before them named, among calls after an error that named fields.
-    pub hint_uptake: Rate,
+    pub hints_followed: Rate,
     /// Episodes whose agent claimed to be done while an expectation did not hold, among scored episodes.
     pub false_success: Rate,
     /// Undeclared fields that reached the world.

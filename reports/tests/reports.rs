@@ -7,8 +7,6 @@
 mod ablation;
 #[path = "reports/comparison.rs"]
 mod comparison;
-#[path = "reports/contrast.rs"]
-mod contrast;
 #[path = "reports/forms.rs"]
 mod forms;
 #[path = "reports/forms_page.rs"]
@@ -21,6 +19,8 @@ mod frames;
 mod gate;
 #[path = "reports/gate_forms.rs"]
 mod gate_forms;
+#[path = "reports/headline.rs"]
+mod headline;
 #[path = "reports/hostile.rs"]
 mod hostile;
 #[path = "reports/non_inferiority.rs"]
@@ -33,8 +33,6 @@ mod operating;
 mod page_itself;
 #[path = "reports/pages.rs"]
 mod pages;
-#[path = "reports/playback.rs"]
-mod playback;
 #[path = "reports/rendering.rs"]
 mod rendering;
 #[path = "reports/sample.rs"]
@@ -45,3 +43,5 @@ mod schema;
 mod statistics;
 #[path = "reports/summary.rs"]
 mod summary;
+#[path = "reports/transcript.rs"]
+mod transcript;

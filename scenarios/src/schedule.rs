@@ -36,8 +36,8 @@ pub(crate) struct PlannedStep {
 impl PlannedStep {
     pub(crate) fn new(step: Step, mistakes: Vec<Plan>, draw: Option<(u32, Vec<Plan>)>) -> PlannedStep {
         let find: Value = step.find.iter().map(|(name, find)| (name.clone(), json!(find))).collect::<Object>().into();
-        let intent = canonical_json(&json!(step.intent));
-        let canonical = format!("\"find\":{},\"intent\":{intent}", canonical_json(&find));
+        let intended = canonical_json(&json!(step.intended));
+        let canonical = format!("\"find\":{},\"intent\":{intended}", canonical_json(&find));
         PlannedStep { step, mistakes, draw, canonical }
     }
 
@@ -49,7 +49,7 @@ impl PlannedStep {
 /// The step of one trial. True beside it when every planned mistake found something to spoil.
 pub(crate) fn spoiled(planned: &PlannedStep, known: &Known, draws: &mut Draws) -> (Step, bool) {
     let mut step = planned.step.clone();
-    let Value::Object(arguments) = &mut step.belief.arguments else { return (step, true) };
+    let Value::Object(arguments) = &mut step.draft.arguments else { return (step, true) };
     let mut touched = BTreeSet::new();
     let mut all = true;
     for plan in &planned.mistakes {
@@ -85,9 +85,9 @@ pub(crate) fn schedule(steps: &[PlannedStep], faults: &str, facts: &WorldFacts, 
             hashed.push(',');
         }
         hashed.push_str("{\"belief\":{\"arguments\":");
-        hashed.push_str(&canonical_json(&step.belief.arguments));
+        hashed.push_str(&canonical_json(&step.draft.arguments));
         hashed.push_str(",\"tool\":");
-        hashed.push_str(&canonical_json(&Value::String(step.belief.tool.clone())));
+        hashed.push_str(&canonical_json(&Value::String(step.draft.tool.clone())));
         hashed.push_str("},");
         hashed.push_str(&planned.canonical);
         hashed.push('}');

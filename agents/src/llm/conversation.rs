@@ -31,21 +31,21 @@ pub enum Message {
     /// Words to the model: the task, or in prompt mode the answers to its calls.
     User(String),
     /// What the model said, or what stands there as if it had.
-    Assistant(Said),
+    Assistant(AssistantMessage),
     /// The answers to all calls of the message before, in their order.
     Results(Vec<CallResult>),
 }
 
 /// A message of the model.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Said {
+pub struct AssistantMessage {
     /// Its words, without reasoning; may be empty.
     pub text: String,
     /// Its calls by the API's own means.
     pub calls: Vec<SentCall>,
     /// The message as the API gave it, to be sent back as it is: it may hold what only the provider understands (reasoning items,
     /// signatures). Null for a message that stands there as the model's own and is not.
-    pub own: Option<Value>,
+    pub raw: Option<Value>,
 }
 
 /// A call in a message of the model.
@@ -85,16 +85,16 @@ pub struct CallResult {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
     /// The message.
-    pub said: Said,
+    pub message: AssistantMessage,
     /// Why it ended.
-    pub stop: Stop,
+    pub finish_reason: FinishReason,
     /// What the provider counted; null when it did not.
     pub usage: Option<Usage>,
 }
 
 /// Why an answer ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
+pub enum FinishReason {
     /// It was complete: an end of turn, a stop word, or calls.
     End,
     /// It ran into a limit on its length, or on the context's.

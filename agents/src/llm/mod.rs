@@ -7,22 +7,26 @@ mod api;
 pub mod cassette;
 mod conversation;
 mod endpoint;
+mod limiter;
 mod model;
-mod place;
+mod position;
 mod preflight;
 mod prices;
-mod prompted;
+mod prompt_tools;
 mod secret;
 mod settings;
-mod slots;
 mod tools;
 
-pub use agent::{Line, LlmAgent, Player, opening_steps, preamble_of};
-pub use api::{Api, Unreadable, Wire};
-pub use conversation::{Arguments, CallResult, Conversation, Function, Message, Reply, Said, SentCall, Stop};
-pub use endpoint::{Answer, AskError, Endpoint, Network, SetupError};
+pub use agent::{LlmAgent, LlmAgentFactory, ModelBackend, opening_steps, preamble_of};
+pub use api::{Api, ApiRequest, UnreadableResponse};
+pub use conversation::{
+    Arguments, AssistantMessage, CallResult, Conversation, FinishReason, Function, Message, Reply, SentCall,
+};
+pub use endpoint::{Endpoint, EndpointError, EndpointResponse, Network, SetupError};
+pub use limiter::{ConcurrencyLimiter, EpisodePermit};
 pub use model::{Connections, Limits, Model, Price, Sampling};
 pub use preflight::{Preflight, PreflightError};
 pub use prices::{PriceEntry, PriceError, PriceTable, Provider};
-pub use settings::{Fault, ModelTable, SYSTEM, SettingsError, WordError, models, resolve};
-pub use slots::{EpisodeSlot, Slots};
+pub use settings::{
+    DEFAULT_SYSTEM_TEXT, ModelRefError, ModelTable, SettingsError, SettingsProblem, parse_model_tables, resolve_model,
+};

@@ -105,14 +105,14 @@ impl Model {
 
     /// Whether its API takes calls in the conversation that it did not make itself. Anthropic's does not while the model thinks: every
     /// such message has to begin with a signed thought.
-    pub fn takes_openings(&self) -> bool {
+    pub fn supports_seeded_opening(&self) -> bool {
         let thinks = self.extra_body.get("thinking").and_then(|thinking| thinking.get("type"));
         let thinks = thinks.is_some_and(|kind| kind != "disabled");
         !(self.api == Api::Anthropic && self.tools == ToolsMode::Native && thinks)
     }
 
     /// The model of a plan's entry; `None` for an entry of another kind, or of another version of healbench.
-    pub fn of(spec: &AgentSpec) -> Option<Model> {
+    pub fn from_spec(spec: &AgentSpec) -> Option<Model> {
         match spec.kind {
             AgentKind::Llm | AgentKind::Replay => serde_json::from_value(spec.settings.clone()).ok(),
             AgentKind::Scripted => None,

@@ -7,11 +7,11 @@ use reqwest::Url;
 use serde_json::Value;
 
 use super::Api;
-use super::endpoint::{Arrived, Endpoint, Refusal, judge};
+use super::endpoint::{AttemptError, Endpoint, RawAnswer, classify};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// How many models are named when the one that is asked for is missing.
-const KNOWN_SHOWN: usize = 8;
+const MAX_SUGGESTIONS: usize = 8;
 
 /// What a server that is there says of the model.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub enum Preflight {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PreflightError {
     /// The server has no such model.
-    #[error("{url} has no model `{model}`{}", the_known(known))]
+    #[error("{url} has no model `{model}`{}", known_models_clause(known))]
     NoModel {
         /// The base URL.
         url: String,
@@ -36,7 +36,7 @@ pub enum PreflightError {
         known: Vec<String>,
     },
     /// The server does not take the key, or wants one.
-    #[error("{url} {} ({reason})", refuses(key_env.as_deref()))]
+    #[error("{url} {} ({reason})", key_problem(key_env.as_deref()))]
     BadKey {
         /// The base URL.
         url: String,
@@ -47,7 +47,7 @@ pub enum PreflightError {
     },
     /// There is no server, or none that answers as one should.
     #[error("{url} does not work: {reason}")]
-    Dead {
+    Unavailable {
         /// The base URL.
         url: String,
         /// What happened.
@@ -55,11 +55,11 @@ pub enum PreflightError {
     },
 }
 
-fn the_known(known: &[String]) -> String {
+fn known_models_clause(known: &[String]) -> String {
     if known.is_empty() { String::new() } else { format!("; it has {}", known.join(", ")) }
 }
 
-fn refuses(key_env: Option<&str>) -> String {
+fn key_problem(key_env: Option<&str>) -> String {
     match key_env {
         Some(variable) => format!("does not take the key in {variable}"),
         None => "wants a key, and none is set".to_owned(),
@@ -80,7 +80,7 @@ impl PreflightError {
             PreflightError::BadKey { key_env: None, .. } => {
                 "name the environment variable that holds the key by `key_env`".to_owned()
             }
-            PreflightError::Dead { .. } => {
+            PreflightError::Unavailable { .. } => {
                 "see that the server runs, and that `base_url` is its address with the path of the API (often /v1)"
                     .to_owned()
             }
@@ -94,57 +94,57 @@ impl Endpoint {
     /// # Errors
     /// What would make every request fail.
     pub fn preflight(&self, stop: &AtomicBool) -> Result<Preflight, PreflightError> {
-        let url = self.models_url().map_err(|reason| self.dead(&reason))?;
-        let arrived = match self.look(&url, stop) {
-            Ok(arrived) if !arrived.status.is_server_error() => arrived,
-            _ => self.look(&url, stop).map_err(|refusal| self.dead(&reason(refusal)))?,
+        let url = self.models_url().map_err(|reason| self.unavailable(&reason))?;
+        let answer = match self.fetch(&url, stop) {
+            Ok(answer) if !answer.status.is_server_error() => answer,
+            _ => self.fetch(&url, stop).map_err(|error| self.unavailable(&reason(error)))?,
         };
-        let message = judge::message(&arrived, &self.secrets);
-        match arrived.status.as_u16() {
+        let message = classify::message(&answer, &self.secrets);
+        match answer.status.as_u16() {
             401 | 403 => Err(self.bad_key(message)),
             // Gemini's way to say it.
-            400 if String::from_utf8_lossy(&arrived.body).contains("API_KEY_INVALID") => Err(self.bad_key(message)),
+            400 if String::from_utf8_lossy(&answer.body).contains("API_KEY_INVALID") => Err(self.bad_key(message)),
             _ if !self.model.check_model => Ok(Preflight::Unchecked),
-            200..300 => self.find(&arrived),
-            300..400 => Err(self.dead(&judge::redirect(&arrived, &self.secrets))),
-            404 if self.is_asked_by_name() && !has_no_models(&arrived) => Err(self.no_model(Vec::new())),
-            500 | 502..600 => Err(self.dead(&message)),
+            200..300 => self.check_listing(&answer),
+            300..400 => Err(self.unavailable(&classify::redirect_message(&answer, &self.secrets))),
+            404 if self.has_model_resource() && !is_unknown_path(&answer) => Err(self.no_model(Vec::new())),
+            500 | 502..600 => Err(self.unavailable(&message)),
             _ => Ok(Preflight::Unchecked),
         }
     }
 
-    fn look(&self, url: &Url, stop: &AtomicBool) -> Result<Arrived, Refusal> {
+    fn fetch(&self, url: &Url, stop: &AtomicBool) -> Result<RawAnswer, AttemptError> {
         let timeout = TIMEOUT.min(Duration::from_secs(self.model.limits.timeout_s.into()));
         self.attempt(&self.get(url.clone())?, timeout, stop)
     }
 
     /// Whether the API has a resource for each model.
-    fn is_asked_by_name(&self) -> bool {
+    fn has_model_resource(&self) -> bool {
         self.model.check_model && matches!(self.model.api, Api::Anthropic | Api::Gemini)
     }
 
     fn models_url(&self) -> Result<Url, String> {
         let mut url = self.url("/models")?;
-        if self.is_asked_by_name() {
+        if self.has_model_resource() {
             let name = self.model.model.strip_prefix("models/").unwrap_or(&self.model.model);
             url.path_segments_mut().map_err(|()| "it has no path".to_owned())?.push(name);
         }
         Ok(url)
     }
 
-    fn find(&self, arrived: &Arrived) -> Result<Preflight, PreflightError> {
-        if let Some(other) = judge::not_json(&arrived.headers) {
-            return Err(self.dead(&format!("it answers with {other}, not JSON")));
+    fn check_listing(&self, answer: &RawAnswer) -> Result<Preflight, PreflightError> {
+        if let Some(other) = classify::non_json_content_type(&answer.headers) {
+            return Err(self.unavailable(&format!("it answers with {other}, not JSON")));
         }
-        let Ok(body) = serde_json::from_slice::<Value>(&arrived.body) else {
-            return Err(self.dead("its answer is not JSON"));
+        let Ok(body) = serde_json::from_slice::<Value>(&answer.body) else {
+            return Err(self.unavailable("its answer is not JSON"));
         };
-        if self.is_asked_by_name() {
+        if self.has_model_resource() {
             return Ok(Preflight::Found);
         }
-        let Some(known) = listed(&body) else { return Ok(Preflight::Unchecked) };
+        let Some(known) = model_names(&body) else { return Ok(Preflight::Unchecked) };
         let wanted = self.model.model.as_str();
-        if known.iter().any(|name| is_same(name, wanted)) {
+        if known.iter().any(|name| is_same_model(name, wanted)) {
             return Ok(Preflight::Found);
         }
         Err(self.no_model(nearest(known, wanted)))
@@ -159,26 +159,26 @@ impl Endpoint {
         PreflightError::BadKey { url: self.base.to_string(), key_env: self.model.key_env.clone(), reason }
     }
 
-    fn dead(&self, reason: &str) -> PreflightError {
-        PreflightError::Dead { url: self.base.to_string(), reason: self.secrets.redact(reason) }
+    fn unavailable(&self, reason: &str) -> PreflightError {
+        PreflightError::Unavailable { url: self.base.to_string(), reason: self.secrets.redact(reason) }
     }
 }
 
-fn reason(refusal: Refusal) -> String {
-    match refusal {
-        Refusal::Broken(reason) => reason,
-        Refusal::TooBig => "its list of models is larger than 16 MiB".to_owned(),
-        Refusal::Stopped => "stopped".to_owned(),
+fn reason(error: AttemptError) -> String {
+    match error {
+        AttemptError::Network(reason) => reason,
+        AttemptError::TooLarge => "its list of models is larger than 16 MiB".to_owned(),
+        AttemptError::Stopped => "stopped".to_owned(),
     }
 }
 
 /// Whether a 404 is about the path: llama.cpp speaks Anthropic's API, but has no resource for each model.
-fn has_no_models(arrived: &Arrived) -> bool {
-    String::from_utf8_lossy(&arrived.body).contains("File Not Found")
+fn is_unknown_path(answer: &RawAnswer) -> bool {
+    String::from_utf8_lossy(&answer.body).contains("File Not Found")
 }
 
 /// The names in a list of models; `None` for what is no list.
-fn listed(body: &Value) -> Option<Vec<&str>> {
+fn model_names(body: &Value) -> Option<Vec<&str>> {
     let items = |key: &str| body.get(key).and_then(Value::as_array);
     let lists: Vec<&Vec<Value>> = [items("data"), items("models"), body.as_array()].into_iter().flatten().collect();
     let known: Vec<&str> = lists
@@ -190,7 +190,7 @@ fn listed(body: &Value) -> Option<Vec<&str>> {
 }
 
 /// Ollama leaves the tag `latest` out, Gemini puts `models/` before.
-fn is_same(listed: &str, wanted: &str) -> bool {
+fn is_same_model(listed: &str, wanted: &str) -> bool {
     let listed = listed.strip_prefix("models/").unwrap_or(listed);
     let wanted = wanted.strip_prefix("models/").unwrap_or(wanted);
     listed == wanted || listed.strip_suffix(":latest") == Some(wanted)
@@ -210,6 +210,6 @@ fn nearest<'a>(mut known: Vec<&'a str>, wanted: &str) -> Vec<&'a str> {
         let common = of_name.iter().filter(|pair| of_wanted.contains(pair)).count();
         std::cmp::Reverse(2000 * common / (of_name.len() + of_wanted.len()).max(1))
     });
-    known.truncate(KNOWN_SHOWN);
+    known.truncate(MAX_SUGGESTIONS);
     known
 }

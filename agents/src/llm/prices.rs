@@ -5,7 +5,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::value::Datetime;
 
-use super::place::line_and_column;
+use super::position::line_and_column;
 use super::{Api, Price};
 
 const SHIPPED: &str = include_str!("../../prices.toml");
@@ -103,20 +103,20 @@ impl PriceTable {
     /// # Errors
     /// [`PriceError`] with the place of the first mistake.
     pub fn parse(name: &str, text: &str) -> Result<PriceTable, PriceError> {
-        let place = Place { name, text };
+        let table = TableText { name, text };
         let raw: RawTable = toml::from_str(text).map_err(|error| {
-            place.error(error.span().map_or(0, |span| span.start), error.message().replace('\n', " "))
+            table.error(error.span().map_or(0, |span| span.start), error.message().replace('\n', " "))
         })?;
         let mut entries: Vec<PriceEntry> = Vec::with_capacity(raw.prices.len());
         for raw in raw.prices {
             let at = raw.model.span().start;
-            let entry = place.entry(raw)?;
+            let entry = table.entry(raw)?;
             if entries.iter().any(|other| other.provider == entry.provider && other.model == entry.model) {
-                return Err(place.error(at, format!("`{}` has two prices", entry.model.escape_debug())));
+                return Err(table.error(at, format!("`{}` has two prices", entry.model.escape_debug())));
             }
             entries.push(entry);
         }
-        Ok(PriceTable { date: place.day("date", &raw.date)?, entries, sha256: fingerprint(text.as_bytes()) })
+        Ok(PriceTable { date: table.day("date", &raw.date)?, entries, sha256: fingerprint(text.as_bytes()) })
     }
 
     /// The price of a model at the provider whose API this is; `None` when it is not known.
@@ -127,7 +127,7 @@ impl PriceTable {
     /// The entry for a model: the one of its exact name, else, for a dated snapshot, the one of its name without the date. No
     /// other part of a name is ever left away: what begins alike may cost another price.
     pub fn entry(&self, api: Api, model: &str) -> Option<&PriceEntry> {
-        let provider = Provider::of(api);
+        let provider = Provider::from_api(api);
         let named = |name: &str| self.entries.iter().find(|entry| entry.provider == provider && entry.model == name);
         let undated = || {
             let entry = named(without_date(model)?)?;
@@ -143,7 +143,7 @@ impl PriceTable {
 }
 
 impl Provider {
-    fn of(api: Api) -> Provider {
+    fn from_api(api: Api) -> Provider {
         match api {
             Api::OpenaiChat | Api::OpenaiResponses => Provider::Openai,
             Api::Anthropic => Provider::Anthropic,
@@ -170,7 +170,7 @@ impl Price {
 
 /// A snapshot's name without its date, which is `-YYYY-MM-DD` or `-YYYYMMDD` at the end.
 fn without_date(model: &str) -> Option<&str> {
-    let cut = |length: usize| model.split_at_checked(model.len().checked_sub(length)?);
+    let split_suffix = |length: usize| model.split_at_checked(model.len().checked_sub(length)?);
     let is_day = |digits: &str| {
         let number = |part: Option<&str>| part.and_then(|part| part.parse::<u32>().ok()).unwrap_or(0);
         digits.len() == 8
@@ -185,17 +185,19 @@ fn without_date(model: &str) -> Option<&str> {
             if (year.len(), month.len(), day.len()) == (4, 2, 2) && is_day(&parts.concat()))
     };
     let plain = |date: &str| date.strip_prefix('-').is_some_and(is_day);
-    let (name, _) = cut(11).filter(|(_, date)| dashed(date)).or_else(|| cut(9).filter(|(_, date)| plain(date)))?;
+    let (name, _) = split_suffix(11)
+        .filter(|(_, date)| dashed(date))
+        .or_else(|| split_suffix(9).filter(|(_, date)| plain(date)))?;
     Some(name)
 }
 
 /// Where a table is read from.
-struct Place<'t> {
+struct TableText<'t> {
     name: &'t str,
     text: &'t str,
 }
 
-impl Place<'_> {
+impl TableText<'_> {
     fn error(&self, offset: usize, message: String) -> PriceError {
         let (line, column) = line_and_column(self.text, offset);
         PriceError { file: self.name.to_owned(), line, column, message }

@@ -9,9 +9,9 @@ const REDACTED: &str = "[key]";
 /// The longest text from elsewhere in a message, in characters.
 const MESSAGE_CHARS: usize = 300;
 /// A shorter value cannot be told from a word. Servers that need no key are given `none` or `ollama`.
-const SHORTEST: usize = 8;
+const MIN_SECRET_BYTES: usize = 8;
 /// The shortest piece of a secret at which a message that breaks off is taken to break off in it.
-const SHORTEST_TAIL: usize = 6;
+const MIN_TAIL_BYTES: usize = 6;
 
 /// A value that is sent and never shown.
 pub(super) struct Secret(String);
@@ -46,14 +46,14 @@ impl Secrets {
             Some((scheme, rest)) if scheme.bytes().all(|b| b.is_ascii_alphabetic()) && !rest.contains(' ') => rest,
             _ => value,
         };
-        if secret.len() >= SHORTEST {
+        if secret.len() >= MIN_SECRET_BYTES {
             self.values.push(Secret::new(secret.to_owned()));
         }
     }
 
     /// A text from elsewhere as a message may hold it: without secrets, short, and with nothing that a terminal obeys.
     pub(super) fn redact(&self, text: &str) -> String {
-        let clean = self.without(text.trim(), Tail::MayBeCut);
+        let clean = self.replace_secrets(text.trim(), TextEnd::MaybeTruncated);
         let text = clean.as_deref().unwrap_or(text.trim());
         let mut out = String::with_capacity(text.len().min(MESSAGE_CHARS));
         for (n, c) in text.chars().enumerate() {
@@ -74,15 +74,15 @@ impl Secrets {
     pub(super) fn redact_json(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
-                if let Some(clean) = self.without(text, Tail::Whole) {
+                if let Some(clean) = self.replace_secrets(text, TextEnd::Complete) {
                     *text = clean;
                 }
             }
             Value::Array(items) => items.iter_mut().for_each(|item| self.redact_json(item)),
             Value::Object(fields) => {
                 fields.values_mut().for_each(|field| self.redact_json(field));
-                if fields.keys().any(|name| self.without(name, Tail::Whole).is_some()) {
-                    let clean = |name: String| self.without(&name, Tail::Whole).unwrap_or(name);
+                if fields.keys().any(|name| self.replace_secrets(name, TextEnd::Complete).is_some()) {
+                    let clean = |name: String| self.replace_secrets(&name, TextEnd::Complete).unwrap_or(name);
                     *fields = std::mem::take(fields).into_iter().map(|(name, field)| (clean(name), field)).collect();
                 }
             }
@@ -91,13 +91,13 @@ impl Secrets {
     }
 
     /// The text with every secret replaced; `None` if it holds none.
-    fn without(&self, text: &str, tail: Tail) -> Option<String> {
+    fn replace_secrets(&self, text: &str, end: TextEnd) -> Option<String> {
         let mut clean: Option<String> = None;
         let (mut at, mut copied) = (0, 0);
         while at < text.len() {
             // A secret begins and ends with ASCII, so both ends are boundaries of characters.
             let length =
-                self.values.iter().filter_map(|secret| match_length(&text.as_bytes()[at..], secret, tail)).max();
+                self.values.iter().filter_map(|secret| match_length(&text.as_bytes()[at..], secret, end)).max();
             let Some(length) = length else {
                 at += 1;
                 continue;
@@ -117,33 +117,33 @@ impl Secrets {
 
 /// Whether a text may break off anywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Tail {
-    Whole,
-    MayBeCut,
+enum TextEnd {
+    Complete,
+    MaybeTruncated,
 }
 
 /// How many bytes at the start of `text` are the secret, its greater part, or a piece of it that the text breaks off in.
-fn match_length(text: &[u8], secret: &Secret, tail: Tail) -> Option<usize> {
+fn match_length(text: &[u8], secret: &Secret, end: TextEnd) -> Option<usize> {
     let secret = secret.expose().as_bytes();
-    let (length, matched) = common(text, secret);
-    let breaks_off = tail == Tail::MayBeCut && length == text.len() && matched >= SHORTEST_TAIL;
-    let enough = matched == secret.len() || (matched >= SHORTEST && matched * 2 >= secret.len()) || breaks_off;
+    let (length, matched) = match_prefix(text, secret);
+    let breaks_off = end == TextEnd::MaybeTruncated && length == text.len() && matched >= MIN_TAIL_BYTES;
+    let enough = matched == secret.len() || (matched >= MIN_SECRET_BYTES && matched * 2 >= secret.len()) || breaks_off;
     enough.then_some(length)
 }
 
 /// How many bytes of `text` spell how many bytes of the beginning of `secret`. Hosts and types of contents come in lower case.
-fn common(text: &[u8], secret: &[u8]) -> (usize, usize) {
+fn match_prefix(text: &[u8], secret: &[u8]) -> (usize, usize) {
     let Some((first, rest)) = secret.split_first() else { return (0, 0) };
-    let ways = spelled(text).into_iter().flatten().filter(|(byte, _)| byte.eq_ignore_ascii_case(first));
-    let lengths = ways.map(|(_, used)| {
-        let (length, matched) = common(&text[used..], rest);
+    let decodings = decode_first_byte(text).into_iter().flatten().filter(|(byte, _)| byte.eq_ignore_ascii_case(first));
+    let lengths = decodings.map(|(_, used)| {
+        let (length, matched) = match_prefix(&text[used..], rest);
         (length + used, matched + 1)
     });
     lengths.max_by_key(|(_, matched)| *matched).unwrap_or_default()
 }
 
 /// The byte that `text` begins with, and in how many bytes: as itself, and percent-encoded or escaped as in JSON.
-fn spelled(text: &[u8]) -> [Option<(u8, usize)>; 2] {
+fn decode_first_byte(text: &[u8]) -> [Option<(u8, usize)>; 2] {
     let hex = |digits: &[u8]| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok();
     let escaped = match text {
         [b'%', a, b, ..] => hex(&[*a, *b]).map(|byte| (byte, 3)),

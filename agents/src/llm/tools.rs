@@ -12,17 +12,17 @@ pub(super) fn functions(tools: &[ToolSpec]) -> Vec<Function> {
 
 fn function(tool: &ToolSpec) -> Function {
     let (description, parameters) = match (&tool.discriminator, tool.actions.as_slice()) {
-        (None, [only]) => (tool.description.clone(), plain(&only.input_schema)),
+        (None, [only]) => (tool.description.clone(), object_schema(&only.input_schema)),
         (discriminator, actions) => {
             let field = discriminator.as_deref().unwrap_or("action");
-            (described(tool, actions), flattened(field, actions))
+            (description_with_actions(tool, actions), flat_schema(field, actions))
         }
     };
     Function { name: tool.name.clone(), description, parameters }
 }
 
 /// The tool's description, and a line for each action.
-fn described(tool: &ToolSpec, actions: &[ActionSpec]) -> String {
+fn description_with_actions(tool: &ToolSpec, actions: &[ActionSpec]) -> String {
     let mut text = tool.description.clone();
     for action in actions {
         text.push_str(if text.is_empty() { "- " } else { "\n- " });
@@ -36,9 +36,9 @@ fn described(tool: &ToolSpec, actions: &[ActionSpec]) -> String {
 }
 
 /// An object schema says that it is one, and has no branches at its root: APIs demand both.
-fn plain(schema: &Value) -> Value {
+fn object_schema(schema: &Value) -> Value {
     let mut schema = schema.as_object().cloned().unwrap_or_default();
-    level(&mut schema);
+    hoist_branches(&mut schema);
     schema.entry("type").or_insert_with(|| json!("object"));
     schema.entry("properties").or_insert_with(|| json!({}));
     schema.into()
@@ -46,12 +46,12 @@ fn plain(schema: &Value) -> Value {
 
 /// Moves the fields of branches to the root. That only some of them go together is left to the server to say; what all of `allOf`
 /// demand stays.
-fn level(schema: &mut Object) {
+fn hoist_branches(schema: &mut Object) {
     for key in ["allOf", "anyOf", "oneOf"] {
         let Some(Value::Array(branches)) = schema.remove(key) else { continue };
         for branch in branches {
             let Value::Object(mut branch) = branch else { continue };
-            level(&mut branch);
+            hoist_branches(&mut branch);
             merge(schema, "properties", branch.get("properties"));
             if key == "allOf" {
                 merge(schema, "required", branch.get("required"));
@@ -88,12 +88,12 @@ struct Field<'a> {
 }
 
 /// One schema with the fields of all actions.
-fn flattened(discriminator: &str, actions: &[ActionSpec]) -> Value {
+fn flat_schema(discriminator: &str, actions: &[ActionSpec]) -> Value {
     let mut fields: Vec<(String, Field<'_>)> = Vec::new();
     let mut definitions = Object::new();
     for action in actions {
-        let mut schema = kept_apart(action, &mut definitions);
-        level(&mut schema);
+        let mut schema = extract_definitions(action, &mut definitions);
+        hoist_branches(&mut schema);
         let required: Vec<&str> =
             schema.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
         for (name, schema) in schema.get("properties").and_then(Value::as_object).into_iter().flatten() {
@@ -163,7 +163,7 @@ impl Field<'_> {
 
 /// The action's schema, its definitions moved to `definitions`. Where two actions call different things by one name, all definitions of
 /// the later one get the action's name in front: those that stay equal may refer to one that does not.
-fn kept_apart(action: &ActionSpec, definitions: &mut Object) -> Object {
+fn extract_definitions(action: &ActionSpec, definitions: &mut Object) -> Object {
     let mut schema = action.input_schema.as_object().cloned().unwrap_or_default();
     for key in ["$defs", "definitions"] {
         let Some(Value::Object(own)) = schema.remove(key) else { continue };
@@ -174,18 +174,18 @@ fn kept_apart(action: &ActionSpec, definitions: &mut Object) -> Object {
             renamed.push((format!("#/{key}/{name}"), format!("#/$defs/{new}"), new));
         }
         for ((_, mut value), (_, _, new)) in own.into_iter().zip(&renamed) {
-            point(&mut value, &renamed);
+            update_refs(&mut value, &renamed);
             definitions.insert(new.clone(), value);
         }
         let mut value = Value::Object(schema);
-        point(&mut value, &renamed);
+        update_refs(&mut value, &renamed);
         schema = value.as_object().cloned().unwrap_or_default();
     }
     schema
 }
 
 /// Points every reference to where its definition went.
-fn point(schema: &mut Value, renamed: &[(String, String, String)]) {
+fn update_refs(schema: &mut Value, renamed: &[(String, String, String)]) {
     match schema {
         Value::Object(object) => {
             for (key, value) in object.iter_mut() {
@@ -199,11 +199,11 @@ fn point(schema: &mut Value, renamed: &[(String, String, String)]) {
                             *target = format!("{to}{}", &target[from.len()..]);
                         }
                     }
-                    value => point(value, renamed),
+                    value => update_refs(value, renamed),
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(|item| point(item, renamed)),
+        Value::Array(items) => items.iter_mut().for_each(|item| update_refs(item, renamed)),
         _ => {}
     }
 }
@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn branches_at_the_root_lend_their_fields() {
+    fn fields_of_root_branches_are_hoisted() {
         let field = |kind: &str| json!({"type": kind});
         let schema = json!({
             "properties": {"id": field("string")},
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn definitions_of_one_name_are_kept_apart() {
+    fn definitions_of_one_name_do_not_clash() {
         let schema = |kind: &str| {
             json!({
                 "properties": {"item": {"$ref": "#/$defs/item"}},

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use healbench_protocol::{Agent, AgentError, Draws, Start, Step, ToolCall, ToolResponse, Turn};
+use healbench_protocol::{Agent, AgentError, Draws, EpisodeStart, Step, ToolCall, ToolResponse, Turn};
 use serde_json::Value;
 
 use super::errand::{Cut, action_of, advised, discriminator};
@@ -29,7 +29,7 @@ thread_local! {
 /// format draw alike for the same decision.
 pub struct ScriptedAgent<'a> {
     profile: Profile,
-    start: Start<'a>,
+    start: EpisodeStart<'a>,
     /// Made when the first text has to be understood, beside its bytes; most episodes need none.
     vocabulary: Option<(Vocabulary<'a>, Vec<u8>)>,
     findings: Findings<'a>,
@@ -38,7 +38,7 @@ pub struct ScriptedAgent<'a> {
     seen_tokens: u64,
     step: usize,
     /// The call of the step as the agent believes it now.
-    belief: ToolCall,
+    draft: ToolCall,
     /// A call that is made before the step's own.
     errand: Option<ToolCall>,
     /// Calls and failed attempts on the step.
@@ -56,7 +56,7 @@ pub struct ScriptedAgent<'a> {
 
 impl<'a> ScriptedAgent<'a> {
     /// An agent with this profile at the start of an episode.
-    pub fn new(profile: &Profile, start: Start<'a>) -> ScriptedAgent<'a> {
+    pub fn new(profile: &Profile, start: EpisodeStart<'a>) -> ScriptedAgent<'a> {
         ScriptedAgent {
             profile: *profile,
             start,
@@ -64,7 +64,7 @@ impl<'a> ScriptedAgent<'a> {
             findings: Findings::new(start.script),
             seen_tokens: estimate(start.prompt),
             step: 0,
-            belief: ToolCall { tool: String::new(), arguments: Value::Null },
+            draft: ToolCall { tool: String::new(), arguments: Value::Null },
             errand: None,
             attempts: 0,
             failures: 0,
@@ -89,7 +89,7 @@ impl Agent for ScriptedAgent<'_> {
         };
         if matches!(turn, Turn::Calls { .. }) && self.chance(self.profile.chatter, "agent/chatter") {
             self.pending = Some(turn);
-            return Ok(Turn::Say { text: "Let me look at this before I go on.".to_owned() });
+            return Ok(Turn::Message { text: "Let me look at this before I go on.".to_owned() });
         }
         Ok(turn)
     }
@@ -108,27 +108,27 @@ impl<'a> ScriptedAgent<'a> {
         let Some(step) = self.script_step() else {
             return Turn::Done { answer: "The task is done.".to_owned() };
         };
-        self.belief = step.belief.clone();
+        self.draft = step.draft.clone();
         for argument in step.find.keys() {
             // A belief that was spoiled is believed until a response says otherwise; any other value has to be read first.
-            if paths::get(&step.belief.arguments, argument) == paths::get(&step.intent.arguments, argument) {
-                paths::remove(&mut self.belief.arguments, argument);
+            if paths::get(&step.draft.arguments, argument) == paths::get(&step.intended.arguments, argument) {
+                paths::remove(&mut self.draft.arguments, argument);
                 if let Some(found) = self.findings.get(self.step, argument) {
-                    paths::set(&mut self.belief.arguments, argument, found.clone());
+                    paths::set(&mut self.draft.arguments, argument, found.clone());
                 }
             }
         }
         let honest = |argument: &String| {
-            let believed = paths::get(&step.belief.arguments, argument);
-            believed == paths::get(&step.intent.arguments, argument)
-                && paths::get(&self.belief.arguments, argument).is_none()
+            let believed = paths::get(&step.draft.arguments, argument);
+            believed == paths::get(&step.intended.arguments, argument)
+                && paths::get(&self.draft.arguments, argument).is_none()
         };
         if step.find.keys().any(honest) { self.look_up() } else { self.send(0) }
     }
 
     /// Sends the errand if there is one, else the step's call.
     fn send(&mut self, waited_s: u32) -> Turn {
-        let call = self.errand.as_ref().unwrap_or(&self.belief).clone();
+        let call = self.errand.as_ref().unwrap_or(&self.draft).clone();
         self.attempts += 1;
         self.last = Some(Rc::new(call.clone()));
         Turn::Calls { calls: vec![call], waited_s, text: String::new() }
@@ -187,7 +187,7 @@ impl<'a> ScriptedAgent<'a> {
             let names = vocabulary.bytes();
             (vocabulary, names)
         });
-        let sent = &self.errand.as_ref().unwrap_or(&self.belief).arguments;
+        let sent = &self.errand.as_ref().unwrap_or(&self.draft).arguments;
         let extract = || extract_after(text, vocabulary, sent).into();
         if text.len() > MAX_REMEMBERED {
             return extract();
@@ -205,7 +205,7 @@ impl<'a> ScriptedAgent<'a> {
         self.advice.clear();
         // A shortcut, not knowledge: narrowing adds what the intent has and the belief lacks, which is nothing when they are equal,
         // and whatever is still to be found is asked for below.
-        let unsure = self.errand.is_none() && self.script_step().is_some_and(|step| self.belief != step.intent);
+        let unsure = self.errand.is_none() && self.script_step().is_some_and(|step| self.draft != step.intended);
         if !unsure && !self.findings.lacks_from(self.step) {
             return;
         }
@@ -233,14 +233,14 @@ impl<'a> ScriptedAgent<'a> {
         let mut changed = false;
         if self.last.as_deref() == Some(&cut.call) {
             for (field, values) in &cut.filters {
-                let intended = paths::get(&step.intent.arguments, field).filter(|_| !step.find.contains_key(field));
+                let intended = paths::get(&step.intended.arguments, field).filter(|_| !step.find.contains_key(field));
                 let listed =
                     |value: &&Value| values.is_empty() || value.as_str().is_none_or(|v| values.iter().any(|o| o == v));
                 if let Some(value) = intended.filter(listed)
-                    && paths::get(&self.belief.arguments, field) != Some(value)
+                    && paths::get(&self.draft.arguments, field) != Some(value)
                     && self.takes_up("narrow", field, self.profile.uptake.narrow)
                 {
-                    changed |= paths::set(&mut self.belief.arguments, field, value.clone());
+                    changed |= paths::set(&mut self.draft.arguments, field, value.clone());
                 }
             }
         }
@@ -254,7 +254,7 @@ impl<'a> ScriptedAgent<'a> {
         let mut complete = true;
         for argument in step.find.keys() {
             match self.findings.get(self.step, argument) {
-                Some(found) => _ = paths::set(&mut self.belief.arguments, argument, found.clone()),
+                Some(found) => _ = paths::set(&mut self.draft.arguments, argument, found.clone()),
                 None => complete = false,
             }
         }
@@ -356,7 +356,7 @@ impl<'a> ScriptedAgent<'a> {
                 if !self.takes_up(kind, &name, uptake) {
                     continue;
                 }
-                let call = self.errand.as_mut().unwrap_or(&mut self.belief);
+                let call = self.errand.as_mut().unwrap_or(&mut self.draft);
                 for change in fix {
                     change.apply(&mut call.arguments);
                 }
@@ -369,14 +369,14 @@ impl<'a> ScriptedAgent<'a> {
     fn explained(&self, piece: &Evidence) -> Vec<Vec<Change>> {
         let none = BTreeMap::new();
         let Some(step) = self.script_step() else { return Vec::new() };
-        let call = self.errand.as_ref().unwrap_or(&self.belief);
+        let call = self.errand.as_ref().unwrap_or(&self.draft);
         let field = discriminator(&self.start, &call.tool).unwrap_or_default();
         if let Some(errand) = &self.errand {
             // All that is known of an errand is what it was made of; a text can still say which part to send otherwise.
             let action = action_of(&self.start, errand).unwrap_or_default();
             let known = advised(&self.start, &self.findings, self.step, &errand.tool, action);
             let knowledge = Knowledge {
-                intent: &known.arguments,
+                intended: &known.arguments,
                 finds: &none,
                 findings: &self.findings,
                 step: self.step,
@@ -386,14 +386,14 @@ impl<'a> ScriptedAgent<'a> {
             return explained(piece, &errand.arguments, &knowledge);
         }
         let knowledge = Knowledge {
-            intent: &step.intent.arguments,
+            intended: &step.intended.arguments,
             finds: &step.find,
             findings: &self.findings,
             step: self.step,
-            tool: &self.belief.tool,
+            tool: &self.draft.tool,
             discriminator: field,
         };
-        explained(piece, &self.belief.arguments, &knowledge)
+        explained(piece, &self.draft.arguments, &knowledge)
     }
 
     /// Sets out on the first errand that the evidence advises and that was not made before.
@@ -401,7 +401,7 @@ impl<'a> ScriptedAgent<'a> {
         let Some(last) = self.last.clone() else { return false };
         let seeks = self.script_step().is_some_and(|step| !step.find.is_empty());
         let own = action_of(&self.start, &last).unwrap_or_default().to_owned();
-        let intended = self.script_step().and_then(|step| action_of(&self.start, &step.intent)).unwrap_or_default();
+        let intended = self.script_step().and_then(|step| action_of(&self.start, &step.intended)).unwrap_or_default();
         let suggests = |name: &str| {
             evidence.iter().any(|piece| matches!(piece, Evidence::Suggest { action, .. } if action == name))
         };
@@ -441,7 +441,8 @@ impl<'a> ScriptedAgent<'a> {
     /// Whether an action may be called because a text advises it: one that changes nothing, or that the task asks for anyhow.
     fn may_call(&self, tool: &str, action: &str) -> bool {
         let spec = self.start.tools.iter().find(|spec| spec.name == tool).and_then(|spec| spec.action(action));
-        let asked_for = |step: &Step| step.intent.tool == tool && action_of(&self.start, &step.intent) == Some(action);
+        let asked_for =
+            |step: &Step| step.intended.tool == tool && action_of(&self.start, &step.intended) == Some(action);
         spec.is_some_and(|spec| spec.read_only) || self.start.script.steps.iter().any(asked_for)
     }
 
@@ -491,7 +492,7 @@ impl<'a> ScriptedAgent<'a> {
     /// Changes something at random: drops a field, writes a value as another type, or takes another action.
     fn change_something(&mut self) {
         let mut draws = self.draws("agent/guess/what");
-        let call = self.errand.as_mut().unwrap_or(&mut self.belief);
+        let call = self.errand.as_mut().unwrap_or(&mut self.draft);
         let field = discriminator(&self.start, &call.tool);
         let spec = self.start.tools.iter().find(|spec| spec.name == call.tool);
         let Some(object) = call.arguments.as_object_mut() else { return };

@@ -1,6 +1,6 @@
 //! Calls that no step intends: looking up what a step lacks.
 
-use healbench_protocol::{Object, Start, ToolCall};
+use healbench_protocol::{EpisodeStart, Object, ToolCall};
 use serde_json::Value;
 
 use super::evidence::Evidence;
@@ -48,7 +48,7 @@ impl Cut {
     }
 
     /// The filters that this call does not use yet and whose values the agent knows, with those values.
-    pub(super) fn unused(&self, start: &Start<'_>, step: usize) -> Vec<(String, Value)> {
+    pub(super) fn unused(&self, start: &EpisodeStart<'_>, step: usize) -> Vec<(String, Value)> {
         let mut unused = Vec::new();
         for (field, values) in &self.filters {
             let known = told(start, &self.call, field).or_else(|| matching(start, step, field));
@@ -67,7 +67,7 @@ impl Cut {
 }
 
 /// The action of a call: the value of its tool's discriminator, or the single action of a tool without one.
-pub(super) fn action_of<'c>(start: &Start<'c>, call: &'c ToolCall) -> Option<&'c str> {
+pub(super) fn action_of<'c>(start: &EpisodeStart<'c>, call: &'c ToolCall) -> Option<&'c str> {
     let spec = start.tools.iter().find(|spec| spec.name == call.tool);
     match (spec, discriminator(start, &call.tool)) {
         (Some(spec), None) => spec.actions.first().map(|action| action.name.as_str()),
@@ -76,7 +76,7 @@ pub(super) fn action_of<'c>(start: &Start<'c>, call: &'c ToolCall) -> Option<&'c
 }
 
 /// The discriminator of a tool. A tool that was not told of is taken to have the usual one.
-pub(super) fn discriminator<'a>(start: &Start<'a>, tool: &str) -> Option<&'a str> {
+pub(super) fn discriminator<'a>(start: &EpisodeStart<'a>, tool: &str) -> Option<&'a str> {
     match start.tools.iter().find(|spec| spec.name == tool) {
         Some(spec) => spec.discriminator.as_deref(),
         None => Some("action"),
@@ -84,16 +84,16 @@ pub(super) fn discriminator<'a>(start: &Start<'a>, tool: &str) -> Option<&'a str
 }
 
 /// What an intent for the same action says about an argument. What has to be found is not said.
-fn told<'a>(start: &Start<'a>, call: &ToolCall, field: &str) -> Option<&'a Value> {
+fn told<'a>(start: &EpisodeStart<'a>, call: &ToolCall, field: &str) -> Option<&'a Value> {
     let action = action_of(start, call);
     let same = start.script.steps.iter().filter(|step| {
-        step.intent.tool == call.tool && action_of(start, &step.intent) == action && !step.find.contains_key(field)
+        step.intended.tool == call.tool && action_of(start, &step.intended) == action && !step.find.contains_key(field)
     });
-    same.into_iter().find_map(|step| step.intent.arguments.get(field))
+    same.into_iter().find_map(|step| step.intended.arguments.get(field))
 }
 
 /// What the task tells about the record that a step has to find.
-fn matching<'a>(start: &Start<'a>, step: usize, field: &str) -> Option<&'a Value> {
+fn matching<'a>(start: &EpisodeStart<'a>, step: usize, field: &str) -> Option<&'a Value> {
     start.script.steps.get(step)?.find.values().find_map(|find| find.matching.get(field))
 }
 
@@ -101,7 +101,13 @@ fn matching<'a>(start: &Start<'a>, step: usize, field: &str) -> Option<&'a Value
 ///
 /// An argument comes from an intent for the same action, or from what is known of the record that is sought. From another
 /// action's intent it is taken only if it is required here: the status that an update will set is not the one to list by.
-pub(super) fn advised(start: &Start<'_>, findings: &Findings<'_>, step: usize, tool: &str, action: &str) -> ToolCall {
+pub(super) fn advised(
+    start: &EpisodeStart<'_>,
+    findings: &Findings<'_>,
+    step: usize,
+    tool: &str,
+    action: &str,
+) -> ToolCall {
     let mut arguments = Object::new();
     if let Some(field) = discriminator(start, tool) {
         arguments.insert(field.to_owned(), Value::String(action.to_owned()));
@@ -125,14 +131,14 @@ pub(super) fn advised(start: &Start<'_>, findings: &Findings<'_>, step: usize, t
 }
 
 /// An argument of this name in any step, the step in hand first.
-fn anywhere(start: &Start<'_>, findings: &Findings<'_>, step: usize, field: &str) -> Option<Value> {
+fn anywhere(start: &EpisodeStart<'_>, findings: &Findings<'_>, step: usize, field: &str) -> Option<Value> {
     let steps = std::iter::once(step).chain(0..start.script.steps.len());
     steps.into_iter().find_map(|index| {
         let step = start.script.steps.get(index)?;
         if step.find.contains_key(field) {
             findings.get(index, field).cloned()
         } else {
-            step.intent.arguments.get(field).cloned()
+            step.intended.arguments.get(field).cloned()
         }
     })
 }

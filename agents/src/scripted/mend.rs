@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use healbench_protocol::Find;
+use healbench_protocol::RecordQuery;
 use regex::Regex;
 use serde_json::Value;
 
@@ -16,9 +16,9 @@ use super::records::Findings;
 /// What the agent knows about the arguments of the call in hand.
 pub(super) struct Knowledge<'k> {
     /// Arguments that the task tells.
-    pub(super) intent: &'k Value,
+    pub(super) intended: &'k Value,
     /// Arguments that the task does not tell, and what was found for them.
-    pub(super) finds: &'k BTreeMap<String, Find>,
+    pub(super) finds: &'k BTreeMap<String, RecordQuery>,
     pub(super) findings: &'k Findings<'k>,
     pub(super) step: usize,
     /// The tool that is called.
@@ -40,7 +40,7 @@ impl Knowledge<'_> {
                 return paths::get(found()?, inner).cloned();
             }
         }
-        let mut value = paths::get(self.intent, path)?.clone();
+        let mut value = paths::get(self.intended, path)?.clone();
         for argument in self.finds.keys() {
             if let Some(inner) = argument.strip_prefix(path).and_then(|rest| rest.strip_prefix('.')) {
                 match self.findings.get(self.step, argument) {
@@ -207,7 +207,7 @@ fn unrecognised(field: &str, arguments: &Value, knowledge: &Knowledge<'_>) -> Ve
     }
     let mut fix = vec![Change::Drop(field.to_owned())];
     let (parent, name) = paths::split(field);
-    let intended = paths::object_at(knowledge.intent, parent);
+    let intended = paths::object_at(knowledge.intended, parent);
     let found = knowledge.finds.keys().filter(|_| parent.is_empty()).map(String::as_str);
     let candidates = intended.into_iter().flat_map(|object| object.keys()).map(String::as_str).chain(found);
     let meant = candidates

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::rc::Rc;
 
-use healbench_protocol::{Find, Script, same_json};
+use healbench_protocol::{RecordQuery, Script, same_json};
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ pub(super) struct Findings<'a> {
 struct Wanted<'a> {
     step: usize,
     argument: &'a str,
-    find: &'a Find,
+    find: &'a RecordQuery,
     value: Option<Value>,
     /// Whether the text that is being read has given a value: of one text the first matching record counts, of several texts
     /// the last.
@@ -91,7 +91,8 @@ impl<'a> Findings<'a> {
 
     /// All that reading a text at this step depends on besides the text.
     fn question(&self, step: usize) -> Vec<u8> {
-        let wanted: Vec<(bool, &Find)> = self.wanted.iter().map(|wanted| (wanted.step >= step, wanted.find)).collect();
+        let wanted: Vec<(bool, &RecordQuery)> =
+            self.wanted.iter().map(|wanted| (wanted.step >= step, wanted.find)).collect();
         serde_json::to_vec(&wanted).unwrap_or_default()
     }
 
@@ -140,7 +141,7 @@ fn consumed(text: &str) -> usize {
 }
 
 /// Whether the text can hold a record that matches: a search for plain text is far cheaper than parsing.
-fn may_hold(text: &str, find: &Find) -> bool {
+fn may_hold(text: &str, find: &RecordQuery) -> bool {
     // JSON may write other characters in several ways.
     let plain = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" _-.:@#,+".contains(&byte));
     let holds = |word: &str| !plain(word) || text.contains(word);

@@ -9,7 +9,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 
 /// What is done with a request.
-pub(crate) enum Deed {
+pub(crate) enum ServerAction {
     /// An ordinary answer, after which the connection is kept.
     Answer { status: u16, headers: Vec<(&'static str, String)>, body: String },
     /// These bytes, and the end of the connection.
@@ -22,27 +22,27 @@ pub(crate) enum Deed {
     Reset,
 }
 
-pub(crate) fn json(status: u16, body: &str) -> Deed {
+pub(crate) fn json(status: u16, body: &str) -> ServerAction {
     with(status, &[], body)
 }
 
-pub(crate) fn with(status: u16, headers: &[(&'static str, &str)], body: &str) -> Deed {
+pub(crate) fn with(status: u16, headers: &[(&'static str, &str)], body: &str) -> ServerAction {
     let mut headers: Vec<_> = headers.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
     if !headers.iter().any(|(name, _)| *name == "content-type") {
         headers.push(("content-type", "application/json".to_owned()));
     }
-    Deed::Answer { status, headers, body: body.to_owned() }
+    ServerAction::Answer { status, headers, body: body.to_owned() }
 }
 
 /// A request as it came.
 #[derive(Debug, Clone)]
-pub(crate) struct Came {
+pub(crate) struct ReceivedRequest {
     /// Request line and headers.
     pub(crate) head: String,
     pub(crate) body: String,
 }
 
-type Script = dyn Fn(usize, &Came) -> Deed + Send + Sync;
+type Script = dyn Fn(usize, &ReceivedRequest) -> ServerAction + Send + Sync;
 
 pub(crate) struct HostileServer {
     /// Without a slash at the end.
@@ -54,20 +54,22 @@ pub(crate) struct HostileServer {
 
 struct State {
     script: Box<Script>,
-    came: Mutex<Vec<Came>>,
+    received: Mutex<Vec<ReceivedRequest>>,
     connections: AtomicUsize,
     sent: AtomicUsize,
 }
 
 impl HostileServer {
     /// Does what `script` says with the request of each number, from 0.
-    pub(crate) fn start(script: impl Fn(usize, &Came) -> Deed + Send + Sync + 'static) -> HostileServer {
+    pub(crate) fn start(
+        script: impl Fn(usize, &ReceivedRequest) -> ServerAction + Send + Sync + 'static,
+    ) -> HostileServer {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
         let listener = runtime.block_on(TcpListener::bind("127.0.0.1:0")).unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let state = Arc::new(State {
             script: Box::new(script),
-            came: Mutex::default(),
+            received: Mutex::default(),
             connections: AtomicUsize::new(0),
             sent: AtomicUsize::new(0),
         });
@@ -75,8 +77,8 @@ impl HostileServer {
         HostileServer { url, state, runtime: Some(runtime) }
     }
 
-    pub(crate) fn came(&self) -> Vec<Came> {
-        self.state.came.lock().unwrap().clone()
+    pub(crate) fn received(&self) -> Vec<ReceivedRequest> {
+        self.state.received.lock().unwrap().clone()
     }
 
     pub(crate) fn connections(&self) -> usize {
@@ -109,27 +111,27 @@ async fn serve(mut stream: TcpStream, state: Arc<State>) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut buffer = Vec::new();
     loop {
-        let came = read(&mut stream, &mut buffer).await?;
+        let received = read(&mut stream, &mut buffer).await?;
         let number = {
-            let mut all = state.came.lock().unwrap();
-            all.push(came.clone());
+            let mut all = state.received.lock().unwrap();
+            all.push(received.clone());
             all.len() - 1
         };
-        match (state.script)(number, &came) {
-            Deed::Answer { status, headers, body } => {
+        match (state.script)(number, &received) {
+            ServerAction::Answer { status, headers, body } => {
                 let mut text = format!("HTTP/1.1 {status} X\r\ncontent-length: {}\r\n", body.len());
                 headers.iter().for_each(|(name, value)| text.push_str(&format!("{name}: {value}\r\n")));
                 text.push_str("\r\n");
                 text.push_str(&body);
                 stream.write_all(text.as_bytes()).await.ok()?;
             }
-            Deed::Raw(bytes) => return stream.write_all(&bytes).await.ok(),
-            Deed::Stall(bytes) => {
+            ServerAction::Raw(bytes) => return stream.write_all(&bytes).await.ok(),
+            ServerAction::Stall(bytes) => {
                 stream.write_all(&bytes).await.ok()?;
                 tokio::time::sleep(Duration::from_secs(30)).await;
             }
-            Deed::Flood(bytes) => return flood(&mut stream, bytes, &state.sent).await,
-            Deed::Reset => return stream.set_zero_linger().ok(),
+            ServerAction::Flood(bytes) => return flood(&mut stream, bytes, &state.sent).await,
+            ServerAction::Reset => return stream.set_zero_linger().ok(),
         }
     }
 }
@@ -147,7 +149,7 @@ async fn flood(stream: &mut TcpStream, bytes: usize, sent: &AtomicUsize) -> Opti
 }
 
 /// The next request on a connection; `None` at its end.
-async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Came> {
+async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<ReceivedRequest> {
     let end = loop {
         match buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
             Some(at) => break at + 4,
@@ -165,5 +167,5 @@ async fn read(stream: &mut TcpStream, buffer: &mut Vec<u8>) -> Option<Came> {
     }
     let body = String::from_utf8(buffer[end..end + length].to_vec()).unwrap();
     buffer.drain(..end + length);
-    Some(Came { head, body })
+    Some(ReceivedRequest { head, body })
 }

@@ -1,11 +1,11 @@
 //! Anthropic messages: requests as they are sent, answers as they come.
 
-use healbench_agents::llm::{Api, Arguments, Conversation, Message, Reply, Said, SentCall, Stop};
+use healbench_agents::llm::{Api, Arguments, AssistantMessage, Conversation, FinishReason, Message, Reply, SentCall};
 use healbench_protocol::Usage;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::wire::*;
+use crate::api_fixtures::*;
 
 const API: Api = Api::Anthropic;
 
@@ -48,7 +48,7 @@ fn two_calls() -> Value {
 }
 
 fn ids(reply: &Reply) -> Vec<&str> {
-    reply.said.calls.iter().map(|call| call.id.as_str()).collect()
+    reply.message.calls.iter().map(|call| call.id.as_str()).collect()
 }
 
 #[test]
@@ -73,15 +73,15 @@ fn a_conversation_is_written_whole() {
             user("Two tables, please."),
             seeded("I try.", vec![call("seed_1", "book", json!({"day": 1}))]),
             Message::Results(vec![result("seed_1", "book", "day must be a string", true)]),
-            Message::Assistant(reply.said),
+            Message::Assistant(reply.message),
             Message::Results(vec![
                 result("toolu_1", "book", "booked", false),
                 result("toolu_2", "book", "no table is free", true),
             ]),
         ],
     };
-    let wire = API.request(&model, &conversation, 7);
-    assert_eq!(wire.path, "/messages");
+    let api_request = API.request(&model, &conversation, 7);
+    assert_eq!(api_request.path, "/messages");
     let expected = json!({
         "model": "claude-test",
         "max_tokens": 300,
@@ -111,9 +111,9 @@ fn a_conversation_is_written_whole() {
             ]},
         ],
     });
-    assert_eq!(wire.body, expected);
-    assert_eq!(wire.body.to_string(), expected.to_string(), "the keys' order");
-    assert_eq!(API.messages(&wire.body).len(), 5);
+    assert_eq!(api_request.body, expected);
+    assert_eq!(api_request.body.to_string(), expected.to_string(), "the keys' order");
+    assert_eq!(API.messages(&api_request.body).len(), 5);
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn arguments_that_are_no_object_are_wrapped_in_one() {
 
 #[test]
 fn no_blank_text_is_sent() {
-    let own = read(answer(
+    let reply = read(answer(
         json!([
             {"type": "text", "text": " \n"},
             {"type": "tool_use", "id": "toolu_1", "name": "book", "input": {}},
@@ -158,7 +158,7 @@ fn no_blank_text_is_sent() {
             user("x"),
             seeded(" ", vec![call("seed_1", "book", json!({}))]),
             Message::Results(failed),
-            Message::Assistant(own.said),
+            Message::Assistant(reply.message),
             Message::Results(results),
             user(""),
         ]),
@@ -179,9 +179,9 @@ fn a_message_of_which_nothing_can_be_sent_is_left_out() {
     let thinking = json!([{"type": "thinking", "thinking": "", "signature": "cw=="}, {"type": "redacted_thinking", "data": "aA=="}]);
     for content in [json!([]), json!([{"type": "text", "text": ""}]), thinking] {
         let reply = read(answer(content.clone(), "end_turn"));
-        assert_eq!(reply.said.own, Some(content), "what was said is kept");
+        assert_eq!(reply.message.raw, Some(content), "what was said is kept");
         assert_eq!(
-            sent(vec![user("x"), Message::Assistant(reply.said), user("Go on.")]),
+            sent(vec![user("x"), Message::Assistant(reply.message), user("Go on.")]),
             json!([{"role": "user", "content": [{"type": "text", "text": "x"}, {"type": "text", "text": "Go on."}]}])
         );
     }
@@ -192,13 +192,13 @@ fn a_message_of_which_nothing_can_be_sent_is_left_out() {
 #[test]
 fn an_answer_is_read() {
     let reply = read(two_calls());
-    assert_eq!(reply.said.text, "I book both.");
+    assert_eq!(reply.message.text, "I book both.");
     assert_eq!(
-        reply.said.calls,
+        reply.message.calls,
         [call("toolu_1", "book", json!({"day": "Monday"})), call("toolu_2", "book", json!({"day": "Tuesday"}))]
     );
-    assert_eq!(reply.said.own.as_ref(), Some(&two_calls()["content"]));
-    assert_eq!(reply.stop, Stop::End);
+    assert_eq!(reply.message.raw.as_ref(), Some(&two_calls()["content"]));
+    assert_eq!(reply.finish_reason, FinishReason::End);
     assert_eq!(reply.usage, Some(Usage { input: 11, output: 5, ..Usage::default() }));
 }
 
@@ -213,25 +213,28 @@ fn blocks_of_other_kinds_are_kept_and_not_read() {
         {"type": "text", "text": "b"},
     ]);
     let reply = read(answer(content.clone(), "pause_turn"));
-    assert_eq!(reply.said, Said { text: "ab".to_owned(), calls: Vec::new(), own: Some(content.clone()) });
-    assert_eq!(sent(vec![user("x"), Message::Assistant(reply.said)])[1]["content"], content);
+    assert_eq!(
+        reply.message,
+        AssistantMessage { text: "ab".to_owned(), calls: Vec::new(), raw: Some(content.clone()) }
+    );
+    assert_eq!(sent(vec![user("x"), Message::Assistant(reply.message)])[1]["content"], content);
 }
 
 #[test]
-fn every_stop_reason_is_told() {
-    for (reason, stop) in [
-        ("end_turn", Stop::End),
-        ("tool_use", Stop::End),
-        ("stop_sequence", Stop::End),
-        ("pause_turn", Stop::End),
-        ("of a later version", Stop::End),
-        ("max_tokens", Stop::Length),
-        ("model_context_window_exceeded", Stop::Length),
-        ("refusal", Stop::Refusal),
+fn every_stop_reason_is_read() {
+    for (reason, finish_reason) in [
+        ("end_turn", FinishReason::End),
+        ("tool_use", FinishReason::End),
+        ("stop_sequence", FinishReason::End),
+        ("pause_turn", FinishReason::End),
+        ("of a later version", FinishReason::End),
+        ("max_tokens", FinishReason::Length),
+        ("model_context_window_exceeded", FinishReason::Length),
+        ("refusal", FinishReason::Refusal),
     ] {
-        assert_eq!(read(answer(json!([]), reason)).stop, stop, "{reason}");
+        assert_eq!(read(answer(json!([]), reason)).finish_reason, finish_reason, "{reason}");
     }
-    assert_eq!(read(json!({"content": []})).stop, Stop::End);
+    assert_eq!(read(json!({"content": []})).finish_reason, FinishReason::End);
 }
 
 #[test]
@@ -241,7 +244,7 @@ fn a_call_that_the_limit_cut_is_no_object() {
         {"type": "tool_use", "id": "b", "name": "book", "input": {"da": "Tue"}},
     ]);
     let arguments = |reason: &str| {
-        let calls = read(answer(content.clone(), reason)).said.calls;
+        let calls = read(answer(content.clone(), reason)).message.calls;
         calls.into_iter().map(|call| call.arguments).collect::<Vec<_>>()
     };
     let whole = [Arguments::Json(json!({"day": "Monday"})), Arguments::Json(json!({"da": "Tue"}))];
@@ -253,11 +256,11 @@ fn a_call_that_the_limit_cut_is_no_object() {
 #[test]
 fn a_model_that_thinks_takes_no_seeded_opening() {
     let mut model = model(Api::Anthropic, "claude");
-    assert!(model.takes_openings());
+    assert!(model.supports_seeded_opening());
     model.extra_body.insert("thinking".to_owned(), json!({"type": "enabled", "budget_tokens": 1024}));
-    assert!(!model.takes_openings());
+    assert!(!model.supports_seeded_opening());
     model.tools = healbench_protocol::ToolsMode::Prompt;
-    assert!(model.takes_openings());
+    assert!(model.supports_seeded_opening());
 }
 
 #[test]
@@ -268,7 +271,7 @@ fn arguments_of_any_form_are_a_call() {
         {"type": "tool_use", "id": "c", "name": "book"},
         {"type": "tool_use", "id": "d", "input": {}},
     ]);
-    let calls = read(answer(content, "tool_use")).said.calls;
+    let calls = read(answer(content, "tool_use")).message.calls;
     let arguments: Vec<_> = calls.iter().map(|call| call.arguments.clone()).collect();
     assert_eq!(
         arguments,
@@ -283,7 +286,7 @@ fn arguments_of_any_form_are_a_call() {
 }
 
 #[test]
-fn ids_are_there_and_different_and_sent_back_as_they_became() {
+fn ids_are_present_unique_and_sent_back_unchanged() {
     let content = json!([
         {"type": "tool_use", "id": "a", "name": "book", "input": {}},
         {"type": "tool_use", "id": "a", "name": "book", "input": {}},
@@ -296,9 +299,9 @@ fn ids_are_there_and_different_and_sent_back_as_they_became() {
     let reply = read(answer(content.clone(), "tool_use"));
     let made = ["a", "msg_7_1", "msg_7_2_", "msg_7_3", "msg_7_4", "msg_7_2"];
     assert_eq!(ids(&reply), made);
-    let own = reply.said.own.as_ref().and_then(Value::as_array).unwrap();
-    let in_own: Vec<_> = own.iter().filter_map(|block| block.get("id").and_then(Value::as_str)).collect();
-    assert_eq!(in_own, made);
+    let raw = reply.message.raw.as_ref().and_then(Value::as_array).unwrap();
+    let in_raw: Vec<_> = raw.iter().filter_map(|block| block.get("id").and_then(Value::as_str)).collect();
+    assert_eq!(in_raw, made);
     let nameless = read(json!({"content": content}));
     assert_eq!(ids(&nameless), ["a", "call_1", "call_2", "call_3", "call_4", "msg_7_2"]);
 }
@@ -356,15 +359,15 @@ fn check_acceptable(messages: &[Value]) {
 
 proptest! {
     #[test]
-    fn no_answer_makes_the_reader_panic(body in prop_oneof![harmed(two_calls()), anything()]) {
+    fn no_answer_makes_the_reader_panic(body in prop_oneof![mutated(two_calls()), any_json()]) {
         let Ok(reply) = API.reply(&body) else { return Ok(()) };
         prop_assert_eq!(&API.reply(&body).unwrap(), &reply);
         let mut once = ids(&reply);
         once.sort_unstable();
         once.dedup();
-        prop_assert_eq!(once.len(), reply.said.calls.len(), "ids differ: {:?}", reply);
-        let calls: Vec<_> = reply.said.calls.iter().map(|call| json!(call.id)).collect();
-        let messages = sent([vec![user("x")], answered(reply)].concat());
+        prop_assert_eq!(once.len(), reply.message.calls.len(), "ids differ: {:?}", reply);
+        let calls: Vec<_> = reply.message.calls.iter().map(|call| json!(call.id)).collect();
+        let messages = sent([vec![user("x")], with_results(reply)].concat());
         check_acceptable(messages.as_array().unwrap());
         let sent: Vec<_> = messages.as_array().unwrap().iter().flat_map(|message| message["content"].as_array().unwrap())
             .filter(|block| block["type"] == "tool_use").map(|block| block["id"].clone()).collect();

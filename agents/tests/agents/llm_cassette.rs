@@ -9,21 +9,21 @@ use std::thread;
 use std::time::Duration;
 
 use healbench_agents::llm::Api;
-use healbench_agents::llm::cassette::{Cassette, CassetteError, Claim, Recorded, Request};
+use healbench_agents::llm::cassette::{Cassette, CassetteError, RecordedResponse, Request, Reservation};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use tempfile::tempdir;
 
 /// What one model was asked once.
 #[derive(Debug, Clone)]
-struct Asked {
+struct RequestFixture {
     api: Api,
     model: &'static str,
     trial: u32,
     body: Value,
 }
 
-impl Asked {
+impl RequestFixture {
     fn request(&self) -> Request<'_> {
         Request { api: self.api, model: self.model, trial: self.trial, body: &self.body }
     }
@@ -31,44 +31,44 @@ impl Asked {
 
 static NEVER: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
 
-fn chat(trial: u32, said: &[&str]) -> Asked {
+fn chat(trial: u32, texts: &[&str]) -> RequestFixture {
     let message = |(index, text): (usize, &&str)| json!({"role": if index % 2 == 0 { "user" } else { "assistant" }, "content": text});
-    let messages: Vec<Value> = said.iter().enumerate().map(message).collect();
+    let messages: Vec<Value> = texts.iter().enumerate().map(message).collect();
     let body = json!({"model": "gpt-x", "messages": messages, "temperature": 0.5, "tools": [{"name": "billing"}]});
-    Asked { api: Api::OpenaiChat, model: "gpt-x", trial, body }
+    RequestFixture { api: Api::OpenaiChat, model: "gpt-x", trial, body }
 }
 
-fn answer(text: &str) -> Recorded {
+fn answer(text: &str) -> RecordedResponse {
     let body = json!({"z": text, "a": [1.0, -0.000_779_312_191_018_611_2, 1e300], "n": null, "usage": {"input": 12}});
-    Recorded { body, latency_ms: 1234, recorded: "2026-11-22".to_owned() }
+    RecordedResponse { body, latency_ms: 1234, recorded_on: "2026-11-22".to_owned() }
 }
 
 /// Conversations of several trials and two models that grow by two messages a request, each with its answer.
-fn conversations() -> Vec<(Asked, Recorded)> {
+fn conversations() -> Vec<(RequestFixture, RecordedResponse)> {
     let mut all = Vec::new();
     for trial in 0..3 {
         let texts: Vec<String> = (0..7).map(|n| format!("said {n}{}", if n > 2 { trial } else { 0 })).collect();
         for length in [1, 3, 5, 7] {
-            let said: Vec<&str> = texts[..length].iter().map(String::as_str).collect();
-            let asked = chat(trial, &said);
-            let other = Asked { api: Api::Anthropic, model: "Maker/Claude:X", ..asked.clone() };
+            let prefix: Vec<&str> = texts[..length].iter().map(String::as_str).collect();
+            let fixture = chat(trial, &prefix);
+            let other = RequestFixture { api: Api::Anthropic, model: "Maker/Claude:X", ..fixture.clone() };
             all.push((other, answer(&format!("other {trial} {length}"))));
-            all.push((asked, answer(&format!("answer {trial} {length}"))));
+            all.push((fixture, answer(&format!("answer {trial} {length}"))));
         }
     }
     all
 }
 
-fn put(cassette: &Cassette, asked: &Asked, recorded: &Recorded) {
-    match cassette.claim(&asked.request(), &NEVER).unwrap() {
-        Claim::Ask(pending) => pending.put(recorded.clone()).unwrap(),
-        Claim::Known(known) => panic!("{asked:?} is known as {known:?}"),
+fn put(cassette: &Cassette, fixture: &RequestFixture, recorded: &RecordedResponse) {
+    match cassette.get_or_reserve(&fixture.request(), &NEVER).unwrap() {
+        Reservation::Reserved(pending) => pending.put(recorded.clone()).unwrap(),
+        Reservation::Recorded(known) => panic!("{fixture:?} is known as {known:?}"),
     }
 }
 
-fn record(dir: &Path, all: &[(Asked, Recorded)]) {
+fn record(dir: &Path, all: &[(RequestFixture, RecordedResponse)]) {
     let cassette = Cassette::open_or_create(dir).unwrap();
-    all.iter().for_each(|(asked, recorded)| put(&cassette, asked, recorded));
+    all.iter().for_each(|(fixture, recorded)| put(&cassette, fixture, recorded));
     cassette.finish().unwrap();
 }
 
@@ -82,7 +82,7 @@ fn names(dir: &Path) -> Vec<String> {
 }
 
 #[test]
-fn what_was_recorded_is_replayed() {
+fn recordings_are_replayed() {
     let dir = tempdir().unwrap();
     let all = conversations();
     record(dir.path(), &all);
@@ -94,12 +94,12 @@ fn what_was_recorded_is_replayed() {
 
     let cassette = Cassette::open(dir.path()).unwrap();
     assert_eq!(cassette.unused().len(), all.len());
-    for (asked, recorded) in &all {
-        assert_eq!(cassette.get(&asked.request()).as_deref(), Some(recorded));
-        let exchange = cassette.exchange(asked.request().key()).unwrap();
-        assert_eq!((&exchange.request, &exchange.answer), (&asked.body, recorded));
+    for (fixture, recorded) in &all {
+        assert_eq!(cassette.get(&fixture.request()).as_deref(), Some(recorded));
+        let exchange = cassette.exchange(fixture.request().key()).unwrap();
+        assert_eq!((&exchange.request, &exchange.response), (&fixture.body, recorded));
         assert!(
-            matches!(cassette.claim(&asked.request(), &NEVER).unwrap(), Claim::Known(known) if *known == *recorded)
+            matches!(cassette.get_or_reserve(&fixture.request(), &NEVER).unwrap(), Reservation::Recorded(known) if *known == *recorded)
         );
     }
     assert_eq!(cassette.unused(), []);
@@ -126,7 +126,7 @@ fn equal_recordings_give_equal_files() {
         for number in 0..8 {
             let (all, cassette) = (&all, &cassettes[number % 2]);
             scope.spawn(move || {
-                all.iter().skip(number).step_by(8).for_each(|(asked, answer)| put(cassette, asked, answer))
+                all.iter().skip(number).step_by(8).for_each(|(fixture, answer)| put(cassette, fixture, answer))
             });
         }
     });
@@ -145,7 +145,7 @@ fn a_killed_process_loses_nothing() {
     let dir = tempdir().unwrap();
     record(dir.path(), &all[..5]);
     let killed = Cassette::open_or_create(dir.path()).unwrap();
-    all[5..15].iter().for_each(|(asked, recorded)| put(&killed, asked, recorded));
+    all[5..15].iter().for_each(|(fixture, recorded)| put(&killed, fixture, recorded));
     drop(killed);
     // Torn in the middle of the last line.
     let part = dir.path().join("recording-1.jsonl");
@@ -153,17 +153,17 @@ fn a_killed_process_loses_nothing() {
     fs::write(&part, &text[..text.len() - 9]).unwrap();
 
     let replay = Cassette::open(dir.path()).unwrap();
-    for (index, (asked, recorded)) in all.iter().enumerate() {
-        assert_eq!(replay.get(&asked.request()).as_deref(), (index < 14).then_some(recorded), "{index}");
+    for (index, (fixture, recorded)) in all.iter().enumerate() {
+        assert_eq!(replay.get(&fixture.request()).as_deref(), (index < 14).then_some(recorded), "{index}");
     }
     let next = Cassette::open_or_create(dir.path()).unwrap();
-    all[14..].iter().for_each(|(asked, recorded)| put(&next, asked, recorded));
+    all[14..].iter().for_each(|(fixture, recorded)| put(&next, fixture, recorded));
     assert_eq!(names(dir.path()).len(), 4, "two files, two parts");
     // As if the process were killed after the files were written, and before the parts were removed.
-    let parts: Vec<_> = files(dir.path()).into_iter().filter(|(name, _)| name.starts_with("recording-")).collect();
+    let segments: Vec<_> = files(dir.path()).into_iter().filter(|(name, _)| name.starts_with("recording-")).collect();
     next.finish().unwrap();
     assert_eq!(files(dir.path()), files(whole.path()));
-    for (name, text) in parts {
+    for (name, text) in segments {
         fs::write(dir.path().join(name), text).unwrap();
     }
     Cassette::open_or_create(dir.path()).unwrap().finish().unwrap();
@@ -176,8 +176,10 @@ fn nothing_is_written_where_all_is_known() {
     record(dir.path(), &conversations());
     let before = files(dir.path());
     let cassette = Cassette::open_or_create(dir.path()).unwrap();
-    for (asked, recorded) in conversations() {
-        assert!(matches!(cassette.claim(&asked.request(), &NEVER).unwrap(), Claim::Known(known) if *known == recorded));
+    for (fixture, recorded) in conversations() {
+        assert!(
+            matches!(cassette.get_or_reserve(&fixture.request(), &NEVER).unwrap(), Reservation::Recorded(known) if *known == recorded)
+        );
     }
     assert_eq!(files(dir.path()), before);
     cassette.finish().unwrap();
@@ -185,18 +187,18 @@ fn nothing_is_written_where_all_is_known() {
 }
 
 #[test]
-fn what_several_threads_ask_is_asked_once() {
+fn a_request_of_several_threads_is_sent_once() {
     let dir = tempdir().unwrap();
     let cassette = Cassette::open_or_create(dir.path()).unwrap();
-    let (asked, count) = (chat(0, &["task"]), AtomicUsize::new(0));
+    let (fixture, count) = (chat(0, &["task"]), AtomicUsize::new(0));
     let barrier = Barrier::new(8);
     thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
                 barrier.wait();
-                match cassette.claim(&asked.request(), &NEVER).unwrap() {
-                    Claim::Known(known) => assert_eq!(*known, answer("the second")),
-                    Claim::Ask(pending) => {
+                match cassette.get_or_reserve(&fixture.request(), &NEVER).unwrap() {
+                    Reservation::Recorded(known) => assert_eq!(*known, answer("the second")),
+                    Reservation::Reserved(pending) => {
                         thread::sleep(Duration::from_millis(20));
                         // The first who asks fails, and leaves it to another.
                         if count.fetch_add(1, Ordering::SeqCst) > 0 {
@@ -208,7 +210,7 @@ fn what_several_threads_ask_is_asked_once() {
         }
     });
     assert_eq!(count.into_inner(), 2);
-    assert_eq!(cassette.get(&asked.request()).as_deref(), Some(&answer("the second")));
+    assert_eq!(cassette.get(&fixture.request()).as_deref(), Some(&answer("the second")));
 }
 
 fn error(dir: &Path) -> String {
@@ -218,7 +220,7 @@ fn error(dir: &Path) -> String {
 }
 
 #[test]
-fn a_folder_without_recordings_is_told_from_none() {
+fn an_empty_folder_and_a_missing_one_are_different_errors() {
     let dir = tempdir().unwrap();
     assert_eq!(error(dir.path()), "there are no recordings in `DIR`");
     let none = dir.path().join("none");
@@ -230,7 +232,7 @@ fn a_folder_without_recordings_is_told_from_none() {
 #[test]
 fn a_file_that_is_not_as_it_was_written_is_an_error() {
     let dir = tempdir().unwrap();
-    let all: Vec<_> = conversations().into_iter().filter(|(asked, _)| asked.model == "gpt-x").collect();
+    let all: Vec<_> = conversations().into_iter().filter(|(fixture, _)| fixture.model == "gpt-x").collect();
     record(dir.path(), &all);
     let file = dir.path().join("openai-chat-gpt-x.jsonl.zst");
     let packed = fs::read(&file).unwrap();
@@ -281,9 +283,9 @@ fn a_file_that_is_not_as_it_was_written_is_an_error() {
 }
 
 /// What an error says of a request, with the key of the nearest recording left out.
-fn miss(cassette: &Cassette, asked: &Asked) -> String {
-    assert_eq!(cassette.get(&asked.request()), None);
-    let text = cassette.miss(&asked.request()).to_string();
+fn miss(cassette: &Cassette, fixture: &RequestFixture) -> String {
+    assert_eq!(cassette.get(&fixture.request()), None);
+    let text = cassette.miss(&fixture.request()).to_string();
     let Some((before, after)) = text.split_once("nearest: ") else { return text };
     format!("{before}nearest: {}", &after[34..])
 }
@@ -327,16 +329,16 @@ fn a_miss_shows_long_messages_where_they_differ() {
 }
 
 #[test]
-fn a_miss_shows_what_differs_beside_the_messages() {
+fn a_miss_shows_what_differs_besides_the_messages() {
     let dir = tempdir().unwrap();
     record(dir.path(), &conversations());
     let cassette = Cassette::open(dir.path()).unwrap();
-    let mut asked = chat(1, &["said 00"]);
-    asked.body["temperature"] = json!(0.7);
-    asked.body["seed"] = json!(1);
-    asked.body.as_object_mut().unwrap().remove("tools");
+    let mut fixture = chat(1, &["said 00"]);
+    fixture.body["temperature"] = json!(0.7);
+    fixture.body["seed"] = json!(1);
+    fixture.body.as_object_mut().unwrap().remove("tools");
     assert_eq!(
-        miss(&cassette, &asked),
+        miss(&cassette, &fixture),
         r#"no recording answers a request to openai-chat gpt-x, trial 1
 nearest: trial 1, recorded 2026-11-22
 all messages are equal; what differs:
@@ -367,9 +369,9 @@ fn a_miss_shows_that_a_file_was_edited() {
     let text = String::from_utf8(zstd::decode_all(fs::read(&file).unwrap().as_slice()).unwrap()).unwrap();
     let edited = text.replace("\"temperature\":0.5", "\"temperature\":0.6");
     fs::write(&file, zstd::encode_all(edited.as_bytes(), 1).unwrap()).unwrap();
-    let mut asked = chat(0, &["a"]);
-    asked.body["temperature"] = json!(0.6);
-    let text = miss(&Cassette::open(dir.path()).unwrap(), &asked);
+    let mut fixture = chat(0, &["a"]);
+    fixture.body["temperature"] = json!(0.6);
+    let text = miss(&Cassette::open(dir.path()).unwrap(), &fixture);
     assert!(text.ends_with("\nit is equal, but its key is that of another request: the file was edited"), "{text}");
 }
 
@@ -379,7 +381,7 @@ fn a_miss_of_an_unknown_model_shows_the_known_ones() {
     record(dir.path(), &conversations());
     let cassette = Cassette::open(dir.path()).unwrap();
     assert_eq!(
-        miss(&cassette, &Asked { api: Api::Gemini, ..chat(0, &["said 00"]) }),
+        miss(&cassette, &RequestFixture { api: Api::Gemini, ..chat(0, &["said 00"]) }),
         "no recording answers a request to gemini gpt-x, trial 0\n\
          nothing of this model is recorded; there is: openai-chat gpt-x, anthropic Maker/Claude:X"
     );
@@ -391,8 +393,9 @@ fn what_a_replay_does_not_use_can_be_dropped() {
     let all = conversations();
     record(dir.path(), &all);
     let cassette = Cassette::open(dir.path()).unwrap();
-    let used: Vec<_> = all.iter().filter(|(asked, _)| asked.model == "gpt-x" && asked.trial != 1).cloned().collect();
-    used.iter().for_each(|(asked, _)| assert!(cassette.get(&asked.request()).is_some()));
+    let used: Vec<_> =
+        all.iter().filter(|(fixture, _)| fixture.model == "gpt-x" && fixture.trial != 1).cloned().collect();
+    used.iter().for_each(|(fixture, _)| assert!(cassette.get(&fixture.request()).is_some()));
     let unused = cassette.unused();
     assert_eq!(cassette.retain(&|entry| !unused.contains(&entry.key)).unwrap(), 16);
     assert_eq!(cassette.unused(), []);
@@ -402,9 +405,9 @@ fn what_a_replay_does_not_use_can_be_dropped() {
     record(fresh.path(), &used);
     assert_eq!(files(dir.path()), files(fresh.path()), "as if nothing else had ever been recorded");
     let pruned = Cassette::open(dir.path()).unwrap();
-    all.iter().for_each(|(asked, recorded)| {
-        let is_kept = asked.model == "gpt-x" && asked.trial != 1;
-        assert_eq!(pruned.get(&asked.request()).as_deref(), is_kept.then_some(recorded));
+    all.iter().for_each(|(fixture, recorded)| {
+        let is_kept = fixture.model == "gpt-x" && fixture.trial != 1;
+        assert_eq!(pruned.get(&fixture.request()).as_deref(), is_kept.then_some(recorded));
     });
     assert_eq!(pruned.retain(&|_| false).unwrap(), 8);
     assert_eq!(names(dir.path()), [""; 0]);
@@ -420,16 +423,17 @@ fn a_listing_says_what_is_recorded() {
     assert_eq!((list.file.as_str(), list.entries.len()), ("openai-chat-gpt-x.jsonl.zst", 12));
     assert_eq!(list.bytes, Some(fs::metadata(dir.path().join(&list.file)).unwrap().len()));
     assert_eq!((list.trials(), list.dates()), (vec![0, 1, 2], Some(("2026-11-22", "2026-11-22"))));
-    let shown: Vec<_> = list.entries.iter().map(|entry| (entry.messages, entry.trial, entry.last.as_str())).collect();
+    let shown: Vec<_> =
+        list.entries.iter().map(|entry| (entry.messages, entry.trial, entry.last_message.as_str())).collect();
     assert_eq!(shown[..4], [(1, 0, "said 00"), (1, 1, "said 00"), (1, 2, "said 00"), (3, 0, "said 20")]);
 
-    let parts = tempdir().unwrap();
-    let killed = Cassette::open_or_create(parts.path()).unwrap();
+    let segments = tempdir().unwrap();
+    let killed = Cassette::open_or_create(segments.path()).unwrap();
     put(&killed, &chat(0, &["two\nlines\u{1b} and more than there is room for in a line of a listing"]), &answer(""));
     drop(killed);
-    let list = Cassette::open(parts.path()).unwrap().entries().remove(0);
+    let list = Cassette::open(segments.path()).unwrap().entries().remove(0);
     assert_eq!(list.bytes, None, "there is no file yet");
-    assert_eq!(list.entries[0].last, "two lines\\u{1b} and more than there is room for in a line of a li…");
+    assert_eq!(list.entries[0].last_message, "two lines\\u{1b} and more than there is room for in a line of a li…");
 }
 
 #[test]
@@ -448,11 +452,11 @@ fn growing_conversations_take_little_room() {
         let mut messages = vec![json!({"role": "user", "content": format!("Task {}", trial % 10)})];
         for _ in 0..10 {
             let body = json!({"model": "gpt-x", "messages": messages, "tools": [{"description": "x".repeat(3000)}]});
-            let said = json!({"role": "assistant", "content": text(10)});
-            let recorded = Recorded { body: json!({"choices": [said]}), ..answer("") };
+            let message = json!({"role": "assistant", "content": text(10)});
+            let recorded = RecordedResponse { body: json!({"choices": [message]}), ..answer("") };
             raw += body.to_string().len() + recorded.body.to_string().len();
-            messages.extend([said, json!({"role": "tool", "content": text(40)})]);
-            all.push((Asked { api: Api::OpenaiChat, model: "gpt-x", trial, body }, recorded));
+            messages.extend([message, json!({"role": "tool", "content": text(40)})]);
+            all.push((RequestFixture { api: Api::OpenaiChat, model: "gpt-x", trial, body }, recorded));
         }
     }
     let dir = tempdir().unwrap();
@@ -480,7 +484,7 @@ fn any_json() -> impl Strategy<Value = Value> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
-    fn whatever_is_put_is_got_back(
+    fn recordings_round_trip(
         bodies in proptest::collection::vec(proptest::collection::btree_map("[a-c\"\\\\ ]{0,2}", any_json(), 0..4), 1..8),
         answer in any_json(),
         model in ".{0,12}",
@@ -491,8 +495,8 @@ proptest! {
         let bodies: Vec<Value> = bodies.into_iter().map(|body| json!(body)).collect();
         let request = |body| Request { api: Api::Gemini, model: &model, trial: 0, body };
         for body in &bodies {
-            if let Claim::Ask(pending) = cassette.claim(&request(body), &NEVER).unwrap() {
-                pending.put(Recorded { body: json!([body, answer]), latency_ms: u64::MAX, recorded: date.clone() }).unwrap();
+            if let Reservation::Reserved(pending) = cassette.get_or_reserve(&request(body), &NEVER).unwrap() {
+                pending.put(RecordedResponse { body: json!([body, answer]), latency_ms: u64::MAX, recorded_on: date.clone() }).unwrap();
             }
         }
         cassette.finish().unwrap();
@@ -503,7 +507,7 @@ proptest! {
                 // Through text once: a number's last bit may be another after that, wherever the text was.
                 let read = |value: &Value| serde_json::from_str::<Value>(&value.to_string()).unwrap();
                 prop_assert_eq!(&got.body, &read(&json!([body, answer])));
-                prop_assert_eq!(&got.recorded, &date);
+                prop_assert_eq!(&got.recorded_on, &date);
                 prop_assert_eq!(&cassette.exchange(request(body).key()).unwrap().request, &read(body));
             }
         }
@@ -513,8 +517,8 @@ proptest! {
         let other = tempdir().unwrap();
         let copy = Cassette::open_or_create(other.path()).unwrap();
         for body in bodies.iter().rev() {
-            if let Claim::Ask(pending) = copy.claim(&request(body), &NEVER).unwrap() {
-                pending.put(Recorded { body: json!([body, answer]), latency_ms: u64::MAX, recorded: date.clone() }).unwrap();
+            if let Reservation::Reserved(pending) = copy.get_or_reserve(&request(body), &NEVER).unwrap() {
+                pending.put(RecordedResponse { body: json!([body, answer]), latency_ms: u64::MAX, recorded_on: date.clone() }).unwrap();
                 copy.finish().unwrap();
             }
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use healbench_agents::llm::{
-    Answer, Api, AskError, Connections, Endpoint, Limits, Model, Network, Sampling, SetupError,
+    Api, Connections, Endpoint, EndpointError, EndpointResponse, Limits, Model, Network, Sampling, SetupError,
 };
 use healbench_protocol::{Object, ToolsMode};
 use serde_json::json;
@@ -52,20 +52,20 @@ pub(crate) fn endpoint(server: &HostileServer, retries: u32) -> Endpoint {
     endpoint_of(&model(&server.url, retries))
 }
 
-fn ask(endpoint: &Endpoint) -> Result<Answer, AskError> {
-    endpoint.ask("/chat", &json!({"say": "hello"}), &AtomicBool::new(false))
+fn send(endpoint: &Endpoint) -> Result<EndpointResponse, EndpointError> {
+    endpoint.send("/chat", &json!({"say": "hello"}), &AtomicBool::new(false))
 }
 
 /// The error of a server that does the same with every request, and how many came.
-fn always(retries: u32, deed: impl Fn() -> Deed + Send + Sync + 'static) -> (AskError, usize) {
-    let server = HostileServer::start(move |_, _| deed());
-    let error = ask(&endpoint(&server, retries)).unwrap_err();
+fn always(retries: u32, action: impl Fn() -> ServerAction + Send + Sync + 'static) -> (EndpointError, usize) {
+    let server = HostileServer::start(move |_, _| action());
+    let error = send(&endpoint(&server, retries)).unwrap_err();
     assert_secret(&error);
-    (error, server.came().len())
+    (error, server.received().len())
 }
 
 /// No key in anything that can be printed of an error.
-fn assert_secret(error: &AskError) {
+fn assert_secret(error: &EndpointError) {
     for text in [error.to_string(), format!("{error:?}"), format!("{error:#?}")] {
         for piece in ["sk-test", "aa0", "cc2", "dd3", "ee4"] {
             assert!(!text.to_lowercase().contains(piece), "{piece} in {text}");
@@ -73,9 +73,9 @@ fn assert_secret(error: &AskError) {
     }
 }
 
-fn infra(error: AskError) -> String {
+fn infra(error: EndpointError) -> String {
     match error {
-        AskError::Infra(message) => message,
+        EndpointError::Infra(message) => message,
         other => panic!("{other:?}"),
     }
 }
@@ -85,39 +85,42 @@ fn a_request_goes_out_whole_and_connections_are_kept() {
     let server = HostileServer::start(|_, _| json(200, r#"{"said": "hi"}"#));
     let endpoint = endpoint_of(&model(&format!("{}/v1/", server.url), 0));
     for _ in 0..20 {
-        let answer = ask(&endpoint).unwrap();
+        let answer = send(&endpoint).unwrap();
         assert_eq!((answer.body, answer.attempts), (json!({"said": "hi"}), 1));
     }
-    let came = server.came();
+    let received = server.received();
     // A request that comes before the last connection is put by may open another.
-    assert!(came.len() == 20 && server.connections() < 10, "{}", server.connections());
-    assert!(came[0].head.starts_with("POST /v1/chat HTTP/1.1\r\n"), "{}", came[0].head);
+    assert!(received.len() == 20 && server.connections() < 10, "{}", server.connections());
+    assert!(received[0].head.starts_with("POST /v1/chat HTTP/1.1\r\n"), "{}", received[0].head);
     for line in
         ["content-type: application/json", "x-plain: plain", &format!("x-secret: {HEADER}"), "accept: application/json"]
     {
-        assert!(came[0].head.contains(&format!("\r\n{line}\r\n")), "{line} in {}", came[0].head);
+        assert!(received[0].head.contains(&format!("\r\n{line}\r\n")), "{line} in {}", received[0].head);
     }
-    assert_eq!(came[0].body, r#"{"say":"hello"}"#);
-    assert_eq!(endpoint.slots().in_use(), 0);
+    assert_eq!(received[0].body, r#"{"say":"hello"}"#);
+    assert_eq!(endpoint.limiter().in_use(), 0);
 }
 
 #[test]
 fn a_server_that_recovers_is_forgiven() {
     let server = HostileServer::start(|n, _| match n {
         0 => json(500, "{}"),
-        1 => Deed::Reset,
+        1 => ServerAction::Reset,
         _ => json(200, "[]"),
     });
-    let answer = ask(&endpoint(&server, 2)).unwrap();
-    assert_eq!((answer.attempts, server.came().len()), (3, 3));
+    let answer = send(&endpoint(&server, 2)).unwrap();
+    assert_eq!((answer.attempts, server.received().len()), (3, 3));
     // Waiting is no part of the model's time.
     assert!(answer.latency_ms < 400, "{}", answer.latency_ms);
 }
 
 #[test]
 fn a_server_that_does_not_recover_is_given_up() {
-    let (error, came) = always(1, || json(503, r#"{"error": {"message": "loading"}}"#));
-    assert_eq!((infra(error).as_str(), came), ("HTTP 503 Service Unavailable: loading (the last of 2 attempts)", 2));
+    let (error, received) = always(1, || json(503, r#"{"error": {"message": "loading"}}"#));
+    assert_eq!(
+        (infra(error).as_str(), received),
+        ("HTTP 503 Service Unavailable: loading (the last of 2 attempts)", 2)
+    );
 }
 
 #[test]
@@ -129,26 +132,29 @@ fn too_many_requests_wait_as_long_as_the_server_says() {
     let endpoint = endpoint(&server, 1);
     let started = Instant::now();
     std::thread::scope(|scope| {
-        let first = scope.spawn(|| ask(&endpoint));
-        while server.came().is_empty() {
+        let first = scope.spawn(|| send(&endpoint));
+        while server.received().is_empty() {
             std::thread::sleep(Duration::from_millis(1));
         }
         std::thread::sleep(Duration::from_millis(100));
         // Whoever comes meanwhile waits as well.
-        let second = scope.spawn(|| ask(&endpoint));
+        let second = scope.spawn(|| send(&endpoint));
         std::thread::sleep(Duration::from_millis(200));
-        assert_eq!(server.came().len(), 1);
+        assert_eq!(server.received().len(), 1);
         assert_eq!(first.join().unwrap().unwrap().attempts, 2);
         assert_eq!(second.join().unwrap().unwrap().attempts, 1);
     });
     assert!(started.elapsed() >= Duration::from_millis(700));
-    assert_eq!(endpoint.slots().limit(), 3);
+    assert_eq!(endpoint.limiter().limit(), 3);
 }
 
 #[test]
 fn too_many_requests_without_a_time_are_backed_off() {
-    let (error, came) = always(1, || json(429, r#"{"error": {"message": "slow down"}}"#));
-    assert_eq!((infra(error).as_str(), came), ("HTTP 429 Too Many Requests: slow down (the last of 2 attempts)", 2));
+    let (error, received) = always(1, || json(429, r#"{"error": {"message": "slow down"}}"#));
+    assert_eq!(
+        (infra(error).as_str(), received),
+        ("HTTP 429 Too Many Requests: slow down (the last of 2 attempts)", 2)
+    );
 }
 
 #[test]
@@ -156,18 +162,18 @@ fn a_wait_that_is_too_long_is_not_made() {
     let server =
         HostileServer::start(|n, _| if n == 0 { with(429, &[("retry-after", "601")], "{}") } else { json(200, "1") });
     let endpoint = endpoint(&server, 5);
-    let message = infra(ask(&endpoint).unwrap_err());
+    let message = infra(send(&endpoint).unwrap_err());
     assert!(message.ends_with("the server asks for a wait of more than 10 minutes"), "{message}");
     // It binds nobody else.
-    assert_eq!(ask(&endpoint).unwrap().body, json!(1));
+    assert_eq!(send(&endpoint).unwrap().body, json!(1));
 }
 
 #[test]
 fn broken_connections_and_answers_are_tried_again() {
-    let raw = |text: &'static str| move || Deed::Raw(text.as_bytes().to_vec());
-    type Server = Box<dyn Fn() -> Deed + Send + Sync>;
+    let raw = |text: &'static str| move || ServerAction::Raw(text.as_bytes().to_vec());
+    type Server = Box<dyn Fn() -> ServerAction + Send + Sync>;
     let table: [(Server, &str); 6] = [
-        (Box::new(|| Deed::Reset), "the connection failed: "),
+        (Box::new(|| ServerAction::Reset), "the connection failed: "),
         (Box::new(raw("")), "the connection failed: "),
         (Box::new(raw("HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"a\":")), "the answer broke off: "),
         (
@@ -178,11 +184,11 @@ fn broken_connections_and_answers_are_tried_again() {
         (Box::new(|| json(200, r#"{"a": 1"#)), "the answer is not JSON: EOF while parsing"),
     ];
     std::thread::scope(|scope| {
-        for (deed, expected) in table {
+        for (action, expected) in table {
             scope.spawn(move || {
-                let (error, came) = always(1, deed);
+                let (error, received) = always(1, action);
                 let message = infra(error);
-                assert!(message.starts_with(expected) && came == 2, "{message}, {came}");
+                assert!(message.starts_with(expected) && received == 2, "{message}, {received}");
             });
         }
     });
@@ -190,15 +196,15 @@ fn broken_connections_and_answers_are_tried_again() {
 
 #[test]
 fn another_content_type_is_no_answer() {
-    let (error, came) = always(0, || with(200, &[("content-type", "text/html")], "<html>{}</html>"));
-    assert_eq!((infra(error).as_str(), came), ("the answer is text/html, not JSON (1 attempt)", 1));
+    let (error, received) = always(0, || with(200, &[("content-type", "text/html")], "<html>{}</html>"));
+    assert_eq!((infra(error).as_str(), received), ("the answer is text/html, not JSON (1 attempt)", 1));
 }
 
 #[test]
 fn silence_ends_with_the_timeout() {
     for begun in ["", "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{"] {
         let started = Instant::now();
-        let (error, _) = always(0, || Deed::Stall(begun.as_bytes().to_vec()));
+        let (error, _) = always(0, || ServerAction::Stall(begun.as_bytes().to_vec()));
         assert_eq!(infra(error), "no complete answer within 1 s (1 attempt)");
         assert!(started.elapsed() < Duration::from_millis(2500), "{:?}", started.elapsed());
     }
@@ -206,17 +212,17 @@ fn silence_ends_with_the_timeout() {
 
 #[test]
 fn a_flood_is_given_up_early() {
-    let server = HostileServer::start(|_, _| Deed::Flood(50 << 20));
+    let server = HostileServer::start(|_, _| ServerAction::Flood(50 << 20));
     let mut model = model(&server.url, 3);
     model.limits.timeout_s = 30;
-    assert_eq!(infra(ask(&endpoint_of(&model)).unwrap_err()), "the answer is larger than 16 MiB");
-    assert_eq!(server.came().len(), 1);
+    assert_eq!(infra(send(&endpoint_of(&model)).unwrap_err()), "the answer is larger than 16 MiB");
+    assert_eq!(server.received().len(), 1);
     assert!((10 << 20..40 << 20).contains(&server.sent()), "{}", server.sent());
 
     // One that is announced is not begun.
     let head = "HTTP/1.1 200 OK\r\ncontent-length: 52428800\r\n\r\n";
-    let (error, came) = always(3, move || Deed::Stall(head.as_bytes().to_vec()));
-    assert_eq!((infra(error).as_str(), came), ("the answer is larger than 16 MiB", 1));
+    let (error, received) = always(3, move || ServerAction::Stall(head.as_bytes().to_vec()));
+    assert_eq!((infra(error).as_str(), received), ("the answer is larger than 16 MiB", 1));
 }
 
 #[test]
@@ -225,39 +231,39 @@ fn a_redirect_takes_the_key_nowhere() {
     let target = elsewhere.url.replace("127.0.0.1", "localhost");
     for status in ["301", "302", "303", "307", "308"] {
         let location = format!("{target}/{KEY}");
-        let (error, came) = always(3, move || with(status.parse().unwrap(), &[("location", &location)], "{}"));
+        let (error, received) = always(3, move || with(status.parse().unwrap(), &[("location", &location)], "{}"));
         let expected = format!("the server redirects to localhost (HTTP {status}), which is not followed");
-        assert_eq!((infra(error), came), (expected, 1));
+        assert_eq!((infra(error), received), (expected, 1));
     }
-    assert_eq!((elsewhere.connections(), elsewhere.came().len()), (0, 0));
+    assert_eq!((elsewhere.connections(), elsewhere.received().len()), (0, 0));
 }
 
 #[test]
 fn a_server_that_repeats_the_key_is_not_quoted() {
     for status in [400, 401, 429, 500] {
         // The whole head, as it is, as JSON and as a URL would hold it.
-        let server = HostileServer::start(move |_, came| {
+        let server = HostileServer::start(move |_, received| {
             let encoded: String = format!("{KEY} {TOKEN}").bytes().map(|b| format!("%{b:02x}")).collect();
-            let head = came.head.replace("\r\n", " ");
+            let head = received.head.replace("\r\n", " ");
             let escaped = KEY.replace('/', "\\/");
             json(status, &format!(r#"{{"error": {{"message": "{TOKEN} {encoded} {escaped} {KEY} {head}"}}}}"#))
         });
         let endpoint = endpoint(&server, 0);
-        let error = ask(&endpoint).unwrap_err();
+        let error = send(&endpoint).unwrap_err();
         assert!(error.to_string().contains("[key]"), "{error}");
         assert_secret(&error);
         assert!(!format!("{endpoint:?}").contains("Cc2") && !format!("{endpoint:#?}").contains("Ee4"));
     }
     // One that repeats it where no text is expected.
     let _ = always(0, || with(200, &[("content-type", KEY)], "{}"));
-    let _ = always(0, || Deed::Raw(format!("HTTP/1.1 {KEY}\r\n\r\n").into_bytes()));
+    let _ = always(0, || ServerAction::Raw(format!("HTTP/1.1 {KEY}\r\n\r\n").into_bytes()));
 }
 
 #[test]
 fn a_body_to_be_kept_is_redacted() {
     let server = HostileServer::start(|_, _| json(200, &json!({"text": format!("<{KEY}>"), "n": [TOKEN]}).to_string()));
     let endpoint = endpoint(&server, 0);
-    let mut body = ask(&endpoint).unwrap().body;
+    let mut body = send(&endpoint).unwrap().body;
     endpoint.redact_json(&mut body);
     assert_eq!(body, json!({"text": "<[key]>", "n": ["[key]"]}));
 }
@@ -265,45 +271,46 @@ fn a_body_to_be_kept_is_redacted() {
 #[test]
 fn a_request_that_never_works_is_made_once() {
     for status in [400, 401, 403, 404, 422] {
-        let (error, came) = always(3, move || json(status, r#"{"error": {"message": "no\u001b[2J"}}"#));
-        let AskError::Config(message) = error else { panic!("{error:?}") };
-        assert!(message.ends_with(r": no\u{1b}[2J") && came == 1, "{message}");
+        let (error, received) = always(3, move || json(status, r#"{"error": {"message": "no\u001b[2J"}}"#));
+        let EndpointError::Config(message) = error else { panic!("{error:?}") };
+        assert!(message.ends_with(r": no\u{1b}[2J") && received == 1, "{message}");
     }
-    let (error, came) = always(3, || Deed::Raw(b"HTTP/1.1 401 X\r\ncontent-length: 100\r\n\r\nno k".to_vec()));
-    assert_eq!((error, came), (AskError::Config("HTTP 401 Unauthorized: no k".to_owned()), 1));
+    let (error, received) =
+        always(3, || ServerAction::Raw(b"HTTP/1.1 401 X\r\ncontent-length: 100\r\n\r\nno k".to_vec()));
+    assert_eq!((error, received), (EndpointError::Config("HTTP 401 Unauthorized: no k".to_owned()), 1));
 }
 
 #[test]
 fn a_conversation_that_does_not_fit_is_the_model_s_outcome() {
-    let (error, came) =
+    let (error, received) =
         always(3, || json(400, r#"{"error": {"message": "too much", "code": "context_length_exceeded"}}"#));
-    assert_eq!((error, came), (AskError::TooLong("HTTP 400 Bad Request: too much".to_owned()), 1));
+    assert_eq!((error, received), (EndpointError::TooLong("HTTP 400 Bad Request: too much".to_owned()), 1));
 }
 
 #[test]
-fn words_that_cannot_be_parsed_are_blamed_on_the_model_the_second_time() {
+fn text_that_cannot_be_parsed_counts_as_the_models_failure_the_second_time() {
     const BODY: &str = r#"{"error": {"code": 500, "message": "Failed to parse input at pos 7: <tool"}}"#;
-    let (error, came) = always(3, || json(500, BODY));
+    let (error, received) = always(3, || json(500, BODY));
     let message = "HTTP 500 Internal Server Error: Failed to parse input at pos 7: <tool".to_owned();
-    assert_eq!((error, came), (AskError::Unparsed(message), 2));
+    assert_eq!((error, received), (EndpointError::Unparsed(message), 2));
 
     let hiccup = HostileServer::start(|n, _| if n == 0 { json(500, BODY) } else { json(200, "[]") });
-    assert_eq!(ask(&endpoint(&hiccup, 3)).unwrap().attempts, 2);
+    assert_eq!(send(&endpoint(&hiccup, 3)).unwrap().attempts, 2);
     // Whose fault it is does not depend on how many retries are allowed.
-    let (error, came) = always(0, || json(500, BODY));
-    assert!(matches!(error, AskError::Unparsed(_)) && came == 2, "{error:?}");
+    let (error, received) = always(0, || json(500, BODY));
+    assert!(matches!(error, EndpointError::Unparsed(_)) && received == 2, "{error:?}");
 }
 
 #[test]
 fn a_dead_address_is_infrastructure() {
-    let url = HostileServer::start(|_, _| Deed::Reset).url.clone();
-    let message = infra(ask(&endpoint_of(&model(&url, 0))).unwrap_err());
+    let url = HostileServer::start(|_, _| ServerAction::Reset).url.clone();
+    let message = infra(send(&endpoint_of(&model(&url, 0))).unwrap_err());
     assert!(message.starts_with("cannot connect: ") && !message.contains("127.0.0.1"), "{message}");
     // One that speaks no TLS.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || listener.accept().unwrap().0.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n"));
-    let message = infra(ask(&endpoint_of(&model(&url, 0))).unwrap_err());
+    let message = infra(send(&endpoint_of(&model(&url, 0))).unwrap_err());
     assert!(message.starts_with("cannot connect: "), "{message}");
 }
 
@@ -319,9 +326,9 @@ fn proxies_and_certificates_are_the_system_s_and_nothing_local_needs_them() {
         .unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
-    let came = proxy.came();
-    assert_eq!(came.len(), 1);
-    assert!(came[0].head.starts_with("POST http://models.example.com/chat HTTP/1.1\r\n"), "{}", came[0].head);
+    let received = proxy.received();
+    assert_eq!(received.len(), 1);
+    assert!(received[0].head.starts_with("POST http://models.example.com/chat HTTP/1.1\r\n"), "{}", received[0].head);
 }
 
 #[test]
@@ -331,8 +338,8 @@ fn with_a_proxy_and_without_certificates() {
         return;
     }
     let server = HostileServer::start(|_, _| json(200, r#"{"by": "itself"}"#));
-    assert_eq!(ask(&endpoint(&server, 0)).unwrap().body, json!({"by": "itself"}));
-    let far = ask(&endpoint_of(&model("http://models.example.com", 0)));
+    assert_eq!(send(&endpoint(&server, 0)).unwrap().body, json!({"by": "itself"}));
+    let far = send(&endpoint_of(&model("http://models.example.com", 0)));
     assert_eq!(far.unwrap().body, json!({"by": "proxy"}));
     let network = Arc::new(Network::new().unwrap());
     let error = Endpoint::new(&network, &model("https://models.example.com", 0), &env).unwrap_err().to_string();
@@ -343,26 +350,26 @@ fn with_a_proxy_and_without_certificates() {
 #[test]
 fn a_stop_ends_requests_and_waits() {
     let busy = || HostileServer::start(|_, _| with(429, &[("retry-after", "60")], "{}"));
-    let silent = || HostileServer::start(|_, _| Deed::Stall(Vec::new()));
+    let silent = || HostileServer::start(|_, _| ServerAction::Stall(Vec::new()));
     for (server, timeout_s) in [(busy(), 1), (silent(), 30)] {
         let mut model = model(&server.url, 5);
         model.limits.timeout_s = timeout_s;
         let (endpoint, stop) = (endpoint_of(&model), AtomicBool::new(false));
         std::thread::scope(|scope| {
-            let asked = scope.spawn(|| endpoint.ask("/chat", &json!({}), &stop));
-            while server.came().is_empty() {
+            let asked = scope.spawn(|| endpoint.send("/chat", &json!({}), &stop));
+            while server.received().is_empty() {
                 std::thread::sleep(Duration::from_millis(1));
             }
             std::thread::sleep(Duration::from_millis(50));
             let raised = Instant::now();
             stop.store(true, Ordering::Relaxed);
-            assert_eq!(asked.join().unwrap(), Err(AskError::Stopped));
+            assert_eq!(asked.join().unwrap(), Err(EndpointError::Stopped));
             assert!(raised.elapsed() < Duration::from_secs(1), "{:?}", raised.elapsed());
         });
         // Nothing is sent any more.
-        assert_eq!(endpoint.ask("/chat", &json!({}), &stop), Err(AskError::Stopped));
-        assert_eq!((server.came().len(), endpoint.slots().in_use()), (1, 0));
-        assert!(endpoint.slots().enter_episode(&stop).is_none());
+        assert_eq!(endpoint.send("/chat", &json!({}), &stop), Err(EndpointError::Stopped));
+        assert_eq!((server.received().len(), endpoint.limiter().in_use()), (1, 0));
+        assert!(endpoint.limiter().acquire_episode(&stop).is_none());
     }
 }
 
@@ -379,20 +386,20 @@ fn no_more_requests_are_under_way_than_the_limit() {
             scope.spawn(|| {
                 let stop = AtomicBool::new(false);
                 for _ in 0..5 {
-                    let _episode = endpoint.slots().enter_episode(&stop).unwrap();
+                    let _episode = endpoint.limiter().acquire_episode(&stop).unwrap();
                     HIGHEST.fetch_max(NOW.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
-                    ask(&endpoint).unwrap();
+                    send(&endpoint).unwrap();
                     NOW.fetch_sub(1, Ordering::SeqCst);
                 }
             });
         }
     });
-    assert_eq!(server.came().len(), 60);
+    assert_eq!(server.received().len(), 60);
     assert_eq!(HIGHEST.load(Ordering::SeqCst), 2);
 }
 
 #[test]
-fn settings_that_cannot_work_are_told_before_anything_is_sent() {
+fn settings_that_cannot_work_are_reported_before_anything_is_sent() {
     let network = Arc::new(Network::new().unwrap());
     let good = model("http://127.0.0.1:1", 0);
     let error = |change: &dyn Fn(&mut Model), env: &dyn Fn(&str) -> Option<String>| {
@@ -447,7 +454,7 @@ fn requests_per_second() {
             for _ in 0..THREADS {
                 scope.spawn(|| {
                     let stop = AtomicBool::new(false);
-                    (0..each).for_each(|_| drop(endpoint.ask("/chat", &body, &stop).unwrap()));
+                    (0..each).for_each(|_| drop(endpoint.send("/chat", &body, &stop).unwrap()));
                 });
             }
         });

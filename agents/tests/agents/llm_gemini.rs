@@ -1,11 +1,11 @@
 //! Gemini `generateContent`: requests as they are sent, answers as they come.
 
-use healbench_agents::llm::{Api, Arguments, Conversation, Message, Reply, Said, SentCall, Stop};
+use healbench_agents::llm::{Api, Arguments, AssistantMessage, Conversation, FinishReason, Message, Reply, SentCall};
 use healbench_protocol::Usage;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::wire::*;
+use crate::api_fixtures::*;
 
 const API: Api = Api::Gemini;
 
@@ -59,7 +59,7 @@ fn without_content(finish_reason: &str, message: Option<&str>) -> Value {
 }
 
 fn ids(reply: &Reply) -> Vec<&str> {
-    reply.said.calls.iter().map(|call| call.id.as_str()).collect()
+    reply.message.calls.iter().map(|call| call.id.as_str()).collect()
 }
 
 #[test]
@@ -93,14 +93,14 @@ fn a_conversation_is_written_whole() {
                 result("seed_1", "book", "day must be a string", true),
                 result("seed_2", "book", "day is missing", true),
             ]),
-            Message::Assistant(reply.said),
+            Message::Assistant(reply.message),
             Message::Results(vec![
                 result("fc1", "book", "booked", false),
                 result("resp7_1", "book", "no table is free", true),
             ]),
         ],
     };
-    let wire = API.request(&model, &conversation, u32::MAX);
+    let api_request = API.request(&model, &conversation, u32::MAX);
     let expected = json!({
         "systemInstruction": {"parts": [{"text": "You book tables."}]},
         "tools": [{"functionDeclarations": [
@@ -134,9 +134,9 @@ fn a_conversation_is_written_whole() {
         ],
         "generationConfig": {"temperature": 0.5, "topP": 0.9, "maxOutputTokens": 300, "seed": 2_147_483_647},
     });
-    assert_eq!(wire.body, expected);
-    assert_eq!(wire.body.to_string(), expected.to_string(), "the keys' order");
-    assert_eq!(API.messages(&wire.body).len(), 5);
+    assert_eq!(api_request.body, expected);
+    assert_eq!(api_request.body.to_string(), expected.to_string(), "the keys' order");
+    assert_eq!(API.messages(&api_request.body).len(), 5);
 }
 
 #[test]
@@ -157,12 +157,13 @@ fn a_message_without_parts_is_left_out() {
     let expected = json!([{"role": "user", "parts": [{"text": "x"}]}, {"role": "user", "parts": [{"text": "Go on."}]}]);
     for content in [json!(null), json!({"role": "model"}), json!({"parts": [], "role": "model"}), json!("text")] {
         let reply = read(json!({"candidates": [{"content": content, "finishReason": "MAX_TOKENS"}]}));
-        assert_eq!(reply.said, Said::default(), "{content}");
-        assert_eq!(reply.stop, Stop::Length);
-        assert_eq!(sent(vec![user("x"), Message::Assistant(reply.said), user("Go on.")]), expected);
+        assert_eq!(reply.message, AssistantMessage::default(), "{content}");
+        assert_eq!(reply.finish_reason, FinishReason::Length);
+        assert_eq!(sent(vec![user("x"), Message::Assistant(reply.message), user("Go on.")]), expected);
     }
     assert_eq!(sent(vec![user("x"), seeded("", Vec::new()), user("Go on."), user("")]), expected);
-    let emptied = Message::Assistant(Said { own: Some(json!({"parts": []})), ..Said::default() });
+    let emptied =
+        Message::Assistant(AssistantMessage { raw: Some(json!({"parts": []})), ..AssistantMessage::default() });
     assert_eq!(sent(vec![user("x"), emptied, user("Go on.")]), expected);
 }
 
@@ -170,7 +171,7 @@ fn a_message_without_parts_is_left_out() {
 fn a_message_without_a_role_goes_back_as_the_models() {
     let reply = read(json!({"candidates": [{"content": {"parts": [{"text": "", "thoughtSignature": "cw=="}]}}]}));
     assert_eq!(
-        sent(vec![user("x"), Message::Assistant(reply.said)])[1],
+        sent(vec![user("x"), Message::Assistant(reply.message)])[1],
         json!({"parts": [{"text": "", "thoughtSignature": "cw=="}], "role": "model"})
     );
 }
@@ -178,13 +179,13 @@ fn a_message_without_a_role_goes_back_as_the_models() {
 #[test]
 fn an_answer_is_read() {
     let reply = read(two_calls());
-    assert_eq!(reply.said.text, "I book both.", "a thought is no text");
+    assert_eq!(reply.message.text, "I book both.", "a thought is no text");
     assert_eq!(
-        reply.said.calls,
+        reply.message.calls,
         [call("fc1", "book", json!({"day": "Monday"})), call("resp7_1", "book", json!({"day": "Tuesday"}))]
     );
-    assert_eq!(reply.said.own.as_ref(), Some(&two_calls()["candidates"][0]["content"]));
-    assert_eq!(reply.stop, Stop::End);
+    assert_eq!(reply.message.raw.as_ref(), Some(&two_calls()["candidates"][0]["content"]));
+    assert_eq!(reply.finish_reason, FinishReason::End);
     assert_eq!(reply.usage, Some(Usage { input: 11, output: 5, ..Usage::default() }));
 }
 
@@ -199,9 +200,9 @@ fn parts_of_other_kinds_are_kept_and_not_read() {
         {"text": "b", "functionCall": null},
     ]);
     let reply = read(answer(parts.clone(), "STOP"));
-    let own = json!({"parts": parts, "role": "model"});
-    assert_eq!(reply.said, Said { text: "ab".to_owned(), calls: Vec::new(), own: Some(own.clone()) });
-    assert_eq!(sent(vec![user("x"), Message::Assistant(reply.said)])[1], own);
+    let raw = json!({"parts": parts, "role": "model"});
+    assert_eq!(reply.message, AssistantMessage { text: "ab".to_owned(), calls: Vec::new(), raw: Some(raw.clone()) });
+    assert_eq!(sent(vec![user("x"), Message::Assistant(reply.message)])[1], raw);
 }
 
 #[test]
@@ -215,24 +216,24 @@ fn objects_of_an_extra_body_are_merged() {
 }
 
 #[test]
-fn every_finish_reason_is_told() {
-    for (reason, stop) in [
-        ("STOP", Stop::End),
-        ("OTHER", Stop::End),
-        ("OF_A_LATER_VERSION", Stop::End),
-        ("MALFORMED_FUNCTION_CALL", Stop::Unparsed),
-        ("UNEXPECTED_TOOL_CALL", Stop::Unparsed),
-        ("MAX_TOKENS", Stop::Length),
-        ("SAFETY", Stop::Refusal),
-        ("RECITATION", Stop::Refusal),
-        ("BLOCKLIST", Stop::Refusal),
-        ("PROHIBITED_CONTENT", Stop::Refusal),
-        ("SPII", Stop::Refusal),
+fn every_finish_reason_is_read() {
+    for (reason, finish_reason) in [
+        ("STOP", FinishReason::End),
+        ("OTHER", FinishReason::End),
+        ("OF_A_LATER_VERSION", FinishReason::End),
+        ("MALFORMED_FUNCTION_CALL", FinishReason::Unparsed),
+        ("UNEXPECTED_TOOL_CALL", FinishReason::Unparsed),
+        ("MAX_TOKENS", FinishReason::Length),
+        ("SAFETY", FinishReason::Refusal),
+        ("RECITATION", FinishReason::Refusal),
+        ("BLOCKLIST", FinishReason::Refusal),
+        ("PROHIBITED_CONTENT", FinishReason::Refusal),
+        ("SPII", FinishReason::Refusal),
     ] {
         let reply = read(without_content(reason, None));
-        assert_eq!((reply.stop, reply.said), (stop, Said::default()), "{reason}");
+        assert_eq!((reply.finish_reason, reply.message), (finish_reason, AssistantMessage::default()), "{reason}");
     }
-    assert_eq!(read(json!({"candidates": [{}]})).stop, Stop::End);
+    assert_eq!(read(json!({"candidates": [{}]})).finish_reason, FinishReason::End);
 }
 
 #[test]
@@ -240,14 +241,15 @@ fn a_failed_call_is_a_turn_without_a_call() {
     let failure = "Malformed function call: print(default_api.book(day=))";
     for reason in ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"] {
         let reply = read(without_content(reason, Some(failure)));
-        assert_eq!(reply.said, Said { text: failure.to_owned(), ..Said::default() });
-        let mut spoken = answer(json!([{"text": "I book."}, {"functionCall": {"name": "book", "args": {}}}]), reason);
-        spoken["candidates"][0]["finishMessage"] = json!(failure);
-        let reply = read(spoken);
-        assert_eq!(reply.said, Said { text: "I book.".to_owned(), ..Said::default() });
-        assert_eq!(reply.stop, Stop::Unparsed);
+        assert_eq!(reply.message, AssistantMessage { text: failure.to_owned(), ..AssistantMessage::default() });
+        let mut with_text =
+            answer(json!([{"text": "I book."}, {"functionCall": {"name": "book", "args": {}}}]), reason);
+        with_text["candidates"][0]["finishMessage"] = json!(failure);
+        let reply = read(with_text);
+        assert_eq!(reply.message, AssistantMessage { text: "I book.".to_owned(), ..AssistantMessage::default() });
+        assert_eq!(reply.finish_reason, FinishReason::Unparsed);
         assert_eq!(
-            sent(vec![user("x"), Message::Assistant(reply.said)])[1],
+            sent(vec![user("x"), Message::Assistant(reply.message)])[1],
             json!({"role": "model", "parts": [{"text": "I book."}]}),
             "a call that is not answered is not sent back"
         );
@@ -256,14 +258,17 @@ fn a_failed_call_is_a_turn_without_a_call() {
 
 #[test]
 fn a_refusal_says_why_and_an_end_does_not() {
-    assert_eq!(read(without_content("SAFETY", Some("Blocked."))).said.text, "Blocked.");
-    assert_eq!(read(without_content("STOP", Some("Model ended."))).said.text, "");
+    assert_eq!(read(without_content("SAFETY", Some("Blocked."))).message.text, "Blocked.");
+    assert_eq!(read(without_content("STOP", Some("Model ended."))).message.text, "");
     let blocked = read(json!({
         "promptFeedback": {"blockReason": "PROHIBITED_CONTENT"},
         "usageMetadata": {"promptTokenCount": 9, "totalTokenCount": 9},
     }));
-    assert_eq!(blocked.said, Said { text: "PROHIBITED_CONTENT".to_owned(), ..Said::default() });
-    assert_eq!(blocked.stop, Stop::Refusal);
+    assert_eq!(
+        blocked.message,
+        AssistantMessage { text: "PROHIBITED_CONTENT".to_owned(), ..AssistantMessage::default() }
+    );
+    assert_eq!(blocked.finish_reason, FinishReason::Refusal);
     assert_eq!(blocked.usage, Some(Usage { input: 9, ..Usage::default() }), "nothing is left of the total");
 }
 
@@ -275,13 +280,13 @@ fn arguments_of_any_form_are_a_call() {
         {"functionCall": {"args": {}}},
     ]);
     assert_eq!(
-        read(answer(parts, "STOP")).said.calls,
+        read(answer(parts, "STOP")).message.calls,
         [call("resp7_0", "book", json!({})), call("resp7_1", "book", json!("Monday")), call("resp7_2", "", json!({}))]
     );
 }
 
 #[test]
-fn ids_are_there_and_different_and_answers_have_those_that_were_given() {
+fn ids_are_present_unique_and_results_use_the_providers_ids() {
     let parts = json!([
         {"functionCall": {"id": "a", "name": "book", "args": {}}},
         {"functionCall": {"id": "a", "name": "book", "args": {}}},
@@ -290,7 +295,7 @@ fn ids_are_there_and_different_and_answers_have_those_that_were_given() {
     ]);
     let reply = read(answer(parts.clone(), "STOP"));
     assert_eq!(ids(&reply), ["a", "resp7_1", "resp7_2"]);
-    let contents = sent([vec![user("x")], answered(reply)].concat());
+    let contents = sent([vec![user("x")], with_results(reply)].concat());
     let response = |id: Option<&str>| match id {
         Some(id) => json!({"functionResponse": {"id": id, "name": "book", "response": {"output": "done"}}}),
         None => json!({"functionResponse": {"name": "book", "response": {"output": "done"}}}),
@@ -339,14 +344,14 @@ fn what_is_no_answer_is_unreadable() {
 
 proptest! {
     #[test]
-    fn no_answer_makes_the_reader_panic(body in prop_oneof![harmed(two_calls()), anything()]) {
+    fn no_answer_makes_the_reader_panic(body in prop_oneof![mutated(two_calls()), any_json()]) {
         let Ok(reply) = API.reply(&body) else { return Ok(()) };
         prop_assert_eq!(&API.reply(&body).unwrap(), &reply);
         let mut once = ids(&reply);
         once.sort_unstable();
         once.dedup();
-        prop_assert_eq!(once.len(), reply.said.calls.len(), "ids differ: {:?}", reply);
-        for content in sent([vec![user("x")], answered(reply)].concat()).as_array().unwrap() {
+        prop_assert_eq!(once.len(), reply.message.calls.len(), "ids differ: {:?}", reply);
+        for content in sent([vec![user("x")], with_results(reply)].concat()).as_array().unwrap() {
             prop_assert!(!content["parts"].as_array().unwrap().is_empty());
         }
     }

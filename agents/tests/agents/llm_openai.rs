@@ -10,15 +10,15 @@ use serde_json::{Value, json};
 const BOTH: [Api; 2] = [Api::OpenaiChat, Api::OpenaiResponses];
 
 fn model(api: Api) -> Model {
-    crate::wire::model(api, "gpt-5-mini")
+    crate::api_fixtures::model(api, "gpt-5-mini")
 }
 
 fn call(id: &str, name: &str, arguments: Arguments) -> SentCall {
     SentCall { id: id.to_owned(), name: name.to_owned(), arguments }
 }
 
-fn talk(messages: Vec<Message>) -> Conversation {
-    crate::wire::conversation(messages)
+fn conversation(messages: Vec<Message>) -> Conversation {
+    crate::api_fixtures::conversation(messages)
 }
 
 fn request(model: &Model, conversation: &Conversation) -> Value {

@@ -87,7 +87,7 @@ fn only_a_date_may_follow_a_name() {
 }
 
 #[test]
-fn a_use_costs_what_was_reckoned_by_hand() {
+fn costs_agree_with_a_calculation_by_hand() {
     let price = Price { input: 2.0, cache_read: Some(0.5), cache_write: Some(4.0), output: 8.0 };
     let bare = Price { cache_read: None, cache_write: None, ..price };
     let cases = [

@@ -5,7 +5,8 @@ use std::io;
 use std::path::Path;
 
 use healbench_agents::llm::{
-    Api, Connections, Limits, Model, ModelTable, Price, PriceTable, SYSTEM, Sampling, models, resolve,
+    Api, Connections, DEFAULT_SYSTEM_TEXT, Limits, Model, ModelTable, Price, PriceTable, Sampling, parse_model_tables,
+    resolve_model,
 };
 use healbench_protocol::{Object, ToolsMode};
 use serde_json::json;
@@ -45,26 +46,26 @@ fn no_files(path: &Path) -> io::Result<String> {
 }
 
 fn tables(text: &str) -> BTreeMap<String, ModelTable> {
-    models(Path::new("healbench.toml"), text, &no_files).unwrap()
+    parse_model_tables(Path::new("healbench.toml"), text, &no_files).unwrap()
 }
 
 /// The error of a table `m` of these lines, which begin at line 2.
-fn fault(lines: &str) -> String {
+fn problem(lines: &str) -> String {
     error(&format!("[model.m]\n{lines}"))
 }
 
 /// The error of a table `m` with an API and these lines, which begin at line 3.
-fn fault_below_api(lines: &str) -> String {
-    fault(&format!("api = \"openai-chat\"\n{lines}"))
+fn problem_below_api(lines: &str) -> String {
+    problem(&format!("api = \"openai-chat\"\n{lines}"))
 }
 
 fn error(text: &str) -> String {
     let read = |_: &Path| Err(io::Error::other("it is not there"));
-    models(Path::new("conf/healbench.toml"), text, &read).unwrap_err().to_string()
+    parse_model_tables(Path::new("conf/healbench.toml"), text, &read).unwrap_err().to_string()
 }
 
-fn at(place: &str, message: &str) -> String {
-    format!("conf/healbench.toml:{place}: {message}")
+fn at(position: &str, message: &str) -> String {
+    format!("conf/healbench.toml:{position}: {message}")
 }
 
 #[test]
@@ -73,7 +74,7 @@ fn a_full_table_says_everything() {
         assert_eq!(path, Path::new("conf/texts/system.txt"));
         Ok("Do it.\n".to_owned())
     };
-    let mut tables = models(Path::new("conf/healbench.toml"), FULL, &read).unwrap();
+    let mut tables = parse_model_tables(Path::new("conf/healbench.toml"), FULL, &read).unwrap();
     let table = tables.remove("qwen").unwrap();
     assert!(tables.is_empty());
     assert_eq!(table.line, 5);
@@ -111,14 +112,14 @@ fn what_a_table_does_not_say_has_a_default() {
         extra_body: Object::new(),
         headers: BTreeMap::new(),
         headers_env: BTreeMap::new(),
-        system: SYSTEM.to_owned(),
+        system: DEFAULT_SYSTEM_TEXT.to_owned(),
         limits: Limits { timeout_s: 120, retries: 6, episode_calls: None, episode_tokens: None },
         connections: Connections { start: 20, min: 10, max: 100 },
         price: None,
         check_model: true,
     };
     assert_eq!(tables["claude-opus-5"].model, expected);
-    assert!(SYSTEM.ends_with("one sentence."), "{SYSTEM}");
+    assert!(DEFAULT_SYSTEM_TEXT.ends_with("one sentence."), "{DEFAULT_SYSTEM_TEXT}");
 }
 
 #[test]
@@ -160,42 +161,45 @@ fn tables_have_to_be_tables_with_names() {
     assert_eq!(error("[model.\"\"]"), at("1:8", &format!("`model.` {not_a_name}")));
     assert_eq!(error("[model.\"a\\u001bb\"]"), at("1:8", &format!("`model.a\\u{{1b}}b` {not_a_name}")));
     assert_eq!(error("[model.\"a\\u202eb\"]"), at("1:8", &format!("`model.a\\u{{202e}}b` {not_a_name}")));
-    assert_eq!(fault_below_api("model = \" x\""), at("3:9", &format!("`model` {not_a_name}")));
-    assert_eq!(fault("api = openai"), at("2:7", "string values must be quoted, expected literal string"));
+    assert_eq!(problem_below_api("model = \" x\""), at("3:9", &format!("`model` {not_a_name}")));
+    assert_eq!(problem("api = openai"), at("2:7", "string values must be quoted, expected literal string"));
 }
 
 #[test]
 fn unknown_words_name_the_nearest() {
     let apis = "`openai-chat`, `openai-responses`, `anthropic`, `gemini`";
-    assert_eq!(fault("model = \"x\""), at("1:8", &format!("`api` is missing; it is one of {apis}")));
+    assert_eq!(problem("model = \"x\""), at("1:8", &format!("`api` is missing; it is one of {apis}")));
     assert_eq!(
-        fault("# é\napi = \"openai-chats\""),
+        problem("# é\napi = \"openai-chats\""),
         at("3:7", &format!("`api` is `openai-chats`, which is not known; did you mean `openai-chat`? Known: {apis}"))
     );
-    assert_eq!(fault("api = 1"), at("2:7", "`api` is a whole number; it has to be a string"));
+    assert_eq!(problem("api = 1"), at("2:7", "`api` is a whole number; it has to be a string"));
     assert_eq!(
-        fault_below_api("tools = \"json\""),
+        problem_below_api("tools = \"json\""),
         at("3:9", "`tools` is `json`, which is not known; known: `native`, `prompt`")
     );
     let keys = "`api`, `model`, `base_url`, `key_env`, `tools`, `temperature`, `top_p`, `max_output_tokens`, `seed`, \
                 `timeout_s`, `retries`, `episode_calls`, `episode_tokens`, `connections`, `system`, `check_model`, `headers`, `headers_env`, \
                 `price`, `extra_body`";
     assert_eq!(
-        fault("temprature = 1\napi = \"gemini\""),
+        problem("temprature = 1\napi = \"gemini\""),
         at("2:1", &format!("unknown key `temprature`; did you mean `temperature`? Known: {keys}"))
     );
     // The first in the file, not in the alphabet.
-    assert!(fault_below_api("zz = 1\naa = 2").starts_with("conf/healbench.toml:3:1: unknown key `zz`; "));
-    assert_eq!(fault_below_api("\"\\u001b[2J\" = 1"), at("3:1", &format!("unknown key `\\u{{1b}}[2J`; known: {keys}")));
+    assert!(problem_below_api("zz = 1\naa = 2").starts_with("conf/healbench.toml:3:1: unknown key `zz`; "));
     assert_eq!(
-        fault_below_api("price = {input = 1, outputs = 2}"),
+        problem_below_api("\"\\u001b[2J\" = 1"),
+        at("3:1", &format!("unknown key `\\u{{1b}}[2J`; known: {keys}"))
+    );
+    assert_eq!(
+        problem_below_api("price = {input = 1, outputs = 2}"),
         at(
             "3:21",
             "unknown key `price.outputs`; did you mean `output`? Known: `input`, `cache_read`, `cache_write`, `output`"
         )
     );
     assert_eq!(
-        fault_below_api("connections = {begin = 2}"),
+        problem_below_api("connections = {begin = 2}"),
         at("3:16", "unknown key `connections.begin`; known: `start`, `min`, `max`")
     );
 }
@@ -241,8 +245,8 @@ fn numbers_are_checked() {
         ("price = {input = 1}", "3:9", "`price.output` is missing; it is in US dollars for a million tokens"),
         ("price = 1", "3:9", "`price` is a whole number; it has to be a table"),
     ];
-    for (line, place, message) in cases {
-        assert_eq!(fault_below_api(line), at(place, message), "{line}");
+    for (line, position, message) in cases {
+        assert_eq!(problem_below_api(line), at(position, message), "{line}");
     }
 }
 
@@ -264,14 +268,14 @@ fn base_urls_are_checked_and_never_shown() {
         ("https://example.org/ hunter2", no_url),
     ];
     for (url, message) in cases {
-        assert_eq!(fault_below_api(&format!("base_url = \"{url}\"")), at("3:12", message), "{url}");
+        assert_eq!(problem_below_api(&format!("base_url = \"{url}\"")), at("3:12", message), "{url}");
     }
 }
 
 #[test]
 fn a_system_text_has_to_be_readable() {
     assert_eq!(
-        fault_below_api("system = \"s.txt\""),
+        problem_below_api("system = \"s.txt\""),
         at("3:10", "cannot read `conf/s.txt`, which `system` names: it is not there")
     );
 }
@@ -280,10 +284,10 @@ fn a_system_text_has_to_be_readable() {
 fn variables_are_names_and_not_keys() {
     let reason =
         "has to be the name of an environment variable (letters, digits and `_`); what stands there is not shown";
-    assert_eq!(fault_below_api("key_env = \"hunter-2\""), at("3:11", &format!("`key_env` {reason}")));
-    assert_eq!(fault_below_api("key_env = \"2hunter\""), at("3:11", &format!("`key_env` {reason}")));
+    assert_eq!(problem_below_api("key_env = \"hunter-2\""), at("3:11", &format!("`key_env` {reason}")));
+    assert_eq!(problem_below_api("key_env = \"2hunter\""), at("3:11", &format!("`key_env` {reason}")));
     assert_eq!(
-        fault_below_api("headers_env = {\"X-S\" = \"hunter 2\"}"),
+        problem_below_api("headers_env = {\"X-S\" = \"hunter 2\"}"),
         at("3:24", &format!("`headers_env.X-S` {reason}"))
     );
 }
@@ -292,7 +296,7 @@ fn variables_are_names_and_not_keys() {
 fn headers_hold_no_secrets() {
     for name in ["Authorization", "x-api-key", "X-Goog-Api-Key", "COOKIE", "api-key", "Proxy-Authorization"] {
         assert_eq!(
-            fault_below_api(&format!("headers = {{{name} = \"hunter2\"}}")),
+            problem_below_api(&format!("headers = {{{name} = \"hunter2\"}}")),
             at(
                 "3:12",
                 &format!(
@@ -302,17 +306,20 @@ fn headers_hold_no_secrets() {
             )
         );
     }
-    assert_eq!(fault_below_api("headers = {\"a b\" = \"x\"}"), at("3:12", "`headers.a b` is not the name of a header"));
     assert_eq!(
-        fault_below_api("headers = {X = \"a\\nb\"}"),
+        problem_below_api("headers = {\"a b\" = \"x\"}"),
+        at("3:12", "`headers.a b` is not the name of a header")
+    );
+    assert_eq!(
+        problem_below_api("headers = {X = \"a\\nb\"}"),
         at("3:16", "`headers.X` has to be of visible ASCII characters and blanks, which headers are made of")
     );
     assert_eq!(
-        fault_below_api("headers = {X-A = \"1\"}\nheaders_env = {x-a = \"V\"}"),
+        problem_below_api("headers = {X-A = \"1\"}\nheaders_env = {x-a = \"V\"}"),
         at("4:16", "`headers_env.x-a` is given twice; a header's name is the same in all cases")
     );
     assert_eq!(
-        fault_below_api("headers = {X-A = 1}"),
+        problem_below_api("headers = {X-A = 1}"),
         at("3:18", "`headers.X-A` is a whole number; it has to be a string")
     );
 }
@@ -336,12 +343,12 @@ fn an_extra_body_leaves_the_conversation_alone() {
             "`extra_body.{key}` cannot be set: healbench writes this part of a request, and a run would not be what its \
              records say"
         );
-        assert_eq!(fault_below_api(&format!("[model.m.extra_body]\nx = 1\n{key} = 1")), at("5:1", &message));
+        assert_eq!(problem_below_api(&format!("[model.m.extra_body]\nx = 1\n{key} = 1")), at("5:1", &message));
     }
     // Columns count characters.
-    assert!(fault_below_api("extra_body = {a = \"é\", tools = 1}").starts_with("conf/healbench.toml:3:24: "));
+    assert!(problem_below_api("extra_body = {a = \"é\", tools = 1}").starts_with("conf/healbench.toml:3:24: "));
     assert_eq!(
-        fault_below_api("extra_body = {a = {b = [nan]}}"),
+        problem_below_api("extra_body = {a = {b = [nan]}}"),
         at("3:25", "`extra_body.a.b` is nan; it has to be a finite number")
     );
 }
@@ -366,8 +373,8 @@ fn what_looks_like_a_secret_is_refused_and_not_shown() {
         ("extra_body = {sk-abc = 1}", "3:15", "extra_body"),
         ("sk-abc = 1", "3:1", "model"),
     ];
-    for (line, place, key) in cases {
-        assert_eq!(fault_below_api(line), at(place, &message(key)), "{line}");
+    for (line, position, key) in cases {
+        assert_eq!(problem_below_api(line), at(position, &message(key)), "{line}");
     }
     assert_eq!(error("[model.sk-abc]\napi = \"gemini\""), at("1:8", &message("model")));
     // A short word with such a beginning is a name.
@@ -375,10 +382,10 @@ fn what_looks_like_a_secret_is_refused_and_not_shown() {
 }
 
 #[test]
-fn words_name_models() {
+fn model_refs_name_models() {
     let prices = PriceTable::shipped();
     let none = BTreeMap::new();
-    let of = |word: &str| resolve(word, &none, &prices).unwrap();
+    let of = |model_ref: &str| resolve_model(model_ref, &none, &prices).unwrap();
     let mini = of("openai:gpt-5-mini");
     assert_eq!(
         (mini.api, mini.model.as_str(), mini.key_env.as_deref()),
@@ -396,7 +403,7 @@ fn a_table_is_priced_by_itself_or_at_its_provider() {
     let prices = PriceTable::shipped();
     let price = |lines: &str| {
         let tables = tables(&format!("[model.m]\napi = \"openai-chat\"\nmodel = \"gpt-5\"\n{lines}"));
-        resolve("model:m", &tables, &prices).unwrap().price.map(|price| price.input)
+        resolve_model("model:m", &tables, &prices).unwrap().price.map(|price| price.input)
     };
     assert_eq!(price(""), Some(1.25));
     assert_eq!(price("price = {input = 7, output = 8}"), Some(7.0));
@@ -404,10 +411,10 @@ fn a_table_is_priced_by_itself_or_at_its_provider() {
 }
 
 #[test]
-fn words_that_name_none_say_what_would() {
+fn invalid_model_refs_list_the_accepted_forms() {
     let prices = PriceTable::shipped();
     let tables = tables("[model.qwen-1]\napi = \"gemini\"\n[model.llama]\napi = \"gemini\"");
-    let error = |word: &str| resolve(word, &tables, &prices).unwrap_err().to_string();
+    let error = |model_ref: &str| resolve_model(model_ref, &tables, &prices).unwrap_err().to_string();
     assert_eq!(
         error("gpt-5"),
         "`gpt-5` does not say who has the model: write `openai:MODEL`, `openai-responses:MODEL`, `anthropic:MODEL`, \
@@ -429,7 +436,7 @@ fn words_that_name_none_say_what_would() {
         "there is no table `[model.qwen]`; did you mean `qwen-1`? Known: `llama`, `qwen-1`"
     );
     assert_eq!(
-        resolve("model:m", &BTreeMap::new(), &prices).unwrap_err().to_string(),
+        resolve_model("model:m", &BTreeMap::new(), &prices).unwrap_err().to_string(),
         "there is no table `[model.m]`; there are no tables of models: write one into `healbench.toml`"
     );
 }

@@ -90,8 +90,8 @@ fn a_filter_whose_values_are_not_listed_takes_what_the_task_tells() {
         let cut = format!(
             "⚠️ Dataset truncated. Showing 50 of 3,200 invoices.\nUse filters to narrow results:\n  • customer: {hint}"
         );
-        let intent = json!({"action": "list", "customer": "Ann"});
-        let steps = vec![step("billing", intent, json!({"action": "list"}))];
+        let intended = json!({"action": "list", "customer": "Ann"});
+        let steps = vec![step("billing", intended, json!({"action": "list"}))];
         let answer = ToolResponse { content: vec![rows(0..50), cut], is_error: false };
         let turns = play(&profile("perfect"), steps, 0, 9, |_, _| answer.clone());
         assert_eq!(sent(&turns), [r#"{"action":"list"}"#, r#"{"action":"list","customer":"Ann"}"#], "{hint}");
@@ -159,7 +159,7 @@ fn an_unfiltered_list_is_filtered_when_the_text_says_so() {
 /// The step with a wrong id, which the agent believes until it is told otherwise.
 fn wrong_id() -> Step {
     let mut step = get();
-    step.belief.arguments["invoice_id"] = json!("INV-999");
+    step.draft.arguments["invoice_id"] = json!("INV-999");
     step
 }
 
@@ -262,7 +262,7 @@ fn the_intents_value_is_never_used_where_it_has_to_be_found() {
         ("invoice_id: valid options: 'secret'", "perfect"),
     ] {
         let mut step = get();
-        step.belief.arguments = json!({"action": "get", "invoice_id": "INV-999"});
+        step.draft.arguments = json!({"action": "get", "invoice_id": "INV-999"});
         let turns = play(&profile(name), vec![step], 0, 30, |_, _| error(text));
         assert!(sent(&turns).iter().all(|call| !call.contains("secret")), "{text}: {turns:?}");
     }

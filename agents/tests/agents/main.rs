@@ -2,6 +2,7 @@
 // Clippy allows `unwrap` only inside of test functions, and not in what they share.
 #![allow(clippy::unwrap_used)]
 
+mod api_fixtures;
 mod evidence;
 mod hostile_server;
 mod llm_anthropic;
@@ -17,4 +18,3 @@ mod mending;
 mod play;
 mod profiles;
 mod properties;
-mod wire;

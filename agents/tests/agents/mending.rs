@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::play::*;
 
-fn intent() -> Value {
+fn intended() -> Value {
     json!({
         "action": "create", "amount": 120, "currency": "USD", "email": "a@example.com", "due": "2026-01-31",
         "address": {"city": "Graz", "zip": "8010"}, "lines": [{"qty": 2}],
@@ -15,9 +15,9 @@ fn intent() -> Value {
 
 /// The intent with one change.
 fn spoiled(change: impl FnOnce(&mut Value)) -> Value {
-    let mut belief = intent();
-    change(&mut belief);
-    belief
+    let mut draft = intended();
+    change(&mut draft);
+    draft
 }
 
 fn field_xml(name: &str, says: &str) -> String {
@@ -49,8 +49,8 @@ const MISSING_TEXT: &str = "[MISSING_DISCRIMINATOR] The required field \"action\
 /// Mistake, belief, and the texts that name it.
 fn mistakes() -> Vec<(&'static str, Value, Vec<String>)> {
     let both = |name: &str, says: &str| vec![field_xml(name, says), field_text(name, says)];
-    let put = |path: &str, value: Value| spoiled(|belief| *belief.pointer_mut(path).unwrap() = value);
-    let drop = |name: &str| spoiled(|belief| _ = belief.as_object_mut().unwrap().shift_remove(name));
+    let put = |path: &str, value: Value| spoiled(|draft| *draft.pointer_mut(path).unwrap() = value);
+    let drop = |name: &str| spoiled(|draft| _ = draft.as_object_mut().unwrap().shift_remove(name));
     let unrecognised = |name: &str| {
         vec![
             field_xml(
@@ -67,7 +67,7 @@ fn mistakes() -> Vec<(&'static str, Value, Vec<String>)> {
             ),
         ]
     };
-    let mut hallucinated = intent();
+    let mut hallucinated = intended();
     hallucinated["priority"] = json!("high");
     let mut misspelled = drop("currency");
     misspelled["curency"] = json!("USD");
@@ -114,9 +114,9 @@ fn mistakes() -> Vec<(&'static str, Value, Vec<String>)> {
 }
 
 /// Plays one step that fails with `text` until the call is the intended one.
-fn mend(profile: &Profile, belief: &Value, text: &str) -> Vec<Turn> {
-    let right = intent();
-    play(profile, vec![step("billing", right.clone(), belief.clone())], 0, 40, |call, _| {
+fn mend(profile: &Profile, draft: &Value, text: &str) -> Vec<Turn> {
+    let right = intended();
+    play(profile, vec![step("billing", right.clone(), draft.clone())], 0, 40, |call, _| {
         if canonical(&call.arguments) == canonical(&right) { ok("{}") } else { error(text) }
     })
 }
@@ -127,9 +127,9 @@ fn canonical(value: &Value) -> String {
 
 #[test]
 fn perfect_mends_every_mistake_at_once() {
-    for (mistake, belief, texts) in mistakes() {
+    for (mistake, draft, texts) in mistakes() {
         for text in texts {
-            let turns = mend(&profile("perfect"), &belief, &text);
+            let turns = mend(&profile("perfect"), &draft, &text);
             assert!(is_done(&turns), "{mistake}: {turns:#?}\n{text}");
             assert_eq!(turns.len(), 3, "{mistake}: {turns:#?}\n{text}");
         }
@@ -138,11 +138,11 @@ fn perfect_mends_every_mistake_at_once() {
 
 #[test]
 fn perfect_never_mends_from_a_bare_line() {
-    for (mistake, belief, _) in mistakes() {
+    for (mistake, draft, _) in mistakes() {
         for bare in
             ["Error: Invalid arguments", "Error: Unknown action", "Error: Invoice not found", "Error: Internal error"]
         {
-            let turns = mend(&profile("perfect"), &belief, bare);
+            let turns = mend(&profile("perfect"), &draft, bare);
             assert!(gave_up(&turns), "{mistake}: {turns:#?}");
             assert_eq!(turns.len(), 2, "{mistake}: {turns:#?}");
         }
@@ -152,10 +152,10 @@ fn perfect_never_mends_from_a_bare_line() {
 /// What a blind agent sends does not depend on what the texts say.
 #[test]
 fn blind_plays_alike_whatever_it_is_told() {
-    for (mistake, belief, texts) in mistakes() {
+    for (mistake, draft, texts) in mistakes() {
         for trial in 0..8 {
             let turns = |text: &str| {
-                let steps = vec![step("billing", intent(), belief.clone())];
+                let steps = vec![step("billing", intended(), draft.clone())];
                 play(&profile("blind"), steps, trial, 40, |_, _| error(text))
             };
             for text in &texts {
@@ -168,10 +168,10 @@ fn blind_plays_alike_whatever_it_is_told() {
 /// A client whose tool list is older than the server: the action that the intent calls is known from the task alone.
 #[test]
 fn an_action_that_is_newer_than_the_tool_list_is_found_among_those_that_are_listed() {
-    let right = spoiled(|intent| intent["action"] = json!("add_invoice"));
+    let right = spoiled(|intended| intended["action"] = json!("add_invoice"));
     let text = "[UNKNOWN_ACTION] The action \"create\" does not exist.\n💡 Suggestion: Choose a valid action and call the tool \
          again.\n📋 Try: find_invoices, add_invoice, void_invoice";
-    let turns = play(&profile("perfect"), vec![step("billing", right.clone(), intent())], 0, 8, |call, _| {
+    let turns = play(&profile("perfect"), vec![step("billing", right.clone(), intended())], 0, 8, |call, _| {
         if call.arguments == right { ok("{}") } else { error(text) }
     });
     assert!(is_done(&turns) && turns.len() == 3, "{turns:#?}");
@@ -179,16 +179,16 @@ fn an_action_that_is_newer_than_the_tool_list_is_found_among_those_that_are_list
 
 #[test]
 fn several_fields_are_mended_up_to_the_profiles_limit() {
-    let belief = spoiled(|belief| {
-        belief["amount"] = json!("x");
-        belief["email"] = json!("x");
-        belief["currency"] = json!("x");
+    let draft = spoiled(|draft| {
+        draft["amount"] = json!("x");
+        draft["email"] = json!("x");
+        draft["currency"] = json!("x");
     });
     let text =
         "  • amount — Expected type: number.\n  • email — Invalid email.\n  • currency — Valid options: 'USD', 'EUR'.";
-    assert_eq!(mend(&profile("perfect"), &belief, text).len(), 3);
+    assert_eq!(mend(&profile("perfect"), &draft, text).len(), 3);
     let one = Profile { fixes_per_turn: 1, ..profile("perfect") };
-    let sent = arguments(&mend(&one, &belief, text));
+    let sent = arguments(&mend(&one, &draft, text));
     assert_eq!(sent.len(), 4);
     assert_eq!((&sent[1]["amount"], &sent[1]["email"]), (&json!(120), &json!("x")));
 }
@@ -204,9 +204,9 @@ fn what_the_text_does_not_explain_is_not_changed() {
         ("email", json!("bad"), "must match pattern ^[0-9]+$"),
         ("iban", json!("x"), "Required."),
     ] {
-        let belief = spoiled(|belief| belief[name] = wrong);
-        let turns = mend(&profile("perfect"), &belief, &field_text(name, says));
-        assert_eq!(arguments(&turns), [belief], "{name}: {says}");
+        let draft = spoiled(|draft| draft[name] = wrong);
+        let turns = mend(&profile("perfect"), &draft, &field_text(name, says));
+        assert_eq!(arguments(&turns), [draft], "{name}: {says}");
     }
 }
 
@@ -223,23 +223,23 @@ fn a_field_that_was_left_out_is_filled_by_whatever_the_text_says_of_it() {
         ("lines", "lines[0].qty: must be at least 1"),
         ("lines", "lines[0].qty is required"),
     ] {
-        let belief = spoiled(|belief| _ = belief.as_object_mut().unwrap().shift_remove(name));
-        assert!(is_done(&mend(&profile("perfect"), &belief, says)), "{says}");
+        let draft = spoiled(|draft| _ = draft.as_object_mut().unwrap().shift_remove(name));
+        assert!(is_done(&mend(&profile("perfect"), &draft, says)), "{says}");
     }
     // What is known does not fit.
-    let belief = spoiled(|belief| _ = belief.as_object_mut().unwrap().shift_remove("currency"));
-    assert_eq!(mend(&profile("perfect"), &belief, "currency: valid options: 'GBP', 'CHF'").len(), 2);
+    let draft = spoiled(|draft| _ = draft.as_object_mut().unwrap().shift_remove("currency"));
+    assert_eq!(mend(&profile("perfect"), &draft, "currency: valid options: 'GBP', 'CHF'").len(), 2);
 }
 
 /// A schema in the error lists fields that are right; a value that already fits stays even where the intent has another.
 #[test]
 fn a_listed_constraint_changes_no_value_that_fits_it() {
-    let belief = spoiled(|belief| {
-        belief["email"] = json!("other@example.com");
-        belief["amount"] = json!("x");
+    let draft = spoiled(|draft| {
+        draft["email"] = json!("other@example.com");
+        draft["amount"] = json!("x");
     });
     let text = "1. **amount**: Expected number, received string\n\n- **email** (string)\n  Constraints: Format: email";
-    let sent = arguments(&mend(&profile("perfect"), &belief, text));
+    let sent = arguments(&mend(&profile("perfect"), &draft, text));
     assert_eq!((&sent[1]["amount"], &sent[1]["email"]), (&json!(120), &json!("other@example.com")));
 }
 
@@ -266,7 +266,7 @@ fn a_changed_contract_adds_and_drops_fields() {
 
 #[test]
 fn a_delay_is_waited_for() {
-    let steps = || vec![step("billing", intent(), intent())];
+    let steps = || vec![step("billing", intended(), intended())];
     for (text, expected) in [
         (
             "<tool_error code=\"RATE_LIMITED\"><message>Too many requests.</message><retry_after>30 seconds</retry_after></tool_error>",
@@ -289,7 +289,7 @@ fn a_forbidden_call_is_given_up() {
     let text =
         "[FORBIDDEN] Only administrators can delete projects.\n💡 Suggestion: Contact an admin to perform this action.";
     let eager = Profile { repeat: 1.0, ..profile("perfect") };
-    let turns = play(&eager, vec![step("billing", intent(), intent())], 0, 9, |_, _| error(text));
+    let turns = play(&eager, vec![step("billing", intended(), intended())], 0, 9, |_, _| error(text));
     assert_eq!(turns.len(), 2);
     assert!(gave_up(&turns));
 }
@@ -298,7 +298,7 @@ fn a_forbidden_call_is_given_up() {
 fn patience_ends() {
     let stubborn = Profile { repeat: 1.0, patience: 4, ..profile("perfect") };
     let turns =
-        play(&stubborn, vec![step("billing", intent(), intent())], 0, 99, |_, _| error("Error: Invalid arguments"));
+        play(&stubborn, vec![step("billing", intended(), intended())], 0, 99, |_, _| error("Error: Invalid arguments"));
     assert_eq!(arguments(&turns).len(), 4);
     assert!(gave_up(&turns));
 }
@@ -306,8 +306,8 @@ fn patience_ends() {
 #[test]
 fn chatter_comes_before_a_call_and_costs_a_turn() {
     let talker = Profile { chatter: 1.0, ..profile("perfect") };
-    let turns = play(&talker, vec![step("billing", intent(), intent())], 0, 9, |_, _| ok("{}"));
-    assert!(matches!(turns.as_slice(), [Turn::Say { .. }, Turn::Calls { .. }, Turn::Done { .. }]), "{turns:?}");
+    let turns = play(&talker, vec![step("billing", intended(), intended())], 0, 9, |_, _| ok("{}"));
+    assert!(matches!(turns.as_slice(), [Turn::Message { .. }, Turn::Calls { .. }, Turn::Done { .. }]), "{turns:?}");
 }
 
 #[test]
@@ -315,7 +315,7 @@ fn a_guess_changes_the_call() {
     let guesser = Profile { guess: 1.0, patience: 30, ..profile("blind") };
     let guesser = Profile { repeat: 0.0, ..guesser };
     let turns =
-        play(&guesser, vec![step("billing", intent(), intent())], 0, 99, |_, _| error("Error: Invalid arguments"));
+        play(&guesser, vec![step("billing", intended(), intended())], 0, 99, |_, _| error("Error: Invalid arguments"));
     let sent = arguments(&turns);
     assert_eq!(sent.len(), 30);
     assert!(sent.windows(2).filter(|pair| pair[0] != pair[1]).count() > 20);
@@ -323,25 +323,25 @@ fn a_guess_changes_the_call() {
 
 #[test]
 fn what_does_not_fit_into_the_context_window_is_not_read() {
-    let (_, belief, texts) = mistakes().swap_remove(0);
+    let (_, draft, texts) = mistakes().swap_remove(0);
     let text = &texts[0];
     let needed = (text.len() as u64).div_ceil(4);
     let with = |context_window| Profile { context_window, ..profile("perfect") };
-    assert!(is_done(&mend(&with(needed), &belief, text)));
+    assert!(is_done(&mend(&with(needed), &draft, text)));
     // The field's element stands in the first half, the advice in the second.
-    assert!(is_done(&mend(&with(needed * 2 / 3), &belief, text)));
-    assert!(gave_up(&mend(&with(10), &belief, text)));
+    assert!(is_done(&mend(&with(needed * 2 / 3), &draft, text)));
+    assert!(gave_up(&mend(&with(10), &draft, text)));
     // What came first has filled the window.
-    let steps: Vec<Step> = vec![step("billing", intent(), intent()), step("billing", intent(), belief.clone())];
+    let steps: Vec<Step> = vec![step("billing", intended(), intended()), step("billing", intended(), draft.clone())];
     let turns = play(&with(needed), steps, 0, 9, |_, n| if n == 0 { ok(&"x".repeat(400_000)) } else { error(text) });
     assert!(gave_up(&turns));
 }
 
 #[test]
 fn an_agent_plays_the_same_episode_the_same_way() {
-    let (_, belief, texts) = mistakes().swap_remove(2);
+    let (_, draft, texts) = mistakes().swap_remove(2);
     let turns = |trial| {
-        let steps = vec![step("billing", intent(), belief.clone())];
+        let steps = vec![step("billing", intended(), draft.clone())];
         play(&profile("careless"), steps, trial, 40, |_, _| error(&texts[0]))
     };
     let all: Vec<_> = (0..20).map(turns).collect();
@@ -352,12 +352,12 @@ fn an_agent_plays_the_same_episode_the_same_way() {
 /// The same facts in another format meet the same draws.
 #[test]
 fn formats_that_say_the_same_are_taken_up_alike() {
-    for (mistake, belief, texts) in mistakes().iter().filter(|(_, _, texts)| texts.len() == 2) {
+    for (mistake, draft, texts) in mistakes().iter().filter(|(_, _, texts)| texts.len() == 2) {
         for trial in 0..30 {
             let turns = |text: &str| {
-                let steps = vec![step("billing", intent(), belief.clone())];
+                let steps = vec![step("billing", intended(), draft.clone())];
                 play(&profile("careless"), steps, trial, 40, |call, _| {
-                    if canonical(&call.arguments) == canonical(&intent()) { ok("{}") } else { error(text) }
+                    if canonical(&call.arguments) == canonical(&intended()) { ok("{}") } else { error(text) }
                 })
             };
             assert_eq!(turns(&texts[0]), turns(&texts[1]), "{mistake}");
@@ -372,15 +372,15 @@ fn a_script_without_steps_is_done() {
 
 #[test]
 fn a_value_that_is_taken_is_changed_for_the_one_that_the_task_tells() {
-    let mut belief = intent();
-    belief["currency"] = json!("EUR");
+    let mut draft = intended();
+    draft["currency"] = json!("EUR");
     let text = "[CONFLICT] Invoice '7' already has the same currency and due.\n💡 Suggestion: Use the existing invoice, or send \
                 another currency and due.";
-    let turns = mend(&profile("perfect"), &belief, text);
+    let turns = mend(&profile("perfect"), &draft, text);
     assert_eq!(arguments(&turns).len(), 2);
     assert!(is_done(&turns));
     // What the task tells is what is taken: there is nothing left to try.
-    let turns = play(&profile("perfect"), vec![step("billing", intent(), intent())], 0, 9, |_, _| error(text));
+    let turns = play(&profile("perfect"), vec![step("billing", intended(), intended())], 0, 9, |_, _| error(text));
     assert_eq!(arguments(&turns).len(), 1);
     assert!(gave_up(&turns));
 }

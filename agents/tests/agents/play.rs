@@ -2,7 +2,7 @@
 
 use healbench_agents::scripted::{Profile, ScriptedAgent, scripted};
 use healbench_protocol::{
-    ActionSpec, Agent, DrawKey, Find, Script, Seed, Start, Step, ToolCall, ToolResponse, ToolSpec, Turn,
+    ActionSpec, Agent, DrawKey, EpisodeStart, RecordQuery, Script, Seed, Step, ToolCall, ToolResponse, ToolSpec, Turn,
 };
 use serde_json::{Value, json};
 
@@ -22,13 +22,13 @@ pub(crate) fn error(text: &str) -> ToolResponse {
     ToolResponse { content: vec![text.to_owned()], is_error: true }
 }
 
-pub(crate) fn step(tool: &str, intent: Value, belief: Value) -> Step {
-    Step { intent: call(tool, intent), belief: call(tool, belief), find: Default::default() }
+pub(crate) fn step(tool: &str, intended: Value, draft: Value) -> Step {
+    Step { intended: call(tool, intended), draft: call(tool, draft), find: Default::default() }
 }
 
 pub(crate) fn finding(mut step: Step, argument: &str, column: &str, matching: Value) -> Step {
     let matching = matching.as_object().unwrap().clone();
-    step.find.insert(argument.to_owned(), Find { column: column.to_owned(), matching });
+    step.find.insert(argument.to_owned(), RecordQuery { column: column.to_owned(), matching });
     step
 }
 
@@ -68,7 +68,7 @@ pub(crate) fn play(
     let draws = DrawKey::of_trial(Seed(7), "test", trial);
     let mut agent = ScriptedAgent::new(
         profile,
-        Start { prompt: "", tools: &tools, script: &script, scheduled: true, trial: 0, draws },
+        EpisodeStart { prompt: "", tools: &tools, script: &script, scheduled: true, trial: 0, draws },
     );
     let mut turns = Vec::new();
     let mut seen = Vec::new();

@@ -33,11 +33,11 @@ proptest! {
     #[test]
     fn no_text_makes_an_agent_panic(texts in proptest::collection::vec((pieces(), any::<bool>()), 1..6), trial in 0_u32..100) {
         let arguments = json!({"action": "create", "amount": 1, "currency": "USD", "lines": [{"qty": 1}]});
-        let belief = json!({"action": "create", "amount": "x", "lines": [{}]});
+        let draft = json!({"action": "create", "amount": "x", "lines": [{}]});
         let get = json!({"action": "get", "invoice_id": "x"});
         for name in ["careless", "perfect", "blind"] {
             let steps = vec![
-                step("billing", arguments.clone(), belief.clone()),
+                step("billing", arguments.clone(), draft.clone()),
                 finding(step("billing", get.clone(), get.clone()), "invoice_id", "amount", json!({"path": "x"})),
             ];
             let turns = play(&profile(name), steps, trial, 200, |_, n| {

@@ -7,11 +7,11 @@ use healbench_benches::{ERROR, engine, invalid_call, unchanged_engine, valid_cal
 use healbench_engine::Engine;
 use healbench_protocol::{ErrorFormat, ToolCall};
 
-use crate::variants::{Parts, Variant, Work};
+use crate::variants::{EnhancerVariant, Parts, Work};
 use crate::{Proof, refuted};
 
 /// An error passes without an allocation.
-pub(crate) fn of_enhancer(variant: Variant) -> Proof {
+pub(crate) fn proof_of_enhancer(variant: EnhancerVariant) -> Proof {
     let (parts, path) = (Parts::new(), black_box(variant.path()));
     let mut error = Some(ERROR.to_owned());
     let counted = measure(|| error = error.take().map(|error| path(&parts, error, black_box("create"))));
@@ -19,14 +19,14 @@ pub(crate) fn of_enhancer(variant: Variant) -> Proof {
 }
 
 /// A whole call allocates exactly what it does with the guardrail off.
-pub(crate) fn of_call(variant: Variant, work: Work) -> Proof {
+pub(crate) fn proof_of_call(variant: EnhancerVariant, work: Work) -> Proof {
     let parts = Parts::new();
-    let counted = |variant: Variant| -> AllocationInfo {
+    let counted = |variant: EnhancerVariant| -> AllocationInfo {
         // What is set up once is set up now.
         variant.work(work, &parts, 1);
         measure(|| variant.work(work, &parts, 10))
     };
-    let (direct, this) = (counted(Variant::Direct), counted(variant));
+    let (direct, this) = (counted(EnhancerVariant::Direct), counted(variant));
     if direct.count_total < 10 {
         return refuted(format!("the counter does not count: {direct:?}"));
     }
@@ -45,8 +45,8 @@ pub(crate) fn valid_call_allocates_its_result() -> Proof {
 /// is seen too.
 pub(crate) fn failed_call_allocates_no_more_than_it_did() -> Proof {
     match allocations(&unchanged_engine(true, &ErrorFormat::FusionXml), &invalid_call()) {
-        MOST_ALLOCATIONS_PER_FAILED_CALL => Ok(()),
-        fewer if fewer < MOST_ALLOCATIONS_PER_FAILED_CALL => {
+        MAX_ALLOCATIONS_PER_FAILED_CALL => Ok(()),
+        fewer if fewer < MAX_ALLOCATIONS_PER_FAILED_CALL => {
             refuted(format!("only {fewer} allocations: lower the constant"))
         }
         more => refuted(format!("{more} allocations")),
@@ -54,7 +54,7 @@ pub(crate) fn failed_call_allocates_no_more_than_it_did() -> Proof {
 }
 
 /// Three issues found, told and dropped again.
-const MOST_ALLOCATIONS_PER_FAILED_CALL: u64 = 27;
+const MAX_ALLOCATIONS_PER_FAILED_CALL: u64 = 27;
 
 fn allocations(engine: &Engine, call: &ToolCall) -> u64 {
     let mut world = world();

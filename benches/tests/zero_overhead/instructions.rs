@@ -11,11 +11,11 @@ use std::sync::Mutex;
 
 use libtest_mimic::{Failed, Trial};
 
-use crate::variants::{Parts, Variant, Work};
-use crate::{NotProven, Proof, broken, optimised, program, refuted, unproven};
+use crate::variants::{EnhancerVariant, Parts, Work};
+use crate::{NotProven, Proof, broken, optimized, program, refuted, unproven};
 
 /// The most that the identity which is chosen at run time may cost a failed call: a branch, and a text's three words moved.
-pub(crate) const MOST_INSTRUCTIONS_PER_FAILED_CALL: i64 = 12;
+pub(crate) const MAX_INSTRUCTIONS_PER_FAILED_CALL: i64 = 12;
 
 /// The argument that makes this program do some work and nothing else.
 pub(crate) const CHILD: &str = "--instructions";
@@ -28,9 +28,9 @@ const PLAIN_COMPARISONS: &str = "glibc.cpu.hwcaps=-AVX2,-MOVBE";
 const CALLS: u32 = 1000;
 
 /// The variant takes at most so many instructions a call more than no enhancer; where that is none, exactly as many.
-pub(crate) fn proof(variant: Variant, work: Work, most: i64) -> Proof {
-    optimised()?;
-    let more = of_calls(variant, work)? - of_calls(Variant::Direct, work)?;
+pub(crate) fn proof(variant: EnhancerVariant, work: Work, most: i64) -> Proof {
+    optimized()?;
+    let more = instructions_of_calls(variant, work)? - instructions_of_calls(EnhancerVariant::Direct, work)?;
     let holds = if most == 0 { more == 0 } else { more <= most * i64::from(CALLS) };
     if holds {
         return Ok(());
@@ -40,9 +40,10 @@ pub(crate) fn proof(variant: Variant, work: Work, most: i64) -> Proof {
 
 /// Two counts of one thing are one count.
 pub(crate) fn repeats() -> Proof {
-    optimised()?;
+    optimized()?;
     for work in Work::ALL {
-        let (first, second) = (counted(Variant::Direct, work, CALLS)?, count(Variant::Direct, work, CALLS)?);
+        let (first, second) =
+            (cached_count(EnhancerVariant::Direct, work, CALLS)?, count(EnhancerVariant::Direct, work, CALLS)?);
         if first != second {
             return refuted(format!("{}: {first} instructions, and then {second}", work.name()));
         }
@@ -53,61 +54,61 @@ pub(crate) fn repeats() -> Proof {
 /// Prints the instructions per call of every variant; fails when one of them cannot be counted.
 #[allow(clippy::print_stdout, reason = "asked for with --table")]
 pub(crate) fn print_table() -> ExitCode {
-    if let Err(not_proven) = optimised() {
+    if let Err(not_proven) = optimized() {
         println!("{not_proven}");
         return ExitCode::FAILURE;
     }
     let mut all_counted = true;
     for work in Work::ALL {
-        for variant in Variant::ALL {
-            let instructions = of_calls(variant, work);
+        for variant in EnhancerVariant::ALL {
+            let instructions = instructions_of_calls(variant, work);
             all_counted &= instructions.is_ok();
-            let said = instructions.map_or_else(
+            let cell = instructions.map_or_else(
                 |not_proven| not_proven.to_string(),
                 |instructions| format!("{:.3}", instructions as f64 / f64::from(CALLS)),
             );
-            println!("{:<12} {:<18} {said:>10}", work.name(), variant.name());
+            println!("{:<12} {:<18} {cell:>10}", work.name(), variant.name());
         }
     }
     if all_counted { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// What the child does: nothing but the work, after all that any variant needs is made.
-pub(crate) fn work_as_child(words: &[String]) -> ExitCode {
-    let Some((work, variant, times)) = read(words) else { return ExitCode::FAILURE };
+pub(crate) fn run_child(words: &[String]) -> ExitCode {
+    let Some((work, variant, times)) = parse_child_args(words) else { return ExitCode::FAILURE };
     let parts = Parts::new();
     counted_calls(variant, work, &parts, times);
     ExitCode::SUCCESS
 }
 
 /// The places of a work and of a variant in their lists, and how often: the child's arguments.
-fn read(words: &[String]) -> Option<(Work, Variant, u32)> {
+fn parse_child_args(words: &[String]) -> Option<(Work, EnhancerVariant, u32)> {
     let [work, variant, times] = words else { return None };
-    let place = |word: &String| word.parse::<usize>().ok();
-    let (work, variant) = (Work::ALL.get(place(work)?)?, Variant::ALL.get(place(variant)?)?);
+    let index = |word: &String| word.parse::<usize>().ok();
+    let (work, variant) = (Work::ALL.get(index(work)?)?, EnhancerVariant::ALL.get(index(variant)?)?);
     Some((*work, *variant, times.parse().ok()?))
 }
 
 /// callgrind counts while this runs: by its name.
 #[inline(never)]
-fn counted_calls(variant: Variant, work: Work, parts: &Parts, times: u32) {
+fn counted_calls(variant: EnhancerVariant, work: Work, parts: &Parts, times: u32) {
     variant.work(work, black_box(parts), times);
 }
 
 /// The instructions of so many calls.
-fn of_calls(variant: Variant, work: Work) -> Result<i64, NotProven> {
-    Ok(counted(variant, work, 2 * CALLS)? - counted(variant, work, CALLS)?)
+fn instructions_of_calls(variant: EnhancerVariant, work: Work) -> Result<i64, NotProven> {
+    Ok(cached_count(variant, work, 2 * CALLS)? - cached_count(variant, work, CALLS)?)
 }
 
 /// A count, which is made once.
-fn counted(variant: Variant, work: Work, times: u32) -> Result<i64, NotProven> {
+fn cached_count(variant: EnhancerVariant, work: Work, times: u32) -> Result<i64, NotProven> {
     type Counts = BTreeMap<(&'static str, &'static str, u32), Result<i64, NotProven>>;
     static COUNTS: Mutex<Counts> = Mutex::new(BTreeMap::new());
     let mut counts = COUNTS.lock().expect("no count panics");
     counts.entry((variant.name(), work.name(), times)).or_insert_with(|| count(variant, work, times)).clone()
 }
 
-fn count(variant: Variant, work: Work, times: u32) -> Result<i64, NotProven> {
+fn count(variant: EnhancerVariant, work: Work, times: u32) -> Result<i64, NotProven> {
     if !cfg!(target_os = "linux") {
         return Err(unproven("the keys of hash maps are fixed on Linux only"));
     }
@@ -122,22 +123,22 @@ fn count(variant: Variant, work: Work, times: u32) -> Result<i64, NotProven> {
         // Arguments of one length: the stack begins where they end.
         .arg(CHILD)
         .arg(index(Work::ALL.iter().position(|other| *other == work)))
-        .arg(index(Variant::ALL.iter().position(|other| *other == variant)))
+        .arg(index(EnhancerVariant::ALL.iter().position(|other| *other == variant)))
         .arg(format!("{times:06}"))
         .output()
         .map_err(|error| failed(error.to_string()))?;
-    let told = String::from_utf8_lossy(&output.stderr);
+    let stderr = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
-        return Err(failed(told.lines().last().unwrap_or("it failed without a word").to_owned()));
+        return Err(failed(stderr.lines().last().unwrap_or("it failed without a word").to_owned()));
     }
-    let count = collected(&told).ok_or_else(|| failed("it tells no count".to_owned()))?;
+    let count = collected(&stderr).ok_or_else(|| failed("it tells no count".to_owned()))?;
     // Where the name is not found, nothing is counted.
     if count < i64::from(times) { Err(failed(format!("{count} instructions of {times} calls"))) } else { Ok(count) }
 }
 
 /// The number in `==1== Collected : 123456`.
-fn collected(told: &str) -> Option<i64> {
-    let line = told.lines().find(|line| line.contains("Collected"))?;
+fn collected(stderr: &str) -> Option<i64> {
+    let line = stderr.lines().find(|line| line.contains("Collected"))?;
     line.rsplit(' ').next()?.parse().ok()
 }
 
@@ -152,13 +153,13 @@ unsafe extern "C" fn getrandom(buffer: *mut u8, length: usize, _flags: u32) -> i
 }
 
 /// That a child which was asked for nothing it has does not pass for one that has worked, and that only a number is one.
-pub(crate) fn own_tests() -> Vec<Trial> {
+pub(crate) fn self_tests() -> Vec<Trial> {
     let test = |name: &str, holds: bool| {
         Trial::test(format!("d_instructions::own_tests::{name}"), move || {
             if holds { Ok(()) } else { Err(Failed::from("it does not hold")) }
         })
     };
-    let reads = |line: &str| read(&line.split(' ').map(str::to_owned).collect::<Vec<_>>()).is_some();
+    let reads = |line: &str| parse_child_args(&line.split(' ').map(str::to_owned).collect::<Vec<_>>()).is_some();
     vec![
         test("a_child_is_told_what_to_do", reads("2 5 001000")),
         test("and_only_what_there_is", !["", "2 5", "3 0 1", "0 6 1", "0 0 many", "0 0 1 1"].into_iter().any(reads)),

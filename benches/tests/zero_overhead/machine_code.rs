@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 use libtest_mimic::{Failed, Trial};
 
-use crate::variants::Variant;
-use crate::{NotProven, Proof, broken, optimised, program, refuted};
+use crate::variants::EnhancerVariant;
+use crate::{NotProven, Proof, broken, optimized, program, refuted};
 
 /// A function of `variants.rs`: its name, and where it is.
 #[derive(Clone, Copy)]
@@ -18,24 +18,24 @@ struct Function {
 }
 
 /// The variant's path is the direct one, or has the same instructions.
-pub(crate) fn proof(variant: Variant) -> Proof {
-    let of = |variant: Variant| Function { name: variant.name(), address: variant.path() as usize };
-    let all: Vec<Function> = Variant::ALL.into_iter().map(of).collect();
-    same_code(of(Variant::Direct), of(variant), &all)
+pub(crate) fn proof(variant: EnhancerVariant) -> Proof {
+    let of = |variant: EnhancerVariant| Function { name: variant.name(), address: variant.path() as usize };
+    let all: Vec<Function> = EnhancerVariant::ALL.into_iter().map(of).collect();
+    same_code(of(EnhancerVariant::Direct), of(variant), &all)
 }
 
 /// The variant's whole call is the one without an enhancer, or has the same instructions, with all that it calls for itself alone.
-pub(crate) fn proof_of_call(variant: Variant) -> Proof {
+pub(crate) fn proof_of_call(variant: EnhancerVariant) -> Proof {
     let of = |(name, address)| Function { name, address };
-    let all: Vec<Function> = Variant::ALL.into_iter().filter_map(Variant::whole_call).map(of).collect();
-    let find = |variant: Variant| {
+    let all: Vec<Function> = EnhancerVariant::ALL.into_iter().filter_map(EnhancerVariant::whole_call).map(of).collect();
+    let find = |variant: EnhancerVariant| {
         variant.whole_call().map(of).ok_or_else(|| broken(format!("`{}` has no whole call", variant.name())))
     };
-    same_code(find(Variant::Direct)?, find(variant)?, &all)
+    same_code(find(EnhancerVariant::Direct)?, find(variant)?, &all)
 }
 
 fn same_code(direct: Function, this: Function, all: &[Function]) -> Proof {
-    optimised()?;
+    optimized()?;
     if is_same_function(direct, this) {
         return Ok(());
     }
@@ -74,10 +74,12 @@ fn difference<'a>(
     }
     for (one, other) in of_one.iter().zip(&of_other).filter(|(one, other)| one != other) {
         let (Some((one, of_one)), Some((other, of_other))) = (target(one), target(other)) else { return differs() };
-        if one != other || path(of_one) != path(of_other) {
+        if one != other || generic_path(of_one) != generic_path(of_other) {
             return differs();
         }
-        let (Some(of_one), Some(of_other)) = (full(listing, of_one), full(listing, of_other)) else { return differs() };
+        let (Some(of_one), Some(of_other)) = (find_symbol(listing, of_one), find_symbol(listing, of_other)) else {
+            return differs();
+        };
         if let Some(difference) = difference(listing, of_one, of_other, compared) {
             return Some(difference);
         }
@@ -92,12 +94,12 @@ fn target(instruction: &str) -> Option<(&str, &str)> {
 }
 
 /// A symbol without the hash that tells one instance of a generic function from another.
-fn path(symbol: &str) -> &str {
+fn generic_path(symbol: &str) -> &str {
     symbol.rsplit_once("17h").map_or(symbol, |(path, _)| path)
 }
 
 /// The listing's own copy of a symbol, where it has that function.
-fn full<'a>(listing: &'a str, symbol: &str) -> Option<&'a str> {
+fn find_symbol<'a>(listing: &'a str, symbol: &str) -> Option<&'a str> {
     symbols(listing).find(|other| *other == symbol)
 }
 
@@ -158,7 +160,7 @@ fn instructions(listing: &str, symbol: &str) -> Vec<String> {
     let head = format!("<{symbol}>:");
     let lines = listing.lines().skip_while(|line| !line.ends_with(&head)).skip(1);
     let instructions = lines.take_while(|line| !line.is_empty()).filter_map(|line| line.split_once('\t'));
-    let mut code: Vec<String> = instructions.map(|(_, instruction)| normalised(instruction, symbol)).collect();
+    let mut code: Vec<String> = instructions.map(|(_, instruction)| normalized(instruction, symbol)).collect();
     while code.last().is_some_and(|last| is_padding(last)) {
         code.pop();
     }
@@ -173,7 +175,7 @@ fn is_variant(symbol: &str, name: &str) -> bool {
 }
 
 /// An instruction without addresses: a target is a symbol, and the function itself is `self`.
-fn normalised(instruction: &str, own: &str) -> String {
+fn normalized(instruction: &str, own: &str) -> String {
     let own = format!("<{own}");
     let word = |word: &str| {
         let is_address = word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -194,7 +196,7 @@ fn is_padding(instruction: &str) -> bool {
 }
 
 /// That two functions count as equal only when they are.
-pub(crate) fn own_tests() -> Vec<Trial> {
+pub(crate) fn self_tests() -> Vec<Trial> {
     const LISTING: &str = "
 0000000000001000 <_ZN4some8variants6direct17h0123456789abcdefE>:
     1000:\tmov    %rdi,%rax

@@ -40,7 +40,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
-use variants::{Variant, Work};
+use variants::{EnhancerVariant, Work};
 
 /// What came of a proof.
 type Proof = Result<(), NotProven>;
@@ -69,7 +69,7 @@ impl fmt::Display for NotProven {
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match words.first().map(String::as_str) {
-        Some(instructions::CHILD) => return instructions::work_as_child(&words[1..]),
+        Some(instructions::CHILD) => return instructions::run_child(&words[1..]),
         Some("--table") => return instructions::print_table(),
         _ => {}
     }
@@ -81,27 +81,28 @@ fn main() -> ExitCode {
 
 fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
-    for identity in [Variant::StaticIdentity, Variant::RunTimeIdentity] {
+    for identity in [EnhancerVariant::StaticIdentity, EnhancerVariant::RunTimeIdentity] {
         let name = identity.name();
         trials.push(holds(format!("a_same_buffer::{name}"), move || same_buffer::proof(identity)));
-        trials.push(holds(format!("b_allocations::{name}::enhancer"), move || allocations::of_enhancer(identity)));
+        trials
+            .push(holds(format!("b_allocations::{name}::enhancer"), move || allocations::proof_of_enhancer(identity)));
         for work in [Work::ValidCall, Work::FailedCall] {
             let name = format!("b_allocations::{name}::{}", work.name());
-            trials.push(holds(name, move || allocations::of_call(identity, work)));
+            trials.push(holds(name, move || allocations::proof_of_call(identity, work)));
         }
-        let most = most_instructions(identity);
+        let most = max_instructions(identity);
         for work in Work::ALL {
             let most = if work == Work::ValidCall { 0 } else { most };
             let name = format!("d_instructions::{name}::{}::at_most_{most}", work.name());
             trials.push(holds(name, move || instructions::proof(identity, work, most)));
         }
     }
-    trials.push(holds("a_same_buffer::enhancers_without_a_delta_to_show", same_buffer::of_made_enhancers));
+    trials.push(holds("a_same_buffer::enhancers_without_a_delta_to_show", same_buffer::proof_of_built_enhancers));
     trials
         .push(holds("b_allocations::a_valid_call_allocates_its_result", allocations::valid_call_allocates_its_result));
     let failed_call = allocations::failed_call_allocates_no_more_than_it_did;
     trials.push(holds("b_allocations::a_failed_call_allocates_no_more_than_it_did", failed_call));
-    let static_identity = Variant::StaticIdentity;
+    let static_identity = EnhancerVariant::StaticIdentity;
     trials.push(holds("c_machine_code::static_identity::enhancer", move || machine_code::proof(static_identity)));
     trials.push(holds("c_machine_code::static_identity::call", move || machine_code::proof_of_call(static_identity)));
     trials.push(holds("d_instructions::a_count_repeats", instructions::repeats));
@@ -111,43 +112,45 @@ fn trials() -> Vec<Trial> {
     trials.push(holds("e_wall_clock::failed_call_with_static_identity", failed_static));
 
     for (variant, work) in [
-        (Variant::Clone, Work::FailedCall),
-        (Variant::LookUp, Work::FailedCall),
-        (Variant::Cosmetic, Work::FailedCall),
-        (Variant::Clone, Work::Enhance),
-        (Variant::LookUp, Work::Enhance),
-        (Variant::Cosmetic, Work::Enhance),
+        (EnhancerVariant::Clone, Work::FailedCall),
+        (EnhancerVariant::LookUp, Work::FailedCall),
+        (EnhancerVariant::Cosmetic, Work::FailedCall),
+        (EnhancerVariant::Clone, Work::Enhance),
+        (EnhancerVariant::LookUp, Work::Enhance),
+        (EnhancerVariant::Cosmetic, Work::Enhance),
     ] {
-        let most = most_instructions(Variant::RunTimeIdentity);
+        let most = max_instructions(EnhancerVariant::RunTimeIdentity);
         let name = format!("d_instructions::catches::{}::{}", variant.name(), work.name());
         trials.push(is_caught(name, move || instructions::proof(variant, work, most)));
     }
-    for variant in [Variant::Clone, Variant::Cosmetic] {
+    for variant in [EnhancerVariant::Clone, EnhancerVariant::Cosmetic] {
         let name = variant.name();
         trials.push(is_caught(format!("a_same_buffer::catches::{name}"), move || same_buffer::proof(variant)));
-        let enhancer = move || allocations::of_enhancer(variant);
+        let enhancer = move || allocations::proof_of_enhancer(variant);
         trials.push(is_caught(format!("b_allocations::catches::{name}::enhancer"), enhancer));
-        let call = move || allocations::of_call(variant, Work::FailedCall);
+        let call = move || allocations::proof_of_call(variant, Work::FailedCall);
         trials.push(is_caught(format!("b_allocations::catches::{name}::failed_call"), call));
     }
-    for variant in [Variant::RunTimeIdentity, Variant::Clone, Variant::LookUp, Variant::Cosmetic] {
+    for variant in
+        [EnhancerVariant::RunTimeIdentity, EnhancerVariant::Clone, EnhancerVariant::LookUp, EnhancerVariant::Cosmetic]
+    {
         let name = format!("c_machine_code::catches::{}", variant.name());
         trials.push(is_caught(format!("{name}::enhancer"), move || machine_code::proof(variant)));
-        if variant != Variant::Cosmetic {
+        if variant != EnhancerVariant::Cosmetic {
             trials.push(is_caught(format!("{name}::call"), move || machine_code::proof_of_call(variant)));
         }
     }
     trials.push(holds("e_wall_clock::catches::a_fifth_more_work", wall_clock::finds_a_fifth_more_work));
 
-    trials.extend(instructions::own_tests());
-    trials.extend(machine_code::own_tests());
-    trials.extend(wall_clock::own_tests());
+    trials.extend(instructions::self_tests());
+    trials.extend(machine_code::self_tests());
+    trials.extend(wall_clock::self_tests());
     trials
 }
 
 /// What a variant may cost a failed call.
-fn most_instructions(variant: Variant) -> i64 {
-    if variant == Variant::StaticIdentity { 0 } else { instructions::MOST_INSTRUCTIONS_PER_FAILED_CALL }
+fn max_instructions(variant: EnhancerVariant) -> i64 {
+    if variant == EnhancerVariant::StaticIdentity { 0 } else { instructions::MAX_INSTRUCTIONS_PER_FAILED_CALL }
 }
 
 fn holds(name: impl Into<String>, proof: impl FnOnce() -> Proof + Send + 'static) -> Trial {
@@ -180,7 +183,7 @@ fn broken(reason: impl Into<String>) -> NotProven {
 }
 
 /// Machine code, its instructions and its time mean nothing before they are optimised.
-fn optimised() -> Proof {
+fn optimized() -> Proof {
     if cfg!(debug_assertions) { Err(unproven("the code is not optimised; build with --release")) } else { Ok(()) }
 }
 

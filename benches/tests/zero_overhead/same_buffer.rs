@@ -13,19 +13,19 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 
-use crate::variants::{Parts, Variant};
+use crate::variants::{EnhancerVariant, Parts};
 use crate::{Proof, refuted};
 
 /// Any error, with any room to spare, of any action.
-pub(crate) fn proof(variant: Variant) -> Proof {
+pub(crate) fn proof(variant: EnhancerVariant) -> Proof {
     let (parts, path) = (Parts::new(), variant.path());
-    prove(&arguments(), |(error, action)| unmoved(error, |error| path(&parts, error, &action)))
+    prove(&arguments(), |(error, action)| check_same_buffer(error, |error| path(&parts, error, &action)))
 }
 
 /// Enhancers as they are made from contracts, of which none has a change to show.
-pub(crate) fn of_made_enhancers() -> Proof {
-    prove(&(quiet_enhancer(), arguments()), |(enhancer, (error, action))| {
-        unmoved(error, |error| enhancer.enhance(error, &action))
+pub(crate) fn proof_of_built_enhancers() -> Proof {
+    prove(&(silent_enhancer(), arguments()), |(enhancer, (error, action))| {
+        check_same_buffer(error, |error| enhancer.enhance(error, &action))
     })
 }
 
@@ -39,11 +39,11 @@ fn prove<S: Strategy>(strategy: &S, test: impl Fn(S::Value) -> Result<(), TestCa
     }
 }
 
-fn unmoved(error: String, enhance: impl FnOnce(String) -> String) -> Result<(), TestCaseError> {
-    let whole = |text: &String| (text.as_ptr(), text.len(), text.capacity());
-    let (before, copy) = (whole(&error), error.clone());
+fn check_same_buffer(error: String, enhance: impl FnOnce(String) -> String) -> Result<(), TestCaseError> {
+    let buffer = |text: &String| (text.as_ptr(), text.len(), text.capacity());
+    let (before, copy) = (buffer(&error), error.clone());
     let enhanced = enhance(error);
-    prop_assert_eq!(whole(&enhanced), before);
+    prop_assert_eq!(buffer(&enhanced), before);
     prop_assert_eq!(enhanced, copy);
     Ok(())
 }
@@ -61,16 +61,19 @@ fn arguments() -> impl Strategy<Value = (String, String)> {
     (error, prop_oneof![Just(String::new()), Just("create".to_owned()), any::<String>()])
 }
 
-fn quiet_enhancer() -> impl Strategy<Value = Enhancer> {
+fn silent_enhancer() -> impl Strategy<Value = Enhancer> {
     let config = prop_oneof![
         // Changes that nobody is shown.
         diff(&[Severity::Cosmetic, Severity::Safe]).prop_map(|diff| [("invoices", diff)]),
         // A contract that is equal.
-        Just([("invoices", diff_contracts(&ToolContract::of(&current()), &ToolContract::of(&current())))]),
+        Just([(
+            "invoices",
+            diff_contracts(&ToolContract::from_tool(&current()), &ToolContract::from_tool(&current()))
+        )]),
         // Changes of another tool, real ones among them.
         prop_oneof![
             diff(&[Severity::Cosmetic, Severity::Safe, Severity::Risky, Severity::Breaking]),
-            Just(diff_contracts(&ToolContract::of(&previous()), &ToolContract::of(&current()))),
+            Just(diff_contracts(&ToolContract::from_tool(&previous()), &ToolContract::from_tool(&current()))),
         ]
         .prop_map(|diff| [("customers", diff)]),
     ];

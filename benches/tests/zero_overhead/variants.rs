@@ -11,12 +11,12 @@ use healbench_benches::{
 use healbench_engine::contract::{
     Block, BlockStyle, ContractDiff, Delta, Enhance, Enhancer, Identity, SelfHealingConfig, Severity, tool_enhancer,
 };
-use healbench_engine::{Answer, Engine, World};
+use healbench_engine::{Engine, SimulatorReply, World};
 use healbench_protocol::{ErrorFormat, ToolCall};
 
 /// What becomes of the text of a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Variant {
+pub(crate) enum EnhancerVariant {
     /// It goes on as it is: there is no enhancer.
     Direct,
     /// It passes the identity that was chosen when the program was built.
@@ -126,49 +126,53 @@ fn cosmetic_diff() -> ContractDiff {
     ContractDiff { deltas: vec![delta], digest_changed: true }
 }
 
-impl Variant {
-    pub(crate) const ALL: [Variant; 6] = [
-        Variant::Direct,
-        Variant::StaticIdentity,
-        Variant::RunTimeIdentity,
-        Variant::Clone,
-        Variant::LookUp,
-        Variant::Cosmetic,
+impl EnhancerVariant {
+    pub(crate) const ALL: [EnhancerVariant; 6] = [
+        EnhancerVariant::Direct,
+        EnhancerVariant::StaticIdentity,
+        EnhancerVariant::RunTimeIdentity,
+        EnhancerVariant::Clone,
+        EnhancerVariant::LookUp,
+        EnhancerVariant::Cosmetic,
     ];
 
     /// The name of its function here, too: the disassembly is searched for it.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Variant::Direct => "direct",
-            Variant::StaticIdentity => "static_identity",
-            Variant::RunTimeIdentity => "run_time_identity",
-            Variant::Clone => "clone",
-            Variant::LookUp => "look_up",
-            Variant::Cosmetic => "cosmetic",
+            EnhancerVariant::Direct => "direct",
+            EnhancerVariant::StaticIdentity => "static_identity",
+            EnhancerVariant::RunTimeIdentity => "run_time_identity",
+            EnhancerVariant::Clone => "clone",
+            EnhancerVariant::LookUp => "look_up",
+            EnhancerVariant::Cosmetic => "cosmetic",
         }
     }
 
     pub(crate) fn path(self) -> Path {
         match self {
-            Variant::Direct => direct,
-            Variant::StaticIdentity => static_identity,
-            Variant::RunTimeIdentity => run_time_identity,
-            Variant::Clone => clone,
-            Variant::LookUp => look_up,
-            Variant::Cosmetic => cosmetic,
+            EnhancerVariant::Direct => direct,
+            EnhancerVariant::StaticIdentity => static_identity,
+            EnhancerVariant::RunTimeIdentity => run_time_identity,
+            EnhancerVariant::Clone => clone,
+            EnhancerVariant::LookUp => look_up,
+            EnhancerVariant::Cosmetic => cosmetic,
         }
     }
 
     /// The function of its whole call, by its name and where it is, of those whose machine code is compared.
     pub(crate) fn whole_call(self) -> Option<(&'static str, usize)> {
         match self {
-            Variant::Direct => Some(("call_direct", call_direct as *const () as usize)),
-            Variant::StaticIdentity => Some(("call_static_identity", call_static_identity as *const () as usize)),
-            Variant::RunTimeIdentity => Some(("call_run_time_identity", call_run_time_identity as *const () as usize)),
-            Variant::Clone => Some(("call_cloning", call_cloning as *const () as usize)),
-            Variant::LookUp => Some(("call_looking_up", call_looking_up as *const () as usize)),
+            EnhancerVariant::Direct => Some(("call_direct", call_direct as *const () as usize)),
+            EnhancerVariant::StaticIdentity => {
+                Some(("call_static_identity", call_static_identity as *const () as usize))
+            }
+            EnhancerVariant::RunTimeIdentity => {
+                Some(("call_run_time_identity", call_run_time_identity as *const () as usize))
+            }
+            EnhancerVariant::Clone => Some(("call_cloning", call_cloning as *const () as usize)),
+            EnhancerVariant::LookUp => Some(("call_looking_up", call_looking_up as *const () as usize)),
             // The very same function as of the identity of the run.
-            Variant::Cosmetic => None,
+            EnhancerVariant::Cosmetic => None,
         }
     }
 
@@ -181,12 +185,12 @@ impl Variant {
         };
         let engines = &parts.engines;
         match self {
-            Variant::Direct => calls(&engines.direct, call, times),
-            Variant::StaticIdentity => calls(&engines.static_identity, call, times),
-            Variant::RunTimeIdentity => calls(&engines.run_time_identity, call, times),
-            Variant::Clone => calls(&engines.cloning, call, times),
-            Variant::LookUp => calls(&engines.looking_up, call, times),
-            Variant::Cosmetic => calls(&engines.cosmetic, call, times),
+            EnhancerVariant::Direct => calls(&engines.direct, call, times),
+            EnhancerVariant::StaticIdentity => calls(&engines.static_identity, call, times),
+            EnhancerVariant::RunTimeIdentity => calls(&engines.run_time_identity, call, times),
+            EnhancerVariant::Clone => calls(&engines.cloning, call, times),
+            EnhancerVariant::LookUp => calls(&engines.looking_up, call, times),
+            EnhancerVariant::Cosmetic => calls(&engines.cosmetic, call, times),
         }
     }
 }
@@ -220,31 +224,31 @@ fn calls<E: Enhance>(engine: &Engine<E>, call: &ToolCall, times: u32) {
 
 /// A whole call without an enhancer, for its machine code.
 #[inline(never)]
-fn call_direct(engine: &Engine<Direct>, world: &mut World, call: &ToolCall) -> Answer {
+fn call_direct(engine: &Engine<Direct>, world: &mut World, call: &ToolCall) -> SimulatorReply {
     engine.call(world, call)
 }
 
 /// A whole call past the identity that was chosen when the program was built.
 #[inline(never)]
-fn call_static_identity(engine: &Engine<Identity>, world: &mut World, call: &ToolCall) -> Answer {
+fn call_static_identity(engine: &Engine<Identity>, world: &mut World, call: &ToolCall) -> SimulatorReply {
     engine.call(world, call)
 }
 
 /// A whole call past the identity that was chosen when the engine was made.
 #[inline(never)]
-fn call_run_time_identity(engine: &Engine, world: &mut World, call: &ToolCall) -> Answer {
+fn call_run_time_identity(engine: &Engine, world: &mut World, call: &ToolCall) -> SimulatorReply {
     engine.call(world, call)
 }
 
 /// A whole call past a copy.
 #[inline(never)]
-fn call_cloning(engine: &Engine<Cloning>, world: &mut World, call: &ToolCall) -> Answer {
+fn call_cloning(engine: &Engine<Cloning>, world: &mut World, call: &ToolCall) -> SimulatorReply {
     engine.call(world, call)
 }
 
 /// A whole call past a look-up.
 #[inline(never)]
-fn call_looking_up(engine: &Engine<LookingUp>, world: &mut World, call: &ToolCall) -> Answer {
+fn call_looking_up(engine: &Engine<LookingUp>, world: &mut World, call: &ToolCall) -> SimulatorReply {
     engine.call(world, call)
 }
 

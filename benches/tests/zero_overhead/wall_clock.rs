@@ -8,14 +8,14 @@ use healbench_benches::rounds::{Pair, ROUNDS, measure};
 use healbench_record::PairRounds;
 use libtest_mimic::{Failed, Trial};
 
-use crate::{Proof, optimised, refuted, unproven};
+use crate::{Proof, optimized, refuted, unproven};
 
 /// What counts as the same.
 const MARGIN: f64 = 0.01;
 /// What the control has to be within.
-const QUIET: f64 = 0.003;
+const CONTROL_MARGIN: f64 = 0.003;
 /// How often a quiet minute is waited for.
-const TRIES: usize = 3;
+const MAX_TRIES: usize = 3;
 
 /// Between tries: what disturbs a machine passes.
 const PAUSE: Duration = Duration::from_secs(15);
@@ -26,60 +26,62 @@ pub(crate) fn proof(pair: Pair) -> Proof {
     let name = pair.name.clone();
     let pairs = [control(), pair];
     let (mut outside, mut last) = (0, [0.0; 2]);
-    for tries in 0..TRIES {
+    for tries in 0..MAX_TRIES {
         if tries > 0 {
             std::thread::sleep(PAUSE);
         }
-        last = interval_of(&in_a_quiet_minute(&pairs)?, &name);
+        last = interval_of(&measure_when_quiet(&pairs)?, &name);
         if is_within(last, MARGIN) {
             return Ok(());
         }
         outside += usize::from(is_outside(last, MARGIN));
     }
     match outside {
-        TRIES => refuted(format!("the ratio is in {}, and was outside in {TRIES} measurements", shown(last))),
-        _ => Err(unproven(format!("the ratio is in {}, which says neither", shown(last)))),
+        MAX_TRIES => {
+            refuted(format!("the ratio is in {}, and was outside in {MAX_TRIES} measurements", format_interval(last)))
+        }
+        _ => Err(unproven(format!("the ratio is in {}, which says neither", format_interval(last)))),
     }
 }
 
 /// A call that does a fifth more work is found, and no other.
 pub(crate) fn finds_a_fifth_more_work() -> Proof {
-    let mut found = slowed_alone()?;
-    for _ in 1..TRIES {
+    let mut found = check_slowed()?;
+    for _ in 1..MAX_TRIES {
         if found.is_none() {
             break;
         }
-        found = slowed_alone()?;
+        found = check_slowed()?;
     }
     found.map_or(Ok(()), refuted)
 }
 
 /// What is wrong with one measurement of a slowed call beside one that is not.
-fn slowed_alone() -> Result<Option<String>, crate::NotProven> {
+fn check_slowed() -> Result<Option<String>, crate::NotProven> {
     let slowed = invalid();
     let slowed = Pair { candidate: slowed.candidate.slowed(), ..slowed };
-    let measured = in_a_quiet_minute(&[control(), valid(), slowed])?;
+    let measured = measure_when_quiet(&[control(), valid(), slowed])?;
     let (valid, slowed) = (interval_of(&measured, VALID), interval_of(&measured, INVALID));
     if !is_outside(slowed, MARGIN) || !is_within(slowed.map(|log| log - 1.2_f64.ln()), 0.05) {
-        return Ok(Some(format!("the slowed call's ratio is in {}", shown(slowed))));
+        return Ok(Some(format!("the slowed call's ratio is in {}", format_interval(slowed))));
     }
     if is_outside(valid, MARGIN) {
-        return Ok(Some(format!("the other call's ratio is in {}", shown(valid))));
+        return Ok(Some(format!("the other call's ratio is in {}", format_interval(valid))));
     }
     Ok(None)
 }
 
-fn in_a_quiet_minute(pairs: &[Pair]) -> Result<Vec<PairRounds>, crate::NotProven> {
-    optimised()?;
+fn measure_when_quiet(pairs: &[Pair]) -> Result<Vec<PairRounds>, crate::NotProven> {
+    optimized()?;
     let mut last = [0.0; 2];
-    for _ in 0..TRIES {
+    for _ in 0..MAX_TRIES {
         let measured = measure(pairs, ROUNDS);
         last = interval_of(&measured, CONTROL);
-        if is_within(last, QUIET) {
+        if is_within(last, CONTROL_MARGIN) {
             return Ok(measured);
         }
     }
-    Err(unproven(format!("the machine is too noisy: the same thing twice has a ratio in {}", shown(last))))
+    Err(unproven(format!("the machine is too noisy: the same thing twice has a ratio in {}", format_interval(last))))
 }
 
 fn interval_of(measured: &[PairRounds], name: &str) -> [f64; 2] {
@@ -114,12 +116,12 @@ fn is_outside([low, high]: [f64; 2], margin: f64) -> bool {
     high < -margin.ln_1p() || margin.ln_1p() < low
 }
 
-fn shown([low, high]: [f64; 2]) -> String {
+fn format_interval([low, high]: [f64; 2]) -> String {
     format!("[{:.4}, {:.4}]", low.exp(), high.exp())
 }
 
 /// That the interval is the one of the tables.
-pub(crate) fn own_tests() -> Vec<Trial> {
+pub(crate) fn self_tests() -> Vec<Trial> {
     // Ranks for 95%: Conover, Practical Nonparametric Statistics, by the binomial distribution with p = 1/2.
     let ranks = |n: usize| sign_interval(&(1..=n).map(|rank| rank as f64).collect::<Vec<_>>());
     let test = move || {

@@ -4,17 +4,17 @@ use std::io;
 use std::path::PathBuf;
 
 use healbench_agents::llm::cassette::CassetteError;
-use healbench_agents::llm::{PreflightError, PriceError, SettingsError, SetupError, WordError};
+use healbench_agents::llm::{ModelRefError, PreflightError, PriceError, SettingsError, SetupError};
 use healbench_agents::scripted::ProfileError;
 use healbench_engine::contract::LockfileError;
 use healbench_engine::{CompileError, TemplateError};
 use healbench_protocol::{AxisError, Guardrails};
-use healbench_record::{JournalError, MOST_CELLS, MergeError, RoundsError, RunDirError};
+use healbench_record::{JournalError, MAX_CELLS, MergeError, RoundsError, RunDirError};
 use healbench_reports::gate::{GateError, PolicyError};
 use healbench_reports::render::html::ChartError;
-use healbench_reports::render::{count, shell_word};
+use healbench_reports::render::{count, shell_quote};
 use healbench_reports::{BaselineError, BlessError, ComparisonError, FrameError, ReportError};
-use healbench_runner::StageError;
+use healbench_runner::ScenarioSetupError;
 use healbench_scenarios::LoadError;
 
 /// The program's exit codes; documented in the README.
@@ -49,7 +49,7 @@ pub(crate) enum CliError {
     #[error(transparent)]
     Settings(#[from] SettingsError),
     #[error(transparent)]
-    Word(#[from] WordError),
+    ModelRef(#[from] ModelRefError),
     #[error(transparent)]
     Price(#[from] PriceError),
     #[error("cannot read `{}`: {source}", path.display())]
@@ -73,19 +73,19 @@ pub(crate) enum CliError {
     #[error("several recordings have a key that begins with `{0}`")]
     ManyRecordings(String),
     #[error("episode {episode} cannot be replayed: {miss}")]
-    NotRecorded { episode: u64, miss: String },
+    RecordingMissing { episode: u64, miss: String },
     #[error("`{}` has episodes that were lost or not played", .0.display())]
     UnfinishedPrune(PathBuf),
     #[error("interrupted before anything was played")]
     Stopped,
     #[error("the answer to a request of episode {episode} is lost: {reason}")]
-    NotKept { episode: u64, reason: String },
+    RecordingFailed { episode: u64, reason: String },
     #[error("{0}: with thoughts, the API takes no call that it did not make itself, as a seeded opening is one")]
     SeededThoughts(String),
     #[error("the run has no transcript of episode {0}")]
     NoTranscript(u64),
-    #[error("the run has no episode of {agent} under {setting}, and a model is not asked here")]
-    NotAsked { agent: String, setting: String, command: String },
+    #[error("the run has no episode of {agent} under {condition}, and a model is not asked here")]
+    NotAsked { agent: String, condition: String, command: String },
     #[error("under the guardrails `{guardrails}` a failure is one bare line: the format `{format}` cannot be seen")]
     FormatUnseen { guardrails: Guardrails, format: String },
     #[error("`{option} {word}` names several, and a transcript is of one")]
@@ -146,7 +146,7 @@ pub(crate) enum CliError {
     Rounds(#[from] RoundsError),
     #[error("cannot write `{}`: {source}", path.display())]
     Output { path: PathBuf, source: io::Error },
-    #[error("the plan has {} cells, and a run has {} at most", count(*.0), count(MOST_CELLS))]
+    #[error("the plan has {} cells, and a run has {} at most", count(*.0), count(MAX_CELLS))]
     ManyCells(u64),
     #[error(transparent)]
     Chart(#[from] ChartError),
@@ -157,7 +157,7 @@ pub(crate) enum CliError {
     #[error("{0} forms cannot all go to standard output")]
     ManyForms(usize),
     #[error(transparent)]
-    Stage(#[from] StageError),
+    Setup(#[from] ScenarioSetupError),
     #[error("scenario `{0}` of the run cannot be read by this program")]
     OldScenario(String),
     #[error("scenario `{0}` in the run's directory is not the one that was played")]
@@ -190,9 +190,8 @@ impl CliError {
     /// The exit code.
     pub(crate) fn exit_status(&self) -> ExitStatus {
         match self {
-            CliError::Preflight { source: PreflightError::Dead { .. }, .. } | CliError::NotRecorded { .. } => {
-                ExitStatus::Incomplete
-            }
+            CliError::Preflight { source: PreflightError::Unavailable { .. }, .. }
+            | CliError::RecordingMissing { .. } => ExitStatus::Incomplete,
             CliError::Stopped => ExitStatus::Interrupted,
             CliError::Rounds(RoundsError::Missing(_) | RoundsError::Io { .. }) => ExitStatus::Usage,
             CliError::Rounds(_) => ExitStatus::Incomplete,
@@ -206,11 +205,11 @@ impl CliError {
             CliError::Diagnostics(_)
             | CliError::Load(_)
             | CliError::Axis(_)
-            | CliError::NotKept { .. }
+            | CliError::RecordingFailed { .. }
             | CliError::UnfinishedPrune(_)
             | CliError::SeededThoughts(_)
             | CliError::Settings(_)
-            | CliError::Word(_)
+            | CliError::ModelRef(_)
             | CliError::Price(_)
             | CliError::ConfigFile { .. }
             | CliError::NoFolder(_)
@@ -254,7 +253,7 @@ impl CliError {
             | CliError::Csv(_)
             | CliError::OutputClash(_)
             | CliError::ManyForms(_)
-            | CliError::Stage(_)
+            | CliError::Setup(_)
             | CliError::OldScenario(_)
             | CliError::ScenarioChanged(_)
             | CliError::NoEpisode(_)
@@ -273,10 +272,10 @@ impl CliError {
         match self {
             CliError::Load(error) => error.hint(),
             CliError::Axis(error) => Some(format!("known: {}", error.known.join(", "))),
-            CliError::Word(WordError::NoProvider { .. } | WordError::UnknownProvider { .. }) => {
+            CliError::ModelRef(ModelRefError::NoProvider { .. } | ModelRefError::UnknownProvider { .. }) => {
                 Some("scripted agents are named `scripted:PROFILE`, or `scripted` for all".to_owned())
             }
-            CliError::Word(_) => None,
+            CliError::ModelRef(_) => None,
             CliError::Endpoint { source: SetupError::NoKey { variable, .. }, .. } => {
                 Some(format!("export {variable}=… and try again; a server that needs no key has `key_env = \"\"`"))
             }
@@ -295,7 +294,7 @@ impl CliError {
             CliError::Cassette(error) => error.hint().map(str::to_owned),
             CliError::UnfinishedPrune(path) => Some(format!(
                 "finish it with `healbench run --resume {}`: it may need what it has not asked for yet",
-                shell_word(&path.to_string_lossy())
+                shell_quote(&path.to_string_lossy())
             )),
             CliError::SeededThoughts(_) => Some(
                 "choose `--opening natural`, or `tools = \"prompt\"`, or leave `thinking` out of `extra_body`"
@@ -303,7 +302,7 @@ impl CliError {
             ),
             CliError::NoRecording(_) => Some("`healbench cassette ls DIR --all` lists the keys".to_owned()),
             CliError::ManyRecordings(_) => Some("give more of the key".to_owned()),
-            CliError::NotRecorded { .. } => {
+            CliError::RecordingMissing { .. } => {
                 Some("record what is missing with `--record`; a replay never asks a model".to_owned())
             }
             CliError::Profile(ProfileError::Unknown { known, .. }) => {
@@ -354,7 +353,7 @@ impl CliError {
                 "measure the base again on this machine, or leave it away: then only what needs no base is decided"
                     .to_owned(),
             ),
-            CliError::Gate(GateError::Unlike(unlike)) => Some(match unlike.allow {
+            CliError::Gate(GateError::IncompatibleRuns(unlike)) => Some(match unlike.allow {
                 Some(word) => format!(
                     "bless a run of what it is now; or, if that is what is asked about, say `may_differ = [\"{word}\"]` in a policy"
                 ),
@@ -378,7 +377,7 @@ impl CliError {
             | CliError::Output { .. } => None,
             CliError::Diagnostics(_)
             | CliError::Stopped
-            | CliError::NotKept { .. }
+            | CliError::RecordingFailed { .. }
             | CliError::Settings(_)
             | CliError::Price(_)
             | CliError::ConfigFile { .. }
@@ -392,7 +391,7 @@ impl CliError {
             | CliError::Compile(_)
             | CliError::Stdin(_)
             | CliError::Twice { .. }
-            | CliError::Stage(_)
+            | CliError::Setup(_)
             | CliError::ScenarioChanged(_)
             | CliError::Defect(_)
             | CliError::Json(_)
@@ -405,17 +404,17 @@ impl CliError {
 fn run_dir_hint(error: &RunDirError) -> Option<String> {
     match error {
         RunDirError::Exists(_) => Some("choose another `--out`, or remove it first".to_owned()),
-        RunDirError::Missing(_) | RunDirError::NotARun(_) => {
+        RunDirError::Missing(_) | RunDirError::NoManifest(_) => {
             Some("a run is a directory that `healbench run` wrote, as in runs/…".to_owned())
         }
-        RunDirError::Unfinished(path) => {
-            Some(format!("play it anew with `healbench run --resume {}`", shell_word(&path.to_string_lossy())))
+        RunDirError::Incomplete(path) => {
+            Some(format!("play it anew with `healbench run --resume {}`", shell_quote(&path.to_string_lossy())))
         }
-        RunDirError::OtherVersion { .. } => {
+        RunDirError::UnsupportedVersion { .. } => {
             Some("use the version of healbench that manifest.json names, or play it anew".to_owned())
         }
-        RunDirError::Busy(_) => Some("wait until it ends, or stop it".to_owned()),
-        RunDirError::Foreign { .. } | RunDirError::Io { .. } => None,
+        RunDirError::Locked(_) => Some("wait until it ends, or stop it".to_owned()),
+        RunDirError::Invalid { .. } | RunDirError::Io { .. } => None,
     }
 }
 

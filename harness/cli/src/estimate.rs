@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use healbench_agents::llm::{Model, opening_steps, preamble_of};
 use healbench_agents::scripted::{ScriptedAgent, scripted};
-use healbench_protocol::{Agent, Opening, Start, Usage};
+use healbench_protocol::{Agent, EpisodeStart, Opening, Usage};
 use healbench_record::{CallRecord, EpisodeRecord, Outcome, Plan, Records};
 use healbench_runner::{Job, RunEvent, TokenCounter, run};
 use healbench_scenarios::Scenario;
@@ -106,7 +106,7 @@ fn openings(cast: &Cast, trials: u32) -> Vec<Vec<usize>> {
 /// Tells the compiler that a closure makes agents that live as long as what they begin with.
 fn for_any_episode<F>(make_agent: F) -> F
 where
-    F: for<'s> Fn(usize, Start<'s>) -> Box<dyn Agent + 's>,
+    F: for<'s> Fn(usize, EpisodeStart<'s>) -> Box<dyn Agent + 's>,
 {
     make_agent
 }
@@ -121,7 +121,7 @@ fn play(cast: &Cast) -> Result<(Plan, Records), CliError> {
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
     let job = Job { plan: &plan, scenarios: &cast.scenarios, episodes: 0..plan.len(), jobs, make_agent: &make_agent };
     run(&job, &AtomicBool::new(false), &mut |event| {
-        if let RunEvent::Played { records, .. } = event {
+        if let RunEvent::Episodes { records, .. } = event {
             played.episodes.extend(records.episodes);
             played.calls.extend(records.calls);
         }

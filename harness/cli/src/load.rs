@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
-use healbench_agents::Reenactment;
+use healbench_agents::ReplayAgent;
 use healbench_agents::llm::{Model, preamble_of};
 use healbench_agents::scripted::{Profile, ProfileError, ScriptedAgent, scripted, shipped};
 use healbench_engine::check_template;
 use healbench_engine::definition::Tool;
 use healbench_protocol::{
-    Agent, AgentSpec, ErrorFormat, Guardrails, Opening, Seed, Start, TemplateSource, fingerprint,
+    Agent, AgentSpec, EpisodeStart, ErrorFormat, Guardrails, Opening, Seed, TemplateSource, fingerprint,
 };
-use healbench_record::{MOST_CELLS, Plan, PriceSource, RunDir, Transcript};
+use healbench_record::{MAX_CELLS, Plan, PriceSource, RecordedTurns, RunDir};
 use healbench_runner::{Axes, build_plan};
 use healbench_scenarios::{LoadError, Scenario, Syntax, load_str, load_suite, load_tools, render_diagnostics};
 
@@ -44,7 +44,7 @@ pub(crate) enum Models<'a> {
     /// Themselves, or their recordings.
     Players(&'a Troupe),
     /// The turns that one of them took in the episode at hand.
-    Transcript(&'a Transcript),
+    RecordedTurns(&'a RecordedTurns),
 }
 
 impl Cast {
@@ -52,18 +52,19 @@ impl Cast {
     pub(crate) fn make_agent<'a>(
         &'a self,
         models: Models<'a>,
-    ) -> impl for<'s> Fn(usize, Start<'s>) -> Box<dyn Agent + 's> + Sync + 'a {
+    ) -> impl for<'s> Fn(usize, EpisodeStart<'s>) -> Box<dyn Agent + 's> + Sync + 'a {
         move |index, start| match (&self.parts[index], &models) {
             (Part::Scripted(profile), _) => Box::new(ScriptedAgent::new(profile, start)),
             (Part::Model(_), Models::Players(troupe)) => match &troupe.players[index] {
-                Some(player) => Box::new(player.agent(start)),
-                None => Box::new(Reenactment::new(Vec::new(), None, String::new())),
+                Some(factory) => Box::new(factory.agent(start)),
+                None => Box::new(ReplayAgent::new(Vec::new(), None, String::new())),
             },
-            (Part::Model(model), Models::Transcript(transcript)) => {
-                let turns = transcript.turns.iter().map(|taken| (taken.turn.clone(), taken.origin)).collect();
-                Box::new(Reenactment::new(turns, transcript.failed.clone(), preamble_of(model, start.tools)))
+            (Part::Model(model), Models::RecordedTurns(recorded_turns)) => {
+                let turns =
+                    recorded_turns.turns.iter().map(|recorded| (recorded.turn.clone(), recorded.origin)).collect();
+                Box::new(ReplayAgent::new(turns, recorded_turns.failed.clone(), preamble_of(model, start.tools)))
             }
-            (Part::Model(_), Models::Absent) => Box::new(Reenactment::new(Vec::new(), None, String::new())),
+            (Part::Model(_), Models::Absent) => Box::new(ReplayAgent::new(Vec::new(), None, String::new())),
         }
     }
 }
@@ -116,7 +117,7 @@ pub(crate) fn cast(args: &AxisArgs, replayed: bool, terminal: &Terminal) -> Resu
                     none => none.insert(Sources::read(args)?),
                 };
                 let model = sources.model(word)?;
-                if openings.contains(&Opening::Seeded) && !model.takes_openings() {
+                if openings.contains(&Opening::Seeded) && !model.supports_seeded_opening() {
                     return Err(CliError::SeededThoughts(word.to_owned()));
                 }
                 for opening in &openings {
@@ -136,7 +137,7 @@ pub(crate) fn cast(args: &AxisArgs, replayed: bool, terminal: &Terminal) -> Resu
     let formats = formats(&args.format)?;
     let axes = Axes { agents, guardrails, formats, trials: args.trials, seed: Seed(args.seed) };
     let plan = build_plan(&axes, &scenarios);
-    if plan.cells() > MOST_CELLS {
+    if plan.cells() > MAX_CELLS {
         return Err(CliError::ManyCells(plan.cells()));
     }
     Ok(Cast { plan, scenarios, parts, prices: sources.map(|sources| sources.price_source()) })
@@ -158,7 +159,7 @@ pub(crate) fn cast_of_run(run: &RunDir, plan: Plan) -> Result<Cast, CliError> {
         })
         .collect::<Result<_, _>>()?;
     let part_of = |spec: &AgentSpec| {
-        let model = || Model::of(spec).map(|model| Part::Model(Box::new(model)));
+        let model = || Model::from_spec(spec).map(|model| Part::Model(Box::new(model)));
         Profile::of(spec).map(Part::Scripted).or_else(model).ok_or_else(|| CliError::OldAgent(spec.to_string()))
     };
     let parts = plan.agents.iter().map(part_of).collect::<Result<_, _>>()?;

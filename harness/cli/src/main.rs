@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
-use healbench_reports::render::shell_word;
+use healbench_reports::render::shell_quote;
 
 use crate::args::{Arguments, Command};
 use crate::error::{CliError, ExitStatus};
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
 
 /// What was typed, for manifests.
 fn typed() -> String {
-    std::env::args_os().map(|word| shell_word(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
+    std::env::args_os().map(|word| shell_quote(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
 }
 
 /// A resumed run has its own plan. What is typed beside it is a misunderstanding; what the environment sets for other runs is not.

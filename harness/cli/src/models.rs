@@ -7,10 +7,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use healbench_agents::llm::cassette::Cassette;
 use healbench_agents::llm::{
-    Endpoint, Line, Model, ModelTable, Network, Player, Preflight, PriceTable, models, resolve,
+    Endpoint, LlmAgentFactory, Model, ModelBackend, ModelTable, Network, Preflight, PriceTable, parse_model_tables,
+    resolve_model,
 };
 use healbench_protocol::{AgentKind, AgentSpec, Opening, fingerprint};
-use healbench_record::{Cassettes, PriceSource};
+use healbench_record::{CassetteMode, PriceSource};
 
 use crate::args::AxisArgs;
 use crate::error::CliError;
@@ -34,7 +35,7 @@ impl Sources {
             None => PriceTable::shipped(),
         };
         let tables = match args.config.clone().or_else(nearest_config) {
-            Some(path) => models(&path, &read(&path)?, &|path| std::fs::read_to_string(path))?,
+            Some(path) => parse_model_tables(&path, &read(&path)?, &|path| std::fs::read_to_string(path))?,
             None => BTreeMap::new(),
         };
         Ok(Sources { tables, prices })
@@ -42,7 +43,7 @@ impl Sources {
 
     /// The model that a word of `--agent` means.
     pub(crate) fn model(&self, word: &str) -> Result<Model, CliError> {
-        Ok(resolve(word, &self.tables, &self.prices)?)
+        Ok(resolve_model(word, &self.tables, &self.prices)?)
     }
 
     /// The price table as a manifest names it.
@@ -73,26 +74,30 @@ pub(crate) fn spec(model: &Model, word: &str, opening: Opening, replayed: bool) 
 /// The models of a plan, ready to be asked.
 pub(crate) struct Troupe {
     /// By agent of the plan; `None` for a scripted one.
-    pub(crate) players: Vec<Option<Arc<Player>>>,
+    pub(crate) players: Vec<Option<Arc<LlmAgentFactory>>>,
     /// The recording that is replayed or made.
     pub(crate) cassette: Option<Arc<Cassette>>,
 }
 
 impl Troupe {
     /// Sets up a way to every model: keys are read, recordings opened. Nothing is asked yet.
-    pub(crate) fn new(cast: &Cast, cassettes: Option<&Cassettes>, stop: &Arc<AtomicBool>) -> Result<Troupe, CliError> {
+    pub(crate) fn new(
+        cast: &Cast,
+        cassettes: Option<&CassetteMode>,
+        stop: &Arc<AtomicBool>,
+    ) -> Result<Troupe, CliError> {
         let cassette = match cassettes {
             None => None,
-            Some(Cassettes::Record(dir)) => Some(Arc::new(Cassette::open_or_create(dir)?)),
-            Some(Cassettes::Replay(dir)) => Some(Arc::new(Cassette::open(dir)?)),
+            Some(CassetteMode::Record(dir)) => Some(Arc::new(Cassette::open_or_create(dir)?)),
+            Some(CassetteMode::Replay(dir)) => Some(Arc::new(Cassette::open(dir)?)),
         };
-        let replays = matches!(cassettes, Some(Cassettes::Replay(_)));
+        let replays = matches!(cassettes, Some(CassetteMode::Replay(_)));
         let network = match replays {
             true => None,
             false => Some(Arc::new(Network::new().map_err(CliError::Network)?)),
         };
-        let today = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
-        let mut lines: Vec<(&str, Arc<Line>)> = Vec::new();
+        let recording_date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
+        let mut backends: Vec<(&str, Arc<ModelBackend>)> = Vec::new();
         let mut players = Vec::new();
         for (spec, part) in cast.plan.agents.iter().zip(&cast.parts) {
             let (Part::Model(model), Some(opening)) = (part, spec.opening) else {
@@ -100,32 +105,32 @@ impl Troupe {
                 continue;
             };
             // A model that is asked in both openings is one model: its connections are shared.
-            let known = lines.iter().find(|(name, _)| *name == spec.name).map(|(_, line)| Arc::clone(line));
-            let line = match (known, &network) {
-                (Some(line), _) => line,
+            let known = backends.iter().find(|(name, _)| *name == spec.name).map(|(_, backend)| Arc::clone(backend));
+            let backend = match (known, &network) {
+                (Some(backend), _) => backend,
                 (None, Some(network)) => {
                     let endpoint = Endpoint::new(network, model, &|name| std::env::var(name).ok())
                         .map_err(|source| CliError::Endpoint { agent: spec.to_string(), source })?;
                     Arc::new(match &cassette {
-                        Some(cassette) => Line::Recording(endpoint, Arc::clone(cassette)),
-                        None => Line::Live(endpoint),
+                        Some(cassette) => ModelBackend::Recording(endpoint, Arc::clone(cassette)),
+                        None => ModelBackend::Live(endpoint),
                     })
                 }
                 (None, None) => match &cassette {
-                    Some(cassette) => Arc::new(Line::Replay(Arc::clone(cassette))),
+                    Some(cassette) => Arc::new(ModelBackend::Replay(Arc::clone(cassette))),
                     None => return Err(CliError::OldAgent(spec.to_string())),
                 },
             };
-            lines.push((&spec.name, Arc::clone(&line)));
-            let (model, stop, today) = (model.as_ref().clone(), Arc::clone(stop), today.clone());
-            players.push(Some(Arc::new(Player { model, opening, line, stop, today })));
+            backends.push((&spec.name, Arc::clone(&backend)));
+            let (model, stop, recording_date) = (model.as_ref().clone(), Arc::clone(stop), recording_date.clone());
+            players.push(Some(Arc::new(LlmAgentFactory { model, opening, backend, stop, recording_date })));
         }
         Ok(Troupe { players, cassette })
     }
 
     /// Merges what was recorded into the files of its folder.
     pub(crate) fn finish(&self) -> Result<(), CliError> {
-        let records = self.players.iter().flatten().any(|player| player.line.endpoint().is_some());
+        let records = self.players.iter().flatten().any(|factory| factory.backend.endpoint().is_some());
         match self.cassette.as_ref().filter(|_| records) {
             Some(cassette) => Ok(cassette.finish()?),
             None => Ok(()),
@@ -135,24 +140,24 @@ impl Troupe {
     /// Asks every server whether it is there, takes the key and has the model, before anything is spent; and every recording whether it
     /// is of that server.
     pub(crate) fn preflight(&self, cast: &Cast, stop: &AtomicBool, terminal: &Terminal) -> Result<(), CliError> {
-        let mut asked: Vec<&Arc<Line>> = Vec::new();
-        for (spec, player) in cast.plan.agents.iter().zip(&self.players) {
-            let Some(player) = player else { continue };
-            if asked.iter().any(|line| Arc::ptr_eq(line, &player.line)) {
+        let mut asked: Vec<&Arc<ModelBackend>> = Vec::new();
+        for (spec, factory) in cast.plan.agents.iter().zip(&self.players) {
+            let Some(factory) = factory else { continue };
+            if asked.iter().any(|backend| Arc::ptr_eq(backend, &factory.backend)) {
                 continue;
             }
-            asked.push(&player.line);
-            let Some(endpoint) = player.line.endpoint() else { continue };
+            asked.push(&factory.backend);
+            let Some(endpoint) = factory.backend.endpoint() else { continue };
             let checked = endpoint.preflight(stop);
             if stop.load(Ordering::Relaxed) {
                 return Err(CliError::Stopped);
             }
             let checked = checked.map_err(|source| CliError::Preflight { agent: spec.to_string(), source })?;
-            if checked == Preflight::Unchecked && player.model.check_model {
+            if checked == Preflight::Unchecked && factory.model.check_model {
                 terminal.note(&format!("{spec}: the server does not tell which models it has; going on"));
             }
-            if let Line::Recording(_, cassette) = &*player.line {
-                cassette.bind(player.model.api, &player.model.model, &player.model.base_url)?;
+            if let ModelBackend::Recording(_, cassette) = &*factory.backend {
+                cassette.bind(factory.model.api, &factory.model.model, &factory.model.base_url)?;
             }
         }
         Ok(())

@@ -215,7 +215,7 @@ pub struct Presenter {
     /// The most rows that are shown when truncation is on: Fusion's `agentLimit`; `None` is no limit.
     pub max: Option<usize>,
     /// The teaching block's text, with `{shown}`, `{total}`, `{omitted}` and `{filters}`; `None` is the default text.
-    pub teach: Option<String>,
+    pub truncation_notice: Option<String>,
     /// Rules about the data, for the agent, as a block of their own.
     pub rules: Vec<String>,
     /// Actions (`tool.action`) that make sense next, as a block of their own.

@@ -83,7 +83,7 @@ pub enum IssueKind {
     /// A number, a length or a count is out of bounds.
     OutOfBounds {
         /// What is measured.
-        measure: Measure,
+        measure: Quantity,
         /// What it must be.
         relation: Bound,
         /// The limit.
@@ -133,7 +133,7 @@ pub enum Expected {
 
 /// What a bound measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Measure {
+pub enum Quantity {
     /// A number itself.
     Number,
     /// The characters of a text.
@@ -157,14 +157,14 @@ pub enum Bound {
     LessThan,
 }
 
-impl Measure {
+impl Quantity {
     /// The word in data.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Measure::Number => "number",
-            Measure::Characters => "characters",
-            Measure::Items => "items",
-            Measure::Properties => "properties",
+            Quantity::Number => "number",
+            Quantity::Characters => "characters",
+            Quantity::Items => "items",
+            Quantity::Properties => "properties",
         }
     }
 }
@@ -227,33 +227,33 @@ impl From<ToolFailure> for Failure {
 
 /// One step from a value to one inside it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Step<'a> {
+pub(crate) enum PathSegment<'a> {
     Name(&'a str),
     Index(usize),
 }
 
-impl Step<'_> {
+impl PathSegment<'_> {
     /// As it stands in a path.
     pub(crate) fn into_name(self) -> String {
         match self {
-            Step::Name(name) => name.to_owned(),
-            Step::Index(index) => index.to_string(),
+            PathSegment::Name(name) => name.to_owned(),
+            PathSegment::Index(index) => index.to_string(),
         }
     }
 
     /// The value that the step leads to.
-    pub(crate) fn of(self, value: &Value) -> Option<&Value> {
+    pub(crate) fn resolve(self, value: &Value) -> Option<&Value> {
         match self {
-            Step::Name(name) => value.get(name),
-            Step::Index(index) => value.get(index),
+            PathSegment::Name(name) => value.get(name),
+            PathSegment::Index(index) => value.get(index),
         }
     }
 
     /// The schema of that value, as far as plain `properties` and `items` lead there.
-    pub(crate) fn of_schema(self, schema: &Value) -> Option<&Value> {
+    pub(crate) fn resolve_schema(self, schema: &Value) -> Option<&Value> {
         match self {
-            Step::Name(name) => schema.get("properties")?.get(name),
-            Step::Index(_) => schema.get("items"),
+            PathSegment::Name(name) => schema.get("properties")?.get(name),
+            PathSegment::Index(_) => schema.get("items"),
         }
     }
 }
@@ -261,35 +261,35 @@ impl Step<'_> {
 impl Issue {
     /// The path taken apart. Only the arguments tell an index from a name that looks like one, and where a name ends that has a
     /// dot in it.
-    pub(crate) fn steps<'a>(&'a self, arguments: &Value) -> Vec<Step<'a>> {
-        let mut steps = Vec::new();
+    pub(crate) fn segments<'a>(&'a self, arguments: &Value) -> Vec<PathSegment<'a>> {
+        let mut segments = Vec::new();
         let mut rest = self.path.as_str();
-        let mut here = Some(arguments);
+        let mut current = Some(arguments);
         while !rest.is_empty() {
             // The longest name that is there.
             let ends = std::iter::once(rest.len()).chain(rest.rmatch_indices('.').map(|(at, _)| at));
-            let (step, end) = match here {
+            let (segment, end) = match current {
                 Some(Value::Array(_)) => {
                     let end = rest.find('.').unwrap_or(rest.len());
-                    (rest[..end].parse().map_or(Step::Name(&rest[..end]), Step::Index), end)
+                    (rest[..end].parse().map_or(PathSegment::Name(&rest[..end]), PathSegment::Index), end)
                 }
                 Some(Value::Object(object)) => {
                     // What is not there is missing, and is the last step.
                     let end = ends.into_iter().find(|end| object.contains_key(&rest[..*end])).unwrap_or(rest.len());
-                    (Step::Name(&rest[..end]), end)
+                    (PathSegment::Name(&rest[..end]), end)
                 }
-                _ => (Step::Name(rest), rest.len()),
+                _ => (PathSegment::Name(rest), rest.len()),
             };
-            here = here.and_then(|value| step.of(value));
-            steps.push(step);
+            current = current.and_then(|value| segment.resolve(value));
+            segments.push(segment);
             rest = rest.get(end + 1..).unwrap_or_default();
         }
-        steps
+        segments
     }
 
     /// The value that the issue is about, or that undeclared fields stand in.
-    pub(crate) fn place<'a>(&self, arguments: &'a Value) -> Option<&'a Value> {
-        self.steps(arguments).into_iter().try_fold(arguments, |value, step| step.of(value))
+    pub(crate) fn value_in<'a>(&self, arguments: &'a Value) -> Option<&'a Value> {
+        self.segments(arguments).into_iter().try_fold(arguments, |value, segment| segment.resolve(value))
     }
 
     fn top_level_fields(&self) -> Vec<String> {

@@ -10,7 +10,7 @@ use crate::world::World;
 
 /// What a handler answers with.
 #[derive(Debug)]
-pub(crate) enum Reply<'w> {
+pub(crate) enum HandlerOutput<'w> {
     /// What it always answers with.
     Constant(&'w Value),
     /// One row.
@@ -43,45 +43,50 @@ impl<'a> Arguments<'a> {
 }
 
 /// Arguments of `select` that page and order; they are no filters.
-const PAGING: [&str; 3] = ["limit", "offset", "sort"];
+const PAGING_ARGUMENTS: [&str; 3] = ["limit", "offset", "sort"];
 
-/// Checks the rules and runs the handler. `lists` are the actions that list the rows of a table, for failures that point to them.
-pub(crate) fn run<'w>(
+/// Checks the rules and runs the handler. `list_actions` are the actions that list the rows of a table, for failures that point to them.
+pub(crate) fn run_action<'w>(
     action: &'w Action,
-    lists: &[(String, String)],
+    list_actions: &[(String, String)],
     world: &'w mut World,
     arguments: Arguments<'_>,
-) -> Result<Reply<'w>, ToolFailure> {
+) -> Result<HandlerOutput<'w>, ToolFailure> {
     for rule in &action.rules {
-        check(rule, lists, world, arguments)?;
+        check(rule, list_actions, world, arguments)?;
     }
     match &action.handler {
-        Handler::Return(value) => Ok(Reply::Constant(value)),
+        Handler::Return(value) => Ok(HandlerOutput::Constant(value)),
         Handler::Fail(failure) => Err(failure.clone()),
-        Handler::Insert { table } => insert(world, lists, table, arguments).map(Reply::Row),
-        Handler::Select { table, filters } => Ok(Reply::Rows(select(world, table, filters, arguments))),
+        Handler::Insert { table } => insert(world, list_actions, table, arguments).map(HandlerOutput::Row),
+        Handler::Select { table, filters } => Ok(HandlerOutput::Rows(select(world, table, filters, arguments))),
         Handler::Get { table, by } => {
-            let (at, key) = locate(world, lists, table, by, arguments)?;
-            world.find(at, &key).map(Reply::Row).ok_or_else(|| no_table(table))
+            let (at, key) = locate(world, list_actions, table, by, arguments)?;
+            world.find(at, &key).map(HandlerOutput::Row).ok_or_else(|| table_unavailable(table))
         }
         Handler::Update { table, by } => {
-            let (at, key) = locate(world, lists, table, by, arguments)?;
+            let (at, key) = locate(world, list_actions, table, by, arguments)?;
             let mut row = world.find(at, &key).cloned().unwrap_or_default();
             for (name, value) in arguments.iter().filter(|(name, _)| *name != by) {
                 row.insert(name.clone(), value.clone());
             }
-            world.put(at, &key, Some(row));
-            world.find(at, &key).map(Reply::Row).ok_or_else(|| no_table(table))
+            world.set_row(at, &key, Some(row));
+            world.find(at, &key).map(HandlerOutput::Row).ok_or_else(|| table_unavailable(table))
         }
         Handler::Delete { table, by } => {
-            let (at, key) = locate(world, lists, table, by, arguments)?;
-            world.put(at, &key, None);
-            Ok(Reply::Deleted(key))
+            let (at, key) = locate(world, list_actions, table, by, arguments)?;
+            world.set_row(at, &key, None);
+            Ok(HandlerOutput::Deleted(key))
         }
     }
 }
 
-fn check(rule: &Rule, lists: &[(String, String)], world: &World, arguments: Arguments<'_>) -> Result<(), ToolFailure> {
+fn check(
+    rule: &Rule,
+    list_actions: &[(String, String)],
+    world: &World,
+    arguments: Arguments<'_>,
+) -> Result<(), ToolFailure> {
     match rule {
         Rule::Deny { unless_role, when, message, recovery } => {
             let exempt = unless_role.is_some() && unless_role.as_deref() == world.role();
@@ -100,7 +105,7 @@ fn check(rule: &Rule, lists: &[(String, String)], world: &World, arguments: Argu
             Err(ToolFailure { message: otherwise.message.replace("{sent}", &shown), ..otherwise.clone() })
         }
         Rule::Conflict { table, fields } => {
-            let Some(at) = world.table(table) else { return Ok(()) };
+            let Some(at) = world.table_index(table) else { return Ok(()) };
             let equal = |row: &Object, field: &String| match (row.get(field), arguments.get(field)) {
                 (Some(has), Some(sent)) => same_json(has, sent),
                 (has, sent) => has.is_none() && sent.is_none(),
@@ -112,26 +117,26 @@ fn check(rule: &Rule, lists: &[(String, String)], world: &World, arguments: Argu
             }
         }
         Rule::Missing { table, argument } => {
-            let (Some(at), Some(key)) = (world.table(table), arguments.get(argument)) else { return Ok(()) };
-            if world.find(at, key).is_some() { Ok(()) } else { Err(not_found(world, lists, at, key)) }
+            let (Some(at), Some(key)) = (world.table_index(table), arguments.get(argument)) else { return Ok(()) };
+            if world.find(at, key).is_some() { Ok(()) } else { Err(not_found(world, list_actions, at, key)) }
         }
     }
 }
 
 fn insert<'w>(
     world: &'w mut World,
-    lists: &[(String, String)],
+    list_actions: &[(String, String)],
     table: &str,
     arguments: Arguments<'_>,
 ) -> Result<&'w Object, ToolFailure> {
-    let Some(at) = world.table(table) else { return Err(no_table(table)) };
+    let Some(at) = world.table_index(table) else { return Err(table_unavailable(table)) };
     let column = world.table_def(at).key.clone();
     let mut row = arguments.to_row();
     match row.get(&column) {
         Some(key) => {
             if let Some(taken) = world.find(at, key) {
                 let mut failure = conflict(world, at, taken, std::slice::from_ref(&column));
-                failure.available_actions = listing(lists, &world.table_def(at).name);
+                failure.available_actions = list_actions_of(list_actions, &world.table_def(at).name);
                 return Err(failure);
             }
         }
@@ -144,13 +149,13 @@ fn insert<'w>(
 }
 
 fn select<'w>(world: &'w World, table: &str, filters: &[Filter], arguments: Arguments<'_>) -> Vec<&'w Object> {
-    let Some(at) = world.table(table) else { return Vec::new() };
+    let Some(at) = world.table_index(table) else { return Vec::new() };
     let active: Vec<(&Filter, &Value)> = filters
         .iter()
-        .filter(|filter| !PAGING.contains(&filter.argument.as_str()))
+        .filter(|filter| !PAGING_ARGUMENTS.contains(&filter.argument.as_str()))
         .filter_map(|filter| Some((filter, arguments.get(&filter.argument)?)))
         .collect();
-    let passes = |row: &Object| active.iter().all(|(filter, value)| relates(filter, row, value));
+    let passes = |row: &Object| active.iter().all(|(filter, value)| passes_filter(filter, row, value));
     let mut rows: Vec<&Object> = world.iter(at).filter(|row| passes(row)).collect();
     if let Some(sort) = arguments.get("sort").and_then(Value::as_str) {
         let (column, descending) = sort.strip_prefix('-').map_or((sort, false), |column| (column, true));
@@ -165,7 +170,7 @@ fn select<'w>(world: &'w World, table: &str, filters: &[Filter], arguments: Argu
     rows.into_iter().skip(skip).take(take).collect()
 }
 
-fn relates(filter: &Filter, row: &Object, value: &Value) -> bool {
+fn passes_filter(filter: &Filter, row: &Object, value: &Value) -> bool {
     let Some(cell) = row.get(&filter.column) else { return false };
     match filter.relation {
         Relation::Equal => same_json(cell, value),
@@ -204,20 +209,20 @@ fn compare(a: &Value, b: &Value) -> Ordering {
 /// The table and the key that the argument names, when there is such a row.
 fn locate(
     world: &World,
-    lists: &[(String, String)],
+    list_actions: &[(String, String)],
     table: &str,
     by: &str,
     arguments: Arguments<'_>,
 ) -> Result<(usize, Value), ToolFailure> {
-    let Some(at) = world.table(table) else { return Err(no_table(table)) };
+    let Some(at) = world.table_index(table) else { return Err(table_unavailable(table)) };
     let key = arguments.get(by).cloned().unwrap_or(Value::Null);
-    if world.find(at, &key).is_some() { Ok((at, key)) } else { Err(not_found(world, lists, at, &key)) }
+    if world.find(at, &key).is_some() { Ok((at, key)) } else { Err(not_found(world, list_actions, at, &key)) }
 }
 
-fn not_found(world: &World, lists: &[(String, String)], at: usize, key: &Value) -> ToolFailure {
+fn not_found(world: &World, list_actions: &[(String, String)], at: usize, key: &Value) -> ToolFailure {
     let def = world.table_def(at);
-    let available = listing(lists, &def.name);
-    let entity = capitalised(&def.singular);
+    let available = list_actions_of(list_actions, &def.name);
+    let entity = capitalize(&def.singular);
     let shown = key.as_str().map_or_else(|| key.to_string(), str::to_owned);
     ToolFailure {
         recovery: available.first().map(|list| format!("Call {list} first to get valid {} IDs.", def.singular)),
@@ -229,7 +234,7 @@ fn not_found(world: &World, lists: &[(String, String)], at: usize, key: &Value) 
 
 fn conflict(world: &World, at: usize, row: &Object, fields: &[String]) -> ToolFailure {
     let def = world.table_def(at);
-    let entity = capitalised(&def.singular);
+    let entity = capitalize(&def.singular);
     let key =
         row.get(&def.key).map_or_else(String::new, |key| key.as_str().map_or_else(|| key.to_string(), str::to_owned));
     ToolFailure {
@@ -240,19 +245,19 @@ fn conflict(world: &World, at: usize, row: &Object, fields: &[String]) -> ToolFa
     }
 }
 
-fn no_table(table: &str) -> ToolFailure {
+fn table_unavailable(table: &str) -> ToolFailure {
     ToolFailure::new(Code::InternalError, format!("Table '{table}' is not available."))
 }
 
-fn listing(lists: &[(String, String)], table: &str) -> Vec<String> {
-    lists.iter().filter(|(_, listed)| listed == table).map(|(action, _)| action.clone()).collect()
+fn list_actions_of(list_actions: &[(String, String)], table: &str) -> Vec<String> {
+    list_actions.iter().filter(|(_, listed)| listed == table).map(|(action, _)| action.clone()).collect()
 }
 
 /// `(tool.action, table)` for every action that lists a table's rows.
-pub(crate) fn lists_of(tools: &[Tool]) -> Vec<(String, String)> {
+pub(crate) fn list_actions(tools: &[Tool]) -> Vec<(String, String)> {
     let of_tool = |tool: &Tool| -> Vec<(String, String)> {
         let listed = |action: &Action| match &action.handler {
-            Handler::Select { table, .. } => Some((qualified(tool, action), table.clone())),
+            Handler::Select { table, .. } => Some((qualified_name(tool, action), table.clone())),
             _ => None,
         };
         tool.actions.iter().filter_map(listed).collect()
@@ -260,14 +265,14 @@ pub(crate) fn lists_of(tools: &[Tool]) -> Vec<(String, String)> {
     tools.iter().flat_map(of_tool).collect()
 }
 
-fn qualified(tool: &Tool, action: &Action) -> String {
+fn qualified_name(tool: &Tool, action: &Action) -> String {
     match tool.discriminator {
         Some(_) => format!("{}.{}", tool.name, action.name),
         None => tool.name.clone(),
     }
 }
 
-fn capitalised(word: &str) -> String {
+fn capitalize(word: &str) -> String {
     let mut chars = word.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
 }

@@ -14,8 +14,8 @@ mod schema;
 mod tool_failure;
 mod world;
 
-pub use failure::{Bound, Expected, Failure, Issue, IssueKind, Measure, Routing};
-pub use pipeline::{Answer, CompileError, Engine};
+pub use failure::{Bound, Expected, Failure, Issue, IssueKind, Quantity, Routing};
+pub use pipeline::{CompileError, Engine, SimulatorReply};
 pub use render::{TemplateError, check_template};
 pub use schema::{SchemaError, check_schema, validate};
 pub use world::{World, WorldBase};

@@ -12,9 +12,9 @@ use crate::contract::{
 };
 use crate::definition::{Action, Handler, Presenter, Tool, ToolFailure};
 use crate::failure::{Expected, Failure, Issue, IssueKind, Routing};
-use crate::handler::{Arguments, Reply, lists_of, run};
+use crate::handler::{Arguments, HandlerOutput, list_actions, run_action};
 use crate::presenter::present;
-use crate::render::{ActionFacts, TemplateError, Told, Writer, bare_line};
+use crate::render::{ActionDoc, FormatRenderer, RenderInput, TemplateError, bare_line};
 use crate::schema::{InputSchema, RowSchema, SchemaError};
 use crate::world::World;
 
@@ -34,8 +34,8 @@ pub struct Engine<E = Enhancer> {
 struct Pipeline {
     tools: Vec<CompiledTool>,
     /// Actions that list a table, for failures that point to them.
-    lists: Vec<(String, String)>,
-    writer: Writer,
+    list_actions: Vec<(String, String)>,
+    renderer: FormatRenderer,
     truncate: bool,
 }
 
@@ -54,7 +54,7 @@ struct CompiledAction {
     presenter: Option<Presenter>,
     /// What the rows of a list have to fit.
     egress: Option<RowSchema>,
-    facts: ActionFacts,
+    doc: ActionDoc,
 }
 
 /// Why an engine cannot be made.
@@ -77,7 +77,7 @@ pub enum CompileError {
 
 /// What one call led to: the response, and for the record what no agent is shown.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct SimulatorReply {
     /// What the agent gets.
     pub response: ToolResponse,
     /// Why the call did not succeed.
@@ -89,14 +89,14 @@ pub struct Answer {
     /// Rows that truncation held back.
     pub omitted_rows: u32,
     /// Which content block teaches how to narrow the list.
-    pub teaching_block: Option<usize>,
+    pub truncation_notice: Option<usize>,
     /// Contract deltas in the response.
     pub contract_deltas: u32,
     /// Whether rows of the world changed.
-    pub world_changed: bool,
+    pub state_changed: bool,
 }
 
-impl Answer {
+impl SimulatorReply {
     /// The line that a raw server would have sent for the failure.
     pub fn bare_line(&self) -> Option<String> {
         self.failure.as_ref().map(bare_line)
@@ -124,109 +124,117 @@ impl<E: Enhance> Engine<E> {
         format: &ErrorFormat,
         enhancer: impl Fn(&Tool, BlockStyle) -> E,
     ) -> Result<Engine<E>, CompileError> {
-        let writer = Writer::new(if guardrails.healing { format } else { &ErrorFormat::Bare })?;
-        let enhancers = tools.iter().map(|tool| enhancer(tool, writer.block_style())).collect();
-        let compile = |tool| compile_tool(tool, guardrails, &writer);
+        let renderer = FormatRenderer::new(if guardrails.healing { format } else { &ErrorFormat::Bare })?;
+        let enhancers = tools.iter().map(|tool| enhancer(tool, renderer.block_style())).collect();
+        let compile = |tool| compile_tool(tool, guardrails, &renderer);
         let compiled = tools.iter().map(compile).collect::<Result<_, _>>()?;
-        let pipeline = Pipeline { tools: compiled, lists: lists_of(tools), writer, truncate: guardrails.truncation };
+        let pipeline =
+            Pipeline { tools: compiled, list_actions: list_actions(tools), renderer, truncate: guardrails.truncation };
         Ok(Engine { pipeline, enhancers })
     }
 
     /// Answers one call.
-    pub fn call(&self, world: &mut World, call: &ToolCall) -> Answer {
+    pub fn call(&self, world: &mut World, call: &ToolCall) -> SimulatorReply {
         match self.pipeline.run(world, call) {
-            Ok(success) => success.answer(),
-            Err(stopped) => self.fail(stopped, call),
+            Ok(success) => success.into_reply(),
+            Err(failed) => self.fail(failed, call),
         }
     }
 
     /// Tells why a call was stopped. It is out of line, so that a call which passes is the same code with any enhancer; and with none
     /// of a block's business in it, so that there is nothing but the enhancer's own code between telling and answering.
     #[inline(never)]
-    fn fail(&self, stopped: Stopped<'_>, call: &ToolCall) -> Answer {
-        let (Failure::Validation { action, .. }, Some(tool)) = (&stopped.failure, stopped.tool) else {
-            return self.pipeline.tell(&stopped, call, None).answer(stopped, 0);
+    fn fail(&self, failed: FailedCall<'_>, call: &ToolCall) -> SimulatorReply {
+        let (Failure::Validation { action, .. }, Some(tool)) = (&failed.failure, failed.tool) else {
+            return self.pipeline.render_failure(&failed, call, None).into_reply(failed, 0);
         };
         let enhancer = &self.enhancers[tool];
         if let Some(block) = enhancer.block(action) {
-            return self.fail_with(block, enhancer, stopped, call);
+            return self.fail_with(block, enhancer, failed, call);
         }
-        let mut told = self.pipeline.tell(&stopped, call, None);
-        told.text = enhancer.put(None, told.text);
-        told.answer(stopped, 0)
+        let mut rendered = self.pipeline.render_failure(&failed, call, None);
+        rendered.text = enhancer.put(None, rendered.text);
+        rendered.into_reply(failed, 0)
     }
 
     #[inline(never)]
-    fn fail_with(&self, block: Cow<'_, Block>, enhancer: &E, stopped: Stopped<'_>, call: &ToolCall) -> Answer {
-        let mut told = self.pipeline.tell(&stopped, call, Some(&block));
+    fn fail_with(
+        &self,
+        block: Cow<'_, Block>,
+        enhancer: &E,
+        failed: FailedCall<'_>,
+        call: &ToolCall,
+    ) -> SimulatorReply {
+        let mut rendered = self.pipeline.render_failure(&failed, call, Some(&block));
         let deltas = u32::try_from(block.deltas().len()).unwrap_or(u32::MAX);
-        told.text = enhancer.put(Some(block), told.text);
-        told.answer(stopped, deltas)
+        rendered.text = enhancer.put(Some(block), rendered.text);
+        rendered.into_reply(failed, deltas)
     }
 }
 
 impl Pipeline {
     /// A call up to its success, or to where it is stopped.
     #[inline(never)]
-    fn run<'a>(&'a self, world: &mut World, call: &ToolCall) -> Result<Success, Stopped<'a>> {
+    fn run<'a>(&'a self, world: &mut World, call: &ToolCall) -> Result<Success, FailedCall<'a>> {
         let Some(index) = self.tools.iter().position(|tool| tool.name == call.tool) else {
             let available = self.tools.iter().map(|tool| tool.name.clone()).collect();
             let failure = Routing::UnknownTool { tool: call.tool.clone(), available };
-            return Err(Stopped { failure: Failure::Routing(failure), tool: None, action: None });
+            return Err(FailedCall { failure: Failure::Routing(failure), tool: None, action: None });
         };
         let tool = &self.tools[index];
-        let stopped = |failure, action| Stopped { failure, tool: Some(index), action };
+        let failed = |failure, action| FailedCall { failure, tool: Some(index), action };
         let Some(object) = call.arguments.as_object() else {
-            return Err(stopped(not_an_object(tool, &call.arguments), None));
+            return Err(failed(not_an_object(tool, &call.arguments), None));
         };
-        let action = resolve(tool, object).map_err(|failure| stopped(failure, None))?;
-        let stopped = |failure| stopped(failure, Some(action));
+        let action = resolve(tool, object).map_err(|failure| failed(failure, None))?;
+        let failed = |failure| failed(failure, Some(action));
         if !action.input.accepts(&call.arguments) {
             let issues = action.input.issues(&call.arguments);
             let (tool, action) = (tool.name.clone(), action.action.name.clone());
-            return Err(stopped(Failure::Validation { tool, action, issues }));
+            return Err(failed(Failure::Validation { tool, action, issues }));
         }
-        let leaked_fields = action.input.undeclared(&call.arguments);
-        if let Some(fault) = world.strike(&tool.name, &action.action.name) {
-            return Err(stopped(Failure::Fault(fault)));
+        let leaked_fields = action.input.count_undeclared(&call.arguments);
+        if let Some(fault) = world.inject_fault(&tool.name, &action.action.name) {
+            return Err(failed(Failure::Fault(fault)));
         }
         let arguments = Arguments { object, discriminator: tool.discriminator.as_deref() };
-        let before = world.changes();
-        let reply = run(&action.action, &self.lists, world, arguments).map_err(|failure| stopped(failure.into()))?;
-        let success = self.succeed(action, &reply).map_err(|failure| stopped(failure.into()))?;
-        Ok(Success { leaked_fields, world_changed: world.changes() != before, ..success })
+        let before = world.change_count();
+        let output = run_action(&action.action, &self.list_actions, world, arguments)
+            .map_err(|failure| failed(failure.into()))?;
+        let success = self.build_success(action, &output).map_err(|failure| failed(failure.into()))?;
+        Ok(Success { leaked_fields, state_changed: world.change_count() != before, ..success })
     }
 
-    fn succeed(&self, action: &CompiledAction, reply: &Reply) -> Result<Success, ToolFailure> {
-        let (content, omitted_rows, teaching_block) = match reply {
-            Reply::Constant(Value::String(text)) => (vec![text.clone()], 0, None),
-            Reply::Constant(value) => (vec![value.to_string()], 0, None),
+    fn build_success(&self, action: &CompiledAction, output: &HandlerOutput) -> Result<Success, ToolFailure> {
+        let (content, omitted_rows, truncation_notice) = match output {
+            HandlerOutput::Constant(Value::String(text)) => (vec![text.clone()], 0, None),
+            HandlerOutput::Constant(value) => (vec![value.to_string()], 0, None),
             // Rows have texts for keys, so they are JSON.
-            Reply::Row(row) => (vec![serde_json::to_string(row).unwrap_or_default()], 0, None),
-            Reply::Deleted(key) => (vec![format!("{{\"deleted\":{key}}}")], 0, None),
-            Reply::Rows(rows) => {
+            HandlerOutput::Row(row) => (vec![serde_json::to_string(row).unwrap_or_default()], 0, None),
+            HandlerOutput::Deleted(key) => (vec![format!("{{\"deleted\":{key}}}")], 0, None),
+            HandlerOutput::Rows(rows) => {
                 let (presenter, egress) = (action.presenter.as_ref(), action.egress.as_ref());
                 let presented = present(&action.action, presenter, egress, rows, self.truncate)?;
-                (presented.content, presented.omitted, presented.teaching)
+                (presented.content, presented.omitted, presented.truncation_notice)
             }
         };
-        Ok(Success { content, leaked_fields: 0, omitted_rows, teaching_block, world_changed: false })
+        Ok(Success { content, leaked_fields: 0, omitted_rows, truncation_notice, state_changed: false })
     }
 
     /// The failure's text, with room for a block that is put in later.
     #[inline(never)]
-    fn tell(&self, stopped: &Stopped<'_>, call: &ToolCall, block: Option<&Block>) -> Text {
-        let tool = stopped.tool.map(|tool| &self.tools[tool]);
-        let text = self.writer.write(&Told {
-            failure: &stopped.failure,
+    fn render_failure(&self, failed: &FailedCall<'_>, call: &ToolCall, block: Option<&Block>) -> FailureText {
+        let tool = failed.tool.map(|tool| &self.tools[tool]);
+        let text = self.renderer.render(&RenderInput {
+            failure: &failed.failure,
             arguments: &call.arguments,
             tool: tool.map(|tool| tool.name.as_str()),
             discriminator: tool.and_then(|tool| tool.discriminator.as_deref()),
-            action: stopped.action.map(|action| &action.facts),
+            action: failed.action.map(|action| &action.doc),
             deltas: block.map_or(&[][..], Block::deltas),
-            spare: block.map_or(0, Block::len),
+            reserve: block.map_or(0, Block::len),
         });
-        Text { names_fields: self.writer.names_fields(&stopped.failure, &text), text }
+        FailureText { names_fields: self.renderer.names_fields(&failed.failure, &text), text }
     }
 }
 
@@ -235,27 +243,27 @@ struct Success {
     content: Vec<String>,
     leaked_fields: u32,
     omitted_rows: u32,
-    teaching_block: Option<usize>,
-    world_changed: bool,
+    truncation_notice: Option<usize>,
+    state_changed: bool,
 }
 
 impl Success {
-    fn answer(self) -> Answer {
-        Answer {
+    fn into_reply(self) -> SimulatorReply {
+        SimulatorReply {
             response: ToolResponse { content: self.content, is_error: false },
             failure: None,
             names_fields: false,
             leaked_fields: self.leaked_fields,
             omitted_rows: self.omitted_rows,
-            teaching_block: self.teaching_block,
+            truncation_notice: self.truncation_notice,
             contract_deltas: 0,
-            world_changed: self.world_changed,
+            state_changed: self.state_changed,
         }
     }
 }
 
 /// Why a call does not go on, and how far it came.
-struct Stopped<'a> {
+struct FailedCall<'a> {
     failure: Failure,
     /// The place of its tool among the tools.
     tool: Option<usize>,
@@ -263,43 +271,43 @@ struct Stopped<'a> {
 }
 
 /// What a failure is told by.
-struct Text {
+struct FailureText {
     text: String,
     /// Whether it names the failing fields.
     names_fields: bool,
 }
 
-impl Text {
+impl FailureText {
     #[inline(never)]
-    fn answer(self, stopped: Stopped<'_>, contract_deltas: u32) -> Answer {
-        let is_error = match &stopped.failure {
+    fn into_reply(self, failed: FailedCall<'_>, contract_deltas: u32) -> SimulatorReply {
+        let is_error = match &failed.failure {
             Failure::Tool(failure) | Failure::Fault(failure) => failure.is_error(),
             Failure::Routing(_) | Failure::Validation { .. } => true,
         };
-        Answer {
+        SimulatorReply {
             response: ToolResponse { content: vec![self.text], is_error },
-            failure: Some(stopped.failure),
+            failure: Some(failed.failure),
             names_fields: self.names_fields,
             leaked_fields: 0,
             omitted_rows: 0,
-            teaching_block: None,
+            truncation_notice: None,
             contract_deltas,
-            world_changed: false,
+            state_changed: false,
         }
     }
 }
 
-fn compile_tool(tool: &Tool, guardrails: Guardrails, writer: &Writer) -> Result<CompiledTool, CompileError> {
+fn compile_tool(tool: &Tool, guardrails: Guardrails, renderer: &FormatRenderer) -> Result<CompiledTool, CompileError> {
     let compile = |action: &Action| -> Result<CompiledAction, CompileError> {
         let discriminator = tool.discriminator.as_deref().map(|field| (field, action.name.as_str()));
         let failed = |source| CompileError::Schema { tool: tool.name.clone(), action: action.name.clone(), source };
         let input = InputSchema::compile(&action.input, discriminator, guardrails.strict).map_err(failed)?;
         // Only lists are presented.
         let is_list = matches!(action.handler, Handler::Select { .. });
-        let shape = action.presenter.as_ref().filter(|_| is_list).and_then(|presenter| presenter.egress.as_ref());
-        let egress = shape.map(RowSchema::compile).transpose().map_err(failed)?;
-        let facts = writer.facts(tool, action);
-        Ok(CompiledAction { action: action.clone(), input, presenter: action.presenter.clone(), egress, facts })
+        let row_schema = action.presenter.as_ref().filter(|_| is_list).and_then(|presenter| presenter.egress.as_ref());
+        let egress = row_schema.map(RowSchema::compile).transpose().map_err(failed)?;
+        let doc = renderer.action_doc(tool, action);
+        Ok(CompiledAction { action: action.clone(), input, presenter: action.presenter.clone(), egress, doc })
     };
     Ok(CompiledTool {
         name: tool.name.clone(),
@@ -312,7 +320,7 @@ fn compile_tool(tool: &Tool, guardrails: Guardrails, writer: &Writer) -> Result<
 fn contract_enhancer(tool: &Tool, guardrails: Guardrails, style: BlockStyle) -> Enhancer {
     match &tool.previous {
         Some(previous) if guardrails.contract => {
-            let diff = diff_contracts(&ToolContract::of(previous), &ToolContract::of(tool));
+            let diff = diff_contracts(&ToolContract::from_tool(previous), &ToolContract::from_tool(tool));
             let config = SelfHealingConfig::new(BTreeMap::from([(tool.name.clone(), diff)]));
             tool_enhancer(&tool.name, tool.actions.iter().map(|action| action.name.as_str()), &config, style)
         }
@@ -331,7 +339,7 @@ fn not_an_object(tool: &CompiledTool, arguments: &Value) -> Failure {
 }
 
 /// Whether a discriminator names an action at all: as in the original, `null`, `false`, 0 and an empty text are none.
-fn says_something(sent: &Value) -> bool {
+fn names_action(sent: &Value) -> bool {
     match sent {
         Value::Null => false,
         Value::Bool(sent) => *sent,
@@ -353,7 +361,7 @@ fn resolve<'a>(tool: &'a CompiledTool, arguments: &Object) -> Result<&'a Compile
             if let Some(action) = tool.actions.iter().find(|action| Some(action.action.name.as_str()) == name) {
                 return Ok(action);
             }
-            Err(Failure::Routing(match sent.filter(|sent| says_something(sent)) {
+            Err(Failure::Routing(match sent.filter(|sent| names_action(sent)) {
                 None => Routing::MissingDiscriminator { field: field.clone(), available: available() },
                 Some(sent) => {
                     let action = name.map_or_else(|| sent.to_string(), str::to_owned);

@@ -8,20 +8,20 @@ use crate::render::single_line;
 use crate::schema::RowSchema;
 
 /// The line and the filters of Fusion's document on cognitive guardrails.
-const TEACHING: &str =
+const TRUNCATION_NOTICE: &str =
     "⚠️ Dataset truncated. Showing {shown} of {total} {rows}.\nUse filters to narrow results:\n{filters}";
 /// What remains when the action has no filters.
-const TEACHING_WITHOUT_FILTERS: &str = "⚠️ Dataset truncated. Showing {shown} of {total} {rows}.";
+const TRUNCATION_NOTICE_WITHOUT_FILTERS: &str = "⚠️ Dataset truncated. Showing {shown} of {total} {rows}.";
 
 /// A presented list.
 #[derive(Debug)]
-pub(crate) struct Presented {
+pub(crate) struct PresentedList {
     /// The blocks: the rows as a JSON array, then the further blocks.
     pub(crate) content: Vec<String>,
     /// Rows that were held back.
     pub(crate) omitted: u32,
     /// Which block teaches, when one does.
-    pub(crate) teaching: Option<usize>,
+    pub(crate) truncation_notice: Option<usize>,
 }
 
 /// Presents `rows` of `action`; `truncate` is the guardrail. Only the rows that are kept are held against `egress`.
@@ -34,7 +34,7 @@ pub(crate) fn present(
     egress: Option<&RowSchema>,
     rows: &[&Object],
     truncate: bool,
-) -> Result<Presented, ToolFailure> {
+) -> Result<PresentedList, ToolFailure> {
     let max = presenter.filter(|_| truncate).and_then(|presenter| presenter.max);
     let limit = max.map_or(rows.len(), |max| max.min(rows.len()));
     if let Some(at) = egress.and_then(|egress| rows[..limit].iter().position(|row| !egress.accepts(row))) {
@@ -42,19 +42,19 @@ pub(crate) fn present(
         return Err(ToolFailure::new(Code::InternalError, message));
     }
     let mut content = vec![rows_text(&rows[..limit])];
-    let Some(presenter) = presenter else { return Ok(Presented { content, omitted: 0, teaching: None }) };
+    let Some(presenter) = presenter else { return Ok(PresentedList { content, omitted: 0, truncation_notice: None }) };
     if !presenter.rules.is_empty() {
-        content.push(bulleted("Rules:", &presenter.rules));
+        content.push(bullet_list("Rules:", &presenter.rules));
     }
     if !presenter.suggest_actions.is_empty() {
-        content.push(bulleted("Suggested actions:", &presenter.suggest_actions));
+        content.push(bullet_list("Suggested actions:", &presenter.suggest_actions));
     }
     let omitted = rows.len() - limit;
-    let teaching = (omitted > 0).then(|| {
-        content.push(teaching_text(action, presenter, limit, rows.len()));
+    let truncation_notice = (omitted > 0).then(|| {
+        content.push(truncation_notice_text(action, presenter, limit, rows.len()));
         content.len() - 1
     });
-    Ok(Presented { content, omitted: u32::try_from(omitted).unwrap_or(u32::MAX), teaching })
+    Ok(PresentedList { content, omitted: u32::try_from(omitted).unwrap_or(u32::MAX), truncation_notice })
 }
 
 /// A JSON array, one row a line.
@@ -69,23 +69,23 @@ fn rows_text(rows: &[&Object]) -> String {
     out
 }
 
-fn bulleted(head: &str, lines: &[String]) -> String {
+fn bullet_list(head: &str, lines: &[String]) -> String {
     lines.iter().fold(head.to_owned(), |out, line| out + "\n  • " + &single_line(line))
 }
 
-fn teaching_text(action: &Action, presenter: &Presenter, shown: usize, total: usize) -> String {
+fn truncation_notice_text(action: &Action, presenter: &Presenter, shown: usize, total: usize) -> String {
     let filters = filter_lines(action);
-    let default = if filters.is_empty() { TEACHING_WITHOUT_FILTERS } else { TEACHING };
+    let default = if filters.is_empty() { TRUNCATION_NOTICE_WITHOUT_FILTERS } else { TRUNCATION_NOTICE };
     let rows = match &action.handler {
         Handler::Select { table, .. } => table.as_str(),
         _ => "rows",
     };
-    fill(
-        presenter.teach.as_deref().unwrap_or(default),
+    fill_placeholders(
+        presenter.truncation_notice.as_deref().unwrap_or(default),
         &[
-            ("{shown}", &grouped(shown)),
-            ("{total}", &grouped(total)),
-            ("{omitted}", &grouped(total - shown)),
+            ("{shown}", &group_thousands(shown)),
+            ("{total}", &group_thousands(total)),
+            ("{omitted}", &group_thousands(total - shown)),
             ("{rows}", rows),
             ("{filters}", &filters),
         ],
@@ -93,7 +93,7 @@ fn teaching_text(action: &Action, presenter: &Presenter, shown: usize, total: us
 }
 
 /// Puts each value in its place in one pass, so that a value that looks like a placeholder stays as it is.
-fn fill(template: &str, values: &[(&str, &str)]) -> String {
+fn fill_placeholders(template: &str, values: &[(&str, &str)]) -> String {
     let mut out = String::with_capacity(template.len() + 64);
     let mut rest = template;
     while let Some(at) = rest.find('{') {
@@ -128,7 +128,7 @@ fn filter_lines(action: &Action) -> String {
 }
 
 /// `3200` as `3,200`.
-fn grouped(number: usize) -> String {
+fn group_thousands(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + 4);
     for (index, digit) in digits.chars().enumerate() {
@@ -146,11 +146,11 @@ mod tests {
 
     #[test]
     fn thousands_are_grouped() {
-        assert_eq!(["0", "50", "3,200", "1,000,000"], [0, 50, 3200, 1_000_000].map(grouped).as_slice());
+        assert_eq!(["0", "50", "3,200", "1,000,000"], [0, 50, 3200, 1_000_000].map(group_thousands).as_slice());
     }
 
     #[test]
     fn a_placeholder_in_a_value_stays() {
-        assert_eq!(fill("{a} {b} {c}", &[("{a}", "{b}"), ("{b}", "1")]), "{b} 1 {c}");
+        assert_eq!(fill_placeholders("{a} {b} {c}", &[("{a}", "{b}"), ("{b}", "1")]), "{b} 1 {c}");
     }
 }

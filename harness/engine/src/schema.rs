@@ -2,7 +2,7 @@
 
 mod branches;
 mod issues;
-mod place;
+mod lookup;
 
 use healbench_protocol::Object;
 use jsonschema::error::ValidationErrorKind;
@@ -53,7 +53,7 @@ impl InputSchema {
         discriminator: Option<(&str, &str)>,
         strict: bool,
     ) -> Result<InputSchema, SchemaError> {
-        let build = |closed: bool| compiled(&prepared(schema, discriminator, closed));
+        let build = |closed: bool| compile_validator(&prepare_schema(schema, discriminator, closed));
         // Without the prepared root, so that a pointer in an error is one into the schema as it was written.
         let strict_validator = build(true)?;
         Ok(if strict {
@@ -68,15 +68,15 @@ impl InputSchema {
     }
 
     /// How many undeclared fields valid `arguments` carry.
-    pub(crate) fn undeclared(&self, arguments: &Value) -> u32 {
+    pub(crate) fn count_undeclared(&self, arguments: &Value) -> u32 {
         let Some(strict) = &self.strict else { return 0 };
         if strict.is_valid(arguments) {
             return 0;
         }
         let count = |error: ValidationError<'_>| match error.kind() {
-            ValidationErrorKind::FalseSchema if is_closing(error.schema_path().as_str()) => {
-                let place = arguments.pointer(error.instance_path().as_str());
-                place.and_then(Value::as_object).map_or(0, |object| object.len() as u32)
+            ValidationErrorKind::FalseSchema if forbids_additional(error.schema_path().as_str()) => {
+                let instance = arguments.pointer(error.instance_path().as_str());
+                instance.and_then(Value::as_object).map_or(0, |object| object.len() as u32)
             }
             ValidationErrorKind::AdditionalProperties { unexpected }
             | ValidationErrorKind::UnevaluatedProperties { unexpected } => unexpected.len() as u32,
@@ -87,12 +87,12 @@ impl InputSchema {
 
     /// Everything that is wrong, in the order of the schema's properties, undeclared fields of the root last.
     pub(crate) fn issues(&self, arguments: &Value) -> Vec<Issue> {
-        issues::issues(&self.schema, self.validator.iter_errors(arguments), arguments)
+        issues::collect_issues(&self.schema, self.validator.iter_errors(arguments), arguments)
     }
 }
 
 /// Validators for all parts of a schema, by their pointers (`#/properties/age`), as strict as for arguments.
-pub(crate) fn validators(schema: &Value) -> Option<jsonschema::ValidatorMap> {
+pub(crate) fn subschema_validators(schema: &Value) -> Option<jsonschema::ValidatorMap> {
     let options = jsonschema::options().with_draft(jsonschema::Draft::Draft202012).should_validate_formats(true);
     options.build_map(schema).ok()
 }
@@ -103,7 +103,7 @@ pub(crate) struct RowSchema(Validator);
 
 impl RowSchema {
     pub(crate) fn compile(schema: &Value) -> Result<RowSchema, SchemaError> {
-        compiled(schema).map(RowSchema)
+        compile_validator(schema).map(RowSchema)
     }
 
     pub(crate) fn accepts(&self, row: &Object) -> bool {
@@ -111,7 +111,7 @@ impl RowSchema {
     }
 }
 
-fn compiled(schema: &Value) -> Result<Validator, SchemaError> {
+fn compile_validator(schema: &Value) -> Result<Validator, SchemaError> {
     jsonschema::options()
         .with_draft(jsonschema::Draft::Draft202012)
         .should_validate_formats(true)
@@ -124,12 +124,12 @@ const APPLICATORS: [&str; 6] = ["$ref", "allOf", "anyOf", "oneOf", "if", "depend
 
 /// Whether the keyword bans further properties. Over an object that declares none the validator knows it as a schema that nothing
 /// fits.
-fn is_closing(schema_path: &str) -> bool {
+fn forbids_additional(schema_path: &str) -> bool {
     schema_path.ends_with("/additionalProperties") || schema_path.ends_with("/unevaluatedProperties")
 }
 
 /// The schema as the validator gets it: an object, with the discriminator declared, and closed or open at its root.
-pub(crate) fn prepared(schema: &Value, discriminator: Option<(&str, &str)>, closed: bool) -> Value {
+pub(crate) fn prepare_schema(schema: &Value, discriminator: Option<(&str, &str)>, closed: bool) -> Value {
     let Value::Object(schema) = schema else { return schema.clone() };
     let mut root: Object = schema.clone();
     root.entry("type").or_insert_with(|| json!("object"));

@@ -137,7 +137,7 @@ impl Code {
     }
 
     /// The canonical code that is written so; `None` for a domain's own.
-    pub fn of(name: &str) -> Option<Code> {
+    pub fn from_name(name: &str) -> Option<Code> {
         Code::ALL.into_iter().find(|code| code.name() == name)
     }
 }

@@ -36,40 +36,40 @@ impl WorldBase {
 #[derive(Debug, Clone)]
 pub struct World {
     base: Arc<WorldBase>,
-    tables: Vec<Changes>,
+    tables: Vec<TableChanges>,
     faults: Vec<FaultProgress>,
     elapsed_s: u64,
     /// How often a row was changed.
-    changes: u64,
+    change_count: u64,
 }
 
 /// What an episode changed of one table.
 #[derive(Debug, Clone, Default)]
-struct Changes {
+struct TableChanges {
     /// Base rows that were replaced, or removed (`None`).
     replaced: BTreeMap<usize, Option<Object>>,
     /// Rows that were added, in order; removed ones are taken out.
     added: Vec<Object>,
     /// How many keys were numbered.
-    numbered: usize,
+    generated_keys: usize,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct FaultProgress {
-    matching: u32,
-    struck: u32,
+    matching_calls: u32,
+    injected: u32,
     /// The world's time of the last strike.
-    last_s: u64,
+    last_injected_s: u64,
 }
 
 impl World {
     /// A fresh world.
     pub fn new(base: Arc<WorldBase>) -> World {
         World {
-            tables: vec![Changes::default(); base.def.tables.len()],
+            tables: vec![TableChanges::default(); base.def.tables.len()],
             faults: vec![FaultProgress::default(); base.def.faults.len()],
             elapsed_s: 0,
-            changes: 0,
+            change_count: 0,
             base,
         }
     }
@@ -82,14 +82,14 @@ impl World {
     /// Whether calls are still answered as at the beginning: no row was changed, no key was given out, and no fault has counted a
     /// call. Two worlds of which this holds give the same answer to the same call.
     pub fn is_fresh(&self) -> bool {
-        self.changes == 0
-            && self.tables.iter().all(|table| table.numbered == 0)
-            && self.faults.iter().all(|fault| fault.matching == 0)
+        self.change_count == 0
+            && self.tables.iter().all(|table| table.generated_keys == 0)
+            && self.faults.iter().all(|fault| fault.matching_calls == 0)
     }
 
     /// The rows of a table as they are now, in order; empty for a table that does not exist.
     pub fn rows(&self, table: &str) -> Vec<&Object> {
-        self.table(table).map(|at| self.iter(at).collect()).unwrap_or_default()
+        self.table_index(table).map(|at| self.iter(at).collect()).unwrap_or_default()
     }
 
     /// What the world began with.
@@ -100,9 +100,9 @@ impl World {
     /// What was done to a table: each row as it was at the beginning, unless it was added, beside what it is now, unless it was
     /// removed. A row may be what it was.
     pub fn edits(&self, table: &str) -> impl Iterator<Item = (Option<&Object>, Option<&Object>)> {
-        self.table(table).into_iter().flat_map(|at| {
+        self.table_index(table).into_iter().flat_map(|at| {
             let rows = &self.base.def.tables[at].rows;
-            let Changes { replaced, added, .. } = &self.tables[at];
+            let TableChanges { replaced, added, .. } = &self.tables[at];
             let replaced = replaced.iter().map(|(index, row)| (rows.get(*index), row.as_ref()));
             replaced.chain(added.iter().map(|row| (None, Some(row))))
         })
@@ -110,16 +110,16 @@ impl World {
 
     /// Whether a table has the rows that it began with.
     pub fn is_unchanged(&self, table: &str) -> bool {
-        self.table(table).is_none_or(|at| {
+        self.table_index(table).is_none_or(|at| {
             let rows = &self.base.def.tables[at].rows;
-            let Changes { replaced, added, .. } = &self.tables[at];
+            let TableChanges { replaced, added, .. } = &self.tables[at];
             added.is_empty() && replaced.iter().all(|(index, row)| row.as_ref() == rows.get(*index))
         })
     }
 
     /// A number that differs after every call that changed a row.
-    pub(crate) fn changes(&self) -> u64 {
-        self.changes
+    pub(crate) fn change_count(&self) -> u64 {
+        self.change_count
     }
 
     /// The role that calls are made in.
@@ -127,7 +127,7 @@ impl World {
         self.base.def.role.as_deref()
     }
 
-    pub(crate) fn table(&self, name: &str) -> Option<usize> {
+    pub(crate) fn table_index(&self, name: &str) -> Option<usize> {
         self.base.def.tables.iter().position(|table| table.name == name)
     }
 
@@ -138,11 +138,11 @@ impl World {
     pub(crate) fn iter(&self, at: usize) -> impl Iterator<Item = &Object> {
         let changes = &self.tables[at];
         let base = self.base.def.tables[at].rows.iter().enumerate();
-        let kept = base.filter_map(|(index, row)| match changes.replaced.get(&index) {
+        let remaining = base.filter_map(|(index, row)| match changes.replaced.get(&index) {
             None => Some(row),
             Some(replacement) => replacement.as_ref(),
         });
-        kept.chain(&changes.added)
+        remaining.chain(&changes.added)
     }
 
     pub(crate) fn find(&self, at: usize, key: &Value) -> Option<&Object> {
@@ -159,9 +159,9 @@ impl World {
     }
 
     /// Replaces the row with this key, or removes it; whether there was one.
-    pub(crate) fn put(&mut self, at: usize, key: &Value, row: Option<Object>) -> bool {
+    pub(crate) fn set_row(&mut self, at: usize, key: &Value, row: Option<Object>) -> bool {
         if self.find(at, key) != row.as_ref() {
-            self.changes += 1;
+            self.change_count += 1;
         }
         let text = key_text(key);
         let column = &self.base.def.tables[at].key;
@@ -173,15 +173,15 @@ impl World {
             changes.replaced.insert(*index, row);
             return true;
         }
-        let place = changes.added.iter().position(|row| row.get(column).map(key_text).as_deref() == Some(&text));
-        match (place, row) {
+        let position = changes.added.iter().position(|row| row.get(column).map(key_text).as_deref() == Some(&text));
+        match (position, row) {
             (None, _) => false,
-            (Some(place), Some(row)) => {
-                changes.added[place] = row;
+            (Some(position), Some(row)) => {
+                changes.added[position] = row;
                 true
             }
-            (Some(place), None) => {
-                changes.added.remove(place);
+            (Some(position), None) => {
+                changes.added.remove(position);
                 true
             }
         }
@@ -189,19 +189,19 @@ impl World {
 
     /// Adds a row whose key is not taken.
     pub(crate) fn add(&mut self, at: usize, row: Object) -> &Object {
-        self.changes += 1;
+        self.change_count += 1;
         let added = &mut self.tables[at].added;
-        let place = added.len();
+        let position = added.len();
         added.push(row);
-        &added[place]
+        &added[position]
     }
 
     /// A key that no row has: the prefix, and a number after the count of rows.
     pub(crate) fn next_key(&mut self, at: usize) -> Value {
         loop {
             let table = &self.base.def.tables[at];
-            self.tables[at].numbered += 1;
-            let number = table.rows.len() + self.tables[at].numbered;
+            self.tables[at].generated_keys += 1;
+            let number = table.rows.len() + self.tables[at].generated_keys;
             let key = if table.key_prefix.is_empty() {
                 Value::from(number)
             } else {
@@ -214,27 +214,27 @@ impl World {
     }
 
     /// The fault that strikes a valid call, if one does. Counts the call.
-    pub(crate) fn strike(&mut self, tool: &str, action: &str) -> Option<ToolFailure> {
-        let mut struck = None;
+    pub(crate) fn inject_fault(&mut self, tool: &str, action: &str) -> Option<ToolFailure> {
+        let mut injected = None;
         for (def, progress) in self.base.def.faults.iter().zip(&mut self.faults) {
             let matches = def.tool == tool && def.action.as_deref().is_none_or(|name| name == action);
             if !matches {
                 continue;
             }
-            progress.matching += 1;
-            let due = progress.matching >= def.from_call && progress.struck < def.calls;
-            let waited_out = progress.struck > 0
+            progress.matching_calls += 1;
+            let due = progress.matching_calls >= def.from_call && progress.injected < def.calls;
+            let waited_out = progress.injected > 0
                 && def.kind == FaultKind::RateLimited
-                && def.retry_after.is_some_and(|s| self.elapsed_s >= progress.last_s + u64::from(s));
+                && def.retry_after.is_some_and(|s| self.elapsed_s >= progress.last_injected_s + u64::from(s));
             if waited_out {
-                progress.struck = def.calls;
-            } else if due && struck.is_none() {
-                progress.struck += 1;
-                progress.last_s = self.elapsed_s;
-                struck = Some(fault_failure(def));
+                progress.injected = def.calls;
+            } else if due && injected.is_none() {
+                progress.injected += 1;
+                progress.last_injected_s = self.elapsed_s;
+                injected = Some(fault_failure(def));
             }
         }
-        struck
+        injected
     }
 }
 

@@ -232,7 +232,7 @@ impl AgentKind {
     }
 
     /// The kind that it stands for: a replay stands for the model that was asked.
-    pub fn asked(self) -> AgentKind {
+    pub fn underlying(self) -> AgentKind {
         match self {
             AgentKind::Replay => AgentKind::Llm,
             kind => kind,

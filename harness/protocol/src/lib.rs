@@ -16,8 +16,8 @@ pub use call::{ActionSpec, ToolCall, ToolResponse, ToolSpec};
 pub use canonical::{canonical_json, fingerprint, same_json};
 pub use claim::{Claim, Measure, Span};
 pub use draw::{DrawKey, Draws, Seed};
-pub use script::{Find, Script, Step};
-pub use turn::{Agent, AgentError, Origin, Spent, Start, Turn, Usage};
+pub use script::{RecordQuery, Script, Step};
+pub use turn::{Agent, AgentError, EpisodeStart, Origin, Turn, TurnCost, Usage};
 
 /// A JSON object that keeps the order of its keys, as JSON Schema authors and error texts need it.
 pub type Object = serde_json::Map<String, serde_json::Value>;

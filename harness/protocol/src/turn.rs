@@ -16,7 +16,7 @@ pub enum Turn {
         text: String,
     },
     /// Prose without a call; the episode goes on.
-    Say {
+    Message {
         /// What was said.
         text: String,
     },
@@ -36,7 +36,7 @@ pub enum Turn {
         text: String,
     },
     /// The turn broke off before it was whole: too long an answer, no room left for one, or one that its server cannot read.
-    BrokenOff {
+    Incomplete {
         /// What there is of it, or why there is none.
         text: String,
     },
@@ -51,12 +51,12 @@ pub enum Origin {
     /// The scheduled opening: it stands in the conversation as the agent's own, and nobody was asked.
     Opening,
     /// A model was asked.
-    Model(Spent),
+    Model(TurnCost),
 }
 
 /// What one answer of a model took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct Spent {
+pub struct TurnCost {
     /// The provider's count of tokens; null when it gave none.
     pub usage: Option<Usage>,
     /// US dollars by the price table; null when price or usage is unknown.
@@ -84,7 +84,7 @@ pub struct Usage {
 ///
 /// Neither the guardrails in force nor the error format is here, and no agent may be given them another way.
 #[derive(Debug, Clone, Copy)]
-pub struct Start<'a> {
+pub struct EpisodeStart<'a> {
     /// The task, in words.
     pub prompt: &'a str,
     /// The tools as the agent was told of them: in a drift scenario, the previous contract.
@@ -131,10 +131,10 @@ pub enum AgentError {
     Config(String),
     /// A recorded answer is missing. The run ends: it would not be the recorded one.
     #[error("{0}")]
-    NotRecorded(String),
+    RecordingMissing(String),
     /// An answer cannot be recorded. The run ends: what is paid for would be lost.
     #[error("{0}")]
-    NotKept(String),
+    RecordingFailed(String),
     /// The run is being stopped; the episode counts as not played.
     #[error("the run is being stopped")]
     Stopped,

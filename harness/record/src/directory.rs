@@ -18,7 +18,7 @@ pub struct RunLock {
 }
 
 /// How often a claim is tried again.
-const LOOKS: u32 = 10;
+const MAX_LOCK_ATTEMPTS: u32 = 10;
 
 /// Why a run directory cannot be made, read or written.
 #[derive(Debug, thiserror::Error)]
@@ -31,10 +31,10 @@ pub enum RunDirError {
     Missing(PathBuf),
     /// The folder has no `manifest.json`.
     #[error("`{}` is not a run: it has no manifest.json", .0.display())]
-    NotARun(PathBuf),
+    NoManifest(PathBuf),
     /// The manifest is not one of ours, or is damaged.
     #[error("`{}` is not a manifest of healbench: {reason}", path.display())]
-    Foreign {
+    Invalid {
         /// The manifest's path.
         path: PathBuf,
         /// What is wrong with it.
@@ -42,7 +42,7 @@ pub enum RunDirError {
     },
     /// A newer or an older program wrote it.
     #[error("`{}` has run format {found}; this program reads {FORMAT_VERSION}", path.display())]
-    OtherVersion {
+    UnsupportedVersion {
         /// The run's path.
         path: PathBuf,
         /// The version that was found.
@@ -50,15 +50,15 @@ pub enum RunDirError {
     },
     /// The run was cut off before its frames were whole.
     #[error("the run at `{}` did not finish: its frames are missing", .0.display())]
-    Unfinished(PathBuf),
+    Incomplete(PathBuf),
     /// Another process is writing it.
     #[error("the run at `{}` is being written by another process", .0.display())]
-    Busy(PathBuf),
+    Locked(PathBuf),
     /// The file system refused.
-    #[error("cannot {doing} `{}`: {source}", path.display())]
+    #[error("cannot {operation} `{}`: {source}", path.display())]
     Io {
         /// `read`, `write`, `create` or `remove`.
-        doing: &'static str,
+        operation: &'static str,
         /// The file or folder.
         path: PathBuf,
         /// What the system said.
@@ -67,7 +67,7 @@ pub enum RunDirError {
 }
 
 /// Cells that a plan has at most. Reports hold something of each in memory.
-pub const MOST_CELLS: u64 = 2_000_000;
+pub const MAX_CELLS: u64 = 2_000_000;
 
 impl RunDir {
     /// Makes a new run directory with its manifest and the texts of its scenarios (`(id, file extension, text)`).
@@ -101,7 +101,7 @@ impl RunDir {
     /// Opens a run and reads its manifest, whatever its status.
     ///
     /// # Errors
-    /// Every variant of [`RunDirError`] but `Exists` and `Unfinished`.
+    /// Every variant of [`RunDirError`] but `Exists` and `Incomplete`.
     pub fn open_any(path: &Path) -> Result<(RunDir, RunManifest), RunDirError> {
         if !path.is_dir() {
             return Err(RunDirError::Missing(path.into()));
@@ -109,31 +109,31 @@ impl RunDir {
         let file = path.join("manifest.json");
         // A pipe would be waited for.
         if fs::metadata(&file).is_ok_and(|found| !found.is_file()) {
-            return Err(RunDirError::NotARun(path.into()));
+            return Err(RunDirError::NoManifest(path.into()));
         }
         let text = match fs::read(&file) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(RunDirError::NotARun(path.into())),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(RunDirError::NoManifest(path.into())),
             Err(error) => return Err(io_error("read", &file)(error)),
         };
-        let foreign = |reason: String| RunDirError::Foreign { path: file.clone(), reason };
+        let invalid = |reason: String| RunDirError::Invalid { path: file.clone(), reason };
         // The version is read first: a newer manifest need not have the shape that this program knows.
-        let value: serde_json::Value = serde_json::from_slice(&text).map_err(|error| foreign(error.to_string()))?;
+        let value: serde_json::Value = serde_json::from_slice(&text).map_err(|error| invalid(error.to_string()))?;
         let version = value.get("format_version").and_then(serde_json::Value::as_u64);
         match version {
-            None => return Err(foreign("it has no `format_version`".to_owned())),
+            None => return Err(invalid("it has no `format_version`".to_owned())),
             Some(found) if found == u64::from(FORMAT_VERSION) => {}
             Some(found) => {
                 let found = u32::try_from(found).unwrap_or(u32::MAX);
-                return Err(RunDirError::OtherVersion { path: path.into(), found });
+                return Err(RunDirError::UnsupportedVersion { path: path.into(), found });
             }
         }
-        let manifest: RunManifest = serde_json::from_value(value).map_err(|error| foreign(error.to_string()))?;
-        if manifest.plan.cells() > MOST_CELLS {
-            return Err(foreign(format!("its plan has more than {MOST_CELLS} cells")));
+        let manifest: RunManifest = serde_json::from_value(value).map_err(|error| invalid(error.to_string()))?;
+        if manifest.plan.cells() > MAX_CELLS {
+            return Err(invalid(format!("its plan has more than {MAX_CELLS} cells")));
         }
         if manifest.shard.is_some_and(|shard| !shard.is_valid()) {
-            return Err(foreign("its `shard` is none".to_owned()));
+            return Err(invalid("its `shard` is none".to_owned()));
         }
         Ok((RunDir { path: path.into() }, manifest))
     }
@@ -141,17 +141,17 @@ impl RunDir {
     /// Opens a run whose frames can be read: a complete or an interrupted one.
     ///
     /// # Errors
-    /// As [`RunDir::open_any`], and [`RunDirError::Unfinished`].
+    /// As [`RunDir::open_any`], and [`RunDirError::Incomplete`].
     pub fn open(path: &Path) -> Result<(RunDir, RunManifest), RunDirError> {
         let (run, manifest) = RunDir::open_any(path)?;
         if manifest.status == RunStatus::Running {
             // Somebody may be at it just now.
-            if let Err(busy @ RunDirError::Busy(_)) = run.lock() {
-                return Err(busy);
+            if let Err(locked @ RunDirError::Locked(_)) = run.lock() {
+                return Err(locked);
             }
         }
         if manifest.status == RunStatus::Running || !run.has_frames() {
-            return Err(RunDirError::Unfinished(path.into()));
+            return Err(RunDirError::Incomplete(path.into()));
         }
         Ok((run, manifest))
     }
@@ -162,15 +162,15 @@ impl RunDir {
     /// [`RunDirError::Io`].
     pub fn write_manifest(&self, manifest: &RunManifest) -> Result<(), RunDirError> {
         let file = self.path.join("manifest.json");
-        let part = self.path.join("manifest.json.part");
+        let partial = self.path.join("manifest.json.part");
         let text = serde_json::to_string_pretty(manifest)
-            .map_err(|error| RunDirError::Foreign { path: file.clone(), reason: error.to_string() })?;
+            .map_err(|error| RunDirError::Invalid { path: file.clone(), reason: error.to_string() })?;
         let write = || -> io::Result<()> {
-            let mut out = fs::File::create(&part)?;
+            let mut out = fs::File::create(&partial)?;
             out.write_all(text.as_bytes())?;
             out.write_all(b"\n")?;
             out.sync_all()?;
-            fs::rename(&part, &file)
+            fs::rename(&partial, &file)
         };
         write().map_err(io_error("write", &file))
     }
@@ -178,17 +178,17 @@ impl RunDir {
     /// Claims the run for writing.
     ///
     /// # Errors
-    /// [`RunDirError::Busy`] when another process has it; [`RunDirError::Io`].
+    /// [`RunDirError::Locked`] when another process has it; [`RunDirError::Io`].
     pub fn lock(&self) -> Result<RunLock, RunDirError> {
         let path = self.path.join(".lock");
         let file = fs::File::create(&path).map_err(io_error("create", &path))?;
-        let mut looks = 0;
+        let mut attempts = 0;
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(RunLock { _file: file }),
                 // Somebody who only looks whether the run is written is gone at once.
-                Err(fs::TryLockError::WouldBlock) if looks < LOOKS => looks += 1,
-                Err(fs::TryLockError::WouldBlock) => return Err(RunDirError::Busy(self.path.clone())),
+                Err(fs::TryLockError::WouldBlock) if attempts < MAX_LOCK_ATTEMPTS => attempts += 1,
+                Err(fs::TryLockError::WouldBlock) => return Err(RunDirError::Locked(self.path.clone())),
                 Err(fs::TryLockError::Error(error)) => return Err(io_error("create", &path)(error)),
             }
             std::thread::sleep(Duration::from_millis(2));
@@ -196,9 +196,9 @@ impl RunDir {
     }
 
     /// Whether another process has claimed the run. Changes nothing, and a run that cannot be looked at is not being written.
-    pub fn is_being_written(&self) -> bool {
-        let claimed = |file: fs::File| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock));
-        fs::File::open(self.path.join(".lock")).is_ok_and(claimed)
+    pub fn is_locked(&self) -> bool {
+        let would_block = |file: fs::File| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock));
+        fs::File::open(self.path.join(".lock")).is_ok_and(would_block)
     }
 
     #[cfg(test)]
@@ -212,28 +212,28 @@ impl RunDir {
     }
 
     /// The frame of calls.
-    pub fn calls(&self) -> PathBuf {
+    pub fn calls_path(&self) -> PathBuf {
         self.path.join("calls.parquet")
     }
 
     /// The frame of episodes.
-    pub fn episodes(&self) -> PathBuf {
+    pub fn episodes_path(&self) -> PathBuf {
         self.path.join("episodes.parquet")
     }
 
     /// The journal of a run with models that is under way, or that lost episodes to the infrastructure.
-    pub fn journal(&self) -> PathBuf {
+    pub fn journal_path(&self) -> PathBuf {
         self.path.join("journal.jsonl")
     }
 
     /// What models did, turn by turn.
-    pub fn transcripts(&self) -> PathBuf {
+    pub fn transcripts_path(&self) -> PathBuf {
         self.path.join("transcripts.jsonl.zst")
     }
 
     /// Whether both frames are there.
     pub fn has_frames(&self) -> bool {
-        self.calls().is_file() && self.episodes().is_file()
+        self.calls_path().is_file() && self.episodes_path().is_file()
     }
 
     /// The text of the `index`-th scenario of the plan, as it was when the run began, with its file extension.
@@ -257,7 +257,7 @@ fn scenario_file(index: usize, id: &str, extension: &str) -> String {
     format!("{index:03}-{stem}.{extension}")
 }
 
-pub(crate) fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RunDirError + use<> {
+pub(crate) fn io_error(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> RunDirError + use<> {
     let path = path.to_path_buf();
-    move |source| RunDirError::Io { doing, path, source }
+    move |source| RunDirError::Io { operation, path, source }
 }

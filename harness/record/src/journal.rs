@@ -9,27 +9,27 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CallRecord, EpisodeRecord, RunDir, Transcript};
+use crate::{CallRecord, EpisodeRecord, RecordedTurns, RunDir};
 
 /// A played episode with everything that it left behind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Played {
+pub struct EpisodeResult {
     /// Its row.
     pub episode: EpisodeRecord,
     /// The rows of its calls.
     pub calls: Vec<CallRecord>,
     /// What a model did in it; null for an agent without one.
-    pub transcript: Option<Transcript>,
+    pub recorded_turns: Option<RecordedTurns>,
 }
 
 /// Why a journal or the transcripts cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
     /// The file system refused, or a file is no zstd.
-    #[error("cannot {doing} `{}`: {source}", path.display())]
+    #[error("cannot {operation} `{}`: {source}", path.display())]
     Io {
         /// `read`, `write` or `create`.
-        doing: &'static str,
+        operation: &'static str,
         /// The file.
         path: PathBuf,
         /// What the system said.
@@ -53,7 +53,7 @@ pub struct Journal {
     path: PathBuf,
     file: File,
     /// Bytes of whole lines.
-    whole: u64,
+    complete_bytes: u64,
     line: Vec<u8>,
 }
 
@@ -63,13 +63,13 @@ impl Journal {
     ///
     /// # Errors
     /// [`JournalError`].
-    pub fn open(run: &RunDir) -> Result<(Journal, Vec<Played>), JournalError> {
-        let path = run.journal();
+    pub fn open(run: &RunDir) -> Result<(Journal, Vec<EpisodeResult>), JournalError> {
+        let path = run.journal_path();
         let mut file =
             OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(io_error("create", &path))?;
-        let mut played = Vec::new();
+        let mut results = Vec::new();
         let mut reader = BufReader::new(&mut file);
-        let (mut whole, mut line, mut number) = (0, Vec::new(), 0);
+        let (mut complete_bytes, mut line, mut number) = (0, Vec::new(), 0);
         loop {
             line.clear();
             let read = reader.read_until(b'\n', &mut line).map_err(io_error("read", &path))?;
@@ -77,36 +77,36 @@ impl Journal {
             if read == 0 || line.last() != Some(&b'\n') {
                 break;
             }
-            let episode: Played = serde_json::from_slice(&line).map_err(|error| JournalError::Damaged {
+            let episode: EpisodeResult = serde_json::from_slice(&line).map_err(|error| JournalError::Damaged {
                 path: path.clone(),
                 line: number,
                 reason: error.to_string(),
             })?;
-            played.push(episode);
-            whole += read as u64;
+            results.push(episode);
+            complete_bytes += read as u64;
         }
-        file.set_len(whole).map_err(io_error("write", &path))?;
-        Ok((Journal { path, file, whole, line: Vec::new() }, played))
+        file.set_len(complete_bytes).map_err(io_error("write", &path))?;
+        Ok((Journal { path, file, complete_bytes, line: Vec::new() }, results))
     }
 
     /// Appends an episode. Once this returns, no end of the process loses it.
     ///
     /// # Errors
     /// [`JournalError::Io`].
-    pub fn append(&mut self, played: &Played) -> Result<(), JournalError> {
+    pub fn append(&mut self, result: &EpisodeResult) -> Result<(), JournalError> {
         self.line.clear();
-        serde_json::to_writer(&mut self.line, played)
+        serde_json::to_writer(&mut self.line, result)
             .map_err(|error| io_error("write", &self.path)(io::Error::other(error)))?;
         self.line.push(b'\n');
         match self.file.write_all(&self.line) {
             Ok(()) => {
-                self.whole += self.line.len() as u64;
+                self.complete_bytes += self.line.len() as u64;
                 Ok(())
             }
             Err(error) => {
                 // A full disk takes a part of a line; the next one must not stand on it. If this fails as well, so will the writes
                 // after it: there is no room for them either.
-                let _ = self.file.set_len(self.whole);
+                let _ = self.file.set_len(self.complete_bytes);
                 Err(io_error("write", &self.path)(error))
             }
         }
@@ -130,26 +130,26 @@ impl Journal {
 }
 
 /// zstd's level: transcripts are written once and kept.
-const LEVEL: i32 = 9;
+const ZSTD_LEVEL: i32 = 9;
 
 /// Writes `transcripts.jsonl.zst`, a line an episode in the order given, in one step.
 ///
 /// # Errors
 /// [`JournalError::Io`].
-pub fn write_transcripts<'a>(
+pub fn write_recorded_turns<'a>(
     run: &RunDir,
-    transcripts: impl Iterator<Item = &'a Transcript>,
+    all_turns: impl Iterator<Item = &'a RecordedTurns>,
 ) -> Result<(), JournalError> {
-    let path = run.transcripts();
-    let part = path.with_extension("zst.part");
+    let path = run.transcripts_path();
+    let partial = path.with_extension("zst.part");
     let write = || -> io::Result<()> {
-        let mut out = zstd::Encoder::new(File::create(&part)?, LEVEL)?;
-        for transcript in transcripts {
-            serde_json::to_writer(&mut out, transcript)?;
+        let mut out = zstd::Encoder::new(File::create(&partial)?, ZSTD_LEVEL)?;
+        for recorded_turns in all_turns {
+            serde_json::to_writer(&mut out, recorded_turns)?;
             out.write_all(b"\n")?;
         }
         out.finish()?.sync_all()?;
-        fs::rename(&part, &path)
+        fs::rename(&partial, &path)
     };
     write().map_err(io_error("write", &path))
 }
@@ -158,20 +158,23 @@ pub fn write_transcripts<'a>(
 ///
 /// # Errors
 /// [`JournalError`].
-pub fn read_transcript(run: &RunDir, episode: u64) -> Result<Option<Transcript>, JournalError> {
-    Ok(transcripts_of(run, &BTreeSet::from([episode]))?.remove(&episode))
+pub fn read_recorded_turns(run: &RunDir, episode: u64) -> Result<Option<RecordedTurns>, JournalError> {
+    Ok(read_recorded_turns_of(run, &BTreeSet::from([episode]))?.remove(&episode))
 }
 
 /// The transcripts of some episodes, read in one pass; those that the run does not have are left out.
 ///
 /// # Errors
 /// [`JournalError`].
-pub fn transcripts_of(run: &RunDir, episodes: &BTreeSet<u64>) -> Result<BTreeMap<u64, Transcript>, JournalError> {
+pub fn read_recorded_turns_of(
+    run: &RunDir,
+    episodes: &BTreeSet<u64>,
+) -> Result<BTreeMap<u64, RecordedTurns>, JournalError> {
     let mut found = BTreeMap::new();
     if !episodes.is_empty() {
-        read_transcripts(run, &mut |transcript| {
-            if episodes.contains(&transcript.episode) {
-                found.insert(transcript.episode, transcript);
+        visit_recorded_turns(run, &mut |recorded_turns| {
+            if episodes.contains(&recorded_turns.episode) {
+                found.insert(recorded_turns.episode, recorded_turns);
             }
             found.len() < episodes.len()
         })?;
@@ -180,14 +183,14 @@ pub fn transcripts_of(run: &RunDir, episodes: &BTreeSet<u64>) -> Result<BTreeMap
 }
 
 /// Bytes that the transcript of an episode takes at most.
-const LONGEST_LINE: u64 = 256 << 20;
+const MAX_LINE_BYTES: u64 = 256 << 20;
 
 /// Hands over the transcripts of a run in their order, until `next` gives false; none when the run has none.
 ///
 /// # Errors
 /// [`JournalError`].
-pub fn read_transcripts(run: &RunDir, next: &mut dyn FnMut(Transcript) -> bool) -> Result<(), JournalError> {
-    let path = run.transcripts();
+pub fn visit_recorded_turns(run: &RunDir, next: &mut dyn FnMut(RecordedTurns) -> bool) -> Result<(), JournalError> {
+    let path = run.transcripts_path();
     let file = match File::open(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => opened.map_err(io_error("read", &path))?,
@@ -197,40 +200,41 @@ pub fn read_transcripts(run: &RunDir, next: &mut dyn FnMut(Transcript) -> bool) 
     for index in 0.. {
         line.clear();
         // A small file may hold a line that no memory can.
-        let read = reader.by_ref().take(LONGEST_LINE + 1).read_until(b'\n', &mut line);
+        let read = reader.by_ref().take(MAX_LINE_BYTES + 1).read_until(b'\n', &mut line);
         if read.map_err(io_error("read", &path))? == 0 {
             break;
         }
         let damaged = |reason: String| JournalError::Damaged { path: path.clone(), line: index + 1, reason };
-        if line.len() as u64 > LONGEST_LINE {
-            return Err(damaged(format!("it is longer than {} MiB", LONGEST_LINE >> 20)));
+        if line.len() as u64 > MAX_LINE_BYTES {
+            return Err(damaged(format!("it is longer than {} MiB", MAX_LINE_BYTES >> 20)));
         }
-        let transcript: Transcript = serde_json::from_slice(&line).map_err(|error| damaged(error.to_string()))?;
-        if !next(transcript) {
+        let recorded_turns: RecordedTurns =
+            serde_json::from_slice(&line).map_err(|error| damaged(error.to_string()))?;
+        if !next(recorded_turns) {
             break;
         }
     }
     Ok(())
 }
 
-fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> JournalError + use<> {
+fn io_error(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> JournalError + use<> {
     let path = path.to_path_buf();
-    move |source| JournalError::Io { doing, path, source }
+    move |source| JournalError::Io { operation, path, source }
 }
 
 #[cfg(test)]
 mod tests {
-    use healbench_protocol::{Origin, Spent, Turn};
+    use healbench_protocol::{Origin, Turn, TurnCost};
 
     use super::*;
-    use crate::{Outcome, TakenTurn, Tally};
+    use crate::{EpisodeCounts, Outcome, RecordedTurn};
 
-    fn played(episode: u64, outcome: Outcome) -> Played {
-        let turn = TakenTurn {
+    fn result(episode: u64, outcome: Outcome) -> EpisodeResult {
+        let turn = RecordedTurn {
             turn: Turn::Answer { text: "it is\ndone".to_owned() },
-            origin: Origin::Model(Spent::default()),
+            origin: Origin::Model(TurnCost::default()),
         };
-        Played {
+        EpisodeResult {
             episode: EpisodeRecord {
                 episode,
                 outcome,
@@ -242,11 +246,11 @@ mod tests {
                 perfect_calls: 1,
                 prompt_tokens: 3,
                 prose_tokens: 4,
-                tally: Tally::default(),
+                counts: EpisodeCounts::default(),
                 model: None,
             },
             calls: vec![CallRecord { episode, call: 1, action: Some("list".into()), ..CallRecord::default() }],
-            transcript: Some(Transcript { episode, turns: vec![turn], failed: None }),
+            recorded_turns: Some(RecordedTurns { episode, turns: vec![turn], failed: None }),
         }
     }
 
@@ -257,11 +261,11 @@ mod tests {
     }
 
     #[test]
-    fn episodes_come_back_in_the_order_in_which_they_were_played() {
+    fn episodes_are_read_in_the_order_written() {
         let (_folder, run) = run();
         let (mut journal, found) = Journal::open(&run).unwrap();
         assert_eq!(found, []);
-        let lines = [played(7, Outcome::Infra), played(2, Outcome::Success), played(7, Outcome::Success)];
+        let lines = [result(7, Outcome::Infra), result(2, Outcome::Success), result(7, Outcome::Success)];
         for line in &lines {
             journal.append(line).unwrap();
         }
@@ -271,49 +275,49 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_a_kill_tore_is_cut_off_wherever_it_tore() {
+    fn an_incomplete_last_line_is_truncated() {
         let (_folder, run) = run();
         let (mut journal, _) = Journal::open(&run).unwrap();
-        journal.append(&played(1, Outcome::Success)).unwrap();
-        let first = fs::read(run.journal()).unwrap();
-        journal.append(&played(2, Outcome::Success)).unwrap();
-        let both = fs::read(run.journal()).unwrap();
+        journal.append(&result(1, Outcome::Success)).unwrap();
+        let first = fs::read(run.journal_path()).unwrap();
+        journal.append(&result(2, Outcome::Success)).unwrap();
+        let both = fs::read(run.journal_path()).unwrap();
         for length in first.len()..both.len() {
-            fs::write(run.journal(), &both[..length]).unwrap();
+            fs::write(run.journal_path(), &both[..length]).unwrap();
             let (mut journal, found) = Journal::open(&run).unwrap();
-            assert_eq!(found, [played(1, Outcome::Success)], "torn after {length} bytes");
-            journal.append(&played(2, Outcome::Success)).unwrap();
-            assert_eq!(fs::read(run.journal()).unwrap(), both);
+            assert_eq!(found, [result(1, Outcome::Success)], "torn after {length} bytes");
+            journal.append(&result(2, Outcome::Success)).unwrap();
+            assert_eq!(fs::read(run.journal_path()).unwrap(), both);
         }
     }
 
     #[test]
-    fn a_damaged_line_is_told_with_its_place() {
+    fn a_damaged_line_is_reported_with_its_number() {
         let (_folder, run) = run();
         let (mut journal, _) = Journal::open(&run).unwrap();
-        journal.append(&played(1, Outcome::Success)).unwrap();
-        let mut text = fs::read(run.journal()).unwrap();
+        journal.append(&result(1, Outcome::Success)).unwrap();
+        let mut text = fs::read(run.journal_path()).unwrap();
         text.extend_from_slice(b"{\"episode\": 3}\n");
-        fs::write(run.journal(), text).unwrap();
+        fs::write(run.journal_path(), text).unwrap();
         let error = Journal::open(&run).unwrap_err();
         assert!(matches!(error, JournalError::Damaged { line: 2, .. }), "{error}");
         // Nothing is made up for what a line does not tell.
-        let whole = serde_json::to_string(&played(1, Outcome::Success)).unwrap();
-        fs::write(run.journal(), whole.replacen("\"response_hash\":0,", "", 1) + "\n").unwrap();
+        let line = serde_json::to_string(&result(1, Outcome::Success)).unwrap();
+        fs::write(run.journal_path(), line.replacen("\"response_hash\":0,", "", 1) + "\n").unwrap();
         let error = Journal::open(&run).unwrap_err().to_string();
         assert!(error.contains("damaged in line 1: missing field `response_hash`"), "{error}");
     }
 
     #[test]
-    fn a_transcript_is_found_by_its_episode() {
+    fn recorded_turns_are_found_by_episode() {
         let (_folder, run) = run();
-        assert_eq!(read_transcript(&run, 5).unwrap(), None);
-        let transcripts = [4, 5].map(|episode| played(episode, Outcome::Success).transcript.unwrap());
-        write_transcripts(&run, transcripts.iter()).unwrap();
-        assert_eq!(read_transcript(&run, 5).unwrap().as_ref(), Some(&transcripts[1]));
-        assert_eq!(read_transcript(&run, 6).unwrap(), None);
-        let both = transcripts_of(&run, &BTreeSet::from([3, 4, 5, 6])).unwrap();
-        assert_eq!(both.into_values().collect::<Vec<_>>(), transcripts);
-        assert!(transcripts_of(&run, &BTreeSet::new()).unwrap().is_empty());
+        assert_eq!(read_recorded_turns(&run, 5).unwrap(), None);
+        let all_turns = [4, 5].map(|episode| result(episode, Outcome::Success).recorded_turns.unwrap());
+        write_recorded_turns(&run, all_turns.iter()).unwrap();
+        assert_eq!(read_recorded_turns(&run, 5).unwrap().as_ref(), Some(&all_turns[1]));
+        assert_eq!(read_recorded_turns(&run, 6).unwrap(), None);
+        let both = read_recorded_turns_of(&run, &BTreeSet::from([3, 4, 5, 6])).unwrap();
+        assert_eq!(both.into_values().collect::<Vec<_>>(), all_turns);
+        assert!(read_recorded_turns_of(&run, &BTreeSet::new()).unwrap().is_empty());
     }
 }

@@ -2,6 +2,7 @@
 //!
 //! The names of columns and everything computed from them belong to `reports`; what the rows mean is said here.
 
+mod counts;
 mod directory;
 mod journal;
 mod manifest;
@@ -11,17 +12,17 @@ mod progress;
 mod rounds;
 mod rows;
 mod shard;
-mod tally;
 
-pub use directory::{MOST_CELLS, RunDir, RunDirError, RunLock};
+pub use counts::EpisodeCounts;
+pub use directory::{MAX_CELLS, RunDir, RunDirError, RunLock};
 pub use journal::{
-    Journal, JournalError, Played, read_transcript, read_transcripts, transcripts_of, write_transcripts,
+    EpisodeResult, Journal, JournalError, read_recorded_turns, read_recorded_turns_of, visit_recorded_turns,
+    write_recorded_turns,
 };
-pub use manifest::{Cassettes, FORMAT_VERSION, PriceSource, RunManifest, RunStatus};
-pub use merge::{MergeError, merged};
-pub use plan::{CellRef, Plan, PlannedScenario, Setting};
+pub use manifest::{CassetteMode, FORMAT_VERSION, PriceSource, RunManifest, RunStatus};
+pub use merge::{MergeError, merge_manifests};
+pub use plan::{CellRef, Condition, Plan, PlannedScenario};
 pub use progress::Progress;
-pub use rounds::{LEAST_ROUNDS, PairRole, PairRounds, PairedRun, ROUNDS_VERSION, RoundsError};
-pub use rows::{CallRecord, EpisodeRecord, ModelUse, Outcome, Records, TakenTurn, Transcript};
-pub use shard::{NoShard, Shard};
-pub use tally::Tally;
+pub use rounds::{MIN_ROUNDS, PairRole, PairRounds, PairedRun, ROUNDS_VERSION, RoundsError};
+pub use rows::{CallRecord, EpisodeRecord, ModelUsage, Outcome, RecordedTurn, RecordedTurns, Records};
+pub use shard::{InvalidShard, Shard};

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Plan, Shard};
 
 /// The version of a run directory's format. A run of a newer version is refused.
-pub const FORMAT_VERSION: u32 = 4;
+pub const FORMAT_VERSION: u32 = 5;
 
 /// How far a run got.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -45,7 +45,7 @@ pub struct RunManifest {
     pub shard: Option<Shard>,
     /// Where the models' answers are recorded, or come from; null when they are asked and nothing is recorded.
     #[serde(default)]
-    pub cassettes: Option<Cassettes>,
+    pub cassettes: Option<CassetteMode>,
     /// The price table of the models; null in a run without any.
     #[serde(default)]
     pub prices: Option<PriceSource>,
@@ -56,7 +56,7 @@ pub struct RunManifest {
 /// A folder of recorded answers, and what is done with it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Cassettes {
+pub enum CassetteMode {
     /// Models are asked, and their answers are recorded.
     Record(PathBuf),
     /// Nobody is asked.
@@ -87,7 +87,7 @@ impl RunManifest {
     }
 
     /// The episodes that are in the frames.
-    pub fn done(&self) -> Range<u64> {
+    pub fn completed_episodes(&self) -> Range<u64> {
         let all = self.episodes();
         all.start..all.end.min(all.start.saturating_add(self.episodes_done))
     }

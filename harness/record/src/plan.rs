@@ -13,14 +13,14 @@ pub struct Plan {
     /// The agents, in the order in which they were asked for.
     pub agents: Vec<AgentSpec>,
     /// Guardrails and error format together, in the order of the report's rows.
-    pub settings: Vec<Setting>,
+    pub conditions: Vec<Condition>,
     /// The scenarios, in the order of the suite.
     pub scenarios: Vec<PlannedScenario>,
 }
 
 /// One set of guardrails in one error format.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Setting {
+pub struct Condition {
     /// The guardrails in force.
     pub guardrails: Guardrails,
     /// How failures are written; `bare` exactly when `healing` is off.
@@ -48,8 +48,8 @@ pub struct CellRef {
     pub scenario: usize,
     /// Index into [`Plan::agents`].
     pub agent: usize,
-    /// Index into [`Plan::settings`].
-    pub setting: usize,
+    /// Index into [`Plan::conditions`].
+    pub condition: usize,
     /// 0 to `trials - 1`.
     pub trial: u32,
 }
@@ -67,12 +67,12 @@ impl Plan {
 
     /// How many cells there are.
     pub fn cells(&self) -> u64 {
-        (self.scenarios.len() * self.agents.len() * self.settings.len()) as u64
+        (self.scenarios.len() * self.agents.len() * self.conditions.len()) as u64
     }
 
     /// The index of the setting under no guardrails.
-    pub fn none(&self) -> Option<usize> {
-        self.settings.iter().position(|setting| setting.guardrails == Guardrails::NONE)
+    pub fn unguarded_condition(&self) -> Option<usize> {
+        self.conditions.iter().position(|condition| condition.guardrails == Guardrails::NONE)
     }
 
     /// The cell and trial of the episode with this index; `None` past the end.
@@ -83,15 +83,15 @@ impl Plan {
         let trials = u64::from(self.trials);
         let trial = (episode % trials) as u32;
         let cell = (episode / trials) as usize;
-        let setting = cell % self.settings.len();
-        let agent = cell / self.settings.len() % self.agents.len();
-        let scenario = cell / self.settings.len() / self.agents.len();
-        Some(CellRef { scenario, agent, setting, trial })
+        let condition = cell % self.conditions.len();
+        let agent = cell / self.conditions.len() % self.agents.len();
+        let scenario = cell / self.conditions.len() / self.agents.len();
+        Some(CellRef { scenario, agent, condition, trial })
     }
 
     /// The index of the episode of this cell and trial: the inverse of [`Plan::cell`].
     pub fn episode(&self, cell: CellRef) -> u64 {
-        let index = (cell.scenario * self.agents.len() + cell.agent) * self.settings.len() + cell.setting;
+        let index = (cell.scenario * self.agents.len() + cell.agent) * self.conditions.len() + cell.condition;
         index as u64 * u64::from(self.trials) + u64::from(cell.trial)
     }
 }
@@ -121,9 +121,9 @@ mod tests {
             seed: Seed(1),
             trials: 5,
             agents: vec![agent("a"), agent("b"), agent("c")],
-            settings: vec![
-                Setting { guardrails: Guardrails::NONE, format: ErrorFormat::Bare },
-                Setting { guardrails: Guardrails::ALL, format: ErrorFormat::FusionXml },
+            conditions: vec![
+                Condition { guardrails: Guardrails::NONE, format: ErrorFormat::Bare },
+                Condition { guardrails: Guardrails::ALL, format: ErrorFormat::FusionXml },
             ],
             scenarios: vec![scenario("x"), scenario("y")],
         };
@@ -132,6 +132,6 @@ mod tests {
             assert_eq!(plan.episode(plan.cell(episode).unwrap()), episode);
         }
         assert_eq!(plan.cell(60), None);
-        assert_eq!(plan.cell(59), Some(CellRef { scenario: 1, agent: 2, setting: 1, trial: 4 }));
+        assert_eq!(plan.cell(59), Some(CellRef { scenario: 1, agent: 2, condition: 1, trial: 4 }));
     }
 }

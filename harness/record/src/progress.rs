@@ -45,11 +45,11 @@ impl RunDir {
     /// [`RunDirError::Io`].
     pub fn write_progress(&self, progress: &Progress) -> Result<(), RunDirError> {
         let file = self.progress_file();
-        let part = self.path().join("progress.json.part");
+        let partial = self.path().join("progress.json.part");
         // Nothing waits for the disk: what a crash of the machine loses here is of no use afterwards.
         let write = || -> io::Result<()> {
-            fs::write(&part, serde_json::to_vec(progress)?)?;
-            fs::rename(&part, &file)
+            fs::write(&partial, serde_json::to_vec(progress)?)?;
+            fs::rename(&partial, &file)
         };
         write().map_err(io_error("write", &file))
     }
@@ -72,7 +72,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_read_and_goes() {
+    fn progress_round_trips_and_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let run = RunDir::at(folder.path());
         assert_eq!(run.progress(), None);
@@ -98,15 +98,15 @@ mod tests {
     }
 
     #[test]
-    fn a_look_does_not_claim_a_run() {
+    fn is_locked_does_not_take_the_lock() {
         let folder = tempfile::tempdir().unwrap();
         let run = RunDir::at(folder.path());
-        assert!(!run.is_being_written());
+        assert!(!run.is_locked());
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "a look leaves nothing behind");
         let lock = run.lock().unwrap();
-        assert!(run.is_being_written());
+        assert!(run.is_locked());
         drop(lock);
-        assert!(!run.is_being_written());
+        assert!(!run.is_locked());
         drop(run.lock().unwrap());
     }
 }

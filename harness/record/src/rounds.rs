@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub const ROUNDS_VERSION: u32 = 1;
 
 /// A pair of fewer rounds decides nothing.
-pub const LEAST_ROUNDS: usize = 501;
+pub const MIN_ROUNDS: usize = 501;
 
 /// Everything that one process measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,7 +27,7 @@ pub struct PairedRun {
     /// The processor's model; null when the system does not tell.
     pub cpu: Option<String>,
     /// Whether the code was optimised.
-    pub optimised: bool,
+    pub optimized: bool,
     /// How long an epoch was meant to take, in nanoseconds.
     pub epoch_ns: u64,
     /// The pairs, in the order of the program.
@@ -43,7 +43,7 @@ pub enum PairRole {
     /// Two things that are claimed to take the same time.
     Equal,
     /// A thing over a piece of work that never changes, to be held against an earlier ratio of the same machine.
-    Yardstick,
+    ReferenceWorkload,
 }
 
 /// The rounds of one pair.
@@ -70,10 +70,10 @@ pub enum RoundsError {
     #[error("there is no file `{}`", .0.display())]
     Missing(PathBuf),
     /// The file system refused.
-    #[error("cannot {doing} `{}`: {source}", path.display())]
+    #[error("cannot {operation} `{}`: {source}", path.display())]
     Io {
         /// `read` or `write`.
-        doing: &'static str,
+        operation: &'static str,
         /// The file.
         path: PathBuf,
         /// What the system said.
@@ -81,7 +81,7 @@ pub enum RoundsError {
     },
     /// The file is no paired run, or is damaged.
     #[error("`{}` has no paired rounds of healbench: {reason}", path.display())]
-    Foreign {
+    Invalid {
         /// The file.
         path: PathBuf,
         /// What is wrong with it.
@@ -89,7 +89,7 @@ pub enum RoundsError {
     },
     /// A newer or an older program wrote it.
     #[error("`{}` has paired rounds of format {found}; this program reads {ROUNDS_VERSION}", path.display())]
-    OtherVersion {
+    UnsupportedVersion {
         /// The file.
         path: PathBuf,
         /// The version that was found.
@@ -106,40 +106,40 @@ impl PairedRun {
         let text = match fs::read(path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(RoundsError::Missing(path.into())),
-            Err(source) => return Err(RoundsError::Io { doing: "read", path: path.into(), source }),
+            Err(source) => return Err(RoundsError::Io { operation: "read", path: path.into(), source }),
         };
-        let foreign = |reason: String| RoundsError::Foreign { path: path.into(), reason };
+        let invalid = |reason: String| RoundsError::Invalid { path: path.into(), reason };
         // The version is read first: a newer file need not have the shape that this program knows.
-        let value: serde_json::Value = serde_json::from_slice(&text).map_err(|error| foreign(error.to_string()))?;
+        let value: serde_json::Value = serde_json::from_slice(&text).map_err(|error| invalid(error.to_string()))?;
         match value.get("format_version").and_then(serde_json::Value::as_u64) {
-            None => return Err(foreign("it has no `format_version`".to_owned())),
+            None => return Err(invalid("it has no `format_version`".to_owned())),
             Some(found) if found == u64::from(ROUNDS_VERSION) => {}
-            Some(found) => return Err(RoundsError::OtherVersion { path: path.into(), found }),
+            Some(found) => return Err(RoundsError::UnsupportedVersion { path: path.into(), found }),
         }
-        let run: PairedRun = serde_json::from_value(value).map_err(|error| foreign(error.to_string()))?;
-        run.check().map_err(foreign)?;
+        let run: PairedRun = serde_json::from_value(value).map_err(|error| invalid(error.to_string()))?;
+        run.check().map_err(invalid)?;
         Ok(run)
     }
 
     /// Writes the file in one step: a reader sees all of it, or what was there before.
     ///
     /// # Errors
-    /// [`RoundsError::Io`], and [`RoundsError::Foreign`] when [`PairedRun::read`] would refuse the file.
+    /// [`RoundsError::Io`], and [`RoundsError::Invalid`] when [`PairedRun::read`] would refuse the file.
     pub fn write(&self, path: &Path) -> Result<(), RoundsError> {
-        let foreign = |reason| RoundsError::Foreign { path: path.into(), reason };
-        self.check().map_err(foreign)?;
-        let text = serde_json::to_string(self).map_err(|error| foreign(error.to_string()))?;
-        let mut part = path.as_os_str().to_owned();
-        part.push(format!(".{}.part", std::process::id()));
+        let invalid = |reason| RoundsError::Invalid { path: path.into(), reason };
+        self.check().map_err(invalid)?;
+        let text = serde_json::to_string(self).map_err(|error| invalid(error.to_string()))?;
+        let mut partial = path.as_os_str().to_owned();
+        partial.push(format!(".{}.part", std::process::id()));
         let write = || -> io::Result<()> {
-            let mut out = fs::File::create(&part)?;
+            let mut out = fs::File::create(&partial)?;
             out.write_all(text.as_bytes())?;
             out.write_all(b"\n")?;
             out.sync_all()?;
-            fs::rename(&part, path)
+            fs::rename(&partial, path)
         };
-        write().inspect_err(|_| drop(fs::remove_file(&part))).map_err(|source| RoundsError::Io {
-            doing: "write",
+        write().inspect_err(|_| drop(fs::remove_file(&partial))).map_err(|source| RoundsError::Io {
+            operation: "write",
             path: path.into(),
             source,
         })
@@ -207,30 +207,30 @@ mod tests {
             healbench: "0.1.0".to_owned(),
             revision: None,
             cpu: Some("a processor".to_owned()),
-            optimised: true,
+            optimized: true,
             epoch_ns: 50_000,
-            pairs: vec![pair("same", PairRole::Control), pair("other", PairRole::Yardstick)],
+            pairs: vec![pair("same", PairRole::Control), pair("other", PairRole::ReferenceWorkload)],
         }
     }
 
     /// What is said of a file that is one of ours but for one change.
-    fn refused(change: impl Fn(&mut Value)) -> String {
+    fn error_after(change: impl Fn(&mut Value)) -> String {
         let mut value = serde_json::to_value(run()).unwrap();
         change(&mut value);
-        refused_text(&value.to_string())
+        error_for_text(&value.to_string())
     }
 
-    fn refused_text(text: &str) -> String {
+    fn error_for_text(text: &str) -> String {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("rounds.json");
         fs::write(&file, text).unwrap();
         let error = PairedRun::read(&file).unwrap_err();
-        assert!(matches!(error, RoundsError::Foreign { .. } | RoundsError::OtherVersion { .. }));
+        assert!(matches!(error, RoundsError::Invalid { .. } | RoundsError::UnsupportedVersion { .. }));
         error.to_string().replace(&file.display().to_string(), "FILE")
     }
 
     #[test]
-    fn what_is_written_is_read_again() {
+    fn a_paired_run_round_trips() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("rounds.json");
         fs::write(&file, "of yesterday").unwrap();
@@ -247,50 +247,53 @@ mod tests {
     fn a_bad_file_is_refused_with_its_reason() {
         let first = |value: &mut Value, field: &str, to: Value| value["pairs"][0][field] = to;
         let of = "`FILE` has no paired rounds of healbench: ";
-        for (said, reason) in [
-            (refused(|run| first(run, "rounds", json!([]))), "the pair \"same\" has no rounds"),
+        for (message, reason) in [
+            (error_after(|run| first(run, "rounds", json!([]))), "the pair \"same\" has no rounds"),
             (
-                refused(|run| first(run, "rounds", json!([[1, 1, 1, 1], [1, 1, 0, 1]]))),
+                error_after(|run| first(run, "rounds", json!([[1, 1, 1, 1], [1, 1, 0, 1]]))),
                 "the pair \"same\" has an epoch of 0 ns in round 1",
             ),
-            (refused(|run| first(run, "iterations", json!([0, 1]))), "the pair \"same\" has an arm with 0 iterations"),
-            (refused(|run| first(run, "name", json!("other"))), "it has two pairs named \"other\""),
-            (refused(|run| run["pairs"] = json!([])), "it has no pair"),
-            (refused(|run| run["format_version"] = Value::Null), "it has no `format_version`"),
             (
-                refused(|run| first(run, "rounds", json!([[1, 1, 1]]))),
+                error_after(|run| first(run, "iterations", json!([0, 1]))),
+                "the pair \"same\" has an arm with 0 iterations",
+            ),
+            (error_after(|run| first(run, "name", json!("other"))), "it has two pairs named \"other\""),
+            (error_after(|run| run["pairs"] = json!([])), "it has no pair"),
+            (error_after(|run| run["format_version"] = Value::Null), "it has no `format_version`"),
+            (
+                error_after(|run| first(run, "rounds", json!([[1, 1, 1]]))),
                 "invalid length 3, expected an array of length 4",
             ),
             (
-                refused(|run| first(run, "role", json!("else"))),
-                "unknown variant `else`, expected one of `control`, `equal`, `yardstick`",
+                error_after(|run| first(run, "role", json!("else"))),
+                "unknown variant `else`, expected one of `control`, `equal`, `reference_workload`",
             ),
         ] {
-            assert_eq!(said, format!("{of}{reason}"));
+            assert_eq!(message, format!("{of}{reason}"));
         }
         let whole = serde_json::to_string(&run()).unwrap();
-        let said = refused_text(&whole[..whole.len() / 2]);
-        assert!(said.starts_with(of) && said.contains("EOF while parsing"), "{said}");
-        let said = refused(|run| run["format_version"] = json!(5_000_000_000_u64));
-        assert_eq!(said, "`FILE` has paired rounds of format 5000000000; this program reads 1");
+        let message = error_for_text(&whole[..whole.len() / 2]);
+        assert!(message.starts_with(of) && message.contains("EOF while parsing"), "{message}");
+        let message = error_after(|run| run["format_version"] = json!(5_000_000_000_u64));
+        assert_eq!(message, "`FILE` has paired rounds of format 5000000000; this program reads 1");
     }
 
     #[test]
     fn a_file_that_is_not_there_is_missing_and_a_folder_cannot_be_read() {
         let folder = tempfile::tempdir().unwrap();
         assert!(matches!(PairedRun::read(&folder.path().join("none")), Err(RoundsError::Missing(_))));
-        assert!(matches!(PairedRun::read(folder.path()), Err(RoundsError::Io { doing: "read", .. })));
+        assert!(matches!(PairedRun::read(folder.path()), Err(RoundsError::Io { operation: "read", .. })));
         let nowhere = folder.path().join("none").join("rounds.json");
-        assert!(matches!(run().write(&nowhere), Err(RoundsError::Io { doing: "write", .. })));
+        assert!(matches!(run().write(&nowhere), Err(RoundsError::Io { operation: "write", .. })));
     }
 
     #[test]
-    fn nothing_is_written_that_would_not_be_read() {
+    fn an_invalid_run_is_not_written() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("rounds.json");
         let mut bad = run();
         bad.pairs[1].rounds[0][3] = 0;
-        assert!(matches!(bad.write(&file), Err(RoundsError::Foreign { .. })));
+        assert!(matches!(bad.write(&file), Err(RoundsError::Invalid { .. })));
         assert!(!file.exists());
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use healbench_protocol::{AgentError, Origin, Turn, Usage};
 use serde::{Deserialize, Serialize};
 
-use crate::Tally;
+use crate::EpisodeCounts;
 
 /// The rows of some episodes, in the order of the plan: calls of one episode stand together, in the order they were made.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -87,14 +87,14 @@ pub struct EpisodeRecord {
     /// Tokens of the agent's turns without a call: prose and the closing words.
     pub prose_tokens: u32,
     /// What its calls add up to.
-    pub tally: Tally,
+    pub counts: EpisodeCounts,
     /// What its model took; null for an agent without one.
-    pub model: Option<Box<ModelUse>>,
+    pub model: Option<Box<ModelUsage>>,
 }
 
 /// What an episode took of its model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-pub struct ModelUse {
+pub struct ModelUsage {
     /// Calls of the opening: they stand in the conversation as the model's own, and are not.
     pub opening_calls: u32,
     /// Turns that the model took: answered requests.
@@ -114,11 +114,11 @@ pub struct ModelUse {
 
 /// What a model did in an episode, turn by turn: enough to play the episode again without it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Transcript {
+pub struct RecordedTurns {
     /// The episode's index in the plan.
     pub episode: u64,
     /// The turns, in their order.
-    pub turns: Vec<TakenTurn>,
+    pub turns: Vec<RecordedTurn>,
     /// Why there is no further turn, when the agent failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<AgentError>,
@@ -126,7 +126,7 @@ pub struct Transcript {
 
 /// A turn with where it came from.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TakenTurn {
+pub struct RecordedTurn {
     /// The turn.
     pub turn: Turn,
     /// Where it came from, and what it took.
@@ -173,9 +173,9 @@ pub struct CallRecord {
     /// Contract deltas that the response carried.
     pub contract_deltas: u32,
     /// Whether the world's rows differ after the call.
-    pub world_changed: bool,
+    pub state_changed: bool,
     /// Whether an earlier call of the episode with the same tool and canonical arguments failed.
-    pub repeats_failed: bool,
+    pub repeated: bool,
     /// Number of the error chain that this call belongs to, from 1; null outside of any. The chain ended in success exactly when
     /// its last call is not an error.
     pub chain: Option<u32>,
@@ -203,54 +203,54 @@ mod shared {
 
     pub(super) trait Shared: Sized {
         type Owned: for<'de> Deserialize<'de>;
-        type Held<'a>: Serialize
+        type Borrowed<'a>: Serialize
         where
             Self: 'a;
-        fn held(&self) -> Self::Held<'_>;
-        fn of(owned: Self::Owned) -> Self;
+        fn borrowed(&self) -> Self::Borrowed<'_>;
+        fn from_owned(owned: Self::Owned) -> Self;
     }
 
     impl Shared for Arc<str> {
         type Owned = String;
-        type Held<'a> = &'a str;
-        fn held(&self) -> &str {
+        type Borrowed<'a> = &'a str;
+        fn borrowed(&self) -> &str {
             self
         }
-        fn of(owned: String) -> Arc<str> {
+        fn from_owned(owned: String) -> Arc<str> {
             owned.into()
         }
     }
 
     impl Shared for Arc<[String]> {
         type Owned = Vec<String>;
-        type Held<'a> = &'a [String];
-        fn held(&self) -> &[String] {
+        type Borrowed<'a> = &'a [String];
+        fn borrowed(&self) -> &[String] {
             self
         }
-        fn of(owned: Vec<String>) -> Arc<[String]> {
+        fn from_owned(owned: Vec<String>) -> Arc<[String]> {
             owned.into()
         }
     }
 
     impl<T: Shared> Shared for Option<T> {
         type Owned = Option<T::Owned>;
-        type Held<'a>
-            = Option<T::Held<'a>>
+        type Borrowed<'a>
+            = Option<T::Borrowed<'a>>
         where
             T: 'a;
-        fn held(&self) -> Option<T::Held<'_>> {
-            self.as_ref().map(T::held)
+        fn borrowed(&self) -> Option<T::Borrowed<'_>> {
+            self.as_ref().map(T::borrowed)
         }
-        fn of(owned: Option<T::Owned>) -> Option<T> {
-            owned.map(T::of)
+        fn from_owned(owned: Option<T::Owned>) -> Option<T> {
+            owned.map(T::from_owned)
         }
     }
 
     pub(super) fn serialize<T: Shared, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
-        value.held().serialize(serializer)
+        value.borrowed().serialize(serializer)
     }
 
     pub(super) fn deserialize<'de, T: Shared, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
-        T::Owned::deserialize(deserializer).map(T::of)
+        T::Owned::deserialize(deserializer).map(T::from_owned)
     }
 }

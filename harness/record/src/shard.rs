@@ -11,18 +11,18 @@ pub struct Shard {
     /// Which part, from 1.
     index: u32,
     /// Of how many.
-    of: u32,
+    count: u32,
 }
 
 /// A word that is no shard.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no shard: `I/N` with I from 1 to N, as in `1/4`")]
-pub struct NoShard(String);
+pub struct InvalidShard(String);
 
 impl Shard {
     /// The part with this number, from 1; `None` unless it is one of `of`.
-    pub fn new(index: u32, of: u32) -> Option<Shard> {
-        (1..=of).contains(&index).then_some(Shard { index, of })
+    pub fn new(index: u32, count: u32) -> Option<Shard> {
+        (1..=count).contains(&index).then_some(Shard { index, count })
     }
 
     /// Which part, from 1.
@@ -31,34 +31,34 @@ impl Shard {
     }
 
     /// Of how many.
-    pub fn of(self) -> u32 {
-        self.of
+    pub fn count(self) -> u32 {
+        self.count
     }
 
     /// Whether there is such a part: a manifest may say anything.
     pub fn is_valid(self) -> bool {
-        Shard::new(self.index, self.of).is_some()
+        Shard::new(self.index, self.count).is_some()
     }
 
     /// The episodes of this part of a plan of `total` episodes.
     pub fn episodes(self, total: u64) -> Range<u64> {
-        let cut = |part: u32| (u128::from(total) * u128::from(part) / u128::from(self.of)) as u64;
-        cut(self.index - 1)..cut(self.index)
+        let bound = |index: u32| (u128::from(total) * u128::from(index) / u128::from(self.count)) as u64;
+        bound(self.index - 1)..bound(self.index)
     }
 }
 
 impl fmt::Display for Shard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.index, self.of)
+        write!(f, "{}/{}", self.index, self.count)
     }
 }
 
 impl FromStr for Shard {
-    type Err = NoShard;
+    type Err = InvalidShard;
 
-    fn from_str(text: &str) -> Result<Shard, NoShard> {
-        let parts = text.split_once('/').and_then(|(index, of)| Some((index.parse().ok()?, of.parse().ok()?)));
-        parts.and_then(|(index, of)| Shard::new(index, of)).ok_or_else(|| NoShard(text.to_owned()))
+    fn from_str(text: &str) -> Result<Shard, InvalidShard> {
+        let parts = text.split_once('/').and_then(|(index, count)| Some((index.parse().ok()?, count.parse().ok()?)));
+        parts.and_then(|(index, count)| Shard::new(index, count)).ok_or_else(|| InvalidShard(text.to_owned()))
     }
 }
 
@@ -67,21 +67,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_parts_of_a_plan_are_all_of_it_and_nearly_equal() {
-        for (total, of) in [(0, 3), (1, 3), (10, 3), (2700, 7), (u64::MAX, 1000)] {
-            let parts: Vec<Range<u64>> = (1..=of).map(|index| Shard::new(index, of).unwrap().episodes(total)).collect();
+    fn shards_cover_the_plan_evenly() {
+        for (total, count) in [(0, 3), (1, 3), (10, 3), (2700, 7), (u64::MAX, 1000)] {
+            let parts: Vec<Range<u64>> =
+                (1..=count).map(|index| Shard::new(index, count).unwrap().episodes(total)).collect();
             assert_eq!((parts[0].start, parts[parts.len() - 1].end), (0, total));
             assert!(parts.windows(2).all(|pair| pair[0].end == pair[1].start));
-            let sizes = || parts.iter().map(|part| part.end - part.start);
-            assert!(sizes().max().unwrap() - sizes().min().unwrap() <= 1, "{total} {of}");
+            let sizes = || parts.iter().map(|range| range.end - range.start);
+            assert!(sizes().max().unwrap() - sizes().min().unwrap() <= 1, "{total} {count}");
         }
     }
 
     #[test]
-    fn words() {
+    fn parsing() {
         assert_eq!("2/4".parse::<Shard>().unwrap().to_string(), "2/4");
-        for word in ["0/4", "5/4", "1", "1/0", "a/b", "1/2/3", "-1/2", ""] {
-            assert!(word.parse::<Shard>().is_err(), "{word}");
+        for text in ["0/4", "5/4", "1", "1/0", "a/b", "1/2/3", "-1/2", ""] {
+            assert!(text.parse::<Shard>().is_err(), "{text}");
         }
     }
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use healbench_record::CallRecord;
 
-struct Open {
+struct OpenChain {
     chain: u32,
     tool: Arc<str>,
     action: Option<Arc<str>>,
@@ -15,12 +15,12 @@ struct Open {
 
 /// Numbers the chains of one episode's calls.
 pub(crate) fn number_chains(calls: &mut [CallRecord]) {
-    let mut open: Vec<Open> = Vec::new();
+    let mut open: Vec<OpenChain> = Vec::new();
     let mut chains = 0;
     for call in calls {
         let routed =
             !matches!(call.error_class.as_deref(), Some("MISSING_DISCRIMINATOR" | "UNKNOWN_ACTION" | "UNKNOWN_TOOL"));
-        let continues = |chain: &Open| {
+        let continues = |chain: &OpenChain| {
             let same_action = !routed || chain.action.is_none() || chain.action == call.action;
             chain.tool == call.tool && same_action
         };
@@ -38,7 +38,7 @@ pub(crate) fn number_chains(calls: &mut [CallRecord]) {
                 chains += 1;
                 call.chain = Some(chains);
                 let action = call.action.clone().filter(|_| routed);
-                open.push(Open { chain: chains, tool: call.tool.clone(), action });
+                open.push(OpenChain { chain: chains, tool: call.tool.clone(), action });
             }
             (None, false) => {}
         }
@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     /// `tool.action`, and how it failed.
-    fn numbered(calls: &[(&str, Option<&str>)]) -> Vec<Option<u32>> {
+    fn chain_numbers(calls: &[(&str, Option<&str>)]) -> Vec<Option<u32>> {
         let record = |(name, class): &(&str, Option<&str>)| {
             let (tool, action) = name.split_once('.').unwrap_or((name, ""));
             CallRecord {
@@ -70,23 +70,23 @@ mod tests {
     fn a_chain_goes_on_until_its_action_succeeds() {
         let bad = Some("VALIDATION");
         let calls = [("a.x", bad), ("a.x", bad), ("a.x", None), ("a.x", None), ("a.x", bad)];
-        assert_eq!(numbered(&calls), [Some(1), Some(1), Some(1), None, Some(2)]);
+        assert_eq!(chain_numbers(&calls), [Some(1), Some(1), Some(1), None, Some(2)]);
     }
 
     #[test]
     fn a_side_call_belongs_to_no_chain() {
         let calls = [("a.get", Some("NOT_FOUND")), ("a.list", None), ("a.get", None)];
-        assert_eq!(numbered(&calls), [Some(1), None, Some(1)]);
+        assert_eq!(chain_numbers(&calls), [Some(1), None, Some(1)]);
     }
 
     #[test]
     fn a_failing_side_call_is_a_chain_of_its_own() {
         let calls = [("a.get", Some("NOT_FOUND")), ("a.list", Some("VALIDATION")), ("a.list", None), ("a.get", None)];
-        assert_eq!(numbered(&calls), [Some(1), Some(2), Some(2), Some(1)]);
+        assert_eq!(chain_numbers(&calls), [Some(1), Some(2), Some(2), Some(1)]);
     }
 
     #[test]
-    fn an_unknown_action_is_mended_by_the_next_action_of_the_tool() {
+    fn an_unknown_action_is_fixed_by_the_next_action_of_the_tool() {
         let calls = [
             ("a.crate", Some("UNKNOWN_ACTION")),
             ("a", Some("MISSING_DISCRIMINATOR")),
@@ -95,6 +95,6 @@ mod tests {
             ("a.list", None),
             ("a.create", None),
         ];
-        assert_eq!(numbered(&calls), [Some(1), Some(1), None, Some(1), None, Some(1)]);
+        assert_eq!(chain_numbers(&calls), [Some(1), Some(1), None, Some(1), None, Some(1)]);
     }
 }

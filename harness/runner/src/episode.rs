@@ -1,21 +1,23 @@
 use std::sync::Arc;
 
-use healbench_engine::{Answer, Failure, World};
-use healbench_protocol::{Agent, AgentError, DrawKey, Object, Origin, Start, ToolCall, ToolResponse, Turn, Usage};
-use healbench_record::{CallRecord, CellRef, EpisodeRecord, ModelUse, Outcome, Plan, Tally};
+use healbench_engine::{Failure, SimulatorReply, World};
+use healbench_protocol::{
+    Agent, AgentError, DrawKey, EpisodeStart, Object, Origin, ToolCall, ToolResponse, Turn, Usage,
+};
+use healbench_record::{CallRecord, CellRef, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan};
 use healbench_scenarios::{Observed, Schedule};
 
 use crate::chains::number_chains;
-use crate::memory::{Answered, Memory, Worded};
-use crate::{MakeAgent, Stage};
+use crate::response_cache::{CachedResponse, CallText, ResponseCache};
+use crate::{AgentFactory, ScenarioContext};
 
 /// What happens in an episode, for whoever wants to tell of it.
 #[derive(Debug)]
-pub enum Moment<'a> {
+pub enum EpisodeEvent<'a> {
     /// The agent took a turn, which came from there.
     Turn(&'a Turn, Origin),
     /// A call of the turn was answered; the row is whole but for its chain.
-    Answer(&'a ToolCall, &'a Answer, &'a CallRecord),
+    Call(&'a ToolCall, &'a SimulatorReply, &'a CallRecord),
     /// The agent failed.
     Failed(&'a AgentError),
     /// The episode ended; these expectations do not hold.
@@ -23,43 +25,43 @@ pub enum Moment<'a> {
 }
 
 /// Turns that an agent may take beyond its calls: prose and the closing words.
-const SPARE_TURNS: u32 = 8;
+const MAX_EXTRA_TURNS: u32 = 8;
 
 /// Why an episode has no row.
 #[derive(Debug)]
-pub(crate) enum Unplayed {
+pub(crate) enum EpisodeAborted {
     /// The run is being stopped.
     Stopped,
     /// A recorded answer is missing.
-    NotRecorded(String),
+    RecordingMissing(String),
     /// An answer cannot be recorded.
-    NotKept(String),
+    RecordingFailed(String),
 }
 
 /// Plays one episode from the task to its ending.
 pub(crate) fn run_episode(
     plan: &Plan,
     cell: CellRef,
-    stage: &Stage<'_>,
-    make_agent: &MakeAgent<'_>,
-    memory: &mut Memory,
-    observe: &mut dyn FnMut(Moment<'_>),
-) -> Result<(EpisodeRecord, Vec<CallRecord>), Unplayed> {
-    memory.enter(cell);
-    stage.with_schedule(cell.trial, |schedule| {
-        let start = Start {
-            prompt: &stage.scenario.task.prompt,
-            tools: &stage.advertised,
+    context: &ScenarioContext<'_>,
+    make_agent: &AgentFactory<'_>,
+    cache: &mut ResponseCache,
+    observe: &mut dyn FnMut(EpisodeEvent<'_>),
+) -> Result<(EpisodeRecord, Vec<CallRecord>), EpisodeAborted> {
+    cache.enter_cell(cell);
+    context.with_schedule(cell.trial, |schedule| {
+        let start = EpisodeStart {
+            prompt: &context.scenario.task.prompt,
+            tools: &context.advertised,
             script: &schedule.script,
             scheduled: schedule.scheduled,
             trial: cell.trial,
-            draws: DrawKey::of_trial(plan.seed, &stage.scenario.id, cell.trial),
+            draws: DrawKey::of_trial(plan.seed, &context.scenario.id, cell.trial),
         };
         let mut agent = make_agent(cell.agent, start);
-        let mut in_play = InPlay::new(plan.episode(cell), stage, memory);
-        in_play.has_model = plan.agents[cell.agent].opening.is_some();
-        let ending = in_play.play(agent.as_mut(), observe)?;
-        Ok(in_play.close(ending, schedule, observe))
+        let mut episode_run = EpisodeRun::new(plan.episode(cell), context, cache);
+        episode_run.has_model = plan.agents[cell.agent].opening.is_some();
+        let ending = episode_run.run(agent.as_mut(), observe)?;
+        Ok(episode_run.finish(ending, schedule, observe))
     })
 }
 
@@ -68,21 +70,21 @@ enum Ending {
     Done,
     GaveUp,
     /// A model's calls brought about all that is expected: nothing that it says afterwards could matter.
-    Goal,
+    GoalReached,
     /// A model answered in words.
-    Answered {
+    AnsweredInWords {
         /// Whether there were any.
-        words: bool,
+        has_text: bool,
     },
     Limit,
     Failed(AgentError),
 }
 
 /// One episode in play: the world, and the rows so far.
-struct InPlay<'a> {
+struct EpisodeRun<'a> {
     episode: u64,
-    stage: &'a Stage<'a>,
-    memory: &'a mut Memory,
+    context: &'a ScenarioContext<'a>,
+    cache: &'a mut ResponseCache,
     world: World,
     calls: Vec<CallRecord>,
     succeeded: Vec<ToolCall>,
@@ -93,17 +95,17 @@ struct InPlay<'a> {
     prose_tokens: u32,
     context_tokens: u64,
     has_model: bool,
-    model: ModelUse,
+    model: ModelUsage,
 }
 
-impl<'a> InPlay<'a> {
-    fn new(episode: u64, stage: &'a Stage<'a>, memory: &'a mut Memory) -> InPlay<'a> {
-        let prompt_tokens = memory.tokens.count(&stage.scenario.task.prompt);
-        InPlay {
+impl<'a> EpisodeRun<'a> {
+    fn new(episode: u64, context: &'a ScenarioContext<'a>, cache: &'a mut ResponseCache) -> EpisodeRun<'a> {
+        let prompt_tokens = cache.tokens.count(&context.scenario.task.prompt);
+        EpisodeRun {
             episode,
-            stage,
-            memory,
-            world: World::new(Arc::clone(&stage.base)),
+            context,
+            cache,
+            world: World::new(Arc::clone(&context.base)),
             calls: Vec::new(),
             succeeded: Vec::new(),
             failed: None,
@@ -112,140 +114,149 @@ impl<'a> InPlay<'a> {
             prose_tokens: 0,
             context_tokens: u64::from(prompt_tokens),
             has_model: false,
-            model: ModelUse::default(),
+            model: ModelUsage::default(),
         }
     }
 
-    fn play(&mut self, agent: &mut dyn Agent, observe: &mut dyn FnMut(Moment<'_>)) -> Result<Ending, Unplayed> {
-        let max_calls = self.stage.scenario.task.max_calls;
-        let mut seen: Vec<Arc<Answered>> = Vec::new();
+    fn run(
+        &mut self,
+        agent: &mut dyn Agent,
+        observe: &mut dyn FnMut(EpisodeEvent<'_>),
+    ) -> Result<Ending, EpisodeAborted> {
+        let max_calls = self.context.scenario.task.max_calls;
+        let mut cached_responses: Vec<Arc<CachedResponse>> = Vec::new();
         loop {
-            if self.turns >= max_calls.saturating_add(SPARE_TURNS) {
+            if self.turns >= max_calls.saturating_add(MAX_EXTRA_TURNS) {
                 return Ok(Ending::Limit);
             }
-            let responses: Vec<&ToolResponse> = seen.iter().map(|answered| answered.response()).collect();
+            let responses: Vec<&ToolResponse> = cached_responses.iter().map(|cached| cached.response()).collect();
             let turn = match agent.next_turn(&responses) {
                 Ok(turn) => turn,
-                Err(AgentError::Stopped) => return Err(Unplayed::Stopped),
-                Err(AgentError::NotRecorded(miss)) => return Err(Unplayed::NotRecorded(miss)),
-                Err(AgentError::NotKept(reason)) => return Err(Unplayed::NotKept(reason)),
+                Err(AgentError::Stopped) => return Err(EpisodeAborted::Stopped),
+                Err(AgentError::RecordingMissing(miss)) => return Err(EpisodeAborted::RecordingMissing(miss)),
+                Err(AgentError::RecordingFailed(reason)) => return Err(EpisodeAborted::RecordingFailed(reason)),
                 Err(error) => {
-                    observe(Moment::Failed(&error));
+                    observe(EpisodeEvent::Failed(&error));
                     return Ok(Ending::Failed(error));
                 }
             };
             self.turns += 1;
             let origin = agent.origin();
             if self.has_model {
-                self.count_model(&turn, origin, agent.preamble());
+                self.count_model_turn(&turn, origin, agent.preamble());
             }
-            observe(Moment::Turn(&turn, origin));
-            seen.clear();
+            observe(EpisodeEvent::Turn(&turn, origin));
+            cached_responses.clear();
             match turn {
                 Turn::Calls { calls, waited_s, text } => {
                     self.world.wait(waited_s);
                     if !text.is_empty() {
-                        self.prose(&text);
+                        self.count_prose(&text);
                     }
-                    let mut over = false;
+                    let mut limit_reached = false;
                     for (index, call) in calls.into_iter().enumerate() {
-                        over = self.calls.len() >= max_calls as usize;
-                        if over {
+                        limit_reached = self.calls.len() >= max_calls as usize;
+                        if limit_reached {
                             break;
                         }
                         let waited_s = if index == 0 { waited_s } else { 0 };
-                        seen.push(self.call(call, waited_s, observe));
+                        cached_responses.push(self.make_call(call, waited_s, observe));
                     }
-                    let succeeded = seen.iter().any(|answered| !answered.response().is_error);
-                    if matches!(origin, Origin::Model(_)) && succeeded && self.has_reached_the_goal() {
-                        return Ok(Ending::Goal);
+                    let succeeded = cached_responses.iter().any(|cached| !cached.response().is_error);
+                    if matches!(origin, Origin::Model(_)) && succeeded && self.goal_reached() {
+                        return Ok(Ending::GoalReached);
                     }
-                    if over {
+                    if limit_reached {
                         return Ok(Ending::Limit);
                     }
                 }
-                Turn::Say { text } => self.prose(&text),
+                Turn::Message { text } => self.count_prose(&text),
                 Turn::Done { answer } => {
-                    self.prose(&answer);
+                    self.count_prose(&answer);
                     return Ok(Ending::Done);
                 }
                 Turn::GiveUp { reason } => {
-                    self.prose(&reason);
+                    self.count_prose(&reason);
                     return Ok(Ending::GaveUp);
                 }
                 Turn::Answer { text } => {
-                    self.prose(&text);
-                    return Ok(Ending::Answered { words: !text.trim().is_empty() });
+                    self.count_prose(&text);
+                    return Ok(Ending::AnsweredInWords { has_text: !text.trim().is_empty() });
                 }
-                Turn::BrokenOff { text } => {
-                    self.prose(&text);
+                Turn::Incomplete { text } => {
+                    self.count_prose(&text);
                     return Ok(Ending::Limit);
                 }
             }
         }
     }
 
-    fn has_reached_the_goal(&self) -> bool {
-        let seen = Observed { world: &self.world, gave_up: false, succeeded: &self.succeeded };
-        self.stage.has_goal && self.stage.scenario.unmet_since(&self.stage.beginning, &seen).is_empty()
+    fn goal_reached(&self) -> bool {
+        let observed = Observed { world: &self.world, gave_up: false, succeeded: &self.succeeded };
+        self.context.has_goal && self.context.scenario.unmet_since(&self.context.beginning, &observed).is_empty()
     }
 
     /// Counts what the turn took, before anything of it is a part of the conversation.
-    fn count_model(&mut self, turn: &Turn, origin: Origin, preamble: &str) {
-        let spent = match origin {
+    fn count_model_turn(&mut self, turn: &Turn, origin: Origin, preamble: &str) {
+        let cost = match origin {
             Origin::Script => return,
             Origin::Opening => {
                 self.model.opening_calls += if let Turn::Calls { calls, .. } = turn { calls.len() as u32 } else { 0 };
                 return;
             }
-            Origin::Model(spent) => spent,
+            Origin::Model(cost) => cost,
         };
-        let tokens = &mut self.memory.tokens;
+        let tokens = &mut self.cache.tokens;
         let first = self.model.turns == 0;
         self.model.turns += 1;
-        self.model.latency_ms += spent.latency_ms;
+        self.model.latency_ms += cost.latency_ms;
         self.model.bpe_input += u64::from(tokens.count(preamble)) + self.context_tokens;
         self.model.bpe_output += match turn {
             Turn::Calls { calls, text, .. } => {
                 let calls: u64 = calls.iter().map(|call| u64::from(tokens.count(&call.wire_text()))).sum();
                 calls + u64::from(tokens.count(text))
             }
-            Turn::Say { text } | Turn::Answer { text } | Turn::BrokenOff { text } => u64::from(tokens.count(text)),
+            Turn::Message { text } | Turn::Answer { text } | Turn::Incomplete { text } => u64::from(tokens.count(text)),
             Turn::Done { answer } => u64::from(tokens.count(answer)),
             Turn::GiveUp { reason } => u64::from(tokens.count(reason)),
         };
         // What one turn does not tell, the episode does not know.
-        self.model.usage = match (self.model.usage, spent.usage) {
+        self.model.usage = match (self.model.usage, cost.usage) {
             (None, usage) if first => usage,
             (Some(sum), Some(usage)) => Some(add_usage(sum, usage)),
             _ => None,
         };
-        self.model.usd = match (self.model.usd, spent.usd) {
+        self.model.usd = match (self.model.usd, cost.usd) {
             (None, usd) if first => usd,
             (Some(sum), Some(usd)) => Some(sum + usd),
             _ => None,
         };
     }
 
-    fn prose(&mut self, text: &str) {
-        let tokens = self.memory.tokens.count(text);
+    fn count_prose(&mut self, text: &str) {
+        let tokens = self.cache.tokens.count(text);
         self.prose_tokens += tokens;
         self.context_tokens += u64::from(tokens);
     }
 
-    fn call(&mut self, call: ToolCall, waited_s: u32, observe: &mut dyn FnMut(Moment<'_>)) -> Arc<Answered> {
-        let (worded, answered) = self.memory.ask(self.stage, &mut self.world, &call);
-        let row = self.row(&call, &worded, &answered, waited_s);
-        observe(Moment::Answer(&call, &answered.answer, &row));
+    fn make_call(
+        &mut self,
+        call: ToolCall,
+        waited_s: u32,
+        observe: &mut dyn FnMut(EpisodeEvent<'_>),
+    ) -> Arc<CachedResponse> {
+        let (call_text, cached) = self.cache.respond(self.context, &mut self.world, &call);
+        let row = self.make_row(&call, &call_text, &cached, waited_s);
+        observe(EpisodeEvent::Call(&call, &cached.answer, &row));
         self.context_tokens += u64::from(row.request_tokens) + u64::from(row.response_tokens);
         self.calls.push(row);
-        self.failed = if answered.response().is_error {
+        self.failed = if cached.response().is_error {
             Some(call)
         } else {
             self.succeeded.push(call);
             None
         };
-        answered
+        cached
     }
 
     /// The call before the one at hand.
@@ -253,68 +264,69 @@ impl<'a> InPlay<'a> {
         self.failed.as_ref().or(self.succeeded.last())
     }
 
-    fn row(&self, call: &ToolCall, worded: &Worded, answered: &Answered, waited_s: u32) -> CallRecord {
-        let Answered { answer, .. } = answered;
+    fn make_row(&self, call: &ToolCall, call_text: &CallText, cached: &CachedResponse, waited_s: u32) -> CallRecord {
+        let CachedResponse { answer, .. } = cached;
         let failed_before =
-            |row: &CallRecord| row.is_error && row.tool == worded.tool && row.arguments == worded.arguments;
+            |row: &CallRecord| row.is_error && row.tool == call_text.tool && row.arguments == call_text.arguments;
         CallRecord {
             episode: self.episode,
             call: self.calls.len() as u32 + 1,
             turn: self.turns,
-            tool: Arc::clone(&worded.tool),
-            action: worded.action.clone(),
-            arguments: Arc::clone(&worded.arguments),
+            tool: Arc::clone(&call_text.tool),
+            action: call_text.action.clone(),
+            arguments: Arc::clone(&call_text.arguments),
             is_error: answer.response.is_error,
-            error_class: answered.error_class.clone(),
+            error_class: cached.error_class.clone(),
             injected: matches!(answer.failure, Some(Failure::Fault(_))),
-            named_fields: answered.named_fields.clone(),
-            changed_fields: self.previous().map(|previous| changed(previous, call).into()),
+            named_fields: cached.named_fields.clone(),
+            changed_fields: self.previous().map(|previous| changed_arguments(previous, call).into()),
             leaked_fields: answer.leaked_fields,
             omitted_rows: answer.omitted_rows,
             contract_deltas: answer.contract_deltas,
-            world_changed: answer.world_changed,
-            repeats_failed: self.calls.iter().any(failed_before),
+            state_changed: answer.state_changed,
+            repeated: self.calls.iter().any(failed_before),
             chain: None,
             waited_s,
-            request_tokens: worded.tokens,
-            response_tokens: answered.mark.tokens,
-            response_hash: answered.mark.hash,
-            guardrail_tokens: answered.guardrail_tokens,
+            request_tokens: call_text.tokens,
+            response_tokens: cached.digest.tokens,
+            response_hash: cached.digest.hash,
+            guardrail_tokens: cached.guardrail_tokens,
             context_tokens: self.context_tokens,
         }
     }
 
-    fn close(
+    fn finish(
         mut self,
         ending: Ending,
         schedule: &Schedule,
-        observe: &mut dyn FnMut(Moment<'_>),
+        observe: &mut dyn FnMut(EpisodeEvent<'_>),
     ) -> (EpisodeRecord, Vec<CallRecord>) {
         // Words are not judged: where stopping is right, a model that answers instead of calling has stopped.
-        let stopped = matches!(ending, Ending::Answered { words: true }) && self.stage.scenario.expects_stop();
-        let gave_up = stopped || matches!(ending, Ending::GaveUp);
-        let seen = Observed { world: &self.world, gave_up, succeeded: &self.succeeded };
-        let unmet = self.stage.scenario.unmet_since(&self.stage.beginning, &seen);
+        let stopped_calling =
+            matches!(ending, Ending::AnsweredInWords { has_text: true }) && self.context.scenario.expects_stop();
+        let gave_up = stopped_calling || matches!(ending, Ending::GaveUp);
+        let observed = Observed { world: &self.world, gave_up, succeeded: &self.succeeded };
+        let unmet = self.context.scenario.unmet_since(&self.context.beginning, &observed);
         let outcome = match &ending {
             Ending::Failed(AgentError::Config(_)) => Outcome::Config,
             Ending::Failed(_) => Outcome::Infra,
             Ending::Limit => Outcome::Limit,
-            Ending::Goal => Outcome::Success,
-            Ending::Done | Ending::GaveUp | Ending::Answered { .. }
-                if unmet.is_empty() && gave_up == self.stage.scenario.expects_stop() =>
+            Ending::GoalReached => Outcome::Success,
+            Ending::Done | Ending::GaveUp | Ending::AnsweredInWords { .. }
+                if unmet.is_empty() && gave_up == self.context.scenario.expects_stop() =>
             {
                 Outcome::Success
             }
-            Ending::Done | Ending::Answered { .. } => Outcome::TaskFail,
+            Ending::Done | Ending::AnsweredInWords { .. } => Outcome::TaskFail,
             Ending::GaveUp => Outcome::GaveUp,
         };
         let unmet: Vec<String> = unmet.iter().map(|expectation| expectation.to_string()).collect();
-        observe(Moment::End(outcome, &unmet));
+        observe(EpisodeEvent::End(outcome, &unmet));
         number_chains(&mut self.calls);
         let record = EpisodeRecord {
             episode: self.episode,
             outcome,
-            claimed_done: matches!(ending, Ending::Done | Ending::Answered { words: true }),
+            claimed_done: matches!(ending, Ending::Done | Ending::AnsweredInWords { has_text: true }),
             scheduled: schedule.scheduled,
             schedule_hash: schedule.hash.clone(),
             turns: self.turns,
@@ -322,7 +334,7 @@ impl<'a> InPlay<'a> {
             perfect_calls: schedule.script.steps.len() as u32,
             prompt_tokens: self.prompt_tokens,
             prose_tokens: self.prose_tokens,
-            tally: Tally::of(&self.calls),
+            counts: EpisodeCounts::from_calls(&self.calls),
             model: self.has_model.then(|| Box::new(self.model)),
         };
         (record, self.calls)
@@ -331,18 +343,18 @@ impl<'a> InPlay<'a> {
 
 /// The sum of two counts; what one of them does not tell, the sum does not.
 fn add_usage(a: Usage, b: Usage) -> Usage {
-    let both = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
+    let add = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
     Usage {
         input: a.input.saturating_add(b.input),
-        cache_read: both(a.cache_read, b.cache_read),
-        cache_write: both(a.cache_write, b.cache_write),
+        cache_read: add(a.cache_read, b.cache_read),
+        cache_write: add(a.cache_write, b.cache_write),
         output: a.output.saturating_add(b.output),
-        reasoning: both(a.reasoning, b.reasoning),
+        reasoning: add(a.reasoning, b.reasoning),
     }
 }
 
 /// The top-level arguments that differ from `previous`, sorted.
-fn changed(previous: &ToolCall, call: &ToolCall) -> Vec<String> {
+fn changed_arguments(previous: &ToolCall, call: &ToolCall) -> Vec<String> {
     let empty = Object::new();
     let previous = previous.object().unwrap_or(&empty);
     let current = call.object().unwrap_or(&empty);
@@ -364,6 +376,6 @@ mod tests {
         let before = json!({"same": 1, "gone": 1, "new_value": 1});
         let arguments: Value = json!({"same": 1, "new_value": 2, "added": null});
         let call = |arguments| ToolCall { tool: "t".to_owned(), arguments };
-        assert_eq!(changed(&call(before), &call(arguments)), ["added", "gone", "new_value"]);
+        assert_eq!(changed_arguments(&call(before), &call(arguments)), ["added", "gone", "new_value"]);
     }
 }

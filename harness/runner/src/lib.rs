@@ -5,24 +5,24 @@
 
 mod chains;
 mod episode;
-mod lanes;
-mod memory;
+mod ordered_run;
 mod plan;
-mod pool;
+mod pools;
 mod replay;
-mod responses;
-mod stage;
+mod response_cache;
+mod response_digest;
+mod scenario_context;
 mod tokens;
 
-pub use episode::Moment;
-pub use lanes::{Lane, play_lanes};
+pub use episode::EpisodeEvent;
+pub use ordered_run::{Job, RunEnd, RunError, RunEvent, run};
 pub use plan::{Axes, build_plan};
-pub use pool::{Job, RunEnd, RunError, RunEvent, run};
-pub use replay::{Replays, replay};
-pub use stage::{Stage, StageError};
+pub use pools::{WorkerPool, run_pools};
+pub use replay::{Replayer, replay};
+pub use scenario_context::{ScenarioContext, ScenarioSetupError};
 pub use tokens::{TOKENIZER, TokenCounter};
 
-use healbench_protocol::{Agent, Start};
+use healbench_protocol::{Agent, EpisodeStart};
 
 /// Makes the agent with this index in the plan for one episode.
-pub type MakeAgent<'a> = dyn for<'s> Fn(usize, Start<'s>) -> Box<dyn Agent + 's> + Sync + 'a;
+pub type AgentFactory<'a> = dyn for<'s> Fn(usize, EpisodeStart<'s>) -> Box<dyn Agent + 's> + Sync + 'a;

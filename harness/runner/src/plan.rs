@@ -1,5 +1,5 @@
 use healbench_protocol::{AgentSpec, ErrorFormat, Guardrails, Seed};
-use healbench_record::{Plan, PlannedScenario, Setting};
+use healbench_record::{Condition, Plan, PlannedScenario};
 use healbench_scenarios::Scenario;
 
 /// What a plan is spanned by, beside its scenarios.
@@ -19,13 +19,13 @@ pub struct Axes {
 
 /// Spans the plan. A set without `healing` has one cell, not one a format: the format could not be seen.
 pub fn build_plan(axes: &Axes, scenarios: &[Scenario]) -> Plan {
-    let mut settings: Vec<Setting> = Vec::new();
+    let mut conditions: Vec<Condition> = Vec::new();
     for guardrails in &axes.guardrails {
         let formats = if guardrails.healing { axes.formats.as_slice() } else { &[ErrorFormat::Bare] };
         for format in formats {
-            let setting = Setting { guardrails: *guardrails, format: format.clone() };
-            if !settings.contains(&setting) {
-                settings.push(setting);
+            let condition = Condition { guardrails: *guardrails, format: format.clone() };
+            if !conditions.contains(&condition) {
+                conditions.push(condition);
             }
         }
     }
@@ -39,7 +39,7 @@ pub fn build_plan(axes: &Axes, scenarios: &[Scenario]) -> Plan {
         seed: axes.seed,
         trials: axes.trials,
         agents: axes.agents.clone(),
-        settings,
+        conditions,
         scenarios: scenarios.iter().map(planned).collect(),
     }
 }

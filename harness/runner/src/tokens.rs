@@ -13,13 +13,13 @@ static VOCABULARY: LazyLock<CoreBPE> =
 /// Counts tokens exactly. Episodes repeat the same texts over and over, so counts are remembered, a counter a thread.
 #[derive(Debug, Default)]
 pub struct TokenCounter {
-    seen: FxHashMap<Box<str>, u32>,
+    entries: FxHashMap<Box<str>, u32>,
     /// Bytes of the remembered texts.
-    held: usize,
+    bytes: usize,
 }
 
 /// Past this the memory is emptied: it is a shortcut, not a store.
-const MAX_HELD_BYTES: usize = 32 << 20;
+const MAX_BYTES: usize = 32 << 20;
 
 impl TokenCounter {
     /// A counter that remembers nothing yet.
@@ -29,22 +29,22 @@ impl TokenCounter {
 
     /// The exact number of `o200k_base` tokens of `text`, special tokens read as ordinary text.
     pub fn count(&mut self, text: &str) -> u32 {
-        if let Some(count) = self.seen.get(text) {
+        if let Some(count) = self.entries.get(text) {
             return *count;
         }
-        let count = count_anew(text);
-        if self.held + text.len() > MAX_HELD_BYTES {
-            self.seen.clear();
-            self.held = 0;
+        let count = count_tokens(text);
+        if self.bytes + text.len() > MAX_BYTES {
+            self.entries.clear();
+            self.bytes = 0;
         }
-        self.held += text.len();
-        self.seen.insert(text.into(), count);
+        self.bytes += text.len();
+        self.entries.insert(text.into(), count);
         count
     }
 }
 
 /// The number of tokens of a text that something else remembers.
-pub(crate) fn count_anew(text: &str) -> u32 {
+pub(crate) fn count_tokens(text: &str) -> u32 {
     u32::try_from(VOCABULARY.count_ordinary(text)).unwrap_or(u32::MAX)
 }
 

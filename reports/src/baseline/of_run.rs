@@ -10,7 +10,8 @@ use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    AgentMark, Baseline, BlessError, CellName, Ending, Flags, Line, Outcomes, ScenarioMark, Sum, format_mark, mark,
+    AgentFingerprint, Baseline, BlessError, CellName, CellScenario, Ending, Flags, Outcomes, ScenarioFingerprint, Sum,
+    format_mark, mark,
 };
 use crate::columns::CALL_COLUMNS;
 use crate::comparison::key;
@@ -34,25 +35,25 @@ impl Baseline {
         if manifest.status != RunStatus::Complete {
             return Err(BlessError::Partial { done: manifest.episodes_done, planned: plan.len() });
         }
-        let gathered = gather(run, plan)?;
-        let lost = gathered.infra + gathered.config;
-        if gathered.config > 0 || gathered.infra as f64 > most_lost * plan.len() as f64 {
+        let aggregates = aggregate(run, plan)?;
+        let lost = aggregates.infra + aggregates.config;
+        if aggregates.config > 0 || aggregates.infra as f64 > most_lost * plan.len() as f64 {
             // Not more digits than were written.
             let limit = format!("{}%", (most_lost * 1e6).round() / 1e4);
             return Err(BlessError::Lost { lost, planned: plan.len(), limit });
         }
-        let mut cells: BTreeMap<CellName, BTreeMap<String, Line>> = BTreeMap::new();
-        for (index, line) in gathered.lines.into_iter().enumerate() {
+        let mut cells: BTreeMap<CellName, BTreeMap<String, CellScenario>> = BTreeMap::new();
+        for (index, line) in aggregates.lines.into_iter().enumerate() {
             let Some(cell) = plan.cell(index as u64 * u64::from(plan.trials)) else { continue };
             let (name, scenario) = (cell_name(plan, cell), plan.scenarios[cell.scenario].id.clone());
             let asked = plan.agents[cell.agent].kind == AgentKind::Llm;
             cells.entry(name).or_default().insert(scenario, line.finish(asked));
         }
-        let scenarios = plan.scenarios.iter().zip(gathered.schedules).map(|(scenario, schedules)| {
+        let scenarios = plan.scenarios.iter().zip(aggregates.schedules).map(|(scenario, schedules)| {
             let schedules = mark(&fingerprint(schedules.join(" ").as_bytes()));
-            (scenario.id.clone(), ScenarioMark { text: mark(&scenario.sha256), schedules })
+            (scenario.id.clone(), ScenarioFingerprint { text: mark(&scenario.sha256), schedules })
         });
-        let agent_mark = |kind, settings: &serde_json::Value| AgentMark {
+        let agent_mark = |kind, settings: &serde_json::Value| AgentFingerprint {
             kind,
             settings: mark(&fingerprint(canonical_json(settings).as_bytes())),
         };
@@ -64,7 +65,7 @@ impl Baseline {
             tokenizer: manifest.tokenizer.clone(),
             prices: manifest.prices.as_ref().map(|prices| format!("{} {}", prices.date, mark(&prices.sha256))),
             agents: plan.agents.iter().map(|agent| (key(agent), agent_mark(agent.kind, &agent.settings))).collect(),
-            formats: plan.settings.iter().map(|s| (s.format.to_string(), format_mark(&s.format))).collect(),
+            formats: plan.conditions.iter().map(|s| (s.format.to_string(), format_mark(&s.format))).collect(),
             scenarios: scenarios.collect(),
             cells,
         })
@@ -72,16 +73,16 @@ impl Baseline {
 }
 
 fn cell_name(plan: &Plan, cell: CellRef) -> CellName {
-    let setting = &plan.settings[cell.setting];
+    let condition = &plan.conditions[cell.condition];
     CellName {
         agent: key(&plan.agents[cell.agent]),
-        guardrails: setting.guardrails,
-        format: setting.format.to_string(),
+        guardrails: condition.guardrails,
+        format: condition.format.to_string(),
     }
 }
 
 /// What a run's rows add up to.
-struct Gathered {
+struct Aggregates {
     /// By cell of the plan, scenarios being a part of it.
     lines: Vec<Open>,
     /// By scenario, the schedule's hash of each trial.
@@ -105,8 +106,8 @@ impl Open {
         // Rows without a model are exact: nobody pairs them.
         let flags = row.model.as_ref().map_or(Flags::default(), |_| Flags {
             recovered: is(Metric::Recovered),
-            first_call: is(Metric::FirstCall),
-            error_spiral: is(Metric::ErrorSpirals),
+            first_call_success: is(Metric::FirstCallSuccess),
+            stuck: is(Metric::Stuck),
         });
         let false_success = is(Metric::FalseSuccess) == Some(true);
         self.outcomes.push(Ending { outcome: row.outcome, false_success, flags });
@@ -122,12 +123,12 @@ impl Open {
         }
     }
 
-    fn finish(self, asked: bool) -> Line {
+    fn finish(self, asked: bool) -> CellScenario {
         let rows = (!asked).then(|| {
             let both = [self.episodes.finalize(), self.calls.finalize()].concat();
             mark(&fingerprint(&both))
         });
-        Line { outcomes: self.outcomes, sums: self.sums, rows }
+        CellScenario { outcomes: self.outcomes, sums: self.sums, rows }
     }
 }
 
@@ -194,8 +195,8 @@ impl Formatter for ValuesOnly {
     }
 }
 
-fn gather(run: &RunDir, plan: &Plan) -> Result<Gathered, BlessError> {
-    let mut gathered = Gathered {
+fn aggregate(run: &RunDir, plan: &Plan) -> Result<Aggregates, BlessError> {
+    let mut aggregates = Aggregates {
         lines: vec![Open::default(); plan.cells() as usize],
         schedules: vec![Vec::new(); plan.scenarios.len()],
         infra: 0,
@@ -204,12 +205,12 @@ fn gather(run: &RunDir, plan: &Plan) -> Result<Gathered, BlessError> {
     let mut mismatch = None;
     let (mut found, mut made) = (0, 0);
     each_episode(run, plan, &mut |cell, row| {
-        gathered.lines[(row.episode / u64::from(plan.trials)) as usize].add(row);
-        gathered.infra += u64::from(row.outcome == Outcome::Infra);
-        gathered.config += u64::from(row.outcome == Outcome::Config);
+        aggregates.lines[(row.episode / u64::from(plan.trials)) as usize].add(row);
+        aggregates.infra += u64::from(row.outcome == Outcome::Infra);
+        aggregates.config += u64::from(row.outcome == Outcome::Config);
         found += 1;
         made += u64::from(row.calls);
-        let schedules = &mut gathered.schedules[cell.scenario];
+        let schedules = &mut aggregates.schedules[cell.scenario];
         match schedules.get(cell.trial as usize) {
             None => schedules.push(row.schedule_hash.clone()),
             Some(known) if *known == row.schedule_hash || !row.outcome.is_scored() => {}
@@ -226,19 +227,21 @@ fn gather(run: &RunDir, plan: &Plan) -> Result<Gathered, BlessError> {
     if found != plan.len() {
         return Err(BlessError::Partial { done: found, planned: plan.len() });
     }
-    let calls = gather_calls(run, plan, &mut gathered.lines).map_err(ReportError::Frame)?;
+    let calls = aggregate_calls(run, plan, &mut aggregates.lines).map_err(ReportError::Frame)?;
     if calls != made {
-        return Err(ReportError::Frame(FrameError::Calls { path: run.calls(), found: calls, expected: made }).into());
+        return Err(
+            ReportError::Frame(FrameError::Calls { path: run.calls_path(), found: calls, expected: made }).into()
+        );
     }
-    Ok(gathered)
+    Ok(aggregates)
 }
 
 /// Adds the rows of calls, and gives how many there are.
-fn gather_calls(run: &RunDir, plan: &Plan, lines: &mut [Open]) -> Result<u64, FrameError> {
+fn aggregate_calls(run: &RunDir, plan: &Plan, lines: &mut [Open]) -> Result<u64, FrameError> {
     let mut found = 0;
-    for rows in spans(&run.calls(), ROWS)? {
-        let frame = read_frame(&run.calls(), &CALL_COLUMNS, Span::Rows(rows))?;
-        for row in decode::calls(&run.calls(), &frame)? {
+    for rows in spans(&run.calls_path(), ROWS)? {
+        let frame = read_frame(&run.calls_path(), &CALL_COLUMNS, Span::Rows(rows))?;
+        for row in decode::calls(&run.calls_path(), &frame)? {
             found += 1;
             let line = usize::try_from(row.episode / u64::from(plan.trials)).ok().and_then(|line| lines.get_mut(line));
             let Some(line) = line else { return Err(FrameError::NotInPlan { episode: row.episode }) };

@@ -26,9 +26,9 @@ pub struct Flags {
     /// Whether it succeeded where something was scheduled to go wrong.
     pub recovered: Option<bool>,
     /// Whether the first call succeeded.
-    pub first_call: Option<bool>,
+    pub first_call_success: Option<bool>,
     /// Whether it got caught in an error spiral.
-    pub error_spiral: Option<bool>,
+    pub stuck: Option<bool>,
 }
 
 impl Ending {
@@ -38,8 +38,8 @@ impl Ending {
             Metric::Success => Some(self.outcome == Outcome::Success),
             Metric::FalseSuccess => Some(self.false_success),
             Metric::Recovered => self.flags.recovered,
-            Metric::FirstCall => self.flags.first_call,
-            Metric::ErrorSpirals => self.flags.error_spiral,
+            Metric::FirstCallSuccess => self.flags.first_call_success,
+            Metric::Stuck => self.flags.stuck,
             _ => None,
         };
         is.filter(|_| self.outcome.is_scored())

@@ -8,7 +8,9 @@ use healbench_record::Outcome;
 use serde::Deserialize;
 use toml::Value;
 
-use super::{AgentMark, BASELINE_VERSION, Baseline, CellName, Flags, Line, Outcomes, ScenarioMark, Sum};
+use super::{
+    AgentFingerprint, BASELINE_VERSION, Baseline, CellName, CellScenario, Flags, Outcomes, ScenarioFingerprint, Sum,
+};
 use crate::metric::Metric;
 
 /// Why a text is no baseline.
@@ -42,7 +44,7 @@ const HEAD: &str = "# Written by `healbench bless`, and read by `healbench gate`
 ";
 
 /// Sums that are mostly 0 and stand in a line only where they are not.
-const RARE: [Metric; 4] = [Metric::FalseSuccess, Metric::ErrorSpirals, Metric::RepeatedCalls, Metric::LeakedFields];
+const RARE: [Metric; 4] = [Metric::FalseSuccess, Metric::Stuck, Metric::RepeatedCalls, Metric::LeakedFields];
 
 impl Baseline {
     /// The baseline as text, ending with a line break.
@@ -134,11 +136,11 @@ type ByTrial = (Metric, &'static str, fn(&mut Flags) -> &mut Option<bool>);
 /// Rates that a line of a model has trial by trial, for pairs.
 const BY_TRIAL: [ByTrial; 3] = [
     (Metric::Recovered, "recovered_by_trial", |flags| &mut flags.recovered),
-    (Metric::FirstCall, "first_call_by_trial", |flags| &mut flags.first_call),
-    (Metric::ErrorSpirals, "error_spirals_by_trial", |flags| &mut flags.error_spiral),
+    (Metric::FirstCallSuccess, "first_call_by_trial", |flags| &mut flags.first_call_success),
+    (Metric::Stuck, "error_spirals_by_trial", |flags| &mut flags.stuck),
 ];
 
-fn written(line: &Line) -> String {
+fn written(line: &CellScenario) -> String {
     let mut out = format!("outcomes = {}", quoted(&line.outcomes.to_string()));
     for metric in Metric::ALL {
         let Sum { total, of } = line.sum(metric);
@@ -214,7 +216,7 @@ struct WrittenCell {
 
 impl Written {
     /// What keeps a cell from being one of this baseline's.
-    fn wrong_with(&self, cell: &CellName, lines: &BTreeMap<String, Line>) -> Option<&'static str> {
+    fn wrong_with(&self, cell: &CellName, lines: &BTreeMap<String, CellScenario>) -> Option<&'static str> {
         let Some(agent) = self.agents.get(&cell.agent) else { return Some("is of no agent that it names") };
         let asked = agent.kind == AgentKind::Llm;
         if !self.formats.contains_key(&cell.format) {
@@ -238,7 +240,7 @@ impl Written {
                 let read = line_of(&line).ok_or_else(|| BaselineError::Shape(format!("the line of `{id}` is none")))?;
                 Ok((id, read))
             };
-            let lines: BTreeMap<String, Line> = scenarios.into_iter().map(read).collect::<Result<_, _>>()?;
+            let lines: BTreeMap<String, CellScenario> = scenarios.into_iter().map(read).collect::<Result<_, _>>()?;
             let name = CellName { agent, guardrails, format };
             if let Some(wrong) = self.wrong_with(&name, &lines) {
                 return Err(BaselineError::Shape(format!(
@@ -261,18 +263,18 @@ impl Written {
             tokenizer: self.tokenizer,
             prices: self.prices,
             agents: agents
-                .map(|(name, WrittenAgent { kind, settings })| (name, AgentMark { kind, settings }))
+                .map(|(name, WrittenAgent { kind, settings })| (name, AgentFingerprint { kind, settings }))
                 .collect(),
             formats: self.formats,
             scenarios: scenarios
-                .map(|(id, WrittenScenario { text, schedules })| (id, ScenarioMark { text, schedules }))
+                .map(|(id, WrittenScenario { text, schedules })| (id, ScenarioFingerprint { text, schedules }))
                 .collect(),
             cells,
         })
     }
 }
 
-fn line_of(line: &BTreeMap<String, Value>) -> Option<Line> {
+fn line_of(line: &BTreeMap<String, Value>) -> Option<CellScenario> {
     let mut outcomes: Outcomes = line.get("outcomes")?.as_str()?.parse().ok()?;
     for (_, key, flag) in BY_TRIAL {
         if let Some(digits) = line.get(key) {
@@ -307,5 +309,5 @@ fn line_of(line: &BTreeMap<String, Value>) -> Option<Line> {
         Some(rows) => rows,
         None => None,
     };
-    line.keys().all(known).then_some(Line { outcomes, sums, rows })
+    line.keys().all(known).then_some(CellScenario { outcomes, sums, rows })
 }

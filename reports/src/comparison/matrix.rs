@@ -7,7 +7,7 @@ use healbench_record::{CellRef, Outcome, Plan, RunDir};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::numbers::Played;
+use super::numbers::CellEpisodes;
 use super::pairs::{adjust, key};
 use super::{Cluster, ComparisonError, MetricDifference, Numbers, Side, difference};
 use crate::frames::check_names;
@@ -58,7 +58,7 @@ pub struct MatrixColumn {
     /// The agent's part of it; null where agents are compared.
     pub agent: Option<String>,
     /// The rest of it.
-    pub setting: String,
+    pub condition: String,
     /// Whether any of its agents is scripted.
     pub scripted: bool,
     /// By row; null where the plan has no such cell.
@@ -78,14 +78,14 @@ pub struct MatrixCell {
 }
 
 /// A place of the plan's axes: indices of the agent and the setting.
-type Spot = (usize, usize);
+type CellIndex = (usize, usize);
 
 /// A column before its cells are computed.
 struct Column {
     agent: Option<String>,
-    setting: String,
+    condition: String,
     scripted: bool,
-    spots: Vec<Option<Spot>>,
+    spots: Vec<Option<CellIndex>>,
 }
 
 /// Puts the cells of one run beside each other. The reference is the row of that name; without one, `none` of guardrails, and otherwise
@@ -141,7 +141,7 @@ fn laid_beside(
     (rows, columns): (Vec<String>, Vec<Column>),
     reference: usize,
 ) -> Result<Matrix, ReportError> {
-    let played = Played::read(run, plan)?;
+    let played = CellEpisodes::read(run, plan)?;
     let mut resamples = Resamples::new(plan.seed);
     let mut unpaired = 0;
     // A setting without `healing` stands in the column of every format: what it shows is one comparison, and one question of the family.
@@ -149,7 +149,7 @@ fn laid_beside(
         let beside = column.spots[reference].filter(|_| row != reference);
         column.spots[row].map(|spot| (spot, beside))
     };
-    let mut cells: BTreeMap<(Spot, Option<Spot>), MatrixCell> = BTreeMap::new();
+    let mut cells: BTreeMap<(CellIndex, Option<CellIndex>), MatrixCell> = BTreeMap::new();
     for question in columns.iter().flat_map(|column| (0..rows.len()).filter_map(|row| asked(column, row))) {
         let (spot, beside) = question;
         cells.entry(question).or_insert_with(|| cell(plan, &played, spot, beside, &mut resamples, &mut unpaired));
@@ -162,9 +162,9 @@ fn laid_beside(
                 (0..rows.len()).map(|row| asked(&column, row).and_then(|question| cells.get(&question).cloned()));
             MatrixColumn {
                 cells: cells.collect(),
-                title: [column.agent.clone().unwrap_or_default(), column.setting.clone()].join(" ").trim().to_owned(),
+                title: [column.agent.clone().unwrap_or_default(), column.condition.clone()].join(" ").trim().to_owned(),
                 agent: column.agent,
-                setting: column.setting,
+                condition: column.condition,
                 scripted: column.scripted,
             }
         })
@@ -196,18 +196,19 @@ impl Axis {
 /// The rows of a matrix, and its columns.
 fn laid_out(plan: &Plan, axis: Axis) -> (Vec<String>, Vec<Column>) {
     let at = |guardrails: Guardrails, format: &ErrorFormat| {
-        plan.settings.iter().position(|setting| setting.guardrails == guardrails && setting.format == *format)
+        plan.conditions.iter().position(|condition| condition.guardrails == guardrails && condition.format == *format)
     };
-    let formats =
-        distinct(plan.settings.iter().map(|setting| &setting.format).filter(|format| **format != ErrorFormat::Bare));
-    let sets = distinct(plan.settings.iter().map(|setting| setting.guardrails));
+    let formats = distinct(
+        plan.conditions.iter().map(|condition| &condition.format).filter(|format| **format != ErrorFormat::Bare),
+    );
+    let sets = distinct(plan.conditions.iter().map(|condition| condition.guardrails));
     let scripted = |agent: usize| plan.agents[agent].kind == AgentKind::Scripted;
-    let by_agent = |settings: &dyn Fn(usize) -> Vec<(String, Vec<Option<Spot>>)>| -> Vec<Column> {
+    let by_agent = |conditions: &dyn Fn(usize) -> Vec<(String, Vec<Option<CellIndex>>)>| -> Vec<Column> {
         let columns = (0..plan.agents.len())
-            .flat_map(|agent| settings(agent).into_iter().map(move |(setting, spots)| (agent, setting, spots)));
-        let column = |(agent, setting, spots): (usize, String, Vec<Option<Spot>>)| Column {
+            .flat_map(|agent| conditions(agent).into_iter().map(move |(condition, spots)| (agent, condition, spots)));
+        let column = |(agent, condition, spots): (usize, String, Vec<Option<CellIndex>>)| Column {
             agent: Some(plan.agents[agent].title()),
-            setting,
+            condition,
             scripted: scripted(agent),
             spots,
         };
@@ -226,25 +227,25 @@ fn laid_out(plan: &Plan, axis: Axis) -> (Vec<String>, Vec<Column>) {
             let bare = [&ErrorFormat::Bare];
             let within = if formats.is_empty() { &bare[..] } else { &formats };
             // Without `healing` there is no choice of a format, and the one setting stands for all of them.
-            let setting = |set, format: &ErrorFormat| at(set, format).or_else(|| at(set, &ErrorFormat::Bare));
+            let condition = |set, format: &ErrorFormat| at(set, format).or_else(|| at(set, &ErrorFormat::Bare));
             let columns = by_agent(&|agent| {
                 let spots =
-                    |format: &ErrorFormat| sets.iter().map(|set| Some((agent, setting(*set, format)?))).collect();
+                    |format: &ErrorFormat| sets.iter().map(|set| Some((agent, condition(*set, format)?))).collect();
                 within.iter().map(|format| (format.to_string(), spots(format))).collect()
             });
             (sets.iter().map(ToString::to_string).collect(), columns)
         }
         Axis::Agent => {
-            let column = |(index, setting): (usize, &healbench_record::Setting)| Column {
+            let column = |(index, condition): (usize, &healbench_record::Condition)| Column {
                 agent: None,
-                setting: match setting.format {
-                    ErrorFormat::Bare => setting.guardrails.to_string(),
-                    _ => format!("{} {}", setting.guardrails, setting.format),
+                condition: match condition.format {
+                    ErrorFormat::Bare => condition.guardrails.to_string(),
+                    _ => format!("{} {}", condition.guardrails, condition.format),
                 },
                 scripted: (0..plan.agents.len()).any(scripted),
                 spots: (0..plan.agents.len()).map(|agent| Some((agent, index))).collect(),
             };
-            (plan.agents.iter().map(key).collect(), plan.settings.iter().enumerate().map(column).collect())
+            (plan.agents.iter().map(key).collect(), plan.conditions.iter().enumerate().map(column).collect())
         }
     }
 }
@@ -261,9 +262,9 @@ fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
 
 fn cell(
     plan: &Plan,
-    played: &Played,
-    (agent, setting): Spot,
-    beside: Option<Spot>,
+    played: &CellEpisodes,
+    (agent, condition): CellIndex,
+    beside: Option<CellIndex>,
     resamples: &mut Resamples,
     unpaired: &mut u64,
 ) -> MatrixCell {
@@ -272,12 +273,12 @@ fn cell(
     for scenario in 0..plan.scenarios.len() {
         let mut sums = [Cluster::default(); Metric::ALL.len()];
         for trial in 0..plan.trials {
-            let here = played.get(plan, CellRef { scenario, agent, setting, trial });
+            let here = played.get(plan, CellRef { scenario, agent, condition, trial });
             let counted = here.filter(|here| here.is_scored());
             scored += u64::from(counted.is_some());
             successes += u64::from(counted.is_some_and(|here| here.outcome == Outcome::Success));
-            let Some((agent, setting)) = beside else { continue };
-            let there = played.get(plan, CellRef { scenario, agent, setting, trial });
+            let Some((agent, condition)) = beside else { continue };
+            let there = played.get(plan, CellRef { scenario, agent, condition, trial });
             match pair(here, there) {
                 Some((here, there)) => {
                     for (sums, metric) in sums.iter_mut().zip(Metric::ALL) {

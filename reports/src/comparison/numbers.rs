@@ -49,19 +49,19 @@ fn schedule(hash: &str) -> u64 {
 }
 
 /// The episodes of a run, by their index in the plan.
-pub(crate) struct Played {
+pub(crate) struct CellEpisodes {
     episodes: Vec<Option<Numbers>>,
 }
 
-impl Played {
-    pub(crate) fn read(run: &RunDir, plan: &Plan) -> Result<Played, ReportError> {
+impl CellEpisodes {
+    pub(crate) fn read(run: &RunDir, plan: &Plan) -> Result<CellEpisodes, ReportError> {
         let mut episodes = Vec::new();
         each_episode(run, plan, &mut |_, row| {
             episodes.resize(row.episode as usize, None);
             episodes.push(Some(Numbers::of(row)));
             Ok(())
         })?;
-        Ok(Played { episodes })
+        Ok(CellEpisodes { episodes })
     }
 
     pub(crate) fn get(&self, plan: &Plan, cell: CellRef) -> Option<&Numbers> {

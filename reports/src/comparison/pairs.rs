@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use healbench_protocol::AgentSpec;
-use healbench_record::{CellRef, Outcome, Plan, RunManifest, RunStatus, Setting};
+use healbench_record::{CellRef, Condition, Outcome, Plan, RunManifest, RunStatus};
 
-use super::numbers::Played;
+use super::numbers::CellEpisodes;
 use super::{
-    CellComparison, Cluster, Comparison, ComparisonError, Flip, MetricDifference, Numbers, Side, Unpaired, Why,
-    difference,
+    CellComparison, Cluster, Comparison, ComparisonError, Flip, MetricDifference, Numbers, PairingFailure, Side,
+    Unpaired, difference,
 };
 use crate::frames::check_names;
 use crate::metric::Metric;
@@ -46,8 +46,8 @@ pub fn compare(base: Side<'_>, candidate: Side<'_>) -> Result<Comparison, Compar
     let mut resamples = Resamples::new(before.seed);
     let mut cells = Vec::new();
     for (agent, other_agent) in shared(&before.agents, &after.agents, key) {
-        for (setting, other_setting) in shared(&before.settings, &after.settings, named) {
-            cells.push(pairing.cell([agent, other_agent], [setting, other_setting], &mut resamples));
+        for (condition, other_condition) in shared(&before.conditions, &after.conditions, named) {
+            cells.push(pairing.cell([agent, other_agent], [condition, other_condition], &mut resamples));
         }
     }
     adjust(cells.iter_mut().map(|cell| &mut cell.metrics));
@@ -71,20 +71,20 @@ pub fn compare(base: Side<'_>, candidate: Side<'_>) -> Result<Comparison, Compar
     })
 }
 
-fn read(side: Side<'_>) -> Result<Played, ComparisonError> {
+fn read(side: Side<'_>) -> Result<CellEpisodes, ComparisonError> {
     let plan = &side.manifest.plan;
-    let played = check_names(plan).map_err(Into::into).and_then(|()| Played::read(side.run, plan));
+    let played = check_names(plan).map_err(Into::into).and_then(|()| CellEpisodes::read(side.run, plan));
     played.map_err(|source| ComparisonError::Report { run: side.name.to_owned(), source })
 }
 
 /// What tells an agent from the others of its plan. Whether a model is asked or replayed does not.
 pub(crate) fn key(agent: &AgentSpec) -> String {
-    AgentSpec { kind: agent.kind.asked(), ..agent.clone() }.title()
+    AgentSpec { kind: agent.kind.underlying(), ..agent.clone() }.title()
 }
 
 /// What tells a setting from the others of its plan. A template has its name even where its text is another one.
-pub(crate) fn named(setting: &Setting) -> String {
-    format!("{} {}", setting.guardrails, setting.format)
+pub(crate) fn named(condition: &Condition) -> String {
+    format!("{} {}", condition.guardrails, condition.format)
 }
 
 /// The places of what both lists have, in the order of the first.
@@ -109,12 +109,12 @@ pub(crate) fn adjust<'a>(cells: impl Iterator<Item = &'a mut Vec<MetricDifferenc
 
 struct Pairing<'a> {
     plans: [&'a Plan; 2],
-    played: [Played; 2],
+    played: [CellEpisodes; 2],
     /// The places of the scenarios that both have.
     scenarios: Vec<(usize, usize)>,
     flips: Vec<Flip>,
     /// By reason, and what episodes have in common: how many of the base, and of the candidate.
-    unpaired: BTreeMap<(Why, String), [u64; 2]>,
+    unpaired: BTreeMap<(PairingFailure, String), [u64; 2]>,
 }
 
 impl Pairing<'_> {
@@ -124,19 +124,19 @@ impl Pairing<'_> {
             let (plan, other) = (self.plans[side], self.plans[1 - side]);
             let scenarios = strangers(&plan.scenarios, &other.scenarios, |scenario| scenario.id.clone());
             let agents = strangers(&plan.agents, &other.agents, key);
-            let settings = strangers(&plan.settings, &other.settings, named);
+            let conditions = strangers(&plan.conditions, &other.conditions, named);
             for index in 0..plan.len() {
                 let Some(cell) = plan.cell(index).filter(|cell| self.played[side].get(plan, *cell).is_some()) else {
                     continue;
                 };
                 let stranger = if let Some(scenario) = &scenarios[cell.scenario] {
-                    (Why::Scenario, scenario.clone())
+                    (PairingFailure::Scenario, scenario.clone())
                 } else if let Some(agent) = &agents[cell.agent] {
-                    (Why::Agent, agent.clone())
-                } else if let Some(setting) = &settings[cell.setting] {
-                    (Why::Setting, setting.clone())
+                    (PairingFailure::Agent, agent.clone())
+                } else if let Some(condition) = &conditions[cell.condition] {
+                    (PairingFailure::Condition, condition.clone())
                 } else if cell.trial >= other.trials {
-                    (Why::Trial, format!("{} and after", other.trials))
+                    (PairingFailure::Trial, format!("{} and after", other.trials))
                 } else {
                     continue;
                 };
@@ -145,15 +145,15 @@ impl Pairing<'_> {
         }
     }
 
-    fn cell(&mut self, agents: [usize; 2], settings: [usize; 2], resamples: &mut Resamples) -> CellComparison {
+    fn cell(&mut self, agents: [usize; 2], conditions: [usize; 2], resamples: &mut Resamples) -> CellComparison {
         let [before, after] = self.plans;
         let mut clusters = vec![Vec::new(); Metric::ALL.len()];
         let (mut pairs, mut changed) = (0, 0);
         for (scenario, other_scenario) in self.scenarios.clone() {
             let mut sums = [Cluster::default(); Metric::ALL.len()];
             for trial in 0..before.trials.min(after.trials) {
-                let here = CellRef { scenario, agent: agents[0], setting: settings[0], trial };
-                let there = CellRef { scenario: other_scenario, agent: agents[1], setting: settings[1], trial };
+                let here = CellRef { scenario, agent: agents[0], condition: conditions[0], trial };
+                let there = CellRef { scenario: other_scenario, agent: agents[1], condition: conditions[1], trial };
                 let Some((base, candidate)) = self.pair(here, there) else { continue };
                 pairs += 1;
                 changed += u64::from(!base.equals(&candidate));
@@ -166,13 +166,13 @@ impl Pairing<'_> {
             }
         }
         let metrics = Metric::ALL.into_iter().zip(&clusters);
-        let (agent, setting) = (&after.agents[agents[1]], &after.settings[settings[1]]);
+        let (agent, condition) = (&after.agents[agents[1]], &after.conditions[conditions[1]]);
         CellComparison {
             agent: agent.to_string(),
             title: agent.title(),
             kind: agent.kind,
-            guardrails: setting.guardrails,
-            format: setting.format.clone(),
+            guardrails: condition.guardrails,
+            format: condition.format.clone(),
             pairs,
             changed,
             metrics: metrics.map(|(metric, clusters)| difference(metric, clusters, CONFIDENCE, resamples)).collect(),
@@ -191,25 +191,25 @@ impl Pairing<'_> {
         };
         let (Some(base), Some(candidate)) = (base, candidate) else {
             if base.is_some() || candidate.is_some() {
-                alone(Why::NotPlayed, String::new());
+                alone(PairingFailure::NotPlayed, String::new());
             }
             return None;
         };
         if base.schedule != candidate.schedule {
-            alone(Why::Schedule, before.scenarios[here.scenario].id.clone());
+            alone(PairingFailure::Schedule, before.scenarios[here.scenario].id.clone());
             return None;
         }
         if !base.is_scored() || !candidate.is_scored() {
-            alone(Why::NotScored, before.agents[here.agent].title());
+            alone(PairingFailure::NotScored, before.agents[here.agent].title());
             return None;
         }
         if (base.outcome == Outcome::Success) != (candidate.outcome == Outcome::Success) {
-            let setting = &after.settings[there.setting];
+            let condition = &after.conditions[there.condition];
             self.flips.push(Flip {
                 scenario: after.scenarios[there.scenario].id.clone(),
                 title: after.agents[there.agent].title(),
-                guardrails: setting.guardrails,
-                format: setting.format.clone(),
+                guardrails: condition.guardrails,
+                format: condition.format.clone(),
                 trial: there.trial,
                 base: base.outcome,
                 candidate: candidate.outcome,
@@ -263,8 +263,8 @@ fn differs(base: Side<'_>, candidate: Side<'_>) -> Vec<String> {
             found.push(format!("agent {from}: its settings"));
         }
     }
-    for (here, there) in shared(&plans.0.settings, &plans.1.settings, named) {
-        let (from, to) = (&plans.0.settings[here].format, &plans.1.settings[there].format);
+    for (here, there) in shared(&plans.0.conditions, &plans.1.conditions, named) {
+        let (from, to) = (&plans.0.conditions[here].format, &plans.1.conditions[there].format);
         let template = format!("error format {from}: its text");
         if from != to && !found.contains(&template) {
             found.push(template);

@@ -23,7 +23,7 @@ impl Axes {
         Axes {
             plan: plan.clone(),
             agents: plan.agents.iter().map(ToString::to_string).collect(),
-            guardrails: plan.settings.iter().map(|setting| setting.guardrails.to_string()).collect(),
+            guardrails: plan.conditions.iter().map(|condition| condition.guardrails.to_string()).collect(),
         }
     }
 }
@@ -68,16 +68,16 @@ pub(super) struct EpisodeRows {
     perfect_calls: Vec<u32>,
     prompt_tokens: Vec<u32>,
     prose_tokens: Vec<u32>,
-    first_call_ok: Vec<bool>,
+    first_call_success: Vec<bool>,
     errors: Vec<u32>,
     calls_after_error: Vec<u32>,
     repeated_calls: Vec<u32>,
     chains: Vec<u32>,
-    chains_fixed: Vec<u32>,
+    errors_fixed: Vec<u32>,
     retries: Vec<u32>,
     hinted_calls: Vec<u32>,
-    hints_taken: Vec<u32>,
-    spiral: Vec<bool>,
+    hints_followed: Vec<u32>,
+    stuck: Vec<bool>,
     leaked_fields: Vec<u64>,
     call_tokens: Vec<u64>,
     wasted_tokens: Vec<u64>,
@@ -105,16 +105,16 @@ impl EpisodeRows {
             perfect_calls: Vec::new(),
             prompt_tokens: Vec::new(),
             prose_tokens: Vec::new(),
-            first_call_ok: Vec::new(),
+            first_call_success: Vec::new(),
             errors: Vec::new(),
             calls_after_error: Vec::new(),
             repeated_calls: Vec::new(),
             chains: Vec::new(),
-            chains_fixed: Vec::new(),
+            errors_fixed: Vec::new(),
             retries: Vec::new(),
             hinted_calls: Vec::new(),
-            hints_taken: Vec::new(),
-            spiral: Vec::new(),
+            hints_followed: Vec::new(),
+            stuck: Vec::new(),
             leaked_fields: Vec::new(),
             call_tokens: Vec::new(),
             wasted_tokens: Vec::new(),
@@ -134,8 +134,8 @@ impl EpisodeRows {
         self.scenario.append_value(&axes.plan.scenarios[cell.scenario].id);
         self.agent.append_value(&axes.agents[cell.agent]);
         self.agent_kind.append_value(axes.plan.agents[cell.agent].kind.name());
-        self.guardrails.append_value(&axes.guardrails[cell.setting]);
-        self.format.append_value(&*axes.plan.settings[cell.setting].format.name());
+        self.guardrails.append_value(&axes.guardrails[cell.condition]);
+        self.format.append_value(&*axes.plan.conditions[cell.condition].format.name());
         self.trial.push(cell.trial);
         self.outcome.append_value(row.outcome.name());
         self.claimed_done.push(row.claimed_done);
@@ -146,21 +146,21 @@ impl EpisodeRows {
         self.perfect_calls.push(row.perfect_calls);
         self.prompt_tokens.push(row.prompt_tokens);
         self.prose_tokens.push(row.prose_tokens);
-        self.first_call_ok.push(row.tally.first_call_ok);
-        self.errors.push(row.tally.errors);
-        self.calls_after_error.push(row.tally.calls_after_error);
-        self.repeated_calls.push(row.tally.repeated_calls);
-        self.chains.push(row.tally.chains);
-        self.chains_fixed.push(row.tally.chains_fixed);
-        self.retries.push(row.tally.retries);
-        self.hinted_calls.push(row.tally.hinted_calls);
-        self.hints_taken.push(row.tally.hints_taken);
-        self.spiral.push(row.tally.spiral);
-        self.leaked_fields.push(row.tally.leaked_fields);
-        self.call_tokens.push(row.tally.call_tokens);
-        self.wasted_tokens.push(row.tally.wasted_tokens);
-        self.guardrail_tokens.push(row.tally.guardrail_tokens);
-        self.largest_response.push(row.tally.largest_response);
+        self.first_call_success.push(row.counts.first_call_success);
+        self.errors.push(row.counts.errors);
+        self.calls_after_error.push(row.counts.calls_after_error);
+        self.repeated_calls.push(row.counts.repeated_calls);
+        self.chains.push(row.counts.chains);
+        self.errors_fixed.push(row.counts.errors_fixed);
+        self.retries.push(row.counts.retries);
+        self.hinted_calls.push(row.counts.hinted_calls);
+        self.hints_followed.push(row.counts.hints_followed);
+        self.stuck.push(row.counts.stuck);
+        self.leaked_fields.push(row.counts.leaked_fields);
+        self.call_tokens.push(row.counts.call_tokens);
+        self.wasted_tokens.push(row.counts.wasted_tokens);
+        self.guardrail_tokens.push(row.counts.guardrail_tokens);
+        self.largest_response.push(row.counts.largest_response);
         self.models.push(&axes.plan.agents[cell.agent], row.model.as_deref());
         Ok(())
     }
@@ -184,16 +184,16 @@ impl EpisodeRows {
             small_numbers(PERFECT_CALLS, self.perfect_calls),
             small_numbers(PROMPT_TOKENS, self.prompt_tokens),
             small_numbers(PROSE_TOKENS, self.prose_tokens),
-            flags(FIRST_CALL_OK, &self.first_call_ok),
+            flags(FIRST_CALL_SUCCESS, &self.first_call_success),
             small_numbers(ERRORS, self.errors),
             small_numbers(CALLS_AFTER_ERROR, self.calls_after_error),
             small_numbers(REPEATED_CALLS, self.repeated_calls),
             small_numbers(CHAINS, self.chains),
-            small_numbers(CHAINS_FIXED, self.chains_fixed),
+            small_numbers(ERRORS_FIXED, self.errors_fixed),
             small_numbers(RETRIES, self.retries),
             small_numbers(HINTED_CALLS, self.hinted_calls),
-            small_numbers(HINTS_TAKEN, self.hints_taken),
-            flags(SPIRAL, &self.spiral),
+            small_numbers(HINTS_FOLLOWED, self.hints_followed),
+            flags(STUCK, &self.stuck),
             numbers(LEAKED_FIELDS, self.leaked_fields),
             numbers(CALL_TOKENS, self.call_tokens),
             numbers(WASTED_TOKENS, self.wasted_tokens),
@@ -221,8 +221,8 @@ pub(super) struct CallRows {
     leaked_fields: Vec<u32>,
     omitted_rows: Vec<u32>,
     contract_deltas: Vec<u32>,
-    world_changed: Vec<bool>,
-    repeats_failed: Vec<bool>,
+    state_changed: Vec<bool>,
+    repeated: Vec<bool>,
     chain: Vec<Option<u32>>,
     waited_s: Vec<u32>,
     request_tokens: Vec<u32>,
@@ -249,8 +249,8 @@ impl CallRows {
             leaked_fields: Vec::new(),
             omitted_rows: Vec::new(),
             contract_deltas: Vec::new(),
-            world_changed: Vec::new(),
-            repeats_failed: Vec::new(),
+            state_changed: Vec::new(),
+            repeated: Vec::new(),
             chain: Vec::new(),
             waited_s: Vec::new(),
             request_tokens: Vec::new(),
@@ -280,8 +280,8 @@ impl CallRows {
         self.leaked_fields.push(row.leaked_fields);
         self.omitted_rows.push(row.omitted_rows);
         self.contract_deltas.push(row.contract_deltas);
-        self.world_changed.push(row.world_changed);
-        self.repeats_failed.push(row.repeats_failed);
+        self.state_changed.push(row.state_changed);
+        self.repeated.push(row.repeated);
         self.chain.push(row.chain);
         self.waited_s.push(row.waited_s);
         self.request_tokens.push(row.request_tokens);
@@ -308,8 +308,8 @@ impl CallRows {
             small_numbers(LEAKED_FIELDS, self.leaked_fields),
             small_numbers(OMITTED_ROWS, self.omitted_rows),
             small_numbers(CONTRACT_DELTAS, self.contract_deltas),
-            flags(WORLD_CHANGED, &self.world_changed),
-            flags(REPEATS_FAILED, &self.repeats_failed),
+            flags(STATE_CHANGED, &self.state_changed),
+            flags(REPEATED_CALL, &self.repeated),
             self.chain.into_iter().collect::<UInt32Chunked>().with_name(CHAIN.into()).into_column(),
             small_numbers(WAITED_S, self.waited_s),
             small_numbers(REQUEST_TOKENS, self.request_tokens),

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use healbench_record::{CallRecord, EpisodeRecord, Outcome, Tally};
+use healbench_record::{CallRecord, EpisodeCounts, EpisodeRecord, Outcome};
 use polars::prelude::{DataFrame, PolarsError};
 
 use super::{FrameError, models};
@@ -19,7 +19,7 @@ pub(crate) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeReco
     let perfect_calls = small_numbers(path, frame, PERFECT_CALLS)?;
     let prompt_tokens = small_numbers(path, frame, PROMPT_TOKENS)?;
     let prose_tokens = small_numbers(path, frame, PROSE_TOKENS)?;
-    let tally = tallies(path, frame)?;
+    let counts = tallies(path, frame)?;
     let mut model = models::decode(path, frame)?;
     let row = |row: usize| EpisodeRecord {
         episode: episode[row],
@@ -32,7 +32,7 @@ pub(crate) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeReco
         perfect_calls: perfect_calls[row],
         prompt_tokens: prompt_tokens[row],
         prose_tokens: prose_tokens[row],
-        tally: tally[row],
+        counts: counts[row],
         model: model[row].take(),
     };
     Ok((0..frame.height()).map(row).collect())
@@ -46,33 +46,33 @@ pub(crate) fn outcomes(path: &Path, frame: &DataFrame) -> Result<Vec<Outcome>, F
     words.into_iter().enumerate().map(|(row, word)| known(word).ok_or_else(|| foreign(row))).collect()
 }
 
-fn tallies(path: &Path, frame: &DataFrame) -> Result<Vec<Tally>, FrameError> {
-    let first_call_ok = flags(path, frame, FIRST_CALL_OK)?;
+fn tallies(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeCounts>, FrameError> {
+    let first_call_success = flags(path, frame, FIRST_CALL_SUCCESS)?;
     let errors = small_numbers(path, frame, ERRORS)?;
     let calls_after_error = small_numbers(path, frame, CALLS_AFTER_ERROR)?;
     let repeated_calls = small_numbers(path, frame, REPEATED_CALLS)?;
     let chains = small_numbers(path, frame, CHAINS)?;
-    let chains_fixed = small_numbers(path, frame, CHAINS_FIXED)?;
+    let errors_fixed = small_numbers(path, frame, ERRORS_FIXED)?;
     let retries = small_numbers(path, frame, RETRIES)?;
     let hinted_calls = small_numbers(path, frame, HINTED_CALLS)?;
-    let hints_taken = small_numbers(path, frame, HINTS_TAKEN)?;
-    let spiral = flags(path, frame, SPIRAL)?;
+    let hints_followed = small_numbers(path, frame, HINTS_FOLLOWED)?;
+    let stuck = flags(path, frame, STUCK)?;
     let leaked_fields = numbers(path, frame, LEAKED_FIELDS)?;
     let call_tokens = numbers(path, frame, CALL_TOKENS)?;
     let wasted_tokens = numbers(path, frame, WASTED_TOKENS)?;
     let guardrail_tokens = numbers(path, frame, GUARDRAIL_TOKENS)?;
     let largest_response = small_numbers(path, frame, LARGEST_RESPONSE)?;
-    let row = |row: usize| Tally {
-        first_call_ok: first_call_ok[row],
+    let row = |row: usize| EpisodeCounts {
+        first_call_success: first_call_success[row],
         errors: errors[row],
         calls_after_error: calls_after_error[row],
         repeated_calls: repeated_calls[row],
         chains: chains[row],
-        chains_fixed: chains_fixed[row],
+        errors_fixed: errors_fixed[row],
         retries: retries[row],
         hinted_calls: hinted_calls[row],
-        hints_taken: hints_taken[row],
-        spiral: spiral[row],
+        hints_followed: hints_followed[row],
+        stuck: stuck[row],
         leaked_fields: leaked_fields[row],
         call_tokens: call_tokens[row],
         wasted_tokens: wasted_tokens[row],
@@ -97,8 +97,8 @@ pub(crate) fn calls(path: &Path, frame: &DataFrame) -> Result<Vec<CallRecord>, F
     let leaked_fields = small_numbers(path, frame, LEAKED_FIELDS)?;
     let omitted_rows = small_numbers(path, frame, OMITTED_ROWS)?;
     let contract_deltas = small_numbers(path, frame, CONTRACT_DELTAS)?;
-    let world_changed = flags(path, frame, WORLD_CHANGED)?;
-    let repeats_failed = flags(path, frame, REPEATS_FAILED)?;
+    let state_changed = flags(path, frame, STATE_CHANGED)?;
+    let repeated = flags(path, frame, REPEATED_CALL)?;
     let chain: Vec<Option<u32>> = column(path, frame, CHAIN)?.u32().map_err(damaged(path))?.iter().collect();
     let waited_s = small_numbers(path, frame, WAITED_S)?;
     let request_tokens = small_numbers(path, frame, REQUEST_TOKENS)?;
@@ -121,8 +121,8 @@ pub(crate) fn calls(path: &Path, frame: &DataFrame) -> Result<Vec<CallRecord>, F
         leaked_fields: leaked_fields[row],
         omitted_rows: omitted_rows[row],
         contract_deltas: contract_deltas[row],
-        world_changed: world_changed[row],
-        repeats_failed: repeats_failed[row],
+        state_changed: state_changed[row],
+        repeated: repeated[row],
         chain: chain[row],
         waited_s: waited_s[row],
         request_tokens: request_tokens[row],

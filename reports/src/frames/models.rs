@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use healbench_protocol::{AgentSpec, Usage};
-use healbench_record::ModelUse;
+use healbench_record::ModelUsage;
 use polars::prelude::{
     Column, DataFrame, Float64Chunked, IntoColumn, NewChunkedArray, PolarsResult, StringChunked, UInt32Chunked,
     UInt64Chunked,
@@ -30,11 +30,11 @@ struct Row {
     at: usize,
     opening: Option<&'static str>,
     tools: Option<&'static str>,
-    model: ModelUse,
+    model: ModelUsage,
 }
 
 impl ModelRows {
-    pub(super) fn push(&mut self, agent: &AgentSpec, model: Option<&ModelUse>) {
+    pub(super) fn push(&mut self, agent: &AgentSpec, model: Option<&ModelUsage>) {
         if let Some(model) = model {
             let (opening, tools) = (agent.opening.map(|opening| opening.name()), agent.tools.map(|tools| tools.name()));
             self.rows.push(Row { at: self.height, opening, tools, model: *model });
@@ -45,7 +45,7 @@ impl ModelRows {
     /// The columns, in the order of [`MODEL_COLUMNS`].
     pub(super) fn into_columns(self) -> PolarsResult<Vec<Column>> {
         if self.rows.is_empty() {
-            let null = |(name, holds): &(&'static str, Holds)| {
+            let null = |(name, holds): &(&'static str, ColumnType)| {
                 Column::full_null((*name).into(), self.height, &holds.data_type())
             };
             return Ok(MODEL_COLUMNS.iter().map(null).collect());
@@ -92,7 +92,7 @@ impl ModelRows {
 }
 
 /// What each row of a frame says of its model.
-pub(super) fn decode(path: &Path, frame: &DataFrame) -> Result<Vec<Option<Box<ModelUse>>>, FrameError> {
+pub(super) fn decode(path: &Path, frame: &DataFrame) -> Result<Vec<Option<Box<ModelUsage>>>, FrameError> {
     let turns = maybe(path, frame, MODEL_TURNS, |column| Ok(column.u32()?.iter().collect()))?;
     if turns.iter().all(Option::is_none) {
         return Ok(vec![None; turns.len()]);
@@ -125,7 +125,7 @@ pub(super) fn decode(path: &Path, frame: &DataFrame) -> Result<Vec<Option<Box<Mo
             0 => Ok(0),
             _ => value.ok_or_else(|| missing(column)),
         };
-        Ok(Some(Box::new(ModelUse {
+        Ok(Some(Box::new(ModelUsage {
             opening_calls: opening_calls[row].ok_or_else(|| missing(OPENING_CALLS))?,
             turns,
             usage,

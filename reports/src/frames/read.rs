@@ -11,7 +11,7 @@ use polars_io::parquet::read::ParquetReader;
 
 use super::write::GROUP_ROWS;
 use super::{FrameError, decode, io_error};
-use crate::columns::{CALL_COLUMNS, Column, EPISODE, EPISODE_COLUMNS, Holds, OUTCOME};
+use crate::columns::{CALL_COLUMNS, Column, ColumnType, EPISODE, EPISODE_COLUMNS, OUTCOME};
 
 /// Which rows of a file to read.
 #[derive(Debug, Clone)]
@@ -25,7 +25,7 @@ pub(crate) enum Span {
 /// # Errors
 /// [`FrameError::Io`], [`FrameError::Damaged`], [`FrameError::NoColumn`], [`FrameError::ColumnType`].
 pub fn read_episodes(run: &RunDir) -> Result<DataFrame, FrameError> {
-    read_frame(&run.episodes(), &EPISODE_COLUMNS, Span::All)
+    read_frame(&run.episodes_path(), &EPISODE_COLUMNS, Span::All)
 }
 
 /// The calls frame of a run, one row a call: ordered by episode, then by call.
@@ -33,7 +33,7 @@ pub fn read_episodes(run: &RunDir) -> Result<DataFrame, FrameError> {
 /// # Errors
 /// As [`read_episodes`].
 pub fn read_calls(run: &RunDir) -> Result<DataFrame, FrameError> {
-    read_frame(&run.calls(), &CALL_COLUMNS, Span::All)
+    read_frame(&run.calls_path(), &CALL_COLUMNS, Span::All)
 }
 
 /// How many episodes of a run ended how; only what occurred. Reads no other column.
@@ -41,8 +41,8 @@ pub fn read_calls(run: &RunDir) -> Result<DataFrame, FrameError> {
 /// # Errors
 /// As [`read_episodes`]; [`FrameError::Value`] for a foreign file.
 pub fn count_outcomes(run: &RunDir) -> Result<BTreeMap<Outcome, u64>, FrameError> {
-    let path = run.episodes();
-    let frame = read_frame(&path, &[(OUTCOME, Holds::Text)], Span::All)?;
+    let path = run.episodes_path();
+    let frame = read_frame(&path, &[(OUTCOME, ColumnType::Text)], Span::All)?;
     let mut counts = BTreeMap::new();
     for outcome in decode::outcomes(&path, &frame)? {
         *counts.entry(outcome).or_default() += 1;
@@ -55,8 +55,8 @@ pub fn count_outcomes(run: &RunDir) -> Result<BTreeMap<Outcome, u64>, FrameError
 /// # Errors
 /// As [`read_episodes`]; [`FrameError::Value`] for a foreign file.
 pub fn read_records(run: &RunDir) -> Result<Records, FrameError> {
-    let episodes = decode::episodes(&run.episodes(), &read_episodes(run)?)?;
-    Ok(Records { episodes, calls: decode::calls(&run.calls(), &read_calls(run)?)? })
+    let episodes = decode::episodes(&run.episodes_path(), &read_episodes(run)?)?;
+    Ok(Records { episodes, calls: decode::calls(&run.calls_path(), &read_calls(run)?)? })
 }
 
 /// What a run recorded of an episode: its row and those of its calls.
@@ -78,7 +78,7 @@ pub fn episode_rows(run: &RunDir, episode: u64) -> Result<Option<Recorded>, Fram
 /// As [`episode_rows`].
 pub fn rows_of_episodes(run: &RunDir, episodes: &BTreeSet<u64>) -> Result<BTreeMap<u64, Recorded>, FrameError> {
     let mut found: BTreeMap<u64, Recorded> = BTreeMap::new();
-    let path = run.episodes();
+    let path = run.episodes_path();
     each_episode_of(&path, &EPISODE_COLUMNS, episodes, &mut |episode, rows| {
         if rows.height() > 1 {
             return Err(FrameError::Unordered { path: path.clone(), episode });
@@ -87,7 +87,7 @@ pub fn rows_of_episodes(run: &RunDir, episodes: &BTreeSet<u64>) -> Result<BTreeM
         found.extend(record.map(|record| (episode, (record, Vec::new()))));
         Ok(())
     })?;
-    let path = run.calls();
+    let path = run.calls_path();
     each_episode_of(&path, &CALL_COLUMNS, episodes, &mut |episode, rows| {
         if let Some((_, calls)) = found.get_mut(&episode) {
             *calls = decode::calls(&path, &rows)?;
@@ -104,7 +104,7 @@ fn each_episode_of(
     episodes: &BTreeSet<u64>,
     add: &mut dyn FnMut(u64, DataFrame) -> Result<(), FrameError>,
 ) -> Result<(), FrameError> {
-    let frame = read_frame(path, &[(EPISODE, Holds::U64)], Span::All)?;
+    let frame = read_frame(path, &[(EPISODE, ColumnType::U64)], Span::All)?;
     let indices = decode::numbers(path, &frame, EPISODE)?;
     if let Some(pair) = indices.windows(2).find(|pair| pair[0] > pair[1]) {
         return Err(FrameError::Unordered { path: path.into(), episode: pair[1] });

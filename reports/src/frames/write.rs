@@ -41,8 +41,8 @@ impl FrameWriter {
         check_names(plan)?;
         Ok(FrameWriter {
             axes: Axes::of(plan),
-            episodes: Part::create(run.episodes(), &EPISODE_COLUMNS)?,
-            calls: Part::create(run.calls(), &CALL_COLUMNS)?,
+            episodes: Part::create(run.episodes_path(), &EPISODE_COLUMNS)?,
+            calls: Part::create(run.calls_path(), &CALL_COLUMNS)?,
             episode_rows: EpisodeRows::new(),
             call_rows: CallRows::new(),
             next_episode: 0,
@@ -72,26 +72,26 @@ impl FrameWriter {
         }
         let expected = episodes.end - episodes.start;
         let (mut found, mut made, mut copied) = (0, 0, 0);
-        for rows in read::spans(&from.episodes(), GROUP_ROWS)? {
-            let frame = read::read_frame(&from.episodes(), &EPISODE_COLUMNS, Span::Rows(rows))?;
-            let mut rows = decode::episodes(&from.episodes(), &frame)?;
+        for rows in read::spans(&from.episodes_path(), GROUP_ROWS)? {
+            let frame = read::read_frame(&from.episodes_path(), &EPISODE_COLUMNS, Span::Rows(rows))?;
+            let mut rows = decode::episodes(&from.episodes_path(), &frame)?;
             rows.retain(|row| episodes.contains(&row.episode));
             found += rows.len() as u64;
             made += rows.iter().map(|row| u64::from(row.calls)).sum::<u64>();
             self.write_episodes(&rows)?;
         }
         if found != expected {
-            return Err(FrameError::Short { path: from.episodes(), found, expected });
+            return Err(FrameError::Short { path: from.episodes_path(), found, expected });
         }
-        for rows in read::spans(&from.calls(), GROUP_ROWS)? {
-            let frame = read::read_frame(&from.calls(), &CALL_COLUMNS, Span::Rows(rows))?;
-            let mut rows = decode::calls(&from.calls(), &frame)?;
+        for rows in read::spans(&from.calls_path(), GROUP_ROWS)? {
+            let frame = read::read_frame(&from.calls_path(), &CALL_COLUMNS, Span::Rows(rows))?;
+            let mut rows = decode::calls(&from.calls_path(), &frame)?;
             rows.retain(|row| episodes.contains(&row.episode));
             copied += rows.len() as u64;
             self.write_calls(&rows)?;
         }
         if copied != made {
-            return Err(FrameError::Calls { path: from.calls(), found: copied, expected: made });
+            return Err(FrameError::Calls { path: from.calls_path(), found: copied, expected: made });
         }
         Ok(())
     }

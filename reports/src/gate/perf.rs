@@ -1,10 +1,10 @@
 //! Whether what was measured in paired rounds may pass. The time itself says nothing, for every machine has its own; what decides is
 //! the ratio of two pieces of work that took turns within one process.
 
-use healbench_record::{LEAST_ROUNDS, PairRole, PairRounds, PairedRun};
+use healbench_record::{MIN_ROUNDS, PairRole, PairRounds, PairedRun};
 
 use super::policy::{Margin, PerfCheck};
-use super::{GateReport, GateRow, Method, Policy, Subject, Tier, Unlike, Verdict, counts, overall};
+use super::{GateReport, GateRow, IncompatibleRuns, Method, Policy, Subject, Tier, Verdict, counts, overall};
 use crate::statistics::{Interval, sign_interval};
 
 /// The confidence of a ratio's interval.
@@ -17,12 +17,12 @@ const TIME: &str = "time";
 /// A control whose ratio is not shown to be 1 leaves everything inconclusive: the machine does not hold still.
 ///
 /// # Errors
-/// [`Unlike`] when the earlier measurement was made on another machine or in another way.
+/// [`IncompatibleRuns`] when the earlier measurement was made on another machine or in another way.
 pub fn gate_rounds(
     (name, run): (&str, &PairedRun),
     earlier: Option<(&str, &PairedRun)>,
     policy: &Policy,
-) -> Result<GateReport, Unlike> {
+) -> Result<GateReport, IncompatibleRuns> {
     if let Some((_, earlier)) = earlier {
         check_alike(earlier, run)?;
     }
@@ -67,14 +67,14 @@ fn row_of(pair: &PairRounds, earlier: Option<&PairedRun>, policy: &Policy) -> Op
     match pair.role {
         PairRole::Control => Some(control_row(pair, policy)),
         PairRole::Equal => Some(equal(pair, check, policy)),
-        PairRole::Yardstick => earlier.map(|earlier| beside(pair, earlier, check, policy)),
+        PairRole::ReferenceWorkload => earlier.map(|earlier| beside(pair, earlier, check, policy)),
     }
 }
 
 /// Why a measurement cannot be trusted; `None` when it can.
 fn doubt(run: &PairedRun, policy: &Policy) -> Option<&'static str> {
     let mut controls = run.pairs.iter().filter(|pair| pair.role == PairRole::Control).peekable();
-    if !run.optimised {
+    if !run.optimized {
         Some("the code was not optimised")
     } else if controls.peek().is_none() {
         Some("there is no control")
@@ -112,19 +112,23 @@ fn undecided(run: &PairedRun, earlier: Option<&PairedRun>, policy: &Policy, rows
 }
 
 /// A ratio means the same on the same machine alone.
-fn check_alike(earlier: &PairedRun, run: &PairedRun) -> Result<(), Unlike> {
-    let unlike =
-        |what: &str, base: String, candidate: String| Unlike { what: what.to_owned(), base, candidate, allow: None };
+fn check_alike(earlier: &PairedRun, run: &PairedRun) -> Result<(), IncompatibleRuns> {
+    let incompatible = |what: &str, base: String, candidate: String| IncompatibleRuns {
+        what: what.to_owned(),
+        base,
+        candidate,
+        allow: None,
+    };
     let cpu = |run: &PairedRun| run.cpu.clone().unwrap_or_else(|| "unknown".to_owned());
     if earlier.cpu != run.cpu || run.cpu.is_none() {
-        return Err(unlike("the processor", cpu(earlier), cpu(run)));
+        return Err(incompatible("the processor", cpu(earlier), cpu(run)));
     }
-    if earlier.optimised != run.optimised {
-        let word = |run: &PairedRun| if run.optimised { "optimised" } else { "not optimised" }.to_owned();
-        return Err(unlike("the code", word(earlier), word(run)));
+    if earlier.optimized != run.optimized {
+        let word = |run: &PairedRun| if run.optimized { "optimised" } else { "not optimised" }.to_owned();
+        return Err(incompatible("the code", word(earlier), word(run)));
     }
     if earlier.epoch_ns != run.epoch_ns {
-        return Err(unlike(
+        return Err(incompatible(
             "the length of an epoch",
             format!("{} ns", earlier.epoch_ns),
             format!("{} ns", run.epoch_ns),
@@ -135,7 +139,7 @@ fn check_alike(earlier: &PairedRun, run: &PairedRun) -> Result<(), Unlike> {
         let arms =
             |pair: &PairRounds| format!("{} over {}, {:?}", pair.candidate, pair.reference, pair.role).to_lowercase();
         if arms(before) != arms(pair) {
-            return Err(unlike(&format!("pair `{}`", pair.name), arms(before), arms(pair)));
+            return Err(incompatible(&format!("pair `{}`", pair.name), arms(before), arms(pair)));
         }
     }
     Ok(())
@@ -144,7 +148,7 @@ fn check_alike(earlier: &PairedRun, run: &PairedRun) -> Result<(), Unlike> {
 /// The median log ratio with its interval; `None` of too few rounds.
 fn ratio(pair: &PairRounds) -> Option<(f64, Interval)> {
     let logs = pair.log_ratios();
-    let found = sign_interval(&logs, CONFIDENCE).filter(|_| logs.len() >= LEAST_ROUNDS)?;
+    let found = sign_interval(&logs, CONFIDENCE).filter(|_| logs.len() >= MIN_ROUNDS)?;
     Some((found.median, found.interval))
 }
 
@@ -233,8 +237,8 @@ fn row(pair: &PairRounds, margin: f64, tier: Tier) -> GateRow {
 }
 
 fn too_few(row: GateRow, pair: &PairRounds) -> GateRow {
-    let says = format!("{} rounds; at least {LEAST_ROUNDS} decide", pair.rounds.len());
-    GateRow { verdict: Verdict::Inconclusive, settles: Some(LEAST_ROUNDS as u64), says, ..row }
+    let says = format!("{} rounds; at least {MIN_ROUNDS} decide", pair.rounds.len());
+    GateRow { verdict: Verdict::Inconclusive, settles: Some(MIN_ROUNDS as u64), says, ..row }
 }
 
 /// A row with what was found: the ratio, and how far it is from 1.

@@ -4,21 +4,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_record::{Plan, PlannedScenario, RunDir};
 
-use super::{GateReport, GateRow, Held, INFRA, Lines, Margin, Place, Policy, Subject, Unlike, Verdict};
-use super::{counts, exact, live, missing, overall, unlike};
-use crate::baseline::{Baseline, Line};
+use super::{Candidate, GateReport, GateRow, INFRA, IncompatibleRuns, Lines, Margin, Place, Policy, Subject, Verdict};
+use super::{counts, deterministic, incompatible, missing, overall, stochastic};
+use crate::baseline::{Baseline, CellScenario};
 
 /// Holds a candidate against a base. `places` are those of the candidate's scenarios.
 ///
 /// # Errors
-/// [`Unlike`], with the first difference, when they are not of the same thing.
+/// [`IncompatibleRuns`], with the first difference, when they are not of the same thing.
 pub fn gate(
-    base: Held<'_>,
-    candidate: Held<'_>,
+    base: Candidate<'_>,
+    candidate: Candidate<'_>,
     policy: &Policy,
     places: &BTreeMap<String, Place>,
-) -> Result<GateReport, Unlike> {
-    unlike::check(base.baseline, candidate.baseline, policy)?;
+) -> Result<GateReport, IncompatibleRuns> {
+    incompatible::check(base.baseline, candidate.baseline, policy)?;
     let mut rows = vec![lost(base, policy), lost(candidate, policy)];
     rows.extend(required(candidate.baseline, policy));
     for (cell, before) in &base.baseline.cells {
@@ -32,8 +32,8 @@ pub fn gate(
         };
         let lines = paired(before, after);
         match is_exact(&lines) {
-            true => rows.extend(exact::rows(cell, &lines, policy)),
-            false => rows.extend(live::rows(cell, &lines, policy, base.baseline.seed)),
+            true => rows.extend(deterministic::rows(cell, &lines, policy)),
+            false => rows.extend(stochastic::rows(cell, &lines, policy, base.baseline.seed)),
         }
     }
     rows.extend(idle(base.baseline, policy));
@@ -55,7 +55,7 @@ pub fn gate(
     })
 }
 
-fn paired<'a>(before: &'a BTreeMap<String, Line>, after: &'a BTreeMap<String, Line>) -> Lines<'a> {
+fn paired<'a>(before: &'a BTreeMap<String, CellScenario>, after: &'a BTreeMap<String, CellScenario>) -> Lines<'a> {
     before.iter().filter_map(|(id, line)| Some((id.as_str(), line, after.get(id)?))).collect()
 }
 
@@ -65,7 +65,7 @@ fn is_exact(lines: &Lines<'_>) -> bool {
 }
 
 /// The share of a side's episodes that were lost.
-fn lost(side: Held<'_>, policy: &Policy) -> GateRow {
+fn lost(side: Candidate<'_>, policy: &Policy) -> GateRow {
     let lines = || side.baseline.cells.values().flat_map(BTreeMap::values);
     let planned: u64 = lines().map(|line| line.outcomes.len() as u64).sum();
     let lost = planned - lines().map(|line| line.outcomes.scored()).sum::<u64>();

@@ -2,10 +2,10 @@
 
 use healbench_protocol::ErrorFormat;
 
-use super::layout::{Line, Paint, Piece, Table};
-use super::number::{UNKNOWN, change, change_interval, count, percent, points, points_interval};
+use super::layout::{Paint, StyledSpan, Table, TableLine};
+use super::number::{UNKNOWN, amount_interval, count, percent, points, points_interval, signed_amount};
 use super::plain_text;
-use super::terminal::{Detail, Estimate, INDENT, TerminalOptions, estimates, plain};
+use super::terminal::{Detail, Estimate, INDENT, TerminalOptions, align_estimates, plain_cell};
 use crate::statistics::Interval;
 use crate::summary::{Ablation, Difference, Effect, Report};
 
@@ -14,7 +14,7 @@ pub(super) fn lines(report: &Report, options: TerminalOptions) -> Vec<String> {
     if report.ablation.is_empty() {
         return Vec::new();
     }
-    let table = table(report, options.detail, fits(report, options));
+    let table = table(report, options.detail, intervals_fit(report, options));
     let mut lines = vec![String::new()];
     lines.extend(table.lines(options.width, options.color));
     lines
@@ -34,7 +34,7 @@ pub(super) fn notes(report: &Report, options: TerminalOptions) -> Vec<String> {
         );
     }
     let level = percent(report.confidence);
-    notes.push(if fits(report, options) {
+    notes.push(if intervals_fit(report, options) {
         format!("Intervals of effects are {level}: BCa bootstrap over scenarios.")
     } else {
         format!("The {level} intervals of effects are left out, for the terminal is too narrow.")
@@ -43,19 +43,19 @@ pub(super) fn notes(report: &Report, options: TerminalOptions) -> Vec<String> {
         .ablation
         .iter()
         .flat_map(|ablation| sections(ablation, options.detail))
-        .any(|(_, effects)| unmatched(effects))
+        .any(|(_, effects)| has_unmatched(effects))
     {
         notes.push("matched: trials of which all episodes that are compared are there and scored, of all.".to_owned());
     }
     notes
 }
 
-fn unmatched(effects: &[Effect]) -> bool {
+fn has_unmatched(effects: &[Effect]) -> bool {
     effects.iter().any(|effect| effect.unmatched > 0)
 }
 
 /// Whether intervals leave room for the name of a switch on the same line.
-fn fits(report: &Report, options: TerminalOptions) -> bool {
+fn intervals_fit(report: &Report, options: TerminalOptions) -> bool {
     const SWITCH: usize = "truncation".len() + 2 * INDENT.len();
     table(report, options.detail, true).body_width() + SWITCH <= options.width
 }
@@ -80,19 +80,19 @@ fn table(report: &Report, detail: Detail, intervals: bool) -> Table {
     let shown: Vec<(&Ablation, Vec<Section<'_>>)> =
         report.ablation.iter().map(|ablation| (ablation, sections(ablation, detail))).collect();
     let effects = || shown.iter().flat_map(|(_, sections)| sections).flat_map(|(_, effects)| *effects);
-    let success = estimates(effects().map(|effect| on_success(effect, intervals)).collect());
-    let tokens = estimates(effects().map(|effect| on_tokens(effect, intervals)).collect());
+    let success = align_estimates(effects().map(|effect| success_effect(effect, intervals)).collect());
+    let tokens = align_estimates(effects().map(|effect| token_effect(effect, intervals)).collect());
     let mut cells = success.into_iter().zip(tokens);
     let mut lines = Vec::new();
     for (ablation, sections) in &shown {
-        lines.push(Line::Title(Piece::new(title(ablation), Paint::Bold)));
+        lines.push(TableLine::Title(StyledSpan::new(ablation_title(ablation), Paint::Bold)));
         for (about, effects) in sections {
-            lines.push(Line::Title(Piece::new(format!("{INDENT}{about}"), Paint::Dim)));
+            lines.push(TableLine::Title(StyledSpan::new(format!("{INDENT}{about}"), Paint::Dim)));
             for effect in *effects {
                 let (success, tokens) = cells.next().unwrap_or_default();
                 let label = format!("{INDENT}{INDENT}{}", effect.switches.to_string().replace('+', " × "));
-                let counts = [plain(count(effect.scenarios)), plain(matched(effect))];
-                lines.push(Line::Row { label, cells: [success, tokens].into_iter().chain(counts).collect() });
+                let counts = [plain_cell(count(effect.scenarios)), plain_cell(format_matched(effect))];
+                lines.push(TableLine::Row { label, cells: [success, tokens].into_iter().chain(counts).collect() });
             }
         }
     }
@@ -100,7 +100,7 @@ fn table(report: &Report, detail: Detail, intervals: bool) -> Table {
     Table { heads: heads.map(|head| head.map(str::to_owned)).into(), lines }
 }
 
-pub(super) fn title(ablation: &Ablation) -> String {
+pub(super) fn ablation_title(ablation: &Ablation) -> String {
     let agent = plain_text(&ablation.title);
     match &ablation.format {
         ErrorFormat::Bare => agent.into_owned(),
@@ -108,22 +108,22 @@ pub(super) fn title(ablation: &Ablation) -> String {
     }
 }
 
-fn matched(effect: &Effect) -> String {
+fn format_matched(effect: &Effect) -> String {
     match effect.unmatched {
         0 => count(effect.matched),
         unmatched => format!("{}/{}", count(effect.matched), count(effect.matched + unmatched)),
     }
 }
 
-pub(super) fn on_success(effect: &Effect, intervals: bool) -> Estimate {
+pub(super) fn success_effect(effect: &Effect, intervals: bool) -> Estimate {
     let shown = effect.success.interval.filter(|_| intervals).map(points_interval);
     estimate(effect.success, points, shown, [Paint::Green, Paint::Red])
 }
 
-pub(super) fn on_tokens(effect: &Effect, intervals: bool) -> Estimate {
-    let shown = effect.tokens.interval.filter(|_| intervals).map(change_interval);
+pub(super) fn token_effect(effect: &Effect, intervals: bool) -> Estimate {
+    let shown = effect.tokens.interval.filter(|_| intervals).map(amount_interval);
     // More of them is worse.
-    estimate(effect.tokens, change, shown, [Paint::Red, Paint::Green])
+    estimate(effect.tokens, signed_amount, shown, [Paint::Red, Paint::Green])
 }
 
 fn estimate(
@@ -138,5 +138,5 @@ fn estimate(
         _ => Paint::Plain,
     };
     let value = difference.difference.map_or(UNKNOWN.to_owned(), digits);
-    (Piece::new(value, paint), Piece::new(interval.unwrap_or_default(), Paint::Dim))
+    (StyledSpan::new(value, paint), StyledSpan::new(interval.unwrap_or_default(), Paint::Dim))
 }

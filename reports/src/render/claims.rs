@@ -2,10 +2,10 @@
 
 use healbench_protocol::{Measure, Span};
 
-use super::layout::{Cell, Line, Paint, Piece, Table, wrap};
+use super::layout::{Paint, StyledSpan, Table, TableCell, TableLine, wrap};
 use super::number::{UNKNOWN, amount, rate_percent};
 use super::plain_text;
-use super::terminal::{INDENT, estimates, plain, setting};
+use super::terminal::{INDENT, align_estimates, condition_label, plain_cell};
 use crate::summary::{ClaimReport, ClaimRow, ClaimVerdict};
 
 /// The table of claims in lines of at most `width` columns.
@@ -15,42 +15,47 @@ pub(super) fn lines(claims: &[ClaimReport], width: usize, color: bool) -> Vec<St
             "The scenarios hold claims, but the plan has neither `none` nor `all`: nothing is held against them.";
         return wrap(note, " ", width);
     }
-    let whole = table(claims, width, true);
-    let table = if whole.body_width() + INDENT.len() <= width { whole } else { table(claims, width, false) };
+    let with_intervals = table(claims, width, true);
+    let table =
+        if with_intervals.body_width() + INDENT.len() <= width { with_intervals } else { table(claims, width, false) };
     table.lines(width, color)
 }
 
 fn table(claims: &[ClaimReport], width: usize, intervals: bool) -> Table {
     let rows = || claims.iter().flat_map(|report| report.rows.iter().map(|row| (report.claim.measure, row)));
-    let measured = estimates(rows().map(|(measure, row)| measured(measure, row, intervals)).collect());
+    let measured = align_estimates(rows().map(|(measure, row)| format_mean(measure, row, intervals)).collect());
     let mut measured = measured.into_iter();
     let mut lines = Vec::new();
     for report in claims {
         let title = format!("{}: {}", report.scenario, report.claim.says);
         for line in wrap(&plain_text(&title), " ", width) {
-            lines.push(Line::Title(Piece::new(line, Paint::Bold)));
+            lines.push(TableLine::Title(StyledSpan::new(line, Paint::Bold)));
         }
-        for line in wrap(name(report.claim.measure), " ", width.saturating_sub(INDENT.len())) {
-            lines.push(Line::Title(Piece::new(format!("{INDENT}{line}"), Paint::Dim)));
+        for line in wrap(measure_title(report.claim.measure), " ", width.saturating_sub(INDENT.len())) {
+            lines.push(TableLine::Title(StyledSpan::new(format!("{INDENT}{line}"), Paint::Dim)));
         }
         let mut agent = None;
         for row in &report.rows {
             if agent != Some(&row.title) {
                 agent = Some(&row.title);
-                lines.push(Line::Title(Piece::new(format!("{INDENT}{}", plain_text(&row.title)), Paint::Plain)));
+                lines.push(TableLine::Title(StyledSpan::new(
+                    format!("{INDENT}{}", plain_text(&row.title)),
+                    Paint::Plain,
+                )));
             }
-            let claimed = row.claimed.map_or(UNKNOWN.to_owned(), |span| range(report.claim.measure, span));
+            let claimed = row.claimed.map_or(UNKNOWN.to_owned(), |span| format_range(report.claim.measure, span));
             let measured = measured.next().unwrap_or_default();
-            let cells: Vec<Cell> = vec![plain(rate_percent(row.success)), measured, plain(claimed), verdict(row)];
-            let label = format!("{INDENT}{INDENT}{}", setting(row.guardrails, &row.format));
-            lines.push(Line::Row { label, cells });
+            let cells: Vec<TableCell> =
+                vec![plain_cell(rate_percent(row.success)), measured, plain_cell(claimed), verdict(row)];
+            let label = format!("{INDENT}{INDENT}{}", condition_label(row.guardrails, &row.format));
+            lines.push(TableLine::Row { label, cells });
         }
     }
     let heads = [["success", "%"], ["measured", "mean"], ["claimed", "mean"], ["borne", "out"]];
     Table { heads: heads.map(|head| head.map(str::to_owned)).to_vec(), lines }
 }
 
-pub(super) fn name(measure: Measure) -> &'static str {
+pub(super) fn measure_title(measure: Measure) -> &'static str {
     match measure {
         Measure::Calls => "calls an episode",
         Measure::Retries => "retries an episode",
@@ -60,20 +65,19 @@ pub(super) fn name(measure: Measure) -> &'static str {
     }
 }
 
-pub(super) fn measured(measure: Measure, row: &ClaimRow, intervals: bool) -> (Piece, Piece) {
-    let mean = row.mean.map_or(UNKNOWN.to_owned(), |mean| number(measure, mean));
-    let interval = row
-        .interval
-        .filter(|_| intervals)
-        .map(|interval| format!("[{}, {}]", number(measure, interval.lower), number(measure, interval.upper)));
-    (Piece::new(mean, Paint::Plain), Piece::new(interval.unwrap_or_default(), Paint::Dim))
+pub(super) fn format_mean(measure: Measure, row: &ClaimRow, intervals: bool) -> (StyledSpan, StyledSpan) {
+    let mean = row.mean.map_or(UNKNOWN.to_owned(), |mean| format_value(measure, mean));
+    let interval = row.interval.filter(|_| intervals).map(|interval| {
+        format!("[{}, {}]", format_value(measure, interval.lower), format_value(measure, interval.upper))
+    });
+    (StyledSpan::new(mean, Paint::Plain), StyledSpan::new(interval.unwrap_or_default(), Paint::Dim))
 }
 
-pub(super) fn range(measure: Measure, span: Span) -> String {
-    format!("{} to {}", number(measure, span.from), number(measure, span.to))
+pub(super) fn format_range(measure: Measure, span: Span) -> String {
+    format!("{} to {}", format_value(measure, span.from), format_value(measure, span.to))
 }
 
-pub(super) fn number(measure: Measure, value: f64) -> String {
+pub(super) fn format_value(measure: Measure, value: f64) -> String {
     match measure {
         Measure::ResponseUsd(_) if value < 0.995 => format!("{value:.3}"),
         Measure::ResponseUsd(_) => format!("{value:.2}"),
@@ -82,17 +86,17 @@ pub(super) fn number(measure: Measure, value: f64) -> String {
     }
 }
 
-fn verdict(row: &ClaimRow) -> Cell {
+fn verdict(row: &ClaimRow) -> TableCell {
     let paint = match row.verdict {
         Some(ClaimVerdict::BorneOut) => Paint::Green,
         Some(ClaimVerdict::Lower | ClaimVerdict::Higher | ClaimVerdict::Same) => Paint::Red,
         Some(ClaimVerdict::CannotTell) | None => Paint::Plain,
     };
-    vec![Piece::new(row.verdict.map_or("", word), paint)]
+    vec![StyledSpan::new(row.verdict.map_or("", verdict_text), paint)]
 }
 
 /// A verdict in words.
-pub(super) fn word(verdict: ClaimVerdict) -> &'static str {
+pub(super) fn verdict_text(verdict: ClaimVerdict) -> &'static str {
     match verdict {
         ClaimVerdict::BorneOut => "yes",
         ClaimVerdict::Lower => "no: lower",

@@ -2,14 +2,15 @@
 
 use healbench_protocol::AgentKind;
 
-use super::layout::{Cell, Line, Paint, Piece, Table, wrap};
+use super::layout::{Paint, StyledSpan, Table, TableCell, TableLine, wrap};
 use super::number::{
-    UNKNOWN, amount, change, change_interval, count, counted, money, percent, percent_digits, points, points_interval,
+    UNKNOWN, amount, amount_interval, count, money, percent, percent_digits, pluralize, points, points_interval,
+    signed_amount,
 };
 use super::plain_text;
-use super::shell::show_flip;
-use super::terminal::{Estimate, INDENT, estimates, plain, setting};
-use crate::comparison::{CellComparison, Comparison, Flip, MetricDifference, Unpaired, Why};
+use super::shell::show_flip_commands;
+use super::terminal::{Estimate, INDENT, align_estimates, condition_label, plain_cell};
+use crate::comparison::{CellComparison, Comparison, Flip, MetricDifference, PairingFailure, Unpaired};
 use crate::metric::{Better, Metric};
 
 /// How a comparison is shown on a terminal.
@@ -24,31 +25,31 @@ pub struct ComparisonOptions {
 }
 
 /// The comparison as text for a terminal, ending with a line break.
-pub fn comparison(found: &Comparison, options: ComparisonOptions) -> String {
-    let mut lines = wrap(&title(found), " · ", options.width);
-    for differs in &found.differs {
+pub fn comparison(comparison: &Comparison, options: ComparisonOptions) -> String {
+    let mut lines = wrap(&title(comparison), " · ", options.width);
+    for differs in &comparison.differs {
         lines.extend(wrap(&format!("differs: {}", plain_text(differs)), " ", options.width));
     }
     lines.push(String::new());
-    let changed: Vec<&CellComparison> = found.cells.iter().filter(|cell| cell.changed > 0).collect();
+    let changed: Vec<&CellComparison> = comparison.cells.iter().filter(|cell| cell.changed > 0).collect();
     if !changed.is_empty() {
         lines.extend(table(&changed, options.width).lines(options.width, options.color));
-        lines.extend(further(&changed, options));
+        lines.extend(other_metrics(&changed, options));
         lines.push(String::new());
     }
-    let same: u64 = found.cells.iter().filter(|cell| cell.changed == 0).map(|cell| cell.pairs).sum();
+    let same: u64 = comparison.cells.iter().filter(|cell| cell.changed == 0).map(|cell| cell.pairs).sum();
     if same > 0 {
-        let cells = found.cells.iter().filter(|cell| cell.changed == 0 && cell.pairs > 0).count();
-        lines.push(format!("No metric differs in {} of {}.", counted(same, "pair"), counted(cells as u64, "cell")));
+        let cells = comparison.cells.iter().filter(|cell| cell.changed == 0 && cell.pairs > 0).count();
+        lines.push(format!("No metric differs in {} of {}.", pluralize(same, "pair"), pluralize(cells as u64, "cell")));
     }
-    if found.pairs == 0 {
+    if comparison.pairs == 0 {
         lines.push("Nothing could be paired.".to_owned());
     }
-    lines.extend(flips(found, options));
-    for unpaired in not_paired(&found.unpaired) {
+    lines.extend(flips(comparison, options));
+    for unpaired in pairing_failures(&comparison.unpaired) {
         lines.extend(wrap(&unpaired, " ", options.width));
     }
-    for note in notes(found, &changed) {
+    for note in notes(comparison, &changed) {
         lines.extend(wrap(&note, " ", options.width));
     }
     let mut text = lines.join("\n");
@@ -56,24 +57,26 @@ pub fn comparison(found: &Comparison, options: ComparisonOptions) -> String {
     text
 }
 
-fn title(found: &Comparison) -> String {
-    let names = format!("{} → {}", plain_text(&found.base), plain_text(&found.candidate));
-    [names, counted(found.pairs, "pair"), format!("{} changed", count(found.changed))].join(" · ")
+fn title(comparison: &Comparison) -> String {
+    let names = format!("{} → {}", plain_text(&comparison.base), plain_text(&comparison.candidate));
+    [names, pluralize(comparison.pairs, "pair"), format!("{} changed", count(comparison.changed))].join(" · ")
 }
 
-fn of(cell: &CellComparison, metric: Metric) -> Option<&MetricDifference> {
+fn metric_difference(cell: &CellComparison, metric: Metric) -> Option<&MetricDifference> {
     cell.metrics.iter().find(|entry| entry.metric == metric)
 }
 
 /// Success, tokens and calls of the cells that changed.
 fn table(cells: &[&CellComparison], width: usize) -> Table {
-    let whole = table_with(cells, true);
-    if whole.body_width() + INDENT.len() <= width { whole } else { table_with(cells, false) }
+    let with_intervals = table_with(cells, true);
+    if with_intervals.body_width() + INDENT.len() <= width { with_intervals } else { table_with(cells, false) }
 }
 
 fn table_with(cells: &[&CellComparison], intervals: bool) -> Table {
-    let column = |metric| -> Vec<Estimate> { cells.iter().map(|cell| estimate(of(cell, metric), intervals)).collect() };
-    let columns = [Metric::Success, Metric::Tokens, Metric::Calls].map(|metric| estimates(column(metric)));
+    let column = |metric| -> Vec<Estimate> {
+        cells.iter().map(|cell| estimate(metric_difference(cell, metric), intervals)).collect()
+    };
+    let columns = [Metric::Success, Metric::Tokens, Metric::Calls].map(|metric| align_estimates(column(metric)));
     let [success, tokens, calls] = columns.map(Vec::into_iter);
     let mut estimates = success.zip(tokens).zip(calls);
     let mut lines = Vec::new();
@@ -81,11 +84,20 @@ fn table_with(cells: &[&CellComparison], intervals: bool) -> Table {
     for cell in cells {
         if agent != Some(&cell.title) {
             agent = Some(&cell.title);
-            lines.push(Line::Title(Piece::new(plain_text(&cell.title), Paint::Bold)));
+            lines.push(TableLine::Title(StyledSpan::new(plain_text(&cell.title), Paint::Bold)));
         }
         let ((success, tokens), calls) = estimates.next().unwrap_or_default();
-        let cells = vec![plain(count(cell.changed)), plain(rates(of(cell, Metric::Success))), success, tokens, calls];
-        lines.push(Line::Row { label: format!("{INDENT}{}", setting(cell.guardrails, &cell.format)), cells });
+        let cells = vec![
+            plain_cell(count(cell.changed)),
+            plain_cell(rates(metric_difference(cell, Metric::Success))),
+            success,
+            tokens,
+            calls,
+        ];
+        lines.push(TableLine::Row {
+            label: format!("{INDENT}{}", condition_label(cell.guardrails, &cell.format)),
+            cells,
+        });
     }
     let heads = [["pairs", "changed"], ["success", "%"], ["", "points"], ["tokens", "/episode"], ["calls", "/episode"]];
     Table { heads: heads.map(|head| head.map(str::to_owned)).to_vec(), lines }
@@ -102,19 +114,19 @@ fn rates(entry: Option<&MetricDifference>) -> String {
 
 /// A difference with its interval, green or red where that leaves out 0.
 pub(super) fn estimate(entry: Option<&MetricDifference>, intervals: bool) -> Estimate {
-    let Some(entry) = entry else { return (Piece::new(UNKNOWN, Paint::Plain), Piece::new("", Paint::Dim)) };
-    let interval = interval_of(entry).filter(|_| intervals);
-    (Piece::new(difference_of(entry), paint(entry)), Piece::new(interval.unwrap_or_default(), Paint::Dim))
+    let Some(entry) = entry else { return (StyledSpan::new(UNKNOWN, Paint::Plain), StyledSpan::new("", Paint::Dim)) };
+    let interval = format_interval(entry).filter(|_| intervals);
+    (StyledSpan::new(format_difference(entry), paint(entry)), StyledSpan::new(interval.unwrap_or_default(), Paint::Dim))
 }
 
-pub(super) fn interval_of(entry: &MetricDifference) -> Option<String> {
+pub(super) fn format_interval(entry: &MetricDifference) -> Option<String> {
     entry.interval.map(|interval| match entry.metric.is_rate() {
         true => points_interval(interval),
-        false => change_interval(interval),
+        false => amount_interval(interval),
     })
 }
 
-pub(super) fn difference_of(entry: &MetricDifference) -> String {
+pub(super) fn format_difference(entry: &MetricDifference) -> String {
     match entry.difference {
         None => UNKNOWN.to_owned(),
         Some(difference) if entry.metric.is_rate() => points(difference),
@@ -122,7 +134,7 @@ pub(super) fn difference_of(entry: &MetricDifference) -> String {
             let sign = if difference < 0.0 { "-" } else { "+" };
             format!("{sign}{}", money(difference.abs()))
         }
-        Some(difference) => change(difference),
+        Some(difference) => signed_amount(difference),
     }
 }
 
@@ -137,26 +149,28 @@ pub(super) fn paint(entry: &MetricDifference) -> Paint {
 }
 
 /// The metrics that are not in the table, where they moved.
-fn further(cells: &[&CellComparison], options: ComparisonOptions) -> Vec<String> {
+fn other_metrics(cells: &[&CellComparison], options: ComparisonOptions) -> Vec<String> {
     let shown = [Metric::Success, Metric::Tokens, Metric::Calls];
     let mut lines = Vec::new();
     for metric in Metric::ALL.into_iter().filter(|metric| !shown.contains(metric)) {
-        let moved: Vec<(&&CellComparison, &MetricDifference)> = cells
+        let changed_cells: Vec<(&&CellComparison, &MetricDifference)> = cells
             .iter()
-            .filter_map(|cell| Some((cell, of(cell, metric)?)))
+            .filter_map(|cell| Some((cell, metric_difference(cell, metric)?)))
             .filter(|(_, entry)| entry.more + entry.fewer > 0)
             .collect();
-        if moved.is_empty() {
+        if changed_cells.is_empty() {
             continue;
         }
-        let column = moved.iter().map(|(_, entry)| estimate(Some(entry), true)).collect();
-        let rows = moved.iter().zip(estimates(column)).map(|((cell, entry), estimate)| {
-            let label = format!("{INDENT}{} {}", plain_text(&cell.title), setting(cell.guardrails, &cell.format));
-            let means = plain(format!("{} → {}", mean(entry, entry.base), mean(entry, entry.candidate)));
-            Line::Row { label, cells: vec![means, estimate] as Vec<Cell> }
+        let column = changed_cells.iter().map(|(_, entry)| estimate(Some(entry), true)).collect();
+        let rows = changed_cells.iter().zip(align_estimates(column)).map(|((cell, entry), estimate)| {
+            let label =
+                format!("{INDENT}{} {}", plain_text(&cell.title), condition_label(cell.guardrails, &cell.format));
+            let means = plain_cell(format!("{} → {}", mean(entry, entry.base), mean(entry, entry.candidate)));
+            TableLine::Row { label, cells: vec![means, estimate] as Vec<TableCell> }
         });
         let unit = if metric.is_rate() { "" } else { " an episode" };
-        let title = Line::Title(Piece::new(format!("{}{unit}", metric.name().replace('_', " ")), Paint::Bold));
+        let title =
+            TableLine::Title(StyledSpan::new(format!("{}{unit}", metric.name().replace('_', " ")), Paint::Bold));
         let heads = vec![[String::new(), String::new()], [String::new(), String::new()]];
         let table = Table { heads, lines: std::iter::once(title).chain(rows).collect() };
         lines.push(String::new());
@@ -175,26 +189,28 @@ pub(super) fn mean(entry: &MetricDifference, mean: Option<f64>) -> String {
     }
 }
 
-fn flips(found: &Comparison, options: ComparisonOptions) -> Vec<String> {
-    if found.flips.is_empty() {
+fn flips(comparison: &Comparison, options: ComparisonOptions) -> Vec<String> {
+    if comparison.flips.is_empty() {
         return Vec::new();
     }
-    let lost = found.flips.iter().filter(|flip| flip.is_loss()).count() as u64;
-    let gained = found.flips.len() as u64 - lost;
+    let lost = comparison.flips.iter().filter(|flip| flip.is_loss()).count() as u64;
+    let gained = comparison.flips.len() as u64 - lost;
     let mut lines = vec![format!("{} lost, {} gained:", successes(lost), count(gained))];
-    for flip in found.flips.iter().take(options.flips) {
+    for flip in comparison.flips.iter().take(options.flips) {
         let word = if flip.is_loss() { ("lost", Paint::Red) } else { ("gained", Paint::Green) };
-        let word = Piece::new(word.0, word.1).painted(options.color);
+        let word = StyledSpan::new(word.0, word.1).painted(options.color);
         let room = options.width.saturating_sub(2 * INDENT.len());
-        for (line, text) in wrap(&format!("{word} {}", flip_place(flip)), " ", room).into_iter().enumerate() {
+        for (line, text) in wrap(&format!("{word} {}", flip_label(flip)), " ", room).into_iter().enumerate() {
             lines.push(format!("{}{text}", INDENT.repeat(1 + usize::from(line > 0))));
         }
-        lines
-            .extend(show_flip(&found.base, &found.candidate, flip).map(|command| format!("{INDENT}{INDENT}{command}")));
+        lines.extend(
+            show_flip_commands(&comparison.base, &comparison.candidate, flip)
+                .map(|command| format!("{INDENT}{INDENT}{command}")),
+        );
     }
-    if found.flips.len() > options.flips {
-        let left = (found.flips.len() - options.flips) as u64;
-        lines.push(format!("{INDENT}and {} more: `--flips {}`", count(left), found.flips.len()));
+    if comparison.flips.len() > options.flips {
+        let left = (comparison.flips.len() - options.flips) as u64;
+        lines.push(format!("{INDENT}and {} more: `--flips {}`", count(left), comparison.flips.len()));
     }
     lines.push(String::new());
     lines
@@ -204,12 +220,12 @@ pub(super) fn successes(count: u64) -> String {
     if count == 1 { "1 success".to_owned() } else { format!("{} successes", self::count(count)) }
 }
 
-fn flip_place(flip: &Flip) -> String {
+fn flip_label(flip: &Flip) -> String {
     format!(
         "{} · {} · {} · trial {}: {} → {}",
         plain_text(&flip.scenario),
         plain_text(&flip.title),
-        setting(flip.guardrails, &flip.format),
+        condition_label(flip.guardrails, &flip.format),
         flip.trial,
         flip.base,
         flip.candidate
@@ -217,44 +233,44 @@ fn flip_place(flip: &Flip) -> String {
 }
 
 /// Reasons of one kind that are told one by one; of more, the first are named.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 /// What has no partner, a sentence a reason.
-pub(super) fn not_paired(unpaired: &[Unpaired]) -> Vec<String> {
+pub(super) fn pairing_failures(unpaired: &[Unpaired]) -> Vec<String> {
     let kind = |unpaired: &Unpaired| (unpaired.why, unpaired.base > 0, unpaired.candidate > 0);
     let mut sorted: Vec<&Unpaired> = unpaired.iter().collect();
     sorted.sort_by_key(|unpaired| kind(unpaired));
     let mut sentences = Vec::new();
     for alike in sorted.chunk_by(|a, b| kind(a) == kind(b)) {
         match alike.len() {
-            0..=NAMED => sentences.extend(alike.iter().map(|unpaired| sentence(&[unpaired]))),
-            _ => sentences.push(sentence(alike)),
+            0..=MAX_NAMED => sentences.extend(alike.iter().map(|unpaired| pairing_sentence(&[unpaired]))),
+            _ => sentences.push(pairing_sentence(alike)),
         }
     }
     sentences
 }
 
 /// Of entries that are alike.
-fn sentence(alike: &[&Unpaired]) -> String {
+fn pairing_sentence(alike: &[&Unpaired]) -> String {
     // A setting without `healing` has no format.
-    let named = alike.iter().take(NAMED).map(|unpaired| plain_text(unpaired.what.trim_end_matches(" bare")));
+    let named = alike.iter().take(MAX_NAMED).map(|unpaired| plain_text(unpaired.what.trim_end_matches(" bare")));
     let named: Vec<_> = named.collect();
-    let what = match alike.len().saturating_sub(NAMED) {
+    let what = match alike.len().saturating_sub(MAX_NAMED) {
         0 => named.join(", "),
         more => format!("{} and {} more", named.join(", "), count(more as u64)),
     };
     let of =
         |one: &str| if alike.len() == 1 { one.to_owned() } else { format!("{} {one}s", count(alike.len() as u64)) };
     let why = match alike[0].why {
-        Why::Scenario => format!("only one run has {} {what}", of("scenario")),
-        Why::Agent => format!("only one run has {} {what}", of("agent")),
-        Why::Setting => format!("only one run has {} {what}", of("setting")),
-        Why::Trial => format!("only one run has {} {what}", of("trial")),
-        Why::Schedule => format!("they met different difficulties in {} {what}", of("scenario")),
-        Why::NotPlayed => "the other one was not played".to_owned(),
-        Why::NotScored => format!("one of the two was lost to infrastructure or configuration, of {what}"),
+        PairingFailure::Scenario => format!("only one run has {} {what}", of("scenario")),
+        PairingFailure::Agent => format!("only one run has {} {what}", of("agent")),
+        PairingFailure::Condition => format!("only one run has {} {what}", of("setting")),
+        PairingFailure::Trial => format!("only one run has {} {what}", of("trial")),
+        PairingFailure::Schedule => format!("they met different difficulties in {} {what}", of("scenario")),
+        PairingFailure::NotPlayed => "the other one was not played".to_owned(),
+        PairingFailure::NotScored => format!("one of the two was lost to infrastructure or configuration, of {what}"),
     };
-    let episodes = |count| counted(count, "episode");
+    let episodes = |count| pluralize(count, "episode");
     let who = match alike.iter().fold((0, 0), |(base, candidate), next| (base + next.base, candidate + next.candidate))
     {
         (base, 0) => format!("{} of the base", episodes(base)),
@@ -264,16 +280,16 @@ fn sentence(alike: &[&Unpaired]) -> String {
     format!("Not paired: {who}: {why}.")
 }
 
-pub(super) fn notes(found: &Comparison, changed: &[&CellComparison]) -> Vec<String> {
+pub(super) fn notes(comparison: &Comparison, changed: &[&CellComparison]) -> Vec<String> {
     let mut notes = Vec::new();
     if !changed.is_empty() {
         notes.push(format!(
             "Differences are candidate minus base, in pairs of the same scenario, agent, setting and trial. Intervals are {}: \
              Tango for a rate, BCa bootstrap over scenarios for the rest.",
-            percent(found.confidence)
+            percent(comparison.confidence)
         ));
     }
-    if found.cells.iter().any(|cell| cell.kind == AgentKind::Scripted) {
+    if comparison.cells.iter().any(|cell| cell.kind == AgentKind::Scripted) {
         notes.push("`scripted:` rows show what the texts say, and nothing about a real model.".to_owned());
     }
     notes

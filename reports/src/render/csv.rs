@@ -12,19 +12,19 @@ use crate::summary::{AgentReport, Difference, Rate, Report, ReportRow};
 /// None that a report can cause: the text is kept in memory.
 pub fn csv(report: &Report, by_scenario: bool) -> Result<String, csv::Error> {
     let mut writer = Writer::from_writer(Vec::new());
-    let mut headed = false;
-    let mut write = |line: Line| {
-        if !std::mem::replace(&mut headed, true) {
-            writer.write_record(line.0.iter().map(|(name, _)| name))?;
+    let mut header_written = false;
+    let mut write = |record: Record| {
+        if !std::mem::replace(&mut header_written, true) {
+            writer.write_record(record.0.iter().map(|(name, _)| name))?;
         }
-        writer.write_record(line.0.iter().map(|(_, value)| value))
+        writer.write_record(record.0.iter().map(|(_, value)| value))
     };
     for agent in &report.agents {
         for row in &agent.rows {
             if by_scenario {
-                cells(agent, row).try_for_each(&mut write)?;
+                scenario_records(agent, row).try_for_each(&mut write)?;
             } else {
-                write(whole(agent, row))?;
+                write(condition_record(agent, row))?;
             }
         }
     }
@@ -34,115 +34,115 @@ pub fn csv(report: &Report, by_scenario: bool) -> Result<String, csv::Error> {
 
 /// Columns with their values, in order.
 #[derive(Default)]
-struct Line(Vec<(String, String)>);
+struct Record(Vec<(String, String)>);
 
-impl Line {
+impl Record {
     fn add(&mut self, name: &str, value: impl ToString) {
         self.0.push((name.to_owned(), plain_text(&value.to_string()).into_owned()));
     }
 
-    fn maybe(&mut self, name: &str, value: Option<impl ToString>) {
+    fn add_optional(&mut self, name: &str, value: Option<impl ToString>) {
         self.add(name, value.map_or(String::new(), |value| value.to_string()));
     }
 
     /// A rate with what it is made of.
     fn rate(&mut self, name: &str, rate: Rate) {
-        self.maybe(name, rate.rate);
+        self.add_optional(name, rate.rate);
         self.add(&format!("{name}_numerator"), rate.numerator);
         self.add(&format!("{name}_denominator"), rate.denominator);
     }
 
     fn interval(&mut self, name: &str, interval: Option<Interval>) {
-        self.maybe(&format!("{name}_lower"), interval.map(|interval| interval.lower));
-        self.maybe(&format!("{name}_upper"), interval.map(|interval| interval.upper));
+        self.add_optional(&format!("{name}_lower"), interval.map(|interval| interval.lower));
+        self.add_optional(&format!("{name}_upper"), interval.map(|interval| interval.upper));
     }
 
     fn difference(&mut self, name: &str, found: Option<Difference>) {
-        self.maybe(name, found.and_then(|found| found.difference));
+        self.add_optional(name, found.and_then(|found| found.difference));
         self.interval(name, found.and_then(|found| found.interval));
     }
 }
 
-fn named(agent: &AgentReport, row: &ReportRow) -> Line {
-    let mut line = Line::default();
-    line.add("agent", &agent.agent);
-    line.add("agent_kind", agent.kind.name());
-    line.maybe("opening", agent.opening.map(|opening| opening.name()));
-    line.maybe("tools_mode", agent.tools.map(|tools| tools.name()));
-    line.add("guardrails", row.guardrails);
-    line.add("format", &row.format);
-    line
+fn labeled_record(agent: &AgentReport, row: &ReportRow) -> Record {
+    let mut record = Record::default();
+    record.add("agent", &agent.agent);
+    record.add("agent_kind", agent.kind.name());
+    record.add_optional("opening", agent.opening.map(|opening| opening.name()));
+    record.add_optional("tools_mode", agent.tools.map(|tools| tools.name()));
+    record.add("guardrails", row.guardrails);
+    record.add("format", &row.format);
+    record
 }
 
-fn cells(agent: &AgentReport, row: &ReportRow) -> impl Iterator<Item = Line> {
+fn scenario_records(agent: &AgentReport, row: &ReportRow) -> impl Iterator<Item = Record> {
     row.scenarios.iter().map(move |cell| {
-        let mut line = named(agent, row);
-        line.add("scenario", &cell.scenario);
-        line.rate("success", cell.success);
-        line.rate("calls_per_episode", cell.calls_per_episode);
-        line.rate("tokens_per_episode", cell.tokens_per_episode);
-        line
+        let mut record = labeled_record(agent, row);
+        record.add("scenario", &cell.scenario);
+        record.rate("success", cell.success);
+        record.rate("calls_per_episode", cell.calls_per_episode);
+        record.rate("tokens_per_episode", cell.tokens_per_episode);
+        record
     })
 }
 
-fn whole(agent: &AgentReport, row: &ReportRow) -> Line {
-    let mut line = named(agent, row);
-    line.add("episodes", row.episodes);
-    line.add("scored", row.scored);
-    line.add("infra", row.infra);
-    line.add("config", row.config);
-    line.rate("success", row.success);
-    line.interval("success", row.success_interval);
+fn condition_record(agent: &AgentReport, row: &ReportRow) -> Record {
+    let mut record = labeled_record(agent, row);
+    record.add("episodes", row.episodes);
+    record.add("scored", row.scored);
+    record.add("infra", row.infra);
+    record.add("config", row.config);
+    record.rate("success", row.success);
+    record.interval("success", row.success_interval);
     let paired = row.vs_none;
-    line.maybe("success_vs_none", paired.and_then(|paired| paired.difference));
-    line.interval("success_vs_none", paired.and_then(|paired| paired.interval));
-    line.maybe("pairs_vs_none", paired.map(|paired| paired.pairs));
-    line.maybe("p_vs_none", paired.and_then(|paired| paired.p_value));
-    line.maybe("p_adjusted_vs_none", paired.and_then(|paired| paired.p_adjusted));
-    line.difference("calls_vs_none", row.calls_vs_none);
-    line.difference("tokens_vs_none", row.tokens_vs_none);
+    record.add_optional("success_vs_none", paired.and_then(|paired| paired.difference));
+    record.interval("success_vs_none", paired.and_then(|paired| paired.interval));
+    record.add_optional("pairs_vs_none", paired.map(|paired| paired.pairs));
+    record.add_optional("p_vs_none", paired.and_then(|paired| paired.p_value));
+    record.add_optional("p_adjusted_vs_none", paired.and_then(|paired| paired.p_adjusted));
+    record.difference("calls_vs_none", row.calls_vs_none);
+    record.difference("tokens_vs_none", row.tokens_vs_none);
     let rates = [
         ("calls_per_episode", row.calls_per_episode),
         ("tokens_per_episode", row.tokens_per_episode),
         ("calls_per_success", row.calls_per_success),
         ("tokens_per_success", row.tokens_per_success),
         ("episode_recovery", row.episode_recovery),
-        ("chain_recovery", row.chain_recovery),
+        ("errors_fixed", row.errors_fixed),
         ("first_call_success", row.first_call_success),
-        ("identical_repeats", row.identical_repeats),
-        ("error_spirals", row.error_spirals),
-        ("hint_uptake", row.hint_uptake),
+        ("repeated_calls", row.repeated_calls),
+        ("stuck", row.stuck),
+        ("hints_followed", row.hints_followed),
         ("false_success", row.false_success),
         ("wasted_tokens", row.wasted_tokens),
         ("call_efficiency", row.call_efficiency),
         ("call_efficiency_of_successes", row.call_efficiency_of_successes),
     ];
     for (name, rate) in rates {
-        line.rate(name, rate);
+        record.rate(name, rate);
     }
-    line.add("retries_fixed", row.retries.fixed);
-    line.add("retries_censored", row.retries.censored);
-    line.maybe("retries_median", row.retries.median.median);
-    line.maybe("retries_median_lower", row.retries.median.lower);
-    line.maybe("retries_median_upper", row.retries.median.upper);
+    record.add("retries_fixed", row.retries.fixed);
+    record.add("retries_censored", row.retries.censored);
+    record.add_optional("retries_median", row.retries.median.median);
+    record.add_optional("retries_median_lower", row.retries.median.lower);
+    record.add_optional("retries_median_upper", row.retries.median.upper);
     for repair in &row.repair_at {
-        line.rate(&format!("repair_at_{}", repair.k), repair.chains);
+        record.rate(&format!("repair_at_{}", repair.k), repair.chains);
     }
-    line.add("leaked_fields", row.leaked_fields);
-    line.add("prose_tokens", row.prose_tokens);
-    line.add("guardrail_tokens", row.guardrail_tokens);
-    line.maybe("cost_per_success_usd", row.cost_per_success);
+    record.add("leaked_fields", row.leaked_fields);
+    record.add("prose_tokens", row.prose_tokens);
+    record.add("guardrail_tokens", row.guardrail_tokens);
+    record.add_optional("cost_per_success_usd", row.cost_per_success);
     for pass in &row.passes {
-        line.maybe(&format!("pass_at_{}", pass.k), pass.any);
-        line.maybe(&format!("pass_hat_{}", pass.k), pass.all);
-        line.interval(&format!("pass_hat_{}", pass.k), pass.all_interval);
+        record.add_optional(&format!("pass_at_{}", pass.k), pass.any);
+        record.add_optional(&format!("pass_hat_{}", pass.k), pass.all);
+        record.interval(&format!("pass_hat_{}", pass.k), pass.all_interval);
     }
     let model = row.model;
-    line.maybe("turns_per_episode", model.and_then(|model| model.turns_per_episode.rate));
-    line.maybe("input_tokens_per_episode", model.and_then(|model| model.input_per_episode.rate));
-    line.maybe("output_tokens_per_episode", model.and_then(|model| model.output_per_episode.rate));
-    line.maybe("cost_usd", model.and_then(|model| model.usd));
-    line.maybe("cost_per_episode_usd", model.and_then(|model| model.usd_per_episode));
-    line.maybe("latency_ms_per_turn", model.and_then(|model| model.latency_ms_per_turn.rate));
-    line
+    record.add_optional("turns_per_episode", model.and_then(|model| model.turns_per_episode.rate));
+    record.add_optional("input_tokens_per_episode", model.and_then(|model| model.input_per_episode.rate));
+    record.add_optional("output_tokens_per_episode", model.and_then(|model| model.output_per_episode.rate));
+    record.add_optional("cost_usd", model.and_then(|model| model.usd));
+    record.add_optional("cost_per_episode_usd", model.and_then(|model| model.usd_per_episode));
+    record.add_optional("latency_ms_per_turn", model.and_then(|model| model.latency_ms_per_turn.rate));
+    record
 }

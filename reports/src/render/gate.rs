@@ -12,13 +12,13 @@ pub use terminal::{GateOptions, changes, terminal};
 
 use super::number::{amount, money, percent, points};
 use super::plain_text;
-use super::terminal::bare_name;
+use super::terminal::format_suffix;
 use crate::gate::{Change, GateReport, GateRow, Method, Subject, Tier, Verdict};
 use crate::metric::Metric;
 
 /// Rows by weight: those that decide first, the worst first, and before all of them what leaves nothing to decide; otherwise as they
 /// stand.
-fn by_weight(report: &GateReport) -> Vec<&GateRow> {
+fn by_severity(report: &GateReport) -> Vec<&GateRow> {
     let weight = |row: &&GateRow| {
         let verdict = match (row.verdict, &row.subject) {
             (Verdict::Missing, Subject::Run { .. }) => 0,
@@ -35,7 +35,7 @@ fn by_weight(report: &GateReport) -> Vec<&GateRow> {
 }
 
 /// Whether a row is told in full: exact rows that pass are only counted.
-fn is_told(row: &GateRow) -> bool {
+fn is_listed(row: &GateRow) -> bool {
     row.verdict != Verdict::Pass || !matches!(row.method, Method::Exact | Method::Presence)
 }
 
@@ -49,7 +49,7 @@ fn verdict(row: &GateRow) -> String {
 fn subject(subject: &Subject) -> String {
     match subject {
         Subject::Cell { agent, guardrails, format } => {
-            format!("{} · {guardrails}{}", plain_text(agent), bare_name(format))
+            format!("{} · {guardrails}{}", plain_text(agent), format_suffix(format))
         }
         Subject::Arms { pair } => plain_text(pair).into_owned(),
         Subject::Run { run } => plain_text(run).into_owned(),
@@ -57,7 +57,7 @@ fn subject(subject: &Subject) -> String {
 }
 
 /// `7 pass, 3 fail`.
-fn counted(report: &GateReport) -> String {
+fn verdict_counts(report: &GateReport) -> String {
     let verdicts = [Verdict::Fail, Verdict::Missing, Verdict::Inconclusive, Verdict::Pass];
     let counts = verdicts.into_iter().filter_map(|verdict| {
         let count = report.counts.get(verdict.name())?;
@@ -94,7 +94,7 @@ fn means(row: &GateRow) -> String {
 
 /// `-2 points, 90% [-4, 1]`; empty where there is no interval.
 fn difference(row: &GateRow) -> String {
-    use super::number::{change, change_interval, points_interval};
+    use super::number::{amount_interval, points_interval, signed_amount};
     let (Some(difference), Some(interval)) = (row.difference, row.interval) else { return String::new() };
     let level = row.confidence.map(percent).unwrap_or_default();
     match (&row.subject, row.metric.parse::<Metric>()) {
@@ -105,12 +105,12 @@ fn difference(row: &GateRow) -> String {
         (_, Ok(metric)) if metric.is_rate() => {
             format!("{} points, {level} {}", points(difference), points_interval(interval))
         }
-        _ => format!("{}, {level} {}", change(difference), change_interval(interval)),
+        _ => format!("{}, {level} {}", signed_amount(difference), amount_interval(interval)),
     }
 }
 
 /// A changed scenario's sums: `8,123 → 16,246`. Every digit is there, for of an exact row each is a change.
-fn change_of(row: &GateRow, change: &Change) -> String {
+fn format_change(row: &GateRow, change: &Change) -> String {
     let number = |number: f64| match row.metric.parse() {
         Ok(Metric::CostUsd) => money(number),
         _ if number.fract() == 0.0 && number >= 0.0 => super::count(number as u64),
@@ -127,15 +127,15 @@ fn change_of(row: &GateRow, change: &Change) -> String {
 }
 
 /// The command that shows what tells most: the first change with an ending that is another one, or the first of all.
-fn example(report: &GateReport, row: &GateRow) -> Option<String> {
+fn example_command(report: &GateReport, row: &GateRow) -> Option<String> {
     let change = row.changes.iter().find(|change| change.trial.is_some()).or(row.changes.first())?;
-    show(report, row, change)
+    show_command(report, row, change)
 }
 
 /// The command that shows the candidate's transcript of a changed scenario, safe to show; `None` for what is no cell.
-fn show(report: &GateReport, row: &GateRow, change: &Change) -> Option<String> {
+fn show_command(report: &GateReport, row: &GateRow, change: &Change) -> Option<String> {
     let Subject::Cell { agent, guardrails, format } = &row.subject else { return None };
-    let word = super::shell_word;
+    let word = super::shell_quote;
     // The name without how it began and was told of tools.
     let mut parts = agent.split(" · ");
     let name = parts.next().unwrap_or_default();

@@ -1,21 +1,21 @@
 //! Pages for a browser: a run's report, a comparison, playbacks. Each is one file that asks for nothing.
 
-mod answer;
 mod charts;
 mod claims;
 mod comparison;
+mod conditions;
 mod episode;
+mod error;
 mod figures;
+mod headline;
 mod matrix;
 mod notes;
 mod page;
-mod playback;
-mod problem;
 mod progress;
 mod run;
 mod runs;
 mod scenarios;
-mod settings;
+mod transcript;
 
 use maud::{Markup, html};
 
@@ -24,20 +24,20 @@ use super::plain_text;
 pub use charts::ChartError;
 pub use comparison::{ComparisonPage, comparison};
 pub use episode::{EpisodePage, episode};
+pub use error::error_page;
 pub use page::{Page, content_security_policy, page};
-pub use playback::Playbacks;
-pub use problem::problem;
-pub use progress::{ProgressNews, progress_page};
+pub use progress::{ProgressUpdate, progress_page};
 pub use run::{RunPage, run};
-pub use runs::{FoundRun, ListedRun, RunState, run_address, runs};
+pub use runs::{ListedRun, RunState, RunSummary, run_address, runs};
+pub use transcript::Transcripts;
 
 /// Text of agents, models and files: what cannot be seen in it is made visible.
-fn shown(text: &str) -> Markup {
+fn visible(text: &str) -> Markup {
     html! { (plain_text(text)) }
 }
 
 /// A sentence of this program; what stands between backticks is code.
-fn worded(text: &str) -> Markup {
+fn with_code_spans(text: &str) -> Markup {
     html! {
         @for (index, part) in text.split('`').enumerate() {
             @if index % 2 == 0 { (part) } @else { code { (part) } }
@@ -54,11 +54,11 @@ fn estimate(value: Option<String>, interval: Option<String>) -> Markup {
 }
 
 /// A column's head that sorts. Without the script it is plain text.
-fn head(text: &str, class: &str) -> Markup {
+fn sort_header(text: &str, class: &str) -> Markup {
     html! { th scope="col" class=(class) { button type="button" disabled { (text) } } }
 }
 
 /// What a column is sorted by; empty where it is unknown.
-fn key(value: Option<f64>) -> String {
+fn sort_key(value: Option<f64>) -> String {
     value.map_or(String::new(), |value| value.to_string())
 }

@@ -13,13 +13,13 @@ pub fn json(report: &impl Serialize) -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string_pretty(report)?;
     // Outside of strings there are line breaks alone.
     if text.contains(|c| c != '\n' && is_unsafe(c)) {
-        text = escaped(&text);
+        text = escape_unsafe(&text);
     }
     text.push('\n');
     Ok(text)
 }
 
-fn escaped(text: &str) -> String {
+fn escape_unsafe(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 64);
     for c in text.chars() {
         if c == '\n' || !is_unsafe(c) {

@@ -32,20 +32,20 @@ impl Paint {
 
 /// A piece of text and its paint.
 #[derive(Debug, Clone)]
-pub(super) struct Piece {
+pub(super) struct StyledSpan {
     pub(super) text: String,
     pub(super) paint: Paint,
 }
 
-impl Piece {
-    pub(super) fn new(text: impl Into<String>, paint: Paint) -> Piece {
-        Piece { text: text.into(), paint }
+impl StyledSpan {
+    pub(super) fn new(text: impl Into<String>, paint: Paint) -> StyledSpan {
+        StyledSpan { text: text.into(), paint }
     }
 
     /// The piece with blanks before it, up to this many columns.
-    pub(super) fn pad_left(self, columns: usize) -> Piece {
+    pub(super) fn pad_left(self, columns: usize) -> StyledSpan {
         let blanks = columns.saturating_sub(self.text.width());
-        Piece { text: format!("{}{}", " ".repeat(blanks), self.text), paint: self.paint }
+        StyledSpan { text: format!("{}{}", " ".repeat(blanks), self.text), paint: self.paint }
     }
 
     pub(super) fn painted(&self, color: bool) -> String {
@@ -57,25 +57,25 @@ impl Piece {
 }
 
 /// What stands in one column of one row.
-pub(super) type Cell = Vec<Piece>;
+pub(super) type TableCell = Vec<StyledSpan>;
 
 /// A line of a table.
-pub(super) enum Line {
+pub(super) enum TableLine {
     /// Stands over the rows after it.
-    Title(Piece),
+    Title(StyledSpan),
     /// A label and a cell for each column.
     Row {
         /// Stands at the left; on a line of its own when the columns leave too little room.
         label: String,
         /// Aligned to the right.
-        cells: Vec<Cell>,
+        cells: Vec<TableCell>,
     },
 }
 
 /// A table: each column has two lines of head.
 pub(super) struct Table {
     pub(super) heads: Vec<[String; 2]>,
-    pub(super) lines: Vec<Line>,
+    pub(super) lines: Vec<TableLine>,
 }
 
 const GAP: usize = 2;
@@ -90,7 +90,7 @@ impl Table {
         let mut widths: Vec<usize> =
             self.heads.iter().map(|head| head.iter().map(|line| line.width()).max().unwrap_or(0)).collect();
         for line in &self.lines {
-            if let Line::Row { cells, .. } = line {
+            if let TableLine::Row { cells, .. } = line {
                 for (width, cell) in widths.iter_mut().zip(cells) {
                     *width = (*width).max(cell_width(cell));
                 }
@@ -104,23 +104,23 @@ impl Table {
         let widths = self.widths();
         let room = width.saturating_sub(self.body_width());
         let labels = self.lines.iter().filter_map(|line| match line {
-            Line::Row { label, .. } => Some(label.width()),
-            Line::Title(_) => None,
+            TableLine::Row { label, .. } => Some(label.width()),
+            TableLine::Title(_) => None,
         });
         let label_width = labels.filter(|label| *label <= room).max().unwrap_or(0);
         let mut out = Vec::new();
         for line in 0..2 {
-            let cells: Vec<Cell> =
-                self.heads.iter().map(|head| vec![Piece::new(head[line].as_str(), Paint::Dim)]).collect();
+            let cells: Vec<TableCell> =
+                self.heads.iter().map(|head| vec![StyledSpan::new(head[line].as_str(), Paint::Dim)]).collect();
             out.push(row("", label_width, &widths, &cells, color));
         }
         for line in &self.lines {
             match line {
-                Line::Title(title) => out.push(title.painted(color)),
-                Line::Row { label, cells } if label.width() <= label_width => {
+                TableLine::Title(title) => out.push(title.painted(color)),
+                TableLine::Row { label, cells } if label.width() <= label_width => {
                     out.push(row(label, label_width, &widths, cells, color));
                 }
-                Line::Row { label, cells } => {
+                TableLine::Row { label, cells } => {
                     out.push(label.clone());
                     out.push(row("", label_width, &widths, cells, color));
                 }
@@ -130,21 +130,21 @@ impl Table {
     }
 }
 
-fn row(label: &str, label_width: usize, widths: &[usize], cells: &[Cell], color: bool) -> String {
+fn row(label: &str, label_width: usize, widths: &[usize], cells: &[TableCell], color: bool) -> String {
     let mut line = format!("{label}{}", " ".repeat(label_width.saturating_sub(label.width())));
     for (width, cell) in widths.iter().zip(cells) {
         let blanks = GAP + width.saturating_sub(cell_width(cell));
         line.push_str(&" ".repeat(blanks));
-        for piece in cell {
-            line.push_str(&piece.painted(color));
+        for span in cell {
+            line.push_str(&span.painted(color));
         }
     }
     line.truncate(line.trim_end().len());
     line
 }
 
-fn cell_width(cell: &Cell) -> usize {
-    cell.iter().map(|piece| piece.text.width()).sum()
+fn cell_width(cell: &TableCell) -> usize {
+    cell.iter().map(|span| span.text.width()).sum()
 }
 
 /// Text in lines of at most `width` columns, broken between words; a word that is longer stands alone.

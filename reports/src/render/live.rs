@@ -3,19 +3,19 @@
 use healbench_record::Plan;
 use unicode_width::UnicodeWidthStr as _;
 
-use super::number::{UNKNOWN, amount_per, count, money, per};
+use super::number::{UNKNOWN, count, money, rate_amount, rate_decimal};
 use super::{plain_text, terminal};
 use crate::summary::LiveCell;
 
 /// A name past this many columns puts its own line out of line, and not all others.
-const WIDEST: usize = 40;
+const MAX_NAME_WIDTH: usize = 40;
 
 /// The columns of the table.
 #[derive(Debug)]
 pub struct LiveTable {
     scenarios: Vec<String>,
     agents: Vec<String>,
-    settings: Vec<String>,
+    conditions: Vec<String>,
     /// Of scenario, agent, setting, and successes.
     widths: [usize; 4],
     /// Whether there is a column for money.
@@ -28,32 +28,35 @@ impl LiveTable {
         let scenarios: Vec<String> =
             plan.scenarios.iter().map(|scenario| plain_text(&scenario.id).into_owned()).collect();
         let agents: Vec<String> = plan.agents.iter().map(|agent| plain_text(&agent.title()).into_owned()).collect();
-        let setting = |guardrails, format| plain_text(&terminal::setting(guardrails, format)).into_owned();
-        let settings: Vec<String> =
-            plan.settings.iter().map(|found| setting(found.guardrails, &found.format)).collect();
+        let condition = |guardrails, format| plain_text(&terminal::condition_label(guardrails, format)).into_owned();
+        let conditions: Vec<String> =
+            plan.conditions.iter().map(|found| condition(found.guardrails, &found.format)).collect();
         let trials = count(u64::from(plan.trials)).width();
         let widths = [
-            widest(&scenarios, "scenario"),
-            widest(&agents, "agent"),
-            widest(&settings, "setting"),
+            column_width(&scenarios, "scenario"),
+            column_width(&agents, "agent"),
+            column_width(&conditions, "setting"),
             (2 * trials + 1).max("success".len()),
         ];
         let has_models = plan.agents.iter().any(|agent| agent.opening.is_some());
-        LiveTable { scenarios, agents, settings, widths, has_models }
+        LiveTable { scenarios, agents, conditions, widths, has_models }
     }
 
     /// The line over the table.
-    pub fn head(&self) -> String {
+    pub fn header(&self) -> String {
         self.line(["scenario", "agent", "setting"], "success", ["calls/ep.", "tokens/ep.", "US $/ep."])
     }
 
     /// The line of a cell.
     pub fn cell(&self, cell: &LiveCell) -> String {
-        let names =
-            [&*self.scenarios[cell.cell.scenario], &*self.agents[cell.cell.agent], &*self.settings[cell.cell.setting]];
+        let names = [
+            &*self.scenarios[cell.cell.scenario],
+            &*self.agents[cell.cell.agent],
+            &*self.conditions[cell.cell.condition],
+        ];
         let success = format!("{}/{}", count(cell.success.numerator), count(cell.success.denominator));
         let usd = cell.usd.map_or(UNKNOWN.to_owned(), money);
-        self.line(names, &success, [&per(cell.calls), &amount_per(cell.tokens), &usd])
+        self.line(names, &success, [&rate_decimal(cell.calls), &rate_amount(cell.tokens), &usd])
     }
 
     fn line(&self, names: [&str; 3], success: &str, numbers: [&str; 3]) -> String {
@@ -71,7 +74,7 @@ impl LiveTable {
     }
 }
 
-fn widest(names: &[String], head: &str) -> usize {
-    let widths = names.iter().map(|name| name.width()).filter(|width| *width <= WIDEST);
+fn column_width(names: &[String], head: &str) -> usize {
+    let widths = names.iter().map(|name| name.width()).filter(|width| *width <= MAX_NAME_WIDTH);
     widths.max().unwrap_or(0).max(head.len())
 }

@@ -3,38 +3,39 @@
 use unicode_width::UnicodeWidthStr as _;
 
 use super::comparison::estimate;
-use super::layout::{Cell, Line, Paint, Piece, Table, wrap};
-use super::number::{UNKNOWN, counted, p_value, percent, percent_digits, points, rate_percent};
+use super::layout::{Paint, StyledSpan, Table, TableCell, TableLine, wrap};
+use super::number::{UNKNOWN, p_value, percent, percent_digits, pluralize, points, rate_percent};
 use super::plain_text;
-use super::terminal::{Estimate, INDENT, estimates, plain};
+use super::terminal::{Estimate, INDENT, align_estimates, plain_cell};
 use crate::comparison::{Matrix, MatrixCell, MatrixColumn, MetricDifference};
 use crate::metric::Metric;
 
 /// Below this a difference is marked.
-pub(super) const LEVEL: f64 = 0.05;
+pub(super) const ALPHA: f64 = 0.05;
 
 /// The matrix as text for a terminal, ending with a line break: first at a glance, then with every interval.
-pub fn matrix(found: &Matrix, width: usize, color: bool) -> String {
+pub fn matrix(matrix: &Matrix, width: usize, color: bool) -> String {
     let title = [
-        plain_text(&found.run).into_owned(),
-        format!("{} beside {}", found.axis.plural(), plain_text(&found.reference)),
-        counted(found.scenarios, "scenario"),
-        counted(u64::from(found.trials), "trial"),
+        plain_text(&matrix.run).into_owned(),
+        format!("{} beside {}", matrix.axis.plural(), plain_text(&matrix.reference)),
+        pluralize(matrix.scenarios, "scenario"),
+        pluralize(u64::from(matrix.trials), "trial"),
     ];
     let mut lines = wrap(&title.join(" · "), " · ", width);
-    if found.columns.len() > 1 {
-        for table in glances(found, width) {
+    if matrix.columns.len() > 1 {
+        for table in overview_tables(matrix, width) {
             lines.push(String::new());
             // The second line of the heads may have nothing to say.
             lines.extend(table.lines(width, color).into_iter().filter(|line| !line.is_empty()));
         }
     }
     lines.push(String::new());
-    let whole = details(found, true);
-    let table = if whole.body_width() + INDENT.len() <= width { whole } else { details(found, false) };
+    let with_intervals = detail_table(matrix, true);
+    let table =
+        if with_intervals.body_width() + INDENT.len() <= width { with_intervals } else { detail_table(matrix, false) };
     lines.extend(table.lines(width, color));
     lines.push(String::new());
-    for note in notes(found) {
+    for note in notes(matrix) {
         lines.extend(wrap(&note, " ", width));
     }
     let mut text = lines.join("\n");
@@ -42,22 +43,22 @@ pub fn matrix(found: &Matrix, width: usize, color: bool) -> String {
     text
 }
 
-fn metric(cell: &MatrixCell, metric: Metric) -> Option<&MetricDifference> {
+fn metric_difference(cell: &MatrixCell, metric: Metric) -> Option<&MetricDifference> {
     cell.differences.iter().find(|entry| entry.metric == metric)
 }
 
 /// Success by row and column with the difference to the reference; as many tables as it takes to stay within the width.
-fn glances(found: &Matrix, width: usize) -> Vec<Table> {
+fn overview_tables(matrix: &Matrix, width: usize) -> Vec<Table> {
     let label = |row: &str| plain_text(row).into_owned();
-    let labels = found.rows.iter().map(|row| label(row).width()).max().unwrap_or(0);
+    let labels = matrix.rows.iter().map(|row| label(row).width()).max().unwrap_or(0);
     let build = |columns: &[MatrixColumn]| {
-        let heads = columns.iter().map(|column| head(found, column));
-        let mut lines: Vec<Line> =
-            found.rows.iter().map(|row| Line::Row { label: label(row), cells: Vec::new() }).collect();
+        let heads = columns.iter().map(|column| column_heading(matrix, column));
+        let mut lines: Vec<TableLine> =
+            matrix.rows.iter().map(|row| TableLine::Row { label: label(row), cells: Vec::new() }).collect();
         for column in columns {
-            let glanced = estimates(column.cells.iter().map(|cell| glance(cell.as_ref())).collect());
-            for (line, cell) in lines.iter_mut().zip(glanced) {
-                if let Line::Row { cells, .. } = line {
+            let estimates = align_estimates(column.cells.iter().map(|cell| overview_cell(cell.as_ref())).collect());
+            for (line, cell) in lines.iter_mut().zip(estimates) {
+                if let TableLine::Row { cells, .. } = line {
                     cells.push(cell);
                 }
             }
@@ -66,7 +67,7 @@ fn glances(found: &Matrix, width: usize) -> Vec<Table> {
     };
     let room = width.saturating_sub(labels.min(width / 2));
     let mut tables = Vec::new();
-    let mut columns = found.columns.as_slice();
+    let mut columns = matrix.columns.as_slice();
     while !columns.is_empty() {
         let fitting = (2..=columns.len()).take_while(|count| build(&columns[..*count]).body_width() <= room).last();
         let (now, later) = columns.split_at(fitting.unwrap_or(1));
@@ -77,80 +78,85 @@ fn glances(found: &Matrix, width: usize) -> Vec<Table> {
 }
 
 /// What a column is headed with at a glance: only what tells it from the others.
-fn head(found: &Matrix, column: &MatrixColumn) -> [String; 2] {
+fn column_heading(matrix: &Matrix, column: &MatrixColumn) -> [String; 2] {
     let Some(agent) = &column.agent else {
         // Guardrails over the error format.
-        let (first, second) = column.setting.split_once(' ').unwrap_or((&column.setting, ""));
+        let (first, second) = column.condition.split_once(' ').unwrap_or((&column.condition, ""));
         return [first, second].map(|text| plain_text(text).into_owned());
     };
     let name = |agent: &str| agent.split(" · ").next().unwrap_or_default().to_owned();
     let other = |other: &&MatrixColumn| other.agent.as_ref() != Some(agent);
     let same_name = |other: &MatrixColumn| other.agent.as_deref().map(name) == Some(name(agent));
-    let agent = if found.columns.iter().filter(other).any(same_name) { agent.clone() } else { name(agent) };
-    let one_setting = found.columns.iter().all(|other| other.setting == column.setting);
-    let setting = if one_setting { "" } else { column.setting.as_str() };
-    [agent.as_str(), setting].map(|text| plain_text(text).into_owned())
+    let agent = if matrix.columns.iter().filter(other).any(same_name) { agent.clone() } else { name(agent) };
+    let one_condition = matrix.columns.iter().all(|other| other.condition == column.condition);
+    let condition = if one_condition { "" } else { column.condition.as_str() };
+    [agent.as_str(), condition].map(|text| plain_text(text).into_owned())
 }
 
 /// `20% +7*`.
-fn glance(cell: Option<&MatrixCell>) -> Estimate {
-    let Some(cell) = cell else { return (Piece::new(UNKNOWN, Paint::Plain), Piece::new("", Paint::Plain)) };
-    let success = metric(cell, Metric::Success);
-    let told = success.is_some_and(is_told);
-    let mark = if told { "*" } else { " " };
+fn overview_cell(cell: Option<&MatrixCell>) -> Estimate {
+    let Some(cell) = cell else { return (StyledSpan::new(UNKNOWN, Paint::Plain), StyledSpan::new("", Paint::Plain)) };
+    let success = metric_difference(cell, Metric::Success);
+    let significant = success.is_some_and(is_significant);
+    let mark = if significant { "*" } else { " " };
     let difference = success.and_then(|entry| entry.difference).map(|difference| points(difference) + mark);
     let paint = match success.and_then(|entry| entry.difference) {
-        Some(difference) if told && difference > 0.0 => Paint::Green,
-        Some(difference) if told && difference < 0.0 => Paint::Red,
+        Some(difference) if significant && difference > 0.0 => Paint::Green,
+        Some(difference) if significant && difference < 0.0 => Paint::Red,
         _ => Paint::Plain,
     };
-    (Piece::new(rate_percent(cell.success), Paint::Plain), Piece::new(difference.unwrap_or_default(), paint))
+    (StyledSpan::new(rate_percent(cell.success), Paint::Plain), StyledSpan::new(difference.unwrap_or_default(), paint))
 }
 
-fn is_told(entry: &MetricDifference) -> bool {
-    entry.p_adjusted.is_some_and(|p| p < LEVEL)
+fn is_significant(entry: &MetricDifference) -> bool {
+    entry.p_adjusted.is_some_and(|p| p < ALPHA)
 }
 
-fn details(found: &Matrix, intervals: bool) -> Table {
-    let cells = || found.columns.iter().flat_map(|column| column.cells.iter().flatten());
-    let column = |metric_of: Metric| {
-        estimates(cells().map(|cell| estimate(metric(cell, metric_of), intervals)).collect()).into_iter()
+fn detail_table(matrix: &Matrix, intervals: bool) -> Table {
+    let cells = || matrix.columns.iter().flat_map(|column| column.cells.iter().flatten());
+    let column = |metric: Metric| {
+        align_estimates(cells().map(|cell| estimate(metric_difference(cell, metric), intervals)).collect()).into_iter()
     };
     let (mut success, mut tokens) = (column(Metric::Success), column(Metric::Tokens));
     let mut lines = Vec::new();
-    for column in &found.columns {
-        lines.push(Line::Title(Piece::new(plain_text(&column.title), Paint::Bold)));
-        for (row, cell) in found.rows.iter().zip(&column.cells) {
+    for column in &matrix.columns {
+        lines.push(TableLine::Title(StyledSpan::new(plain_text(&column.title), Paint::Bold)));
+        for (row, cell) in matrix.rows.iter().zip(&column.cells) {
             let Some(cell) = cell else { continue };
-            let mut cells: Vec<Cell> = vec![plain(cell.success.rate.map_or(UNKNOWN.to_owned(), percent_digits))];
+            let mut cells: Vec<TableCell> =
+                vec![plain_cell(cell.success.rate.map_or(UNKNOWN.to_owned(), percent_digits))];
             cells.push(success.next().unwrap_or_default());
-            cells.push(plain(p_value(metric(cell, Metric::Success).and_then(|entry| entry.p_adjusted))));
+            cells
+                .push(plain_cell(p_value(metric_difference(cell, Metric::Success).and_then(|entry| entry.p_adjusted))));
             cells.push(tokens.next().unwrap_or_default());
-            lines.push(Line::Row { label: format!("{INDENT}{}", plain_text(row)), cells });
+            lines.push(TableLine::Row { label: format!("{INDENT}{}", plain_text(row)), cells });
         }
     }
-    let beside = "beside".to_owned();
+    let versus = "beside".to_owned();
     let heads = vec![
         ["success".to_owned(), "%".to_owned()],
-        [beside.clone(), "points".to_owned()],
+        [versus.clone(), "points".to_owned()],
         ["p".to_owned(), "Holm".to_owned()],
-        [beside, "tokens".to_owned()],
+        [versus, "tokens".to_owned()],
     ];
     Table { heads, lines }
 }
 
-fn notes(found: &Matrix) -> Vec<String> {
-    let level = percent(found.confidence);
+fn notes(matrix: &Matrix) -> Vec<String> {
+    let level = percent(matrix.confidence);
     let mut notes = vec![format!(
         "beside: the difference to {} in pairs of the same scenario and trial. Intervals are {level}: Tango for points, BCa bootstrap \
          over scenarios for tokens an episode. p: McNemar's mid-p, adjusted by Holm for the whole matrix{}.",
-        plain_text(&found.reference),
-        if found.columns.len() > 1 { "; * where it is below 0.05" } else { "" }
+        plain_text(&matrix.reference),
+        if matrix.columns.len() > 1 { "; * where it is below 0.05" } else { "" }
     )];
-    if found.unpaired > 0 {
-        notes.push(format!("Left out, for one episode is missing or not scored: {}.", counted(found.unpaired, "pair")));
+    if matrix.unpaired > 0 {
+        notes.push(format!(
+            "Left out, for one episode is missing or not scored: {}.",
+            pluralize(matrix.unpaired, "pair")
+        ));
     }
-    if found.columns.iter().any(|column| column.scripted) {
+    if matrix.columns.iter().any(|column| column.scripted) {
         notes.push("`scripted:` rows show what the texts say, and nothing about a real model.".to_owned());
     }
     notes

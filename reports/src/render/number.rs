@@ -20,7 +20,7 @@ pub fn count(count: u64) -> String {
 }
 
 /// `1 episode`, `2 episodes`.
-pub fn counted(count: u64, noun: &str) -> String {
+pub fn pluralize(count: u64, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{} {noun}{plural}", self::count(count))
 }
@@ -61,7 +61,7 @@ pub(crate) fn p_value(p: Option<f64>) -> String {
 }
 
 /// A quotient of counts that may be any size: `2.1`, `85`, `8,120`, `1.2M`.
-pub(crate) fn per(rate: Rate) -> String {
+pub(crate) fn rate_decimal(rate: Rate) -> String {
     match rate.rate {
         None => UNKNOWN.to_owned(),
         Some(value) if value < 99.95 => format!("{value:.1}"),
@@ -70,33 +70,33 @@ pub(crate) fn per(rate: Rate) -> String {
 }
 
 /// A quotient of tokens: whole numbers, `8,120`; from 100,000 on in thousands, `231k`, and in millions, `1.2M`.
-pub(crate) fn amount_per(rate: Rate) -> String {
+pub(crate) fn rate_amount(rate: Rate) -> String {
     rate.rate.map_or(UNKNOWN.to_owned(), amount)
 }
 
 /// A difference between two means of counts: `+12`, `-1,234`, `+0.4`.
-pub(crate) fn change(difference: f64) -> String {
+pub(crate) fn signed_amount(difference: f64) -> String {
     let sign = if difference > 0.0 { "+" } else { "" };
-    format!("{sign}{}", change_digits(difference))
+    format!("{sign}{}", amount_digits(difference))
 }
 
 /// An interval of such a difference: `[-1,500, 20]`.
-pub(crate) fn change_interval(interval: Interval) -> String {
-    format!("[{}, {}]", end_digits(interval.lower), end_digits(interval.upper))
+pub(crate) fn amount_interval(interval: Interval) -> String {
+    format!("[{}, {}]", bound_digits(interval.lower), bound_digits(interval.upper))
 }
 
 /// An end of an interval is a number, however small.
-fn end_digits(end: f64) -> String {
+fn bound_digits(end: f64) -> String {
     match end.abs() {
         size if size > 0.0 && size < 0.05 => {
             let places = (-size.log10()).ceil().min(9.0) as usize;
             format!("{end:.places$}")
         }
-        _ => change_digits(end),
+        _ => amount_digits(end),
     }
 }
 
-fn change_digits(difference: f64) -> String {
+fn amount_digits(difference: f64) -> String {
     let sign = if difference < 0.0 { "-" } else { "" };
     let digits = match difference.abs() {
         0.0 => "0".to_owned(),
@@ -211,10 +211,10 @@ mod tests {
             (2e6, "+2.0M"),
         ];
         for (difference, text) in table {
-            assert_eq!(change(difference), text, "{difference}");
+            assert_eq!(signed_amount(difference), text, "{difference}");
         }
-        assert_eq!(change_interval(Interval { lower: -1500.2, upper: 0.25 }), "[-1,500, 0.2]");
-        assert_eq!(change_interval(Interval { lower: -0.043, upper: 0.0007 }), "[-0.04, 0.0007]");
+        assert_eq!(amount_interval(Interval { lower: -1500.2, upper: 0.25 }), "[-1,500, 0.2]");
+        assert_eq!(amount_interval(Interval { lower: -0.043, upper: 0.0007 }), "[-0.04, 0.0007]");
     }
 
     #[test]
@@ -223,9 +223,15 @@ mod tests {
         for (number, text) in table {
             assert_eq!(count(number), text);
         }
-        assert_eq!((counted(1, "trial"), counted(2340, "episode")), ("1 trial".into(), "2,340 episodes".into()));
-        assert_eq!((per(Rate::of(21, 10)), per(Rate::of(81_200, 10))), ("2.1".into(), "8,120".into()));
-        assert_eq!((amount_per(Rate::of(5, 0)), amount_per(Rate::of(1_234_567, 1))), ("—".into(), "1.2M".into()));
-        assert_eq!((per(Rate::of(9_996, 100)), amount_per(Rate::of(9_999_999, 10))), ("100".into(), "1.0M".into()));
+        assert_eq!((pluralize(1, "trial"), pluralize(2340, "episode")), ("1 trial".into(), "2,340 episodes".into()));
+        assert_eq!(
+            (rate_decimal(Rate::of(21, 10)), rate_decimal(Rate::of(81_200, 10))),
+            ("2.1".into(), "8,120".into())
+        );
+        assert_eq!((rate_amount(Rate::of(5, 0)), rate_amount(Rate::of(1_234_567, 1))), ("—".into(), "1.2M".into()));
+        assert_eq!(
+            (rate_decimal(Rate::of(9_996, 100)), rate_amount(Rate::of(9_999_999, 10))),
+            ("100".into(), "1.0M".into())
+        );
     }
 }

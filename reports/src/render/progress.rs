@@ -8,7 +8,7 @@ use super::number::{count, money};
 pub fn progress(progress: &Progress) -> String {
     let Progress { done, total, .. } = progress;
     let mut parts = vec![format!("{} of {} episodes", count(*done), count(*total))];
-    parts.extend(progress.per_second.map(pace));
+    parts.extend(progress.per_second.map(throughput));
     parts.extend(progress.eta_s.map(|left| format!("{} left", duration(left))));
     parts.extend(spending(progress));
     parts.extend(failures(progress));
@@ -16,7 +16,7 @@ pub fn progress(progress: &Progress) -> String {
 }
 
 /// Episodes in their time: `85/s`, `12/min`, `3/h`.
-pub fn pace(per_second: f64) -> String {
+pub fn throughput(per_second: f64) -> String {
     let (amount, unit) = match per_second {
         _ if per_second >= 1.0 => (per_second, "s"),
         _ if per_second >= 1.0 / 60.0 => (per_second * 60.0, "min"),
@@ -68,7 +68,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_known_is_not_said() {
+    fn unknown_values_are_left_out() {
         let mut state = Progress {
             done: 0,
             total: 1_200,
@@ -94,10 +94,10 @@ mod tests {
     }
 
     #[test]
-    fn times_and_paces() {
-        let paces = [(12_345.6, "12,346/s"), (9.96, "10/s"), (1.0, "1.0/s"), (0.999, "60/min"), (0.001, "3.6/h")];
-        for (per_second, text) in paces {
-            assert_eq!(pace(per_second), text, "{per_second}");
+    fn durations_and_throughputs() {
+        let throughputs = [(12_345.6, "12,346/s"), (9.96, "10/s"), (1.0, "1.0/s"), (0.999, "60/min"), (0.001, "3.6/h")];
+        for (per_second, text) in throughputs {
+            assert_eq!(throughput(per_second), text, "{per_second}");
         }
         let times = [
             (-1.0, "0 s"),

@@ -4,7 +4,7 @@ use super::plain_text;
 use crate::comparison::Flip;
 
 /// The word as a shell takes it.
-pub fn shell_word(word: &str) -> String {
+pub fn shell_quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
@@ -14,11 +14,11 @@ pub fn shell_word(word: &str) -> String {
 }
 
 /// The command that shows the transcript of an episode, safe to show.
-pub(super) fn show(run: &str, episode: u64) -> String {
-    format!("healbench show {} {episode}", plain_text(&shell_word(run)))
+pub(super) fn show_command(run: &str, episode: u64) -> String {
+    format!("healbench show {} {episode}", plain_text(&shell_quote(run)))
 }
 
 /// The commands for both episodes of a flip, the candidate's first: it is the one that is asked about.
-pub(super) fn show_flip(base: &str, candidate: &str, flip: &Flip) -> [String; 2] {
-    [show(candidate, flip.candidate_episode), show(base, flip.base_episode)]
+pub(super) fn show_flip_commands(base: &str, candidate: &str, flip: &Flip) -> [String; 2] {
+    [show_command(candidate, flip.candidate_episode), show_command(base, flip.base_episode)]
 }

@@ -2,39 +2,39 @@
 
 use unicode_width::UnicodeWidthChar as _;
 
-use super::layout::{Paint, Piece};
-use super::number::counted;
+use super::layout::{Paint, StyledSpan};
+use super::number::pluralize;
 use super::plain_text;
 
 /// The columns that text takes at most.
-fn columns_of(text: &str) -> usize {
-    text.chars().map(columns).sum()
+fn text_columns(text: &str) -> usize {
+    text.chars().map(char_columns).sum()
 }
 
 /// The columns that a character takes at most: a selector of emoji makes the one before it wider.
-fn columns(c: char) -> usize {
+fn char_columns(c: char) -> usize {
     if c == '\u{fe0f}' { 1 } else { c.width().unwrap_or(0) }
 }
 
 /// The beginning of raw text that takes at most `most` columns once it is plain, and whether that is all of it. Marks that take no
 /// column count as one: a million of them are a long text.
-pub(super) fn beginning(text: &str, most: usize) -> (&str, bool) {
+pub(super) fn prefix(text: &str, max_columns: usize) -> (&str, bool) {
     let mut taken = 0;
     for (at, c) in text.char_indices() {
         taken += plain_columns(c);
-        if taken > most {
+        if taken > max_columns {
             return (&text[..at], false);
         }
     }
     (text, true)
 }
 
-/// The end of raw text, as [`beginning`] measures it.
-fn end(text: &str, most: usize) -> &str {
+/// The end of raw text, as [`prefix`] measures it.
+fn suffix(text: &str, max_columns: usize) -> &str {
     let mut taken = 0;
     for (at, c) in text.char_indices().rev() {
         taken += plain_columns(c);
-        if taken > most {
+        if taken > max_columns {
             return &text[at + c.len_utf8()..];
         }
     }
@@ -42,38 +42,38 @@ fn end(text: &str, most: usize) -> &str {
 }
 
 fn plain_columns(c: char) -> usize {
-    columns_of(&plain_text(c.encode_utf8(&mut [0; 4]))).max(1)
+    text_columns(&plain_text(c.encode_utf8(&mut [0; 4]))).max(1)
 }
 
 /// Raw text made plain, with the middle left out where it is long.
-pub(super) fn shortened(text: &str, most: usize) -> String {
-    if let (_, true) = beginning(text, most) {
+pub(super) fn elide_middle(text: &str, max_columns: usize) -> String {
+    if let (_, true) = prefix(text, max_columns) {
         return plain_text(text).into_owned();
     }
-    let half = most.saturating_sub(3) / 2;
-    format!("{} … {}", plain_text(beginning(text, half).0), plain_text(end(text, half)))
+    let half = max_columns.saturating_sub(3) / 2;
+    format!("{} … {}", plain_text(prefix(text, half).0), plain_text(suffix(text, half)))
 }
 
 /// The pieces made plain; what is beyond so many columns is left out and counted.
-pub(super) fn cut(pieces: Vec<Piece>, most: usize) -> Vec<Piece> {
-    let mut kept: Vec<Piece> = Vec::with_capacity(pieces.len());
-    let mut left = most;
+pub(super) fn truncate(spans: Vec<StyledSpan>, max_columns: usize) -> Vec<StyledSpan> {
+    let mut kept: Vec<StyledSpan> = Vec::with_capacity(spans.len());
+    let mut left = max_columns;
     let mut hidden = 0;
-    for piece in pieces {
+    for span in spans {
         if hidden > 0 {
-            hidden += piece.text.chars().count();
+            hidden += span.text.chars().count();
             continue;
         }
-        let (head, whole) = beginning(&piece.text, left);
+        let (head, whole) = prefix(&span.text, left);
         left -= head.chars().map(plain_columns).sum::<usize>();
         let plain = plain_text(head);
         if !whole {
-            hidden += piece.text[head.len()..].chars().count();
+            hidden += span.text[head.len()..].chars().count();
         }
-        kept.push(Piece::new(plain, piece.paint));
+        kept.push(StyledSpan::new(plain, span.paint));
     }
     if hidden > 0 {
-        kept.push(Piece::new(format!(" … {}", counted(hidden as u64, "more character")), Paint::Dim));
+        kept.push(StyledSpan::new(format!(" … {}", pluralize(hidden as u64, "more character")), Paint::Dim));
     }
     kept
 }
@@ -83,8 +83,8 @@ type Glyph = (char, Paint);
 
 /// Pieces in rows of at most `width` columns: broken after a blank or a comma where one is near, and anywhere else where none is. Rows
 /// after the first are indented as the first is.
-pub(super) fn wrap(pieces: &[Piece], width: usize) -> Vec<Vec<Piece>> {
-    let glyphs = pieces.iter().flat_map(|piece| piece.text.chars().map(|c| (c, piece.paint)));
+pub(super) fn wrap(spans: &[StyledSpan], width: usize) -> Vec<Vec<StyledSpan>> {
+    let glyphs = spans.iter().flat_map(|span| span.text.chars().map(|c| (c, span.paint)));
     let mut glyphs = glyphs.peekable();
     let mut indent = 0;
     let mut row: Vec<Glyph> = Vec::new();
@@ -99,40 +99,40 @@ pub(super) fn wrap(pieces: &[Piece], width: usize) -> Vec<Vec<Piece>> {
     let mut rows = Vec::new();
     let mut taken = row.len();
     for glyph in glyphs {
-        while taken + columns(glyph.0) > width && row.len() > indent {
+        while taken + char_columns(glyph.0) > width && row.len() > indent {
             // At a blank nothing has to go to the next row.
-            let at = if glyph.0 == ' ' { row.len() } else { break_of(&row, indent) };
+            let at = if glyph.0 == ' ' { row.len() } else { break_index(&row, indent) };
             let rest = row.split_off(at);
-            rows.push(joined(&row));
+            rows.push(merge_spans(&row));
             row = vec![(' ', Paint::Plain); indent];
             row.extend(rest);
-            taken = row.iter().map(|(c, _)| columns(*c)).sum();
+            taken = row.iter().map(|(c, _)| char_columns(*c)).sum();
         }
         // The blanks that a row is broken at are not the next row's.
         if glyph.0 != ' ' || row.len() > indent || rows.is_empty() {
-            taken += columns(glyph.0);
+            taken += char_columns(glyph.0);
             row.push(glyph);
         }
     }
-    rows.push(joined(&row));
+    rows.push(merge_spans(&row));
     rows
 }
 
 /// Where a full row is broken: after the last blank or comma of its second half, or at its end.
-fn break_of(row: &[Glyph], indent: usize) -> usize {
+fn break_index(row: &[Glyph], indent: usize) -> usize {
     let near = row.iter().rposition(|(c, _)| matches!(c, ' ' | ',')).map(|at| at + 1);
     near.filter(|at| *at > indent.max(row.len() / 2)).unwrap_or(row.len())
 }
 
 /// A row without the blanks at its end.
-fn joined(row: &[Glyph]) -> Vec<Piece> {
+fn merge_spans(row: &[Glyph]) -> Vec<StyledSpan> {
     let end = row.iter().rposition(|(c, _)| *c != ' ').map_or(0, |at| at + 1);
-    let mut pieces: Vec<Piece> = Vec::new();
+    let mut spans: Vec<StyledSpan> = Vec::new();
     for (c, paint) in &row[..end] {
-        match pieces.last_mut() {
-            Some(piece) if piece.paint == *paint => piece.text.push(*c),
-            _ => pieces.push(Piece::new(c.to_string(), *paint)),
+        match spans.last_mut() {
+            Some(span) if span.paint == *paint => span.text.push(*c),
+            _ => spans.push(StyledSpan::new(c.to_string(), *paint)),
         }
     }
-    pieces
+    spans
 }

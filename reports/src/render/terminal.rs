@@ -5,13 +5,13 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::ablation;
 use super::claims;
-use super::layout::{Cell, Line, Paint, Piece, Table, wrap};
+use super::layout::{Paint, StyledSpan, Table, TableCell, TableLine, wrap};
 use super::number::{
-    UNKNOWN, amount_per, change, change_interval, count, counted, money, per, percent, percent_digits,
-    percent_interval, points, points_interval, rate_percent, seconds,
+    UNKNOWN, amount_interval, count, money, percent, percent_digits, percent_interval, pluralize, points,
+    points_interval, rate_amount, rate_decimal, rate_percent, seconds, signed_amount,
 };
-use super::partial::partial;
 use super::plain_text;
+use super::warnings::incomplete_warnings;
 use crate::summary::{AgentReport, Difference, Report, ReportRow};
 
 /// How a report is shown on a terminal.
@@ -43,7 +43,7 @@ pub(super) const INDENT: &str = "  ";
 /// The report as text for a terminal, ending with a line break.
 pub fn terminal(report: &Report, options: TerminalOptions) -> String {
     let mut lines = wrap(&title(report), SEPARATOR, options.width);
-    for (what, rest) in partial(report) {
+    for (what, rest) in incomplete_warnings(report) {
         lines.extend(wrap(&format!("{what}: {rest}"), " ", options.width));
     }
     lines.push(String::new());
@@ -88,16 +88,16 @@ pub(super) fn title(report: &Report) -> String {
         ([only], _) => parts.push(plain_text(only).into_owned()),
         (_, suite) => {
             parts.extend(suite.as_deref().map(|suite| plain_text(suite).into_owned()));
-            parts.push(counted(report.scenarios.len() as u64, "scenario"));
+            parts.push(pluralize(report.scenarios.len() as u64, "scenario"));
         }
     }
-    parts.push(counted(report.agents.len() as u64, "agent"));
-    parts.push(counted(u64::from(report.trials), "trial"));
+    parts.push(pluralize(report.agents.len() as u64, "agent"));
+    parts.push(pluralize(u64::from(report.trials), "trial"));
     let done = report.totals.episodes;
     parts.push(if done == report.planned {
-        counted(done, "episode")
+        pluralize(done, "episode")
     } else {
-        format!("{} of {}", count(done), counted(report.planned, "episode"))
+        format!("{} of {}", count(done), pluralize(report.planned, "episode"))
     });
     parts.push(format!("seed {}", report.seed));
     parts.join(SEPARATOR)
@@ -105,8 +105,8 @@ pub(super) fn title(report: &Report) -> String {
 
 fn summary(report: &Report, intervals: bool) -> Table {
     let rows = || report.agents.iter().flat_map(|agent| &agent.rows);
-    let success = estimates(rows().map(|row| success(row, intervals)).collect());
-    let versus = estimates(rows().map(|row| versus_none(row, intervals)).collect());
+    let success = align_estimates(rows().map(|row| success(row, intervals)).collect());
+    let versus = align_estimates(rows().map(|row| versus_none(row, intervals)).collect());
     let mut estimates = success.into_iter().zip(versus);
     let heads = [
         ["success", "%"],
@@ -120,10 +120,10 @@ fn summary(report: &Report, intervals: bool) -> Table {
         let (success, versus) = estimates.next().unwrap_or_default();
         let mut cells = vec![success, versus];
         cells.extend([
-            plain(rate_percent(row.episode_recovery)),
-            plain(per(row.calls_per_success)),
-            plain(amount_per(row.tokens_per_success)),
-            plain(rate_percent(row.wasted_tokens)),
+            plain_cell(rate_percent(row.episode_recovery)),
+            plain_cell(rate_decimal(row.calls_per_success)),
+            plain_cell(rate_amount(row.tokens_per_success)),
+            plain_cell(rate_percent(row.wasted_tokens)),
         ]);
         cells
     })
@@ -135,7 +135,7 @@ fn metrics(report: &Report, width: usize) -> Vec<Table> {
     if cost_table.body_width() + INDENT.len() > width {
         cost_table = cost(report, false);
     }
-    let mut tables = vec![conduct(report), repair(report), cost_table, consistency(report)];
+    let mut tables = vec![behavior(report), error_chains(report), cost_table, consistency(report)];
     if report.agents.iter().flat_map(|agent| &agent.rows).any(|row| row.model.is_some()) {
         tables.push(models(report));
     }
@@ -156,22 +156,22 @@ fn models(report: &Report) -> Table {
     ];
     let agents = report.agents.iter().filter(|agent| agent.opening.is_some());
     table_of(&heads, agents, |row| match row.model {
-        None => vec![plain(UNKNOWN.to_owned()); heads.len()],
+        None => vec![plain_cell(UNKNOWN.to_owned()); heads.len()],
         Some(model) => vec![
-            plain(amount_per(model.input_per_episode)),
-            plain(rate_percent(model.cache_read)),
-            plain(amount_per(model.output_per_episode)),
-            plain(rate_percent(model.reasoning)),
-            plain(rate_percent(model.bpe_input)),
-            plain(rate_percent(model.bpe_output)),
-            plain(seconds(model.latency_ms_per_turn)),
-            plain(model.usd_per_episode.map_or(UNKNOWN.to_owned(), money)),
+            plain_cell(rate_amount(model.input_per_episode)),
+            plain_cell(rate_percent(model.cache_read)),
+            plain_cell(rate_amount(model.output_per_episode)),
+            plain_cell(rate_percent(model.reasoning)),
+            plain_cell(rate_percent(model.bpe_input)),
+            plain_cell(rate_percent(model.bpe_output)),
+            plain_cell(seconds(model.latency_ms_per_turn)),
+            plain_cell(model.usd_per_episode.map_or(UNKNOWN.to_owned(), money)),
         ],
     })
 }
 
 /// What agents did with what they were told.
-fn conduct(report: &Report) -> Table {
+fn behavior(report: &Report) -> Table {
     let heads = [
         ["first call", "ok"],
         ["calls", "repeated"],
@@ -182,27 +182,27 @@ fn conduct(report: &Report) -> Table {
     ];
     table(&heads, report, |row| {
         vec![
-            plain(rate_percent(row.first_call_success)),
-            plain(rate_percent(row.identical_repeats)),
-            plain(rate_percent(row.error_spirals)),
-            plain(rate_percent(row.hint_uptake)),
-            plain(rate_percent(row.false_success)),
-            plain(count(row.leaked_fields)),
+            plain_cell(rate_percent(row.first_call_success)),
+            plain_cell(rate_percent(row.repeated_calls)),
+            plain_cell(rate_percent(row.stuck)),
+            plain_cell(rate_percent(row.hints_followed)),
+            plain_cell(rate_percent(row.false_success)),
+            plain_cell(count(row.leaked_fields)),
         ]
     })
 }
 
 /// What became of error chains.
-fn repair(report: &Report) -> Table {
+fn error_chains(report: &Report) -> Table {
     let mut heads = vec![["error", "chains"], ["", "mended"], ["median", "retries"]];
     heads.extend([["within", "1"], ["within", "2"], ["within", "3"]]);
     table(&heads, report, |row| {
         let mut cells = vec![
-            plain(count(row.retries.fixed + row.retries.censored)),
-            plain(rate_percent(row.chain_recovery)),
-            plain(row.retries.median.median.map_or(UNKNOWN.to_owned(), |median| median.to_string())),
+            plain_cell(count(row.retries.fixed + row.retries.censored)),
+            plain_cell(rate_percent(row.errors_fixed)),
+            plain_cell(row.retries.median.median.map_or(UNKNOWN.to_owned(), |median| median.to_string())),
         ];
-        cells.extend(row.repair_at.iter().map(|repair| plain(rate_percent(repair.chains))));
+        cells.extend(row.repair_at.iter().map(|repair| plain_cell(rate_percent(repair.chains))));
         cells
     })
 }
@@ -219,15 +219,15 @@ fn cost(report: &Report, intervals: bool) -> Table {
     ];
     let versus =
         report.agents.iter().flat_map(|agent| &agent.rows).map(|row| difference(row.tokens_vs_none, intervals));
-    let mut versus = estimates(versus.collect()).into_iter();
+    let mut versus = align_estimates(versus.collect()).into_iter();
     table(&heads, report, |row| {
         vec![
-            plain(per(row.calls_per_episode)),
-            plain(amount_per(row.tokens_per_episode)),
+            plain_cell(rate_decimal(row.calls_per_episode)),
+            plain_cell(rate_amount(row.tokens_per_episode)),
             versus.next().unwrap_or_default(),
-            plain(count(row.guardrail_tokens)),
-            plain(rate_percent(row.call_efficiency)),
-            plain(row.cost_per_success.map_or(UNKNOWN.to_owned(), money)),
+            plain_cell(count(row.guardrail_tokens)),
+            plain_cell(rate_percent(row.call_efficiency)),
+            plain_cell(row.cost_per_success.map_or(UNKNOWN.to_owned(), money)),
         ]
     })
 }
@@ -243,7 +243,7 @@ fn consistency(report: &Report) -> Table {
         .collect();
     let mut heads: Vec<[String; 2]> = ks.iter().map(|k| ["pass".to_owned(), format!("@{k}")]).collect();
     heads.extend(ks.iter().map(|k| ["pass".to_owned(), format!("^{k}")]));
-    let share = |share: Option<f64>| plain(share.map_or(UNKNOWN.to_owned(), percent));
+    let share = |share: Option<f64>| plain_cell(share.map_or(UNKNOWN.to_owned(), percent));
     let heads: Vec<[&str; 2]> = heads.iter().map(|[first, second]| [first.as_str(), second.as_str()]).collect();
     table(&heads, report, |row| {
         let any = row.passes.iter().map(|pass| share(pass.any));
@@ -253,27 +253,27 @@ fn consistency(report: &Report) -> Table {
 
 /// A difference in a number that may be any size, with its interval.
 fn difference(found: Option<Difference>, intervals: bool) -> Estimate {
-    let value = found.and_then(|found| found.difference).map_or(UNKNOWN.to_owned(), change);
-    let interval = found.and_then(|found| found.interval).filter(|_| intervals).map(change_interval);
-    (Piece::new(value, Paint::Plain), Piece::new(interval.unwrap_or_default(), Paint::Dim))
+    let value = found.and_then(|found| found.difference).map_or(UNKNOWN.to_owned(), signed_amount);
+    let interval = found.and_then(|found| found.interval).filter(|_| intervals).map(amount_interval);
+    (StyledSpan::new(value, Paint::Plain), StyledSpan::new(interval.unwrap_or_default(), Paint::Dim))
 }
 
 /// A table with a title for each agent and a line for each of its rows.
-fn table(heads: &[[&str; 2]], report: &Report, cells: impl FnMut(&ReportRow) -> Vec<Cell>) -> Table {
+fn table(heads: &[[&str; 2]], report: &Report, cells: impl FnMut(&ReportRow) -> Vec<TableCell>) -> Table {
     table_of(heads, report.agents.iter(), cells)
 }
 
 fn table_of<'a>(
     heads: &[[&str; 2]],
     agents: impl Iterator<Item = &'a AgentReport>,
-    mut cells: impl FnMut(&ReportRow) -> Vec<Cell>,
+    mut cells: impl FnMut(&ReportRow) -> Vec<TableCell>,
 ) -> Table {
     let mut lines = Vec::new();
     for agent in agents {
-        lines.push(Line::Title(Piece::new(plain_text(&agent.title), Paint::Bold)));
+        lines.push(TableLine::Title(StyledSpan::new(plain_text(&agent.title), Paint::Bold)));
         for row in &agent.rows {
-            lines.push(Line::Row {
-                label: format!("{INDENT}{}", setting(row.guardrails, &row.format)),
+            lines.push(TableLine::Row {
+                label: format!("{INDENT}{}", condition_label(row.guardrails, &row.format)),
                 cells: cells(row),
             });
         }
@@ -288,15 +288,15 @@ fn scenarios(report: &Report, agent: &AgentReport, width: usize) -> Vec<Table> {
     let build = |rows: &[ReportRow]| {
         let heads =
             rows.iter().map(|row| [row.guardrails.to_string(), format_name(&row.format).into_owned()]).collect();
-        let mut lines = vec![Line::Title(Piece::new(plain_text(&agent.title), Paint::Bold))];
+        let mut lines = vec![TableLine::Title(StyledSpan::new(plain_text(&agent.title), Paint::Bold))];
         for (index, scenario) in report.scenarios.iter().enumerate() {
             let cells = rows.iter().map(|row| {
                 let success = row.scenarios.get(index).map(|cell| cell.success);
-                plain(success.filter(|rate| rate.denominator > 0).map_or(UNKNOWN.to_owned(), |rate| {
+                plain_cell(success.filter(|rate| rate.denominator > 0).map_or(UNKNOWN.to_owned(), |rate| {
                     format!("{}/{}", count(rate.numerator), count(rate.denominator))
                 }))
             });
-            lines.push(Line::Row { label: label(scenario), cells: cells.collect() });
+            lines.push(TableLine::Row { label: label(scenario), cells: cells.collect() });
         }
         Table { heads, lines }
     };
@@ -314,12 +314,12 @@ fn scenarios(report: &Report, agent: &AgentReport, width: usize) -> Vec<Table> {
 }
 
 /// An estimate and its interval, each still without its alignment.
-pub(super) type Estimate = (Piece, Piece);
+pub(super) type Estimate = (StyledSpan, StyledSpan);
 
 fn success(row: &ReportRow, intervals: bool) -> Estimate {
     let interval = row.success_interval.filter(|_| intervals).map(percent_interval).unwrap_or_default();
     let rate = row.success.rate.map_or(UNKNOWN.to_owned(), percent_digits);
-    (Piece::new(rate, Paint::Plain), Piece::new(interval, Paint::Dim))
+    (StyledSpan::new(rate, Paint::Plain), StyledSpan::new(interval, Paint::Dim))
 }
 
 fn versus_none(row: &ReportRow, intervals: bool) -> Estimate {
@@ -331,35 +331,36 @@ fn versus_none(row: &ReportRow, intervals: bool) -> Estimate {
     };
     let difference = paired.and_then(|paired| paired.difference).map_or(UNKNOWN.to_owned(), points);
     let interval = paired.and_then(|paired| paired.interval).filter(|_| intervals).map(points_interval);
-    (Piece::new(difference, paint), Piece::new(interval.unwrap_or_default(), Paint::Dim))
+    (StyledSpan::new(difference, paint), StyledSpan::new(interval.unwrap_or_default(), Paint::Dim))
 }
 
 /// Aligns estimates below estimates, and intervals below intervals.
-pub(super) fn estimates(column: Vec<Estimate>) -> Vec<Cell> {
-    let widest = |text: fn(&Estimate) -> &str| column.iter().map(|estimate| text(estimate).width()).max().unwrap_or(0);
-    let (values, intervals) = (widest(|(value, _)| &value.text), widest(|(_, interval)| &interval.text));
+pub(super) fn align_estimates(column: Vec<Estimate>) -> Vec<TableCell> {
+    let width_of =
+        |text: fn(&Estimate) -> &str| column.iter().map(|estimate| text(estimate).width()).max().unwrap_or(0);
+    let (values, intervals) = (width_of(|(value, _)| &value.text), width_of(|(_, interval)| &interval.text));
     let gap = usize::from(intervals > 0);
     let cell = |(value, interval): Estimate| vec![value.pad_left(values), interval.pad_left(intervals + gap)];
     column.into_iter().map(cell).collect()
 }
 
-pub(super) fn plain(text: String) -> Cell {
-    vec![Piece::new(text, Paint::Plain)]
+pub(super) fn plain_cell(text: String) -> TableCell {
+    vec![StyledSpan::new(text, Paint::Plain)]
 }
 
 /// `all fusion-xml`: guardrails, and the format where there is a choice. Without `healing` there is none.
-pub(super) fn setting(guardrails: Guardrails, format: &ErrorFormat) -> String {
+pub(super) fn condition_label(guardrails: Guardrails, format: &ErrorFormat) -> String {
     let format = format_name(format);
     if format.is_empty() { guardrails.to_string() } else { format!("{guardrails} {format}") }
 }
 
 /// `no guardrails`, or the set and the format.
-pub(super) fn name(row: &ReportRow) -> String {
-    if row.guardrails.bits() == 0 { "no guardrails".to_owned() } else { setting(row.guardrails, &row.format) }
+pub(super) fn row_label(row: &ReportRow) -> String {
+    if row.guardrails.bits() == 0 { "no guardrails".to_owned() } else { condition_label(row.guardrails, &row.format) }
 }
 
 /// The same of a format's name, with a blank before it.
-pub(super) fn bare_name(format: &str) -> String {
+pub(super) fn format_suffix(format: &str) -> String {
     if format == ErrorFormat::Bare.name() { String::new() } else { format!(" {}", plain_text(format)) }
 }
 
@@ -391,7 +392,7 @@ fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
         );
     }
     notes.push("recovered: success where something was scheduled to go wrong. /ok: per success.".to_owned());
-    notes.extend(about_agents(report));
+    notes.extend(agent_notes(report));
     if detail >= Detail::Metrics && report.agents.iter().any(|agent| agent.opening.is_some()) {
         notes.push(
             "o200k /: exact o200k_base counts of what was sent and said, as a share of the provider's counts."
@@ -401,12 +402,12 @@ fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
     if !report.claims.is_empty() {
         notes.push(claims::NOTE.to_owned());
     }
-    notes.extend(left_out(report));
+    notes.extend(exclusion_notes(report));
     notes
 }
 
 /// What has to be known of the agents.
-pub(super) fn about_agents(report: &Report) -> Vec<String> {
+pub(super) fn agent_notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     if report.agents.iter().any(|agent| agent.kind == AgentKind::Scripted) {
         notes.push("`scripted:` rows show what the texts say, and nothing about a real model.".to_owned());
@@ -419,13 +420,13 @@ pub(super) fn about_agents(report: &Report) -> Vec<String> {
 }
 
 /// Episodes that do not count, and why.
-pub(super) fn left_out(report: &Report) -> Vec<String> {
+pub(super) fn exclusion_notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     let lost = [(report.totals.infra, "infrastructure"), (report.totals.config, "configuration")];
     let lost: Vec<String> = lost
         .into_iter()
         .filter(|(lost, _)| *lost > 0)
-        .map(|(lost, reason)| format!("{} lost to {reason}", counted(lost, "episode")))
+        .map(|(lost, reason)| format!("{} lost to {reason}", pluralize(lost, "episode")))
         .collect();
     if !lost.is_empty() {
         notes.push(format!("Not scored: {}.", lost.join(", ")));
@@ -434,7 +435,12 @@ pub(super) fn left_out(report: &Report) -> Vec<String> {
         let unmatched = report.agents.iter().flat_map(|agent| {
             let rows = agent.rows.iter().filter_map(|row| Some((row, row.vs_none?.unmatched)));
             rows.filter(|(_, unmatched)| *unmatched > 0).map(|(row, unmatched)| {
-                format!("{} {} {}", plain_text(&agent.title), setting(row.guardrails, &row.format), count(unmatched))
+                format!(
+                    "{} {} {}",
+                    plain_text(&agent.title),
+                    condition_label(row.guardrails, &row.format),
+                    count(unmatched)
+                )
             })
         });
         let unmatched: Vec<String> = unmatched.collect();

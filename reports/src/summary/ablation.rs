@@ -21,7 +21,7 @@ impl Effects {
     pub(super) fn of(plan: &Plan) -> Effects {
         let designs: Vec<(ErrorFormat, Designs)> = formats(plan)
             .into_iter()
-            .map(|format| (format.clone(), Designs::of(&settings(plan, &format))))
+            .map(|format| (format.clone(), Designs::of(&conditions(plan, &format))))
             .filter(|(_, designs)| !designs.is_empty())
             .collect();
         let contrasts = designs.iter().map(|(_, designs)| designs.all().count()).sum();
@@ -36,8 +36,8 @@ impl Effects {
     /// Adds the episodes of a scenario and an agent.
     pub(super) fn add(&mut self, agent: usize, block: &Block) {
         let contrasts = self.designs.iter().flat_map(|(_, designs)| designs.all());
-        for (sums, contrast) in self.sums[agent * self.contrasts..].iter_mut().zip(contrasts) {
-            sums.push(block_sums(contrast, block));
+        for (sums, headline) in self.sums[agent * self.contrasts..].iter_mut().zip(contrasts) {
+            sums.push(block_sums(headline, block));
         }
     }
 
@@ -47,9 +47,9 @@ impl Effects {
         let mut sums = self.sums.iter();
         for spec in &plan.agents {
             for (format, designs) in &self.designs {
-                let mut effects = |contrasts: &[Contrast]| {
+                let mut effects = |contrasts: &[HeadlineConditions]| {
                     let each = contrasts.iter().zip(sums.by_ref());
-                    each.map(|(contrast, sums)| effect(contrast, sums, resamples)).collect()
+                    each.map(|(headline, sums)| effect(headline, sums, resamples)).collect()
                 };
                 found.push(Ablation {
                     agent: spec.to_string(),
@@ -69,9 +69,9 @@ impl Effects {
 /// The error formats of the plan, each once; `bare` only where there is no other.
 fn formats(plan: &Plan) -> Vec<ErrorFormat> {
     let mut formats = Vec::new();
-    for setting in &plan.settings {
-        if setting.format != ErrorFormat::Bare && !formats.contains(&setting.format) {
-            formats.push(setting.format.clone());
+    for condition in &plan.conditions {
+        if condition.format != ErrorFormat::Bare && !formats.contains(&condition.format) {
+            formats.push(condition.format.clone());
         }
     }
     if formats.is_empty() { vec![ErrorFormat::Bare] } else { formats }
@@ -79,18 +79,18 @@ fn formats(plan: &Plan) -> Vec<ErrorFormat> {
 
 /// By [`Guardrails::bits`], which setting of the plan has this set in this format. Without `healing` there is no choice of a
 /// format, and the one setting stands for all of them.
-fn settings(plan: &Plan, format: &ErrorFormat) -> [Option<usize>; 16] {
+fn conditions(plan: &Plan, format: &ErrorFormat) -> [Option<usize>; 16] {
     let mut at = [None; 16];
-    for (index, setting) in plan.settings.iter().enumerate() {
-        if setting.format == *format || setting.format == ErrorFormat::Bare {
-            at[usize::from(setting.guardrails.bits())] = Some(index);
+    for (index, condition) in plan.conditions.iter().enumerate() {
+        if condition.format == *format || condition.format == ErrorFormat::Bare {
+            at[usize::from(condition.guardrails.bits())] = Some(index);
         }
     }
     at
 }
 
 /// A sum over the episodes of one scenario and trial, one a setting, each added or subtracted.
-struct Contrast {
+struct HeadlineConditions {
     /// The switches whose effect it is.
     switches: Guardrails,
     /// Settings of the plan, and whether they are added.
@@ -102,10 +102,10 @@ struct Contrast {
 /// What one error format's sets of guardrails can show.
 #[derive(Default)]
 struct Designs {
-    main: Vec<Contrast>,
-    interactions: Vec<Contrast>,
-    one_in: Vec<Contrast>,
-    one_out: Vec<Contrast>,
+    main: Vec<HeadlineConditions>,
+    interactions: Vec<HeadlineConditions>,
+    one_in: Vec<HeadlineConditions>,
+    one_out: Vec<HeadlineConditions>,
 }
 
 const SWITCHES: [usize; 4] = [1, 2, 4, 8];
@@ -129,23 +129,23 @@ impl Designs {
     }
 
     /// All contrasts, in the order in which they are reported.
-    fn all(&self) -> impl Iterator<Item = &Contrast> {
+    fn all(&self) -> impl Iterator<Item = &HeadlineConditions> {
         [&self.main, &self.interactions, &self.one_in, &self.one_out].into_iter().flatten()
     }
 }
 
-fn difference(at: &[Option<usize>; 16], switch: usize, with: usize, without: usize) -> Option<Contrast> {
+fn difference(at: &[Option<usize>; 16], switch: usize, with: usize, without: usize) -> Option<HeadlineConditions> {
     let terms = vec![(at[with]?, true), (at[without]?, false)];
-    Some(Contrast { switches: Guardrails::from_bits(switch as u8), terms, divisor: 1.0 })
+    Some(HeadlineConditions { switches: Guardrails::from_bits(switch as u8), terms, divisor: 1.0 })
 }
 
 /// Of one switch its main effect, of two their interaction: a set is added where an even number of them is off. Half of the 16 sets
 /// are added, so that either is a difference between two means of eight.
-fn factorial(at: &[Option<usize>; 16], switches: &[usize]) -> Option<Contrast> {
+fn factorial(at: &[Option<usize>; 16], switches: &[usize]) -> Option<HeadlineConditions> {
     let added = |set: usize| switches.iter().filter(|switch| set & **switch == 0).count() % 2 == 0;
     let terms = (0..16).map(|set| Some((at[set]?, added(set)))).collect::<Option<Vec<_>>>()?;
     let bits = switches.iter().sum::<usize>() as u8;
-    Some(Contrast { switches: Guardrails::from_bits(bits), terms, divisor: 8.0 })
+    Some(HeadlineConditions { switches: Guardrails::from_bits(bits), terms, divisor: 8.0 })
 }
 
 /// The sums of a contrast over the trials of one scenario.
@@ -157,11 +157,11 @@ struct Sums {
     tokens: i64,
 }
 
-fn effect(contrast: &Contrast, sums: &[Sums], resamples: &mut Resamples) -> Effect {
+fn effect(headline: &HeadlineConditions, sums: &[Sums], resamples: &mut Resamples) -> Effect {
     let matched: Vec<&Sums> = sums.iter().filter(|sums| sums.matched > 0).collect();
     let mut difference = |sum: fn(&Sums) -> i64| {
         let cluster = |sums: &&Sums| ClusterSums {
-            numerator: sum(sums) as f64 / contrast.divisor,
+            numerator: sum(sums) as f64 / headline.divisor,
             denominator: sums.matched as f64,
         };
         let clusters: Vec<ClusterSums> = matched.iter().map(cluster).collect();
@@ -173,7 +173,7 @@ fn effect(contrast: &Contrast, sums: &[Sums], resamples: &mut Resamples) -> Effe
         }
     };
     Effect {
-        switches: contrast.switches,
+        switches: headline.switches,
         success: difference(|sums| sums.success),
         tokens: difference(|sums| sums.tokens),
         scenarios: matched.len() as u64,
@@ -182,13 +182,13 @@ fn effect(contrast: &Contrast, sums: &[Sums], resamples: &mut Resamples) -> Effe
     }
 }
 
-fn block_sums(contrast: &Contrast, block: &Block) -> Sums {
+fn block_sums(headline: &HeadlineConditions, block: &Block) -> Sums {
     let mut sums = Sums::default();
     for trial in block.trials() {
         let (mut met, mut scored, mut success, mut tokens) = (false, 0, 0, 0);
-        for (setting, added) in &contrast.terms {
+        for (condition, added) in &headline.terms {
             let sign = if *added { 1 } else { -1 };
-            let Some(slot) = block.slot(*setting, trial) else { continue };
+            let Some(slot) = block.slot(*condition, trial) else { continue };
             met = true;
             if slot.scored {
                 scored += 1;
@@ -196,7 +196,7 @@ fn block_sums(contrast: &Contrast, block: &Block) -> Sums {
                 tokens += sign * slot.tokens as i64;
             }
         }
-        if scored == contrast.terms.len() {
+        if scored == headline.terms.len() {
             sums.matched += 1;
             sums.success += success;
             sums.tokens += tokens;

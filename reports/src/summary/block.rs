@@ -5,13 +5,13 @@ use std::ops::Range;
 use healbench_record::{CellRef, EpisodeRecord, Outcome, Plan};
 
 use super::ReportError;
-use super::contrast::{Contrast, example};
-use super::gather::Gathered;
+use super::aggregate::Aggregates;
+use super::headline::{HeadlineConditions, example};
 use super::sums::{Pairs, tokens};
 
 /// What a pair needs to know of an episode.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Slot {
+pub(super) struct EpisodeValues {
     pub(super) scored: bool,
     pub(super) success: bool,
     pub(super) failed_call: bool,
@@ -21,9 +21,9 @@ pub(super) struct Slot {
     hash: u64,
 }
 
-impl Slot {
+impl EpisodeValues {
     /// Whether both met the same, and one of them succeeded and the other did not.
-    pub(super) fn flips(&self, other: &Slot) -> bool {
+    pub(super) fn flips(&self, other: &EpisodeValues) -> bool {
         self.scored && other.scored && self.hash == other.hash && self.success != other.success
     }
 }
@@ -31,10 +31,10 @@ impl Slot {
 /// One such block, filled in the order of the plan.
 pub(super) struct Block {
     none: Option<usize>,
-    settings: usize,
+    conditions: usize,
     place: Option<(usize, usize)>,
     /// By setting, the first trial that is there, and the episodes from it on; `None` for one that is not there.
-    slots: Vec<(usize, Vec<Option<Slot>>)>,
+    slots: Vec<(usize, Vec<Option<EpisodeValues>>)>,
     /// Trials that there are, in any setting.
     trials: Range<usize>,
 }
@@ -43,10 +43,10 @@ impl Block {
     /// A block that holds nothing yet.
     pub(super) fn of(plan: &Plan) -> Block {
         Block {
-            none: plan.none(),
-            settings: plan.settings.len(),
+            none: plan.unguarded_condition(),
+            conditions: plan.conditions.len(),
             place: None,
-            slots: vec![(0, Vec::new()); plan.settings.len()],
+            slots: vec![(0, Vec::new()); plan.conditions.len()],
             trials: 0..0,
         }
     }
@@ -66,7 +66,7 @@ impl Block {
     /// Puts an episode in its place.
     pub(super) fn add(&mut self, cell: CellRef, row: &EpisodeRecord) {
         let trial = cell.trial as usize;
-        let (first, slots) = &mut self.slots[cell.setting];
+        let (first, slots) = &mut self.slots[cell.condition];
         if slots.is_empty() {
             *first = trial;
         }
@@ -75,10 +75,10 @@ impl Block {
             true => trial..trial + 1,
             false => self.trials.start.min(trial)..self.trials.end.max(trial + 1),
         };
-        slots.push(Some(Slot {
+        slots.push(Some(EpisodeValues {
             scored: row.outcome.is_scored(),
             success: row.outcome == Outcome::Success,
-            failed_call: row.tally.errors > 0,
+            failed_call: row.counts.errors > 0,
             calls: row.calls,
             tokens: tokens(row),
             hash: u64::from_str_radix(&row.schedule_hash, 16).unwrap_or_default(),
@@ -91,8 +91,8 @@ impl Block {
     }
 
     /// The episode of a setting and trial.
-    pub(super) fn slot(&self, setting: usize, trial: usize) -> Option<Slot> {
-        let (first, slots) = &self.slots[setting];
+    pub(super) fn slot(&self, condition: usize, trial: usize) -> Option<EpisodeValues> {
+        let (first, slots) = &self.slots[condition];
         slots.get(trial.checked_sub(*first)?).copied().flatten()
     }
 
@@ -101,18 +101,18 @@ impl Block {
     /// # Errors
     /// [`ReportError::Schedule`] and [`ReportError::Schedules`] for episodes that met different schedules, the first such in the
     /// order of the plan.
-    pub(super) fn close(&self, plan: &Plan, gathered: &mut Gathered) -> Result<(), ReportError> {
+    pub(super) fn close(&self, plan: &Plan, aggregates: &mut Aggregates) -> Result<(), ReportError> {
         let Some((scenario, agent)) = self.place else { return Ok(()) };
         if let Some(none) = self.none {
-            self.pair(plan, (scenario, agent), none, gathered)?;
+            self.pair(plan, (scenario, agent), none, aggregates)?;
         }
-        if !gathered.effects.is_empty() {
+        if !aggregates.effects.is_empty() {
             self.refuse_mismatch(plan, (scenario, agent))?;
-            gathered.effects.add(agent, self);
+            aggregates.effects.add(agent, self);
         }
-        gathered.examples.extend(example(self, plan, scenario, agent));
-        if let Some(contrast) = Contrast::of(plan) {
-            gathered.set_beside(scenario, agent, self.beside(contrast));
+        aggregates.examples.extend(example(self, plan, scenario, agent));
+        if let Some(headline) = HeadlineConditions::of(plan) {
+            aggregates.set_beside(scenario, agent, self.beside(headline));
         }
         Ok(())
     }
@@ -120,16 +120,16 @@ impl Block {
     /// Effects are differences between all settings of a trial: every one must have met the same.
     fn refuse_mismatch(&self, plan: &Plan, (scenario, agent): (usize, usize)) -> Result<(), ReportError> {
         let mut hashes = vec![None; self.trials.len()];
-        for setting in 0..self.settings {
+        for condition in 0..self.conditions {
             for (hash, trial) in hashes.iter_mut().zip(self.trials()) {
-                let Some(slot) = self.slot(setting, trial).filter(|slot| slot.scored) else { continue };
+                let Some(slot) = self.slot(condition, trial).filter(|slot| slot.scored) else { continue };
                 if *hash.get_or_insert(slot.hash) != slot.hash {
                     return Err(ReportError::Schedules {
                         agent: plan.agents[agent].to_string(),
                         scenario: plan.scenarios[scenario].id.clone(),
                         trial: trial as u32,
-                        guardrails: plan.settings[setting].guardrails.to_string(),
-                        episode: plan.episode(CellRef { scenario, agent, setting, trial: trial as u32 }),
+                        guardrails: plan.conditions[condition].guardrails.to_string(),
+                        episode: plan.episode(CellRef { scenario, agent, condition, trial: trial as u32 }),
                     });
                 }
             }
@@ -138,10 +138,10 @@ impl Block {
     }
 
     /// The pairs of the right setting of a contrast with the left one. Trials that met different schedules are no pairs.
-    fn beside(&self, contrast: Contrast) -> Pairs {
+    fn beside(&self, headline: HeadlineConditions) -> Pairs {
         let mut pairs = Pairs::default();
         for trial in self.trials() {
-            match (self.slot(contrast.right, trial), self.slot(contrast.left, trial)) {
+            match (self.slot(headline.right, trial), self.slot(headline.left, trial)) {
                 (Some(here), Some(there)) if here.scored && there.scored && here.hash == there.hash => {
                     pairs.add_pair(&here, &there);
                 }
@@ -157,17 +157,17 @@ impl Block {
         plan: &Plan,
         (scenario, agent): (usize, usize),
         none: usize,
-        gathered: &mut Gathered,
+        aggregates: &mut Aggregates,
     ) -> Result<(), ReportError> {
-        for setting in (0..self.settings).filter(|setting| *setting != none) {
+        for condition in (0..self.conditions).filter(|condition| *condition != none) {
             let mut pairs = Pairs::default();
             for trial in self.trials() {
-                match (self.slot(setting, trial), self.slot(none, trial)) {
+                match (self.slot(condition, trial), self.slot(none, trial)) {
                     (Some(here), Some(there)) if here.scored && there.scored => {
                         if here.hash != there.hash {
                             return Err(mismatch(
                                 plan,
-                                CellRef { scenario, agent, setting, trial: trial as u32 },
+                                CellRef { scenario, agent, condition, trial: trial as u32 },
                                 none,
                             ));
                         }
@@ -177,7 +177,7 @@ impl Block {
                     _ => pairs.unmatched += 1,
                 }
             }
-            gathered.set_pairs(scenario, agent, setting, pairs);
+            aggregates.set_pairs(scenario, agent, condition, pairs);
         }
         Ok(())
     }
@@ -188,8 +188,8 @@ fn mismatch(plan: &Plan, cell: CellRef, none: usize) -> ReportError {
         agent: plan.agents[cell.agent].to_string(),
         scenario: plan.scenarios[cell.scenario].id.clone(),
         trial: cell.trial,
-        guardrails: plan.settings[cell.setting].guardrails.to_string(),
+        guardrails: plan.conditions[cell.condition].guardrails.to_string(),
         episode: plan.episode(cell),
-        none: plan.episode(CellRef { setting: none, ..cell }),
+        none: plan.episode(CellRef { condition: none, ..cell }),
     }
 }

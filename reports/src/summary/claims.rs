@@ -82,9 +82,9 @@ pub(super) fn add(claims: &[Claim], measured: &mut Measured, row: &EpisodeRecord
     for (claim, moments) in claims.iter().zip(measured) {
         moments.add(match claim.measure {
             Measure::Calls => u64::from(row.calls),
-            Measure::Retries => u64::from(row.tally.retries),
-            Measure::RepeatedCalls => u64::from(row.tally.repeated_calls),
-            Measure::ResponseTokens | Measure::ResponseUsd(_) => u64::from(row.tally.largest_response),
+            Measure::Retries => u64::from(row.counts.retries),
+            Measure::RepeatedCalls => u64::from(row.counts.repeated_calls),
+            Measure::ResponseTokens | Measure::ResponseUsd(_) => u64::from(row.counts.largest_response),
         });
     }
 }
@@ -106,16 +106,16 @@ pub(super) fn reports<'m>(
     let mut reports = Vec::new();
     for (scenario, planned) in plan.scenarios.iter().enumerate() {
         for (index, claim) in planned.claims.iter().enumerate() {
-            let found = |agent, setting| {
-                let cell: Option<&Measured> = measured(scenario, agent, setting);
+            let found = |agent, condition| {
+                let cell: Option<&Measured> = measured(scenario, agent, condition);
                 let moments = cell.and_then(|cell| cell.get(index)).copied().unwrap_or_default();
-                Found { moments, success: success(scenario, agent, setting) }
+                Found { moments, success: success(scenario, agent, condition) }
             };
             let mut rows = Vec::new();
             for agent in 0..plan.agents.len() {
-                let none = plan.none().map(|none| found(agent, none));
-                for setting in 0..plan.settings.len() {
-                    rows.extend(row(plan, claim, (agent, setting), found(agent, setting), none));
+                let none = plan.unguarded_condition().map(|none| found(agent, none));
+                for condition in 0..plan.conditions.len() {
+                    rows.extend(row(plan, claim, (agent, condition), found(agent, condition), none));
                 }
             }
             reports.push(ClaimReport { scenario: planned.id.clone(), claim: claim.clone(), rows });
@@ -128,13 +128,13 @@ pub(super) fn reports<'m>(
 fn row(
     plan: &Plan,
     claim: &Claim,
-    (agent, setting): (usize, usize),
+    (agent, condition): (usize, usize),
     found: Found,
     none: Option<Found>,
 ) -> Option<ClaimRow> {
     let spec = &plan.agents[agent];
-    let setting = &plan.settings[setting];
-    let (claimed, is_with) = match setting.guardrails {
+    let condition = &plan.conditions[condition];
+    let (claimed, is_with) = match condition.guardrails {
         Guardrails::NONE => (claim.without, false),
         Guardrails::ALL => (claim.with, true),
         _ => return None,
@@ -161,8 +161,8 @@ fn row(
         agent: spec.to_string(),
         title: spec.title(),
         kind: spec.kind,
-        guardrails: setting.guardrails,
-        format: setting.format.clone(),
+        guardrails: condition.guardrails,
+        format: condition.format.clone(),
         success: found.success,
         mean: found.moments.mean().map(|mean| mean * unit),
         interval,

@@ -1,13 +1,13 @@
 use healbench_record::{Plan, PlannedScenario, RunDir, RunManifest};
 
+use super::aggregate::{Aggregates, Retries as Counts, aggregate};
 use super::claims;
-use super::contrast::Contrast;
-use super::gather::{Gathered, Retries as Counts, gather};
+use super::headline::HeadlineConditions;
 use super::positions::frequent;
 use super::sums::{ModelSums, Pairs, Sums};
 use super::{
-    AgentReport, Beside, CONFIDENCE, Difference, ModelReport, Paired, Pass, Rate, Repair, Report, ReportError,
-    ReportRow, Retries, ScenarioRate, Totals,
+    AgentReport, CONFIDENCE, Difference, HeadlineComparison, ModelReport, Paired, Pass, Rate, Repair, Report,
+    ReportError, ReportRow, Retries, ScenarioRate, Totals,
 };
 use crate::comparison::main_matrix;
 use crate::frames::check_names;
@@ -35,10 +35,10 @@ pub enum Scope {
 pub fn summarise(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<Report, ReportError> {
     let plan = &manifest.plan;
     check_names(plan)?;
-    let mut gathered = gather(run, plan)?;
+    let mut aggregates = aggregate(run, plan)?;
     let mut resamples = Resamples::new(plan.seed);
     let mut rows = |agent: usize| {
-        (0..plan.settings.len()).map(|setting| row(&gathered, plan, agent, setting, &mut resamples)).collect()
+        (0..plan.conditions.len()).map(|condition| row(&aggregates, plan, agent, condition, &mut resamples)).collect()
     };
     let mut agents: Vec<AgentReport> = plan
         .agents
@@ -55,19 +55,20 @@ pub fn summarise(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<R
         })
         .collect();
     adjust(agents.iter_mut().flat_map(|agent| &mut agent.rows).filter_map(|row| row.vs_none.as_mut()));
-    let ablation = gathered.effects.report(plan, &mut resamples);
-    if Contrast::of(plan).is_some() {
+    let ablation = aggregates.effects.report(plan, &mut resamples);
+    if HeadlineConditions::of(plan).is_some() {
         for (index, agent) in agents.iter_mut().enumerate() {
-            agent.beside = Some(beside(&gathered, plan, index, &mut resamples));
+            agent.beside = Some(beside(&aggregates, plan, index, &mut resamples));
         }
         adjust(agents.iter_mut().filter_map(|agent| agent.beside.as_mut().map(|beside| &mut beside.success)));
     }
-    let mut examples = std::mem::take(&mut gathered.examples);
+    let mut examples = std::mem::take(&mut aggregates.examples);
     for example in &mut examples {
-        let rate = |setting: usize| {
-            agents.get(example.agent)?.rows.get(setting)?.scenarios.get(example.scenario)?.success.rate
+        let rate = |condition: usize| {
+            agents.get(example.agent)?.rows.get(condition)?.scenarios.get(example.scenario)?.success.rate
         };
-        example.difference = Contrast::of(plan).and_then(|contrast| Some(rate(contrast.right)? - rate(contrast.left)?));
+        example.difference =
+            HeadlineConditions::of(plan).and_then(|headline| Some(rate(headline.right)? - rate(headline.left)?));
     }
     Ok(Report {
         examples,
@@ -84,16 +85,16 @@ pub fn summarise(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<R
         totals: totals(&agents),
         agents,
         ablation,
-        contrast: Contrast::of(plan),
+        headline: HeadlineConditions::of(plan),
         matrix: match scope {
             Scope::Tables => None,
             Scope::Whole => main_matrix(run, plan)?,
         },
         claims: claims::reports(
             plan,
-            |scenario, agent, setting| gathered.measured(scenario, agent, setting),
-            |scenario, agent, setting| {
-                let cell = gathered.cell(scenario, agent, setting);
+            |scenario, agent, condition| aggregates.measured(scenario, agent, condition),
+            |scenario, agent, condition| {
+                let cell = aggregates.cell(scenario, agent, condition);
                 Rate::of(cell.successes, cell.scored)
             },
         ),
@@ -101,15 +102,15 @@ pub fn summarise(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<R
 }
 
 /// One agent under one setting, over all scenarios.
-fn row(gathered: &Gathered, plan: &Plan, agent: usize, setting: usize, resamples: &mut Resamples) -> ReportRow {
+fn row(aggregates: &Aggregates, plan: &Plan, agent: usize, condition: usize, resamples: &mut Resamples) -> ReportRow {
     let mut sums = Sums::default();
     let mut pairs = Pairs::default();
     let mut scenarios = Vec::with_capacity(plan.scenarios.len());
     let mut trials = Vec::with_capacity(plan.scenarios.len());
     let cells: Vec<&Pairs> =
-        (0..plan.scenarios.len()).map(|scenario| gathered.pairs(scenario, agent, setting)).collect();
+        (0..plan.scenarios.len()).map(|scenario| aggregates.pairs(scenario, agent, condition)).collect();
     for (index, scenario) in plan.scenarios.iter().enumerate() {
-        let cell = gathered.cell(index, agent, setting);
+        let cell = aggregates.cell(index, agent, condition);
         sums.add(cell);
         pairs.add(cells[index]);
         trials.push(Trials { trials: cell.scored, successes: cell.successes });
@@ -120,10 +121,10 @@ fn row(gathered: &Gathered, plan: &Plan, agent: usize, setting: usize, resamples
             tokens_per_episode: Rate::of(cell.tokens, cell.scored),
         });
     }
-    let has_none = plan.none().is_some_and(|none| none != setting);
+    let has_none = plan.unguarded_condition().is_some_and(|none| none != condition);
     ReportRow {
-        guardrails: plan.settings[setting].guardrails,
-        format: plan.settings[setting].format.clone(),
+        guardrails: plan.conditions[condition].guardrails,
+        format: plan.conditions[condition].format.clone(),
         episodes: sums.episodes,
         scored: sums.scored,
         infra: sums.infra,
@@ -136,13 +137,13 @@ fn row(gathered: &Gathered, plan: &Plan, agent: usize, setting: usize, resamples
         calls_per_episode: Rate::of(sums.calls, sums.scored),
         tokens_per_episode: Rate::of(sums.tokens, sums.scored),
         episode_recovery: Rate::of(sums.scheduled_successes, sums.scheduled),
-        chain_recovery: Rate::of(sums.chains_fixed, sums.chains),
-        retries: retries(gathered.retries(agent, setting)),
-        repair_at: repair_at(gathered.retries(agent, setting)),
-        first_call_success: Rate::of(sums.first_calls_ok, sums.first_calls),
-        identical_repeats: Rate::of(sums.repeated_calls, sums.calls_after_error),
-        error_spirals: Rate::of(sums.spirals, sums.scored),
-        hint_uptake: Rate::of(sums.hints_taken, sums.hinted_calls),
+        errors_fixed: Rate::of(sums.errors_fixed, sums.chains),
+        retries: retries(aggregates.retries(agent, condition)),
+        repair_at: repair_at(aggregates.retries(agent, condition)),
+        first_call_success: Rate::of(sums.first_call_successes, sums.first_calls),
+        repeated_calls: Rate::of(sums.repeated_calls, sums.calls_after_error),
+        stuck: Rate::of(sums.stuck, sums.scored),
+        hints_followed: Rate::of(sums.hints_followed, sums.hinted_calls),
         false_success: Rate::of(sums.false_successes, sums.scored),
         leaked_fields: sums.leaked_fields,
         calls_per_success: Rate::of(sums.calls, sums.successes),
@@ -155,7 +156,7 @@ fn row(gathered: &Gathered, plan: &Plan, agent: usize, setting: usize, resamples
         call_efficiency: Rate::of(sums.perfect_calls, sums.calls),
         call_efficiency_of_successes: Rate::of(sums.perfect_calls_of_successes, sums.calls_of_successes),
         passes: passes(&trials, resamples),
-        calls_by_number: gathered.positions(agent, setting).calls().to_vec(),
+        calls_by_number: aggregates.positions(agent, condition).calls().to_vec(),
         scenarios,
     }
 }
@@ -212,14 +213,14 @@ fn adjust<'a>(asked: impl Iterator<Item = &'a mut Paired>) {
 }
 
 /// The contrast of one agent.
-fn beside(gathered: &Gathered, plan: &Plan, agent: usize, resamples: &mut Resamples) -> Beside {
-    let cells: Vec<&Pairs> = (0..plan.scenarios.len()).map(|scenario| gathered.beside(scenario, agent)).collect();
+fn beside(aggregates: &Aggregates, plan: &Plan, agent: usize, resamples: &mut Resamples) -> HeadlineComparison {
+    let cells: Vec<&Pairs> = (0..plan.scenarios.len()).map(|scenario| aggregates.beside(scenario, agent)).collect();
     let mut sums = Pairs::default();
     cells.iter().for_each(|cell| sums.add(cell));
     // Sums have the right side first.
     let both = |[right, left]: [u64; 2], over: [u64; 2]| [Rate::of(left, over[1]), Rate::of(right, over[0])];
     let episodes = [sums.pairs; 2];
-    Beside {
+    HeadlineComparison {
         success: paired(&sums),
         success_rates: both(sums.successes, episodes),
         calls_per_episode: both(sums.calls, episodes),

@@ -1,8 +1,8 @@
 //! What episodes add up to.
 
-use healbench_record::{EpisodeRecord, ModelUse, Outcome};
+use healbench_record::{EpisodeRecord, ModelUsage, Outcome};
 
-use super::block::Slot;
+use super::block::EpisodeValues;
 
 /// What the scored episodes of a cell, or of several, add up to; the first four count all episodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -15,10 +15,10 @@ pub(super) struct Sums {
     pub(super) false_successes: u64,
     pub(super) scheduled: u64,
     pub(super) scheduled_successes: u64,
-    pub(super) spirals: u64,
+    pub(super) stuck: u64,
     /// Episodes whose first call was the agent's own.
     pub(super) first_calls: u64,
-    pub(super) first_calls_ok: u64,
+    pub(super) first_call_successes: u64,
     pub(super) calls: u64,
     pub(super) calls_of_successes: u64,
     pub(super) perfect_calls: u64,
@@ -26,9 +26,9 @@ pub(super) struct Sums {
     pub(super) calls_after_error: u64,
     pub(super) repeated_calls: u64,
     pub(super) chains: u64,
-    pub(super) chains_fixed: u64,
+    pub(super) errors_fixed: u64,
     pub(super) hinted_calls: u64,
-    pub(super) hints_taken: u64,
+    pub(super) hints_followed: u64,
     pub(super) leaked_fields: u64,
     pub(super) prose_tokens: u64,
     /// Of calls, responses and prose.
@@ -60,7 +60,7 @@ pub(super) struct ModelSums {
 }
 
 impl ModelSums {
-    fn add_episode(&mut self, model: &ModelUse) {
+    fn add_episode(&mut self, model: &ModelUsage) {
         self.episodes += 1;
         self.turns += u64::from(model.turns);
         self.latency_ms += model.latency_ms;
@@ -139,16 +139,16 @@ impl Sums {
             return;
         }
         let success = row.outcome == Outcome::Success;
-        let tally = &row.tally;
+        let counts = &row.counts;
         self.scored += 1;
         self.successes += u64::from(success);
         self.false_successes += u64::from(row.outcome == Outcome::TaskFail && row.claimed_done);
         self.scheduled += u64::from(row.scheduled);
         self.scheduled_successes += u64::from(row.scheduled && success);
-        self.spirals += u64::from(tally.spiral);
+        self.stuck += u64::from(counts.stuck);
         let own = row.model.as_ref().is_none_or(|model| model.opening_calls == 0);
         self.first_calls += u64::from(own);
-        self.first_calls_ok += u64::from(own && tally.first_call_ok);
+        self.first_call_successes += u64::from(own && counts.first_call_success);
         if let Some(model) = &row.model {
             self.models.add_episode(model);
         }
@@ -158,17 +158,17 @@ impl Sums {
             self.calls_of_successes += u64::from(row.calls);
             self.perfect_calls_of_successes += u64::from(row.perfect_calls);
         }
-        self.calls_after_error += u64::from(tally.calls_after_error);
-        self.repeated_calls += u64::from(tally.repeated_calls);
-        self.chains += u64::from(tally.chains);
-        self.chains_fixed += u64::from(tally.chains_fixed);
-        self.hinted_calls += u64::from(tally.hinted_calls);
-        self.hints_taken += u64::from(tally.hints_taken);
-        self.leaked_fields += tally.leaked_fields;
+        self.calls_after_error += u64::from(counts.calls_after_error);
+        self.repeated_calls += u64::from(counts.repeated_calls);
+        self.chains += u64::from(counts.chains);
+        self.errors_fixed += u64::from(counts.errors_fixed);
+        self.hinted_calls += u64::from(counts.hinted_calls);
+        self.hints_followed += u64::from(counts.hints_followed);
+        self.leaked_fields += counts.leaked_fields;
         self.prose_tokens += u64::from(row.prose_tokens);
         self.tokens += tokens(row);
-        self.wasted_tokens += tally.wasted_tokens;
-        self.guardrail_tokens += tally.guardrail_tokens;
+        self.wasted_tokens += counts.wasted_tokens;
+        self.guardrail_tokens += counts.guardrail_tokens;
     }
 
     /// Adds the sums of other episodes.
@@ -182,9 +182,9 @@ impl Sums {
             false_successes,
             scheduled,
             scheduled_successes,
-            spirals,
+            stuck,
             first_calls,
-            first_calls_ok,
+            first_call_successes,
             calls,
             calls_of_successes,
             perfect_calls,
@@ -192,9 +192,9 @@ impl Sums {
             calls_after_error,
             repeated_calls,
             chains,
-            chains_fixed,
+            errors_fixed,
             hinted_calls,
-            hints_taken,
+            hints_followed,
             leaked_fields,
             prose_tokens,
             tokens,
@@ -210,9 +210,9 @@ impl Sums {
         self.false_successes += false_successes;
         self.scheduled += scheduled;
         self.scheduled_successes += scheduled_successes;
-        self.spirals += spirals;
+        self.stuck += stuck;
         self.first_calls += first_calls;
-        self.first_calls_ok += first_calls_ok;
+        self.first_call_successes += first_call_successes;
         self.calls += calls;
         self.calls_of_successes += calls_of_successes;
         self.perfect_calls += perfect_calls;
@@ -220,9 +220,9 @@ impl Sums {
         self.calls_after_error += calls_after_error;
         self.repeated_calls += repeated_calls;
         self.chains += chains;
-        self.chains_fixed += chains_fixed;
+        self.errors_fixed += errors_fixed;
         self.hinted_calls += hinted_calls;
-        self.hints_taken += hints_taken;
+        self.hints_followed += hints_followed;
         self.leaked_fields += leaked_fields;
         self.prose_tokens += prose_tokens;
         self.tokens += tokens;
@@ -234,7 +234,7 @@ impl Sums {
 
 /// Tokens of an episode: calls, responses and prose.
 pub(super) fn tokens(row: &EpisodeRecord) -> u64 {
-    row.tally.call_tokens + u64::from(row.prose_tokens)
+    row.counts.call_tokens + u64::from(row.prose_tokens)
 }
 
 /// How the episodes of a cell compare to those of the same trials under another setting, mostly `none`.
@@ -254,7 +254,7 @@ pub(super) struct Pairs {
 
 impl Pairs {
     /// Adds a pair: the episode of the cell, and the one under the other setting.
-    pub(super) fn add_pair(&mut self, here: &Slot, there: &Slot) {
+    pub(super) fn add_pair(&mut self, here: &EpisodeValues, there: &EpisodeValues) {
         self.pairs += 1;
         self.gains += u64::from(here.success && !there.success);
         self.losses += u64::from(!here.success && there.success);

@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use healbench_protocol::{ErrorFormat, Guardrails};
-use healbench_record::{CellRef, Outcome, Plan, Records, Setting, Tally};
+use healbench_record::{CellRef, Condition, EpisodeCounts, Outcome, Plan, Records};
 use healbench_reports::statistics::{ClusterSums, Resamples, bca_ratio};
 use healbench_reports::{Ablation, Difference, Effect, ReportError, Scope, summarise};
 
@@ -10,11 +10,11 @@ use crate::sample::{manifest, plan, records, run_with};
 /// The sample's plan with these sets of guardrails in these formats.
 pub(crate) fn sweep(trials: u32, sets: impl IntoIterator<Item = u8>, formats: &[ErrorFormat]) -> Plan {
     let mut plan = plan(trials);
-    plan.settings.clear();
+    plan.conditions.clear();
     for guardrails in sets.into_iter().map(Guardrails::from_bits) {
         let bare = [ErrorFormat::Bare];
         for format in if guardrails.healing { formats } else { &bare } {
-            plan.settings.push(Setting { guardrails, format: format.clone() });
+            plan.conditions.push(Condition { guardrails, format: format.clone() });
         }
     }
     plan
@@ -39,12 +39,12 @@ fn blocks(plan: &Plan, records: &Records, agent: usize, format: &ErrorFormat) ->
     let mut blocks = vec![BTreeMap::<u32, Block>::new(); plan.scenarios.len()];
     for row in &records.episodes {
         let cell = plan.cell(row.episode).unwrap();
-        let setting = &plan.settings[cell.setting];
-        if cell.agent == agent && (setting.format == *format || setting.format == ErrorFormat::Bare) {
+        let condition = &plan.conditions[cell.condition];
+        if cell.agent == agent && (condition.format == *format || condition.format == ErrorFormat::Bare) {
             let used = tokens.get(&row.episode).copied().unwrap_or(0) + u64::from(row.prose_tokens);
             let success = f64::from(u8::from(row.outcome == Outcome::Success));
             let played = row.outcome.is_scored().then_some([success, used as f64]);
-            blocks[cell.scenario].entry(cell.trial).or_default().insert(setting.guardrails.bits(), played);
+            blocks[cell.scenario].entry(cell.trial).or_default().insert(condition.guardrails.bits(), played);
         }
     }
     blocks
@@ -93,8 +93,8 @@ fn slow(
 fn slow_ablation(plan: &Plan, records: &Records, agent: usize, format: &ErrorFormat) -> Ablation {
     let blocks = blocks(plan, records, agent, format);
     let held = |set: u8| {
-        let of = |setting: &Setting| setting.format == *format || setting.format == ErrorFormat::Bare;
-        plan.settings.iter().any(|setting| setting.guardrails.bits() == set && of(setting))
+        let of = |condition: &Condition| condition.format == *format || condition.format == ErrorFormat::Bare;
+        plan.conditions.iter().any(|condition| condition.guardrails.bits() == set && of(condition))
     };
     let all: Vec<u8> = (0..16).collect();
     let full = all.iter().all(|set| held(*set));
@@ -220,8 +220,8 @@ fn worked() -> (Plan, Records) {
     let mut records = records(&plan);
     records.calls.clear();
     for row in &mut records.episodes {
-        let set = plan.settings[plan.cell(row.episode).unwrap().setting].guardrails;
-        row.tally = Tally::default();
+        let set = plan.conditions[plan.cell(row.episode).unwrap().condition].guardrails;
+        row.counts = EpisodeCounts::default();
         row.calls = 0;
         (row.outcome, row.prose_tokens) = match (set.strict, set.healing) {
             (false, false) => (Outcome::TaskFail, 100),
@@ -270,7 +270,7 @@ fn effects_are_not_computed_from_episodes_that_met_other_difficulties() {
     for row in &mut records.episodes {
         row.outcome = Outcome::Success;
     }
-    let odd = plan.episode(CellRef { scenario: 1, agent: 1, setting: 2, trial: 2 });
+    let odd = plan.episode(CellRef { scenario: 1, agent: 1, condition: 2, trial: 2 });
     records.episodes[odd as usize].schedule_hash = "0123456789abcdef".to_owned();
     let error = ablation(&plan, &records).unwrap_err();
     assert_eq!(

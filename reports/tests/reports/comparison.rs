@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use healbench_record::{EpisodeRecord, Outcome, Plan, Records, RunDir, RunManifest};
 use healbench_reports::render::{ComparisonOptions, comparison, matrix as shown_matrix};
 use healbench_reports::statistics::{ClusterSums, Resamples, bca_ratio, holm, mcnemar_mid_p, tango};
-use healbench_reports::{Axis, Comparison, ComparisonError, Metric, Side, Unpaired, Why, compare, matrix};
+use healbench_reports::{Axis, Comparison, ComparisonError, Metric, PairingFailure, Side, Unpaired, compare, matrix};
 use tempfile::TempDir;
 
 use crate::sample::{manifest, plan, records, run_with};
@@ -40,7 +40,7 @@ fn moved(records: &Records) -> Records {
             0 if row.outcome == Outcome::Success => row.outcome = Outcome::TaskFail,
             1 if row.outcome == Outcome::TaskFail => row.outcome = Outcome::Success,
             2 => row.prose_tokens += 11 * (row.episode % 7) as u32,
-            3 => row.tally.wasted_tokens += 40,
+            3 => row.counts.wasted_tokens += 40,
             _ => {}
         }
     }
@@ -59,18 +59,18 @@ fn slow_number(metric: Metric, row: &EpisodeRecord) -> Option<f64> {
                 None
             }
         }
-        Metric::FirstCall => match &row.model {
+        Metric::FirstCallSuccess => match &row.model {
             Some(model) if model.opening_calls > 0 => None,
-            _ => flag(row.tally.first_call_ok),
+            _ => flag(row.counts.first_call_success),
         },
         Metric::FalseSuccess => flag(row.claimed_done && row.outcome == Outcome::TaskFail),
-        Metric::ErrorSpirals => flag(row.tally.spiral),
+        Metric::Stuck => flag(row.counts.stuck),
         Metric::Calls => Some(row.calls.into()),
-        Metric::RepeatedCalls => Some(row.tally.repeated_calls.into()),
-        Metric::Tokens => Some(row.tally.call_tokens as f64 + f64::from(row.prose_tokens)),
-        Metric::WastedTokens => Some(row.tally.wasted_tokens as f64),
-        Metric::GuardrailTokens => Some(row.tally.guardrail_tokens as f64),
-        Metric::LeakedFields => Some(row.tally.leaked_fields as f64),
+        Metric::RepeatedCalls => Some(row.counts.repeated_calls.into()),
+        Metric::Tokens => Some(row.counts.call_tokens as f64 + f64::from(row.prose_tokens)),
+        Metric::WastedTokens => Some(row.counts.wasted_tokens as f64),
+        Metric::GuardrailTokens => Some(row.counts.guardrail_tokens as f64),
+        Metric::LeakedFields => Some(row.counts.leaked_fields as f64),
         Metric::CostUsd => row.model.as_ref()?.usd,
     }
 }
@@ -87,7 +87,7 @@ fn every_difference_is_that_of_the_pairs() {
     for (at, cell) in found.cells.iter().enumerate() {
         let mine = |row: &&EpisodeRecord| {
             let place = plan.cell(row.episode).unwrap();
-            (place.agent, place.setting) == (at / 3, at % 3)
+            (place.agent, place.condition) == (at / 3, at % 3)
         };
         let pairs: Vec<(&EpisodeRecord, &EpisodeRecord)> = before
             .episodes
@@ -178,7 +178,7 @@ fn what_has_no_partner_is_counted_under_its_reason() {
     let mut small = plan(3);
     small.scenarios.remove(1);
     small.agents.remove(1);
-    small.settings.remove(2);
+    small.conditions.remove(2);
     let mut after = records(&small);
     for row in &mut after.episodes {
         row.outcome = Outcome::Success;
@@ -201,13 +201,13 @@ fn what_has_no_partner_is_counted_under_its_reason() {
     assert_eq!(
         found.unpaired,
         [
-            unpaired(Why::Scenario, "orders/typo", 4 * 2 * 3, 0),
-            unpaired(Why::Agent, "openai:gpt-5-mini · seeded · prompt", 2 * 4 * 3, 0),
-            unpaired(Why::Setting, "strict+healing fusion-text", 2 * 4, 0),
-            unpaired(Why::Trial, "3 and after", 2 * 2, 0),
-            unpaired(Why::Schedule, "billing/new-currency", 1, 1),
-            unpaired(Why::NotPlayed, "", 1, 0),
-            unpaired(Why::NotScored, "scripted:typical", 1, 1),
+            unpaired(PairingFailure::Scenario, "orders/typo", 4 * 2 * 3, 0),
+            unpaired(PairingFailure::Agent, "openai:gpt-5-mini · seeded · prompt", 2 * 4 * 3, 0),
+            unpaired(PairingFailure::Condition, "strict+healing fusion-text", 2 * 4, 0),
+            unpaired(PairingFailure::Trial, "3 and after", 2 * 2, 0),
+            unpaired(PairingFailure::Schedule, "billing/new-currency", 1, 1),
+            unpaired(PairingFailure::NotPlayed, "", 1, 0),
+            unpaired(PairingFailure::NotScored, "scripted:typical", 1, 1),
         ]
     );
     let base: u64 = found.unpaired.iter().map(|unpaired| unpaired.base).sum();
@@ -275,9 +275,9 @@ fn many_without_a_partner_are_told_in_a_sentence() {
     let rows = records(&plan);
     let mut found = compared(&kept(&plan, &rows), &kept(&plan, &rows));
     let unpaired = |why, what: String, base, candidate| Unpaired { why, what, base, candidate };
-    found.unpaired = (0..5).map(|n| unpaired(Why::Scenario, format!("new/{n}"), 0, 300)).collect();
-    found.unpaired.push(unpaired(Why::Scenario, "old/one".to_owned(), 2, 0));
-    found.unpaired.push(unpaired(Why::Setting, "contract bare".to_owned(), 1, 0));
+    found.unpaired = (0..5).map(|n| unpaired(PairingFailure::Scenario, format!("new/{n}"), 0, 300)).collect();
+    found.unpaired.push(unpaired(PairingFailure::Scenario, "old/one".to_owned(), 2, 0));
+    found.unpaired.push(unpaired(PairingFailure::Condition, "contract bare".to_owned(), 1, 0));
     let text = comparison(&found, ComparisonOptions { width: 140, color: false, flips: 0 });
     let told: Vec<&str> = text.lines().filter(|line| line.starts_with("Not paired")).collect();
     let expected = [
@@ -302,13 +302,13 @@ fn a_matrix_compares_within_its_columns() {
     assert_eq!(there, [[true, true, false], [true, false, true], [true, true, false], [true, false, true]]);
     // The same pairs as those that the report makes with `none`.
     let report = healbench_reports::summarise(&run.run, &run.manifest, healbench_reports::Scope::Whole).unwrap();
-    for (column, (agent, setting)) in [(0, (0, 1)), (1, (0, 2)), (2, (1, 1)), (3, (1, 2))] {
-        let cell = found.columns[column].cells[setting].as_ref().unwrap();
-        let paired = report.agents[agent].rows[setting].vs_none.unwrap();
+    for (column, (agent, condition)) in [(0, (0, 1)), (1, (0, 2)), (2, (1, 1)), (3, (1, 2))] {
+        let cell = found.columns[column].cells[condition].as_ref().unwrap();
+        let paired = report.agents[agent].rows[condition].vs_none.unwrap();
         let success = &cell.differences[0];
         assert_eq!((success.pairs, success.more, success.fewer), (paired.pairs, paired.gains, paired.losses));
         assert_eq!((success.interval, success.p_adjusted), (paired.interval, paired.p_adjusted));
-        assert_eq!(cell.success, report.agents[agent].rows[setting].success);
+        assert_eq!(cell.success, report.agents[agent].rows[condition].success);
     }
     insta::assert_snapshot!(shown_matrix(&found, 80, false));
 }

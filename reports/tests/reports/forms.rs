@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 
 use healbench_protocol::{AgentKind, ErrorFormat, Measure};
 use healbench_record::{Plan, Records, RunManifest, RunStatus};
-use healbench_reports::render::html::{Playbacks, RunPage, run};
+use healbench_reports::render::html::{RunPage, Transcripts, run};
 use healbench_reports::render::{csv, json};
 use healbench_reports::{
     Ablation, AgentReport, ClaimReport, ClaimRow, ClaimVerdict, Difference, Effect, Report, ReportRow, Scope, summarise,
@@ -13,7 +13,7 @@ use healbench_reports::{
 use serde_json::Value;
 
 use crate::ablation::sweep;
-use crate::numbers::{self, UNKNOWN, joined, known, setting};
+use crate::numbers::{self, UNKNOWN, condition, joined, known};
 use crate::rendering::claiming;
 use crate::sample::{manifest, plan, records, run_with};
 
@@ -26,7 +26,7 @@ pub(crate) struct Sample {
 pub(crate) static SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| {
     let formats = [ErrorFormat::FusionXml, ErrorFormat::FusionText, ErrorFormat::Serde];
     let mut alone = plan(6);
-    alone.settings.drain(..2);
+    alone.conditions.drain(..2);
     vec![
         whole("a model beside a script", plan(20)),
         whole("all sets of guardrails", sweep(3, 0..16, &formats[..1])),
@@ -75,9 +75,9 @@ fn sample(name: &'static str, plan: Plan, records: &Records) -> Sample {
 
 impl Sample {
     pub(crate) fn page(&self) -> String {
-        let playbacks = Playbacks::default();
+        let transcripts = Transcripts::default();
         let (manifest, report) = (&self.manifest, &self.report);
-        run(&RunPage { name: "run", manifest, report, playbacks: &playbacks, served: false }).unwrap()
+        run(&RunPage { name: "run", manifest, report, transcripts: &transcripts, served: false }).unwrap()
     }
 
     pub(crate) fn rows(&self) -> impl Iterator<Item = (&AgentReport, &ReportRow)> {
@@ -86,7 +86,7 @@ impl Sample {
 
     /// The two rows of an agent that are laid side by side, or the only one.
     pub(crate) fn beside<'a>(&self, agent: &'a AgentReport) -> Vec<&'a ReportRow> {
-        let places = self.report.contrast.map_or(vec![0], |contrast| vec![contrast.left, contrast.right]);
+        let places = self.report.headline.map_or(vec![0], |headline| vec![headline.left, headline.right]);
         places.into_iter().map(|place| &agent.rows[place]).collect()
     }
 }
@@ -204,7 +204,7 @@ pub(crate) fn claim_row(claim: &ClaimReport, row: &ClaimRow) -> [String; 4] {
     ]
 }
 
-pub(crate) fn claim_setting(row: &ClaimRow) -> String {
+pub(crate) fn claim_condition(row: &ClaimRow) -> String {
     let format = row.format.to_string();
     joined(&[&row.guardrails.to_string(), if format == "bare" { "" } else { &format }])
 }
@@ -222,7 +222,7 @@ fn columns(row: &ReportRow) -> Vec<(String, String)> {
         add(format!("{name}_denominator"), format!("{pointer}/denominator"));
     };
     let names = "success calls_per_episode tokens_per_episode calls_per_success tokens_per_success episode_recovery \
-                 chain_recovery first_call_success identical_repeats error_spirals hint_uptake false_success \
+                 errors_fixed first_call_success repeated_calls stuck hints_followed false_success \
                  wasted_tokens call_efficiency call_efficiency_of_successes";
     names.split_whitespace().for_each(|name| rate(name, &format!("/{name}")));
     for (index, repair) in row.repair_at.iter().enumerate() {
@@ -301,7 +301,7 @@ fn csv_holds_the_numbers_of_the_report() {
             check_names(&mut line, agent, row);
             for (name, pointer) in columns(row) {
                 let found = line.remove(&name).unwrap_or_else(|| panic!("no column {name}"));
-                assert_eq!(number(&found), at(row, &pointer), "{}, {}: {name}", sample.name, setting(row));
+                assert_eq!(number(&found), at(row, &pointer), "{}, {}: {name}", sample.name, condition(row));
             }
             assert_eq!(line, BTreeMap::new(), "columns that are held against nothing");
         }

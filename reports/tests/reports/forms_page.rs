@@ -5,10 +5,10 @@ use std::collections::BTreeSet;
 use healbench_reports::{Ablation, AgentReport, Effect, LATER, Metric, ReportRow};
 
 use crate::forms::{
-    Answer, SAMPLES, answer, arrow, at, badge, claim_row, claim_setting, heading, sections, shown, switches,
+    Answer, SAMPLES, answer, arrow, at, badge, claim_condition, claim_row, heading, sections, shown, switches,
 };
 use crate::forms_text::{blocks, words};
-use crate::numbers::{self, count, joined, known, named, of_row, on_amount, on_points, setting};
+use crate::numbers::{self, condition, count, joined, known, named, of_row, on_amount, on_points};
 use crate::pages::{all, classed, read, table, table_of, text};
 
 /// The tables of a page: the id, and its columns by their heads, what they show and what they are sorted by.
@@ -31,9 +31,9 @@ const PAGE: [Page; 5] = [
         "conduct",
         &[
             ("first call ok", &["first call"], "/first_call_success/rate"),
-            ("calls repeated", &["repeated"], "/identical_repeats/rate"),
-            ("error spirals", &["spirals"], "/error_spirals/rate"),
-            ("hints taken", &["hints"], "/hint_uptake/rate"),
+            ("calls repeated", &["repeated"], "/repeated_calls/rate"),
+            ("error spirals", &["spirals"], "/stuck/rate"),
+            ("hints taken", &["hints"], "/hints_followed/rate"),
             ("false success", &["false success"], "/false_success/rate"),
             ("fields leaked", &["leaked"], "/leaked_fields"),
         ],
@@ -41,8 +41,8 @@ const PAGE: [Page; 5] = [
     (
         "chains",
         &[
-            ("error chains", &["chains"], "/chain_recovery/denominator"),
-            ("mended", &["mended"], "/chain_recovery/rate"),
+            ("error chains", &["chains"], "/errors_fixed/denominator"),
+            ("mended", &["mended"], "/errors_fixed/rate"),
             ("median retries", &["median"], "/retries/median"),
             ("within 1", &["within 1"], "/repair_at/0/chains/rate"),
             ("within 2", &["within 2"], "/repair_at/1/chains/rate"),
@@ -87,9 +87,9 @@ fn the_tables_of_a_page_show_the_numbers_of_the_report() {
                 assert_eq!(found.heads, heads, "{}", sample.name);
                 let mut rows = found.rows.iter();
                 for (agent, row) in sample.rows() {
-                    let (place, texts) = (format!("{}, {id}: {}", sample.name, setting(row)), of_row(row));
+                    let (place, texts) = (format!("{}, {id}: {}", sample.name, condition(row)), of_row(row));
                     let cells = rows.next().unwrap();
-                    assert_eq!([&cells[0].text, &cells[1].text], [&agent.title, &setting(row)], "{place}");
+                    assert_eq!([&cells[0].text, &cells[1].text], [&agent.title, &condition(row)], "{place}");
                     assert_eq!(cells.len(), heads.len());
                     for (cell, (head, keys, pointer)) in cells[2..].iter().zip(columns) {
                         assert_eq!(cell.text, shown(&texts, keys), "{place}, {head}");
@@ -107,7 +107,7 @@ fn the_tables_of_a_page_show_the_numbers_of_the_report() {
                 });
                 let (keys, texts): (Vec<_>, Vec<_>) = any.chain(all).unzip();
                 assert_eq!(cells.iter().skip(2).map(|cell| key(&cell.key)).collect::<Vec<_>>(), keys);
-                let texts = [agent.title.clone(), setting(row)].into_iter().chain(texts);
+                let texts = [agent.title.clone(), condition(row)].into_iter().chain(texts);
                 assert_eq!(cells.iter().map(|cell| cell.text.clone()).collect::<Vec<_>>(), texts.collect::<Vec<_>>());
             }
             assert_eq!(found.rows.len(), sample.rows().count());
@@ -392,7 +392,7 @@ fn claims_are_shown_with_the_numbers_of_the_report() {
             assert!(found.caption.starts_with(&format!("{}: {} — ", claim.scenario, claim.claim.says)));
             assert_eq!(found.heads, ["agent", "setting", "success", "measured", "claimed", "borne out"]);
             let expected = claim.rows.iter().map(|row| {
-                let names = [row.title.clone(), claim_setting(row)];
+                let names = [row.title.clone(), claim_condition(row)];
                 names.into_iter().chain(claim_row(claim, row)).collect::<Vec<_>>()
             });
             assert_eq!(found.texts(), expected.collect::<Vec<_>>());
@@ -401,7 +401,7 @@ fn claims_are_shown_with_the_numbers_of_the_report() {
                 let mut line = String::new();
                 for row in claim.rows.iter().filter(|row| row.title == agent.title) {
                     let cells = claim_row(claim, row);
-                    line += &format!(" {} {}", claim_setting(row), joined(&cells.each_ref().map(String::as_str)));
+                    line += &format!(" {} {}", claim_condition(row), joined(&cells.each_ref().map(String::as_str)));
                 }
                 assert!(shown.contains(&format!("{}{line}", agent.title)), "{line}\n{shown}");
             }

@@ -8,7 +8,7 @@ use healbench_reports::render::{Detail, TerminalOptions, markdown, matrix, termi
 use healbench_reports::{AgentReport, Metric, Report};
 
 use crate::forms::{SAMPLES, answer, arrow, heading, sections, shown, switches};
-use crate::numbers::{self, UNKNOWN, count, joined, known, named, of_row, on_amount, on_points, setting};
+use crate::numbers::{self, UNKNOWN, condition, count, joined, known, named, of_row, on_amount, on_points};
 
 /// Words of a line, where an interval is one.
 pub(crate) fn words(line: &str) -> Vec<String> {
@@ -83,7 +83,7 @@ fn terminal_table<'a>((heads, columns): (&str, Columns), agents: impl Iterator<I
         expected.extend(words(&agent.title));
         for row in &agent.rows {
             let texts = of_row(row);
-            expected.extend(words(&setting(row)));
+            expected.extend(words(&condition(row)));
             expected.extend(in_words(columns.iter().map(|keys| shown(&texts, keys))));
         }
     }
@@ -144,7 +144,7 @@ fn consistency(report: &Report) -> Vec<String> {
     for agent in &report.agents {
         expected.extend(words(&agent.title));
         for row in &agent.rows {
-            expected.extend(words(&setting(row)));
+            expected.extend(words(&condition(row)));
             expected.extend(row.passes.iter().map(|pass| known(pass.any, numbers::percent)));
             expected.extend(row.passes.iter().map(|pass| known(pass.all, numbers::percent)));
         }
@@ -240,7 +240,7 @@ fn markdown_shows_the_numbers_of_the_report() {
             let versus = blank(&shown(&texts, &["vs none", "vs none interval"]));
             let success = shown(&texts, &["success", "success interval"]);
             let rest = ["recovered", "tokens/ok", "wasted"].map(|key| texts[key].clone());
-            [agent.title.clone(), setting(row), success, versus].into_iter().chain(rest).collect::<Vec<_>>()
+            [agent.title.clone(), condition(row), success, versus].into_iter().chain(rest).collect::<Vec<_>>()
         });
         let found = markdown_table(&text, "| agent | setting | success | vs none | recovered | tokens/ok | wasted |");
         let rows: Vec<_> = rows.collect();
@@ -288,7 +288,7 @@ fn markdown_shows_the_numbers_of_the_report() {
 
 #[test]
 fn the_answer_in_markdown_is_that_of_the_report() {
-    for sample in SAMPLES.iter().filter(|sample| sample.report.contrast.is_some()) {
+    for sample in SAMPLES.iter().filter(|sample| sample.report.headline.is_some()) {
         let text = markdown(&sample.report);
         let found: Vec<String> = text.lines().filter(|line| line.starts_with("- **")).map(unescaped).collect();
         let expected = sample.report.agents.iter().map(|agent| {

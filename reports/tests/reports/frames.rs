@@ -71,7 +71,7 @@ fn files_say_nothing_of_string_views() {
     let plan = plan(1);
     let (_folder, run) = run_with(&plan, &records(&plan));
     let (episodes, calls) = frames(&run);
-    for (path, frame) in [(run.episodes(), episodes), (run.calls(), calls)] {
+    for (path, frame) in [(run.episodes_path(), episodes), (run.calls_path(), calls)] {
         let mut reader = ParquetReader::new(fs::File::open(path).unwrap());
         let noted = reader.get_metadata().unwrap().key_value_metadata().clone().unwrap();
         let without_views = schema_to_metadata_key(&frame.schema().to_arrow(CompatLevel::oldest()));
@@ -104,8 +104,8 @@ fn files_depend_on_the_rows_alone() {
     writer.finish().unwrap();
 
     for run in [&split, &resumed] {
-        assert!(fs::read(run.episodes()).unwrap() == fs::read(straight.episodes()).unwrap());
-        assert!(fs::read(run.calls()).unwrap() == fs::read(straight.calls()).unwrap());
+        assert!(fs::read(run.episodes_path()).unwrap() == fs::read(straight.episodes_path()).unwrap());
+        assert!(fs::read(run.calls_path()).unwrap() == fs::read(straight.calls_path()).unwrap());
     }
     let (episodes, calls) = frames(&straight);
     assert_eq!((episodes.height(), calls.height()), (records.episodes.len(), records.calls.len()));
@@ -130,17 +130,17 @@ fn nothing_is_there_before_finish_and_nothing_is_left_without_it() {
     let mut writer = FrameWriter::create(&run, &plan).unwrap();
     writer.write(&records(&plan)).unwrap();
     assert_eq!(parts(&run).len(), 2);
-    assert!(!run.calls().exists() && !run.episodes().exists());
+    assert!(!run.calls_path().exists() && !run.episodes_path().exists());
     drop(writer);
     assert_eq!(parts(&run), Vec::<String>::new());
-    assert!(!run.calls().exists() && !run.episodes().exists());
+    assert!(!run.calls_path().exists() && !run.episodes_path().exists());
 
     // A drop while resuming leaves the old frames alone.
     let (_folder, run) = run_with(&plan, &records(&plan));
-    let before = fs::read(run.calls()).unwrap();
+    let before = fs::read(run.calls_path()).unwrap();
     drop(FrameWriter::resume(&run, &plan, 0..2).unwrap());
     assert_eq!(parts(&run), Vec::<String>::new());
-    assert_eq!(fs::read(run.calls()).unwrap(), before);
+    assert_eq!(fs::read(run.calls_path()).unwrap(), before);
 }
 
 /// The runner hands it to the thread that listens to its events.
@@ -198,18 +198,18 @@ fn a_run_with_too_few_episodes_cannot_be_resumed() {
 fn damaged_files_are_errors() {
     let plan = plan(2);
     let (_folder, run) = run_with(&plan, &records(&plan));
-    let whole = fs::read(run.episodes()).unwrap();
+    let whole = fs::read(run.episodes_path()).unwrap();
     let read = |bytes: &[u8]| {
-        fs::write(run.episodes(), bytes).unwrap();
+        fs::write(run.episodes_path(), bytes).unwrap();
         read_episodes(&run).expect_err("a damaged file was read")
     };
     assert!(matches!(read(b""), FrameError::Damaged { .. }));
     assert!(matches!(read(b"episode,outcome\n0,success\n"), FrameError::Damaged { .. }));
     assert!(matches!(read(&whole[..whole.len() - 1]), FrameError::Damaged { .. }));
     assert!(matches!(read(&whole[..whole.len() / 2]), FrameError::Damaged { .. }));
-    fs::remove_file(run.episodes()).unwrap();
+    fs::remove_file(run.episodes_path()).unwrap();
     let error = read_episodes(&run).err().unwrap();
-    assert!(matches!(error, FrameError::Io { doing: "read", .. }), "{error}");
+    assert!(matches!(error, FrameError::Io { operation: "read", .. }), "{error}");
 }
 
 /// Polars panics on some damaged pages; a reader of a run gets an error, or values of the right type.
@@ -217,12 +217,12 @@ fn damaged_files_are_errors() {
 fn flipped_bits_do_not_panic() {
     let plan = plan(20);
     let (_folder, run) = run_with(&plan, &records(&plan));
-    let whole = fs::read(run.calls()).unwrap();
+    let whole = fs::read(run.calls_path()).unwrap();
     let mut errors = 0;
     for at in (0..whole.len()).step_by(whole.len() / 200) {
         let mut bytes = whole.clone();
         bytes[at] ^= 1 << (at % 8);
-        fs::write(run.calls(), bytes).unwrap();
+        fs::write(run.calls_path(), bytes).unwrap();
         errors += u32::from(read_calls(&run).is_err());
     }
     assert!(errors > 20, "{errors}");
@@ -232,7 +232,7 @@ fn flipped_bits_do_not_panic() {
 fn foreign_files_are_errors() {
     let plan = plan(2);
     let (_folder, run) = run_with(&plan, &records(&plan));
-    fs::copy(run.calls(), run.episodes()).unwrap();
+    fs::copy(run.calls_path(), run.episodes_path()).unwrap();
     let error = read_episodes(&run).err().unwrap();
     assert!(matches!(error, FrameError::NoColumn { column: columns::SCENARIO, .. }), "{error}");
 
@@ -240,7 +240,7 @@ fn foreign_files_are_errors() {
     let (mut episodes, _) = frames(&run);
     let trial = episodes.column(columns::TRIAL).unwrap().cast(&polars::prelude::DataType::String).unwrap();
     episodes.with_column(trial).unwrap();
-    let file = fs::File::create(run.episodes()).unwrap();
+    let file = fs::File::create(run.episodes_path()).unwrap();
     polars_io::parquet::write::ParquetWriter::new(file).finish(&mut episodes).unwrap();
     let error = read_episodes(&run).err().unwrap();
     assert!(matches!(error, FrameError::ColumnType { column: columns::TRIAL, .. }), "{error}");

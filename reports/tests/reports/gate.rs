@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_protocol::AgentKind;
 use healbench_record::{Outcome, Plan, Records, RunStatus};
-use healbench_reports::gate::{GateReport, GateRow, Held, Policy, Subject, Tier, Unlike, Verdict, gate};
+use healbench_reports::gate::{Candidate, GateReport, GateRow, IncompatibleRuns, Policy, Subject, Tier, Verdict, gate};
 use healbench_reports::statistics::{GATE_CONFIDENCE, paired_non_inferiority, pairs_to_settle, tango};
 use healbench_reports::{Baseline, BaselineError, BlessError, Metric};
 
@@ -32,8 +32,8 @@ fn baseline(plan: &Plan, records: &Records) -> Baseline {
     Baseline::of(&run, &manifest(plan), 0.0).unwrap()
 }
 
-fn gated(base: &Baseline, candidate: &Baseline, policy: &Policy) -> Result<GateReport, Unlike> {
-    let held = |name, baseline| Held { name, baseline };
+fn gated(base: &Baseline, candidate: &Baseline, policy: &Policy) -> Result<GateReport, IncompatibleRuns> {
+    let held = |name, baseline| Candidate { name, baseline };
     gate(held("base", base), held("candidate", candidate), policy, &BTreeMap::new())
 }
 
@@ -78,17 +78,17 @@ fn a_baseline_adds_up_what_the_rows_say() {
         for (scenario, line) in lines {
             let mine = |row: &&healbench_record::EpisodeRecord| {
                 let place = plan.cell(row.episode).unwrap();
-                let setting = &plan.settings[place.setting];
+                let condition = &plan.conditions[place.condition];
                 plan.scenarios[place.scenario].id == *scenario
                     && cell.agent.starts_with(&plan.agents[place.agent].to_string())
-                    && (setting.guardrails, setting.format.to_string()) == (cell.guardrails, cell.format.clone())
+                    && (condition.guardrails, condition.format.to_string()) == (cell.guardrails, cell.format.clone())
             };
             let rows: Vec<_> = records.episodes.iter().filter(mine).collect();
             assert_eq!(rows.len(), 7);
             let outcomes: Vec<Outcome> = line.outcomes.iter().map(|ending| ending.outcome).collect();
             assert_eq!(outcomes, rows.iter().map(|row| row.outcome).collect::<Vec<_>>());
             let calls: u32 = rows.iter().map(|row| row.calls).sum();
-            let tokens: u64 = rows.iter().map(|row| row.tally.call_tokens + u64::from(row.prose_tokens)).sum();
+            let tokens: u64 = rows.iter().map(|row| row.counts.call_tokens + u64::from(row.prose_tokens)).sum();
             assert_eq!(line.sum(Metric::Calls).total, f64::from(calls));
             assert_eq!((line.sum(Metric::Tokens).total, line.sum(Metric::Tokens).of), (tokens as f64, 7));
             let successes = rows.iter().filter(|row| row.outcome == Outcome::Success).count();
@@ -162,7 +162,7 @@ fn one_token_more_fails_its_row_and_no_other() {
     let report = decided(&baseline(&plan, &whole(&plan)), &baseline(&plan, &after));
     assert_eq!(report.verdict, Verdict::Fail);
     let place = plan.cell(5).unwrap();
-    assert_eq!((place.agent, place.setting, place.scenario), (0, 1, 0));
+    assert_eq!((place.agent, place.condition, place.scenario), (0, 1, 0));
     assert_eq!(
         told(&report),
         BTreeSet::from(["FAIL scripted:typical all fusion-xml: tokens [billing/new-currency]".into()])
@@ -174,7 +174,7 @@ fn what_no_sum_tells_is_a_change_all_the_same() {
     let plan = exact_plan(5);
     let mut after = whole(&plan);
     // The largest response of an episode is in no metric of a gate.
-    after.episodes[5].tally.largest_response += 1;
+    after.episodes[5].counts.largest_response += 1;
     let report = decided(&baseline(&plan, &whole(&plan)), &baseline(&plan, &after));
     assert_eq!(
         told(&report),
@@ -217,7 +217,7 @@ fn an_ending_that_is_another_one_is_a_change_of_success() {
 fn cells_that_are_not_on_both_sides_are_missing() {
     let plan = exact_plan(4);
     let mut small = plan.clone();
-    small.settings.remove(2);
+    small.conditions.remove(2);
     let (big, small) = (baseline(&plan, &whole(&plan)), baseline(&small, &whole(&small)));
     let missing = |report: &GateReport| report.counts.get("MISSING").copied();
     assert_eq!(missing(&decided(&big, &small)), Some(2));
@@ -241,7 +241,7 @@ fn unlike_things_are_refused_with_the_first_difference() {
     let what = |change: &dyn Fn(&mut Baseline)| refused(change).what;
     assert_eq!(what(&|other| other.seed = 8), "the seed");
     assert_eq!(what(&|other| other.trials = 9), "the number of trials");
-    assert_eq!(what(&|other| other.run_format = 5), "the run format");
+    assert_eq!(what(&|other| other.run_format += 1), "the run format");
     assert_eq!(what(&|other| other.tokenizer = "cl100k_base".to_owned()), "the tokenizer");
     assert_eq!(what(&|other| other.prices = Some("2026-01-01 ab".to_owned())), "the price table");
     assert_eq!(what(&|other| drop(other.scenarios.remove("orders/typo"))), "scenario `orders/typo`");
@@ -265,7 +265,7 @@ fn unlike_things_are_refused_with_the_first_difference() {
 fn live(trials: u32, succeeds: impl Fn(u32, usize) -> bool) -> Baseline {
     let mut plan = plan(trials);
     plan.agents.remove(0);
-    plan.settings.truncate(1);
+    plan.conditions.truncate(1);
     let mut records = whole(&plan);
     for row in &mut records.episodes {
         let place = plan.cell(row.episode).unwrap();
@@ -406,7 +406,7 @@ fn mistakes_in_a_policy_have_their_place() {
 fn live_with(trials: u32, change: impl Fn(&Plan, &mut healbench_record::EpisodeRecord)) -> Baseline {
     let mut plan = plan(trials);
     plan.agents.remove(0);
-    plan.settings.truncate(1);
+    plan.conditions.truncate(1);
     let mut records = whole(&plan);
     for row in &mut records.episodes {
         row.outcome = Outcome::Success;
@@ -419,8 +419,8 @@ fn live_with(trials: u32, change: impl Fn(&Plan, &mut healbench_record::EpisodeR
 
 #[test]
 fn no_rate_passes_on_too_few_pairs() {
-    let base = live_with(5, |_, row| row.tally.spiral = false);
-    let text: String = ["success", "recovered", "first_call", "false_success", "error_spirals"]
+    let base = live_with(5, |_, row| row.counts.stuck = false);
+    let text: String = ["success", "recovered", "first_call_success", "false_success", "stuck"]
         .map(|metric| format!("[[check]]\nmetric = \"{metric}\"\nmargin = \"5 points\"\n"))
         .concat();
     let policy = Policy::parse("gate.toml", &text).unwrap();
@@ -433,22 +433,22 @@ fn no_rate_passes_on_too_few_pairs() {
         [
             ("success", Verdict::Inconclusive, Some(15)),
             ("recovered", Verdict::Inconclusive, Some(10)),
-            ("first_call", Verdict::Inconclusive, Some(15)),
+            ("first_call_success", Verdict::Inconclusive, Some(15)),
             ("false_success", Verdict::Inconclusive, Some(15)),
-            ("error_spirals", Verdict::Inconclusive, Some(15)),
+            ("stuck", Verdict::Inconclusive, Some(15)),
         ]
     );
     // The same decision on the text as on the run.
     assert_eq!(gated(&Baseline::parse(&base.to_text()).unwrap(), &base, &policy).unwrap(), report);
     // Many pairs tell, and tell of the right one.
-    let (many, spirals) = (
-        live_with(100, |_, row| row.tally.spiral = false),
-        live_with(100, |plan, row| row.tally.spiral = plan.cell(row.episode).unwrap().trial % 2 == 0),
+    let (many, stuck) = (
+        live_with(100, |_, row| row.counts.stuck = false),
+        live_with(100, |plan, row| row.counts.stuck = plan.cell(row.episode).unwrap().trial % 2 == 0),
     );
-    let report = gated(&many, &spirals, &policy).unwrap();
+    let report = gated(&many, &stuck, &policy).unwrap();
     let failed: Vec<&str> =
         report.rows.iter().filter(|row| row.verdict == Verdict::Fail).map(|row| row.metric.as_str()).collect();
-    assert_eq!(failed, ["error_spirals"]);
+    assert_eq!(failed, ["stuck"]);
     assert!(report.rows[2..].iter().all(|row| row.verdict != Verdict::Inconclusive));
 }
 
@@ -472,7 +472,7 @@ fn means_and_margin_are_over_what_is_paired() {
     let tokens = |plan: &Plan, row: &mut healbench_record::EpisodeRecord, first: u64| {
         let cell = plan.cell(row.episode).unwrap();
         row.prose_tokens = 0;
-        row.tally.call_tokens = if cell.trial == 0 { first } else { 100 };
+        row.counts.call_tokens = if cell.trial == 0 { first } else { 100 };
     };
     let base = live_with(4, |plan, row| tokens(plan, row, 100));
     // The candidate lost the trial that would have been dear.
@@ -488,9 +488,9 @@ fn means_and_margin_are_over_what_is_paired() {
     assert_eq!((row.base, row.candidate, row.difference, row.pairs), (Some(100.0), Some(100.0), Some(0.0), Some(9)));
     assert!(row.says.ends_with("left out, for one side was lost: 3"), "{}", row.says);
     // Of nothing, no percentage can be ruled out.
-    let nothing = live_with(4, |_, row| row.tally.leaked_fields = 0);
+    let nothing = live_with(4, |_, row| row.counts.leaked_fields = 0);
     let some = live_with(4, |plan, row| {
-        row.tally.leaked_fields = u64::from(plan.cell(row.episode).unwrap().trial == 0);
+        row.counts.leaked_fields = u64::from(plan.cell(row.episode).unwrap().trial == 0);
     });
     let policy = "[[check]]\nmetric = \"leaked_fields\"\nmargin = \"10%\"\n";
     let policy = Policy::parse("gate.toml", policy).unwrap();
@@ -504,7 +504,7 @@ fn an_advisory_metric_hides_nothing() {
     let plan = exact_plan(5);
     let mut after = whole(&plan);
     after.episodes[5].prose_tokens += 1;
-    after.episodes[5].tally.largest_response += 1;
+    after.episodes[5].counts.largest_response += 1;
     let policy = Policy::parse("gate.toml", "[exact]\nadvisory = [\"tokens\"]\n").unwrap();
     let report = gated(&baseline(&plan, &whole(&plan)), &baseline(&plan, &after), &policy).unwrap();
     assert_eq!(report.verdict, Verdict::Fail);

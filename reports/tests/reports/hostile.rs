@@ -4,16 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use healbench_protocol::{Claim, ErrorFormat, Guardrails, Measure, TemplateSource};
-use healbench_record::{CallRecord, Outcome, Plan, Records, RunManifest, Setting};
+use healbench_record::{CallRecord, Condition, Outcome, Plan, Records, RunManifest};
 use healbench_reports::render::html::{
-    ComparisonPage, EpisodePage, FoundRun, ListedRun, Playbacks, RunPage, RunState, comparison, episode, problem, run,
-    runs,
+    ComparisonPage, EpisodePage, ListedRun, RunPage, RunState, RunSummary, Transcripts, comparison, episode,
+    error_page, run, runs,
 };
 use healbench_reports::render::{
     ComparisonOptions, Detail, TerminalOptions, comparison as compared_in_words, csv, json, markdown, matrix,
     plain_text, terminal,
 };
-use healbench_reports::{CallStep, Playback, Report, Scope, Sent, Side, Step, compare, summarise};
+use healbench_reports::{CallStep, Report, Scope, Sent, Side, Transcript, TranscriptStep, compare, summarise};
 use serde_json::{Value, json};
 
 use crate::ablation::sweep;
@@ -64,7 +64,7 @@ fn run_saying(said: &str) -> (Plan, RunManifest, Records) {
     let mut plan = plan(3);
     let file = format!("{said}.jinja");
     let template = TemplateSource { file, text: String::new() };
-    plan.settings[2] = Setting { guardrails: Guardrails::ALL, format: ErrorFormat::Template(template) };
+    plan.conditions[2] = Condition { guardrails: Guardrails::ALL, format: ErrorFormat::Template(template) };
     for (index, agent) in plan.agents.iter_mut().enumerate() {
         agent.name = format!("{said}{index}");
     }
@@ -91,7 +91,7 @@ fn run_saying(said: &str) -> (Plan, RunManifest, Records) {
 }
 
 /// An episode in which everybody says this.
-fn playback_saying(said: &str) -> Playback {
+fn playback_saying(said: &str) -> Transcript {
     let calls = [1, 2].map(|call| {
         let row = CallRecord {
             call,
@@ -106,9 +106,11 @@ fn playback_saying(said: &str) -> Playback {
         Sent { arguments: json!({said: said, "deep": [{said: call}], "n": {"said": said}}), row }
     });
     let text = || said.to_owned();
-    let step = |index: usize| Step::Call(Box::new(CallStep::new(&calls[..index], &calls[index], index == 0, text())));
+    let step = |index: usize| {
+        TranscriptStep::Call(Box::new(CallStep::new(&calls[..index], &calls[index], index == 0, text())))
+    };
     let template = TemplateSource { file: text(), text: String::new() };
-    Playback {
+    Transcript {
         episode: Some(0),
         scenario: text(),
         description: text(),
@@ -118,14 +120,14 @@ fn playback_saying(said: &str) -> Playback {
         trial: 0,
         prompt: text(),
         steps: vec![
-            Step::Says(text()),
+            TranscriptStep::Says(text()),
             step(0),
             step(1),
-            Step::Done(text()),
-            Step::Answers(text()),
-            Step::BrokenOff(text()),
-            Step::GivesUp(text()),
-            Step::Failed(text()),
+            TranscriptStep::Done(text()),
+            TranscriptStep::Answers(text()),
+            TranscriptStep::Incomplete(text()),
+            TranscriptStep::GivesUp(text()),
+            TranscriptStep::Failed(text()),
         ],
         outcome: Outcome::TaskFail,
         calls: 2,
@@ -149,14 +151,14 @@ fn forms(said: &str) -> Forms {
     let (plan, manifest, records) = run_saying(said);
     let (_folder, kept) = run_with(&plan, &records);
     let report = summarise(&kept, &manifest, Scope::Whole).unwrap();
-    let mut playbacks = Playbacks::default();
-    let playback = playback_saying(said);
-    let wanted = Playbacks::wanted(&report);
-    wanted.iter().skip(2).for_each(|episode| playbacks.add(*episode, &playback));
-    wanted.iter().take(2).for_each(|episode| playbacks.miss(*episode, said));
+    let mut transcripts = Transcripts::default();
+    let transcript = playback_saying(said);
+    let wanted = Transcripts::episodes_to_show(&report);
+    wanted.iter().skip(2).for_each(|episode| transcripts.add(*episode, &transcript));
+    wanted.iter().take(2).for_each(|episode| transcripts.add_failure(*episode, said));
     let name = format!("runs/{said}");
     let page = |served| {
-        run(&RunPage { name: &name, manifest: &manifest, report: &report, playbacks: &playbacks, served }).unwrap()
+        run(&RunPage { name: &name, manifest: &manifest, report: &report, transcripts: &transcripts, served }).unwrap()
     };
 
     let mut other = (plan.clone(), manifest.clone());
@@ -174,11 +176,11 @@ fn forms(said: &str) -> Forms {
     )
     .unwrap();
     assert!(!found.flips.is_empty() && !found.unpaired.is_empty() && !found.differs.is_empty());
-    let compared = |addresses| comparison(&ComparisonPage { found: &found, addresses });
+    let compared = |addresses| comparison(&ComparisonPage { comparison: &found, addresses });
 
-    let found_run = || FoundRun { manifest: manifest.clone(), state: RunState::AsItSays, outcomes: None };
+    let found_run = || RunSummary { manifest: manifest.clone(), state: RunState::Ended, outcomes: None };
     let listed = [Ok(found_run()), Ok(found_run()), Err(said.to_owned())];
-    let listed = listed.map(|found| ListedRun { name: name.clone(), found });
+    let listed = listed.map(|found| ListedRun { name: name.clone(), summary: found });
 
     let options = TerminalOptions { width: 100, color: false, detail: Detail::Scenarios };
     let matrix_of = report.matrix.as_ref().unwrap();
@@ -186,11 +188,16 @@ fn forms(said: &str) -> Forms {
         pages: [
             page(false),
             page(true),
-            episode(&EpisodePage { name: &name, episode: 0, plan: &plan, playbacks: &[playback.clone(), playback] }),
+            episode(&EpisodePage {
+                name: &name,
+                episode: 0,
+                plan: &plan,
+                transcripts: &[transcript.clone(), transcript],
+            }),
             compared(None),
             compared(Some(["a/", "b/"])),
             runs(&name, &listed),
-            problem(said, &format!("{said}\n{said}\n{said}\n{said}"), Some(said)),
+            error_page(said, &format!("{said}\n{said}\n{said}\n{said}"), Some(said)),
         ],
         texts: vec![
             terminal(&report, options),
@@ -360,19 +367,19 @@ fn a_line_of_a_mebibyte_leaves_a_page_small_and_a_transcript_in_it() {
     let (plan, manifest, records) = run_saying("plain words");
     let (_folder, kept) = run_with(&plan, &records);
     let report = summarise(&kept, &manifest, Scope::Whole).unwrap();
-    let mut playbacks = Playbacks::default();
+    let mut transcripts = Transcripts::default();
     // No file has a name as long.
-    let playback = Playback { format: ErrorFormat::FusionXml, ..playback_saying(&line) };
-    for episode in Playbacks::wanted(&report).into_iter().take(2) {
-        playbacks.add(episode, &playback);
+    let transcript = Transcript { format: ErrorFormat::FusionXml, ..playback_saying(&line) };
+    for episode in Transcripts::episodes_to_show(&report).into_iter().take(2) {
+        transcripts.add(episode, &transcript);
     }
-    let page = RunPage { name: "run", manifest: &manifest, report: &report, playbacks: &playbacks, served: false };
+    let page = RunPage { name: "run", manifest: &manifest, report: &report, transcripts: &transcripts, served: false };
     let page = run(&page).unwrap();
     assert!(page.len() < 200_000, "{} bytes", page.len());
-    assert_eq!(page.matches("class=\"playback\"").count(), 2);
+    assert_eq!(page.matches("class=\"transcript\"").count(), 2);
     let shown = read(&page, |document| crate::pages::text(document.root()));
     assert!(shown.matches("more characters").count() > 20, "{shown}");
     // The page of one episode cuts nothing.
-    let whole = episode(&EpisodePage { name: "run", episode: 0, plan: &plan, playbacks: &[playback] });
+    let whole = episode(&EpisodePage { name: "run", episode: 0, plan: &plan, transcripts: &[transcript] });
     assert!(!whole.contains("more characters") && whole.matches("lorem").count() > 15 * 90_000);
 }

@@ -131,14 +131,14 @@ pub(crate) fn on_amount(found: Difference) -> String {
 }
 
 /// `all fusion-xml`.
-pub(crate) fn setting(row: &ReportRow) -> String {
+pub(crate) fn condition(row: &ReportRow) -> String {
     let format = row.format.to_string();
     if format == "bare" { row.guardrails.to_string() } else { format!("{} {format}", row.guardrails) }
 }
 
 /// The same in a sentence.
 pub(crate) fn named(row: &ReportRow) -> String {
-    if row.guardrails.to_string() == "none" { "no guardrails".to_owned() } else { setting(row) }
+    if row.guardrails.to_string() == "none" { "no guardrails".to_owned() } else { condition(row) }
 }
 
 /// What the report is of.
@@ -177,13 +177,13 @@ pub(crate) fn of_row(row: &ReportRow) -> BTreeMap<&'static str, String> {
         ("tokens/ok", rate(row.tokens_per_success, amount)),
         ("wasted", rate(row.wasted_tokens, percent)),
         ("first call", rate(row.first_call_success, percent)),
-        ("repeated", rate(row.identical_repeats, percent)),
-        ("spirals", rate(row.error_spirals, percent)),
-        ("hints", rate(row.hint_uptake, percent)),
+        ("repeated", rate(row.repeated_calls, percent)),
+        ("spirals", rate(row.stuck, percent)),
+        ("hints", rate(row.hints_followed, percent)),
         ("false success", rate(row.false_success, percent)),
         ("leaked", count(row.leaked_fields)),
         ("chains", count(row.retries.fixed + row.retries.censored)),
-        ("mended", rate(row.chain_recovery, percent)),
+        ("mended", rate(row.errors_fixed, percent)),
         ("median", row.retries.median.median.map_or(UNKNOWN.to_owned(), |median| median.to_string())),
         ("within 1", rate(within(1), percent)),
         ("within 2", rate(within(2), percent)),

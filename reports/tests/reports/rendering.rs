@@ -301,8 +301,8 @@ fn claims_beside_what_was_measured() {
 #[test]
 fn claims_that_no_setting_is_held_against() {
     let mut plan = claiming();
-    plan.settings.truncate(3);
-    plan.settings.drain(..2);
+    plan.conditions.truncate(3);
+    plan.conditions.drain(..2);
     let mut report = report(&plan);
     report.agents.clear();
     let text = shown(&report, 80, Detail::Summary);
@@ -316,16 +316,16 @@ fn what_was_measured_is_what_the_rows_say() {
     let report = report(&plan);
     for (claim, of) in report.claims.iter().zip([
         (|row: &EpisodeRecord| f64::from(row.calls)) as fn(&EpisodeRecord) -> f64,
-        |row| f64::from(row.tally.repeated_calls),
-        |row| f64::from(row.tally.largest_response) * 20.0 / 1e6,
+        |row| f64::from(row.counts.repeated_calls),
+        |row| f64::from(row.counts.largest_response) * 20.0 / 1e6,
     ]) {
         for found in &claim.rows {
             let mine = rows.episodes.iter().filter(|row| {
                 let cell = plan.cell(row.episode).unwrap();
-                let setting = &plan.settings[cell.setting];
+                let condition = &plan.conditions[cell.condition];
                 cell.scenario == 0
                     && plan.agents[cell.agent].to_string() == found.agent
-                    && (setting.guardrails, &setting.format) == (found.guardrails, &found.format)
+                    && (condition.guardrails, &condition.format) == (found.guardrails, &found.format)
                     && row.outcome.is_scored()
             });
             let numbers: Vec<f64> = mine.map(of).collect();

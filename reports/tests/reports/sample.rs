@@ -2,8 +2,8 @@
 
 use healbench_protocol::{AgentKind, AgentSpec, ErrorFormat, Guardrails, Opening, Seed, ToolsMode, Usage};
 use healbench_record::{
-    CallRecord, EpisodeRecord, FORMAT_VERSION, ModelUse, Outcome, Plan, PlannedScenario, Records, RunDir, RunManifest,
-    RunStatus, Setting, Tally,
+    CallRecord, Condition, EpisodeCounts, EpisodeRecord, FORMAT_VERSION, ModelUsage, Outcome, Plan, PlannedScenario,
+    Records, RunDir, RunManifest, RunStatus,
 };
 use healbench_reports::FrameWriter;
 use tempfile::TempDir;
@@ -26,10 +26,10 @@ pub(crate) fn plan(trials: u32) -> Plan {
         seed: Seed(7),
         trials,
         agents: vec![agent(AgentKind::Scripted, "typical"), agent(AgentKind::Llm, "openai:gpt-5-mini")],
-        settings: vec![
-            Setting { guardrails: Guardrails::NONE, format: ErrorFormat::Bare },
-            Setting { guardrails: Guardrails::ALL, format: ErrorFormat::FusionXml },
-            Setting { guardrails: Guardrails::from_bits(0b0011), format: ErrorFormat::FusionText },
+        conditions: vec![
+            Condition { guardrails: Guardrails::NONE, format: ErrorFormat::Bare },
+            Condition { guardrails: Guardrails::ALL, format: ErrorFormat::FusionXml },
+            Condition { guardrails: Guardrails::from_bits(0b0011), format: ErrorFormat::FusionText },
         ],
         scenarios: vec![scenario("billing/new-currency"), scenario("orders/typo"), scenario("control/nothing-wrong")],
     }
@@ -84,7 +84,7 @@ fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>
     let mut draw = Draw(episode.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ plan.seed.0);
     let control = cell.scenario == 2;
     let fails = if control { 0 } else { draw.below(7) };
-    let mends = draw.below(6) < if cell.setting > 0 { 5 } else { 1 };
+    let mends = draw.below(6) < if cell.condition > 0 { 5 } else { 1 };
     let mut calls: Vec<CallRecord> = Vec::new();
     let count = fails + if mends { 1 } else { 0 } + draw.below(2);
     let mut chain = None;
@@ -111,14 +111,14 @@ fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>
             leaked_fields: draw.below(3) as u32,
             omitted_rows: draw.below(2) as u32 * 40,
             contract_deltas: draw.below(2) as u32,
-            world_changed: !is_error,
-            repeats_failed: number > 1 && is_error && draw.below(2) == 0,
+            state_changed: !is_error,
+            repeated: number > 1 && is_error && draw.below(2) == 0,
             chain,
             waited_s: draw.below(2) as u32 * 30,
             request_tokens: 20 + draw.below(50) as u32,
             response_tokens: 10 + draw.below(400) as u32,
             response_hash: episode.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number,
-            guardrail_tokens: if cell.setting > 0 && is_error { draw.below(200) as u32 } else { 0 },
+            guardrail_tokens: if cell.condition > 0 && is_error { draw.below(200) as u32 } else { 0 },
             context_tokens: 300 * number,
         });
         if !is_error {
@@ -145,19 +145,19 @@ fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>
         perfect_calls: 1,
         prompt_tokens: 120,
         prose_tokens: 3 + draw.below(30) as u32,
-        tally: Tally::of(&calls),
-        model: (cell.agent == 1).then(|| Box::new(model_use(cell.setting, &mut draw))),
+        counts: EpisodeCounts::from_calls(&calls),
+        model: (cell.agent == 1).then(|| Box::new(model_usage(cell.condition, &mut draw))),
     };
     (row, calls)
 }
 
 /// Under the first setting some episodes have no usage, under the second some have no price; the third knows everything.
-fn model_use(setting: usize, draw: &mut Draw) -> ModelUse {
-    let counted = setting != 0 || draw.below(4) > 0;
-    let priced = counted && (setting != 1 || draw.below(4) > 0);
+fn model_usage(condition: usize, draw: &mut Draw) -> ModelUsage {
+    let counted = condition != 0 || draw.below(4) > 0;
+    let priced = counted && (condition != 1 || draw.below(4) > 0);
     let turns = 1 + draw.below(4);
     let told = |draw: &mut Draw| (draw.below(3) > 0).then(|| draw.below(100));
-    ModelUse {
+    ModelUsage {
         opening_calls: draw.below(2) as u32,
         turns: turns as u32,
         usage: counted.then(|| Usage {

@@ -1,4 +1,4 @@
-use healbench_reports::{Printed, json_schema};
+use healbench_reports::{JsonSchemaKind, json_schema};
 use serde_json::Value;
 
 #[test]
@@ -6,7 +6,7 @@ fn the_committed_schema_is_the_generated_one() {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/report.schema.json");
     let committed = std::fs::read_to_string(path).unwrap_or_default();
     assert!(
-        committed == json_schema(Printed::Report).unwrap(),
+        committed == json_schema(JsonSchemaKind::Report).unwrap(),
         "reports/report.schema.json is stale; regenerate it: cargo run --release -- schema report > reports/report.schema.json"
     );
 }
@@ -14,7 +14,7 @@ fn the_committed_schema_is_the_generated_one() {
 /// An object has all of its fields and no others, and each of them says what it is.
 #[test]
 fn every_field_is_required_and_documented() {
-    for printed in [Printed::Report, Printed::Comparison, Printed::Matrix] {
+    for printed in [JsonSchemaKind::Report, JsonSchemaKind::Comparison, JsonSchemaKind::Matrix] {
         let schema: Value = serde_json::from_str(&json_schema(printed).unwrap()).unwrap();
         let mut seen = 0;
         check(&schema, &mut seen);

@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_protocol::Usage;
-use healbench_record::{CallRecord, CellRef, EpisodeRecord, ModelUse, Outcome, Plan, Records, Tally};
+use healbench_record::{CallRecord, CellRef, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan, Records};
 use healbench_reports::statistics::{
     ClusterSums, Ended, FixedWithin, Median, Resamples, Trials, bca_ratio, kaplan_meier_median, mcnemar_mid_p,
     pass_at_k, pass_hat_k, pass_hat_k_interval, tango, wilson,
@@ -19,10 +19,10 @@ pub(crate) fn report(plan: &Plan, records: &Records) -> Result<Report, ReportErr
 }
 
 /// The same numbers by loops over the rows.
-fn slow_row(plan: &Plan, records: &Records, agent: usize, setting: usize, resamples: &mut Resamples) -> ReportRow {
+fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resamples: &mut Resamples) -> ReportRow {
     let of_row = |row: &&EpisodeRecord| {
         let cell = plan.cell(row.episode).unwrap();
-        cell.agent == agent && cell.setting == setting
+        cell.agent == agent && cell.condition == condition
     };
     let all: Vec<&EpisodeRecord> = records.episodes.iter().filter(of_row).collect();
     let scored: Vec<&EpisodeRecord> = all.iter().copied().filter(|row| row.outcome.is_scored()).collect();
@@ -32,7 +32,7 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, setting: usize, resamp
 
     let (mut calls, mut tokens, mut wasted, mut guardrail, mut leaked) = (0, 0, 0, 0, 0);
     let (mut chains, mut mended, mut first, mut first_ok, mut repeats, mut after_error) = (0, 0, 0, 0, 0, 0);
-    let (mut hinted, mut taken, mut spirals, mut needed, mut efficient) = (0, 0, 0, 0, 0);
+    let (mut hinted, mut taken, mut stuck, mut needed, mut efficient) = (0, 0, 0, 0, 0);
     let mut lengths: Vec<(u32, bool)> = Vec::new();
     for row in &scored {
         let mine: Vec<&CallRecord> = records.calls.iter().filter(|call| call.episode == row.episode).collect();
@@ -43,7 +43,7 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, setting: usize, resamp
         }
         let mut ends: BTreeMap<u32, (u32, bool)> = BTreeMap::new();
         let mut failed_before = false;
-        spirals += u64::from(slow_spiral(&mine));
+        stuck += u64::from(slow_spiral(&mine));
         for pair in mine.windows(2) {
             if let (true, Some(named)) = (pair[0].is_error, &pair[0].named_fields)
                 && !named.is_empty()
@@ -63,7 +63,7 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, setting: usize, resamp
             guardrail += u64::from(call.guardrail_tokens);
             leaked += u64::from(call.leaked_fields);
             after_error += u64::from(failed_before);
-            repeats += u64::from(call.repeats_failed);
+            repeats += u64::from(call.repeated);
             failed_before |= call.is_error;
             if let Some(chain) = call.chain {
                 let length = ends.get(&chain).map_or(0, |(length, _)| *length);
@@ -92,26 +92,26 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, setting: usize, resamp
     let tokens = tokens + prose;
     let within = |k: u32| lengths.iter().filter(|(calls, mended)| *mended && calls - 1 <= k).count() as u64;
     ReportRow {
-        guardrails: plan.settings[setting].guardrails,
-        format: plan.settings[setting].format.clone(),
+        guardrails: plan.conditions[condition].guardrails,
+        format: plan.conditions[condition].format.clone(),
         episodes: all.len() as u64,
         scored: scored.len() as u64,
         infra: ended(&all, Outcome::Infra),
         config: ended(&all, Outcome::Config),
         success: Rate::of(successes, scored.len() as u64),
         success_interval: wilson(successes, scored.len() as u64, 0.95),
-        vs_none: (setting != 0).then(|| slow_pairs(plan, records, agent, setting)),
-        calls_vs_none: (setting != 0).then(|| {
+        vs_none: (condition != 0).then(|| slow_pairs(plan, records, agent, condition)),
+        calls_vs_none: (condition != 0).then(|| {
             let calls = |row: &EpisodeRecord| f64::from(row.calls);
-            slow_difference(plan, records, [agent, setting], calls, resamples)
+            slow_difference(plan, records, [agent, condition], calls, resamples)
         }),
-        tokens_vs_none: (setting != 0).then(|| {
+        tokens_vs_none: (condition != 0).then(|| {
             let tokens = |row: &EpisodeRecord| {
                 let mine = records.calls.iter().filter(|call| call.episode == row.episode);
                 let spent = mine.map(|call| f64::from(call.request_tokens) + f64::from(call.response_tokens));
                 spent.sum::<f64>() + f64::from(row.prose_tokens)
             };
-            slow_difference(plan, records, [agent, setting], tokens, resamples)
+            slow_difference(plan, records, [agent, condition], tokens, resamples)
         }),
         passes: slow_passes(plan, &scored, resamples),
         calls_per_episode: Rate::of(calls, scored.len() as u64),
@@ -124,14 +124,14 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, setting: usize, resamp
         },
         calls_by_number: slow_positions(records, &scored),
         repair_at: [1, 2, 3].map(|k| Repair { k, chains: Rate::of(within(k), chains) }).to_vec(),
-        error_spirals: Rate::of(spirals, scored.len() as u64),
-        hint_uptake: Rate::of(taken, hinted),
+        stuck: Rate::of(stuck, scored.len() as u64),
+        hints_followed: Rate::of(taken, hinted),
         call_efficiency: Rate::of(scored.iter().map(|row| u64::from(row.perfect_calls)).sum(), calls),
         call_efficiency_of_successes: Rate::of(needed, efficient),
         cost_per_success: slow_usd(&scored).map(|usd| usd / successes as f64),
         model: slow_model(&scored),
         episode_recovery: Rate::of(ended(&scheduled, Outcome::Success), scheduled.len() as u64),
-        chain_recovery: Rate::of(mended, chains),
+        errors_fixed: Rate::of(mended, chains),
         first_call_success: Rate::of(first_ok, first),
         calls_per_success: Rate::of(calls, successes),
         tokens_per_success: Rate::of(tokens, successes),
@@ -139,7 +139,7 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, setting: usize, resamp
         prose_tokens: prose,
         guardrail_tokens: guardrail,
         leaked_fields: leaked,
-        identical_repeats: Rate::of(repeats, after_error),
+        repeated_calls: Rate::of(repeats, after_error),
         false_success: Rate::of(
             scored.iter().filter(|row| row.outcome == Outcome::TaskFail && row.claimed_done).count() as u64,
             scored.len() as u64,
@@ -155,13 +155,13 @@ fn slow_usd(scored: &[&EpisodeRecord]) -> Option<f64> {
 }
 
 fn slow_model(scored: &[&EpisodeRecord]) -> Option<ModelReport> {
-    let models: Vec<&ModelUse> = scored.iter().filter_map(|row| row.model.as_deref()).collect();
+    let models: Vec<&ModelUsage> = scored.iter().filter_map(|row| row.model.as_deref()).collect();
     if models.is_empty() {
         return None;
     }
     let episodes = models.len() as u64;
-    let sum = |of: &dyn Fn(&ModelUse) -> u64| models.iter().map(|model| of(model)).sum::<u64>();
-    let counted: Vec<(&ModelUse, Usage)> = models.iter().filter_map(|model| Some((*model, model.usage?))).collect();
+    let sum = |of: &dyn Fn(&ModelUsage) -> u64| models.iter().map(|model| of(model)).sum::<u64>();
+    let counted: Vec<(&ModelUsage, Usage)> = models.iter().filter_map(|model| Some((*model, model.usage?))).collect();
     let part = |part: fn(Usage) -> Option<u64>, whole: fn(Usage) -> u64| {
         let told: Vec<Usage> = counted.iter().map(|(_, usage)| *usage).filter(|usage| part(*usage).is_some()).collect();
         Rate::of(told.iter().filter_map(|usage| part(*usage)).sum(), told.iter().map(|usage| whole(*usage)).sum())
@@ -231,16 +231,16 @@ fn slow_positions(records: &Records, scored: &[&EpisodeRecord]) -> Vec<CallsAt> 
 fn slow_difference(
     plan: &Plan,
     records: &Records,
-    [agent, setting]: [usize; 2],
+    [agent, condition]: [usize; 2],
     of: impl Fn(&EpisodeRecord) -> f64,
     resamples: &mut Resamples,
 ) -> Difference {
     let mut clusters: BTreeMap<usize, ClusterSums> = BTreeMap::new();
     for here in records.episodes.iter().filter(|row| row.outcome.is_scored()) {
         let cell = plan.cell(here.episode).unwrap();
-        let none = plan.episode(CellRef { setting: 0, ..cell });
+        let none = plan.episode(CellRef { condition: 0, ..cell });
         let there = records.episodes.iter().find(|row| row.episode == none && row.outcome.is_scored());
-        if let (true, Some(there)) = ((cell.agent, cell.setting) == (agent, setting), there) {
+        if let (true, Some(there)) = ((cell.agent, cell.condition) == (agent, condition), there) {
             let sums = clusters.entry(cell.scenario).or_insert(ClusterSums { numerator: 0.0, denominator: 0.0 });
             sums.numerator += of(here) - of(there);
             sums.denominator += 1.0;
@@ -282,7 +282,7 @@ fn slow_spiral(calls: &[&CallRecord]) -> bool {
             && (0..4).all(|pair| failing(first + 2 * pair) || failing(first + 2 * pair + 1))
     });
     let stuck = (0..calls.len()).any(|from| {
-        let unchanged = (from..calls.len()).take_while(|at| *at == from || !calls[*at].world_changed);
+        let unchanged = (from..calls.len()).take_while(|at| *at == from || !calls[*at].state_changed);
         unchanged
             .filter(|at| failing(*at) && failing(from) && calls[*at].error_class == calls[from].error_class)
             .count()
@@ -291,15 +291,15 @@ fn slow_spiral(calls: &[&CallRecord]) -> bool {
     in_a_row || in_turns || stuck
 }
 
-pub(crate) fn slow_pairs(plan: &Plan, records: &Records, agent: usize, setting: usize) -> Paired {
-    let side = |setting: usize| {
+pub(crate) fn slow_pairs(plan: &Plan, records: &Records, agent: usize, condition: usize) -> Paired {
+    let side = |condition: usize| {
         let mine = records.episodes.iter().filter_map(|row| {
             let cell = plan.cell(row.episode).unwrap();
-            (cell.agent == agent && cell.setting == setting).then_some(((cell.scenario, cell.trial), row.outcome))
+            (cell.agent == agent && cell.condition == condition).then_some(((cell.scenario, cell.trial), row.outcome))
         });
         mine.collect::<BTreeMap<_, _>>()
     };
-    let (here, none) = (side(setting), side(0));
+    let (here, none) = (side(condition), side(0));
     let keys: BTreeSet<_> = here.keys().chain(none.keys()).copied().collect();
     let (mut pairs, mut gains, mut losses, mut unmatched) = (0, 0, 0, 0);
     for key in keys {
@@ -349,9 +349,9 @@ fn check_all_rows(plan: &Plan, records: &Records) -> Report {
     assert_eq!(report.agents.len(), plan.agents.len());
     for (agent, found) in report.agents.iter().enumerate() {
         assert_eq!((&found.agent, found.kind), (&plan.agents[agent].to_string(), plan.agents[agent].kind));
-        assert_eq!(found.rows.len(), plan.settings.len());
-        for (setting, row) in found.rows.iter().enumerate() {
-            assert_eq!(row, &slow_row(plan, records, agent, setting, &mut resamples), "{} {setting}", found.agent);
+        assert_eq!(found.rows.len(), plan.conditions.len());
+        for (condition, row) in found.rows.iter().enumerate() {
+            assert_eq!(row, &slow_row(plan, records, agent, condition, &mut resamples), "{} {condition}", found.agent);
         }
     }
     report
@@ -377,19 +377,19 @@ fn every_number_is_what_loops_over_the_rows_find() {
         row.infra,
         row.success.numerator,
         row.episode_recovery.numerator,
-        row.chain_recovery.numerator,
-        row.chain_recovery.denominator - row.chain_recovery.numerator,
+        row.errors_fixed.numerator,
+        row.errors_fixed.denominator - row.errors_fixed.numerator,
         row.first_call_success.numerator,
         row.wasted_tokens.numerator,
         row.prose_tokens,
         row.guardrail_tokens,
         row.leaked_fields,
-        row.identical_repeats.numerator,
+        row.repeated_calls.numerator,
         row.false_success.numerator,
-        row.error_spirals.numerator,
-        row.error_spirals.denominator - row.error_spirals.numerator,
-        row.hint_uptake.numerator,
-        row.hint_uptake.denominator - row.hint_uptake.numerator,
+        row.stuck.numerator,
+        row.stuck.denominator - row.stuck.numerator,
+        row.hints_followed.numerator,
+        row.hints_followed.denominator - row.hints_followed.numerator,
         row.repair_at[0].chains.numerator,
         row.repair_at[2].chains.numerator - row.repair_at[1].chains.numerator,
         row.call_efficiency_of_successes.denominator - row.call_efficiency_of_successes.numerator,
@@ -436,7 +436,7 @@ fn no_episode_at_all() {
 #[test]
 fn nothing_is_compared_when_the_plan_has_no_row_under_none() {
     let mut plan = plan(5);
-    plan.settings.remove(0);
+    plan.conditions.remove(0);
     let report = report(&plan, &records(&plan)).unwrap();
     assert!(report.agents.iter().flat_map(|agent| &agent.rows).all(|row| row.vs_none.is_none()));
 }
@@ -484,7 +484,7 @@ fn sums_do_not_overflow() {
     }
     for row in &mut records.episodes {
         let calls: Vec<CallRecord> = records.calls.iter().filter(|call| call.episode == row.episode).cloned().collect();
-        row.tally = Tally::of(&calls);
+        row.counts = EpisodeCounts::from_calls(&calls);
     }
     check_all_rows(&plan, &records);
 }

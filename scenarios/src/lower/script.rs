@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use healbench_engine::definition::{Action, Tool, WorldDef};
-use healbench_protocol::{DrawKey, Find, Object, Seed, Step, ToolCall};
+use healbench_protocol::{DrawKey, Object, RecordQuery, Seed, Step, ToolCall};
 use jsonschema::Validator;
 use serde_json::Value;
 
@@ -64,11 +64,12 @@ fn step(reading: &mut Reading<'_>, pointer: &str, tools: &Tools, world: &WorldDe
         arguments.insert(discriminator.clone(), action.name.clone().into());
     }
     arguments.extend(file.call.arguments.clone());
-    let intent = ToolCall { tool: tool.name.clone(), arguments: Value::Object(arguments) };
-    let find =
-        |(name, find): (String, crate::file::FindFile)| (name, Find { column: find.column, matching: find.matching });
-    let find: BTreeMap<String, Find> = file.find.into_iter().map(find).collect();
-    Some(PlannedStep::new(Step { belief: intent.clone(), intent, find }, mistakes?, draw))
+    let intended = ToolCall { tool: tool.name.clone(), arguments: Value::Object(arguments) };
+    let find = |(name, find): (String, crate::file::FindFile)| {
+        (name, RecordQuery { column: find.column, matching: find.matching })
+    };
+    let find: BTreeMap<String, RecordQuery> = file.find.into_iter().map(find).collect();
+    Some(PlannedStep::new(Step { draft: intended.clone(), intended, find }, mistakes?, draw))
 }
 
 /// The input schema as the engine checks it: formats included.
@@ -153,12 +154,12 @@ pub(super) fn hold_together(
         for trial in 0..TRIALS {
             let key = DrawKey::of_trial(Seed(0), "load", trial);
             let (step, all) = spoiled(planned, facts.known(), &mut key.draws("mistake", index as u64));
-            let problem = match (all, step.belief == step.intent) {
+            let problem = match (all, step.draft == step.intended) {
                 (false, _) => "these mistakes do not fit into one call: an argument would have to go wrong twice",
                 (true, true) => "these mistakes undo one another",
                 (true, false) => continue,
             };
-            let help = format!("a call that they were tried on: {}", shown(&step.intent.arguments));
+            let help = format!("a call that they were tried on: {}", shown(&step.intended.arguments));
             let at = if planned.mistakes.is_empty() { "draw" } else { "mistakes" };
             reading.at_value(&child(&pointer, at), problem, help);
             return None;

@@ -203,7 +203,7 @@ fn presenter(
     Presenter {
         name: file.name,
         max: file.agent_limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)),
-        teach: file.teach,
+        truncation_notice: file.teach,
         rules: file.rules,
         suggest_actions: file.suggest_actions,
         egress,

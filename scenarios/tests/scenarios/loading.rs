@@ -219,8 +219,8 @@ script: [{call: {tool: ping, arguments: {host: a}}, mistakes: [missing]}]
     let scenario = scenario(text);
     assert_eq!(scenario.tools[0].discriminator, None);
     let step = &scenario.schedule(Seed(1), 0, &scenario.world(Seed(1))).script.steps[0];
-    assert_eq!(step.intent.arguments, serde_json::json!({"host": "a"}));
-    assert_eq!(step.belief.arguments, serde_json::json!({}));
+    assert_eq!(step.intended.arguments, serde_json::json!({"host": "a"}));
+    assert_eq!(step.draft.arguments, serde_json::json!({}));
     assert_eq!(scenario.expect[0].to_string(), "a successful call of ping with host = \"a\"");
 }
 
@@ -251,7 +251,7 @@ fn a_contract_and_what_it_was() {
         .replacen("previous:\n      actions:\n        change:\n          name", was, 1);
     let tool = &scenario(&text).tools[0];
     let previous = tool.previous.as_deref().unwrap();
-    let contract = |tool| serde_json::to_value(ToolContract::of(tool)).unwrap();
+    let contract = |tool| serde_json::to_value(ToolContract::from_tool(tool)).unwrap();
     let (is, was) = (contract(tool), contract(previous));
     assert_eq!(
         is["behavior"],
@@ -274,7 +274,7 @@ fn a_contract_and_what_it_was() {
     };
     assert_eq!((flags(&is), flags(&was)), ([false, false, true], [true, true, false]));
     assert_eq!(was["surface"]["tags"], serde_json::json!(["a"]));
-    let fields: Vec<String> = diff_contracts(&ToolContract::of(previous), &ToolContract::of(tool))
+    let fields: Vec<String> = diff_contracts(&ToolContract::from_tool(previous), &ToolContract::from_tool(tool))
         .deltas
         .into_iter()
         .map(|delta| format!("{} {}", delta.severity.name(), delta.field))

@@ -39,47 +39,47 @@ fn every_kind_spoils_the_call_in_its_own_way() {
             _ => CHANGE,
         };
         let scenario = scenario(&lab(&format!("{call}\n    mistakes: [{kind}]")));
-        let mut beliefs = BTreeSet::new();
+        let mut drafts = BTreeSet::new();
         for step in steps(&scenario, TRIALS) {
-            let (belief, intent) = (arguments(&step.belief), arguments(&step.intent));
-            beliefs.insert(step.belief.arguments.to_string());
-            assert_ne!(belief, intent, "{kind}");
-            assert!(!is_rejected(&scenario, &step.intent.arguments, "notes"), "{kind}: the intent is valid");
-            let rejected = is_rejected(&scenario, &step.belief.arguments, "notes");
+            let (draft, intended) = (arguments(&step.draft), arguments(&step.intended));
+            drafts.insert(step.draft.arguments.to_string());
+            assert_ne!(draft, intended, "{kind}");
+            assert!(!is_rejected(&scenario, &step.intended.arguments, "notes"), "{kind}: the intent is valid");
+            let rejected = is_rejected(&scenario, &step.draft.arguments, "notes");
             match kind {
                 MistakeKind::UnknownId => {
-                    assert!(!rejected, "an unknown id has the right shape: {belief:?}");
+                    assert!(!rejected, "an unknown id has the right shape: {draft:?}");
                     let world = scenario.world(Seed(7));
-                    assert!(world.tables[0].rows.iter().all(|row| row["id"] != belief["id"]), "{belief:?}");
+                    assert!(world.tables[0].rows.iter().all(|row| row["id"] != draft["id"]), "{draft:?}");
                 }
                 MistakeKind::UnfilteredList => {
                     assert!(!rejected);
-                    assert_eq!(*belief, *json!({"action": "list"}).as_object().unwrap());
+                    assert_eq!(*draft, *json!({"action": "list"}).as_object().unwrap());
                 }
-                MistakeKind::MissingDiscriminator => assert!(!belief.contains_key("action")),
+                MistakeKind::MissingDiscriminator => assert!(!draft.contains_key("action")),
                 MistakeKind::MisspelledAction => {
-                    assert!(belief["action"] != "change" && belief["action"] != "list", "{belief:?}");
+                    assert!(draft["action"] != "change" && draft["action"] != "list", "{draft:?}");
                 }
-                MistakeKind::WrongEnum => assert!(rejected && belief["status"].is_string()),
+                MistakeKind::WrongEnum => assert!(rejected && draft["status"].is_string()),
                 MistakeKind::WrongType => {
                     let same = |(name, value): (&String, &Value)| {
-                        std::mem::discriminant(value) == std::mem::discriminant(&intent[name])
+                        std::mem::discriminant(value) == std::mem::discriminant(&intended[name])
                     };
-                    assert!(rejected && !belief.iter().all(same), "{belief:?}");
+                    assert!(rejected && !draft.iter().all(same), "{draft:?}");
                 }
-                MistakeKind::Missing => assert!(rejected && belief.len() == intent.len() - 1),
-                MistakeKind::HallucinatedField => assert!(rejected && belief.len() == intent.len() + 1),
-                MistakeKind::MisspelledField => assert!(rejected && belief.len() == intent.len()),
-                MistakeKind::OutOfRange | MistakeKind::BadFormat => assert!(rejected, "{belief:?}"),
+                MistakeKind::Missing => assert!(rejected && draft.len() == intended.len() - 1),
+                MistakeKind::HallucinatedField => assert!(rejected && draft.len() == intended.len() + 1),
+                MistakeKind::MisspelledField => assert!(rejected && draft.len() == intended.len()),
+                MistakeKind::OutOfRange | MistakeKind::BadFormat => assert!(rejected, "{draft:?}"),
                 MistakeKind::StaleContract => {
                     let was = json!({"action": "edit", "id": "N-07", "state": "public", "size": "3"});
-                    assert_eq!(step.belief.arguments, was);
+                    assert_eq!(step.draft.arguments, was);
                 }
             }
         }
         let certain = [MistakeKind::MissingDiscriminator, MistakeKind::UnfilteredList, MistakeKind::StaleContract]
             .contains(&kind);
-        assert_eq!(beliefs.len() == 1, certain, "{kind}: {} different beliefs in {TRIALS} trials", beliefs.len());
+        assert_eq!(drafts.len() == 1, certain, "{kind}: {} different beliefs in {TRIALS} trials", drafts.len());
     }
 }
 
@@ -87,10 +87,10 @@ fn every_kind_spoils_the_call_in_its_own_way() {
 fn shipped_mistakes_are_mistakes() {
     for scenario in quickstart() {
         for step in steps(&scenario, 40) {
-            assert!(!is_rejected(&scenario, &step.intent.arguments, &step.intent.tool), "{}", scenario.id);
+            assert!(!is_rejected(&scenario, &step.intended.arguments, &step.intended.tool), "{}", scenario.id);
             let well_formed = ["quickstart/unknown-id", "quickstart/oversized-list"].contains(&scenario.id.as_str());
-            if step.belief != step.intent && !well_formed {
-                assert!(is_rejected(&scenario, &step.belief.arguments, &step.belief.tool), "{}: {step:?}", scenario.id);
+            if step.draft != step.intended && !well_formed {
+                assert!(is_rejected(&scenario, &step.draft.arguments, &step.draft.tool), "{}: {step:?}", scenario.id);
             }
         }
     }
@@ -98,20 +98,20 @@ fn shipped_mistakes_are_mistakes() {
 
 #[test]
 fn a_named_field_and_value_are_what_goes_wrong() {
-    let belief = |mistake: &str| {
+    let draft = |mistake: &str| {
         let scenario = scenario(&lab(&format!("{CHANGE}\n    mistakes: [{mistake}]")));
-        let all: BTreeSet<String> = steps(&scenario, 20).map(|step| step.belief.arguments.to_string()).collect();
+        let all: BTreeSet<String> = steps(&scenario, 20).map(|step| step.draft.arguments.to_string()).collect();
         assert_eq!(all.len(), 1, "{mistake}");
         serde_json::from_str::<Value>(all.first().unwrap()).unwrap()
     };
-    assert_eq!(belief("{kind: wrong_enum, field: status, value: live}")["status"], "live");
-    assert_eq!(belief("{kind: out_of_range, field: size, value: 99}")["size"], 99);
-    assert_eq!(belief("{kind: hallucinated_field, field: colour, value: red}")["colour"], "red");
-    assert_eq!(belief("{kind: misspelled_field, field: status, value: stat}")["stat"], "published");
-    assert_eq!(belief("{kind: misspelled_action, value: chnage}")["action"], "chnage");
-    assert_eq!(belief("{kind: unknown_id, value: N-99}")["id"], "N-99");
-    assert_eq!(belief("{kind: missing, field: size}").get("size"), None);
-    assert_eq!(belief("{kind: wrong_type, field: size, value: null}")["size"], Value::Null);
+    assert_eq!(draft("{kind: wrong_enum, field: status, value: live}")["status"], "live");
+    assert_eq!(draft("{kind: out_of_range, field: size, value: 99}")["size"], 99);
+    assert_eq!(draft("{kind: hallucinated_field, field: colour, value: red}")["colour"], "red");
+    assert_eq!(draft("{kind: misspelled_field, field: status, value: stat}")["stat"], "published");
+    assert_eq!(draft("{kind: misspelled_action, value: chnage}")["action"], "chnage");
+    assert_eq!(draft("{kind: unknown_id, value: N-99}")["id"], "N-99");
+    assert_eq!(draft("{kind: missing, field: size}").get("size"), None);
+    assert_eq!(draft("{kind: wrong_type, field: size, value: null}")["size"], Value::Null);
 }
 
 #[test]
@@ -120,13 +120,13 @@ fn drawn_mistakes_hit_different_fields_and_differ_between_trials() {
     let scenario = scenario(&lab(&format!("{CHANGE}\n    draw: {{count: 2, from: {from}}}")));
     let mut pairs = BTreeSet::new();
     for step in steps(&scenario, TRIALS) {
-        let (belief, intent) = (arguments(&step.belief), arguments(&step.intent));
-        let wrong: Vec<&str> = intent
+        let (draft, intended) = (arguments(&step.draft), arguments(&step.intended));
+        let wrong: Vec<&str> = intended
             .iter()
-            .filter(|(name, value)| belief.get(*name) != Some(value))
+            .filter(|(name, value)| draft.get(*name) != Some(value))
             .map(|(name, _)| name.as_str())
             .collect();
-        assert_eq!(wrong.len(), 2, "{belief:?}");
+        assert_eq!(wrong.len(), 2, "{draft:?}");
         pairs.insert(wrong.join("+"));
     }
     assert_eq!(pairs.into_iter().collect::<Vec<_>>(), ["id+size", "id+status", "status+size"]);

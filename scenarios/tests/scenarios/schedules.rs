@@ -52,7 +52,7 @@ fn vectors() {
         .iter()
         .map(|scenario| {
             let schedule = scenario.schedule(Seed(2025), 3, &scenario.world(Seed(2025)));
-            format!("{} {} {}", schedule.hash, scenario.id, schedule.script.steps[0].belief.arguments)
+            format!("{} {} {}", schedule.hash, scenario.id, schedule.script.steps[0].draft.arguments)
         })
         .collect();
     insta::assert_snapshot!(lines.join("\n"), @r#"

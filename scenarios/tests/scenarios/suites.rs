@@ -55,10 +55,10 @@ fn a_perfect_agent_meets_every_expectation_and_an_idle_one_does_not() {
                 stopped = true;
                 while stopped && calls_left > 0 {
                     calls_left -= 1;
-                    stopped = engine.call(&mut world, &step.intent).response.is_error;
+                    stopped = engine.call(&mut world, &step.intended).response.is_error;
                     world.wait(30);
                 }
-                succeeded.extend((!stopped).then_some(step.intent));
+                succeeded.extend((!stopped).then_some(step.intended));
             }
             let gave_up = scenario.expects_stop();
             assert_eq!(stopped, gave_up, "{}", scenario.id);
@@ -80,7 +80,7 @@ fn what_has_to_be_found_can_be_found() {
                         .filter(|row| find.matching.iter().all(|(name, value)| row.get(name) == Some(value)))
                         .collect();
                     assert_eq!(hits.len(), 1, "{}", scenario.id);
-                    assert_eq!(hits[0].get(&find.column), step.intent.arguments.get(argument), "{}", scenario.id);
+                    assert_eq!(hits[0].get(&find.column), step.intended.arguments.get(argument), "{}", scenario.id);
                 }
             }
         }
@@ -113,8 +113,8 @@ fn drift_shows_the_previous_contract() {
     let required = |schema: &serde_json::Value| schema["required"].as_array().unwrap().len();
     assert_eq!(required(&advertised[0].action("create").unwrap().input_schema), 2);
     assert_eq!(required(&scenario.tools[0].actions[0].input), 3);
-    let belief = &scenario.schedule(Seed(1), 0, &scenario.world(Seed(1))).script.steps[0].belief;
-    assert_eq!(belief.arguments, serde_json::json!({"action": "create", "customer": "Acme", "amount_cents": 45000}));
+    let draft = &scenario.schedule(Seed(1), 0, &scenario.world(Seed(1))).script.steps[0].draft;
+    assert_eq!(draft.arguments, serde_json::json!({"action": "create", "customer": "Acme", "amount_cents": 45000}));
 }
 
 #[test]

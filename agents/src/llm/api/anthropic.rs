@@ -9,8 +9,10 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::calls::{as_object, unique_ids};
-use super::{Unreadable, Wire};
-use crate::llm::{Arguments, CallResult, Conversation, Function, Message, Model, Reply, Said, SentCall, Stop};
+use super::{ApiRequest, UnreadableResponse};
+use crate::llm::{
+    Arguments, AssistantMessage, CallResult, Conversation, FinishReason, Function, Message, Model, Reply, SentCall,
+};
 
 /// The version of the API, which every request has to name.
 const VERSION: &str = "2023-06-01";
@@ -19,7 +21,7 @@ const VERSION: &str = "2023-06-01";
 const DEFAULT_MAX_TOKENS: u32 = 4096;
 
 /// What stands for the text of a failure that has none: the API refuses a failure without text.
-const NO_TEXT: &str = "(empty)";
+const EMPTY_TEXT: &str = "(empty)";
 
 #[derive(Serialize)]
 struct Request<'a> {
@@ -33,7 +35,7 @@ struct Request<'a> {
     system: &'a str,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
-    messages: Vec<Turn<'a>>,
+    messages: Vec<ApiMessage<'a>>,
 }
 
 #[derive(Serialize)]
@@ -44,7 +46,7 @@ struct Tool<'a> {
 }
 
 #[derive(Serialize)]
-struct Turn<'a> {
+struct ApiMessage<'a> {
     role: Role,
     content: Vec<Block<'a>>,
 }
@@ -74,11 +76,11 @@ enum Block<'a> {
         is_error: bool,
     },
     #[serde(untagged)]
-    Own(&'a Value),
+    Raw(&'a Value),
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct ResponseBody {
     id: Option<String>,
     content: Vec<Value>,
     stop_reason: Option<String>,
@@ -89,7 +91,7 @@ struct Answer {
 /// A block of an answer. A call is a call whatever its fields are, as it has to be answered.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum AnswerBlock {
+enum ResponseBlock {
     Text {
         text: String,
     },
@@ -108,7 +110,7 @@ enum AnswerBlock {
 }
 
 #[derive(Deserialize)]
-struct Counted {
+struct ApiUsage {
     input_tokens: u64,
     cache_creation_input_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
@@ -121,7 +123,7 @@ pub(super) fn headers(key: Option<&str>) -> Vec<(&'static str, String)> {
 }
 
 /// The API knows no seed.
-pub(super) fn request(model: &Model, conversation: &Conversation, _seed: u32) -> Wire {
+pub(super) fn request(model: &Model, conversation: &Conversation, _seed: u32) -> ApiRequest {
     let request = Request {
         model: &model.model,
         max_tokens: model.sampling.max_output_tokens.unwrap_or(DEFAULT_MAX_TOKENS),
@@ -129,33 +131,33 @@ pub(super) fn request(model: &Model, conversation: &Conversation, _seed: u32) ->
         top_p: model.sampling.top_p,
         system: &conversation.system,
         tools: conversation.tools.iter().map(tool).collect(),
-        messages: turns(&conversation.messages),
+        messages: api_messages(&conversation.messages),
     };
-    Wire { path: "/messages".to_owned(), body: serde_json::to_value(request).unwrap_or_default() }
+    ApiRequest { path: "/messages".to_owned(), body: serde_json::to_value(request).unwrap_or_default() }
 }
 
 fn tool(function: &Function) -> Tool<'_> {
     Tool { name: &function.name, description: &function.description, input_schema: &function.parameters }
 }
 
-fn turns(messages: &[Message]) -> Vec<Turn<'_>> {
-    let mut turns: Vec<Turn<'_>> = Vec::with_capacity(messages.len());
+fn api_messages(messages: &[Message]) -> Vec<ApiMessage<'_>> {
+    let mut api_messages: Vec<ApiMessage<'_>> = Vec::with_capacity(messages.len());
     for message in messages {
         let (role, content) = match message {
-            Message::User(text) => (Role::User, words(text).into_iter().collect()),
-            Message::Assistant(said) => (Role::Assistant, said_blocks(said)),
+            Message::User(text) => (Role::User, text_block(text).into_iter().collect()),
+            Message::Assistant(message) => (Role::Assistant, assistant_blocks(message)),
             Message::Results(results) => (Role::User, results.iter().map(result).collect()),
         };
-        match turns.last_mut() {
+        match api_messages.last_mut() {
             _ if content.is_empty() => {}
             Some(last) if last.role == role => last.content.extend(content),
-            _ => turns.push(Turn { role, content }),
+            _ => api_messages.push(ApiMessage { role, content }),
         }
     }
-    turns
+    api_messages
 }
 
-fn words(text: &str) -> Option<Block<'_>> {
+fn text_block(text: &str) -> Option<Block<'_>> {
     (!is_blank(text)).then_some(Block::Text { text })
 }
 
@@ -164,21 +166,22 @@ fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
 
-fn said_blocks(said: &Said) -> Vec<Block<'_>> {
-    match said.own.as_ref().and_then(Value::as_array) {
-        Some(own) => own_blocks(own),
-        None => words(&said.text).into_iter().chain(said.calls.iter().map(call)).collect(),
+fn assistant_blocks(message: &AssistantMessage) -> Vec<Block<'_>> {
+    match message.raw.as_ref().and_then(Value::as_array) {
+        Some(raw) => raw_blocks(raw),
+        None => text_block(&message.text).into_iter().chain(message.calls.iter().map(call)).collect(),
     }
 }
 
-fn own_blocks(own: &[Value]) -> Vec<Block<'_>> {
-    let is_said = |block: &&Value| !matches!(read(block), AnswerBlock::Text { text } if is_blank(&text));
-    let mut blocks: Vec<&Value> = own.iter().filter(is_said).collect();
-    while let Some(AnswerBlock::Thinking {} | AnswerBlock::RedactedThinking {}) = blocks.last().map(|block| read(block))
+fn raw_blocks(raw: &[Value]) -> Vec<Block<'_>> {
+    let is_sendable = |block: &&Value| !matches!(read(block), ResponseBlock::Text { text } if is_blank(&text));
+    let mut blocks: Vec<&Value> = raw.iter().filter(is_sendable).collect();
+    while let Some(ResponseBlock::Thinking {} | ResponseBlock::RedactedThinking {}) =
+        blocks.last().map(|block| read(block))
     {
         blocks.pop();
     }
-    blocks.into_iter().map(Block::Own).collect()
+    blocks.into_iter().map(Block::Raw).collect()
 }
 
 fn call(call: &SentCall) -> Block<'_> {
@@ -188,27 +191,27 @@ fn call(call: &SentCall) -> Block<'_> {
 fn result(result: &CallResult) -> Block<'_> {
     let content = match (is_blank(&result.text), result.is_error) {
         (false, _) => Some(result.text.as_str()),
-        (true, true) => Some(NO_TEXT),
+        (true, true) => Some(EMPTY_TEXT),
         (true, false) => None,
     };
     Block::ToolResult { tool_use_id: &result.id, content, is_error: result.is_error }
 }
 
-pub(super) fn reply(body: &Value) -> Result<Reply, Unreadable> {
+pub(super) fn reply(body: &Value) -> Result<Reply, UnreadableResponse> {
     if body.get("type").and_then(Value::as_str) == Some("error") {
-        return Err(Unreadable(error(body)));
+        return Err(UnreadableResponse(error(body)));
     }
-    let body = body.as_object().ok_or_else(|| Unreadable("it is no object".to_owned()))?;
-    let Answer { id, content, stop_reason, usage } =
-        Answer::deserialize(body).map_err(|error| Unreadable(error.to_string()))?;
-    let (mut said, stop) = (said(id.as_deref(), content), stop(stop_reason.as_deref()));
+    let body = body.as_object().ok_or_else(|| UnreadableResponse("it is no object".to_owned()))?;
+    let ResponseBody { id, content, stop_reason, usage } =
+        ResponseBody::deserialize(body).map_err(|error| UnreadableResponse(error.to_string()))?;
+    let (mut message, finish_reason) = (read_message(id.as_deref(), content), finish_reason(stop_reason.as_deref()));
     // A call that the limit cut may be an object by chance, with half of its fields. It is as little JSON as elsewhere.
-    if let (Stop::Length, Some(SentCall { arguments, .. })) = (stop, said.calls.last_mut())
+    if let (FinishReason::Length, Some(SentCall { arguments, .. })) = (finish_reason, message.calls.last_mut())
         && let Arguments::Json(torn) = &*arguments
     {
         *arguments = Arguments::Text(torn.to_string());
     }
-    Ok(Reply { said, stop, usage: counted(&usage) })
+    Ok(Reply { message, finish_reason, usage: read_usage(&usage) })
 }
 
 fn error(body: &Value) -> String {
@@ -219,36 +222,36 @@ fn error(body: &Value) -> String {
 }
 
 /// Only of an object: serde would read a list as fields in their order too.
-fn read(block: &Value) -> AnswerBlock {
-    let block = block.as_object().map(AnswerBlock::deserialize);
-    block.and_then(Result::ok).unwrap_or(AnswerBlock::Other)
+fn read(block: &Value) -> ResponseBlock {
+    let block = block.as_object().map(ResponseBlock::deserialize);
+    block.and_then(Result::ok).unwrap_or(ResponseBlock::Other)
 }
 
-fn said(message: Option<&str>, mut content: Vec<Value>) -> Said {
-    let ids = call_ids(message, &mut content);
+fn read_message(message_id: Option<&str>, mut content: Vec<Value>) -> AssistantMessage {
+    let ids = call_ids(message_id, &mut content);
     let mut ids = ids.into_iter();
-    let mut said = Said::default();
+    let mut message = AssistantMessage::default();
     for block in &content {
         match read(block) {
-            AnswerBlock::Text { text } => said.text.push_str(&text),
-            AnswerBlock::ToolUse { name, input, .. } => said.calls.push(SentCall {
+            ResponseBlock::Text { text } => message.text.push_str(&text),
+            ResponseBlock::ToolUse { name, input, .. } => message.calls.push(SentCall {
                 id: ids.next().unwrap_or_default(),
                 name: name.as_str().unwrap_or_default().to_owned(),
                 arguments: input.map_or_else(|| Arguments::Text(String::new()), Arguments::Json),
             }),
-            AnswerBlock::Thinking {} | AnswerBlock::RedactedThinking {} | AnswerBlock::Other => {}
+            ResponseBlock::Thinking {} | ResponseBlock::RedactedThinking {} | ResponseBlock::Other => {}
         }
     }
-    said.own = Some(Value::Array(content));
-    said
+    message.raw = Some(Value::Array(content));
+    message
 }
 
 /// The ids of the calls among the blocks, which have them afterwards too: results refer to what is sent back.
-fn call_ids(message: Option<&str>, content: &mut [Value]) -> Vec<String> {
+fn call_ids(message_id: Option<&str>, content: &mut [Value]) -> Vec<String> {
     let given: Vec<Value> = content.iter().map(read).filter_map(call_id).collect();
     let given: Vec<Option<&str>> = given.iter().map(Value::as_str).collect();
-    let ids = unique_ids(&given, message);
-    let calls = content.iter_mut().filter(|block| matches!(read(block), AnswerBlock::ToolUse { .. }));
+    let ids = unique_ids(&given, message_id);
+    let calls = content.iter_mut().filter(|block| matches!(read(block), ResponseBlock::ToolUse { .. }));
     for (block, (given, id)) in calls.zip(given.iter().zip(&ids)) {
         if given != &Some(id.as_str()) {
             block["id"] = Value::String(id.clone());
@@ -257,31 +260,31 @@ fn call_ids(message: Option<&str>, content: &mut [Value]) -> Vec<String> {
     ids
 }
 
-fn call_id(block: AnswerBlock) -> Option<Value> {
+fn call_id(block: ResponseBlock) -> Option<Value> {
     match block {
-        AnswerBlock::ToolUse { id, .. } => Some(id),
+        ResponseBlock::ToolUse { id, .. } => Some(id),
         _ => None,
     }
 }
 
 /// `pause_turn` asks to go on with the tools of the provider's own side, of which none are offered.
-fn stop(reason: Option<&str>) -> Stop {
+fn finish_reason(reason: Option<&str>) -> FinishReason {
     match reason {
-        Some("max_tokens" | "model_context_window_exceeded") => Stop::Length,
-        Some("refusal") => Stop::Refusal,
-        _ => Stop::End,
+        Some("max_tokens" | "model_context_window_exceeded") => FinishReason::Length,
+        Some("refusal") => FinishReason::Refusal,
+        _ => FinishReason::End,
     }
 }
 
 /// The API counts what is read from and written to a cache beside the input, and reasoning within the output.
-fn counted(usage: &Value) -> Option<Usage> {
-    let counted = Counted::deserialize(usage).ok()?;
-    let cached = [counted.cache_creation_input_tokens, counted.cache_read_input_tokens];
+fn read_usage(usage: &Value) -> Option<Usage> {
+    let api_usage = ApiUsage::deserialize(usage).ok()?;
+    let cached = [api_usage.cache_creation_input_tokens, api_usage.cache_read_input_tokens];
     Some(Usage {
-        input: cached.into_iter().flatten().fold(counted.input_tokens, u64::saturating_add),
-        cache_read: counted.cache_read_input_tokens,
-        cache_write: counted.cache_creation_input_tokens,
-        output: counted.output_tokens,
+        input: cached.into_iter().flatten().fold(api_usage.input_tokens, u64::saturating_add),
+        cache_read: api_usage.cache_read_input_tokens,
+        cache_write: api_usage.cache_creation_input_tokens,
+        output: api_usage.output_tokens,
         reasoning: None,
     })
 }

@@ -9,20 +9,20 @@ use crate::llm::Arguments;
 ///
 /// An id that is missing, empty or an earlier call's is made of the message's own id and the call's position: the same answer
 /// gives the same ids again, and those of two messages differ wherever the provider tells its messages apart.
-pub(super) fn unique_ids(given: &[Option<&str>], message: Option<&str>) -> Vec<String> {
-    let message = message.filter(|id| !id.is_empty()).unwrap_or("call");
+pub(super) fn unique_ids(given: &[Option<&str>], message_id: Option<&str>) -> Vec<String> {
+    let message_id = message_id.filter(|id| !id.is_empty()).unwrap_or("call");
     let mut ids: Vec<String> = Vec::with_capacity(given.len());
     for (position, id) in given.iter().enumerate() {
-        let kept = id.filter(|id| !id.is_empty() && !ids.iter().any(|taken| taken == id));
-        let id = kept.map_or_else(|| made_id(message, position, given), str::to_owned);
+        let usable = id.filter(|id| !id.is_empty() && !ids.iter().any(|taken| taken == id));
+        let id = usable.map_or_else(|| generated_id(message_id, position, given), str::to_owned);
         ids.push(id);
     }
     ids
 }
 
 /// Positions differ, so made ids can only meet given ones.
-fn made_id(message: &str, position: usize, given: &[Option<&str>]) -> String {
-    let mut id = format!("{message}_{position}");
+fn generated_id(message_id: &str, position: usize, given: &[Option<&str>]) -> String {
+    let mut id = format!("{message_id}_{position}");
     while given.contains(&Some(id.as_str())) {
         id.push('_');
     }

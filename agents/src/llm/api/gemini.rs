@@ -8,11 +8,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::calls::{as_object, unique_ids};
-use super::{Unreadable, Wire};
-use crate::llm::{Arguments, CallResult, Conversation, Function, Message, Model, Reply, Said, SentCall, Stop};
+use super::{ApiRequest, UnreadableResponse};
+use crate::llm::{
+    Arguments, AssistantMessage, CallResult, Conversation, FinishReason, Function, Message, Model, Reply, SentCall,
+};
 
 /// Stands where Gemini's signature would be on a call that it has not made. Without one, Gemini 3 refuses the request.
-const NOT_SIGNED: &str = "skip_thought_signature_validator";
+const PLACEHOLDER_SIGNATURE: &str = "skip_thought_signature_validator";
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -49,8 +51,8 @@ struct Declaration<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Content<'a> {
-    Ours { role: &'static str, parts: Vec<Part<'a>> },
-    Own(Value),
+    Composed { role: &'static str, parts: Vec<Part<'a>> },
+    Raw(Value),
 }
 
 #[derive(Default, Serialize)]
@@ -77,13 +79,13 @@ struct Response<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<String>,
     name: &'a str,
-    response: Outcome<'a>,
+    response: FunctionResult<'a>,
 }
 
 /// The two keys whose meaning Gemini knows.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-enum Outcome<'a> {
+enum FunctionResult<'a> {
     Output(&'a str),
     Error(&'a str),
 }
@@ -103,7 +105,7 @@ struct GenerationConfig {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Answer {
+struct ResponseBody {
     candidates: Option<Vec<Candidate>>,
     prompt_feedback: Option<Feedback>,
     #[serde(default)]
@@ -129,16 +131,16 @@ struct Feedback {
 /// A part of an answer. A call is a call whatever its fields are, as it has to be answered.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct AnswerPart {
+struct ResponsePart {
     #[serde(default)]
     thought: Value,
     #[serde(default)]
     text: Value,
-    function_call: Option<AnswerCall>,
+    function_call: Option<ResponseCall>,
 }
 
 #[derive(Deserialize)]
-struct AnswerCall {
+struct ResponseCall {
     #[serde(default)]
     id: Value,
     #[serde(default)]
@@ -148,7 +150,7 @@ struct AnswerCall {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Counted {
+struct ApiUsage {
     prompt_token_count: u64,
     cached_content_token_count: Option<u64>,
     tool_use_prompt_token_count: Option<u64>,
@@ -160,7 +162,7 @@ struct Counted {
 /// How a candidate ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Finish {
-    Stopped(Stop),
+    Stopped(FinishReason),
     /// The model began a call that Gemini could not read, or that it had no function for.
     FailedCall,
 }
@@ -169,9 +171,9 @@ pub(super) fn headers(key: Option<&str>) -> Vec<(&'static str, String)> {
     key.map(|key| ("x-goog-api-key", key.to_owned())).into_iter().collect()
 }
 
-pub(super) fn request(model: &Model, conversation: &Conversation, seed: u32) -> Wire {
+pub(super) fn request(model: &Model, conversation: &Conversation, seed: u32) -> ApiRequest {
     let request = Request {
-        system_instruction: words(&conversation.system).map(|part| Instruction { parts: [part] }),
+        system_instruction: text_part(&conversation.system).map(|part| Instruction { parts: [part] }),
         tools: tools(&conversation.tools),
         contents: contents(&conversation.messages),
         generation_config: GenerationConfig {
@@ -181,7 +183,7 @@ pub(super) fn request(model: &Model, conversation: &Conversation, seed: u32) -> 
             seed: model.sampling.seed.then_some(positive_i32(seed)),
         },
     };
-    Wire { path: path(&model.model), body: serde_json::to_value(request).unwrap_or_default() }
+    ApiRequest { path: path(&model.model), body: serde_json::to_value(request).unwrap_or_default() }
 }
 
 /// The API's seed is a signed number of 32 bits.
@@ -190,11 +192,11 @@ fn positive_i32(seed: u32) -> u32 {
 }
 
 fn path(model: &str) -> String {
-    let name: String = model.strip_prefix("models/").unwrap_or(model).bytes().map(in_path).collect();
+    let name: String = model.strip_prefix("models/").unwrap_or(model).bytes().map(percent_encode).collect();
     format!("/models/{name}:generateContent")
 }
 
-fn in_path(byte: u8) -> String {
+fn percent_encode(byte: u8) -> String {
     match byte {
         b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => char::from(byte).to_string(),
         _ => format!("%{byte:02X}"),
@@ -226,49 +228,49 @@ fn contents(messages: &[Message]) -> Vec<Content<'_>> {
     let mut sent_ids: Vec<Option<String>> = Vec::new();
     for message in messages {
         let content = match message {
-            Message::User(text) => ours("user", words(text).into_iter().collect()),
-            Message::Assistant(said) => {
-                sent_ids = said.own.as_ref().map(given_ids).unwrap_or_default();
-                said_content(said)
+            Message::User(text) => composed_content("user", text_part(text).into_iter().collect()),
+            Message::Assistant(message) => {
+                sent_ids = message.raw.as_ref().map(provider_ids).unwrap_or_default();
+                assistant_content(message)
             }
-            Message::Results(results) => ours("user", responses(results, &sent_ids)),
+            Message::Results(results) => composed_content("user", responses(results, &sent_ids)),
         };
         contents.extend(content);
     }
     contents
 }
 
-fn ours<'a>(role: &'static str, parts: Vec<Part<'a>>) -> Option<Content<'a>> {
-    (!parts.is_empty()).then_some(Content::Ours { role, parts })
+fn composed_content<'a>(role: &'static str, parts: Vec<Part<'a>>) -> Option<Content<'a>> {
+    (!parts.is_empty()).then_some(Content::Composed { role, parts })
 }
 
-fn words(text: &str) -> Option<Part<'_>> {
+fn text_part(text: &str) -> Option<Part<'_>> {
     (!text.is_empty()).then(|| Part { text: Some(text), ..Part::default() })
 }
 
-fn said_content(said: &Said) -> Option<Content<'_>> {
-    match &said.own {
-        Some(own) => own_content(own),
-        None => ours("model", words(&said.text).into_iter().chain(calls(&said.calls)).collect()),
+fn assistant_content(message: &AssistantMessage) -> Option<Content<'_>> {
+    match &message.raw {
+        Some(raw) => raw_content(raw),
+        None => composed_content("model", text_part(&message.text).into_iter().chain(calls(&message.calls)).collect()),
     }
 }
 
-fn own_content(own: &Value) -> Option<Content<'_>> {
-    if parts(own).is_empty() {
+fn raw_content(raw: &Value) -> Option<Content<'_>> {
+    if parts(raw).is_empty() {
         return None;
     }
-    let mut own = own.clone();
-    if own.get("role").is_none() {
-        own["role"] = json!("model");
+    let mut raw = raw.clone();
+    if raw.get("role").is_none() {
+        raw["role"] = json!("model");
     }
-    Some(Content::Own(own))
+    Some(Content::Raw(raw))
 }
 
 /// Gemini signs the first of the calls that it makes at once.
 fn calls(calls: &[SentCall]) -> impl Iterator<Item = Part<'_>> {
     calls.iter().enumerate().map(|(position, call)| Part {
         function_call: Some(Call { name: &call.name, args: as_object(&call.arguments) }),
-        thought_signature: (position == 0).then_some(NOT_SIGNED),
+        thought_signature: (position == 0).then_some(PLACEHOLDER_SIGNATURE),
         ..Part::default()
     })
 }
@@ -278,33 +280,42 @@ fn responses<'a>(results: &'a [CallResult], sent_ids: &[Option<String>]) -> Vec<
         function_response: Some(Response {
             id: sent_ids.get(position).cloned().flatten(),
             name: &result.name,
-            response: if result.is_error { Outcome::Error(&result.text) } else { Outcome::Output(&result.text) },
+            response: if result.is_error {
+                FunctionResult::Error(&result.text)
+            } else {
+                FunctionResult::Output(&result.text)
+            },
         }),
         ..Part::default()
     };
     results.iter().enumerate().map(response).collect()
 }
 
-pub(super) fn reply(body: &Value) -> Result<Reply, Unreadable> {
+pub(super) fn reply(body: &Value) -> Result<Reply, UnreadableResponse> {
     if let Some(error) = body.get("error") {
-        return Err(Unreadable(error_text(error)));
+        return Err(UnreadableResponse(error_text(error)));
     }
-    let body = body.as_object().ok_or_else(|| Unreadable("it is no object".to_owned()))?;
-    let answer = Answer::deserialize(body).map_err(|error| Unreadable(error.to_string()))?;
-    let usage = counted(&answer.usage_metadata);
-    if let Some(candidate) = answer.candidates.into_iter().flatten().next() {
+    let body = body.as_object().ok_or_else(|| UnreadableResponse("it is no object".to_owned()))?;
+    let response = ResponseBody::deserialize(body).map_err(|error| UnreadableResponse(error.to_string()))?;
+    let usage = read_usage(&response.usage_metadata);
+    if let Some(candidate) = response.candidates.into_iter().flatten().next() {
         let reason = candidate.finish_reason.as_deref();
         if reason == Some("MISSING_THOUGHT_SIGNATURE") {
-            return Err(Unreadable("it wants the signature of a thought back that it did not give".to_owned()));
+            return Err(UnreadableResponse("it wants the signature of a thought back that it did not give".to_owned()));
         }
         let finish = finish(reason);
-        let said = said(answer.response_id.as_deref(), candidate, finish);
-        let stop = if let Finish::Stopped(stop) = finish { stop } else { Stop::Unparsed };
-        return Ok(Reply { said, stop, usage });
+        let message = read_message(response.response_id.as_deref(), candidate, finish);
+        let finish_reason =
+            if let Finish::Stopped(finish_reason) = finish { finish_reason } else { FinishReason::Unparsed };
+        return Ok(Reply { message, finish_reason, usage });
     }
-    match answer.prompt_feedback.and_then(|feedback| feedback.block_reason) {
-        Some(reason) => Ok(Reply { said: Said { text: reason, ..Said::default() }, stop: Stop::Refusal, usage }),
-        None => Err(Unreadable("it has no candidate, and no reason for that".to_owned())),
+    match response.prompt_feedback.and_then(|feedback| feedback.block_reason) {
+        Some(reason) => Ok(Reply {
+            message: AssistantMessage { text: reason, ..AssistantMessage::default() },
+            finish_reason: FinishReason::Refusal,
+            usage,
+        }),
+        None => Err(UnreadableResponse("it has no candidate, and no reason for that".to_owned())),
     }
 }
 
@@ -317,23 +328,28 @@ fn error_text(error: &Value) -> String {
 
 fn finish(reason: Option<&str>) -> Finish {
     match reason {
-        Some("MAX_TOKENS") => Finish::Stopped(Stop::Length),
-        Some("SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII") => Finish::Stopped(Stop::Refusal),
+        Some("MAX_TOKENS") => Finish::Stopped(FinishReason::Length),
+        Some("SAFETY" | "RECITATION" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII") => {
+            Finish::Stopped(FinishReason::Refusal)
+        }
         Some("MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL") => Finish::FailedCall,
-        _ => Finish::Stopped(Stop::End),
+        _ => Finish::Stopped(FinishReason::End),
     }
 }
 
 /// A failed call is no call, as nobody knows which: the turn has the model's words, or else what Gemini says of the failure. It
 /// does not go back as Gemini's own, since a call in it would have to be answered.
-fn said(message: Option<&str>, candidate: Candidate, finish: Finish) -> Said {
+fn read_message(message_id: Option<&str>, candidate: Candidate, finish: Finish) -> AssistantMessage {
     let mut text = text(&candidate.content);
-    let calls = if finish == Finish::FailedCall { Vec::new() } else { read_calls(message, &candidate.content) };
-    if text.is_empty() && calls.is_empty() && matches!(finish, Finish::FailedCall | Finish::Stopped(Stop::Refusal)) {
+    let calls = if finish == Finish::FailedCall { Vec::new() } else { read_calls(message_id, &candidate.content) };
+    if text.is_empty()
+        && calls.is_empty()
+        && matches!(finish, Finish::FailedCall | Finish::Stopped(FinishReason::Refusal))
+    {
         text = candidate.finish_message.unwrap_or_default();
     }
-    let is_own = finish != Finish::FailedCall && !parts(&candidate.content).is_empty();
-    Said { text, calls, own: is_own.then_some(candidate.content) }
+    let keeps_raw = finish != Finish::FailedCall && !parts(&candidate.content).is_empty();
+    AssistantMessage { text, calls, raw: keeps_raw.then_some(candidate.content) }
 }
 
 fn parts(content: &Value) -> &[Value] {
@@ -341,34 +357,34 @@ fn parts(content: &Value) -> &[Value] {
 }
 
 /// Only of an object: serde would read a list as fields in their order too.
-fn read(part: &Value) -> AnswerPart {
-    let part = part.as_object().map(AnswerPart::deserialize);
+fn read(part: &Value) -> ResponsePart {
+    let part = part.as_object().map(ResponsePart::deserialize);
     part.and_then(Result::ok).unwrap_or_default()
 }
 
 /// The words, without thoughts. Texts of several parts are one text.
 fn text(content: &Value) -> String {
-    let spoken = parts(content).iter().map(read).filter(|part| part.thought != json!(true));
-    spoken.filter_map(|part| part.text.as_str().map(str::to_owned)).collect()
+    let visible_parts = parts(content).iter().map(read).filter(|part| part.thought != json!(true));
+    visible_parts.filter_map(|part| part.text.as_str().map(str::to_owned)).collect()
 }
 
-fn function_calls(content: &Value) -> impl Iterator<Item = AnswerCall> {
+fn function_calls(content: &Value) -> impl Iterator<Item = ResponseCall> {
     parts(content).iter().filter_map(|part| read(part).function_call)
 }
 
 /// The ids that Gemini gave its calls, in their order.
-fn given_ids(content: &Value) -> Vec<Option<String>> {
+fn provider_ids(content: &Value) -> Vec<Option<String>> {
     function_calls(content).map(|call| call.id.as_str().map(str::to_owned)).collect()
 }
 
-fn read_calls(message: Option<&str>, content: &Value) -> Vec<SentCall> {
-    let given = given_ids(content);
-    let ids = unique_ids(&given.iter().map(Option::as_deref).collect::<Vec<_>>(), message);
+fn read_calls(message_id: Option<&str>, content: &Value) -> Vec<SentCall> {
+    let given = provider_ids(content);
+    let ids = unique_ids(&given.iter().map(Option::as_deref).collect::<Vec<_>>(), message_id);
     function_calls(content).zip(ids).map(|(call, id)| read_call(call, id)).collect()
 }
 
 /// Gemini leaves `args` out of a call without arguments.
-fn read_call(call: AnswerCall, id: String) -> SentCall {
+fn read_call(call: ResponseCall, id: String) -> SentCall {
     SentCall {
         id,
         name: call.name.as_str().unwrap_or_default().to_owned(),
@@ -377,18 +393,18 @@ fn read_call(call: AnswerCall, id: String) -> SentCall {
 }
 
 /// Gemini counts thoughts beside the output, and what is read from a cache within the input. It leaves out a count of zero.
-fn counted(usage: &Value) -> Option<Usage> {
-    let counted = Counted::deserialize(usage).ok()?;
+fn read_usage(usage: &Value) -> Option<Usage> {
+    let api_usage = ApiUsage::deserialize(usage).ok()?;
     Some(Usage {
-        input: counted.prompt_token_count,
-        cache_read: counted.cached_content_token_count,
+        input: api_usage.prompt_token_count,
+        cache_read: api_usage.cached_content_token_count,
         cache_write: None,
-        output: counted.output()?,
-        reasoning: counted.thoughts_token_count,
+        output: api_usage.output()?,
+        reasoning: api_usage.thoughts_token_count,
     })
 }
 
-impl Counted {
+impl ApiUsage {
     /// What was generated; where that is left out, what is left of the total.
     fn output(&self) -> Option<u64> {
         match self.candidates_token_count {

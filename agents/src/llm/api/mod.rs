@@ -29,7 +29,7 @@ pub enum Api {
 
 /// A request, without what authorises it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Wire {
+pub struct ApiRequest {
     /// What follows on the base URL: `/chat/completions`.
     pub path: String,
     /// The body. The seed of the request, if the API has one, is a part of it.
@@ -51,7 +51,7 @@ fn merge(body: &mut Object, extra: &Object) {
 /// An answer with status 200 that is none of the API's.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the answer cannot be read: {0}")]
-pub struct Unreadable(pub String);
+pub struct UnreadableResponse(pub String);
 
 impl Api {
     /// All of them, in the order of documents.
@@ -96,24 +96,24 @@ impl Api {
     }
 
     /// The request for the next message of a conversation. `extra_body` of the model is in the body already.
-    pub fn request(self, model: &Model, conversation: &Conversation, seed: u32) -> Wire {
-        let mut wire = match self {
+    pub fn request(self, model: &Model, conversation: &Conversation, seed: u32) -> ApiRequest {
+        let mut api_request = match self {
             Api::OpenaiChat => openai_chat::request(model, conversation, seed),
             Api::OpenaiResponses => openai_responses::request(model, conversation, seed),
             Api::Anthropic => anthropic::request(model, conversation, seed),
             Api::Gemini => gemini::request(model, conversation, seed),
         };
-        if let Value::Object(body) = &mut wire.body {
+        if let Value::Object(body) = &mut api_request.body {
             merge(body, &model.extra_body);
         }
-        wire
+        api_request
     }
 
     /// Reads an answer with status 200.
     ///
     /// # Errors
-    /// [`Unreadable`] for JSON that is no answer of this API. Whatever a model may say is no error.
-    pub fn reply(self, body: &Value) -> Result<Reply, Unreadable> {
+    /// [`UnreadableResponse`] for JSON that is no answer of this API. Whatever a model may say is no error.
+    pub fn reply(self, body: &Value) -> Result<Reply, UnreadableResponse> {
         match self {
             Api::OpenaiChat => openai_chat::reply(body),
             Api::OpenaiResponses => openai_responses::reply(body),

@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
-use super::Unreadable;
+use super::UnreadableResponse;
 use crate::llm::Arguments;
 
 pub(super) fn headers(key: Option<&str>) -> Vec<(&'static str, String)> {
@@ -67,13 +67,13 @@ pub(super) struct OutputDetails {
 
 /// What a message says, and whether it is a refusal.
 #[derive(Default)]
-pub(super) struct Words {
+pub(super) struct ParsedText {
     pub(super) text: String,
     pub(super) refused: bool,
 }
 
-impl Words {
-    pub(super) fn take(&mut self, parts: impl IntoIterator<Item = Part>) {
+impl ParsedText {
+    pub(super) fn push_parts(&mut self, parts: impl IntoIterator<Item = Part>) {
         for part in parts {
             match part {
                 Part::Text { text } => self.text.push_str(&text),
@@ -91,7 +91,7 @@ impl Words {
 ///
 /// Nothing at all stands for a call without arguments: several servers (vLLM, and OpenRouter for some models) send an empty text
 /// where the model wrote none, and it would measure them, not the model, to call that malformed.
-pub(super) fn take_arguments(sent: &mut Value) -> Arguments {
+pub(super) fn read_arguments(sent: &mut Value) -> Arguments {
     let arguments = match &*sent {
         Value::String(text) if !text.trim().is_empty() => {
             return serde_json::from_str(text).map_or_else(|_| Arguments::Text(text.clone()), Arguments::Json);
@@ -104,7 +104,7 @@ pub(super) fn take_arguments(sent: &mut Value) -> Arguments {
 }
 
 /// Gives an id to each call that has none, or the id of a call before it.
-pub(super) fn make_unique<'a>(ids: impl IntoIterator<Item = &'a mut String>) {
+pub(super) fn ensure_unique<'a>(ids: impl IntoIterator<Item = &'a mut String>) {
     let ids: Vec<&mut String> = ids.into_iter().collect();
     let mut taken: BTreeSet<String> = ids.iter().map(|id| id.to_string()).collect();
     let mut seen = BTreeSet::new();
@@ -120,17 +120,17 @@ pub(super) fn make_unique<'a>(ids: impl IntoIterator<Item = &'a mut String>) {
 }
 
 /// OpenRouter reports errors of the servers behind it with status 200.
-pub(super) fn refuse_error(error: &Value) -> Result<(), Unreadable> {
+pub(super) fn check_error(error: &Value) -> Result<(), UnreadableResponse> {
     if error.is_null() {
         return Ok(());
     }
     let message = error.get("message").unwrap_or(error);
     let message = message.as_str().map_or_else(|| message.to_string(), str::to_owned);
-    Err(Unreadable(format!("the server reports an error: {message}")))
+    Err(UnreadableResponse(format!("the server reports an error: {message}")))
 }
 
-pub(super) fn read<T: DeserializeOwned>(value: &Value, place: &str) -> Result<T, Unreadable> {
-    T::deserialize(value).map_err(|error| Unreadable(format!("{place}: {error}")))
+pub(super) fn read<T: DeserializeOwned>(value: &Value, context: &str) -> Result<T, UnreadableResponse> {
+    T::deserialize(value).map_err(|error| UnreadableResponse(format!("{context}: {error}")))
 }
 
 /// What cannot be read counts as not there: an odd count must not cost the answer that it came with.

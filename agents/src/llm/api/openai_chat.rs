@@ -11,16 +11,16 @@ use serde_json::Value;
 
 pub(super) use super::openai::headers;
 use super::openai::{
-    InputDetails, Kind, OutputDetails, Part, Words, arguments_text, json, lenient, make_unique, read, refuse_error,
-    take_arguments,
+    InputDetails, Kind, OutputDetails, ParsedText, Part, arguments_text, check_error, ensure_unique, json, lenient,
+    read, read_arguments,
 };
-use super::{Api, Unreadable, Wire};
-use crate::llm::{Conversation, Function, Message, Model, Reply, Said, SentCall, Stop};
+use super::{Api, ApiRequest, UnreadableResponse};
+use crate::llm::{AssistantMessage, Conversation, FinishReason, Function, Message, Model, Reply, SentCall};
 
 #[derive(Serialize)]
 struct Request<'a> {
     model: &'a str,
-    messages: Vec<Outgoing<'a>>,
+    messages: Vec<ChatMessage<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     tools: Vec<Tool<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -37,7 +37,7 @@ struct Request<'a> {
 
 #[derive(Serialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
-enum Outgoing<'a> {
+enum ChatMessage<'a> {
     System {
         content: &'a str,
     },
@@ -122,18 +122,18 @@ struct ToolFunction<'a> {
     parameters: &'a Value,
 }
 
-pub(super) fn request(model: &Model, conversation: &Conversation, seed: u32) -> Wire {
+pub(super) fn request(model: &Model, conversation: &Conversation, seed: u32) -> ApiRequest {
     let sampling = &model.sampling;
     // OpenAI's own reasoning models refuse `max_tokens`; compatible servers know that name, and some ignore the newer one silently.
-    let newer = model.base_url == Api::OpenaiChat.default_base_url();
-    let limit = |newest: bool| sampling.max_output_tokens.filter(|_| newest == newer);
+    let is_openai = model.base_url == Api::OpenaiChat.default_base_url();
+    let limit = |for_openai: bool| sampling.max_output_tokens.filter(|_| for_openai == is_openai);
     let system = Some(conversation.system.as_str()).filter(|text| !text.is_empty());
     let request = Request {
         model: &model.model,
         messages: system
-            .map(|content| Outgoing::System { content })
+            .map(|content| ChatMessage::System { content })
             .into_iter()
-            .chain(conversation.messages.iter().flat_map(outgoing))
+            .chain(conversation.messages.iter().flat_map(chat_messages))
             .collect(),
         tools: conversation.tools.iter().map(tool).collect(),
         temperature: sampling.temperature,
@@ -143,15 +143,15 @@ pub(super) fn request(model: &Model, conversation: &Conversation, seed: u32) -> 
         max_tokens: limit(false),
     };
     let mut body = json(&request);
-    if !newer {
-        wrap_what_is_no_object(&mut body);
+    if !is_openai {
+        wrap_non_object_arguments(&mut body);
     }
-    Wire { path: "/chat/completions".to_owned(), body }
+    ApiRequest { path: "/chat/completions".to_owned(), body }
 }
 
 /// Compatible servers (llama-server, vLLM, Ollama) parse the arguments of earlier calls, and answer with an error to what a model wrote
 /// that is no object. It would be the end of the episode for a mistake that can be mended: such text goes back inside of one.
-fn wrap_what_is_no_object(body: &mut Value) {
+fn wrap_non_object_arguments(body: &mut Value) {
     let messages = body.get_mut("messages").and_then(Value::as_array_mut).into_iter().flatten();
     let calls = messages.filter_map(|message| message.get_mut("tool_calls")?.as_array_mut()).flatten();
     for arguments in calls.filter_map(|call| call.get_mut("function")?.get_mut("arguments")) {
@@ -164,30 +164,30 @@ fn wrap_what_is_no_object(body: &mut Value) {
     }
 }
 
-fn outgoing(message: &Message) -> Vec<Outgoing<'_>> {
+fn chat_messages(message: &Message) -> Vec<ChatMessage<'_>> {
     match message {
-        Message::User(text) => vec![Outgoing::User { content: text }],
-        Message::Assistant(Said { own: Some(own), .. }) => vec![Outgoing::Assistant(Cow::Borrowed(own))],
-        Message::Assistant(said) => vec![Outgoing::Assistant(Cow::Owned(json(&assistant(said))))],
+        Message::User(text) => vec![ChatMessage::User { content: text }],
+        Message::Assistant(AssistantMessage { raw: Some(raw), .. }) => vec![ChatMessage::Assistant(Cow::Borrowed(raw))],
+        Message::Assistant(message) => vec![ChatMessage::Assistant(Cow::Owned(json(&assistant(message))))],
         Message::Results(results) => {
-            results.iter().map(|result| Outgoing::Tool { tool_call_id: &result.id, content: &result.text }).collect()
+            results.iter().map(|result| ChatMessage::Tool { tool_call_id: &result.id, content: &result.text }).collect()
         }
     }
 }
 
-fn assistant(said: &Said) -> Assistant {
-    let calls = said.calls.iter().map(|call| ToolCall {
+fn assistant(message: &AssistantMessage) -> Assistant {
+    let calls = message.calls.iter().map(|call| ToolCall {
         id: call.id.clone(),
         kind: Kind::Function,
         function: FunctionCall { name: call.name.clone(), arguments: arguments_text(&call.arguments).into() },
         extra_content: None,
     });
     let mut message = Assistant {
-        content: Some(said.text.as_str()).filter(|text| !text.is_empty()).into(),
+        content: Some(message.text.as_str()).filter(|text| !text.is_empty()).into(),
         tool_calls: Some(calls.collect()),
         ..Assistant::default()
     };
-    message.tidy();
+    message.normalize();
     message
 }
 
@@ -197,13 +197,13 @@ fn tool(function: &Function) -> Tool<'_> {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct ResponseBody {
     #[serde(default)]
     error: Value,
     #[serde(default, deserialize_with = "lenient")]
     choices: Vec<Value>,
     #[serde(default, deserialize_with = "lenient")]
-    usage: Option<Counted>,
+    usage: Option<ApiUsage>,
 }
 
 #[derive(Deserialize)]
@@ -225,7 +225,7 @@ enum Content {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Counted {
+struct ApiUsage {
     #[serde(deserialize_with = "lenient")]
     prompt_tokens: Option<u64>,
     #[serde(deserialize_with = "lenient")]
@@ -238,66 +238,66 @@ struct Counted {
     completion_tokens_details: OutputDetails,
 }
 
-pub(super) fn reply(body: &Value) -> Result<Reply, Unreadable> {
-    let answer: Answer = read(body, "the body")?;
-    refuse_error(&answer.error)?;
-    let choice: Choice = match answer.choices.first() {
+pub(super) fn reply(body: &Value) -> Result<Reply, UnreadableResponse> {
+    let response: ResponseBody = read(body, "the body")?;
+    check_error(&response.error)?;
+    let choice: Choice = match response.choices.first() {
         Some(choice) => read(choice, "choices[0]")?,
-        None => return Err(Unreadable("it has no `choices`".to_owned())),
+        None => return Err(UnreadableResponse("it has no `choices`".to_owned())),
     };
-    refuse_error(&choice.error)?;
+    check_error(&choice.error)?;
     if choice.message.is_null() {
-        return Err(Unreadable("choices[0] has no `message`".to_owned()));
+        return Err(UnreadableResponse("choices[0] has no `message`".to_owned()));
     }
     let mut message: Assistant = read(&choice.message, "choices[0].message")?;
-    let words = message.words()?;
+    let parsed = message.parsed_text()?;
     let calls = message.calls();
-    message.tidy();
-    let stop = match choice.finish_reason.as_deref() {
-        _ if words.refused => Stop::Refusal,
-        Some("content_filter") => Stop::Refusal,
+    message.normalize();
+    let finish_reason = match choice.finish_reason.as_deref() {
+        _ if parsed.refused => FinishReason::Refusal,
+        Some("content_filter") => FinishReason::Refusal,
         // Mistral has a name of its own for a full context.
-        Some("length" | "model_length") => Stop::Length,
+        Some("length" | "model_length") => FinishReason::Length,
         // What OpenRouter, Mistral and DeepSeek say when generation broke off: nothing that the model is to blame for.
         Some(reason @ ("error" | "insufficient_system_resource")) => {
-            return Err(Unreadable(format!("the server gave up with the finish reason `{reason}`")));
+            return Err(UnreadableResponse(format!("the server gave up with the finish reason `{reason}`")));
         }
-        _ => Stop::End,
+        _ => FinishReason::End,
     };
-    let said = Said { text: words.text, calls, own: Some(json(&message)) };
-    Ok(Reply { said, stop, usage: answer.usage.and_then(|counted| counted.usage()) })
+    let message = AssistantMessage { text: parsed.text, calls, raw: Some(json(&message)) };
+    Ok(Reply { message, finish_reason, usage: response.usage.and_then(|api_usage| api_usage.usage()) })
 }
 
 impl Assistant {
-    fn words(&self) -> Result<Words, Unreadable> {
-        let mut words = Words::default();
+    fn parsed_text(&self) -> Result<ParsedText, UnreadableResponse> {
+        let mut parsed = ParsedText::default();
         match read(&self.content, "choices[0].message.content")? {
-            Some(Content::Text(text)) => words.text = text,
-            Some(Content::Parts(parts)) => words.take(parts),
+            Some(Content::Text(text)) => parsed.text = text,
+            Some(Content::Parts(parts)) => parsed.push_parts(parts),
             None => {}
         }
         if let Some(refusal) = &self.refusal
             && !refusal.is_empty()
         {
-            words.take([Part::Refusal { refusal: refusal.clone() }]);
+            parsed.push_parts([Part::Refusal { refusal: refusal.clone() }]);
         }
-        Ok(words)
+        Ok(parsed)
     }
 
     /// The calls, whose ids and arguments are mended in the message too: the results refer to them, and servers that parse what is
     /// sent back to them fail at arguments that are empty.
     fn calls(&mut self) -> Vec<SentCall> {
         let calls = self.tool_calls.as_deref_mut().unwrap_or_default();
-        make_unique(calls.iter_mut().map(|call| &mut call.id));
+        ensure_unique(calls.iter_mut().map(|call| &mut call.id));
         let sent = calls.iter_mut().map(|ToolCall { id, function, .. }| {
-            let arguments = take_arguments(&mut function.arguments);
+            let arguments = read_arguments(&mut function.arguments);
             SentCall { id: id.clone(), name: function.name.clone(), arguments }
         });
         sent.collect()
     }
 
     /// A list of no calls is refused, and so is a message that has neither calls nor content.
-    fn tidy(&mut self) {
+    fn normalize(&mut self) {
         self.tool_calls = self.tool_calls.take().filter(|calls| !calls.is_empty());
         if self.tool_calls.is_none() && self.content.is_null() {
             self.content = Value::String(String::new());
@@ -305,13 +305,14 @@ impl Assistant {
     }
 }
 
-impl Counted {
+impl ApiUsage {
     fn usage(&self) -> Option<Usage> {
         let (input, completion) = (self.prompt_tokens?, self.completion_tokens?);
         let reasoning = self.completion_tokens_details.reasoning_tokens;
         // xAI counts reasoning beside the completion, everybody else in it; the total tells which.
-        let beside = reasoning.and_then(|reasoning| completion.checked_add(reasoning));
-        let output = beside.filter(|output| output.checked_add(input) == self.total_tokens).unwrap_or(completion);
+        let with_reasoning = reasoning.and_then(|reasoning| completion.checked_add(reasoning));
+        let output =
+            with_reasoning.filter(|output| output.checked_add(input) == self.total_tokens).unwrap_or(completion);
         let InputDetails { cached_tokens: cache_read, cache_write_tokens: cache_write } = self.prompt_tokens_details;
         Some(Usage { input, cache_read, cache_write, output, reasoning })
     }

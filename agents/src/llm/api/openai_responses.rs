@@ -6,11 +6,11 @@ use serde_json::Value;
 
 pub(super) use super::openai::headers;
 use super::openai::{
-    InputDetails, Kind, OutputDetails, Part, Words, arguments_text, json, lenient, make_unique, read, refuse_error,
-    take_arguments,
+    InputDetails, Kind, OutputDetails, ParsedText, Part, arguments_text, check_error, ensure_unique, json, lenient,
+    read, read_arguments,
 };
-use super::{Unreadable, Wire};
-use crate::llm::{Conversation, Function, Message, Model, Reply, Said, SentCall, Stop};
+use super::{ApiRequest, UnreadableResponse};
+use crate::llm::{AssistantMessage, Conversation, FinishReason, Function, Message, Model, Reply, SentCall};
 
 /// The API has no seed.
 #[derive(Serialize)]
@@ -49,7 +49,7 @@ enum Item<'a> {
         output: &'a str,
     },
     #[serde(untagged)]
-    Own(&'a Value),
+    Raw(&'a Value),
 }
 
 #[derive(Serialize)]
@@ -70,7 +70,7 @@ struct Tool<'a> {
     strict: bool,
 }
 
-pub(super) fn request(model: &Model, conversation: &Conversation, _seed: u32) -> Wire {
+pub(super) fn request(model: &Model, conversation: &Conversation, _seed: u32) -> ApiRequest {
     let request = Request {
         model: &model.model,
         instructions: &conversation.system,
@@ -82,7 +82,7 @@ pub(super) fn request(model: &Model, conversation: &Conversation, _seed: u32) ->
         store: false,
         include: include(&model.model),
     };
-    Wire { path: "/responses".to_owned(), body: json(&request) }
+    ApiRequest { path: "/responses".to_owned(), body: json(&request) }
 }
 
 /// What is to be in an answer beside the usual.
@@ -101,8 +101,10 @@ fn include(model: &str) -> &'static [&'static str] {
 fn items(message: &Message) -> Vec<Item<'_>> {
     match message {
         Message::User(content) => vec![Item::Message { role: Role::User, content }],
-        Message::Assistant(Said { own: Some(Value::Array(own)), .. }) => own.iter().map(Item::Own).collect(),
-        Message::Assistant(Said { text, calls, .. }) => {
+        Message::Assistant(AssistantMessage { raw: Some(Value::Array(raw)), .. }) => {
+            raw.iter().map(Item::Raw).collect()
+        }
+        Message::Assistant(AssistantMessage { text, calls, .. }) => {
             let text = Some(text.as_str()).filter(|text| !text.is_empty());
             let text = text.map(|content| Item::Message { role: Role::Assistant, content });
             let calls = calls.iter().map(|SentCall { id, name, arguments }| Item::FunctionCall {
@@ -125,7 +127,7 @@ fn tool(function: &Function) -> Tool<'_> {
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct ResponseBody {
     #[serde(default)]
     error: Value,
     #[serde(default, deserialize_with = "lenient")]
@@ -135,7 +137,7 @@ struct Answer {
     #[serde(default, deserialize_with = "lenient")]
     output: Option<Vec<Value>>,
     #[serde(default, deserialize_with = "lenient")]
-    usage: Option<Counted>,
+    usage: Option<ApiUsage>,
 }
 
 #[derive(Default, Deserialize)]
@@ -166,7 +168,7 @@ enum Output {
 
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Counted {
+struct ApiUsage {
     #[serde(deserialize_with = "lenient")]
     input_tokens: Option<u64>,
     #[serde(deserialize_with = "lenient")]
@@ -177,57 +179,57 @@ struct Counted {
     output_tokens_details: OutputDetails,
 }
 
-pub(super) fn reply(body: &Value) -> Result<Reply, Unreadable> {
-    let answer: Answer = read(body, "the body")?;
-    refuse_error(&answer.error)?;
-    if let Some(status @ ("failed" | "cancelled" | "queued" | "in_progress")) = answer.status.as_deref() {
-        return Err(Unreadable(format!("its status is `{status}`")));
+pub(super) fn reply(body: &Value) -> Result<Reply, UnreadableResponse> {
+    let response: ResponseBody = read(body, "the body")?;
+    check_error(&response.error)?;
+    if let Some(status @ ("failed" | "cancelled" | "queued" | "in_progress")) = response.status.as_deref() {
+        return Err(UnreadableResponse(format!("its status is `{status}`")));
     }
-    let Some(mut items) = answer.output else {
-        return Err(Unreadable("it has no `output`".to_owned()));
+    let Some(mut items) = response.output else {
+        return Err(UnreadableResponse("it has no `output`".to_owned()));
     };
-    let (words, mut calls) = read_items(&mut items)?;
-    make_unique(calls.iter_mut().map(|call| &mut call.id));
+    let (parsed, mut calls) = read_items(&mut items)?;
+    ensure_unique(calls.iter_mut().map(|call| &mut call.id));
     let sent = items.iter_mut().filter(|item| item["type"] == "function_call");
     for (item, call) in sent.zip(&calls) {
         item["call_id"] = call.id.as_str().into();
     }
-    let stop = match (answer.status.as_deref(), answer.incomplete_details.reason.as_deref()) {
-        _ if words.refused => Stop::Refusal,
-        (Some("incomplete"), Some("content_filter")) => Stop::Refusal,
-        (Some("incomplete"), Some("max_output_tokens")) => Stop::Length,
-        _ => Stop::End,
+    let finish_reason = match (response.status.as_deref(), response.incomplete_details.reason.as_deref()) {
+        _ if parsed.refused => FinishReason::Refusal,
+        (Some("incomplete"), Some("content_filter")) => FinishReason::Refusal,
+        (Some("incomplete"), Some("max_output_tokens")) => FinishReason::Length,
+        _ => FinishReason::End,
     };
-    let said = Said { text: words.text, calls, own: Some(Value::Array(items)) };
-    Ok(Reply { said, stop, usage: answer.usage.and_then(|counted| counted.usage()) })
+    let message = AssistantMessage { text: parsed.text, calls, raw: Some(Value::Array(items)) };
+    Ok(Reply { message, finish_reason, usage: response.usage.and_then(|api_usage| api_usage.usage()) })
 }
 
-fn read_items(items: &mut [Value]) -> Result<(Words, Vec<SentCall>), Unreadable> {
-    let (mut words, mut calls) = (Words::default(), Vec::new());
+fn read_items(items: &mut [Value]) -> Result<(ParsedText, Vec<SentCall>), UnreadableResponse> {
+    let (mut parsed, mut calls) = (ParsedText::default(), Vec::new());
     for (index, item) in items.iter_mut().enumerate() {
         if !item.is_object() {
-            return Err(Unreadable(format!("output[{index}] is no object")));
+            return Err(UnreadableResponse(format!("output[{index}] is no object")));
         }
         match read(item, &format!("output[{index}]"))? {
             Output::Message { content } => {
                 // A model may say something before a call and more after it.
-                if !words.text.is_empty() && !content.is_empty() {
-                    words.text.push('\n');
+                if !parsed.text.is_empty() && !content.is_empty() {
+                    parsed.text.push('\n');
                 }
-                words.take(content);
+                parsed.push_parts(content);
             }
             Output::FunctionCall { call_id, name, mut arguments } => {
-                let read = take_arguments(&mut arguments);
+                let read = read_arguments(&mut arguments);
                 item["arguments"] = arguments;
                 calls.push(SentCall { id: call_id, name, arguments: read });
             }
             Output::Other => {}
         }
     }
-    Ok((words, calls))
+    Ok((parsed, calls))
 }
 
-impl Counted {
+impl ApiUsage {
     fn usage(&self) -> Option<Usage> {
         let InputDetails { cached_tokens: cache_read, cache_write_tokens: cache_write } = self.input_tokens_details;
         Some(Usage {

@@ -43,16 +43,16 @@ pub enum CassetteError {
         reason: String,
     },
     /// A model was recorded from another server.
-    #[error("`{model}` is recorded in `{}` from {recorded}, and would now be asked at {asked}", path.display())]
+    #[error("`{model}` is recorded in `{}` from {recorded_url}, and would now be asked at {requested_url}", path.display())]
     OtherServer {
         /// The folder.
         path: PathBuf,
         /// The model.
         model: String,
         /// The base URL that it was recorded from.
-        recorded: String,
+        recorded_url: String,
         /// The base URL of its settings.
-        asked: String,
+        requested_url: String,
     },
     /// A request that cannot be kept.
     #[error("a request of {model} has a body that is no JSON object")]
@@ -61,10 +61,10 @@ pub enum CassetteError {
         model: String,
     },
     /// The file system refused.
-    #[error("cannot {doing} `{}`: {source}", path.display())]
+    #[error("cannot {operation} `{}`: {source}", path.display())]
     Io {
         /// `read`, `write`, `create` or `remove`.
-        doing: &'static str,
+        operation: &'static str,
         /// The file or folder.
         path: PathBuf,
         /// What the system said.
@@ -91,7 +91,7 @@ impl CassetteError {
     }
 }
 
-pub(super) fn io_error(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CassetteError + use<> {
+pub(super) fn io_error(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> CassetteError + use<> {
     let path = path.to_path_buf();
-    move |source| CassetteError::Io { doing, path, source }
+    move |source| CassetteError::Io { operation, path, source }
 }

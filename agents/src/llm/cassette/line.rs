@@ -2,34 +2,34 @@
 
 use serde_json::{Value, json};
 
-use super::{Key, Recorded, VERSION, raw};
+use super::{Key, RecordedResponse, VERSION, raw};
 use crate::llm::Api;
 
 /// One recording as it stands in a file: numbers that are needed, and texts of JSON.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Line<'a> {
+pub(super) struct RecordingLine<'a> {
     pub(super) key: Key,
     pub(super) trial: u32,
     /// A JSON string.
-    pub(super) recorded: &'a str,
+    pub(super) recorded_on: &'a str,
     pub(super) latency_ms: u64,
     /// What the request shares with that of the line before.
-    pub(super) same: &'a str,
+    pub(super) shared: &'a str,
     /// What it does not share.
     pub(super) request: &'a str,
     pub(super) response: &'a str,
 }
 
-impl<'a> Line<'a> {
-    /// Reads what [`Line::write`] wrote; `None` for anything else.
-    pub(super) fn parse(text: &'a str) -> Option<Line<'a>> {
+impl<'a> RecordingLine<'a> {
+    /// Reads what [`RecordingLine::write`] wrote; `None` for anything else.
+    pub(super) fn parse(text: &'a str) -> Option<RecordingLine<'a>> {
         let fields = raw::fields(text)?;
         let [
             ("key", key),
             ("trial", trial),
-            ("recorded", recorded),
+            ("recorded", recorded_on),
             ("latency_ms", latency_ms),
-            ("same", same),
+            ("same", shared),
             ("request", request),
             ("response", response),
         ] = fields[..]
@@ -37,13 +37,13 @@ impl<'a> Line<'a> {
             return None;
         };
         let key = Key::parse(key.strip_prefix('"')?.strip_suffix('"')?)?;
-        serde_json::from_str::<String>(recorded).ok()?;
-        Some(Line {
+        serde_json::from_str::<String>(recorded_on).ok()?;
+        Some(RecordingLine {
             key,
             trial: trial.parse().ok()?,
-            recorded,
+            recorded_on,
             latency_ms: latency_ms.parse().ok()?,
-            same,
+            shared,
             request,
             response,
         })
@@ -51,27 +51,27 @@ impl<'a> Line<'a> {
 
     /// The line, without a line break.
     pub(super) fn write(&self) -> String {
-        let Line { key, trial, recorded, latency_ms, same, request, response } = self;
+        let RecordingLine { key, trial, recorded_on, latency_ms, shared, request, response } = self;
         format!(
-            r#"{{"key":"{key}","trial":{trial},"recorded":{recorded},"latency_ms":{latency_ms},"same":{same},"request":{request},"response":{response}}}"#
+            r#"{{"key":"{key}","trial":{trial},"recorded":{recorded_on},"latency_ms":{latency_ms},"same":{shared},"request":{request},"response":{response}}}"#
         )
     }
 
     /// When it was recorded.
     pub(super) fn date(&self) -> String {
-        serde_json::from_str(self.recorded).unwrap_or_default()
+        serde_json::from_str(self.recorded_on).unwrap_or_default()
     }
 
     /// The answer.
-    pub(super) fn answer(&self) -> Option<Recorded> {
+    pub(super) fn recorded_response(&self) -> Option<RecordedResponse> {
         let body = serde_json::from_str(self.response).ok()?;
-        Some(Recorded { body, latency_ms: self.latency_ms, recorded: self.date() })
+        Some(RecordedResponse { body, latency_ms: self.latency_ms, recorded_on: self.date() })
     }
 }
 
 /// What the first line of a file says.
 pub(super) enum Header {
-    Of(Option<(Api, String)>),
+    Valid(Option<(Api, String)>),
     OtherVersion(u64),
     Foreign,
 }
@@ -92,9 +92,9 @@ pub(super) fn parse_header(line: &str) -> Header {
         Some(other) => return Header::OtherVersion(other),
     }
     match (header.get("api"), header.get("model")) {
-        (None, None) => Header::Of(None),
+        (None, None) => Header::Valid(None),
         (Some(api), Some(Value::String(model))) => match serde_json::from_value(api.clone()) {
-            Ok(api) => Header::Of(Some((api, model.clone()))),
+            Ok(api) => Header::Valid(Some((api, model.clone()))),
             Err(_) => Header::Foreign,
         },
         _ => Header::Foreign,

@@ -5,10 +5,10 @@ use serde_json::Value;
 use healbench_protocol::Usage;
 
 use super::body::Body;
-use super::line::Line;
-use super::show::{cut, visible};
-use super::tape::{Tape, file_name};
-use super::{Key, Recorded};
+use super::excerpt::{escape_invisible, excerpt};
+use super::line::RecordingLine;
+use super::recording_file::{RecordingFile, file_name};
+use super::{Key, RecordedResponse};
 use crate::llm::Api;
 
 /// The recordings of one model.
@@ -38,13 +38,13 @@ pub struct Entry {
     /// The trial.
     pub trial: u32,
     /// When it was recorded, as the recorder wrote it.
-    pub recorded: String,
+    pub recorded_on: String,
     /// How many messages the request has.
     pub messages: usize,
     /// What the provider counted; null when it did not, or when the answer is none of the API's.
     pub usage: Option<Usage>,
     /// The first words of the request's last message, in one line without control characters.
-    pub last: String,
+    pub last_message: String,
 }
 
 /// A recording in full.
@@ -55,7 +55,7 @@ pub struct Exchange {
     /// The request's body, with sorted keys.
     pub request: Value,
     /// What was answered.
-    pub answer: Recorded,
+    pub response: RecordedResponse,
 }
 
 impl Recordings {
@@ -67,67 +67,69 @@ impl Recordings {
 
     /// The first and the last date; `None` without recordings.
     pub fn dates(&self) -> Option<(&str, &str)> {
-        let dates = || self.entries.iter().map(|entry| entry.recorded.as_str());
+        let dates = || self.entries.iter().map(|entry| entry.recorded_on.as_str());
         Some((dates().min()?, dates().max()?))
     }
 }
 
-pub(super) fn recordings(tape: &Tape) -> Recordings {
+pub(super) fn recordings(file: &RecordingFile) -> Recordings {
     let mut entries = Vec::new();
-    tape.walk(|line, body| entries.push(entry(tape, &line, body)));
-    let file = file_name(tape.api, &tape.model);
-    Recordings { api: tape.api, model: tape.model.clone(), file, bytes: tape.bytes, entries }
+    file.for_each(|line, body| entries.push(entry(file, &line, body)));
+    let name = file_name(file.api, &file.model);
+    Recordings { api: file.api, model: file.model.clone(), file: name, bytes: file.bytes, entries }
 }
 
-pub(super) fn exchange(tape: &Tape, key: Key) -> Option<Exchange> {
+pub(super) fn exchange(file: &RecordingFile, key: Key) -> Option<Exchange> {
     let mut found = None;
-    tape.walk(|line, body| {
+    file.for_each(|line, body| {
         if line.key == key {
-            let answer = line.answer();
-            found = answer.map(|answer| Exchange { entry: entry(tape, &line, body), request: body.value(), answer });
+            let response = line.recorded_response();
+            found =
+                response.map(|response| Exchange { entry: entry(file, &line, body), request: body.value(), response });
         }
     });
     found
 }
 
-fn entry(tape: &Tape, line: &Line<'_>, body: &Body<'_>) -> Entry {
-    let messages = body.items(tape.api.messages_key());
-    let usage = line.answer().and_then(|answer| tape.api.reply(&answer.body).ok()?.usage);
-    let last = messages.last().and_then(|last| serde_json::from_str(last).ok()).unwrap_or_default();
+fn entry(file: &RecordingFile, line: &RecordingLine<'_>, body: &Body<'_>) -> Entry {
+    let messages = body.items(file.api.messages_key());
+    let usage = line.recorded_response().and_then(|response| file.api.reply(&response.body).ok()?.usage);
+    let last_message =
+        messages.last().and_then(|last_message| serde_json::from_str(last_message).ok()).unwrap_or_default();
     Entry {
         key: line.key,
-        api: tape.api,
-        model: tape.model.clone(),
+        api: file.api,
+        model: file.model.clone(),
         trial: line.trial,
-        recorded: line.date(),
+        recorded_on: line.date(),
         messages: messages.len(),
         usage,
-        last: first_words(&last),
+        last_message: message_excerpt(&last_message),
     }
 }
 
-const WORDS: usize = 60;
+const EXCERPT_CHARS: usize = 60;
 
-fn first_words(message: &Value) -> String {
-    let text = words(message).unwrap_or_default();
+fn message_excerpt(message: &Value) -> String {
+    let text = first_text(message).unwrap_or_default();
     // A long text is not walked to its end for a few words.
-    let start: String = text.chars().take(WORDS * 4).collect();
+    let start: String = text.chars().take(EXCERPT_CHARS * 4).collect();
     let line = start.split_whitespace().collect::<Vec<_>>().join(" ");
-    visible(&cut(&line, 0, WORDS))
+    escape_invisible(&excerpt(&line, 0, EXCERPT_CHARS))
 }
 
 /// The first text of a message, in whatever form the API wants it: not its role, not its ids.
-fn words(message: &Value) -> Option<&str> {
-    const NO_WORDS: [&str; 9] =
+fn first_text(message: &Value) -> Option<&str> {
+    const NON_TEXT_KEYS: [&str; 9] =
         ["role", "type", "id", "call_id", "tool_call_id", "tool_use_id", "status", "encrypted_content", "signature"];
     match message {
         Value::String(text) => Some(text).filter(|text| !text.trim().is_empty()).map(String::as_str),
-        Value::Array(items) => items.iter().find_map(words),
+        Value::Array(items) => items.iter().find_map(first_text),
         // A function's name is told only where there is nothing else.
         Value::Object(map) => map
             .iter()
-            .filter(|(name, _)| !NO_WORDS.contains(&name.as_str()) && *name != "name")
-            .find_map(|(_, value)| words(value))
+            .filter(|(name, _)| !NON_TEXT_KEYS.contains(&name.as_str()) && *name != "name")
+            .find_map(|(_, value)| first_text(value))
             .or_else(|| map.get("name").and_then(Value::as_str)),
         _ => None,
     }

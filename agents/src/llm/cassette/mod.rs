@@ -11,15 +11,15 @@
 
 mod body;
 mod error;
+mod excerpt;
+mod index;
 mod key;
 mod line;
 mod listing;
 mod miss;
-mod part;
 mod raw;
-mod shelf;
-mod show;
-mod tape;
+mod recording_file;
+mod segment;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -35,32 +35,32 @@ use serde_json::Value;
 pub use error::CassetteError;
 pub use key::{Key, Request};
 pub use listing::{Entry, Exchange, Recordings};
-pub use miss::{Miss, Nearest, Reason};
+pub use miss::{Miss, MissReason, NearestRecording};
 
 use error::io_error;
-use line::Line;
-use part::{FolderLock, Part};
-use shelf::Shelf;
-use tape::Tape;
+use index::RecordingIndex;
+use line::RecordingLine;
+use recording_file::RecordingFile;
+use segment::{FolderLock, SegmentWriter};
 
 use crate::llm::Api;
-use crate::llm::slots::STOP_POLL;
+use crate::llm::limiter::STOP_POLL;
 
 /// The format of the files.
 const VERSION: u64 = 1;
-const ENDING: &str = ".jsonl.zst";
+const SUFFIX: &str = ".jsonl.zst";
 /// Where the recorded models were asked, by API and model.
 const SERVERS: &str = "servers.json";
 
 /// What was answered.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Recorded {
+pub struct RecordedResponse {
     /// The whole answer.
     pub body: Value,
     /// How long it took.
     pub latency_ms: u64,
     /// The date, such as `2026-11-22`.
-    pub recorded: String,
+    pub recorded_on: String,
 }
 
 /// A folder of recordings, open.
@@ -69,31 +69,31 @@ pub struct Cassette {
     dir: PathBuf,
     state: Mutex<State>,
     /// Rung when a request is no longer under way.
-    settled: Condvar,
+    request_done: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    shelf: Arc<Shelf>,
+    index: Arc<RecordingIndex>,
     /// What was put and not merged yet.
-    fresh: FxHashMap<Key, Arc<Recorded>>,
-    part: Option<Part>,
-    under_way: FxHashSet<Key>,
+    unmerged: FxHashMap<Key, Arc<RecordedResponse>>,
+    segment: Option<SegmentWriter>,
+    in_flight: FxHashSet<Key>,
     used: FxHashSet<Key>,
 }
 
 /// What is to be done for an answer.
 #[derive(Debug)]
-pub enum Claim<'a> {
+pub enum Reservation<'a> {
     /// Nothing: here it is.
-    Known(Arc<Recorded>),
+    Recorded(Arc<RecordedResponse>),
     /// The model has to be asked, and nobody else does it.
-    Ask(Pending<'a>),
+    Reserved(PendingRecording<'a>),
 }
 
 /// A request that is under way. Whoever asks the same waits until this is put or dropped.
 #[derive(Debug)]
-pub struct Pending<'a> {
+pub struct PendingRecording<'a> {
     cassette: &'a Cassette,
     api: Api,
     model: String,
@@ -112,7 +112,7 @@ impl Cassette {
             return Err(CassetteError::Missing(dir.into()));
         }
         let cassette = Cassette::read(dir)?;
-        if cassette.state().shelf.is_empty() {
+        if cassette.state().index.is_empty() {
             return Err(CassetteError::Empty(dir.into()));
         }
         Ok(cassette)
@@ -134,7 +134,7 @@ impl Cassette {
     /// # Errors
     /// [`CassetteError::OtherServer`] when it was recorded from elsewhere; [`CassetteError::Damaged`], [`CassetteError::Io`].
     pub fn bind(&self, api: Api, model: &str, base_url: &str) -> Result<(), CassetteError> {
-        let _lock = FolderLock::take(&self.dir)?;
+        let _lock = FolderLock::acquire(&self.dir)?;
         let path = self.dir.join(SERVERS);
         let mut servers: BTreeMap<String, String> = match fs::read(&path) {
             Ok(text) => serde_json::from_slice(&text).map_err(|error| CassetteError::Damaged {
@@ -149,25 +149,25 @@ impl Cassette {
         match servers.get(&name) {
             Some(known) if known == base_url => return Ok(()),
             Some(known) => {
-                let (model, recorded, asked) = (model.to_owned(), known.clone(), base_url.to_owned());
-                return Err(CassetteError::OtherServer { path: self.dir.clone(), model, recorded, asked });
+                let (model, recorded_url, requested_url) = (model.to_owned(), known.clone(), base_url.to_owned());
+                return Err(CassetteError::OtherServer { path: self.dir.clone(), model, recorded_url, requested_url });
             }
             None => servers.insert(name, base_url.to_owned()),
         };
-        let part = self.dir.join(format!("{SERVERS}.part"));
+        let temporary = self.dir.join(format!("{SERVERS}.part"));
         let write = || -> io::Result<()> {
             let mut text = serde_json::to_vec_pretty(&servers)?;
             text.push(b'\n');
-            fs::write(&part, text)?;
-            fs::rename(&part, &path)
+            fs::write(&temporary, text)?;
+            fs::rename(&temporary, &path)
         };
         write().map_err(io_error("write", &path))
     }
 
     fn read(dir: &Path) -> Result<Cassette, CassetteError> {
-        let (shelf, _) = Shelf::read(dir, &part::dead(dir)?)?;
-        let state = State { shelf: Arc::new(shelf), ..State::default() };
-        Ok(Cassette { dir: dir.into(), state: Mutex::new(state), settled: Condvar::new() })
+        let (index, _) = RecordingIndex::read(dir, &segment::abandoned(dir)?)?;
+        let state = State { index: Arc::new(index), ..State::default() };
+        Ok(Cassette { dir: dir.into(), state: Mutex::new(state), request_done: Condvar::new() })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -176,95 +176,95 @@ impl Cassette {
     }
 
     /// The answer to a request, if it is recorded.
-    pub fn get(&self, request: &Request<'_>) -> Option<Arc<Recorded>> {
+    pub fn get(&self, request: &Request<'_>) -> Option<Arc<RecordedResponse>> {
         let key = request.key();
-        let shelf = {
+        let index = {
             let mut state = self.state();
-            if let Some(recorded) = state.fresh.get(&key).cloned() {
+            if let Some(recorded) = state.unmerged.get(&key).cloned() {
                 return Some(recorded);
             }
-            if !state.shelf.has(key) {
+            if !state.index.contains(key) {
                 return None;
             }
             state.used.insert(key);
-            state.shelf.clone()
+            state.index.clone()
         };
-        shelf.get(key).map(Arc::new)
+        index.get(key).map(Arc::new)
     }
 
     /// The answer to a request, or the right and duty to get it. Waits while that right is somebody's, and so for ever when it is
     /// this thread's own; `None` once `stop` is raised.
-    pub fn claim(&self, request: &Request<'_>, stop: &AtomicBool) -> Option<Claim<'_>> {
+    pub fn get_or_reserve(&self, request: &Request<'_>, stop: &AtomicBool) -> Option<Reservation<'_>> {
         let body = canonical_json(request.body);
         let key = request.key_of(&body);
         let mut state = self.state();
-        while state.under_way.contains(&key) {
+        while state.in_flight.contains(&key) {
             if stop.load(Ordering::Relaxed) {
                 return None;
             }
-            state = self.settled.wait_timeout(state, STOP_POLL).unwrap_or_else(PoisonError::into_inner).0;
+            state = self.request_done.wait_timeout(state, STOP_POLL).unwrap_or_else(PoisonError::into_inner).0;
         }
-        if let Some(recorded) = state.fresh.get(&key) {
-            return Some(Claim::Known(recorded.clone()));
+        if let Some(recorded) = state.unmerged.get(&key) {
+            return Some(Reservation::Recorded(recorded.clone()));
         }
-        if let Some(recorded) = state.shelf.get(key) {
+        if let Some(recorded) = state.index.get(key) {
             state.used.insert(key);
-            return Some(Claim::Known(Arc::new(recorded)));
+            return Some(Reservation::Recorded(Arc::new(recorded)));
         }
-        state.under_way.insert(key);
+        state.in_flight.insert(key);
         let (api, model, trial) = (request.api, request.model.to_owned(), request.trial);
-        Some(Claim::Ask(Pending { cassette: self, api, model, trial, key, body }))
+        Some(Reservation::Reserved(PendingRecording { cassette: self, api, model, trial, key, body }))
     }
 
     /// Merges what was put, and what killed processes left, into the files. What other processes are recording is left to them.
     ///
     /// # Errors
-    /// [`CassetteError`] when files cannot be read or written. Nothing is lost then: part files stay until all is written.
+    /// [`CassetteError`] when files cannot be read or written. Nothing is lost then: segment files stay until all is written.
     pub fn finish(&self) -> Result<(), CassetteError> {
-        self.settle(&mut self.state())
+        self.merge_segments(&mut self.state())
     }
 
-    fn settle(&self, state: &mut State) -> Result<(), CassetteError> {
-        if state.part.is_none() && !part::any(&self.dir)? {
+    fn merge_segments(&self, state: &mut State) -> Result<(), CassetteError> {
+        if state.segment.is_none() && !segment::exist_in(&self.dir)? {
             return Ok(());
         }
-        let _lock = FolderLock::take(&self.dir)?;
-        // Without its lock, the own part is as good as that of a process that died: if merging fails, the next one does it.
-        state.part = None;
-        let parts = part::dead(&self.dir)?;
-        let (mut shelf, changed) = Shelf::read(&self.dir, &parts)?;
-        for index in changed {
-            shelf.tapes[index].write(&self.dir)?;
+        let _lock = FolderLock::acquire(&self.dir)?;
+        // Without its lock, the own segment is as good as that of a process that died: if merging fails, the next one does it.
+        state.segment = None;
+        let segments = segment::abandoned(&self.dir)?;
+        let (mut index, changed) = RecordingIndex::read(&self.dir, &segments)?;
+        for number in changed {
+            index.files[number].write(&self.dir)?;
         }
-        parts.iter().try_for_each(|path| part::remove(path))?;
-        state.used.extend(state.fresh.drain().map(|(key, _)| key));
-        state.shelf = Arc::new(shelf);
+        segments.iter().try_for_each(|path| segment::remove(path))?;
+        state.used.extend(state.unmerged.drain().map(|(key, _)| key));
+        state.index = Arc::new(index);
         Ok(())
     }
 
     /// What an error shows of a request that [`Cassette::get`] has no answer to. Looks through all recordings of the model, but
     /// for those that were put since the last [`Cassette::finish`].
     pub fn miss(&self, request: &Request<'_>) -> Miss {
-        let shelf = self.state().shelf.clone();
-        miss::miss(&shelf, request, &canonical_json(request.body))
+        let index = self.state().index.clone();
+        miss::miss(&index, request, &canonical_json(request.body))
     }
 
     /// All recordings by models, but for those that were put since the last [`Cassette::finish`].
     pub fn entries(&self) -> Vec<Recordings> {
-        let shelf = self.state().shelf.clone();
-        shelf.tapes.iter().map(listing::recordings).collect()
+        let index = self.state().index.clone();
+        index.files.iter().map(listing::recordings).collect()
     }
 
     /// One recording in full.
     pub fn exchange(&self, key: Key) -> Option<Exchange> {
-        let shelf = self.state().shelf.clone();
-        shelf.tape_of(key).and_then(|tape| listing::exchange(tape, key))
+        let index = self.state().index.clone();
+        index.file_of(key).and_then(|file| listing::exchange(file, key))
     }
 
     /// The recordings that were neither got, claimed nor put since the folder was opened, in the order of [`Cassette::entries`].
     pub fn unused(&self) -> Vec<Key> {
         let state = self.state();
-        state.shelf.keys().filter(|key| !state.used.contains(key) && !state.fresh.contains_key(key)).collect()
+        state.index.keys().filter(|key| !state.used.contains(key) && !state.unmerged.contains_key(key)).collect()
     }
 
     /// Drops all recordings but those to keep, and says how many went. A file is replaced in one step; one without recordings is
@@ -274,69 +274,69 @@ impl Cassette {
     /// [`CassetteError`] when files cannot be read or written.
     pub fn retain(&self, keep: &dyn Fn(&Entry) -> bool) -> Result<u64, CassetteError> {
         let mut state = self.state();
-        self.settle(&mut state)?;
-        let _lock = FolderLock::take(&self.dir)?;
-        let (shelf, _) = Shelf::read(&self.dir, &[])?;
+        self.merge_segments(&mut state)?;
+        let _lock = FolderLock::acquire(&self.dir)?;
+        let (index, _) = RecordingIndex::read(&self.dir, &[])?;
         let mut dropped = 0;
-        let mut tapes: Vec<Tape> = Vec::new();
-        for tape in shelf.tapes {
-            let kept: Vec<bool> = listing::recordings(&tape).entries.iter().map(keep).collect();
+        let mut files: Vec<RecordingFile> = Vec::new();
+        for file in index.files {
+            let kept: Vec<bool> = listing::recordings(&file).entries.iter().map(keep).collect();
             let gone = kept.iter().filter(|kept| !**kept).count();
             if gone == 0 {
-                tapes.push(tape);
+                files.push(file);
                 continue;
             }
             dropped += gone as u64;
-            let mut rest = tape.keeping(&kept);
+            let mut rest = file.filtered(&kept);
             rest.write(&self.dir)?;
             if gone < kept.len() {
-                tapes.push(rest);
+                files.push(rest);
             }
         }
-        state.shelf = Arc::new(Shelf::of(tapes));
-        if state.shelf.is_empty() {
+        state.index = Arc::new(RecordingIndex::new(files));
+        if state.index.is_empty() {
             // Nothing is bound any more.
-            part::remove(&self.dir.join(SERVERS))?;
+            segment::remove(&self.dir.join(SERVERS))?;
         }
         Ok(dropped)
     }
 }
 
-impl Pending<'_> {
+impl PendingRecording<'_> {
     /// Keeps the answer. It is in a file when this returns.
     ///
     /// # Errors
     /// [`CassetteError`] when it cannot be written.
-    pub fn put(self, recorded: Recorded) -> Result<(), CassetteError> {
+    pub fn put(self, recorded: RecordedResponse) -> Result<(), CassetteError> {
         if !self.body.starts_with('{') {
             return Err(CassetteError::NotAnObject { model: self.model.clone() });
         }
-        let (date, response) = (Value::from(recorded.recorded.as_str()).to_string(), recorded.body.to_string());
-        let entry = Line {
+        let (date, response) = (Value::from(recorded.recorded_on.as_str()).to_string(), recorded.body.to_string());
+        let entry = RecordingLine {
             key: self.key,
             trial: self.trial,
-            recorded: &date,
+            recorded_on: &date,
             latency_ms: recorded.latency_ms,
-            same: "{}",
+            shared: "{}",
             request: &self.body,
             response: &response,
         };
-        let line = part::line(self.api, &self.model, &entry);
+        let line = segment::format_line(self.api, &self.model, &entry);
         let mut state = self.cassette.state();
-        if state.part.is_none() {
-            state.part = Some(Part::create(&self.cassette.dir)?);
+        if state.segment.is_none() {
+            state.segment = Some(SegmentWriter::create(&self.cassette.dir)?);
         }
-        if let Some(part) = &mut state.part {
-            part.append(&line)?;
+        if let Some(segment) = &mut state.segment {
+            segment.append(&line)?;
         }
-        state.fresh.insert(self.key, Arc::new(recorded));
+        state.unmerged.insert(self.key, Arc::new(recorded));
         Ok(())
     }
 }
 
-impl Drop for Pending<'_> {
+impl Drop for PendingRecording<'_> {
     fn drop(&mut self) {
-        self.cassette.state().under_way.remove(&self.key);
-        self.cassette.settled.notify_all();
+        self.cassette.state().in_flight.remove(&self.key);
+        self.cassette.request_done.notify_all();
     }
 }

@@ -4,43 +4,43 @@ use serde::de::IgnoredAny;
 
 /// The members of an object: names without quotes, as they are escaped, and values.
 pub(super) fn fields(text: &str) -> Option<Vec<(&str, &str)>> {
-    let mut rest = Rest(text);
+    let mut cursor = Cursor(text);
     let mut found = Vec::new();
-    rest.take('{')?;
-    if rest.take('}').is_none() {
+    cursor.take('{')?;
+    if cursor.take('}').is_none() {
         loop {
-            let name = rest.value()?.strip_prefix('"')?.strip_suffix('"')?;
-            rest.take(':')?;
-            found.push((name, rest.value()?));
-            if rest.take(',').is_none() {
+            let name = cursor.value()?.strip_prefix('"')?.strip_suffix('"')?;
+            cursor.take(':')?;
+            found.push((name, cursor.value()?));
+            if cursor.take(',').is_none() {
                 break;
             }
         }
-        rest.take('}')?;
+        cursor.take('}')?;
     }
-    rest.is_empty().then_some(found)
+    cursor.is_empty().then_some(found)
 }
 
 /// The items of an array.
 pub(super) fn items(text: &str) -> Option<Vec<&str>> {
-    let mut rest = Rest(text);
+    let mut cursor = Cursor(text);
     let mut found = Vec::new();
-    rest.take('[')?;
-    if rest.take(']').is_none() {
+    cursor.take('[')?;
+    if cursor.take(']').is_none() {
         loop {
-            found.push(rest.value()?);
-            if rest.take(',').is_none() {
+            found.push(cursor.value()?);
+            if cursor.take(',').is_none() {
                 break;
             }
         }
-        rest.take(']')?;
+        cursor.take(']')?;
     }
-    rest.is_empty().then_some(found)
+    cursor.is_empty().then_some(found)
 }
 
-struct Rest<'a>(&'a str);
+struct Cursor<'a>(&'a str);
 
-impl<'a> Rest<'a> {
+impl<'a> Cursor<'a> {
     fn skip_space(&mut self) {
         self.0 = self.0.trim_start_matches([' ', '\t', '\r', '\n']);
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use reqwest::header::HeaderMap;
 use reqwest::{Client, Request, Response, StatusCode};
 
-use crate::llm::slots::STOP_POLL;
+use crate::llm::limiter::STOP_POLL;
 
 /// The longest answer that is read.
 const ANSWER_BYTES: usize = 16 << 20;
@@ -15,11 +15,11 @@ const ANSWER_BYTES: usize = 16 << 20;
 const ERROR_BYTES: usize = 64 << 10;
 
 /// What an attempt brought.
-pub(in crate::llm) type Attempt = Result<Arrived, Refusal>;
+pub(in crate::llm) type Attempt = Result<RawAnswer, AttemptError>;
 
 /// An answer of any status.
 #[derive(Debug)]
-pub(in crate::llm) struct Arrived {
+pub(in crate::llm) struct RawAnswer {
     pub(in crate::llm) status: StatusCode,
     pub(in crate::llm) headers: HeaderMap,
     /// All of it, or the beginning of an error's.
@@ -28,22 +28,22 @@ pub(in crate::llm) struct Arrived {
 
 /// Why there was no answer. Texts may hold what a server wrote.
 #[derive(Debug)]
-pub(in crate::llm) enum Refusal {
+pub(in crate::llm) enum AttemptError {
     /// The network, or a time that ran out.
-    Broken(String),
+    Network(String),
     /// The answer is longer than anything that a model says.
-    TooBig,
+    TooLarge,
     /// Everything is to stop.
     Stopped,
 }
 
 /// Sends `request` and reads the answer to its last byte.
 pub(super) async fn attempt(client: &Client, request: Request, timeout: Duration, stop: &AtomicBool) -> Attempt {
-    let whole = async { read(client.execute(request).await.map_err(broken)?).await };
-    match unless_stopped(stop, tokio::time::timeout(timeout, whole)).await {
-        None => Err(Refusal::Stopped),
-        Some(Err(_)) => Err(Refusal::Broken(format!("no complete answer within {} s", timeout.as_secs()))),
-        Some(Ok(arrived)) => arrived,
+    let response = async { read(client.execute(request).await.map_err(network_error)?).await };
+    match unless_stopped(stop, tokio::time::timeout(timeout, response)).await {
+        None => Err(AttemptError::Stopped),
+        Some(Err(_)) => Err(AttemptError::Network(format!("no complete answer within {} s", timeout.as_secs()))),
+        Some(Ok(answer)) => answer,
     }
 }
 
@@ -51,7 +51,7 @@ async fn read(mut response: Response) -> Attempt {
     let (status, headers) = (response.status(), std::mem::take(response.headers_mut()));
     let announced = response.content_length().and_then(|length| usize::try_from(length).ok());
     if status.is_success() && announced.is_some_and(|length| length > ANSWER_BYTES) {
-        return Err(Refusal::TooBig);
+        return Err(AttemptError::TooLarge);
     }
     // The length is the server's word: it reserves no more than a usual answer takes.
     let mut body = Vec::with_capacity(announced.unwrap_or(0).min(ERROR_BYTES));
@@ -61,10 +61,10 @@ async fn read(mut response: Response) -> Attempt {
             Ok(None) => break,
             // The status of an error says more than that its text broke off.
             Err(_) if !status.is_success() => break,
-            Err(error) => return Err(broken(error)),
+            Err(error) => return Err(network_error(error)),
         };
         if status.is_success() && body.len() + chunk.len() > ANSWER_BYTES {
-            return Err(Refusal::TooBig);
+            return Err(AttemptError::TooLarge);
         }
         body.extend_from_slice(&chunk);
         if !status.is_success() && body.len() >= ERROR_BYTES {
@@ -72,11 +72,11 @@ async fn read(mut response: Response) -> Attempt {
             break;
         }
     }
-    Ok(Arrived { status, headers, body })
+    Ok(RawAnswer { status, headers, body })
 }
 
-fn broken(error: reqwest::Error) -> Refusal {
-    Refusal::Broken(describe(error))
+fn network_error(error: reqwest::Error) -> AttemptError {
+    AttemptError::Network(describe(error))
 }
 
 /// What went wrong, and at the bottom why. The URL is left out: whoever reads this knows it.

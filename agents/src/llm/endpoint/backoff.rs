@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use reqwest::header::HeaderMap;
 
-use crate::llm::slots::STOP_POLL;
+use crate::llm::limiter::STOP_POLL;
 
 const FIRST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(30);
@@ -56,7 +56,7 @@ mod tests {
 
     use super::*;
 
-    fn asked(headers: &[(&'static str, &'static str)]) -> Option<Duration> {
+    fn retry_after_of(headers: &[(&'static str, &'static str)]) -> Option<Duration> {
         let headers = headers
             .iter()
             .map(|(name, value)| (HeaderName::from_static(name), HeaderValue::from_static(value)))
@@ -68,20 +68,20 @@ mod tests {
     #[test]
     fn a_server_says_how_long_to_wait_in_several_ways() {
         let seconds = |n: f64| Some(Duration::from_secs_f64(n));
-        assert_eq!(asked(&[("retry-after", "30")]), seconds(30.0));
-        assert_eq!(asked(&[("retry-after", " 1.5 ")]), seconds(1.5));
-        assert_eq!(asked(&[("retry-after-ms", "250"), ("retry-after", "1")]), seconds(0.25));
-        assert_eq!(asked(&[("retry-after-ms", "soon"), ("retry-after", "1")]), seconds(1.0));
-        assert_eq!(asked(&[("retry-after", "Sun, 06 Nov 1994 08:50:37 GMT")]), seconds(60.0));
-        assert_eq!(asked(&[("retry-after", "1e300")]), Some(Duration::MAX));
+        assert_eq!(retry_after_of(&[("retry-after", "30")]), seconds(30.0));
+        assert_eq!(retry_after_of(&[("retry-after", " 1.5 ")]), seconds(1.5));
+        assert_eq!(retry_after_of(&[("retry-after-ms", "250"), ("retry-after", "1")]), seconds(0.25));
+        assert_eq!(retry_after_of(&[("retry-after-ms", "soon"), ("retry-after", "1")]), seconds(1.0));
+        assert_eq!(retry_after_of(&[("retry-after", "Sun, 06 Nov 1994 08:50:37 GMT")]), seconds(60.0));
+        assert_eq!(retry_after_of(&[("retry-after", "1e300")]), Some(Duration::MAX));
     }
 
     #[test]
     fn what_asks_for_no_wait_is_left_to_the_back_off() {
         for value in ["0", "-1", "NaN", "", "soon", "Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:00:00 GMT"] {
-            assert_eq!(asked(&[("retry-after", value)]), None, "{value}");
+            assert_eq!(retry_after_of(&[("retry-after", value)]), None, "{value}");
         }
-        assert_eq!(asked(&[]), None);
+        assert_eq!(retry_after_of(&[]), None);
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! The way to a model: requests with limits, retries and slots. Threads call it and block; none of it is asynchronous outside.
+//! The way to a model: requests with limits, retries and permits. Threads call it and block; none of it is asynchronous outside.
 //!
 //! What comes from a server is neither trusted nor shown as it is: sizes and times are capped, redirects are not followed, and
 //! every text is redacted before it gets into an error.
 
 mod attempt;
 mod backoff;
-pub(super) mod judge;
+pub(super) mod classify;
 mod network;
 mod setup;
 
@@ -18,13 +18,13 @@ use reqwest::{Client, Request, Url};
 use serde_json::Value;
 
 use self::attempt::Attempt;
-pub(super) use self::attempt::{Arrived, Refusal};
-use self::judge::Verdict;
+pub(super) use self::attempt::{AttemptError, RawAnswer};
+use self::classify::AttemptOutcome;
 pub use self::network::Network;
 pub use self::setup::SetupError;
+use super::limiter::LoadSignal;
 use super::secret::Secrets;
-use super::slots::Load;
-use super::{Model, Slots};
+use super::{ConcurrencyLimiter, Model};
 
 /// A server's demand to wait longer than this is as good as a refusal.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
@@ -36,12 +36,12 @@ pub struct Endpoint {
     pub(super) base: Url,
     pub(super) secrets: Secrets,
     client: Client,
-    slots: Arc<Slots>,
+    limiter: Arc<ConcurrencyLimiter>,
 }
 
 /// An answer to a request.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct EndpointResponse {
     /// The body.
     pub body: Value,
     /// Milliseconds that the attempt took which was answered, from sending to the last byte.
@@ -52,7 +52,7 @@ pub struct Answer {
 
 /// Why there is no answer. The texts are redacted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AskError {
+pub enum EndpointError {
     /// The conversation does not fit into the model's context: an outcome of the model.
     #[error("the conversation does not fit the model's context: {0}")]
     TooLong(String),
@@ -86,13 +86,13 @@ impl Endpoint {
         let base = setup::base_url(&model.base_url)?;
         let (headers, secrets) = setup::headers(model, env)?;
         let client = setup::client(&base, headers)?;
-        let slots = Arc::new(Slots::new(model.connections));
-        Ok(Endpoint { network: Arc::clone(network), model: model.clone(), base, secrets, client, slots })
+        let limiter = Arc::new(ConcurrencyLimiter::new(model.connections));
+        Ok(Endpoint { network: Arc::clone(network), model: model.clone(), base, secrets, client, limiter })
     }
 
     /// How many requests and episodes are under way, and may be.
-    pub fn slots(&self) -> &Arc<Slots> {
-        &self.slots
+    pub fn limiter(&self) -> &Arc<ConcurrencyLimiter> {
+        &self.limiter
     }
 
     /// Takes the key and secret headers out of a body that is to be kept.
@@ -103,47 +103,47 @@ impl Endpoint {
     /// Posts `body` to `path`, which follows on the base URL, again where that may help, and waits for the answer.
     ///
     /// # Errors
-    /// See [`AskError`].
+    /// See [`EndpointError`].
     ///
     /// # Panics
     /// On a thread that runs asynchronous code: this blocks.
-    pub fn ask(&self, path: &str, body: &Value, stop: &AtomicBool) -> Result<Answer, AskError> {
+    pub fn send(&self, path: &str, body: &Value, stop: &AtomicBool) -> Result<EndpointResponse, EndpointError> {
         let request = self.post(path, body)?;
         let timeout = Duration::from_secs(self.model.limits.timeout_s.into());
         let (mut attempts, mut unparsed) = (0, 0);
         loop {
-            let place = self.slots.enter_request(stop).ok_or(AskError::Stopped)?;
+            let permit = self.limiter.acquire_request(stop).ok_or(EndpointError::Stopped)?;
             attempts += 1;
             let started = Instant::now();
             let attempt = self.attempt(&request, timeout, stop);
             let latency = started.elapsed();
-            let again = match judge::judge(attempt, &self.secrets) {
-                Verdict::Answer(body) => {
-                    place.leave(Load::Borne);
+            let retryable = match classify::classify(attempt, &self.secrets) {
+                AttemptOutcome::Answer(body) => {
+                    permit.release(LoadSignal::Answered);
                     let latency_ms = u64::try_from(latency.as_millis()).unwrap_or(u64::MAX);
-                    return Ok(Answer { body, latency_ms, attempts });
+                    return Ok(EndpointResponse { body, latency_ms, attempts });
                 }
-                Verdict::Never(error) => {
-                    let answered = !matches!(error, AskError::Infra(_) | AskError::Stopped);
-                    place.leave(if answered { Load::Borne } else { Load::Failed });
+                AttemptOutcome::Fatal(error) => {
+                    let answered = !matches!(error, EndpointError::Infra(_) | EndpointError::Stopped);
+                    permit.release(if answered { LoadSignal::Answered } else { LoadSignal::Failed });
                     return Err(error);
                 }
-                Verdict::Again(again) => again,
+                AttemptOutcome::Retry(retryable) => retryable,
             };
-            unparsed += u32::from(again.unparsed);
+            unparsed += u32::from(retryable.unparsed);
             if unparsed == 2 {
-                place.leave(Load::Borne);
-                return Err(AskError::Unparsed(again.message));
+                permit.release(LoadSignal::Answered);
+                return Err(EndpointError::Unparsed(retryable.message));
             }
-            let wait = again.wait.unwrap_or_else(|| backoff::delay(attempts - 1));
-            place.leave(again.load());
+            let wait = retryable.wait.unwrap_or_else(|| backoff::delay(attempts - 1));
+            permit.release(retryable.load_signal());
             // Whether the model or the server is to blame shows at the second attempt, however few are allowed.
-            let allowed = self.model.limits.retries.max(u32::from(again.unparsed));
+            let allowed = self.model.limits.retries.max(u32::from(retryable.unparsed));
             if attempts > allowed || wait > LONGEST_WAIT {
-                return Err(AskError::Infra(given_up(&again.message, attempts, wait)));
+                return Err(EndpointError::Infra(exhausted_message(&retryable.message, attempts, wait)));
             }
             if !backoff::sleep(wait, stop) {
-                return Err(AskError::Stopped);
+                return Err(EndpointError::Stopped);
             }
         }
     }
@@ -154,16 +154,16 @@ impl Endpoint {
     }
 
     /// The body is serialised once, whatever the number of attempts.
-    fn post(&self, path: &str, body: &Value) -> Result<Request, AskError> {
-        let config = |error: String| AskError::Config(self.secrets.redact(&error));
+    fn post(&self, path: &str, body: &Value) -> Result<Request, EndpointError> {
+        let config = |error: String| EndpointError::Config(self.secrets.redact(&error));
         let url = self.url(path).map_err(|error| config(format!("the path `{path}` makes no URL: {error}")))?;
         let bytes = serde_json::to_vec(body).map_err(|error| config(error.to_string()))?;
         let request = self.client.post(url).header("content-type", "application/json").body(bytes).build();
         request.map_err(|error| config(attempt::describe(error)))
     }
 
-    pub(super) fn get(&self, url: Url) -> Result<Request, Refusal> {
-        self.client.get(url).build().map_err(|error| Refusal::Broken(attempt::describe(error)))
+    pub(super) fn get(&self, url: Url) -> Result<Request, AttemptError> {
+        self.client.get(url).build().map_err(|error| AttemptError::Network(attempt::describe(error)))
     }
 
     pub(super) fn url(&self, path: &str) -> Result<Url, String> {
@@ -175,14 +175,14 @@ impl Endpoint {
     /// One attempt, on the calling thread.
     pub(super) fn attempt(&self, request: &Request, timeout: Duration, stop: &AtomicBool) -> Attempt {
         let Some(request) = request.try_clone() else {
-            return Err(Refusal::Broken("the request cannot be repeated".to_owned()));
+            return Err(AttemptError::Network("the request cannot be repeated".to_owned()));
         };
         self.network.block_on(attempt::attempt(&self.client, request, timeout, stop))
     }
 }
 
 /// What is said when no further attempt is made.
-fn given_up(message: &str, attempts: u32, wait: Duration) -> String {
+fn exhausted_message(message: &str, attempts: u32, wait: Duration) -> String {
     match attempts {
         _ if wait > LONGEST_WAIT => format!("{message}; the server asks for a wait of more than 10 minutes"),
         1 => format!("{message} (1 attempt)"),
@@ -196,7 +196,7 @@ impl fmt::Debug for Endpoint {
         f.debug_struct("Endpoint")
             .field("base", &self.base.as_str())
             .field("model", &self.model.model)
-            .field("slots", &self.slots)
+            .field("limiter", &self.limiter)
             .finish_non_exhaustive()
     }
 }

@@ -37,10 +37,10 @@ pub enum SetupError {
         purpose: String,
     },
     /// The base URL is none, or holds what does not belong there.
-    #[error("the base URL {shown}: {problem}")]
+    #[error("the base URL {displayed_url}: {problem}")]
     BaseUrl {
         /// The URL in quotes, or `(not shown)`.
-        shown: String,
+        displayed_url: String,
         /// What is wrong with it.
         problem: String,
     },
@@ -65,8 +65,9 @@ pub enum SetupError {
 /// The base URL, without a slash at the end of its path.
 pub(super) fn base_url(text: &str) -> Result<Url, SetupError> {
     // Before an `@` there may be a password, after a `?` a key.
-    let shown = if text.contains(['@', '?', '#']) { "(not shown)".to_owned() } else { format!("`{text}`") };
-    let wrong = |problem: &str| SetupError::BaseUrl { shown: shown.clone(), problem: problem.to_owned() };
+    let displayed_url = if text.contains(['@', '?', '#']) { "(not shown)".to_owned() } else { format!("`{text}`") };
+    let wrong =
+        |problem: &str| SetupError::BaseUrl { displayed_url: displayed_url.clone(), problem: problem.to_owned() };
     let mut url = Url::parse(text).map_err(|error| wrong(&error.to_string()))?;
     if !matches!(url.scheme(), "http" | "https") {
         return Err(wrong("it has to begin with http:// or https://"));

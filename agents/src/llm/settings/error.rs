@@ -1,10 +1,10 @@
 //! What can be wrong with settings. No error shows a value that may be a secret.
 
-use crate::llm::place::line_and_column;
+use crate::llm::position::line_and_column;
 
 /// A mistake in a file of settings.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}:{column}: {fault}")]
+#[error("{file}:{line}:{column}: {problem}")]
 pub struct SettingsError {
     /// The file.
     pub file: String,
@@ -13,12 +13,12 @@ pub struct SettingsError {
     /// The character in the line, from 1.
     pub column: usize,
     /// What is wrong.
-    pub fault: Fault,
+    pub problem: SettingsProblem,
 }
 
 /// What is wrong at a place. Keys are named with the tables that they are in, below the model's own.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum SettingsProblem {
     /// Not TOML.
     #[error("{0}")]
     Syntax(String),
@@ -70,7 +70,7 @@ pub enum Fault {
     },
     /// A text that is not of its key's form. It is not shown: in most of these places a secret could stand by mistake.
     #[error("`{key}` {reason}")]
-    Form {
+    Malformed {
         /// The key.
         key: String,
         /// What is wrong with its value.
@@ -118,8 +118,8 @@ pub(super) struct Source<'t> {
 }
 
 impl Source<'_> {
-    pub(super) fn error(&self, offset: usize, fault: Fault) -> SettingsError {
+    pub(super) fn error(&self, offset: usize, problem: SettingsProblem) -> SettingsError {
         let (line, column) = line_and_column(self.text, offset);
-        SettingsError { file: self.file.clone(), line, column, fault }
+        SettingsError { file: self.file.clone(), line, column, problem }
     }
 }

@@ -1,11 +1,11 @@
 //! Which model is meant by a word, and with what settings: those of a `[model.NAME]` table, or the defaults.
 
+mod base_url;
 mod error;
-mod keys;
+mod model_ref;
 mod names;
 mod table;
-mod url;
-mod word;
+mod table_reader;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,15 +14,15 @@ use std::path::Path;
 use healbench_protocol::{Object, ToolsMode};
 use toml::de::{DeTable, DeValue};
 
-pub use error::{Fault, SettingsError};
-pub use word::{WordError, resolve};
+pub use error::{SettingsError, SettingsProblem};
+pub use model_ref::{ModelRefError, resolve_model};
 
 use super::{Api, Connections, Limits, Model, Sampling};
 use error::Source;
-use keys::Keys;
+use table_reader::TableReader;
 
 /// The system text that models get when their settings name none.
-pub const SYSTEM: &str = include_str!("../system.txt").trim_ascii_end();
+pub const DEFAULT_SYSTEM_TEXT: &str = include_str!("../system.txt").trim_ascii_end();
 
 /// How many requests are under way at once at a provider, and at a server on this machine.
 const CONNECTIONS: Connections = Connections { start: 20, min: 10, max: 100 };
@@ -43,32 +43,32 @@ pub struct ModelTable {
 ///
 /// # Errors
 /// [`SettingsError`] with the place of a mistake.
-pub fn models(
+pub fn parse_model_tables(
     file: &Path,
     text: &str,
     read: &dyn Fn(&Path) -> io::Result<String>,
 ) -> Result<BTreeMap<String, ModelTable>, SettingsError> {
     let source = Source { file: file.display().to_string(), text };
     let document = DeTable::parse(text).map_err(|error| {
-        let fault = Fault::Syntax(error.message().replace('\n', " "));
-        source.error(error.span().map_or(0, |span| span.start), fault)
+        let problem = SettingsProblem::Syntax(error.message().replace('\n', " "));
+        source.error(error.span().map_or(0, |span| span.start), problem)
     })?;
-    let top = Keys { source: &source, prefix: String::new(), table: document.get_ref(), start: 0 };
+    let top = TableReader { source: &source, prefix: String::new(), table: document.get_ref(), start: 0 };
     let Some(tables) = top.table("model")? else { return Ok(BTreeMap::new()) };
     let mut models = BTreeMap::new();
     for (name, value) in tables.entries() {
-        if names::looks_secret(name.text) {
-            return Err(source.error(name.at, Fault::Secret { key: "model".to_owned() }));
+        if names::looks_like_secret(name.text) {
+            return Err(source.error(name.offset, SettingsProblem::Secret { key: "model".to_owned() }));
         }
         if !names::is_name(name.text) {
-            return Err(tables.malformed(name.text, name.at, NOT_A_NAME));
+            return Err(tables.malformed(name.text, name.offset, NOT_A_NAME));
         }
         let DeValue::Table(table) = value.get_ref() else {
             return Err(tables.mistyped(name.text, value, "a table"));
         };
-        let keys = Keys { source: &source, prefix: String::new(), table, start: name.at };
-        let model = table::model(name.text, &keys, file, read)?;
-        let (line, _) = super::place::line_and_column(text, name.at);
+        let reader = TableReader { source: &source, prefix: String::new(), table, start: name.offset };
+        let model = table::model(name.text, &reader, file, read)?;
+        let (line, _) = super::position::line_and_column(text, name.offset);
         models.insert(name.text.to_owned(), ModelTable { model, line });
     }
     Ok(models)
@@ -76,21 +76,26 @@ pub fn models(
 
 /// A model with the settings that nothing was said about.
 fn defaults(api: Api, model: &str, base_url: String) -> Model {
-    let is_providers = base_url == api.default_base_url();
-    let is_own = url::is_loopback(&base_url);
+    let is_default_url = base_url == api.default_base_url();
+    let is_local = base_url::is_loopback(&base_url);
     Model {
         api,
         model: model.to_owned(),
-        key_env: is_providers.then(|| api.default_key_env().to_owned()),
+        key_env: is_default_url.then(|| api.default_key_env().to_owned()),
         tools: ToolsMode::Native,
         // Some compatible servers (Mistral) refuse keys that they do not know. Those of one's own know this one.
-        sampling: Sampling { temperature: None, top_p: None, max_output_tokens: None, seed: is_providers || is_own },
+        sampling: Sampling {
+            temperature: None,
+            top_p: None,
+            max_output_tokens: None,
+            seed: is_default_url || is_local,
+        },
         extra_body: Object::new(),
         headers: BTreeMap::new(),
         headers_env: BTreeMap::new(),
-        system: SYSTEM.to_owned(),
+        system: DEFAULT_SYSTEM_TEXT.to_owned(),
         limits: Limits { timeout_s: 120, retries: 6, episode_calls: None, episode_tokens: None },
-        connections: if is_own { LOOPBACK_CONNECTIONS } else { CONNECTIONS },
+        connections: if is_local { LOOPBACK_CONNECTIONS } else { CONNECTIONS },
         price: None,
         check_model: true,
         base_url,

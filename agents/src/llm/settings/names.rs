@@ -1,10 +1,10 @@
 //! Names: which are fit for files and terminals, which look like secrets, and which was probably meant.
 
 /// At most this many names are listed; a list of hundreds tells less than none.
-const LISTED: usize = 24;
+const MAX_LISTED: usize = 24;
 
 /// What secrets of well-known services begin with.
-const SECRET: [&str; 15] = [
+const SECRET_PREFIXES: [&str; 15] = [
     "sk-",
     "sk_",
     "AIza",
@@ -23,13 +23,14 @@ const SECRET: [&str; 15] = [
 ];
 
 /// Shorter words are no secrets, whatever they begin with.
-const SECRET_LENGTH: usize = 20;
+const MIN_SECRET_CHARS: usize = 20;
 
 /// Whether a text holds a secret, as far as its look tells.
-pub(super) fn looks_secret(text: &str) -> bool {
+pub(super) fn looks_like_secret(text: &str) -> bool {
     let text = text.trim();
     let is_inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let is_secret = |word: &str| word.len() >= SECRET_LENGTH && SECRET.iter().any(|start| word.starts_with(start));
+    let is_secret =
+        |word: &str| word.len() >= MIN_SECRET_CHARS && SECRET_PREFIXES.iter().any(|start| word.starts_with(start));
     ["sk-", "AIza", "Bearer ", "-----BEGIN"].iter().any(|start| text.starts_with(start))
         || text.split(|c| !is_inside(c)).any(is_secret)
 }
@@ -45,7 +46,7 @@ fn is_unprintable(c: char) -> bool {
 }
 
 /// A word that a user wrote, fit for a terminal.
-pub(super) fn shown(word: &str) -> String {
+pub(super) fn printable(word: &str) -> String {
     word.chars().flat_map(|c| if is_unprintable(c) { c.escape_unicode().collect() } else { vec![c] }).collect()
 }
 
@@ -54,16 +55,16 @@ pub(super) fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> 
     let known: Vec<&str> = known.into_iter().collect();
     let listed = list(&known);
     match nearest(word, &known) {
-        Some(name) => format!("did you mean `{}`? Known: {listed}", shown(name)),
+        Some(name) => format!("did you mean `{}`? Known: {listed}", printable(name)),
         None => format!("known: {listed}"),
     }
 }
 
 /// The names in backticks, with commas.
 pub(super) fn list(known: &[&str]) -> String {
-    let mut listed: Vec<String> = known.iter().take(LISTED).map(|name| format!("`{}`", shown(name))).collect();
-    if known.len() > LISTED {
-        listed.push(format!("and {} more", known.len() - LISTED));
+    let mut listed: Vec<String> = known.iter().take(MAX_LISTED).map(|name| format!("`{}`", printable(name))).collect();
+    if known.len() > MAX_LISTED {
+        listed.push(format!("and {} more", known.len() - MAX_LISTED));
     }
     listed.join(", ")
 }

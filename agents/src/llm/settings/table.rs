@@ -6,10 +6,10 @@ use std::path::Path;
 
 use healbench_protocol::{Object, ToolsMode};
 
-use super::error::{Fault, SettingsError};
-use super::keys::{Keys, Text};
-use super::names::{hint, is_name, list, shown};
-use super::{defaults, url};
+use super::error::{SettingsError, SettingsProblem};
+use super::names::{hint, is_name, list, printable};
+use super::table_reader::{SpannedText, TableReader};
+use super::{base_url, defaults};
 use crate::llm::{Api, Connections, Limits, Model, Price, Sampling};
 
 const KEYS: [&str; 20] = [
@@ -52,102 +52,114 @@ const RESERVED: [&str; 10] = [
     "stream",
 ];
 
-type Read<'r> = &'r dyn Fn(&Path) -> io::Result<String>;
+type FileReader<'r> = &'r dyn Fn(&Path) -> io::Result<String>;
 
 /// Reads a table; `name` is its own. Prices that it does not give are null.
-pub(super) fn model(name: &str, keys: &Keys<'_>, file: &Path, read: Read<'_>) -> Result<Model, SettingsError> {
-    keys.refuse_secrets()?;
-    keys.only(&KEYS)?;
-    let api = api(keys)?;
-    let base_url = match keys.text("base_url")? {
-        Some(text) => url::checked(text.text).map_err(|reason| keys.malformed("base_url", text.at, reason))?,
+pub(super) fn model(
+    name: &str,
+    reader: &TableReader<'_>,
+    file: &Path,
+    read: FileReader<'_>,
+) -> Result<Model, SettingsError> {
+    reader.reject_secrets()?;
+    reader.deny_unknown(&KEYS)?;
+    let api = api(reader)?;
+    let base_url = match reader.text("base_url")? {
+        Some(text) => {
+            base_url::normalize(text.text).map_err(|reason| reader.malformed("base_url", text.offset, reason))?
+        }
         None => api.default_base_url().to_owned(),
     };
-    let mut model = defaults(api, id(name, keys)?, base_url);
-    if let Some(variable) = keys.text("key_env")? {
-        model.key_env = if variable.text.is_empty() { None } else { Some(variable_name(keys, "key_env", &variable)?) };
+    let mut model = defaults(api, model_id(name, reader)?, base_url);
+    if let Some(variable) = reader.text("key_env")? {
+        model.key_env =
+            if variable.text.is_empty() { None } else { Some(variable_name(reader, "key_env", &variable)?) };
     }
-    model.tools = tools(keys)?.unwrap_or(model.tools);
-    model.sampling = sampling(keys, model.sampling)?;
-    model.limits = limits(keys, model.limits)?;
-    model.connections = connections(keys)?.unwrap_or(model.connections);
-    model.check_model = keys.flag("check_model")?.unwrap_or(model.check_model);
-    if let Some(path) = keys.text("system")? {
-        model.system = system(keys, &path, file, read)?;
+    model.tools = tools(reader)?.unwrap_or(model.tools);
+    model.sampling = sampling(reader, model.sampling)?;
+    model.limits = limits(reader, model.limits)?;
+    model.connections = connections(reader)?.unwrap_or(model.connections);
+    model.check_model = reader.boolean("check_model")?.unwrap_or(model.check_model);
+    if let Some(path) = reader.text("system")? {
+        model.system = system(reader, &path, file, read)?;
     }
-    model.headers = headers(keys)?;
-    model.headers_env = headers_env(keys, &model.headers)?;
-    model.price = price(keys)?;
-    model.extra_body = extra_body(keys)?;
+    model.headers = headers(reader)?;
+    model.headers_env = headers_env(reader, &model.headers)?;
+    model.price = price(reader)?;
+    model.extra_body = extra_body(reader)?;
     Ok(model)
 }
 
-fn api(keys: &Keys<'_>) -> Result<Api, SettingsError> {
+fn api(reader: &TableReader<'_>) -> Result<Api, SettingsError> {
     let known = || Api::ALL.into_iter().map(Api::name);
-    let Some(word) = keys.text("api")? else {
+    let Some(word) = reader.text("api")? else {
         let hint = format!("it is one of {}", list(&known().collect::<Vec<_>>()));
-        return Err(keys.missing("api", hint));
+        return Err(reader.missing("api", hint));
     };
-    Api::ALL.into_iter().find(|api| api.name() == word.text).ok_or_else(|| unknown_value(keys, "api", &word, known()))
+    Api::ALL.into_iter().find(|api| api.name() == word.text).ok_or_else(|| unknown_value(reader, "api", &word, known()))
 }
 
-fn tools(keys: &Keys<'_>) -> Result<Option<ToolsMode>, SettingsError> {
-    let Some(word) = keys.text("tools")? else { return Ok(None) };
+fn tools(reader: &TableReader<'_>) -> Result<Option<ToolsMode>, SettingsError> {
+    let Some(word) = reader.text("tools")? else { return Ok(None) };
     match word.text {
         "native" => Ok(Some(ToolsMode::Native)),
         "prompt" => Ok(Some(ToolsMode::Prompt)),
-        _ => Err(unknown_value(keys, "tools", &word, ["native", "prompt"])),
+        _ => Err(unknown_value(reader, "tools", &word, ["native", "prompt"])),
     }
 }
 
 fn unknown_value<'a>(
-    keys: &Keys<'_>,
+    reader: &TableReader<'_>,
     key: &str,
-    word: &Text<'_>,
+    word: &SpannedText<'_>,
     known: impl IntoIterator<Item = &'a str>,
 ) -> SettingsError {
-    let fault = Fault::UnknownValue { key: keys.named(key), value: shown(word.text), hint: hint(word.text, known) };
-    keys.source.error(word.at, fault)
+    let problem = SettingsProblem::UnknownValue {
+        key: reader.qualified_name(key),
+        value: printable(word.text),
+        hint: hint(word.text, known),
+    };
+    reader.source.error(word.offset, problem)
 }
 
-fn id<'s>(name: &'s str, keys: &Keys<'s>) -> Result<&'s str, SettingsError> {
-    match keys.text("model")? {
+fn model_id<'s>(name: &'s str, reader: &TableReader<'s>) -> Result<&'s str, SettingsError> {
+    match reader.text("model")? {
         None => Ok(name),
         Some(text) if is_name(text.text) => Ok(text.text),
-        Some(text) => Err(keys.malformed("model", text.at, super::NOT_A_NAME)),
+        Some(text) => Err(reader.malformed("model", text.offset, super::NOT_A_NAME)),
     }
 }
 
-fn sampling(keys: &Keys<'_>, default: Sampling) -> Result<Sampling, SettingsError> {
+fn sampling(reader: &TableReader<'_>, default: Sampling) -> Result<Sampling, SettingsError> {
     let is_temperature = |number: f64| number.is_finite() && number >= 0.0;
     let is_top_p = |number: f64| number > 0.0 && number <= 1.0;
     Ok(Sampling {
-        temperature: keys.number("temperature", is_temperature, "a finite number of at least 0")?,
-        top_p: keys.number("top_p", is_top_p, "a number above 0 and of at most 1")?,
-        max_output_tokens: keys.small("max_output_tokens", 1)?,
-        seed: keys.flag("seed")?.unwrap_or(default.seed),
+        temperature: reader.number("temperature", is_temperature, "a finite number of at least 0")?,
+        top_p: reader.number("top_p", is_top_p, "a number above 0 and of at most 1")?,
+        max_output_tokens: reader.integer_from("max_output_tokens", 1)?,
+        seed: reader.boolean("seed")?.unwrap_or(default.seed),
     })
 }
 
-fn limits(keys: &Keys<'_>, default: Limits) -> Result<Limits, SettingsError> {
+fn limits(reader: &TableReader<'_>, default: Limits) -> Result<Limits, SettingsError> {
     Ok(Limits {
-        timeout_s: keys.small("timeout_s", 1)?.unwrap_or(default.timeout_s),
-        retries: keys.small("retries", 0)?.unwrap_or(default.retries),
-        episode_calls: keys.small("episode_calls", 1)?,
-        episode_tokens: keys.whole("episode_tokens", 1..=u64::MAX)?,
+        timeout_s: reader.integer_from("timeout_s", 1)?.unwrap_or(default.timeout_s),
+        retries: reader.integer_from("retries", 0)?.unwrap_or(default.retries),
+        episode_calls: reader.integer_from("episode_calls", 1)?,
+        episode_tokens: reader.integer("episode_tokens", 1..=u64::MAX)?,
     })
 }
 
 /// A number is a fixed one; of a table, what is not given follows what is.
-fn connections(keys: &Keys<'_>) -> Result<Option<Connections>, SettingsError> {
-    if !keys.holds_table("connections") {
-        let fixed = keys.small("connections", 1)?;
+fn connections(reader: &TableReader<'_>) -> Result<Option<Connections>, SettingsError> {
+    if !reader.has_table("connections") {
+        let fixed = reader.integer_from("connections", 1)?;
         return Ok(fixed.map(|number| Connections { start: number, min: number, max: number }));
     }
-    let Some(table) = keys.table("connections")? else { return Ok(None) };
-    table.only(&["start", "min", "max"])?;
-    let given = |key| table.small(key, 1);
-    let (start, min, max) = (given("start")?, given("min")?, given("max")?);
+    let Some(table) = reader.table("connections")? else { return Ok(None) };
+    table.deny_unknown(&["start", "min", "max"])?;
+    let optional = |key| table.integer_from(key, 1);
+    let (start, min, max) = (optional("start")?, optional("min")?, optional("max")?);
     let default = super::CONNECTIONS;
     let least = min.unwrap_or(default.min.min(start.unwrap_or(default.min)).min(max.unwrap_or(default.min)));
     let most = max.unwrap_or(default.max.max(start.unwrap_or(default.max)).max(least));
@@ -155,22 +167,28 @@ fn connections(keys: &Keys<'_>) -> Result<Option<Connections>, SettingsError> {
     if least <= start && start <= most {
         return Ok(Some(Connections { start, min: least, max: most }));
     }
-    Err(keys.malformed("connections", table.start, "is out of order: it has to be `min` <= `start` <= `max`"))
+    Err(reader.malformed("connections", table.start, "is out of order: it has to be `min` <= `start` <= `max`"))
 }
 
-fn system(keys: &Keys<'_>, path: &Text<'_>, file: &Path, read: Read<'_>) -> Result<String, SettingsError> {
-    let path_of = file.parent().unwrap_or(Path::new("")).join(path.text);
-    match read(&path_of) {
+fn system(
+    reader: &TableReader<'_>,
+    path: &SpannedText<'_>,
+    file: &Path,
+    read: FileReader<'_>,
+) -> Result<String, SettingsError> {
+    let full_path = file.parent().unwrap_or(Path::new("")).join(path.text);
+    match read(&full_path) {
         Ok(text) => Ok(text.trim_end().to_owned()),
         Err(error) => {
-            let path_shown = shown(&path_of.display().to_string());
-            let fault = Fault::Unreadable { key: "system", path: path_shown, reason: error.to_string() };
-            Err(keys.source.error(path.at, fault))
+            let printable_path = printable(&full_path.display().to_string());
+            let problem =
+                SettingsProblem::Unreadable { key: "system", path: printable_path, reason: error.to_string() };
+            Err(reader.source.error(path.offset, problem))
         }
     }
 }
 
-fn variable_name(keys: &Keys<'_>, key: &str, variable: &Text<'_>) -> Result<String, SettingsError> {
+fn variable_name(reader: &TableReader<'_>, key: &str, variable: &SpannedText<'_>) -> Result<String, SettingsError> {
     let is_first = |c: char| c.is_ascii_alphabetic() || c == '_';
     let fits = variable.text.starts_with(is_first) && variable.text.chars().all(|c| is_first(c) || c.is_ascii_digit());
     if fits {
@@ -178,16 +196,18 @@ fn variable_name(keys: &Keys<'_>, key: &str, variable: &Text<'_>) -> Result<Stri
     }
     let reason =
         "has to be the name of an environment variable (letters, digits and `_`); what stands there is not shown";
-    Err(keys.malformed(key, variable.at, reason))
+    Err(reader.malformed(key, variable.offset, reason))
 }
 
-fn headers(keys: &Keys<'_>) -> Result<BTreeMap<String, String>, SettingsError> {
-    let Some(table) = keys.table("headers")? else { return Ok(BTreeMap::new()) };
+fn headers(reader: &TableReader<'_>) -> Result<BTreeMap<String, String>, SettingsError> {
+    let Some(table) = reader.table("headers")? else { return Ok(BTreeMap::new()) };
     let mut headers = BTreeMap::new();
     for (name, value) in table.entries() {
         let lower = name.text.to_ascii_lowercase();
         if SECRET_HEADERS.iter().any(|part| lower.contains(part)) {
-            return Err(table.source.error(name.at, Fault::SecretHeader { key: table.named(name.text) }));
+            return Err(table
+                .source
+                .error(name.offset, SettingsProblem::SecretHeader { key: table.qualified_name(name.text) }));
         }
         check_header(&table, &name, &headers)?;
         let Some(text) = table.text(name.text)? else { continue };
@@ -200,8 +220,11 @@ fn headers(keys: &Keys<'_>) -> Result<BTreeMap<String, String>, SettingsError> {
     Ok(headers)
 }
 
-fn headers_env(keys: &Keys<'_>, plain: &BTreeMap<String, String>) -> Result<BTreeMap<String, String>, SettingsError> {
-    let Some(table) = keys.table("headers_env")? else { return Ok(BTreeMap::new()) };
+fn headers_env(
+    reader: &TableReader<'_>,
+    plain: &BTreeMap<String, String>,
+) -> Result<BTreeMap<String, String>, SettingsError> {
+    let Some(table) = reader.table("headers_env")? else { return Ok(BTreeMap::new()) };
     let mut headers = BTreeMap::new();
     for (name, _) in table.entries() {
         check_header(&table, &name, &headers)?;
@@ -213,38 +236,48 @@ fn headers_env(keys: &Keys<'_>, plain: &BTreeMap<String, String>) -> Result<BTre
     Ok(headers)
 }
 
-fn check_header(table: &Keys<'_>, name: &Text<'_>, so_far: &BTreeMap<String, String>) -> Result<(), SettingsError> {
+fn check_header(
+    table: &TableReader<'_>,
+    name: &SpannedText<'_>,
+    existing: &BTreeMap<String, String>,
+) -> Result<(), SettingsError> {
     let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
     if name.text.is_empty() || !name.text.chars().all(is_token) {
-        return Err(table.malformed(name.text, name.at, "is not the name of a header"));
+        return Err(table.malformed(name.text, name.offset, "is not the name of a header"));
     }
-    if so_far.keys().any(|other| other.eq_ignore_ascii_case(name.text)) {
-        return Err(table.malformed(name.text, name.at, "is given twice; a header's name is the same in all cases"));
+    if existing.keys().any(|other| other.eq_ignore_ascii_case(name.text)) {
+        return Err(table.malformed(
+            name.text,
+            name.offset,
+            "is given twice; a header's name is the same in all cases",
+        ));
     }
     Ok(())
 }
 
-fn price(keys: &Keys<'_>) -> Result<Option<Price>, SettingsError> {
-    let Some(table) = keys.table("price")? else { return Ok(None) };
-    table.only(&["input", "cache_read", "cache_write", "output"])?;
+fn price(reader: &TableReader<'_>) -> Result<Option<Price>, SettingsError> {
+    let Some(table) = reader.table("price")? else { return Ok(None) };
+    table.deny_unknown(&["input", "cache_read", "cache_write", "output"])?;
     let is_price = |number: f64| number.is_finite() && number >= 0.0;
-    let given = |key| table.number(key, is_price, "a finite number of at least 0");
-    let needed =
-        |key| given(key)?.ok_or_else(|| table.missing(key, "it is in US dollars for a million tokens".to_owned()));
+    let optional = |key| table.number(key, is_price, "a finite number of at least 0");
+    let required =
+        |key| optional(key)?.ok_or_else(|| table.missing(key, "it is in US dollars for a million tokens".to_owned()));
     Ok(Some(Price {
-        input: needed("input")?,
-        cache_read: given("cache_read")?,
-        cache_write: given("cache_write")?,
-        output: needed("output")?,
+        input: required("input")?,
+        cache_read: optional("cache_read")?,
+        cache_write: optional("cache_write")?,
+        output: required("output")?,
     }))
 }
 
-fn extra_body(keys: &Keys<'_>) -> Result<Object, SettingsError> {
-    let Some(table) = keys.table("extra_body")? else { return Ok(Object::new()) };
+fn extra_body(reader: &TableReader<'_>) -> Result<Object, SettingsError> {
+    let Some(table) = reader.table("extra_body")? else { return Ok(Object::new()) };
     let mut body = Object::new();
     for (key, value) in table.entries() {
         if RESERVED.contains(&key.text) {
-            return Err(table.source.error(key.at, Fault::Reserved { key: table.named(key.text) }));
+            return Err(table
+                .source
+                .error(key.offset, SettingsProblem::Reserved { key: table.qualified_name(key.text) }));
         }
         body.insert(key.text.to_owned(), table.json(key.text, value)?);
     }

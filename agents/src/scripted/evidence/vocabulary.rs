@@ -31,12 +31,12 @@ impl<'a> Vocabulary<'a> {
             }
         }
         for step in &script.steps {
-            vocabulary.add_value(&step.intent.arguments, "");
-            vocabulary.add_value(&step.belief.arguments, "");
+            vocabulary.add_value(&step.intended.arguments, "");
+            vocabulary.add_value(&step.draft.arguments, "");
             vocabulary.fields.extend(step.find.keys().map(String::as_str).filter(|name| !name.contains('.')));
-            let tool = tools.iter().find(|tool| tool.name == step.intent.tool);
+            let tool = tools.iter().find(|tool| tool.name == step.intended.tool);
             let discriminator = tool.and_then(|tool| tool.discriminator.as_deref());
-            let action = discriminator.and_then(|field| step.intent.arguments.get(field)?.as_str());
+            let action = discriminator.and_then(|field| step.intended.arguments.get(field)?.as_str());
             vocabulary.intended.extend(action);
         }
         vocabulary.fields.sort_unstable();
@@ -206,7 +206,7 @@ mod tests {
         }];
         let script = |action: &str| {
             let call = ToolCall { tool: "valves".to_owned(), arguments: json!({"action": action}) };
-            Script { steps: vec![Step { intent: call.clone(), belief: call, find: Default::default() }] }
+            Script { steps: vec![Step { intended: call.clone(), draft: call, find: Default::default() }] }
         };
         let (alpha, beta) = (script("alpha"), script("beta"));
         let (alpha, beta) = (Vocabulary::new(&tools, &alpha), Vocabulary::new(&tools, &beta));

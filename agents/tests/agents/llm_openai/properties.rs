@@ -6,10 +6,10 @@ use healbench_agents::llm::Message;
 use proptest::prelude::*;
 use serde_json::Value;
 
-use super::{BOTH, answer, model, request, talk};
+use super::{BOTH, answer, conversation, model, request};
 
 /// Any small JSON, with the words in it that the APIs' answers are made of.
-fn junk() -> impl Strategy<Value = Value> {
+fn any_json() -> impl Strategy<Value = Value> {
     let word = prop_oneof![
         Just("function_call"),
         Just("message"),
@@ -42,14 +42,14 @@ fn junk() -> impl Strategy<Value = Value> {
 }
 
 /// Every place in a JSON document.
-fn places(value: &Value, here: &str, found: &mut Vec<String>) {
+fn pointers(value: &Value, here: &str, found: &mut Vec<String>) {
     found.push(here.to_owned());
     match value {
         Value::Object(members) => {
-            members.iter().for_each(|(key, value)| places(value, &format!("{here}/{key}"), found))
+            members.iter().for_each(|(key, value)| pointers(value, &format!("{here}/{key}"), found))
         }
         Value::Array(items) => {
-            items.iter().enumerate().for_each(|(index, value)| places(value, &format!("{here}/{index}"), found));
+            items.iter().enumerate().for_each(|(index, value)| pointers(value, &format!("{here}/{index}"), found));
         }
         _ => {}
     }
@@ -58,10 +58,10 @@ fn places(value: &Value, here: &str, found: &mut Vec<String>) {
 fn mutate(body: &mut Value, changes: Vec<(usize, Option<Value>)>) {
     for (pick, change) in changes {
         let mut found = Vec::new();
-        places(body, "", &mut found);
-        let place = &found[pick % found.len()];
-        match (change, place.rsplit_once('/')) {
-            (Some(value), _) => *body.pointer_mut(place).unwrap() = value,
+        pointers(body, "", &mut found);
+        let pointer = &found[pick % found.len()];
+        match (change, pointer.rsplit_once('/')) {
+            (Some(value), _) => *body.pointer_mut(pointer).unwrap() = value,
             (None, Some((parent, key))) => match body.pointer_mut(parent).unwrap() {
                 Value::Object(members) => _ = members.shift_remove(key),
                 Value::Array(items) => _ = items.remove(key.parse().unwrap()),
@@ -77,21 +77,21 @@ proptest! {
 
     /// Whatever is read has ids that tell calls apart and can be sent back; what is not read is an error, and never a panic.
     #[test]
-    fn no_answer_is_too_odd(
+    fn any_response_is_read_or_refused(
         chat in any::<bool>(),
-        changes in proptest::collection::vec((any::<usize>(), proptest::option::weighted(0.8, junk())), 1..6),
+        changes in proptest::collection::vec((any::<usize>(), proptest::option::weighted(0.8, any_json())), 1..6),
     ) {
         let api = BOTH[usize::from(!chat)];
         let mut body = answer(api);
         mutate(&mut body, changes);
         if let Ok(reply) = api.reply(&body) {
-            let ids: BTreeSet<&str> = reply.said.calls.iter().map(|call| &*call.id).collect();
-            prop_assert_eq!(ids.len(), reply.said.calls.len());
+            let ids: BTreeSet<&str> = reply.message.calls.iter().map(|call| &*call.id).collect();
+            prop_assert_eq!(ids.len(), reply.message.calls.len());
             prop_assert!(!ids.contains(""));
-            let own = reply.said.own.clone().unwrap();
-            let sent = request(&model(api), &talk(vec![Message::Assistant(reply.said)]));
-            let own = if chat { vec![own] } else { own.as_array().unwrap().clone() };
-            prop_assert_eq!(api.messages(&sent), &own[..]);
+            let raw = reply.message.raw.clone().unwrap();
+            let sent = request(&model(api), &conversation(vec![Message::Assistant(reply.message)]));
+            let raw = if chat { vec![raw] } else { raw.as_array().unwrap().clone() };
+            prop_assert_eq!(api.messages(&sent), &raw[..]);
         }
     }
 }

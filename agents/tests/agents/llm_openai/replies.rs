@@ -1,6 +1,6 @@
 //! What is made of an answer.
 
-use healbench_agents::llm::{Api, Arguments, Reply, Said, SentCall, Stop};
+use healbench_agents::llm::{Api, Arguments, AssistantMessage, FinishReason, Reply, SentCall};
 use healbench_protocol::Usage;
 use serde_json::{Value, json};
 
@@ -16,22 +16,22 @@ fn arguments(sent: &Value) -> [SentCall; 2] {
     let chat = json!({"tool_calls": [{"id": "a", "type": "function", "function": {"name": "f", "arguments": sent}}]});
     let responses = json!([{"type": "function_call", "call_id": "a", "name": "f", "arguments": sent}]);
     [chat_message(chat, "tool_calls").unwrap(), responses_items(responses).unwrap()]
-        .map(|reply| reply.said.calls[0].clone())
+        .map(|reply| reply.message.calls[0].clone())
 }
 
 #[test]
 fn a_documented_answer_is_read_in_full() {
     for (api, text) in [(Api::OpenaiChat, ""), (Api::OpenaiResponses, "Once more.")] {
         let reply = read(api, &answer(api)).unwrap();
-        assert_eq!(reply.said.text, text);
+        assert_eq!(reply.message.text, text);
         assert_eq!(
-            reply.said.calls,
+            reply.message.calls,
             [
                 call("call_a", "billing", Arguments::Json(json!({"amount": 120}))),
                 call("call_b", "ledger", Arguments::Json(json!({}))),
             ]
         );
-        assert_eq!(reply.stop, Stop::End);
+        assert_eq!(reply.finish_reason, FinishReason::End);
         let usage = Usage { input: 310, cache_read: Some(256), cache_write: None, output: 90, reasoning: Some(64) };
         assert_eq!(reply.usage, Some(usage));
     }
@@ -56,7 +56,7 @@ fn arguments_are_read_in_every_form_that_servers_send() {
     }
     // A call that says nothing of its arguments at all.
     let chat = json!({"tool_calls": [{"id": "a", "function": {"name": "f"}}]});
-    assert_eq!(chat_message(chat, "stop").unwrap().said.calls, [call("a", "f", Arguments::Json(json!({})))]);
+    assert_eq!(chat_message(chat, "stop").unwrap().message.calls, [call("a", "f", Arguments::Json(json!({})))]);
 }
 
 #[test]
@@ -67,10 +67,10 @@ fn calls_without_an_id_of_their_own_are_given_one() {
     let calls: Vec<Value> =
         given.iter().map(|id| json!({"id": id, "function": {"name": "f", "arguments": "{}"}})).collect();
     let reply = chat_message(json!({"tool_calls": calls}), "tool_calls").unwrap();
-    assert_eq!(reply.said.calls.iter().map(|call| &*call.id).collect::<Vec<_>>(), expected);
+    assert_eq!(reply.message.calls.iter().map(|call| &*call.id).collect::<Vec<_>>(), expected);
     // The results refer to these ids, so the message that is sent back has to have them.
-    let own = reply.said.own.unwrap();
-    assert_eq!(own["tool_calls"].as_array().unwrap().iter().map(|call| &call["id"]).collect::<Vec<_>>(), expected);
+    let raw = reply.message.raw.unwrap();
+    assert_eq!(raw["tool_calls"].as_array().unwrap().iter().map(|call| &call["id"]).collect::<Vec<_>>(), expected);
 
     let mut items: Vec<Value> = given
         .iter()
@@ -80,14 +80,14 @@ fn calls_without_an_id_of_their_own_are_given_one() {
     items[3].as_object_mut().unwrap().shift_remove("call_id");
     let reply = responses_items(json!(items)).unwrap();
     let expected = ["x", "call_3", "call_4", "call_2", "call_6", "call_7", "call_5"];
-    assert_eq!(reply.said.calls.iter().map(|call| &*call.id).collect::<Vec<_>>(), expected);
-    let own = reply.said.own.unwrap();
-    let sent: Vec<&Value> = own.as_array().unwrap().iter().filter_map(|item| item.get("call_id")).collect();
+    assert_eq!(reply.message.calls.iter().map(|call| &*call.id).collect::<Vec<_>>(), expected);
+    let raw = reply.message.raw.unwrap();
+    let sent: Vec<&Value> = raw.as_array().unwrap().iter().filter_map(|item| item.get("call_id")).collect();
     assert_eq!(sent, expected);
 }
 
 #[test]
-fn words_are_read_from_a_text_or_from_parts() {
+fn text_is_read_from_a_string_or_from_parts() {
     let parts = json!([
         {"type": "thinking", "thinking": [{"type": "text", "text": "hidden"}]},
         {"type": "text", "text": "One, "},
@@ -95,52 +95,58 @@ fn words_are_read_from_a_text_or_from_parts() {
     ]);
     for (content, text) in [(json!("Done."), "Done."), (parts, "One, two."), (json!([]), ""), (Value::Null, "")] {
         let reply = chat_message(json!({"role": "assistant", "content": content}), "stop").unwrap();
-        assert_eq!((&*reply.said.text, reply.stop, reply.usage), (text, Stop::End, None));
+        assert_eq!((&*reply.message.text, reply.finish_reason, reply.usage), (text, FinishReason::End, None));
     }
     let message = |text: &str| json!({"type": "message", "content": [{"type": "output_text", "text": text}]});
     let reply = responses_items(json!([message("One."), {"type": "web_search_call"}, message("Two.")])).unwrap();
-    assert_eq!(reply.said.text, "One.\nTwo.");
-    assert_eq!(responses_items(json!([])).unwrap().said, Said { own: Some(json!([])), ..Said::default() });
+    assert_eq!(reply.message.text, "One.\nTwo.");
+    assert_eq!(
+        responses_items(json!([])).unwrap().message,
+        AssistantMessage { raw: Some(json!([])), ..AssistantMessage::default() }
+    );
 }
 
 #[test]
-fn refusals_are_words_and_a_reason() {
+fn refusals_are_text_and_a_finish_reason() {
     let message = json!({"role": "assistant", "content": null, "refusal": "I cannot."});
     let parts = json!({"role": "assistant", "content": [{"type": "refusal", "refusal": "I cannot."}]});
     let items = json!([{"type": "message", "content": [{"type": "refusal", "refusal": "I cannot."}]}]);
     for reply in [chat_message(message, "stop"), chat_message(parts, "stop"), responses_items(items)] {
         let reply = reply.unwrap();
-        assert_eq!((&*reply.said.text, reply.stop), ("I cannot.", Stop::Refusal));
+        assert_eq!((&*reply.message.text, reply.finish_reason), ("I cannot.", FinishReason::Refusal));
     }
     let empty = json!({"role": "assistant", "content": "Done.", "refusal": ""});
-    assert_eq!(chat_message(empty, "stop").unwrap().stop, Stop::End);
+    assert_eq!(chat_message(empty, "stop").unwrap().finish_reason, FinishReason::End);
 }
 
 #[test]
-fn reasons_for_an_end_are_told_apart() {
+fn finish_reasons_are_read() {
     let table = [
-        ("stop", Stop::End),
-        ("tool_calls", Stop::End),
-        ("function_call", Stop::End),
-        ("something_new", Stop::End),
-        ("length", Stop::Length),
-        ("model_length", Stop::Length),
-        ("content_filter", Stop::Refusal),
+        ("stop", FinishReason::End),
+        ("tool_calls", FinishReason::End),
+        ("function_call", FinishReason::End),
+        ("something_new", FinishReason::End),
+        ("length", FinishReason::Length),
+        ("model_length", FinishReason::Length),
+        ("content_filter", FinishReason::Refusal),
     ];
-    for (reason, stop) in table {
-        assert_eq!(chat_message(json!({"content": "x"}), reason).unwrap().stop, stop, "{reason}");
+    for (reason, finish_reason) in table {
+        assert_eq!(chat_message(json!({"content": "x"}), reason).unwrap().finish_reason, finish_reason, "{reason}");
     }
-    assert_eq!(changed(Api::OpenaiChat, "/choices/0/finish_reason", Value::Null).unwrap().stop, Stop::End);
+    assert_eq!(
+        changed(Api::OpenaiChat, "/choices/0/finish_reason", Value::Null).unwrap().finish_reason,
+        FinishReason::End
+    );
 
     let table = [
-        ("incomplete", "max_output_tokens", Stop::Length),
-        ("incomplete", "content_filter", Stop::Refusal),
-        ("incomplete", "something_new", Stop::End),
-        ("completed", "max_output_tokens", Stop::End),
+        ("incomplete", "max_output_tokens", FinishReason::Length),
+        ("incomplete", "content_filter", FinishReason::Refusal),
+        ("incomplete", "something_new", FinishReason::End),
+        ("completed", "max_output_tokens", FinishReason::End),
     ];
-    for (status, reason, stop) in table {
+    for (status, reason, finish_reason) in table {
         let body = json!({"status": status, "incomplete_details": {"reason": reason}, "output": []});
-        assert_eq!(read(Api::OpenaiResponses, &body).unwrap().stop, stop, "{status} {reason}");
+        assert_eq!(read(Api::OpenaiResponses, &body).unwrap().finish_reason, finish_reason, "{status} {reason}");
     }
 }
 
@@ -150,7 +156,10 @@ fn a_call_that_is_cut_off_stays_a_call() {
     let calls =
         json!([{"id": "a", "type": "function", "function": {"name": "billing", "arguments": "{\"amount\": 1"}}]);
     let reply = chat_message(json!({"content": null, "tool_calls": calls}), "length").unwrap();
-    assert_eq!((reply.said.calls, reply.stop), (vec![call("a", "billing", cut.clone())], Stop::Length));
+    assert_eq!(
+        (reply.message.calls, reply.finish_reason),
+        (vec![call("a", "billing", cut.clone())], FinishReason::Length)
+    );
 
     let mut body = responses_answer();
     body["status"] = json!("incomplete");
@@ -158,7 +167,7 @@ fn a_call_that_is_cut_off_stays_a_call() {
     body["output"] = json!([{"type": "function_call", "status": "incomplete", "call_id": "a", "name": "billing",
                              "arguments": "{\"amount\": 1"}]);
     let reply = read(Api::OpenaiResponses, &body).unwrap();
-    assert_eq!((reply.said.calls, reply.stop), (vec![call("a", "billing", cut)], Stop::Length));
+    assert_eq!((reply.message.calls, reply.finish_reason), (vec![call("a", "billing", cut)], FinishReason::Length));
 }
 
 #[test]

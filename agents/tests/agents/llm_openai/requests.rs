@@ -1,23 +1,25 @@
 //! What is asked.
 
 use healbench_agents::llm::{
-    Api, Arguments, CallResult, Conversation, Function, Message, Model, Reply, Said, Sampling, SentCall,
+    Api, Arguments, AssistantMessage, CallResult, Conversation, Function, Message, Model, Reply, Sampling, SentCall,
 };
 use serde_json::{Map, Value, json};
 
-use super::{BOTH, answer, call, changed, chat_answer, chat_message, model, read, request, responses_answer, talk};
+use super::{
+    BOTH, answer, call, changed, chat_answer, chat_message, conversation, model, read, request, responses_answer,
+};
 
 fn result(id: &str, text: &str, is_error: bool) -> CallResult {
     CallResult { id: id.to_owned(), name: "billing".to_owned(), text: text.to_owned(), is_error }
 }
 
-fn said(text: &str, calls: Vec<SentCall>) -> Message {
-    Message::Assistant(Said { text: text.to_owned(), calls, own: None })
+fn assistant(text: &str, calls: Vec<SentCall>) -> Message {
+    Message::Assistant(AssistantMessage { text: text.to_owned(), calls, raw: None })
 }
 
 /// A conversation that begins with a call that the model never made, its answer, and the model's own answer to that.
-fn seeded(own: Reply) -> Conversation {
-    let results = own.said.calls.iter().map(|call| result(&call.id, "created", false)).collect();
+fn seeded(reply: Reply) -> Conversation {
+    let results = reply.message.calls.iter().map(|call| result(&call.id, "created", false)).collect();
     Conversation {
         system: "You keep the books.".to_owned(),
         tools: vec![Function {
@@ -27,9 +29,9 @@ fn seeded(own: Reply) -> Conversation {
         }],
         messages: vec![
             Message::User("Bill 120.".to_owned()),
-            said("", vec![call("seed", "billing", Arguments::Json(json!({"amount": "x"})))]),
+            assistant("", vec![call("seed", "billing", Arguments::Json(json!({"amount": "x"})))]),
             Message::Results(vec![result("seed", "amount: not a number", true)]),
-            Message::Assistant(own.said),
+            Message::Assistant(reply.message),
             Message::Results(results),
         ],
     }
@@ -37,7 +39,7 @@ fn seeded(own: Reply) -> Conversation {
 
 /// The arguments of the first call of a message that is sent back.
 fn sent_back(api: Api, reply: Reply) -> Value {
-    let body = request(&model(api), &talk(vec![Message::Assistant(reply.said)]));
+    let body = request(&model(api), &conversation(vec![Message::Assistant(reply.message)]));
     let pointer = if api == Api::OpenaiChat { "/0/tool_calls/0/function/arguments" } else { "/0/arguments" };
     Value::Array(api.messages(&body).to_vec()).pointer(pointer).cloned().unwrap()
 }
@@ -53,10 +55,10 @@ fn a_key_is_a_bearer_token() {
 #[test]
 fn chat_requests_carry_the_whole_conversation() {
     let api = Api::OpenaiChat;
-    let wire = api.request(&model(api), &seeded(read(api, &chat_answer()).unwrap()), 7);
-    assert_eq!(wire.path, "/chat/completions");
+    let api_request = api.request(&model(api), &seeded(read(api, &chat_answer()).unwrap()), 7);
+    assert_eq!(api_request.path, "/chat/completions");
     assert_eq!(
-        wire.body,
+        api_request.body,
         json!({
             "model": "gpt-5-mini",
             "messages": [
@@ -85,11 +87,11 @@ fn chat_requests_carry_the_whole_conversation() {
 #[test]
 fn responses_requests_carry_the_whole_conversation() {
     let api = Api::OpenaiResponses;
-    let wire = api.request(&model(api), &seeded(read(api, &responses_answer()).unwrap()), 7);
-    assert_eq!(wire.path, "/responses");
+    let api_request = api.request(&model(api), &seeded(read(api, &responses_answer()).unwrap()), 7);
+    assert_eq!(api_request.path, "/responses");
     let output = &responses_answer()["output"];
     assert_eq!(
-        wire.body,
+        api_request.body,
         json!({
             "model": "gpt-5-mini",
             "instructions": "You keep the books.",
@@ -135,7 +137,7 @@ fn sampling_is_sent_by_the_names_that_a_server_knows() {
     let sampling = Sampling { temperature: Some(0.5), top_p: Some(0.9), max_output_tokens: Some(100), seed: true };
     let body = |api: Api, base_url: &str| {
         let model = Model { sampling, base_url: base_url.to_owned(), ..model(api) };
-        let mut body = request(&model, &talk(Vec::new()));
+        let mut body = request(&model, &conversation(Vec::new()));
         body.as_object_mut()
             .unwrap()
             .retain(|key, _| !["model", "messages", "input", "store", "include"].contains(&&**key));
@@ -159,7 +161,7 @@ fn sampling_is_sent_by_the_names_that_a_server_knows() {
 fn encrypted_reasoning_is_asked_of_models_that_reason() {
     let asks = |name: &str| {
         let model = Model { model: name.to_owned(), ..model(Api::OpenaiResponses) };
-        request(&model, &talk(Vec::new())).get("include").is_some()
+        request(&model, &conversation(Vec::new())).get("include").is_some()
     };
     for name in ["o3", "o4-mini", "gpt-5", "gpt-5.1-codex", "openai/gpt-oss-20b", "gpt-6", "ft:o4-mini:us::1"] {
         assert!(asks(name), "{name}");
@@ -173,7 +175,7 @@ fn encrypted_reasoning_is_asked_of_models_that_reason() {
 fn extra_keys_go_over_those_that_are_written() {
     let mut model = model(Api::OpenaiResponses);
     model.extra_body = Map::from_iter([("include".to_owned(), json!([]))]);
-    assert_eq!(request(&model, &talk(Vec::new()))["include"], json!([]));
+    assert_eq!(request(&model, &conversation(Vec::new()))["include"], json!([]));
 }
 
 /// Servers that are not OpenAI's own parse the arguments of earlier calls.
@@ -187,7 +189,7 @@ fn arguments_that_are_no_object_go_back_inside_of_one_where_they_are_parsed() {
     ];
     let mut model = model(Api::OpenaiChat);
     for (sent, expected) in arguments {
-        let conversation = talk(vec![said("", vec![call("a", "f", sent.clone())])]);
+        let conversation = conversation(vec![assistant("", vec![call("a", "f", sent.clone())])]);
         let written = |model: &Model| {
             let body = request(model, &conversation);
             body.pointer("/messages/0/tool_calls/0/function/arguments").unwrap().as_str().unwrap().to_owned()
@@ -204,10 +206,11 @@ fn arguments_that_are_no_object_go_back_inside_of_one_where_they_are_parsed() {
 }
 
 #[test]
-fn what_a_model_never_said_is_written_from_words_and_calls() {
+fn a_message_without_a_raw_form_is_written_from_text_and_calls() {
     let calls =
         vec![call("a", "f", Arguments::Json(json!([1]))), call("b", "g", Arguments::Text("{\"half".to_owned()))];
-    let conversation = talk(vec![said("Both.", calls), said("", Vec::new()), said("Done.", Vec::new())]);
+    let conversation =
+        conversation(vec![assistant("Both.", calls), assistant("", Vec::new()), assistant("Done.", Vec::new())]);
     assert_eq!(
         request(&model(Api::OpenaiChat), &conversation)["messages"],
         json!([
@@ -253,8 +256,8 @@ fn arguments_go_back_as_text_that_a_server_can_parse() {
 #[test]
 fn an_answer_without_anything_can_be_sent_back() {
     let reply = chat_message(json!({"role": "assistant", "content": null, "tool_calls": []}), "stop").unwrap();
-    assert_eq!(reply.said.calls, []);
-    assert_eq!(reply.said.own, Some(json!({"role": "assistant", "content": ""})));
+    assert_eq!(reply.message.calls, []);
+    assert_eq!(reply.message.raw, Some(json!({"role": "assistant", "content": ""})));
 }
 
 #[test]
@@ -277,7 +280,7 @@ fn a_message_goes_back_with_what_belongs_in_a_request() {
         }],
     });
     assert_eq!(
-        chat_message(message, "tool_calls").unwrap().said.own,
+        chat_message(message, "tool_calls").unwrap().message.raw,
         Some(json!({
             "role": "assistant",
             "content": "Once more.",

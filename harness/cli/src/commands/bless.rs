@@ -3,9 +3,9 @@ use std::fs;
 use std::io;
 
 use healbench_reports::Baseline;
-use healbench_reports::gate::{GateError, Held, MayDiffer, Policy, gate};
+use healbench_reports::gate::{Candidate, GateError, MayDiffer, Policy, gate};
 use healbench_reports::render::gate::{GateOptions, changes as changed_rows};
-use healbench_reports::render::{counted, plain_text, shell_word};
+use healbench_reports::render::{plain_text, pluralize, shell_quote};
 
 use super::gate::{open, policy};
 use crate::args::BlessArgs;
@@ -39,9 +39,9 @@ pub(crate) fn bless(args: &BlessArgs, terminal: &Terminal) -> Result<ExitStatus,
     let lines: usize = baseline.cells.values().map(BTreeMap::len).sum();
     terminal.note(&format!(
         "baseline: {} · {} · {}",
-        shell_word(&args.out.to_string_lossy()),
-        counted(baseline.cells.len() as u64, "cell"),
-        counted(lines as u64, "line")
+        shell_quote(&args.out.to_string_lossy()),
+        pluralize(baseline.cells.len() as u64, "cell"),
+        pluralize(lines as u64, "line")
     ));
     Ok(ExitStatus::Fine)
 }
@@ -52,7 +52,7 @@ fn changes(file: &str, before: &str, run: &str, after: &Baseline, policy: &Polic
         Ok(before) => before,
         Err(error) => return format!("what was there is replaced whole: {}\n", plain_text(&error.to_string())),
     };
-    let (base, candidate) = (Held { name: file, baseline: &before }, Held { name: run, baseline: after });
+    let (base, candidate) = (Candidate { name: file, baseline: &before }, Candidate { name: run, baseline: after });
     let policy = Policy { may_differ: MayDiffer::ALL.to_vec(), ..policy.clone() };
     match gate(base, candidate, &policy, &BTreeMap::new()) {
         Err(unlike) => format!("what was there is replaced whole: {}\n", plain_text(&unlike.to_string())),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use healbench_engine::definition::{Tool, WorldDef};
 use healbench_engine::{Engine, World, WorldBase};
 use healbench_protocol::{ErrorFormat, Guardrails, Seed, ToolCall, ToolResponse};
-use healbench_reports::render::{counted, plain_text};
+use healbench_reports::render::{plain_text, pluralize};
 use healbench_runner::TokenCounter;
 use healbench_scenarios::Scenario;
 use serde::Serialize;
@@ -87,7 +87,7 @@ fn answer_lines(engines: &mut Engines, results: &mut Results, terminal: &Termina
     if bad == 0 {
         return Ok(ExitStatus::Fine);
     }
-    terminal.important(&format!("{} of standard input: not a call; see `error` in its place", counted(bad, "line")));
+    terminal.important(&format!("{} of standard input: not a call; see `error` in its place", pluralize(bad, "line")));
     Ok(ExitStatus::Usage)
 }
 
@@ -177,7 +177,7 @@ impl Engines {
 /// A format's name and cost, and below it what an agent would read.
 fn section(format: &ErrorFormat, response: &ToolResponse, tokens: u32) -> String {
     let kind = if response.is_error { " · isError" } else { "" };
-    let mut out = format!("{format} · {}{kind}\n", counted(u64::from(tokens), "token"));
+    let mut out = format!("{format} · {}{kind}\n", pluralize(u64::from(tokens), "token"));
     for line in response.text().lines() {
         out.push_str("  ");
         out.push_str(&plain_text(line));

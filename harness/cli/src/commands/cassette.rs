@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use healbench_agents::llm::cassette::{Cassette, Entry, Key};
-use healbench_record::{Cassettes, RunDir, RunStatus};
-use healbench_reports::render::{count, counted, plain_text};
-use healbench_runner::{Job, Lane, play_lanes};
+use healbench_record::{CassetteMode, RunDir, RunStatus};
+use healbench_reports::render::{count, plain_text, pluralize};
+use healbench_runner::{Job, WorkerPool, run_pools};
 
 use super::with_models::all_scored;
 use crate::args::{CassetteArgs, CassetteCommand};
@@ -29,7 +29,7 @@ pub(crate) fn cassette(args: &CassetteArgs, terminal: &Terminal) -> Result<ExitS
 fn list(dir: &Path, all: bool, terminal: &Terminal) -> Result<(), CliError> {
     let mut out = String::new();
     for recordings in Cassette::open(dir)?.entries() {
-        let bytes = recordings.bytes.map_or("not merged yet".to_owned(), |bytes| counted(bytes, "byte"));
+        let bytes = recordings.bytes.map_or("not merged yet".to_owned(), |bytes| pluralize(bytes, "byte"));
         let trials = recordings.trials();
         let dates = recordings.dates().map_or(String::new(), |(first, last)| match first == last {
             true => format!(" · {first}"),
@@ -41,8 +41,8 @@ fn list(dir: &Path, all: bool, terminal: &Terminal) -> Result<(), CliError> {
             "{} {} · {} · {} · {bytes}{}",
             recordings.api.name(),
             plain_text(&recordings.model),
-            counted(recordings.entries.len() as u64, "recording"),
-            counted(trials.len() as u64, "trial"),
+            pluralize(recordings.entries.len() as u64, "recording"),
+            pluralize(trials.len() as u64, "trial"),
             plain_text(&dates),
         );
         for entry in recordings.entries.iter().filter(|_| all) {
@@ -56,8 +56,8 @@ fn line(entry: &Entry) -> String {
     let tokens = entry
         .usage
         .map_or("tokens unknown".to_owned(), |usage| format!("{} in, {} out", count(usage.input), count(usage.output)));
-    let messages = counted(entry.messages as u64, "message");
-    format!("{}  trial {}  {messages}  {tokens}  {}", entry.key, entry.trial, plain_text(&entry.last))
+    let messages = pluralize(entry.messages as u64, "message");
+    format!("{}  trial {}  {messages}  {tokens}  {}", entry.key, entry.trial, plain_text(&entry.last_message))
 }
 
 fn show(dir: &Path, beginning: &str, terminal: &Terminal) -> Result<(), CliError> {
@@ -75,10 +75,10 @@ fn show(dir: &Path, beginning: &str, terminal: &Terminal) -> Result<(), CliError
         "api": exchange.entry.api.name(),
         "model": exchange.entry.model,
         "trial": exchange.entry.trial,
-        "recorded": exchange.answer.recorded,
-        "latency_ms": exchange.answer.latency_ms,
+        "recorded": exchange.response.recorded_on,
+        "latency_ms": exchange.response.latency_ms,
         "request": exchange.request,
-        "response": exchange.answer.body,
+        "response": exchange.response.body,
     });
     let mut text = serde_json::to_string_pretty(&shown)?;
     text.push('\n');
@@ -87,7 +87,7 @@ fn show(dir: &Path, beginning: &str, terminal: &Terminal) -> Result<(), CliError
 
 /// Replays the runs, and removes what none of them asked for. Fail-closed: a run that cannot be replayed removes nothing.
 fn prune(dir: &Path, runs: &[PathBuf], dry_run: bool, terminal: &Terminal) -> Result<(), CliError> {
-    let cassettes = Cassettes::Replay(dir.to_owned());
+    let cassettes = CassetteMode::Replay(dir.to_owned());
     let mut unused: Option<BTreeSet<Key>> = None;
     let mut kept = None;
     for path in runs {
@@ -103,7 +103,7 @@ fn prune(dir: &Path, runs: &[PathBuf], dry_run: bool, terminal: &Terminal) -> Re
         let job = Job { plan: &cast.plan, scenarios: &cast.scenarios, episodes, jobs: 1, make_agent: &make_agent };
         let agents = (0..cast.plan.agents.len()).collect();
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        play_lanes(&job, &[Lane { agents, threads }], &|_| false, &|| false, &|_| Ok::<(), CliError>(()))
+        run_pools(&job, &[WorkerPool { agents, threads }], &|_| false, &|| false, &|_| Ok::<(), CliError>(()))
             .map_err(super::run::failed)?;
         let Some(cassette) = &troupe.cassette else { continue };
         let here: BTreeSet<Key> = cassette.unused().into_iter().collect();
@@ -118,5 +118,5 @@ fn prune(dir: &Path, runs: &[PathBuf], dry_run: bool, terminal: &Terminal) -> Re
         cassette.retain(&|entry| !unused.contains(&entry.key))?;
     }
     let verb = if dry_run { "would be removed" } else { "removed" };
-    terminal.result(&format!("{} {verb}\n", counted(unused.len() as u64, "recording")))
+    terminal.result(&format!("{} {verb}\n", pluralize(unused.len() as u64, "recording")))
 }

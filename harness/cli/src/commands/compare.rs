@@ -2,7 +2,7 @@ use std::path::Path;
 
 use healbench_record::{RunDir, RunManifest, RunStatus};
 use healbench_reports::render::html::{self, ComparisonPage};
-use healbench_reports::render::{ComparisonOptions, comparison, json, matrix as shown, shell_word};
+use healbench_reports::render::{ComparisonOptions, comparison, json, matrix as shown, shell_quote};
 use healbench_reports::{Axis, Side, compare as compared, matrix};
 
 use super::report::write_page;
@@ -16,11 +16,11 @@ pub(crate) fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<ExitSta
         let (run, manifest) = RunDir::open(path)?;
         let all = manifest.episodes();
         if manifest.status == RunStatus::Interrupted {
-            let (name, done) = (shell_word(&path.to_string_lossy()), manifest.episodes_done);
+            let (name, done) = (shell_quote(&path.to_string_lossy()), manifest.episodes_done);
             terminal.important(&format!("{name} was interrupted: it has {done} of {} episodes", all.end - all.start));
         }
         if let Some(shard) = manifest.shard {
-            terminal.important(&format!("{} is shard {shard} of a run", shell_word(&path.to_string_lossy())));
+            terminal.important(&format!("{} is shard {shard} of a run", shell_quote(&path.to_string_lossy())));
         }
         Ok((run, manifest))
     };
@@ -36,7 +36,7 @@ pub(crate) fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<ExitSta
         return Ok(ExitStatus::Fine);
     }
     if let Some(file) = &args.html {
-        let page = html::comparison(&ComparisonPage { found: &found, addresses: None });
+        let page = html::comparison(&ComparisonPage { comparison: &found, addresses: None });
         return write_page(file, &page, terminal);
     }
     let options = ComparisonOptions { width: terminal.width(), color: terminal.colors_results(), flips: args.flips };

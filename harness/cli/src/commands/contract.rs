@@ -3,9 +3,9 @@
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
-use healbench_engine::contract::{Lockfile, Moved, report_text};
+use healbench_engine::contract::{ContractChange, Lockfile, report_text};
 use healbench_engine::definition::Tool;
-use healbench_reports::render::counted;
+use healbench_reports::render::pluralize;
 
 use crate::args::{ContractArgs, ContractCommand, ContractSources};
 use crate::error::{CliError, ExitStatus};
@@ -45,7 +45,7 @@ fn lock(sources: &ContractSources, path: &Path, terminal: &Terminal) -> Result<E
     write(path, &lockfile.to_text()).map_err(|source| CliError::LockfileIo { path: path.to_owned(), source })?;
     terminal.result(&format!("{locked} in {}\n", path.display()))?;
     if kept > 0 {
-        terminal.note(&format!("{} of the lockfile that were not named stay as they are", counted(kept, "scenario")));
+        terminal.note(&format!("{} of the lockfile that were not named stay as they are", pluralize(kept, "scenario")));
     }
     Ok(ExitStatus::Fine)
 }
@@ -61,11 +61,16 @@ fn diff(base: &Path, current: Option<&Path>, terminal: &Terminal) -> Result<Exit
                 .iter()
                 .map(|scenario| (scenario.id.as_str(), scenario.tools.iter().map(previous).collect()))
                 .collect();
-            let before = Lockfile::of(before.iter().map(|(id, tools)| (*id, tools.as_slice())));
-            (before, Lockfile::of(scenarios.iter().map(|scenario| (scenario.id.as_str(), scenario.tools.as_slice()))))
+            let before = Lockfile::from_tools(before.iter().map(|(id, tools)| (*id, tools.as_slice())));
+            (
+                before,
+                Lockfile::from_tools(
+                    scenarios.iter().map(|scenario| (scenario.id.as_str(), scenario.tools.as_slice())),
+                ),
+            )
         }
     };
-    terminal.result(&report(&before.check(&now), "the contracts are the same"))?;
+    terminal.result(&report(&before.diff(&now), "the contracts are the same"))?;
     Ok(ExitStatus::Fine)
 }
 
@@ -79,30 +84,30 @@ fn check(sources: &ContractSources, path: &Path, terminal: &Terminal) -> Result<
     if others > 0 {
         // One of them may be gone for good, which would be a break.
         terminal
-            .important(&format!("{} of the lockfile not named, so not checked", counted(others as u64, "scenario")));
+            .important(&format!("{} of the lockfile not named, so not checked", pluralize(others as u64, "scenario")));
     }
-    let moved = locked.check(&current);
-    terminal.result(&report(&moved, &format!("{} as locked", said(&current))))?;
-    Ok(if moved.is_empty() { ExitStatus::Fine } else { ExitStatus::Regression })
+    let changes = locked.diff(&current);
+    terminal.result(&report(&changes, &format!("{} as locked", said(&current))))?;
+    Ok(if changes.is_empty() { ExitStatus::Fine } else { ExitStatus::Regression })
 }
 
-fn report(moved: &[Moved], unmoved: &str) -> String {
-    if moved.is_empty() { format!("{unmoved}\n") } else { report_text(moved) }
+fn report(changes: &[ContractChange], unchanged: &str) -> String {
+    if changes.is_empty() { format!("{unchanged}\n") } else { report_text(changes) }
 }
 
 /// `16 contracts of 15 scenarios`.
 fn said(lockfile: &Lockfile) -> String {
     let contracts: usize = lockfile.scenarios.values().map(|tools| tools.len()).sum();
     let scenarios = lockfile.scenarios.len();
-    format!("{} of {}", counted(contracts as u64, "contract"), counted(scenarios as u64, "scenario"))
+    format!("{} of {}", pluralize(contracts as u64, "contract"), pluralize(scenarios as u64, "scenario"))
 }
 
 fn contracts(sources: &ContractSources, terminal: &Terminal) -> Result<Lockfile, CliError> {
     if let Some(path) = &sources.tools {
-        return Ok(Lockfile::of([(TOOLS, tools(path, terminal)?.as_slice())]));
+        return Ok(Lockfile::from_tools([(TOOLS, tools(path, terminal)?.as_slice())]));
     }
     let scenarios = scenarios(&sources.scenarios, terminal)?;
-    Ok(Lockfile::of(scenarios.iter().map(|scenario| (scenario.id.as_str(), scenario.tools.as_slice()))))
+    Ok(Lockfile::from_tools(scenarios.iter().map(|scenario| (scenario.id.as_str(), scenario.tools.as_slice()))))
 }
 
 /// A lockfile, or the scenarios behind a path.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use healbench_record::{PairedRun, RunDir, RunDirError, RunManifest};
 use healbench_reports::Baseline;
-use healbench_reports::gate::{self, GateError, GateReport, Held, Place, Policy, Verdict, gate_rounds, places};
+use healbench_reports::gate::{self, Candidate, GateError, GateReport, Place, Policy, Verdict, gate_rounds, places};
 use healbench_reports::render::gate::{GateOptions, github, junit, markdown, terminal as for_terminal};
 use healbench_reports::render::json;
 
@@ -103,8 +103,8 @@ fn of_runs(base: &Path, candidate: &Path, policy: &Policy) -> Result<GateReport,
     let after = reduced(&candidate_name, &run, &manifest)?;
     let places: BTreeMap<String, Place> = places(&run, &manifest.plan);
     let (base, candidate) =
-        (Held { name: &base_name, baseline: &before }, Held { name: &candidate_name, baseline: &after });
-    Ok(gate::gate(base, candidate, policy, &places).map_err(GateError::Unlike)?)
+        (Candidate { name: &base_name, baseline: &before }, Candidate { name: &candidate_name, baseline: &after });
+    Ok(gate::gate(base, candidate, policy, &places).map_err(GateError::IncompatibleRuns)?)
 }
 
 /// How many of its episodes a run lost is for the gate to say.
@@ -115,7 +115,7 @@ fn reduced(name: &str, run: &RunDir, manifest: &RunManifest) -> Result<Baseline,
 /// Opens a run that has to be whole.
 pub(super) fn open(path: &Path) -> Result<(RunDir, RunManifest), CliError> {
     RunDir::open(path).map_err(|error| match error {
-        RunDirError::Unfinished(_) | RunDirError::Busy(_) | RunDirError::OtherVersion { .. } => {
+        RunDirError::Incomplete(_) | RunDirError::Locked(_) | RunDirError::UnsupportedVersion { .. } => {
             CliError::NotWhole(error)
         }
         other => CliError::RunDir(other),

@@ -1,7 +1,7 @@
 use healbench_protocol::fingerprint;
-use healbench_record::{MergeError, RunDir, RunStatus, merged, read_transcripts, write_transcripts};
+use healbench_record::{MergeError, RunDir, RunStatus, merge_manifests, visit_recorded_turns, write_recorded_turns};
 use healbench_reports::FrameWriter;
-use healbench_reports::render::{Detail, shell_word};
+use healbench_reports::render::{Detail, shell_quote};
 
 use super::report;
 use super::with_models::all_scored;
@@ -16,11 +16,11 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
         let (run, manifest) = RunDir::open(path)?;
         shards.push((path.clone(), manifest, run));
     }
-    let (mut manifest, shards) = merged(shards)?;
+    let (mut manifest, shards) = merge_manifests(shards)?;
     if manifest.has_models() {
         for (_, run) in &shards {
             if !all_scored(run)? {
-                return Err(MergeError::Lost(run.path().to_owned()).into());
+                return Err(MergeError::LostEpisodes(run.path().to_owned()).into());
             }
         }
     }
@@ -47,19 +47,19 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
     }
     writer.finish()?;
     if manifest.has_models() {
-        let mut transcripts = Vec::new();
+        let mut all_turns = Vec::new();
         for (_, run) in &shards {
-            read_transcripts(run, &mut |transcript| {
-                transcripts.push(transcript);
+            visit_recorded_turns(run, &mut |recorded_turns| {
+                all_turns.push(recorded_turns);
                 true
             })?;
         }
-        write_transcripts(&whole, transcripts.iter())?;
+        write_recorded_turns(&whole, all_turns.iter())?;
     }
     manifest.status = RunStatus::Complete;
     manifest.episodes_done = manifest.plan.len();
     whole.write_manifest(&manifest)?;
     report::print(&whole, &manifest, Detail::Summary, terminal)?;
-    terminal.note(&format!("run: {}", shell_word(&whole.path().display().to_string())));
+    terminal.note(&format!("run: {}", shell_quote(&whole.path().display().to_string())));
     Ok(ExitStatus::Fine)
 }

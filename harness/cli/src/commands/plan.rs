@@ -1,7 +1,7 @@
 use std::fmt::Write as _;
 
 use healbench_protocol::AgentSpec;
-use healbench_reports::render::{count, counted, money, plain_text};
+use healbench_reports::render::{count, money, plain_text, pluralize};
 
 use crate::args::PlanArgs;
 use crate::error::{CliError, ExitStatus};
@@ -27,8 +27,8 @@ pub(crate) fn plan(args: &PlanArgs, terminal: &Terminal) -> Result<ExitStatus, C
         let _ = writeln!(out, "  {}", healbench_reports::render::plain_text(&scenario.id));
     }
     let _ = writeln!(out, "agents     {}", list(plan.agents.iter().map(named).collect()));
-    let settings = plan.settings.iter().map(|setting| format!("{}/{}", setting.guardrails, setting.format));
-    let _ = writeln!(out, "settings   {}", list(settings.collect()));
+    let conditions = plan.conditions.iter().map(|condition| format!("{}/{}", condition.guardrails, condition.format));
+    let _ = writeln!(out, "settings   {}", list(conditions.collect()));
     let _ = writeln!(out, "trials     {}", plan.trials);
     let _ = writeln!(out, "seed       {}", plan.seed);
     let _ = writeln!(out, "cells      {}", plan.cells());
@@ -40,8 +40,8 @@ pub(crate) fn plan(args: &PlanArgs, terminal: &Terminal) -> Result<ExitStatus, C
             out,
             "estimate   {}: {}, {} in and {} out, {usd}",
             named(spec),
-            counted(estimate.turns, "turn"),
-            counted(estimate.input, "token"),
+            pluralize(estimate.turns, "turn"),
+            pluralize(estimate.input, "token"),
             count(estimate.output),
         );
     }

@@ -1,8 +1,8 @@
 use std::path::Path;
 
 use healbench_record::{RunDir, RunManifest, RunStatus};
-use healbench_reports::render::html::{self, Playbacks, RunPage};
-use healbench_reports::render::{Detail, TerminalOptions, shell_word};
+use healbench_reports::render::html::{self, RunPage, Transcripts};
+use healbench_reports::render::{Detail, TerminalOptions, shell_quote};
 use healbench_reports::{Report, Scope, render, summarise};
 
 use super::playback::each_playback;
@@ -18,8 +18,9 @@ pub(crate) fn report(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatu
     let whole = || summarise(&run, &manifest, Scope::Whole);
     if let Some(file) = &args.html {
         let name = args.run.to_string_lossy();
-        let (report, playbacks) = page_of(&run, &manifest)?;
-        let page = RunPage { name: &name, manifest: &manifest, report: &report, playbacks: &playbacks, served: false };
+        let (report, transcripts) = page_of(&run, &manifest)?;
+        let page =
+            RunPage { name: &name, manifest: &manifest, report: &report, transcripts: &transcripts, served: false };
         let page = html::run(&page)?;
         return write_page(file, &page, terminal);
     }
@@ -33,7 +34,7 @@ pub(crate) fn report(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatu
         let detail = if args.by_scenario { Detail::Scenarios } else { Detail::Metrics };
         print(&run, &manifest, detail, terminal)?;
         if manifest.status == RunStatus::Interrupted {
-            let shown = shell_word(&args.run.to_string_lossy());
+            let shown = shell_quote(&args.run.to_string_lossy());
             terminal.note(&format!("go on with: healbench run --resume {shown}"));
         }
     }
@@ -41,22 +42,22 @@ pub(crate) fn report(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatu
 }
 
 /// What the page of a run is made from: its whole report, and the episodes that are worth reading, played again.
-pub(super) fn page_of(run: &RunDir, manifest: &RunManifest) -> Result<(Report, Playbacks), CliError> {
+pub(super) fn page_of(run: &RunDir, manifest: &RunManifest) -> Result<(Report, Transcripts), CliError> {
     let report = summarise(run, manifest, Scope::Whole)?;
-    let wanted = Playbacks::wanted(&report);
-    let mut made = Playbacks::default();
+    let wanted = Transcripts::episodes_to_show(&report);
+    let mut made = Transcripts::default();
     let cast = match cast_of_run(run, manifest.plan.clone()) {
         Ok(cast) => cast,
         // The numbers are worth a page without transcripts.
         Err(error) => {
-            wanted.into_iter().for_each(|episode| made.miss(episode, &error.to_string()));
+            wanted.into_iter().for_each(|episode| made.add_failure(episode, &error.to_string()));
             return Ok((report, made));
         }
     };
     each_playback(run, &cast, &wanted, &mut |episode, playback| {
         match playback {
             Ok(playback) => made.add(episode, &playback),
-            Err(error) => made.miss(episode, &error.to_string()),
+            Err(error) => made.add_failure(episode, &error.to_string()),
         }
         made.has_room()
     })?;
@@ -69,7 +70,7 @@ pub(super) fn write_page(file: &Path, page: &str, terminal: &Terminal) -> Result
         terminal.result(page)?;
     } else {
         replace(file, page)?;
-        terminal.note(&format!("page: {}", shell_word(&file.to_string_lossy())));
+        terminal.note(&format!("page: {}", shell_quote(&file.to_string_lossy())));
     }
     Ok(ExitStatus::Fine)
 }

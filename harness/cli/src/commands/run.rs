@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use healbench_record::{Cassettes, FORMAT_VERSION, RunDir, RunDirError, RunLock, RunManifest, RunStatus};
-use healbench_reports::render::{Detail, plain_text, shell_word};
+use healbench_record::{CassetteMode, FORMAT_VERSION, RunDir, RunDirError, RunLock, RunManifest, RunStatus};
+use healbench_reports::render::{Detail, plain_text, shell_quote};
 use healbench_reports::{FrameWriter, each_episode};
 use healbench_runner::{Job, RunError, RunEvent, TOKENIZER, run as play};
 
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
     }
     let done = match frames {
         Frames::New => manifest.episodes().start..manifest.episodes().start,
-        Frames::GoOn => manifest.done(),
+        Frames::GoOn => manifest.completed_episodes(),
     };
     let writer = FrameWriter::resume(&run, &manifest.plan, done.clone())?;
     let score = score(&run, &manifest, done.clone(), args.live)?;
@@ -52,7 +52,7 @@ pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
     manifest.status = if end.interrupted { RunStatus::Interrupted } else { RunStatus::Complete };
     manifest.episodes_done = end.next - manifest.episodes().start;
     run.write_manifest(&manifest)?;
-    let shown = shell_word(&run.path().display().to_string());
+    let shown = shell_quote(&run.path().display().to_string());
     let printed = match manifest.episodes_done {
         0 => Ok(()),
         _ => report::print(&run, &manifest, detail(args), terminal),
@@ -98,8 +98,8 @@ fn begin(args: &RunArgs, stop: &Arc<AtomicBool>, terminal: &Terminal) -> Result<
     let absolute =
         |dir: &Path| std::path::absolute(dir).map_err(|source| CliError::ConfigFile { path: dir.to_owned(), source });
     let cassettes = match (&args.record, &args.replay) {
-        (Some(dir), _) => Some(Cassettes::Record(absolute(dir)?)),
-        (_, Some(dir)) => Some(Cassettes::Replay(absolute(dir)?)),
+        (Some(dir), _) => Some(CassetteMode::Record(absolute(dir)?)),
+        (_, Some(dir)) => Some(CassetteMode::Replay(absolute(dir)?)),
         (None, None) => None,
     };
     let has_models = cast.plan.agents.iter().any(|agent| agent.opening.is_some());
@@ -144,7 +144,7 @@ fn begin(args: &RunArgs, stop: &Arc<AtomicBool>, terminal: &Terminal) -> Result<
 /// The models of a run, after a look at whether they can be asked.
 fn troupe(
     cast: &Cast,
-    cassettes: Option<&Cassettes>,
+    cassettes: Option<&CassetteMode>,
     budget: Option<Budget>,
     stop: &Arc<AtomicBool>,
     terminal: &Terminal,
@@ -250,7 +250,7 @@ fn record(
     let episodes = from..all.end;
     let job = Job { plan: &cast.plan, scenarios: &cast.scenarios, episodes, jobs, make_agent: &make_agent };
     let end = play(&job, stop, &mut |event| {
-        if let RunEvent::Played { records, .. } = event {
+        if let RunEvent::Episodes { records, .. } = event {
             writer.write(&records)?;
             progress.played(&records.episodes);
         }
@@ -267,10 +267,10 @@ where
     CliError: From<E>,
 {
     match error {
-        RunError::Stage(error) => CliError::Stage(error),
+        RunError::Setup(error) => CliError::Setup(error),
         RunError::Panicked { episode } => CliError::Defect(episode),
-        RunError::NotRecorded { episode, miss } => CliError::NotRecorded { episode, miss },
-        RunError::NotKept { episode, reason } => CliError::NotKept { episode, reason },
+        RunError::RecordingMissing { episode, miss } => CliError::RecordingMissing { episode, miss },
+        RunError::RecordingFailed { episode, reason } => CliError::RecordingFailed { episode, reason },
         RunError::Event(error) => error.into(),
     }
 }

@@ -1,4 +1,4 @@
-use healbench_reports::{Printed, json_schema};
+use healbench_reports::{JsonSchemaKind, json_schema};
 
 use crate::args::{SchemaArgs, SchemaOf};
 use crate::error::{CliError, ExitStatus};
@@ -8,9 +8,9 @@ use crate::terminal::Terminal;
 pub(crate) fn schema(args: &SchemaArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let text = match args.of {
         SchemaOf::Scenario => healbench_scenarios::schema_json(),
-        SchemaOf::Report => json_schema(Printed::Report)?,
-        SchemaOf::Comparison => json_schema(Printed::Comparison)?,
-        SchemaOf::Matrix => json_schema(Printed::Matrix)?,
+        SchemaOf::Report => json_schema(JsonSchemaKind::Report)?,
+        SchemaOf::Comparison => json_schema(JsonSchemaKind::Comparison)?,
+        SchemaOf::Matrix => json_schema(JsonSchemaKind::Matrix)?,
     };
     terminal.result(&text)?;
     Ok(ExitStatus::Fine)

@@ -1,8 +1,8 @@
 use healbench_protocol::{ErrorFormat, Guardrails, Opening};
-use healbench_record::{CellRef, Plan, RunDir, Setting};
-use healbench_reports::render::{self, PlaybackOptions, count, plain_text};
+use healbench_record::{CellRef, Condition, Plan, RunDir};
+use healbench_reports::render::{self, TranscriptOptions, count, plain_text};
 
-use super::playback::{playbacks, playbacks_under};
+use super::playback::{playbacks_under, transcripts};
 use crate::args::ShowArgs;
 use crate::error::{CliError, ExitStatus};
 use crate::load::{cast_of_run, one_format};
@@ -16,15 +16,15 @@ pub(crate) fn show(args: &ShowArgs, terminal: &Terminal) -> Result<ExitStatus, C
     let cast = cast_of_run(&run, manifest.plan)?;
     let there: Vec<u64> = asked.iter().filter_map(|asked| asked.episode(&cast.plan)).collect();
     let elsewhere = asked.iter().filter(|asked| asked.episode(&cast.plan).is_none());
-    let elsewhere: Vec<_> = elsewhere.map(|asked| (asked.cell, asked.setting.clone())).collect();
-    let mut there = playbacks(&run, &cast, &there)?.into_iter();
+    let elsewhere: Vec<_> = elsewhere.map(|asked| (asked.cell, asked.condition.clone())).collect();
+    let mut there = transcripts(&run, &cast, &there)?.into_iter();
     let mut elsewhere = playbacks_under(&run, &cast, &elsewhere)?.into_iter();
-    let options = PlaybackOptions { width: terminal.width(), color: terminal.colors_results(), full: args.full };
+    let options = TranscriptOptions { width: terminal.width(), color: terminal.colors_results(), full: args.full };
     let mut gap = "";
     for asked in &asked {
         let playback = if asked.episode(&cast.plan).is_some() { there.next() } else { elsewhere.next() };
         let Some(playback) = playback else { break };
-        terminal.result(&format!("{gap}{}", render::playback(&playback?, options)))?;
+        terminal.result(&format!("{gap}{}", render::transcript(&playback?, options)))?;
         gap = "\n";
     }
     Ok(ExitStatus::Fine)
@@ -35,14 +35,14 @@ struct Asked {
     /// Scenario, agent and trial; its setting is that of the episode that was named.
     cell: CellRef,
     /// The setting, which the plan need not have.
-    setting: Setting,
+    condition: Condition,
 }
 
 impl Asked {
     /// Its number, if the plan has its setting.
     fn episode(&self, plan: &Plan) -> Option<u64> {
-        let setting = plan.settings.iter().position(|known| *known == self.setting)?;
-        Some(plan.episode(CellRef { setting, ..self.cell }))
+        let condition = plan.conditions.iter().position(|known| *known == self.condition)?;
+        Some(plan.episode(CellRef { condition, ..self.cell }))
     }
 }
 
@@ -54,8 +54,8 @@ fn chosen(args: &ShowArgs, plan: &Plan) -> Result<Vec<Asked>, CliError> {
         let cell = plan.cell(*episode);
         let cell =
             cell.ok_or_else(|| CliError::NoEpisode(format!("{episode}, of 0 to {}", plan.len().saturating_sub(1))))?;
-        let setting = setting(plan, Some(&plan.settings[cell.setting]), guardrails, format)?;
-        Ok(Asked { cell, setting })
+        let condition = condition(plan, Some(&plan.conditions[cell.condition]), guardrails, format)?;
+        Ok(Asked { cell, condition })
     };
     if !args.episodes.is_empty() {
         return args.episodes.iter().map(numbered).collect();
@@ -77,8 +77,8 @@ fn chosen(args: &ShowArgs, plan: &Plan) -> Result<Vec<Asked>, CliError> {
     if trial >= plan.trials {
         return Err(CliError::NoEpisode(format!("trial {trial}, of 0 to {}", plan.trials.saturating_sub(1))));
     }
-    let cell = CellRef { scenario, agent, setting: 0, trial };
-    Ok(vec![Asked { cell, setting: setting(plan, None, guardrails, format)? }])
+    let cell = CellRef { scenario, agent, condition: 0, trial };
+    Ok(vec![Asked { cell, condition: condition(plan, None, guardrails, format)? }])
 }
 
 /// What the plan does not have, and the first ones that it has.
@@ -102,21 +102,21 @@ fn one_set(word: &str) -> Result<Guardrails, CliError> {
 
 /// The setting that is meant: the first one of the plan that fits; or, beside the `own` one of an episode, that one with what is asked
 /// for in its place.
-pub(super) fn setting(
+pub(super) fn condition(
     plan: &Plan,
-    own: Option<&Setting>,
+    own: Option<&Condition>,
     guardrails: Option<Guardrails>,
     format: Option<&str>,
-) -> Result<Setting, CliError> {
-    let fits = |setting: &&Setting| {
-        guardrails.is_none_or(|set| set == setting.guardrails)
-            && format.is_none_or(|format| setting.format.name() == format)
+) -> Result<Condition, CliError> {
+    let fits = |condition: &&Condition| {
+        guardrails.is_none_or(|set| set == condition.guardrails)
+            && format.is_none_or(|format| condition.format.name() == format)
     };
-    let known = own.map_or(plan.settings.as_slice(), std::slice::from_ref);
+    let known = own.map_or(plan.conditions.as_slice(), std::slice::from_ref);
     if let Some(fitting) = known.iter().find(fits) {
         return Ok(fitting.clone());
     }
-    let healing = || plan.settings.iter().filter(|setting| setting.guardrails.healing);
+    let healing = || plan.conditions.iter().filter(|condition| condition.guardrails.healing);
     let guardrails = guardrails.or(own.map(|own| own.guardrails)).unwrap_or_else(|| match healing().next() {
         _ if format == Some(BARE) => Guardrails::NONE,
         Some(first) => first.guardrails,
@@ -125,26 +125,26 @@ pub(super) fn setting(
     let format = match (guardrails.healing, format) {
         (false, None | Some(BARE)) => ErrorFormat::Bare,
         (false, Some(format)) => {
-            if !plan.settings.iter().any(|setting| setting.format.name() == format) {
+            if !plan.conditions.iter().any(|condition| condition.format.name() == format) {
                 one_format(format)?;
             }
             return Err(CliError::FormatUnseen { guardrails, format: format.to_owned() });
         }
         (true, Some(BARE)) => return Err(CliError::BareHealing(guardrails)),
         // By its name in the plan: a template's file may be gone.
-        (true, Some(format)) => match healing().find(|setting| setting.format.name() == format) {
+        (true, Some(format)) => match healing().find(|condition| condition.format.name() == format) {
             Some(known) => known.format.clone(),
             None => one_format(format)?,
         },
         (true, None) => own
             .into_iter()
-            .chain(healing().filter(|setting| setting.guardrails == guardrails))
+            .chain(healing().filter(|condition| condition.guardrails == guardrails))
             .chain(healing())
-            .map(|setting| setting.format.clone())
+            .map(|condition| condition.format.clone())
             .find(|format| *format != ErrorFormat::Bare)
             .unwrap_or(ErrorFormat::FusionXml),
     };
-    Ok(Setting { guardrails, format })
+    Ok(Condition { guardrails, format })
 }
 
 /// The name of what remains when `healing` is off.

@@ -1,4 +1,4 @@
-use healbench_reports::render::counted;
+use healbench_reports::render::pluralize;
 
 use crate::args::ValidateArgs;
 use crate::error::{CliError, ExitStatus};
@@ -8,7 +8,7 @@ use crate::terminal::Terminal;
 /// Checks scenario files; their problems are the error.
 pub(crate) fn validate(args: &ValidateArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let scenarios = scenarios(&args.files, terminal)?;
-    let count = counted(scenarios.len() as u64, "scenario");
+    let count = pluralize(scenarios.len() as u64, "scenario");
     terminal.result(&format!("{count} without a problem\n"))?;
     Ok(ExitStatus::Fine)
 }

@@ -5,15 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use healbench_agents::llm::Line;
+use healbench_agents::llm::ModelBackend;
 use healbench_protocol::Usage;
 use healbench_record::{
-    Journal, Outcome, Played, Records, RunDir, RunManifest, RunStatus, read_transcripts, write_transcripts,
+    EpisodeResult, Journal, Outcome, Records, RunDir, RunManifest, RunStatus, visit_recorded_turns,
+    write_recorded_turns,
 };
 use healbench_reports::{FrameWriter, read_records};
-use healbench_runner::{Job, Lane, play_lanes};
+use healbench_runner::{Job, WorkerPool, run_pools};
 
-use healbench_reports::render::{counted, plain_text, shell_word};
+use healbench_reports::render::{plain_text, pluralize, shell_quote};
 
 use crate::args::RunArgs;
 use crate::budget::Budget;
@@ -105,7 +106,7 @@ fn perform(
     let episodes = manifest.episodes();
     let done = lock().scored();
     let cut = AtomicBool::new(lock().is_cut());
-    let keep = |played: Played| {
+    let keep = |played: EpisodeResult| {
         let mut store = lock();
         let episode = played.episode.episode;
         store.keep(played)?;
@@ -118,8 +119,8 @@ fn perform(
     let make_agent = cast.make_agent(Models::Players(troupe));
     let job = Job { plan: &cast.plan, scenarios: &cast.scenarios, episodes, jobs: *jobs, make_agent: &make_agent };
     let stopped = || stop.load(Ordering::Relaxed) || cut.load(Ordering::Relaxed);
-    let lanes = lanes(cast, troupe, *jobs);
-    play_lanes(&job, &lanes, &|episode| done.contains(&episode), &stopped, &keep).map_err(super::run::failed)
+    let pools = pools(cast, troupe, *jobs);
+    run_pools(&job, &pools, &|episode| done.contains(&episode), &stopped, &keep).map_err(super::run::failed)
 }
 
 /// Writes everything that the run leaves behind. True when every planned episode has a row.
@@ -142,7 +143,7 @@ fn close(run: &RunDir, manifest: &mut RunManifest, troupe: &Troupe, store: &Stor
 }
 
 fn resume(run: &RunDir) -> String {
-    format!("healbench run --resume {}", shell_word(&run.path().display().to_string()))
+    format!("healbench run --resume {}", shell_quote(&run.path().display().to_string()))
 }
 
 /// Reasons that are listed.
@@ -168,7 +169,7 @@ fn farewell(
             terminal.important(&format!("  {count} times: {}", plain_text(reason)));
         }
         if reasons.len() > LISTED {
-            terminal.important(&format!("  and {} more", counted((reasons.len() - LISTED) as u64, "reason")));
+            terminal.important(&format!("  and {} more", pluralize((reasons.len() - LISTED) as u64, "reason")));
         }
     }
     let resume = resume(run);
@@ -182,7 +183,7 @@ fn farewell(
             ExitStatus::Incomplete
         }
         Some(Cut::Row { agent, episodes }) => {
-            let lost = counted(episodes, "episode");
+            let lost = pluralize(episodes, "episode");
             terminal.important(&format!(
                 "stopped: {lost} of {agent} in a row were lost; once it is mended, go on with: {resume}"
             ));
@@ -193,7 +194,7 @@ fn farewell(
             if count as f64 > INFRA_LIMIT * all as f64 { ExitStatus::Incomplete } else { ExitStatus::Fine }
         }
         None => {
-            let shown = shell_word(&run.path().display().to_string());
+            let shown = shell_quote(&run.path().display().to_string());
             terminal.note(&format!(
                 "run: {shown}\nmore: healbench report {shown}\none transcript: healbench show {shown} {first}"
             ));
@@ -205,7 +206,7 @@ fn farewell(
 /// What was played so far.
 struct Store<'a> {
     journal: Journal,
-    played: BTreeMap<u64, Played>,
+    played: BTreeMap<u64, EpisodeResult>,
     spent: Spending<'a>,
     cast: &'a Cast,
     /// By agent, the episodes that were lost to the infrastructure and to the configuration since the last one that was not.
@@ -255,7 +256,7 @@ impl<'a> Store<'a> {
     fn lost(&self) -> BTreeMap<String, u64> {
         let mut reasons = BTreeMap::new();
         for played in self.played.values().filter(|played| is_lost(played)) {
-            let failed = played.transcript.as_ref().and_then(|transcript| transcript.failed.as_ref());
+            let failed = played.recorded_turns.as_ref().and_then(|recorded_turns| recorded_turns.failed.as_ref());
             let reason = failed.map_or("for a reason that is not known".to_owned(), ToString::to_string);
             *reasons.entry(reason).or_default() += 1;
         }
@@ -267,7 +268,7 @@ impl<'a> Store<'a> {
         self.played.iter().filter(|(_, played)| !is_lost(played)).map(|(episode, _)| *episode).collect()
     }
 
-    fn keep(&mut self, played: Played) -> Result<(), CliError> {
+    fn keep(&mut self, played: EpisodeResult) -> Result<(), CliError> {
         self.journal.append(&played)?;
         self.spent.add(&played);
         self.cut_if_spent();
@@ -300,7 +301,7 @@ struct Spending<'a> {
 }
 
 impl Spending<'_> {
-    fn add(&mut self, played: &Played) {
+    fn add(&mut self, played: &EpisodeResult) {
         let Some(model) = &played.episode.model else { return };
         // Where the provider did not count, healbench's own count is the nearest thing that a limit can be held against.
         let counted = Usage { input: model.bpe_input, output: model.bpe_output, ..Usage::default() };
@@ -325,19 +326,19 @@ impl Spending<'_> {
 }
 
 /// Whether the episode has to be played again: it says nothing about its agent.
-fn is_lost(played: &Played) -> bool {
+fn is_lost(played: &EpisodeResult) -> bool {
     matches!(played.episode.outcome, Outcome::Infra | Outcome::Config)
 }
 
 /// What is in the frames and not in the journal: somebody may have removed it, and what it had is paid for.
-fn recover(run: &RunDir, played: &BTreeMap<u64, Played>) -> Result<Vec<Played>, CliError> {
+fn recover(run: &RunDir, played: &BTreeMap<u64, EpisodeResult>) -> Result<Vec<EpisodeResult>, CliError> {
     if !run.has_frames() {
         return Ok(Vec::new());
     }
     let records = read_records(run)?;
-    let mut transcripts = BTreeMap::new();
-    read_transcripts(run, &mut |transcript| {
-        transcripts.insert(transcript.episode, transcript);
+    let mut all_turns = BTreeMap::new();
+    visit_recorded_turns(run, &mut |recorded_turns| {
+        all_turns.insert(recorded_turns.episode, recorded_turns);
         true
     })?;
     let mut found = Vec::new();
@@ -346,42 +347,42 @@ fn recover(run: &RunDir, played: &BTreeMap<u64, Played>) -> Result<Vec<Played>, 
         let number = episode.episode;
         let calls = std::iter::from_fn(|| calls.next_if(|call| call.episode == number)).collect();
         if !played.contains_key(&number) {
-            found.push(Played { episode, calls, transcript: transcripts.remove(&number) });
+            found.push(EpisodeResult { episode, calls, recorded_turns: all_turns.remove(&number) });
         }
     }
     Ok(found)
 }
 
 /// A lane for each model, and one for all agents that ask nobody.
-fn lanes(cast: &Cast, troupe: &Troupe, jobs: usize) -> Vec<Lane> {
-    let mut lanes: Vec<(Option<&Arc<Line>>, Lane)> = Vec::new();
-    for (index, (player, part)) in troupe.players.iter().zip(&cast.parts).enumerate() {
-        let line = player.as_ref().map(|player| &player.line).filter(|line| line.endpoint().is_some());
-        let threads = match (line, part) {
+fn pools(cast: &Cast, troupe: &Troupe, jobs: usize) -> Vec<WorkerPool> {
+    let mut pools: Vec<(Option<&Arc<ModelBackend>>, WorkerPool)> = Vec::new();
+    for (index, (factory, part)) in troupe.players.iter().zip(&cast.parts).enumerate() {
+        let backend = factory.as_ref().map(|factory| &factory.backend).filter(|backend| backend.endpoint().is_some());
+        let threads = match (backend, part) {
             (Some(_), Part::Model(model)) => model.connections.max as usize,
             _ => jobs,
         };
-        let same = |(known, _): &(Option<&Arc<Line>>, Lane)| match (known, line) {
-            (Some(known), Some(line)) => Arc::ptr_eq(known, line),
+        let same = |(known, _): &(Option<&Arc<ModelBackend>>, WorkerPool)| match (known, backend) {
+            (Some(known), Some(backend)) => Arc::ptr_eq(known, backend),
             (None, None) => true,
             _ => false,
         };
-        match lanes.iter().position(same) {
-            Some(at) => lanes[at].1.agents.push(index),
-            None => lanes.push((line, Lane { agents: vec![index], threads })),
+        match pools.iter().position(same) {
+            Some(at) => pools[at].1.agents.push(index),
+            None => pools.push((backend, WorkerPool { agents: vec![index], threads })),
         }
     }
-    lanes.into_iter().map(|(_, lane)| lane).collect()
+    pools.into_iter().map(|(_, pool)| pool).collect()
 }
 
 /// The frames and transcripts of what was played, in the order of the plan.
-fn write(run: &RunDir, manifest: &RunManifest, played: &BTreeMap<u64, Played>) -> Result<(), CliError> {
+fn write(run: &RunDir, manifest: &RunManifest, played: &BTreeMap<u64, EpisodeResult>) -> Result<(), CliError> {
     let mut writer = FrameWriter::create(run, &manifest.plan)?;
     for played in played.values() {
         writer.write(&Records { episodes: vec![played.episode.clone()], calls: played.calls.clone() })?;
     }
     writer.finish()?;
-    write_transcripts(run, played.values().filter_map(|played| played.transcript.as_ref()))?;
+    write_recorded_turns(run, played.values().filter_map(|played| played.recorded_turns.as_ref()))?;
     Ok(())
 }
 
@@ -393,7 +394,7 @@ pub(super) fn is_whole(run: &RunDir, manifest: &RunManifest) -> Result<bool, Cli
     if !all_scored(run)? {
         return Ok(false);
     }
-    if run.journal().exists() {
+    if run.journal_path().exists() {
         Journal::open(run)?.0.remove()?;
     }
     Ok(true)

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::time::Instant;
 
 use healbench_protocol::AgentKind;
-use healbench_record::{EpisodeRecord, ModelUse, Outcome, Plan, Progress, RunManifest};
+use healbench_record::{EpisodeRecord, ModelUsage, Outcome, Plan, Progress, RunManifest};
 use healbench_reports::LiveCells;
 use healbench_reports::render::LiveTable;
 
@@ -30,7 +30,7 @@ pub(crate) struct Spent {
 
 impl Spent {
     /// Adds an episode of a model. A recording is paid for no second time.
-    pub(crate) fn add(&mut self, kind: AgentKind, model: Option<&ModelUse>) {
+    pub(crate) fn add(&mut self, kind: AgentKind, model: Option<&ModelUsage>) {
         let Some(model) = model.filter(|_| kind == AgentKind::Llm) else { return };
         match model.usd {
             Some(usd) => {
@@ -92,7 +92,7 @@ impl Score {
 
     /// The line over the table of cells, if it is wanted.
     pub(crate) fn head(&self) -> Option<String> {
-        self.live.as_ref().map(|(table, _)| table.head())
+        self.live.as_ref().map(|(table, _)| table.header())
     }
 
     pub(crate) fn total(&self) -> u64 {
@@ -126,7 +126,7 @@ mod tests {
     use std::time::Duration;
 
     use healbench_protocol::{AgentSpec, ErrorFormat, Guardrails, Opening, Seed};
-    use healbench_record::{FORMAT_VERSION, PlannedScenario, RunStatus, Setting};
+    use healbench_record::{Condition, FORMAT_VERSION, PlannedScenario, RunStatus};
     use healbench_reports::render::progress as in_words;
 
     use super::*;
@@ -161,7 +161,7 @@ mod tests {
                 seed: Seed(1),
                 trials: 3,
                 agents: vec![agent("a"), agent("b")],
-                settings: vec![Setting { guardrails: Guardrails::NONE, format: ErrorFormat::Bare }],
+                conditions: vec![Condition { guardrails: Guardrails::NONE, format: ErrorFormat::Bare }],
                 scenarios: vec![scenario],
             },
         }
@@ -179,8 +179,8 @@ mod tests {
             perfect_calls: 1,
             prompt_tokens: 10,
             prose_tokens: 20,
-            tally: healbench_record::Tally { call_tokens: 1_000, ..Default::default() },
-            model: Some(Box::new(ModelUse { turns: 1, usd, ..ModelUse::default() })),
+            counts: healbench_record::EpisodeCounts { call_tokens: 1_000, ..Default::default() },
+            model: Some(Box::new(ModelUsage { turns: 1, usd, ..ModelUsage::default() })),
         }
     }
 

@@ -190,10 +190,10 @@ fn unlike_things_are_never_compared() {
     refused(&["gate", "foreign.toml", "run"], "it does not begin as a baseline does");
     // A run of a newer program, on either side.
     let manifest = std::fs::read_to_string(place.path("seed/manifest.json")).unwrap();
-    place.write("seed/manifest.json", &manifest.replacen("\"format_version\": 4", "\"format_version\": 5", 1));
-    refused(&["gate", "seed", "run"], "has run format 5");
-    refused(&["gate", "baseline.toml", "seed"], "has run format 5");
-    refused(&["bless", "seed"], "has run format 5");
+    place.write("seed/manifest.json", &manifest.replacen("\"format_version\": 5", "\"format_version\": 6", 1));
+    refused(&["gate", "seed", "run"], "has run format 6");
+    refused(&["gate", "baseline.toml", "seed"], "has run format 6");
+    refused(&["bless", "seed"], "has run format 6");
     // A run that is cut off, and one that stopped early.
     let other = manifest.replacen("\"status\": \"complete\"", "\"status\": \"interrupted\"", 1);
     place.write("seed/manifest.json", &other);
@@ -303,11 +303,11 @@ fn rounds(invalid: f64, slower_invalid: f64) -> String {
         pair("control", "control", 1.0),
         pair("identity", "equal", 1.0),
         pair("invalid call", "equal", invalid),
-        pair("valid call over yardstick", "yardstick", 2.0),
-        pair("invalid call over yardstick", "yardstick", 9.0 * slower_invalid),
+        pair("valid call over yardstick", "reference_workload", 2.0),
+        pair("invalid call over yardstick", "reference_workload", 9.0 * slower_invalid),
     ];
     format!(
-        "{{\"format_version\":1,\"healbench\":\"0.1.0\",\"revision\":null,\"cpu\":\"x\",\"optimised\":true,\"epoch_ns\":50000,\"pairs\":[{}]}}\n",
+        "{{\"format_version\":1,\"healbench\":\"0.1.0\",\"revision\":null,\"cpu\":\"x\",\"optimized\":true,\"epoch_ns\":50000,\"pairs\":[{}]}}\n",
         pairs.join(",")
     )
 }
@@ -376,7 +376,7 @@ fn an_invalid_call_that_is_slower_fails_its_own_row() {
     place.write("slower.json", &rounds(1.0, 1.3));
     assert_eq!(told(&["gate", "shaken.json", "--perf", "slower.json"]).0, Some(3));
     assert_eq!(told(&["gate", "base.json", "--perf", "slower.json"]).0, Some(1));
-    place.write("role.json", &rounds(1.0, 1.0).replace("\"role\":\"equal\"", "\"role\":\"yardstick\""));
+    place.write("role.json", &rounds(1.0, 1.0).replace("\"role\":\"equal\"", "\"role\":\"reference_workload\""));
     assert_eq!(place.start(&["gate", "role.json", "--perf", "same.json"]).code, Some(4));
     // What is no measurement.
     place.write("cut.json", &rounds(1.0, 1.0)[..500]);

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use healbench_agents::scripted::{Profile, ScriptedAgent, scripted, shipped};
-use healbench_protocol::{Agent, ErrorFormat, Guardrails, Seed, Start, ToolCall, Turn, canonical_json};
+use healbench_protocol::{Agent, EpisodeStart, ErrorFormat, Guardrails, Seed, ToolCall, Turn, canonical_json};
 use healbench_record::{Outcome, Plan, Records, RunDir, RunManifest, RunStatus};
 use healbench_reports::{FrameWriter, Rate, Report, ReportRow, summarise};
-use healbench_runner::{Axes, Job, Moment, RunEvent, TokenCounter, build_plan, replay, run};
+use healbench_runner::{Axes, EpisodeEvent, Job, RunEvent, TokenCounter, build_plan, replay, run};
 use healbench_scenarios::{Scenario, load_suite};
 use proptest::prelude::*;
 
@@ -50,25 +50,25 @@ struct Transcript {
 fn transcript(job: &Job<'_>, episode: u64) -> Transcript {
     let mut calls = Vec::new();
     let (mut prose, mut claims_done, mut outcome) = (Vec::new(), false, None);
-    let row = replay(job, episode, &mut |moment| match moment {
-        Moment::Turn(Turn::Say { text }, _) => prose.push(text.clone()),
-        Moment::Turn(Turn::Done { answer }, _) => {
+    let row = replay(job, episode, &mut |event| match event {
+        EpisodeEvent::Turn(Turn::Message { text }, _) => prose.push(text.clone()),
+        EpisodeEvent::Turn(Turn::Done { answer }, _) => {
             prose.push(answer.clone());
             claims_done = true;
         }
-        Moment::Turn(Turn::GiveUp { reason }, _) => prose.push(reason.clone()),
-        Moment::Answer(call, answer, _) => calls.push(Said {
+        EpisodeEvent::Turn(Turn::GiveUp { reason }, _) => prose.push(reason.clone()),
+        EpisodeEvent::Call(call, answer, _) => calls.push(Said {
             call: call.clone(),
             text: answer.response.text().into_owned(),
             is_error: answer.response.is_error,
             class: answer.failure.as_ref().map(|failure| failure.class().to_owned()),
             named: answer.failure.as_ref().filter(|_| answer.names_fields).map(|failure| failure.fields()),
             leaked: u64::from(answer.leaked_fields),
-            changed_world: answer.world_changed,
+            changed_world: answer.state_changed,
             bare: answer.bare_line(),
-            lesson: answer.teaching_block.map(|block| answer.response.content[block].clone()),
+            lesson: answer.truncation_notice.map(|block| answer.response.content[block].clone()),
         }),
-        Moment::End(ending, _) => outcome = Some(ending),
+        EpisodeEvent::End(ending, _) => outcome = Some(ending),
         _ => {}
     });
     let (row, _) = row.unwrap().unwrap();
@@ -167,7 +167,7 @@ fn slow(transcripts: &[(Transcript, &Scenario)]) -> BTreeMap<&'static str, (u64,
         add("calls_per_success", count, ok);
         add("first_call_success", u64::from(calls.first().is_some_and(|said| !said.is_error)), 1);
         add("false_success", u64::from(transcript.claims_done && transcript.outcome == Outcome::TaskFail), 1);
-        add("error_spirals", u64::from(spirals(calls)), 1);
+        add("stuck", u64::from(spirals(calls)), 1);
         add("call_efficiency", transcript.perfect_calls, count);
         add("call_efficiency_of_successes", ok * transcript.perfect_calls, ok * count);
         if transcript.scheduled {
@@ -190,16 +190,16 @@ fn slow(transcripts: &[(Transcript, &Scenario)]) -> BTreeMap<&'static str, (u64,
         let first_error = calls.iter().position(|said| said.is_error).unwrap_or(calls.len());
         for at in 0..calls.len() {
             let repeats = calls[..at].iter().any(|before| before.is_error && same(before, &calls[at]));
-            add("identical_repeats", u64::from(repeats), u64::from(at > first_error));
+            add("repeated_calls", u64::from(repeats), u64::from(at > first_error));
             let named = if at == 0 { None } else { calls[at - 1].named.as_ref() };
             if let Some(named) = named.filter(|named| !named.is_empty() && calls[at - 1].is_error) {
                 let took = calls[at].call.tool == calls[at - 1].call.tool
                     && &changed(&calls[at - 1].call, &calls[at].call) == named;
-                add("hint_uptake", u64::from(took), 1);
+                add("hints_followed", u64::from(took), 1);
             }
         }
         for (length, fixed) in chains(transcript, scenario) {
-            add("chain_recovery", u64::from(fixed), 1);
+            add("errors_fixed", u64::from(fixed), 1);
             add("fixed", u64::from(fixed), 0);
             add("censored", u64::from(!fixed), 0);
             for (name, k) in [("repair@1", 1), ("repair@2", 2), ("repair@3", 3)] {
@@ -217,7 +217,7 @@ fn reported(row: &ReportRow) -> Vec<(&'static str, Rate)> {
         ("calls_per_success", row.calls_per_success),
         ("first_call_success", row.first_call_success),
         ("false_success", row.false_success),
-        ("error_spirals", row.error_spirals),
+        ("stuck", row.stuck),
         ("call_efficiency", row.call_efficiency),
         ("call_efficiency_of_successes", row.call_efficiency_of_successes),
         ("prose_tokens", Rate::of(row.prose_tokens, 0)),
@@ -229,9 +229,9 @@ fn reported(row: &ReportRow) -> Vec<(&'static str, Rate)> {
         ("tokens_per_success", row.tokens_per_success),
         ("wasted_tokens", row.wasted_tokens),
         ("leaked_fields", Rate::of(row.leaked_fields, 0)),
-        ("identical_repeats", row.identical_repeats),
-        ("hint_uptake", row.hint_uptake),
-        ("chain_recovery", row.chain_recovery),
+        ("repeated_calls", row.repeated_calls),
+        ("hints_followed", row.hints_followed),
+        ("errors_fixed", row.errors_fixed),
     ];
     rates
         .extend(["repair@1", "repair@2", "repair@3"].into_iter().zip(row.repair_at.iter().map(|repair| repair.chains)));
@@ -261,7 +261,7 @@ fn report(plan: &Plan, records: &Records) -> Report {
     summarise(&run, &manifest, healbench_reports::Scope::Whole).unwrap()
 }
 
-fn maker(profiles: &[Profile]) -> impl for<'s> Fn(usize, Start<'s>) -> Box<dyn Agent + 's> + Sync + '_ {
+fn maker(profiles: &[Profile]) -> impl for<'s> Fn(usize, EpisodeStart<'s>) -> Box<dyn Agent + 's> + Sync + '_ {
     |index, start| Box::new(ScriptedAgent::new(&profiles[index], start))
 }
 
@@ -299,7 +299,7 @@ proptest! {
             Job { plan: &plan, scenarios: &chosen, episodes: 0..plan.len(), jobs: 2, make_agent: &make_agent };
         let mut records = Records::default();
         run::<std::convert::Infallible>(&job, &AtomicBool::new(false), &mut |event| {
-            if let RunEvent::Played { records: more, .. } = event {
+            if let RunEvent::Episodes { records: more, .. } = event {
                 records.episodes.extend(more.episodes);
                 records.calls.extend(more.calls);
             }
@@ -307,10 +307,10 @@ proptest! {
         }).unwrap();
         let report = report(&plan, &records);
         for (agent, found) in report.agents.iter().enumerate() {
-            for (setting, row) in found.rows.iter().enumerate() {
+            for (condition, row) in found.rows.iter().enumerate() {
                 let mine = (0..plan.len()).filter_map(|episode| {
                     let cell = plan.cell(episode)?;
-                    let mine = (cell.agent, cell.setting) == (agent, setting);
+                    let mine = (cell.agent, cell.condition) == (agent, condition);
                     mine.then(|| (transcript(&job, episode), &chosen[cell.scenario]))
                 });
                 let slow = slow(&mine.collect::<Vec<_>>());

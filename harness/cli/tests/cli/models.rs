@@ -33,7 +33,7 @@ fn place_with(server: &ModelServer, more: &str) -> Place {
 fn outcomes(path: &Path) -> Vec<Outcome> {
     let (run, manifest) = RunDir::open(path).unwrap();
     let row = |episode| healbench_reports::episode_rows(&run, episode).unwrap().unwrap().0;
-    manifest.done().map(|episode| row(episode).outcome).collect()
+    manifest.completed_episodes().map(|episode| row(episode).outcome).collect()
 }
 
 #[test]
@@ -67,7 +67,7 @@ fn a_model_sees_the_scheduled_mistake_as_its_own_call_and_mends_it() {
     assert!(calls[0].is_error && !calls[1].is_error && !calls[2].is_error);
     // 800 tokens in, 200 of them cached, and 40 out.
     assert_eq!(model.usd.unwrap(), (600.0 * 1.0 + 200.0 * 0.5 + 40.0 * 10.0) / 1e6);
-    assert!(!run.journal().exists());
+    assert!(!run.journal_path().exists());
     let shown = place.ok(&["show", "run", "3"]);
     assert!(shown.out.contains("call 3") && shown.out.contains("end    success after 3 calls"), "{}", shown.out);
 
@@ -92,7 +92,7 @@ fn same_frames_but_kind(a: &Path, b: &Path) -> bool {
     let rows = |path: &Path| {
         let (run, manifest) = RunDir::open(path).unwrap();
         let row = |episode| healbench_reports::episode_rows(&run, episode).unwrap().unwrap();
-        manifest.done().map(row).collect::<Vec<_>>()
+        manifest.completed_episodes().map(row).collect::<Vec<_>>()
     };
     rows(a) == rows(b)
 }

@@ -49,7 +49,7 @@ fn no_cell_is_left_out() {
     for (episode, line) in told.iter().enumerate() {
         let cell = plan.cell(episode as u64).unwrap();
         assert!(line.starts_with(&plan.scenarios[cell.scenario].id), "{line}");
-        assert!(line.contains(&format!("  {} ", plan.settings[cell.setting].guardrails)), "{line}");
+        assert!(line.contains(&format!("  {} ", plan.conditions[cell.condition].guardrails)), "{line}");
     }
 }
 
@@ -100,11 +100,11 @@ fn how_far_a_run_is_can_be_read_while_it_is_under_way() {
     // 600 tokens in, 200 from a cache, 40 out, twice.
     assert!((progress.usd.unwrap() - 2.0 * 0.0011).abs() < 1e-12, "{progress:?}");
     assert!(progress.per_second.unwrap() > 0.0 && progress.eta_s.unwrap() > 0.0);
-    assert!(run.is_being_written());
+    assert!(run.is_locked());
     held.store(false, Ordering::SeqCst);
     let ended = Ended::of(child.wait_with_output().unwrap());
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     assert!(ended.err.contains("5/5") && ended.err.contains("0.0011"), "{}", ended.err);
     assert_eq!(run.progress(), None);
-    assert!(!place.path("run/progress.json").exists() && !run.is_being_written());
+    assert!(!place.path("run/progress.json").exists() && !run.is_locked());
 }

@@ -174,10 +174,10 @@ fn csv_has_a_line_for_each_row_or_scenario() {
 fn a_page_without_scenarios_says_why_it_has_no_transcripts() {
     let place = place();
     let whole = place.ok(&["report", "run", "--html", "-"]).out;
-    assert!(whole.matches("class=\"playback\"").count() > 10 && !whole.contains("is not shown"), "{whole}");
+    assert!(whole.matches("class=\"transcript\"").count() > 10 && !whole.contains("is not shown"), "{whole}");
     fs::remove_dir_all(place.path("run/scenarios")).unwrap();
     let page = place.ok(&["report", "run", "--html", "-"]).out;
-    assert!(!page.contains("class=\"playback\""), "{page}");
+    assert!(!page.contains("class=\"transcript\""), "{page}");
     assert!(page.matches(" is not shown: ").count() > 10 && page.contains("run/scenarios/"), "{page}");
     // The numbers are the same.
     let table = |page: &str| page.split("id=\"rates\"").nth(1).unwrap().split("</table>").next().unwrap().to_owned();
@@ -192,7 +192,7 @@ fn a_transcript_that_plays_otherwise_is_not_shown() {
     let text = fs::read_to_string(&changed).unwrap();
     fs::write(&changed, format!("{text}\n# changed\n")).unwrap();
     let page = place.ok(&["report", "run", "--html", "-"]).out;
-    assert!(!page.contains("class=\"playback\""), "{page}");
+    assert!(!page.contains("class=\"transcript\""), "{page}");
     assert!(page.contains("is not the one that was played"), "{page}");
 }
 
@@ -203,7 +203,7 @@ fn a_page_of_an_interrupted_run_says_so() {
     let words = ["run", "--out", "run", "--trials", "120", "--agent", "scripted:typical,scripted:careful"];
     assert_eq!(interrupt(&place, &words).code, Some(130));
     let page = place.ok(&["report", "run", "--html", "-"]).out;
-    assert!(page.contains("The run was interrupted: ") && page.contains("class=\"playback\""));
+    assert!(page.contains("The run was interrupted: ") && page.contains("class=\"transcript\""));
     let markdown = place.ok(&["report", "run", "--markdown"]).out;
     let head = markdown.lines().next().unwrap();
     assert!(head.contains(" of ") && head.contains("episodes"), "{head}");
@@ -217,7 +217,7 @@ fn a_page_of_a_shard_says_so() {
     let place = Place::new();
     place.ok(&[&["run", "--out", "part", "--shard", "2/3"], &SMALL[..]].concat());
     let page = place.ok(&["report", "part", "--html", "-"]).out;
-    assert!(page.contains("this is shard 2/3 of a run") && page.contains("class=\"playback\""), "{page}");
+    assert!(page.contains("this is shard 2/3 of a run") && page.contains("class=\"transcript\""), "{page}");
     let markdown = place.ok(&["report", "part", "--markdown"]).out;
     assert!(markdown.lines().next().unwrap().contains(" of "), "{markdown}");
 }

@@ -158,9 +158,9 @@ fn runs_are_listed_shown_and_compared_and_nothing_is_written() {
 
     let episode = server.ok("/runs/first/episodes/0");
     assert!(episode.contains(", episode 0<") && episode.contains("<select name=\"guardrails\">"), "{episode}");
-    assert_eq!(episode.matches("class=\"playback\"").count(), 1, "{episode}");
+    assert_eq!(episode.matches("class=\"transcript\"").count(), 1, "{episode}");
     let beside = server.ok("/runs/first/episodes/0?beside=2");
-    assert!(beside.contains("episode 2") && beside.matches("class=\"playback\"").count() == 2, "{beside}");
+    assert!(beside.contains("episode 2") && beside.matches("class=\"transcript\"").count() == 2, "{beside}");
     let under = server.ok("/runs/first/episodes/0?guardrails=all&format=pydantic");
     assert!(under.contains("all pydantic") && under.contains("played now"), "{under}");
     // What the run has is taken from the run; fields of a form that are left alone say nothing.
@@ -397,7 +397,7 @@ fn a_run_under_way_says_how_far_it_is_and_becomes_its_report() {
         (news["ended"].as_bool(), news["done"].as_u64(), news["total"].as_u64()),
         (Some(false), Some(3), Some(4))
     );
-    assert_eq!(news["shown"]["failures"], "2 gave_up");
+    assert_eq!(news["fields"]["failures"], "2 gave_up");
     assert_eq!(serde_json::from_value::<Progress>(news["progress"].clone()).unwrap(), progress);
     let busy = server.get("/runs/first/report.json");
     assert_eq!(busy.status, 409);

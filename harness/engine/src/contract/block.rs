@@ -21,7 +21,7 @@ pub enum BlockStyle {
     /// An extension member of `problem-json`.
     ProblemMember,
     /// Nothing is written: the text tells the changes itself, as a template may.
-    Own,
+    Omitted,
 }
 
 impl BlockStyle {
@@ -32,7 +32,7 @@ impl BlockStyle {
             BlockStyle::LlmFriendlyJson => Some("\n  }\n}"),
             BlockStyle::ZodIssue => Some("\n]"),
             BlockStyle::ProblemMember => Some("\n}"),
-            BlockStyle::Text | BlockStyle::Markdown | BlockStyle::Own => None,
+            BlockStyle::Text | BlockStyle::Markdown | BlockStyle::Omitted => None,
         }
     }
 }
@@ -44,10 +44,14 @@ pub(super) fn render_block(tool: &str, action: &str, deltas: &[&Delta], style: B
         BlockStyle::Xml => xml_block(tool, action, deltas, worst),
         BlockStyle::Text => text_block(tool, action, deltas, worst),
         BlockStyle::Markdown => markdown_block(tool, action, deltas, worst),
-        BlockStyle::LlmFriendlyJson => json_member("contractChanges", &Changes::of(tool, action, deltas, worst), 4),
-        BlockStyle::ProblemMember => json_member("contract_changes", &Changes::of(tool, action, deltas, worst), 2),
+        BlockStyle::LlmFriendlyJson => {
+            json_member("contractChanges", &ContractChangesJson::new(tool, action, deltas, worst), 4)
+        }
+        BlockStyle::ProblemMember => {
+            json_member("contract_changes", &ContractChangesJson::new(tool, action, deltas, worst), 2)
+        }
         BlockStyle::ZodIssue => zod_issue(tool, action, deltas, worst),
-        BlockStyle::Own => String::new(),
+        BlockStyle::Omitted => String::new(),
     }
 }
 
@@ -150,31 +154,31 @@ fn code_span(text: &str) -> String {
 
 /// The changes as data.
 #[derive(Debug, Serialize)]
-struct Changes<'a> {
+struct ContractChangesJson<'a> {
     tool: &'a str,
     action: &'a str,
     /// The worst of them.
     severity: &'static str,
-    changes: Vec<Change<'a>>,
+    changes: Vec<DeltaJson<'a>>,
 }
 
 #[derive(Debug, Serialize)]
-struct Change<'a> {
+struct DeltaJson<'a> {
     field: &'a str,
     severity: &'static str,
     previous: Option<&'a str>,
     current: Option<&'a str>,
 }
 
-impl<'a> Changes<'a> {
-    fn of(tool: &'a str, action: &'a str, deltas: &[&'a Delta], worst: Severity) -> Changes<'a> {
-        let change = |delta: &&'a Delta| Change {
+impl<'a> ContractChangesJson<'a> {
+    fn new(tool: &'a str, action: &'a str, deltas: &[&'a Delta], worst: Severity) -> ContractChangesJson<'a> {
+        let change = |delta: &&'a Delta| DeltaJson {
             field: &delta.field,
             severity: delta.severity.name(),
             previous: delta.previous.as_deref(),
             current: delta.current.as_deref(),
         };
-        Changes { tool, action, severity: worst.name(), changes: deltas.iter().map(change).collect() }
+        ContractChangesJson { tool, action, severity: worst.name(), changes: deltas.iter().map(change).collect() }
     }
 }
 
@@ -189,13 +193,13 @@ fn zod_issue(tool: &str, action: &str, deltas: &[&Delta], worst: Severity) -> St
         code: &'static str,
         path: [&'static str; 0],
         message: String,
-        params: Changes<'a>,
+        params: ContractChangesJson<'a>,
     }
     let issue = Custom {
         code: "custom",
         path: [],
         message: format!("The contract of {tool}.{action} has changed since your last calibration"),
-        params: Changes::of(tool, action, deltas, worst),
+        params: ContractChangesJson::new(tool, action, deltas, worst),
     };
     format!(",\n  {}", indented_json(&issue, 2))
 }

@@ -10,18 +10,18 @@ pub(super) const ANNOTATIONS: [&str; 5] = ["title", "description", "examples", "
 
 /// What stands behind a keyword.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Holds {
+enum KeywordKind {
     /// A schema.
-    One,
+    Schema,
     /// Schemas by name.
-    Named,
+    SchemaMap,
     /// A list of schemas.
-    Several,
+    SchemaList,
     /// No schema.
-    None,
+    NoSchema,
 }
 
-fn holds(keyword: &str) -> Holds {
+fn keyword_kind(keyword: &str) -> KeywordKind {
     match keyword {
         "additionalProperties"
         | "items"
@@ -33,10 +33,10 @@ fn holds(keyword: &str) -> Holds {
         | "propertyNames"
         | "unevaluatedItems"
         | "unevaluatedProperties"
-        | "contentSchema" => Holds::One,
-        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => Holds::Named,
-        "allOf" | "anyOf" | "oneOf" | "prefixItems" => Holds::Several,
-        _ => Holds::None,
+        | "contentSchema" => KeywordKind::Schema,
+        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => KeywordKind::SchemaMap,
+        "allOf" | "anyOf" | "oneOf" | "prefixItems" => KeywordKind::SchemaList,
+        _ => KeywordKind::NoSchema,
     }
 }
 
@@ -45,7 +45,7 @@ fn holds(keyword: &str) -> Holds {
 /// is left out, and a whole number is written as one. Schemas that differ in nothing else become equal, to the byte.
 pub(super) fn canonical_schema(schema: &Value) -> Value {
     // A reference to `#/anyOf/0` gives the order of branches a meaning.
-    let is_counted = references(schema).iter().any(|reference| reference.contains("Of/"));
+    let has_branch_refs = references(schema).iter().any(|reference| reference.contains("Of/"));
     rebuild(schema, &|keyword, value| match keyword {
         "required" if value == &json!([]) => None,
         "properties" if value == &json!({}) => None,
@@ -53,7 +53,7 @@ pub(super) fn canonical_schema(schema: &Value) -> Value {
             Value::Array(names) if names.len() == 1 => names[0].clone(),
             other => other,
         }),
-        "allOf" | "anyOf" | "oneOf" if is_counted => Some(value.clone()),
+        "allOf" | "anyOf" | "oneOf" if has_branch_refs => Some(value.clone()),
         "required" | "enum" | "allOf" | "anyOf" | "oneOf" => Some(sorted(value)),
         "dependentRequired" => Some(match value {
             Value::Object(map) => Value::Object(map.iter().map(|(name, list)| (name.clone(), sorted(list))).collect()),
@@ -64,14 +64,14 @@ pub(super) fn canonical_schema(schema: &Value) -> Value {
 }
 
 /// The canonical schema without its annotations: what a value can be held against.
-pub(super) fn bare_schema(schema: &Value) -> Value {
+pub(super) fn without_annotations(schema: &Value) -> Value {
     let bare = rebuild(schema, &|keyword, value| (!ANNOTATIONS.contains(&keyword)).then(|| value.clone()));
     canonical_schema(&bare)
 }
 
 /// The bare schema without a word about what is required, at any depth.
 pub(super) fn without_required(schema: &Value) -> Value {
-    rebuild(&bare_schema(schema), &|keyword, value| (keyword != "required").then(|| value.clone()))
+    rebuild(&without_annotations(schema), &|keyword, value| (keyword != "required").then(|| value.clone()))
 }
 
 /// Every reference in `schema`, also those that stand in a value and are none: they make a comparison stricter, never laxer.
@@ -100,16 +100,16 @@ fn collect_annotations(schema: &Value, path: &str, found: &mut BTreeMap<String, 
         if ANNOTATIONS.contains(&keyword.as_str()) {
             found.insert(join(keyword), value.clone());
         }
-        match (holds(keyword), value) {
-            (Holds::One, child) => collect_annotations(child, &join(keyword), found),
-            (Holds::Named, Value::Object(children)) => {
+        match (keyword_kind(keyword), value) {
+            (KeywordKind::Schema, child) => collect_annotations(child, &join(keyword), found),
+            (KeywordKind::SchemaMap, Value::Object(children)) => {
                 for (name, child) in children {
                     // `properties` goes without saying.
                     let at = if keyword == "properties" { join(name) } else { join(&format!("{keyword}.{name}")) };
                     collect_annotations(child, &at, found);
                 }
             }
-            (Holds::Several, Value::Array(children)) => {
+            (KeywordKind::SchemaList, Value::Array(children)) => {
                 for (index, child) in children.iter().enumerate() {
                     collect_annotations(child, &join(&format!("{keyword}.{index}")), found);
                 }
@@ -122,13 +122,13 @@ fn collect_annotations(schema: &Value, path: &str, found: &mut BTreeMap<String, 
 /// The number of properties that `schema` declares, at every depth.
 pub(super) fn declared_fields(schema: &Value) -> usize {
     let Some(map) = schema.as_object() else { return 0 };
-    let inside = |(keyword, value): (&String, &Value)| match (holds(keyword), value) {
-        (Holds::One, child) => declared_fields(child),
-        (Holds::Named, Value::Object(children)) => {
+    let inside = |(keyword, value): (&String, &Value)| match (keyword_kind(keyword), value) {
+        (KeywordKind::Schema, child) => declared_fields(child),
+        (KeywordKind::SchemaMap, Value::Object(children)) => {
             let own = if keyword == "properties" { children.len() } else { 0 };
             own + children.values().map(declared_fields).sum::<usize>()
         }
-        (Holds::Several, Value::Array(children)) => children.iter().map(declared_fields).sum(),
+        (KeywordKind::SchemaList, Value::Array(children)) => children.iter().map(declared_fields).sum(),
         _ => 0,
     };
     map.iter().map(inside).sum()
@@ -141,16 +141,18 @@ fn rebuild(schema: &Value, keep: &impl Fn(&str, &Value) -> Option<Value>) -> Val
     let mut entries: Vec<(&String, &Value)> = map.iter().collect();
     entries.sort_unstable_by_key(|(keyword, _)| keyword.as_str());
     let copy = |(keyword, value): (&String, &Value)| {
-        let copied = match (holds(keyword), value) {
-            (Holds::One, child) => rebuild(child, keep),
-            (Holds::Named, Value::Object(children)) => {
+        let copied = match (keyword_kind(keyword), value) {
+            (KeywordKind::Schema, child) => rebuild(child, keep),
+            (KeywordKind::SchemaMap, Value::Object(children)) => {
                 let mut children: Object =
                     children.iter().map(|(name, child)| (name.clone(), rebuild(child, keep))).collect();
                 children.sort_keys();
                 Value::Object(children)
             }
-            (Holds::Several, Value::Array(children)) => children.iter().map(|child| rebuild(child, keep)).collect(),
-            (_, value) => plain(value),
+            (KeywordKind::SchemaList, Value::Array(children)) => {
+                children.iter().map(|child| rebuild(child, keep)).collect()
+            }
+            (_, value) => canonical_value(value),
         };
         Some((keyword.clone(), keep(keyword, &copied)?))
     };
@@ -158,7 +160,7 @@ fn rebuild(schema: &Value, keep: &impl Fn(&str, &Value) -> Option<Value>) -> Val
 }
 
 /// A value with its keys sorted, and `1.0` written as `1`: in JSON Schema they are the same number.
-fn plain(value: &Value) -> Value {
+fn canonical_value(value: &Value) -> Value {
     match value {
         Value::Number(number) => match number.as_f64() {
             // Above 2^53 a float does not tell which whole number was meant.
@@ -167,9 +169,9 @@ fn plain(value: &Value) -> Value {
             }
             _ => value.clone(),
         },
-        Value::Array(items) => items.iter().map(plain).collect(),
+        Value::Array(items) => items.iter().map(canonical_value).collect(),
         Value::Object(map) => {
-            let mut map: Object = map.iter().map(|(key, value)| (key.clone(), plain(value))).collect();
+            let mut map: Object = map.iter().map(|(key, value)| (key.clone(), canonical_value(value))).collect();
             map.sort_keys();
             Value::Object(map)
         }
@@ -189,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn order_that_means_nothing_is_gone_and_the_rest_stays() {
+    fn insignificant_order_is_normalized() {
         let one = json!({
             "required": ["b", "a"],
             "properties": {"b": {"type": ["string", "null"], "enum": ["y", "x"]}, "a": {"minimum": 1.0, "required": []}},
@@ -218,7 +220,7 @@ mod tests {
         let found: Vec<String> = annotations(&schema).into_keys().collect();
         assert_eq!(found, ["a.items.examples", "description.description", "title"]);
         assert_eq!(
-            bare_schema(&schema),
+            without_annotations(&schema),
             json!({"properties": {"description": {"type": "string"}, "a": {"items": {}}}})
         );
         assert_eq!(declared_fields(&schema), 2);

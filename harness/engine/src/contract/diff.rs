@@ -6,7 +6,7 @@ use std::fmt::Display;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::canonical::{annotations, bare_schema, canonical_schema};
+use super::canonical::{annotations, canonical_schema, without_annotations};
 use super::readable::{readable_change, readable_schema};
 use super::schema_change::severity_of_change;
 use super::tool_contract::{ActionSurface, PresenterContract, ToolContract};
@@ -78,17 +78,17 @@ pub fn diff_contracts(previous: &ToolContract, current: &ToolContract) -> Contra
     diff_economics(previous, current, &mut deltas);
     for gained in current.entitlements.difference(&previous.entitlements) {
         let name = gained.name();
-        note(&mut deltas, format!("entitlements.{name}"), Severity::Breaking, None, Some(name.to_owned()));
+        push_delta(&mut deltas, format!("entitlements.{name}"), Severity::Breaking, None, Some(name.to_owned()));
     }
     for lost in previous.entitlements.difference(&current.entitlements) {
         let name = lost.name();
-        note(&mut deltas, format!("entitlements.{name}"), Severity::Safe, Some(name.to_owned()), None);
+        push_delta(&mut deltas, format!("entitlements.{name}"), Severity::Safe, Some(name.to_owned()), None);
     }
     deltas.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.field.cmp(&b.field)));
     ContractDiff { deltas, digest_changed: previous.digest() != current.digest() }
 }
 
-fn note(
+fn push_delta(
     deltas: &mut Vec<Delta>,
     field: impl Into<String>,
     severity: Severity,
@@ -99,7 +99,7 @@ fn note(
 }
 
 /// Notes a change of something that both contracts have, written as it is.
-fn note_changed<T: PartialEq + Display>(
+fn push_change<T: PartialEq + Display>(
     deltas: &mut Vec<Delta>,
     field: impl Into<String>,
     severity: Severity,
@@ -107,12 +107,12 @@ fn note_changed<T: PartialEq + Display>(
     current: &T,
 ) {
     if previous != current {
-        note(deltas, field, severity, Some(previous.to_string()), Some(current.to_string()));
+        push_delta(deltas, field, severity, Some(previous.to_string()), Some(current.to_string()));
     }
 }
 
 /// Notes a change of a list, written as JSON; an empty one is not there.
-fn note_list<T: PartialEq + Serialize>(
+fn push_list_change<T: PartialEq + Serialize>(
     deltas: &mut Vec<Delta>,
     field: impl Into<String>,
     severity: Severity,
@@ -121,87 +121,87 @@ fn note_list<T: PartialEq + Serialize>(
 ) {
     let text = |list: &T| serde_json::to_string(list).ok().filter(|text| text != "[]");
     if previous != current {
-        note(deltas, field, severity, text(previous), text(current));
+        push_delta(deltas, field, severity, text(previous), text(current));
     }
 }
 
 fn diff_surfaces(previous: &ToolContract, current: &ToolContract, deltas: &mut Vec<Delta>) {
-    let (was, is) = (&previous.surface, &current.surface);
-    note_changed(deltas, "name", Severity::Breaking, &was.name, &is.name);
-    note_changed(deltas, "description", Severity::Cosmetic, &was.description, &is.description);
-    if was.discriminator != is.discriminator {
+    let (old, new) = (&previous.surface, &current.surface);
+    push_change(deltas, "name", Severity::Breaking, &old.name, &new.name);
+    push_change(deltas, "description", Severity::Cosmetic, &old.description, &new.description);
+    if old.discriminator != new.discriminator {
         // Every call names its action in another argument now.
-        note(deltas, "discriminator", Severity::Breaking, was.discriminator.clone(), is.discriminator.clone());
+        push_delta(deltas, "discriminator", Severity::Breaking, old.discriminator.clone(), new.discriminator.clone());
     }
-    for tag in is.tags.difference(&was.tags) {
-        note(deltas, format!("tags.{tag}"), Severity::Cosmetic, None, Some(tag.clone()));
+    for tag in new.tags.difference(&old.tags) {
+        push_delta(deltas, format!("tags.{tag}"), Severity::Cosmetic, None, Some(tag.clone()));
     }
-    for tag in was.tags.difference(&is.tags) {
-        note(deltas, format!("tags.{tag}"), Severity::Safe, Some(tag.clone()), None);
+    for tag in old.tags.difference(&new.tags) {
+        push_delta(deltas, format!("tags.{tag}"), Severity::Safe, Some(tag.clone()), None);
     }
-    for (name, action) in &is.actions {
-        match was.actions.get(name) {
+    for (name, action) in &new.actions {
+        match old.actions.get(name) {
             Some(before) => diff_actions(name, before, action, deltas),
             None => {
                 let shape = readable_schema(&action.input_schema);
-                note(deltas, format!("actions.{name}"), Severity::Safe, None, Some(shape));
+                push_delta(deltas, format!("actions.{name}"), Severity::Safe, None, Some(shape));
             }
         }
     }
-    for (name, before) in was.actions.iter().filter(|(name, _)| !is.actions.contains_key(*name)) {
+    for (name, before) in old.actions.iter().filter(|(name, _)| !new.actions.contains_key(*name)) {
         let shape = readable_schema(&before.input_schema);
-        note(deltas, format!("actions.{name}"), Severity::Breaking, Some(shape), None);
+        push_delta(deltas, format!("actions.{name}"), Severity::Breaking, Some(shape), None);
     }
 }
 
 fn diff_actions(name: &str, before: &ActionSurface, now: &ActionSurface, deltas: &mut Vec<Delta>) {
-    let field = |what: &str| format!("actions.{name}.{what}");
+    let field = |member: &str| format!("actions.{name}.{member}");
     if let Some(severity) = severity_of_change(&before.input_schema, &now.input_schema) {
-        let (was, is) = schema_texts(&before.input_schema, &now.input_schema);
-        note(deltas, field("inputSchema"), severity, was, is);
+        let (old, new) = schema_texts(&before.input_schema, &now.input_schema);
+        push_delta(deltas, field("inputSchema"), severity, old, new);
     }
-    note_changed(deltas, field("description"), Severity::Cosmetic, &before.description, &now.description);
-    note_changed(deltas, field("destructive"), Severity::Breaking, &before.destructive, &now.destructive);
-    note_changed(deltas, field("readOnly"), Severity::Breaking, &before.read_only, &now.read_only);
-    note_changed(deltas, field("idempotent"), Severity::Risky, &before.idempotent, &now.idempotent);
+    push_change(deltas, field("description"), Severity::Cosmetic, &before.description, &now.description);
+    push_change(deltas, field("destructive"), Severity::Breaking, &before.destructive, &now.destructive);
+    push_change(deltas, field("readOnly"), Severity::Breaking, &before.read_only, &now.read_only);
+    push_change(deltas, field("idempotent"), Severity::Risky, &before.idempotent, &now.idempotent);
 }
 
 /// How a changed schema is shown: readable, or where only its annotations changed, those that did.
 fn schema_texts(previous: &Value, current: &Value) -> (Option<String>, Option<String>) {
-    if bare_schema(previous) != bare_schema(current) {
-        let (was, is) = readable_change(previous, current);
-        return (Some(was), Some(is));
+    if without_annotations(previous) != without_annotations(current) {
+        let (old, new) = readable_change(previous, current);
+        return (Some(old), Some(new));
     }
-    let (was, is) = (annotations(previous), annotations(current));
-    let moved = |these: &BTreeMap<String, Value>, those: &BTreeMap<String, Value>| {
-        let told = these.iter().filter(|(path, value)| those.get(*path) != Some(*value));
-        let lines: Vec<String> = told.map(|(path, value)| format!("{path}: {value}")).collect();
+    let (old, new) = (annotations(previous), annotations(current));
+    let changed_annotations = |left: &BTreeMap<String, Value>, right: &BTreeMap<String, Value>| {
+        let changed = left.iter().filter(|(path, value)| right.get(*path) != Some(*value));
+        let lines: Vec<String> = changed.map(|(path, value)| format!("{path}: {value}")).collect();
         (!lines.is_empty()).then(|| lines.join("; "))
     };
-    (moved(&was, &is), moved(&is, &was))
+    (changed_annotations(&old, &new), changed_annotations(&new, &old))
 }
 
 fn diff_behavior(previous: &ToolContract, current: &ToolContract, deltas: &mut Vec<Delta>) {
-    let (was, is) = (&previous.behavior, &current.behavior);
-    note_list(deltas, "middleware", Severity::Risky, &was.middleware, &is.middleware);
-    note_list(deltas, "stateSync", Severity::Risky, &was.state_sync, &is.state_sync);
+    let (old, new) = (&previous.behavior, &current.behavior);
+    push_list_change(deltas, "middleware", Severity::Risky, &old.middleware, &new.middleware);
+    push_list_change(deltas, "stateSync", Severity::Risky, &old.state_sync, &new.state_sync);
     let text = |limit: Option<u32>| limit.map(|limit| limit.to_string());
-    if was.concurrency != is.concurrency {
-        note(deltas, "concurrency", Severity::Risky, text(was.concurrency), text(is.concurrency));
+    if old.concurrency != new.concurrency {
+        push_delta(deltas, "concurrency", Severity::Risky, text(old.concurrency), text(new.concurrency));
     }
     // Of an action that came or went, its own delta tells enough.
-    let kept = previous.surface.actions.keys().filter(|name| current.surface.actions.contains_key(*name));
-    for name in kept.clone() {
-        diff_presenters(name, was.presenters.get(name), is.presenters.get(name), deltas);
+    let common = previous.surface.actions.keys().filter(|name| current.surface.actions.contains_key(*name));
+    for name in common.clone() {
+        diff_presenters(name, old.presenters.get(name), new.presenters.get(name), deltas);
     }
     let limits: [(&str, Limit); 2] = [
         ("agentLimitMax", |presenter| presenter.agent_limit_max),
         ("egressMaxBytes", |presenter| presenter.egress_max_bytes),
     ];
-    for (word, limit) in limits {
+    for (limit_name, limit) in limits {
         let pairs: Vec<_> =
-            kept.clone().map(|name| (name, was.presenters.get(name), is.presenters.get(name))).collect();
-        diff_limits(word, limit, &pairs, [previous, current], deltas);
+            common.clone().map(|name| (name, old.presenters.get(name), new.presenters.get(name))).collect();
+        diff_limits(limit_name, limit, &pairs, [previous, current], deltas);
     }
 }
 
@@ -210,7 +210,7 @@ type Limit = fn(&PresenterContract) -> Option<u64>;
 
 /// Where the tool has one limit for all that it presents, it is the tool's; otherwise it is each action's own.
 fn diff_limits(
-    word: &str,
+    limit_name: &str,
     limit: Limit,
     pairs: &[(&String, Option<&PresenterContract>, Option<&PresenterContract>)],
     [previous, current]: [&ToolContract; 2],
@@ -220,29 +220,34 @@ fn diff_limits(
         let limits: BTreeSet<Option<u64>> = contract.behavior.presenters.values().map(limit).collect();
         (limits.len() == 1).then(|| limits.first().copied().flatten())
     };
-    let presenting = pairs.iter().any(|(_, was, is)| was.is_some() && is.is_some());
-    let same_actions = pairs.iter().all(|(_, was, is)| was.is_some() == is.is_some());
+    let presenting = pairs.iter().any(|(_, old, new)| old.is_some() && new.is_some());
+    let same_actions = pairs.iter().all(|(_, old, new)| old.is_some() == new.is_some());
     match (shared(previous), shared(current)) {
-        (Some(was), Some(is)) if presenting && same_actions => {
-            note_limit(format!("cognitiveGuardrails.{word}"), was, is, deltas);
+        (Some(old), Some(new)) if presenting && same_actions => {
+            push_limit_change(format!("cognitiveGuardrails.{limit_name}"), old, new, deltas);
         }
         _ => {
-            for (name, was, is) in pairs {
-                note_limit(format!("actions.{name}.{word}"), was.and_then(limit), is.and_then(limit), deltas);
+            for (name, old, new) in pairs {
+                push_limit_change(
+                    format!("actions.{name}.{limit_name}"),
+                    old.and_then(limit),
+                    new.and_then(limit),
+                    deltas,
+                );
             }
         }
     }
 }
 
-fn note_limit(field: String, was: Option<u64>, is: Option<u64>, deltas: &mut Vec<Delta>) {
-    let severity = match (was, is) {
-        _ if was == is => return,
+fn push_limit_change(field: String, old: Option<u64>, new: Option<u64>, deltas: &mut Vec<Delta>) {
+    let severity = match (old, new) {
+        _ if old == new => return,
         (Some(_), None) => Severity::Risky,
-        (Some(was), Some(is)) if is <= was / 2 => Severity::Risky,
+        (Some(old), Some(new)) if new <= old / 2 => Severity::Risky,
         // Added, raised, or tightened a little.
         _ => Severity::Safe,
     };
-    note(deltas, field, severity, was.map(|limit| limit.to_string()), is.map(|limit| limit.to_string()));
+    push_delta(deltas, field, severity, old.map(|limit| limit.to_string()), new.map(|limit| limit.to_string()));
 }
 
 fn diff_presenters(
@@ -251,52 +256,53 @@ fn diff_presenters(
     now: Option<&PresenterContract>,
     deltas: &mut Vec<Delta>,
 ) {
-    let field = |what: &str| format!("actions.{name}.{what}");
-    let called = |presenter: &PresenterContract| presenter.name.clone().unwrap_or_else(|| "(unnamed)".to_owned());
-    let (was, is) = (before.map(called), now.map(called));
-    if was != is {
-        let severity = if is.is_none() { Severity::Breaking } else { Severity::Risky };
-        note(deltas, field("presenter"), severity, was, is);
+    let field = |member: &str| format!("actions.{name}.{member}");
+    let presenter_name =
+        |presenter: &PresenterContract| presenter.name.clone().unwrap_or_else(|| "(unnamed)".to_owned());
+    let (old, new) = (before.map(presenter_name), now.map(presenter_name));
+    if old != new {
+        let severity = if new.is_none() { Severity::Breaking } else { Severity::Risky };
+        push_delta(deltas, field("presenter"), severity, old, new);
     }
     let nothing = PresenterContract::default();
     let (before, now) = (before.unwrap_or(&nothing), now.unwrap_or(&nothing));
     match (&before.egress_schema, &now.egress_schema) {
-        (Some(was), Some(is)) if bare_schema(was) != bare_schema(is) => {
-            let (was, is) = schema_texts(was, is);
-            note(deltas, field("egressSchema"), Severity::Breaking, was, is);
+        (Some(old), Some(new)) if without_annotations(old) != without_annotations(new) => {
+            let (old, new) = schema_texts(old, new);
+            push_delta(deltas, field("egressSchema"), Severity::Breaking, old, new);
         }
-        (Some(was), Some(is)) if canonical_schema(was) != canonical_schema(is) => {
-            let (was, is) = schema_texts(was, is);
-            note(deltas, field("egressSchema"), Severity::Cosmetic, was, is);
+        (Some(old), Some(new)) if canonical_schema(old) != canonical_schema(new) => {
+            let (old, new) = schema_texts(old, new);
+            push_delta(deltas, field("egressSchema"), Severity::Cosmetic, old, new);
         }
         (Some(_), Some(_)) | (None, None) => {}
-        (was, is) => {
+        (old, new) => {
             let text = |schema: &Option<Value>| schema.as_ref().map(readable_schema);
-            note(deltas, field("egressSchema"), Severity::Breaking, text(was), text(is));
+            push_delta(deltas, field("egressSchema"), Severity::Breaking, text(old), text(new));
         }
     }
-    note_list(deltas, field("systemRules"), Severity::Breaking, &before.system_rules, &now.system_rules);
-    note_list(deltas, field("affordances"), Severity::Risky, &before.affordances, &now.affordances);
-    let (was, is) = (&before.embedded_presenters, &now.embedded_presenters);
-    note_list(deltas, field("embeddedPresenters"), Severity::Risky, was, is);
+    push_list_change(deltas, field("systemRules"), Severity::Breaking, &before.system_rules, &now.system_rules);
+    push_list_change(deltas, field("affordances"), Severity::Risky, &before.affordances, &now.affordances);
+    let (old, new) = (&before.embedded_presenters, &now.embedded_presenters);
+    push_list_change(deltas, field("embeddedPresenters"), Severity::Risky, old, new);
 }
 
 fn diff_economics(previous: &ToolContract, current: &ToolContract, deltas: &mut Vec<Delta>) {
-    let (was, is) = (&previous.token_economics, &current.token_economics);
-    let severity = if is.inflation_risk > was.inflation_risk { Severity::Breaking } else { Severity::Safe };
-    note_changed(
+    let (old, new) = (&previous.token_economics, &current.token_economics);
+    let severity = if new.inflation_risk > old.inflation_risk { Severity::Breaking } else { Severity::Safe };
+    push_change(
         deltas,
         "tokenEconomics.inflationRisk",
         severity,
-        &was.inflation_risk.name(),
-        &is.inflation_risk.name(),
+        &old.inflation_risk.name(),
+        &new.inflation_risk.name(),
     );
-    let severity = if is.unbounded_collection { Severity::Risky } else { Severity::Safe };
-    note_changed(
+    let severity = if new.unbounded_collection { Severity::Risky } else { Severity::Safe };
+    push_change(
         deltas,
         "tokenEconomics.unboundedCollection",
         severity,
-        &was.unbounded_collection,
-        &is.unbounded_collection,
+        &old.unbounded_collection,
+        &new.unbounded_collection,
     );
 }

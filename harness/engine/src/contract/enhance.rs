@@ -213,13 +213,13 @@ fn action_of(field: &str) -> Option<&str> {
 /// Puts the block where its style wants it: before the text's closing, or at the end. Only XML can have something after its
 /// closing tag, and in no other format does the tag mean anything: there it is what somebody sent.
 fn splice(mut error: String, block: &str, style: BlockStyle) -> String {
-    let place = style.closing().and_then(|closing| match style {
+    let offset = style.closing().and_then(|closing| match style {
         BlockStyle::Xml => error.rfind(closing),
         _ => error.strip_suffix(closing).map(str::len),
     });
-    match place {
+    match offset {
         Some(at) => error.insert_str(at, block),
-        None if style == BlockStyle::Own => {}
+        None if style == BlockStyle::Omitted => {}
         None => {
             error.reserve(block.len() + 1);
             error.push('\n');

@@ -15,13 +15,13 @@ const VERSION: u64 = 1;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Lockfile {
     /// The tools' contracts, by the scenario's id and the tool's name.
-    pub scenarios: BTreeMap<String, BTreeMap<String, Locked>>,
+    pub scenarios: BTreeMap<String, BTreeMap<String, LockedContract>>,
 }
 
 /// A contract and its digest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Locked {
+pub struct LockedContract {
     /// [`ToolContract::digest`].
     pub digest: String,
     /// The contract, in canonical order.
@@ -81,18 +81,18 @@ pub enum LockfileError {
 
 /// One tool whose contract is not what it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Moved {
+pub struct ContractChange {
     /// The scenario.
     pub scenario: String,
     /// The tool.
     pub tool: String,
     /// What happened.
-    pub movement: Movement,
+    pub kind: ChangeKind,
 }
 
 /// What happened to a tool's contract.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Movement {
+pub enum ChangeKind {
     /// It says something else.
     Changed(ContractDiff),
     /// The tool was not there.
@@ -101,13 +101,13 @@ pub enum Movement {
     Removed,
 }
 
-impl Moved {
+impl ContractChange {
     /// How much it matters to somebody who calls as before.
     pub fn severity(&self) -> Severity {
-        match &self.movement {
-            Movement::Changed(diff) => diff.max_severity().unwrap_or(Severity::Cosmetic),
-            Movement::Added => Severity::Safe,
-            Movement::Removed => Severity::Breaking,
+        match &self.kind {
+            ChangeKind::Changed(diff) => diff.max_severity().unwrap_or(Severity::Cosmetic),
+            ChangeKind::Added => Severity::Safe,
+            ChangeKind::Removed => Severity::Breaking,
         }
     }
 }
@@ -115,17 +115,17 @@ impl Moved {
 /// The text's shape.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Text {
+struct LockfileText {
     version: u64,
-    scenarios: BTreeMap<String, BTreeMap<String, Locked>>,
+    scenarios: BTreeMap<String, BTreeMap<String, LockedContract>>,
 }
 
 impl Lockfile {
     /// The contracts of these scenarios' tools as they are now.
-    pub fn of<'a>(scenarios: impl IntoIterator<Item = (&'a str, &'a [Tool])>) -> Lockfile {
+    pub fn from_tools<'a>(scenarios: impl IntoIterator<Item = (&'a str, &'a [Tool])>) -> Lockfile {
         let locked = |tool: &Tool| {
-            let contract = ToolContract::of(tool).canonical();
-            (tool.name.clone(), Locked { digest: contract.digest(), contract })
+            let contract = ToolContract::from_tool(tool).canonical();
+            (tool.name.clone(), LockedContract { digest: contract.digest(), contract })
         };
         let scenario = |(id, tools): (&str, &'a [Tool])| (id.to_owned(), tools.iter().map(locked).collect());
         Lockfile { scenarios: scenarios.into_iter().map(scenario).collect() }
@@ -133,7 +133,7 @@ impl Lockfile {
 
     /// As JSON over several lines, keys sorted, with a final line end: the same contracts give the same text.
     pub fn to_text(&self) -> String {
-        let text = Text { version: VERSION, scenarios: self.scenarios.clone() };
+        let text = LockfileText { version: VERSION, scenarios: self.scenarios.clone() };
         // Plain data with texts for keys is JSON.
         let mut value = serde_json::to_value(text).unwrap_or_default();
         value.sort_all_objects();
@@ -155,7 +155,7 @@ impl Lockfile {
         if version.and_then(Value::as_u64) != Some(VERSION) {
             return Err(LockfileError::Version { found: version.map(Value::to_string) });
         }
-        let read: Text = serde_json::from_str(text).map_err(|error| LockfileError::Shape {
+        let read: LockfileText = serde_json::from_str(text).map_err(|error| LockfileError::Shape {
             line: error.line(),
             column: error.column(),
             message: reason(&error),
@@ -177,35 +177,35 @@ impl Lockfile {
     }
 
     /// What is different in `current`, by scenario and tool.
-    pub fn check(&self, current: &Lockfile) -> Vec<Moved> {
-        let mut moved = Vec::new();
-        let mut note = |scenario: &str, tool: &str, movement| {
-            moved.push(Moved { scenario: scenario.to_owned(), tool: tool.to_owned(), movement });
+    pub fn diff(&self, current: &Lockfile) -> Vec<ContractChange> {
+        let mut changes = Vec::new();
+        let mut push_change = |scenario: &str, tool: &str, kind| {
+            changes.push(ContractChange { scenario: scenario.to_owned(), tool: tool.to_owned(), kind });
         };
         for ((scenario, tool), locked) in self.tools() {
             match current.get(scenario, tool) {
                 Some(now) if now.digest == locked.digest => {}
                 Some(now) => {
-                    note(scenario, tool, Movement::Changed(diff_contracts(&locked.contract, &now.contract)));
+                    push_change(scenario, tool, ChangeKind::Changed(diff_contracts(&locked.contract, &now.contract)));
                 }
-                None => note(scenario, tool, Movement::Removed),
+                None => push_change(scenario, tool, ChangeKind::Removed),
             }
         }
         for ((scenario, tool), _) in current.tools() {
             if self.get(scenario, tool).is_none() {
-                note(scenario, tool, Movement::Added);
+                push_change(scenario, tool, ChangeKind::Added);
             }
         }
-        moved.sort_by(|a, b| (&a.scenario, &a.tool).cmp(&(&b.scenario, &b.tool)));
-        moved
+        changes.sort_by(|a, b| (&a.scenario, &a.tool).cmp(&(&b.scenario, &b.tool)));
+        changes
     }
 
     /// The contract of a scenario's tool.
-    pub fn get(&self, scenario: &str, tool: &str) -> Option<&Locked> {
+    pub fn get(&self, scenario: &str, tool: &str) -> Option<&LockedContract> {
         self.scenarios.get(scenario)?.get(tool)
     }
 
-    fn tools(&self) -> impl Iterator<Item = ((&str, &str), &Locked)> {
+    fn tools(&self) -> impl Iterator<Item = ((&str, &str), &LockedContract)> {
         self.scenarios.iter().flat_map(|(scenario, tools)| {
             tools.iter().map(move |(tool, locked)| ((scenario.as_str(), tool.as_str()), locked))
         })

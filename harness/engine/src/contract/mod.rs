@@ -16,9 +16,9 @@ pub use diff::{ContractDiff, Delta, Severity, diff_contracts};
 pub use enhance::{
     Block, Enhance, Enhancer, Identity, SelfHealing, SelfHealingConfig, enrich_validation_error, tool_enhancer,
 };
-pub use lockfile::{Locked, Lockfile, LockfileError, Moved, Movement};
-pub(crate) use readable::readable_part;
+pub use lockfile::{ChangeKind, ContractChange, LockedContract, Lockfile, LockfileError};
 pub use readable::readable_schema;
+pub(crate) use readable::readable_subschema;
 pub use report::report_text;
 pub use tool_contract::{
     ActionSurface, Behavior, InflationRisk, PresenterContract, Surface, TokenEconomics, ToolContract,

@@ -3,23 +3,27 @@
 use healbench_protocol::{Object, canonical_json};
 use serde_json::Value;
 
-use super::canonical::{ANNOTATIONS, bare_schema};
+use super::canonical::{ANNOTATIONS, without_annotations};
 
 /// `schema` in readable form; optional properties carry a `?`.
 pub fn readable_schema(schema: &Value) -> String {
-    written(schema, schema, 0)
+    schema_text(schema, schema, 0)
 }
 
 /// A part of `root` in readable form; its references lead into the whole.
-pub(crate) fn readable_part(schema: &Value, root: &Value) -> String {
-    written(schema, root, 0)
+pub(crate) fn readable_subschema(schema: &Value, root: &Value) -> String {
+    schema_text(schema, root, 0)
 }
 
 /// Two schemas in readable form. They read differently when they differ in more than annotations: where the readable form tells
 /// no difference, both are shown as JSON.
 pub(super) fn readable_change(previous: &Value, current: &Value) -> (String, String) {
-    let (was, is) = (readable_schema(previous), readable_schema(current));
-    if was == is { (canonical_json(&bare_schema(previous)), canonical_json(&bare_schema(current))) } else { (was, is) }
+    let (old, new) = (readable_schema(previous), readable_schema(current));
+    if old == new {
+        (canonical_json(&without_annotations(previous)), canonical_json(&without_annotations(current)))
+    } else {
+        (old, new)
+    }
 }
 
 /// Deeper than this an object is only called one: a delta is read by an agent, and a recursive schema has no end.
@@ -43,85 +47,85 @@ const BOUNDS: [(&str, &str); 14] = [
     ("default", " = "),
 ];
 
-fn written(schema: &Value, root: &Value, depth: usize) -> String {
+fn schema_text(schema: &Value, root: &Value, depth: usize) -> String {
     let map = match schema {
         Value::Object(map) => map,
         Value::Bool(false) => return "never".to_owned(),
         _ => return "any".to_owned(),
     };
     // The keywords that the text does not tell yet.
-    let mut left: Vec<&str> = map.keys().map(String::as_str).filter(|keyword| !is_silent(keyword)).collect();
-    let mut out = base(map, root, depth, &mut left);
-    for (keyword, words) in BOUNDS {
-        if let Some(value) = told(keyword, map, &mut left) {
-            out.push_str(words);
+    let mut remaining: Vec<&str> = map.keys().map(String::as_str).filter(|keyword| !is_ignored(keyword)).collect();
+    let mut out = type_text(map, root, depth, &mut remaining);
+    for (keyword, phrase) in BOUNDS {
+        if let Some(value) = take_keyword(keyword, map, &mut remaining) {
+            out.push_str(phrase);
             out.push_str(&match (keyword, value) {
                 ("pattern" | "format", Value::String(text)) => text.clone(),
                 (_, value) => value.to_string(),
             });
         }
     }
-    if told("uniqueItems", map, &mut left) == Some(&Value::Bool(true)) {
+    if take_keyword("uniqueItems", map, &mut remaining) == Some(&Value::Bool(true)) {
         out.push_str(" unique");
     }
     // `{ a: string } & …`: what holds besides.
-    for branch in told("allOf", map, &mut left).and_then(Value::as_array).into_iter().flatten() {
-        out = both(out, written(branch, root, depth + 1));
+    for branch in take_keyword("allOf", map, &mut remaining).and_then(Value::as_array).into_iter().flatten() {
+        out = intersection_text(out, schema_text(branch, root, depth + 1));
     }
     for keyword in ["anyOf", "oneOf"] {
-        if let Some(branches) = told(keyword, map, &mut left).and_then(Value::as_array) {
-            let union: Vec<String> = branches.iter().map(|branch| written(branch, root, depth + 1)).collect();
-            out = both(out, union.join(" | "));
+        if let Some(branches) = take_keyword(keyword, map, &mut remaining).and_then(Value::as_array) {
+            let union: Vec<String> = branches.iter().map(|branch| schema_text(branch, root, depth + 1)).collect();
+            out = intersection_text(out, union.join(" | "));
         }
     }
-    for keyword in left {
+    for keyword in remaining {
         out.push_str(&format!(" with {keyword}: {}", canonical_json(&map[keyword])));
     }
     out
 }
 
 /// Says nothing about values, or nothing that is not told elsewhere.
-fn is_silent(keyword: &str) -> bool {
+fn is_ignored(keyword: &str) -> bool {
     ANNOTATIONS.contains(&keyword) || matches!(keyword, "$defs" | "definitions" | "$schema" | "$id")
 }
 
 /// The keyword's value, which is told from here on.
-fn told<'a>(keyword: &str, map: &'a Object, left: &mut Vec<&str>) -> Option<&'a Value> {
-    left.retain(|name| *name != keyword);
+fn take_keyword<'a>(keyword: &str, map: &'a Object, remaining: &mut Vec<&str>) -> Option<&'a Value> {
+    remaining.retain(|name| *name != keyword);
     map.get(keyword)
 }
 
 /// What kind of value it is, without its bounds.
-fn base(map: &Object, root: &Value, depth: usize, left: &mut Vec<&str>) -> String {
+fn type_text(map: &Object, root: &Value, depth: usize, remaining: &mut Vec<&str>) -> String {
     if let Some(reference) = map.get("$ref").and_then(Value::as_str) {
         let target = reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
         if let Some(target) = target.filter(|_| depth < MAX_DEPTH) {
-            told("$ref", map, left);
-            return written(target, root, depth + 1);
+            take_keyword("$ref", map, remaining);
+            return schema_text(target, root, depth + 1);
         }
-        told("$ref", map, left);
+        take_keyword("$ref", map, remaining);
         return reference.rsplit('/').next().unwrap_or(reference).to_owned();
     }
     if let Some(options) = map.get("enum").and_then(Value::as_array) {
-        told("enum", map, left);
+        take_keyword("enum", map, remaining);
         // The options have a type already.
-        told("type", map, left);
+        take_keyword("type", map, remaining);
         return options.iter().map(Value::to_string).collect::<Vec<_>>().join(" | ");
     }
     if map.contains_key("const") {
-        told("type", map, left);
-        return told("const", map, left).map(Value::to_string).unwrap_or_default();
+        take_keyword("type", map, remaining);
+        return take_keyword("const", map, remaining).map(Value::to_string).unwrap_or_default();
     }
-    let kind = told("type", map, left);
+    let kind = take_keyword("type", map, remaining);
     let chooses = ["anyOf", "oneOf"].iter().any(|keyword| map.contains_key(*keyword));
     let fields = ["properties", "patternProperties", "additionalProperties", "required"];
     if fields.iter().any(|keyword| map.contains_key(*keyword)) {
-        let object = object(map, root, depth, left);
+        let object = object(map, root, depth, remaining);
         let others = kind.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
         return others.filter(|name| *name != "object").fold(object, |out, name| format!("{out} | {name}"));
     }
     match kind {
-        Some(Value::String(name)) if name == "array" => array(map, root, depth, left),
+        Some(Value::String(name)) if name == "array" => array(map, root, depth, remaining),
         // The branches tell what kind of object it is.
         Some(Value::String(name)) if name == "object" && chooses => "any".to_owned(),
         Some(Value::String(name)) => name.clone(),
@@ -131,9 +135,9 @@ fn base(map: &Object, root: &Value, depth: usize, left: &mut Vec<&str>) -> Strin
 }
 
 /// `{ a: string, b?: number } and [^x-]: string and no others`.
-fn object(map: &Object, root: &Value, depth: usize, left: &mut Vec<&str>) -> String {
+fn object(map: &Object, root: &Value, depth: usize, remaining: &mut Vec<&str>) -> String {
     let keywords = ["properties", "patternProperties", "additionalProperties", "required"];
-    let [properties, patterns, others, required] = keywords.map(|keyword| told(keyword, map, left));
+    let [properties, patterns, others, required] = keywords.map(|keyword| take_keyword(keyword, map, remaining));
     if depth >= MAX_DEPTH {
         return "object".to_owned();
     }
@@ -142,37 +146,37 @@ fn object(map: &Object, root: &Value, depth: usize, left: &mut Vec<&str>) -> Str
     let properties = properties.and_then(Value::as_object);
     let mut fields: Vec<String> = Vec::new();
     for (name, property) in properties.into_iter().flatten() {
-        let mark = if required.contains(&name.as_str()) { "" } else { "?" };
-        fields.push(format!("{}{mark}: {}", quoted(name), written(property, root, depth + 1)));
+        let optional_marker = if required.contains(&name.as_str()) { "" } else { "?" };
+        fields.push(format!("{}{optional_marker}: {}", quote_name(name), schema_text(property, root, depth + 1)));
     }
     let undeclared = |name: &&&str| properties.is_none_or(|properties| !properties.contains_key(**name));
-    fields.extend(required.iter().filter(undeclared).map(|name| format!("{}: any", quoted(name))));
+    fields.extend(required.iter().filter(undeclared).map(|name| format!("{}: any", quote_name(name))));
     let mut out = if fields.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", fields.join(", ")) };
     // Behind the braces, so that in them stand fields and nothing else.
     for (pattern, property) in patterns.and_then(Value::as_object).into_iter().flatten() {
-        out.push_str(&format!(" and [{pattern}]: {}", written(property, root, depth + 1)));
+        out.push_str(&format!(" and [{pattern}]: {}", schema_text(property, root, depth + 1)));
     }
     match others {
         Some(Value::Bool(false)) => out.push_str(" and no others"),
-        Some(others) => out.push_str(&format!(" and others: {}", written(others, root, depth + 1))),
+        Some(others) => out.push_str(&format!(" and others: {}", schema_text(others, root, depth + 1))),
         None => {}
     }
     out
 }
 
 /// A name that could be taken for something else is quoted.
-fn quoted(name: &str) -> String {
+fn quote_name(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '$' | '.');
     let is_plain = !name.is_empty() && name.chars().all(plain);
     if is_plain { name.to_owned() } else { Value::from(name).to_string() }
 }
 
 /// `string[]`, `[string, number, ...any[]]`.
-fn array(map: &Object, root: &Value, depth: usize, left: &mut Vec<&str>) -> String {
-    let items = told("items", map, left).filter(|_| depth < MAX_DEPTH);
-    let item = |schema: &Value| written(schema, root, depth + 1);
-    let list = format!("{}[]", grouped(items.map_or_else(|| "any".to_owned(), item)));
-    match told("prefixItems", map, left).and_then(Value::as_array).filter(|_| depth < MAX_DEPTH) {
+fn array(map: &Object, root: &Value, depth: usize, remaining: &mut Vec<&str>) -> String {
+    let items = take_keyword("items", map, remaining).filter(|_| depth < MAX_DEPTH);
+    let item = |schema: &Value| schema_text(schema, root, depth + 1);
+    let list = format!("{}[]", parenthesized(items.map_or_else(|| "any".to_owned(), item)));
+    match take_keyword("prefixItems", map, remaining).and_then(Value::as_array).filter(|_| depth < MAX_DEPTH) {
         None => list,
         Some(first) => {
             let mut places: Vec<String> = first.iter().map(item).collect();
@@ -185,7 +189,7 @@ fn array(map: &Object, root: &Value, depth: usize, left: &mut Vec<&str>) -> Stri
 }
 
 /// In parentheses when it is more than one word, so that what follows is about all of it.
-fn grouped(text: String) -> String {
+fn parenthesized(text: String) -> String {
     let mut open = 0_i32;
     let closes = |(at, c): (usize, char)| {
         open += i32::from(c == '{') - i32::from(c == '}');
@@ -197,10 +201,10 @@ fn grouped(text: String) -> String {
 }
 
 /// What is true of both; `any` adds nothing.
-fn both(one: String, other: String) -> String {
+fn intersection_text(one: String, other: String) -> String {
     match (one.as_str(), other.as_str()) {
         (_, "any") => one,
         ("any", _) => other,
-        _ => format!("{} & {}", grouped(one), grouped(other)),
+        _ => format!("{} & {}", parenthesized(one), parenthesized(other)),
     }
 }

@@ -1,6 +1,6 @@
 //! What moved between a lockfile and the contracts as they are, for a terminal.
 
-use super::{Delta, Moved, Movement, Severity};
+use super::{ChangeKind, ContractChange, Delta, Severity};
 use crate::render::single_line;
 
 /// Lines are broken here; values go on under where they began.
@@ -11,29 +11,29 @@ const FIELD: usize = 12;
 const VALUE: usize = 20;
 
 /// A block for each tool, the worst first, then by scenario and tool; and a line of totals.
-pub fn report_text(moved: &[Moved]) -> String {
-    let mut sorted: Vec<&Moved> = moved.iter().collect();
+pub fn report_text(changes: &[ContractChange]) -> String {
+    let mut sorted: Vec<&ContractChange> = changes.iter().collect();
     sorted.sort_by(|a, b| {
         b.severity().cmp(&a.severity()).then_with(|| (&a.scenario, &a.tool).cmp(&(&b.scenario, &b.tool)))
     });
-    let blocks: String = sorted.into_iter().map(|moved| block(moved) + "\n").collect();
-    blocks + &totals(moved)
+    let blocks: String = sorted.into_iter().map(|change| change_block(change) + "\n").collect();
+    blocks + &totals(changes)
 }
 
-fn block(moved: &Moved) -> String {
-    let what = match &moved.movement {
-        Movement::Changed(_) => "changed",
-        Movement::Added => "added",
-        Movement::Removed => "removed",
+fn change_block(change: &ContractChange) -> String {
+    let description = match &change.kind {
+        ChangeKind::Changed(_) => "changed",
+        ChangeKind::Added => "added",
+        ChangeKind::Removed => "removed",
     };
     let mut out = String::new();
-    let head = format!("{} in {}: {what}", single_line(&moved.tool), single_line(&moved.scenario));
+    let head = format!("{} in {}: {description}", single_line(&change.tool), single_line(&change.scenario));
     write_wrapped(&mut out, "", 0, &head);
-    match &moved.movement {
-        Movement::Changed(diff) => diff.deltas.iter().for_each(|delta| write_delta(&mut out, delta)),
-        Movement::Added | Movement::Removed => {
-            let what = format!("the tool is {}", if moved.movement == Movement::Added { "new" } else { "gone" });
-            write_wrapped(&mut out, moved.severity().name(), FIELD, &what);
+    match &change.kind {
+        ChangeKind::Changed(diff) => diff.deltas.iter().for_each(|delta| write_delta(&mut out, delta)),
+        ChangeKind::Added | ChangeKind::Removed => {
+            let description = format!("the tool is {}", if change.kind == ChangeKind::Added { "new" } else { "gone" });
+            write_wrapped(&mut out, change.severity().name(), FIELD, &description);
         }
     }
     out
@@ -73,22 +73,22 @@ fn write_wrapped(out: &mut String, label: &str, column: usize, text: &str) {
     }
 }
 
-fn totals(moved: &[Moved]) -> String {
-    let count = |kind: fn(&Movement) -> bool| moved.iter().filter(|moved| kind(&moved.movement)).count();
-    let changed = count(|movement| matches!(movement, Movement::Changed(_)));
-    let added = count(|movement| *movement == Movement::Added);
-    let removed = count(|movement| *movement == Movement::Removed);
-    let deltas = moved.iter().filter_map(|moved| match &moved.movement {
-        Movement::Changed(diff) => Some(&diff.deltas),
+fn totals(changes: &[ContractChange]) -> String {
+    let count = |kind: fn(&ChangeKind) -> bool| changes.iter().filter(|change| kind(&change.kind)).count();
+    let changed = count(|kind| matches!(kind, ChangeKind::Changed(_)));
+    let added = count(|kind| *kind == ChangeKind::Added);
+    let removed = count(|kind| *kind == ChangeKind::Removed);
+    let deltas = changes.iter().filter_map(|change| match &change.kind {
+        ChangeKind::Changed(diff) => Some(&diff.deltas),
         _ => None,
     });
     let severities: Vec<Severity> = deltas.flatten().map(|delta| delta.severity).collect();
-    let of = |wanted: Severity| severities.iter().filter(|severity| **severity == wanted).count();
+    let count_of = |wanted: Severity| severities.iter().filter(|severity| **severity == wanted).count();
     let mut out = format!("Tools: {changed} changed, {added} added, {removed} removed.");
     if changed > 0 {
         let order = [Severity::Breaking, Severity::Risky, Severity::Safe, Severity::Cosmetic];
         let counts: Vec<String> =
-            order.iter().map(|severity| format!("{} {}", of(*severity), severity.name())).collect();
+            order.iter().map(|severity| format!("{} {}", count_of(*severity), severity.name())).collect();
         out.push_str(&format!(" Changes: {}.", counts.join(", ")));
     }
     out + "\n"

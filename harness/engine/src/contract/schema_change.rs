@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::Severity;
 use super::accepts::accepts_all;
-use super::canonical::{bare_schema, canonical_schema, without_required};
-use crate::schema::prepared;
+use super::canonical::{canonical_schema, without_annotations, without_required};
+use crate::schema::prepare_schema;
 
 /// How bad the change from `previous` to `current` is; `None` when they say the same, in whatever order.
 ///
@@ -15,11 +15,11 @@ pub(super) fn severity_of_change(previous: &Value, current: &Value) -> Option<Se
     if canonical_schema(previous) == canonical_schema(current) {
         return None;
     }
-    if bare_schema(previous) == bare_schema(current) {
+    if without_annotations(previous) == without_annotations(current) {
         return Some(Severity::Cosmetic);
     }
     // As a call meets them: closed at their roots.
-    let closed = |schema: &Value| prepared(schema, None, true);
+    let closed = |schema: &Value| prepare_schema(schema, None, true);
     Some(if !accepts_all(&closed(previous), &closed(current)) {
         Severity::Breaking
     } else if without_required(previous) == without_required(current) {

@@ -138,7 +138,7 @@ impl InflationRisk {
 
 impl ToolContract {
     /// The contract of `tool` as it is; what it was (`previous`) has a contract of its own.
-    pub fn of(tool: &Tool) -> ToolContract {
+    pub fn from_tool(tool: &Tool) -> ToolContract {
         let risk = tool.actions.iter().map(inflation_risk).max().unwrap_or(InflationRisk::Low);
         let presenters = tool.actions.iter().filter_map(|action| {
             let presenter = action.presenter.as_ref()?;

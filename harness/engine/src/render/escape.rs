@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::wording::Sink;
+use super::wording::TextSink;
 
 /// XML element content: `&` and `<` escaped, and characters that XML 1.0 does not allow replaced.
 pub(crate) fn xml_text(text: &str) -> Cow<'_, str> {
@@ -113,9 +113,9 @@ impl fmt::Write for XmlText<'_> {
     }
 }
 
-impl Sink for XmlText<'_> {
-    fn words(&mut self, words: &str) -> fmt::Result {
-        self.0.push_str(words);
+impl TextSink for XmlText<'_> {
+    fn write_literal(&mut self, text: &str) -> fmt::Result {
+        self.0.push_str(text);
         Ok(())
     }
 }

@@ -1,7 +1,7 @@
 //! The coaching text of Fusion's document on cognitive guardrails. One fact a line; a value never starts a line of its own.
 
 use super::single_line;
-use super::wording::{FIX_AND_RETRY, correction, problem, sent, undeclared_correction};
+use super::wording::{FIX_AND_RETRY, correction, problem, sent_text, undeclared_correction};
 use crate::definition::ToolFailure;
 use crate::failure::{Failure, Issue, IssueKind, Routing};
 
@@ -21,14 +21,14 @@ fn validation_text(tool: &str, action: &str, issues: &[Issue]) -> String {
             IssueKind::Undeclared { fields } => {
                 for field in fields {
                     let path = if issue.path.is_empty() { field.clone() } else { format!("{}.{field}", issue.path) };
-                    let what = format!("Unrecognized keys. You sent: '{field}'.");
-                    bullet(&mut out, &path, &what, &undeclared_correction(std::slice::from_ref(field)));
+                    let problem_text = format!("Unrecognized keys. You sent: '{field}'.");
+                    push_bullet(&mut out, &path, &problem_text, &undeclared_correction(std::slice::from_ref(field)));
                 }
             }
             _ => {
                 let path = if issue.path.is_empty() { "(root)" } else { &issue.path };
-                let what = format!("{}. You sent: {}.", problem(issue), sent(issue));
-                bullet(&mut out, path, &what, &correction(issue));
+                let problem_text = format!("{}. You sent: {}.", problem(issue), sent_text(issue));
+                push_bullet(&mut out, path, &problem_text, &correction(issue));
             }
         }
     }
@@ -37,11 +37,11 @@ fn validation_text(tool: &str, action: &str, issues: &[Issue]) -> String {
     out
 }
 
-fn bullet(out: &mut String, path: &str, what: &str, correction: &str) {
+fn push_bullet(out: &mut String, path: &str, problem_text: &str, correction: &str) {
     out.push_str("  • ");
     out.push_str(&single_line(path));
     out.push_str(" — ");
-    out.push_str(&single_line(what));
+    out.push_str(&single_line(problem_text));
     if !correction.is_empty() {
         out.push(' ');
         out.push_str(&single_line(correction));
@@ -70,34 +70,34 @@ fn routing_text(routing: &Routing) -> String {
             available,
         ),
     };
-    let mut out = head(code, &message);
-    line(&mut out, "💡 Suggestion: ", &suggestion);
-    line(&mut out, "📋 Try: ", &names.join(", "));
+    let mut out = header_line(code, &message);
+    push_line(&mut out, "💡 Suggestion: ", &suggestion);
+    push_line(&mut out, "📋 Try: ", &names.join(", "));
     out
 }
 
 fn tool_text(failure: &ToolFailure) -> String {
-    let mut out = head(failure.code.as_deref().unwrap_or("ERROR"), &failure.message);
+    let mut out = header_line(failure.code.as_deref().unwrap_or("ERROR"), &failure.message);
     if let Some(recovery) = &failure.recovery {
-        line(&mut out, "💡 Suggestion: ", recovery);
+        push_line(&mut out, "💡 Suggestion: ", recovery);
     }
     if !failure.available_actions.is_empty() {
-        line(&mut out, "📋 Try: ", &failure.available_actions.join(", "));
+        push_line(&mut out, "📋 Try: ", &failure.available_actions.join(", "));
     }
     for (key, value) in &failure.details {
-        line(&mut out, "🔎 ", &format!("{key}: {value}"));
+        push_line(&mut out, "🔎 ", &format!("{key}: {value}"));
     }
     if let Some(seconds) = failure.retry_after {
-        line(&mut out, "⏳ Retry after: ", &format!("{seconds} seconds"));
+        push_line(&mut out, "⏳ Retry after: ", &format!("{seconds} seconds"));
     }
     out
 }
 
-fn head(code: &str, message: &str) -> String {
+fn header_line(code: &str, message: &str) -> String {
     format!("[{}] {}", single_line(code), single_line(message))
 }
 
-fn line(out: &mut String, label: &str, text: &str) {
+fn push_line(out: &mut String, label: &str, text: &str) {
     out.push('\n');
     out.push_str(label);
     out.push_str(&single_line(text));

@@ -3,21 +3,21 @@
 use std::fmt;
 
 use super::escape::{XmlText, push_xml_attribute};
-use super::wording::{FIX_AND_RETRY, Sink, has_correction, write_correction, write_problem, write_sent};
-use super::{Told, xml_attribute, xml_text};
+use super::wording::{FIX_AND_RETRY, TextSink, has_correction, write_correction, write_problem, write_sent};
+use super::{RenderInput, xml_attribute, xml_text};
 use crate::definition::ToolFailure;
 use crate::failure::{Failure, Issue, IssueKind, Routing};
 
-pub(super) fn render(told: &Told<'_>) -> String {
-    match told.failure {
+pub(super) fn render(input: &RenderInput<'_>) -> String {
+    match input.failure {
         Failure::Routing(routing) => routing_error(routing),
-        Failure::Validation { tool, action, issues } => validation_error(tool, action, issues, told.spare),
+        Failure::Validation { tool, action, issues } => validation_error(tool, action, issues, input.reserve),
         Failure::Tool(failure) | Failure::Fault(failure) => tool_error(failure),
     }
 }
 
-fn validation_error(tool: &str, action: &str, issues: &[Issue], spare: usize) -> String {
-    let mut out = String::with_capacity(ENOUGH_FOR_MOST * (issues.len() + 1) + spare);
+fn validation_error(tool: &str, action: &str, issues: &[Issue], reserve: usize) -> String {
+    let mut out = String::with_capacity(BYTES_PER_FIELD * (issues.len() + 1) + reserve);
     out.push_str("<validation_error action=\"");
     push_xml_attribute(&mut out, tool);
     out.push('/');
@@ -28,7 +28,7 @@ fn validation_error(tool: &str, action: &str, issues: &[Issue], spare: usize) ->
         push_xml_attribute(&mut out, if issue.path.is_empty() { "(root)" } else { &issue.path });
         out.push_str("\">");
         // Writing to a String cannot fail.
-        let _ = sentence(&mut XmlText(&mut out), issue);
+        let _ = write_sentence(&mut XmlText(&mut out), issue);
         out.push_str("</field>\n");
     }
     out.push_str("  <recovery>");
@@ -38,19 +38,19 @@ fn validation_error(tool: &str, action: &str, issues: &[Issue], spare: usize) ->
 }
 
 /// Bytes of one field's line.
-const ENOUGH_FOR_MOST: usize = 224;
+const BYTES_PER_FIELD: usize = 224;
 
-fn sentence(out: &mut impl Sink, issue: &Issue) -> fmt::Result {
+fn write_sentence(out: &mut impl TextSink, issue: &Issue) -> fmt::Result {
     write_problem(out, issue)?;
-    out.words(".")?;
+    out.write_literal(".")?;
     // The message has named undeclared fields already; their values are not what is wrong.
     if !matches!(issue.kind, IssueKind::Undeclared { .. }) {
-        out.words(" You sent: ")?;
+        out.write_literal(" You sent: ")?;
         write_sent(out, issue)?;
-        out.words(".")?;
+        out.write_literal(".")?;
     }
     if has_correction(issue) {
-        out.words(" ")?;
+        out.write_literal(" ")?;
         write_correction(out, issue)?;
     }
     Ok(())

@@ -2,32 +2,39 @@
 
 use std::fmt::Write as _;
 
-use super::friendly::{FieldHelp, Kind, Plain, ToolHelp, explain, items, json, plain, suggestions, summary};
-use super::{ActionFacts, Sheet, Told, single_line};
+use super::friendly::{
+    FieldHelp, OtherFailure, OtherFailureKind, ToolHelp, explain, issue_items, json, other_failure, suggestions,
+    summary,
+};
+use super::{ActionDoc, RenderInput, RenderedDoc, single_line};
 use crate::definition::Severity;
 use crate::failure::{Failure, Issue};
 
-pub(super) fn sheet(facts: &ActionFacts) -> Sheet {
-    let help = explain(facts);
-    Sheet { schema: schema_section(&facts.description, &help), example: example_section(&help), options: help.options }
-}
-
-pub(super) fn render(told: &Told<'_>) -> String {
-    match (told.failure, plain(told)) {
-        (Failure::Validation { issues, .. }, _) => validation_text(told, issues),
-        (_, Some(failure)) => plain_text(&failure),
-        // Every failure is one of the two.
-        (_, None) => super::bare_line(told.failure),
+pub(super) fn render_doc(doc: &ActionDoc) -> RenderedDoc {
+    let help = explain(doc);
+    RenderedDoc {
+        schema: schema_section(&doc.description, &help),
+        example: example_section(&help),
+        options: help.options,
     }
 }
 
-fn validation_text(told: &Told<'_>, issues: &[Issue]) -> String {
-    let items = items(told, issues);
-    let empty = Sheet::default();
-    let sheet = told.action.map_or(&empty, |action| &action.sheet);
-    let mut out = String::with_capacity(1024 + sheet.schema.len() + sheet.example.len() + told.spare);
+pub(super) fn render(input: &RenderInput<'_>) -> String {
+    match (input.failure, other_failure(input)) {
+        (Failure::Validation { issues, .. }, _) => validation_text(input, issues),
+        (_, Some(failure)) => other_failure_text(&failure),
+        // Every failure is one of the two.
+        (_, None) => super::bare_line(input.failure),
+    }
+}
+
+fn validation_text(input: &RenderInput<'_>, issues: &[Issue]) -> String {
+    let items = issue_items(input, issues);
+    let empty = RenderedDoc::default();
+    let rendered = input.action.map_or(&empty, |action| &action.rendered);
+    let mut out = String::with_capacity(1024 + rendered.schema.len() + rendered.example.len() + input.reserve);
     out.push_str("❌ ");
-    out.push_str(&single_line(&summary(told, items.len())));
+    out.push_str(&single_line(&summary(input, items.len())));
     out.push_str("\n\n## Issues Found:");
     for (index, item) in items.iter().enumerate() {
         let _ = write!(out, "\n\n{}. **{}**: {}", index + 1, single_line(&item.field), single_line(&item.problem));
@@ -37,14 +44,14 @@ fn validation_text(told: &Told<'_>, issues: &[Issue]) -> String {
         }
         let _ = write!(out, "\n   - Expected: {}\n   - Fix: {}", single_line(&item.expected), single_line(&item.fix));
     }
-    section(&mut out, &sheet.schema);
-    let suggestions = suggestions(issues, sheet.options, !sheet.example.is_empty());
+    push_section(&mut out, &rendered.schema);
+    let suggestions = suggestions(issues, rendered.options, !rendered.example.is_empty());
     push_numbered(&mut out, "## Suggestions:", suggestions.iter().map(AsRef::as_ref));
-    section(&mut out, &sheet.example);
+    push_section(&mut out, &rendered.example);
     out
 }
 
-fn section(out: &mut String, text: &str) {
+fn push_section(out: &mut String, text: &str) {
     if !text.is_empty() {
         out.push_str("\n\n");
         out.push_str(text);
@@ -55,7 +62,7 @@ fn push_numbered<'l>(out: &mut String, head: &str, lines: impl Iterator<Item = &
     let mut count = 0;
     for line in lines {
         if count == 0 {
-            section(out, head);
+            push_section(out, head);
             out.push('\n');
         }
         count += 1;
@@ -63,22 +70,22 @@ fn push_numbered<'l>(out: &mut String, head: &str, lines: impl Iterator<Item = &
     }
 }
 
-fn bulleted(head: &str, lines: impl Iterator<Item = String>) -> String {
+fn bullet_list(head: &str, lines: impl Iterator<Item = String>) -> String {
     lines.fold(format!("{head}\n"), |out, line| out + "\n- " + &single_line(&line))
 }
 
 fn schema_section(description: &str, help: &ToolHelp) -> String {
     let mut out = String::from("## Tool Schema:");
     if !description.is_empty() {
-        section(&mut out, &format!("**Description**: {}", single_line(description)));
+        push_section(&mut out, &format!("**Description**: {}", single_line(description)));
     }
     if !help.required.is_empty() {
-        section(&mut out, &format!("**Required fields**: {}", single_line(&help.required.join(", "))));
+        push_section(&mut out, &format!("**Required fields**: {}", single_line(&help.required.join(", "))));
     }
     if help.fields.is_empty() {
-        section(&mut out, "**Properties**: none");
+        push_section(&mut out, "**Properties**: none");
     } else {
-        section(&mut out, "**Properties**:");
+        push_section(&mut out, "**Properties**:");
         push_fields(&mut out, &help.fields, "", 0);
     }
     out
@@ -115,26 +122,27 @@ fn examples(field: &FieldHelp) -> String {
 fn example_section(help: &ToolHelp) -> String {
     let Some(example) = &help.example else { return String::new() };
     let mut text = String::new();
-    json::push_laid_out(&mut text, example, 0);
+    json::push_pretty(&mut text, example, 0);
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(3.max(longest + 1));
     format!("## Valid Example:\n\n{fence}json\n{text}\n{fence}")
 }
 
-fn plain_text(failure: &Plain<'_>) -> String {
-    let mark = if failure.severity == Some(Severity::Warning) { "⚠️" } else { "❌" };
+fn other_failure_text(failure: &OtherFailure<'_>) -> String {
+    let icon = if failure.severity == Some(Severity::Warning) { "⚠️" } else { "❌" };
     let code = failure.code.map(|code| format!("[{code}] ")).unwrap_or_default();
-    let mut out = format!("{mark} {}", single_line(&format!("{code}{}", failure.summary)));
+    let mut out = format!("{icon} {}", single_line(&format!("{code}{}", failure.summary)));
     if failure.severity == Some(Severity::Critical) {
         out.push_str("\n\n**Severity**: critical");
     }
     if !failure.details.is_empty() {
         let details = failure.details.iter().map(|(key, value)| format!("**{key}**: {value}"));
-        section(&mut out, &bulleted("## Details:", details));
+        push_section(&mut out, &bullet_list("## Details:", details));
     }
     if !failure.available.is_empty() {
-        let head = if failure.kind == Kind::UnknownTool { "## Available Tools:" } else { "## Available Actions:" };
-        section(&mut out, &bulleted(head, failure.available.iter().cloned()));
+        let head =
+            if failure.kind == OtherFailureKind::UnknownTool { "## Available Tools:" } else { "## Available Actions:" };
+        push_section(&mut out, &bullet_list(head, failure.available.iter().cloned()));
     }
     let wait = failure.retry_after.map(|seconds| format!("Retry after {seconds} seconds"));
     let suggestions = failure.recovery.iter().chain(&wait).map(String::as_str);

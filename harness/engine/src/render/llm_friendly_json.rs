@@ -3,73 +3,76 @@
 
 use serde_json::{Map, Value, json};
 
-use super::friendly::{FieldHelp, Kind, Plain, ToolHelp, explain, items, json as layout, plain, suggestions, summary};
-use super::{ActionFacts, Sheet, Told};
+use super::friendly::{
+    FieldHelp, OtherFailure, OtherFailureKind, ToolHelp, explain, issue_items, json as layout, other_failure,
+    suggestions, summary,
+};
+use super::{ActionDoc, RenderInput, RenderedDoc};
 use crate::failure::{Failure, Issue};
 
 /// Members of `error` are indented by this much.
 const INDENT: usize = 4;
 
-pub(super) fn sheet(facts: &ActionFacts) -> Sheet {
-    let help = explain(facts);
-    let laid_out = |value: &Value| {
+pub(super) fn render_doc(doc: &ActionDoc) -> RenderedDoc {
+    let help = explain(doc);
+    let pretty = |value: &Value| {
         let mut out = String::new();
-        layout::push_laid_out(&mut out, value, INDENT);
+        layout::push_pretty(&mut out, value, INDENT);
         out
     };
-    Sheet {
-        schema: laid_out(&schema_value(&facts.description, &help)),
-        example: help.example.as_ref().map(laid_out).unwrap_or_default(),
+    RenderedDoc {
+        schema: pretty(&schema_value(&doc.description, &help)),
+        example: help.example.as_ref().map(pretty).unwrap_or_default(),
         options: help.options,
     }
 }
 
-pub(super) fn render(told: &Told<'_>) -> String {
-    match (told.failure, plain(told)) {
-        (Failure::Validation { issues, .. }, _) => validation_text(told, issues),
-        (_, Some(failure)) => plain_text(&failure),
+pub(super) fn render(input: &RenderInput<'_>) -> String {
+    match (input.failure, other_failure(input)) {
+        (Failure::Validation { issues, .. }, _) => validation_text(input, issues),
+        (_, Some(failure)) => other_failure_text(&failure),
         // Every failure is one of the two.
-        (_, None) => super::bare_line(told.failure),
+        (_, None) => super::bare_line(input.failure),
     }
 }
 
-fn validation_text(told: &Told<'_>, issues: &[Issue]) -> String {
-    let items = items(told, issues);
-    let empty = Sheet::default();
-    let sheet = told.action.map_or(&empty, |action| &action.sheet);
-    let mut out = String::with_capacity(1024 + sheet.schema.len() + sheet.example.len() + told.spare);
+fn validation_text(input: &RenderInput<'_>, issues: &[Issue]) -> String {
+    let items = issue_items(input, issues);
+    let empty = RenderedDoc::default();
+    let rendered = input.action.map_or(&empty, |action| &action.rendered);
+    let mut out = String::with_capacity(1024 + rendered.schema.len() + rendered.example.len() + input.reserve);
     out.push_str("{\n  \"error\": {\n    \"type\": \"validation\"");
-    member(&mut out, "summary", |out| layout::push_text(out, &summary(told, items.len())));
+    member(&mut out, "summary", |out| layout::push_string(out, &summary(input, items.len())));
     member(&mut out, "issues", |out| {
         out.push('[');
         for (index, item) in items.iter().enumerate() {
             out.push_str(if index == 0 { "\n      {" } else { ",\n      {" });
-            field(out, "\n", "field", |out| layout::push_text(out, &item.field));
-            field(out, ",\n", "problem", |out| layout::push_text(out, &item.problem));
+            field(out, "\n", "field", |out| layout::push_string(out, &item.field));
+            field(out, ",\n", "problem", |out| layout::push_string(out, &item.problem));
             if let Some(received) = item.received {
                 field(out, ",\n", "received", |out| layout::push_inline(out, received));
             }
-            field(out, ",\n", "expected", |out| layout::push_text(out, &item.expected));
-            field(out, ",\n", "fix", |out| layout::push_text(out, &item.fix));
+            field(out, ",\n", "expected", |out| layout::push_string(out, &item.expected));
+            field(out, ",\n", "fix", |out| layout::push_string(out, &item.fix));
             out.push_str("\n      }");
         }
         out.push_str("\n    ]");
     });
-    if !sheet.schema.is_empty() {
-        member(&mut out, "schema", |out| out.push_str(&sheet.schema));
+    if !rendered.schema.is_empty() {
+        member(&mut out, "schema", |out| out.push_str(&rendered.schema));
     }
-    let suggestions = suggestions(issues, sheet.options, !sheet.example.is_empty());
+    let suggestions = suggestions(issues, rendered.options, !rendered.example.is_empty());
     if !suggestions.is_empty() {
         member(&mut out, "suggestions", |out| {
             for (index, suggestion) in suggestions.iter().enumerate() {
                 out.push_str(if index == 0 { "[\n      " } else { ",\n      " });
-                layout::push_text(out, suggestion);
+                layout::push_string(out, suggestion);
             }
             out.push_str("\n    ]");
         });
     }
-    if !sheet.example.is_empty() {
-        member(&mut out, "validExample", |out| out.push_str(&sheet.example));
+    if !rendered.example.is_empty() {
+        member(&mut out, "validExample", |out| out.push_str(&rendered.example));
     }
     out.push_str("\n  }\n}");
     out
@@ -134,12 +137,12 @@ fn property(help: &FieldHelp) -> Value {
     Value::Object(out)
 }
 
-fn plain_text(failure: &Plain<'_>) -> String {
+fn other_failure_text(failure: &OtherFailure<'_>) -> String {
     let mut error = Map::new();
     let mut put = |name: &str, value: Value| {
         error.insert(name.to_owned(), value);
     };
-    put("type", json!(if failure.kind == Kind::Tool { "tool" } else { "routing" }));
+    put("type", json!(if failure.kind == OtherFailureKind::Tool { "tool" } else { "routing" }));
     if let Some(code) = failure.code {
         put("code", json!(code));
     }
@@ -152,7 +155,7 @@ fn plain_text(failure: &Plain<'_>) -> String {
         put("details", Value::Object(details.collect()));
     }
     if !failure.available.is_empty() {
-        let name = if failure.kind == Kind::UnknownTool { "availableTools" } else { "availableActions" };
+        let name = if failure.kind == OtherFailureKind::UnknownTool { "availableTools" } else { "availableActions" };
         put(name, json!(failure.available));
     }
     if let Some(recovery) = &failure.recovery {
@@ -162,6 +165,6 @@ fn plain_text(failure: &Plain<'_>) -> String {
         put("retryAfter", json!(seconds));
     }
     let mut out = String::new();
-    layout::push_laid_out(&mut out, &json!({ "error": error }), 0);
+    layout::push_pretty(&mut out, &json!({ "error": error }), 0);
     out
 }

@@ -22,11 +22,11 @@ pub use template::{TemplateError, check_template};
 
 use crate::contract::{BlockStyle, Delta};
 use crate::definition::{Action, Tool};
-use crate::failure::{Bound, Failure, Issue, IssueKind, Measure};
+use crate::failure::{Bound, Failure, Issue, IssueKind, Quantity};
 
 /// What a format is given to write.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Told<'a> {
+pub(crate) struct RenderInput<'a> {
     pub(crate) failure: &'a Failure,
     /// The arguments as they were sent, the discriminator among them.
     pub(crate) arguments: &'a Value,
@@ -35,16 +35,16 @@ pub(crate) struct Told<'a> {
     /// The argument that selects the tool's action, where there is one.
     pub(crate) discriminator: Option<&'a str>,
     /// The action that was called; none when none could be chosen.
-    pub(crate) action: Option<&'a ActionFacts>,
+    pub(crate) action: Option<&'a ActionDoc>,
     /// The contract changes to tell, for a format that has a place of its own for them in its text.
     pub(crate) deltas: &'a [Delta],
     /// Bytes that will be put into the text afterwards: room for them spares a copy of it.
-    pub(crate) spare: usize,
+    pub(crate) reserve: usize,
 }
 
 /// What a format may say of an action, whatever was sent to it.
 #[derive(Debug)]
-pub(crate) struct ActionFacts {
+pub(crate) struct ActionDoc {
     pub(crate) action: String,
     /// The tool's description, or the action's where it has one.
     pub(crate) description: String,
@@ -52,12 +52,12 @@ pub(crate) struct ActionFacts {
     /// The input schema as it was written, without the discriminator.
     pub(crate) schema: Value,
     /// What the format always says of this action, written once.
-    pub(crate) sheet: Sheet,
+    pub(crate) rendered: RenderedDoc,
 }
 
 /// What a format always says of an action; formats that say nothing leave it empty.
 #[derive(Debug, Default)]
-pub(crate) struct Sheet {
+pub(crate) struct RenderedDoc {
     /// The schema, explained.
     pub(crate) schema: String,
     /// Arguments that are valid; empty when none were found.
@@ -68,7 +68,7 @@ pub(crate) struct Sheet {
 
 /// An error format, compiled.
 #[derive(Debug)]
-pub(crate) enum Writer {
+pub(crate) enum FormatRenderer {
     Bare,
     FusionXml,
     FusionText,
@@ -81,76 +81,76 @@ pub(crate) enum Writer {
     Template(Box<template::Template>),
 }
 
-impl Writer {
-    pub(crate) fn new(format: &ErrorFormat) -> Result<Writer, TemplateError> {
+impl FormatRenderer {
+    pub(crate) fn new(format: &ErrorFormat) -> Result<FormatRenderer, TemplateError> {
         Ok(match format {
-            ErrorFormat::Bare => Writer::Bare,
-            ErrorFormat::FusionXml => Writer::FusionXml,
-            ErrorFormat::FusionText => Writer::FusionText,
-            ErrorFormat::LlmFriendly => Writer::LlmFriendly,
-            ErrorFormat::LlmFriendlyJson => Writer::LlmFriendlyJson,
-            ErrorFormat::ZodJson => Writer::ZodJson,
-            ErrorFormat::Pydantic => Writer::Pydantic,
-            ErrorFormat::Serde => Writer::Serde,
-            ErrorFormat::ProblemJson => Writer::ProblemJson,
-            ErrorFormat::Template(source) => Writer::Template(Box::new(template::Template::compile(source)?)),
+            ErrorFormat::Bare => FormatRenderer::Bare,
+            ErrorFormat::FusionXml => FormatRenderer::FusionXml,
+            ErrorFormat::FusionText => FormatRenderer::FusionText,
+            ErrorFormat::LlmFriendly => FormatRenderer::LlmFriendly,
+            ErrorFormat::LlmFriendlyJson => FormatRenderer::LlmFriendlyJson,
+            ErrorFormat::ZodJson => FormatRenderer::ZodJson,
+            ErrorFormat::Pydantic => FormatRenderer::Pydantic,
+            ErrorFormat::Serde => FormatRenderer::Serde,
+            ErrorFormat::ProblemJson => FormatRenderer::ProblemJson,
+            ErrorFormat::Template(source) => FormatRenderer::Template(Box::new(template::Template::compile(source)?)),
         })
     }
 
     /// What this format may say of an action.
-    pub(crate) fn facts(&self, tool: &Tool, action: &Action) -> ActionFacts {
+    pub(crate) fn action_doc(&self, tool: &Tool, action: &Action) -> ActionDoc {
         let description = if action.description.is_empty() { &tool.description } else { &action.description };
-        let mut facts = ActionFacts {
+        let mut doc = ActionDoc {
             action: action.name.clone(),
             description: description.clone(),
             discriminator: tool.discriminator.clone(),
             schema: action.input.clone(),
-            sheet: Sheet::default(),
+            rendered: RenderedDoc::default(),
         };
-        facts.sheet = match self {
-            Writer::LlmFriendly => llm_friendly::sheet(&facts),
-            Writer::LlmFriendlyJson => llm_friendly_json::sheet(&facts),
-            _ => Sheet::default(),
+        doc.rendered = match self {
+            FormatRenderer::LlmFriendly => llm_friendly::render_doc(&doc),
+            FormatRenderer::LlmFriendlyJson => llm_friendly_json::render_doc(&doc),
+            _ => RenderedDoc::default(),
         };
-        facts
+        doc
     }
 
     /// Writes a failure for the agent.
-    pub(crate) fn write(&self, told: &Told<'_>) -> String {
+    pub(crate) fn render(&self, input: &RenderInput<'_>) -> String {
         match self {
-            Writer::Bare => bare_line(told.failure),
-            Writer::FusionXml => fusion_xml::render(told),
-            Writer::FusionText => fusion_text::render(told.failure),
-            Writer::LlmFriendly => llm_friendly::render(told),
-            Writer::LlmFriendlyJson => llm_friendly_json::render(told),
-            Writer::ZodJson => zod_json::render(told),
-            Writer::Pydantic => pydantic::render(told),
-            Writer::Serde => serde_text::render(told),
-            Writer::ProblemJson => problem_json::render(told),
-            Writer::Template(template) => template.render(told),
+            FormatRenderer::Bare => bare_line(input.failure),
+            FormatRenderer::FusionXml => fusion_xml::render(input),
+            FormatRenderer::FusionText => fusion_text::render(input.failure),
+            FormatRenderer::LlmFriendly => llm_friendly::render(input),
+            FormatRenderer::LlmFriendlyJson => llm_friendly_json::render(input),
+            FormatRenderer::ZodJson => zod_json::render(input),
+            FormatRenderer::Pydantic => pydantic::render(input),
+            FormatRenderer::Serde => serde_text::render(input),
+            FormatRenderer::ProblemJson => problem_json::render(input),
+            FormatRenderer::Template(template) => template.render(input),
         }
     }
 
     /// How contract changes are added to a text of this format.
     pub(crate) fn block_style(&self) -> BlockStyle {
         match self {
-            Writer::Bare | Writer::FusionXml => BlockStyle::Xml,
-            Writer::FusionText | Writer::Pydantic | Writer::Serde => BlockStyle::Text,
-            Writer::LlmFriendly => BlockStyle::Markdown,
-            Writer::LlmFriendlyJson => BlockStyle::LlmFriendlyJson,
-            Writer::ZodJson => BlockStyle::ZodIssue,
-            Writer::ProblemJson => BlockStyle::ProblemMember,
-            Writer::Template(template) if template.tells_contract_changes() => BlockStyle::Own,
-            Writer::Template(_) => BlockStyle::Text,
+            FormatRenderer::Bare | FormatRenderer::FusionXml => BlockStyle::Xml,
+            FormatRenderer::FusionText | FormatRenderer::Pydantic | FormatRenderer::Serde => BlockStyle::Text,
+            FormatRenderer::LlmFriendly => BlockStyle::Markdown,
+            FormatRenderer::LlmFriendlyJson => BlockStyle::LlmFriendlyJson,
+            FormatRenderer::ZodJson => BlockStyle::ZodIssue,
+            FormatRenderer::ProblemJson => BlockStyle::ProblemMember,
+            FormatRenderer::Template(template) if template.renders_contract_changes() => BlockStyle::Omitted,
+            FormatRenderer::Template(_) => BlockStyle::Text,
         }
     }
 
     /// Whether `text` names every field that is wrong.
     pub(crate) fn names_fields(&self, failure: &Failure, text: &str) -> bool {
         match self {
-            Writer::Bare => false,
+            FormatRenderer::Bare => false,
             // These may leave fields out: the first of several, or whatever the template does not show.
-            Writer::Serde | Writer::Template(_) => {
+            FormatRenderer::Serde | FormatRenderer::Template(_) => {
                 let fields = failure.fields();
                 !fields.is_empty() && fields.iter().all(|field| text.contains(field.as_str()))
             }
@@ -165,9 +165,9 @@ pub(crate) fn bare_line(failure: &Failure) -> String {
 }
 
 /// The issues that a validation library comes to: it does not look into an array that is too long.
-fn looked_into(issues: &[Issue]) -> impl Iterator<Item = &Issue> {
+fn reported_issues(issues: &[Issue]) -> impl Iterator<Item = &Issue> {
     let too_long = |issue: &&Issue| {
-        matches!(issue.kind, IssueKind::OutOfBounds { measure: Measure::Items, relation: Bound::AtMost, .. })
+        matches!(issue.kind, IssueKind::OutOfBounds { measure: Quantity::Items, relation: Bound::AtMost, .. })
     };
     let closed: Vec<&str> = issues.iter().filter(too_long).map(|issue| issue.path.as_str()).collect();
     let is_item = move |issue: &&Issue| {

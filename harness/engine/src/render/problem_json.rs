@@ -12,15 +12,15 @@ use healbench_protocol::Object;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::Told;
+use super::RenderInput;
 use super::wording::{FIX_AND_RETRY, correction, problem};
 use crate::definition::{Code, Severity, ToolFailure};
-use crate::failure::{Expected, Failure, Issue, IssueKind, Routing, Step};
+use crate::failure::{Expected, Failure, Issue, IssueKind, PathSegment, Routing};
 
-pub(super) fn render(told: &Told<'_>) -> String {
-    let problem = match told.failure {
+pub(super) fn render(input: &RenderInput<'_>) -> String {
+    let problem = match input.failure {
         Failure::Routing(routing) => routing_problem(routing),
-        Failure::Validation { tool, action, issues } => validation_problem(told, tool, action, issues),
+        Failure::Validation { tool, action, issues } => validation_problem(input, tool, action, issues),
         Failure::Tool(failure) | Failure::Fault(failure) => tool_problem(failure),
     };
     // Plain data with texts for keys is JSON. Contract changes go in before the last line.
@@ -81,10 +81,10 @@ struct Error<'a> {
     received: Option<&'a Value>,
 }
 
-fn blank<'a>(status: u16, detail: String) -> Problem<'a> {
+fn new_problem<'a>(status: u16, detail: String) -> Problem<'a> {
     Problem {
         kind: "about:blank",
-        title: phrase(status),
+        title: reason_phrase(status),
         status,
         detail,
         code: None,
@@ -104,29 +104,29 @@ fn routing_problem(routing: &Routing) -> Problem<'_> {
             code: Some("MISSING_DISCRIMINATOR"),
             available_actions: available,
             recovery: Some(format!("Add the \"{field}\" field and call the tool again.")),
-            ..blank(400, format!("The required field \"{field}\" is missing."))
+            ..new_problem(400, format!("The required field \"{field}\" is missing."))
         },
         Routing::UnknownAction { action, available } => Problem {
             code: Some("UNKNOWN_ACTION"),
             available_actions: available,
             recovery: Some("Choose a valid action from available_actions and call the tool again.".to_owned()),
-            ..blank(400, format!("The action \"{action}\" does not exist."))
+            ..new_problem(400, format!("The action \"{action}\" does not exist."))
         },
         Routing::UnknownTool { tool, available } => Problem {
             code: Some("UNKNOWN_TOOL"),
             available_tools: available,
             recovery: Some("Choose a valid tool from available_tools and call it.".to_owned()),
-            ..blank(404, format!("The tool \"{tool}\" does not exist."))
+            ..new_problem(404, format!("The tool \"{tool}\" does not exist."))
         },
     }
 }
 
-fn validation_problem<'a>(told: &Told<'a>, tool: &str, action: &str, issues: &'a [Issue]) -> Problem<'a> {
+fn validation_problem<'a>(input: &RenderInput<'a>, tool: &str, action: &str, issues: &'a [Issue]) -> Problem<'a> {
     Problem {
         code: Some("VALIDATION"),
-        errors: issues.iter().flat_map(|issue| errors(told, issue)).collect(),
+        errors: issues.iter().flat_map(|issue| errors(input, issue)).collect(),
         recovery: Some(FIX_AND_RETRY.to_owned()),
-        ..blank(422, format!("The arguments of {tool}/{action} are not valid."))
+        ..new_problem(422, format!("The arguments of {tool}/{action} are not valid."))
     }
 }
 
@@ -140,12 +140,12 @@ fn tool_problem(failure: &ToolFailure) -> Problem<'_> {
         recovery: failure.recovery.clone(),
         details: details.collect(),
         retry_after: failure.retry_after,
-        ..blank(status(failure.code.as_deref()), failure.message.clone())
+        ..new_problem(http_status(failure.code.as_deref()), failure.message.clone())
     }
 }
 
-fn status(code: Option<&str>) -> u16 {
-    match code.and_then(Code::of) {
+fn http_status(code: Option<&str>) -> u16 {
+    match code.and_then(Code::from_name) {
         Some(Code::Unauthorized) => 401,
         Some(Code::Forbidden) => 403,
         Some(Code::NotFound) => 404,
@@ -161,7 +161,7 @@ fn status(code: Option<&str>) -> u16 {
 }
 
 /// RFC 9110, section 15, and RFC 6585 for 429.
-fn phrase(status: u16) -> &'static str {
+fn reason_phrase(status: u16) -> &'static str {
     match status {
         400 => "Bad Request",
         401 => "Unauthorized",
@@ -178,17 +178,19 @@ fn phrase(status: u16) -> &'static str {
 }
 
 /// One error, or one for each undeclared field.
-fn errors<'a>(told: &Told<'a>, issue: &'a Issue) -> Vec<Error<'a>> {
+fn errors<'a>(input: &RenderInput<'a>, issue: &'a Issue) -> Vec<Error<'a>> {
     let tokens = match &issue.kind {
-        IssueKind::Missing { .. } => place_of_missing(told, &issue.path),
-        IssueKind::Undeclared { .. } => Some(issue.steps(told.arguments).into_iter().map(Step::into_name).collect()),
-        _ => place_of_sent(told.arguments, Some(&issue.path), issue.sent.as_ref()),
+        IssueKind::Missing { .. } => missing_field_tokens(input, &issue.path),
+        IssueKind::Undeclared { .. } => {
+            Some(issue.segments(input.arguments).into_iter().map(PathSegment::into_name).collect())
+        }
+        _ => sent_value_tokens(input.arguments, Some(&issue.path), issue.sent.as_ref()),
     };
     // What cannot be found is still named.
     let tokens = tokens.unwrap_or_else(|| issue.path.split('.').map(str::to_owned).collect());
     let common = Error {
         detail: format!("{}.", problem(issue)),
-        pointer: fragment(&tokens),
+        pointer: uri_fragment(&tokens),
         received: issue.sent.as_ref(),
         ..Error::default()
     };
@@ -199,7 +201,7 @@ fn errors<'a>(told: &Told<'a>, issue: &'a Issue) -> Vec<Error<'a>> {
     };
     vec![match &issue.kind {
         IssueKind::Undeclared { fields } => {
-            let object = issue.place(told.arguments);
+            let object = issue.value_in(input.arguments);
             return fields.iter().map(|field| undeclared(object, &tokens, field)).collect();
         }
         IssueKind::Missing { expected } | IssueKind::WrongType { expected } => expecting(expected, common),
@@ -218,13 +220,13 @@ fn errors<'a>(told: &Told<'a>, issue: &'a Issue) -> Vec<Error<'a>> {
     }]
 }
 
-fn undeclared<'a>(object: Option<&'a Value>, place: &[String], field: &String) -> Error<'a> {
+fn undeclared<'a>(object: Option<&'a Value>, parent: &[String], field: &String) -> Error<'a> {
     let one = std::slice::from_ref(field);
-    let tokens: Vec<String> = place.iter().chain(one).cloned().collect();
-    let alone = Issue { sent: None, kind: IssueKind::Undeclared { fields: one.to_vec() }, path: String::new() };
+    let tokens: Vec<String> = parent.iter().chain(one).cloned().collect();
+    let single_field = Issue { sent: None, kind: IssueKind::Undeclared { fields: one.to_vec() }, path: String::new() };
     Error {
-        detail: format!("{}. {}", problem(&alone), correction(&alone)),
-        pointer: fragment(&tokens),
+        detail: format!("{}. {}", problem(&single_field), correction(&single_field)),
+        pointer: uri_fragment(&tokens),
         received: object.and_then(|object| object.get(field)),
         ..Error::default()
     }
@@ -232,57 +234,57 @@ fn undeclared<'a>(object: Option<&'a Value>, place: &[String], field: &String) -
 
 /// The names and indices on the way to the value that `path` leads to. A path does not say which of its dots are a name's own, so
 /// it is followed through what was sent; `path` is `None` at its end.
-fn place_of_sent(value: &Value, path: Option<&str>, sent: Option<&Value>) -> Option<Vec<String>> {
+fn sent_value_tokens(value: &Value, path: Option<&str>, sent: Option<&Value>) -> Option<Vec<String>> {
     if path.is_none_or(str::is_empty) && sent == Some(value) {
         return Some(Vec::new());
     }
-    steps(value, path?).into_iter().find_map(|(name, below, rest)| {
-        place_of_sent(below, rest, sent).map(|tokens| [vec![name.to_owned()], tokens].concat())
+    next_tokens(value, path?).into_iter().find_map(|(name, child, rest)| {
+        sent_value_tokens(child, rest, sent).map(|tokens| [vec![name.to_owned()], tokens].concat())
     })
 }
 
 /// The same for a field that is missing: one that its object's schema asks for, or else the deepest that the path can mean.
-fn place_of_missing(told: &Told<'_>, path: &str) -> Option<Vec<String>> {
-    let schema = told.action.map(|facts| &facts.schema);
+fn missing_field_tokens(input: &RenderInput<'_>, path: &str) -> Option<Vec<String>> {
+    let schema = input.action.map(|doc| &doc.schema);
     let mut found = Vec::new();
-    missing_places(told.arguments, schema, path, &mut Vec::new(), &mut found);
+    collect_missing_fields(input.arguments, schema, path, &mut Vec::new(), &mut found);
     found.into_iter().max_by_key(|(required, tokens)| (*required, tokens.len())).map(|(_, tokens)| tokens)
 }
 
-fn missing_places(
+fn collect_missing_fields(
     value: &Value,
     schema: Option<&Value>,
     path: &str,
-    way: &mut Vec<String>,
+    prefix: &mut Vec<String>,
     found: &mut Vec<(bool, Vec<String>)>,
 ) {
     if value.as_object().is_some_and(|fields| !fields.contains_key(path)) {
         let names = schema.and_then(|schema| schema.get("required")).and_then(Value::as_array);
         let required = names.is_some_and(|names| names.iter().any(|name| name == path));
-        found.push((required, [&way[..], &[path.to_owned()]].concat()));
+        found.push((required, [&prefix[..], &[path.to_owned()]].concat()));
     }
-    for (name, below, rest) in steps(value, path) {
+    for (name, child, rest) in next_tokens(value, path) {
         let Some(rest) = rest else { continue };
         let schema = schema.and_then(|schema| match value {
             Value::Array(_) => schema.get("items"),
             _ => schema.get("properties")?.get(name),
         });
-        way.push(name.to_owned());
-        missing_places(below, schema, rest, way, found);
-        way.pop();
+        prefix.push(name.to_owned());
+        collect_missing_fields(child, schema, rest, prefix, found);
+        prefix.pop();
     }
 }
 
 /// Where the next step of a path can lead: a name or an index, the value there, and what is left of the path.
-fn steps<'a>(value: &'a Value, path: &'a str) -> Vec<(&'a str, &'a Value, Option<&'a str>)> {
+fn next_tokens<'a>(value: &'a Value, path: &'a str) -> Vec<(&'a str, &'a Value, Option<&'a str>)> {
     match value {
         Value::Object(fields) => {
-            let step = |(name, below): (&'a String, &'a Value)| {
+            let token = |(name, child): (&'a String, &'a Value)| {
                 let rest = path.strip_prefix(name.as_str())?;
                 let rest = if rest.is_empty() { None } else { Some(rest.strip_prefix('.')?) };
-                Some((name.as_str(), below, rest))
+                Some((name.as_str(), child, rest))
             };
-            fields.iter().filter_map(step).collect()
+            fields.iter().filter_map(token).collect()
         }
         Value::Array(items) => {
             let (index, rest) = path.split_once('.').map_or((path, None), |(index, rest)| (index, Some(rest)));
@@ -294,7 +296,7 @@ fn steps<'a>(value: &'a Value, path: &'a str) -> Vec<(&'a str, &'a Value, Option
 }
 
 /// A JSON pointer as a URI fragment: RFC 6901, section 6.
-fn fragment(tokens: &[String]) -> String {
+fn uri_fragment(tokens: &[String]) -> String {
     let mut out = String::from("#");
     for token in tokens {
         out.push('/');

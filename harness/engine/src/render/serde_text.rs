@@ -19,38 +19,38 @@
 use serde::de::{Error as _, Unexpected};
 use serde_json::{Error, Map, Value, json};
 
-use super::{Told, single_line};
-use crate::failure::{Expected, Failure, Issue, IssueKind, Measure, Routing};
+use super::{RenderInput, single_line};
+use crate::failure::{Expected, Failure, Issue, IssueKind, Quantity, Routing};
 use crate::schema::validate;
 
-pub(super) fn render(told: &Told<'_>) -> String {
-    let text = match told.failure {
+pub(super) fn render(input: &RenderInput<'_>) -> String {
+    let text = match input.failure {
         Failure::Routing(Routing::UnknownTool { .. }) => "Mcp error: -32602: tool not found".to_owned(),
         Failure::Routing(
             Routing::MissingDiscriminator { available, .. } | Routing::UnknownAction { available, .. },
         ) => {
-            let field = told.discriminator.unwrap_or("action");
-            rejected(&match told.arguments.get(field) {
+            let field = input.discriminator.unwrap_or("action");
+            deserialize_error(&match input.arguments.get(field) {
                 None => format!("missing field `{field}`"),
                 Some(Value::String(sent)) => unknown_variant(sent, available),
                 Some(sent) => invalid_type(sent, "variant identifier"),
             })
         }
         // Such a request is none that the SDK knows: the method's name is all that it says.
-        Failure::Validation { .. } if !told.arguments.is_object() => "Mcp error: -32601: tools/call".to_owned(),
-        Failure::Validation { issues, .. } => rejected(&first_error(told, issues)),
+        Failure::Validation { .. } if !input.arguments.is_object() => "Mcp error: -32601: tools/call".to_owned(),
+        Failure::Validation { issues, .. } => deserialize_error(&first_error(input, issues)),
         Failure::Tool(failure) | Failure::Fault(failure) => failure.message.clone(),
     };
     single_line(&text).into_owned()
 }
 
-fn rejected(error: &str) -> String {
+fn deserialize_error(error: &str) -> String {
     format!("failed to deserialize parameters: {error}")
 }
 
 /// What is looked for, and where.
 #[derive(Debug, Clone, Copy)]
-struct Walk<'a> {
+struct VisitContext<'a> {
     issues: &'a [Issue],
     /// The schema's root, for its `$ref`s.
     root: &'a Value,
@@ -60,7 +60,7 @@ struct Walk<'a> {
 
 /// A value on its way to a type.
 #[derive(Debug, Clone, Copy)]
-struct Place<'a> {
+struct ValueNode<'a> {
     /// As in [`Issue::path`].
     path: &'a str,
     value: &'a Value,
@@ -70,138 +70,141 @@ struct Place<'a> {
     name: &'a str,
 }
 
-fn first_error(told: &Told<'_>, issues: &[Issue]) -> String {
-    let schema = told.action.map(|facts| &facts.schema);
-    let root = Place { path: "", value: told.arguments, schema, name: "parameters" };
-    let buffered = told.action.is_some_and(|facts| facts.discriminator.is_some());
-    let walk = Walk { issues, root: schema.unwrap_or(&Value::Null), buffered };
-    visit(walk, root).or_else(|| issues.first().map(|issue| lost(walk, issue))).unwrap_or_default()
+fn first_error(input: &RenderInput<'_>, issues: &[Issue]) -> String {
+    let schema = input.action.map(|doc| &doc.schema);
+    let root = ValueNode { path: "", value: input.arguments, schema, name: "parameters" };
+    let buffered = input.action.is_some_and(|doc| doc.discriminator.is_some());
+    let context = VisitContext { issues, root: schema.unwrap_or(&Value::Null), buffered };
+    visit(context, root).or_else(|| issues.first().map(|issue| unlocated_error(context, issue))).unwrap_or_default()
 }
 
 /// What serde would say at this place, or below.
-fn visit(walk: Walk<'_>, place: Place<'_>) -> Option<String> {
-    let place = resolved(walk, place);
-    let here =
-        || walk.issues.iter().filter(|issue| issue.path == place.path && issue.sent.as_ref() == Some(place.value));
-    here()
-        .find_map(|issue| type_error(walk, place, issue))
-        .or_else(|| match place.value {
-            Value::Object(fields) => visit_fields(walk, place, fields),
+fn visit(context: VisitContext<'_>, node: ValueNode<'_>) -> Option<String> {
+    let node = resolve_ref(context, node);
+    let issues_here =
+        || context.issues.iter().filter(|issue| issue.path == node.path && issue.sent.as_ref() == Some(node.value));
+    issues_here()
+        .find_map(|issue| type_error(context, node, issue))
+        .or_else(|| match node.value {
+            Value::Object(fields) => visit_fields(context, node, fields),
             Value::Array(items) => {
-                let schema = place.schema.and_then(|schema| schema.get("items"));
+                let schema = node.schema.and_then(|schema| schema.get("items"));
                 items.iter().enumerate().find_map(|(index, value)| {
-                    visit(walk, Place { path: &joined(place.path, &index.to_string()), value, schema, ..place })
+                    visit(context, ValueNode { path: &join_path(node.path, &index.to_string()), value, schema, ..node })
                 })
             }
             _ => None,
         })
         // A newtype looks at what is there already.
-        .or_else(|| here().find_map(|issue| check_error(place, issue)))
+        .or_else(|| issues_here().find_map(|issue| check_error(node, issue)))
 }
 
-fn visit_fields(walk: Walk<'_>, place: Place<'_>, fields: &Map<String, Value>) -> Option<String> {
-    let declared = properties(place.schema);
+fn visit_fields(context: VisitContext<'_>, node: ValueNode<'_>, fields: &Map<String, Value>) -> Option<String> {
+    let declared = properties(node.schema);
     let undeclared = |name: &String| {
-        walk.issues.iter().any(|issue| match &issue.kind {
-            IssueKind::Undeclared { fields } => issue.path == place.path && fields.contains(name),
+        context.issues.iter().any(|issue| match &issue.kind {
+            IssueKind::Undeclared { fields } => issue.path == node.path && fields.contains(name),
             _ => false,
         })
     };
     let mut names: Vec<&String> = fields.keys().collect();
     names.sort_unstable();
-    let met = names.into_iter().find_map(|name| {
+    let field_error = names.into_iter().find_map(|name| {
         let schema = declared.and_then(|map| map.get(name));
-        let other = || place.schema.and_then(|schema| schema.get("additionalProperties"));
-        let below = Place {
-            path: &joined(place.path, name),
+        let other = || node.schema.and_then(|schema| schema.get("additionalProperties"));
+        let child = ValueNode {
+            path: &join_path(node.path, name),
             value: &fields[name],
             schema: schema.or_else(other),
-            name: if schema.is_some() { name } else { place.name },
+            name: if schema.is_some() { name } else { node.name },
         };
-        visit(walk, below).or_else(|| undeclared(name).then(|| unknown_field(name, declared)))
+        visit(context, child).or_else(|| undeclared(name).then(|| unknown_field(name, declared)))
     });
-    let required = || place.schema.and_then(|schema| schema.get("required")).and_then(Value::as_array);
-    met.or_else(|| {
+    let required = || node.schema.and_then(|schema| schema.get("required")).and_then(Value::as_array);
+    field_error.or_else(|| {
         let rest = required().into_iter().flatten().filter_map(Value::as_str);
         let names = declared.into_iter().flat_map(Map::keys).map(String::as_str).chain(rest);
         let missing = |name: &&str| {
-            let path = joined(place.path, name);
+            let path = join_path(node.path, name);
             !fields.contains_key(*name)
-                && walk.issues.iter().any(|issue| matches!(issue.kind, IssueKind::Missing { .. }) && issue.path == path)
+                && context
+                    .issues
+                    .iter()
+                    .any(|issue| matches!(issue.kind, IssueKind::Missing { .. }) && issue.path == path)
         };
         names.into_iter().find(missing).map(|name| format!("missing field `{name}`"))
     })
 }
 
 /// What the type of this place says of the value; `None` when the value is of the type.
-fn type_error(walk: Walk<'_>, place: Place<'_>, issue: &Issue) -> Option<String> {
+fn type_error(context: VisitContext<'_>, node: ValueNode<'_>, issue: &Issue) -> Option<String> {
     match &issue.kind {
-        IssueKind::WrongType { expected: Expected::Types(types) } => Some(wrong_type(walk, place, types)),
+        IssueKind::WrongType { expected: Expected::Types(types) } => Some(wrong_type(context, node, types)),
         IssueKind::WrongType { expected: Expected::Options(options) } | IssueKind::NotAnOption { options } => {
-            Some(no_option(place.value, options))
+            Some(option_error(node.value, options))
         }
-        IssueKind::WrongType { expected: Expected::Any } => Some(invalid_type(place.value, "another type")),
-        IssueKind::OutOfBounds { measure: Measure::Number, .. } if place.value.is_i64() && !place.value.is_u64() => {
-            let unsigned = is_type(place.schema, "integer") && is_unsigned(place.schema);
-            unsigned.then(|| invalid_value(place.value, "u64"))
+        IssueKind::WrongType { expected: Expected::Any } => Some(invalid_type(node.value, "another type")),
+        IssueKind::OutOfBounds { measure: Quantity::Number, .. } if node.value.is_i64() && !node.value.is_u64() => {
+            let unsigned = is_type(node.schema, "integer") && is_unsigned(node.schema);
+            unsigned.then(|| invalid_value(node.value, "u64"))
         }
         _ => None,
     }
 }
 
-fn wrong_type(walk: Walk<'_>, place: Place<'_>, types: &[String]) -> String {
+fn wrong_type(context: VisitContext<'_>, node: ValueNode<'_>, types: &[String]) -> String {
     let named: Vec<&str> = types.iter().map(String::as_str).filter(|name| *name != "null").collect();
     let [name] = named[..] else {
-        return if named.is_empty() { invalid_type(place.value, "unit") } else { no_variant(place.name) };
+        return if named.is_empty() { invalid_type(node.value, "unit") } else { untagged_enum_error(node.name) };
     };
     let expected = match name {
-        "integer" if is_unsigned(place.schema) => "u64",
+        "integer" if is_unsigned(node.schema) => "u64",
         "integer" => "i64",
         "number" => "f64",
         "boolean" => "a boolean",
         "array" => "a sequence",
-        "object" => match properties(place.schema) {
+        "object" => match properties(node.schema) {
             None => "a map",
-            Some(fields) => return no_struct(walk, place, fields),
+            Some(fields) => return struct_error(context, node, fields),
         },
         _ => "a string",
     };
-    invalid_type(place.value, expected)
+    invalid_type(node.value, expected)
 }
 
 /// serde reads a struct from a sequence, too: one element a field.
-fn no_struct(walk: Walk<'_>, place: Place<'_>, fields: &Map<String, Value>) -> String {
-    let expected = format!("struct {}", pascal_case(place.name));
-    let Value::Array(items) = place.value else { return invalid_type(place.value, &expected) };
+fn struct_error(context: VisitContext<'_>, node: ValueNode<'_>, fields: &Map<String, Value>) -> String {
+    let expected = format!("struct {}", pascal_case(node.name));
+    let Value::Array(items) = node.value else { return invalid_type(node.value, &expected) };
     let count = fields.len();
     let elements = if count == 1 { "element" } else { "elements" };
     for (index, (name, schema)) in fields.iter().enumerate() {
         let Some(item) = items.get(index) else {
             return Error::invalid_length(index, &format!("{expected} with {count} {elements}").as_str()).to_string();
         };
-        let alone = json!({ name: item });
+        let single_field = json!({ name: item });
         let declared = json!({ "properties": { name: schema } });
         // A schema that does not stand on its own lets everything through here.
-        let issues = validate(&declared, &alone).unwrap_or_default();
-        let alone = Place { path: "", value: &alone, schema: Some(&declared), name: "" };
-        let found = visit(Walk { issues: &issues, root: &declared, buffered: walk.buffered }, alone);
-        let left_out = item.is_null() && !requires(place.schema, name);
-        if let Some(found) = found.filter(|_| !left_out) {
+        let issues = validate(&declared, &single_field).unwrap_or_default();
+        let single_field = ValueNode { path: "", value: &single_field, schema: Some(&declared), name: "" };
+        let found = visit(VisitContext { issues: &issues, root: &declared, buffered: context.buffered }, single_field);
+        let omitted = item.is_null() && !is_required(node.schema, name);
+        if let Some(found) = found.filter(|_| !omitted) {
             return found;
         }
     }
-    match (items.len() > count, walk.buffered) {
+    match (items.len() > count, context.buffered) {
         (true, false) => Error::invalid_length(items.len(), &"fewer elements in array").to_string(),
         (true, true) => {
             Error::invalid_length(items.len(), &format!("{count} {elements} in sequence").as_str()).to_string()
         }
         // serde would take it; the engine does not.
-        (false, _) => invalid_type(place.value, &expected),
+        (false, _) => invalid_type(node.value, &expected),
     }
 }
 
 /// Of an enum's variants, none.
-fn no_option(sent: &Value, options: &[Value]) -> String {
+fn option_error(sent: &Value, options: &[Value]) -> String {
     let names: Vec<&str> = options.iter().filter_map(Value::as_str).collect();
     if options.iter().any(|option| !option.is_string() && !option.is_null()) {
         let known: Vec<String> = options.iter().map(Value::to_string).collect();
@@ -212,7 +215,7 @@ fn no_option(sent: &Value, options: &[Value]) -> String {
         // A map's one key is the variant, its value what the variant holds.
         Value::Object(map) => match map.iter().next().filter(|_| map.len() == 1) {
             Some((name, _)) if !names.contains(&name.as_str()) => unknown_variant(name, &names),
-            Some((_, held)) => invalid_type(held, "unit"),
+            Some((_, content)) => invalid_type(content, "unit"),
             None => invalid_value(sent, "map with a single key"),
         },
         _ => invalid_type(sent, "string or map"),
@@ -220,8 +223,8 @@ fn no_option(sent: &Value, options: &[Value]) -> String {
 }
 
 /// What a newtype's check says of a value that is of its type.
-fn check_error(place: Place<'_>, issue: &Issue) -> Option<String> {
-    let value = place.value;
+fn check_error(node: ValueNode<'_>, issue: &Issue) -> Option<String> {
+    let value = node.value;
     Some(match &issue.kind {
         IssueKind::OutOfBounds { measure, relation, limit } => {
             let sign = relation.sign();
@@ -229,9 +232,9 @@ fn check_error(place: Place<'_>, issue: &Issue) -> Option<String> {
                 Error::invalid_length(length, &format!("{sign} {limit} {unit}").as_str()).to_string()
             };
             match (measure, value) {
-                (Measure::Items, Value::Array(items)) => length(items.len(), "elements"),
-                (Measure::Properties, Value::Object(fields)) => length(fields.len(), "entries"),
-                (Measure::Characters, _) => invalid_value(value, &format!("a string of {sign} {limit} characters")),
+                (Quantity::Items, Value::Array(items)) => length(items.len(), "elements"),
+                (Quantity::Properties, Value::Object(fields)) => length(fields.len(), "entries"),
+                (Quantity::Characters, _) => invalid_value(value, &format!("a string of {sign} {limit} characters")),
                 _ => invalid_value(value, &format!("a number {sign} {limit}")),
             }
         }
@@ -239,7 +242,7 @@ fn check_error(place: Place<'_>, issue: &Issue) -> Option<String> {
         IssueKind::BadPattern { pattern } => invalid_value(value, &format!("a string that matches `{pattern}`")),
         IssueKind::NotAMultiple { of } => invalid_value(value, &format!("a multiple of {of}")),
         IssueKind::NotUnique => invalid_value(value, "unique elements"),
-        IssueKind::Other { keyword, .. } if keyword == "anyOf" || keyword == "oneOf" => no_variant(place.name),
+        IssueKind::Other { keyword, .. } if keyword == "anyOf" || keyword == "oneOf" => untagged_enum_error(node.name),
         IssueKind::Other { message, .. } => message.clone(),
         IssueKind::Missing { .. }
         | IssueKind::WrongType { .. }
@@ -249,13 +252,13 @@ fn check_error(place: Place<'_>, issue: &Issue) -> Option<String> {
 }
 
 /// An issue at a place that cannot be told from its path.
-fn lost(walk: Walk<'_>, issue: &Issue) -> String {
+fn unlocated_error(context: VisitContext<'_>, issue: &Issue) -> String {
     let name = issue.path.rsplit('.').next().unwrap_or_default();
-    let place = Place { path: &issue.path, value: issue.sent.as_ref().unwrap_or(&Value::Null), schema: None, name };
+    let node = ValueNode { path: &issue.path, value: issue.sent.as_ref().unwrap_or(&Value::Null), schema: None, name };
     match &issue.kind {
         IssueKind::Missing { .. } => format!("missing field `{name}`"),
         IssueKind::Undeclared { fields } => unknown_field(fields.first().map_or("", String::as_str), None),
-        _ => type_error(walk, place, issue).or_else(|| check_error(place, issue)).unwrap_or_default(),
+        _ => type_error(context, node, issue).or_else(|| check_error(node, issue)).unwrap_or_default(),
     }
 }
 
@@ -297,7 +300,7 @@ fn unknown_field(name: &str, declared: Option<&Map<String, Value>>) -> String {
     }
 }
 
-fn no_variant(name: &str) -> String {
+fn untagged_enum_error(name: &str) -> String {
     format!("data did not match any variant of untagged enum {}", pascal_case(name))
 }
 
@@ -312,17 +315,17 @@ fn one_of(names: &[impl AsRef<str>]) -> String {
 }
 
 /// The place with what its schema refers to, and the name that the schema gives it.
-fn resolved<'a>(walk: Walk<'a>, place: Place<'a>) -> Place<'a> {
-    let mut place = place;
+fn resolve_ref<'a>(context: VisitContext<'a>, node: ValueNode<'a>) -> ValueNode<'a> {
+    let mut node = node;
     // A `$ref` that leads back to itself is followed a few times.
     for _ in 0..8 {
-        let Some(target) = place.schema.and_then(|schema| schema.get("$ref")).and_then(Value::as_str) else { break };
-        place.name = target.rsplit('/').next().unwrap_or(place.name);
-        place.schema = target.strip_prefix('#').and_then(|pointer| walk.root.pointer(pointer));
+        let Some(target) = node.schema.and_then(|schema| schema.get("$ref")).and_then(Value::as_str) else { break };
+        node.name = target.rsplit('/').next().unwrap_or(node.name);
+        node.schema = target.strip_prefix('#').and_then(|pointer| context.root.pointer(pointer));
     }
-    match place.schema.and_then(|schema| schema.get("title")).and_then(Value::as_str) {
-        Some(title) => Place { name: title, ..place },
-        None => place,
+    match node.schema.and_then(|schema| schema.get("title")).and_then(Value::as_str) {
+        Some(title) => ValueNode { name: title, ..node },
+        None => node,
     }
 }
 
@@ -330,7 +333,7 @@ fn properties(schema: Option<&Value>) -> Option<&Map<String, Value>> {
     schema?.get("properties")?.as_object()
 }
 
-fn requires(schema: Option<&Value>, name: &str) -> bool {
+fn is_required(schema: Option<&Value>, name: &str) -> bool {
     let required = schema.and_then(|schema| schema.get("required")).and_then(Value::as_array);
     required.is_some_and(|names| names.iter().any(|required| required.as_str() == Some(name)))
 }
@@ -356,6 +359,6 @@ fn pascal_case(name: &str) -> String {
     if out.is_empty() { "Value".to_owned() } else { out }
 }
 
-fn joined(path: &str, name: &str) -> String {
+fn join_path(path: &str, name: &str) -> String {
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }

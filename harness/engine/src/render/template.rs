@@ -8,10 +8,10 @@ use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::wording::{correction, problem, sent};
-use super::{Told, bare_line, single_line, xml_attribute, xml_text};
+use super::wording::{correction, problem, sent_text};
+use super::{RenderInput, bare_line, single_line, xml_attribute, xml_text};
 use crate::definition::ToolFailure;
-use crate::failure::{Bound, Expected, Failure, Issue, IssueKind, Measure, Routing};
+use crate::failure::{Bound, Expected, Failure, Issue, IssueKind, Quantity, Routing};
 
 /// A template that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -55,7 +55,7 @@ const VARIABLES: [&str; 16] = [
 pub(crate) struct Template {
     environment: Environment<'static>,
     file: String,
-    tells_contract_changes: bool,
+    renders_contract_changes: bool,
 }
 
 /// Whether `source` can serve as an error format.
@@ -90,44 +90,44 @@ impl Template {
             let message = format!("unknown variable `{unknown}`; known: {}", VARIABLES.join(", "));
             return Err(TemplateError { file: source.file.clone(), line, message });
         }
-        let tells_contract_changes = named.contains("contract_changes");
-        let template = Template { environment, file: source.file.clone(), tells_contract_changes };
+        let renders_contract_changes = named.contains("contract_changes");
+        let template = Template { environment, file: source.file.clone(), renders_contract_changes };
         for failure in samples() {
-            let told = Told {
+            let input = RenderInput {
                 failure: &failure,
                 arguments: &Value::Null,
                 tool: Some("tool"),
                 discriminator: None,
                 action: None,
                 deltas: &[],
-                spare: 0,
+                reserve: 0,
             };
-            template.write(&told).map_err(|error| failed(&error))?;
+            template.try_render(&input).map_err(|error| failed(&error))?;
         }
         Ok(template)
     }
 
     /// Whether the template has a place of its own for contract changes.
-    pub(crate) fn tells_contract_changes(&self) -> bool {
-        self.tells_contract_changes
+    pub(crate) fn renders_contract_changes(&self) -> bool {
+        self.renders_contract_changes
     }
 
     /// The failure's text. A template that fails on this very failure says so in the text, where a transcript shows it.
-    pub(crate) fn render(&self, told: &Told<'_>) -> String {
-        self.write(told).unwrap_or_else(|error| {
-            let why = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
-            format!("{} [template `{}` failed: {}]", bare_line(told.failure), self.file, single_line(&why))
+    pub(crate) fn render(&self, input: &RenderInput<'_>) -> String {
+        self.try_render(input).unwrap_or_else(|error| {
+            let reason = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+            format!("{} [template `{}` failed: {}]", bare_line(input.failure), self.file, single_line(&reason))
         })
     }
 
-    fn write(&self, told: &Told<'_>) -> Result<String, minijinja::Error> {
-        self.environment.get_template(NAME)?.render(Serde(Facts::of(told)))
+    fn try_render(&self, input: &RenderInput<'_>) -> Result<String, minijinja::Error> {
+        self.environment.get_template(NAME)?.render(Serde(TemplateContext::new(input)))
     }
 }
 
 /// What a template is given. Absent facts are undefined: they print as nothing and are false in a condition.
 #[derive(Debug, Default, Serialize)]
-struct Facts<'a> {
+struct TemplateContext<'a> {
     /// `validation`, `routing` or `tool`.
     kind: &'static str,
     /// `VALIDATION`, a routing code, or a tool error's code.
@@ -149,11 +149,11 @@ struct Facts<'a> {
     details: Vec<Detail<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     retry_after: Option<u32>,
-    issues: Vec<IssueFacts<'a>>,
+    issues: Vec<IssueContext<'a>>,
     arguments: &'a Value,
     #[serde(skip_serializing_if = "Option::is_none")]
     schema: Option<&'a Value>,
-    contract_changes: Vec<Change<'a>>,
+    contract_changes: Vec<DeltaContext<'a>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -163,7 +163,7 @@ struct Detail<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct Change<'a> {
+struct DeltaContext<'a> {
     field: &'a str,
     severity: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -173,7 +173,7 @@ struct Change<'a> {
 }
 
 #[derive(Debug, Default, Serialize)]
-struct IssueFacts<'a> {
+struct IssueContext<'a> {
     /// Dotted; empty for the arguments as a whole.
     path: &'a str,
     kind: &'static str,
@@ -205,59 +205,62 @@ struct IssueFacts<'a> {
     fields: Option<&'a [String]>,
 }
 
-impl<'a> Facts<'a> {
-    fn of(told: &Told<'a>) -> Facts<'a> {
-        let change = |delta: &'a crate::contract::Delta| Change {
+impl<'a> TemplateContext<'a> {
+    fn new(input: &RenderInput<'a>) -> TemplateContext<'a> {
+        let change = |delta: &'a crate::contract::Delta| DeltaContext {
             field: &delta.field,
             severity: delta.severity.name(),
             previous: delta.previous.as_deref(),
             current: delta.current.as_deref(),
         };
-        let common = Facts {
-            code: told.failure.class(),
-            tool: told.tool,
-            action: told.action.map(|facts| facts.action.as_str()),
-            description: told.action.map(|facts| facts.description.as_str()),
-            arguments: told.arguments,
-            schema: told.action.map(|facts| &facts.schema),
-            contract_changes: told.deltas.iter().map(change).collect(),
-            ..Facts::default()
+        let common = TemplateContext {
+            code: input.failure.class(),
+            tool: input.tool,
+            action: input.action.map(|doc| doc.action.as_str()),
+            description: input.action.map(|doc| doc.description.as_str()),
+            arguments: input.arguments,
+            schema: input.action.map(|doc| &doc.schema),
+            contract_changes: input.deltas.iter().map(change).collect(),
+            ..TemplateContext::default()
         };
-        match told.failure {
-            Failure::Validation { issues, .. } => Facts {
+        match input.failure {
+            Failure::Validation { issues, .. } => TemplateContext {
                 kind: "validation",
                 message: "The arguments are not valid.".to_owned(),
-                issues: issues.iter().map(IssueFacts::of).collect(),
+                issues: issues.iter().map(IssueContext::new).collect(),
                 ..common
             },
-            Failure::Routing(routing) => Facts { kind: "routing", ..routing_facts(routing, common) },
-            Failure::Tool(failure) | Failure::Fault(failure) => tool_facts(failure, common),
+            Failure::Routing(routing) => TemplateContext { kind: "routing", ..routing_context(routing, common) },
+            Failure::Tool(failure) | Failure::Fault(failure) => tool_context(failure, common),
         }
     }
 }
 
-fn routing_facts<'a>(routing: &'a Routing, common: Facts<'a>) -> Facts<'a> {
+fn routing_context<'a>(routing: &'a Routing, common: TemplateContext<'a>) -> TemplateContext<'a> {
     match routing {
-        Routing::MissingDiscriminator { field, available } => Facts {
+        Routing::MissingDiscriminator { field, available } => TemplateContext {
             message: format!("The required field \"{field}\" is missing."),
             field: Some(field),
             available,
             ..common
         },
-        Routing::UnknownAction { action, available } => Facts {
+        Routing::UnknownAction { action, available } => TemplateContext {
             message: format!("The action \"{action}\" does not exist."),
             action: Some(action),
             available,
             ..common
         },
-        Routing::UnknownTool { tool, available } => {
-            Facts { message: format!("The tool \"{tool}\" does not exist."), tool: Some(tool), available, ..common }
-        }
+        Routing::UnknownTool { tool, available } => TemplateContext {
+            message: format!("The tool \"{tool}\" does not exist."),
+            tool: Some(tool),
+            available,
+            ..common
+        },
     }
 }
 
-fn tool_facts<'a>(failure: &'a ToolFailure, common: Facts<'a>) -> Facts<'a> {
-    Facts {
+fn tool_context<'a>(failure: &'a ToolFailure, common: TemplateContext<'a>) -> TemplateContext<'a> {
+    TemplateContext {
         kind: "tool",
         message: failure.message.clone(),
         severity: failure.severity.map(crate::definition::Severity::name),
@@ -269,40 +272,40 @@ fn tool_facts<'a>(failure: &'a ToolFailure, common: Facts<'a>) -> Facts<'a> {
     }
 }
 
-impl<'a> IssueFacts<'a> {
-    fn of(issue: &'a Issue) -> IssueFacts<'a> {
-        let common = IssueFacts {
+impl<'a> IssueContext<'a> {
+    fn new(issue: &'a Issue) -> IssueContext<'a> {
+        let common = IssueContext {
             path: &issue.path,
             problem: problem(issue),
             correction: correction(issue),
             sent: issue.sent.as_ref(),
-            sent_text: sent(issue),
-            ..IssueFacts::default()
+            sent_text: sent_text(issue),
+            ..IssueContext::default()
         };
-        let expecting = |kind, expected: &'a Expected, common: IssueFacts<'a>| match expected {
-            Expected::Types(types) => IssueFacts { kind, types: Some(types), ..common },
-            Expected::Options(options) => IssueFacts { kind, options: Some(options), ..common },
-            Expected::Any => IssueFacts { kind, ..common },
+        let expecting = |kind, expected: &'a Expected, common: IssueContext<'a>| match expected {
+            Expected::Types(types) => IssueContext { kind, types: Some(types), ..common },
+            Expected::Options(options) => IssueContext { kind, options: Some(options), ..common },
+            Expected::Any => IssueContext { kind, ..common },
         };
         match &issue.kind {
             IssueKind::Missing { expected } => expecting("missing", expected, common),
             IssueKind::WrongType { expected } => expecting("wrong_type", expected, common),
             IssueKind::NotAnOption { options } => {
-                IssueFacts { kind: "not_an_option", options: Some(options), ..common }
+                IssueContext { kind: "not_an_option", options: Some(options), ..common }
             }
-            IssueKind::OutOfBounds { measure, relation, limit } => IssueFacts {
+            IssueKind::OutOfBounds { measure, relation, limit } => IssueContext {
                 kind: "out_of_bounds",
                 relation: Some(relation.sign()),
                 measure: Some(measure.name()),
                 limit: Some(limit),
                 ..common
             },
-            IssueKind::BadFormat { format } => IssueFacts { kind: "bad_format", format: Some(format), ..common },
-            IssueKind::BadPattern { pattern } => IssueFacts { kind: "bad_pattern", pattern: Some(pattern), ..common },
-            IssueKind::NotAMultiple { of } => IssueFacts { kind: "not_a_multiple", limit: Some(of), ..common },
-            IssueKind::NotUnique => IssueFacts { kind: "not_unique", ..common },
-            IssueKind::Undeclared { fields } => IssueFacts { kind: "undeclared", fields: Some(fields), ..common },
-            IssueKind::Other { .. } => IssueFacts { kind: "other", ..common },
+            IssueKind::BadFormat { format } => IssueContext { kind: "bad_format", format: Some(format), ..common },
+            IssueKind::BadPattern { pattern } => IssueContext { kind: "bad_pattern", pattern: Some(pattern), ..common },
+            IssueKind::NotAMultiple { of } => IssueContext { kind: "not_a_multiple", limit: Some(of), ..common },
+            IssueKind::NotUnique => IssueContext { kind: "not_unique", ..common },
+            IssueKind::Undeclared { fields } => IssueContext { kind: "undeclared", fields: Some(fields), ..common },
+            IssueKind::Other { .. } => IssueContext { kind: "other", ..common },
         }
     }
 }
@@ -315,7 +318,7 @@ fn samples() -> Vec<Failure> {
         Issue { sent: None, ..issue(IssueKind::Missing { expected: Expected::Any }) },
         issue(IssueKind::WrongType { expected: Expected::Types(vec!["string".to_owned()]) }),
         issue(IssueKind::NotAnOption { options: vec![Value::from("a")] }),
-        issue(IssueKind::OutOfBounds { measure: Measure::Number, relation: Bound::AtLeast, limit: Value::from(1) }),
+        issue(IssueKind::OutOfBounds { measure: Quantity::Number, relation: Bound::AtLeast, limit: Value::from(1) }),
         issue(IssueKind::BadFormat { format: "email".to_owned() }),
         issue(IssueKind::BadPattern { pattern: "^a".to_owned() }),
         issue(IssueKind::NotAMultiple { of: Value::from(5) }),

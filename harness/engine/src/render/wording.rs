@@ -4,46 +4,46 @@ use std::fmt::{self, Write};
 
 use serde_json::Value;
 
-use crate::failure::{Bound, Expected, Issue, IssueKind, Measure};
+use crate::failure::{Bound, Expected, Issue, IssueKind, Quantity};
 use crate::schema::json_type;
 
 /// Where the words go.
-pub(super) trait Sink: Write {
+pub(super) trait TextSink: Write {
     /// Writes words of ours: nothing in them needs escaping, wherever they go.
-    fn words(&mut self, words: &str) -> fmt::Result;
+    fn write_literal(&mut self, text: &str) -> fmt::Result;
 }
 
-impl Sink for String {
-    fn words(&mut self, words: &str) -> fmt::Result {
-        self.push_str(words);
+impl TextSink for String {
+    fn write_literal(&mut self, text: &str) -> fmt::Result {
+        self.push_str(text);
         Ok(())
     }
 }
 
 /// What is wrong, without a full stop: `Invalid email`.
 pub(super) fn problem(issue: &Issue) -> String {
-    written(|out| write_problem(out, issue))
+    write_to_string(|out| write_problem(out, issue))
 }
 
 /// `'bad-email'`, `42`, `(missing)`.
-pub(super) fn sent(issue: &Issue) -> String {
-    written(|out| write_sent(out, issue))
+pub(super) fn sent_text(issue: &Issue) -> String {
+    write_to_string(|out| write_sent(out, issue))
 }
 
 /// What to send instead, with its full stop; empty when there is nothing to say.
 pub(super) fn correction(issue: &Issue) -> String {
-    written(|out| write_correction(out, issue))
+    write_to_string(|out| write_correction(out, issue))
 }
 
 /// What to do about fields that are not declared.
 pub(super) fn undeclared_correction(fields: &[String]) -> String {
-    written(|out| write_undeclared_correction(out, fields))
+    write_to_string(|out| write_undeclared_correction(out, fields))
 }
 
 /// The last line of every validation failure.
 pub(super) const FIX_AND_RETRY: &str = "Fix the fields above and call the tool again. Do not explain the error.";
 
-fn written(write: impl Fn(&mut String) -> fmt::Result) -> String {
+fn write_to_string(write: impl Fn(&mut String) -> fmt::Result) -> String {
     let mut out = String::new();
     // Writing to a String cannot fail.
     let _ = write(&mut out);
@@ -51,23 +51,23 @@ fn written(write: impl Fn(&mut String) -> fmt::Result) -> String {
 }
 
 /// Writes [`problem`].
-pub(super) fn write_problem(out: &mut impl Sink, issue: &Issue) -> fmt::Result {
+pub(super) fn write_problem(out: &mut impl TextSink, issue: &Issue) -> fmt::Result {
     match &issue.kind {
-        IssueKind::Missing { .. } => out.words("Required"),
+        IssueKind::Missing { .. } => out.write_literal("Required"),
         IssueKind::WrongType { expected } => {
-            out.words("Expected ")?;
+            out.write_literal("Expected ")?;
             write_expected(out, expected, issue)?;
-            out.words(", received ")?;
-            out.words(received(issue, expected))
+            out.write_literal(", received ")?;
+            out.write_literal(received_type(issue, expected))
         }
         IssueKind::NotAnOption { options } => {
-            out.words("Invalid enum value. Expected ")?;
+            out.write_literal("Invalid enum value. Expected ")?;
             write_options(out, options, " | ")?;
-            out.words(", received ")?;
+            out.write_literal(", received ")?;
             issue.sent.as_ref().map_or(Ok(()), |sent| write_quoted(out, sent))
         }
         IssueKind::OutOfBounds { measure, relation, limit } => match measure {
-            Measure::Number => {
+            Quantity::Number => {
                 let relation = match relation {
                     Bound::AtLeast => "greater than or equal to",
                     Bound::MoreThan => "greater than",
@@ -76,59 +76,59 @@ pub(super) fn write_problem(out: &mut impl Sink, issue: &Issue) -> fmt::Result {
                 };
                 write!(out, "Number must be {relation} {limit}")
             }
-            Measure::Characters => write!(out, "String must contain {} {limit} character(s)", amount(*relation)),
-            Measure::Items => write!(out, "Array must contain {} {limit} element(s)", amount(*relation)),
-            Measure::Properties => write!(out, "Object must contain {} {limit} key(s)", amount(*relation)),
+            Quantity::Characters => write!(out, "String must contain {} {limit} character(s)", bound_phrase(*relation)),
+            Quantity::Items => write!(out, "Array must contain {} {limit} element(s)", bound_phrase(*relation)),
+            Quantity::Properties => write!(out, "Object must contain {} {limit} key(s)", bound_phrase(*relation)),
         },
         IssueKind::BadFormat { format } => {
-            out.words("Invalid ")?;
+            out.write_literal("Invalid ")?;
             out.write_str(format_word(format))
         }
-        IssueKind::BadPattern { .. } => out.words("Invalid"),
+        IssueKind::BadPattern { .. } => out.write_literal("Invalid"),
         IssueKind::NotAMultiple { of } => write!(out, "Number must be a multiple of {of}"),
-        IssueKind::NotUnique => out.words("Array items must be unique"),
+        IssueKind::NotUnique => out.write_literal("Array items must be unique"),
         IssueKind::Undeclared { fields } => {
-            out.words("Unrecognized key(s) in object: ")?;
+            out.write_literal("Unrecognized key(s) in object: ")?;
             write_names(out, fields)
         }
         IssueKind::Other { message, .. } => {
-            out.words("Invalid input: ")?;
+            out.write_literal("Invalid input: ")?;
             out.write_str(message)
         }
     }
 }
 
-/// Writes [`sent`].
-pub(super) fn write_sent(out: &mut impl Sink, issue: &Issue) -> fmt::Result {
+/// Writes [`sent_text`].
+pub(super) fn write_sent(out: &mut impl TextSink, issue: &Issue) -> fmt::Result {
     match &issue.sent {
-        None => out.words("(missing)"),
+        None => out.write_literal("(missing)"),
         Some(sent) => write_quoted(out, sent),
     }
 }
 
 /// Writes [`correction`].
-pub(super) fn write_correction(out: &mut impl Sink, issue: &Issue) -> fmt::Result {
+pub(super) fn write_correction(out: &mut impl TextSink, issue: &Issue) -> fmt::Result {
     match &issue.kind {
         IssueKind::Missing { expected } | IssueKind::WrongType { expected } => match expected {
             Expected::Any => Ok(()),
             expected => {
-                out.words("Expected type: ")?;
+                out.write_literal("Expected type: ")?;
                 write_expected(out, expected, issue)?;
-                out.words(".")
+                out.write_literal(".")
             }
         },
         IssueKind::NotAnOption { options } => {
-            out.words("Valid options: ")?;
+            out.write_literal("Valid options: ")?;
             write_options(out, options, ", ")?;
-            out.words(".")
+            out.write_literal(".")
         }
         IssueKind::OutOfBounds { measure, relation, limit } => {
             let relation = relation.sign();
             let unit = match measure {
-                Measure::Number => "",
-                Measure::Characters => " characters",
-                Measure::Items => " items",
-                Measure::Properties => " keys",
+                Quantity::Number => "",
+                Quantity::Characters => " characters",
+                Quantity::Items => " items",
+                Quantity::Properties => " keys",
             };
             write!(out, "Must be {relation} {limit}{unit}.")
         }
@@ -138,7 +138,7 @@ pub(super) fn write_correction(out: &mut impl Sink, issue: &Issue) -> fmt::Resul
         },
         IssueKind::BadPattern { pattern } => write!(out, "Expected: a value that matches {pattern}"),
         IssueKind::NotAMultiple { of } => write!(out, "Must be a multiple of {of}."),
-        IssueKind::NotUnique => out.words("Remove the repeated items."),
+        IssueKind::NotUnique => out.write_literal("Remove the repeated items."),
         IssueKind::Undeclared { fields } => write_undeclared_correction(out, fields),
         IssueKind::Other { .. } => Ok(()),
     }
@@ -154,13 +154,13 @@ pub(super) fn has_correction(issue: &Issue) -> bool {
     )
 }
 
-fn write_undeclared_correction(out: &mut impl Sink, fields: &[String]) -> fmt::Result {
-    out.words("Remove or correct unrecognized fields: ")?;
+fn write_undeclared_correction(out: &mut impl TextSink, fields: &[String]) -> fmt::Result {
+    out.write_literal("Remove or correct unrecognized fields: ")?;
     write_names(out, fields)?;
-    out.words(". Check for typos.")
+    out.write_literal(". Check for typos.")
 }
 
-fn amount(relation: Bound) -> &'static str {
+fn bound_phrase(relation: Bound) -> &'static str {
     match relation {
         Bound::AtLeast => "at least",
         Bound::MoreThan => "more than",
@@ -170,53 +170,53 @@ fn amount(relation: Bound) -> &'static str {
 }
 
 /// A text in single quotes, anything else as JSON.
-fn write_quoted(out: &mut impl Sink, value: &Value) -> fmt::Result {
+fn write_quoted(out: &mut impl TextSink, value: &Value) -> fmt::Result {
     match value {
         Value::String(text) => {
-            out.words("'")?;
+            out.write_literal("'")?;
             out.write_str(text)?;
-            out.words("'")
+            out.write_literal("'")
         }
         other => write!(out, "{other}"),
     }
 }
 
-fn write_names(out: &mut impl Sink, names: &[String]) -> fmt::Result {
+fn write_names(out: &mut impl TextSink, names: &[String]) -> fmt::Result {
     for (index, name) in names.iter().enumerate() {
-        out.words(if index == 0 { "'" } else { ", '" })?;
+        out.write_literal(if index == 0 { "'" } else { ", '" })?;
         out.write_str(name)?;
-        out.words("'")?;
+        out.write_literal("'")?;
     }
     Ok(())
 }
 
-fn write_options(out: &mut impl Sink, options: &[Value], separator: &str) -> fmt::Result {
+fn write_options(out: &mut impl TextSink, options: &[Value], separator: &str) -> fmt::Result {
     for (index, option) in options.iter().enumerate() {
         if index > 0 {
-            out.words(separator)?;
+            out.write_literal(separator)?;
         }
         write_quoted(out, option)?;
     }
     Ok(())
 }
 
-fn write_expected(out: &mut impl Sink, expected: &Expected, issue: &Issue) -> fmt::Result {
+fn write_expected(out: &mut impl TextSink, expected: &Expected, issue: &Issue) -> fmt::Result {
     match expected {
         Expected::Types(names) => {
             // Fusion calls every numeric type a number; only a fraction is told that it should be an integer.
             let is_number = matches!(issue.sent, Some(Value::Number(_)));
             for (index, name) in names.iter().enumerate() {
-                out.words(if index > 0 { " | " } else { "" })?;
+                out.write_literal(if index > 0 { " | " } else { "" })?;
                 out.write_str(if name == "integer" && !is_number { "number" } else { name })?;
             }
             Ok(())
         }
         Expected::Options(options) => write_options(out, options, " | "),
-        Expected::Any => out.words("another value"),
+        Expected::Any => out.write_literal("another value"),
     }
 }
 
-fn received(issue: &Issue, expected: &Expected) -> &'static str {
+fn received_type(issue: &Issue, expected: &Expected) -> &'static str {
     let found = issue.sent.as_ref().map_or("undefined", json_type);
     let wants_integer = matches!(expected, Expected::Types(names) if names.iter().any(|name| name == "integer"));
     if wants_integer && found == "number" { "float" } else { found }

@@ -5,25 +5,25 @@
 use serde_json::{Map, Value, json};
 
 use super::decimal::shortest;
-use super::{Told, looked_into};
-use crate::failure::{Bound, Expected, Failure, Issue, IssueKind, Measure, Routing, Step};
+use super::{RenderInput, reported_issues};
+use crate::failure::{Bound, Expected, Failure, Issue, IssueKind, PathSegment, Quantity, Routing};
 use crate::schema::json_type;
 
-pub(super) fn render(told: &Told<'_>) -> String {
-    match told.failure {
+pub(super) fn render(input: &RenderInput<'_>) -> String {
+    match input.failure {
         Failure::Tool(failure) | Failure::Fault(failure) => failure.message.clone(),
         Failure::Routing(Routing::UnknownTool { tool, .. }) => format!("MCP error -32602: Tool {tool} not found"),
         Failure::Routing(
             Routing::MissingDiscriminator { available, .. } | Routing::UnknownAction { available, .. },
-        ) => invalid(told, vec![no_such_action(told.discriminator.unwrap_or("action"), available)]),
+        ) => invalid_arguments(input, vec![no_such_action(input.discriminator.unwrap_or("action"), available)]),
         Failure::Validation { issues, .. } => {
-            invalid(told, looked_into(issues).flat_map(|issue| zod_issues(told, issue)).collect())
+            invalid_arguments(input, reported_issues(issues).flat_map(|issue| zod_issues(input, issue)).collect())
         }
     }
 }
 
-fn invalid(told: &Told<'_>, issues: Vec<Value>) -> String {
-    let tool = told.tool.unwrap_or_default();
+fn invalid_arguments(input: &RenderInput<'_>, issues: Vec<Value>) -> String {
+    let tool = input.tool.unwrap_or_default();
     format!("MCP error -32602: Input validation error: Invalid arguments for tool {tool}: {:#}", Value::Array(issues))
 }
 
@@ -42,16 +42,16 @@ fn no_such_action(field: &str, available: &[String]) -> Value {
 }
 
 /// The issues of zod for one of ours: mostly one.
-fn zod_issues(told: &Told<'_>, issue: &Issue) -> Vec<Value> {
-    let steps = issue.steps(told.arguments);
-    let path: Value = steps.iter().map(|step| step_json(*step)).collect();
+fn zod_issues(input: &RenderInput<'_>, issue: &Issue) -> Vec<Value> {
+    let segments = issue.segments(input.arguments);
+    let path: Value = segments.iter().map(|segment| segment_json(*segment)).collect();
     let received = issue.sent.as_ref().map_or("undefined", json_type);
     let one = match &issue.kind {
         IssueKind::Missing { expected } | IssueKind::WrongType { expected } => match expected {
             Expected::Options(options) => not_an_option(options, path),
             Expected::Types(types) => {
                 let mut issues = vec![wrong_type(types, received, path.clone())];
-                issues.extend(lengths_of_another_type(told, issue, &steps, &path));
+                issues.extend(lengths_of_another_type(input, issue, &segments, &path));
                 return issues;
             }
             Expected::Any if issue.sent.is_none() => json!({
@@ -60,7 +60,7 @@ fn zod_issues(told: &Told<'_>, issue: &Issue) -> Vec<Value> {
                 "path": path,
                 "message": "Invalid input: expected nonoptional, received undefined",
             }),
-            Expected::Any => custom(path),
+            Expected::Any => custom_issue(path),
         },
         IssueKind::NotAnOption { options } => not_an_option(options, path),
         IssueKind::OutOfBounds { measure, relation, limit } => out_of_bounds(*measure, *relation, limit, path),
@@ -91,19 +91,19 @@ fn zod_issues(told: &Told<'_>, issue: &Issue) -> Vec<Value> {
             json!({ "code": "invalid_union", "errors": [], "path": path, "message": "Invalid input" })
         }
         // zod has neither sets of JSON values nor the rest of JSON Schema: an author writes a refinement.
-        IssueKind::NotUnique | IssueKind::Other { .. } => custom(path),
+        IssueKind::NotUnique | IssueKind::Other { .. } => custom_issue(path),
     };
     vec![one]
 }
 
-fn step_json(step: Step<'_>) -> Value {
-    match step {
-        Step::Name(name) => json!(name),
-        Step::Index(index) => json!(index),
+fn segment_json(segment: PathSegment<'_>) -> Value {
+    match segment {
+        PathSegment::Name(name) => json!(name),
+        PathSegment::Index(index) => json!(index),
     }
 }
 
-fn custom(path: Value) -> Value {
+fn custom_issue(path: Value) -> Value {
     json!({ "code": "custom", "path": path, "message": "Invalid input" })
 }
 
@@ -138,14 +138,20 @@ fn wrong_type(types: &[String], received: &str, path: Value) -> Value {
 }
 
 /// zod measures whatever has a length, even of a wrong type: an array that was sent for a text, and a text for an array.
-fn lengths_of_another_type(told: &Told<'_>, issue: &Issue, steps: &[Step<'_>], path: &Value) -> Vec<Value> {
+fn lengths_of_another_type(
+    input: &RenderInput<'_>,
+    issue: &Issue,
+    segments: &[PathSegment<'_>],
+    path: &Value,
+) -> Vec<Value> {
     let (measure, length, keywords) = match &issue.sent {
-        Some(Value::Array(items)) => (Measure::Items, items.len(), ["minLength", "maxLength"]),
-        Some(Value::String(text)) => (Measure::Characters, text.encode_utf16().count(), ["minItems", "maxItems"]),
+        Some(Value::Array(items)) => (Quantity::Items, items.len(), ["minLength", "maxLength"]),
+        Some(Value::String(text)) => (Quantity::Characters, text.encode_utf16().count(), ["minItems", "maxItems"]),
         _ => return Vec::new(),
     };
-    let schema =
-        told.action.and_then(|facts| steps.iter().try_fold(&facts.schema, |schema, step| step.of_schema(schema)));
+    let schema = input
+        .action
+        .and_then(|doc| segments.iter().try_fold(&doc.schema, |schema, segment| segment.resolve_schema(schema)));
     let limit = |keyword| schema?.get(keyword).filter(|limit| limit.is_u64());
     let within = |limit: &Value| limit.as_u64().unwrap_or_default() as usize;
     let [least, most] = keywords.map(limit);
@@ -156,10 +162,10 @@ fn lengths_of_another_type(told: &Told<'_>, issue: &Issue, steps: &[Step<'_>], p
 }
 
 fn not_an_option(options: &[Value], path: Value) -> Value {
-    let words: Vec<String> = options.iter().map(option_text).collect();
-    let message = match words.as_slice() {
-        [word] => format!("Invalid input: expected {word}"),
-        words => format!("Invalid option: expected one of {}", words.join("|")),
+    let phrases: Vec<String> = options.iter().map(option_text).collect();
+    let message = match phrases.as_slice() {
+        [phrase] => format!("Invalid input: expected {phrase}"),
+        phrases => format!("Invalid option: expected one of {}", phrases.join("|")),
     };
     let values: Vec<Value> = options.iter().map(js_value).collect();
     json!({ "code": "invalid_value", "values": values, "path": path, "message": message })
@@ -172,13 +178,13 @@ fn option_text(option: &Value) -> String {
     }
 }
 
-fn out_of_bounds(measure: Measure, relation: Bound, limit: &Value, path: Value) -> Value {
+fn out_of_bounds(measure: Quantity, relation: Bound, limit: &Value, path: Value) -> Value {
     let (origin, verb, unit) = match measure {
-        Measure::Number => ("number", "be", ""),
-        Measure::Characters => ("string", "have", " characters"),
-        Measure::Items => ("array", "have", " items"),
+        Quantity::Number => ("number", "be", ""),
+        Quantity::Characters => ("string", "have", " characters"),
+        Quantity::Items => ("array", "have", " items"),
         // Only maps are measured.
-        Measure::Properties => ("map", "have", " entries"),
+        Quantity::Properties => ("map", "have", " entries"),
     };
     let (code, size, key, sign, inclusive) = match relation {
         Bound::AtLeast => ("too_small", "small", "minimum", ">=", true),

@@ -5,14 +5,14 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
-use super::issues::{dotted, expected_of, push, type_names, value_at};
+use super::issues::{dotted_path, expected_of, push_issue, type_names, value_at};
 use super::json_type;
-use super::place::{member, resolved};
-use crate::contract::readable_part;
+use super::lookup::{member, resolve_refs};
+use crate::contract::readable_subschema;
 use crate::failure::{Expected, Issue, IssueKind};
 
 /// The keyword that was not met, and what each of its branches says.
-pub(super) struct Branches<'a> {
+pub(super) struct FailedBranches<'a> {
     /// Where the keyword stands in the schema.
     pub(super) schema_path: &'a str,
     /// Where the value stands in the arguments.
@@ -24,50 +24,60 @@ pub(super) struct Branches<'a> {
 ///
 /// A tag, which is a property with options of its own in every branch, decides. One branch beside `null` is the one. Of others it is
 /// one that only minds how long, how large or how formed something is: this is how zod, and so the original, tells of unions.
-pub(super) fn push_branches(issues: &mut Vec<Issue>, root: &Value, branches: Branches<'_>, arguments: &Value) {
-    let Branches { schema_path, pointer, errors } = branches;
+pub(super) fn push_branch_issues(
+    issues: &mut Vec<Issue>,
+    root: &Value,
+    branches: FailedBranches<'_>,
+    arguments: &Value,
+) {
+    let FailedBranches { schema_path, pointer, errors } = branches;
     let listed = root.pointer(schema_path).and_then(Value::as_array).filter(|listed| listed.len() == errors.len());
-    let schemas: Vec<&Value> = listed.into_iter().flatten().map(|schema| resolved(root, schema)).collect();
+    let schemas: Vec<&Value> = listed.into_iter().flatten().map(|schema| resolve_refs(root, schema)).collect();
     let value = value_at(arguments, pointer);
     if let (Some(tag), Some(Value::Object(object))) = (tag_of(root, &schemas), value) {
         let Some(sent) = object.get(tag.name) else {
-            let kind = IssueKind::Missing { expected: Expected::Options(tag.all()) };
-            issues.push(Issue { path: below(pointer, tag.name), sent: None, kind });
+            let kind = IssueKind::Missing { expected: Expected::Options(tag.all_options()) };
+            issues.push(Issue { path: child_path(pointer, tag.name), sent: None, kind });
             return;
         };
-        let Some(meant) = tag.options.iter().position(|options| options.contains(&sent)) else {
-            let options = tag.all();
+        let Some(intended) = tag.options.iter().position(|options| options.contains(&sent)) else {
+            let options = tag.all_options();
             let kind = if options.iter().any(|option| json_type(option) == json_type(sent)) {
                 IssueKind::NotAnOption { options }
             } else {
                 IssueKind::WrongType { expected: Expected::Options(options) }
             };
-            issues.push(Issue { path: below(pointer, tag.name), sent: Some(sent.clone()), kind });
+            issues.push(Issue { path: child_path(pointer, tag.name), sent: Some(sent.clone()), kind });
             return;
         };
         let object_branches = schemas.iter().zip(errors).filter(|(schema, _)| !is_null(schema));
-        return go_inside(issues, root, object_branches.map(|(_, errors)| errors).nth(meant), arguments);
+        return push_branch_errors(issues, root, object_branches.map(|(_, errors)| errors).nth(intended), arguments);
     }
-    let of_values: Vec<usize> = (0..errors.len()).filter(|at| schemas.get(*at).is_none_or(|s| !is_null(s))).collect();
+    let non_null: Vec<usize> = (0..errors.len()).filter(|at| schemas.get(*at).is_none_or(|s| !is_null(s))).collect();
     let others = errors.len() > 1;
-    let meant: Vec<usize> = match of_values.as_slice() {
+    let intended: Vec<usize> = match non_null.as_slice() {
         [only] if !schemas.is_empty() => vec![*only],
         several => several.iter().copied().filter(|at| !others || is_minor(&errors[*at])).collect(),
     };
-    if let [meant] = meant.as_slice() {
-        return go_inside(issues, root, errors.into_iter().nth(*meant), arguments);
+    if let [intended] = intended.as_slice() {
+        return push_branch_errors(issues, root, errors.into_iter().nth(*intended), arguments);
     }
-    let path = dotted(pointer);
-    let kind = match plain_types(&errors, pointer) {
+    let path = dotted_path(pointer);
+    let kind = match expected_types(&errors, pointer) {
         Some(types) => IssueKind::WrongType { expected: Expected::Types(types) },
-        None => IssueKind::Other { keyword: "anyOf".to_owned(), message: fits_none(root, &schemas) },
+        None => IssueKind::Other { keyword: "anyOf".to_owned(), message: no_branch_message(root, &schemas) },
     };
     issues.push(Issue { path, sent: value.cloned(), kind });
 }
 
-fn go_inside(issues: &mut Vec<Issue>, root: &Value, errors: Option<Vec<ValidationError<'static>>>, arguments: &Value) {
+fn push_branch_errors(
+    issues: &mut Vec<Issue>,
+    root: &Value,
+    errors: Option<Vec<ValidationError<'static>>>,
+    arguments: &Value,
+) {
     for error in errors.into_iter().flatten() {
-        push(issues, root, error, arguments);
+        push_issue(issues, root, error, arguments);
     }
 }
 
@@ -79,7 +89,7 @@ struct Tag<'s> {
 }
 
 impl Tag<'_> {
-    fn all(&self) -> Vec<Value> {
+    fn all_options(&self) -> Vec<Value> {
         self.options.iter().flatten().map(|option| (*option).clone()).collect()
     }
 }
@@ -96,7 +106,7 @@ fn tag_of<'s>(root: &'s Value, schemas: &[&'s Value]) -> Option<Tag<'s>> {
 
 fn tag_options<'s>(root: &'s Value, schema: &'s Value, name: &str) -> Option<Vec<&'s Value>> {
     let required = member(schema, "required").and_then(Value::as_array)?;
-    let property = resolved(root, member(schema, "properties").and_then(|map| member(map, name))?);
+    let property = resolve_refs(root, member(schema, "properties").and_then(|map| member(map, name))?);
     let options = match (member(property, "const"), member(property, "enum").and_then(Value::as_array)) {
         (Some(only), _) => vec![only],
         (None, Some(options)) => options.iter().collect(),
@@ -132,7 +142,7 @@ fn is_minor(errors: &[ValidationError<'_>]) -> bool {
 }
 
 /// The types of the branches, when the value has none of them and nothing else is wrong.
-fn plain_types(errors: &[Vec<ValidationError<'static>>], pointer: &str) -> Option<Vec<String>> {
+fn expected_types(errors: &[Vec<ValidationError<'static>>], pointer: &str) -> Option<Vec<String>> {
     let mut types: Vec<String> = Vec::new();
     for error in errors.iter().flatten() {
         match error.kind() {
@@ -146,7 +156,7 @@ fn plain_types(errors: &[Vec<ValidationError<'static>>], pointer: &str) -> Optio
     Some(types)
 }
 
-fn fits_none(root: &Value, schemas: &[&Value]) -> String {
+fn no_branch_message(root: &Value, schemas: &[&Value]) -> String {
     let options: Option<Vec<Value>> = schemas
         .iter()
         .map(|schema| match expected_of(root, schema) {
@@ -156,14 +166,14 @@ fn fits_none(root: &Value, schemas: &[&Value]) -> String {
         })
         .collect::<Option<Vec<_>>>()
         .map(|lists| lists.concat());
-    let words: Vec<String> = match options {
+    let phrases: Vec<String> = match options {
         Some(options) => options.iter().map(Value::to_string).collect(),
-        None => schemas.iter().map(|schema| readable_part(schema, root)).collect(),
+        None => schemas.iter().map(|schema| readable_subschema(schema, root)).collect(),
     };
-    format!("it fits none of {}", words.join(" | "))
+    format!("it fits none of {}", phrases.join(" | "))
 }
 
-fn below(pointer: &str, name: &str) -> String {
-    let path = dotted(pointer);
+fn child_path(pointer: &str, name: &str) -> String {
+    let path = dotted_path(pointer);
     if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }

@@ -7,47 +7,47 @@ use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde_json::{Value, json};
 
-use super::branches::{Branches, push_branches};
-use super::place::{MAX_STEPS, member, parts, resolved, schema_at};
-use super::{APPLICATORS, is_closing, json_type};
-use crate::contract::{readable_part, readable_schema};
-use crate::failure::{Bound, Expected, Issue, IssueKind, Measure, Step};
+use super::branches::{FailedBranches, push_branch_issues};
+use super::lookup::{MAX_STEPS, member, pointer_tokens, resolve_refs, schema_at};
+use super::{APPLICATORS, forbids_additional, json_type};
+use crate::contract::{readable_schema, readable_subschema};
+use crate::failure::{Bound, Expected, Issue, IssueKind, PathSegment, Quantity};
 
 /// Every issue, at every depth in the order of the schema's properties: first what is wrong inside a value, then the value itself,
 /// and undeclared fields last.
-pub(super) fn issues<'a>(
+pub(super) fn collect_issues<'a>(
     schema: &Value,
     errors: impl Iterator<Item = ValidationError<'a>>,
     arguments: &Value,
 ) -> Vec<Issue> {
     let mut issues = Vec::new();
     for error in errors {
-        push(&mut issues, schema, error, arguments);
+        push_issue(&mut issues, schema, error, arguments);
     }
     if issues.len() > 1 && issues.iter().any(is_undeclared) && has_branches(schema) {
-        keep_undeclared(&mut issues, schema, arguments);
+        retain_undeclared(&mut issues, schema, arguments);
     }
     if issues.len() < 2 {
         return issues;
     }
-    drop_noise(&mut issues);
+    drop_redundant(&mut issues);
     if issues.iter().any(|issue| issue.path.contains('.')) {
         issues.sort_by_cached_key(|issue| rank(schema, issue, arguments));
     } else {
-        issues.sort_by_key(|issue| (top_rank(schema, &issue.path), is_undeclared(issue)));
+        issues.sort_by_key(|issue| (property_rank(schema, &issue.path), is_undeclared(issue)));
     }
     issues.dedup();
     issues
 }
 
 /// A branch that failed declares nothing to the validator: with something else wrong, what it declares is not undeclared.
-fn keep_undeclared(issues: &mut Vec<Issue>, schema: &Value, arguments: &Value) {
+fn retain_undeclared(issues: &mut Vec<Issue>, schema: &Value, arguments: &Value) {
     for issue in issues.iter_mut() {
         let IssueKind::Undeclared { fields } = &issue.kind else { continue };
-        let place: Vec<String> = issue.steps(arguments).into_iter().map(Step::into_name).collect();
+        let location: Vec<String> = issue.segments(arguments).into_iter().map(PathSegment::into_name).collect();
         let declared = |field: &String| {
-            let way = place.iter().chain([field]).map(|part| Cow::Borrowed(part.as_str()));
-            schema_at(schema, way).is_some()
+            let path = location.iter().chain([field]).map(|token| Cow::Borrowed(token.as_str()));
+            schema_at(schema, path).is_some()
         };
         let fields = fields.iter().filter(|field| !declared(field)).cloned().collect();
         issue.kind = IssueKind::Undeclared { fields };
@@ -65,7 +65,7 @@ fn is_undeclared(issue: &Issue) -> bool {
 }
 
 /// The place of a property among its siblings; a name that is not declared comes after them, the arguments as a whole last.
-fn top_rank(schema: &Value, name: &str) -> usize {
+fn property_rank(schema: &Value, name: &str) -> usize {
     if name.is_empty() {
         return usize::MAX;
     }
@@ -76,52 +76,52 @@ fn top_rank(schema: &Value, name: &str) -> usize {
 fn rank(schema: &Value, issue: &Issue, arguments: &Value) -> Vec<usize> {
     let mut schema = Some(schema);
     let mut rank: Vec<usize> = Vec::new();
-    for step in issue.steps(arguments) {
-        rank.push(match step {
-            Step::Index(index) => index,
-            Step::Name(name) => schema.map_or(usize::MAX - 2, |schema| top_rank(schema, name)),
+    for segment in issue.segments(arguments) {
+        rank.push(match segment {
+            PathSegment::Index(index) => index,
+            PathSegment::Name(name) => schema.map_or(usize::MAX - 2, |schema| property_rank(schema, name)),
         });
-        schema = schema.and_then(|schema| step.of_schema(schema));
+        schema = schema.and_then(|schema| segment.resolve_schema(schema));
     }
     rank.push(usize::MAX - usize::from(!is_undeclared(issue)));
     rank
 }
 
 /// Up to here comparing all with all is faster than a set.
-const FEW: usize = 16;
+const SMALL_COUNT: usize = 16;
 
 /// One wrong type makes every other complaint about the same value noise.
-fn drop_noise(issues: &mut Vec<Issue>) {
+fn drop_redundant(issues: &mut Vec<Issue>) {
     let is_type = |issue: &Issue| matches!(issue.kind, IssueKind::WrongType { .. });
     if !issues.iter().any(is_type) || issues.iter().all(is_type) {
         return;
     }
-    let is_noise: Vec<bool> = if issues.len() <= FEW {
-        let retyped = |issue: &Issue| issues.iter().any(|other| is_type(other) && other.path == issue.path);
-        issues.iter().map(|issue| !is_type(issue) && retyped(issue)).collect()
+    let is_redundant: Vec<bool> = if issues.len() <= SMALL_COUNT {
+        let has_type_issue = |issue: &Issue| issues.iter().any(|other| is_type(other) && other.path == issue.path);
+        issues.iter().map(|issue| !is_type(issue) && has_type_issue(issue)).collect()
     } else {
-        let retyped: BTreeSet<&str> =
+        let has_type_issue: BTreeSet<&str> =
             issues.iter().filter(|issue| is_type(issue)).map(|issue| issue.path.as_str()).collect();
-        issues.iter().map(|issue| !is_type(issue) && retyped.contains(issue.path.as_str())).collect()
+        issues.iter().map(|issue| !is_type(issue) && has_type_issue.contains(issue.path.as_str())).collect()
     };
-    let mut noise = is_noise.into_iter();
-    issues.retain(|_| noise.next() != Some(true));
+    let mut redundant = is_redundant.into_iter();
+    issues.retain(|_| redundant.next() != Some(true));
 }
 
-pub(super) fn push(issues: &mut Vec<Issue>, schema: &Value, error: ValidationError<'_>, arguments: &Value) {
+pub(super) fn push_issue(issues: &mut Vec<Issue>, schema: &Value, error: ValidationError<'_>, arguments: &Value) {
     let error = error.into_parts();
     let pointer = error.instance_path.as_str();
     let sent = error.instance;
     let bound = |measure, relation, limit: Value| IssueKind::OutOfBounds {
         measure,
         relation,
-        limit: if limit.is_f64() { whole_if_whole(&limit) } else { limit },
+        limit: if limit.is_f64() { normalize_number(&limit) } else { limit },
     };
     let kind = match error.kind {
         ValidationErrorKind::Required { property } => {
             let name = property.as_str().unwrap_or_default();
-            let expected = expected_at(schema, parts(pointer).chain(std::iter::once(Cow::Borrowed(name))));
-            let mut path = dotted(pointer);
+            let expected = expected_at(schema, pointer_tokens(pointer).chain(std::iter::once(Cow::Borrowed(name))));
+            let mut path = dotted_path(pointer);
             if !path.is_empty() {
                 path.push('.');
             }
@@ -130,14 +130,14 @@ pub(super) fn push(issues: &mut Vec<Issue>, schema: &Value, error: ValidationErr
             return;
         }
         ValidationErrorKind::AnyOf { context } | ValidationErrorKind::OneOfNotValid { context } => {
-            let branches = Branches { schema_path: error.schema_path.as_str(), pointer, errors: context };
-            return push_branches(issues, schema, branches, arguments);
+            let branches = FailedBranches { schema_path: error.schema_path.as_str(), pointer, errors: context };
+            return push_branch_issues(issues, schema, branches, arguments);
         }
         ValidationErrorKind::OneOfMultipleValid { .. } => IssueKind::Other {
             keyword: "oneOf".to_owned(),
             message: format!("it fits more than one of {}", alternatives(schema, pointer)),
         },
-        ValidationErrorKind::Type { kind } => match expected_at(schema, parts(pointer)) {
+        ValidationErrorKind::Type { kind } => match expected_at(schema, pointer_tokens(pointer)) {
             // A text with options that gets no text at all is told the options: they say more than the type.
             Expected::Options(options) => IssueKind::WrongType { expected: Expected::Options(options) },
             expected => {
@@ -161,43 +161,44 @@ pub(super) fn push(issues: &mut Vec<Issue>, schema: &Value, error: ValidationErr
         ValidationErrorKind::Constant { expected_value } => {
             IssueKind::NotAnOption { options: vec![expected_value.as_ref().clone()] }
         }
-        ValidationErrorKind::Minimum { limit } => bound(Measure::Number, Bound::AtLeast, limit),
-        ValidationErrorKind::Maximum { limit } => bound(Measure::Number, Bound::AtMost, limit),
-        ValidationErrorKind::ExclusiveMinimum { limit } => bound(Measure::Number, Bound::MoreThan, limit),
-        ValidationErrorKind::ExclusiveMaximum { limit } => bound(Measure::Number, Bound::LessThan, limit),
-        ValidationErrorKind::MinLength { limit } => bound(Measure::Characters, Bound::AtLeast, json!(limit)),
-        ValidationErrorKind::MaxLength { limit } => bound(Measure::Characters, Bound::AtMost, json!(limit)),
-        ValidationErrorKind::MinItems { limit } => bound(Measure::Items, Bound::AtLeast, json!(limit)),
-        ValidationErrorKind::MaxItems { limit } => bound(Measure::Items, Bound::AtMost, json!(limit)),
-        ValidationErrorKind::MinProperties { limit } => bound(Measure::Properties, Bound::AtLeast, json!(limit)),
-        ValidationErrorKind::MaxProperties { limit } => bound(Measure::Properties, Bound::AtMost, json!(limit)),
+        ValidationErrorKind::Minimum { limit } => bound(Quantity::Number, Bound::AtLeast, limit),
+        ValidationErrorKind::Maximum { limit } => bound(Quantity::Number, Bound::AtMost, limit),
+        ValidationErrorKind::ExclusiveMinimum { limit } => bound(Quantity::Number, Bound::MoreThan, limit),
+        ValidationErrorKind::ExclusiveMaximum { limit } => bound(Quantity::Number, Bound::LessThan, limit),
+        ValidationErrorKind::MinLength { limit } => bound(Quantity::Characters, Bound::AtLeast, json!(limit)),
+        ValidationErrorKind::MaxLength { limit } => bound(Quantity::Characters, Bound::AtMost, json!(limit)),
+        ValidationErrorKind::MinItems { limit } => bound(Quantity::Items, Bound::AtLeast, json!(limit)),
+        ValidationErrorKind::MaxItems { limit } => bound(Quantity::Items, Bound::AtMost, json!(limit)),
+        ValidationErrorKind::MinProperties { limit } => bound(Quantity::Properties, Bound::AtLeast, json!(limit)),
+        ValidationErrorKind::MaxProperties { limit } => bound(Quantity::Properties, Bound::AtMost, json!(limit)),
         ValidationErrorKind::Format { format } => IssueKind::BadFormat { format },
         ValidationErrorKind::Pattern { pattern } => IssueKind::BadPattern { pattern },
         ValidationErrorKind::MultipleOf { multiple_of } => {
-            IssueKind::NotAMultiple { of: whole_if_whole(&Value::from(multiple_of)) }
+            IssueKind::NotAMultiple { of: normalize_number(&Value::from(multiple_of)) }
         }
         ValidationErrorKind::UniqueItems => IssueKind::NotUnique,
         // `additionalProperties: false` over no declared property at all.
-        ValidationErrorKind::FalseSchema if is_closing(error.schema_path.as_str()) => {
+        ValidationErrorKind::FalseSchema if forbids_additional(error.schema_path.as_str()) => {
             let object = value_at(arguments, pointer).and_then(Value::as_object);
             let fields = object.into_iter().flat_map(|object| object.keys().cloned()).collect();
-            issues.push(Issue { path: dotted(pointer), sent: None, kind: IssueKind::Undeclared { fields } });
+            issues.push(Issue { path: dotted_path(pointer), sent: None, kind: IssueKind::Undeclared { fields } });
             return;
         }
         ValidationErrorKind::AdditionalProperties { unexpected }
         | ValidationErrorKind::UnevaluatedProperties { unexpected } => {
             let kind = IssueKind::Undeclared { fields: unexpected };
-            issues.push(Issue { path: dotted(pointer), sent: None, kind });
+            issues.push(Issue { path: dotted_path(pointer), sent: None, kind });
             return;
         }
         other => IssueKind::Other { keyword: other.keyword().to_owned(), message: other_message(&other) },
     };
-    issues.push(Issue { path: dotted(pointer), sent: Some(sent.into_owned()), kind });
+    issues.push(Issue { path: dotted_path(pointer), sent: Some(sent.into_owned()), kind });
 }
 
 /// The alternatives at a place, in readable form.
 fn alternatives(schema: &Value, pointer: &str) -> String {
-    schema_at(schema, parts(pointer)).map_or_else(|| "the alternatives".to_owned(), |part| readable_part(part, schema))
+    schema_at(schema, pointer_tokens(pointer))
+        .map_or_else(|| "the alternatives".to_owned(), |schema_part| readable_subschema(schema_part, schema))
 }
 
 fn other_message(kind: &ValidationErrorKind) -> String {
@@ -215,8 +216,8 @@ fn other_message(kind: &ValidationErrorKind) -> String {
 }
 
 /// What the schema asks for at the place in the arguments.
-fn expected_at<'p>(schema: &Value, parts: impl Iterator<Item = Cow<'p, str>>) -> Expected {
-    schema_at(schema, parts).map_or(Expected::Any, |place| expected_of(schema, place))
+fn expected_at<'p>(schema: &Value, tokens: impl Iterator<Item = Cow<'p, str>>) -> Expected {
+    schema_at(schema, tokens).map_or(Expected::Any, |location| expected_of(schema, location))
 }
 
 /// What a schema asks for: options, where it has any, for they say more than a type.
@@ -225,7 +226,7 @@ pub(super) fn expected_of(root: &Value, schema: &Value) -> Expected {
 }
 
 fn expected_within(root: &Value, schema: &Value, steps: usize) -> Expected {
-    let schema = resolved(root, schema);
+    let schema = resolve_refs(root, schema);
     if let Some(options) = member(schema, "enum").and_then(Value::as_array) {
         return Expected::Options(options.clone());
     }
@@ -250,15 +251,15 @@ fn expected_within(root: &Value, schema: &Value, steps: usize) -> Expected {
         return options.clone();
     }
     let any: Vec<Expected> = inside("anyOf").chain(inside("oneOf")).collect();
-    let said = |expected: &&Expected| !matches!(expected, Expected::Any);
-    either(any)
-        .or(Some(types).filter(|types| said(&types)))
-        .or_else(|| all.into_iter().find(|e| said(&e)))
+    let is_known = |expected: &&Expected| !matches!(expected, Expected::Any);
+    merge_alternatives(any)
+        .or(Some(types).filter(|types| is_known(&types)))
+        .or_else(|| all.into_iter().find(|e| is_known(&e)))
         .unwrap_or(Expected::Any)
 }
 
 /// What one of several asks for: all options, or all types; `null` goes without saying beside options.
-fn either(branches: Vec<Expected>) -> Option<Expected> {
+fn merge_alternatives(branches: Vec<Expected>) -> Option<Expected> {
     let (mut options, mut types): (Vec<Value>, Vec<String>) = (Vec::new(), Vec::new());
     for branch in branches {
         match branch {
@@ -283,7 +284,7 @@ pub(super) fn type_names(kind: &TypeKind) -> Vec<String> {
 }
 
 /// `5.0` is told as 5.
-fn whole_if_whole(number: &Value) -> Value {
+fn normalize_number(number: &Value) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match number.as_f64() {
         Some(value) if value.fract() == 0.0 && value.abs() < EXACT => Value::from(value as i64),
@@ -293,25 +294,25 @@ fn whole_if_whole(number: &Value) -> Value {
 
 /// `Value::pointer`, without allocating for every part of the pointer.
 pub(super) fn value_at<'v>(value: &'v Value, pointer: &str) -> Option<&'v Value> {
-    parts(pointer).try_fold(value, |value, part| match value {
-        Value::Object(object) => object.get(&*part),
-        Value::Array(items) => items.get(part.parse::<usize>().ok()?),
+    pointer_tokens(pointer).try_fold(value, |value, token| match value {
+        Value::Object(object) => object.get(&*token),
+        Value::Array(items) => items.get(token.parse::<usize>().ok()?),
         _ => None,
     })
 }
 
 /// `/lines/0/qty` as `lines.0.qty`.
-pub(super) fn dotted(pointer: &str) -> String {
+pub(super) fn dotted_path(pointer: &str) -> String {
     let Some(rest) = pointer.strip_prefix('/') else { return String::new() };
     if !rest.contains(['/', '~']) {
         return rest.to_owned();
     }
     let mut path = String::with_capacity(rest.len());
-    for (index, part) in parts(pointer).enumerate() {
+    for (index, token) in pointer_tokens(pointer).enumerate() {
         if index > 0 {
             path.push('.');
         }
-        path.push_str(&part);
+        path.push_str(&token);
     }
     path
 }

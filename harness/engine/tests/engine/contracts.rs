@@ -53,7 +53,7 @@ fn delta(field: &str, severity: Severity, previous: &str, current: &str) -> Delt
 }
 
 fn diff(previous: &Tool, current: &Tool) -> ContractDiff {
-    diff_contracts(&ToolContract::of(previous), &ToolContract::of(current))
+    diff_contracts(&ToolContract::from_tool(previous), &ToolContract::from_tool(current))
 }
 
 fn config(deltas: Vec<Delta>) -> SelfHealingConfig {
@@ -215,9 +215,9 @@ fn without_a_delta_that_could_be_shown_the_enhancer_is_the_identity() {
 
 proptest! {
     #[test]
-    fn the_identity_gives_back_the_same_buffer(error in ".*", action in ".*", spare in 0_usize..64) {
+    fn the_identity_gives_back_the_same_buffer(error in ".*", action in ".*", reserve in 0_usize..64) {
         let enhancer = tool_enhancer("invoices", [action.as_str()], &config(Vec::new()), BlockStyle::Xml);
-        let mut buffer = String::with_capacity(error.len() + spare);
+        let mut buffer = String::with_capacity(error.len() + reserve);
         buffer.push_str(&error);
         let before = (buffer.as_ptr(), buffer.len(), buffer.capacity());
         let after = enhancer.enhance(buffer, &action);
@@ -272,7 +272,7 @@ fn what_was_sent_cannot_hold_the_contract_block() {
 }
 
 #[test]
-fn the_contract_guardrail_tells_in_every_format_and_under_the_bare_line() {
+fn the_contract_guardrail_adds_its_block_in_every_format() {
     let tools = [drifted()];
     let arguments = || json!({"action": "create", "customer": "Acme", "amount_cents": 1});
     let shown = |guardrails: &str, format| {
@@ -480,7 +480,7 @@ fn the_sample_of_document_000_comes_out_of_a_real_pair() {
 }
 
 #[test]
-fn arguments_that_name_no_action_are_told_what_is_of_the_whole_tool() {
+fn arguments_without_an_action_get_tool_level_deltas() {
     let mut current = full();
     current.middleware.clear();
     current.actions[0].input = amount_and("status", true);

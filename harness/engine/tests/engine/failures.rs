@@ -155,7 +155,7 @@ fn the_canonical_codes_of_document_001() {
     for code in codes.into_iter().chain(["InvoiceAlreadyPaid"]) {
         let shown = text(&failing(ToolFailure::new(code, "No.")), FusionXml, "projects", json!({"action": "get"}));
         assert!(shown.starts_with(&format!("<tool_error code=\"{code}\" severity=\"error\">\n")), "{shown}");
-        assert_eq!(Code::of(code).is_some(), code != "InvoiceAlreadyPaid");
+        assert_eq!(Code::from_name(code).is_some(), code != "InvoiceAlreadyPaid");
     }
 }
 
@@ -180,14 +180,14 @@ fn failures_compose_as_in_document_001() {
         check_permission(&users[user])?;
         Ok("Deleted")
     };
-    let told = |id: &str| match delete(id) {
+    let response = |id: &str| match delete(id) {
         Ok(text) => text.to_owned(),
         Err(Failure::Tool(failure)) => text(&failing(failure), FusionXml, "projects", json!({"action": "get"})),
         Err(other) => panic!("{other:?}"),
     };
-    assert_eq!(told("ann"), "Deleted");
-    assert_eq!(told("bob"), "<tool_error>\n  <message>User \"bob\" cannot delete</message>\n</tool_error>");
-    assert_eq!(told("eve"), "<tool_error>\n  <message>User \"eve\" not found</message>\n</tool_error>");
+    assert_eq!(response("ann"), "Deleted");
+    assert_eq!(response("bob"), "<tool_error>\n  <message>User \"bob\" cannot delete</message>\n</tool_error>");
+    assert_eq!(response("eve"), "<tool_error>\n  <message>User \"eve\" not found</message>\n</tool_error>");
 }
 
 #[test]
@@ -364,7 +364,7 @@ fn inside_a_value_comes_first_then_the_value_then_undeclared_fields() {
 }
 
 #[test]
-fn a_wrong_type_silences_other_complaints_about_the_value() {
+fn a_wrong_type_hides_other_issues_of_the_value() {
     let schema = json!({"properties": {"role": {"type": "string", "enum": ["admin", "user"]}}, "required": ["role"]});
     let shown = text(
         &[tool("users", vec![ok("create", schema)])],
@@ -382,7 +382,7 @@ fn a_wrong_type_silences_other_complaints_about_the_value() {
 }
 
 #[test]
-fn a_fraction_is_told_that_it_should_be_an_integer() {
+fn a_fraction_is_reported_as_expected_integer() {
     let schema = json!({"properties": {"count": {"type": "integer"}}});
     let says = |sent: Value| {
         text(&[tool("t", vec![ok("a", schema.clone())])], FusionText, "t", json!({"action": "a", "count": sent}))
@@ -405,7 +405,7 @@ fn arguments_that_are_no_object_and_tools_that_do_not_exist() {
 }
 
 /// The issues of a call with `value` under `f`, as `fusion-text` lists them.
-fn told_of(schema: Value, value: Value) -> Vec<String> {
+fn issue_texts(schema: Value, value: Value) -> Vec<String> {
     let schema = json!({
         "$defs": {"Role": {"type": "string", "enum": ["admin", "user"]}},
         "properties": {"f": schema},
@@ -417,7 +417,7 @@ fn told_of(schema: Value, value: Value) -> Vec<String> {
 }
 
 #[test]
-fn a_value_that_fits_no_alternative_is_told_by_the_one_that_was_meant() {
+fn an_unmatched_union_is_reported_by_its_intended_branch() {
     let card =
         json!({"properties": {"t": {"const": "card"}, "number": {"type": "string"}}, "required": ["t", "number"]});
     let other =
@@ -456,7 +456,7 @@ fn a_value_that_fits_no_alternative_is_told_by_the_one_that_was_meant() {
         (json!({"allOf": [{"$ref": "#/$defs/Role"}]}), json!(1), "f — Expected 'admin' | 'user', received number"),
     ];
     for (schema, value, expected) in cases {
-        assert_eq!(told_of(schema.clone(), value.clone()), [expected], "{schema} {value}");
+        assert_eq!(issue_texts(schema.clone(), value.clone()), [expected], "{schema} {value}");
     }
 }
 
@@ -485,7 +485,7 @@ fn a_closed_object_without_properties_names_what_is_undeclared() {
 }
 
 #[test]
-fn a_whole_limit_is_told_as_one() {
+fn an_integral_limit_has_no_fraction() {
     let schema = json!({"properties": {"n": {"type": "number", "minimum": 5.0}, "m": {"multipleOf": 0.1}}});
     let shown = text(&[tool("t", vec![ok("a", schema)])], FusionXml, "t", json!({"action": "a", "n": 4, "m": 0.25}));
     assert!(shown.contains("greater than or equal to 5. You sent: 4. Must be >= 5."), "{shown}");

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use healbench_engine::contract::{
-    ContractDiff, Delta, Lockfile, LockfileError, Moved, Movement, Severity, ToolContract, report_text,
+    ChangeKind, ContractChange, ContractDiff, Delta, Lockfile, LockfileError, Severity, ToolContract, report_text,
 };
 use healbench_engine::definition::{Entitlement, Presenter};
 
@@ -32,7 +32,7 @@ fn billing() -> Tool {
 }
 
 fn locked(tools: &[Tool]) -> Lockfile {
-    Lockfile::of([("suite/one", tools)])
+    Lockfile::from_tools([("suite/one", tools)])
 }
 
 #[test]
@@ -128,7 +128,7 @@ fn the_text_is_sorted_and_comes_back() {
     let read = Lockfile::parse(&text).unwrap();
     assert_eq!(read, lockfile);
     assert_eq!(read.to_text(), text);
-    assert_eq!(read.check(&lockfile), []);
+    assert_eq!(read.diff(&lockfile), []);
     assert_eq!(Lockfile::parse(&Lockfile::default().to_text()).unwrap(), Lockfile::default());
 }
 
@@ -147,7 +147,7 @@ fn order_that_means_nothing_changes_no_text() {
 
 #[test]
 fn a_contract_keeps_the_order_of_its_source_where_an_agent_reads_it() {
-    let contract = ToolContract::of(&billing());
+    let contract = ToolContract::from_tool(&billing());
     let names: Vec<&String> =
         contract.surface.actions["create"].input_schema["properties"].as_object().unwrap().keys().collect();
     assert_eq!(names, ["status", "amount"]);
@@ -158,7 +158,7 @@ fn a_contract_keeps_the_order_of_its_source_where_an_agent_reads_it() {
 #[test]
 fn texts_that_are_no_lockfiles() {
     let good = locked(&[billing()]).to_text();
-    let digest = ToolContract::of(&billing()).digest();
+    let digest = ToolContract::from_tool(&billing()).digest();
     let table: [(String, &str); 11] = [
         (String::new(), "not JSON, at 1:0: EOF while parsing a value"),
         ("{\n  \"version\": 1,\n}".to_owned(), "not JSON, at 3:1: trailing comma"),
@@ -191,20 +191,22 @@ fn texts_that_are_no_lockfiles() {
 }
 
 #[test]
-fn what_moved_is_named_by_scenario_and_tool() {
+fn changes_are_named_by_scenario_and_tool() {
     let users = tool("users", vec![ok("get", json!({"type": "object"}))]);
-    let before = Lockfile::of([("b", &[billing(), users.clone()][..]), ("a", &[users.clone()][..])]);
+    let before = Lockfile::from_tools([("b", &[billing(), users.clone()][..]), ("a", &[users.clone()][..])]);
     let changed = Tool { description: "Bills.".to_owned(), ..billing() };
-    let now = Lockfile::of([("b", &[changed][..]), ("a", &[users.clone(), billing()][..]), ("c", &[users][..])]);
-    let moved = before.check(&now);
-    let told: Vec<_> = moved.iter().map(|moved| (&*moved.scenario, &*moved.tool, moved.severity().name())).collect();
+    let now =
+        Lockfile::from_tools([("b", &[changed][..]), ("a", &[users.clone(), billing()][..]), ("c", &[users][..])]);
+    let changes = before.diff(&now);
+    let summaries: Vec<_> =
+        changes.iter().map(|change| (&*change.scenario, &*change.tool, change.severity().name())).collect();
     assert_eq!(
-        told,
+        summaries,
         [("a", "billing", "SAFE"), ("b", "billing", "COSMETIC"), ("b", "users", "BREAKING"), ("c", "users", "SAFE")]
     );
-    let Movement::Changed(diff) = &moved[1].movement else { panic!() };
+    let ChangeKind::Changed(diff) = &changes[1].kind else { panic!() };
     assert!(diff.digest_changed && diff.is_backwards_compatible());
-    assert_eq!((&moved[0].movement, &moved[2].movement), (&Movement::Added, &Movement::Removed));
+    assert_eq!((&changes[0].kind, &changes[2].kind), (&ChangeKind::Added, &ChangeKind::Removed));
 }
 
 #[test]
@@ -229,13 +231,16 @@ fn the_report() {
         digest_changed: true,
     };
     let cosmetic = ContractDiff { deltas: diff.deltas[3..].to_vec(), digest_changed: true };
-    let moved =
-        |scenario: &str, tool: &str, movement| Moved { scenario: scenario.to_owned(), tool: tool.to_owned(), movement };
+    let change = |scenario: &str, tool: &str, kind| ContractChange {
+        scenario: scenario.to_owned(),
+        tool: tool.to_owned(),
+        kind,
+    };
     let all = [
-        moved("suite/a", "new", Movement::Added),
-        moved("suite/b", "words", Movement::Changed(cosmetic)),
-        moved("suite/b", "billing", Movement::Changed(diff)),
-        moved("suite/c", "gone\nby", Movement::Removed),
+        change("suite/a", "new", ChangeKind::Added),
+        change("suite/b", "words", ChangeKind::Changed(cosmetic)),
+        change("suite/b", "billing", ChangeKind::Changed(diff)),
+        change("suite/c", "gone\nby", ChangeKind::Removed),
     ];
     let report = report_text(&all);
     insta::assert_snapshot!(report, @r#"
@@ -269,8 +274,8 @@ fn the_report() {
     Tools: 2 changed, 1 added, 1 removed. Changes: 1 BREAKING, 1 RISKY, 1 SAFE, 2 COSMETIC.
     "#);
     assert!(report.lines().all(|line| line.chars().count() <= 100 && !line.ends_with(' ')));
-    let mut turned = all.to_vec();
-    turned.reverse();
-    assert_eq!(report_text(&turned), report);
+    let mut reordered = all.to_vec();
+    reordered.reverse();
+    assert_eq!(report_text(&reordered), report);
     insta::assert_snapshot!(report_text(&[]), @"Tools: 0 changed, 0 added, 0 removed.");
 }

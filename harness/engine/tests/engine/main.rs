@@ -22,7 +22,7 @@ mod world;
 use std::sync::Arc;
 
 use healbench_engine::definition::{Action, Handler, TableDef, Tool, WorldDef};
-use healbench_engine::{Answer, Engine, World, WorldBase};
+use healbench_engine::{Engine, SimulatorReply, World, WorldBase};
 use healbench_protocol::{ErrorFormat, Guardrails, Object, ToolCall};
 use serde_json::{Value, json};
 
@@ -65,7 +65,7 @@ fn call(tool: &str, arguments: Value) -> ToolCall {
 }
 
 /// One call on a fresh, empty world.
-fn answer(tools: &[Tool], guardrails: &str, format: ErrorFormat, tool: &str, arguments: Value) -> Answer {
+fn answer(tools: &[Tool], guardrails: &str, format: ErrorFormat, tool: &str, arguments: Value) -> SimulatorReply {
     let engine = Engine::new(tools, guardrails.parse().unwrap(), &format).unwrap();
     engine.call(&mut world(WorldDef::default()), &call(tool, arguments))
 }

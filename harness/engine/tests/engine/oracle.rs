@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use healbench_engine::definition::{Action, Handler, Tool, ToolFailure, WorldDef};
-use healbench_engine::{Answer, Engine, Failure, Issue, IssueKind, Routing, World, WorldBase};
+use healbench_engine::{Engine, Failure, Issue, IssueKind, Routing, SimulatorReply, World, WorldBase};
 use healbench_protocol::{ErrorFormat, Guardrails, ToolCall};
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ pub(crate) fn check_all(format: &ErrorFormat, texts: &Texts) {
 }
 
 /// Checks one failure's text.
-fn check(format: &ErrorFormat, answer: &Answer, texts: &Texts) {
+fn check(format: &ErrorFormat, answer: &SimulatorReply, texts: &Texts) {
     let text = answer.response.text();
     let failure = answer.failure.as_ref().expect("only failures are checked");
     match format {
@@ -63,10 +63,10 @@ fn check(format: &ErrorFormat, answer: &Answer, texts: &Texts) {
         ErrorFormat::LlmFriendlyJson | ErrorFormat::ProblemJson => {
             let value: Value = serde_json::from_str(&text).expect("JSON");
             if matches!(failure, Failure::Tool(_)) {
-                assert!(holds(&value, &texts.prose), "{text} gives back {:?}", texts.prose);
+                assert!(contains_text(&value, &texts.prose), "{text} gives back {:?}", texts.prose);
             }
             if answer.contract_deltas > 0 {
-                assert!(holds(&value, &texts.name), "{text} tells the contract of {:?}", texts.name);
+                assert!(contains_text(&value, &texts.name), "{text} tells the contract of {:?}", texts.name);
             }
         }
         ErrorFormat::ZodJson => check_zod(&text, answer, texts),
@@ -91,7 +91,7 @@ fn is_control(c: char) -> bool {
 }
 
 /// Behind the SDK's own words there is nothing but issues; what no library judged is the message alone.
-fn check_zod(text: &str, answer: &Answer, texts: &Texts) {
+fn check_zod(text: &str, answer: &SimulatorReply, texts: &Texts) {
     let failure = answer.failure.as_ref().expect("only failures are checked");
     let tool = match failure {
         Failure::Tool(failure) | Failure::Fault(failure) => return assert_eq!(text, failure.message),
@@ -116,9 +116,9 @@ fn check_zod(text: &str, answer: &Answer, texts: &Texts) {
 
 /// Every line of an error is of a known kind. pydantic writes names as they are, whatever they hold, so where one stands
 /// it has to be that very name; a value that was sent stays on the line that tells of it.
-fn check_pydantic(text: &str, answer: &Answer, texts: &Texts) {
+fn check_pydantic(text: &str, answer: &SimulatorReply, texts: &Texts) {
     let failure = answer.failure.as_ref().expect("only failures are checked");
-    let (tool, places) = match failure {
+    let (tool, locations) = match failure {
         Failure::Tool(failure) | Failure::Fault(failure) => {
             return assert_eq!(text, format!("Error executing tool failing: {}", failure.message));
         }
@@ -126,7 +126,7 @@ fn check_pydantic(text: &str, answer: &Answer, texts: &Texts) {
             return assert_eq!(text, format!("Unknown tool: {tool}"));
         }
         Failure::Routing(_) => (&texts.name, vec!["action".to_owned()]),
-        Failure::Validation { tool, issues, .. } => (tool, issues.iter().flat_map(places).collect()),
+        Failure::Validation { tool, issues, .. } => (tool, issues.iter().flat_map(locations).collect()),
     };
     let count_and_errors = || {
         let rest = text.strip_prefix(&format!("Error executing tool {tool}: "))?;
@@ -137,39 +137,40 @@ fn check_pydantic(text: &str, answer: &Answer, texts: &Texts) {
     let (count, errors) = count_and_errors().expect("a count of errors");
     // A model is named after its tool.
     let model = format!("Input should be a valid dictionary or instance of {tool}Arguments");
-    assert!(are_errors(errors, count, &places, &model, answer.contract_deltas > 0), "{count} errors in {text}");
+    assert!(are_errors(errors, count, &locations, &model, answer.contract_deltas > 0), "{count} errors in {text}");
 }
 
 /// Where pydantic may place an error for the issue.
-fn places(issue: &Issue) -> Vec<String> {
-    let mut places = match &issue.kind {
+fn locations(issue: &Issue) -> Vec<String> {
+    let mut locations = match &issue.kind {
         IssueKind::Undeclared { fields } if issue.path.is_empty() => fields.clone(),
         IssueKind::Undeclared { fields } => fields.iter().map(|field| format!("{}.{field}", issue.path)).collect(),
         _ => vec![issue.path.clone()],
     };
     // A path that ends with a dot may be that of a name without one.
-    let shorter: Vec<String> = places.iter().filter_map(|place| place.strip_suffix('.').map(str::to_owned)).collect();
-    places.extend(shorter);
-    places
+    let shorter: Vec<String> =
+        locations.iter().filter_map(|location| location.strip_suffix('.').map(str::to_owned)).collect();
+    locations.extend(shorter);
+    locations
 }
 
 /// Whether `rest` is `count` errors and, if it has to be there, the block of contract changes.
-fn are_errors(rest: &str, count: usize, places: &[String], model: &str, changed: bool) -> bool {
+fn are_errors(rest: &str, count: usize, locations: &[String], model: &str, changed: bool) -> bool {
     if count == 0 {
         return if changed { is_text_block(rest) } else { rest.is_empty() };
     }
     // One name may begin like another one.
-    let placed = places.iter().filter_map(|place| after_place(rest.strip_prefix('\n')?, place));
+    let placed = locations.iter().filter_map(|location| strip_location(rest.strip_prefix('\n')?, location));
     placed
         .chain([rest])
         .filter_map(|rest| after_error(rest, model))
-        .any(|rest| are_errors(rest, count - 1, places, model, changed))
+        .any(|rest| are_errors(rest, count - 1, locations, model, changed))
 }
 
 /// What follows the place; names with a dot stand in backticks there.
-fn after_place<'t>(text: &'t str, place: &str) -> Option<&'t str> {
+fn strip_location<'t>(text: &'t str, location: &str) -> Option<&'t str> {
     let mut rest = text;
-    for c in place.chars() {
+    for c in location.chars() {
         rest = rest.strip_prefix(c).or_else(|| rest.trim_start_matches('`').strip_prefix(c))?;
     }
     Some(rest.strip_prefix('`').unwrap_or(rest))
@@ -180,11 +181,11 @@ fn after_error<'t>(text: &'t str, model: &str) -> Option<&'t str> {
     const BEGINNINGS: [&str; 3] = ["Field required ", "Extra inputs are not permitted ", "Input should be "];
     let message = text.strip_prefix("\n  ")?;
     let known = || BEGINNINGS.into_iter().find_map(|beginning| message.strip_prefix(beginning));
-    let said = message.strip_prefix(model).or_else(known)?;
-    let (line, rest) = said.split_at(said.find('\n').unwrap_or(said.len()));
-    let parts = ["[type=", ", input_value=", ", input_type="];
+    let rest_of_message = message.strip_prefix(model).or_else(known)?;
+    let (line, rest) = rest_of_message.split_at(rest_of_message.find('\n').unwrap_or(rest_of_message.len()));
+    let markers = ["[type=", ", input_value=", ", input_type="];
     let has_all =
-        parts.into_iter().try_fold(line, |line, part| line.split_once(part).map(|(_, after)| after)).is_some();
+        markers.into_iter().try_fold(line, |line, marker| line.split_once(marker).map(|(_, after)| after)).is_some();
     if !has_all || !line.ends_with(']') || line.contains(is_control) {
         return None;
     }
@@ -201,7 +202,7 @@ fn is_text_block(text: &str) -> bool {
 }
 
 /// Every line is one of the template's, and there are as many as there is something to tell.
-fn check_shipped(text: &str, answer: &Answer) {
+fn check_shipped(text: &str, answer: &SimulatorReply) {
     assert!(!text.contains(is_control), "a control character in {text:?}");
     let lines: Vec<&str> = text.split('\n').collect();
     let expected = match answer.failure.as_ref().expect("only failures are checked") {
@@ -297,11 +298,11 @@ fn check_markdown(text: &str) {
 }
 
 /// Whether a text stands somewhere in a value, as a whole or within another.
-fn holds(value: &Value, wanted: &str) -> bool {
+fn contains_text(value: &Value, wanted: &str) -> bool {
     match value {
         Value::String(text) => text.contains(wanted),
-        Value::Array(items) => items.iter().any(|item| holds(item, wanted)),
-        Value::Object(object) => object.iter().any(|(key, value)| key.contains(wanted) || holds(value, wanted)),
+        Value::Array(items) => items.iter().any(|item| contains_text(item, wanted)),
+        Value::Object(object) => object.iter().any(|(key, value)| key.contains(wanted) || contains_text(value, wanted)),
         _ => false,
     }
 }

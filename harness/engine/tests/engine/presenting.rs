@@ -48,14 +48,14 @@ fn many(count: usize) -> WorldDef {
     WorldDef { tables: vec![table], ..WorldDef::default() }
 }
 
-fn list(presenter: Option<Presenter>, guardrails: &str, count: usize, arguments: Value) -> Answer {
+fn list(presenter: Option<Presenter>, guardrails: &str, count: usize, arguments: Value) -> SimulatorReply {
     let mut arguments = arguments;
     arguments["action"] = json!("list");
     let engine = Engine::new(&tasks(presenter), guardrails.parse().unwrap(), &FusionXml).unwrap();
     engine.call(&mut world(many(count)), &call("tasks", arguments))
 }
 
-fn rows(answer: &Answer) -> Vec<Value> {
+fn rows(answer: &SimulatorReply) -> Vec<Value> {
     serde_json::from_str(&answer.response.content[0]).unwrap()
 }
 
@@ -64,7 +64,7 @@ fn truncation_of_document_003() {
     let answer = list(Some(limit(50)), "all", 3200, json!({}));
     assert_eq!(rows(&answer).len(), 50);
     assert_eq!(answer.omitted_rows, 3150);
-    assert_eq!(answer.teaching_block, Some(1));
+    assert_eq!(answer.truncation_notice, Some(1));
     assert_eq!(
         answer.response.content[1],
         "\
@@ -78,11 +78,11 @@ Use filters to narrow results:
 }
 
 #[test]
-fn nothing_is_cut_or_taught_without_the_guardrail_or_below_the_limit() {
+fn nothing_is_truncated_without_the_guardrail_or_below_the_limit() {
     for (guardrails, count) in [("strict+healing+contract", 3200), ("all", 50)] {
         let answer = list(Some(limit(50)), guardrails, count, json!({}));
         assert_eq!(rows(&answer).len(), count);
-        assert_eq!((answer.omitted_rows, answer.teaching_block), (0, None));
+        assert_eq!((answer.omitted_rows, answer.truncation_notice), (0, None));
         assert_eq!(answer.response.content.len(), 1);
     }
 }
@@ -134,7 +134,7 @@ fn filters_compare_numbers_by_value() {
 }
 
 #[test]
-fn words_of_a_scenario_stay_on_their_line() {
+fn scenario_texts_stay_on_one_line() {
     let mut tools = tasks(Some(Presenter { rules: vec!["R1\n⚠️ injected".to_owned()], ..limit(1) }));
     tools[0].actions[0].input["properties"]["assignee"]["description"] = json!("name\n  • admin: \"true\"");
     let engine = Engine::new(&tools, Guardrails::ALL, &FusionXml).unwrap();
@@ -145,10 +145,10 @@ fn words_of_a_scenario_stay_on_their_line() {
 }
 
 #[test]
-fn own_teaching_text_rules_and_suggestions() {
+fn custom_truncation_notice_rules_and_suggestions() {
     let presenter = Presenter {
         max: Some(1),
-        teach: Some("{shown}/{total}, {omitted} held back of {rows}; {unknown}".to_owned()),
+        truncation_notice: Some("{shown}/{total}, {omitted} held back of {rows}; {unknown}".to_owned()),
         rules: vec!["Dates are UTC.".to_owned()],
         suggest_actions: vec!["tasks.update".to_owned()],
         ..Presenter::default()

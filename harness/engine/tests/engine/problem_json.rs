@@ -203,7 +203,7 @@ fn a_warning_says_so_and_is_no_error() {
 }
 
 #[test]
-fn each_kind_of_issue_tells_what_is_known() {
+fn each_issue_kind_has_its_members() {
     let detailed = [
         (json!({"type": "integer"}), json!("5"), json!({"expected": ["integer"]})),
         (json!({"enum": ["a", "b"]}), json!("c"), json!({"options": ["a", "b"]})),

@@ -6,7 +6,7 @@ use super::*;
 
 /// The delta of a tool whose one action had one schema and has the other.
 pub(super) fn delta(previous: &Value, current: &Value) -> Option<Delta> {
-    let contract = |input: &Value| ToolContract::of(&tool("t", vec![ok("a", input.clone())]));
+    let contract = |input: &Value| ToolContract::from_tool(&tool("t", vec![ok("a", input.clone())]));
     let diff = diff_contracts(&contract(previous), &contract(current));
     assert_eq!(diff.digest_changed, !diff.deltas.is_empty(), "{previous} -> {current}");
     assert!(diff.deltas.len() <= 1);
@@ -214,10 +214,10 @@ fn less_that_is_required_is_safe_at_any_depth_and_words_are_cosmetic() {
         [json!({"description": "D"}), json!({"title": "T"}), json!({"examples": [1]}), json!({"$comment": "C"})];
     let cases = words.into_iter().map(|words| (field(json!({})), field(words))).collect();
     check(cases, Severity::Cosmetic, Severity::Cosmetic);
-    let told =
+    let annotation_delta =
         delta(&field(json!({"description": "Old"})), &field(json!({"description": "New", "title": "T"}))).unwrap();
-    assert_eq!(told.previous.as_deref(), Some("f.description: \"Old\""));
-    assert_eq!(told.current.as_deref(), Some("f.description: \"New\"; f.title: \"T\""));
+    assert_eq!(annotation_delta.previous.as_deref(), Some("f.description: \"Old\""));
+    assert_eq!(annotation_delta.current.as_deref(), Some("f.description: \"New\"; f.title: \"T\""));
     // Required by another name is not less.
     assert_eq!(severity(&asks(json!(["a"])), &asks(json!(["b"]))), Some(Severity::Breaking));
     // Less and wider is not only less.

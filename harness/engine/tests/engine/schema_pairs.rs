@@ -135,21 +135,21 @@ fn arguments() -> impl Strategy<Value = Vec<Value>> {
 }
 
 /// The places in `schema` where another one could stand.
-fn places(schema: &Value, at: String, found: &mut Vec<String>) {
+fn pointers(schema: &Value, at: String, found: &mut Vec<String>) {
     found.push(at.clone());
     match schema {
-        Value::Object(map) => map.iter().for_each(|(key, value)| places(value, format!("{at}/{key}"), found)),
+        Value::Object(map) => map.iter().for_each(|(key, value)| pointers(value, format!("{at}/{key}"), found)),
         Value::Array(items) => {
-            items.iter().enumerate().for_each(|(index, value)| places(value, format!("{at}/{index}"), found))
+            items.iter().enumerate().for_each(|(index, value)| pointers(value, format!("{at}/{index}"), found))
         }
         _ => {}
     }
 }
 
 /// `schema` after a small change: a keyword gone, or a part of it replaced by another schema, or one put beside.
-fn changed(schema: &Value, place: Index, other: &Value, how: u8) -> Value {
+fn mutated(schema: &Value, place: Index, other: &Value, how: u8) -> Value {
     let mut found = Vec::new();
-    places(schema, String::new(), &mut found);
+    pointers(schema, String::new(), &mut found);
     let at = place.get(&found).clone();
     let mut schema = schema.clone();
     let Some((parent, key)) = at.rsplit_once('/').map(|(parent, key)| (parent.to_owned(), key.to_owned())) else {
@@ -178,20 +178,24 @@ fn compiles(schema: &Value) -> bool {
 }
 
 /// The same schema with the order of everything turned round that means nothing.
-fn turned(schema: &Value, in_place: bool) -> Value {
+fn reversed(schema: &Value, in_place: bool) -> Value {
     match schema {
         Value::Object(map) => {
             let turn = |(key, value): (&String, &Value)| {
                 let unordered = ["required", "enum", "type", "anyOf", "oneOf", "allOf"].contains(&key.as_str());
                 (
                     key.clone(),
-                    if ["const", "default"].contains(&key.as_str()) { value.clone() } else { turned(value, unordered) },
+                    if ["const", "default"].contains(&key.as_str()) {
+                        value.clone()
+                    } else {
+                        reversed(value, unordered)
+                    },
                 )
             };
             Value::Object(map.iter().rev().map(turn).collect())
         }
-        Value::Array(items) if in_place => items.iter().rev().map(|item| turned(item, false)).collect(),
-        Value::Array(items) => items.iter().map(|item| turned(item, false)).collect(),
+        Value::Array(items) if in_place => items.iter().rev().map(|item| reversed(item, false)).collect(),
+        Value::Array(items) => items.iter().map(|item| reversed(item, false)).collect(),
         other => other.clone(),
     }
 }
@@ -203,7 +207,7 @@ proptest! {
     fn a_call_that_is_rejected_now_makes_the_change_breaking(
         schema in inputs(), other in prop_oneof![3 => schemas(), 1 => inputs()], place in any::<Index>(), how in 0_u8..4, calls in arguments(),
     ) {
-        let now = changed(&schema, place, &other, how);
+        let now = mutated(&schema, place, &other, how);
         prop_assume!(compiles(&schema) && compiles(&now));
         let accepted = [&schema, &now].map(|schema| accepted(schema, &calls));
         for (previous, current, was, is) in
@@ -220,7 +224,7 @@ proptest! {
     fn a_change_reads_as_one(
         schema in inputs(), other in schemas(), place in any::<Index>(), how in 0_u8..4,
     ) {
-        let now = changed(&schema, place, &other, how);
+        let now = mutated(&schema, place, &other, how);
         // `severity` holds the texts against each other, and the digests.
         let (there, back) = (severity(&schema, &now), severity(&now, &schema));
         prop_assert_eq!(there.is_some(), back.is_some());
@@ -228,8 +232,8 @@ proptest! {
 
     #[test]
     fn order_that_means_nothing_is_no_change(schema in inputs()) {
-        prop_assert_eq!(delta(&schema, &turned(&schema, false)), None);
-        let digest = |schema: &Value| ToolContract::of(&tool("t", vec![ok("a", schema.clone())])).digest();
-        prop_assert_eq!(digest(&schema), digest(&turned(&schema, false)));
+        prop_assert_eq!(delta(&schema, &reversed(&schema, false)), None);
+        let digest = |schema: &Value| ToolContract::from_tool(&tool("t", vec![ok("a", schema.clone())])).digest();
+        prop_assert_eq!(digest(&schema), digest(&reversed(&schema, false)));
     }
 }

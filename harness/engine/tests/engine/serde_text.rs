@@ -66,7 +66,7 @@ fn plain(name: &str, action: Action) -> Tool {
 }
 
 /// What the error of a plain tool with these properties is, beside its introduction.
-fn told(schema: &Value, arguments: Value) -> String {
+fn error_text(schema: &Value, arguments: Value) -> String {
     let shown = text(&[plain("t", ok("t", schema.clone()))], Serde, "t", arguments);
     shown.strip_prefix("failed to deserialize parameters: ").unwrap().to_owned()
 }
@@ -85,7 +85,7 @@ fn the_same_as_a_server_on_the_rust_sdk() {
 }
 
 /// serde's own words on these arguments, with the keys in the order that the SDK's map has.
-fn own_words<T: DeserializeOwned>(mut arguments: Value) -> Option<String> {
+fn serde_error_text<T: DeserializeOwned>(mut arguments: Value) -> Option<String> {
     arguments.sort_all_objects();
     let error = serde_json::from_value::<T>(arguments).err()?;
     // The one departure: a name's line ends and control characters.
@@ -156,8 +156,8 @@ proptest! {
     fn the_same_as_serde_on_any_arguments((tool, arguments) in near_arguments()) {
         let answer = answer(&tools(), "all", Serde, tool, arguments.clone());
         let own = match tool {
-            "users" => own_words::<rust_types::Users>(arguments),
-            _ => own_words::<rust_types::Deploy>(arguments),
+            "users" => serde_error_text::<rust_types::Users>(arguments),
+            _ => serde_error_text::<rust_types::Deploy>(arguments),
         };
         // serde takes a sequence that fits for a struct; the engine does not.
         prop_assume!(!answer.response.text().contains("invalid type: sequence, expected struct"));
@@ -224,7 +224,7 @@ impl<'de> Deserialize<'de> for Distinct {
 }
 
 #[test]
-fn checks_are_told_as_a_newtype_tells_them() {
+fn constraints_are_reported_as_newtype_errors() {
     #[derive(Debug, Deserialize)]
     #[allow(dead_code)]
     struct Person {
@@ -249,7 +249,7 @@ fn checks_are_told_as_a_newtype_tells_them() {
         json!({"age": 20}),
     ] {
         let own = serde_json::from_value::<Person>(arguments.clone()).unwrap_err();
-        assert_eq!(told(&schema, arguments), own.to_string());
+        assert_eq!(error_text(&schema, arguments), own.to_string());
     }
 }
 
@@ -285,10 +285,10 @@ fn what_has_no_serde_type() {
         (json!({"type": "null"}), json!(1), "invalid type: integer `1`, expected unit"),
         (json!({"type": "string"}), json!(null), "invalid type: null, expected a string"),
     ] {
-        assert_eq!(told(&schema(property), json!({"x": sent})), expected);
+        assert_eq!(error_text(&schema(property), json!({"x": sent})), expected);
     }
     // What has no words of its own is the validator's.
-    assert!(told(&schema(json!({"not": {}})), json!({"x": 1})).contains("not"));
+    assert!(error_text(&schema(json!({"not": {}})), json!({"x": 1})).contains("not"));
 }
 
 #[test]
@@ -307,7 +307,7 @@ fn several_types_are_an_untagged_enum() {
         json!({"oneOf": [{"type": "integer"}, {"type": "string"}]}),
     ] {
         let schema = json!({"properties": {"limit_or_all": schema}});
-        assert_eq!(told(&schema, json!({"limit_or_all": true})), own);
+        assert_eq!(error_text(&schema, json!({"limit_or_all": true})), own);
     }
 }
 
@@ -323,12 +323,12 @@ fn a_struct_is_named_by_its_title_its_reference_or_its_field() {
         },
         "$defs": {"Point": point},
     });
-    assert_eq!(told(&schema, json!({"a": 1})), "invalid type: integer `1`, expected struct Point");
-    assert_eq!(told(&schema, json!({"a": {}})), "missing field `x`");
-    assert_eq!(told(&schema, json!({"b": 1})), "invalid type: integer `1`, expected struct Position");
-    assert_eq!(told(&schema, json!({"ship_to": 1})), "invalid type: integer `1`, expected struct ShipTo");
+    assert_eq!(error_text(&schema, json!({"a": 1})), "invalid type: integer `1`, expected struct Point");
+    assert_eq!(error_text(&schema, json!({"a": {}})), "missing field `x`");
+    assert_eq!(error_text(&schema, json!({"b": 1})), "invalid type: integer `1`, expected struct Position");
+    assert_eq!(error_text(&schema, json!({"ship_to": 1})), "invalid type: integer `1`, expected struct ShipTo");
     assert_eq!(
-        told(&schema, json!({"stops": [{"x": 1}, []]})),
+        error_text(&schema, json!({"stops": [{"x": 1}, []]})),
         "invalid length 0, expected struct Point with 1 element"
     );
 }

@@ -75,7 +75,7 @@ fn answers(format: &ErrorFormat, recorded: &str, except: &[(&str, &str)]) -> Vec
     calls.iter().filter_map(pair).collect()
 }
 
-fn differing(answers: Vec<(String, [ToolResponse; 2])>) -> Vec<String> {
+fn differences(answers: Vec<(String, [ToolResponse; 2])>) -> Vec<String> {
     let shown = |(name, [ours, theirs]): (String, [ToolResponse; 2])| {
         let text = || format!("# {name}\n--- engine\n{}\n--- server\n{}\n", ours.text(), theirs.text());
         (ours != theirs).then(text)
@@ -85,19 +85,19 @@ fn differing(answers: Vec<(String, [ToolResponse; 2])>) -> Vec<String> {
 
 #[test]
 fn zod_json_is_what_a_typescript_server_sends() {
-    let differing = differing(answers(&ZodJson, TYPESCRIPT, &NOT_IN_TYPESCRIPT));
-    assert!(differing.is_empty(), "{} differ\n{}", differing.len(), differing.join("\n"));
+    let differences = differences(answers(&ZodJson, TYPESCRIPT, &NOT_IN_TYPESCRIPT));
+    assert!(differences.is_empty(), "{} differ\n{}", differences.len(), differences.join("\n"));
 }
 
 #[test]
 fn pydantic_is_what_a_python_server_sends() {
-    let differing = differing(answers(&Pydantic, PYTHON, &NOT_IN_PYTHON));
-    assert!(differing.is_empty(), "{} differ\n{}", differing.len(), differing.join("\n"));
+    let differences = differences(answers(&Pydantic, PYTHON, &NOT_IN_PYTHON));
+    assert!(differences.is_empty(), "{} differ\n{}", differences.len(), differences.join("\n"));
 }
 
 /// A newer SDK writes the same issues as lines.
 #[test]
-fn the_issues_are_those_that_a_newer_sdk_writes_as_lines() {
+fn the_issues_match_the_lines_of_a_newer_sdk() {
     let lined = |(name, [ours, theirs]): (String, [ToolResponse; 2])| {
         let text = match ours.text().split_once(": [\n") {
             Some((before, issues)) => format!("{before}: {}", lines(&parsed(&format!("[{issues}")))),
@@ -106,8 +106,8 @@ fn the_issues_are_those_that_a_newer_sdk_writes_as_lines() {
         (name, [ToolResponse { content: vec![text], ..ours }, theirs])
     };
     let answers = answers(&ZodJson, TYPESCRIPT_LINES, &NOT_IN_TYPESCRIPT).into_iter().map(lined).collect();
-    let differing = differing(answers);
-    assert!(differing.is_empty(), "{}", differing.join("\n"));
+    let differences = differences(answers);
+    assert!(differences.is_empty(), "{}", differences.join("\n"));
 }
 
 fn lines(issues: &Value) -> String {
@@ -127,7 +127,7 @@ fn lines(issues: &Value) -> String {
 }
 
 /// One tool without a discriminator, called with `arguments`.
-fn told(format: &ErrorFormat, properties: Value, arguments: Value) -> String {
+fn error_text(format: &ErrorFormat, properties: Value, arguments: Value) -> String {
     let tools = [Tool { discriminator: None, ..tool("t", vec![ok("t", json!({ "properties": properties }))]) }];
     text(&tools, format.clone(), "t", arguments)
 }
@@ -142,10 +142,10 @@ fn pydantic_errors(shown: &str) -> Vec<&str> {
 }
 
 #[test]
-fn what_the_libraries_have_no_word_for_is_told_as_the_nearest_kind() {
+fn unsupported_keywords_are_reported_as_the_nearest_kind() {
     let of_several_types = json!({"x": {"type": ["boolean", "integer", "null"]}});
     assert_eq!(
-        zod_issues(&told(&ZodJson, of_several_types.clone(), json!({"x": "a"}))),
+        zod_issues(&error_text(&ZodJson, of_several_types.clone(), json!({"x": "a"}))),
         json!([{"code": "invalid_union", "errors": [
             [{"expected": "boolean", "code": "invalid_type", "path": [], "message": "Invalid input: expected boolean, received string"}],
             [{"expected": "number", "code": "invalid_type", "path": [], "message": "Invalid input: expected number, received string"}],
@@ -153,7 +153,7 @@ fn what_the_libraries_have_no_word_for_is_told_as_the_nearest_kind() {
     );
     let sent = "input_value='a', input_type=str]";
     assert_eq!(
-        pydantic_errors(&told(&Pydantic, of_several_types, json!({"x": "a"}))),
+        pydantic_errors(&error_text(&Pydantic, of_several_types, json!({"x": "a"}))),
         [
             "x.bool",
             &format!("  Input should be a valid boolean, unable to interpret input [type=bool_parsing, {sent}"),
@@ -227,9 +227,9 @@ fn what_the_libraries_have_no_word_for_is_told_as_the_nearest_kind() {
     ];
     for (schema, sent, issue, error) in cases {
         let properties = json!({ "x": schema });
-        let zod = told(&ZodJson, properties.clone(), json!({ "x": sent }));
+        let zod = error_text(&ZodJson, properties.clone(), json!({ "x": sent }));
         assert_eq!(zod_issues(&zod), json!([issue]));
-        let pydantic = told(&Pydantic, properties, json!({ "x": sent }));
+        let pydantic = error_text(&Pydantic, properties, json!({ "x": sent }));
         assert_eq!(pydantic_errors(&pydantic), ["x", &format!("  {error}")]);
     }
 }
@@ -237,11 +237,11 @@ fn what_the_libraries_have_no_word_for_is_told_as_the_nearest_kind() {
 #[test]
 fn arguments_that_are_no_object() {
     assert_eq!(
-        zod_issues(&told(&ZodJson, json!({}), json!("oops"))),
+        zod_issues(&error_text(&ZodJson, json!({}), json!("oops"))),
         json!([{"expected": "object", "code": "invalid_type", "path": [], "message": "Invalid input: expected object, received string"}])
     );
     assert_eq!(
-        pydantic_errors(&told(&Pydantic, json!({}), json!(["oops"]))),
+        pydantic_errors(&error_text(&Pydantic, json!({}), json!(["oops"]))),
         [
             "  Input should be a valid dictionary or instance of tArguments [type=model_type, input_value=['oops'], input_type=list]"
         ]
@@ -249,26 +249,26 @@ fn arguments_that_are_no_object() {
 }
 
 #[test]
-fn a_path_with_odd_names_is_taken_apart_as_it_was_sent() {
+fn paths_with_special_names_are_split_by_the_arguments() {
     let properties = json!({
         "a.b": {"type": "object", "properties": {"0": {"type": "integer"}}},
         "c": {"type": "array", "items": {"type": "array", "items": {"properties": {"d.e": {"type": "integer"}}, "required": ["d.e"]}}},
     });
     let arguments = json!({"a.b": {"0": "x"}, "c": [[], [{"d.e": 1}, {"d.e": null}, {}]]});
-    let paths: Vec<Value> = zod_issues(&told(&ZodJson, properties.clone(), arguments.clone()))
+    let paths: Vec<Value> = zod_issues(&error_text(&ZodJson, properties.clone(), arguments.clone()))
         .as_array()
         .unwrap()
         .iter()
         .map(|issue| issue["path"].clone())
         .collect();
     assert_eq!(json!(paths), json!([["a.b", "0"], ["c", 1, 1, "d.e"], ["c", 1, 2, "d.e"]]));
-    let shown = told(&Pydantic, properties, arguments);
+    let shown = error_text(&Pydantic, properties, arguments);
     let places: Vec<&str> = pydantic_errors(&shown).into_iter().step_by(2).collect();
     assert_eq!(places, ["`a.b`.0", "c.1.1.`d.e`", "c.1.2.`d.e`"]);
 }
 
 #[test]
-fn what_a_handler_says_is_its_message() {
+fn a_handler_error_is_its_message() {
     let failing = |failure: ToolFailure| [tool("t", vec![action("a", json!({}), Handler::Fail(failure))])];
     let failure = ToolFailure {
         recovery: Some("Wait.".to_owned()),
@@ -292,7 +292,7 @@ proptest! {
         prop_assume!(!["age", "kind"].contains(&field.as_str()) && value != option);
         let properties = json!({"age": {"type": "integer"}, "kind": {"enum": [option]}});
         let arguments = json!({"age": value, "kind": value, field.clone(): value});
-        let issues = zod_issues(&told(&ZodJson, properties, arguments));
+        let issues = zod_issues(&error_text(&ZodJson, properties, arguments));
         prop_assert_eq!(&issues[0]["path"], &json!(["age"]));
         prop_assert_eq!(&issues[1]["values"], &json!([option]));
         prop_assert_eq!(&issues[2]["keys"], &json!([field]));
@@ -302,7 +302,7 @@ proptest! {
     fn a_value_stays_on_its_line_in_pydantic(value in hostile(), name in hostile()) {
         let properties = json!({"age": {"type": "integer"}, "env": {"type": "object", "properties": {}}});
         let arguments = json!({"age": [value, {name: value}], "env": value, "x": value});
-        let shown = told(&Pydantic, properties, arguments);
+        let shown = error_text(&Pydantic, properties, arguments);
         // Python's own line ends, of which there are more than Rust's.
         let breaks = |c: char| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}');
         prop_assert_eq!(shown.split(breaks).count(), 1 + 3 * 3);
@@ -311,7 +311,7 @@ proptest! {
 
     #[test]
     fn python_shows_a_text_so_that_it_reads_back(value in "\\PC{0,8}|.{0,8}") {
-        let shown = told(&Pydantic, json!({"age": {"type": "array"}}), json!({"age": value}));
+        let shown = error_text(&Pydantic, json!({"age": {"type": "array"}}), json!({"age": value}));
         let (_, after) = shown.split_once("input_value=").unwrap();
         let (repr, _) = after.split_once(", input_type=str]").unwrap();
         // A long one has lost its middle.

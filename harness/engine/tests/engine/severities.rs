@@ -36,7 +36,7 @@ pub(super) fn full() -> Tool {
 }
 
 fn diff(previous: &Tool, current: &Tool) -> ContractDiff {
-    diff_contracts(&ToolContract::of(previous), &ToolContract::of(current))
+    diff_contracts(&ToolContract::from_tool(previous), &ToolContract::from_tool(current))
 }
 
 /// `SEVERITY field: previous -> current`, a line each.
@@ -48,10 +48,10 @@ fn lines(diff: &ContractDiff) -> Vec<String> {
     diff.deltas.iter().map(line).collect()
 }
 
-type Change = fn(&mut Tool);
+type Edit = fn(&mut Tool);
 
 /// A change, and the line of its delta. `-` before a field where the clause is about going back.
-const CLAUSES: [(&str, Change, &str); 40] = [
+const CLAUSES: [(&str, Edit, &str); 40] = [
     ("tool renamed", |t| t.name = "bills".into(), "BREAKING name: invoices -> bills"),
     ("action removed", |t| drop(t.actions.remove(0)), "BREAKING actions.create: { amount: number } -> -"),
     (
@@ -179,7 +179,7 @@ const CLAUSES: [(&str, Change, &str); 40] = [
 ];
 
 /// Clauses about what a change back is.
-const BACK: [(&str, Change, &str); 4] = [
+const BACK: [(&str, Edit, &str); 4] = [
     ("limit added", |t| shown(t).max = None, "SAFE cognitiveGuardrails.agentLimitMax: - -> 100"),
     ("limit raised", |t| shown(t).max = Some(50), "SAFE cognitiveGuardrails.agentLimitMax: 50 -> 100"),
     ("inflation risk lowered", |t| shown(t).max = None, "SAFE tokenEconomics.inflationRisk: medium -> low"),
@@ -213,11 +213,11 @@ fn every_clause() {
         change(&mut other);
         let diff = if back { diff(&other, &tool) } else { diff(&tool, &other) };
         let lines = lines(&diff);
-        assert!(lines.iter().any(|told| told == line), "{clause}: {lines:#?}");
+        assert!(lines.iter().any(|deltas| deltas == line), "{clause}: {lines:#?}");
         assert!(diff.digest_changed, "{clause}");
         // What else a change means is told too, but nothing that is worse than the worst clause that it meets.
         let expected = line.split(' ').next().unwrap();
-        let own = lines.iter().filter(|told| told.split(' ').nth(1) == line.split(' ').nth(1)).count();
+        let own = lines.iter().filter(|deltas| deltas.split(' ').nth(1) == line.split(' ').nth(1)).count();
         assert_eq!(own, 1, "{clause}: {lines:#?}");
         let alone = [
             "presenter removed",
@@ -285,45 +285,45 @@ fn a_limit_is_the_tools_when_all_its_lists_share_it() {
         tool.actions.push(search);
         tool
     };
-    let told = |was, is| {
+    let deltas = |was, is| {
         let lines = lines(&diff(&tool(was), &tool(is)));
         lines.into_iter().filter(|line| line.contains("agentLimitMax")).collect::<Vec<_>>()
     };
     let both = |limit| [Some(limit); 2];
-    assert_eq!(told(both(100), both(50)), ["RISKY cognitiveGuardrails.agentLimitMax: 100 -> 50"]);
-    assert_eq!(told(both(100), [Some(100), Some(40)]), ["RISKY actions.search.agentLimitMax: 100 -> 40"]);
+    assert_eq!(deltas(both(100), both(50)), ["RISKY cognitiveGuardrails.agentLimitMax: 100 -> 50"]);
+    assert_eq!(deltas(both(100), [Some(100), Some(40)]), ["RISKY actions.search.agentLimitMax: 100 -> 40"]);
     assert_eq!(
-        told([Some(9), Some(8)], both(7)),
+        deltas([Some(9), Some(8)], both(7)),
         ["SAFE actions.list.agentLimitMax: 9 -> 7", "SAFE actions.search.agentLimitMax: 8 -> 7"]
     );
     // An action that lost its list does not hide behind the others, nor does one that came with its own limit.
     let mut bare = tool(both(50));
     bare.actions[2].presenter = None;
-    let told_of = |was: &Tool, is: &Tool| {
+    let tool_deltas = |was: &Tool, is: &Tool| {
         let lines = lines(&diff(was, is));
         lines.into_iter().filter(|line| line.contains("agentLimitMax")).collect::<Vec<_>>()
     };
     assert_eq!(
-        told_of(&tool(both(100)), &bare),
+        tool_deltas(&tool(both(100)), &bare),
         ["RISKY actions.list.agentLimitMax: 100 -> 50", "RISKY actions.search.agentLimitMax: 100 -> -"]
     );
     let (mut was, mut is) = (tool(both(100)), tool(both(50)));
     was.actions.remove(2);
     is.actions.remove(1);
-    assert_eq!(told_of(&was, &is), Vec::<String>::new());
+    assert_eq!(tool_deltas(&was, &is), Vec::<String>::new());
     // Half or less, also of an odd number.
-    assert_eq!(told(both(3), both(2)), ["SAFE cognitiveGuardrails.agentLimitMax: 3 -> 2"]);
-    assert_eq!(told(both(3), both(1)), ["RISKY cognitiveGuardrails.agentLimitMax: 3 -> 1"]);
+    assert_eq!(deltas(both(3), both(2)), ["SAFE cognitiveGuardrails.agentLimitMax: 3 -> 2"]);
+    assert_eq!(deltas(both(3), both(1)), ["RISKY cognitiveGuardrails.agentLimitMax: 3 -> 1"]);
 }
 
 #[test]
 fn inflation_risk_is_the_worst_lists() {
     let economics = |tool: &Tool| {
-        let contract = ToolContract::of(tool).token_economics;
+        let contract = ToolContract::from_tool(tool).token_economics;
         (contract.inflation_risk.name(), contract.unbounded_collection)
     };
     let mut tool = full();
-    assert_eq!(ToolContract::of(&tool).token_economics.schema_field_count, 2);
+    assert_eq!(ToolContract::from_tool(&tool).token_economics.schema_field_count, 2);
     assert_eq!(economics(&tool), ("low", false));
     shown(&mut tool).max = None;
     assert_eq!(economics(&tool), ("medium", false));
@@ -348,7 +348,7 @@ fn a_renamed_action_is_one_that_went_and_one_that_came() {
 }
 
 #[test]
-fn lists_that_would_read_the_same_are_told_apart() {
+fn lists_that_join_alike_are_distinguished() {
     let mut other = full();
     other.middleware = vec!["auth\",\"audit".to_owned()];
     assert_eq!(lines(&diff(&full(), &other)), [r#"RISKY middleware: ["auth","audit"] -> ["auth\",\"audit"]"#]);

@@ -32,7 +32,7 @@ impl Server {
         Server { engine: engine(&billing(rules), "healing".parse().unwrap()), world: world(def) }
     }
 
-    fn call(&mut self, action: &str, arguments: Value) -> Answer {
+    fn call(&mut self, action: &str, arguments: Value) -> SimulatorReply {
         let mut arguments = arguments;
         arguments["action"] = json!(action);
         self.engine.call(&mut self.world, &call("billing", arguments))
@@ -52,7 +52,7 @@ fn two_invoices() -> WorldDef {
 fn rows_are_added_read_changed_and_removed() {
     let mut server = Server::new(Vec::new(), two_invoices());
     let added = server.call("create", json!({"customer": "Initech"}));
-    assert!(added.world_changed);
+    assert!(added.state_changed);
     assert_eq!(added.response.text(), r#"{"id":"INV-3","customer":"Initech"}"#);
     assert_eq!(
         server.call("update", json!({"id": "INV-1", "paid": true})).response.text(),
@@ -62,7 +62,7 @@ fn rows_are_added_read_changed_and_removed() {
         server.call("get", json!({"id": "INV-1"})).response.text(),
         r#"{"id":"INV-1","customer":"Acme","paid":true}"#
     );
-    assert!(!server.call("get", json!({"id": "INV-1"})).world_changed);
+    assert!(!server.call("get", json!({"id": "INV-1"})).state_changed);
     assert_eq!(server.class("delete", json!({"id": "INV-2"})), "ok");
     assert_eq!(server.class("get", json!({"id": "INV-2"})), "NOT_FOUND");
     assert_eq!(server.class("delete", json!({"id": "INV-2"})), "NOT_FOUND");
@@ -98,10 +98,10 @@ fn a_text_and_a_number_are_different_keys() {
 #[test]
 fn an_update_with_what_is_there_changes_nothing() {
     let mut server = Server::new(Vec::new(), two_invoices());
-    assert!(!server.call("update", json!({"id": "INV-1", "customer": "Acme"})).world_changed);
-    assert!(server.call("update", json!({"id": "INV-1", "customer": "New"})).world_changed);
-    assert!(server.call("delete", json!({"id": "INV-1"})).world_changed);
-    assert!(!server.call("delete", json!({"id": "INV-1"})).world_changed);
+    assert!(!server.call("update", json!({"id": "INV-1", "customer": "Acme"})).state_changed);
+    assert!(server.call("update", json!({"id": "INV-1", "customer": "New"})).state_changed);
+    assert!(server.call("delete", json!({"id": "INV-1"})).state_changed);
+    assert!(!server.call("delete", json!({"id": "INV-1"})).state_changed);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn fault(kind: FaultKind, from_call: u32, calls: u32) -> FaultDef {
 }
 
 #[test]
-fn a_fault_strikes_the_calls_it_is_scheduled_for() {
+fn a_fault_is_injected_into_its_scheduled_calls() {
     let def = WorldDef { faults: vec![fault(FaultKind::Busy, 2, 2)], ..two_invoices() };
     let mut server = Server::new(Vec::new(), def);
     let seen: Vec<String> = (0..5).map(|_| server.class("list", json!({}))).collect();
@@ -154,7 +154,7 @@ fn a_fault_strikes_the_calls_it_is_scheduled_for() {
 }
 
 #[test]
-fn waiting_as_told_ends_a_rate_limit_and_nothing_else() {
+fn waiting_for_retry_after_ends_only_a_rate_limit() {
     let play = |kind, wait| {
         let def = WorldDef { faults: vec![fault(kind, 1, 3)], ..two_invoices() };
         let mut server = Server::new(Vec::new(), def);

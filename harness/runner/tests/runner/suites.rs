@@ -8,7 +8,7 @@ use healbench_scenarios::built_in_suites;
 use super::*;
 
 /// Marks scenarios in which a text cannot help: a list that has to be seen whole, say.
-const HOPELESS: &str = "text-does-not-help";
+const UNRECOVERABLE_TAG: &str = "text-does-not-help";
 
 fn all_scenarios() -> Vec<Scenario> {
     let suites: Vec<PathBuf> = built_in_suites().into_iter().map(PathBuf::from).collect();
@@ -19,12 +19,12 @@ fn guardrails(word: &str) -> Guardrails {
     word.parse().unwrap()
 }
 
-fn maker(profile: &Profile) -> impl for<'s> Fn(usize, Start<'s>) -> Box<dyn Agent + 's> + Sync + '_ {
+fn agent_factory(profile: &Profile) -> impl for<'s> Fn(usize, EpisodeStart<'s>) -> Box<dyn Agent + 's> + Sync + '_ {
     move |_, start| Box::new(ScriptedAgent::new(profile, start))
 }
 
 /// Plays scenarios with one profile.
-pub(super) fn played(
+pub(super) fn run_profile(
     name: &str,
     scenarios: &[Scenario],
     sets: &[&str],
@@ -40,11 +40,11 @@ pub(super) fn played(
         seed: Seed(3),
     };
     let plan = build_plan(&axes, scenarios);
-    let make_agent = maker(&profile);
+    let make_agent = agent_factory(&profile);
     let job = Job { plan: &plan, scenarios, episodes: 0..plan.len(), jobs: 2, make_agent: &make_agent };
     let mut all = Records::default();
     run::<Infallible>(&job, &AtomicBool::new(false), &mut |event| {
-        if let RunEvent::Played { records, .. } = event {
+        if let RunEvent::Episodes { records, .. } = event {
             all.episodes.extend(records.episodes);
             all.calls.extend(records.calls);
         }
@@ -57,26 +57,26 @@ pub(super) fn played(
 /// The calls of an episode and what they were answered, to be printed where it failed.
 pub(super) fn transcript(name: &str, plan: &Plan, scenarios: &[Scenario], episode: u64) -> String {
     let profile: Profile = scripted(name).unwrap();
-    let make_agent = maker(&profile);
+    let make_agent = agent_factory(&profile);
     let job = Job { plan, scenarios, episodes: 0..plan.len(), jobs: 1, make_agent: &make_agent };
-    let mut told = String::new();
-    replay(&job, episode, &mut |moment| {
-        if let Moment::Answer(call, answer, _) = moment {
-            told.push_str(&format!("\n> {} {}\n{}", call.tool, call.arguments, answer.response.text()));
+    let mut lines = String::new();
+    replay(&job, episode, &mut |event| {
+        if let EpisodeEvent::Call(call, answer, _) = event {
+            lines.push_str(&format!("\n> {} {}\n{}", call.tool, call.arguments, answer.response.text()));
         }
     })
     .unwrap();
-    told
+    lines
 }
 
 /// Texts that say everything that the failure holds; those of today's servers say less on purpose.
-const TELLING: [ErrorFormat; 4] =
+const COMPLETE_FORMATS: [ErrorFormat; 4] =
     [ErrorFormat::FusionXml, ErrorFormat::FusionText, ErrorFormat::LlmFriendly, ErrorFormat::ProblemJson];
 
 /// Where `zod-json`, `pydantic` and `serde` say too little, and why. Of a failure that is no fault of the arguments' shape these
 /// formats give the message alone, as their servers do: no suggestion, no list of actions, no hint that it will pass. Where the
 /// shape is at fault they say enough, so nothing is listed for `llm-friendly-json` or for any scenario on shapes.
-const SILENT: [(&str, &str); 10] = [
+const UNRECOVERABLE: [(&str, &str); 10] = [
     ("compound/find-then-update", "`Car 'TR-880' does not exist.` names no list of cars"),
     ("compound/unknown-id-and-conflict", "`Patient 'PT-0922' does not exist.` names no list of patients"),
     ("hostile/fake-lines", "`Claim '…' does not exist.` names no list of claims, and what it quotes was sent"),
@@ -92,9 +92,9 @@ const SILENT: [(&str, &str); 10] = [
 #[test]
 fn perfect_recovers_wherever_the_text_allows_it() {
     let scenarios = all_scenarios();
-    let (plan, records) = played("perfect", &scenarios, &["all"], &ErrorFormat::NAMED, 2);
+    let (plan, records) = run_profile("perfect", &scenarios, &["all"], &ErrorFormat::NAMED, 2);
     let mut failed = BTreeMap::new();
-    let silent: BTreeSet<(&str, ErrorFormat)> = SILENT
+    let unrecoverable: BTreeSet<(&str, ErrorFormat)> = UNRECOVERABLE
         .iter()
         .flat_map(|(id, _)| {
             [ErrorFormat::ZodJson, ErrorFormat::Pydantic, ErrorFormat::Serde].map(|format| (*id, format))
@@ -103,25 +103,25 @@ fn perfect_recovers_wherever_the_text_allows_it() {
     for row in &records.episodes {
         let cell = plan.cell(row.episode).unwrap();
         let scenario = &scenarios[cell.scenario];
-        if row.outcome != Outcome::Success && !scenario.tags.iter().any(|tag| tag == HOPELESS) {
-            let format = &plan.settings[cell.setting].format;
+        if row.outcome != Outcome::Success && !scenario.tags.iter().any(|tag| tag == UNRECOVERABLE_TAG) {
+            let format = &plan.conditions[cell.condition].format;
             failed.insert((scenario.id.as_str(), format.clone()), row.episode);
         }
     }
     let unlisted: Vec<String> = failed
         .iter()
-        .filter(|(cell, _)| !silent.contains(cell))
+        .filter(|(cell, _)| !unrecoverable.contains(cell))
         .map(|((id, format), episode)| format!("{id} {format}{}", transcript("perfect", &plan, &scenarios, *episode)))
         .collect();
     assert!(unlisted.is_empty(), "{}", unlisted.join("\n\n"));
-    let mended: Vec<_> = silent.iter().filter(|cell| !failed.contains_key(*cell)).collect();
-    assert!(mended.is_empty(), "listed as silent, and recovered from: {mended:?}");
+    let recovered: Vec<_> = unrecoverable.iter().filter(|cell| !failed.contains_key(*cell)).collect();
+    assert!(recovered.is_empty(), "listed as silent, and recovered from: {recovered:?}");
 }
 
 #[test]
-fn perfect_never_mends_what_a_bare_line_does_not_tell() {
+fn perfect_never_fixes_what_a_bare_line_does_not_explain() {
     let scenarios = all_scenarios();
-    let (_, records) = played("perfect", &scenarios, &["none", "strict+truncation"], &TELLING, 2);
+    let (_, records) = run_profile("perfect", &scenarios, &["none", "strict+truncation"], &COMPLETE_FORMATS, 2);
     let mut first: BTreeMap<(u64, u32), &str> = BTreeMap::new();
     let mut seen = 0;
     for call in &records.calls {
@@ -141,17 +141,17 @@ fn perfect_never_mends_what_a_bare_line_does_not_tell() {
 fn blind_gains_nothing_from_any_format() {
     let scenarios = all_scenarios();
     let others = "strict+truncation+contract";
-    let (plan, records) = played("blind", &scenarios, &[others, "all"], &ErrorFormat::NAMED, 2);
+    let (plan, records) = run_profile("blind", &scenarios, &[others, "all"], &ErrorFormat::NAMED, 2);
     let mut bare: BTreeMap<(usize, u32), Outcome> = BTreeMap::new();
     let mut compared = 0;
     for row in &records.episodes {
         let cell = plan.cell(row.episode).unwrap();
         let key = (cell.scenario, cell.trial);
-        if plan.settings[cell.setting].format == ErrorFormat::Bare {
+        if plan.conditions[cell.condition].format == ErrorFormat::Bare {
             bare.insert(key, row.outcome);
         } else if row.outcome == Outcome::Success {
             let id = &scenarios[cell.scenario].id;
-            assert_eq!(bare[&key], Outcome::Success, "{id} with {}", plan.settings[cell.setting].format);
+            assert_eq!(bare[&key], Outcome::Success, "{id} with {}", plan.conditions[cell.condition].format);
             compared += 1;
         }
     }
@@ -166,8 +166,8 @@ fn cosmetic_drift_costs_nothing() {
     assert_eq!(scenarios.len(), 1);
     for name in ["blind", "typical", "perfect"] {
         let rows = |set: &str| {
-            let (plan, records) = played(name, &scenarios, &[set], &TELLING, 10);
-            assert_eq!(plan.settings.len(), TELLING.len());
+            let (plan, records) = run_profile(name, &scenarios, &[set], &COMPLETE_FORMATS, 10);
+            assert_eq!(plan.conditions.len(), COMPLETE_FORMATS.len());
             records
         };
         let aware = rows("all");

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::{by_weight, change_of, counted, difference, means, show, subject, verdict};
+use super::{by_severity, difference, format_change, means, show_command, subject, verdict, verdict_counts};
 use crate::gate::{Change, GateReport, GateRow, Method, Place, Tier, Verdict};
 use crate::render::plain_text;
 
@@ -12,25 +12,25 @@ const ROWS: usize = 5;
 /// The report as GitHub's workflow commands, one a line: a notice with the verdict, then what does not pass, the worst first. A
 /// scenario that changed is annotated where it is written down, once for all of its rows.
 pub fn github(report: &GateReport) -> String {
-    let overall = format!("{}: {} · {}", report.verdict.name(), counted(report), plain_text(&report.candidate));
-    let mut text = command("notice", None, "healbench", &overall);
-    let abouts = abouts(report);
+    let overall = format!("{}: {} · {}", report.verdict.name(), verdict_counts(report), plain_text(&report.candidate));
+    let mut text = workflow_command("notice", None, "healbench", &overall);
+    let annotations = annotations(report);
     for level in ["error", "warning"] {
-        let these: Vec<&About<'_>> = abouts.iter().filter(|about| about.level() == level).collect();
+        let these: Vec<&Annotation<'_>> = annotations.iter().filter(|annotation| annotation.level() == level).collect();
         let shown = if these.len() > ANNOTATIONS { ANNOTATIONS - 1 } else { these.len() };
-        for about in &these[..shown] {
-            text.push_str(&about.command(report));
+        for annotation in &these[..shown] {
+            text.push_str(&annotation.command(report));
         }
         if these.len() > shown {
             let more = format!("and {} more {level}s: `--output json` has all", these.len() - shown);
-            text.push_str(&command(level, None, "healbench", &more));
+            text.push_str(&workflow_command(level, None, "healbench", &more));
         }
     }
     text
 }
 
 /// What an annotation is about.
-enum About<'a> {
+enum Annotation<'a> {
     /// A row without changes.
     Row(&'a GateRow),
     /// A scenario, and what changed in it; never empty, the worst first.
@@ -38,35 +38,35 @@ enum About<'a> {
 }
 
 /// What does not pass, the worst first.
-fn abouts(report: &GateReport) -> Vec<About<'_>> {
-    let mut abouts: Vec<About<'_>> = Vec::new();
+fn annotations(report: &GateReport) -> Vec<Annotation<'_>> {
+    let mut annotations: Vec<Annotation<'_>> = Vec::new();
     let mut known: BTreeMap<&str, usize> = BTreeMap::new();
-    for row in by_weight(report).into_iter().filter(|row| row.verdict != Verdict::Pass) {
+    for row in by_severity(report).into_iter().filter(|row| row.verdict != Verdict::Pass) {
         if row.changes.is_empty() {
-            abouts.push(About::Row(row));
+            annotations.push(Annotation::Row(row));
         }
         for change in &row.changes {
-            let at = *known.entry(&change.scenario).or_insert(abouts.len());
-            match abouts.get_mut(at) {
-                Some(About::Scenario(_, changes)) => changes.push((row, change)),
-                _ => abouts.push(About::Scenario(&change.scenario, vec![(row, change)])),
+            let at = *known.entry(&change.scenario).or_insert(annotations.len());
+            match annotations.get_mut(at) {
+                Some(Annotation::Scenario(_, changes)) => changes.push((row, change)),
+                _ => annotations.push(Annotation::Scenario(&change.scenario, vec![(row, change)])),
             }
         }
     }
-    abouts
+    annotations
 }
 
-impl About<'_> {
+impl Annotation<'_> {
     /// The row that weighs most.
-    fn head(&self) -> &GateRow {
+    fn first_row(&self) -> &GateRow {
         match self {
-            About::Row(row) => row,
-            About::Scenario(_, changes) => changes[0].0,
+            Annotation::Row(row) => row,
+            Annotation::Scenario(_, changes) => changes[0].0,
         }
     }
 
     fn level(&self) -> &'static str {
-        let row = self.head();
+        let row = self.first_row();
         match (row.tier, row.verdict) {
             (Tier::Critical, Verdict::Fail | Verdict::Missing) => "error",
             _ => "warning",
@@ -74,23 +74,24 @@ impl About<'_> {
     }
 
     fn command(&self, report: &GateReport) -> String {
-        let word = verdict(self.head());
+        let word = verdict(self.first_row());
         match self {
-            About::Row(row) => {
+            Annotation::Row(row) => {
                 let title = format!("{word}: {} · {}", subject(&row.subject), plain_text(&row.metric));
                 let numbers = [means(row), difference(row), plain_text(&row.says).into_owned()];
                 let numbers: Vec<String> = numbers.into_iter().filter(|text| !text.is_empty()).collect();
-                command(self.level(), None, &title, &numbers.join("; "))
+                workflow_command(self.level(), None, &title, &numbers.join("; "))
             }
-            About::Scenario(id, changes) => {
-                let mut lines: Vec<String> = changes.iter().take(ROWS).map(|change| line(change, &word)).collect();
+            Annotation::Scenario(id, changes) => {
+                let mut lines: Vec<String> =
+                    changes.iter().take(ROWS).map(|change| change_line(change, &word)).collect();
                 if changes.len() > ROWS {
                     lines.push(format!("and {} more", changes.len() - ROWS));
                 }
                 let (row, change) = changes[0];
-                lines.extend(show(report, row, change));
+                lines.extend(show_command(report, row, change));
                 let title = format!("{word}: {}", plain_text(id));
-                command(self.level(), report.places.get(*id), &title, &lines.join("\n"))
+                workflow_command(self.level(), report.places.get(*id), &title, &lines.join("\n"))
             }
         }
     }
@@ -98,11 +99,11 @@ impl About<'_> {
 
 /// `tokens 8,123 → 16,246 in scripted:typical · all fusion-xml`: with its verdict where the annotation's is another, and with why
 /// where a change alone is no reason.
-fn line((row, change): &(&GateRow, &Change), head: &str) -> String {
-    let numbers = change_of(row, change);
+fn change_line((row, change): &(&GateRow, &Change), title_verdict: &str) -> String {
+    let numbers = format_change(row, change);
     let numbers = if numbers.is_empty() { "changed" } else { &numbers };
     let mut line = format!("{} {numbers} in {}", plain_text(&row.metric), subject(&row.subject));
-    if verdict(row) != head {
+    if verdict(row) != title_verdict {
         line = format!("{}: {line}", verdict(row));
     }
     if row.method != Method::Exact {
@@ -112,20 +113,20 @@ fn line((row, change): &(&GateRow, &Change), head: &str) -> String {
 }
 
 /// A workflow command; what has no file of the repository has no place.
-fn command(name: &str, place: Option<&Place>, title: &str, message: &str) -> String {
+fn workflow_command(name: &str, place: Option<&Place>, title: &str, message: &str) -> String {
     let place = place.filter(|place| !place.path.starts_with("built-in:")).map(|place| {
         let path = plain_text(&place.path).replace('\\', "/");
-        format!("file={},line={},", property(path.trim_start_matches("./")), place.line)
+        format!("file={},line={},", escape_property(path.trim_start_matches("./")), place.line)
     });
-    format!("::{name} {}title={}::{}\n", place.unwrap_or_default(), property(title), data(message))
+    format!("::{name} {}title={}::{}\n", place.unwrap_or_default(), escape_property(title), escape_data(message))
 }
 
 /// A message, as GitHub's toolkit escapes it.
-fn data(text: &str) -> String {
+fn escape_data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 /// A property, which ends at the next comma or colon.
-fn property(text: &str) -> String {
-    data(text).replace(':', "%3A").replace(',', "%2C")
+fn escape_property(text: &str) -> String {
+    escape_data(text).replace(':', "%3A").replace(',', "%2C")
 }

@@ -1,6 +1,6 @@
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
-use super::{change_of, difference, example, means, subject};
+use super::{difference, example_command, format_change, means, subject};
 use crate::gate::{GateReport, GateRow, Subject, Tier, Verdict};
 use crate::render::plain_text;
 
@@ -11,8 +11,8 @@ const CHANGES: usize = 50;
 /// others that do not pass are skipped. It has no times and no id of its own: the same report is the same text.
 pub fn junit(report: &GateReport) -> String {
     let mut xml = Report::new(xml_text(&title(report)));
-    for (about, rows) in by_subject(report) {
-        let mut suite = TestSuite::new(xml_text(&subject(about)));
+    for (row_subject, rows) in by_subject(report) {
+        let mut suite = TestSuite::new(xml_text(&subject(row_subject)));
         suite.add_test_cases(rows.into_iter().map(|row| case(report, row)));
         xml.add_test_suite(suite);
     }
@@ -30,7 +30,7 @@ fn title(report: &GateReport) -> String {
 fn by_subject(report: &GateReport) -> Vec<(&Subject, Vec<&GateRow>)> {
     let mut suites: Vec<(&Subject, Vec<&GateRow>)> = Vec::new();
     for row in &report.rows {
-        match suites.iter_mut().find(|(about, _)| **about == row.subject) {
+        match suites.iter_mut().find(|(row_subject, _)| **row_subject == row.subject) {
             Some((_, rows)) => rows.push(row),
             None => suites.push((&row.subject, vec![row])),
         }
@@ -64,12 +64,12 @@ fn status(report: &GateReport, row: &GateRow) -> TestCaseStatus {
 fn description(report: &GateReport, row: &GateRow) -> Vec<String> {
     let mut lines: Vec<String> = [means(row), difference(row)].into_iter().filter(|text| !text.is_empty()).collect();
     for change in row.changes.iter().take(CHANGES) {
-        lines.push(format!("{}  {}", change.scenario, change_of(row, change)).trim_end().to_owned());
+        lines.push(format!("{}  {}", change.scenario, format_change(row, change)).trim_end().to_owned());
     }
     if row.changes.len() > CHANGES {
         lines.push(format!("and {} more", row.changes.len() - CHANGES));
     }
-    lines.extend(example(report, row));
+    lines.extend(example_command(report, row));
     lines.iter().map(|line| xml_text(line)).collect()
 }
 

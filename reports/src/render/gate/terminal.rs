@@ -1,6 +1,8 @@
-use super::{by_weight, change_of, counted, difference, example, is_told, means, subject, verdict};
+use super::{
+    by_severity, difference, example_command, format_change, is_listed, means, subject, verdict, verdict_counts,
+};
 use crate::gate::{GateReport, GateRow, Verdict};
-use crate::render::layout::{Paint, Piece, wrap};
+use crate::render::layout::{Paint, StyledSpan, wrap};
 use crate::render::plain_text;
 use crate::render::terminal::INDENT;
 
@@ -23,21 +25,21 @@ pub fn terminal(report: &GateReport, options: GateOptions) -> String {
     let mut lines = vec![format!(
         "{}  {}",
         painted(report.verdict, report.verdict.name(), options.color),
-        [plain_text(&report.candidate).into_owned(), counted(report)].join(" · ")
+        [plain_text(&report.candidate).into_owned(), verdict_counts(report)].join(" · ")
     )];
     if let Some(base) = &report.base {
         let policy = report.policy.as_deref().unwrap_or("built in");
         lines.push(format!("against {}, policy {}", plain_text(base), plain_text(policy)));
     }
-    let told: Vec<&GateRow> = by_weight(report).into_iter().filter(|row| is_told(row)).collect();
-    for row in told.iter().take(ROWS) {
+    let listed: Vec<&GateRow> = by_severity(report).into_iter().filter(|row| is_listed(row)).collect();
+    for row in listed.iter().take(ROWS) {
         let word = painted(row.verdict, &verdict(row), options.color);
         lines.push(String::new());
         lines.extend(row_lines(report, row, &format!("{word}  "), options));
     }
-    if told.len() > ROWS {
+    if listed.len() > ROWS {
         lines.push(String::new());
-        lines.push(format!("and {} more rows: `--output json` has all", told.len() - ROWS));
+        lines.push(format!("and {} more rows: `--output json` has all", listed.len() - ROWS));
     }
     let mut text = lines.join("\n");
     text.push('\n');
@@ -46,7 +48,7 @@ pub fn terminal(report: &GateReport, options: GateOptions) -> String {
 
 /// What differs, for somebody who means to accept it: the rows that do not pass, without a verdict; empty where there is none.
 pub fn changes(report: &GateReport, options: GateOptions) -> String {
-    let rows: Vec<&GateRow> = by_weight(report).into_iter().filter(|row| row.verdict != Verdict::Pass).collect();
+    let rows: Vec<&GateRow> = by_severity(report).into_iter().filter(|row| row.verdict != Verdict::Pass).collect();
     let mut text = String::new();
     for row in rows.iter().take(ROWS) {
         for line in row_lines(report, row, "", options) {
@@ -57,19 +59,19 @@ pub fn changes(report: &GateReport, options: GateOptions) -> String {
     }
     if !rows.is_empty() {
         let more = if rows.len() > ROWS { format!(", of which {ROWS} are above") } else { String::new() };
-        text.push_str(&format!("{}{more}\n", crate::render::counted(rows.len() as u64, "changed row")));
+        text.push_str(&format!("{}{more}\n", crate::render::pluralize(rows.len() as u64, "changed row")));
     }
     text
 }
 
-/// The word of a verdict in its colour.
+/// The word of a verdict in its color.
 fn painted(verdict: Verdict, word: &str, color: bool) -> String {
     let paint = match verdict {
         Verdict::Pass => Paint::Green,
         Verdict::Fail => Paint::Red,
         Verdict::Inconclusive | Verdict::Missing => Paint::Bold,
     };
-    Piece::new(word, paint).painted(color)
+    StyledSpan::new(word, paint).painted(color)
 }
 
 fn row_lines(report: &GateReport, row: &GateRow, word: &str, options: GateOptions) -> Vec<String> {
@@ -85,12 +87,12 @@ fn row_lines(report: &GateReport, row: &GateRow, word: &str, options: GateOption
     let says = if difference.is_empty() { says.into_owned() } else { format!("{difference}; {says}") };
     lines.extend(wrap(&says, " ", room).into_iter().map(|line| format!("{INDENT}{line}")));
     for change in row.changes.iter().take(CHANGES) {
-        let numbers = change_of(row, change);
+        let numbers = format_change(row, change);
         lines.push(format!("{INDENT}{INDENT}{}  {numbers}", plain_text(&change.scenario)).trim_end().to_owned());
     }
     if row.changes.len() > CHANGES {
         lines.push(format!("{INDENT}{INDENT}and {} more", row.changes.len() - CHANGES));
     }
-    lines.extend(example(report, row).map(|command| format!("{INDENT}{command}")));
+    lines.extend(example_command(report, row).map(|command| format!("{INDENT}{command}")));
     lines
 }

@@ -3,16 +3,16 @@
 //! Every chart is a function over plain data and a width in CSS pixels. A page shows each of them twice, wide and narrow, and lets
 //! CSS pick, for text must stay about 12 pixels high. Nothing here sums, averages or tests: a chart only places numbers.
 //!
-//! An SVG has no theme. Its colours are roles (`roles.rs`) that `charts.css` turns into the page's variables, and whatever a colour
+//! An SVG has no theme. Its colors are roles (`roles.rs`) that `charts.css` turns into the page's variables, and whatever a color
 //! tells, a shape, a dash, a hatch or an order tells as well.
 
 mod curves;
-mod finish;
 mod forest;
 mod frame;
 mod hatch;
 mod legend;
-mod marks;
+mod markers;
+mod postprocess;
 mod roles;
 mod scatter;
 mod stacks;
@@ -27,10 +27,10 @@ use plotters::drawing::DrawingAreaErrorKind;
 
 pub(crate) use curves::{Curve, Curves, curves};
 pub(crate) use forest::{Forest, ForestRow, forest};
-pub(crate) use scatter::{Point, Scatter, WHISKERS, scatter};
-pub(crate) use stacks::{Bar, Kind, Outcome, Panel, Stacks, stacks};
+pub(crate) use scatter::{MAX_WHISKER_POINTS, Point, Scatter, scatter};
+pub(crate) use stacks::{Bar, CallKind, CallStatus, Panel, Stacks, stacks};
 
-/// What gives the roles their colours; part of a page's style sheet.
+/// What gives the roles their colors; part of a page's style sheet.
 pub(crate) const CSS: &str = include_str!("charts/charts.css");
 
 /// From this width on a chart has room for labels beside its marks.
@@ -53,11 +53,11 @@ pub(crate) struct Caption {
 }
 
 /// Widths that a layout can be made for; what is asked for beyond is drawn at the nearest.
-fn usable(width: u32) -> i32 {
+fn clamp_width(width: u32) -> i32 {
     i32::try_from(width.clamp(240, 2000)).unwrap_or(720)
 }
 
 /// Whether a chart can place a number. What is larger than any count or price comes from nowhere but a mistake.
-fn drawable(value: f64) -> bool {
+fn is_drawable(value: f64) -> bool {
     value.is_finite() && value.abs() < 1e15
 }

@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 
-use super::shown;
-use crate::render::claims::{NOTE, measured, name, range, word};
+use super::visible;
+use crate::render::claims::{NOTE, format_mean, format_range, measure_title, verdict_text};
 use crate::render::number::{UNKNOWN, rate_percent};
-use crate::render::terminal::setting;
+use crate::render::terminal::condition_label;
 use crate::summary::ClaimReport;
 
 /// A table a claim.
@@ -16,7 +16,7 @@ pub(super) fn claims(claims: &[ClaimReport]) -> Markup {
         @for report in claims {
             div.scroll tabindex="0" role="region" aria-label="A claim" {
                 table {
-                    caption { b { (shown(&report.scenario)) } ": " (shown(&report.claim.says)) " — " (name(report.claim.measure)) }
+                    caption { b { (visible(&report.scenario)) } ": " (visible(&report.claim.says)) " — " (measure_title(report.claim.measure)) }
                     thead { tr {
                         th.text scope="col" { "agent" }
                         th.text scope="col" { "setting" }
@@ -27,14 +27,14 @@ pub(super) fn claims(claims: &[ClaimReport]) -> Markup {
                     } }
                     tbody {
                         @for row in &report.rows {
-                            @let (mean, interval) = measured(report.claim.measure, row, true);
+                            @let (mean, interval) = format_mean(report.claim.measure, row, true);
                             tr {
-                                th scope="row" { (shown(&row.title)) }
-                                td.text { (setting(row.guardrails, &row.format)) }
+                                th scope="row" { (visible(&row.title)) }
+                                td.text { (condition_label(row.guardrails, &row.format)) }
                                 td { (rate_percent(row.success)) }
                                 td { (mean.text) " " span.sure { (interval.text) } }
-                                td { (row.claimed.map_or(UNKNOWN.to_owned(), |span| range(report.claim.measure, span))) }
-                                td.text { (row.verdict.map_or("", word)) }
+                                td { (row.claimed.map_or(UNKNOWN.to_owned(), |span| format_range(report.claim.measure, span))) }
+                                td.text { (row.verdict.map_or("", verdict_text)) }
                             }
                         }
                     }

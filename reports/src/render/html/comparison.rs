@@ -3,61 +3,61 @@
 use maud::{Markup, html};
 
 use super::page::{Page, page};
-use super::{estimate, key, shown, worded};
+use super::{estimate, sort_key, visible, with_code_spans};
 use crate::comparison::{CellComparison, Comparison, Flip, MetricDifference};
 use crate::metric::{Better, Metric};
-use crate::render::comparison::{difference_of, interval_of, mean, not_paired, notes, paint, successes};
+use crate::render::comparison::{format_difference, format_interval, mean, notes, paint, pairing_failures, successes};
 use crate::render::layout::Paint;
-use crate::render::number::{UNKNOWN, count, counted, p_value};
-use crate::render::shell::show_flip;
-use crate::render::terminal::setting;
+use crate::render::number::{UNKNOWN, count, p_value, pluralize};
+use crate::render::shell::show_flip_commands;
+use crate::render::terminal::condition_label;
 
 /// What the page of a comparison is made from.
 #[derive(Debug)]
 pub struct ComparisonPage<'a> {
     /// The numbers.
-    pub found: &'a Comparison,
+    pub comparison: &'a Comparison,
     /// Where the pages of base and candidate are, each ending with `/`; null in a file, which says commands instead.
     pub addresses: Option<[&'a str; 2]>,
 }
 
 /// Flips that a page lists.
-const MOST_FLIPS: usize = 500;
+const MAX_FLIPS: usize = 500;
 
 /// The page.
-pub fn comparison(comparison: &ComparisonPage<'_>) -> String {
-    let found = comparison.found;
-    let title = format!("{} → {}", found.base, found.candidate);
-    let changed: Vec<&CellComparison> = found.cells.iter().filter(|cell| cell.changed > 0).collect();
+pub fn comparison(input: &ComparisonPage<'_>) -> String {
+    let comparison = input.comparison;
+    let title = format!("{} → {}", comparison.base, comparison.candidate);
+    let changed: Vec<&CellComparison> = comparison.cells.iter().filter(|cell| cell.changed > 0).collect();
     let body = html! {
-        p.meta { (counted(found.pairs, "pair")) " · " (count(found.changed)) " changed" }
-        h1 { (name(comparison, 0)) " → " (name(comparison, 1)) }
-        @for partial in &found.partial { p { b.bad { (shown(partial)) } } }
-        @if found.pairs == 0 { p { b.bad { "Nothing could be paired." } } }
-        @if found.pairs > 0 && found.changed == 0 { p { b { "No metric differs in any pair." } } }
-        @if !found.differs.is_empty() {
+        p.meta { (pluralize(comparison.pairs, "pair")) " · " (count(comparison.changed)) " changed" }
+        h1 { (name(input, 0)) " → " (name(input, 1)) }
+        @for partial in &comparison.partial { p { b.bad { (visible(partial)) } } }
+        @if comparison.pairs == 0 { p { b.bad { "Nothing could be paired." } } }
+        @if comparison.pairs > 0 && comparison.changed == 0 { p { b { "No metric differs in any pair." } } }
+        @if !comparison.differs.is_empty() {
             h2 { "What else differs" }
-            ul { @for differs in &found.differs { li { (shown(differs)) } } }
+            ul { @for differs in &comparison.differs { li { (visible(differs)) } } }
         }
         @if !changed.is_empty() { (cells(&changed)) }
-        @if !found.flips.is_empty() { (flips(comparison)) }
-        @if !found.unpaired.is_empty() {
+        @if !comparison.flips.is_empty() { (flips(input)) }
+        @if !comparison.unpaired.is_empty() {
             h2 { "Not paired" }
-            ul { @for unpaired in not_paired(&found.unpaired) { li { (unpaired) } } }
+            ul { @for unpaired in pairing_failures(&comparison.unpaired) { li { (unpaired) } } }
         }
         h2 { "How to read this" }
-        ul.note { @for note in notes(found, &changed) { li { (worded(&note)) } } }
+        ul.note { @for note in notes(comparison, &changed) { li { (with_code_spans(&note)) } } }
     };
-    page(&Page { title: &title, served: comparison.addresses.is_some(), body })
+    page(&Page { title: &title, served: input.addresses.is_some(), body })
 }
 
-fn name(comparison: &ComparisonPage<'_>, side: usize) -> Markup {
-    let found = comparison.found;
-    let name = [&found.base, &found.candidate][side];
+fn name(input: &ComparisonPage<'_>, side: usize) -> Markup {
+    let comparison = input.comparison;
+    let name = [&comparison.base, &comparison.candidate][side];
     html! {
-        @match comparison.addresses {
-            Some(addresses) => { a href=(addresses[side]) { (shown(name)) } }
-            None => { (shown(name)) }
+        @match input.addresses {
+            Some(addresses) => { a href=(addresses[side]) { (visible(name)) } }
+            None => { (visible(name)) }
         }
     }
 }
@@ -67,17 +67,17 @@ fn cells(cells: &[&CellComparison]) -> Markup {
     html! {
         h2 { "What changed" }
         @for metric in Metric::ALL {
-            @let moved: Vec<(&CellComparison, &MetricDifference)> = cells
+            @let changed: Vec<(&CellComparison, &MetricDifference)> = cells
                 .iter()
                 .filter_map(|cell| Some((*cell, cell.metrics.iter().find(|entry| entry.metric == metric)?)))
                 .filter(|(_, entry)| entry.more + entry.fewer > 0)
                 .collect();
-            @if !moved.is_empty() { (table(metric, &moved)) }
+            @if !changed.is_empty() { (table(metric, &changed)) }
         }
     }
 }
 
-fn table(metric: Metric, moved: &[(&CellComparison, &MetricDifference)]) -> Markup {
+fn table(metric: Metric, changed: &[(&CellComparison, &MetricDifference)]) -> Markup {
     let name = metric.name().replace('_', " ");
     let better = match metric.better() {
         Better::Higher => "more is better",
@@ -89,20 +89,20 @@ fn table(metric: Metric, moved: &[(&CellComparison, &MetricDifference)]) -> Mark
                 caption { b { (name) } ", " (better) }
                 thead { tr {
                     @for (head, class) in [("agent", "text"), ("setting", "text"), ("base", ""), ("candidate", ""), ("difference", ""), ("pairs up", ""), ("pairs down", ""), ("p, Holm", "")] {
-                        (super::head(head, class))
+                        (super::sort_header(head, class))
                     }
                 } }
                 tbody {
-                    @for (cell, entry) in moved {
+                    @for (cell, entry) in changed {
                         tr {
-                            th scope="row" { (shown(&cell.title)) }
-                            td.text { (setting(cell.guardrails, &cell.format)) }
-                            td data-v=(key(entry.base)) { (mean(entry, entry.base)) }
-                            td data-v=(key(entry.candidate)) { (mean(entry, entry.candidate)) }
-                            td data-v=(key(entry.difference)) class=(class(entry)) { (estimate(Some(difference_of(entry)), interval_of(entry))) }
+                            th scope="row" { (visible(&cell.title)) }
+                            td.text { (condition_label(cell.guardrails, &cell.format)) }
+                            td data-v=(sort_key(entry.base)) { (mean(entry, entry.base)) }
+                            td data-v=(sort_key(entry.candidate)) { (mean(entry, entry.candidate)) }
+                            td data-v=(sort_key(entry.difference)) class=(class(entry)) { (estimate(Some(format_difference(entry)), format_interval(entry))) }
                             td data-v=(entry.more) { (count(entry.more)) }
                             td data-v=(entry.fewer) { (count(entry.fewer)) }
-                            td data-v=(key(entry.p_adjusted)) { @if metric.is_rate() { (p_value(entry.p_adjusted)) } @else { (UNKNOWN) } }
+                            td data-v=(sort_key(entry.p_adjusted)) { @if metric.is_rate() { (p_value(entry.p_adjusted)) } @else { (UNKNOWN) } }
                         }
                     }
                 }
@@ -119,12 +119,12 @@ fn class(entry: &MetricDifference) -> &'static str {
     }
 }
 
-fn flips(comparison: &ComparisonPage<'_>) -> Markup {
-    let found = comparison.found;
-    let lost = found.flips.iter().filter(|flip| flip.is_loss()).count() as u64;
-    let more = found.flips.len().saturating_sub(MOST_FLIPS);
+fn flips(input: &ComparisonPage<'_>) -> Markup {
+    let comparison = input.comparison;
+    let lost = comparison.flips.iter().filter(|flip| flip.is_loss()).count() as u64;
+    let more = comparison.flips.len().saturating_sub(MAX_FLIPS);
     html! {
-        h2 { (successes(lost)) " lost, " (count(found.flips.len() as u64 - lost)) " gained" }
+        h2 { (successes(lost)) " lost, " (count(comparison.flips.len() as u64 - lost)) " gained" }
         div.tools data-tools="flips" hidden {
             label { "Search" input type="search" placeholder="scenario, agent, setting"; }
             span role="status" {}
@@ -139,31 +139,31 @@ fn flips(comparison: &ComparisonPage<'_>) -> Markup {
                     }
                     th.text scope="col" { "transcripts" }
                 } }
-                tbody { @for flip in found.flips.iter().take(MOST_FLIPS) { (flip_row(comparison, flip)) } }
+                tbody { @for flip in comparison.flips.iter().take(MAX_FLIPS) { (flip_row(input, flip)) } }
             }
         }
-        @if more > 0 { p.note { (counted(more as u64, "flip")) " left out; " code { "healbench compare --json" } " has them all." } }
+        @if more > 0 { p.note { (pluralize(more as u64, "flip")) " left out; " code { "healbench compare --json" } " has them all." } }
     }
 }
 
-fn flip_row(comparison: &ComparisonPage<'_>, flip: &Flip) -> Markup {
-    let found = comparison.found;
+fn flip_row(input: &ComparisonPage<'_>, flip: &Flip) -> Markup {
+    let comparison = input.comparison;
     html! {
         tr {
             td.text { @if flip.is_loss() { b.bad { "lost" } } @else { b.good { "gained" } } }
-            th scope="row" { (shown(&flip.scenario)) }
-            td.text { (shown(&flip.title)) }
-            td.text { (setting(flip.guardrails, &flip.format)) }
+            th scope="row" { (visible(&flip.scenario)) }
+            td.text { (visible(&flip.title)) }
+            td.text { (condition_label(flip.guardrails, &flip.format)) }
             td { (flip.trial) }
             td.text { (flip.base) }
             td.text { (flip.candidate) }
             td.text {
-                @match comparison.addresses {
+                @match input.addresses {
                     Some([base, candidate]) => {
                         a href={ (candidate) "episodes/" (flip.candidate_episode) } { "candidate" } ", "
                         a href={ (base) "episodes/" (flip.base_episode) } { "base" }
                     }
-                    None => { @for command in show_flip(&found.base, &found.candidate, flip) { code { (command) } br; } }
+                    None => { @for command in show_flip_commands(&comparison.base, &comparison.candidate, flip) { code { (command) } br; } }
                 }
             }
         }

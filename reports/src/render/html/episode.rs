@@ -1,15 +1,15 @@
 //! The page of an episode, which can be asked for another setting or another episode.
 
 use healbench_protocol::{AgentKind, ErrorFormat, Guardrails};
-use healbench_record::{CellRef, Plan, Setting};
+use healbench_record::{CellRef, Condition, Plan};
 use maud::{Markup, html};
 
 use super::page::{Page, page};
-use super::playback::beside;
-use super::{run_address, shown};
-use crate::playback::Playback;
+use super::transcript::side_by_side;
+use super::{run_address, visible};
 use crate::render::plain_text;
-use crate::render::terminal::setting;
+use crate::render::terminal::condition_label;
+use crate::transcript::Transcript;
 
 /// What the page of an episode is made from.
 #[derive(Debug)]
@@ -21,40 +21,40 @@ pub struct EpisodePage<'a> {
     /// The run's plan, which has that episode.
     pub plan: &'a Plan,
     /// It, and what was asked for beside it.
-    pub playbacks: &'a [Playback],
+    pub transcripts: &'a [Transcript],
 }
 
 /// The page.
 pub fn episode(episode: &EpisodePage<'_>) -> String {
-    let EpisodePage { name, episode: number, plan, playbacks } = episode;
+    let EpisodePage { name, episode: number, plan, transcripts } = episode;
     let title = format!("{name}, episode {number}");
     let body = html! {
         p.meta {
-            a href=(run_address(name)) { (shown(name)) }
-            @if let Some(first) = playbacks.first() { " · " (shown(&first.agent)) " · trial " (first.trial) }
+            a href=(run_address(name)) { (visible(name)) }
+            @if let Some(first) = transcripts.first() { " · " (visible(&first.agent)) " · trial " (first.trial) }
         }
-        @if let Some(first) = playbacks.first() { h1 { (shown(&first.scenario)) } }
+        @if let Some(first) = transcripts.first() { h1 { (visible(&first.scenario)) } }
         @if let Some(cell) = plan.cell(*number) {
-            (others(episode, cell))
-            @if plan.agents[cell.agent].kind == AgentKind::Scripted { (form(episode)) }
+            (other_conditions(episode, cell))
+            @if plan.agents[cell.agent].kind == AgentKind::Scripted { (rerun_form(episode)) }
         }
-        (beside(&playbacks.iter().collect::<Vec<_>>(), true))
+        (side_by_side(&transcripts.iter().collect::<Vec<_>>(), true))
     };
     page(&Page { title: &title, served: true, body })
 }
 
 /// The same scenario, agent and trial under the plan's other settings.
-fn others(page: &EpisodePage<'_>, cell: CellRef) -> Markup {
-    let episodes = page.plan.settings.iter().enumerate().filter(|(index, _)| *index != cell.setting);
+fn other_conditions(page: &EpisodePage<'_>, cell: CellRef) -> Markup {
+    let episodes = page.plan.conditions.iter().enumerate().filter(|(index, _)| *index != cell.condition);
     html! {
-        @if page.plan.settings.len() > 1 {
+        @if page.plan.conditions.len() > 1 {
             p.note {
                 "Beside it under: "
-                @for (index, (place, Setting { guardrails, format })) in episodes.enumerate() {
+                @for (index, (index_in_plan, Condition { guardrails, format })) in episodes.enumerate() {
                     @if index > 0 { ", " }
-                    @let other = page.plan.episode(CellRef { setting: place, ..cell });
+                    @let other = page.plan.episode(CellRef { condition: index_in_plan, ..cell });
                     a href={ (run_address(page.name)) "episodes/" (page.episode) "?beside=" (other) } {
-                        (shown(&setting(*guardrails, format)))
+                        (visible(&condition_label(*guardrails, format)))
                     }
                 }
             }
@@ -63,8 +63,8 @@ fn others(page: &EpisodePage<'_>, cell: CellRef) -> Markup {
 }
 
 /// Any other setting: a scripted agent simply plays again.
-fn form(page: &EpisodePage<'_>) -> Markup {
-    let templates = page.plan.settings.iter().map(|setting| &setting.format);
+fn rerun_form(page: &EpisodePage<'_>) -> Markup {
+    let templates = page.plan.conditions.iter().map(|condition| &condition.format);
     let templates = templates.filter(|format| matches!(format, ErrorFormat::Template(_)));
     let mut formats: Vec<String> =
         ErrorFormat::NAMED.iter().chain(templates).map(|format| format.name().into()).collect();
@@ -79,7 +79,7 @@ fn form(page: &EpisodePage<'_>) -> Markup {
             } }
             label { "Error format" select name="format" {
                 option value="" { "as it was" }
-                @for format in &formats { option value=(format) { (shown(format)) } }
+                @for format in &formats { option value=(format) { (visible(format)) } }
             } }
             button type="submit" { "Play it so" }
         }

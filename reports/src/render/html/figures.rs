@@ -5,36 +5,36 @@ mod effects;
 use maud::{Markup, PreEscaped, html};
 
 use super::charts::{
-    Bar, Caption, ChartError, Curve, Curves, Kind, Outcome, Panel, Point, Scatter, Stacks, WHISKERS, curves, scatter,
-    stacks,
+    Bar, CallKind, CallStatus, Caption, ChartError, Curve, Curves, MAX_WHISKER_POINTS, Panel, Point, Scatter, Stacks,
+    curves, scatter, stacks,
 };
-use crate::render::number::{amount_per, count, counted, percent, rate_percent};
+use crate::render::number::{count, percent, pluralize, rate_amount, rate_percent};
 use crate::render::plain_text;
-use crate::render::terminal::{Estimate, name, setting};
+use crate::render::terminal::{Estimate, condition_label, row_label};
 use crate::statistics::Interval;
 use crate::summary::{AgentReport, CallsAt, LATER, Report, ReportRow};
 
 /// The widths that a chart is drawn at; the style sheet shows the one that fits.
 const WIDTHS: [(u32, &str); 2] = [(720, "wide"), (340, "narrow")];
 /// Agents that have charts of their own.
-const AGENTS: usize = 8;
+const MAX_AGENTS: usize = 8;
 /// Curves that can be told apart.
-const CURVES: usize = 8;
+const MAX_CURVES: usize = 8;
 /// Points that a page has room for.
-const POINTS: usize = 900;
+const MAX_POINTS: usize = 900;
 
 /// All charts that the report has numbers for.
 ///
 /// # Errors
 /// [`ChartError`].
 pub(super) fn figures(report: &Report) -> Result<Markup, ChartError> {
-    let (effects, mended) = (effects::effects(report)?, mended(report)?);
-    let (spent, timeline) = (spent(report)?, timeline(report)?);
-    Ok(html! { (effects) (spent) (mended) (timeline) })
+    let (effects, repairs) = (effects::effects(report)?, repair_curves(report)?);
+    let (cost, timeline) = (cost_scatter(report)?, call_timeline(report)?);
+    Ok(html! { (effects) (cost) (repairs) (timeline) })
 }
 
 /// A chart at both widths; nothing when it has nothing to draw.
-fn drawn(draw: impl Fn(u32) -> Result<Option<String>, ChartError>) -> Result<Option<Markup>, ChartError> {
+fn draw_both_widths(draw: impl Fn(u32) -> Result<Option<String>, ChartError>) -> Result<Option<Markup>, ChartError> {
     let mut both = Vec::new();
     for (width, class) in WIDTHS {
         let Some(svg) = draw(width)? else { return Ok(None) };
@@ -63,44 +63,44 @@ fn short_titles(report: &Report) -> Vec<String> {
     titles.iter().map(|title| text(&title.join(" · "))).collect()
 }
 
-fn ends(interval: Option<Interval>) -> Option<(f64, f64)> {
+fn bounds(interval: Option<Interval>) -> Option<(f64, f64)> {
     interval.map(|interval| (interval.lower, interval.upper))
 }
 
-fn joined((value, interval): Estimate) -> String {
+fn format_estimate((value, interval): Estimate) -> String {
     format!("{} {}", value.text, interval.text).trim_end().to_owned()
 }
 
 fn left_out(more: usize) -> Markup {
     html! {
-        @if more > 0 { p.note { (counted(more as u64, "more chart")) " left out; " code { "healbench report --json" } " has the numbers." } }
+        @if more > 0 { p.note { (pluralize(more as u64, "more chart")) " left out; " code { "healbench report --json" } " has the numbers." } }
     }
 }
 
 /// Tokens against success.
-fn spent(report: &Report) -> Result<Markup, ChartError> {
+fn cost_scatter(report: &Report) -> Result<Markup, ChartError> {
     let titles = short_titles(report);
     let rows =
         || report.agents.iter().enumerate().flat_map(|(group, agent)| agent.rows.iter().map(move |row| (group, row)));
     let points: Vec<Point> = rows()
         .filter_map(|(group, row)| {
             Some(Point {
-                label: setting(row.guardrails, &row.format),
+                label: condition_label(row.guardrails, &row.format),
                 group,
                 filled: row.guardrails.bits() != 0,
                 x: row.tokens_per_episode.rate?,
                 y: row.success.rate?,
-                y_interval: ends(row.success_interval),
+                y_interval: bounds(row.success_interval),
             })
         })
         .collect();
-    let more = points.len().saturating_sub(POINTS);
+    let more = points.len().saturating_sub(MAX_POINTS);
     let unknown = rows().count() - points.len();
-    let whiskers = points.len() <= WHISKERS;
-    let points = points.into_iter().take(POINTS).collect();
+    let whiskers = points.len() <= MAX_WHISKER_POINTS;
+    let points = points.into_iter().take(MAX_POINTS).collect();
     let words = rows().take(24).map(|(group, row)| {
         let agent = &titles[group];
-        format!("{agent} {}: {} at {}", name(row), rate_percent(row.success), amount_per(row.tokens_per_episode))
+        format!("{agent} {}: {} at {}", row_label(row), rate_percent(row.success), rate_amount(row.tokens_per_episode))
     });
     let chart = Scatter {
         caption: caption(
@@ -115,7 +115,7 @@ fn spent(report: &Report) -> Result<Markup, ChartError> {
         hollow: "without".to_owned(),
         points,
     };
-    let chart = drawn(|width| scatter(&chart, width))?;
+    let chart = draw_both_widths(|width| scatter(&chart, width))?;
     Ok(html! {
         @if let Some(chart) = chart {
             h2 #spent { "What success takes" }
@@ -124,8 +124,8 @@ fn spent(report: &Report) -> Result<Markup, ChartError> {
                 figcaption {
                     "One point an agent and setting" @if whiskers { "; the whisker is the interval of the success rate" } ". Up and to the left is "
                     "better. The table of all settings has the numbers."
-                    @if more > 0 { " " (counted(more as u64, "more point")) " left out." }
-                    @if unknown > 0 { " " (counted(unknown as u64, "setting")) " without a scored episode left out." }
+                    @if more > 0 { " " (pluralize(more as u64, "more point")) " left out." }
+                    @if unknown > 0 { " " (pluralize(unknown as u64, "setting")) " without a scored episode left out." }
                 }
             }
         }
@@ -133,11 +133,11 @@ fn spent(report: &Report) -> Result<Markup, ChartError> {
 }
 
 /// How soon error chains are mended.
-fn mended(report: &Report) -> Result<Markup, ChartError> {
+fn repair_curves(report: &Report) -> Result<Markup, ChartError> {
     let titles = short_titles(report);
-    let series: Vec<(String, &ReportRow)> = beside(report)
+    let series: Vec<(String, &ReportRow)> = compared_rows(report)
         .zip(&titles)
-        .flat_map(|((_, rows), title)| rows.into_iter().map(move |row| (format!("{title} {}", name(row)), row)))
+        .flat_map(|((_, rows), title)| rows.into_iter().map(move |row| (format!("{title} {}", row_label(row)), row)))
         .filter(|(_, row)| !row.retries.curve.is_empty())
         .collect();
     let words = series.iter().map(|(label, row)| {
@@ -152,14 +152,14 @@ fn mended(report: &Report) -> Result<Markup, ChartError> {
     });
     let description = words.collect::<Vec<_>>().join("; ");
     // More curves than can be told apart go into a chart for each setting.
-    let sides = if series.len() > CURVES && report.contrast.is_some() { 2 } else { 1 };
+    let sides = if series.len() > MAX_CURVES && report.headline.is_some() { 2 } else { 1 };
     let mut charts = Vec::new();
     for side in 0..sides {
         let id = if sides == 1 { "mended".to_owned() } else { format!("mended-{side}") };
         let mine: Vec<&(String, &ReportRow)> = series.iter().skip(side).step_by(sides).collect();
-        charts.push(drawn(|width| curves(&chart(id.clone(), &mine, &description), width))?);
+        charts.push(draw_both_widths(|width| curves(&curves_chart(id.clone(), &mine, &description), width))?);
     }
-    let more = series.len().saturating_sub(CURVES * sides);
+    let more = series.len().saturating_sub(MAX_CURVES * sides);
     Ok(html! {
         @if charts.iter().any(Option::is_some) {
             h2 #mended { "How soon errors are mended" }
@@ -168,7 +168,7 @@ fn mended(report: &Report) -> Result<Markup, ChartError> {
                 figcaption {
                     "The share of all error chains that are mended within so many attempts after the first error. A chain that was given up counts as "
                     "never mended."
-                    @if more > 0 { " " (counted(more as u64, "more curve")) " in the table below." }
+                    @if more > 0 { " " (pluralize(more as u64, "more curve")) " in the table below." }
                 }
                 (curves_table(&series))
             }
@@ -177,7 +177,7 @@ fn mended(report: &Report) -> Result<Markup, ChartError> {
 }
 
 /// The first of these curves, each going on to the right end: what is not mended by then never is.
-fn chart(id: String, series: &[&(String, &ReportRow)], description: &str) -> Curves {
+fn curves_chart(id: String, series: &[&(String, &ReportRow)], description: &str) -> Curves {
     let steps = series.iter().flat_map(|(_, row)| &row.retries.curve);
     let last = steps.map(|step| step.attempts).max().unwrap_or(0);
     let curve = |(label, row): &(String, &ReportRow)| {
@@ -191,7 +191,7 @@ fn chart(id: String, series: &[&(String, &ReportRow)], description: &str) -> Cur
         caption: caption(id, "Error chains mended within so many further attempts".to_owned(), description.to_owned()),
         x_title: "further attempts".to_owned(),
         y_title: "error chains mended".to_owned(),
-        series: series.iter().take(CURVES).map(|series| curve(series)).collect(),
+        series: series.iter().take(MAX_CURVES).map(|series| curve(series)).collect(),
     }
 }
 
@@ -226,33 +226,36 @@ fn curves_table(series: &[(String, &ReportRow)]) -> Markup {
 }
 
 /// The agents with what is laid side by side of each.
-fn beside(report: &Report) -> impl Iterator<Item = (&AgentReport, Vec<&ReportRow>)> {
-    let places = report.contrast.map_or(vec![0], |contrast| vec![contrast.left, contrast.right]);
-    report.agents.iter().map(move |agent| (agent, places.iter().filter_map(|place| agent.rows.get(*place)).collect()))
+fn compared_rows(report: &Report) -> impl Iterator<Item = (&AgentReport, Vec<&ReportRow>)> {
+    let rows = report.headline.map_or(vec![0], |headline| vec![headline.left, headline.right]);
+    report.agents.iter().map(move |agent| (agent, rows.iter().filter_map(|row| agent.rows.get(*row)).collect()))
 }
 
 /// The n-th calls of episodes, by what came of them.
-fn timeline(report: &Report) -> Result<Markup, ChartError> {
+fn call_timeline(report: &Report) -> Result<Markup, ChartError> {
     let mut charts = Vec::new();
-    for (index, (agent, rows)) in beside(report).take(AGENTS).enumerate() {
+    for (index, (agent, rows)) in compared_rows(report).take(MAX_AGENTS).enumerate() {
         let chart = Stacks {
             caption: caption(
                 format!("calls-{index}"),
                 format!("Calls of {} by their number", text(&agent.title)),
-                rows.iter().map(|row| format!("{}: {}", name(row), calls_in_words(row))).collect::<Vec<_>>().join(". "),
+                rows.iter()
+                    .map(|row| format!("{}: {}", row_label(row), describe_calls(row)))
+                    .collect::<Vec<_>>()
+                    .join(". "),
             ),
             x_title: "n-th call of the episode".to_owned(),
             y_title: "calls".to_owned(),
             kinds: kinds(report),
             panels: rows.iter().map(|row| panel(report, row)).collect(),
         };
-        charts.push((agent, rows, drawn(|width| stacks(&chart, width))?));
+        charts.push((agent, rows, draw_both_widths(|width| stacks(&chart, width))?));
     }
     Ok(html! {
         @if charts.iter().any(|(_, _, chart)| chart.is_some()) {
             h2 #calls { "What becomes of the n-th call" }
             p.note { "Calls of scored episodes by their number in the episode: what succeeded, and what kind of failure the others met." }
-            (left_out(report.agents.len().saturating_sub(AGENTS)))
+            (left_out(report.agents.len().saturating_sub(MAX_AGENTS)))
             @for (agent, rows, chart) in &charts {
                 @if let Some(chart) = chart {
                     figure {
@@ -266,19 +269,19 @@ fn timeline(report: &Report) -> Result<Markup, ChartError> {
     })
 }
 
-fn kinds(report: &Report) -> Vec<Kind> {
-    let errors = report.error_classes.iter().map(|class| Kind { label: text(class), outcome: Outcome::Error });
-    let mut kinds = vec![Kind { label: "ok".to_owned(), outcome: Outcome::Ok }];
+fn kinds(report: &Report) -> Vec<CallKind> {
+    let errors = report.error_classes.iter().map(|class| CallKind { label: text(class), status: CallStatus::Error });
+    let mut kinds = vec![CallKind { label: "ok".to_owned(), status: CallStatus::Ok }];
     kinds.extend(errors);
     if has_others(report) {
-        kinds.push(Kind { label: "other".to_owned(), outcome: Outcome::Other });
+        kinds.push(CallKind { label: "other".to_owned(), status: CallStatus::Other });
     }
     kinds
 }
 
 fn panel(report: &Report, row: &ReportRow) -> Panel {
     let bar = |calls: &CallsAt| Bar { label: number(calls), counts: counts(report, calls) };
-    Panel { title: name(row), bars: row.calls_by_number.iter().map(bar).collect() }
+    Panel { title: row_label(row), bars: row.calls_by_number.iter().map(bar).collect() }
 }
 
 /// In the order of [`kinds`].
@@ -301,7 +304,7 @@ fn number(calls: &CallsAt) -> String {
     if calls.number == LATER { format!("{LATER}+") } else { calls.number.to_string() }
 }
 
-fn calls_in_words(row: &ReportRow) -> String {
+fn describe_calls(row: &ReportRow) -> String {
     let words = row.calls_by_number.iter().take(4).map(|calls| {
         let errors: Vec<String> =
             calls.errors.iter().map(|(class, calls)| format!("{} {}", count(*calls), text(class))).collect();
@@ -326,7 +329,7 @@ fn calls_table(report: &Report, rows: &[&ReportRow]) -> Markup {
                         @for row in rows {
                             @for calls in &row.calls_by_number {
                                 tr {
-                                    th scope="row" { (name(row)) }
+                                    th scope="row" { (row_label(row)) }
                                     td { (number(calls)) }
                                     @for calls in counts(report, calls) { td { (count(calls)) } }
                                 }

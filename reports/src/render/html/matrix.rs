@@ -2,18 +2,18 @@
 
 use maud::{Markup, html};
 
-use super::{estimate, shown};
+use super::{estimate, visible};
 use crate::comparison::{Axis, Matrix, MatrixCell};
 use crate::metric::Metric;
-use crate::render::matrix::LEVEL;
-use crate::render::number::{counted, p_value, percent, percent_interval, points, points_interval};
+use crate::render::matrix::ALPHA;
+use crate::render::number::{p_value, percent, percent_interval, pluralize, points, points_interval};
 
 /// Columns of a page's matrix.
-const MOST_COLUMNS: usize = 48;
+const MAX_COLUMNS: usize = 48;
 
 /// The matrix with its heading.
-pub(super) fn heat_map(found: &Matrix) -> Markup {
-    let what = match found.axis {
+pub(super) fn heat_map(matrix: &Matrix) -> Markup {
+    let what = match matrix.axis {
         Axis::Format => "Error formats",
         Axis::Guardrails => "Sets of guardrails",
         Axis::Agent => "Agents",
@@ -21,25 +21,25 @@ pub(super) fn heat_map(found: &Matrix) -> Markup {
     html! {
         h2 #matrix { (what) " beside each other" }
         p.note {
-            "Success, and the difference to " b { (shown(&found.reference)) } " in points, over pairs of the same scenario and trial, with "
+            "Success, and the difference to " b { (visible(&matrix.reference)) } " in points, over pairs of the same scenario and trial, with "
             "Tango's interval. The shade grows with the difference. p: McNemar's mid-p, adjusted by Holm for the whole matrix; framed, with "
             "▲ where more succeed and ▼ where fewer do, is what is below 0.05."
         }
-        @let more = found.columns.len().saturating_sub(MOST_COLUMNS);
+        @let more = matrix.columns.len().saturating_sub(MAX_COLUMNS);
         @if more > 0 {
-            p.note { (counted(more as u64, "column")) " after the first " (MOST_COLUMNS) " left out; " code { "healbench report --json" } " has them all." }
+            p.note { (pluralize(more as u64, "column")) " after the first " (MAX_COLUMNS) " left out; " code { "healbench report --json" } " has them all." }
         }
         div.scroll tabindex="0" role="region" aria-label=(what) {
             table.heat {
                 thead { tr {
-                    th.text scope="col" { (singular(found.axis)) }
-                    @for column in found.columns.iter().take(MOST_COLUMNS) { th scope="col" { (shown(&column.title)) } }
+                    th.text scope="col" { (singular(matrix.axis)) }
+                    @for column in matrix.columns.iter().take(MAX_COLUMNS) { th scope="col" { (visible(&column.title)) } }
                 } }
                 tbody {
-                    @for (index, row) in found.rows.iter().enumerate() {
+                    @for (index, row) in matrix.rows.iter().enumerate() {
                         tr {
-                            th scope="row" { (shown(row)) @if *row == found.reference { " " span.badge { "reference" } } }
-                            @for column in found.columns.iter().take(MOST_COLUMNS) { (cell(column.cells.get(index).and_then(Option::as_ref))) }
+                            th scope="row" { (visible(row)) @if *row == matrix.reference { " " span.badge { "reference" } } }
+                            @for column in matrix.columns.iter().take(MAX_COLUMNS) { (cell(column.cells.get(index).and_then(Option::as_ref))) }
                         }
                     }
                 }
@@ -73,13 +73,13 @@ fn cell(cell: Option<&MatrixCell>) -> Markup {
     let Some(cell) = cell else { return html! { td { span.hidden-text { "not in the plan" } } } };
     let success = cell.differences.iter().find(|entry| entry.metric == Metric::Success);
     let difference = success.and_then(|entry| entry.difference).unwrap_or(0.0);
-    let told = success.and_then(|entry| entry.p_adjusted).is_some_and(|p| p < LEVEL);
+    let significant = success.and_then(|entry| entry.p_adjusted).is_some_and(|p| p < ALPHA);
     let mark = match difference {
-        _ if !told => "",
+        _ if !significant => "",
         _ if difference > 0.0 => "▲ ",
         _ => "▼ ",
     };
-    let class = format!("{} {}", shade(difference), if told { "told" } else { "" });
+    let class = format!("{} {}", shade(difference), if significant { "told" } else { "" });
     html! {
         td class=(class.trim()) {
             div.much { (estimate(cell.success.rate.map(percent), None)) }

@@ -3,19 +3,19 @@
 use healbench_record::RunManifest;
 use maud::{Markup, html};
 
-use super::{shown, worded};
+use super::{visible, with_code_spans};
 use crate::render::number::percent;
-use crate::render::partial::partial;
-use crate::render::terminal::{about_agents, left_out};
+use crate::render::terminal::{agent_notes, exclusion_notes};
+use crate::render::warnings::incomplete_warnings;
 use crate::summary::Report;
 
 /// What has to be said before any number: that the run is not whole.
 pub(super) fn warnings(report: &Report) -> Markup {
-    html! { @for (what, rest) in partial(report) { p { b.bad { (what) ": " } (worded(&rest)) } } }
+    html! { @for (what, rest) in incomplete_warnings(report) { p { b.bad { (what) ": " } (with_code_spans(&rest)) } } }
 }
 
 /// How the numbers are to be read.
-pub(super) fn reading(report: &Report) -> Markup {
+pub(super) fn reading_guide(report: &Report) -> Markup {
     html! {
         h2 #notes { "How to read this" }
         ul.note {
@@ -30,19 +30,19 @@ pub(super) fn reading(report: &Report) -> Markup {
             }
             li { "p: McNemar's mid-p, adjusted by Holm: in an answer for all agents, in the table for all its rows." }
             li { "Rates are over scored episodes. recovered: success where something was scheduled to go wrong. /ok: per success." }
-            li { "Unknown is —, never zero. Tokens are counted by " (shown(&report.tokenizer)) ", unless a provider's count is named." }
-            @for note in about_agents(report).into_iter().chain(left_out(report)) { li { (worded(&note)) } }
+            li { "Unknown is —, never zero. Tokens are counted by " (visible(&report.tokenizer)) ", unless a provider's count is named." }
+            @for note in agent_notes(report).into_iter().chain(exclusion_notes(report)) { li { (with_code_spans(&note)) } }
         }
     }
 }
 
 /// Where the run comes from.
-pub(super) fn origin(manifest: &RunManifest) -> Markup {
+pub(super) fn provenance(manifest: &RunManifest) -> Markup {
     html! {
         p {
-            "Run of " (shown(&manifest.started)) " by healbench " (shown(&manifest.healbench))
-            @if let Some(revision) = &manifest.revision { " (" (shown(revision)) ")" }
-            ": " code { (shown(&manifest.command)) }
+            "Run of " (visible(&manifest.started)) " by healbench " (visible(&manifest.healbench))
+            @if let Some(revision) = &manifest.revision { " (" (visible(revision)) ")" }
+            ": " code { (visible(&manifest.command)) }
         }
         p { "Seed " (manifest.plan.seed) ": the same plan gives the same rows of scripted agents." }
     }

@@ -6,7 +6,7 @@ use maud::{DOCTYPE, Markup, PreEscaped, html};
 use sha2::{Digest as _, Sha256};
 
 use super::charts::CSS;
-use super::shown;
+use super::visible;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
@@ -41,7 +41,7 @@ pub fn page(page: &Page<'_>) -> String {
                 meta http-equiv="Content-Security-Policy" content=(content_security_policy(page.served));
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="referrer" content="no-referrer";
-                title { (shown(page.title)) " · healbench" }
+                title { (visible(page.title)) " · healbench" }
                 // A browser asks for an icon unless it is told one.
                 link rel="icon" href="data:,";
                 style { (PreEscaped(STYLE)) (PreEscaped(CSS)) }

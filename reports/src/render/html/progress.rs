@@ -7,13 +7,13 @@ use maud::{PreEscaped, html};
 use serde::Serialize;
 
 use super::page::{Page, page};
-use super::{run_address, shown};
+use super::{run_address, visible};
 use crate::render::number::{UNKNOWN, count};
-use crate::render::progress::{duration, failures, pace, spending};
+use crate::render::progress::{duration, failures, spending, throughput};
 
 /// What the page is told.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ProgressNews {
+pub struct ProgressUpdate {
     /// Whether nobody plays the run any more.
     pub ended: bool,
     /// Episodes that are played; null where nobody says so.
@@ -23,7 +23,7 @@ pub struct ProgressNews {
     /// Everything that is known.
     pub progress: Option<Progress>,
     /// The words of the page's fields.
-    pub shown: BTreeMap<&'static str, String>,
+    pub fields: BTreeMap<&'static str, String>,
 }
 
 /// The fields of the page with their names, in its order.
@@ -36,53 +36,53 @@ const FIELDS: [(&str, &str); 6] = [
     ("said", "Last news"),
 ];
 
-impl ProgressNews {
+impl ProgressUpdate {
     /// Of a run that somebody plays. `now` is in seconds since 1970.
-    pub fn under_way(manifest: &RunManifest, progress: Option<Progress>, now: u64) -> ProgressNews {
+    pub fn running(manifest: &RunManifest, progress: Option<Progress>, now: u64) -> ProgressUpdate {
         let episodes = manifest.episodes();
         let total = episodes.end - episodes.start;
         let unknown = || UNKNOWN.to_owned();
         let known = progress.as_ref();
         let none = |failed: Vec<String>| if failed.is_empty() { "none".to_owned() } else { failed.join(", ") };
-        let said = |progress: &Progress| {
+        let last_update = |progress: &Progress| {
             let ago = now.saturating_sub(progress.updated_unix_s);
             format!("{} ago", duration(ago as f64))
         };
-        let shown = BTreeMap::from([
+        let fields = BTreeMap::from([
             (
                 "episodes",
                 known.map_or_else(unknown, |state| format!("{} of {}", count(state.done), count(state.total))),
             ),
-            ("pace", known.and_then(|state| state.per_second).map_or_else(unknown, pace)),
+            ("pace", known.and_then(|state| state.per_second).map_or_else(unknown, throughput)),
             ("left", known.and_then(|state| state.eta_s).map_or_else(unknown, duration)),
             ("spent", known.and_then(spending).unwrap_or_else(unknown)),
             ("failures", known.map_or_else(unknown, |state| none(failures(state)))),
-            ("said", known.map_or_else(|| "none yet, or all is played and being written".to_owned(), said)),
+            ("said", known.map_or_else(|| "none yet, or all is played and being written".to_owned(), last_update)),
         ]);
-        ProgressNews { ended: false, done: known.map(|state| state.done), total, progress, shown }
+        ProgressUpdate { ended: false, done: known.map(|state| state.done), total, progress, fields }
     }
 
     /// Of a run that nobody plays any more.
-    pub fn ended(manifest: &RunManifest) -> ProgressNews {
+    pub fn ended(manifest: &RunManifest) -> ProgressUpdate {
         let episodes = manifest.episodes();
         // One that was cut off never said how much of it is there.
         let done = (manifest.status != RunStatus::Running).then_some(manifest.episodes_done);
         let total = episodes.end - episodes.start;
-        ProgressNews { ended: true, done, total, progress: None, shown: BTreeMap::new() }
+        ProgressUpdate { ended: true, done, total, progress: None, fields: BTreeMap::new() }
     }
 }
 
 /// The page of the run of this name.
-pub fn progress_page(name: &str, manifest: &RunManifest, news: &ProgressNews) -> String {
+pub fn progress_page(name: &str, manifest: &RunManifest, update: &ProgressUpdate) -> String {
     let body = html! {
-        p.meta { "under way since " (shown(&manifest.started)) }
-        h1 { (shown(name)) }
+        p.meta { "under way since " (visible(&manifest.started)) }
+        h1 { (visible(name)) }
         section data-progress={ (run_address(name)) "progress" } aria-live="off" {
-            p { progress max=(news.total.max(1)) value=[news.done] aria-label="Episodes that are played" {} }
+            p { progress max=(update.total.max(1)) value=[update.done] aria-label="Episodes that are played" {} }
             div.scroll tabindex="0" role="region" aria-label="How far the run is" {
                 table { tbody {
                     @for (field, label) in FIELDS {
-                        tr { th scope="row" { (label) } td.text data-field=(field) { (news.shown.get(field).map_or(UNKNOWN, String::as_str)) } }
+                        tr { th scope="row" { (label) } td.text data-field=(field) { (update.fields.get(field).map_or(UNKNOWN, String::as_str)) } }
                     }
                 } }
             }
@@ -90,7 +90,7 @@ pub fn progress_page(name: &str, manifest: &RunManifest, news: &ProgressNews) ->
         // The script asks by itself.
         noscript { (PreEscaped("<meta http-equiv=\"refresh\" content=\"5\">")) p.note { "This page loads again every five seconds." } }
         p.note { "The page becomes the report once the run has ended." }
-        footer { p { code { (shown(&manifest.command)) } } }
+        footer { p { code { (visible(&manifest.command)) } } }
     };
     page(&Page { title: &format!("{name}, under way"), served: true, body })
 }

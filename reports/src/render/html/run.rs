@@ -6,9 +6,9 @@ use maud::{Markup, html};
 use super::charts::ChartError;
 use super::figures::figures;
 use super::page::{Page, page};
-use super::playback::Playbacks;
 use super::scenarios::scenarios;
-use super::{answer, claims, matrix, notes, settings, shown};
+use super::transcript::Transcripts;
+use super::{claims, conditions, headline, matrix, notes, visible};
 use crate::render::terminal::title;
 use crate::summary::Report;
 
@@ -22,7 +22,7 @@ pub struct RunPage<'a> {
     /// Its numbers, of [`Scope::Whole`](crate::Scope::Whole).
     pub report: &'a Report,
     /// The episodes that its rows open into.
-    pub playbacks: &'a Playbacks,
+    pub transcripts: &'a Transcripts,
     /// Whether `healbench view` serves the page.
     pub served: bool,
 }
@@ -40,17 +40,17 @@ fn body(run: &RunPage<'_>) -> Result<Markup, ChartError> {
     let figures = figures(report)?;
     let above = html! {
         p.meta { (title(report)) }
-        h1 { (shown(report.suite.as_deref().unwrap_or(run.name))) }
+        h1 { (visible(report.suite.as_deref().unwrap_or(run.name))) }
         (notes::warnings(run.report))
-        (answer::answers(report))
-        (settings::tables(report))
-        @if let Some(found) = &report.matrix { (matrix::heat_map(found)) }
+        (headline::headline_cards(report))
+        (conditions::tables(report))
+        @if let Some(matrix) = &report.matrix { (matrix::heat_map(matrix)) }
         (figures)
     };
     let below = html! {
         @if !report.claims.is_empty() { (claims::claims(&report.claims)) }
-        (notes::reading(report))
-        footer { (notes::origin(run.manifest)) }
+        (notes::reading_guide(report))
+        footer { (notes::provenance(run.manifest)) }
     };
     let taken = above.0.len() + below.0.len();
     Ok(html! { (above) (scenarios(run, taken)) (below) })

@@ -7,10 +7,10 @@ use healbench_record::{Outcome, Progress, RunManifest, RunStatus};
 use maud::{Markup, html};
 
 use super::page::{Page, page};
-use super::{head, key, shown};
-use crate::render::number::{UNKNOWN, count, counted, percent};
+use super::{sort_header, sort_key, visible};
+use crate::render::number::{UNKNOWN, count, percent, pluralize};
 use crate::render::plain_text;
-use crate::render::shell::shell_word;
+use crate::render::shell::shell_quote;
 use crate::summary::suite_of;
 
 /// A folder in the folder of runs.
@@ -19,12 +19,12 @@ pub struct ListedRun {
     /// The folder's name.
     pub name: String,
     /// What is in it; or why that is no run that can be shown, in words.
-    pub found: Result<FoundRun, String>,
+    pub summary: Result<RunSummary, String>,
 }
 
 /// A run as the list shows it.
 #[derive(Debug)]
-pub struct FoundRun {
+pub struct RunSummary {
     /// Its manifest.
     pub manifest: RunManifest,
     /// What becomes of it.
@@ -37,11 +37,11 @@ pub struct FoundRun {
 #[derive(Debug, Clone, PartialEq)]
 pub enum RunState {
     /// Somebody plays it; what they say of it.
-    UnderWay(Option<Progress>),
+    Running(Option<Progress>),
     /// It is as its manifest says.
-    AsItSays,
+    Ended,
     /// Nobody plays it, and its frames are not there.
-    CutOff,
+    Aborted,
 }
 
 /// The address of a run's page. A folder may have any name.
@@ -66,10 +66,10 @@ pub fn runs(folder: &str, runs: &[ListedRun]) -> String {
     let comparable = runs.iter().filter(|run| is_comparable(run)).count() > 1;
     let body = html! {
         h1 { "Runs" }
-        p.meta { (counted(runs.len() as u64, "folder")) " in " code { (shown(folder)) } }
+        p.meta { (pluralize(runs.len() as u64, "folder")) " in " code { (visible(folder)) } }
         @if runs.is_empty() {
             @let out = format!("{}/first", folder.trim_end_matches('/'));
-            p { "Nothing is here yet. " code { "healbench run --out " (shown(&shell_word(&out))) } " plays the first one." }
+            p { "Nothing is here yet. " code { "healbench run --out " (visible(&shell_quote(&out))) } " plays the first one." }
         } @else {
             form action="/compare" method="get" {
                 (table(runs, comparable))
@@ -82,7 +82,7 @@ pub fn runs(folder: &str, runs: &[ListedRun]) -> String {
 
 /// Whether a form can name it: there is a report of it, and its name comes back from a form as it is.
 fn is_comparable(run: &ListedRun) -> bool {
-    let has_report = run.found.as_ref().is_ok_and(|found| found.state == RunState::AsItSays);
+    let has_report = run.summary.as_ref().is_ok_and(|summary| summary.state == RunState::Ended);
     has_report && plain_text(&run.name) == run.name
 }
 
@@ -95,9 +95,9 @@ fn table(runs: &[ListedRun], comparable: bool) -> Markup {
         div.scroll tabindex="0" role="region" aria-label="Runs" {
             table id="runs" data-sort {
                 thead { tr {
-                    (head("run", "text"))
-                    @for column in ["success, all settings", "episodes"] { (head(column, "")) }
-                    @for column in ["status", "scenarios", "agents", "began (UTC)"] { (head(column, "text")) }
+                    (sort_header("run", "text"))
+                    @for column in ["success, all settings", "episodes"] { (sort_header(column, "")) }
+                    @for column in ["status", "scenarios", "agents", "began (UTC)"] { (sort_header(column, "text")) }
                     @if comparable { th scope="col" { "base" } th scope="col" { "candidate" } }
                 } }
                 tbody { @for run in runs { (row(run, comparable)) } }
@@ -109,16 +109,16 @@ fn table(runs: &[ListedRun], comparable: bool) -> Markup {
 fn row(run: &ListedRun, comparable: bool) -> Markup {
     html! {
         tr {
-            @match &run.found {
-                Ok(found) => {
-                    th.wide-text scope="row" { a href=(run_address(&run.name)) { (shown(&run.name)) } }
-                    (cells(found))
-                    @if comparable { @for side in ["base", "candidate"] { td { @if is_comparable(run) { (choice(run, side)) } } } }
+            @match &run.summary {
+                Ok(summary) => {
+                    th.wide-text scope="row" { a href=(run_address(&run.name)) { (visible(&run.name)) } }
+                    (cells(summary))
+                    @if comparable { @for side in ["base", "candidate"] { td { @if is_comparable(run) { (radio_button(run, side)) } } } }
                 }
                 Err(problem) => {
-                    th.wide-text scope="row" { (shown(&run.name)) }
+                    th.wide-text scope="row" { (visible(&run.name)) }
                     td.text.wide-text data-v="" colspan=(if comparable { 8 } else { 6 }) {
-                        span.bad { "cannot be shown: " } (shown(problem))
+                        span.bad { "cannot be shown: " } (visible(problem))
                     }
                 }
             }
@@ -126,26 +126,26 @@ fn row(run: &ListedRun, comparable: bool) -> Markup {
     }
 }
 
-fn choice(run: &ListedRun, side: &str) -> Markup {
-    html! { input type="radio" name=(side) value=(run.name) required aria-label={ (side) ": " (shown(&run.name)) }; }
+fn radio_button(run: &ListedRun, side: &str) -> Markup {
+    html! { input type="radio" name=(side) value=(run.name) required aria-label={ (side) ": " (visible(&run.name)) }; }
 }
 
-fn cells(found: &FoundRun) -> Markup {
-    let manifest = &found.manifest;
+fn cells(summary: &RunSummary) -> Markup {
+    let manifest = &summary.manifest;
     let all = manifest.episodes();
     let total = all.end - all.start;
-    let done = match &found.state {
-        RunState::UnderWay(Some(progress)) => Some(progress.done),
-        RunState::UnderWay(None) | RunState::CutOff => None,
-        RunState::AsItSays => Some(manifest.episodes_done),
+    let done = match &summary.state {
+        RunState::Running(Some(progress)) => Some(progress.done),
+        RunState::Running(None) | RunState::Aborted => None,
+        RunState::Ended => Some(manifest.episodes_done),
     };
-    let scored = found.outcomes.as_ref().map(|outcomes| {
+    let scored = summary.outcomes.as_ref().map(|outcomes| {
         let scored: u64 = outcomes.iter().filter(|(outcome, _)| outcome.is_scored()).map(|(_, number)| number).sum();
         (outcomes.get(&Outcome::Success).copied().unwrap_or(0), scored)
     });
     let success = scored.filter(|(_, scored)| *scored > 0).map(|(good, scored)| good as f64 / scored as f64);
     html! {
-        td data-v=(key(success)) {
+        td data-v=(sort_key(success)) {
             @match (success, scored) {
                 (Some(share), Some((good, scored))) => {
                     (percent(share)) " " span.sure { (count(good)) "/" (count(scored)) }
@@ -153,34 +153,34 @@ fn cells(found: &FoundRun) -> Markup {
                 _ => { (UNKNOWN) }
             }
         }
-        td data-v=(key(done.map(|done| done as f64))) {
+        td data-v=(sort_key(done.map(|done| done as f64))) {
             (done.map_or(UNKNOWN.to_owned(), count)) @if done != Some(total) { " of " (count(total)) }
         }
-        td.text { (status(found)) }
+        td.text { (status(summary)) }
         td.text.wide-text { (suite(manifest)) }
         td.text.wide-text { (agents(manifest)) }
-        td.text { (shown(&manifest.started.replace('T', " ").replace('Z', ""))) }
+        td.text { (visible(&manifest.started.replace('T', " ").replace('Z', ""))) }
     }
 }
 
-fn status(found: &FoundRun) -> Markup {
+fn status(summary: &RunSummary) -> Markup {
     html! {
-        @match (&found.state, found.manifest.status) {
-            (RunState::UnderWay(_), _) => { b { "under way" } }
-            (RunState::CutOff, _) => { span.bad { "cut off" } }
-            (RunState::AsItSays, RunStatus::Complete) => { "complete" }
-            (RunState::AsItSays, _) => { span.bad { "interrupted" } }
+        @match (&summary.state, summary.manifest.status) {
+            (RunState::Running(_), _) => { b { "under way" } }
+            (RunState::Aborted, _) => { span.bad { "cut off" } }
+            (RunState::Ended, RunStatus::Complete) => { "complete" }
+            (RunState::Ended, _) => { span.bad { "interrupted" } }
         }
-        @if let Some(shard) = found.manifest.shard { ", shard " (shard) }
+        @if let Some(shard) = summary.manifest.shard { ", shard " (shard) }
     }
 }
 
 fn suite(manifest: &RunManifest) -> Markup {
     html! {
         @match manifest.plan.scenarios.as_slice() {
-            [only] => { (shown(&only.id)) }
+            [only] => { (visible(&only.id)) }
             scenarios => {
-                @if let Some(suite) = suite_of(scenarios) { (shown(&suite)) ": " }
+                @if let Some(suite) = suite_of(scenarios) { (visible(&suite)) ": " }
                 (count(scenarios.len() as u64))
             }
         }
@@ -188,15 +188,15 @@ fn suite(manifest: &RunManifest) -> Markup {
 }
 
 /// Names that a row shows.
-const NAMED: usize = 3;
+const MAX_NAMED: usize = 3;
 
 fn agents(manifest: &RunManifest) -> Markup {
     let agents = &manifest.plan.agents;
     html! {
-        @for (index, agent) in agents.iter().take(NAMED).enumerate() {
+        @for (index, agent) in agents.iter().take(MAX_NAMED).enumerate() {
             @if index > 0 { ", " }
-            (shown(&agent.to_string()))
+            (visible(&agent.to_string()))
         }
-        @if agents.len() > NAMED { " and " (agents.len() - NAMED) " more" }
+        @if agents.len() > MAX_NAMED { " and " (agents.len() - MAX_NAMED) " more" }
     }
 }

@@ -3,31 +3,31 @@
 use maud::{Markup, html};
 
 use super::run::RunPage;
-use super::{key, shown};
-use crate::render::number::{amount_per, count, counted, per, rate_percent};
-use crate::render::shell::show;
+use super::{sort_key, visible};
+use crate::render::number::{count, pluralize, rate_amount, rate_decimal, rate_percent};
+use crate::render::shell::show_command;
 use crate::summary::{AgentReport, Example, Report, ScenarioRate};
 
 /// Rows that a page has at most. The file stays small enough to open.
-pub(super) const MOST_ROWS: usize = 2_000;
+pub(super) const MAX_ROWS: usize = 2_000;
 /// Bytes that a page takes at most, its transcripts among them.
-pub(super) const ROOM: usize = 2_950_000;
+pub(super) const MAX_PAGE_BYTES: usize = 2_950_000;
 /// What a row takes beside its transcripts, at most.
-const ROW: usize = 1_000;
+const MAX_ROW_BYTES: usize = 1_000;
 
 /// The rows with what finds one of them. The rest of the page takes `before` bytes.
 pub(super) fn scenarios(run: &RunPage<'_>, before: usize) -> Markup {
     let report = run.report;
-    let (texts, shown_episodes) = texts(run, before);
-    let left_out = report.examples.len().saturating_sub(MOST_ROWS);
+    let (texts, shown_episodes) = render_examples(run, before);
+    let left_out = report.examples.len().saturating_sub(MAX_ROWS);
     html! {
         h2 #scenarios { "Scenarios" }
         p.note {
             "Each row opens into the transcripts of one trial: the first that ended differently under both settings, else the first in which a "
             "call failed, else the first."
-            " Of " (counted(report.totals.episodes, "episode")) " " (count(shown_episodes)) " are shown; " code { "healbench show" } " has any of them."
+            " Of " (pluralize(report.totals.episodes, "episode")) " " (count(shown_episodes)) " are shown; " code { "healbench show" } " has any of them."
             @if left_out > 0 {
-                " " (counted(left_out as u64, "row")) " after the first " (count(MOST_ROWS as u64)) " left out; "
+                " " (pluralize(left_out as u64, "row")) " after the first " (count(MAX_ROWS as u64)) " left out; "
                 code { "healbench report --csv --by-scenario" } " has them all."
             }
         }
@@ -35,7 +35,7 @@ pub(super) fn scenarios(run: &RunPage<'_>, before: usize) -> Markup {
             label { "Search" input type="search" aria-keyshortcuts="/" placeholder="any word ( / )"; }
             label { "Agent" select data-key="agent" {
                 option value="" { "all" }
-                @for (index, agent) in report.agents.iter().enumerate() { option value=(index) { (shown(&agent.title)) } }
+                @for (index, agent) in report.agents.iter().enumerate() { option value=(index) { (visible(&agent.title)) } }
             } }
             label { "Order" select data-order {
                 option value="" { "of the plan" }
@@ -56,27 +56,27 @@ pub(super) fn scenarios(run: &RunPage<'_>, before: usize) -> Markup {
 }
 
 /// What the rows of an agent say of a scenario, on the left and the right of the contrast; of a plan with one setting both the same.
-fn sides<'a>(report: &Report, agent: &'a AgentReport, example: &Example) -> Option<[&'a ScenarioRate; 2]> {
-    let places = report.contrast.map_or([0, 0], |contrast| [contrast.left, contrast.right]);
-    let [left, right] = places.map(|place| agent.rows.get(place)?.scenarios.get(example.scenario));
+fn compared_rates<'a>(report: &Report, agent: &'a AgentReport, example: &Example) -> Option<[&'a ScenarioRate; 2]> {
+    let rows = report.headline.map_or([0, 0], |headline| [headline.left, headline.right]);
+    let [left, right] = rows.map(|row| agent.rows.get(row)?.scenarios.get(example.scenario));
     Some([left?, right?])
 }
 
 fn row(report: &Report, agent: &AgentReport, example: &Example, inside: &Markup) -> Markup {
-    let Some([left, right]) = sides(report, agent, example) else { return html! {} };
-    let single = report.contrast.is_none();
+    let Some([left, right]) = compared_rates(report, agent, example) else { return html! {} };
+    let single = report.headline.is_none();
     let both = |text: fn(&ScenarioRate) -> String| {
         if single { text(right) } else { format!("{} → {}", text(left), text(right)) }
     };
     html! {
-        details data-agent=(example.agent) data-flips=(u8::from(example.flips)) data-gain=(key(example.difference))
-            data-tokens=(key(right.tokens_per_episode.rate)) data-calls=(key(right.calls_per_episode.rate)) {
+        details data-agent=(example.agent) data-flips=(u8::from(example.flips)) data-gain=(sort_key(example.difference))
+            data-tokens=(sort_key(right.tokens_per_episode.rate)) data-calls=(sort_key(right.calls_per_episode.rate)) {
             summary {
-                span { (shown(&left.scenario)) }
-                span { (shown(&agent.title)) }
+                span { (visible(&left.scenario)) }
+                span { (visible(&agent.title)) }
                 span { span.k { "success" } (both(|cell| rate_percent(cell.success))) }
-                span { span.k { "calls/episode" } (both(|cell| per(cell.calls_per_episode))) }
-                span { span.k { "tokens/episode" } (both(|cell| amount_per(cell.tokens_per_episode))) }
+                span { span.k { "calls/episode" } (both(|cell| rate_decimal(cell.calls_per_episode))) }
+                span { span.k { "tokens/episode" } (both(|cell| rate_amount(cell.tokens_per_episode))) }
                 span { @if example.flips { span.badge { "ended differently" } } }
             }
             div.inside { (inside) }
@@ -85,18 +85,18 @@ fn row(report: &Report, agent: &AgentReport, example: &Example, inside: &Markup)
 }
 
 /// What each of the first rows opens into, and how many episodes that shows. Of those that ended differently first, transcripts are there as long as there is room.
-fn texts(run: &RunPage<'_>, before: usize) -> (Vec<Markup>, u64) {
-    let examples = &run.report.examples[..run.report.examples.len().min(MOST_ROWS)];
+fn render_examples(run: &RunPage<'_>, before: usize) -> (Vec<Markup>, u64) {
+    let examples = &run.report.examples[..run.report.examples.len().min(MAX_ROWS)];
     let mut order: Vec<usize> = (0..examples.len()).collect();
     order.sort_by_key(|index| !examples[*index].flips);
     let mut texts: Vec<Markup> = examples.iter().map(|_| html! {}).collect();
     // What every row has whatever there is room for.
-    let always: usize = examples.iter().map(|example| ROW + links(run, example, true).0.len()).sum();
-    let mut room = ROOM.saturating_sub(before + always);
+    let always: usize = examples.iter().map(|example| MAX_ROW_BYTES + links(run, example, true).0.len()).sum();
+    let mut room = MAX_PAGE_BYTES.saturating_sub(before + always);
     let mut shown = 0;
     for index in order {
         let example = &examples[index];
-        let text = run.playbacks.beside(episodes(example)).filter(|text| text.0.len() <= room);
+        let text = run.transcripts.side_by_side(episodes(example)).filter(|text| text.0.len() <= room);
         if let Some(text) = &text {
             room -= text.0.len();
             shown += episodes(example).count() as u64;
@@ -117,17 +117,17 @@ fn episodes(example: &Example) -> impl Iterator<Item = u64> {
 fn links(run: &RunPage<'_>, example: &Example, left_out: bool) -> Markup {
     html! {
         @for episode in episodes(example) {
-            @if let Some(reason) = run.playbacks.missed(episode) { p.note { "Episode " (episode) " is not shown: " (shown(reason)) } }
+            @if let Some(reason) = run.transcripts.failure(episode) { p.note { "Episode " (episode) " is not shown: " (visible(reason)) } }
         }
         p.note {
-            @if left_out && episodes(example).all(|episode| run.playbacks.missed(episode).is_none()) { "Left out for want of room. " }
+            @if left_out && episodes(example).all(|episode| run.transcripts.failure(episode).is_none()) { "Left out for want of room. " }
             "The whole of it: "
             @for (index, episode) in episodes(example).enumerate() {
                 @if index > 0 { ", " }
                 @if run.served {
                     a href={ "episodes/" (episode) } { "episode " (episode) }
                 } @else {
-                    code { (show(run.name, episode)) }
+                    code { (show_command(run.name, episode)) }
                 }
             }
         }

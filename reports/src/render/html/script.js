@@ -127,7 +127,7 @@
         const progress = await answer.json();
         if (progress.ended) { location.reload(); return; }
         all("[data-field]", live).forEach((field) => {
-          const text = progress.shown?.[field.dataset.field];
+          const text = progress.fields?.[field.dataset.field];
           if (text !== undefined) { field.textContent = text; }
         });
         const bar = live.querySelector("progress");

@@ -64,7 +64,7 @@ impl<E: Into<CliError>> From<E> for Problem {
             CliError::NoEpisode(_) | CliError::NotPlayed(_) | CliError::NoTranscript(_) => StatusCode::NOT_FOUND,
             CliError::RunDir(RunDirError::Missing(_)) => StatusCode::NOT_FOUND,
             // Another time there may be something to show.
-            CliError::RunDir(RunDirError::Busy(_) | RunDirError::Unfinished(_)) => StatusCode::CONFLICT,
+            CliError::RunDir(RunDirError::Locked(_) | RunDirError::Incomplete(_)) => StatusCode::CONFLICT,
             CliError::Comparison(ComparisonError::Seeds { .. }) => StatusCode::CONFLICT,
             CliError::Axis(_)
             | CliError::NotAsked { .. }
@@ -99,7 +99,7 @@ impl From<Problem> for Response {
             StatusCode::BAD_REQUEST => "This cannot be asked for",
             _ => "This cannot be shown",
         };
-        response(problem.status, HTML, html::problem(title, &problem.text, problem.hint.as_deref()))
+        response(problem.status, HTML, html::error_page(title, &problem.text, problem.hint.as_deref()))
     }
 }
 

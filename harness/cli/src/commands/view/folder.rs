@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use healbench_record::{RunDir, RunDirError, RunManifest, RunStatus};
-use healbench_reports::render::html::{FoundRun, ListedRun, RunState};
+use healbench_reports::render::html::{ListedRun, RunState, RunSummary};
 
 use super::shelf::Counts;
 use crate::error::CliError;
@@ -59,7 +59,7 @@ impl Folder {
         let mut runs: Vec<ListedRun> = self.entries()?.iter().map(|entry| entry.look(counts)).collect();
         counts.keep(|name| runs.iter().any(|run| run.name == name));
         runs.sort_by(|a, b| {
-            let key = |run: &ListedRun| Reverse(run.found.as_ref().ok().map(|found| found.manifest.started.clone()));
+            let key = |run: &ListedRun| Reverse(run.summary.as_ref().ok().map(|found| found.manifest.started.clone()));
             key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
         });
         Ok(runs)
@@ -94,27 +94,27 @@ impl Entry {
             Some(_) if self.is_link => Err("it is a link, which is not followed".to_owned()),
             Some(name) => found(name, &self.path, counts).map_err(|error| error.to_string()),
         };
-        ListedRun { name: self.name.to_string_lossy().into_owned(), found }
+        ListedRun { name: self.name.to_string_lossy().into_owned(), summary: found }
     }
 }
 
-fn found(name: &str, path: &Path, counts: &Counts) -> Result<FoundRun, CliError> {
+fn found(name: &str, path: &Path, counts: &Counts) -> Result<RunSummary, CliError> {
     let (run, manifest) = RunDir::open_any(path)?;
     let state = state(&run, &manifest);
     let outcomes = match state {
-        RunState::AsItSays if run.has_frames() => Some(counts.get(name, &run)?),
-        RunState::AsItSays => return Err(RunDirError::Unfinished(path.to_owned()).into()),
-        RunState::UnderWay(_) | RunState::CutOff => None,
+        RunState::Ended if run.has_frames() => Some(counts.get(name, &run)?),
+        RunState::Ended => return Err(RunDirError::Incomplete(path.to_owned()).into()),
+        RunState::Running(_) | RunState::Aborted => None,
     };
-    Ok(FoundRun { manifest, state, outcomes })
+    Ok(RunSummary { manifest, state, outcomes })
 }
 
 /// What becomes of a run, without touching it.
 pub(super) fn state(run: &RunDir, manifest: &RunManifest) -> RunState {
     match manifest.status {
-        RunStatus::Complete => RunState::AsItSays,
-        _ if run.is_being_written() => RunState::UnderWay(run.progress()),
-        RunStatus::Interrupted => RunState::AsItSays,
-        RunStatus::Running => RunState::CutOff,
+        RunStatus::Complete => RunState::Ended,
+        _ if run.is_locked() => RunState::Running(run.progress()),
+        RunStatus::Interrupted => RunState::Ended,
+        RunStatus::Running => RunState::Aborted,
     }
 }

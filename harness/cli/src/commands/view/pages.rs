@@ -8,15 +8,15 @@ use axum::http::StatusCode;
 use healbench_protocol::{ErrorFormat, Guardrails};
 use healbench_record::{CellRef, Plan, RunDir, RunDirError, RunManifest};
 use healbench_reports::render;
-use healbench_reports::render::html::{self, ComparisonPage, EpisodePage, ProgressNews, RunPage, RunState};
-use healbench_reports::{Playback, Side, compare as compared};
+use healbench_reports::render::html::{self, ComparisonPage, EpisodePage, ProgressUpdate, RunPage, RunState};
+use healbench_reports::{Side, Transcript, compare as compared};
 use serde::Deserialize;
 
 use super::answer::{Answer, CSV, JSON, Problem};
 use super::folder::state;
 use super::shelf::{Stamp, Whole};
 use super::{Made, Viewer};
-use crate::commands::playback::{playbacks, playbacks_under};
+use crate::commands::playback::{playbacks_under, transcripts};
 use crate::commands::report::page_of;
 use crate::commands::show;
 use crate::error::CliError;
@@ -45,7 +45,7 @@ pub(super) struct Sides {
 /// The list of runs.
 pub(super) fn list(viewer: &Viewer) -> Made {
     let folder = viewer.folder.path();
-    let refused = |source| RunDirError::Io { doing: "read", path: folder.to_owned(), source };
+    let refused = |source| RunDirError::Io { operation: "read", path: folder.to_owned(), source };
     let runs = viewer.folder.list(&viewer.counts).map_err(refused)?;
     Ok(Answer::Page(html::runs(&folder.to_string_lossy(), &runs)))
 }
@@ -59,8 +59,8 @@ pub(super) fn moved(viewer: &Viewer, name: &str) -> Made {
 /// A run: its report, or how far it is.
 pub(super) fn run(viewer: &Viewer, name: &str) -> Made {
     let (run, manifest) = open(viewer, name)?;
-    if let RunState::UnderWay(progress) = state(&run, &manifest) {
-        let news = ProgressNews::under_way(&manifest, progress, unix_seconds());
+    if let RunState::Running(progress) = state(&run, &manifest) {
+        let news = ProgressUpdate::running(&manifest, progress, unix_seconds());
         return Ok(Answer::Page(html::progress_page(name, &manifest, &news)));
     }
     Ok(Answer::Page(whole(viewer, name)?.page.clone()))
@@ -70,8 +70,8 @@ pub(super) fn run(viewer: &Viewer, name: &str) -> Made {
 pub(super) fn progress(viewer: &Viewer, name: &str) -> Made {
     let (run, manifest) = open(viewer, name)?;
     let news = match state(&run, &manifest) {
-        RunState::UnderWay(progress) => ProgressNews::under_way(&manifest, progress, unix_seconds()),
-        RunState::AsItSays | RunState::CutOff => ProgressNews::ended(&manifest),
+        RunState::Running(progress) => ProgressUpdate::running(&manifest, progress, unix_seconds()),
+        RunState::Ended | RunState::Aborted => ProgressUpdate::ended(&manifest),
     };
     Ok(Answer::File(JSON, render::json(&news).map_err(CliError::from)?))
 }
@@ -96,8 +96,8 @@ pub(super) fn episode(viewer: &Viewer, name: &str, number: &str, wish: &Wish) ->
         numbers.push(numbered(&wish.beside)?);
     }
     let cast = cast_of_run(&run, manifest.plan)?;
-    let mut shown: Vec<Playback> = Vec::new();
-    for (played, number) in playbacks(&run, &cast, &numbers)?.into_iter().zip([number, &wish.beside]) {
+    let mut shown: Vec<Transcript> = Vec::new();
+    for (played, number) in transcripts(&run, &cast, &numbers)?.into_iter().zip([number, &wish.beside]) {
         shown.push(match played {
             Err(CliError::NoEpisode(_) | CliError::NotPlayed(_)) => return Err(absent(number)),
             played => played?,
@@ -106,12 +106,12 @@ pub(super) fn episode(viewer: &Viewer, name: &str, number: &str, wish: &Wish) ->
     if let Some(playback) = otherwise(&run, &cast, numbers[0], wish)? {
         shown.push(playback);
     }
-    let page = EpisodePage { name, episode: numbers[0], plan: &cast.plan, playbacks: &shown };
+    let page = EpisodePage { name, episode: numbers[0], plan: &cast.plan, transcripts: &shown };
     Ok(Answer::Page(html::episode(&page)))
 }
 
 /// The episode under the setting that is asked for, if one is.
-fn otherwise(run: &RunDir, cast: &Cast, number: u64, wish: &Wish) -> Result<Option<Playback>, CliError> {
+fn otherwise(run: &RunDir, cast: &Cast, number: u64, wish: &Wish) -> Result<Option<Transcript>, CliError> {
     let given = |word: &'_ str| Some(word.to_owned()).filter(|word| !word.is_empty());
     let (guardrails, format) = (given(&wish.guardrails), given(&wish.format));
     let Some(cell) = cast.plan.cell(number).filter(|_| guardrails.is_some() || format.is_some()) else {
@@ -121,19 +121,19 @@ fn otherwise(run: &RunDir, cast: &Cast, number: u64, wish: &Wish) -> Result<Opti
         known_format(&cast.plan, format)?;
     }
     let guardrails: Option<Guardrails> = guardrails.as_deref().map(str::parse).transpose()?;
-    let own = &cast.plan.settings[cell.setting];
-    let setting = show::setting(&cast.plan, Some(own), guardrails, format.as_deref())?;
-    let known = cast.plan.settings.iter().position(|known| *known == setting);
+    let own = &cast.plan.conditions[cell.condition];
+    let condition = show::condition(&cast.plan, Some(own), guardrails, format.as_deref())?;
+    let known = cast.plan.conditions.iter().position(|known| *known == condition);
     let mut played = match known {
-        Some(setting) => playbacks(run, cast, &[cast.plan.episode(CellRef { setting, ..cell })])?,
-        None => playbacks_under(run, cast, &[(cell, setting)])?,
+        Some(condition) => transcripts(run, cast, &[cast.plan.episode(CellRef { condition, ..cell })])?,
+        None => playbacks_under(run, cast, &[(cell, condition)])?,
     };
     played.pop().transpose()
 }
 
 /// A request may not have a file read: a template is one of the plan's, or none.
 fn known_format(plan: &Plan, word: &str) -> Result<(), CliError> {
-    let in_plan = plan.settings.iter().any(|setting| setting.format.name() == word);
+    let in_plan = plan.conditions.iter().any(|condition| condition.format.name() == word);
     if in_plan { Ok(()) } else { Ok(word.parse::<ErrorFormat>().map(drop)?) }
 }
 
@@ -150,7 +150,7 @@ pub(super) fn compare(viewer: &Viewer, sides: &Sides) -> Made {
     )
     .map_err(CliError::from)?;
     let [base, candidate] = [&sides.base, &sides.candidate].map(|name| html::run_address(name));
-    let page = ComparisonPage { found: &found, addresses: Some([&base, &candidate]) };
+    let page = ComparisonPage { comparison: &found, addresses: Some([&base, &candidate]) };
     Ok(Answer::Page(html::comparison(&page)))
 }
 
@@ -171,10 +171,10 @@ fn open_shown(viewer: &Viewer, name: &str) -> Result<(RunDir, RunManifest), Prob
     let (run, manifest) = open(viewer, name)?;
     let problem = |path: &Path, error: fn(PathBuf) -> RunDirError| Err(error(path.to_owned()).into());
     match state(&run, &manifest) {
-        RunState::UnderWay(_) => problem(run.path(), RunDirError::Busy),
-        RunState::CutOff => problem(run.path(), RunDirError::Unfinished),
-        RunState::AsItSays if !run.has_frames() => problem(run.path(), RunDirError::Unfinished),
-        RunState::AsItSays => Ok((run, manifest)),
+        RunState::Running(_) => problem(run.path(), RunDirError::Locked),
+        RunState::Aborted => problem(run.path(), RunDirError::Incomplete),
+        RunState::Ended if !run.has_frames() => problem(run.path(), RunDirError::Incomplete),
+        RunState::Ended => Ok((run, manifest)),
     }
 }
 
@@ -184,8 +184,8 @@ fn whole(viewer: &Viewer, name: &str) -> Result<Arc<Whole>, Problem> {
     let stamp = Stamp::of(&RunDir::open_any(&path)?.0);
     let (run, manifest) = open_shown(viewer, name)?;
     viewer.shelf.get(name, stamp, || {
-        let (report, playbacks) = page_of(&run, &manifest)?;
-        let page = RunPage { name, manifest: &manifest, report: &report, playbacks: &playbacks, served: true };
+        let (report, transcripts) = page_of(&run, &manifest)?;
+        let page = RunPage { name, manifest: &manifest, report: &report, transcripts: &transcripts, served: true };
         let page = html::run(&page).map_err(CliError::from)?;
         Ok(Whole { report, page })
     })

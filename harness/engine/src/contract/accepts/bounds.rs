@@ -4,22 +4,23 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::parts::{Part, Types, types_of};
+use super::conjuncts::{Conjunct, TypeSet, types_of};
 
-/// Whether the bound `keyword: limit` is true of every value under `was`.
-pub(super) fn bound_holds(keyword: &str, limit: &Value, was: &[Part]) -> bool {
-    let whole = types_of(was).common(Types::NUMBER) == Types::INTEGER;
-    let known = |keyword: &str| was.iter().filter_map(move |part| part.get(keyword).cloned()).collect::<Vec<_>>();
+/// Whether the bound `keyword: limit` is true of every value under `old`.
+pub(super) fn bound_holds(keyword: &str, limit: &Value, old: &[Conjunct]) -> bool {
+    let is_integer = types_of(old).intersection(TypeSet::NUMBER) == TypeSet::INTEGER;
+    let known =
+        |keyword: &str| old.iter().filter_map(move |conjunct| conjunct.get(keyword).cloned()).collect::<Vec<_>>();
     let any = |keyword: &str, test: &dyn Fn(&Value) -> bool| known(keyword).iter().any(test);
     let at_least = |value: &Value| matches!(compare(value, limit), Some(Ordering::Greater | Ordering::Equal));
     let at_most = |value: &Value| matches!(compare(value, limit), Some(Ordering::Less | Ordering::Equal));
     // Of whole numbers, `> 0` is `>= 1`.
     let step = |value: &Value, by: f64| {
-        let number = value.as_f64().filter(|number| whole && number.abs() < 1e15)?;
+        let number = value.as_f64().filter(|number| is_integer && number.abs() < 1e15)?;
         Some(Value::from(if by > 0.0 { number.floor() + 1.0 } else { number.ceil() - 1.0 }))
     };
     let round = |value: &Value, up: bool| {
-        let number = value.as_f64().filter(|number| whole && number.abs() < 1e15)?;
+        let number = value.as_f64().filter(|number| is_integer && number.abs() < 1e15)?;
         Some(Value::from(if up { number.ceil() } else { number.floor() }))
     };
     match keyword {
@@ -45,13 +46,15 @@ pub(super) fn bound_holds(keyword: &str, limit: &Value, was: &[Part]) -> bool {
                 || any("maximum", &below)
                 || any("maximum", &|value| round(value, false).is_some_and(|value| below(&value)))
         }
-        "multipleOf" => any("multipleOf", &|value| is_multiple(value, limit)) || whole && limit.as_f64() == Some(1.0),
+        "multipleOf" => {
+            any("multipleOf", &|value| is_multiple(value, limit)) || is_integer && limit.as_f64() == Some(1.0)
+        }
         "minLength" | "minItems" => limit.as_f64() == Some(0.0) || any(keyword, &at_least),
         "minProperties" => {
-            let names = |part: &Part| part.get("required").and_then(Value::as_array).map_or(0, Vec::len);
+            let names = |conjunct: &Conjunct| conjunct.get("required").and_then(Value::as_array).map_or(0, Vec::len);
             limit.as_f64() == Some(0.0)
                 || any(keyword, &at_least)
-                || was.iter().any(|part| at_least(&Value::from(names(part))))
+                || old.iter().any(|conjunct| at_least(&Value::from(names(conjunct))))
         }
         _ => any(keyword, &at_most),
     }
@@ -59,8 +62,8 @@ pub(super) fn bound_holds(keyword: &str, limit: &Value, was: &[Part]) -> bool {
 
 /// By value: exact for whole numbers, which a float would round above 2^53.
 fn compare(a: &Value, b: &Value) -> Option<Ordering> {
-    let whole = |value: &Value| value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
-    match (whole(a), whole(b)) {
+    let as_integer = |value: &Value| value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
+    match (as_integer(a), as_integer(b)) {
         (Some(a), Some(b)) => Some(a.cmp(&b)),
         _ => a.as_f64()?.partial_cmp(&b.as_f64()?),
     }

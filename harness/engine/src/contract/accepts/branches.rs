@@ -2,39 +2,39 @@
 
 use serde_json::{Value, json};
 
-use super::parts::{Part, are_disjoint, types_of};
+use super::conjuncts::{Conjunct, are_disjoint, types_of};
 use super::{Scope, accepts, same};
 
-/// Whether every value under `was` is valid under one of `branches` at least.
-pub(super) fn any_branch(branches: &Value, was: &[Part], scope: Scope<'_>) -> bool {
+/// Whether every value under `old` is valid under one of `branches` at least.
+pub(super) fn any_branch(branches: &Value, old: &[Conjunct], scope: Scope<'_>) -> bool {
     let Some(branches) = branches.as_array() else { return false };
     let fits = |case: &Value| branches.iter().any(|branch| accepts(case, branch, scope));
-    let chosen = |part: &Part| {
+    let chosen = |conjunct: &Conjunct| {
         ["anyOf", "oneOf"]
             .iter()
-            .any(|keyword| part.get(*keyword).and_then(Value::as_array).is_some_and(|cases| cases.iter().all(fits)))
+            .any(|keyword| conjunct.get(*keyword).and_then(Value::as_array).is_some_and(|cases| cases.iter().all(fits)))
     };
-    was.iter().any(chosen) || fits(&whole(was))
+    old.iter().any(chosen) || fits(&to_schema(old))
 }
 
-/// Whether every value under `was` is valid under exactly one of `branches`.
-pub(super) fn exactly_one_branch(branches: &Value, was: &[Part], scope: Scope<'_>) -> bool {
+/// Whether every value under `old` is valid under exactly one of `branches`.
+pub(super) fn exactly_one_branch(branches: &Value, old: &[Conjunct], scope: Scope<'_>) -> bool {
     let Some(list) = branches.as_array() else { return false };
-    if was.iter().any(|part| part.get("oneOf").is_some_and(|was| same_list(was, list, scope))) {
+    if old.iter().any(|conjunct| conjunct.get("oneOf").is_some_and(|old| same_list(old, list, scope))) {
         return true;
     }
-    let types = types_of(was);
-    let apart = |(index, one): (usize, &Value)| {
-        list[index + 1..].iter().all(|other| are_disjoint(one, other, types, scope.now))
+    let types = types_of(old);
+    let is_disjoint = |(index, one): (usize, &Value)| {
+        list[index + 1..].iter().all(|other| are_disjoint(one, other, types, scope.current))
     };
-    list.iter().enumerate().all(apart) && any_branch(branches, was, scope)
+    list.iter().enumerate().all(is_disjoint) && any_branch(branches, old, scope)
 }
 
 /// Whether the branches are the same ones, in any order.
-fn same_list(was: &Value, is: &[Value], scope: Scope<'_>) -> bool {
-    let Some(was) = was.as_array().filter(|was| was.len() == is.len()) else { return false };
-    let mut left: Vec<&Value> = is.iter().collect();
-    was.iter().all(|case| match left.iter().position(|branch| same(case, branch, scope)) {
+fn same_list(old: &Value, new: &[Value], scope: Scope<'_>) -> bool {
+    let Some(old) = old.as_array().filter(|old| old.len() == new.len()) else { return false };
+    let mut left: Vec<&Value> = new.iter().collect();
+    old.iter().all(|case| match left.iter().position(|branch| same(case, branch, scope)) {
         Some(at) => {
             left.swap_remove(at);
             true
@@ -44,23 +44,23 @@ fn same_list(was: &Value, is: &[Value], scope: Scope<'_>) -> bool {
 }
 
 /// The same condition, and no less in either case.
-pub(super) fn conditional(part: &Part, was: &[Part], scope: Scope<'_>) -> bool {
-    let Some(condition) = part.get("if") else { return true };
-    let case = |part: &Part, keyword: &str| part.get(keyword).cloned().unwrap_or(json!(true));
-    was.iter()
-        .filter(|was| was.get("if").is_some_and(|was| same(was, condition, scope)))
-        .any(|was| ["then", "else"].iter().all(|keyword| accepts(&case(was, keyword), &case(part, keyword), scope)))
-        || ["then", "else"].iter().all(|keyword| case(part, keyword) == json!(true))
+pub(super) fn conditional(conjunct: &Conjunct, old: &[Conjunct], scope: Scope<'_>) -> bool {
+    let Some(condition) = conjunct.get("if") else { return true };
+    let case = |conjunct: &Conjunct, keyword: &str| conjunct.get(keyword).cloned().unwrap_or(json!(true));
+    old.iter()
+        .filter(|old| old.get("if").is_some_and(|old| same(old, condition, scope)))
+        .any(|old| ["then", "else"].iter().all(|keyword| accepts(&case(old, keyword), &case(conjunct, keyword), scope)))
+        || ["then", "else"].iter().all(|keyword| case(conjunct, keyword) == json!(true))
 }
 
 /// The parts as one schema. Inside of `allOf`, an `unevaluated…` keyword would see less than it did.
-fn whole(parts: &[Part]) -> Value {
-    if let [one] = parts {
+fn to_schema(conjuncts: &[Conjunct]) -> Value {
+    if let [one] = conjuncts {
         return Value::Object(one.clone());
     }
-    let mut parts = parts.to_vec();
-    for part in &mut parts {
-        part.retain(|keyword, _| !keyword.starts_with("unevaluated"));
+    let mut conjuncts = conjuncts.to_vec();
+    for conjunct in &mut conjuncts {
+        conjunct.retain(|keyword, _| !keyword.starts_with("unevaluated"));
     }
-    json!({ "allOf": parts })
+    json!({ "allOf": conjuncts })
 }

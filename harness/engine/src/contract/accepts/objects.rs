@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use healbench_protocol::Object;
 use serde_json::{Value, json};
 
-use super::parts::{IN_PLACE, Part, flatten};
+use super::conjuncts::{Conjunct, IN_PLACE_APPLICATORS, flatten};
 use super::{Scope, accepts};
 
 /// Names of properties; `None` is "could be any".
@@ -14,109 +14,121 @@ type Names = Option<BTreeSet<String>>;
 /// Branches in branches.
 const MAX_DEPTH: u32 = 8;
 
-/// Whether every object under `was` has properties as `part` wants them.
-pub(super) fn properties_hold(part: &Part, was: &[Part], scope: Scope<'_>) -> bool {
-    let possible = possible_names(was, scope.before);
-    let nothing = Part::new();
-    was.iter().chain([&nothing]).any(|was| fields_hold(part, was, possible.as_ref(), scope))
+/// Whether every object under `old` has properties as `conjunct` wants them.
+pub(super) fn properties_hold(conjunct: &Conjunct, old: &[Conjunct], scope: Scope<'_>) -> bool {
+    let possible = possible_names(old, scope.previous);
+    let nothing = Conjunct::new();
+    old.iter().chain([&nothing]).any(|old| fields_hold(conjunct, old, possible.as_ref(), scope))
 }
 
-fn fields_hold(part: &Part, was: &Part, possible: Option<&BTreeSet<String>>, scope: Scope<'_>) -> bool {
+fn fields_hold(conjunct: &Conjunct, old: &Conjunct, possible: Option<&BTreeSet<String>>, scope: Scope<'_>) -> bool {
     let (none, anything) = (Object::new(), json!(true));
-    let named = |part: &Part, keyword: &str| part.get(keyword).and_then(Value::as_object).cloned().unwrap_or_default();
-    let (was_named, is_named) = (named(was, "properties"), named(part, "properties"));
-    let (was_matched, is_matched) = (named(was, "patternProperties"), named(part, "patternProperties"));
-    let was_other = was.get("additionalProperties").unwrap_or(&anything);
-    let is_other = part.get("additionalProperties").unwrap_or(&anything);
+    let named = |conjunct: &Conjunct, keyword: &str| {
+        conjunct.get(keyword).and_then(Value::as_object).cloned().unwrap_or_default()
+    };
+    let (old_named, new_named) = (named(old, "properties"), named(conjunct, "properties"));
+    let (old_matched, new_matched) = (named(old, "patternProperties"), named(conjunct, "patternProperties"));
+    let old_other = old.get("additionalProperties").unwrap_or(&anything);
+    let new_other = conjunct.get("additionalProperties").unwrap_or(&anything);
     let can_be = |name: &str| possible.is_none_or(|names| names.contains(name));
-    // Possible names about which `was` itself says nothing by name.
+    // Possible names about which `old` itself says nothing by name.
     let unnamed = |but: &Object| match possible {
         None => true,
-        Some(names) => names.iter().any(|name| !was_named.contains_key(name) && !but.contains_key(name)),
+        Some(names) => names.iter().any(|name| !old_named.contains_key(name) && !but.contains_key(name)),
     };
     // A pattern may match any name, so what is asked of one must be true of every field that could bear the name.
-    let unnamed_hold = |wanted: &Value, but: &Object| {
+    let unnamed_hold = |expected: &Value, but: &Object| {
         !unnamed(but)
-            || accepts(was_other, wanted, scope) && was_matched.values().all(|was| accepts(was, wanted, scope))
+            || accepts(old_other, expected, scope) && old_matched.values().all(|old| accepts(old, expected, scope))
     };
-    let named_hold = |wanted: &Value, but: &Object| {
-        let asked = was_named.iter().filter(|(name, _)| can_be(name) && !but.contains_key(*name));
-        asked.into_iter().all(|(_, was)| accepts(was, wanted, scope))
+    let named_hold = |expected: &Value, but: &Object| {
+        let relevant = old_named.iter().filter(|(name, _)| can_be(name) && !but.contains_key(*name));
+        relevant.into_iter().all(|(_, old)| accepts(old, expected, scope))
     };
-    let fields = is_named.iter().all(|(name, wanted)| match was_named.get(name) {
+    let fields = new_named.iter().all(|(name, expected)| match old_named.get(name) {
         _ if !can_be(name) => true,
-        Some(was) => accepts(was, wanted, scope),
-        None => accepts(was_other, wanted, scope) && was_matched.values().all(|was| accepts(was, wanted, scope)),
+        Some(old) => accepts(old, expected, scope),
+        None => accepts(old_other, expected, scope) && old_matched.values().all(|old| accepts(old, expected, scope)),
     });
-    let patterns = is_matched.iter().all(|(pattern, wanted)| {
-        was_matched.get(pattern).is_some_and(|was| accepts(was, wanted, scope))
-            || named_hold(wanted, &none) && unnamed_hold(wanted, &none)
+    let patterns = new_matched.iter().all(|(pattern, expected)| {
+        old_matched.get(pattern).is_some_and(|old| accepts(old, expected, scope))
+            || named_hold(expected, &none) && unnamed_hold(expected, &none)
     });
-    let kept = was_matched.iter().filter(|(pattern, _)| !is_matched.contains_key(*pattern));
-    let others = is_other == &anything
-        || named_hold(is_other, &is_named)
-            && (!unnamed(&is_named) || accepts(was_other, is_other, scope))
-            && kept.into_iter().all(|(_, was)| accepts(was, is_other, scope));
+    let unmatched = old_matched.iter().filter(|(pattern, _)| !new_matched.contains_key(*pattern));
+    let others = new_other == &anything
+        || named_hold(new_other, &new_named)
+            && (!unnamed(&new_named) || accepts(old_other, new_other, scope))
+            && unmatched.into_iter().all(|(_, old)| accepts(old, new_other, scope));
     fields && patterns && others
 }
 
-/// Whether every array under `was` has items as `part` wants them.
-pub(super) fn items_hold(part: &Part, was: &[Part], scope: Scope<'_>) -> bool {
+/// Whether every array under `old` has items as `conjunct` wants them.
+pub(super) fn items_hold(conjunct: &Conjunct, old: &[Conjunct], scope: Scope<'_>) -> bool {
     let anything = json!(true);
-    let first = |part: &Part| part.get("prefixItems").and_then(Value::as_array).cloned().unwrap_or_default();
-    let wanted = first(part);
-    let nothing = Part::new();
-    was.iter().chain([&nothing]).any(|was| {
-        let known = first(was);
-        let at = |part: &Part, list: &[Value], index: usize| {
-            list.get(index).or_else(|| part.get("items")).unwrap_or(&anything).clone()
+    let first =
+        |conjunct: &Conjunct| conjunct.get("prefixItems").and_then(Value::as_array).cloned().unwrap_or_default();
+    let expected = first(conjunct);
+    let nothing = Conjunct::new();
+    old.iter().chain([&nothing]).any(|old| {
+        let known = first(old);
+        let at = |conjunct: &Conjunct, list: &[Value], index: usize| {
+            list.get(index).or_else(|| conjunct.get("items")).unwrap_or(&anything).clone()
         };
         // One further index stands for all that follow.
-        (0..=wanted.len().max(known.len()))
-            .all(|index| accepts(&at(was, &known, index), &at(part, &wanted, index), scope))
+        (0..=expected.len().max(known.len()))
+            .all(|index| accepts(&at(old, &known, index), &at(conjunct, &expected, index), scope))
     })
 }
 
-/// Whether a closed object under `was` has no property that `is`, closed by `unevaluatedProperties: false`, would not know.
-pub(super) fn evaluates_no_less(was: &[Part], is: &[Part], scope: Scope<'_>) -> bool {
-    let Some(possible) = possible_names(was, scope.before) else { return false };
-    let always = declared(is);
+/// Whether a closed object under `old` has no property that `new`, closed by `unevaluatedProperties: false`, would not know.
+pub(super) fn evaluates_as_much(old: &[Conjunct], new: &[Conjunct], scope: Scope<'_>) -> bool {
+    let Some(possible) = possible_names(old, scope.previous) else { return false };
+    let always = declared(new);
     if possible.is_subset(&always) {
         return true;
     }
-    if !declared(was).is_subset(&always) {
+    if !declared(old).is_subset(&always) {
         return false;
     }
-    was.iter().all(|part| {
-        IN_PLACE.iter().filter_map(|keyword| Some((*keyword, part.get(*keyword)?))).all(|(keyword, value)| {
-            let known = |case: &Value| {
-                let Some(names) = evaluated(case, scope.before) else { return false };
-                let left: BTreeSet<String> = names.difference(&always).cloned().collect();
-                let takes_over = |branch: &Value| {
-                    left.is_subset(&declared(&flatten(branch, scope.now))) && accepts(case, branch, scope)
+    old.iter().all(|conjunct| {
+        IN_PLACE_APPLICATORS.iter().filter_map(|keyword| Some((*keyword, conjunct.get(*keyword)?))).all(
+            |(keyword, value)| {
+                let known = |case: &Value| {
+                    let Some(names) = evaluated(case, scope.previous) else { return false };
+                    let left: BTreeSet<String> = names.difference(&always).cloned().collect();
+                    let takes_over = |branch: &Value| {
+                        left.is_subset(&declared(&flatten(branch, scope.current))) && accepts(case, branch, scope)
+                    };
+                    left.is_empty()
+                        || new.iter().filter_map(|conjunct| conjunct.get(keyword)?.as_array()).flatten().any(takes_over)
                 };
-                left.is_empty() || is.iter().filter_map(|part| part.get(keyword)?.as_array()).flatten().any(takes_over)
-            };
-            inside(value, keyword).iter().all(|case| known(case))
-        })
+                subschemas(value, keyword).iter().all(|case| known(case))
+            },
+        )
     })
 }
 
-/// The names that an object under `parts` can have at all.
-fn possible_names(parts: &[Part], root: &Value) -> Names {
-    let closed = |part: &Part| {
-        let only = part.get("additionalProperties") == Some(&json!(false)) && !part.contains_key("patternProperties");
-        only.then(|| declared(std::slice::from_ref(part)))
+/// The names that an object under `conjuncts` can have at all.
+fn possible_names(conjuncts: &[Conjunct], root: &Value) -> Names {
+    let closed = |conjunct: &Conjunct| {
+        let only =
+            conjunct.get("additionalProperties") == Some(&json!(false)) && !conjunct.contains_key("patternProperties");
+        only.then(|| declared(std::slice::from_ref(conjunct)))
     };
-    parts.iter().find_map(closed).or_else(|| {
-        let open = parts.iter().all(|part| part.get("unevaluatedProperties") != Some(&json!(false)));
-        if open { None } else { evaluated_by(parts, root, 0) }
+    conjuncts.iter().find_map(closed).or_else(|| {
+        let open = conjuncts.iter().all(|conjunct| conjunct.get("unevaluatedProperties") != Some(&json!(false)));
+        if open { None } else { evaluated_by(conjuncts, root, 0) }
     })
 }
 
 /// The names under `properties` of the parts themselves.
-fn declared(parts: &[Part]) -> BTreeSet<String> {
-    parts.iter().filter_map(|part| part.get("properties")?.as_object()).flat_map(Object::keys).cloned().collect()
+fn declared(conjuncts: &[Conjunct]) -> BTreeSet<String> {
+    conjuncts
+        .iter()
+        .filter_map(|conjunct| conjunct.get("properties")?.as_object())
+        .flat_map(Object::keys)
+        .cloned()
+        .collect()
 }
 
 /// The names that `schema` may evaluate, in whichever branch.
@@ -124,23 +136,23 @@ fn evaluated(schema: &Value, root: &Value) -> Names {
     evaluated_by(&flatten(schema, root), root, 0)
 }
 
-fn evaluated_by(parts: &[Part], root: &Value, depth: u32) -> Names {
-    let opening = |part: &Part| {
-        let open = |keyword: &str| part.get(keyword).is_some_and(|value| value != &json!(false));
+fn evaluated_by(conjuncts: &[Conjunct], root: &Value, depth: u32) -> Names {
+    let opening = |conjunct: &Conjunct| {
+        let open = |keyword: &str| conjunct.get(keyword).is_some_and(|value| value != &json!(false));
         open("additionalProperties")
             || open("unevaluatedProperties")
-            || ["patternProperties", "$ref", "$dynamicRef", super::parts::FOREIGN]
+            || ["patternProperties", "$ref", "$dynamicRef", super::conjuncts::NESTED_UNEVALUATED]
                 .iter()
-                .any(|key| part.contains_key(*key))
+                .any(|key| conjunct.contains_key(*key))
     };
     // Branches that refer to themselves in place have no end.
-    if depth > MAX_DEPTH || parts.iter().any(opening) {
+    if depth > MAX_DEPTH || conjuncts.iter().any(opening) {
         return None;
     }
-    let mut names = declared(parts);
-    for part in parts {
-        for keyword in IN_PLACE {
-            for case in part.get(keyword).map(|value| inside(value, keyword)).unwrap_or_default() {
+    let mut names = declared(conjuncts);
+    for conjunct in conjuncts {
+        for keyword in IN_PLACE_APPLICATORS {
+            for case in conjunct.get(keyword).map(|value| subschemas(value, keyword)).unwrap_or_default() {
                 names.extend(evaluated_by(&flatten(case, root), root, depth + 1)?);
             }
         }
@@ -149,7 +161,7 @@ fn evaluated_by(parts: &[Part], root: &Value, depth: u32) -> Names {
 }
 
 /// The schemas behind an in-place keyword.
-fn inside<'a>(value: &'a Value, keyword: &str) -> Vec<&'a Value> {
+fn subschemas<'a>(value: &'a Value, keyword: &str) -> Vec<&'a Value> {
     match (keyword, value) {
         ("anyOf" | "oneOf", Value::Array(cases)) => cases.iter().collect(),
         ("dependentSchemas", Value::Object(cases)) => cases.values().collect(),

@@ -3,20 +3,20 @@
 use healbench_protocol::Object;
 use serde_json::{Value, json};
 
-use super::example::{Examples, Shown};
-use super::place::Place;
-use super::words::{constraints, type_words};
-use crate::render::ActionFacts;
-use crate::schema::prepared;
+use super::example::{ExampleGenerator, IncludedProperties};
+use super::phrases::{constraints, type_label};
+use super::schema_node::SchemaNode;
+use crate::render::ActionDoc;
+use crate::schema::prepare_schema;
 
 /// How deep fields of fields are explained.
-const DEEPEST: usize = 4;
+const MAX_DEPTH: usize = 4;
 
 /// The most fields that are explained; the example shows the others.
-const MOST_FIELDS: usize = 200;
+const MAX_FIELDS: usize = 200;
 
 /// The most examples of one field that the schema's author gave.
-const MOST_GIVEN: usize = 3;
+const MAX_DECLARED_EXAMPLES: usize = 3;
 
 /// A tool, explained.
 #[derive(Debug)]
@@ -48,41 +48,41 @@ pub(crate) struct FieldHelp {
 
 /// Explains the action. The discriminator stands first, as a field with one value, so that an example can be sent as it
 /// is.
-pub(crate) fn explain(facts: &ActionFacts) -> ToolHelp {
-    let schema = whole(facts);
-    let examples = Examples::new(&schema);
-    let root = Place::root(&schema);
-    let first = |value: Value| match (value, &facts.discriminator) {
-        (Value::Object(object), Some(field)) => Value::Object(in_front(object, field)),
+pub(crate) fn explain(doc: &ActionDoc) -> ToolHelp {
+    let schema = arguments_schema(doc);
+    let generator = ExampleGenerator::new(&schema);
+    let root = SchemaNode::root(&schema);
+    let first = |value: Value| match (value, &doc.discriminator) {
+        (Value::Object(object), Some(field)) => Value::Object(move_to_front(object, field)),
         (value, _) => value,
     };
-    let mut given = examples.given(&root);
-    given.truncate(MOST_GIVEN);
-    if given.is_empty() {
-        given.extend(examples.whole(Shown::Required));
+    let mut declared_examples = generator.declared_examples(&root);
+    declared_examples.truncate(MAX_DECLARED_EXAMPLES);
+    if declared_examples.is_empty() {
+        declared_examples.extend(generator.root_example(IncludedProperties::Required));
     }
-    let mut left = MOST_FIELDS;
-    let mut fields = field_help(&root, &examples, DEEPEST, &mut left);
+    let mut fields_left = MAX_FIELDS;
+    let mut fields = field_help(&root, &generator, MAX_DEPTH, &mut fields_left);
     let mut required: Vec<String> = root.required().into_iter().map(str::to_owned).collect();
-    if let Some(field) = &facts.discriminator {
+    if let Some(field) = &doc.discriminator {
         fields.sort_by_key(|help| help.name != *field);
         required.sort_by_key(|name| name != field);
     }
     ToolHelp {
-        options: has_options(&root, DEEPEST),
+        options: has_options(&root, MAX_DEPTH),
         required,
         fields,
-        example: examples.whole(Shown::Declared).map(first),
-        examples: given.into_iter().map(first).collect(),
+        example: generator.root_example(IncludedProperties::Declared).map(first),
+        examples: declared_examples.into_iter().map(first).collect(),
     }
 }
 
 /// The schema of the arguments as they are sent: with the discriminator, and closed.
-fn whole(facts: &ActionFacts) -> Value {
-    let discriminator = facts.discriminator.as_deref().map(|field| (field, facts.action.as_str()));
-    let mut schema = prepared(&facts.schema, discriminator, true);
+fn arguments_schema(doc: &ActionDoc) -> Value {
+    let discriminator = doc.discriminator.as_deref().map(|field| (field, doc.action.as_str()));
+    let mut schema = prepare_schema(&doc.schema, discriminator, true);
     let Some((field, value)) = discriminator else { return schema };
-    let present = |arguments: &mut Value| {
+    let insert_discriminator = |arguments: &mut Value| {
         if let Value::Object(object) = arguments {
             object.insert(field.to_owned(), json!(value));
         }
@@ -94,49 +94,60 @@ fn whole(facts: &ActionFacts) -> Value {
         names.insert(0, json!(field));
     }
     // What the schema's author gives as an example knows nothing of the discriminator.
-    schema.get_mut("examples").and_then(Value::as_array_mut).into_iter().flatten().for_each(present);
-    schema.get_mut("default").into_iter().for_each(present);
+    schema.get_mut("examples").and_then(Value::as_array_mut).into_iter().flatten().for_each(insert_discriminator);
+    schema.get_mut("default").into_iter().for_each(insert_discriminator);
     schema
 }
 
-fn in_front(mut object: Object, field: &str) -> Object {
+fn move_to_front(mut object: Object, field: &str) -> Object {
     let Some(value) = object.shift_remove(field) else { return object };
     std::iter::once((field.to_owned(), value)).chain(object).collect()
 }
 
-fn field_help<'s>(place: &Place<'s>, examples: &Examples<'s>, deeper: usize, left: &mut usize) -> Vec<FieldHelp> {
+fn field_help<'s>(
+    node: &SchemaNode<'s>,
+    generator: &ExampleGenerator<'s>,
+    depth_left: usize,
+    fields_left: &mut usize,
+) -> Vec<FieldHelp> {
     let mut out = Vec::new();
-    for name in place.names() {
-        let Some(field) = place.declared(name).filter(|_| *left > 0) else { continue };
-        *left -= 1;
-        out.push(one_field(name, &field, examples, deeper, left));
+    for name in node.property_names() {
+        let Some(field) = node.property(name).filter(|_| *fields_left > 0) else { continue };
+        *fields_left -= 1;
+        out.push(describe_field(name, &field, generator, depth_left, fields_left));
     }
     out
 }
 
-fn one_field<'s>(name: &str, field: &Place<'s>, examples: &Examples<'s>, deeper: usize, left: &mut usize) -> FieldHelp {
-    let (essence, nullable) = field.without_null();
-    let essence = essence.unwrap_or_else(|| field.clone());
-    let kind = type_words(&essence);
-    let mut shown = examples.given(field);
-    shown.truncate(MOST_GIVEN);
+fn describe_field<'s>(
+    name: &str,
+    field: &SchemaNode<'s>,
+    generator: &ExampleGenerator<'s>,
+    depth_left: usize,
+    fields_left: &mut usize,
+) -> FieldHelp {
+    let (non_null, nullable) = field.without_null();
+    let non_null = non_null.unwrap_or_else(|| field.clone());
+    let kind = type_label(&non_null);
+    let mut shown = generator.declared_examples(field);
+    shown.truncate(MAX_DECLARED_EXAMPLES);
     if shown.is_empty() {
-        shown.extend(examples.at(field));
+        shown.extend(generator.example_at(field));
     }
-    let mut constraints = constraints(&essence);
-    let item = essence.item(0).filter(|_| !essence.has("prefixItems"));
+    let mut constraints = constraints(&non_null);
+    let item = non_null.item(0).filter(|_| !non_null.has("prefixItems"));
     let (inner, list) = match item {
         Some(item) => {
-            constraints.extend(super::words::constraints(&item).into_iter().map(|words| format!("Items: {words}")));
+            constraints.extend(super::phrases::constraints(&item).into_iter().map(|phrase| format!("Items: {phrase}")));
             (item, true)
         }
-        None => (essence.clone(), false),
+        None => (non_null.clone(), false),
     };
-    let fields = if deeper > 0 { field_help(&inner, examples, deeper - 1, left) } else { Vec::new() };
+    let fields = if depth_left > 0 { field_help(&inner, generator, depth_left - 1, fields_left) } else { Vec::new() };
     FieldHelp {
         name: name.to_owned(),
         kind: if nullable { format!("{kind} | null") } else { kind },
-        description: field.first("description").and_then(Value::as_str).map(str::to_owned),
+        description: field.keyword_value("description").and_then(Value::as_str).map(str::to_owned),
         constraints,
         examples: shown,
         required: inner.required().into_iter().map(str::to_owned).collect(),
@@ -146,14 +157,14 @@ fn one_field<'s>(name: &str, field: &Place<'s>, examples: &Examples<'s>, deeper:
 }
 
 /// Whether some field asks for one of several values.
-fn has_options(place: &Place<'_>, deeper: usize) -> bool {
-    let field = |field: Place<'_>| {
-        let essence = field.without_null().0.unwrap_or(field);
-        let several = |place: &Place<'_>| !place.has("const") && place.options().is_some();
-        let item = essence.item(0);
-        several(&essence)
+fn has_options(node: &SchemaNode<'_>, depth_left: usize) -> bool {
+    let field = |field: SchemaNode<'_>| {
+        let non_null = field.without_null().0.unwrap_or(field);
+        let several = |node: &SchemaNode<'_>| !node.has("const") && node.options().is_some();
+        let item = non_null.item(0);
+        several(&non_null)
             || item.as_ref().is_some_and(several)
-            || (deeper > 0 && has_options(&item.unwrap_or(essence), deeper - 1))
+            || (depth_left > 0 && has_options(&item.unwrap_or(non_null), depth_left - 1))
     };
-    place.names().into_iter().filter_map(|name| place.declared(name)).any(field)
+    node.property_names().into_iter().filter_map(|name| node.property(name)).any(field)
 }

@@ -4,15 +4,17 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::place::Place;
-use super::words::{Clause, alternatives, at_least, at_most, counted, plain_number, provide, type_words, use_options};
-use crate::failure::{Bound, Expected, Issue, IssueKind, Measure};
-use crate::render::Told;
+use super::phrases::{
+    Clause, at_least, at_most, count_phrase, number_text, option_union, options_fix, provide_fix, type_label,
+};
+use super::schema_node::SchemaNode;
+use crate::failure::{Bound, Expected, Issue, IssueKind, Quantity};
+use crate::render::RenderInput;
 use crate::schema::json_type;
 
 /// One numbered item of the list of issues.
 #[derive(Debug)]
-pub(crate) struct Item<'a> {
+pub(crate) struct IssueItem<'a> {
     pub(crate) field: Cow<'a, str>,
     pub(crate) problem: String,
     /// None when the field is missing.
@@ -22,34 +24,34 @@ pub(crate) struct Item<'a> {
 }
 
 /// The items of `issues`; each undeclared field has its own.
-pub(crate) fn items<'a>(told: &Told<'a>, issues: &'a [Issue]) -> Vec<Item<'a>> {
-    let root = told.action.map(|action| Place::root(&action.schema));
+pub(crate) fn issue_items<'a>(input: &RenderInput<'a>, issues: &'a [Issue]) -> Vec<IssueItem<'a>> {
+    let root = input.action.map(|action| SchemaNode::root(&action.schema));
     let mut items = Vec::with_capacity(issues.len());
     for issue in issues {
-        let place = root.as_ref().and_then(|root| root.at(&issue.path));
+        let node = root.as_ref().and_then(|root| root.at(&issue.path));
         match &issue.kind {
             IssueKind::Undeclared { fields } => {
-                let fix = undeclared_fix(place.as_ref());
-                let object = issue.place(told.arguments);
+                let fix = undeclared_fix(node.as_ref());
+                let object = issue.value_in(input.arguments);
                 items.extend(fields.iter().map(|field| {
                     let received = object.and_then(|object| object.get(field));
-                    undeclared(&issue.path, field, received, &fix)
+                    undeclared_item(&issue.path, field, received, &fix)
                 }));
             }
-            _ => items.push(Item {
+            _ => items.push(IssueItem {
                 field: if issue.path.is_empty() { "(root)".into() } else { issue.path.as_str().into() },
                 problem: problem(issue),
                 received: issue.sent.as_ref(),
-                expected: expected(issue, place.as_ref()),
-                fix: fix(issue, place.as_ref()),
+                expected: expected(issue, node.as_ref()),
+                fix: fix(issue, node.as_ref()),
             }),
         }
     }
     items
 }
 
-fn undeclared<'a>(path: &str, field: &'a str, received: Option<&'a Value>, fix: &str) -> Item<'a> {
-    Item {
+fn undeclared_item<'a>(path: &str, field: &'a str, received: Option<&'a Value>, fix: &str) -> IssueItem<'a> {
+    IssueItem {
         field: if path.is_empty() { field.into() } else { format!("{path}.{field}").into() },
         problem: "Unrecognized field".to_owned(),
         received,
@@ -58,8 +60,8 @@ fn undeclared<'a>(path: &str, field: &'a str, received: Option<&'a Value>, fix: 
     }
 }
 
-fn undeclared_fix(place: Option<&Place<'_>>) -> String {
-    let names = place.map(Place::names_anywhere).unwrap_or_default();
+fn undeclared_fix(node: Option<&SchemaNode<'_>>) -> String {
+    let names = node.map(SchemaNode::all_property_names).unwrap_or_default();
     if names.is_empty() {
         return "Remove this field.".to_owned();
     }
@@ -70,30 +72,34 @@ fn problem(issue: &Issue) -> String {
     match &issue.kind {
         IssueKind::Missing { .. } => "Required field is missing".to_owned(),
         IssueKind::WrongType { expected } => {
-            format!("Expected {}, received {}", expected_words(expected), received(issue, expected))
+            format!("Expected {}, received {}", expected_text(expected), received_type(issue, expected))
         }
         IssueKind::NotAnOption { options } if options.len() == 1 => "Invalid literal value".to_owned(),
         IssueKind::NotAnOption { .. } => "Invalid enum value".to_owned(),
         IssueKind::OutOfBounds { measure, relation, limit } => match measure {
-            Measure::Number => format!("Number must be {} {limit}", relation_words(*relation)),
-            Measure::Characters => counted(&subject("String must be", *relation), limit, "character", "characters"),
-            Measure::Items => counted(&subject("Array must have", *relation), limit, "item", "items"),
-            Measure::Properties => counted(&subject("Object must have", *relation), limit, "property", "properties"),
+            Quantity::Number => format!("Number must be {} {limit}", relation_phrase(*relation)),
+            Quantity::Characters => {
+                count_phrase(&subject("String must be", *relation), limit, "character", "characters")
+            }
+            Quantity::Items => count_phrase(&subject("Array must have", *relation), limit, "item", "items"),
+            Quantity::Properties => {
+                count_phrase(&subject("Object must have", *relation), limit, "property", "properties")
+            }
         },
         IssueKind::BadFormat { format } => format!("Invalid {format} format"),
         IssueKind::BadPattern { .. } => "String does not match the required pattern".to_owned(),
-        IssueKind::NotAMultiple { of } => format!("Number must be a multiple of {}", plain_number(of)),
+        IssueKind::NotAMultiple { of } => format!("Number must be a multiple of {}", number_text(of)),
         IssueKind::NotUnique => "Array items must be unique".to_owned(),
         IssueKind::Undeclared { .. } => "Unrecognized field".to_owned(),
         IssueKind::Other { message, .. } => format!("Invalid input: {message}"),
     }
 }
 
-fn subject(words: &str, relation: Bound) -> String {
-    format!("{words} {}", relation_words(relation))
+fn subject(phrase: &str, relation: Bound) -> String {
+    format!("{phrase} {}", relation_phrase(relation))
 }
 
-fn relation_words(relation: Bound) -> &'static str {
+fn relation_phrase(relation: Bound) -> &'static str {
     match relation {
         Bound::AtLeast => "at least",
         Bound::MoreThan => "greater than",
@@ -102,26 +108,26 @@ fn relation_words(relation: Bound) -> &'static str {
     }
 }
 
-fn received(issue: &Issue, expected: &Expected) -> &'static str {
+fn received_type(issue: &Issue, expected: &Expected) -> &'static str {
     let found = issue.sent.as_ref().map_or("nothing", json_type);
-    let whole = matches!(expected, Expected::Types(names) if names.iter().any(|name| name == "integer"));
-    if whole && found == "number" { "float" } else { found }
+    let wants_integer = matches!(expected, Expected::Types(names) if names.iter().any(|name| name == "integer"));
+    if wants_integer && found == "number" { "float" } else { found }
 }
 
-fn expected_words(expected: &Expected) -> String {
+fn expected_text(expected: &Expected) -> String {
     match expected {
         Expected::Types(names) => names.join(" | "),
-        Expected::Options(options) => alternatives(options),
+        Expected::Options(options) => option_union(options),
         Expected::Any => "another value".to_owned(),
     }
 }
 
-fn expected(issue: &Issue, place: Option<&Place<'_>>) -> String {
-    let by_schema = || match place {
-        Some(place) => match (place.options(), type_words(place)) {
-            (Some(options), _) => alternatives(options),
-            (None, words) if words == "any" => "valid value".to_owned(),
-            (None, words) => words,
+fn expected(issue: &Issue, node: Option<&SchemaNode<'_>>) -> String {
+    let by_schema = || match node {
+        Some(node) => match (node.options(), type_label(node)) {
+            (Some(options), _) => option_union(options),
+            (None, phrase) if phrase == "any" => "valid value".to_owned(),
+            (None, phrase) => phrase,
         },
         None => "valid value".to_owned(),
     };
@@ -129,38 +135,38 @@ fn expected(issue: &Issue, place: Option<&Place<'_>>) -> String {
         IssueKind::Missing { expected: Expected::Any } | IssueKind::WrongType { expected: Expected::Any } => {
             by_schema()
         }
-        IssueKind::Missing { expected } | IssueKind::WrongType { expected } => expected_words(expected),
-        IssueKind::NotAnOption { options } => alternatives(options),
-        IssueKind::OutOfBounds { measure: Measure::Number, relation, limit } => match relation {
+        IssueKind::Missing { expected } | IssueKind::WrongType { expected } => expected_text(expected),
+        IssueKind::NotAnOption { options } => option_union(options),
+        IssueKind::OutOfBounds { measure: Quantity::Number, relation, limit } => match relation {
             Bound::AtLeast => format!("minimum {limit}"),
             Bound::MoreThan => format!("exclusive minimum {limit}"),
             Bound::AtMost => format!("maximum {limit}"),
             Bound::LessThan => format!("exclusive maximum {limit}"),
         },
-        IssueKind::OutOfBounds { measure: Measure::Characters, .. } => "string".to_owned(),
-        IssueKind::OutOfBounds { measure: Measure::Items, .. } => "array".to_owned(),
-        IssueKind::OutOfBounds { measure: Measure::Properties, .. } => "object".to_owned(),
+        IssueKind::OutOfBounds { measure: Quantity::Characters, .. } => "string".to_owned(),
+        IssueKind::OutOfBounds { measure: Quantity::Items, .. } => "array".to_owned(),
+        IssueKind::OutOfBounds { measure: Quantity::Properties, .. } => "object".to_owned(),
         IssueKind::BadFormat { .. } | IssueKind::BadPattern { .. } => "valid value".to_owned(),
-        IssueKind::NotAMultiple { of } => format!("multiple of {}", plain_number(of)),
+        IssueKind::NotAMultiple { of } => format!("multiple of {}", number_text(of)),
         IssueKind::NotUnique => "unique items".to_owned(),
         IssueKind::Undeclared { .. } => "no such field".to_owned(),
         IssueKind::Other { .. } => by_schema(),
     }
 }
 
-fn fix(issue: &Issue, place: Option<&Place<'_>>) -> String {
+fn fix(issue: &Issue, node: Option<&SchemaNode<'_>>) -> String {
     match &issue.kind {
         // What the failure names is what was checked, whatever else the schema says there.
         IssueKind::NotAnOption { options } | IssueKind::WrongType { expected: Expected::Options(options) } => {
-            use_options(&options.iter().collect::<Vec<_>>())
+            options_fix(&options.iter().collect::<Vec<_>>())
         }
-        IssueKind::Undeclared { .. } => undeclared_fix(place),
-        kind => match (place, clause(kind), kind) {
-            (Some(place), clause, _) => provide(place, clause.as_ref()),
-            (None, Some(clause), _) => provide(&Place::root(&Value::Bool(true)), Some(&clause)),
+        IssueKind::Undeclared { .. } => undeclared_fix(node),
+        kind => match (node, clause(kind), kind) {
+            (Some(node), clause, _) => provide_fix(node, clause.as_ref()),
+            (None, Some(clause), _) => provide_fix(&SchemaNode::root(&Value::Bool(true)), Some(&clause)),
             (None, None, IssueKind::Missing { expected } | IssueKind::WrongType { expected }) => match expected {
-                Expected::Types(names) => format!("Provide {}.", named(names)),
-                Expected::Options(options) => use_options(&options.iter().collect::<Vec<_>>()),
+                Expected::Types(names) => format!("Provide {}.", types_phrase(names)),
+                Expected::Options(options) => options_fix(&options.iter().collect::<Vec<_>>()),
                 Expected::Any => "Provide a valid value.".to_owned(),
             },
             (None, None, _) => "Provide a valid value.".to_owned(),
@@ -168,7 +174,7 @@ fn fix(issue: &Issue, place: Option<&Place<'_>>) -> String {
     }
 }
 
-fn named(types: &[String]) -> String {
+fn types_phrase(types: &[String]) -> String {
     let article = |name: &String| match name.as_str() {
         "null" => "null".to_owned(),
         "array" | "object" => format!("an {name}"),
@@ -181,22 +187,24 @@ fn named(types: &[String]) -> String {
 fn clause(kind: &IssueKind) -> Option<Clause> {
     Some(match kind {
         IssueKind::OutOfBounds { measure, relation, limit } => match (measure, relation) {
-            (Measure::Number, Bound::AtLeast) => Clause::new("number", format!(">= {limit}")),
-            (Measure::Number, Bound::MoreThan) => Clause::new("number", format!("> {limit}")),
-            (Measure::Number, Bound::AtMost) => Clause::new("number", format!("<= {limit}")),
-            (Measure::Number, Bound::LessThan) => Clause::new("number", format!("< {limit}")),
-            (Measure::Characters, Bound::AtLeast) => Clause::new("string", at_least(limit, "character")),
-            (Measure::Characters, _) => Clause::new("string", at_most(limit, "character")),
-            (Measure::Items, Bound::AtLeast) => Clause::new("array", at_least(limit, "item")),
-            (Measure::Items, _) => Clause::new("array", at_most(limit, "item")),
-            (Measure::Properties, Bound::AtLeast) => {
-                Clause::new("object", counted("at least", limit, "property", "properties"))
+            (Quantity::Number, Bound::AtLeast) => Clause::new("number", format!(">= {limit}")),
+            (Quantity::Number, Bound::MoreThan) => Clause::new("number", format!("> {limit}")),
+            (Quantity::Number, Bound::AtMost) => Clause::new("number", format!("<= {limit}")),
+            (Quantity::Number, Bound::LessThan) => Clause::new("number", format!("< {limit}")),
+            (Quantity::Characters, Bound::AtLeast) => Clause::new("string", at_least(limit, "character")),
+            (Quantity::Characters, _) => Clause::new("string", at_most(limit, "character")),
+            (Quantity::Items, Bound::AtLeast) => Clause::new("array", at_least(limit, "item")),
+            (Quantity::Items, _) => Clause::new("array", at_most(limit, "item")),
+            (Quantity::Properties, Bound::AtLeast) => {
+                Clause::new("object", count_phrase("at least", limit, "property", "properties"))
             }
-            (Measure::Properties, _) => Clause::new("object", counted("at most", limit, "property", "properties")),
+            (Quantity::Properties, _) => {
+                Clause::new("object", count_phrase("at most", limit, "property", "properties"))
+            }
         },
         IssueKind::BadFormat { format } => Clause::new("string", format!("in {format} format")),
         IssueKind::BadPattern { pattern } => Clause::new("string", format!("matching pattern {pattern}")),
-        IssueKind::NotAMultiple { of } => Clause::new("number", format!("multiple of {}", plain_number(of))),
+        IssueKind::NotAMultiple { of } => Clause::new("number", format!("multiple of {}", number_text(of))),
         IssueKind::NotUnique => Clause::new("array", "all items must be unique".to_owned()),
         _ => return None,
     })

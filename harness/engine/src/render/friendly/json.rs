@@ -12,24 +12,24 @@ pub(crate) fn inline(value: &Value) -> String {
 }
 
 /// The value over several lines; those after the first are indented by `indent` spaces and more.
-pub(crate) fn push_laid_out(out: &mut String, value: &Value, indent: usize) {
+pub(crate) fn push_pretty(out: &mut String, value: &Value, indent: usize) {
     let deeper = indent + 2;
     match value {
         Value::Object(object) if !object.is_empty() => {
             out.push('{');
             for (index, (name, value)) in object.iter().enumerate() {
-                break_line(out, index, deeper);
-                push_text(out, name);
+                push_line_break(out, index, deeper);
+                push_string(out, name);
                 out.push_str(": ");
-                push_laid_out(out, value, deeper);
+                push_pretty(out, value, deeper);
             }
             let _ = write!(out, "\n{:indent$}}}", "");
         }
         Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
             out.push('[');
             for (index, item) in items.iter().enumerate() {
-                break_line(out, index, deeper);
-                push_laid_out(out, item, deeper);
+                push_line_break(out, index, deeper);
+                push_pretty(out, item, deeper);
             }
             let _ = write!(out, "\n{:indent$}]", "");
         }
@@ -37,14 +37,14 @@ pub(crate) fn push_laid_out(out: &mut String, value: &Value, indent: usize) {
     }
 }
 
-fn break_line(out: &mut String, index: usize, indent: usize) {
+fn push_line_break(out: &mut String, index: usize, indent: usize) {
     out.push_str(if index == 0 { "\n" } else { ",\n" });
     let _ = write!(out, "{:indent$}", "");
 }
 
 pub(crate) fn push_inline(out: &mut String, value: &Value) {
     match value {
-        Value::String(text) => push_text(out, text),
+        Value::String(text) => push_string(out, text),
         Value::Array(items) => {
             out.push('[');
             for (index, item) in items.iter().enumerate() {
@@ -57,7 +57,7 @@ pub(crate) fn push_inline(out: &mut String, value: &Value) {
             out.push('{');
             for (index, (name, value)) in object.iter().enumerate() {
                 out.push_str(if index == 0 { "" } else { ", " });
-                push_text(out, name);
+                push_string(out, name);
                 out.push_str(": ");
                 push_inline(out, value);
             }
@@ -71,7 +71,7 @@ pub(crate) fn push_inline(out: &mut String, value: &Value) {
 
 /// Beside what JSON demands, everything that some reader takes for a line end or acts on is escaped: the text stays on
 /// its line.
-pub(crate) fn push_text(out: &mut String, text: &str) {
+pub(crate) fn push_string(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {
         match c {

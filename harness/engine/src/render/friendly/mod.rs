@@ -4,12 +4,12 @@ mod example;
 mod help;
 mod issues;
 pub(super) mod json;
-mod place;
+mod other_failure;
+mod phrases;
+mod schema_node;
 mod suggestions;
-mod told;
-mod words;
 
 pub(super) use help::{FieldHelp, ToolHelp, explain};
-pub(super) use issues::items;
+pub(super) use issues::issue_items;
+pub(super) use other_failure::{OtherFailure, OtherFailureKind, other_failure, summary};
 pub(super) use suggestions::suggestions;
-pub(super) use told::{Kind, Plain, plain, summary};

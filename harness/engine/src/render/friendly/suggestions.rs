@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::failure::{Expected, Issue, IssueKind, Measure};
+use crate::failure::{Expected, Issue, IssueKind, Quantity};
 
 /// The categories that apply. `options`: the schema has fields with options, which the document's sample advises about
 /// even when none of them failed. `example`: the text ends with a valid example.
@@ -26,14 +26,14 @@ pub(crate) fn suggestions(issues: &[Issue], options: bool, example: bool) -> Vec
     }
     let measured = |kind: &IssueKind| match kind {
         IssueKind::OutOfBounds { measure, .. } => Some(*measure),
-        IssueKind::NotAMultiple { .. } => Some(Measure::Number),
+        IssueKind::NotAMultiple { .. } => Some(Quantity::Number),
         _ => None,
     };
     let measures = || issues.iter().filter_map(|issue| measured(&issue.kind));
-    if measures().any(|measure| matches!(measure, Measure::Number | Measure::Characters)) {
+    if measures().any(|measure| matches!(measure, Quantity::Number | Quantity::Characters)) {
         out.push("Check that numeric values and string lengths are within the allowed range".into());
     }
-    if measures().any(|measure| matches!(measure, Measure::Items | Measure::Properties)) {
+    if measures().any(|measure| matches!(measure, Quantity::Items | Quantity::Properties)) {
         out.push("Check that arrays and objects have an allowed number of entries".into());
     }
     let wrong_option = |kind: &IssueKind| {
@@ -48,7 +48,7 @@ pub(crate) fn suggestions(issues: &[Issue], options: bool, example: bool) -> Vec
             IssueKind::Undeclared { fields } => Some((issue, fields)),
             _ => None,
         })
-        .flat_map(|(issue, fields)| fields.iter().map(move |field| joined(&issue.path, field)))
+        .flat_map(|(issue, fields)| fields.iter().map(move |field| join_path(&issue.path, field)))
         .collect();
     if !undeclared.is_empty() {
         out.push(format!("Remove undeclared fields: {}", undeclared.join(", ")).into());
@@ -59,6 +59,6 @@ pub(crate) fn suggestions(issues: &[Issue], options: bool, example: bool) -> Vec
     out
 }
 
-fn joined(path: &str, field: &str) -> String {
+fn join_path(path: &str, field: &str) -> String {
     if path.is_empty() { field.to_owned() } else { format!("{path}.{field}") }
 }

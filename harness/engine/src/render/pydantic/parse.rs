@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 /// Why pydantic's URL parser refuses the text.
-pub(super) fn url(text: &str) -> &'static str {
+pub(super) fn url_error(text: &str) -> &'static str {
     const NO_SCHEME: &str = "relative URL without a base";
     const BAD_HOST: &str = "invalid international domain name";
     if text.is_empty() {
@@ -36,13 +36,13 @@ pub(super) fn url(text: &str) -> &'static str {
 }
 
 /// Why pydantic's UUID parser refuses the text.
-pub(super) fn uuid(text: &str) -> String {
+pub(super) fn uuid_error(text: &str) -> String {
     const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
-    const LONGEST: usize = 45;
+    const MAX_LENGTH: usize = 45;
     let lengths: Vec<usize> = text.split('-').map(str::len).collect();
     let bad = text.char_indices().find(|(_, c)| !c.is_ascii_hexdigit() && *c != '-');
     match bad {
-        _ if text.len() > LONGEST => format!("invalid length: found {}", text.len()),
+        _ if text.len() > MAX_LENGTH => format!("invalid length: found {}", text.len()),
         Some((at, bad)) => format!("invalid character: found `{bad}` at {at}"),
         None if lengths.len() == 1 && text.len() != 36 => format!("invalid length: found {}", text.len()),
         None if lengths.len() != GROUPS.len() => format!("invalid group count: expected 5, found {}", lengths.len()),
@@ -55,13 +55,13 @@ pub(super) fn uuid(text: &str) -> String {
 }
 
 /// Whether pydantic would take the text for a value of the JSON type.
-pub(super) fn reads_as(text: &str, name: &str) -> bool {
+pub(super) fn parses_as(text: &str, name: &str) -> bool {
     const BOOLEANS: [&str; 12] = ["0", "1", "f", "false", "n", "no", "off", "on", "t", "true", "y", "yes"];
     let text = text.trim();
     match name {
         "integer" => {
-            let whole = text.split_once('.').filter(|(_, zeros)| zeros.bytes().all(|byte| byte == b'0'));
-            let digits = whole.map_or(text, |(whole, _)| whole);
+            let integer = text.split_once('.').filter(|(_, zeros)| zeros.bytes().all(|byte| byte == b'0'));
+            let digits = integer.map_or(text, |(integer, _)| integer);
             let digits = digits.strip_prefix(['+', '-']).unwrap_or(digits);
             !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit())
         }
@@ -72,32 +72,34 @@ pub(super) fn reads_as(text: &str, name: &str) -> bool {
 }
 
 /// Why pydantic's date parser refuses the text; `None` when it is a point in time, but not a day.
-pub(super) fn date(text: &str) -> Option<&'static str> {
+pub(super) fn date_error(text: &str) -> Option<&'static str> {
     // A number is a time stamp.
     if text.parse::<f64>().is_ok() && text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-')) {
         return None;
     }
-    whole_date_time(text.as_bytes()).err()
+    parse_date_time(text.as_bytes()).err()
 }
 
 /// Why pydantic refuses the text as a point in time, and the kind of the error. It tells what is wrong with the text as a day; of
 /// one that it would take, it tells what it tells a server that insists on the time, or on the time zone.
-pub(super) fn date_time(text: &str) -> (String, &'static str) {
+pub(super) fn date_time_error(text: &str) -> (String, &'static str) {
     let bytes = text.as_bytes();
-    match (day(bytes), whole_date_time(bytes)) {
-        (Err(why), _) => (format!("Input should be a valid datetime or date, {why}"), "datetime_from_date_parsing"),
+    match (parse_date(bytes), parse_date_time(bytes)) {
+        (Err(reason), _) => {
+            (format!("Input should be a valid datetime or date, {reason}"), "datetime_from_date_parsing")
+        }
         (Ok(()), Err(_)) if bytes.len() > 10 => {
             (format!("Input should be a valid datetime or date, {TRAILING}"), "datetime_from_date_parsing")
         }
         (Ok(()), Err(_)) => (format!("Input should be a valid datetime, {SEPARATOR}"), "datetime_parsing"),
-        (Ok(()), Ok(Zoned(false))) => ("Input should have timezone info".to_owned(), "timezone_aware"),
-        (Ok(()), Ok(Zoned(true))) => ("Input should be a valid datetime".to_owned(), "datetime_type"),
+        (Ok(()), Ok(HasTimeZone(false))) => ("Input should have timezone info".to_owned(), "timezone_aware"),
+        (Ok(()), Ok(HasTimeZone(true))) => ("Input should be a valid datetime".to_owned(), "datetime_type"),
     }
 }
 
 /// Why pydantic's time parser refuses the text.
-pub(super) fn time(text: &str) -> &'static str {
-    let all = |bytes: &[u8]| zone(bytes, time_of_day(bytes)?);
+pub(super) fn time_error(text: &str) -> &'static str {
+    let all = |bytes: &[u8]| parse_zone(bytes, parse_time(bytes)?);
     all(text.as_bytes()).err().unwrap_or(TRAILING)
 }
 
@@ -106,39 +108,39 @@ const SEPARATOR: &str = "invalid datetime separator, expected `T`, `t`, `_` or s
 const TRAILING: &str = "unexpected extra characters at the end of the input";
 
 /// Whether a time has a time zone.
-struct Zoned(bool);
+struct HasTimeZone(bool);
 
-fn whole_date_time(bytes: &[u8]) -> Result<Zoned, &'static str> {
-    day(bytes)?;
+fn parse_date_time(bytes: &[u8]) -> Result<HasTimeZone, &'static str> {
+    parse_date(bytes)?;
     match bytes.get(10) {
         None => return Err(TOO_SHORT),
         Some(b'T' | b't' | b' ' | b'_') => {}
         Some(_) => return Err(SEPARATOR),
     }
     let rest = &bytes[11..];
-    zone(rest, time_of_day(rest)?)
+    parse_zone(rest, parse_time(rest)?)
 }
 
-fn digits(bytes: &[u8], at: usize, count: usize, otherwise: &'static str) -> Result<u32, &'static str> {
+fn parse_digits(bytes: &[u8], at: usize, count: usize, otherwise: &'static str) -> Result<u32, &'static str> {
     let run = bytes.get(at..at + count).filter(|run| run.iter().all(u8::is_ascii_digit)).ok_or(otherwise)?;
     Ok(run.iter().fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0')))
 }
 
 /// `2026-12-24` at the front.
-fn day(bytes: &[u8]) -> Result<(), &'static str> {
+fn parse_date(bytes: &[u8]) -> Result<(), &'static str> {
     const DASH: &str = "invalid date separator, expected `-`";
     if bytes.len() < 10 {
         return Err(TOO_SHORT);
     }
-    let year = digits(bytes, 0, 4, "invalid character in year")?;
+    let year = parse_digits(bytes, 0, 4, "invalid character in year")?;
     if bytes[4] != b'-' {
         return Err(DASH);
     }
-    let month = digits(bytes, 5, 2, "invalid character in month")?;
+    let month = parse_digits(bytes, 5, 2, "invalid character in month")?;
     if bytes[7] != b'-' {
         return Err(DASH);
     }
-    let day = digits(bytes, 8, 2, "invalid character in day")?;
+    let day = parse_digits(bytes, 8, 2, "invalid character in day")?;
     let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let last = match month {
         1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
@@ -151,15 +153,15 @@ fn day(bytes: &[u8]) -> Result<(), &'static str> {
 }
 
 /// `10:00`, `10:00:00` or `10:00:00.5` at the front; how long it is.
-fn time_of_day(bytes: &[u8]) -> Result<usize, &'static str> {
+fn parse_time(bytes: &[u8]) -> Result<usize, &'static str> {
     if bytes.len() < 5 {
         return Err(TOO_SHORT);
     }
-    let hour = digits(bytes, 0, 2, "invalid character in hour")?;
+    let hour = parse_digits(bytes, 0, 2, "invalid character in hour")?;
     if bytes[2] != b':' {
         return Err("invalid time separator, expected `:`");
     }
-    let minute = digits(bytes, 3, 2, "invalid character in minute")?;
+    let minute = parse_digits(bytes, 3, 2, "invalid character in minute")?;
     if hour > 23 {
         return Err("hour value is outside expected range of 0-23");
     }
@@ -169,7 +171,7 @@ fn time_of_day(bytes: &[u8]) -> Result<usize, &'static str> {
     if bytes.get(5) != Some(&b':') {
         return Ok(5);
     }
-    if digits(bytes, 6, 2, "invalid character in second")? > 59 {
+    if parse_digits(bytes, 6, 2, "invalid character in second")? > 59 {
         return Err("second value is outside expected range of 0-59");
     }
     if !matches!(bytes.get(8), Some(b'.' | b',')) {
@@ -182,14 +184,14 @@ fn time_of_day(bytes: &[u8]) -> Result<usize, &'static str> {
 }
 
 /// Nothing, `Z` or `+10:00` from `at` to the end.
-fn zone(bytes: &[u8], at: usize) -> Result<Zoned, &'static str> {
+fn parse_zone(bytes: &[u8], at: usize) -> Result<HasTimeZone, &'static str> {
     let end = match bytes.get(at) {
-        None => return Ok(Zoned(false)),
+        None => return Ok(HasTimeZone(false)),
         Some(b'Z' | b'z') => at + 1,
         Some(b'+' | b'-') => {
-            let hours = digits(bytes, at + 1, 2, "invalid timezone hour")?;
+            let hours = parse_digits(bytes, at + 1, 2, "invalid timezone hour")?;
             let minutes_at = at + 3 + usize::from(bytes.get(at + 3) == Some(&b':'));
-            if digits(bytes, minutes_at, 2, "invalid timezone minute")? > 59 {
+            if parse_digits(bytes, minutes_at, 2, "invalid timezone minute")? > 59 {
                 return Err("timezone minute value is outside expected range of 0-59");
             }
             if hours > 23 {
@@ -199,11 +201,11 @@ fn zone(bytes: &[u8], at: usize) -> Result<Zoned, &'static str> {
         }
         Some(_) => return Err("invalid timezone sign"),
     };
-    if end == bytes.len() { Ok(Zoned(true)) } else { Err(TRAILING) }
+    if end == bytes.len() { Ok(HasTimeZone(true)) } else { Err(TRAILING) }
 }
 
 /// Why pydantic's e-mail validator refuses the text.
-pub(super) fn email(text: &str) -> String {
+pub(super) fn email_error(text: &str) -> String {
     if text.contains(['\r', '\n']) {
         return "Carriage return and line feed characters are not allowed".to_owned();
     }
@@ -214,11 +216,11 @@ pub(super) fn email(text: &str) -> String {
         return "There must be something before the @-sign.".to_owned();
     }
     let is_atom_char = |c: char| c.is_ascii_alphanumeric() || !c.is_ascii() || "!#$%&'*+-/=?^_`{|}~.".contains(c);
-    if let Some(bad) = bad_chars(local, is_atom_char) {
+    if let Some(bad) = invalid_chars(local, is_atom_char) {
         return format!("The email address contains invalid characters before the @-sign: {bad}.");
     }
-    if let Some(why) = edges(local, '.', BEFORE_AT) {
-        return why;
+    if let Some(reason) = edge_error(local, '.', BEFORE_AT) {
+        return reason;
     }
     if domain.is_empty() {
         return "There must be something after the @-sign.".to_owned();
@@ -227,42 +229,42 @@ pub(super) fn email(text: &str) -> String {
         return "A bracketed IP address after the @-sign is not allowed here.".to_owned();
     }
     let is_host_char = |c: char| c.is_ascii_alphanumeric() || !c.is_ascii() || matches!(c, '-' | '.');
-    if let Some(bad) = bad_chars(domain, is_host_char) {
+    if let Some(bad) = invalid_chars(domain, is_host_char) {
         return format!("The part after the @-sign contains invalid characters: {bad}.");
     }
-    edges(domain, '.', AFTER_AT).or_else(|| edges(domain, '-', AFTER_AT)).unwrap_or_else(|| {
-        let why = match domain {
+    edge_error(domain, '.', AFTER_AT).or_else(|| edge_error(domain, '-', AFTER_AT)).unwrap_or_else(|| {
+        let reason = match domain {
             _ if domain.contains(".-") || domain.contains("-.") => {
                 return "An email address cannot have a period and a hyphen next to each other.".to_owned();
             }
             _ if domain.contains('.') => "It is not within a valid top-level domain",
             _ => "It should have a period",
         };
-        format!("The part after the @-sign is not valid. {why}.")
+        format!("The part after the @-sign is not valid. {reason}.")
     })
 }
 
 /// What is said of a mark at the start, and at the end.
-type Edges = [&'static str; 2];
-const BEFORE_AT: Edges = ["cannot start with a {}", "cannot have a {} immediately before the @-sign"];
-const AFTER_AT: Edges = ["cannot have a {} immediately after the @-sign", "cannot end with a {}"];
+type EdgeMessages = [&'static str; 2];
+const BEFORE_AT: EdgeMessages = ["cannot start with a {}", "cannot have a {} immediately before the @-sign"];
+const AFTER_AT: EdgeMessages = ["cannot have a {} immediately after the @-sign", "cannot end with a {}"];
 
-fn edges(text: &str, mark: char, [start, end]: Edges) -> Option<String> {
-    let name = if mark == '.' { "period" } else { "hyphen" };
-    let why = if text.ends_with(mark) {
+fn edge_error(text: &str, punctuation: char, [start, end]: EdgeMessages) -> Option<String> {
+    let name = if punctuation == '.' { "period" } else { "hyphen" };
+    let reason = if text.ends_with(punctuation) {
         end
-    } else if text.starts_with(mark) {
+    } else if text.starts_with(punctuation) {
         start
-    } else if mark == '.' && text.contains("..") {
+    } else if punctuation == '.' && text.contains("..") {
         "cannot have two periods in a row"
     } else {
         return None;
     };
-    Some(format!("An email address {}.", why.replace("{}", name)))
+    Some(format!("An email address {}.", reason.replace("{}", name)))
 }
 
 /// The characters that are not `allowed`, each once, as the validator shows them.
-fn bad_chars(text: &str, allowed: impl Fn(char) -> bool) -> Option<String> {
+fn invalid_chars(text: &str, allowed: impl Fn(char) -> bool) -> Option<String> {
     let shown = |c: char| match c {
         ' ' => "SPACE".to_owned(),
         '\\' => "\"\\\"".to_owned(),

@@ -13,14 +13,14 @@ pub(super) fn repr(value: &Value) -> String {
 
 /// The `repr()`, with its middle left out when it is longer than pydantic shows.
 pub(super) fn truncated_repr(value: &Value) -> String {
-    const LONGEST: usize = 50;
-    let whole = repr(value);
-    if whole.len() <= LONGEST {
-        return whole;
+    const MAX_LENGTH: usize = 50;
+    let full = repr(value);
+    if full.len() <= MAX_LENGTH {
+        return full;
     }
-    let head = whole.floor_char_boundary(LONGEST / 2);
-    let tail = whole.ceil_char_boundary(whole.len() - (LONGEST / 2 - 1));
-    format!("{}...{}", &whole[..head], &whole[tail..])
+    let head = full.floor_char_boundary(MAX_LENGTH / 2);
+    let tail = full.ceil_char_boundary(full.len() - (MAX_LENGTH / 2 - 1));
+    format!("{}...{}", &full[..head], &full[tail..])
 }
 
 /// The name of the value's Python type.

@@ -45,7 +45,7 @@ fn each_row_of_the_fix_table_of_document_002() {
 }
 
 #[test]
-fn every_kind_of_issue_speaks_in_the_voice_of_document_002() {
+fn every_issue_kind_follows_document_002() {
     let table = [
         (
             json!({"type": "string", "maxLength": 1}),

@@ -64,12 +64,12 @@ proptest! {
     }
 
     #[test]
-    fn other_failures_keep_their_structure(said in hostile(), code in hostile(), key in hostile(), wrong in hostile()) {
+    fn other_failures_keep_their_structure(message in hostile(), code in hostile(), key in hostile(), wrong in hostile()) {
         let failure = ToolFailure {
-            recovery: Some(said.clone()),
-            available_actions: vec![said.clone()],
-            details: vec![(key.clone(), said.clone())],
-            ..ToolFailure::new(code.clone(), said.clone())
+            recovery: Some(message.clone()),
+            available_actions: vec![message.clone()],
+            details: vec![(key.clone(), message.clone())],
+            ..ToolFailure::new(code.clone(), message.clone())
         };
         let tools = [tool("t", vec![action("a", json!({}), Handler::Fail(failure))])];
         let markdown = text(&tools, LlmFriendly, "t", json!({"action": "a"}));
@@ -78,9 +78,9 @@ proptest! {
         let json = text(&tools, LlmFriendlyJson, "t", json!({"action": "a"}));
         let error = &serde_json::from_str::<Value>(&json).unwrap()["error"];
         prop_assert_eq!(&error["code"], &code);
-        prop_assert_eq!(&error["details"][&key], &said);
-        prop_assert_eq!(&error["availableActions"], &json!([said]));
-        prop_assert_eq!(&error["recovery"], &said);
+        prop_assert_eq!(&error["details"][&key], &message);
+        prop_assert_eq!(&error["availableActions"], &json!([message]));
+        prop_assert_eq!(&error["recovery"], &message);
 
         prop_assume!(wrong != "a" && wrong != "t");
         let markdown = text(&tools, LlmFriendly, "t", json!({"action": wrong}));

@@ -49,7 +49,7 @@ fn routing_failures_list_what_there_is() {
 }
 
 #[test]
-fn tool_failures_say_what_is_known() {
+fn tool_failures_show_all_members() {
     let failure = ToolFailure {
         severity: Some(Severity::Critical),
         recovery: Some("Call billing.list first.".to_owned()),

@@ -5,18 +5,18 @@ use plotters::series::LineSeries;
 use plotters::style::Color;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use super::finish::{DASHED_WIDTH, Finish};
-use super::frame::{Area, Frame, Sides, chart, frame, titles};
-use super::legend::{self, Entry, Key};
-use super::marks::{self, Mark};
+use super::frame::{Area, Frame, Margins, build_frame, draw_axis_titles, draw_svg};
+use super::legend::{self, LegendEntry, LegendKey};
+use super::markers::{self, Marker};
+use super::postprocess::{DASHED_WIDTH, SeriesPattern};
 use super::roles::{FAINT, INK};
 use super::ticks::Axis;
-use super::{Caption, ChartError, WIDE, drawable, text, usable};
+use super::{Caption, ChartError, WIDE, clamp_width, is_drawable, text};
 
 /// As many series as differ from each other; the legend says how many more there are.
-const MOST: usize = 8;
+const MAX_CURVES: usize = 8;
 /// As many marks as a line has at most, so that they do not grow together.
-const MARKS: usize = 12;
+const MAX_MARKERS: usize = 12;
 
 /// Step curves of shares.
 #[derive(Clone, Debug)]
@@ -41,56 +41,57 @@ pub(crate) struct Curve {
 }
 
 /// A curve as it is drawn.
-struct Line<'a> {
+struct CurveLine<'a> {
     label: &'a str,
     points: Vec<(f64, f64)>,
-    mark: Mark,
+    marker: Marker,
 }
 
 /// Draws `data` at `width` CSS pixels; nothing when no curve has a point.
 pub(crate) fn curves(data: &Curves, width: u32) -> Result<Option<String>, ChartError> {
-    let all: Vec<Line<'_>> = data.series.iter().enumerate().filter_map(|(index, curve)| line(index, curve)).collect();
-    let lines = &all[..all.len().min(MOST)];
+    let all: Vec<CurveLine<'_>> =
+        data.series.iter().enumerate().filter_map(|(index, curve)| curve_line(index, curve)).collect();
+    let lines = &all[..all.len().min(MAX_CURVES)];
     let last = data.series.iter().flat_map(|curve| &curve.points).map(|(count, _)| *count).max();
     let (Some(last), false) = (last, lines.is_empty()) else { return Ok(None) };
-    let width = usable(width);
+    let width = clamp_width(width);
     let wide = width >= WIDE;
     let labels = lines.iter().map(|line| text::width(line.label)).max().unwrap_or(0);
     // Names that would be cut beside the curves could not be told apart.
-    let beside = wide && labels <= width / 4;
-    let entries = entries(lines, all.len() - lines.len(), beside);
-    let right = if beside { labels + 28 } else { 18 };
-    let sides = Sides { left: 46, right, top: 26, bottom: 22 };
-    let above = if wide { 320 } else { 260 };
-    let height = above + if entries.is_empty() { 0 } else { 8 + legend::height(&entries, width) };
-    let svg = chart(&data.caption, (width, height), Finish::Dashes, |area| {
-        let part = area.clone().shrink((0, 0), (width, above - text::LINE - 5));
-        let x = Axis::whole(last, if wide { 12 } else { 6 });
-        let frame = frame(&part, &x, &Axis::shares(), sides)?;
-        titles(&area.clone().shrink((0, 0), (width, above)), sides, (&data.x_title, &data.y_title))?;
-        draw_lines(area, frame, lines, beside.then_some(width - right + 24))?;
-        legend::draw(area, &entries, above + 8, width)
+    let label_ends = wide && labels <= width / 4;
+    let entries = legend_entries(lines, all.len() - lines.len(), label_ends);
+    let right = if label_ends { labels + 28 } else { 18 };
+    let margins = Margins { left: 46, right, top: 26, bottom: 22 };
+    let plot_height = if wide { 320 } else { 260 };
+    let height = plot_height + if entries.is_empty() { 0 } else { 8 + legend::height(&entries, width) };
+    let svg = draw_svg(&data.caption, (width, height), SeriesPattern::Dashes, |area| {
+        let plot_area = area.clone().shrink((0, 0), (width, plot_height - text::LINE_HEIGHT - 5));
+        let x = Axis::integers(last, if wide { 12 } else { 6 });
+        let frame = build_frame(&plot_area, &x, &Axis::shares(), margins)?;
+        draw_axis_titles(&area.clone().shrink((0, 0), (width, plot_height)), margins, (&data.x_title, &data.y_title))?;
+        draw_lines(area, frame, lines, label_ends.then_some(width - right + 24))?;
+        legend::draw(area, &entries, plot_height + 8, width)
     })?;
     Ok(Some(svg))
 }
 
-fn line(index: usize, curve: &Curve) -> Option<Line<'_>> {
+fn curve_line(index: usize, curve: &Curve) -> Option<CurveLine<'_>> {
     let points: Vec<(f64, f64)> = curve
         .points
         .iter()
-        .filter(|(_, share)| drawable(*share))
+        .filter(|(_, share)| is_drawable(*share))
         .map(|(count, share)| (f64::from(*count), share.clamp(0.0, 1.0)))
         .collect();
-    (!points.is_empty()).then(|| Line { label: &curve.label, points, mark: Mark::of_group(index, true, 4) })
+    (!points.is_empty()).then(|| CurveLine { label: &curve.label, points, marker: Marker::of_group(index, true, 4) })
 }
 
 /// Curves that are not named beside their ends are named below; and how many are missing.
-fn entries(lines: &[Line<'_>], missing: usize, beside: bool) -> Vec<Entry> {
-    let named = lines.iter().filter(|_| !beside);
-    let mut entries: Vec<Entry> =
-        named.map(|line| Entry { key: Key::Curve(line.mark), label: line.label.to_owned() }).collect();
+fn legend_entries(lines: &[CurveLine<'_>], missing: usize, label_ends: bool) -> Vec<LegendEntry> {
+    let named = lines.iter().filter(|_| !label_ends);
+    let mut entries: Vec<LegendEntry> =
+        named.map(|line| LegendEntry { key: LegendKey::Curve(line.marker), label: line.label.to_owned() }).collect();
     if missing > 0 {
-        entries.push(Entry { key: Key::Nothing, label: format!("{missing} more not drawn") });
+        entries.push(LegendEntry { key: LegendKey::None, label: format!("{missing} more not drawn") });
     }
     entries
 }
@@ -99,24 +100,24 @@ fn entries(lines: &[Line<'_>], missing: usize, beside: bool) -> Vec<Entry> {
 fn draw_lines(
     area: &Area<'_>,
     mut frame: Frame<'_, '_>,
-    lines: &[Line<'_>],
+    lines: &[CurveLine<'_>],
     column: Option<i32>,
 ) -> Result<(), ChartError> {
     let mut ends = Vec::new();
     for line in lines {
-        frame.draw_series(LineSeries::new(steps(&line.points), line.mark.role.stroke_width(DASHED_WIDTH)))?;
+        frame.draw_series(LineSeries::new(step_points(&line.points), line.marker.role.stroke_width(DASHED_WIDTH)))?;
     }
     for line in lines {
-        let every = line.points.len().div_ceil(MARKS).max(1);
+        let every = line.points.len().div_ceil(MAX_MARKERS).max(1);
         for point in line.points.iter().step_by(every) {
-            marks::draw(area, line.mark, frame.backend_coord(point))?;
+            markers::draw(area, line.marker, frame.backend_coord(point))?;
         }
         ends.extend(line.points.last().map(|point| frame.backend_coord(point)));
     }
     let Some(column) = column else { return Ok(()) };
     let wanted: Vec<i32> = ends.iter().map(|(_, y)| *y).collect();
     let bottom = frame.plotting_area().get_pixel_range().1.end;
-    for ((line, end), y) in lines.iter().zip(&ends).zip(apart(&wanted, text::LINE, bottom)) {
+    for ((line, end), y) in lines.iter().zip(&ends).zip(spread_labels(&wanted, text::LINE_HEIGHT, bottom)) {
         let leader = vec![(end.0 + 6, end.1), (column - 10, y), (column - 4, y)];
         area.draw(&PathElement::new(leader, FAINT.stroke_width(1)))?;
         let room = area.dim_in_pixel().0 as i32 - column;
@@ -126,7 +127,7 @@ fn draw_lines(
 }
 
 /// The share holds until the next count, then it jumps.
-fn steps(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
+fn step_points(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut corners = Vec::with_capacity(points.len() * 2);
     let mut before: Option<f64> = None;
     for (count, share) in points {
@@ -138,35 +139,38 @@ fn steps(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
 }
 
 /// Moves places that are nearer than `gap` apart, downwards and, where that goes below `bottom`, back up.
-fn apart(wanted: &[i32], gap: i32, bottom: i32) -> Vec<i32> {
+fn spread_labels(wanted: &[i32], gap: i32, bottom: i32) -> Vec<i32> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by_key(|index| wanted[*index]);
-    let mut places = wanted.to_vec();
+    let mut positions = wanted.to_vec();
     let mut free = i32::MIN;
     for index in &order {
-        places[*index] = places[*index].max(free);
-        free = places[*index] + gap;
+        positions[*index] = positions[*index].max(free);
+        free = positions[*index] + gap;
     }
     let mut free = bottom;
     for index in order.iter().rev() {
-        places[*index] = places[*index].min(free);
-        free = places[*index] - gap;
+        positions[*index] = positions[*index].min(free);
+        free = positions[*index] - gap;
     }
-    places
+    positions
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{apart, steps};
+    use super::{spread_labels, step_points};
 
     #[test]
-    fn labels_move_apart() {
-        assert_eq!(apart(&[50, 10, 52], 16, 200), [50, 10, 66]);
-        assert_eq!(apart(&[195, 190, 100], 16, 200), [200, 184, 100]);
+    fn labels_are_spread() {
+        assert_eq!(spread_labels(&[50, 10, 52], 16, 200), [50, 10, 66]);
+        assert_eq!(spread_labels(&[195, 190, 100], 16, 200), [200, 184, 100]);
     }
 
     #[test]
     fn a_share_holds_until_the_next() {
-        assert_eq!(steps(&[(0.0, 0.0), (1.0, 0.5), (2.0, 0.5)]), [(0.0, 0.0), (1.0, 0.0), (1.0, 0.5), (2.0, 0.5)]);
+        assert_eq!(
+            step_points(&[(0.0, 0.0), (1.0, 0.5), (2.0, 0.5)]),
+            [(0.0, 0.0), (1.0, 0.0), (1.0, 0.5), (2.0, 0.5)]
+        );
     }
 }

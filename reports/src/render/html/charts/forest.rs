@@ -4,13 +4,13 @@ use plotters::element::{Circle, PathElement, Rectangle};
 use plotters::style::Color;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use super::finish::Finish;
-use super::frame::{Area, Frame, Sides, chart, frame, titles};
-use super::legend::{self, Entry, Key};
-use super::marks::{self, CIRCLE, DIAMOND, Mark};
+use super::frame::{Area, Frame, Margins, build_frame, draw_axis_titles, draw_svg};
+use super::legend::{self, LegendEntry, LegendKey};
+use super::markers::{self, CIRCLE, DIAMOND, Marker};
+use super::postprocess::SeriesPattern;
 use super::roles::{self, FAINT, INK, PAPER};
 use super::ticks::Axis;
-use super::{Caption, ChartError, WIDE, drawable, text, usable};
+use super::{Caption, ChartError, WIDE, clamp_width, is_drawable, text};
 
 /// Effects with intervals.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ pub(crate) enum ForestRow {
 struct Layout {
     width: i32,
     wide: bool,
-    sides: Sides,
+    margins: Margins,
 }
 
 /// Draws `data` at `width` CSS pixels; nothing without an estimate.
@@ -55,22 +55,22 @@ pub(crate) fn forest(data: &Forest, width: u32) -> Result<Option<String>, ChartE
     if values.is_empty() {
         return Ok(None);
     }
-    let layout = layout(data, usable(width));
-    let tops = tops(&data.rows, layout.wide);
+    let layout = layout(data, clamp_width(width));
+    let tops = row_tops(&data.rows, layout.wide);
     let rows = tops.last().copied().unwrap_or(0) + 4;
-    let entries = entries();
+    let entries = legend_entries();
     // Numbers, the title and the legend.
-    let (numbers, below) = (rows + 22, rows + 22 + 3 + text::LINE);
+    let (numbers, below) = (rows + 22, rows + 22 + 3 + text::LINE_HEIGHT);
     let height = below + 10 + legend::height(&entries, layout.width);
-    let svg = chart(&data.caption, (layout.width, height), Finish::Plain, |area| {
-        let part = area.clone().shrink((0, 0), (layout.width, numbers));
+    let svg = draw_svg(&data.caption, (layout.width, height), SeriesPattern::Plain, |area| {
+        let plot_area = area.clone().shrink((0, 0), (layout.width, numbers));
         let count = if layout.wide { 8 } else { 4 };
         let ends = values.iter().fold((0.0, 0.0), |(low, high): (f64, f64), at| (low.min(*at), high.max(*at)));
         let x = Axis::linear(ends.0, ends.1, count).signed();
         let y = Axis { low: 0.0, high: 1.0, ticks: Vec::new(), grid: false };
-        let mut frame = frame(&part, &x, &y, layout.sides)?;
+        let mut frame = build_frame(&plot_area, &x, &y, layout.margins)?;
         frame.draw_series([PathElement::new(vec![(0.0, 0.0), (0.0, 1.0)], INK.stroke_width(1))])?;
-        titles(&area.clone().shrink((0, 0), (layout.width, below)), layout.sides, (&data.axis, ""))?;
+        draw_axis_titles(&area.clone().shrink((0, 0), (layout.width, below)), layout.margins, (&data.axis, ""))?;
         for (row, top) in data.rows.iter().zip(&tops) {
             draw_row(area, &frame, row, *top, layout)?;
         }
@@ -82,16 +82,18 @@ pub(crate) fn forest(data: &Forest, width: u32) -> Result<Option<String>, ChartE
 /// Estimates and the ends of their intervals.
 fn values(row: &ForestRow) -> Vec<f64> {
     match row {
-        ForestRow::Effect { estimate: Some(estimate), interval, .. } if drawable(*estimate) => {
-            let ends = ends(*interval).into_iter().flat_map(|(low, high)| [low, high]);
+        ForestRow::Effect { estimate: Some(estimate), interval, .. } if is_drawable(*estimate) => {
+            let ends = finite_interval(*interval).into_iter().flat_map(|(low, high)| [low, high]);
             ends.chain([*estimate]).collect()
         }
         _ => Vec::new(),
     }
 }
 
-fn ends(interval: Option<(f64, f64)>) -> Option<(f64, f64)> {
-    interval.filter(|(low, high)| drawable(*low) && drawable(*high)).map(|(low, high)| (low.min(high), low.max(high)))
+fn finite_interval(interval: Option<(f64, f64)>) -> Option<(f64, f64)> {
+    interval
+        .filter(|(low, high)| is_drawable(*low) && is_drawable(*high))
+        .map(|(low, high)| (low.min(high), low.max(high)))
 }
 
 fn layout(data: &Forest, width: i32) -> Layout {
@@ -108,11 +110,11 @@ fn layout(data: &Forest, width: i32) -> Layout {
     } else {
         (labels.max(texts).min(width * 2 / 5) + 10, 18)
     };
-    Layout { width, wide, sides: Sides { left, right, top: 4, bottom: 22 } }
+    Layout { width, wide, margins: Margins { left, right, top: 4, bottom: 22 } }
 }
 
 /// Where each row begins, and at last where the rows end.
-fn tops(rows: &[ForestRow], wide: bool) -> Vec<i32> {
+fn row_tops(rows: &[ForestRow], wide: bool) -> Vec<i32> {
     let mut top = 4;
     let mut tops = vec![top];
     for row in rows {
@@ -144,7 +146,7 @@ fn draw_row(
         ForestRow::Effect { label, estimate, interval, text } => (label, estimate, interval, text),
     };
     let ink = |across| text::style(INK, across, VPos::Center);
-    let (left, right) = (layout.sides.left, layout.sides.right);
+    let (left, right) = (layout.margins.left, layout.margins.right);
     if layout.wide {
         text::draw(area, label, &ink(HPos::Left), (8, top + 12), left - 20)?;
         text::draw(area, numbers, &ink(HPos::Right), (layout.width, top + 12), right - 8)?;
@@ -153,8 +155,8 @@ fn draw_row(
         text::draw(area, numbers, &text::style(FAINT, HPos::Left, VPos::Center), (0, top + 27), left - 8)?;
     }
     let middle = top + if layout.wide { 12 } else { 20 };
-    match estimate.filter(|estimate| drawable(*estimate)) {
-        Some(estimate) => draw_effect(area, frame, (estimate, ends(*interval)), middle),
+    match estimate.filter(|estimate| is_drawable(*estimate)) {
+        Some(estimate) => draw_effect(area, frame, (estimate, finite_interval(*interval)), middle),
         None => Ok(()),
     }
 }
@@ -166,24 +168,28 @@ fn draw_effect(
     y: i32,
 ) -> Result<(), ChartError> {
     let x = |value: f64| frame.backend_coord(&(value, 0.0)).0;
-    let mark = mark(interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0));
+    let marker = effect_marker(interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0));
     if let Some((low, high)) = interval {
-        area.draw(&PathElement::new(vec![(x(low), y), (x(high), y)], mark.role.stroke_width(2)))?;
+        area.draw(&PathElement::new(vec![(x(low), y), (x(high), y)], marker.role.stroke_width(2)))?;
     }
-    if !mark.filled {
+    if !marker.filled {
         // The zero line and the interval end at a hollow mark.
-        area.draw(&Circle::new((x(estimate), y), mark.radius, PAPER.filled()))?;
+        area.draw(&Circle::new((x(estimate), y), marker.radius, PAPER.filled()))?;
     }
-    marks::draw(area, mark, (x(estimate), y))
+    markers::draw(area, marker, (x(estimate), y))
 }
 
 /// An effect's mark, by whether its interval leaves zero out.
-fn mark(told: bool) -> Mark {
-    let (shape, role) = if told { (DIAMOND, roles::series(0)) } else { (CIRCLE, FAINT) };
-    Mark { shape, role, filled: told, radius: 5 }
+fn effect_marker(significant: bool) -> Marker {
+    let (shape, role) = if significant { (DIAMOND, roles::series(0)) } else { (CIRCLE, FAINT) };
+    Marker { shape, role, filled: significant, radius: 5 }
 }
 
-fn entries() -> [Entry; 2] {
-    [(true, "interval leaves zero out"), (false, "interval holds zero, or there is none")]
-        .map(|(told, label)| Entry { key: Key::Point(mark(told)), label: label.to_owned() })
+fn legend_entries() -> [LegendEntry; 2] {
+    [(true, "interval leaves zero out"), (false, "interval holds zero, or there is none")].map(
+        |(significant, label)| LegendEntry {
+            key: LegendKey::Point(effect_marker(significant)),
+            label: label.to_owned(),
+        },
+    )
 }

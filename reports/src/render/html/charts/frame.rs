@@ -5,8 +5,8 @@ use plotters::coord::Shift;
 use plotters::prelude::{Cartesian2d, DrawingArea, IntoDrawingArea, SVGBackend, TRANSPARENT};
 use plotters::style::text_anchor::{HPos, VPos};
 
-use super::finish::{Finish, finish};
-use super::roles::{FAINT, LINE};
+use super::postprocess::{SeriesPattern, postprocess};
+use super::roles::{FAINT, GRID};
 use super::ticks::Axis;
 use super::{Caption, ChartError, text};
 
@@ -17,7 +17,7 @@ pub(super) type Frame<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Axi
 
 /// Pixels around a frame; `left` and `bottom` hold the axes' numbers.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Sides {
+pub(super) struct Margins {
     pub(super) left: i32,
     pub(super) right: i32,
     pub(super) top: i32,
@@ -25,10 +25,10 @@ pub(super) struct Sides {
 }
 
 /// A whole chart: what `draw` draws, with its caption and in the page's terms.
-pub(super) fn chart(
+pub(super) fn draw_svg(
     caption: &Caption,
     (width, height): (i32, i32),
-    how: Finish,
+    pattern: SeriesPattern,
     draw: impl FnOnce(&Area<'_>) -> Result<(), ChartError>,
 ) -> Result<String, ChartError> {
     let size = (width.unsigned_abs(), height.unsigned_abs());
@@ -37,20 +37,25 @@ pub(super) fn chart(
     draw(&area)?;
     area.present()?;
     drop(area);
-    Ok(finish(&svg, caption, size, how))
+    Ok(postprocess(&svg, caption, size, pattern))
 }
 
 /// Axes, numbers and grid.
-pub(super) fn frame<'a, 'b>(area: &'a Area<'b>, x: &Axis, y: &Axis, sides: Sides) -> Result<Frame<'a, 'b>, ChartError> {
+pub(super) fn build_frame<'a, 'b>(
+    area: &'a Area<'b>,
+    x: &Axis,
+    y: &Axis,
+    margins: Margins,
+) -> Result<Frame<'a, 'b>, ChartError> {
     let mut frame = ChartBuilder::on(area)
-        .margin_right(sides.right)
-        .margin_top(sides.top)
-        .x_label_area_size(sides.bottom)
-        .y_label_area_size(sides.left)
+        .margin_right(margins.right)
+        .margin_top(margins.top)
+        .x_label_area_size(margins.bottom)
+        .y_label_area_size(margins.left)
         .build_cartesian_2d(x.clone(), y.clone())?;
     let mut mesh = frame.configure_mesh();
     mesh.light_line_style(TRANSPARENT)
-        .bold_line_style(LINE)
+        .bold_line_style(GRID)
         .axis_style(FAINT)
         .x_labels(x.ticks.len())
         .y_labels(y.ticks.len())
@@ -71,12 +76,12 @@ pub(super) fn frame<'a, 'b>(area: &'a Area<'b>, x: &Axis, y: &Axis, sides: Sides
 }
 
 /// What the axes of a frame count: across in the middle below it, along at its upper left, where it need not be turned.
-pub(super) fn titles(area: &Area<'_>, sides: Sides, (x, y): (&str, &str)) -> Result<(), ChartError> {
+pub(super) fn draw_axis_titles(area: &Area<'_>, margins: Margins, (x, y): (&str, &str)) -> Result<(), ChartError> {
     let (width, height) = area.dim_in_pixel();
     let (width, height) = (width as i32, height as i32);
-    let room = width - sides.left - sides.right;
+    let room = width - margins.left - margins.right;
     // A title that is wider than its frame may use the whole width.
-    let middle = if text::width(x) > room { width / 2 } else { sides.left + room / 2 };
-    text::draw(area, x, &text::style(FAINT, HPos::Center, VPos::Top), (middle, height - text::LINE), width)?;
-    text::draw(area, y, &text::style(FAINT, HPos::Left, VPos::Top), (0, sides.top - text::LINE - 6), width)
+    let middle = if text::width(x) > room { width / 2 } else { margins.left + room / 2 };
+    text::draw(area, x, &text::style(FAINT, HPos::Center, VPos::Top), (middle, height - text::LINE_HEIGHT), width)?;
+    text::draw(area, y, &text::style(FAINT, HPos::Left, VPos::Top), (0, margins.top - text::LINE_HEIGHT - 6), width)
 }

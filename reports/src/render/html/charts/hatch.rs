@@ -1,4 +1,4 @@
-//! Hatches, which tell areas apart without colour. Plotters only knows plain fills.
+//! Hatches, which tell areas apart without color. Plotters only knows plain fills.
 
 use std::fmt::Write as _;
 
@@ -17,11 +17,11 @@ const HATCHES: [&str; 8] = [
 ];
 
 /// Fills rectangles of a series by its hatch. Gives back the drawing and what it refers to.
-pub(super) fn hatched(mut body: String, id: &str) -> (String, String) {
+pub(super) fn apply_hatches(mut body: String, id: &str) -> (String, String) {
     let mut definitions = String::new();
     for (index, (role, lines)) in roles::SERIES.iter().zip(HATCHES).enumerate() {
-        let (name, colour) = (format!("{id}-h{index}"), roles::hex(*role));
-        let plain = format!(r#" fill="{colour}"/>"#);
+        let (name, color) = (format!("{id}-h{index}"), roles::hex(*role));
+        let plain = format!(r#" fill="{color}"/>"#);
         if !body.contains(&plain) {
             continue;
         }
@@ -29,7 +29,7 @@ pub(super) fn hatched(mut body: String, id: &str) -> (String, String) {
         // Writing to a string does not fail.
         let _ = write!(
             definitions,
-            r#"<pattern id="{name}" width="8" height="8" patternUnits="userSpaceOnUse"><path d="M0 0H8V8H0z" fill="{colour}"/><path d="{lines}" fill="none" stroke="{}" stroke-width="1.5"/></pattern>"#,
+            r#"<pattern id="{name}" width="8" height="8" patternUnits="userSpaceOnUse"><path d="M0 0H8V8H0z" fill="{color}"/><path d="{lines}" fill="none" stroke="{}" stroke-width="1.5"/></pattern>"#,
             roles::hex(roles::PAPER)
         );
     }

@@ -4,97 +4,97 @@ use plotters::element::{PathElement, Rectangle};
 use plotters::style::text_anchor::{HPos, VPos};
 use plotters::style::{Color, RGBColor};
 
-use super::finish::DASHED_WIDTH;
 use super::frame::Area;
-use super::marks::{self, Mark};
+use super::markers::{self, Marker};
+use super::postprocess::DASHED_WIDTH;
 use super::roles::INK;
 use super::{ChartError, text};
 
 /// Height of a line.
-const LINE: i32 = 18;
+const LINE_HEIGHT: i32 = 18;
 /// Between an entry and the next.
 const GAP: i32 = 16;
 
 /// What stands before an entry's text.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Key {
+pub(super) enum LegendKey {
     /// A series' line with its mark.
-    Curve(Mark),
+    Curve(Marker),
     /// A point's mark.
-    Point(Mark),
+    Point(Marker),
     /// A bar's fill.
     Fill(RGBColor),
     /// Nothing: a remark.
-    Nothing,
+    None,
 }
 
-impl Key {
+impl LegendKey {
     fn width(self) -> i32 {
         match self {
-            Key::Curve(_) => 36,
-            Key::Point(_) => 18,
-            Key::Fill(_) => 20,
-            Key::Nothing => 0,
+            LegendKey::Curve(_) => 36,
+            LegendKey::Point(_) => 18,
+            LegendKey::Fill(_) => 20,
+            LegendKey::None => 0,
         }
     }
 }
 
 /// One entry.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
-    pub(super) key: Key,
+pub(super) struct LegendEntry {
+    pub(super) key: LegendKey,
     pub(super) label: String,
 }
 
 /// Pixels that `entries` take below a chart.
-pub(super) fn height(entries: &[Entry], width: i32) -> i32 {
-    placed(entries, width).last().map_or(0, |place| place.y + place.height())
+pub(super) fn height(entries: &[LegendEntry], width: i32) -> i32 {
+    place_entries(entries, width).last().map_or(0, |placed| placed.y + placed.height())
 }
 
 /// Draws `entries` from `top` down, in reading order.
-pub(super) fn draw(area: &Area<'_>, entries: &[Entry], top: i32, width: i32) -> Result<(), ChartError> {
-    for (entry, place) in entries.iter().zip(placed(entries, width)) {
-        let mut middle = top + place.y + LINE / 2;
-        key(area, entry.key, (place.x, middle))?;
-        let from = place.x + entry.key.width();
-        for line in &place.lines {
+pub(super) fn draw(area: &Area<'_>, entries: &[LegendEntry], top: i32, width: i32) -> Result<(), ChartError> {
+    for (entry, placed) in entries.iter().zip(place_entries(entries, width)) {
+        let mut middle = top + placed.y + LINE_HEIGHT / 2;
+        draw_key(area, entry.key, (placed.x, middle))?;
+        let from = placed.x + entry.key.width();
+        for line in &placed.lines {
             text::draw(area, line, &text::style(INK, HPos::Left, VPos::Center), (from, middle), width - from)?;
-            middle += LINE;
+            middle += LINE_HEIGHT;
         }
     }
     Ok(())
 }
 
-fn key(area: &Area<'_>, key: Key, (x, y): (i32, i32)) -> Result<(), ChartError> {
+fn draw_key(area: &Area<'_>, key: LegendKey, (x, y): (i32, i32)) -> Result<(), ChartError> {
     match key {
-        Key::Curve(mark) => {
-            area.draw(&PathElement::new(vec![(x, y), (x + 30, y)], mark.role.stroke_width(DASHED_WIDTH)))?;
-            marks::draw(area, mark, (x + 15, y))
+        LegendKey::Curve(marker) => {
+            area.draw(&PathElement::new(vec![(x, y), (x + 30, y)], marker.role.stroke_width(DASHED_WIDTH)))?;
+            markers::draw(area, marker, (x + 15, y))
         }
-        Key::Point(mark) => marks::draw(area, mark, (x + 7, y)),
-        Key::Fill(role) => Ok(area.draw(&Rectangle::new([(x, y - 6), (x + 14, y + 6)], role.filled()))?),
-        Key::Nothing => Ok(()),
+        LegendKey::Point(marker) => markers::draw(area, marker, (x + 7, y)),
+        LegendKey::Fill(role) => Ok(area.draw(&Rectangle::new([(x, y - 6), (x + 14, y + 6)], role.filled()))?),
+        LegendKey::None => Ok(()),
     }
 }
 
 /// Where an entry begins, and the lines of its text.
-struct Place {
+struct PlacedEntry {
     x: i32,
     y: i32,
     lines: Vec<String>,
 }
 
-impl Place {
+impl PlacedEntry {
     fn height(&self) -> i32 {
-        LINE * self.lines.len() as i32
+        LINE_HEIGHT * self.lines.len() as i32
     }
 }
 
 /// Places entries beside each other; one that does not fit goes to the next line, and one that has two lines has them alone.
-fn placed(entries: &[Entry], width: i32) -> Vec<Place> {
-    let (mut x, mut y, mut next) = (0, 0, LINE);
-    let place = |entry: &Entry| {
-        let lines = text::wrapped(&entry.label, width - entry.key.width());
+fn place_entries(entries: &[LegendEntry], width: i32) -> Vec<PlacedEntry> {
+    let (mut x, mut y, mut next) = (0, 0, LINE_HEIGHT);
+    let placed = |entry: &LegendEntry| {
+        let lines = text::wrap(&entry.label, width - entry.key.width());
         let needed = match &lines[..] {
             [line] => entry.key.width() + text::width(line),
             _ => width,
@@ -102,10 +102,10 @@ fn placed(entries: &[Entry], width: i32) -> Vec<Place> {
         if x > 0 && x + needed > width {
             (x, y) = (0, next);
         }
-        let place = Place { x, y, lines };
-        next = y + place.height();
+        let placed = PlacedEntry { x, y, lines };
+        next = y + placed.height();
         x += needed + GAP;
-        place
+        placed
     };
-    entries.iter().map(place).collect()
+    entries.iter().map(placed).collect()
 }

@@ -4,18 +4,18 @@ use plotters::element::PathElement;
 use plotters::style::Color;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use super::finish::Finish;
-use super::frame::{Area, Frame, Sides, chart, frame, titles};
-use super::legend::{self, Entry, Key};
-use super::marks::{self, Mark};
+use super::frame::{Area, Frame, Margins, build_frame, draw_axis_titles, draw_svg};
+use super::legend::{self, LegendEntry, LegendKey};
+use super::markers::{self, Marker};
+use super::postprocess::SeriesPattern;
 use super::roles::{FAINT, INK};
 use super::ticks::Axis;
-use super::{Caption, ChartError, WIDE, drawable, text, usable};
+use super::{Caption, ChartError, WIDE, clamp_width, is_drawable, text};
 
 /// More points than these have no whiskers, which would hide them, and smaller marks.
-pub(crate) const WHISKERS: usize = 60;
+pub(crate) const MAX_WHISKER_POINTS: usize = 60;
 /// More points than these have no labels.
-const LABELS: usize = 12;
+const MAX_LABELED_POINTS: usize = 12;
 
 /// Points of groups.
 #[derive(Clone, Debug)]
@@ -55,38 +55,38 @@ pub(crate) struct Point {
 
 /// Draws `data` at `width` CSS pixels; nothing without a point.
 pub(crate) fn scatter(data: &Scatter, width: u32) -> Result<Option<String>, ChartError> {
-    let points: Vec<&Point> = data.points.iter().filter(|point| drawable(point.x) && drawable(point.y)).collect();
+    let points: Vec<&Point> = data.points.iter().filter(|point| is_drawable(point.x) && is_drawable(point.y)).collect();
     if points.is_empty() {
         return Ok(None);
     }
-    let width = usable(width);
+    let width = clamp_width(width);
     let wide = width >= WIDE;
-    let (x, logarithmic) = across(&points, if wide { 8 } else { 4 });
-    let entries = entries(data, &points);
-    let sides = Sides { left: 46, right: 20, top: 26, bottom: 22 };
-    let above = if wide { 360 } else { 280 };
-    let height = above + 8 + legend::height(&entries, width);
-    let svg = chart(&data.caption, (width, height), Finish::Plain, |area| {
-        let part = area.clone().shrink((0, 0), (width, above - text::LINE - 5));
-        let frame = frame(&part, &x, &Axis::shares(), sides)?;
+    let (x, logarithmic) = amount_axis(&points, if wide { 8 } else { 4 });
+    let entries = legend_entries(data, &points);
+    let margins = Margins { left: 46, right: 20, top: 26, bottom: 22 };
+    let plot_height = if wide { 360 } else { 280 };
+    let height = plot_height + 8 + legend::height(&entries, width);
+    let svg = draw_svg(&data.caption, (width, height), SeriesPattern::Plain, |area| {
+        let plot_area = area.clone().shrink((0, 0), (width, plot_height - text::LINE_HEIGHT - 5));
+        let frame = build_frame(&plot_area, &x, &Axis::shares(), margins)?;
         let title = format!("{}{}", data.x_title, if logarithmic { " (logarithmic)" } else { "" });
-        titles(&area.clone().shrink((0, 0), (width, above)), sides, (&title, &data.y_title))?;
-        let place = |x: f64, y: f64| {
+        draw_axis_titles(&area.clone().shrink((0, 0), (width, plot_height)), margins, (&title, &data.y_title))?;
+        let to_pixel = |x: f64, y: f64| {
             let x = if logarithmic { x.log10() } else { x };
             frame.backend_coord(&(x, y.clamp(0.0, 1.0)))
         };
-        draw_points(area, &points, place)?;
+        draw_points(area, &points, to_pixel)?;
         let bounds = bounds(&frame);
-        if points.len() <= LABELS {
-            draw_labels(area, &points, place, bounds)?;
+        if points.len() <= MAX_LABELED_POINTS {
+            draw_labels(area, &points, to_pixel, bounds)?;
         }
-        legend::draw(area, &entries, above + 8, width)
+        legend::draw(area, &entries, plot_height + 8, width)
     })?;
     Ok(Some(svg))
 }
 
 /// The axis of amounts, and whether its places are logarithms.
-fn across(points: &[&Point], count: i32) -> (Axis, bool) {
+fn amount_axis(points: &[&Point], count: i32) -> (Axis, bool) {
     let least = points.iter().map(|point| point.x).fold(f64::INFINITY, f64::min);
     let most = points.iter().map(|point| point.x).fold(f64::NEG_INFINITY, f64::max);
     if least > 1e-9 && most / least > 20.0 {
@@ -98,56 +98,61 @@ fn across(points: &[&Point], count: i32) -> (Axis, bool) {
     (Axis::linear(from, most, count), false)
 }
 
-fn bounds(frame: &Frame<'_, '_>) -> Space {
+fn bounds(frame: &Frame<'_, '_>) -> PixelRect {
     let (x, y) = frame.plotting_area().get_pixel_range();
-    Space { left: x.start, right: x.end, top: y.start, bottom: y.end }
+    PixelRect { left: x.start, right: x.end, top: y.start, bottom: y.end }
 }
 
 /// Groups that have points, then what filled and hollow marks are.
-fn entries(data: &Scatter, points: &[&Point]) -> Vec<Entry> {
+fn legend_entries(data: &Scatter, points: &[&Point]) -> Vec<LegendEntry> {
     let used = |group: &usize| points.iter().any(|point| point.group == *group);
     let name = |(group, label): (usize, &String)| {
-        let mark = Mark::of_group(group, true, 5);
-        used(&group).then(|| Entry { key: Key::Point(mark), label: label.clone() })
+        let marker = Marker::of_group(group, true, 5);
+        used(&group).then(|| LegendEntry { key: LegendKey::Point(marker), label: label.clone() })
     };
-    let mut entries: Vec<Entry> = data.groups.iter().enumerate().filter_map(name).collect();
+    let mut entries: Vec<LegendEntry> = data.groups.iter().enumerate().filter_map(name).collect();
     for (filled, label) in [(true, &data.filled), (false, &data.hollow)] {
         if points.iter().any(|point| point.filled == filled) {
-            let mark = Mark { shape: marks::CIRCLE, role: FAINT, filled, radius: 5 };
-            entries.push(Entry { key: Key::Point(mark), label: label.clone() });
+            let marker = Marker { shape: markers::CIRCLE, role: FAINT, filled, radius: 5 };
+            entries.push(LegendEntry { key: LegendKey::Point(marker), label: label.clone() });
         }
     }
     entries
 }
 
-fn draw_points(area: &Area<'_>, points: &[&Point], place: impl Fn(f64, f64) -> (i32, i32)) -> Result<(), ChartError> {
-    let few = points.len() <= WHISKERS;
+fn draw_points(
+    area: &Area<'_>,
+    points: &[&Point],
+    to_pixel: impl Fn(f64, f64) -> (i32, i32),
+) -> Result<(), ChartError> {
+    let few = points.len() <= MAX_WHISKER_POINTS;
     for point in points {
-        let mark = Mark::of_group(point.group, point.filled, if few { 5 } else { 3 });
-        if let Some((low, high)) = point.y_interval.filter(|(low, high)| few && drawable(*low) && drawable(*high)) {
-            let ends = vec![place(point.x, low), place(point.x, high)];
-            area.draw(&PathElement::new(ends, mark.role.stroke_width(1)))?;
+        let marker = Marker::of_group(point.group, point.filled, if few { 5 } else { 3 });
+        if let Some((low, high)) = point.y_interval.filter(|(low, high)| few && is_drawable(*low) && is_drawable(*high))
+        {
+            let ends = vec![to_pixel(point.x, low), to_pixel(point.x, high)];
+            area.draw(&PathElement::new(ends, marker.role.stroke_width(1)))?;
         }
-        marks::draw(area, mark, place(point.x, point.y))?;
+        markers::draw(area, marker, to_pixel(point.x, point.y))?;
     }
     Ok(())
 }
 
 /// A rectangle that something takes.
 #[derive(Clone, Copy, Debug)]
-struct Space {
+struct PixelRect {
     left: i32,
     right: i32,
     top: i32,
     bottom: i32,
 }
 
-impl Space {
-    fn meets(&self, other: &Space) -> bool {
+impl PixelRect {
+    fn overlaps(&self, other: &PixelRect) -> bool {
         self.left < other.right && other.left < self.right && self.top < other.bottom && other.top < self.bottom
     }
 
-    fn within(&self, other: &Space) -> bool {
+    fn is_inside(&self, other: &PixelRect) -> bool {
         self.left >= other.left && self.right <= other.right && self.top >= other.top && self.bottom <= other.bottom
     }
 }
@@ -157,26 +162,27 @@ impl Space {
 fn draw_labels(
     area: &Area<'_>,
     points: &[&Point],
-    place: impl Fn(f64, f64) -> (i32, i32),
-    bounds: Space,
+    to_pixel: impl Fn(f64, f64) -> (i32, i32),
+    bounds: PixelRect,
 ) -> Result<(), ChartError> {
-    let mut taken: Vec<Space> = Vec::new();
+    let mut taken: Vec<PixelRect> = Vec::new();
     for point in points {
-        let (x, y) = place(point.x, point.y);
-        taken.push(Space { left: x - 6, right: x + 6, top: y - 6, bottom: y + 6 });
-        if let Some((low, high)) = point.y_interval.filter(|(low, high)| drawable(*low) && drawable(*high)) {
-            let (one, other) = (place(point.x, low).1, place(point.x, high).1);
-            taken.push(Space { left: x - 1, right: x + 1, top: one.min(other), bottom: one.max(other) });
+        let (x, y) = to_pixel(point.x, point.y);
+        taken.push(PixelRect { left: x - 6, right: x + 6, top: y - 6, bottom: y + 6 });
+        if let Some((low, high)) = point.y_interval.filter(|(low, high)| is_drawable(*low) && is_drawable(*high)) {
+            let (one, other) = (to_pixel(point.x, low).1, to_pixel(point.x, high).1);
+            taken.push(PixelRect { left: x - 1, right: x + 1, top: one.min(other), bottom: one.max(other) });
         }
     }
     let mut labels = Vec::new();
     for point in points {
-        let (x, y) = place(point.x, point.y);
-        let label = text::cut(&point.label, 130);
+        let (x, y) = to_pixel(point.x, point.y);
+        let label = text::truncate(&point.label, 130);
         let wide = text::width(&label);
         let at = [(x + 9, y), (x - 9 - wide, y), (x - wide / 2, y - 15), (x - wide / 2, y + 15)];
-        let space = |(x, y): (i32, i32)| Space { left: x, right: x + wide, top: y - 7, bottom: y + 7 };
-        let free = |at: &(i32, i32)| space(*at).within(&bounds) && !taken.iter().any(|other| space(*at).meets(other));
+        let space = |(x, y): (i32, i32)| PixelRect { left: x, right: x + wide, top: y - 7, bottom: y + 7 };
+        let free =
+            |at: &(i32, i32)| space(*at).is_inside(&bounds) && !taken.iter().any(|other| space(*at).overlaps(other));
         let Some(at) = at.into_iter().find(free) else { return Ok(()) };
         taken.push(space(at));
         labels.push((label, at, wide));

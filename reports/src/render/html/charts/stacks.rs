@@ -4,19 +4,19 @@ use plotters::element::Rectangle;
 use plotters::style::text_anchor::{HPos, VPos};
 use plotters::style::{Color, RGBColor};
 
-use super::finish::Finish;
-use super::frame::{Area, Sides, chart, frame, titles};
-use super::legend::{self, Entry, Key};
+use super::frame::{Area, Margins, build_frame, draw_axis_titles, draw_svg};
+use super::legend::{self, LegendEntry, LegendKey};
+use super::postprocess::SeriesPattern;
 use super::roles::{self, FAINT, GOOD, INK};
 use super::ticks::Axis;
-use super::{Caption, ChartError, WIDE, text, usable};
+use super::{Caption, ChartError, WIDE, clamp_width, text};
 
 /// Panels that stand beside each other in a wide chart.
-const BESIDE: usize = 3;
+const MAX_COLUMNS: usize = 3;
 /// Between panels.
 const GAP: i32 = 20;
 /// Pixels that the label of a position has at most.
-const POSITION: i32 = 60;
+const MAX_LABEL_WIDTH: i32 = 60;
 
 /// Stacked bars in panels.
 #[derive(Clone, Debug)]
@@ -28,28 +28,28 @@ pub(crate) struct Stacks {
     /// What is counted.
     pub(crate) y_title: String,
     /// Kinds from the bottom of each bar up.
-    pub(crate) kinds: Vec<Kind>,
+    pub(crate) kinds: Vec<CallKind>,
     /// The panels.
     pub(crate) panels: Vec<Panel>,
 }
 
 /// A part of a bar.
 #[derive(Clone, Debug)]
-pub(crate) struct Kind {
+pub(crate) struct CallKind {
     /// Its name.
     pub(crate) label: String,
     /// What it is.
-    pub(crate) outcome: Outcome,
+    pub(crate) status: CallStatus,
 }
 
 /// What came of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum CallStatus {
     /// It succeeded.
     Ok,
-    /// A class of errors. Eight of them differ by colour and hatch.
+    /// A class of errors. Eight of them differ by color and hatch.
     Error,
-    /// Classes that have no colour of their own.
+    /// Classes that have no color of their own.
     Other,
 }
 
@@ -78,44 +78,44 @@ pub(crate) fn stacks(data: &Stacks, width: u32) -> Result<Option<String>, ChartE
     if highest <= 0.0 {
         return Ok(None);
     }
-    let width = usable(width);
-    let columns = if width >= WIDE { beside(data.panels.len()) } else { 1 };
+    let width = clamp_width(width);
+    let columns = if width >= WIDE { column_count(data.panels.len()) } else { 1 };
     let lines = data.panels.len().div_ceil(columns);
     let panel = ((width + GAP) / columns as i32 - GAP, if width >= WIDE { 260 } else { 220 });
-    let above = (panel.1 + 8) * lines as i32;
-    let roles = roles(&data.kinds);
+    let panels_height = (panel.1 + 8) * lines as i32;
+    let roles = kind_colors(&data.kinds);
     let named = data.kinds.iter().zip(&roles);
-    let entries: Vec<Entry> =
-        named.map(|(kind, role)| Entry { key: Key::Fill(*role), label: kind.label.clone() }).collect();
-    let height = above + legend::height(&entries, width);
+    let entries: Vec<LegendEntry> =
+        named.map(|(kind, role)| LegendEntry { key: LegendKey::Fill(*role), label: kind.label.clone() }).collect();
+    let height = panels_height + legend::height(&entries, width);
     let y = Axis::linear(0.0, highest, 4);
-    let svg = chart(&data.caption, (width, height), Finish::Hatches, |area| {
+    let svg = draw_svg(&data.caption, (width, height), SeriesPattern::Hatches, |area| {
         for (index, shown) in data.panels.iter().enumerate() {
             let (column, line) = ((index % columns) as i32, (index / columns) as i32);
             let corner = (column * (panel.0 + GAP), line * (panel.1 + 8));
             draw_panel(&area.clone().shrink(corner, panel), data, shown, (&y, &roles))?;
         }
-        legend::draw(area, &entries, above, width)
+        legend::draw(area, &entries, panels_height, width)
     })?;
     Ok(Some(svg))
 }
 
 /// Panels in a line, so that four are two by two.
-fn beside(panels: usize) -> usize {
+fn column_count(panels: usize) -> usize {
     match panels {
         0 | 1 => 1,
         2 | 4 => 2,
-        _ => BESIDE,
+        _ => MAX_COLUMNS,
     }
 }
 
-/// The colour of each kind. Classes take the series' colours in their order.
-fn roles(kinds: &[Kind]) -> Vec<RGBColor> {
+/// The color of each kind. Classes take the series' colors in their order.
+fn kind_colors(kinds: &[CallKind]) -> Vec<RGBColor> {
     let mut classes = 0..;
-    let role = |kind: &Kind| match kind.outcome {
-        Outcome::Ok => GOOD,
-        Outcome::Other => FAINT,
-        Outcome::Error => roles::series(classes.next().unwrap_or(0)),
+    let role = |kind: &CallKind| match kind.status {
+        CallStatus::Ok => GOOD,
+        CallStatus::Other => FAINT,
+        CallStatus::Error => roles::series(classes.next().unwrap_or(0)),
     };
     kinds.iter().map(role).collect()
 }
@@ -143,12 +143,12 @@ fn draw_panel(
     let left = labels + 10;
     // The last position's label is in the middle of its bar and may be wider.
     let bar = (width - left) / (panel.bars.len().max(1) as i32);
-    let right = 2 + (widest(panel) / 2 - bar / 2).max(0);
-    let sides = Sides { left, right, top: 44, bottom: 22 };
+    let right = 2 + (widest_label(panel) / 2 - bar / 2).max(0);
+    let margins = Margins { left, right, top: 44, bottom: 22 };
     text::draw(area, &panel.title, &text::bold(INK, HPos::Left, VPos::Top), (0, 2), width)?;
-    let part = area.clone().shrink((0, 0), (width, height - text::LINE - 5));
-    let mut frame = frame(&part, &positions(panel, width - sides.left - sides.right), y, sides)?;
-    titles(area, sides, (&data.x_title, &data.y_title))?;
+    let plot_area = area.clone().shrink((0, 0), (width, height - text::LINE_HEIGHT - 5));
+    let mut frame = build_frame(&plot_area, &position_axis(panel, width - margins.left - margins.right), y, margins)?;
+    draw_axis_titles(area, margins, (&data.x_title, &data.y_title))?;
     for (index, bar) in panel.bars.iter().enumerate() {
         let middle = index as f64 + 1.0;
         for (kind, from, to) in segments(bar, data) {
@@ -169,15 +169,16 @@ fn draw_panel(
 }
 
 /// The pixels of the widest label of a position.
-fn widest(panel: &Panel) -> i32 {
-    panel.bars.iter().map(|bar| text::width(&bar.label)).max().unwrap_or(0).min(POSITION)
+fn widest_label(panel: &Panel) -> i32 {
+    panel.bars.iter().map(|bar| text::width(&bar.label)).max().unwrap_or(0).min(MAX_LABEL_WIDTH)
 }
 
 /// The axis of positions. Where not every label has room the last one stays.
-fn positions(panel: &Panel, room: i32) -> Axis {
+fn position_axis(panel: &Panel, room: i32) -> Axis {
     let bars = panel.bars.len().max(1);
-    let every = ((widest(panel) + 8).unsigned_abs() as usize * bars).div_ceil(room.max(1).unsigned_abs() as usize);
+    let every =
+        ((widest_label(panel) + 8).unsigned_abs() as usize * bars).div_ceil(room.max(1).unsigned_abs() as usize);
     let shown = panel.bars.iter().enumerate().filter(|(index, _)| (bars - 1 - index).is_multiple_of(every));
-    let ticks = shown.map(|(index, bar)| (index as f64 + 1.0, text::cut(&bar.label, POSITION))).collect();
+    let ticks = shown.map(|(index, bar)| (index as f64 + 1.0, text::truncate(&bar.label, MAX_LABEL_WIDTH))).collect();
     Axis { low: 0.4, high: bars as f64 + 0.6, ticks, grid: false }
 }

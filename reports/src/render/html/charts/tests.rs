@@ -1,16 +1,16 @@
 //! Charts as a browser reads them.
 
-mod colours;
+mod colors;
 mod css;
-mod odd;
-mod reading;
+mod edge_cases;
 mod sample;
+mod svg;
 
 use std::collections::BTreeSet;
 
 use roxmltree::Node;
 
-use self::reading::{assert_within, named, number, read, size, texts};
+use self::svg::{assert_inside_view_box, elements, number, parse_chart, size, texts};
 use super::{
     Caption, ChartError, Curves, Forest, ForestRow, Panel, Scatter, Stacks, curves, forest, scatter, stacks, text,
 };
@@ -19,7 +19,7 @@ use super::{
 const WIDTHS: [u32; 2] = [720, 340];
 
 /// Five times this is longer than any room.
-const LONG: &str = "a name of two hundred characters, in words ";
+const LONG_NAME: &str = "a name of two hundred characters, in words ";
 
 /// One chart of each kind.
 #[derive(Debug)]
@@ -42,7 +42,7 @@ impl Charts {
     }
 
     /// Puts one text wherever a text is.
-    fn all_named(mut self, text: &str) -> Charts {
+    fn with_all_names(mut self, text: &str) -> Charts {
         for caption in self.captions() {
             caption.title = text.to_owned();
             caption.description = text.to_owned();
@@ -93,15 +93,15 @@ fn a_chart_has_a_name_and_a_description() {
     let mut charts = Charts::sample();
     let captions = charts.captions().map(|caption| caption.clone());
     for (svg, caption) in charts.page().iter().zip(captions.iter().cycle()) {
-        let document = read(svg);
+        let document = parse_chart(svg);
         let root = document.root_element();
-        let said = |attribute| {
+        let referenced_text = |attribute| {
             let id = root.attribute(attribute).expect("it refers to something");
             document.descendants().find(|node| node.attribute("id") == Some(id)).and_then(|node| node.text())
         };
         assert_eq!(root.attribute("role"), Some("img"));
-        assert_eq!(said("aria-labelledby"), Some(caption.title.as_str()));
-        assert_eq!(said("aria-describedby"), Some(caption.description.as_str()));
+        assert_eq!(referenced_text("aria-labelledby"), Some(caption.title.as_str()));
+        assert_eq!(referenced_text("aria-describedby"), Some(caption.description.as_str()));
         let (width, height) = size(&document);
         assert_eq!(root.attribute("viewBox"), Some(format!("0 0 {width} {height}").as_str()));
     }
@@ -111,7 +111,7 @@ fn a_chart_has_a_name_and_a_description() {
 fn ids_are_unique_in_a_page() {
     let mut ids = BTreeSet::new();
     for svg in Charts::sample().page() {
-        let document = read(&svg);
+        let document = parse_chart(&svg);
         let own: Vec<&str> = document.descendants().filter_map(|node| node.attribute("id")).collect();
         let fills = document.descendants().filter_map(|node| node.attribute("fill"));
         for reference in fills.filter_map(|fill| fill.strip_prefix("url(#")?.strip_suffix(')')) {
@@ -128,10 +128,10 @@ fn ids_are_unique_in_a_page() {
 fn names_are_text() {
     let hostile = "<script>&amp;\"'\n\u{1b}]]><!-- opacity=\"1\" stroke=\"none\"";
     let shown = "<script>&amp;\"' \u{fffd}]]><!-- opacity=\"1\" stroke=\"none\"";
-    for (index, svg) in Charts::sample().all_named(hostile).page().iter().enumerate() {
-        let document = read(svg);
+    for (index, svg) in Charts::sample().with_all_names(hostile).page().iter().enumerate() {
+        let document = parse_chart(svg);
         for element in ["title", "desc"] {
-            assert_eq!(named(&document, element).next().and_then(|node| node.text()), Some(shown));
+            assert_eq!(elements(&document, element).next().and_then(|node| node.text()), Some(shown));
         }
         let texts = texts(&document);
         let whole = |text: &String| shown.starts_with(text.trim_end_matches('…').trim_end());
@@ -142,10 +142,10 @@ fn names_are_text() {
 
 #[test]
 fn long_names_are_cut() {
-    for long in [LONG.repeat(5), "W".repeat(200)] {
-        for svg in Charts::sample().all_named(&long).page() {
-            let document = read(&svg);
-            assert_within(&document);
+    for long in [LONG_NAME.repeat(5), "W".repeat(200)] {
+        for svg in Charts::sample().with_all_names(&long).page() {
+            let document = parse_chart(&svg);
+            assert_inside_view_box(&document);
             assert!(texts(&document).iter().any(|text| text.ends_with('…')), "{svg}");
         }
     }
@@ -155,7 +155,7 @@ fn long_names_are_cut() {
 fn everything_lies_within() {
     for rows in [1, 10, 50, 900] {
         for svg in (Charts { scatter: sample::scatter(rows), ..Charts::sample() }).page() {
-            assert_within(&read(&svg));
+            assert_inside_view_box(&parse_chart(&svg));
         }
     }
 }
@@ -177,11 +177,11 @@ fn charts_are_small() {
 }
 
 /// Shapes whose middle is at the height of a row, by the name of the row.
-fn mark_of(svg: &str, row: &str) -> &'static str {
-    let document = read(svg);
-    let label = named(&document, "text").find(|node| node.text().is_some_and(|text| text.trim() == row));
+fn marker_shape(svg: &str, row: &str) -> &'static str {
+    let document = parse_chart(svg);
+    let label = elements(&document, "text").find(|node| node.text().is_some_and(|text| text.trim() == row));
     let y = number(label.unwrap_or_else(|| panic!("{row} is not in {svg}")), "y");
-    let beside = |node: &Node<'_, '_>| match node.tag_name().name() {
+    let in_row = |node: &Node<'_, '_>| match node.tag_name().name() {
         "circle" => (number(*node, "cy") - y).abs() < 12,
         _ => {
             let points = node.attribute("points").unwrap_or_default().split_whitespace();
@@ -189,8 +189,10 @@ fn mark_of(svg: &str, row: &str) -> &'static str {
             (heights.iter().sum::<i32>() / heights.len() as i32 - y).abs() < 12
         }
     };
-    match (named(&document, "circle").any(|node| beside(&node)), named(&document, "polygon").any(|node| beside(&node)))
-    {
+    match (
+        elements(&document, "circle").any(|node| in_row(&node)),
+        elements(&document, "polygon").any(|node| in_row(&node)),
+    ) {
         (true, false) => "circle",
         (false, true) => "diamond",
         (false, false) => "nothing",
@@ -199,7 +201,7 @@ fn mark_of(svg: &str, row: &str) -> &'static str {
 }
 
 #[test]
-fn an_effect_that_is_told_from_zero_has_a_shape_of_its_own() {
+fn a_significant_effect_has_its_own_shape() {
     let mut data = sample::forest();
     let touching = |label: &str, interval| ForestRow::Effect {
         label: label.into(),
@@ -220,7 +222,7 @@ fn an_effect_that_is_told_from_zero_has_a_shape_of_its_own() {
             ("all four", "nothing"),
         ];
         for (row, shape) in expected {
-            assert_eq!(mark_of(&svg, row), shape, "{row} at {width}");
+            assert_eq!(marker_shape(&svg, row), shape, "{row} at {width}");
         }
     }
 }
@@ -231,9 +233,9 @@ fn curves_are_named_where_their_names_fit() {
     let mut data = sample::curves();
     let short = curves(&data, 720).unwrap().unwrap();
     let column = |svg: &str| {
-        let document = read(svg);
-        let lasts =
-            named(&document, "text").filter(|node| number(*node, "x") > 500 && node.attribute("dy") == Some("0.5ex"));
+        let document = parse_chart(svg);
+        let lasts = elements(&document, "text")
+            .filter(|node| number(*node, "x") > 500 && node.attribute("dy") == Some("0.5ex"));
         lasts.count()
     };
     assert_eq!(column(&short), 8, "short names stand beside the ends");
@@ -242,7 +244,7 @@ fn curves_are_named_where_their_names_fit() {
     }
     for width in WIDTHS {
         let svg = curves(&data, width).unwrap().unwrap();
-        let joined = texts(&read(&svg)).join(" ");
+        let joined = texts(&parse_chart(&svg)).join(" ");
         for index in 0..8 {
             assert!(joined.contains(&long(index)), "{} at {width}: {joined}", long(index));
         }
@@ -255,7 +257,7 @@ fn curves_are_named_where_their_names_fit() {
 fn points_are_named_all_or_none() {
     let mut data = sample::scatter(10);
     let labels = |data: &Scatter, width| {
-        let texts = texts(&read(&scatter(data, width).unwrap().unwrap()));
+        let texts = texts(&parse_chart(&scatter(data, width).unwrap().unwrap()));
         texts.iter().filter(|text| data.points.iter().any(|point| point.label == **text)).count()
     };
     assert_eq!(labels(&data, 720), 10);
@@ -271,7 +273,7 @@ fn points_are_named_all_or_none() {
 }
 
 #[test]
-fn texts_are_as_wide_as_is_thought() {
+fn text_widths_are_estimated_within_a_tenth() {
     // As Chromium measures them in 12 pixels of DejaVu Sans, which is wide among the page's fonts.
     let measured = [
         ("VALIDATION_ERROR", 119.5),
@@ -285,8 +287,8 @@ fn texts_are_as_wide_as_is_thought() {
         ("100%", 34.3),
     ];
     for (words, pixels) in measured {
-        let thought = f64::from(text::width(words));
-        assert!((pixels..pixels * 1.1).contains(&thought), "{words}: {thought}, not {pixels}");
+        let estimated = f64::from(text::width(words));
+        assert!((pixels..pixels * 1.1).contains(&estimated), "{words}: {estimated}, not {pixels}");
     }
     assert!((160..176).contains(&text::bold_width("interval leaves zero out")));
 }

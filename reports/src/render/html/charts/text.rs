@@ -11,12 +11,12 @@ use super::frame::Area;
 /// Height of text in CSS pixels.
 pub(super) const SIZE: f64 = 12.0;
 /// From one line of text to the next.
-pub(super) const LINE: i32 = 16;
+pub(super) const LINE_HEIGHT: i32 = 16;
 /// Plotters' SVG divides a font's size by this.
 const PLOTTERS_SCALE: f64 = 1.24;
 
 /// What `font-size` reads in what plotters writes.
-pub(super) fn written_size() -> f64 {
+pub(super) fn svg_font_size() -> f64 {
     SIZE * PLOTTERS_SCALE / PLOTTERS_SCALE
 }
 
@@ -45,7 +45,7 @@ pub(super) fn draw(
     room: i32,
 ) -> Result<(), ChartError> {
     let bold = matches!(style.font.get_style(), FontStyle::Bold);
-    let text = cut(text, if bold { room * 10 / 11 } else { room });
+    let text = truncate(text, if bold { room * 10 / 11 } else { room });
     if text.is_empty() {
         return Ok(());
     }
@@ -82,8 +82,8 @@ fn em(character: char) -> f64 {
 }
 
 /// `text` in at most `room` pixels, with an ellipsis where it is cut. What XML cannot hold becomes visible.
-pub(super) fn cut(text: &str, room: i32) -> String {
-    let text: String = text.chars().take(300).map(allowed).collect();
+pub(super) fn truncate(text: &str, room: i32) -> String {
+    let text: String = text.chars().take(300).map(xml_char).collect();
     if width(&text) <= room {
         return text;
     }
@@ -100,18 +100,18 @@ pub(super) fn cut(text: &str, room: i32) -> String {
 }
 
 /// `text` in one line or two of `room` pixels, broken at a blank; what does not fit in the second is cut.
-pub(super) fn wrapped(text: &str, room: i32) -> Vec<String> {
-    let text: String = text.trim().chars().take(300).map(allowed).collect();
+pub(super) fn wrap(text: &str, room: i32) -> Vec<String> {
+    let text: String = text.trim().chars().take(300).map(xml_char).collect();
     let blanks = text.match_indices(' ').map(|(at, _)| at);
     let end = blanks.take_while(|at| width(&text[..*at]) <= room).last();
     match end.filter(|_| width(&text) > room) {
-        Some(end) => vec![text[..end].to_owned(), cut(text[end..].trim_start(), room)],
-        None => vec![cut(&text, room)],
+        Some(end) => vec![text[..end].to_owned(), truncate(text[end..].trim_start(), room)],
+        None => vec![truncate(&text, room)],
     }
 }
 
 /// Line breaks and tabs become blanks, for a label is one line.
-pub(super) fn allowed(character: char) -> char {
+pub(super) fn xml_char(character: char) -> char {
     match character {
         '\t' | '\n' | '\r' => ' ',
         '\u{0}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{fffe}' | '\u{ffff}' => char::REPLACEMENT_CHARACTER,

@@ -32,17 +32,17 @@ impl Axis {
         // Steps are at least a hundredth of the axis, so few.
         let steps = (last - first).clamp(1.0, 100.0) as u32;
         let at: Vec<f64> = (0..=steps).map(|index| (first + f64::from(index)) * step).collect();
-        let labels = labels(&at, step);
+        let labels = format_ticks(&at, step);
         Axis { low: first * step, high: last * step, ticks: at.into_iter().zip(labels).collect(), grid: true }
     }
 
     /// Whole numbers from 0 to `high`, which need not be a round one.
-    pub(super) fn whole(high: u32, count: i32) -> Axis {
+    pub(super) fn integers(high: u32, count: i32) -> Axis {
         let high = f64::from(high.max(1));
         let step = round_step(high / f64::from(count.max(1))).max(1.0);
         let mut axis = Axis::linear(0.0, high, 1);
         let at: Vec<f64> = (0..=(high / step) as u32).map(|index| f64::from(index) * step).collect();
-        axis.ticks = at.iter().copied().zip(labels(&at, step)).collect();
+        axis.ticks = at.iter().copied().zip(format_ticks(&at, step)).collect();
         axis.high = high;
         axis.grid = false;
         axis
@@ -60,7 +60,7 @@ impl Axis {
         let ticks = powers
             .flat_map(|power| factors.iter().map(move |factor| factor * 10f64.powi(power)))
             .filter(|value| (low - margin..=high + margin).contains(&value.log10()))
-            .map(|value| (value.log10(), labels(&[value], value).concat()))
+            .map(|value| (value.log10(), format_ticks(&[value], value).concat()))
             .collect();
         Axis { low: low - margin, high: high + margin, ticks, grid: true }
     }
@@ -110,7 +110,7 @@ fn round_step(step: f64) -> f64 {
 }
 
 /// Numbers of one axis, all in the same unit and with the same number of decimals.
-fn labels(values: &[f64], step: f64) -> Vec<String> {
+fn format_ticks(values: &[f64], step: f64) -> Vec<String> {
     let largest = values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
     let (unit, name) = match largest {
         1e7.. => (1e6, "M"),
@@ -122,13 +122,13 @@ fn labels(values: &[f64], step: f64) -> Vec<String> {
         // A sum of steps may end at a tiny negative number.
         let value = if value.abs() < step / 1e6 { 0.0 } else { *value };
         let name = if value == 0.0 { "" } else { name };
-        format!("{}{name}", thousands(&format!("{:.decimals$}", value / unit)))
+        format!("{}{name}", group_thousands(&format!("{:.decimals$}", value / unit)))
     };
     values.iter().map(write).collect()
 }
 
 /// A comma in `1234`, which is the only length that has room for one in each unit.
-fn thousands(number: &str) -> String {
+fn group_thousands(number: &str) -> String {
     let (sign, digits) = number.split_at(usize::from(number.starts_with('-')));
     match digits.len() {
         4.. if !digits.contains('.') => {
@@ -143,29 +143,32 @@ fn thousands(number: &str) -> String {
 mod tests {
     use super::Axis;
 
-    fn written(axis: Axis) -> Vec<String> {
+    fn tick_labels(axis: Axis) -> Vec<String> {
         axis.ticks.into_iter().map(|(_, label)| label).collect()
     }
 
     #[test]
     fn round_numbers() {
-        assert_eq!(written(Axis::linear(-3.0, 73.0, 5).signed()), ["-20", "0", "+20", "+40", "+60", "+80"]);
-        assert_eq!(written(Axis::linear(0.0, 0.31, 4)), ["0.0", "0.1", "0.2", "0.3", "0.4"]);
-        assert_eq!(written(Axis::linear(0.0, 7_400.0, 4)), ["0", "2,000", "4,000", "6,000", "8,000"]);
-        assert_eq!(written(Axis::linear(0.0, 41_000.0, 3)), ["0", "20k", "40k", "60k"]);
-        assert_eq!(written(Axis::linear(5.0, 5.0, 2)), ["5.0", "5.5", "6.0"]);
+        assert_eq!(tick_labels(Axis::linear(-3.0, 73.0, 5).signed()), ["-20", "0", "+20", "+40", "+60", "+80"]);
+        assert_eq!(tick_labels(Axis::linear(0.0, 0.31, 4)), ["0.0", "0.1", "0.2", "0.3", "0.4"]);
+        assert_eq!(tick_labels(Axis::linear(0.0, 7_400.0, 4)), ["0", "2,000", "4,000", "6,000", "8,000"]);
+        assert_eq!(tick_labels(Axis::linear(0.0, 41_000.0, 3)), ["0", "20k", "40k", "60k"]);
+        assert_eq!(tick_labels(Axis::linear(5.0, 5.0, 2)), ["5.0", "5.5", "6.0"]);
     }
 
     #[test]
     fn whole_numbers() {
-        assert_eq!(written(Axis::whole(6, 8)), ["0", "1", "2", "3", "4", "5", "6"]);
-        assert_eq!(written(Axis::whole(15, 4)), ["0", "5", "10", "15"]);
-        assert_eq!(written(Axis::whole(0, 4)), ["0", "1"]);
+        assert_eq!(tick_labels(Axis::integers(6, 8)), ["0", "1", "2", "3", "4", "5", "6"]);
+        assert_eq!(tick_labels(Axis::integers(15, 4)), ["0", "5", "10", "15"]);
+        assert_eq!(tick_labels(Axis::integers(0, 4)), ["0", "1"]);
     }
 
     #[test]
     fn powers_of_ten() {
-        assert_eq!(written(Axis::logarithmic(900.0, 60_000.0, 6)), ["1,000", "2,000", "5,000", "10k", "20k", "50k"]);
-        assert_eq!(written(Axis::logarithmic(900.0, 60_000.0, 4)), ["1,000", "10k"]);
+        assert_eq!(
+            tick_labels(Axis::logarithmic(900.0, 60_000.0, 6)),
+            ["1,000", "2,000", "5,000", "10k", "20k", "50k"]
+        );
+        assert_eq!(tick_labels(Axis::logarithmic(900.0, 60_000.0, 4)), ["1,000", "10k"]);
     }
 }

@@ -2,27 +2,27 @@
 
 use maud::{Markup, html};
 
-use super::{caption, drawn, ends, joined, left_out};
-use crate::render::ablation::{on_success, on_tokens, sections, title};
+use super::{bounds, caption, draw_both_widths, format_estimate, left_out};
+use crate::render::ablation::{ablation_title, sections, success_effect, token_effect};
 use crate::render::html::charts::{ChartError, Forest, ForestRow, forest};
 use crate::render::number::count;
 use crate::render::terminal::Detail;
 use crate::summary::{Ablation, Effect, Report};
 
 /// Charts of effects.
-const CHARTS: usize = 8;
+const MAX_CHARTS: usize = 8;
 /// Effects that are shown in one chart, if they are of more than one agent and format.
-const EFFECTS: usize = 16;
+const MAX_EFFECTS: usize = 16;
 /// The width from which on the name of an agent and a format has room beside its effect.
-const LABELS: u32 = 720;
+const MIN_LABEL_WIDTH: u32 = 720;
 
 /// What each guardrail is worth.
 pub(super) fn effects(report: &Report) -> Result<Markup, ChartError> {
-    let all = together(&report.ablation);
+    let all = group_ablations(&report.ablation);
     let mut charts = Vec::new();
-    for (index, ablations) in all.iter().take(CHARTS).enumerate() {
-        let titles = ablations.iter().map(title).collect::<Vec<_>>().join(", ");
-        let words: Vec<String> = ablations.iter().map(in_words).collect();
+    for (index, ablations) in all.iter().take(MAX_CHARTS).enumerate() {
+        let titles = ablations.iter().map(ablation_title).collect::<Vec<_>>().join(", ");
+        let words: Vec<String> = ablations.iter().map(describe_effects).collect();
         let chart = |width| Forest {
             caption: caption(
                 format!("effects-{index}"),
@@ -32,7 +32,7 @@ pub(super) fn effects(report: &Report) -> Result<Markup, ChartError> {
             axis: "success, points".to_owned(),
             rows: forest_rows(ablations, width),
         };
-        let chart = drawn(|width| forest(&chart(width), width))?;
+        let chart = draw_both_widths(|width| forest(&chart(width), width))?;
         charts.push((titles, *ablations, chart));
     }
     Ok(html! {
@@ -42,12 +42,12 @@ pub(super) fn effects(report: &Report) -> Result<Markup, ChartError> {
                 "Effects on success in points: with the switch minus without it, in the same scenario and trial. A filled mark means that the "
                 "interval leaves zero out."
             }
-            (left_out(all.len().saturating_sub(CHARTS)))
+            (left_out(all.len().saturating_sub(MAX_CHARTS)))
             @for (titles, ablations, chart) in &charts {
                 figure {
-                    @match (ablations, same(ablations)) {
+                    @match (ablations, shared_labels(ablations)) {
                         ([_], _) => figcaption { (titles) },
-                        (_, Some(same)) => figcaption { @if let Some(switch) = &same.switch { (switch) ": " } (same.about) },
+                        (_, Some(labels)) => figcaption { @if let Some(switch) = &labels.switch { (switch) ": " } (labels.about) },
                         _ => {},
                     }
                     @if let Some(chart) = chart { (chart) }
@@ -59,7 +59,7 @@ pub(super) fn effects(report: &Report) -> Result<Markup, ChartError> {
 }
 
 /// What goes into one chart each: neighbours with so few effects that they can be held against each other, or one with many.
-fn together(ablations: &[Ablation]) -> Vec<&[Ablation]> {
+fn group_ablations(ablations: &[Ablation]) -> Vec<&[Ablation]> {
     let effects = |ablation: &Ablation| -> usize {
         sections(ablation, Detail::Summary).iter().map(|(_, effects)| effects.len()).sum()
     };
@@ -69,7 +69,7 @@ fn together(ablations: &[Ablation]) -> Vec<&[Ablation]> {
         let needed = effects(ablation);
         if starts.is_empty() || needed > room {
             starts.push(index);
-            room = EFFECTS;
+            room = MAX_EFFECTS;
         }
         room = room.saturating_sub(needed);
     }
@@ -78,29 +78,30 @@ fn together(ablations: &[Ablation]) -> Vec<&[Ablation]> {
 }
 
 /// What effects have in common.
-struct Same {
+struct EffectLabels {
     about: &'static str,
     switch: Option<String>,
 }
 
 /// What all these effects are effects of, and of which switch, when that is one thing.
-fn same(ablations: &[Ablation]) -> Option<Same> {
+fn shared_labels(ablations: &[Ablation]) -> Option<EffectLabels> {
     let sections = || ablations.iter().flat_map(|ablation| sections(ablation, Detail::Summary));
-    let about = one(sections().map(|(about, _)| about))?;
-    Some(Same { about, switch: one(sections().flat_map(|(_, effects)| effects).map(switches)) })
+    let about = single_value(sections().map(|(about, _)| about))?;
+    Some(EffectLabels { about, switch: single_value(sections().flat_map(|(_, effects)| effects).map(switches)) })
 }
 
-fn one<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
+fn single_value<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
     let first = all.next()?;
     all.all(|next| next == first).then_some(first)
 }
 
-fn in_words(ablation: &Ablation) -> String {
+fn describe_effects(ablation: &Ablation) -> String {
     let sections = sections(ablation, Detail::Summary);
     let effects = sections.iter().flat_map(|(_, effects)| *effects);
-    let words: Vec<String> =
-        effects.map(|effect| format!("{} {}", switches(effect), joined(on_success(effect, true)))).collect();
-    format!("{}: {}", title(ablation), words.join("; "))
+    let words: Vec<String> = effects
+        .map(|effect| format!("{} {}", switches(effect), format_estimate(success_effect(effect, true))))
+        .collect();
+    format!("{}: {}", ablation_title(ablation), words.join("; "))
 }
 
 fn switches(effect: &Effect) -> String {
@@ -108,20 +109,20 @@ fn switches(effect: &Effect) -> String {
 }
 
 fn forest_rows(ablations: &[Ablation], width: u32) -> Vec<ForestRow> {
-    let same = if ablations.len() > 1 { same(ablations) } else { None };
+    let labels = if ablations.len() > 1 { shared_labels(ablations) } else { None };
     // A heading over each single row says too little, where there is room beside the row.
-    let named = width >= LABELS && same.as_ref().is_some_and(|same| same.switch.is_some());
+    let labeled_by_agent = width >= MIN_LABEL_WIDTH && labels.as_ref().is_some_and(|labels| labels.switch.is_some());
     let mut rows = Vec::new();
     for ablation in ablations {
-        if ablations.len() > 1 && !named {
-            rows.push(ForestRow::Heading(title(ablation)));
+        if ablations.len() > 1 && !labeled_by_agent {
+            rows.push(ForestRow::Heading(ablation_title(ablation)));
         }
         for (about, effects) in sections(ablation, Detail::Summary) {
-            if same.is_none() {
+            if labels.is_none() {
                 rows.push(ForestRow::Heading(about.to_owned()));
             }
             rows.extend(effects.iter().map(|effect| {
-                let label = if named { title(ablation) } else { switches(effect) };
+                let label = if labeled_by_agent { ablation_title(ablation) } else { switches(effect) };
                 forest_row(label, effect)
             }));
         }
@@ -134,8 +135,8 @@ fn forest_row(label: String, effect: &Effect) -> ForestRow {
     ForestRow::Effect {
         label,
         estimate: effect.success.difference.map(points),
-        interval: ends(effect.success.interval).map(|(lower, upper)| (points(lower), points(upper))),
-        text: joined(on_success(effect, true)),
+        interval: bounds(effect.success.interval).map(|(lower, upper)| (points(lower), points(upper))),
+        text: format_estimate(success_effect(effect, true)),
     }
 }
 
@@ -161,11 +162,11 @@ fn effects_table(titles: &str, ablations: &[Ablation]) -> Markup {
                     tbody {
                         @for (ablation, about, effect) in effects {
                             tr {
-                                td.text { (title(ablation)) }
+                                td.text { (ablation_title(ablation)) }
                                 td.text { (about) }
                                 th scope="row" { (switches(effect)) }
-                                td { (joined(on_success(effect, true))) }
-                                td { (joined(on_tokens(effect, true))) }
+                                td { (format_estimate(success_effect(effect, true))) }
+                                td { (format_estimate(token_effect(effect, true))) }
                                 td { (count(effect.scenarios)) }
                                 td { (count(effect.matched)) @if effect.unmatched > 0 { ", " (count(effect.unmatched)) " not" } }
                             }

@@ -1,7 +1,7 @@
 //! Valid examples from a schema. A candidate is put together from what the keywords say, and only what the validator
 //! accepts is ever given out. The same schema has the same example on every call.
 
-mod composed;
+mod containers;
 mod number;
 mod pattern;
 mod text;
@@ -12,25 +12,25 @@ use std::collections::HashMap;
 use jsonschema::ValidatorMap;
 use serde_json::Value;
 
-use super::place::Place;
-use super::words::implied_type;
-use crate::schema::validators;
+use super::phrases::implied_type;
+use super::schema_node::SchemaNode;
+use crate::schema::subschema_validators;
 
 /// How many candidates are tried for one schema. Schemas that need more are riddles, and go without an example.
-const MOST_TRIES: u32 = 20_000;
+const MAX_TRIES: u32 = 20_000;
 
 /// How many combinations of branches are tried at one place.
-const MOST_VARIANTS: usize = 16;
+const MAX_VARIANTS: usize = 16;
 
 /// How deep examples are nested.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// All types, in the order in which they are tried where a schema names none.
 const TYPES: [&str; 6] = ["string", "integer", "boolean", "object", "array", "null"];
 
 /// Makes examples for the places of one schema.
 #[derive(Debug)]
-pub(super) struct Examples<'s> {
+pub(super) struct ExampleGenerator<'s> {
     validators: Option<ValidatorMap>,
     /// The pointers of schemas by their addresses: a schema is one place in one document.
     pointers: HashMap<*const Value, String>,
@@ -40,71 +40,79 @@ pub(super) struct Examples<'s> {
 
 /// The places around the one that an example is made for.
 #[derive(Debug, Clone, Copy)]
-struct Around<'a, 's> {
-    place: &'a Place<'s>,
-    above: Option<&'a Around<'a, 's>>,
+struct ParentSchemas<'a, 's> {
+    node: &'a SchemaNode<'s>,
+    parent: Option<&'a ParentSchemas<'a, 's>>,
     depth: usize,
 }
 
 /// Which properties an example shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Shown {
+pub(super) enum IncludedProperties {
     /// All that are declared, or else those that are required.
     Declared,
     /// Those that are required.
     Required,
 }
 
-impl<'s> Examples<'s> {
-    pub(super) fn new(root: &'s Value) -> Examples<'s> {
-        let validators = validators(root);
+impl<'s> ExampleGenerator<'s> {
+    pub(super) fn new(root: &'s Value) -> ExampleGenerator<'s> {
+        let validators = subschema_validators(root);
         let keys = validators.iter().flat_map(ValidatorMap::keys);
         let address = |key: &str| root.pointer(key.strip_prefix('#')?).map(std::ptr::from_ref);
         let pointers = keys.filter_map(|key| Some((address(key)?, key.to_owned()))).collect();
-        Examples { validators, pointers, tries: Cell::new(MOST_TRIES), root }
+        ExampleGenerator { validators, pointers, tries: Cell::new(MAX_TRIES), root }
     }
 
     /// An example of the whole.
-    pub(super) fn whole(&self, shown: Shown) -> Option<Value> {
-        self.make(&Place::root(self.root), 1, shown, None).pop()
+    pub(super) fn root_example(&self, included: IncludedProperties) -> Option<Value> {
+        self.generate(&SchemaNode::root(self.root), 1, included, None).pop()
     }
 
     /// An example at a place, as it stands in the example of the whole.
-    pub(super) fn at(&self, place: &Place<'s>) -> Option<Value> {
-        self.make(place, 1, Shown::Declared, None).pop()
+    pub(super) fn example_at(&self, node: &SchemaNode<'s>) -> Option<Value> {
+        self.generate(node, 1, IncludedProperties::Declared, None).pop()
     }
 
     /// The `examples` that the schema itself gives at a place, those of them that are valid.
-    pub(super) fn given(&self, place: &Place<'s>) -> Vec<Value> {
-        let given = place.each("examples").filter_map(Value::as_array).flatten();
-        given.filter(|value| self.accepts(place, value)).cloned().collect()
+    pub(super) fn declared_examples(&self, node: &SchemaNode<'s>) -> Vec<Value> {
+        let declared_examples = node.keyword_values("examples").filter_map(Value::as_array).flatten();
+        declared_examples.filter(|value| self.accepts(node, value)).cloned().collect()
     }
 
     /// Up to `want` different examples.
-    fn make(&self, place: &Place<'s>, want: usize, shown: Shown, around: Option<&Around<'_, 's>>) -> Vec<Value> {
+    fn generate(
+        &self,
+        node: &SchemaNode<'s>,
+        want: usize,
+        included: IncludedProperties,
+        parents: Option<&ParentSchemas<'_, 's>>,
+    ) -> Vec<Value> {
         let mut found: Vec<Value> = Vec::new();
-        let depth = around.map_or(0, |around| around.depth);
-        if place.never || depth >= DEEPEST {
+        let depth = parents.map_or(0, |parents| parents.depth);
+        if node.never || depth >= MAX_DEPTH {
             return found;
         }
         // Takes those that are valid and new, until there are enough.
         let mut take = |candidates: Vec<Value>| {
             for candidate in candidates {
-                if found.len() < want && !found.contains(&candidate) && self.accepts(place, &candidate) {
+                if found.len() < want && !found.contains(&candidate) && self.accepts(node, &candidate) {
                     found.push(candidate);
                 }
             }
             found.len() >= want
         };
-        let given = |keyword| place.each(keyword).filter_map(Value::as_array).flatten().cloned();
-        if shown == Shown::Declared && take(given("examples").chain(place.each("default").cloned()).collect()) {
+        let declared_examples = |keyword| node.keyword_values(keyword).filter_map(Value::as_array).flatten().cloned();
+        if included == IncludedProperties::Declared
+            && take(declared_examples("examples").chain(node.keyword_values("default").cloned()).collect())
+        {
             return found;
         }
-        for variant in variants(place) {
-            if variant.never || around.is_some_and(|around| around.leads_back(&variant)) {
+        for variant in variants(node) {
+            if variant.never || parents.is_some_and(|parents| parents.is_recursive(&variant)) {
                 continue;
             }
-            let inside = Around { place: &variant, above: around, depth: depth + 1 };
+            let nested_parents = ParentSchemas { node: &variant, parent: parents, depth: depth + 1 };
             if let Some(options) = variant.options() {
                 if take(options.into_iter().cloned().collect()) {
                     return found;
@@ -117,8 +125,8 @@ impl<'s> Examples<'s> {
                     "integer" => number::candidates(&variant, true, want),
                     "number" => number::candidates(&variant, false, want),
                     "boolean" => vec![Value::Bool(true), Value::Bool(false)],
-                    "array" => self.arrays(&variant, want, &inside),
-                    "object" => self.objects(&variant, want, shown, &inside),
+                    "array" => self.arrays(&variant, want, &nested_parents),
+                    "object" => self.objects(&variant, want, included, &nested_parents),
                     _ => vec![Value::Null],
                 };
                 if take(candidates) {
@@ -129,7 +137,7 @@ impl<'s> Examples<'s> {
         found
     }
 
-    fn accepts(&self, place: &Place<'s>, value: &Value) -> bool {
+    fn accepts(&self, node: &SchemaNode<'s>, value: &Value) -> bool {
         let left = self.tries.get();
         self.tries.set(left.saturating_sub(1));
         let valid = |schema: &&'s Value| {
@@ -137,31 +145,32 @@ impl<'s> Examples<'s> {
             let validator = pointer.and_then(|pointer| self.validators.as_ref()?.get(pointer));
             validator.is_some_and(|validator| validator.is_valid(value))
         };
-        left > 0 && place.origins.iter().all(valid)
+        left > 0 && node.origins.iter().all(valid)
     }
 }
 
-impl<'s> Around<'_, 's> {
+impl<'s> ParentSchemas<'_, 's> {
     /// Whether a schema of the place is one that stands around it: an example of it would have no end.
-    fn leads_back(&self, place: &Place<'s>) -> bool {
-        let stands = |schema| self.place.schemas.iter().any(|known| std::ptr::eq(*known, schema));
-        place.schemas.iter().any(|schema| stands(*schema)) || self.above.is_some_and(|above| above.leads_back(place))
+    fn is_recursive(&self, node: &SchemaNode<'s>) -> bool {
+        let is_parent = |schema| self.node.schemas.iter().any(|known| std::ptr::eq(*known, schema));
+        node.schemas.iter().any(|schema| is_parent(*schema))
+            || self.parent.is_some_and(|parent| parent.is_recursive(node))
     }
 }
 
 /// The place with each combination of its choices decided.
-fn variants<'s>(place: &Place<'s>) -> Vec<Place<'s>> {
+fn variants<'s>(node: &SchemaNode<'s>) -> Vec<SchemaNode<'s>> {
     let mut decided = Vec::new();
     // The last is decided first, so the first branches come out first.
-    let mut open = vec![(place.clone(), 0)];
-    while let Some((place, choices_made)) = open.pop() {
-        if decided.len() >= MOST_VARIANTS {
+    let mut open = vec![(node.clone(), 0)];
+    while let Some((node, choices_made)) = open.pop() {
+        if decided.len() >= MAX_VARIANTS {
             break;
         }
-        match place.choices().get(choices_made) {
-            None => decided.push(place),
+        match node.choices().get(choices_made) {
+            None => decided.push(node),
             Some(branches) => {
-                open.extend(branches.iter().rev().map(|branch| (place.with(branch), choices_made + 1)));
+                open.extend(branches.iter().rev().map(|branch| (node.with_schemas(branch), choices_made + 1)));
             }
         }
     }
@@ -169,9 +178,9 @@ fn variants<'s>(place: &Place<'s>) -> Vec<Place<'s>> {
 }
 
 /// The types to try, null last: an example should show something.
-fn types<'s>(place: &Place<'s>) -> Vec<&'s str> {
-    let mut types = place.types().unwrap_or_else(|| {
-        let implied = implied_type(place);
+fn types<'s>(node: &SchemaNode<'s>) -> Vec<&'s str> {
+    let mut types = node.types().unwrap_or_else(|| {
+        let implied = implied_type(node);
         implied.into_iter().chain(TYPES.into_iter().filter(|name| Some(*name) != implied)).collect()
     });
     types.sort_by_key(|name| *name == "null");

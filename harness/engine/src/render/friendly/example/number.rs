@@ -2,79 +2,80 @@
 
 use serde_json::{Number, Value};
 
-use super::super::place::Place;
+use super::super::schema_node::SchemaNode;
 
 /// Candidates, the best first, more than `want` of them.
-pub(super) fn candidates(place: &Place<'_>, whole: bool, want: usize) -> Vec<Value> {
+pub(super) fn candidates(node: &SchemaNode<'_>, integer: bool, want: usize) -> Vec<Value> {
     let limit = |value: Option<&Value>| value.and_then(Value::as_f64);
     let range = Range {
-        least: higher(limit(place.floor("minimum")), limit(place.floor("exclusiveMinimum"))),
-        above: limit(place.floor("exclusiveMinimum")),
-        most: lower(limit(place.ceiling("maximum")), limit(place.ceiling("exclusiveMaximum"))),
-        below: limit(place.ceiling("exclusiveMaximum")),
+        minimum: higher(limit(node.lower_bound("minimum")), limit(node.lower_bound("exclusiveMinimum"))),
+        exclusive_minimum: limit(node.lower_bound("exclusiveMinimum")),
+        maximum: lower(limit(node.upper_bound("maximum")), limit(node.upper_bound("exclusiveMaximum"))),
+        exclusive_maximum: limit(node.upper_bound("exclusiveMaximum")),
     };
-    let middle = range.middle(whole);
-    let multiple = place.floor("multipleOf").and_then(Value::as_f64).filter(|of| *of > 0.0);
+    let middle = range.middle(integer);
+    let multiple = node.lower_bound("multipleOf").and_then(Value::as_f64).filter(|of| *of > 0.0);
     let count = i32::try_from(want).unwrap_or(i32::MAX).saturating_add(8).min(256);
     let mut out: Vec<Value> = Vec::new();
     let mut offer = |number: Option<f64>| out.extend(number.filter(|n| range.allows(*n)).and_then(json_number));
-    if let Some(of) = multiple.filter(|of| !whole || of.fract() == 0.0) {
+    if let Some(of) = multiple.filter(|of| !integer || of.fract() == 0.0) {
         let steps = (middle / of).floor();
-        for step in around(count) {
+        for step in offsets(count) {
             offer(multiple_of(steps + f64::from(step), of));
         }
-    } else if whole {
-        around(count).for_each(|step| offer(Some(middle.floor() + f64::from(step))));
+    } else if integer {
+        offsets(count).for_each(|step| offer(Some(middle.floor() + f64::from(step))));
     } else {
         offer(Some(middle));
-        if let (Some(least), Some(most)) = (range.least, range.most) {
-            (1..=count).for_each(|part| offer(Some(least + (most - least) * f64::from(part) / f64::from(count + 1))));
+        if let (Some(minimum), Some(maximum)) = (range.minimum, range.maximum) {
+            (1..=count)
+                .for_each(|part| offer(Some(minimum + (maximum - minimum) * f64::from(part) / f64::from(count + 1))));
         }
-        around(count).for_each(|step| offer(Some(middle + f64::from(step))));
+        offsets(count).for_each(|step| offer(Some(middle + f64::from(step))));
     }
-    [range.least, range.most].into_iter().for_each(offer);
+    [range.minimum, range.maximum].into_iter().for_each(offer);
     out
 }
 
 /// 0, 1, -1, 2, -2, …
-fn around(count: i32) -> impl Iterator<Item = i32> {
+fn offsets(count: i32) -> impl Iterator<Item = i32> {
     std::iter::once(0).chain((1..=count).flat_map(|step| [step, -step]))
 }
 
 #[derive(Debug)]
 struct Range {
-    least: Option<f64>,
-    above: Option<f64>,
-    most: Option<f64>,
-    below: Option<f64>,
+    minimum: Option<f64>,
+    exclusive_minimum: Option<f64>,
+    maximum: Option<f64>,
+    exclusive_maximum: Option<f64>,
 }
 
 impl Range {
     fn allows(&self, number: f64) -> bool {
         number.is_finite()
-            && self.least.is_none_or(|least| number >= least)
-            && self.above.is_none_or(|above| number > above)
-            && self.most.is_none_or(|most| number <= most)
-            && self.below.is_none_or(|below| number < below)
+            && self.minimum.is_none_or(|minimum| number >= minimum)
+            && self.exclusive_minimum.is_none_or(|exclusive_minimum| number > exclusive_minimum)
+            && self.maximum.is_none_or(|maximum| number <= maximum)
+            && self.exclusive_maximum.is_none_or(|exclusive_maximum| number < exclusive_maximum)
     }
 
     /// Where a bound is missing, 1 or 0 stands in for it if that is in the range.
-    fn middle(&self, whole: bool) -> f64 {
-        let middle = match (self.least, self.most) {
+    fn middle(&self, integer: bool) -> f64 {
+        let middle = match (self.minimum, self.maximum) {
             // Not halved after the sum where that would overflow.
-            (Some(least), Some(most)) if (least + most).is_finite() => (least + most) / 2.0,
-            (Some(least), Some(most)) => least / 2.0 + most / 2.0,
-            (Some(least), None) if self.allows(1.0) => least.max(1.0),
-            (Some(least), None) if self.allows(least) => least,
-            (Some(least), None) => least + 1.0,
-            (None, Some(most)) if most >= 2.0 => most / 2.0,
-            (None, Some(most)) if self.allows(1.0) => most.min(1.0),
-            (None, Some(most)) if self.allows(most) => most,
-            (None, Some(most)) => most - 1.0,
+            (Some(minimum), Some(maximum)) if (minimum + maximum).is_finite() => (minimum + maximum) / 2.0,
+            (Some(minimum), Some(maximum)) => minimum / 2.0 + maximum / 2.0,
+            (Some(minimum), None) if self.allows(1.0) => minimum.max(1.0),
+            (Some(minimum), None) if self.allows(minimum) => minimum,
+            (Some(minimum), None) => minimum + 1.0,
+            (None, Some(maximum)) if maximum >= 2.0 => maximum / 2.0,
+            (None, Some(maximum)) if self.allows(1.0) => maximum.min(1.0),
+            (None, Some(maximum)) if self.allows(maximum) => maximum,
+            (None, Some(maximum)) => maximum - 1.0,
             (None, None) => 1.0,
         };
         let nearest = |number: f64| if self.allows(number.floor()) { number.floor() } else { number.ceil() };
-        if whole { nearest(middle) } else { middle }
+        if integer { nearest(middle) } else { middle }
     }
 }
 

@@ -3,25 +3,25 @@
 use regex_syntax::hir::{Class, Hir, HirKind};
 
 /// A pattern that asks for more is not worth an example.
-const LONGEST: usize = 4096;
+const MAX_LENGTH: usize = 4096;
 
 /// A text for `pattern` of at least `least` characters, if the pattern lets it grow. Another `variant` is another text,
 /// where the pattern has several. Whether it really matches is for the validator to say: anchors and word boundaries
 /// are not looked at. `None` for what only backtracking engines understand, as look-ahead.
-pub(super) fn matching(pattern: &str, least: usize, variant: usize) -> Option<String> {
+pub(super) fn text_matching(pattern: &str, least: usize, variant: usize) -> Option<String> {
     let hir = regex_syntax::Parser::new().parse(pattern).ok()?;
-    let mut walk = Walk { out: String::new(), variant, chosen: 0, missing: 0 };
-    walk.go(&hir)?;
-    let found = walk.out.chars().count();
+    let mut sampler = Sampler { out: String::new(), variant, chosen: 0, missing: 0 };
+    sampler.visit(&hir)?;
+    let found = sampler.out.chars().count();
     if found >= least {
-        return Some(walk.out);
+        return Some(sampler.out);
     }
-    let mut walk = Walk { out: String::new(), variant, chosen: 0, missing: least - found };
-    walk.go(&hir)?;
-    Some(walk.out)
+    let mut sampler = Sampler { out: String::new(), variant, chosen: 0, missing: least - found };
+    sampler.visit(&hir)?;
+    Some(sampler.out)
 }
 
-struct Walk {
+struct Sampler {
     out: String,
     variant: usize,
     /// Characters that were chosen from a class.
@@ -30,16 +30,16 @@ struct Walk {
     missing: usize,
 }
 
-impl Walk {
-    fn go(&mut self, hir: &Hir) -> Option<()> {
-        if self.out.len() > LONGEST {
+impl Sampler {
+    fn visit(&mut self, hir: &Hir) -> Option<()> {
+        if self.out.len() > MAX_LENGTH {
             return None;
         }
         match hir.kind() {
             HirKind::Empty | HirKind::Look(_) => {}
             HirKind::Literal(literal) => self.out.push_str(std::str::from_utf8(&literal.0).ok()?),
             HirKind::Class(class) => {
-                let c = choose(class, self.chosen + self.variant)?;
+                let c = choose_char(class, self.chosen + self.variant)?;
                 self.out.push(c);
                 self.chosen += 1;
             }
@@ -49,19 +49,19 @@ impl Walk {
                 let more = self.missing.div_ceil(unit).min(room);
                 self.missing = self.missing.saturating_sub(more * unit);
                 for _ in 0..(repetition.min as usize).saturating_add(more) {
-                    self.go(&repetition.sub)?;
+                    self.visit(&repetition.sub)?;
                 }
             }
-            HirKind::Capture(capture) => self.go(&capture.sub)?,
-            HirKind::Concat(parts) => parts.iter().try_for_each(|part| self.go(part))?,
-            HirKind::Alternation(branches) => self.go(&branches[self.variant % branches.len()])?,
+            HirKind::Capture(capture) => self.visit(&capture.sub)?,
+            HirKind::Concat(parts) => parts.iter().try_for_each(|part| self.visit(part))?,
+            HirKind::Alternation(branches) => self.visit(&branches[self.variant % branches.len()])?,
         }
         Some(())
     }
 }
 
 /// A character that reads well: of the word `example`, a digit, or the first that can be seen.
-fn choose(class: &Class, at: usize) -> Option<char> {
+fn choose_char(class: &Class, at: usize) -> Option<char> {
     let ranges: Vec<(char, char)> = match class {
         Class::Unicode(class) => class.ranges().iter().map(|range| (range.start(), range.end())).collect(),
         Class::Bytes(class) => {

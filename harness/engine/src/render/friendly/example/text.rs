@@ -2,53 +2,53 @@
 
 use serde_json::Value;
 
-use super::super::place::Place;
-use super::pattern::matching;
+use super::super::schema_node::SchemaNode;
+use super::pattern::text_matching;
 
 /// For patterns that no text can be made from: what is often asked for.
-const OFTEN: [&str; 6] = ["Example123!", "Example-123", "example-1", "EXAMPLE", "Example", "1"];
+const COMMON_TEXTS: [&str; 6] = ["Example123!", "Example-123", "example-1", "EXAMPLE", "Example", "1"];
 
 /// A text longer than this is no example.
-const LONGEST: usize = 1000;
+const MAX_LENGTH: usize = 1000;
 
 /// Candidates, the best first.
-pub(super) fn candidates(place: &Place<'_>, want: usize) -> Vec<Value> {
+pub(super) fn candidates(node: &SchemaNode<'_>, want: usize) -> Vec<Value> {
     let length = |value: Option<&Value>| value.and_then(Value::as_f64).map(|length| length as usize);
-    let least = length(place.floor("minLength")).unwrap_or(0);
-    let most = length(place.ceiling("maxLength")).unwrap_or(usize::MAX);
-    if least > LONGEST {
+    let least = length(node.lower_bound("minLength")).unwrap_or(0);
+    let most = length(node.upper_bound("maxLength")).unwrap_or(usize::MAX);
+    if least > MAX_LENGTH {
         return Vec::new();
     }
     let mut out: Vec<String> = Vec::new();
-    for format in place.each("format").filter_map(Value::as_str) {
-        out.extend((0..want).filter_map(|variant| of_format(format, least, variant)));
+    for format in node.keyword_values("format").filter_map(Value::as_str) {
+        out.extend((0..want).filter_map(|variant| text_of_format(format, least, variant)));
     }
-    out.extend((0..want).map(|variant| plain(least, most, variant)));
-    for pattern in place.each("pattern").filter_map(Value::as_str) {
-        let made: Vec<String> = (0..want + 3).filter_map(|variant| matching(pattern, least, variant)).collect();
-        if place.has("format") {
+    out.extend((0..want).map(|variant| default_text(least, most, variant)));
+    for pattern in node.keyword_values("pattern").filter_map(Value::as_str) {
+        let made: Vec<String> = (0..want + 3).filter_map(|variant| text_matching(pattern, least, variant)).collect();
+        if node.has("format") {
             // The pattern may ask for no more than a beginning or an end of what the format asks for.
             out.extend(made.iter().flat_map(|text| [format!("{text}example.com"), format!("example{text}")]));
         }
         out.extend(made);
-        out.extend(OFTEN.iter().map(|text| fitted(text, least, most, 0)));
+        out.extend(COMMON_TEXTS.iter().map(|text| fit_length(text, least, most, 0)));
     }
     out.into_iter().map(Value::String).collect()
 }
 
 /// `example`, `example2`, …, cut or repeated to a length that is allowed.
-fn plain(least: usize, most: usize, variant: usize) -> String {
+fn default_text(least: usize, most: usize, variant: usize) -> String {
     let text = if variant == 0 { "example".to_owned() } else { format!("example{}", variant + 1) };
-    if most < text.len() { fitted("example", least, most, variant) } else { fitted(&text, least, most, 0) }
+    if most < text.len() { fit_length("example", least, most, variant) } else { fit_length(&text, least, most, 0) }
 }
 
-fn fitted(text: &str, least: usize, most: usize, skip: usize) -> String {
+fn fit_length(text: &str, least: usize, most: usize, skip: usize) -> String {
     let length = text.len().max(least).min(most);
     text.chars().cycle().skip(skip).take(length).collect()
 }
 
 /// A text of a format that JSON Schema names.
-fn of_format(format: &str, least: usize, variant: usize) -> Option<String> {
+fn text_of_format(format: &str, least: usize, variant: usize) -> Option<String> {
     let number = if variant == 0 { String::new() } else { (variant + 1).to_string() };
     let text = match format {
         "email" | "idn-email" => {

@@ -1,11 +1,11 @@
-//! The page's colours as its style sheets give them.
+//! The page's colors as its style sheets give them.
 
 use std::collections::BTreeMap;
 
 use super::super::CSS;
 
-/// The colours of one theme, by their names.
-pub(super) type Colours = BTreeMap<String, String>;
+/// The colors of one theme, by their names.
+pub(super) type Colors = BTreeMap<String, String>;
 
 /// One rule without its braces.
 struct Rule {
@@ -19,13 +19,13 @@ const SWITCHED: (&str, &str) = ("", ":root[data-theme=\"dark\"]");
 const PREFERRED: (&str, &str) = ("(prefers-color-scheme: dark)", ":root:not([data-theme=\"light\"])");
 
 /// Light, dark by the switch, dark by the system's preference.
-pub(super) fn themes() -> [Colours; 3] {
-    let light = colours(("", ":root"));
-    let over = |chosen| light.clone().into_iter().chain(colours(chosen)).collect();
+pub(super) fn themes() -> [Colors; 3] {
+    let light = colors(("", ":root"));
+    let over = |chosen| light.clone().into_iter().chain(colors(chosen)).collect();
     [light.clone(), over(SWITCHED), over(PREFERRED)]
 }
 
-fn colours((media, selector): (&str, &str)) -> Colours {
+fn colors((media, selector): (&str, &str)) -> Colors {
     // Everything on a screen is as good as everywhere.
     let medium = |rule: &Rule| rule.media.replace("@media", "").replace("screen", "").replace(" and ", "");
     let found = rules().into_iter().filter(|rule| rule.selector == selector && medium(rule).trim() == media);

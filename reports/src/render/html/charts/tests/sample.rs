@@ -1,6 +1,8 @@
 //! Charts of numbers such as a run has.
 
-use super::super::{Bar, Caption, Curve, Curves, Forest, ForestRow, Kind, Outcome, Panel, Point, Scatter, Stacks};
+use super::super::{
+    Bar, CallKind, CallStatus, Caption, Curve, Curves, Forest, ForestRow, Panel, Point, Scatter, Stacks,
+};
 
 pub(super) const AGENTS: [&str; 5] = ["blind", "careless", "typical", "careful", "perfect"];
 
@@ -84,12 +86,12 @@ pub(super) fn scatter(rows: usize) -> Scatter {
 }
 
 pub(super) fn stacks() -> Stacks {
-    let kind = |label: &str, outcome| Kind { label: label.into(), outcome };
+    let kind = |label: &str, status| CallKind { label: label.into(), status };
     let classes =
         ["VALIDATION_ERROR", "UNKNOWN_ACTION", "MISSING_DISCRIMINATOR", "NOT_FOUND", "RATE_LIMITED", "CONFLICT"];
-    let mut kinds = vec![kind("ok", Outcome::Ok)];
-    kinds.extend(classes.map(|class| kind(class, Outcome::Error)));
-    kinds.push(kind("other", Outcome::Other));
+    let mut kinds = vec![kind("ok", CallStatus::Ok)];
+    kinds.extend(classes.map(|class| kind(class, CallStatus::Error)));
+    kinds.push(kind("other", CallStatus::Other));
     let panel = |title: &str, failing: u64| Panel { title: title.into(), bars: bars(failing) };
     Stacks {
         caption: caption("stacks"),

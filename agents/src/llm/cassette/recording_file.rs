@@ -1,0 +1,205 @@
+//! One file: the recordings of one model, sorted.
+
+use std::fs;
+use std::io::{self, Read as _, Write as _};
+use std::ops::Range;
+use std::path::Path;
+
+use healbench_protocol::fingerprint;
+use serde_json::Value;
+
+use super::body::Body;
+use super::error::io_error;
+use super::line::{Header, RecordingLine, header, parse_header};
+use super::{CassetteError, Key, SUFFIX};
+use crate::llm::Api;
+
+/// Most files are small, and compressed once, after a run that took far longer.
+const LEVEL: i32 = 19;
+/// From this many bytes of text on, that level would take longer than 5 s or so. The other one takes a thirtieth of the time and
+/// makes the file a tenth larger.
+const LARGE: usize = 8 << 20;
+const LARGE_LEVEL: i32 = 12;
+/// A file of a few kilobytes must not be able to fill the memory.
+const MAX_UNPACKED: u64 = 4 << 30;
+
+/// The recordings of one model. Its lines have been read once, so that reading them again cannot fail.
+#[derive(Debug, Clone)]
+pub(super) struct RecordingFile {
+    pub(super) api: Api,
+    pub(super) model: String,
+    /// The size of the file; null while there is none with this content.
+    pub(super) bytes: Option<u64>,
+    text: String,
+    lines: Vec<(Key, Range<usize>)>,
+}
+
+/// A recording that has its request in full.
+#[derive(Debug, Clone)]
+pub(super) struct FullRecording<'a> {
+    pub(super) line: RecordingLine<'a>,
+    pub(super) body: Body<'a>,
+}
+
+/// The name of a model's file. Letters are small, since there are file systems that do not tell them apart.
+pub(super) fn file_name(api: Api, model: &str) -> String {
+    let safe = |c: char| match c.to_ascii_lowercase() {
+        c @ ('a'..='z' | '0'..='9' | '-' | '_' | '.') => c,
+        _ => '-',
+    };
+    let mut stem: String = model.chars().take(80).map(safe).collect();
+    if stem != model {
+        stem = format!("{stem}-{}", &fingerprint(model.as_bytes())[..8]);
+    }
+    format!("{}-{stem}{SUFFIX}", api.name())
+}
+
+impl RecordingFile {
+    pub(super) fn new(api: Api, model: &str) -> RecordingFile {
+        let text = format!("{}\n", header(Some((api, model))));
+        RecordingFile { api, model: model.to_owned(), bytes: None, text, lines: Vec::new() }
+    }
+
+    pub(super) fn read(path: &Path) -> Result<RecordingFile, CassetteError> {
+        let damaged =
+            |line, reason: &str| CassetteError::Damaged { path: path.into(), line, reason: reason.to_owned() };
+        let packed = fs::read(path).map_err(io_error("read", path))?;
+        let text = unpack(&packed).map_err(|error| damaged(None, &format!("it cannot be unpacked: {error}")))?;
+        let first = text.split('\n').next().unwrap_or_default();
+        let (api, model) = match parse_header(first) {
+            Header::Valid(Some(of)) => of,
+            Header::OtherVersion(found) => return Err(CassetteError::OtherVersion { path: path.into(), found }),
+            Header::Valid(None) | Header::Foreign => return Err(CassetteError::Foreign(path.into())),
+        };
+        let expected = file_name(api, &model);
+        if path.file_name().is_none_or(|name| name != expected.as_str()) {
+            return Err(CassetteError::Misnamed { path: path.into(), expected });
+        }
+        let mut lines = Vec::new();
+        let mut body = Body::default();
+        let mut start = first.len() + 1;
+        while start < text.len() {
+            let number = Some(lines.len() + 2);
+            let Some(length) = text[start..].find('\n') else { return Err(damaged(number, "it is cut off")) };
+            let range = start..start + length;
+            let line =
+                RecordingLine::parse(&text[range.clone()]).ok_or_else(|| damaged(number, "it is no recording"))?;
+            body = body
+                .apply_delta(line.shared, line.request)
+                .ok_or_else(|| damaged(number, "its request does not follow on that of the line before"))?;
+            serde_json::from_str::<Value>(line.response)
+                .map_err(|error| damaged(number, &format!("its answer cannot be read: {error}")))?;
+            start = range.end + 1;
+            lines.push((line.key, range));
+        }
+        Ok(RecordingFile { api, model, bytes: Some(packed.len() as u64), text, lines })
+    }
+
+    pub(super) fn keys(&self) -> impl ExactSizeIterator<Item = Key> + '_ {
+        self.lines.iter().map(|(key, _)| *key)
+    }
+
+    pub(super) fn line(&self, index: usize) -> &str {
+        self.lines.get(index).map_or("", |(_, range)| &self.text[range.clone()])
+    }
+
+    /// Shows every recording with its whole request, in order.
+    pub(super) fn for_each<'a>(&'a self, mut visit: impl FnMut(RecordingLine<'a>, &Body<'a>)) {
+        let mut body = Body::default();
+        for index in 0..self.lines.len() {
+            let Some(line) = RecordingLine::parse(self.line(index)) else { return };
+            let Some(next) = body.apply_delta(line.shared, line.request) else { return };
+            visit(line, &next);
+            body = next;
+        }
+    }
+
+    /// The file with more recordings in it, none of which it has.
+    pub(super) fn merged_with(&self, mut more: Vec<FullRecording<'_>>) -> RecordingFile {
+        more.sort_by(|a, b| sort_key(&a.line, &a.body).cmp(&sort_key(&b.line, &b.body)));
+        let mut more = more.iter().peekable();
+        let mut file = RecordingFile::new(self.api, &self.model);
+        let mut previous = Body::default();
+        self.for_each(|line, body| {
+            while let Some(new) = more.next_if(|new| sort_key(&new.line, &new.body) < sort_key(&line, body)) {
+                file.push(&new.line, &new.body, &previous);
+                previous = new.body.clone();
+            }
+            file.push(&line, body, &previous);
+            previous = body.clone();
+        });
+        for new in more {
+            file.push(&new.line, &new.body, &previous);
+            previous = new.body.clone();
+        }
+        file
+    }
+
+    /// The file with those recordings only whose place is kept.
+    pub(super) fn filtered(&self, keep: &[bool]) -> RecordingFile {
+        let mut file = RecordingFile::new(self.api, &self.model);
+        let mut previous = Body::default();
+        let mut keep = keep.iter();
+        self.for_each(|line, body| {
+            if keep.next() == Some(&true) {
+                file.push(&line, body, &previous);
+                previous = body.clone();
+            }
+        });
+        file
+    }
+
+    fn push(&mut self, line: &RecordingLine<'_>, body: &Body<'_>, previous: &Body<'_>) {
+        let (shared, request) = body.delta_from(previous);
+        let start = self.text.len();
+        self.text.push_str(&RecordingLine { shared: &shared, request: &request, ..*line }.write());
+        self.lines.push((line.key, start..self.text.len()));
+        self.text.push('\n');
+    }
+
+    /// Writes the file in one step: a reader finds the old one or the new one. Without recordings there is no file.
+    pub(super) fn write(&mut self, dir: &Path) -> Result<(), CassetteError> {
+        let name = file_name(self.api, &self.model);
+        let (path, temporary) = (dir.join(&name), dir.join(format!("{name}.part")));
+        if self.lines.is_empty() {
+            return match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error("remove", &path)(error)),
+                _ => Ok(()),
+            };
+        }
+        let write = || -> io::Result<u64> {
+            let packed = pack(&self.text)?;
+            let mut file = fs::File::create(&temporary)?;
+            file.write_all(&packed)?;
+            file.sync_all()?;
+            fs::rename(&temporary, &path)?;
+            Ok(packed.len() as u64)
+        };
+        self.bytes = Some(write().map_err(io_error("write", &path))?);
+        Ok(())
+    }
+}
+
+/// Bodies first: requests of one conversation, and then its trials, share most of what they say.
+fn sort_key<'a, 'b>(line: &RecordingLine<'_>, body: &'b Body<'a>) -> (&'b Body<'a>, u32, Key) {
+    (body, line.trial, line.key)
+}
+
+fn pack(text: &str) -> io::Result<Vec<u8>> {
+    let level = if text.len() < LARGE { LEVEL } else { LARGE_LEVEL };
+    let mut encoder = zstd::Encoder::new(Vec::new(), level)?;
+    encoder.long_distance_matching(true)?;
+    encoder.include_checksum(true)?;
+    encoder.set_pledged_src_size(Some(text.len() as u64))?;
+    encoder.write_all(text.as_bytes())?;
+    encoder.finish()
+}
+
+fn unpack(packed: &[u8]) -> io::Result<String> {
+    let mut text = String::new();
+    let decoder = zstd::Decoder::with_buffer(packed)?;
+    if decoder.take(MAX_UNPACKED + 1).read_to_string(&mut text)? as u64 > MAX_UNPACKED {
+        return Err(io::Error::other("it holds more than 4 GiB"));
+    }
+    Ok(text)
+}

@@ -1,0 +1,143 @@
+//! Objects and lists, from examples of what they hold.
+
+use serde_json::{Map, Value};
+
+use super::super::schema_node::SchemaNode;
+use super::{ExampleGenerator, IncludedProperties, ParentSchemas};
+
+/// A list that has to be longer gets no example.
+const MAX_LENGTH: usize = 64;
+
+struct Property<'s> {
+    name: &'s str,
+    required: bool,
+    values: Vec<Value>,
+}
+
+impl<'s> ExampleGenerator<'s> {
+    /// Candidates with all declared properties, then with those that are required.
+    pub(super) fn objects(
+        &self,
+        node: &SchemaNode<'s>,
+        want: usize,
+        included: IncludedProperties,
+        parents: &ParentSchemas<'_, 's>,
+    ) -> Vec<Value> {
+        let required = node.required();
+        let mut properties: Vec<Property<'_>> = Vec::new();
+        let undeclared = required.iter().copied().filter(|name| node.property(name).is_none());
+        for name in node.property_names().into_iter().chain(undeclared) {
+            let property = node.property(name).or_else(|| node.additional_property());
+            let values = match property {
+                Some(property) => self.generate(&property, want, included, Some(parents)),
+                None => vec![Value::from("example")],
+            };
+            let required = required.contains(&name);
+            if values.is_empty() && required {
+                return Vec::new();
+            }
+            properties.push(Property { name, required, values });
+        }
+        let most = count(node.upper_bound("maxProperties")).unwrap_or(usize::MAX);
+        let mut out = Vec::new();
+        for all in [true, false] {
+            if all && included == IncludedProperties::Required {
+                continue;
+            }
+            for variant in 0..want {
+                let optional = most.saturating_sub(required.len());
+                let mut object = Map::new();
+                let mut room = optional;
+                for property in properties.iter().filter(|property| property.required || all) {
+                    if property.values.is_empty() || (!property.required && room == 0) {
+                        continue;
+                    }
+                    room -= usize::from(!property.required);
+                    object.insert(property.name.to_owned(), property.values[variant % property.values.len()].clone());
+                }
+                self.pad_object(node, &mut object, all, parents);
+                out.push(Value::Object(object));
+            }
+        }
+        out
+    }
+
+    /// Adds properties of free names where the count asks for it, or where the object is a map.
+    fn pad_object(
+        &self,
+        node: &SchemaNode<'s>,
+        object: &mut Map<String, Value>,
+        all: bool,
+        parents: &ParentSchemas<'_, 's>,
+    ) {
+        let least = count(node.lower_bound("minProperties")).unwrap_or(0);
+        let is_map = all
+            && node.property_names().is_empty()
+            && node.keyword_value("additionalProperties").is_some_and(Value::is_object);
+        let wanted = least.max(usize::from(is_map)).min(MAX_LENGTH);
+        let value = || match node.additional_property() {
+            Some(node) => self.generate(&node, 1, IncludedProperties::Declared, Some(parents)).pop(),
+            None => Some(Value::from("example")),
+        };
+        if object.len() >= wanted {
+            return;
+        }
+        let Some(value) = value() else { return };
+        for index in 1..=MAX_LENGTH * 2 {
+            if object.len() >= wanted {
+                return;
+            }
+            let name = if index == 1 { "example".to_owned() } else { format!("example{index}") };
+            object.entry(name).or_insert_with(|| value.clone());
+        }
+    }
+
+    /// Candidates with one item more than none, or as many as have to be there; an empty list last.
+    pub(super) fn arrays(&self, node: &SchemaNode<'s>, want: usize, parents: &ParentSchemas<'_, 's>) -> Vec<Value> {
+        let least = count(node.lower_bound("minItems")).unwrap_or(0);
+        let most = count(node.upper_bound("maxItems")).unwrap_or(usize::MAX);
+        let tuple = node.keyword_values("prefixItems").filter_map(Value::as_array).map(Vec::len).max().unwrap_or(0);
+        let contained = if node.has("contains") { count(node.lower_bound("minContains")).unwrap_or(1) } else { 0 };
+        let length = least.max(tuple).max(contained).max(1).min(most);
+        if length > MAX_LENGTH {
+            return Vec::new();
+        }
+        let unique = node.keyword_values("uniqueItems").any(|on| *on == true);
+        let different = if unique { length + want - 1 } else { want };
+        let mut columns: Vec<Vec<Value>> = Vec::new();
+        // Plain items are all alike, so they are made once.
+        let mut plain: Option<Vec<Value>> = None;
+        for index in 0..length {
+            let item = if index < contained { node.contained_item(index) } else { node.item(index) };
+            let make = || match &item {
+                Some(item) => self.generate(item, different, IncludedProperties::Declared, Some(parents)),
+                None => (0..different)
+                    .map(|n| if n == 0 { "example".into() } else { format!("example{}", n + 1).into() })
+                    .collect(),
+            };
+            let values =
+                if index < tuple || index < contained { make() } else { plain.get_or_insert_with(make).clone() };
+            if values.is_empty() {
+                break;
+            }
+            columns.push(values);
+        }
+        let mut out = Vec::new();
+        for variant in 0..want {
+            let mut items: Vec<Value> = Vec::new();
+            for values in &columns {
+                let pick = (0..values.len()).map(|step| &values[(variant + step) % values.len()]);
+                let Some(item) = pick.into_iter().find(|item| !unique || !items.contains(item)) else { break };
+                items.push(item.clone());
+            }
+            out.push(Value::Array(items));
+        }
+        out.push(Value::Array(Vec::new()));
+        out
+    }
+}
+
+fn count(value: Option<&Value>) -> Option<usize> {
+    // Schemas may write a count as 2.0.
+    value.and_then(Value::as_f64).map(|count| count as usize)
+}

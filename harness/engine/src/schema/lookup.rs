@@ -1,0 +1,63 @@
+//! Finding the schema of a place in the arguments.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+/// References and combinations that are followed at one place; a schema may refer to itself.
+pub(super) const MAX_STEPS: usize = 32;
+
+/// The parts of a JSON pointer, unescaped.
+pub(crate) fn pointer_tokens(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    let token = |token| match str::contains(token, '~') {
+        true => Cow::Owned(token.replace("~1", "/").replace("~0", "~")),
+        false => Cow::Borrowed(token),
+    };
+    pointer.split('/').skip(1).map(token)
+}
+
+/// `Value::get`, for objects that are small as a rule: comparing a handful of names is faster than hashing one.
+pub(crate) fn member<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
+    let object = value.as_object()?;
+    if object.len() > 8 {
+        return object.get(name);
+    }
+    object.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
+}
+
+/// What `root` asks for at a place in the arguments, as far as one schema alone can be told; references are resolved.
+pub(crate) fn schema_at<'s, 'p>(root: &'s Value, tokens: impl Iterator<Item = Cow<'p, str>>) -> Option<&'s Value> {
+    let mut schema = resolve_refs(root, root);
+    for token in tokens {
+        schema = resolve_refs(root, subschema(root, schema, &token, MAX_STEPS)?);
+    }
+    Some(schema)
+}
+
+/// The schema behind a chain of local references.
+pub(super) fn resolve_refs<'s>(root: &'s Value, mut schema: &'s Value) -> &'s Value {
+    for _ in 0..MAX_STEPS {
+        let target = member(schema, "$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix('#'));
+        match target.and_then(|pointer| root.pointer(pointer)) {
+            Some(target) => schema = target,
+            None => break,
+        }
+    }
+    schema
+}
+
+/// One step into an object or an array; combinations are searched for the first branch that knows the way.
+fn subschema<'s>(root: &'s Value, schema: &'s Value, token: &str, steps: usize) -> Option<&'s Value> {
+    let found = member(schema, "properties").and_then(|map| member(map, token)).or_else(|| {
+        let index: Option<usize> = token.parse().ok();
+        let listed = index.and_then(|index| schema.get("prefixItems")?.get(index));
+        let items = || index.and_then(|_| schema.get("items"));
+        let others = || schema.get("additionalProperties").filter(|schema| schema.is_object());
+        listed.or_else(items).or_else(others)
+    });
+    if found.is_some() || steps == 0 {
+        return found;
+    }
+    let branches = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|keyword| schema.get(keyword)?.as_array());
+    branches.flatten().find_map(|branch| subschema(root, resolve_refs(root, branch), token, steps - 1))
+}

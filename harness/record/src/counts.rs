@@ -1,0 +1,220 @@
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::CallRecord;
+
+/// What the calls of one episode add up to, from its call rows alone. All zero for an episode without a call.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EpisodeCounts {
+    /// Whether the first call succeeded.
+    pub first_call_success: bool,
+    /// Calls that failed.
+    pub errors: u32,
+    /// Calls after the first one that failed.
+    pub calls_after_error: u32,
+    /// Calls equal (tool and canonical arguments) to an earlier failed call.
+    pub repeated_calls: u32,
+    /// Error chains.
+    pub chains: u32,
+    /// Error chains that ended in success.
+    pub errors_fixed: u32,
+    /// Attempts after the first error of each chain.
+    pub retries: u32,
+    /// Calls right after an error that named fields.
+    pub hinted_calls: u32,
+    /// Those that went to the same tool and changed exactly the fields that the error named.
+    pub hints_followed: u32,
+    /// Whether the agent got caught in an error spiral: see [`EpisodeCounts::from_calls`].
+    pub stuck: bool,
+    /// Undeclared fields that reached the world.
+    pub leaked_fields: u64,
+    /// Tokens of calls and responses.
+    pub call_tokens: u64,
+    /// Tokens of calls that failed, and of their responses.
+    pub wasted_tokens: u64,
+    /// Tokens that guardrails added to responses.
+    pub guardrail_tokens: u64,
+    /// Tokens of the largest response.
+    pub largest_response: u32,
+}
+
+/// Identical failing calls in a row that make a spiral.
+const STUCK_IDENTICAL_CALLS: usize = 3;
+/// Calls of two that take turns, four times each.
+const STUCK_ALTERNATING_CALLS: usize = 8;
+/// Calls of one error class that leave the world as it was.
+const STUCK_SAME_CLASS_FAILURES: u32 = 5;
+
+impl EpisodeCounts {
+    /// Adds up the calls of one episode, in their order.
+    ///
+    /// An error spiral is one of three things: three identical failing calls in a row; two different calls that take turns four
+    /// times, one of each pair failing at least; five failing calls of the same error class, between which the world does not
+    /// change.
+    pub fn from_calls(calls: &[CallRecord]) -> EpisodeCounts {
+        let mut counts = EpisodeCounts {
+            first_call_success: calls.first().is_some_and(|call| !call.is_error),
+            ..EpisodeCounts::default()
+        };
+        let mut chains: BTreeMap<u32, bool> = BTreeMap::new();
+        for call in calls {
+            let tokens = u64::from(call.request_tokens) + u64::from(call.response_tokens);
+            counts.calls_after_error += u32::from(counts.errors > 0);
+            counts.errors += u32::from(call.is_error);
+            counts.repeated_calls += u32::from(call.repeated);
+            counts.leaked_fields += u64::from(call.leaked_fields);
+            counts.call_tokens += tokens;
+            counts.wasted_tokens += if call.is_error { tokens } else { 0 };
+            counts.guardrail_tokens += u64::from(call.guardrail_tokens);
+            counts.largest_response = counts.largest_response.max(call.response_tokens);
+            if let Some(chain) = call.chain {
+                counts.retries += u32::from(chains.insert(chain, !call.is_error).is_some());
+            }
+        }
+        counts.chains = chains.len() as u32;
+        counts.errors_fixed = chains.values().filter(|fixed| **fixed).count() as u32;
+        for (error, next) in calls.iter().zip(calls.iter().skip(1)) {
+            let named = error.named_fields.as_ref().filter(|named| error.is_error && !named.is_empty());
+            if let Some(named) = named {
+                counts.hinted_calls += 1;
+                counts.hints_followed +=
+                    u32::from(next.tool == error.tool && next.changed_fields.as_ref() == Some(named));
+            }
+        }
+        counts.stuck =
+            repeats_a_failing_call(calls) || alternates_between_two_calls(calls) || repeats_an_error_class(calls);
+        counts
+    }
+}
+
+fn is_same_call(a: &CallRecord, b: &CallRecord) -> bool {
+    a.tool == b.tool && a.arguments == b.arguments
+}
+
+fn repeats_a_failing_call(calls: &[CallRecord]) -> bool {
+    calls.windows(STUCK_IDENTICAL_CALLS).any(|row| row.iter().all(|call| call.is_error && is_same_call(call, &row[0])))
+}
+
+fn alternates_between_two_calls(calls: &[CallRecord]) -> bool {
+    calls.windows(STUCK_ALTERNATING_CALLS).any(|row| {
+        let pairs = row.chunks_exact(2);
+        !is_same_call(&row[0], &row[1])
+            && pairs.into_iter().all(|pair| {
+                is_same_call(&pair[0], &row[0])
+                    && is_same_call(&pair[1], &row[1])
+                    && (pair[0].is_error || pair[1].is_error)
+            })
+    })
+}
+
+fn repeats_an_error_class(calls: &[CallRecord]) -> bool {
+    let mut since_change: BTreeMap<&str, u32> = BTreeMap::new();
+    for call in calls {
+        if call.state_changed {
+            since_change.clear();
+        }
+        if let Some(class) = call.error_class.as_deref().filter(|_| call.is_error) {
+            let count = since_change.entry(class).or_default();
+            *count += 1;
+            if *count >= STUCK_SAME_CLASS_FAILURES {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(arguments: &str, class: &str) -> CallRecord {
+        CallRecord {
+            tool: "billing".into(),
+            arguments: arguments.into(),
+            is_error: true,
+            error_class: Some(class.into()),
+            ..CallRecord::default()
+        }
+    }
+
+    fn succeeded(arguments: &str) -> CallRecord {
+        CallRecord { tool: "billing".into(), arguments: arguments.into(), ..CallRecord::default() }
+    }
+
+    #[test]
+    fn three_identical_failures_in_a_row_are_stuck() {
+        let a = failed("a", "VALIDATION");
+        assert!(EpisodeCounts::from_calls(&[succeeded("x"), a.clone(), a.clone(), a.clone()]).stuck);
+        assert!(!EpisodeCounts::from_calls(&[a.clone(), a.clone(), succeeded("x"), a.clone()]).stuck);
+        assert!(!EpisodeCounts::from_calls(&[a.clone(), a.clone(), failed("b", "VALIDATION")]).stuck);
+        assert!(!EpisodeCounts::from_calls(&[succeeded("a"), succeeded("a"), succeeded("a")]).stuck);
+    }
+
+    #[test]
+    fn two_calls_alternating_four_times_are_stuck() {
+        let alternating = |first: CallRecord, second: CallRecord, times: usize| -> Vec<CallRecord> {
+            (0..times).flat_map(|_| [first.clone(), second.clone()]).collect()
+        };
+        assert!(EpisodeCounts::from_calls(&alternating(failed("a", "BUSY"), succeeded("b"), 4)).stuck);
+        assert!(!EpisodeCounts::from_calls(&alternating(failed("a", "BUSY"), succeeded("b"), 3)).stuck);
+        assert!(!EpisodeCounts::from_calls(&alternating(succeeded("a"), succeeded("b"), 4)).stuck);
+        let mut broken = alternating(failed("a", "BUSY"), succeeded("b"), 4);
+        broken[5] = succeeded("c");
+        assert!(!EpisodeCounts::from_calls(&broken).stuck);
+    }
+
+    #[test]
+    fn five_failures_of_a_class_without_a_state_change_are_stuck() {
+        let failures = |n: usize| -> Vec<CallRecord> { (0..n).map(|n| failed(&n.to_string(), "NOT_FOUND")).collect() };
+        assert!(EpisodeCounts::from_calls(&failures(5)).stuck);
+        assert!(!EpisodeCounts::from_calls(&failures(4)).stuck);
+        let mut changed = failures(5);
+        changed.insert(2, CallRecord { state_changed: true, ..succeeded("x") });
+        assert!(!EpisodeCounts::from_calls(&changed).stuck);
+        let mut with_success = failures(5);
+        with_success.insert(2, succeeded("x"));
+        assert!(EpisodeCounts::from_calls(&with_success).stuck, "a look at the world changes nothing");
+        let mut other = failures(5);
+        other[4].error_class = Some("CONFLICT".into());
+        assert!(!EpisodeCounts::from_calls(&other).stuck);
+    }
+
+    #[test]
+    fn a_hint_is_followed_when_exactly_the_named_fields_change() {
+        let fields = |names: &[&str]| Some(names.iter().map(|name| (*name).to_owned()).collect());
+        let error = CallRecord { named_fields: fields(&["amount", "currency"]), ..failed("a", "VALIDATION") };
+        let next = |names: &[&str]| CallRecord { changed_fields: fields(names), ..succeeded("b") };
+        let hints = |calls: &[CallRecord]| {
+            let counts = EpisodeCounts::from_calls(calls);
+            (counts.hints_followed, counts.hinted_calls)
+        };
+        assert_eq!(hints(&[error.clone(), next(&["amount", "currency"])]), (1, 1));
+        assert_eq!(hints(&[error.clone(), next(&["amount"])]), (0, 1));
+        assert_eq!(hints(&[error.clone(), next(&["amount", "currency", "note"])]), (0, 1));
+        let elsewhere = CallRecord { tool: "orders".into(), ..next(&["amount", "currency"]) };
+        assert_eq!(hints(&[error.clone(), elsewhere]), (0, 1));
+        assert_eq!(hints(std::slice::from_ref(&error)), (0, 0), "nothing came after it");
+        let silent = CallRecord { named_fields: fields(&[]), ..error };
+        assert_eq!(hints(&[silent, next(&[])]), (0, 0), "it named none");
+    }
+
+    #[test]
+    fn sums_and_chains() {
+        let call = |chain, is_error, tokens| CallRecord {
+            chain,
+            is_error,
+            request_tokens: tokens,
+            response_tokens: 1,
+            ..CallRecord::default()
+        };
+        let calls = [call(Some(1), true, 10), call(Some(2), true, 20), call(Some(1), false, 30), call(None, false, 40)];
+        let counts = EpisodeCounts::from_calls(&calls);
+        assert_eq!((counts.errors, counts.calls_after_error, counts.first_call_success), (2, 3, false));
+        assert_eq!((counts.chains, counts.errors_fixed, counts.retries), (2, 1, 1));
+        assert_eq!((counts.call_tokens, counts.wasted_tokens), (104, 32));
+        assert!(EpisodeCounts::from_calls(&calls[2..]).first_call_success);
+        assert_eq!(EpisodeCounts::from_calls(&[]), EpisodeCounts::default());
+    }
+}

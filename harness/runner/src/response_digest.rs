@@ -1,0 +1,91 @@
+//! What rows have of a response's text. Episodes are given the same ones over and over, so it is worked out once.
+
+use healbench_protocol::ToolResponse;
+use rustc_hash::FxHashMap;
+use sha2::{Digest as _, Sha256};
+
+use crate::tokens::count_tokens;
+
+/// What rows have of a response's text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct ResponseDigest {
+    pub(crate) tokens: u32,
+    pub(crate) hash: u64,
+}
+
+/// The marks of the responses so far.
+#[derive(Default)]
+pub(crate) struct DigestCache {
+    entries: FxHashMap<ToolResponse, ResponseDigest>,
+    /// Bytes of the remembered responses, roughly.
+    bytes: usize,
+}
+
+/// Past this the memory is emptied: it is a shortcut, not a store.
+const MAX_BYTES: usize = 32 << 20;
+
+/// What a remembered response takes besides its text, roughly.
+const ENTRY_OVERHEAD_BYTES: usize = 128;
+
+impl DigestCache {
+    pub(crate) fn digest(&mut self, response: &ToolResponse) -> ResponseDigest {
+        if let Some(digest) = self.entries.get(response) {
+            return *digest;
+        }
+        let digest = ResponseDigest { tokens: count_tokens(&response.text()), hash: hash(response) };
+        let size = ENTRY_OVERHEAD_BYTES + response.content.iter().map(String::len).sum::<usize>();
+        if self.bytes + size > MAX_BYTES {
+            self.entries.clear();
+            self.bytes = 0;
+        }
+        self.bytes += size;
+        self.entries.insert(response.clone(), digest);
+        digest
+    }
+}
+
+/// As `CallRecord::response_hash` says.
+fn hash(response: &ToolResponse) -> u64 {
+    let mut hasher = Sha256::new();
+    hasher.update([u8::from(response.is_error)]);
+    for block in &response.content {
+        hasher.update((block.len() as u64).to_le_bytes());
+        hasher.update(block);
+    }
+    let digest: [u8; 32] = hasher.finalize().into();
+    digest.iter().take(8).fold(0, |hash, byte| hash << 8 | u64::from(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn response(blocks: &[&str], is_error: bool) -> ToolResponse {
+        ToolResponse { content: blocks.iter().map(|block| (*block).to_owned()).collect(), is_error }
+    }
+
+    #[test]
+    fn the_hash_covers_every_byte_and_block_boundary() {
+        // Figures of a second implementation: Python's hashlib and struct.
+        let mut responses = DigestCache::default();
+        for (blocks, is_error, hash) in [
+            (&["Error: Invoice not found"][..], true, 0x6561_0b32_d2a3_1802),
+            (&["Error: Invoice not found"], false, 0x60f0_1d92_1f2d_497e),
+            (&["a", "b"], false, 0x08fd_f65f_5e8e_4948),
+            (&["a\n\nb"], false, 0xdce9_3dca_8e0e_2cdb),
+            (&[""], false, 0x3e70_77fd_2f66_d689),
+            (&["⚠️"], true, 0x3fff_74d9_6f79_c95d),
+        ] {
+            let response = response(blocks, is_error);
+            let digest = responses.digest(&response);
+            assert_eq!((digest.hash, digest.tokens), (hash, count_tokens(&response.text())), "{blocks:?} {is_error}");
+            assert_eq!(responses.digest(&response), digest, "{blocks:?} {is_error}, remembered");
+        }
+        assert_eq!(responses.entries.len(), 6);
+        // A byte is enough, and as many tokens are no excuse.
+        let mut digest_of = |word: &str| responses.digest(&response(&[&format!("Please {word} the call.")], true));
+        let (check, spoil, chock) = (digest_of("check"), digest_of("spoil"), digest_of("chock"));
+        assert_eq!(check.tokens, spoil.tokens);
+        assert!(check.hash != spoil.hash && check.hash != chock.hash);
+    }
+}

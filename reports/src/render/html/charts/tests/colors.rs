@@ -1,0 +1,99 @@
+//! Every color is a role that a page can turn into its own.
+
+use std::collections::BTreeSet;
+
+use plotters::style::RGBColor;
+
+use super::super::roles::{FAINT, GOOD, GRID, INK, PAPER, SERIES, hex};
+use super::css::{rule, themes};
+use super::svg::parse_chart;
+use super::{Charts, sample};
+
+/// What WCAG asks for: graphical objects, and text.
+const MARKS: f64 = 3.0;
+const TEXTS: f64 = 4.5;
+
+fn roles() -> Vec<RGBColor> {
+    [INK, FAINT, GRID, PAPER, GOOD].into_iter().chain(SERIES).collect()
+}
+
+/// The name of the variable that a role becomes.
+fn variable(role: RGBColor) -> String {
+    let [fill, stroke] = ["fill", "stroke"].map(|attribute| {
+        rule(attribute, &hex(role)).unwrap_or_else(|| panic!("{} has no rule for {attribute}", hex(role)))
+    });
+    assert_eq!(fill, stroke);
+    let name = fill.strip_prefix("var(").and_then(|name| name.strip_suffix(')'));
+    name.unwrap_or_else(|| panic!("{fill} is not a variable")).to_owned()
+}
+
+#[test]
+fn colors_are_roles() {
+    let roles: BTreeSet<String> = roles().into_iter().map(hex).collect();
+    let mut seen = BTreeSet::new();
+    for rows in [10, 50, 900] {
+        for svg in (Charts { scatter: sample::scatter(rows), ..Charts::sample() }).page() {
+            let document = parse_chart(&svg);
+            let attributes = document.descendants().flat_map(|node| node.attributes());
+            for attribute in attributes {
+                match attribute.name() {
+                    "fill" | "stroke" => seen.insert(attribute.value().to_owned()),
+                    "opacity" => panic!("{attribute:?}: what is behind changes a colour"),
+                    _ => continue,
+                };
+            }
+        }
+    }
+    let plain = seen.iter().filter(|color| *color != "none" && !color.starts_with("url(#")).cloned();
+    let plain: BTreeSet<String> = plain.collect();
+    assert_eq!(plain, roles, "what is drawn, and the roles");
+}
+
+#[test]
+fn roles_have_colors_in_both_themes() {
+    let [light, switched, preferred] = themes();
+    assert_eq!(switched, preferred, "dark is dark, however it is chosen");
+    assert_eq!(light.get("--paper").map(String::as_str), Some("#ffffff"));
+    assert_eq!(switched.get("--paper").map(String::as_str), Some("#14171c"));
+    for role in roles() {
+        let name = variable(role);
+        let in_light = light.get(&name).unwrap_or_else(|| panic!("{name} has no colour"));
+        assert_eq!(in_light.to_uppercase(), hex(role), "{name} is called after its light colour");
+        assert_ne!(Some(in_light), switched.get(&name), "{name} has no dark colour");
+    }
+}
+
+#[test]
+fn roles_stand_out_from_the_paper() {
+    for (theme, name) in themes().iter().zip(["light", "dark", "dark by preference"]) {
+        let marks = SERIES.into_iter().chain([GOOD]).map(|role| (role, MARKS));
+        for (role, least) in marks.chain([(INK, TEXTS), (FAINT, TEXTS)]) {
+            let variable = variable(role);
+            let headline = headline(&theme[&variable], &theme["--paper"]);
+            assert!(headline >= least, "{variable} in {name}: {headline:.2}");
+        }
+    }
+}
+
+#[test]
+fn contrast_is_what_wcag_says() {
+    assert!((headline("#000000", "#ffffff") - 21.0).abs() < 1e-9);
+    assert!((headline("#777777", "#ffffff") - 4.48).abs() < 0.01);
+}
+
+/// WCAG 2.2, contrast ratio.
+fn headline(one: &str, other: &str) -> f64 {
+    let (one, other) = (luminance(one), luminance(other));
+    (one.max(other) + 0.05) / (one.min(other) + 0.05)
+}
+
+/// WCAG 2.2, relative luminance.
+fn luminance(color: &str) -> f64 {
+    let digits = color.strip_prefix('#').filter(|digits| digits.len() == 6);
+    let value = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or_else(|| panic!("{color}"));
+    let channels = [value >> 16, value >> 8 & 0xff, value & 0xff].map(|channel| {
+        let share = f64::from(channel) / 255.0;
+        if share <= 0.04045 { share / 12.92 } else { ((share + 0.055) / 1.055).powf(2.4) }
+    });
+    channels.iter().zip([0.2126, 0.7152, 0.0722]).map(|(channel, weight)| channel * weight).sum()
+}

@@ -1,0 +1,17 @@
+//! What cannot be shown, and why.
+
+use maud::html;
+
+use super::page::{Page, page};
+use super::visible;
+
+/// A page that says what went wrong, and the way out where there is one.
+pub fn error_page(title: &str, text: &str, hint: Option<&str>) -> String {
+    let body = html! {
+        h1 { (visible(title)) }
+        @for line in text.lines() { p { (visible(line)) } }
+        @if let Some(hint) = hint { p.note { (visible(hint)) } }
+        p { a href="/" { "All runs" } }
+    };
+    page(&Page { title, served: true, body })
+}

@@ -1,0 +1,130 @@
+//! What one sees first: what the guardrails did, and what it cost.
+
+use healbench_protocol::AgentKind;
+use maud::{Markup, html};
+
+use super::visible;
+use crate::render::matrix::ALPHA;
+use crate::render::number::{
+    UNKNOWN, amount_interval, money, p_value, percent_interval, pluralize, points, points_interval, rate_amount,
+    rate_decimal, rate_percent, signed_amount,
+};
+use crate::render::terminal::row_label;
+use crate::summary::{AgentReport, HeadlineComparison, Rate, Report, ReportRow};
+
+/// A card for each agent.
+pub(super) fn headline_cards(report: &Report) -> Markup {
+    html! {
+        @if let Some(headline) = report.headline {
+            @let names = report.agents.first().map(|agent| [headline.left, headline.right].map(|row| row_label(&agent.rows[row])));
+            @if let Some([left, right]) = names {
+                p {
+                    "What changes from " b { (left) } " to " b { (right) } ", in pairs of the same scenario and trial. "
+                    "p: McNemar's mid-p" @if report.agents.len() > 1 { ", adjusted by Holm for the agents" } "."
+                }
+            }
+            ul.answers {
+                @for agent in &report.agents {
+                    (card(agent, &agent.rows[headline.left], &agent.rows[headline.right]))
+                }
+            }
+        } @else {
+            p { "The run has one setting only: there is nothing to compare it with." }
+            ul.answers {
+                @for agent in &report.agents {
+                    @for row in &agent.rows { (single_condition_card(agent, row)) }
+                }
+            }
+        }
+    }
+}
+
+/// Whose rows they are.
+pub(super) fn badge(agent: &AgentReport) -> Markup {
+    let word = match agent.kind {
+        AgentKind::Scripted => "scripted",
+        AgentKind::Llm => "model",
+        AgentKind::Replay => "model, replayed",
+    };
+    html! { span.badge { (word) } }
+}
+
+fn card(agent: &AgentReport, left: &ReportRow, right: &ReportRow) -> Markup {
+    let Some(comparison) = agent.beside else { return html! {} };
+    let significant = comparison.success.p_adjusted.is_some_and(|p| p < ALPHA);
+    let direction = match comparison.success.difference {
+        Some(difference) if significant && difference > 0.0 => "up",
+        Some(difference) if significant && difference < 0.0 => "down",
+        _ => "",
+    };
+    let [before, after] = comparison.success_rates;
+    html! {
+        li class={ "answer " (direction) } {
+            h2 { (visible(&agent.title)) " " (badge(agent)) }
+            div {
+                span.big { (rate_percent(before)) " → " (rate_percent(after)) }
+                " of episodes succeed"
+            }
+            @if let Some(difference) = comparison.success.difference {
+                div {
+                    b { (points(difference)) " points" }
+                    @if let Some(interval) = comparison.success.interval { " " (points_interval(interval)) }
+                    @if comparison.success.p_adjusted.is_some() { ", p " (p_value(comparison.success.p_adjusted)) ":" }
+                    @match direction {
+                        "up" => { " " span.good { "more succeed" } }
+                        "down" => { " " span.bad { "fewer succeed" } }
+                        _ => { " it cannot be told whether more or fewer succeed" }
+                    }
+                }
+            } @else {
+                div { "There is no pair of scored episodes." }
+            }
+            ul { (costs(&comparison, left, right)) }
+            @if comparison.success.unmatched > 0 {
+                p.note { "Left out: " (pluralize(comparison.success.unmatched, "trial")) " of which one episode is missing or not scored." }
+            }
+        }
+    }
+}
+
+fn costs(comparison: &HeadlineComparison, left: &ReportRow, right: &ReportRow) -> Markup {
+    let arrow = |[left, right]: [Rate; 2]| format!("{} → {}", rate_amount(left), rate_amount(right));
+    html! {
+        li {
+            "tokens an episode: " (arrow(comparison.tokens_per_episode))
+            @if let Some(difference) = comparison.tokens.difference {
+                ", " b { (signed_amount(difference)) }
+                @if let Some(interval) = comparison.tokens.interval { " " (amount_interval(interval)) }
+            }
+        }
+        li { "tokens a success: " (arrow(comparison.tokens_per_success)) }
+        li {
+            "calls an episode: " (rate_decimal(comparison.calls_per_episode[0])) " → " (rate_decimal(comparison.calls_per_episode[1]))
+            @if let Some(difference) = comparison.calls.difference {
+                ", " b { (signed_amount(difference)) }
+                @if let Some(interval) = comparison.calls.interval { " " (amount_interval(interval)) }
+            }
+        }
+        @if left.model.is_some() || right.model.is_some() {
+            li {
+                "US $ a success, of all scored episodes: " (left.cost_per_success.map_or(UNKNOWN.to_owned(), money))
+                " → " (right.cost_per_success.map_or(UNKNOWN.to_owned(), money))
+            }
+        }
+    }
+}
+
+fn single_condition_card(agent: &AgentReport, row: &ReportRow) -> Markup {
+    html! {
+        li.answer {
+            h2 { (visible(&agent.title)) " " (badge(agent)) }
+            div { span.big { (rate_percent(row.success)) } " of episodes succeed" }
+            @if let Some(interval) = row.success_interval { div.sure { (percent_interval(interval)) } }
+            ul {
+                li { (row_label(row)) }
+                li { "tokens an episode: " (rate_amount(row.tokens_per_episode)) }
+                li { "tokens a success: " (rate_amount(row.tokens_per_success)) }
+            }
+        }
+    }
+}

@@ -1,0 +1,143 @@
+use healbench_record::{CallRecord, CellRef, EpisodeRecord, Outcome, Plan, Records};
+use healbench_reports::{Example, HeadlineConditions, Paired, Rate};
+
+use crate::sample::{plan, records};
+use crate::summary::{report, slow_pairs};
+
+/// The examples by their definition.
+fn slow_examples(plan: &Plan, records: &Records, headline: HeadlineConditions) -> Vec<Example> {
+    let row = |scenario, agent, condition, trial| {
+        let episode = plan.episode(CellRef { scenario, agent, condition, trial });
+        records.episodes.iter().find(|row| row.episode == episode)
+    };
+    let rate = |report: &[&EpisodeRecord]| {
+        let scored: Vec<_> = report.iter().filter(|row| row.outcome.is_scored()).collect();
+        let successes = scored.iter().filter(|row| row.outcome == Outcome::Success).count();
+        (!scored.is_empty()).then(|| successes as f64 / scored.len() as f64)
+    };
+    let mut examples = Vec::new();
+    for scenario in 0..plan.scenarios.len() {
+        for agent in 0..plan.agents.len() {
+            let both = |trial| [headline.left, headline.right].map(|condition| row(scenario, agent, condition, trial));
+            let flips = |trial: &u32| match both(*trial) {
+                [Some(left), Some(right)] => {
+                    let scored = left.outcome.is_scored() && right.outcome.is_scored();
+                    scored && (left.outcome == Outcome::Success) != (right.outcome == Outcome::Success)
+                }
+                _ => false,
+            };
+            let fails = |trial: &u32| both(*trial).iter().flatten().any(|row| row.counts.errors > 0);
+            let mut trials = 0..plan.trials;
+            let trial = trials.clone().find(flips).or(trials.clone().find(fails)).or(trials.next()).unwrap();
+            let all = |condition| {
+                (0..plan.trials).filter_map(|trial| row(scenario, agent, condition, trial)).collect::<Vec<_>>()
+            };
+            let episode = |condition| Some(plan.episode(CellRef { scenario, agent, condition, trial }));
+            examples.push(Example {
+                scenario,
+                agent,
+                trial,
+                left: episode(headline.left),
+                right: episode(headline.right),
+                flips: flips(&trial),
+                difference: rate(&all(headline.right)).zip(rate(&all(headline.left))).map(|(right, left)| right - left),
+            });
+        }
+    }
+    examples
+}
+
+#[test]
+fn what_is_worth_reading_is_what_ends_differently() {
+    for trials in [1, 4] {
+        let plan = plan(trials);
+        let records = records(&plan);
+        let report = report(&plan, &records).unwrap();
+        assert_eq!(report.headline, Some(HeadlineConditions { left: 0, right: 1 }), "none, and all of them");
+        let examples = slow_examples(&plan, &records, HeadlineConditions { left: 0, right: 1 });
+        assert!(examples.iter().any(|example| example.flips) && examples.iter().any(|example| !example.flips));
+        assert_eq!(report.examples, examples);
+        assert_eq!(report.error_classes, ["VALIDATION"]);
+    }
+}
+
+/// Successes, calls and tokens of the left and the right episodes of all pairs, by loops.
+fn slow_beside(plan: &Plan, records: &Records, agent: usize) -> [[u64; 4]; 2] {
+    let mut sums = [[0; 4]; 2];
+    for left in records.episodes.iter().filter(|row| row.outcome.is_scored()) {
+        let cell = plan.cell(left.episode).unwrap();
+        let right = plan.episode(CellRef { condition: 1, ..cell });
+        let right = records.episodes.iter().find(|row| row.episode == right && row.outcome.is_scored());
+        let (true, Some(right)) = ((cell.agent, cell.condition) == (agent, 0), right) else { continue };
+        for (sums, row) in sums.iter_mut().zip([left, right]) {
+            let calls: Vec<&CallRecord> = records.calls.iter().filter(|call| call.episode == row.episode).collect();
+            let tokens = calls.iter().map(|call| u64::from(call.request_tokens) + u64::from(call.response_tokens));
+            sums[0] += 1;
+            sums[1] += u64::from(row.outcome == Outcome::Success);
+            sums[2] += calls.len() as u64;
+            sums[3] += tokens.sum::<u64>() + u64::from(row.prose_tokens);
+        }
+    }
+    sums
+}
+
+#[test]
+fn both_sides_of_an_answer_are_over_the_same_pairs() {
+    for without_none in [false, true] {
+        let mut plan = plan(40);
+        if without_none {
+            plan.conditions.remove(0);
+        }
+        let records = records(&plan);
+        let report = report(&plan, &records).unwrap();
+        let mut alone = 0;
+        for (index, agent) in report.agents.iter().enumerate() {
+            let beside = agent.beside.unwrap();
+            let sums = slow_beside(&plan, &records, index);
+            let both = |of: usize, over: usize| sums.map(|sums| Rate::of(sums[of], sums[over]));
+            alone += agent.rows[0].scored - sums[0][0];
+            assert_eq!(beside.success_rates, both(1, 0));
+            assert_eq!(beside.calls_per_episode, both(2, 0));
+            assert_eq!(beside.tokens_per_episode, both(3, 0));
+            assert_eq!(beside.tokens_per_success, both(3, 1));
+            let success = Paired { p_adjusted: None, ..beside.success };
+            assert_eq!(success, slow_pairs(&plan, &records, index, 1));
+            let mean = |rates: [Rate; 2]| rates[1].rate.unwrap() - rates[0].rate.unwrap();
+            for (found, rates) in [(beside.calls, beside.calls_per_episode), (beside.tokens, beside.tokens_per_episode)]
+            {
+                assert!((found.difference.unwrap() - mean(rates)).abs() < 1e-9 && found.interval.is_some());
+            }
+        }
+        assert!(alone > 0, "some have no partner");
+        let raw: Vec<f64> = report.agents.iter().map(|agent| agent.beside.unwrap().success.p_value.unwrap()).collect();
+        let adjusted = report.agents.iter().map(|agent| agent.beside.unwrap().success.p_adjusted).collect::<Vec<_>>();
+        assert_eq!(
+            adjusted,
+            healbench_reports::statistics::holm(&raw).unwrap().into_iter().map(Some).collect::<Vec<_>>()
+        );
+    }
+}
+
+#[test]
+fn a_plan_with_one_setting_has_nothing_to_lay_side_by_side() {
+    let mut plan = plan(3);
+    plan.conditions.truncate(1);
+    let report = report(&plan, &records(&plan)).unwrap();
+    assert_eq!((report.headline, &report.matrix), (None, &None));
+    assert_eq!(report.examples.len(), 6);
+    assert!(report.examples.iter().all(|example| example.left.is_some() && example.right.is_none() && !example.flips));
+}
+
+#[test]
+fn without_none_the_first_setting_stands_on_the_left() {
+    let mut plan = plan(2);
+    plan.conditions.remove(0);
+    plan.conditions.swap(0, 1);
+    let report = report(&plan, &records(&plan)).unwrap();
+    assert_eq!(report.headline, Some(HeadlineConditions { left: 0, right: 1 }));
+    let matrix = report.matrix.unwrap();
+    assert_eq!(
+        (matrix.rows, matrix.reference.as_str()),
+        (vec!["fusion-text".to_owned(), "fusion-xml".to_owned()], "fusion-text")
+    );
+}
