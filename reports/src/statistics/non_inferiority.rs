@@ -36,7 +36,7 @@ pub fn non_inferiority(interval: Interval, margin: f64) -> NonInferiority {
     }
 }
 
-/// What gains and losses among pairs say about a margin: what [`tango`]'s interval says, unless chance would say as much more
+/// What gains and losses among pairs say about a margin: what [`tango()`]'s interval says, unless chance would say as much more
 /// often than the interval claims, which then leaves it open.
 ///
 /// The interval is made for many pairs. Of few, its ends are passed more often than they should be: at 90% and margins of 0.05 to
@@ -44,7 +44,7 @@ pub fn non_inferiority(interval: Interval, margin: f64) -> NonInferiority {
 /// of runs of 63. So up to 10,000 pairs a verdict also needs an exact p-value of at most `(1 - confidence) / 2`: the probability of a score as far
 /// from the margin when the true difference lies on it, the largest over all that discordance may be.
 ///
-/// `None` as for [`tango`], and when the margin is not at least 0 and below 1.
+/// `None` as for [`tango()`], and when the margin is not at least 0 and below 1.
 ///
 /// H.-M. Hsueh, J.-P. Liu, J. J. Chen (2001), "Unconditional exact tests for equivalence or noninferiority for paired binary
 /// endpoints", Biometrics 57, 478-483.
