@@ -1,7 +1,7 @@
-//! Agents that play episodes: scripted ones, whose skill is a table of numbers, and language models.
+//! Agents that run episodes: scripted agents, whose skill is a table of numbers, and language models.
 //!
-//! A scripted agent shows what an error text says, and what that is worth to a reader of a given skill. It shows nothing about
-//! any real model.
+//! Scripted agents measure which information an error text carries and how useful it is to a reader of a given skill.
+//! Their results say nothing about any real model.
 
 pub mod llm;
 mod replay;

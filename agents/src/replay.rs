@@ -1,10 +1,10 @@
-//! An agent that takes the turns that were taken before: how an episode of a model is shown again without it.
+//! An agent that repeats recorded turns, so that a model's episode can be shown again without the model.
 
 use std::collections::VecDeque;
 
 use healbench_protocol::{Agent, AgentError, Origin, ToolResponse, Turn};
 
-/// Takes recorded turns in their order.
+/// Returns recorded turns in order.
 pub struct ReplayAgent {
     turns: VecDeque<(Turn, Origin)>,
     failure: Option<AgentError>,
@@ -13,7 +13,8 @@ pub struct ReplayAgent {
 }
 
 impl ReplayAgent {
-    /// The agent that takes these turns, and then fails as the recorded one did, if it did. `preamble` is what its model was told.
+    /// Creates an agent that returns `turns` and then, if the recorded agent failed, fails with `failure`. `preamble`
+    /// is the recorded system text and function definitions.
     pub fn new(turns: Vec<(Turn, Origin)>, failure: Option<AgentError>, preamble: String) -> ReplayAgent {
         ReplayAgent { turns: turns.into(), failure, preamble, origin: Origin::Script }
     }

@@ -76,7 +76,7 @@ describe('the page of a run', () => {
   it('says the answer first', async () => {
     const { page, close } = await open(full);
     const answer = page.locator('.answer', { hasText: 'scripted:typical' });
-    assert.match(await answer.innerText(), /\d+% → \d+%[\s\S]*\+\d+ points[\s\S]*\[\d+, \d+\][\s\S]*more succeed[\s\S]*tokens an episode/);
+    assert.match(await answer.innerText(), /\d+% → \d+%[\s\S]*\+\d+ points[\s\S]*\[\d+, \d+\][\s\S]*more succeed[\s\S]*tokens per episode/);
     assert.ok((await answer.boundingBox()).y < sizes.wide.height / 2);
     await close();
   });
@@ -163,7 +163,7 @@ describe('the page of a run', () => {
       const [left, right] = [await columns.first().boundingBox(), await columns.last().boundingBox()];
       assert.ok(left.x + left.width <= right.x && left.y === right.y, 'side by side');
       const told = columns.last().locator('pre.failed').first();
-      const next = columns.last().locator('.mended').first();
+      const next = columns.last().locator('.repair').first();
       assert.match(await told.innerText(), /validation_error|tool_error/);
       assert.ok((await next.boundingBox()).y > (await told.boundingBox()).y);
       assert.ok((await next.locator('mark').count()) > 0, 'the changed arguments are marked');

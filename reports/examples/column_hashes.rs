@@ -1,7 +1,8 @@
 #![allow(clippy::print_stdout)]
-//! Prints a line for each column of Parquet files: file, column, number of rows, and a hash of its values in their order.
+//! Prints one line for each column of Parquet files: file, column, number of rows, and a hash of its values in order.
 //!
-//! `tools/oracle` compares these lines with recorded ones, to show that a change of names or of structure changed no value.
+//! `tools/oracle` compares these lines with recorded ones, to show that renames or refactorings did not change any
+//! value.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -29,7 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Appends a value in a form that does not depend on how Polars displays it.
+/// Appends a value in a format that does not depend on how Polars displays it.
 fn write_value(out: &mut String, value: &AnyValue<'_>) {
     let written = match value {
         AnyValue::Null => write!(out, "null"),

@@ -1,6 +1,7 @@
-//! A blessed run, small enough to review: per cell and scenario what it adds up to, with marks of everything that it rests on.
+//! A baseline: a summary of a run, small enough to review in a diff. It holds sums per cell and scenario, and
+//! fingerprints of the inputs they depend on.
 
-mod of_run;
+mod from_run;
 mod outcomes;
 mod text;
 
@@ -13,76 +14,70 @@ use crate::summary::ReportError;
 pub use outcomes::{Ending, Flags, Outcomes};
 pub use text::BaselineError;
 
-/// The version of a baseline's text. One of another version is refused.
+/// The version of the baseline format. Other versions are rejected.
 pub const BASELINE_VERSION: u32 = 1;
 
-/// What is kept of a run to hold later ones against.
+/// The summary of a run that later runs are compared with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Baseline {
-    /// The version of the program that wrote the run; said, and never compared.
+    /// The version of healbench that wrote the run. It is displayed, never compared.
     pub healbench: String,
-    /// The run's format version.
     pub run_format: u32,
-    /// The seed of its plan.
     pub seed: u64,
-    /// Repetitions of each cell.
+    /// The number of trials per cell.
     pub trials: u32,
-    /// The vocabulary of token counts.
+    /// The name of the tokenizer used for token counts.
     pub tokenizer: String,
-    /// Date and mark of the price table; `None` in a run without models.
+    /// Date and fingerprint of the price table; `None` in a run without models.
     pub prices: Option<String>,
-    /// By agent, as [`CellName::agent`] names it.
+    /// The agents, by [`CellName::agent`].
     pub agents: BTreeMap<String, AgentFingerprint>,
-    /// By error format, a mark of its text; empty for those that are built in.
+    /// The fingerprints of error format templates, by name; empty for built-in formats.
     pub formats: BTreeMap<String, String>,
-    /// By id.
+    /// The scenarios, by id.
     pub scenarios: BTreeMap<String, ScenarioFingerprint>,
-    /// By cell and scenario.
+    /// The results, by cell and scenario id.
     pub cells: BTreeMap<CellName, BTreeMap<String, CellScenario>>,
 }
 
-/// What an agent was.
+/// The identity of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentFingerprint {
-    /// What played it.
     pub kind: AgentKind,
-    /// A mark of its settings: the beginning of a SHA-256, as every mark is.
+    /// The fingerprint of the agent's settings: a truncated SHA-256, like every fingerprint in this file.
     pub settings: String,
 }
 
-/// What a scenario was.
+/// The identity of a scenario.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScenarioFingerprint {
-    /// A mark of its text.
+    /// The fingerprint of the scenario file's text.
     pub text: String,
-    /// A mark of the schedules' hashes of its trials, which every cell met.
+    /// The fingerprint of the trial schedules' hashes, which are the same for every cell.
     pub schedules: String,
 }
 
-/// An agent under a setting.
+/// An agent in one condition.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CellName {
-    /// What its rows are headed with, without `replayed`: an agent is the same whether it is asked or replayed.
+    /// The title of the agent's rows without `replayed`, so that a live run and its replay have the same name.
     pub agent: String,
-    /// The guardrails in force.
     pub guardrails: Guardrails,
-    /// The name of the error format.
     pub format: String,
 }
 
-/// One scenario in one cell.
+/// The results of one scenario in one cell.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CellScenario {
-    /// How each trial ended.
+    /// The outcome of each trial.
     pub outcomes: Outcomes,
-    /// By [`Metric::ALL`]: the sum over scored episodes that have the number, and how many those are.
+    /// One sum per metric in [`Metric::ALL`], over the scored episodes that have a value.
     pub sums: [Sum; Metric::ALL.len()],
-    /// A hash of all rows of episodes and calls; `None` of a model that was asked, whose rows never come again.
+    /// The hash of all episode and call rows; `None` for a model agent, whose rows are not reproducible.
     pub rows: Option<String>,
 }
 
 impl CellScenario {
-    /// The sum of a metric.
     pub fn sum(&self, metric: Metric) -> Sum {
         self.sums[metric as usize]
     }
@@ -93,56 +88,56 @@ impl CellScenario {
 pub struct Sum {
     /// The sum.
     pub total: f64,
-    /// Episodes that it is over.
-    pub of: u64,
+    /// The number of episodes in the sum.
+    pub count: u64,
 }
 
-/// Why a run is no baseline.
+/// The error of reducing a run to a baseline.
 #[derive(Debug, thiserror::Error)]
 pub enum BlessError {
-    /// Its rows cannot be used.
+    /// The run's rows cannot be used.
     #[error(transparent)]
     Report(#[from] ReportError),
-    /// It was interrupted.
-    #[error("the run is not whole: it has {done} of {planned} episodes")]
-    Partial {
-        /// Episodes that are there.
+    /// The run was interrupted.
+    #[error("the run is incomplete: it has {done} of {planned} episodes")]
+    Incomplete {
+        /// The number of episodes in the run.
         done: u64,
-        /// Episodes that were planned.
+        /// The number of episodes in the plan.
         planned: u64,
     },
-    /// It is one part of a plan.
+    /// The run is one shard of a plan.
     #[error("the run is shard {0} of a plan")]
     Shard(String),
     /// Too many episodes were lost.
     #[error("{lost} of {planned} episodes were lost to infrastructure or configuration; {limit} is the most")]
     Lost {
-        /// Episodes that were lost.
+        /// The number of lost episodes.
         lost: u64,
-        /// Episodes that were planned.
+        /// The number of episodes in the plan.
         planned: u64,
-        /// The limit, in words.
+        /// The limit as displayed: a percentage or a count.
         limit: String,
     },
-    /// One scenario, agent and trial was not the same in every cell.
+    /// The trial schedule of a scenario, agent and trial differs between cells.
     #[error("the cells of trial {trial} of `{scenario}` met different schedules")]
     Schedules {
-        /// The scenario.
+        /// The scenario's id.
         scenario: String,
-        /// The trial.
+        /// The trial, from 0.
         trial: u32,
     },
 }
 
-/// So much of a hash tells texts apart that nobody made to be mistaken for each other.
-fn mark(sha256: &str) -> String {
+/// Truncates a hash. The rest distinguishes texts that were not constructed to collide.
+fn short_hash(sha256: &str) -> String {
     sha256.chars().take(16).collect()
 }
 
-/// A mark of a template's text; nothing stands for the formats that are built in.
-fn format_mark(format: &ErrorFormat) -> String {
+/// Returns the fingerprint of a custom template, or an empty text for a built-in format.
+fn template_hash(format: &ErrorFormat) -> String {
     match format {
-        ErrorFormat::Template(template) => mark(&healbench_protocol::fingerprint(template.text.as_bytes())),
+        ErrorFormat::Template(template) => short_hash(&healbench_protocol::fingerprint(template.text.as_bytes())),
         _ => String::new(),
     }
 }

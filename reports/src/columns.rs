@@ -1,260 +1,221 @@
-//! The names of the columns of both frames, and what each column holds. No other module of the workspace writes them down.
+//! The columns of both frames. Each is declared once with constant, type and description; schema, encoding and decoding
+//! follow from the declaration.
 
-use polars::prelude::DataType;
+mod types;
 
-/// Index of the episode in the plan. In both frames.
-pub const EPISODE: &str = "episode";
+use std::path::Path;
 
-/// The scenario's id.
-pub const SCENARIO: &str = "scenario";
-/// The agent as it was asked for: `scripted:typical`.
-pub const AGENT: &str = "agent";
-/// `scripted`, `llm` or `replay`.
-pub const AGENT_KIND: &str = "agent_kind";
-/// The guardrails in force: `none`, `all`, or switches joined by `+`.
-pub const GUARDRAILS: &str = "guardrails";
-/// The error format; `bare` exactly when `healing` is off.
-pub const FORMAT: &str = "format";
-/// Repetition of the cell, from 0.
-pub const TRIAL: &str = "trial";
-/// How the episode ended.
-pub const OUTCOME: &str = "outcome";
-/// Whether the agent's last turn claimed that the task was complete.
-pub const CLAIMED_DONE: &str = "claimed_done";
-/// Whether a mistake or a fault was scheduled.
-pub const SCHEDULED: &str = "scheduled";
-/// Hash of the schedule: rows that differ in it are never paired.
-pub const SCHEDULE_HASH: &str = "schedule_hash";
-/// Turns taken.
-pub const TURNS: &str = "turns";
-/// Calls made.
-pub const CALLS: &str = "calls";
-/// Calls that a perfect agent needs.
-pub const PERFECT_CALLS: &str = "perfect_calls";
-/// Tokens of the task's prompt.
-pub const PROMPT_TOKENS: &str = "prompt_tokens";
-/// Tokens of the agent's turns without a call.
-pub const PROSE_TOKENS: &str = "prose_tokens";
+use polars::prelude::{Column as PolarsColumn, DataFrame, DataType, PolarsResult};
 
-/// Whether the first call succeeded.
-pub const FIRST_CALL_SUCCESS: &str = "first_call_success";
-/// Calls that failed.
-pub const ERRORS: &str = "errors";
-/// Calls after the first one that failed.
-pub const CALLS_AFTER_ERROR: &str = "calls_after_error";
-/// Calls equal to an earlier failed call.
-pub const REPEATED_CALLS: &str = "repeated_calls";
-/// Error chains.
-pub const CHAINS: &str = "chains";
-/// Error chains that ended in success.
-pub const ERRORS_FIXED: &str = "errors_fixed";
-/// Attempts after the first error of each chain.
-pub const RETRIES: &str = "retries";
-/// Tokens of the largest response.
-pub const LARGEST_RESPONSE: &str = "largest_response";
-/// Calls right after an error that named fields.
-pub const HINTED_CALLS: &str = "hinted_calls";
-/// Those that changed exactly the named fields.
-pub const HINTS_FOLLOWED: &str = "hints_followed";
-/// Whether the agent got caught in an error spiral.
-pub const STUCK: &str = "stuck";
-/// Tokens of calls and responses.
-pub const CALL_TOKENS: &str = "call_tokens";
-/// Tokens of calls that failed, and of their responses.
-pub const WASTED_TOKENS: &str = "wasted_tokens";
+use crate::frames::FrameError;
+use types::F64;
+pub(crate) use types::{ColumnType, Field, Flag, Text, Texts, U32, U64, read};
 
-/// How the episode began: `seeded` or `natural`; null for an agent without a model, as all columns down to `LATENCY_MS`.
-pub const OPENING: &str = "opening";
-/// How the model was told of the tools: `native` or `prompt`.
-pub const TOOLS_MODE: &str = "tools_mode";
-/// Calls of the opening: the first ones, which are not the model's own.
-pub const OPENING_CALLS: &str = "opening_calls";
-/// Turns that the model took.
-pub const MODEL_TURNS: &str = "model_turns";
-/// Who counted `input_tokens` and `output_tokens`: `provider`, or `bpe` where the provider did not in every turn. Null, as all that
-/// follow, when no model was asked.
-pub const TOKEN_SOURCE: &str = "token_source";
-/// Tokens of the model's requests, those read from and written to a cache among them.
-pub const INPUT_TOKENS: &str = "input_tokens";
-/// Input tokens that were read from a cache; null when the provider does not say.
-pub const CACHE_READ_TOKENS: &str = "cache_read_tokens";
-/// Input tokens that were written to a cache.
-pub const CACHE_WRITE_TOKENS: &str = "cache_write_tokens";
-/// Tokens of the model's answers, those of reasoning among them.
-pub const OUTPUT_TOKENS: &str = "output_tokens";
-/// Output tokens of reasoning.
-pub const REASONING_TOKENS: &str = "reasoning_tokens";
-/// Exact `o200k_base` tokens of what the model was sent, whoever counted the input tokens.
-pub const BPE_INPUT_TOKENS: &str = "bpe_input_tokens";
-/// Exact `o200k_base` tokens of what the model said.
-pub const BPE_OUTPUT_TOKENS: &str = "bpe_output_tokens";
-/// US dollars; null when price or usage is unknown.
-pub const COST_USD: &str = "cost_usd";
-/// Milliseconds that the model took to answer.
-pub const LATENCY_MS: &str = "latency_ms";
+/// The name and the type of a column.
+pub(crate) type Column = (&'static str, fn() -> DataType);
 
-/// Number of the call within its episode, from 1.
-pub const CALL: &str = "call";
-/// Number of the turn, from 1.
-pub const TURN: &str = "turn";
-/// The tool as the agent named it.
-pub const TOOL: &str = "tool";
-/// The action as the agent named it; null when it named none.
-pub const ACTION: &str = "action";
-/// The arguments as canonical JSON.
-pub const ARGUMENTS: &str = "arguments";
-/// Whether the call failed.
-pub const IS_ERROR: &str = "is_error";
-/// What kind of failure it was; null when nothing failed.
-pub const ERROR_CLASS: &str = "error_class";
-/// Whether the failure was an injected fault.
-pub const INJECTED: &str = "injected";
-/// Fields that the response named; null when it named none.
-pub const NAMED_FIELDS: &str = "named_fields";
-/// Arguments that differ from the previous call's; null for the first call.
-pub const CHANGED_FIELDS: &str = "changed_fields";
-/// Undeclared fields that reached the world. In both frames.
-pub const LEAKED_FIELDS: &str = "leaked_fields";
-/// Rows that truncation held back.
-pub const OMITTED_ROWS: &str = "omitted_rows";
-/// Contract deltas that the response carried.
-pub const CONTRACT_DELTAS: &str = "contract_deltas";
-/// Whether the world's rows differ after the call.
-pub const STATE_CHANGED: &str = "state_changed";
-/// Whether an earlier equal call of the episode failed.
-pub const REPEATED_CALL: &str = "repeated_call";
-/// Number of the error chain, from 1; null outside of any.
-pub const CHAIN: &str = "chain";
-/// Seconds of the world's own time waited before the call.
-pub const WAITED_S: &str = "waited_s";
-/// Tokens of the call.
-pub const REQUEST_TOKENS: &str = "request_tokens";
-/// Tokens of the response.
-pub const RESPONSE_TOKENS: &str = "response_tokens";
-/// Hash of the response: what changes a byte of it changes the hash.
-pub const RESPONSE_HASH: &str = "response_hash";
-/// Tokens that guardrails added to the response; to all responses in the episodes frame. In both frames.
-pub const GUARDRAIL_TOKENS: &str = "guardrail_tokens";
-/// Tokens of the conversation before the call.
-pub const CONTEXT_TOKENS: &str = "context_tokens";
+/// Declares a frame: the module of column names, the list of columns, a row, a builder of row groups, and a reader of
+/// rows. The type of a nullable column is an `Option`.
+macro_rules! frame {
+    ($module:ident: $columns:ident, $row:ident, $builder:ident { $($(#[$doc:meta])* $name:ident $field:ident: $type:ty;)* }) => {
+        /// The names of the columns.
+        pub mod $module {
+            $($(#[$doc])* pub const $name: &str = stringify!($field);)*
+        }
 
-/// What a column holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum ColumnType {
-    U64,
-    U32,
-    F64,
-    Bool,
-    Text,
-    Texts,
+        /// The columns, in the order of the file.
+        pub(crate) const $columns: &[Column] =
+            &[$(($module::$name, <<$type as Field>::Type as ColumnType>::data_type)),*];
+
+        pub(crate) struct $row<'a> {
+            $(pub(crate) $field: <$type as Field>::Value<'a>,)*
+        }
+
+        impl<'a> $row<'a> {
+            /// Decodes the rows of a frame.
+            pub(crate) fn read(path: &Path, frame: &'a DataFrame) -> Result<impl Iterator<Item = $row<'a>>, FrameError> {
+                $(let mut $field = read::<$type>(path, frame, $module::$name)?.into_iter();)*
+                Ok(std::iter::from_fn(move || Some($row { $($field: $field.next()?,)* })))
+            }
+        }
+
+        /// A row group under construction.
+        pub(crate) struct $builder {
+            height: usize,
+            $($field: <<$type as Field>::Type as ColumnType>::Builder,)*
+        }
+
+        impl $builder {
+            pub(crate) fn new() -> $builder {
+                $builder { height: 0, $($field: <<$type as Field>::Type as ColumnType>::builder($module::$name),)* }
+            }
+
+            pub(crate) fn len(&self) -> usize {
+                self.height
+            }
+
+            pub(crate) fn push(&mut self, row: $row<'_>) {
+                self.height += 1;
+                $(<<$type as Field>::Type as ColumnType>::append(&mut self.$field, <$type as Field>::into_option(row.$field));)*
+            }
+
+            pub(crate) fn into_frame(self) -> PolarsResult<DataFrame> {
+                let columns: Vec<PolarsColumn> =
+                    vec![$(<<$type as Field>::Type as ColumnType>::finish(self.$field)),*];
+                DataFrame::new(self.height, columns)
+            }
+        }
+    };
 }
 
-impl ColumnType {
-    pub(crate) fn data_type(self) -> DataType {
-        match self {
-            ColumnType::U64 => DataType::UInt64,
-            ColumnType::U32 => DataType::UInt32,
-            ColumnType::F64 => DataType::Float64,
-            ColumnType::Bool => DataType::Boolean,
-            ColumnType::Text => DataType::String,
-            ColumnType::Texts => DataType::List(Box::new(DataType::String)),
-        }
+frame! {
+    episode_columns: EPISODE_COLUMNS, EpisodeRow, EpisodeRows {
+        /// Index of the episode in the plan.
+        EPISODE episode: U64;
+        /// The scenario's id.
+        SCENARIO scenario: Text;
+        /// The agent as named on the command line: `scripted:typical`.
+        AGENT agent: Text;
+        /// `scripted`, `llm` or `replay`.
+        AGENT_KIND agent_kind: Text;
+        /// The guardrails in force: `none`, `all`, or switches joined by `+`.
+        GUARDRAILS guardrails: Text;
+        /// The error format; `bare` exactly when `healing` is off.
+        FORMAT format: Text;
+        /// Repetition of the cell, from 0.
+        TRIAL trial: U32;
+        /// The outcome of the episode.
+        OUTCOME outcome: Text;
+        /// True if the agent's last turn claims that the task is complete.
+        CLAIMED_DONE claimed_done: Flag;
+        /// True if a mistake or a fault was scheduled.
+        SCHEDULED scheduled: Flag;
+        /// Hash of the trial schedule. Rows with different hashes are never paired.
+        SCHEDULE_HASH schedule_hash: Text;
+        /// Turns taken.
+        TURNS turns: U32;
+        /// Calls made.
+        CALLS calls: U32;
+        /// Calls that a perfect agent needs.
+        PERFECT_CALLS perfect_calls: U32;
+        /// Tokens of the task's prompt.
+        PROMPT_TOKENS prompt_tokens: U32;
+        /// Tokens of the agent's turns without a call.
+        PROSE_TOKENS prose_tokens: U32;
+        /// True if the first call succeeded.
+        FIRST_CALL_SUCCESS first_call_success: Flag;
+        /// Calls that failed.
+        ERRORS errors: U32;
+        /// Calls after the first one that failed.
+        CALLS_AFTER_ERROR calls_after_error: U32;
+        /// Calls equal to an earlier failed call.
+        REPEATED_CALLS repeated_calls: U32;
+        /// Error chains.
+        CHAINS chains: U32;
+        /// Error chains that ended in success.
+        ERRORS_FIXED errors_fixed: U32;
+        /// Attempts after the first error of each chain.
+        RETRIES retries: U32;
+        /// Calls right after an error that named fields.
+        HINTED_CALLS hinted_calls: U32;
+        /// Hinted calls that changed exactly the named fields.
+        HINTS_FOLLOWED hints_followed: U32;
+        /// True if the agent got stuck: repeated failing calls without a change of state.
+        STUCK stuck: Flag;
+        /// Undeclared fields that reached the environment.
+        LEAKED_FIELDS leaked_fields: U64;
+        /// Tokens of calls and responses.
+        CALL_TOKENS call_tokens: U64;
+        /// Tokens of calls that failed, and of their responses.
+        WASTED_TOKENS wasted_tokens: U64;
+        /// Tokens that guardrails added to the response, or to all responses of the episode.
+        GUARDRAIL_TOKENS guardrail_tokens: U64;
+        /// Tokens of the largest response.
+        LARGEST_RESPONSE largest_response: U32;
+        /// How the episode began: `seeded` or `natural`. Null without a model, as all columns below.
+        OPENING opening: Option<Text>;
+        /// How the tools were passed to the model: `native` or `prompt`.
+        TOOLS_MODE tools_mode: Option<Text>;
+        /// Calls of the opening: the first ones, which are not the model's own.
+        OPENING_CALLS opening_calls: Option<U32>;
+        /// Turns of the model.
+        MODEL_TURNS model_turns: Option<U32>;
+        /// Origin of `input_tokens` and `output_tokens`: `provider`, or `bpe` if the provider did not count every turn.
+        /// Null, as all columns below, if no request was sent.
+        TOKEN_SOURCE token_source: Option<Text>;
+        /// Tokens of the model's requests, including those read from and written to a cache.
+        INPUT_TOKENS input_tokens: Option<U64>;
+        /// Input tokens read from a cache. Null if the provider does not report them.
+        CACHE_READ_TOKENS cache_read_tokens: Option<U64>;
+        /// Input tokens written to a cache. Null if the provider does not report them.
+        CACHE_WRITE_TOKENS cache_write_tokens: Option<U64>;
+        /// Tokens of the model's answers, including reasoning.
+        OUTPUT_TOKENS output_tokens: Option<U64>;
+        /// Output tokens of reasoning. Null if the provider does not report them.
+        REASONING_TOKENS reasoning_tokens: Option<U64>;
+        /// Exact `o200k_base` tokens of the model's requests.
+        BPE_INPUT_TOKENS bpe_input_tokens: Option<U64>;
+        /// Exact `o200k_base` tokens of the model's answers.
+        BPE_OUTPUT_TOKENS bpe_output_tokens: Option<U64>;
+        /// US dollars. Null if the price or the usage is unknown.
+        COST_USD cost_usd: Option<F64>;
+        /// Milliseconds until the model answered.
+        LATENCY_MS latency_ms: Option<U64>;
     }
 }
 
-/// A column's name and what it holds.
-pub(crate) type Column = (&'static str, ColumnType);
+frame! {
+    call_columns: CALL_COLUMNS, CallRow, CallRows {
+        /// Index of the episode in the plan.
+        EPISODE episode: U64;
+        /// Number of the call within its episode, from 1.
+        CALL call: U32;
+        /// Number of the turn, from 1.
+        TURN turn: U32;
+        /// The tool as the agent named it.
+        TOOL tool: Text;
+        /// The action as the agent named it. Null if it named none.
+        ACTION action: Option<Text>;
+        /// The arguments as canonical JSON.
+        ARGUMENTS arguments: Text;
+        /// True if the call failed.
+        IS_ERROR is_error: Flag;
+        /// The class of the failure. Null if the call succeeded.
+        ERROR_CLASS error_class: Option<Text>;
+        /// True if the failure is an injected fault.
+        INJECTED injected: Flag;
+        /// Fields named by the response. Null if it names none.
+        NAMED_FIELDS named_fields: Option<Texts>;
+        /// Arguments that differ from those of the previous call. Null for the first call.
+        CHANGED_FIELDS changed_fields: Option<Texts>;
+        /// Undeclared fields that reached the environment.
+        LEAKED_FIELDS leaked_fields: U32;
+        /// Rows removed by truncation.
+        OMITTED_ROWS omitted_rows: U32;
+        /// Contract changes listed in the response.
+        CONTRACT_DELTAS contract_deltas: U32;
+        /// True if the call changed the environment's state.
+        STATE_CHANGED state_changed: Flag;
+        /// True if an equal call of the episode failed before.
+        REPEATED_CALL repeated_call: Flag;
+        /// Number of the error chain, from 1. Null outside of chains.
+        CHAIN chain: Option<U32>;
+        /// Simulated seconds waited before the call.
+        WAITED_S waited_s: U32;
+        /// Tokens of the call.
+        REQUEST_TOKENS request_tokens: U32;
+        /// Tokens of the response.
+        RESPONSE_TOKENS response_tokens: U32;
+        /// Hash of the bytes of the response.
+        RESPONSE_HASH response_hash: U64;
+        /// Tokens that guardrails added to the response, or to all responses of the episode.
+        GUARDRAIL_TOKENS guardrail_tokens: U32;
+        /// Tokens of the conversation before the call.
+        CONTEXT_TOKENS context_tokens: U64;
+    }
+}
 
-/// The episodes frame, in the order of its file.
-pub(crate) const EPISODE_COLUMNS: [Column; 45] = [
-    (EPISODE, ColumnType::U64),
-    (SCENARIO, ColumnType::Text),
-    (AGENT, ColumnType::Text),
-    (AGENT_KIND, ColumnType::Text),
-    (GUARDRAILS, ColumnType::Text),
-    (FORMAT, ColumnType::Text),
-    (TRIAL, ColumnType::U32),
-    (OUTCOME, ColumnType::Text),
-    (CLAIMED_DONE, ColumnType::Bool),
-    (SCHEDULED, ColumnType::Bool),
-    (SCHEDULE_HASH, ColumnType::Text),
-    (TURNS, ColumnType::U32),
-    (CALLS, ColumnType::U32),
-    (PERFECT_CALLS, ColumnType::U32),
-    (PROMPT_TOKENS, ColumnType::U32),
-    (PROSE_TOKENS, ColumnType::U32),
-    (FIRST_CALL_SUCCESS, ColumnType::Bool),
-    (ERRORS, ColumnType::U32),
-    (CALLS_AFTER_ERROR, ColumnType::U32),
-    (REPEATED_CALLS, ColumnType::U32),
-    (CHAINS, ColumnType::U32),
-    (ERRORS_FIXED, ColumnType::U32),
-    (RETRIES, ColumnType::U32),
-    (HINTED_CALLS, ColumnType::U32),
-    (HINTS_FOLLOWED, ColumnType::U32),
-    (STUCK, ColumnType::Bool),
-    (LEAKED_FIELDS, ColumnType::U64),
-    (CALL_TOKENS, ColumnType::U64),
-    (WASTED_TOKENS, ColumnType::U64),
-    (GUARDRAIL_TOKENS, ColumnType::U64),
-    (LARGEST_RESPONSE, ColumnType::U32),
-    MODEL_COLUMNS[0],
-    MODEL_COLUMNS[1],
-    MODEL_COLUMNS[2],
-    MODEL_COLUMNS[3],
-    MODEL_COLUMNS[4],
-    MODEL_COLUMNS[5],
-    MODEL_COLUMNS[6],
-    MODEL_COLUMNS[7],
-    MODEL_COLUMNS[8],
-    MODEL_COLUMNS[9],
-    MODEL_COLUMNS[10],
-    MODEL_COLUMNS[11],
-    MODEL_COLUMNS[12],
-    MODEL_COLUMNS[13],
-];
-
-/// Those columns of the episodes frame that tell of models, the last ones.
-pub(crate) const MODEL_COLUMNS: [Column; 14] = [
-    (OPENING, ColumnType::Text),
-    (TOOLS_MODE, ColumnType::Text),
-    (OPENING_CALLS, ColumnType::U32),
-    (MODEL_TURNS, ColumnType::U32),
-    (TOKEN_SOURCE, ColumnType::Text),
-    (INPUT_TOKENS, ColumnType::U64),
-    (CACHE_READ_TOKENS, ColumnType::U64),
-    (CACHE_WRITE_TOKENS, ColumnType::U64),
-    (OUTPUT_TOKENS, ColumnType::U64),
-    (REASONING_TOKENS, ColumnType::U64),
-    (BPE_INPUT_TOKENS, ColumnType::U64),
-    (BPE_OUTPUT_TOKENS, ColumnType::U64),
-    (COST_USD, ColumnType::F64),
-    (LATENCY_MS, ColumnType::U64),
-];
-
-/// The calls frame, in the order of its file.
-pub(crate) const CALL_COLUMNS: [Column; 23] = [
-    (EPISODE, ColumnType::U64),
-    (CALL, ColumnType::U32),
-    (TURN, ColumnType::U32),
-    (TOOL, ColumnType::Text),
-    (ACTION, ColumnType::Text),
-    (ARGUMENTS, ColumnType::Text),
-    (IS_ERROR, ColumnType::Bool),
-    (ERROR_CLASS, ColumnType::Text),
-    (INJECTED, ColumnType::Bool),
-    (NAMED_FIELDS, ColumnType::Texts),
-    (CHANGED_FIELDS, ColumnType::Texts),
-    (LEAKED_FIELDS, ColumnType::U32),
-    (OMITTED_ROWS, ColumnType::U32),
-    (CONTRACT_DELTAS, ColumnType::U32),
-    (STATE_CHANGED, ColumnType::Bool),
-    (REPEATED_CALL, ColumnType::Bool),
-    (CHAIN, ColumnType::U32),
-    (WAITED_S, ColumnType::U32),
-    (REQUEST_TOKENS, ColumnType::U32),
-    (RESPONSE_TOKENS, ColumnType::U32),
-    (RESPONSE_HASH, ColumnType::U64),
-    (GUARDRAIL_TOKENS, ColumnType::U32),
-    (CONTEXT_TOKENS, ColumnType::U64),
-];
+pub use call_columns::*;
+pub use episode_columns::*;
+// The columns that both frames have.
+pub use episode_columns::{EPISODE, GUARDRAIL_TOKENS, LEAKED_FIELDS};

@@ -1,8 +1,8 @@
-//! Two runs side by side, or the cells of one: every number that a renderer of comparisons shows, as plain data.
+//! The comparison of two runs, or of the cells of one run: every number that a renderer shows, as plain data.
 
 mod difference;
+mod episode_metrics;
 mod matrix;
-mod numbers;
 mod pairs;
 
 use healbench_protocol::{AgentKind, AxisError, ErrorFormat, Guardrails};
@@ -14,20 +14,18 @@ use crate::metric::Metric;
 use crate::statistics::Interval;
 use crate::summary::{ReportError, by_name};
 pub(crate) use difference::{Cluster, difference};
+pub(crate) use episode_metrics::EpisodeMetrics;
 pub(crate) use matrix::main_matrix;
 pub use matrix::{Axis, Matrix, MatrixCell, MatrixColumn, matrix};
-pub(crate) use numbers::Numbers;
+pub(crate) use pairs::agent_key;
 pub use pairs::compare;
-pub(crate) use pairs::key;
 
 /// A run to compare.
 #[derive(Debug, Clone, Copy)]
 pub struct Side<'a> {
-    /// The run as it was named, for the commands that show its transcripts.
+    /// The run as named on the command line, for the commands that show its transcripts.
     pub name: &'a str,
-    /// Its folder.
     pub run: &'a RunDir,
-    /// Its manifest.
     pub manifest: &'a RunManifest,
 }
 
@@ -42,13 +40,13 @@ pub struct Comparison {
     pub confidence: f64,
     /// What is missing of a run that was interrupted, or is a shard, in words.
     pub partial: Vec<String>,
-    /// What else differs between the runs, in words: versions, prices, texts of scenarios, settings of agents.
+    /// Other differences between the runs, in words: versions, prices, texts of scenarios, settings of agents.
     pub differs: Vec<String>,
     /// Pairs of which both episodes were scored.
     pub pairs: u64,
     /// Those whose episodes differ in any metric.
     pub changed: u64,
-    /// The differences, one entry an agent and setting that both runs have.
+    /// The differences, one entry an agent and condition that both runs have.
     pub cells: Vec<CellComparison>,
     /// Pairs of which one episode succeeded and the other did not: those that were lost first.
     pub flips: Vec<Flip>,
@@ -64,10 +62,10 @@ pub struct CellComparison {
     /// What its rows are headed with.
     pub title: String,
     /// What plays it in the candidate.
-    #[schemars(with = "crate::schema::AgentKindForm")]
+    #[schemars(with = "crate::schema::AgentKindSchema")]
     pub kind: AgentKind,
     /// The guardrails in force.
-    #[schemars(with = "crate::schema::GuardrailsForm")]
+    #[schemars(with = "crate::schema::GuardrailsSchema")]
     pub guardrails: Guardrails,
     /// How failures were written; its name in JSON.
     #[serde(serialize_with = "by_name")]
@@ -85,7 +83,7 @@ pub struct CellComparison {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MetricDifference {
     /// The metric.
-    #[schemars(with = "crate::schema::MetricForm")]
+    #[schemars(with = "crate::schema::MetricSchema")]
     pub metric: Metric,
     /// Pairs in which both episodes have the number.
     pub pairs: u64,
@@ -115,7 +113,7 @@ pub struct Flip {
     /// What the agent's rows are headed with.
     pub title: String,
     /// The guardrails in force.
-    #[schemars(with = "crate::schema::GuardrailsForm")]
+    #[schemars(with = "crate::schema::GuardrailsSchema")]
     pub guardrails: Guardrails,
     /// How failures were written; its name in JSON.
     #[serde(serialize_with = "by_name")]
@@ -124,10 +122,10 @@ pub struct Flip {
     /// The trial.
     pub trial: u32,
     /// How the base's episode ended.
-    #[schemars(with = "crate::schema::OutcomeForm")]
+    #[schemars(with = "crate::schema::OutcomeSchema")]
     pub base: Outcome,
     /// How the candidate's episode ended.
-    #[schemars(with = "crate::schema::OutcomeForm")]
+    #[schemars(with = "crate::schema::OutcomeSchema")]
     pub candidate: Outcome,
     /// The base's episode.
     pub base_episode: u64,
@@ -136,7 +134,7 @@ pub struct Flip {
 }
 
 impl Flip {
-    /// Whether the success was lost.
+    /// Returns true if only the base's episode succeeded.
     pub fn is_loss(&self) -> bool {
         self.base == Outcome::Success
     }
@@ -146,9 +144,9 @@ impl Flip {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Unpaired {
     /// Why.
-    pub why: PairingFailure,
+    pub reason: PairingFailure,
     /// What they have in common: the scenario, agent, setting or trial that the other run does not have.
-    pub what: String,
+    pub subject: String,
     /// How many there are in the base.
     pub base: u64,
     /// How many there are in the candidate.
@@ -175,42 +173,42 @@ pub enum PairingFailure {
     NotScored,
 }
 
-/// Why runs cannot be compared.
+/// The error of comparing runs.
 #[derive(Debug, thiserror::Error)]
 pub enum ComparisonError {
     /// A run's rows cannot be used.
     #[error("`{run}`: {source}")]
     Report {
-        /// The run as it was named.
+        /// The run as named on the command line.
         run: String,
-        /// What is wrong with it.
+        /// The cause.
         source: ReportError,
     },
-    /// The runs were made from different seeds: no episode of one met what an episode of the other did.
+    /// The runs have different seeds, so their episodes had different mistakes and faults.
     #[error("the runs cannot be compared: one has the seed {base}, the other {candidate}")]
     Seeds {
-        /// The base's.
+        /// The base's seed.
         base: String,
-        /// The candidate's.
+        /// The candidate's seed.
         candidate: String,
     },
-    /// The run has no row of that name.
+    /// The run has no row with the name of the reference.
     #[error(transparent)]
     Axis(#[from] AxisError),
-    /// There is nothing to compare.
+    /// The run has fewer than two entries on the axis to compare by.
     #[error("`{run}` cannot be compared by its {axis}: it has fewer than two")]
-    Alone {
-        /// The run as it was named.
+    TooFew {
+        /// The run as named on the command line.
         run: String,
-        /// What it has too few of.
+        /// The axis with too few entries.
         axis: &'static str,
     },
-    /// Tokens were counted by different vocabularies.
+    /// The runs count tokens with different tokenizers.
     #[error("the runs cannot be compared: one counts tokens of {base}, the other of {candidate}")]
     Tokenizers {
-        /// The base's.
+        /// The base's tokenizer.
         base: String,
-        /// The candidate's.
+        /// The candidate's tokenizer.
         candidate: String,
     },
 }

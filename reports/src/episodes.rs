@@ -1,55 +1,56 @@
-//! The episodes of a run with their cells, checked against its plan: what reports, comparisons and baselines are computed from.
+//! Reads the episodes of a run with their cells, checked against its plan. Reports, comparisons and baselines are
+//! computed from them.
 
 use healbench_record::{CellRef, EpisodeRecord, Plan, RunDir};
 use polars::prelude::{DataFrame, PolarsError};
 
 use crate::columns::{AGENT, EPISODE, EPISODE_COLUMNS, FORMAT, GUARDRAILS, SCENARIO, TRIAL};
-use crate::frames::{Span, decode, read_frame, spans};
+use crate::frames::{RowRange, convert, read_frame, row_ranges};
 use crate::summary::ReportError;
 
-/// Rows that are in memory at once: a row group.
-pub(crate) const ROWS: usize = 1 << 16;
+/// The number of rows in memory at once: one row group.
+pub(crate) const BATCH_ROWS: usize = 1 << 16;
 
-/// Gives each episode of a run to `add`, in the order of the plan, and then the index after the last one.
+/// Calls `add` with each episode of a run in the order of the plan, and with the index after the last episode.
 ///
 /// # Errors
-/// [`ReportError::Frame`] when the frame cannot be read, [`ReportError::Stranger`] when it belongs to another plan; and what `add`
-/// says.
-pub fn each_episode(
+/// [`ReportError::Frame`] if the frame cannot be read, [`ReportError::ForeignEpisode`] if it belongs to another plan,
+/// and the errors of `add`.
+pub fn for_each_episode(
     run: &RunDir,
     plan: &Plan,
     add: &mut dyn FnMut(CellRef, &EpisodeRecord) -> Result<(), ReportError>,
 ) -> Result<u64, ReportError> {
-    let names = Names::of(plan);
+    let names = AxisNames::of(plan);
     let mut next = 0;
-    for rows in spans(&run.episodes_path(), ROWS)? {
-        let frame = read_frame(&run.episodes_path(), &EPISODE_COLUMNS, Span::Rows(rows))?;
+    for rows in row_ranges(&run.episodes_path(), BATCH_ROWS)? {
+        let frame = read_frame(&run.episodes_path(), EPISODE_COLUMNS, RowRange::Rows(rows))?;
         let cells = names.check(plan, &frame, &mut next)?;
-        for (row, cell) in decode::episodes(&run.episodes_path(), &frame)?.iter().zip(cells) {
+        for (row, cell) in convert::episodes(&run.episodes_path(), &frame)?.iter().zip(cells) {
             add(cell, row)?;
         }
     }
     Ok(next)
 }
 
-/// The names of a plan's cells, as the columns have them.
-struct Names {
+/// The names on the plan's axes, as the columns store them.
+struct AxisNames {
     agents: Vec<String>,
     guardrails: Vec<String>,
     formats: Vec<String>,
 }
 
-impl Names {
-    fn of(plan: &Plan) -> Names {
-        Names {
+impl AxisNames {
+    fn of(plan: &Plan) -> AxisNames {
+        AxisNames {
             agents: plan.agents.iter().map(ToString::to_string).collect(),
             guardrails: plan.conditions.iter().map(|condition| condition.guardrails.to_string()).collect(),
             formats: plan.conditions.iter().map(|condition| condition.format.to_string()).collect(),
         }
     }
 
-    /// The cells of some rows. Every row must be the episode that the plan has under its index, and come once: pairs and sums
-    /// rest on it. `next` is the first index that may come.
+    /// Returns the cells of the rows. Each row must be the episode that the plan has at its index, and no index may
+    /// occur twice: pairs and sums depend on both. `next` is the smallest index allowed next.
     fn check(&self, plan: &Plan, frame: &DataFrame, next: &mut u64) -> Result<Vec<CellRef>, ReportError> {
         let text = |name| Ok::<_, PolarsError>(frame.column(name)?.str()?.iter());
         let rows = frame.column(EPISODE)?.u64()?.iter().zip(frame.column(TRIAL)?.u32()?.iter());
@@ -65,7 +66,7 @@ impl Names {
                     && format == Some(self.formats[cell.condition].as_str())
             };
             let cell = plan.cell(episode).filter(|_| episode >= *next).filter(same);
-            cells.push(cell.ok_or(ReportError::Stranger { episode })?);
+            cells.push(cell.ok_or(ReportError::ForeignEpisode { episode })?);
             *next = episode + 1;
         }
         Ok(cells)

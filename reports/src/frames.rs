@@ -1,8 +1,7 @@
-//! The two frames of a run, `episodes.parquet` and `calls.parquet`: written row group by row group, read back, checked.
+//! The two frames of a run, `episodes.parquet` and `calls.parquet`: written one row group at a time, read back and
+//! checked.
 
-mod build;
-pub(crate) mod decode;
-mod models;
+pub(crate) mod convert;
 mod read;
 mod write;
 
@@ -13,29 +12,29 @@ use healbench_protocol::AgentSpec;
 use healbench_record::Plan;
 use polars::prelude::PolarsError;
 
-pub(crate) use read::{Span, read_frame, spans};
+pub(crate) use read::{RowRange, read_frame, row_ranges};
 pub use read::{count_outcomes, episode_rows, read_calls, read_episodes, read_records, rows_of_episodes};
 pub use write::FrameWriter;
 
-/// Why a frame cannot be written or read.
+/// The error of writing or reading a frame.
 #[derive(Debug, thiserror::Error)]
 pub enum FrameError {
-    /// The file system refused.
+    /// A file system operation failed.
     #[error("cannot {operation} `{}`: {source}", path.display())]
     Io {
         /// `read`, `write`, `create` or `rename`.
         operation: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// Rows cannot be put into Parquet, or the disk is full.
+    /// Rows cannot be encoded as Parquet, or the disk is full.
     #[error("cannot write rows to `{}`: {source}", path.display())]
     Encode {
         /// The file.
         path: PathBuf,
-        /// What Polars said.
+        /// Polars' error.
         source: PolarsError,
     },
     /// The file is not Parquet, or is damaged.
@@ -43,7 +42,7 @@ pub enum FrameError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// What Polars said.
+        /// Polars' error.
         source: PolarsError,
     },
     /// The file is Parquet, but not a frame of healbench.
@@ -51,74 +50,74 @@ pub enum FrameError {
     NoColumn {
         /// The file.
         path: PathBuf,
-        /// The first column that is not there.
+        /// The first missing column.
         column: &'static str,
     },
-    /// A column holds something else than a frame of healbench has there.
+    /// A column has another type than in a frame of healbench.
     #[error("`{}` is not a frame of healbench: its column `{column}` holds {found}, not {expected}", path.display())]
     ColumnType {
         /// The file.
         path: PathBuf,
         /// The column.
         column: &'static str,
-        /// The type that the file has.
+        /// The type in the file.
         found: String,
-        /// The type that it should have.
+        /// The expected type.
         expected: String,
     },
-    /// A null where none may be, or a word that names nothing.
+    /// A value is null in a column without nulls, or is an unknown name.
     #[error("`{}` is not a frame of healbench: row {row} of its column `{column}` has no known value", path.display())]
     Value {
         /// The file.
         path: PathBuf,
         /// The column.
         column: &'static str,
-        /// The row, from 0.
+        /// The index of the row, from 0.
         row: usize,
     },
-    /// The rows do not stand in the order of the plan, or one is there twice.
+    /// The rows are not in the order of the plan, or an episode occurs twice.
     #[error("`{}` is not a frame of healbench: episode {episode} is out of order", path.display())]
     Unordered {
         /// The file.
         path: PathBuf,
-        /// The first episode that is not in its place.
+        /// The index of the first episode out of order.
         episode: u64,
     },
     /// A row to be written does not come after the rows before it.
     #[error("the rows of episode {episode} do not come after the rows before them")]
     OutOfOrder {
-        /// The episode.
+        /// The index of the episode.
         episode: u64,
     },
     /// A row to be written belongs to no cell of the plan.
     #[error("the plan has no episode {episode}")]
     NotInPlan {
-        /// The episode.
+        /// The index of the episode.
         episode: u64,
     },
-    /// The calls are not those of the episodes.
+    /// The calls frame does not match the episodes frame.
     #[error("`{}` holds {found} calls of its episodes, which made {expected}", path.display())]
-    Calls {
-        /// The frame of calls.
+    CallCount {
+        /// The calls frame's file.
         path: PathBuf,
-        /// Calls that are there.
+        /// The number of calls in the file.
         found: u64,
-        /// Calls that the episodes made.
+        /// The number of calls that the episodes made.
         expected: u64,
     },
-    /// The frames hold fewer episodes than the run says it has done.
+    /// The frames hold fewer episodes than the manifest counts as done.
     #[error("`{}` holds {found} of {expected} episodes that should be there", path.display())]
-    Short {
+    MissingEpisodes {
         /// The file.
         path: PathBuf,
-        /// Episodes that are there.
+        /// The number of episodes in the file.
         found: u64,
-        /// Episodes that should be.
+        /// The expected number of episodes.
         expected: u64,
     },
-    /// Two entries on one axis of the plan have the same name: their rows could not be told apart.
+    /// Two entries on one axis of the plan have the same name, so their rows cannot be distinguished.
     #[error("the plan has {axis} `{name}` twice")]
-    Repeated {
+    DuplicateName {
         /// `agent`, `condition` or `scenario`.
         axis: &'static str,
         /// The name.
@@ -131,7 +130,7 @@ fn io_error(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> F
     move |source| FrameError::Io { operation, path, source }
 }
 
-/// Rows are told apart by the names on the plan's axes, so each may be there once.
+/// Checks that each name on the plan's axes is unique: rows are identified by these names.
 pub(crate) fn check_names(plan: &Plan) -> Result<(), FrameError> {
     let named = |agent: &AgentSpec| match agent.opening {
         Some(opening) => format!("{agent} {}", opening.name()),
@@ -146,7 +145,7 @@ pub(crate) fn check_names(plan: &Plan) -> Result<(), FrameError> {
     {
         names.sort_unstable();
         if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(FrameError::Repeated { axis, name: pair[0].clone() });
+            return Err(FrameError::DuplicateName { axis, name: pair[0].clone() });
         }
     }
     Ok(())

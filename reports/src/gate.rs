@@ -1,4 +1,5 @@
-//! Whether a candidate may pass: a policy's checks held against a baseline, row by row. Decided from stored runs alone.
+//! Compares a candidate with a baseline, row by row, and decides by a policy whether it passes. Only stored runs are
+//! read.
 
 mod deterministic;
 mod incompatible;
@@ -17,24 +18,24 @@ use crate::statistics::Interval;
 pub use incompatible::IncompatibleRuns;
 pub use perf::gate_rounds;
 pub use policy::{Check, Direction, Margin, MayDiffer, PerfCheck, PerfPolicy, Policy, PolicyError, Tier};
-pub use runs::{gate, places};
+pub use runs::{gate, scenario_locations};
 
-/// What a row, or all of them, come to.
+/// The result of one row, or of the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum Verdict {
-    /// It holds.
+    /// The check holds.
     Pass,
-    /// It does not hold: a regression; of rows that are exact, any change.
+    /// The check does not hold: a regression or, for a deterministic row, any change.
     Fail,
-    /// It cannot be told from so much.
+    /// The data are not enough to decide.
     Inconclusive,
-    /// What it is about is not there.
+    /// The subject is not in the candidate.
     Missing,
 }
 
 impl Verdict {
-    /// The word in reports.
+    /// Returns the name in reports.
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Pass => "PASS",
@@ -45,11 +46,11 @@ impl Verdict {
     }
 }
 
-/// How a row was decided.
+/// The method that decided a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Method {
-    /// Rows that come again bit by bit: any difference is a change.
+    /// Reproducible rows are compared bit by bit; any difference is a change.
     Exact,
     /// Non-inferiority by Tango's score interval over pairs of the same scenario and trial.
     Tango,
@@ -57,31 +58,31 @@ pub enum Method {
     Bootstrap,
     /// The sign-test interval of the median log ratio of paired rounds.
     SignTest,
-    /// Whether something is there at all.
+    /// Only the presence of the subject is checked.
     Presence,
 }
 
-/// What a row is about.
+/// The subject of a row.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Subject {
-    /// An agent under a setting.
+    /// An agent in one condition.
     Cell {
-        /// What the agent's rows are headed with.
+        /// The title of the agent's rows.
         agent: String,
         /// The guardrails in force.
         guardrails: Guardrails,
         /// The name of the error format.
         format: String,
     },
-    /// Two arms of a bench.
-    Arms {
-        /// What is measured.
+    /// Two variants of a benchmark.
+    Variants {
+        /// The name of the measurement.
         pair: String,
     },
     /// The whole run.
     Run {
-        /// The run as it was named.
+        /// The run as named on the command line.
         run: String,
     },
 }
@@ -96,122 +97,119 @@ impl Subject {
 /// One decision.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GateRow {
-    /// What it is about.
+    /// The subject of the decision.
     pub subject: Subject,
-    /// The metric's name; `rows` where anything in the frames counts, `time` of a bench, `infra` of lost episodes.
+    /// The metric's name; `rows` for any difference in the frames, `time` for a benchmark, `infra` for lost episodes.
     pub metric: String,
-    /// Whether it decides.
+    /// The tier: only critical rows decide the verdict.
     pub tier: Tier,
-    /// What it comes to.
     pub verdict: Verdict,
-    /// How it was decided.
+    /// The method that decided the row.
     pub method: Method,
-    /// The base's mean; null when it is unknown or there is none.
+    /// The base's mean; null if it is unknown or does not exist.
     pub base: Option<f64>,
-    /// The candidate's.
+    /// The candidate's mean; null as `base`.
     pub candidate: Option<f64>,
     /// Candidate minus base.
     pub difference: Option<f64>,
-    /// The interval of the difference; null of an exact row.
+    /// The interval of the difference; null in a deterministic row.
     pub interval: Option<Interval>,
-    /// The interval's confidence; null of an exact row.
+    /// The interval's confidence; null in a deterministic row.
     pub confidence: Option<f64>,
-    /// How much worse it may be; null of an exact row.
+    /// The largest difference for the worse that passes; null in a deterministic row.
     pub margin: Option<Margin>,
-    /// Pairs that it rests on; null where there are none to count.
+    /// The number of pairs; null if the row is not computed from pairs.
     pub pairs: Option<u64>,
-    /// Pairs that would settle an inconclusive row; null when no number would, or none is known.
-    pub settles: Option<u64>,
-    /// The scenarios that changed.
-    pub changes: Vec<Change>,
-    /// Why, in a sentence.
-    pub says: String,
+    /// The number of pairs that would settle an inconclusive row; null if no number would, or it is unknown.
+    pub needed_pairs: Option<u64>,
+    pub changes: Vec<ScenarioChange>,
+    /// The reason for the verdict, in one sentence.
+    pub reason: String,
 }
 
 /// A scenario that differs in the metric of its row.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Change {
+pub struct ScenarioChange {
     /// The scenario's id.
     pub scenario: String,
-    /// The base's sum; null when it is unknown, or the metric is no number.
+    /// The base's sum; null if it is unknown or the metric is not a number.
     pub base: Option<f64>,
-    /// The candidate's.
+    /// The candidate's sum; null as `base`.
     pub candidate: Option<f64>,
-    /// The first trial whose ending differs; null when none does.
+    /// The first trial with a different outcome; null if there is none.
     pub trial: Option<u32>,
 }
 
-/// Where a scenario is written down.
+/// The location of a scenario in its file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Place {
-    /// The file's path as the run had it.
+pub struct SourceLocation {
+    /// The file's path as the run recorded it.
     pub path: String,
-    /// The line of its id, from 1.
+    /// The line of the scenario's id, from 1.
     pub line: u32,
 }
 
-/// Everything that a gate decided.
+/// All decisions of a gate.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct GateReport {
-    /// What the candidate was held against, as it was named.
+    /// The base as named on the command line.
     pub base: Option<String>,
-    /// The candidate as it was named.
+    /// The candidate as named on the command line.
     pub candidate: String,
-    /// The policy as it was named; null for the one that is built in.
+    /// The policy as named on the command line; null for the built-in policy.
     pub policy: Option<String>,
-    /// What it all comes to: the worst of the critical rows.
+    /// The worst verdict of the critical rows.
     pub verdict: Verdict,
-    /// How many rows there are of each verdict.
+    /// The number of rows, by verdict.
     pub counts: BTreeMap<&'static str, u64>,
-    /// The rows.
     pub rows: Vec<GateRow>,
-    /// Where the scenarios are that changed, by id.
-    pub places: BTreeMap<String, Place>,
+    /// The locations of the changed scenarios, by id.
+    pub locations: BTreeMap<String, SourceLocation>,
 }
 
-/// Why a gate cannot decide at all.
+/// The error of a gate that cannot decide.
 #[derive(Debug, thiserror::Error)]
 pub enum GateError {
-    /// The base's text is no baseline.
+    /// The base is not a baseline.
     #[error("`{file}` is no baseline: {source}")]
     Baseline {
-        /// The file as it was named.
+        /// The file as named on the command line.
         file: String,
-        /// What is wrong with it.
+        /// The cause.
         source: BaselineError,
     },
-    /// A run cannot be reduced to what is compared.
+    /// A run cannot be reduced to a baseline.
     #[error("`{run}` cannot be held to a gate: {source}")]
     Run {
-        /// The run as it was named.
+        /// The run as named on the command line.
         run: String,
-        /// Why.
+        /// The cause.
         source: BlessError,
     },
-    /// The base and the candidate are not of the same thing.
+    /// The base and the candidate do not have the same inputs.
     #[error(transparent)]
     IncompatibleRuns(IncompatibleRuns),
-    /// Two measurements were not made alike.
+    /// The two measurements were made under different conditions.
     #[error(transparent)]
-    UnlikeRounds(IncompatibleRuns),
+    IncompatibleRounds(IncompatibleRuns),
 }
 
-/// One side of a gate.
+/// The base or the candidate of a gate.
 #[derive(Debug, Clone, Copy)]
-pub struct Candidate<'a> {
-    /// The side as it was named.
+pub struct NamedBaseline<'a> {
+    /// The name on the command line.
     pub name: &'a str,
-    /// What it adds up to.
+    /// The summary of the run.
     pub baseline: &'a Baseline,
 }
 
-/// The same scenarios of both sides, in one order.
-type Lines<'a> = Vec<(&'a str, &'a CellScenario, &'a CellScenario)>;
+/// The scenarios that both sides have: id, base, candidate.
+type MatchedScenarios<'a> = Vec<(&'a str, &'a CellScenario, &'a CellScenario)>;
 
-/// The row about lost episodes.
+/// The metric of the row about lost episodes.
 const INFRA: &str = "infra";
 
-/// The worst of the critical rows. Where too much of the run was lost, what is left of it decides nothing.
+/// Returns the worst verdict of the critical rows. If too many episodes were lost, the remaining ones decide nothing.
 fn overall(rows: &[GateRow]) -> Verdict {
     if rows.iter().any(|row| row.metric == INFRA && row.verdict == Verdict::Missing) {
         return Verdict::Missing;
@@ -231,8 +229,8 @@ fn counts(rows: &[GateRow]) -> BTreeMap<&'static str, u64> {
     counts
 }
 
-/// A row about something that is not there, which every policy cares for.
-fn missing(subject: Subject, metric: &str, says: &str) -> GateRow {
+/// Builds the row of a missing subject. Such a row is critical in every policy.
+fn missing_row(subject: Subject, metric: &str, reason: &str) -> GateRow {
     GateRow {
         subject,
         metric: metric.to_owned(),
@@ -246,8 +244,8 @@ fn missing(subject: Subject, metric: &str, says: &str) -> GateRow {
         confidence: None,
         margin: None,
         pairs: None,
-        settles: None,
+        needed_pairs: None,
         changes: Vec::new(),
-        says: says.to_owned(),
+        reason: reason.to_owned(),
     }
 }

@@ -1,6 +1,6 @@
-//! What a run's rows say: the frames they are kept in, the numbers computed from them, and how those are shown.
+//! Reports of runs: the frames that hold the rows, the numbers computed from them, and the renderers.
 //!
-//! The only crate that names columns and links Polars. It reads and writes run directories; it never runs an agent.
+//! Only this crate names columns and depends on Polars. It reads and writes run directories; it never runs an agent.
 
 mod baseline;
 pub mod columns;
@@ -23,17 +23,18 @@ pub use comparison::{
     Axis, CellComparison, Comparison, ComparisonError, Flip, Matrix, MatrixCell, MatrixColumn, MetricDifference,
     PairingFailure, Side, Unpaired, compare, matrix,
 };
-pub use episodes::each_episode;
+pub use episodes::for_each_episode;
 pub use frames::{
     FrameError, FrameWriter, count_outcomes, episode_rows, read_calls, read_episodes, read_records, rows_of_episodes,
 };
-pub use metric::{Better, Metric};
+pub use metric::{Better, Metric, RowMetric, RowMetrics};
 pub use schema::{JsonSchemaKind, json_schema};
 pub use summary::{
     Ablation, AgentReport, CONFIDENCE, CallsAt, ClaimReport, ClaimRow, ClaimVerdict, Difference, Effect, Example,
-    HeadlineComparison, HeadlineConditions, LATER, LiveCell, LiveCells, ModelReport, Paired, Pass, Rate, Repair,
-    Report, ReportError, ReportRow, Retries, ScenarioRate, Scope, Totals, summarise,
+    HeadlineComparison, HeadlineConditions, LAST_CALL_NUMBER, LiveCell, LiveCells, ModelReport, PairedDifference, Pass,
+    Rate, Repair, Report, ReportError, ReportRow, Retries, ScenarioRate, Scope, Totals, summarize,
 };
 pub use transcript::{
-    ArgumentChange, CallStep, JsonSpan, Sent, SpanChange, Transcript, TranscriptStep, differences, unmarked,
+    ArgumentChange, CallStep, JsonSpan, SentCall, SpanChange, Transcript, TranscriptStep, diff_arguments,
+    unchanged_spans,
 };

@@ -1,42 +1,47 @@
-//! What runs are compared by: one number an episode, of a comparison, a baseline and a gate alike.
+//! The metrics that comparisons, baselines and gates use: one number per episode.
 
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
 use healbench_protocol::AxisError;
 use healbench_record::{EpisodeRecord, Outcome};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
-/// A number that every scored episode has, unless it is null there.
+use crate::summary::Rate;
+
+/// A number per scored episode, which may be null.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Metric {
-    /// Whether the expectations hold.
+    /// 1 if all expectations hold.
     Success,
-    /// Whether they hold where a mistake or a fault was scheduled; null elsewhere.
+    /// 1 if all expectations hold; null if neither a mistake nor a fault was scheduled.
     Recovered,
-    /// Whether the first call succeeded; null where that was not the agent's own.
+    /// 1 if the first call succeeded; null if the first call was part of the opening.
     FirstCallSuccess,
-    /// Whether the agent claimed to be done while an expectation does not hold.
+    /// 1 if the agent claimed that the task is complete while an expectation does not hold.
     FalseSuccess,
-    /// Whether it got caught in an error spiral.
+    /// 1 if the agent got stuck.
     Stuck,
-    /// Calls made.
+    /// The number of calls.
     Calls,
-    /// Calls equal to an earlier failed call.
+    /// The number of calls equal to an earlier failed call.
     RepeatedCalls,
-    /// Tokens of calls, responses and prose.
+    /// Tokens of calls, responses and turns without a call.
     Tokens,
     /// Tokens of calls that failed and of their responses.
     WastedTokens,
     /// Tokens that guardrails added to responses.
     GuardrailTokens,
-    /// Undeclared fields that reached the world.
+    /// Undeclared fields that reached the environment.
     LeakedFields,
-    /// US dollars; null when price or usage is unknown, and without a model.
+    /// US dollars; null if the price or the usage is unknown, and without a model.
     CostUsd,
 }
 
-/// Which way a metric is better.
+/// The direction in which a metric is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Better {
     /// More is better.
@@ -45,68 +50,81 @@ pub enum Better {
     Lower,
 }
 
+struct MetricEntry {
+    metric: Metric,
+    name: &'static str,
+    better: Better,
+    is_rate: bool,
+}
+
+/// The metrics, in the order of [`Metric`]'s variants.
+const METRICS: [MetricEntry; 12] = [
+    rate(Metric::Success, "success", Better::Higher),
+    rate(Metric::Recovered, "recovered", Better::Higher),
+    rate(Metric::FirstCallSuccess, "first_call_success", Better::Higher),
+    rate(Metric::FalseSuccess, "false_success", Better::Lower),
+    rate(Metric::Stuck, "stuck", Better::Lower),
+    cost(Metric::Calls, "calls"),
+    cost(Metric::RepeatedCalls, "repeated_calls"),
+    cost(Metric::Tokens, "tokens"),
+    cost(Metric::WastedTokens, "wasted_tokens"),
+    cost(Metric::GuardrailTokens, "guardrail_tokens"),
+    cost(Metric::LeakedFields, "leaked_fields"),
+    cost(Metric::CostUsd, "cost_usd"),
+];
+
+const fn rate(metric: Metric, name: &'static str, better: Better) -> MetricEntry {
+    MetricEntry { metric, name, better, is_rate: true }
+}
+
+const fn cost(metric: Metric, name: &'static str) -> MetricEntry {
+    MetricEntry { metric, name, better: Better::Lower, is_rate: false }
+}
+
 impl Metric {
-    /// Every metric, in the order of documents.
-    pub const ALL: [Metric; 12] = [
-        Metric::Success,
-        Metric::Recovered,
-        Metric::FirstCallSuccess,
-        Metric::FalseSuccess,
-        Metric::Stuck,
-        Metric::Calls,
-        Metric::RepeatedCalls,
-        Metric::Tokens,
-        Metric::WastedTokens,
-        Metric::GuardrailTokens,
-        Metric::LeakedFields,
-        Metric::CostUsd,
-    ];
+    /// All metrics, in the order of documents.
+    pub const ALL: [Metric; 12] = {
+        let mut all = [Metric::Success; 12];
+        let mut index = 0;
+        while index < all.len() {
+            all[index] = METRICS[index].metric;
+            index += 1;
+        }
+        all
+    };
 
-    /// The name in policies, baselines and documents.
+    fn entry(self) -> &'static MetricEntry {
+        &METRICS[self as usize]
+    }
+
+    /// Returns the name in policies, baselines and documents.
     pub fn name(self) -> &'static str {
-        match self {
-            Metric::Success => "success",
-            Metric::Recovered => "recovered",
-            Metric::FirstCallSuccess => "first_call_success",
-            Metric::FalseSuccess => "false_success",
-            Metric::Stuck => "stuck",
-            Metric::Calls => "calls",
-            Metric::RepeatedCalls => "repeated_calls",
-            Metric::Tokens => "tokens",
-            Metric::WastedTokens => "wasted_tokens",
-            Metric::GuardrailTokens => "guardrail_tokens",
-            Metric::LeakedFields => "leaked_fields",
-            Metric::CostUsd => "cost_usd",
-        }
+        self.entry().name
     }
 
-    /// Whether it is yes or no of each episode, so that its mean is a rate.
+    /// Returns true if the metric is 0 or 1 for each episode, so that its mean is a rate.
     pub fn is_rate(self) -> bool {
-        self <= Metric::Stuck
+        self.entry().is_rate
     }
 
-    /// Which way it is better.
+    /// Returns the direction in which the metric is better.
     pub fn better(self) -> Better {
-        match self {
-            Metric::Success | Metric::Recovered | Metric::FirstCallSuccess => Better::Higher,
-            _ => Better::Lower,
-        }
+        self.entry().better
     }
 
-    /// The number of one scored episode: 0 or 1 of a rate.
-    pub(crate) fn of(self, row: &EpisodeRecord) -> Option<f64> {
+    /// Returns the value of one scored episode; 0 or 1 for a rate.
+    pub(crate) fn value(self, row: &EpisodeRecord) -> Option<f64> {
         let flag = |flag: bool| Some(f64::from(u8::from(flag)));
-        let success = row.outcome == Outcome::Success;
-        let own_first = row.model.as_ref().is_none_or(|model| model.opening_calls == 0);
+        let success = success(row) == 1;
         match self {
             Metric::Success => flag(success),
             Metric::Recovered => flag(success).filter(|_| row.scheduled),
-            Metric::FirstCallSuccess => flag(row.counts.first_call_success).filter(|_| own_first),
-            Metric::FalseSuccess => flag(row.outcome == Outcome::TaskFail && row.claimed_done),
+            Metric::FirstCallSuccess => flag(row.counts.first_call_success).filter(|_| own_first_call(row) == 1),
+            Metric::FalseSuccess => flag(false_success(row)),
             Metric::Stuck => flag(row.counts.stuck),
             Metric::Calls => Some(f64::from(row.calls)),
             Metric::RepeatedCalls => Some(f64::from(row.counts.repeated_calls)),
-            Metric::Tokens => Some((row.counts.call_tokens + u64::from(row.prose_tokens)) as f64),
+            Metric::Tokens => Some(tokens(row) as f64),
             Metric::WastedTokens => Some(row.counts.wasted_tokens as f64),
             Metric::GuardrailTokens => Some(row.counts.guardrail_tokens as f64),
             Metric::LeakedFields => Some(row.counts.leaked_fields as f64),
@@ -138,3 +156,257 @@ impl Serialize for Metric {
         serializer.serialize_str(self.name())
     }
 }
+
+// `METRICS` is indexed by variant.
+const _: () = {
+    let mut index = 0;
+    while index < METRICS.len() {
+        assert!(METRICS[index].metric as usize == index);
+        index += 1;
+    }
+};
+
+/// A metric of a report's row: the quotient of two sums over the row's scored episodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowMetric {
+    Success,
+    CallsPerEpisode,
+    TokensPerEpisode,
+    Recovered,
+    CallsPerSuccess,
+    TokensPerSuccess,
+    ErrorsFixed,
+    FirstCallSuccess,
+    RepeatedCalls,
+    Stuck,
+    HintsFollowed,
+    FalseSuccess,
+    WastedTokens,
+    CallEfficiency,
+    CallEfficiencyOfSuccesses,
+    LeakedFields,
+    ProseTokens,
+    GuardrailTokens,
+}
+
+/// The display format of a row metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// The rate as a percentage.
+    Percent,
+    /// The rate with one decimal.
+    Decimal,
+    /// The rate, of any magnitude.
+    Amount,
+    /// The numerator. The metric has no denominator; JSON and CSV contain a number instead of a rate.
+    Count,
+}
+
+/// The table that contains a row metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Group {
+    Outcome,
+    Behavior,
+    Chains,
+    Cost,
+    /// JSON and CSV only.
+    Hidden,
+}
+
+pub(crate) struct RowMetricEntry {
+    pub(crate) metric: RowMetric,
+    /// The key in JSON and CSV.
+    pub(crate) key: &'static str,
+    /// The two lines of the column heading.
+    pub(crate) header: [&'static str; 2],
+    pub(crate) unit: Unit,
+    pub(crate) group: Group,
+    /// Returns an episode's contribution to the numerator.
+    pub(crate) numerator: fn(&EpisodeRecord) -> u64,
+    pub(crate) denominator: fn(&EpisodeRecord) -> u64,
+    /// The description in the JSON Schema.
+    summary: &'static str,
+}
+
+/// The row metrics, in the order of [`RowMetric`]'s variants, which is also the order of columns within a group.
+#[rustfmt::skip]
+pub(crate) const ROW_METRICS: [RowMetricEntry; 18] = {
+    use Group::{Behavior, Chains, Cost, Hidden, Outcome};
+    use RowMetric::*;
+    use Unit::{Amount, Count, Decimal, Percent};
+    [
+        row(Success, "success", ["success", "%"], Percent, Hidden, success, one,
+            "Successes among scored episodes."),
+        row(CallsPerEpisode, "calls_per_episode", ["calls", "/episode"], Decimal, Cost, calls, one,
+            "Calls over scored episodes."),
+        row(TokensPerEpisode, "tokens_per_episode", ["tokens", "/episode"], Amount, Cost, tokens, one,
+            "Tokens of calls, responses and prose over scored episodes."),
+        row(Recovered, "episode_recovery", ["recov-", "ered"], Percent, Outcome, |row| u64::from(row.scheduled) * success(row),
+            |row| row.scheduled.into(), "Successes among episodes with a scheduled mistake or fault."),
+        row(CallsPerSuccess, "calls_per_success", ["calls", "/succ."], Decimal, Outcome, calls, success,
+            "Calls over successes."),
+        row(TokensPerSuccess, "tokens_per_success", ["tokens", "/succ."], Amount, Outcome, tokens, success,
+            "Tokens of calls, responses and prose over successes."),
+        row(ErrorsFixed, "errors_fixed", ["errors", "fixed"], Percent, Chains, |row| row.counts.errors_fixed.into(),
+            |row| row.counts.chains.into(), "Error chains that ended in success among error chains."),
+        row(FirstCallSuccess, "first_call_success", ["first-call", "success"], Percent, Behavior,
+            |row| own_first_call(row) * u64::from(row.counts.first_call_success), own_first_call,
+            "Episodes whose first call succeeded, among scored episodes whose first call was the agent's own: not that of a seeded opening."),
+        row(RepeatedCalls, "repeated_calls", ["repeated", "calls"], Percent, Behavior, |row| row.counts.repeated_calls.into(),
+            |row| row.counts.calls_after_error.into(),
+            "Calls equal to an earlier failed call of their episode, among calls after their episode's first error."),
+        row(Stuck, "stuck", ["", "stuck"], Percent, Behavior, |row| row.counts.stuck.into(), one,
+            "Scored episodes in which the agent got stuck: three identical failing calls in a row, two calls that alternate four times, or five calls of the same error class that leave the environment unchanged."),
+        row(HintsFollowed, "hints_followed", ["hints", "followed"], Percent, Behavior, |row| row.counts.hints_followed.into(),
+            |row| row.counts.hinted_calls.into(),
+            "Calls that changed exactly the fields that the error before them named, among calls after an error that named fields."),
+        row(FalseSuccess, "false_success", ["false", "success"], Percent, Behavior, |row| false_success(row).into(), one,
+            "Scored episodes whose agent claimed to be done while an expectation did not hold."),
+        row(WastedTokens, "wasted_tokens", ["wasted", "tokens"], Percent, Outcome, |row| row.counts.wasted_tokens, tokens,
+            "Tokens of calls that failed and of their responses, over all tokens."),
+        row(CallEfficiency, "call_efficiency", ["call", "efficiency"], Percent, Cost, |row| row.perfect_calls.into(), calls,
+            "Calls that a perfect agent needs over calls made. An agent that gives up at once makes fewer than it needs."),
+        row(CallEfficiencyOfSuccesses, "call_efficiency_of_successes", ["", ""], Percent, Hidden,
+            |row| success(row) * u64::from(row.perfect_calls), |row| success(row) * calls(row),
+            "The call efficiency of episodes that succeeded."),
+        row(LeakedFields, "leaked_fields", ["leaked", "fields"], Count, Behavior, |row| row.counts.leaked_fields, zero,
+            "Undeclared fields that reached the environment."),
+        row(ProseTokens, "prose_tokens", ["", ""], Count, Hidden, |row| row.prose_tokens.into(), zero,
+            "Tokens of turns without a call; they are part of all tokens."),
+        row(GuardrailTokens, "guardrail_tokens", ["guardrail", "tokens"], Count, Cost, |row| row.counts.guardrail_tokens, zero,
+            "Tokens that guardrails added to responses."),
+    ]
+};
+
+#[expect(clippy::too_many_arguments, reason = "one argument per field")]
+const fn row(
+    metric: RowMetric,
+    key: &'static str,
+    header: [&'static str; 2],
+    unit: Unit,
+    group: Group,
+    numerator: fn(&EpisodeRecord) -> u64,
+    denominator: fn(&EpisodeRecord) -> u64,
+    summary: &'static str,
+) -> RowMetricEntry {
+    RowMetricEntry { metric, key, header, unit, group, numerator, denominator, summary }
+}
+
+fn one(_: &EpisodeRecord) -> u64 {
+    1
+}
+
+fn zero(_: &EpisodeRecord) -> u64 {
+    0
+}
+
+fn success(row: &EpisodeRecord) -> u64 {
+    (row.outcome == Outcome::Success).into()
+}
+
+fn false_success(row: &EpisodeRecord) -> bool {
+    row.outcome == Outcome::TaskFail && row.claimed_done
+}
+
+/// Returns 1 if the first call was not part of the opening, otherwise 0.
+fn own_first_call(row: &EpisodeRecord) -> u64 {
+    row.model.as_ref().is_none_or(|model| model.opening_calls == 0).into()
+}
+
+fn calls(row: &EpisodeRecord) -> u64 {
+    row.calls.into()
+}
+
+/// Returns the tokens of calls, responses and turns without a call.
+pub(crate) fn tokens(row: &EpisodeRecord) -> u64 {
+    row.counts.call_tokens + u64::from(row.prose_tokens)
+}
+
+impl RowMetricEntry {
+    /// Returns the column header on one line, without the abbreviation that saves width on a terminal.
+    pub(crate) fn title(&self) -> String {
+        let [first, second] = self.header;
+        let second = second.replace("succ.", "success");
+        match first.strip_suffix('-') {
+            Some(start) => format!("{start}{second}"),
+            None if second.starts_with('/') => format!("{first}{second}"),
+            None => format!("{first} {second}").trim().to_owned(),
+        }
+    }
+
+    /// Returns the entries of a group's columns.
+    pub(crate) fn of_group(group: Group) -> impl Iterator<Item = &'static RowMetricEntry> + Clone {
+        const ENTRIES: &[RowMetricEntry] = &ROW_METRICS;
+        ENTRIES.iter().filter(move |entry| entry.group == group)
+    }
+}
+
+/// The metrics of a row, with one rate per row metric.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RowMetrics([Rate; ROW_METRICS.len()]);
+
+impl RowMetrics {
+    pub(crate) fn new(sums: &[[u64; 2]; ROW_METRICS.len()]) -> RowMetrics {
+        Self::from_fn(|metric| Rate::of(sums[metric as usize][0], sums[metric as usize][1]))
+    }
+
+    /// Computes each metric with `rate`.
+    pub fn from_fn(rate: impl Fn(RowMetric) -> Rate) -> RowMetrics {
+        RowMetrics(std::array::from_fn(|index| rate(ROW_METRICS[index].metric)))
+    }
+
+    /// Returns a metric. A count has no denominator.
+    pub fn get(&self, metric: RowMetric) -> Rate {
+        self.0[metric as usize]
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&'static RowMetricEntry, Rate)> {
+        const ENTRIES: &[RowMetricEntry] = &ROW_METRICS;
+        ENTRIES.iter().zip(self.0)
+    }
+}
+
+impl Serialize for RowMetrics {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (entry, rate) in self.iter() {
+            match entry.unit {
+                Unit::Count => map.serialize_entry(entry.key, &rate.numerator)?,
+                _ => map.serialize_entry(entry.key, &rate)?,
+            }
+        }
+        map.end()
+    }
+}
+
+impl JsonSchema for RowMetrics {
+    fn schema_name() -> Cow<'static, str> {
+        "RowMetrics".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let property = |entry: &RowMetricEntry, generator: &mut SchemaGenerator| {
+            let mut schema = match entry.unit {
+                Unit::Count => u64::json_schema(generator),
+                _ => generator.subschema_for::<Rate>(),
+            };
+            schema.insert("description".to_owned(), entry.summary.into());
+            (entry.key.to_owned(), schema.to_value())
+        };
+        let properties: serde_json::Map<_, _> = ROW_METRICS.iter().map(|entry| property(entry, generator)).collect();
+        let required: Vec<&str> = ROW_METRICS.iter().map(|entry| entry.key).collect();
+        json_schema!({ "type": "object", "properties": properties, "required": required })
+    }
+}
+
+const _: () = {
+    let mut index = 0;
+    while index < ROW_METRICS.len() {
+        assert!(ROW_METRICS[index].metric as usize == index);
+        index += 1;
+    }
+};

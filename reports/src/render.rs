@@ -1,4 +1,4 @@
-//! A report, shown. Renderers get finished numbers and do no sums.
+//! Renderers of reports. They receive computed numbers and do no arithmetic on them.
 
 mod ablation;
 mod claims;

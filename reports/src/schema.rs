@@ -1,4 +1,4 @@
-//! What the JSON of reports looks like, for those who read it by a program.
+//! The JSON Schemas of the reports.
 
 use std::borrow::Cow;
 
@@ -12,23 +12,23 @@ use crate::comparison::{Comparison, Matrix};
 use crate::metric::Metric;
 use crate::summary::Report;
 
-/// What is printed as JSON.
+/// A report that is printed as JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JsonSchemaKind {
-    /// `healbench report --json`.
+    /// Printed by `healbench report --json`.
     Report,
-    /// `healbench compare --json` of two runs.
+    /// Printed by `healbench compare --json` for two runs.
     Comparison,
-    /// `healbench compare --by --json` of one.
+    /// Printed by `healbench compare --by --json` for one run.
     Matrix,
 }
 
-/// The JSON Schema (draft 2020-12) of what is printed, with a line break at its end; the same text on every call.
+/// Returns the JSON Schema (draft 2020-12) of a report, ending with a line break. The text is the same on every call.
 ///
 /// # Errors
-/// None that a schema can cause: its keys are text.
-pub fn json_schema(of: JsonSchemaKind) -> Result<String, serde_json::Error> {
-    match of {
+/// None in practice: serialization fails only for keys that are not text.
+pub fn json_schema(kind: JsonSchemaKind) -> Result<String, serde_json::Error> {
+    match kind {
         JsonSchemaKind::Report => schema::<Report>(),
         JsonSchemaKind::Comparison => schema::<Comparison>(),
         JsonSchemaKind::Matrix => schema::<Matrix>(),
@@ -38,72 +38,73 @@ pub fn json_schema(of: JsonSchemaKind) -> Result<String, serde_json::Error> {
 fn schema<T: JsonSchema>() -> Result<String, serde_json::Error> {
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let mut schema = generator.into_root_schema_for::<T>().to_value();
-    close(&mut schema);
+    deny_additional_properties(&mut schema);
     Ok(format!("{schema:#}\n"))
 }
 
-/// An object has the fields that are described, and no others.
-fn close(schema: &mut Value) {
+/// Sets `additionalProperties` to false in each object with properties.
+fn deny_additional_properties(schema: &mut Value) {
     match schema {
         Value::Object(map) => {
-            map.values_mut().for_each(close);
+            map.values_mut().for_each(deny_additional_properties);
             if map.contains_key("properties") {
                 map.insert("additionalProperties".to_owned(), Value::Bool(false));
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(close),
+        Value::Array(items) => items.iter_mut().for_each(deny_additional_properties),
         _ => {}
     }
 }
 
-/// Forms of values that are one of a few words, made of these values: their crates know nothing of schemas.
-macro_rules! words {
-    ($($form:ident, $name:literal: $values:expr;)*) => {$(
-        pub(crate) enum $form {}
+/// Declares the schema of an enum that is serialized as one of a few names. The enums' own crates do not depend on
+/// schemars.
+macro_rules! enum_schemas {
+    ($($schema:ident, $name:literal: $values:expr;)*) => {$(
+        pub(crate) enum $schema {}
 
-        impl JsonSchema for $form {
+        impl JsonSchema for $schema {
             fn schema_name() -> Cow<'static, str> {
                 $name.into()
             }
 
             fn json_schema(_: &mut SchemaGenerator) -> Schema {
-                let words: Vec<Value> = $values.into_iter().map(|value| json!(value)).collect();
-                json_schema!({ "type": "string", "enum": words })
+                let names: Vec<Value> = $values.into_iter().map(|value| json!(value)).collect();
+                json_schema!({ "type": "string", "enum": names })
             }
         }
     )*};
 }
 
-words! {
-    AgentKindForm, "AgentKind": [AgentKind::Scripted, AgentKind::Llm, AgentKind::Replay];
-    GuardrailsForm, "Guardrails": (0..16).map(Guardrails::from_bits);
-    MetricForm, "Metric": Metric::ALL;
-    OpeningForm, "Opening": Opening::ALL;
-    OutcomeForm, "Outcome": Outcome::ALL;
-    RunStatusForm, "RunStatus": [RunStatus::Running, RunStatus::Interrupted, RunStatus::Complete];
-    ToolsModeForm, "ToolsMode": ToolsMode::ALL;
+enum_schemas! {
+    AgentKindSchema, "AgentKind": [AgentKind::Scripted, AgentKind::Llm, AgentKind::Replay];
+    GuardrailsSchema, "Guardrails": Guardrails::sets();
+    MetricSchema, "Metric": Metric::ALL;
+    OpeningSchema, "Opening": Opening::ALL;
+    OutcomeSchema, "Outcome": Outcome::ALL;
+    RunStatusSchema, "RunStatus": [RunStatus::Running, RunStatus::Interrupted, RunStatus::Complete];
+    ToolsModeSchema, "ToolsMode": ToolsMode::ALL;
 }
 
 /// A [`Claim`](healbench_protocol::Claim) in JSON: its crate knows nothing of schemas.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "it is there for its form")]
 #[schemars(rename = "Claim")]
-pub(crate) struct ClaimForm {
+pub(crate) struct ClaimSchema {
     /// The claim in words.
     says: String,
     /// What it is about, counted in each episode.
-    measure: MeasureForm,
+    measure: MeasureSchema,
     /// The mean that is claimed without guardrails; null when no number is.
-    without: Option<SpanForm>,
+    without: Option<SpanSchema>,
     /// The mean that is claimed with guardrails.
-    with: Option<SpanForm>,
+    with: Option<SpanSchema>,
 }
 
 /// What a claim is about.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "it is there for its form")]
 #[schemars(rename = "Measure", rename_all = "snake_case")]
-enum MeasureForm {
+enum MeasureSchema {
     /// Calls that were made.
     Calls,
     /// Attempts after the first error of an error chain.
@@ -120,7 +121,7 @@ enum MeasureForm {
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "it is there for its form")]
 #[schemars(rename = "Span")]
-pub(crate) struct SpanForm {
+pub(crate) struct SpanSchema {
     /// The smallest.
     from: f64,
     /// The largest.

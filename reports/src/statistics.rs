@@ -1,4 +1,4 @@
-//! Estimates, intervals and tests. Plain functions of counts and sums; what they are computed over is said in `summary`.
+//! Estimates, intervals and tests as plain functions of counts and sums. `summary` documents the populations.
 
 mod bootstrap;
 mod clopper_pearson;
@@ -23,7 +23,7 @@ pub use bootstrap::{ClusterSums, RESAMPLES, Resamples, bca_mean, bca_ratio};
 pub use clopper_pearson::clopper_pearson;
 pub use holm::holm;
 pub use incidence::{FixedWithin, cumulative_incidence};
-pub use kaplan_meier::{Ended, Median, kaplan_meier_median};
+pub use kaplan_meier::{EndedChains, Median, kaplan_meier_median};
 pub use mcnemar::mcnemar_mid_p;
 pub use non_inferiority::{GATE_CONFIDENCE, NonInferiority, non_inferiority, paired_non_inferiority};
 pub use pairs::{pairs_for, pairs_to_settle};
@@ -42,8 +42,8 @@ pub struct Interval {
     pub upper: f64,
 }
 
-/// How many standard deviations around the middle of a normal distribution hold this share of it; `None` unless the share lies
-/// between 0 and 1.
+/// Returns the number of standard deviations around the mean of a normal distribution that contain the share
+/// `confidence`; `None` unless the share is between 0 and 1.
 fn two_sided_z(confidence: f64) -> Option<f64> {
     if confidence > 0.0 && confidence < 1.0 {
         Some(Normal::standard().inverse_cdf(0.5 + confidence / 2.0))

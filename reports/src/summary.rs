@@ -17,18 +17,19 @@ use serde::{Serialize, Serializer};
 
 use crate::comparison::Matrix;
 use crate::frames::FrameError;
+use crate::metric::{RowMetric, RowMetrics};
 use crate::statistics::{FixedWithin, Interval, Median};
 pub use claims::{ClaimReport, ClaimRow, ClaimVerdict};
-pub(crate) use compute::suite_of;
-pub use compute::{Scope, summarise};
+pub(crate) use compute::suite_name;
+pub use compute::{Scope, summarize};
 pub use headline::{Example, HeadlineComparison, HeadlineConditions};
 pub use live::{LiveCell, LiveCells};
-pub use positions::{CallsAt, LATER};
+pub use positions::{CallsAt, LAST_CALL_NUMBER};
 
 /// The confidence of every interval in a report.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// What a run shows, per agent and setting, in the order of its plan.
+/// What a run shows, per agent and condition, in the order of its plan.
 ///
 /// Every number but the counts of episodes and of unscored outcomes is over scored episodes alone.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
@@ -45,7 +46,7 @@ pub struct Report {
     /// Episodes that the plan has.
     pub planned: u64,
     /// `complete`, or `interrupted`: then it has fewer episodes than were planned.
-    #[schemars(with = "crate::schema::RunStatusForm")]
+    #[schemars(with = "crate::schema::RunStatusSchema")]
     pub status: RunStatus,
     /// Which shard of a run it is, as `2/4`; null when it is a whole one.
     pub shard: Option<String>,
@@ -59,7 +60,7 @@ pub struct Report {
     pub agents: Vec<AgentReport>,
     /// What the scenarios claim; empty when they claim nothing.
     pub claims: Vec<ClaimReport>,
-    /// What each guardrail is worth, by agent and error format; empty when the plan has no sets of guardrails that would show it.
+    /// Effects of guardrails, by agent and error format; empty when the plan has no sets of guardrails that would show it.
     pub ablation: Vec<Ablation>,
     /// The two settings that are laid side by side; null when the plan has one only.
     pub headline: Option<HeadlineConditions>,
@@ -95,16 +96,16 @@ pub struct AgentReport {
     /// What its rows are headed with: `openai:gpt-5-mini · seeded · native`.
     pub title: String,
     /// What plays it. Rows of a scripted agent show nothing about a real model.
-    #[schemars(with = "crate::schema::AgentKindForm")]
+    #[schemars(with = "crate::schema::AgentKindSchema")]
     pub kind: AgentKind,
     /// How its episodes begin; null for an agent without a model.
-    #[schemars(with = "Option<crate::schema::OpeningForm>")]
+    #[schemars(with = "Option<crate::schema::OpeningSchema>")]
     pub opening: Option<Opening>,
     /// How it is told of the tools; null for an agent without a model.
-    #[schemars(with = "Option<crate::schema::ToolsModeForm>")]
+    #[schemars(with = "Option<crate::schema::ToolsModeSchema>")]
     pub tools: Option<ToolsMode>,
     /// What the right setting of the report's contrast shows beside the left one; null without a contrast.
-    pub beside: Option<HeadlineComparison>,
+    pub headline: Option<HeadlineComparison>,
     /// One row a setting.
     pub rows: Vec<ReportRow>,
 }
@@ -117,7 +118,7 @@ pub(crate) fn by_name<S: Serializer>(format: &ErrorFormat, serializer: S) -> Res
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ReportRow {
     /// The guardrails in force.
-    #[schemars(with = "crate::schema::GuardrailsForm")]
+    #[schemars(with = "crate::schema::GuardrailsSchema")]
     pub guardrails: Guardrails,
     /// How failures were written; its name in JSON.
     #[serde(serialize_with = "by_name")]
@@ -131,65 +132,38 @@ pub struct ReportRow {
     pub infra: u64,
     /// Those lost to the agent's configuration.
     pub config: u64,
-    /// Successes among scored episodes.
-    pub success: Rate,
+    /// The metrics of the registry; in JSON, a key for each.
+    #[serde(flatten)]
+    pub metrics: RowMetrics,
     /// Wilson's interval of the success rate; null when nothing was scored.
     pub success_interval: Option<Interval>,
     /// The difference in success to the same agent under no guardrails; null for that row itself, and when the plan has none.
-    pub vs_none: Option<Paired>,
+    pub vs_none: Option<PairedDifference>,
     /// The difference in calls per episode to `none`; null as `vs_none`.
     pub calls_vs_none: Option<Difference>,
     /// The difference in tokens per episode to `none`.
     pub tokens_vs_none: Option<Difference>,
-    /// Calls over scored episodes.
-    pub calls_per_episode: Rate,
-    /// Tokens of calls, responses and prose over scored episodes.
-    pub tokens_per_episode: Rate,
-    /// Successes among episodes with a scheduled mistake or fault.
-    pub episode_recovery: Rate,
-    /// Error chains that ended in success among error chains.
-    pub errors_fixed: Rate,
     /// Attempts after the first error of a chain until it was fixed.
     pub retries: Retries,
     /// Chains fixed within 1, 2 and 3 further attempts.
     pub repair_at: Vec<Repair>,
-    /// Episodes whose first call succeeded, among scored episodes whose first call was the agent's own: not that of a seeded opening.
-    pub first_call_success: Rate,
-    /// Calls equal to an earlier failed call of their episode, among calls after their episode's first error.
-    pub repeated_calls: Rate,
-    /// Episodes with an error spiral among scored episodes: three identical failing calls in a row, two calls that take turns four
-    /// times, or five calls of the same error class that leave the world unchanged.
-    pub stuck: Rate,
-    /// Calls that changed exactly the fields that the error before them named, among calls after an error that named fields.
-    pub hints_followed: Rate,
-    /// Episodes whose agent claimed to be done while an expectation did not hold, among scored episodes.
-    pub false_success: Rate,
-    /// Undeclared fields that reached the world.
-    pub leaked_fields: u64,
-    /// Calls over successes.
-    pub calls_per_success: Rate,
-    /// Tokens of calls, responses and prose over successes.
-    pub tokens_per_success: Rate,
     /// US dollars over successes; null unless the cost of every scored episode is known.
     pub cost_per_success: Option<f64>,
     /// What the model took; null for an agent without one, and when nothing was scored.
     pub model: Option<ModelReport>,
-    /// Tokens of calls that failed and of their responses, over all tokens.
-    pub wasted_tokens: Rate,
-    /// Tokens of turns without a call; they are part of all tokens.
-    pub prose_tokens: u64,
-    /// Tokens that guardrails added to responses.
-    pub guardrail_tokens: u64,
-    /// Calls that a perfect agent needs over calls made. An agent that gives up at once makes fewer than it needs.
-    pub call_efficiency: Rate,
-    /// The same of episodes that succeeded.
-    pub call_efficiency_of_successes: Rate,
     /// pass@k and pass^k for 1, 2, 4 and 8 trials.
     pub passes: Vec<Pass>,
     /// Calls by their number in the episode.
     pub calls_by_number: Vec<CallsAt>,
     /// The success rate by scenario, one entry a scenario in the order of the plan.
     pub scenarios: Vec<ScenarioRate>,
+}
+
+impl ReportRow {
+    /// Returns a metric of the row.
+    pub fn rate(&self, metric: RowMetric) -> Rate {
+        self.metrics.get(metric)
+    }
 }
 
 /// What a model took in scored episodes.
@@ -289,7 +263,7 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// The rate of these counts.
+    /// Returns `numerator / denominator`.
     pub fn of(numerator: u64, denominator: u64) -> Rate {
         let rate = (denominator > 0).then(|| numerator as f64 / denominator as f64);
         Rate { numerator, denominator, rate }
@@ -298,7 +272,7 @@ impl Rate {
 
 /// A difference in success between two rows, over pairs of the same scenario and trial.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-pub struct Paired {
+pub struct PairedDifference {
     /// Pairs of which both episodes were scored.
     pub pairs: u64,
     /// Pairs with a success only in this row.
@@ -348,7 +322,7 @@ pub struct Ablation {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Effect {
     /// The switch, or both of an interaction.
-    #[schemars(with = "crate::schema::GuardrailsForm")]
+    #[schemars(with = "crate::schema::GuardrailsSchema")]
     pub switches: Guardrails,
     /// On the success rate: -1 to 1.
     pub success: Difference,
@@ -362,55 +336,48 @@ pub struct Effect {
     pub unmatched: u64,
 }
 
-/// Why there is no report of a run.
+/// The error of computing a report.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {
-    /// A frame cannot be read, or the plan's rows cannot be told apart.
+    /// A frame cannot be read, or names on the plan's axes are not unique.
     #[error(transparent)]
     Frame(#[from] FrameError),
-    /// Two episodes that would be compared met different difficulties.
+    /// Two episodes to be compared have different trial schedules.
     #[error(
         "episodes {episode} and {none} cannot be compared: {agent} met another schedule under `{guardrails}` than under `none` in \
          trial {trial} of `{scenario}`"
     )]
     Schedule {
-        /// The agent of both.
         agent: String,
-        /// The scenario of both.
         scenario: String,
-        /// The trial of both.
         trial: u32,
-        /// The guardrails of the first.
+        /// The guardrails of the first episode.
         guardrails: String,
-        /// The first episode.
         episode: u64,
-        /// The one under no guardrails.
+        /// The index of the episode without guardrails.
         none: u64,
     },
-    /// Episodes that effects would be computed from met different difficulties.
+    /// Episodes that an ablation compares have different trial schedules.
     #[error(
         "the effects of guardrails cannot be computed: {agent} met another schedule in episode {episode}, under `{guardrails}`, than \
          under other guardrails in trial {trial} of `{scenario}`"
     )]
     Schedules {
-        /// The agent of all.
         agent: String,
-        /// The scenario of all.
         scenario: String,
-        /// The trial of all.
         trial: u32,
         /// The guardrails of the first episode that differs from those before it.
         guardrails: String,
-        /// That episode.
+        /// The index of that episode.
         episode: u64,
     },
-    /// A row of the frames is not the episode that the manifest's plan has under its index, or is there twice.
+    /// A row is not the episode that the manifest's plan has at its index, or occurs twice.
     #[error("episode {episode} in the frames is not that of the manifest's plan")]
-    Stranger {
-        /// The first such row's index.
+    ForeignEpisode {
+        /// The index of the first such row.
         episode: u64,
     },
-    /// Polars could not give a column.
+    /// Polars failed on a column.
     #[error("cannot compute the report: {0}")]
     Column(#[from] polars::prelude::PolarsError),
 }

@@ -1,6 +1,6 @@
-//! An episode that was played again, step by step, for a person to read. Plain data: whoever plays makes it, and renderers show it.
+//! The transcript of a replayed episode, step by step, as plain data. The replay builds it and renderers display it.
 //!
-//! Texts are as they were said. They may hold anything; renderers make them safe to show.
+//! Texts are stored unchanged and may contain anything; renderers escape them.
 
 mod difference;
 
@@ -9,20 +9,19 @@ use healbench_record::{CallRecord, Outcome};
 use serde::Serialize;
 use serde_json::Value;
 
-pub use difference::{ArgumentChange, JsonSpan, SpanChange, differences, unmarked};
+pub use difference::{ArgumentChange, JsonSpan, SpanChange, diff_arguments, unchanged_spans};
 
 use crate::summary::by_name;
 
-/// An episode that was played again.
+/// A replayed episode.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Transcript {
-    /// The episode's number in the run; null when it was played under a setting that the run does not have.
+    /// The index of the episode in the run; null if the run does not have the replayed condition.
     pub episode: Option<u64>,
-    /// The scenario's id.
     pub scenario: String,
-    /// What the scenario says of itself; it may be nothing.
+    /// The scenario's description; may be empty.
     pub description: String,
-    /// The agent's title.
+    /// The title of the agent's rows.
     pub agent: String,
     /// The guardrails in force.
     pub guardrails: Guardrails,
@@ -31,78 +30,77 @@ pub struct Transcript {
     pub format: ErrorFormat,
     /// The trial, from 0.
     pub trial: u32,
-    /// The task, in words.
+    /// The task's prompt.
     pub prompt: String,
-    /// What happened, in its order.
+    /// The steps, in order.
     pub steps: Vec<TranscriptStep>,
-    /// How it ended.
+    /// The outcome of the episode.
     pub outcome: Outcome,
-    /// Calls made.
     pub calls: u32,
-    /// The expectations that do not hold in the end, in words.
+    /// Descriptions of the expectations that do not hold at the end.
     pub unmet: Vec<String>,
 }
 
-/// Something that happened in an episode.
+/// A step of an episode.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TranscriptStep {
-    /// The agent waited in the world's own time.
-    Waits {
-        /// How long.
+    /// The agent waited in simulated time.
+    Wait {
+        /// The duration in seconds.
         seconds: u32,
     },
-    /// The agent said something, alone or beside the calls that follow.
-    Says(String),
+    /// The agent wrote a text, alone or together with the calls that follow.
+    Message(String),
     /// A tool was called.
     Call(Box<CallStep>),
-    /// The agent said that the task is complete.
+    /// The agent claimed that the task is complete.
     Done(String),
-    /// A model stopped calling and answered in words; there may be none.
-    Answers(String),
-    /// A turn broke off before it was whole.
+    /// The model answered without a call; the text may be empty.
+    Answer(String),
+    /// A turn ended before it was complete.
     Incomplete(String),
-    /// The agent said that it cannot complete the task.
-    GivesUp(String),
-    /// The agent itself failed, for this reason.
+    /// The agent gave up.
+    GiveUp(String),
+    /// The agent failed, for this reason.
     Failed(String),
 }
 
-/// A call, and what came back.
+/// A call and its response.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CallStep {
-    /// What the run records of it.
+    /// The recorded row of the call.
     pub row: CallRecord,
-    /// Whether it is the scheduled opening: it stands in the conversation as the model's own, and the model was not asked.
+    /// True if the call is part of the opening: it appears in the conversation as the model's own, but the model did
+    /// not write it.
     pub opening: bool,
     /// The tool as the agent named it.
     pub tool: String,
-    /// The arguments as compact JSON, as they were sent, cut where marks begin and end.
+    /// The arguments as compact JSON, as sent, split at the boundaries of changes.
     pub arguments: Vec<JsonSpan>,
-    /// The number of the call that the arguments are compared with; null when no earlier one was about the same thing.
+    /// The number of the call that the arguments are compared with; null if no earlier call has the same target.
     pub compared_with: Option<u32>,
-    /// What differs from the arguments of that call.
+    /// The differences from that call's arguments.
     pub changes: Vec<ArgumentChange>,
-    /// The response as the agent saw it.
+    /// The response that the agent received.
     pub response: String,
 }
 
-/// A call of an episode, as it is compared with others.
+/// A call of an episode, in the form used to compare calls.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Sent {
-    /// Its arguments.
+pub struct SentCall {
     pub arguments: Value,
-    /// What the run records of it, with its chain.
+    /// The recorded row of the call, with its error chain.
     pub row: CallRecord,
 }
 
 impl CallStep {
-    /// The step of the call that follows the `earlier` ones of its episode.
-    pub fn new(earlier: &[Sent], call: &Sent, opening: bool, response: String) -> CallStep {
-        let reference = reference(earlier, &call.row);
+    /// Builds the step of a call that follows the `earlier` calls of its episode.
+    pub fn new(earlier: &[SentCall], call: &SentCall, opening: bool, response: String) -> CallStep {
+        let reference = reference_call(earlier, &call.row);
         let (arguments, changes) = match reference {
-            Some(reference) => differences(&reference.arguments, &call.arguments),
-            None => (unmarked(&call.arguments), Vec::new()),
+            Some(reference) => diff_arguments(&reference.arguments, &call.arguments),
+            None => (unchanged_spans(&call.arguments), Vec::new()),
         };
         CallStep {
             row: call.row.clone(),
@@ -116,9 +114,10 @@ impl CallStep {
     }
 }
 
-/// The earlier call that is about the same thing as `call`, whose response the agent had seen: within an error chain the one before it,
-/// though the agent may have looked something up in between; elsewhere the one right before, if it has the same tool and action.
-fn reference<'a>(earlier: &'a [Sent], call: &CallRecord) -> Option<&'a Sent> {
+/// Returns the earlier call with the same target as `call` whose response the agent had seen. Within an error chain
+/// this is the previous call of the chain, even if the agent made lookups in between; otherwise it is the call directly
+/// before, if it has the same tool and action.
+fn reference_call<'a>(earlier: &'a [SentCall], call: &CallRecord) -> Option<&'a SentCall> {
     let mut seen = earlier.iter().rev().filter(|sent| sent.row.turn < call.turn);
     let before = seen.clone().next()?;
     let same = before.row.tool == call.tool && before.row.action == call.action;
@@ -132,14 +131,14 @@ mod tests {
 
     use super::*;
 
-    fn sent(call: u32, turn: u32, name: &str, chain: Option<u32>) -> Sent {
+    fn sent(call: u32, turn: u32, name: &str, chain: Option<u32>) -> SentCall {
         let (tool, action) = name.split_once('.').unwrap();
         let row =
             CallRecord { call, turn, tool: tool.into(), action: Some(action.into()), chain, ..CallRecord::default() };
-        Sent { arguments: json!({"action": action, "n": call}), row }
+        SentCall { arguments: json!({"action": action, "n": call}), row }
     }
 
-    /// The number of the call that the last of these is compared with. They are one in a turn.
+    /// Returns the number of the call that the last call is compared with. The calls are one in a turn.
     fn compared(calls: &[(&str, Option<u32>)]) -> Option<u32> {
         let mut numbered = (1..).zip(calls).map(|(n, (name, chain))| sent(n, n, name, *chain)).collect::<Vec<_>>();
         let last = numbered.pop().unwrap();
@@ -149,7 +148,7 @@ mod tests {
     #[test]
     fn a_call_is_compared_with_the_one_before_it_in_its_chain() {
         assert_eq!(compared(&[("a.set", Some(1)), ("a.set", Some(1))]), Some(1));
-        // A call that reached no action is mended by one that does.
+        // A call that reached no action is fixed by one that does.
         assert_eq!(compared(&[("a.seet", Some(1)), ("a.set", Some(1))]), Some(1));
         assert_eq!(compared(&[("a.set", Some(1)), ("a.list", None), ("a.set", Some(1))]), Some(1));
         assert_eq!(compared(&[("a.set", Some(1)), ("b.set", Some(2)), ("a.set", Some(1))]), Some(1));
@@ -166,9 +165,9 @@ mod tests {
     }
 
     #[test]
-    fn calls_of_one_turn_know_nothing_of_each_other() {
+    fn calls_of_one_turn_are_not_compared_with_each_other() {
         let first = sent(1, 1, "a.set", Some(1));
-        let compared = |call: Sent| CallStep::new(std::slice::from_ref(&first), &call, false, String::new());
+        let compared = |call: SentCall| CallStep::new(std::slice::from_ref(&first), &call, false, String::new());
         assert_eq!(compared(sent(2, 1, "a.set", Some(1))).compared_with, None);
         assert_eq!(compared(sent(2, 2, "a.set", Some(1))).compared_with, Some(1));
     }

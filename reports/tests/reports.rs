@@ -1,24 +1,22 @@
-//! Rows through real files: written, read back, summed up, shown.
+//! Tests that write rows to real files, read them back, and compute and render reports.
 
-// Clippy takes only the functions marked `#[test]` for tests, not those they share.
+// Clippy recognizes only functions marked `#[test]` as tests, not the helpers that they share.
 #![allow(clippy::unwrap_used)]
 
 #[path = "reports/ablation.rs"]
 mod ablation;
 #[path = "reports/comparison.rs"]
 mod comparison;
-#[path = "reports/forms.rs"]
-mod forms;
-#[path = "reports/forms_page.rs"]
-mod forms_page;
-#[path = "reports/forms_text.rs"]
-mod forms_text;
 #[path = "reports/frames.rs"]
 mod frames;
 #[path = "reports/gate.rs"]
 mod gate;
-#[path = "reports/gate_forms.rs"]
-mod gate_forms;
+#[path = "reports/gate_markdown.rs"]
+mod gate_markdown;
+#[path = "reports/gate_pairs.rs"]
+mod gate_pairs;
+#[path = "reports/gate_renderers.rs"]
+mod gate_renderers;
 #[path = "reports/headline.rs"]
 mod headline;
 #[path = "reports/hostile.rs"]
@@ -27,12 +25,18 @@ mod hostile;
 mod non_inferiority;
 #[path = "reports/numbers.rs"]
 mod numbers;
-#[path = "reports/operating.rs"]
-mod operating;
-#[path = "reports/page_itself.rs"]
-mod page_itself;
+#[path = "reports/operating_characteristics.rs"]
+mod operating_characteristics;
+#[path = "reports/page_integrity.rs"]
+mod page_integrity;
 #[path = "reports/pages.rs"]
 mod pages;
+#[path = "reports/renderers.rs"]
+mod renderers;
+#[path = "reports/renderers_page.rs"]
+mod renderers_page;
+#[path = "reports/renderers_text.rs"]
+mod renderers_text;
 #[path = "reports/rendering.rs"]
 mod rendering;
 #[path = "reports/sample.rs"]
@@ -43,5 +47,7 @@ mod schema;
 mod statistics;
 #[path = "reports/summary.rs"]
 mod summary;
+#[path = "reports/summary_pairs.rs"]
+mod summary_pairs;
 #[path = "reports/transcript.rs"]
 mod transcript;

@@ -1,25 +1,25 @@
 use std::fmt;
 
-/// One problem of a scenario file, with its place.
+/// A problem in a scenario file, with its position.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Diagnostic {
-    /// The file, as its path was given.
+    /// The path of the file as given.
     pub file: String,
     /// The line, from 1.
     pub line: usize,
     /// The column in characters, from 1.
     pub column: usize,
-    /// How many characters of the line are meant; at least 1.
+    /// The number of characters to mark in the line, at least 1.
     pub length: usize,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
-    /// What to do about it.
+    /// Advice on how to fix it.
     pub help: Option<String>,
 }
 
 impl fmt::Display for Diagnostic {
-    /// `file:line:column: message`, on one line.
+    /// Formats the diagnostic as `file:line:column: message` on one line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}: {}", self.file, self.line, self.column, crate::render::visible(&self.message))
+        write!(f, "{}:{}:{}: {}", self.file, self.line, self.column, crate::render::escape_invisible(&self.message))
     }
 }

@@ -4,109 +4,110 @@ use healbench_engine::World;
 use healbench_engine::definition::{TableDef, WorldDef};
 use healbench_protocol::{Object, ToolCall, same_json};
 
-/// What must hold when an agent says that it is done.
+/// A condition that must hold when an agent finishes.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expectation {
-    /// A row like this is there.
+    /// At least one row matches.
     Row {
         /// The table.
         table: String,
-        /// Columns and values that are all equal.
+        /// The columns and their required values.
         matching: Object,
-        /// The table's key, where the row may hold nothing else than the matching columns and the key.
-        only_beside: Option<String>,
+        /// The table's key column if the row may have no columns other than those in `matching` and the key.
+        exclusive_key: Option<String>,
     },
-    /// No row like this is there.
+    /// No row matches.
     NoRow {
         /// The table.
         table: String,
-        /// Columns and values that are all equal.
+        /// The columns and their required values.
         matching: Object,
     },
-    /// So many rows like this are there.
+    /// Exactly `equals` rows match.
     Count {
         /// The table.
         table: String,
-        /// Columns and values that are all equal; empty for all rows.
+        /// The columns and their required values; empty to match all rows.
         matching: Object,
-        /// How many.
+        /// The number of rows.
         equals: usize,
     },
-    /// The table has the rows that it began with.
+    /// The table's rows are the same as at the beginning.
     Unchanged {
         /// The table.
         table: String,
     },
-    /// A call like this succeeded.
+    /// A matching call succeeded.
     Called {
         /// The tool.
         tool: String,
         /// The action's name; `None` for a tool without a discriminator.
         action: Option<String>,
-        /// Arguments that were among those of the call, the discriminator among them.
+        /// Required arguments of the call, including the discriminator.
         arguments: Object,
     },
     /// The task cannot be done, and the agent says so.
     Stops,
 }
 
-/// How an episode ended: what expectations are held against.
+/// The final state of an episode, which expectations are checked against.
 #[derive(Debug, Clone, Copy)]
-pub struct Observed<'a> {
-    /// The world as it is now.
+pub struct EpisodeState<'a> {
+    /// The final state of the world.
     pub world: &'a World,
-    /// Whether the agent said that the task cannot be done.
+    /// True if the agent said that the task cannot be done.
     pub gave_up: bool,
-    /// The calls that succeeded.
+    /// The successful calls.
     pub succeeded: &'a [ToolCall],
 }
 
-/// How many rows of a world's beginning are as each expectation of a scenario says. A world may have thousands of rows, of which an
-/// episode changes a few, so they are looked through once.
+/// The number of matching rows in the initial world, for each expectation of a scenario. A world may have thousands of
+/// rows, of which an episode changes only a few, so they are counted once.
 #[derive(Debug)]
-pub struct Beginning(Vec<usize>);
+pub struct InitialCounts(Vec<usize>);
 
-impl Beginning {
-    pub(crate) fn of(expectations: &[Expectation], world: &WorldDef) -> Beginning {
+impl InitialCounts {
+    pub(crate) fn new(expectations: &[Expectation], world: &WorldDef) -> InitialCounts {
         let count = |expectation: &Expectation| {
             let named = |table: &&TableDef| Some(table.name.as_str()) == expectation.table();
             let rows = world.tables.iter().filter(named).flat_map(|table| &table.rows);
             rows.filter(|row| expectation.describes(row)).count()
         };
-        Beginning(expectations.iter().map(count).collect())
+        InitialCounts(expectations.iter().map(count).collect())
     }
 
-    /// The count of each expectation, in their order.
+    /// Returns the counts in the order of the expectations.
     pub(crate) fn counts(&self) -> impl Iterator<Item = usize> {
         self.0.iter().copied()
     }
 }
 
 impl Expectation {
-    /// Whether it holds in a world that began with so many rows that it [describes](Expectation::describes).
-    pub(crate) fn is_met(&self, seen: &Observed<'_>, began: usize) -> bool {
+    /// Returns true if the expectation holds. `initial_count` is the number of rows in the initial world that it
+    /// [describes](Expectation::describes).
+    pub(crate) fn is_met(&self, state: &EpisodeState<'_>, initial_count: usize) -> bool {
         match self {
-            Expectation::Row { table, .. } => self.count(seen.world, table, began) > 0,
-            Expectation::NoRow { table, .. } => self.count(seen.world, table, began) == 0,
-            Expectation::Count { table, equals, .. } => self.count(seen.world, table, began) == *equals,
-            Expectation::Unchanged { table } => seen.world.is_unchanged(table),
+            Expectation::Row { table, .. } => self.count(state.world, table, initial_count) > 0,
+            Expectation::NoRow { table, .. } => self.count(state.world, table, initial_count) == 0,
+            Expectation::Count { table, equals, .. } => self.count(state.world, table, initial_count) == *equals,
+            Expectation::Unchanged { table } => state.world.is_unchanged(table),
             Expectation::Called { tool, arguments, .. } => {
                 let like = |call: &&ToolCall| {
                     call.tool == *tool && call.object().is_some_and(|given| has_all(given, arguments))
                 };
-                seen.succeeded.iter().any(|call| like(&call))
+                state.succeeded.iter().any(|call| like(&call))
             }
-            Expectation::Stops => seen.gave_up,
+            Expectation::Stops => state.gave_up,
         }
     }
 
-    /// The rows of `table` that it describes, as they are now.
-    fn count(&self, world: &World, table: &str, began: usize) -> usize {
+    /// Returns the current number of rows of `table` that the expectation describes.
+    fn count(&self, world: &World, table: &str, initial_count: usize) -> usize {
         let describes = |row: Option<&Object>| usize::from(row.is_some_and(|row| self.describes(row)));
-        world.edits(table).fold(began, |count, (was, is)| count + describes(is) - describes(was))
+        world.edits(table).fold(initial_count, |count, (before, after)| count + describes(after) - describes(before))
     }
 
-    /// The table whose rows it is about.
+    /// Returns the table whose rows the expectation describes.
     fn table(&self) -> Option<&str> {
         match self {
             Expectation::Row { table, .. } | Expectation::NoRow { table, .. } | Expectation::Count { table, .. } => {
@@ -116,12 +117,12 @@ impl Expectation {
         }
     }
 
-    /// Whether a row is one of those that it is about.
+    /// Returns true if the expectation describes `row`.
     fn describes(&self, row: &Object) -> bool {
         match self {
-            Expectation::Row { matching, only_beside, .. } => {
+            Expectation::Row { matching, exclusive_key, .. } => {
                 let allowed = |column: &String| {
-                    only_beside.as_ref().is_none_or(|key| column == key || matching.contains_key(column))
+                    exclusive_key.as_ref().is_none_or(|key| column == key || matching.contains_key(column))
                 };
                 has_all(row, matching) && row.keys().all(allowed)
             }
@@ -138,16 +139,16 @@ fn has_all(object: &Object, wanted: &Object) -> bool {
 impl fmt::Display for Expectation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Expectation::Row { table, matching, only_beside } => {
-                let only = if only_beside.is_some() { " and nothing else" } else { "" };
-                write!(f, "a row in {table}{}{only}", Where(matching))
+            Expectation::Row { table, matching, exclusive_key } => {
+                let only = if exclusive_key.is_some() { " and nothing else" } else { "" };
+                write!(f, "a row in {table}{}{only}", DisplayMatching(matching))
             }
-            Expectation::NoRow { table, matching } => write!(f, "no row in {table}{}", Where(matching)),
+            Expectation::NoRow { table, matching } => write!(f, "no row in {table}{}", DisplayMatching(matching)),
             Expectation::Count { table, matching, equals: 1 } => {
-                write!(f, "exactly 1 row in {table}{}", Where(matching))
+                write!(f, "exactly 1 row in {table}{}", DisplayMatching(matching))
             }
             Expectation::Count { table, matching, equals } => {
-                write!(f, "exactly {equals} rows in {table}{}", Where(matching))
+                write!(f, "exactly {equals} rows in {table}{}", DisplayMatching(matching))
             }
             Expectation::Unchanged { table } => write!(f, "{table} unchanged"),
             Expectation::Called { tool, action, arguments } => {
@@ -157,17 +158,17 @@ impl fmt::Display for Expectation {
                 }
                 let shown =
                     arguments.iter().filter(|(_, value)| action.as_deref() != value.as_str() || action.is_none());
-                write!(f, "{}", Where(&shown.map(|(name, value)| (name.clone(), value.clone())).collect()))
+                write!(f, "{}", DisplayMatching(&shown.map(|(name, value)| (name.clone(), value.clone())).collect()))
             }
             Expectation::Stops => f.write_str("the agent says that it cannot be done"),
         }
     }
 }
 
-/// ` with a = 1, b = "x"`, or nothing.
-struct Where<'a>(&'a Object);
+/// Formats ` with a = 1, b = "x"`, or nothing if there are no columns.
+struct DisplayMatching<'a>(&'a Object);
 
-impl fmt::Display for Where<'_> {
+impl fmt::Display for DisplayMatching<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, (name, value)) in self.0.iter().enumerate() {
             f.write_str(if index == 0 { " with " } else { ", " })?;

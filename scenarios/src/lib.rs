@@ -1,17 +1,18 @@
-//! The scenario file: what it may say, how it is read, and what a trial of it has in store.
+//! The scenario file: its format, its validation, and the mistakes and faults of its trials.
 //!
-//! Reading goes one way: text → located tree (`locate`) → JSON Schema (`shape`) → raw types (`file`) → validated [`Scenario`]
-//! (`lower`). Every problem of a file is reported at once, each as a [`Diagnostic`] with its place. A scenario then gives the
-//! [world](Scenario::world) of a seed and the [schedule](Scenario::schedule) of a trial, from keyed draws alone: there is no
-//! clock and no other randomness here, and nothing is printed.
+//! A file is loaded in steps: text → tree with positions (`locate`) → check against the JSON Schema (`shape`) → raw
+//! types (`file`) → validated [`Scenario`] (`compile`). All problems of a file are reported at once, each as a
+//! [`Diagnostic`] with its position. A scenario then generates the [world](Scenario::world) of a seed and the
+//! [schedule](Scenario::schedule) of a trial. Both depend only on keyed draws: this crate uses no clock and no other
+//! randomness, and prints nothing.
 
+mod compile;
 mod diagnostic;
 mod expectation;
 mod file;
 mod generate;
 mod load;
 mod locate;
-mod lower;
 mod mistakes;
 mod render;
 mod scenario;
@@ -23,7 +24,7 @@ mod suite;
 mod tools_file;
 
 pub use diagnostic::Diagnostic;
-pub use expectation::{Beginning, Expectation, Observed};
+pub use expectation::{EpisodeState, Expectation, InitialCounts};
 pub use load::{LoadError, load_file, load_str, load_suite};
 pub use locate::Syntax;
 pub use mistakes::MistakeKind;

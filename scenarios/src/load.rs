@@ -5,57 +5,57 @@ use healbench_protocol::fingerprint;
 
 use crate::locate::{self, Syntax, parse};
 use crate::scenario::{Scenario, Source};
-use crate::{Diagnostic, lower, shape, suite};
+use crate::{Diagnostic, compile, shape, suite};
 
-/// Why no scenarios came of some paths.
+/// The reason why scenarios could not be loaded.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// There is no such file, folder or built-in suite.
+    /// There is no file, folder or built-in suite with this name.
     #[error("no file, folder or built-in suite `{path}`")]
     NotFound {
-        /// The path as it was given.
+        /// The path as given.
         path: String,
-        /// The built-in suite that may have been meant.
+        /// The built-in suite with the most similar name, if any.
         nearest: Option<String>,
     },
-    /// A folder without a scenario in it.
+    /// The folder contains no scenario files.
     #[error("no scenario files (*.yaml, *.yml, *.json) in `{path}`")]
     Empty {
         /// The folder.
         path: String,
     },
-    /// A file or folder could not be read.
+    /// A file or folder cannot be read.
     #[error("cannot read `{path}`: {source}")]
     Unreadable {
         /// The file or folder.
         path: String,
-        /// What the system said.
+        /// The error of the operating system.
         source: std::io::Error,
     },
-    /// A file with an ending that is not a scenario's.
+    /// The file's extension is not one of a scenario file.
     #[error("`{path}` is not a scenario file (*.yaml, *.yml, *.json)")]
-    Ending {
+    Extension {
         /// The file.
         path: String,
     },
-    /// Files that are not scenarios.
-    #[error("{} in the scenario files", problems(diagnostics.len()))]
+    /// Files are not valid scenarios.
+    #[error("{} in the scenario files", problem_count(diagnostics.len()))]
     Invalid {
-        /// Every problem of every file, sorted by place.
+        /// All problems of all files, sorted by position.
         diagnostics: Vec<Diagnostic>,
         /// The texts of the files with problems, by path, for [`render_diagnostics`](crate::render_diagnostics).
         sources: BTreeMap<String, String>,
     },
 }
 
-fn problems(count: usize) -> String {
+fn problem_count(count: usize) -> String {
     if count == 1 { "1 problem".to_owned() } else { format!("{count} problems") }
 }
 
 impl LoadError {
-    /// What to do about it, where there is something to say.
-    pub fn hint(&self) -> Option<String> {
+    /// Returns advice on how to fix the problem, if there is any.
+    pub fn help(&self) -> Option<String> {
         match self {
             LoadError::NotFound { nearest: Some(name), .. } => {
                 Some(format!("did you mean the built-in suite `{name}`?"))
@@ -63,7 +63,7 @@ impl LoadError {
             LoadError::NotFound { nearest: None, .. } => {
                 Some(format!("built-in suites: {}", suite::built_in_suites().join(", ")))
             }
-            LoadError::Empty { .. } | LoadError::Ending { .. } => {
+            LoadError::Empty { .. } | LoadError::Extension { .. } => {
                 Some("a scenario file ends in .yaml, .yml or .json".to_owned())
             }
             LoadError::Unreadable { .. } | LoadError::Invalid { .. } => None,
@@ -71,10 +71,10 @@ impl LoadError {
     }
 }
 
-/// Reads one scenario from a text. `path_label` stands for the file in diagnostics.
+/// Parses a scenario. `path_label` is the file name used in diagnostics.
 ///
 /// # Errors
-/// Every problem of the text, sorted by place; at least one.
+/// Returns all problems, sorted by position; at least one.
 pub fn load_str(path_label: &str, text: &str, syntax: Syntax) -> Result<Scenario, Vec<Diagnostic>> {
     let extension = match syntax {
         Syntax::Yaml => "yaml",
@@ -91,40 +91,41 @@ fn load_text(label: &str, text: &str, syntax: Syntax, extension: &str) -> Result
         sha256: fingerprint(text.as_bytes()),
     };
     let document = parse(label, without_bom(text), syntax).map_err(|diagnostic| vec![diagnostic])?;
-    let misshapen = shape::check(&document);
-    let mut found = misshapen.diagnostics;
-    found.extend(document.duplicate_keys());
-    let is_shaped = found.is_empty();
-    let scenario = match lower::lower(&document, &misshapen.unknown, is_shaped, source) {
+    let shape_errors = shape::check(&document);
+    let mut all_diagnostics = shape_errors.diagnostics;
+    all_diagnostics.extend(document.duplicate_keys());
+    let is_shaped = all_diagnostics.is_empty();
+    let compile_errors = match compile::compile(&document, &shape_errors.unknown_keys, is_shaped, source) {
         Ok(scenario) if is_shaped => return Ok(scenario),
         Ok(_) => Vec::new(),
         Err(more) => more,
     };
-    found.extend(scenario);
-    found.sort();
-    found.dedup();
-    Err(found)
+    all_diagnostics.extend(compile_errors);
+    all_diagnostics.sort();
+    all_diagnostics.dedup();
+    Err(all_diagnostics)
 }
 
-/// A byte order mark is no part of the text. Sources are shown without it too, or columns would be off by one.
+/// Removes a byte order mark. Sources are shown without it too, so that columns are correct.
 pub(crate) fn without_bom(text: &str) -> &str {
     text.strip_prefix('\u{feff}').unwrap_or(text)
 }
 
-/// Reads one scenario file.
+/// Loads a scenario file.
 ///
 /// # Errors
-/// [`LoadError::Unreadable`], [`LoadError::Ending`], or [`LoadError::Invalid`] with every problem of the file.
+/// Returns [`LoadError::Unreadable`], [`LoadError::Extension`], or [`LoadError::Invalid`] with all problems of the
+/// file.
 pub fn load_file(path: &Path) -> Result<Scenario, LoadError> {
     let label = path.display().to_string();
     let bytes = std::fs::read(path).map_err(|source| LoadError::Unreadable { path: label.clone(), source })?;
     load_bytes(&label, &bytes)
 }
 
-/// Reads a file's content.
+/// Parses the content of a file.
 pub(crate) fn load_bytes(label: &str, bytes: &[u8]) -> Result<Scenario, LoadError> {
-    let extension = Path::new(label).extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    let syntax = syntax_of(extension).ok_or_else(|| LoadError::Ending { path: label.to_owned() })?;
+    let extension = Path::new(label).extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    let syntax = syntax_of(extension).ok_or_else(|| LoadError::Extension { path: label.to_owned() })?;
     let result = match std::str::from_utf8(bytes) {
         Ok(text) => load_text(label, text, syntax, &extension.to_lowercase()),
         Err(error) => Err(vec![not_utf8(label, bytes, error.valid_up_to())]),
@@ -143,7 +144,7 @@ pub(crate) fn not_utf8(label: &str, bytes: &[u8], valid: usize) -> Diagnostic {
     locate::diagnostic(label, text, text.len()..text.len(), "the file is not UTF-8 from here".to_owned(), Some(help))
 }
 
-/// How a file with this ending is written.
+/// Returns the syntax of files with this extension.
 pub(crate) fn syntax_of(extension: &str) -> Option<Syntax> {
     match extension.to_lowercase().as_str() {
         "yaml" | "yml" => Some(Syntax::Yaml),
@@ -152,52 +153,56 @@ pub(crate) fn syntax_of(extension: &str) -> Option<Syntax> {
     }
 }
 
-/// Reads scenarios: each path is a file, a folder that is searched through and through, or the name of a built-in suite
-/// (which a file or folder of that name hides). The order is that of the paths, and within a folder that of the files' paths;
-/// a file that is reached twice is read once.
+/// Loads scenarios. Each path is a file, a folder, which is searched recursively, or the name of a built-in suite
+/// (unless a file or folder has that name). Scenarios are in the order of the paths and, within a folder, of the files'
+/// paths. A file that is reached twice is loaded once.
 ///
 /// # Errors
-/// [`LoadError::NotFound`], [`LoadError::Empty`] or [`LoadError::Unreadable`] for the first path that yields nothing; else
-/// [`LoadError::Invalid`] with every problem of every file, an id that two files share among them.
+/// Returns [`LoadError::NotFound`], [`LoadError::Empty`] or [`LoadError::Unreadable`] for the first path without
+/// scenarios, or [`LoadError::Invalid`] with all problems of all files, including ids that occur twice.
 pub fn load_suite(paths: &[PathBuf]) -> Result<Vec<Scenario>, LoadError> {
-    let mut files: Vec<suite::File> = Vec::new();
+    let mut files: Vec<suite::SuiteFile> = Vec::new();
     let mut seen = BTreeSet::new();
     for path in paths {
-        files.extend(suite::files(path)?.into_iter().filter(|file| seen.insert(file.label().to_owned())));
+        files.extend(suite::find_files(path)?.into_iter().filter(|file| seen.insert(file.label().to_owned())));
     }
     let mut scenarios: Vec<Scenario> = Vec::new();
-    let mut found = Vec::new();
+    let mut all_diagnostics = Vec::new();
     let mut sources = BTreeMap::new();
     for file in &files {
         match file.load() {
             Ok(scenario) => scenarios.push(scenario),
             Err(LoadError::Invalid { diagnostics, sources: texts }) => {
-                found.extend(diagnostics);
+                all_diagnostics.extend(diagnostics);
                 sources.extend(texts);
             }
             Err(other) => return Err(other),
         }
     }
-    shared_ids(&scenarios, &mut found, &mut sources);
-    if found.is_empty() {
+    report_duplicate_ids(&scenarios, &mut all_diagnostics, &mut sources);
+    if all_diagnostics.is_empty() {
         return Ok(scenarios);
     }
-    found.sort();
-    Err(LoadError::Invalid { diagnostics: found, sources })
+    all_diagnostics.sort();
+    Err(LoadError::Invalid { diagnostics: all_diagnostics, sources })
 }
 
-fn shared_ids(scenarios: &[Scenario], found: &mut Vec<Diagnostic>, sources: &mut BTreeMap<String, String>) {
+fn report_duplicate_ids(
+    scenarios: &[Scenario],
+    all_diagnostics: &mut Vec<Diagnostic>,
+    sources: &mut BTreeMap<String, String>,
+) {
     let mut first: BTreeMap<&str, &Scenario> = BTreeMap::new();
     for scenario in scenarios {
         let Some(other) = first.insert(&scenario.id, scenario) else { continue };
         first.insert(&scenario.id, other);
         let text = without_bom(&scenario.source.text);
         let syntax = syntax_of(&scenario.source.extension).unwrap_or(Syntax::Yaml);
-        // It was parsed a moment ago.
+        // The text was parsed without errors before.
         let Ok(document) = parse(&scenario.source.path, text, syntax) else { continue };
         let message = format!("the id `{}` is taken", scenario.id);
         let help = format!("{} has it too; an id is unique in a suite", other.source.path);
-        found.push(document.at_value("/id", message, Some(help)));
+        all_diagnostics.push(document.at_value("/id", message, Some(help)));
         sources.insert(scenario.source.path.clone(), text.to_owned());
     }
 }

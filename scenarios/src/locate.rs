@@ -1,4 +1,4 @@
-//! A file's text as a JSON value in which every key and value knows its place.
+//! Parsing of files to JSON values with the position of every key and value.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use serde_saphyr::{Location, Spanned};
 
 use crate::Diagnostic;
 
-/// How a file is written.
+/// The syntax of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Syntax {
     /// YAML 1.2.
@@ -25,38 +25,37 @@ pub enum Syntax {
 pub(crate) struct Document<'a> {
     label: &'a str,
     text: &'a str,
-    /// The content.
     pub(crate) value: Value,
-    places: BTreeMap<String, Place>,
+    spans: BTreeMap<String, EntrySpan>,
     duplicates: Vec<(String, Range<usize>)>,
 }
 
-/// Where an entry stands, in bytes.
-struct Place {
+/// The position of an entry in bytes.
+struct EntrySpan {
     key: Option<Range<usize>>,
     value: Range<usize>,
     is_scalar: bool,
 }
 
 impl Document<'_> {
-    /// A diagnostic at the value behind a JSON pointer: a scalar itself; of a list or mapping its key, which tells more than
-    /// its first character. A pointer to nothing falls back to what would hold it.
+    /// Creates a diagnostic at the value behind a JSON pointer. For a list or mapping it marks the key instead, which
+    /// is clearer than the first character. If the pointer refers to nothing, the nearest enclosing value is marked.
     pub(crate) fn at_value(&self, pointer: &str, message: impl Into<String>, help: Option<String>) -> Diagnostic {
-        let span = self.nearest_place(pointer).map_or(0..0, |place| match &place.key {
-            Some(key) if !place.is_scalar => key.clone(),
-            _ => place.value.clone(),
+        let span = self.nearest_entry(pointer).map_or(0..0, |entry| match &entry.key {
+            Some(key) if !entry.is_scalar => key.clone(),
+            _ => entry.value.clone(),
         });
         diagnostic(self.label, self.text, span, message.into(), help)
     }
 
-    /// A diagnostic at the key of the entry behind a JSON pointer.
+    /// Creates a diagnostic at the key of the entry behind a JSON pointer.
     pub(crate) fn at_key(&self, pointer: &str, message: impl Into<String>, help: Option<String>) -> Diagnostic {
         let span =
-            self.nearest_place(pointer).map_or(0..0, |place| place.key.clone().unwrap_or_else(|| place.value.clone()));
+            self.nearest_entry(pointer).map_or(0..0, |entry| entry.key.clone().unwrap_or_else(|| entry.value.clone()));
         diagnostic(self.label, self.text, span, message.into(), help)
     }
 
-    /// One diagnostic for each key that stands twice in its mapping.
+    /// Returns a diagnostic for every key that occurs twice in its mapping.
     pub(crate) fn duplicate_keys(&self) -> impl Iterator<Item = Diagnostic> {
         self.duplicates.iter().map(|(key, span)| {
             let help = "a key may stand once in its mapping; remove one of them".to_owned();
@@ -64,64 +63,65 @@ impl Document<'_> {
         })
     }
 
-    fn nearest_place(&self, pointer: &str) -> Option<&Place> {
+    fn nearest_entry(&self, pointer: &str) -> Option<&EntrySpan> {
         let mut pointer = pointer;
         loop {
-            if let Some(place) = self.places.get(pointer) {
-                return Some(place);
+            if let Some(entry) = self.spans.get(pointer) {
+                return Some(entry);
             }
             pointer = pointer.rsplit_once('/')?.0;
         }
     }
 }
 
-/// `pointer` with one more token.
+/// Appends a token to a JSON pointer.
 pub(crate) fn child(pointer: &str, token: impl fmt::Display) -> String {
     format!("{pointer}/{}", token.to_string().replace('~', "~0").replace('/', "~1"))
 }
 
-/// Reads `text`.
+/// Parses `text`.
 ///
 /// # Errors
-/// One diagnostic where the syntax breaks; what follows cannot be trusted.
+/// Returns a diagnostic for the first syntax error. The text after it is not checked.
 pub(crate) fn parse<'a>(label: &'a str, text: &'a str, syntax: Syntax) -> Result<Document<'a>, Diagnostic> {
     if text.trim().is_empty() {
         let help = "a scenario has at least the keys `id`, `title`, `task`, `tools`, `expect` and `script`".to_owned();
         return Err(diagnostic(label, text, 0..0, "the file is empty".to_owned(), Some(help)));
     }
     if syntax == Syntax::Json {
-        // YAML is all but a superset of JSON, so a `.json` file is held to JSON's own grammar first.
+        // YAML is nearly a superset of JSON, so check that a `.json` file is valid JSON first.
         if let Err(error) = serde_json::from_str::<de::IgnoredAny>(text) {
-            let at = byte_of(text, error.line(), error.column());
+            let at = byte_offset(text, error.line(), error.column());
             let message = error.to_string();
             let message = message.split(" at line ").next().unwrap_or_default();
             return Err(diagnostic(label, text, at..at, format!("not JSON: {message}"), None));
         }
     }
-    let node: Spanned<Node> = serde_saphyr::from_str_with_options(text, options()).map_err(|error| {
+    let node: Spanned<Node> = serde_saphyr::from_str_with_options(text, parse_options()).map_err(|error| {
         let location = error.location().unwrap_or(Location::UNKNOWN);
         let message = syntax_message(&error);
         let help = syntax_help(text, &location, &message);
-        diagnostic(label, text, bytes(text, &location), message, help)
+        diagnostic(label, text, byte_range(text, &location), message, help)
     })?;
-    let mut document = Document { label, text, value: Value::Null, places: BTreeMap::new(), duplicates: Vec::new() };
-    document.value = place(node, String::new(), None, text, &mut document.places, &mut document.duplicates);
+    let mut document = Document { label, text, value: Value::Null, spans: BTreeMap::new(), duplicates: Vec::new() };
+    document.value = to_value(node, String::new(), None, text, &mut document.spans, &mut document.duplicates);
     Ok(document)
 }
 
-/// The deepest nesting of a file, aliases followed. A scenario with a rich input schema comes to about fifteen. A node is read
-/// by recursion: an unoptimised build takes some 50 KiB of stack a level, and a thread has 2 MiB.
-const DEEPEST: usize = 24;
+/// The deepest allowed nesting, with aliases followed. A scenario with a complex input schema needs about fifteen
+/// levels. Nodes are read recursively: an unoptimized build needs about 50 KiB of stack per level, and a thread has 2
+/// MiB.
+const MAX_DEPTH: usize = 24;
 
-fn options() -> serde_saphyr::Options {
+fn parse_options() -> serde_saphyr::Options {
     serde_saphyr::options! {
-        // YAML 1.2: `no` and `on` are texts.
+        // As in YAML 1.2, `no` and `on` are strings.
         strict_booleans: true,
-        // All duplicates are to be reported, not the first.
+        // All duplicates are reported, not only the first.
         duplicate_keys: DuplicateKeyPolicy::PassThrough,
         with_snippet: false,
-        budget: serde_saphyr::budget! { max_depth: DEEPEST, flow_nesting_limit: DEEPEST },
-        // Far above any scenario, far below what a few nested aliases ("billion laughs") make.
+        budget: serde_saphyr::budget! { max_depth: MAX_DEPTH, flow_nesting_limit: MAX_DEPTH },
+        // Far more than any scenario needs, and far less than nested aliases ("billion laughs") produce.
         alias_limits: serde_saphyr::alias_limits! { max_total_replayed_events: 100_000 },
     }
 }
@@ -130,12 +130,12 @@ fn syntax_message(error: &serde_saphyr::Error) -> String {
     use serde_saphyr::Error;
     use serde_saphyr::budget::BudgetBreach;
     let mut error = error.without_snippet();
-    // What went wrong inside of an alias is what went wrong.
+    // Report the error inside an alias itself.
     while let Error::AliasError { error: inner, .. } = error {
         error = inner.without_snippet();
     }
     match error {
-        Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => return too_deep(),
+        Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => return too_deep_message(),
         Error::Budget { .. } => return "the file is too large for a scenario".to_owned(),
         Error::AliasReplayLimitExceeded { .. }
         | Error::AliasExpansionLimitExceeded { .. }
@@ -146,32 +146,32 @@ fn syntax_message(error: &serde_saphyr::Error) -> String {
     }
     let text = error.to_string();
     let line = text.lines().next().unwrap_or_default();
-    // The place is in the diagnostic already.
+    // The diagnostic already has the position.
     let line = line.split(" at line ").next().unwrap_or(line);
     let line = line.strip_prefix("error: ").unwrap_or(line);
     if line.contains("multiple YAML documents") {
         return "a scenario file holds one YAML document, and this one holds more".to_owned();
     }
-    // The scanner's own limit, which brackets meet before the budget's.
+    // The scanner's own limit, which nested brackets reach before the budget's.
     if line.contains("recursion limit exceeded") {
-        return too_deep();
+        return too_deep_message();
     }
     line.trim_end_matches([':', ' ', ',']).to_owned()
 }
 
-fn too_deep() -> String {
-    format!("nested more than {DEEPEST} levels deep")
+fn too_deep_message() -> String {
+    format!("nested more than {MAX_DEPTH} levels deep")
 }
 
 fn syntax_help(text: &str, location: &Location, message: &str) -> Option<String> {
     let line = usize::try_from(location.line()).ok().and_then(|line| text.lines().nth(line.checked_sub(1)?));
     let indented_by_tab = |line: &str| line[..line.len() - line.trim_start().len()].contains('\t');
-    // The scanner notices a tab as late as at the end of what it was reading.
+    // The scanner reports a tab only at the end of the token it was reading.
     (message.contains(" tab") || line.is_some_and(indented_by_tab))
         .then(|| "YAML is indented with spaces, never with tabs".to_owned())
 }
 
-/// A node of the file as serde-saphyr hands it over.
+/// A node of the file, as deserialized by serde-saphyr.
 enum Node {
     Scalar(Value),
     List(Vec<Spanned<Node>>),
@@ -254,49 +254,49 @@ impl<'de> Visitor<'de> for NodeVisitor {
     }
 }
 
-/// Turns a node into its value and notes the places of all that is in it.
-fn place(
+/// Converts a node to its value and records the positions of everything in it.
+fn to_value(
     node: Spanned<Node>,
     pointer: String,
     key: Option<Range<usize>>,
     text: &str,
-    places: &mut BTreeMap<String, Place>,
+    spans: &mut BTreeMap<String, EntrySpan>,
     duplicates: &mut Vec<(String, Range<usize>)>,
 ) -> Value {
     let is_scalar = matches!(node.value, Node::Scalar(_));
-    let span = bytes(text, &node.referenced);
+    let span = byte_range(text, &node.referenced);
     let value = match node.value {
         Node::Scalar(value) => value,
         Node::List(items) => {
-            let item = |(index, item)| place(item, child(&pointer, index), None, text, places, duplicates);
+            let item = |(index, item)| to_value(item, child(&pointer, index), None, text, spans, duplicates);
             items.into_iter().enumerate().map(item).collect()
         }
         Node::Map(entries) => {
             let mut map = Object::new();
             for (key, item) in entries {
-                let key_span = bytes(text, &key.referenced);
+                let key_span = byte_range(text, &key.referenced);
                 if map.contains_key(&key.value) {
                     duplicates.push((key.value, key_span));
                     continue;
                 }
                 let inner = child(&pointer, &key.value);
-                let item = place(item, inner, Some(key_span), text, places, duplicates);
+                let item = to_value(item, inner, Some(key_span), text, spans, duplicates);
                 map.insert(key.value, item);
             }
             Value::Object(map)
         }
     };
-    places.insert(pointer, Place { key, value: span, is_scalar });
+    spans.insert(pointer, EntrySpan { key, value: span, is_scalar });
     value
 }
 
-/// The bytes of `text` that a location means.
-fn bytes(text: &str, location: &Location) -> Range<usize> {
+/// Returns the byte range of a location in `text`.
+fn byte_range(text: &str, location: &Location) -> Range<usize> {
     let span = location.span();
     let known = |n: Option<u64>| n.and_then(|n| usize::try_from(n).ok());
     let start = known(span.byte_offset()).unwrap_or_else(|| {
         let number = |n: u64| usize::try_from(n).unwrap_or(usize::MAX);
-        let line_start = byte_of(text, number(location.line()), 1);
+        let line_start = byte_offset(text, number(location.line()), 1);
         let column = number(location.column()).saturating_sub(1);
         text[line_start..].char_indices().nth(column).map_or(text.len(), |(byte, _)| line_start + byte)
     });
@@ -308,13 +308,13 @@ fn floor_char(text: &str, byte: usize) -> usize {
     text.floor_char_boundary(byte.min(text.len()))
 }
 
-/// The byte at a line and a column in bytes, both from 1.
-fn byte_of(text: &str, line: usize, column: usize) -> usize {
+/// Returns the byte offset of a line and a column in bytes, both from 1.
+fn byte_offset(text: &str, line: usize, column: usize) -> usize {
     let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
     floor_char(text, start.saturating_add(column.saturating_sub(1)))
 }
 
-/// A diagnostic for some bytes of `text`.
+/// Creates a diagnostic for a byte range of `text`.
 pub(crate) fn diagnostic(
     label: &str,
     text: &str,
@@ -324,12 +324,12 @@ pub(crate) fn diagnostic(
 ) -> Diagnostic {
     let before = &text[..span.start];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    let meant = text[span].lines().next().unwrap_or_default().trim_end();
+    let marked_text = text[span].lines().next().unwrap_or_default().trim_end();
     Diagnostic {
         file: label.to_owned(),
         line: before.matches('\n').count() + 1,
         column: text[line_start..before.len()].chars().count() + 1,
-        length: meant.chars().count().max(1),
+        length: marked_text.chars().count().max(1),
         message,
         help,
     }

@@ -4,9 +4,9 @@ use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 
 use crate::Diagnostic;
 
-/// The diagnostics in rustc's manner: message, `file:line:column`, the source line with carets, `help:`. `sources` holds the
-/// files' texts by path; a diagnostic whose file is not there is shown without its line. Nothing of a source reaches a
-/// terminal raw: control characters are made visible.
+/// Formats diagnostics like rustc: message, `file:line:column`, the source line with carets, `help:`. `sources`
+/// contains the texts of files by path; without its file's text, a diagnostic is shown without the source line. Control
+/// characters are made visible.
 pub fn render_diagnostics(diagnostics: &[Diagnostic], sources: &BTreeMap<String, String>, color: bool) -> String {
     let renderer = if color { Renderer::styled() } else { Renderer::plain() };
     let mut out = String::new();
@@ -22,16 +22,16 @@ pub fn render_diagnostics(diagnostics: &[Diagnostic], sources: &BTreeMap<String,
 }
 
 fn render_one(diagnostic: &Diagnostic, line: Option<&str>, renderer: &Renderer) -> String {
-    let message = visible(&diagnostic.message);
-    let help = diagnostic.help.as_deref().map(visible);
-    let file = visible(&diagnostic.file);
-    let shown = line.map(replace_invisible);
+    let message = escape_invisible(&diagnostic.message);
+    let help = diagnostic.help.as_deref().map(escape_invisible);
+    let file = escape_invisible(&diagnostic.file);
+    let display_line = line.map(replace_invisible);
     let mut group = Group::with_title(Level::ERROR.primary_title(&message));
-    group = match &shown {
-        Some(shown) => {
-            let start = byte_of_column(shown, diagnostic.column);
-            let end = byte_of_column(shown, diagnostic.column + diagnostic.length).max(start);
-            let snippet = Snippet::source(shown.as_str())
+    group = match &display_line {
+        Some(display_line) => {
+            let start = byte_of_column(display_line, diagnostic.column);
+            let end = byte_of_column(display_line, diagnostic.column + diagnostic.length).max(start);
+            let snippet = Snippet::source(display_line.as_str())
                 .path(&file)
                 .line_start(diagnostic.line)
                 .annotation(AnnotationKind::Primary.span(start..end));
@@ -47,7 +47,7 @@ fn render_one(diagnostic: &Diagnostic, line: Option<&str>, renderer: &Renderer) 
     renderer.render(&[group])
 }
 
-/// Line `number` of `text`, without its line break.
+/// Returns line `number` of `text`, from 1, without its line break.
 fn source_line(text: &str, number: usize) -> Option<&str> {
     let line = text.split('\n').nth(number.checked_sub(1)?)?;
     Some(line.strip_suffix('\r').unwrap_or(line))
@@ -57,8 +57,8 @@ fn byte_of_column(line: &str, column: usize) -> usize {
     line.char_indices().nth(column - 1).map_or(line.len(), |(byte, _)| byte)
 }
 
-/// annotate-snippets shows C0 and bidirectional controls as pictures; the C1 block (a terminal takes U+009B for an escape
-/// sequence) and the line separators it leaves alone.
+/// Replaces invisible characters that annotate-snippets does not: the C1 controls (terminals interpret U+009B as an
+/// escape sequence) and line separators. It replaces C0 and bidirectional controls with pictures itself.
 fn replace_invisible(line: &str) -> String {
     let replace = |c: char| if is_hidden(c) && !c.is_ascii() { char::REPLACEMENT_CHARACTER } else { c };
     line.chars().map(replace).collect()
@@ -68,8 +68,8 @@ fn is_hidden(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// `text` with what cannot be seen written as an escape, for messages that quote a file.
-pub(crate) fn visible(text: &str) -> String {
+/// Escapes invisible characters in `text`, for messages that quote a file.
+pub(crate) fn escape_invisible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         if is_hidden(c) {

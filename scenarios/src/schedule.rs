@@ -6,35 +6,36 @@ use healbench_protocol::{DrawKey, Draws, Object, Script, Seed, Step, canonical_j
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-use crate::mistakes::{Known, Plan, spoil};
+use crate::mistakes::{ExistingKeys, MutationPlan, mutate};
 
-/// What one trial of a scenario has in store, whatever the cell: it is keyed by seed, scenario and trial alone.
+/// The mistakes and faults of one trial. They depend only on the seed, the scenario and the trial, so they are equal in
+/// all cells.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
-    /// What the agent sets out to do and what it believes at first.
+    /// The intended calls and the drafts with mistakes.
     pub script: Script,
-    /// Whether anything goes wrong: a mistake or a fault.
+    /// True if the trial has a mistake or a fault.
     pub scheduled: bool,
-    /// The first 64 bits, as 16 hexadecimal digits, of the SHA-256 over the canonical JSON of script, faults and a fingerprint
-    /// of the world. Rows whose hashes differ met different difficulties.
+    /// The first 64 bits, as 16 hexadecimal digits, of the SHA-256 hash of the canonical JSON of script, faults and a
+    /// fingerprint of the world. Result rows with different hashes had different mistakes, faults or data.
     pub hash: String,
 }
 
-/// A step with the mistakes that are planned for it.
+/// A step with its planned mistakes.
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedStep {
-    /// Intent and belief are equal here.
+    /// The step without mistakes: the draft equals the intended call.
     pub(crate) step: Step,
-    /// Mistakes that are always made.
-    pub(crate) mistakes: Vec<Plan>,
-    /// How many mistakes are drawn, and from what.
-    pub(crate) draw: Option<(u32, Vec<Plan>)>,
-    /// `"find":…,"intent":…` of the step's canonical JSON: it does not depend on the trial.
+    /// Mistakes made in every trial.
+    pub(crate) mistakes: Vec<MutationPlan>,
+    /// The number of mistakes to draw, and the mistakes to draw from.
+    pub(crate) draw: Option<(u32, Vec<MutationPlan>)>,
+    /// The members `find` and `intent` of the step's canonical JSON, which do not depend on the trial.
     pub(crate) canonical: String,
 }
 
 impl PlannedStep {
-    pub(crate) fn new(step: Step, mistakes: Vec<Plan>, draw: Option<(u32, Vec<Plan>)>) -> PlannedStep {
+    pub(crate) fn new(step: Step, mistakes: Vec<MutationPlan>, draw: Option<(u32, Vec<MutationPlan>)>) -> PlannedStep {
         let find: Value = step.find.iter().map(|(name, find)| (name.clone(), json!(find))).collect::<Object>().into();
         let intended = canonical_json(&json!(step.intended));
         let canonical = format!("\"find\":{},\"intent\":{intended}", canonical_json(&find));
@@ -46,79 +47,78 @@ impl PlannedStep {
     }
 }
 
-/// The step of one trial. True beside it when every planned mistake found something to spoil.
-pub(crate) fn spoiled(planned: &PlannedStep, known: &Known, draws: &mut Draws) -> (Step, bool) {
+/// Returns the step of one trial, and true if every planned mistake could be applied.
+pub(crate) fn mutated_step(planned: &PlannedStep, existing_keys: &ExistingKeys, draws: &mut Draws) -> (Step, bool) {
     let mut step = planned.step.clone();
     let Value::Object(arguments) = &mut step.draft.arguments else { return (step, true) };
     let mut touched = BTreeSet::new();
-    let mut all = true;
+    let mut all_applied = true;
     for plan in &planned.mistakes {
-        all &= spoil(plan, arguments, &mut touched, known, draws);
+        all_applied &= mutate(plan, arguments, &mut touched, existing_keys, draws);
     }
     if let Some((count, from)) = &planned.draw {
-        let mut left: Vec<&Plan> = from.iter().collect();
+        let mut remaining: Vec<&MutationPlan> = from.iter().collect();
         let mut made = 0;
-        while made < *count && !left.is_empty() {
-            let plan = left.remove(draws.below(left.len() as u64) as usize);
-            made += u32::from(spoil(plan, arguments, &mut touched, known, draws));
+        while made < *count && !remaining.is_empty() {
+            let plan = remaining.remove(draws.below(remaining.len() as u64) as usize);
+            made += u32::from(mutate(plan, arguments, &mut touched, existing_keys, draws));
         }
-        all &= made == *count;
+        all_applied &= made == *count;
     }
-    (step, all)
+    (step, all_applied)
 }
 
-/// The schedule of one trial.
-pub(crate) fn schedule(steps: &[PlannedStep], faults: &str, facts: &WorldFacts, key: DrawKey) -> Schedule {
-    let mut hashed = String::with_capacity(1024);
-    hashed.push_str("{\"faults\":");
-    hashed.push_str(faults);
-    hashed.push_str(",\"script\":{\"steps\":[");
+/// Returns the schedule of one trial.
+pub(crate) fn schedule(steps: &[PlannedStep], faults: &str, summary: &WorldSummary, key: DrawKey) -> Schedule {
+    let mut hash_input = String::with_capacity(1024);
+    hash_input.push_str("{\"faults\":");
+    hash_input.push_str(faults);
+    hash_input.push_str(",\"script\":{\"steps\":[");
     let mut scheduled = faults != "[]";
     let mut script = Script { steps: Vec::with_capacity(steps.len()) };
     for (index, planned) in steps.iter().enumerate() {
         let step = match planned.has_mistakes() {
-            true => spoiled(planned, &facts.known, &mut key.draws("mistake", index as u64)).0,
+            true => mutated_step(planned, &summary.existing_keys, &mut key.draws("mistake", index as u64)).0,
             false => planned.step.clone(),
         };
         scheduled |= planned.has_mistakes();
         if index > 0 {
-            hashed.push(',');
+            hash_input.push(',');
         }
-        hashed.push_str("{\"belief\":{\"arguments\":");
-        hashed.push_str(&canonical_json(&step.draft.arguments));
-        hashed.push_str(",\"tool\":");
-        hashed.push_str(&canonical_json(&Value::String(step.draft.tool.clone())));
-        hashed.push_str("},");
-        hashed.push_str(&planned.canonical);
-        hashed.push('}');
+        hash_input.push_str("{\"belief\":{\"arguments\":");
+        hash_input.push_str(&canonical_json(&step.draft.arguments));
+        hash_input.push_str(",\"tool\":");
+        hash_input.push_str(&canonical_json(&Value::String(step.draft.tool.clone())));
+        hash_input.push_str("},");
+        hash_input.push_str(&planned.canonical);
+        hash_input.push('}');
         script.steps.push(step);
     }
-    hashed.push_str("]},\"world\":\"");
-    hashed.push_str(&facts.fingerprint);
-    hashed.push_str("\"}");
-    let mut hash = fingerprint(hashed.as_bytes());
+    hash_input.push_str("]},\"world\":\"");
+    hash_input.push_str(&summary.fingerprint);
+    hash_input.push_str("\"}");
+    let mut hash = fingerprint(hash_input.as_bytes());
     hash.truncate(16);
     Schedule { script, scheduled, hash }
 }
 
-/// What schedules need to know of a generated world.
+/// The parts of a generated world that schedules depend on.
 #[derive(Debug)]
-pub(crate) struct WorldFacts {
+pub(crate) struct WorldSummary {
     fingerprint: String,
-    known: Known,
+    existing_keys: ExistingKeys,
 }
 
-impl WorldFacts {
-    /// The keys that exist.
-    pub(crate) fn known(&self) -> &Known {
-        &self.known
+impl WorldSummary {
+    pub(crate) fn existing_keys(&self) -> &ExistingKeys {
+        &self.existing_keys
     }
 
-    /// Reads the world once; only the keys of `tables` are kept.
-    pub(crate) fn of(world: &WorldDef, tables: &BTreeSet<String>) -> WorldFacts {
+    /// Summarizes a world. Only the keys of `tables` are kept.
+    pub(crate) fn new(world: &WorldDef, tables: &BTreeSet<String>) -> WorldSummary {
         let mut hasher = Sha256::new();
         hasher.update(canonical_json(&json!(world.role)));
-        let mut known = BTreeMap::new();
+        let mut existing_keys = BTreeMap::new();
         for table in &world.tables {
             let head = [&table.name, &table.singular, &table.key, &table.key_prefix];
             hasher.update(canonical_json(&json!(head)));
@@ -127,15 +127,15 @@ impl WorldFacts {
             }
             if tables.contains(&table.name) {
                 let keys = table.rows.iter().filter_map(|row| row.get(&table.key)).map(canonical_json);
-                known.insert(table.name.clone(), keys.collect());
+                existing_keys.insert(table.name.clone(), keys.collect());
             }
         }
         let digest: [u8; 32] = hasher.finalize().into();
-        WorldFacts { fingerprint: fingerprint(&digest), known }
+        WorldSummary { fingerprint: fingerprint(&digest), existing_keys }
     }
 }
 
-/// A row's canonical JSON without a copy of the row.
+/// Formats a row as canonical JSON without copying it.
 fn canonical_row(row: &Object) -> String {
     let mut entries: Vec<(&String, &Value)> = row.iter().collect();
     entries.sort_unstable_by_key(|(name, _)| *name);
@@ -152,29 +152,29 @@ fn canonical_row(row: &Object) -> String {
     out
 }
 
-/// The facts of the last seed's world. A run has one seed and asks for many trials, and reading a world of thousands of rows
-/// for each would cost a thousand times what the schedule itself does.
+/// A cache of the last seed's summary. A run has one seed and many trials, and summarizing a world of thousands of rows
+/// takes about a thousand times as long as creating a schedule.
 #[derive(Debug, Default)]
-pub(crate) struct FactsMemo(Mutex<Option<(Seed, Arc<WorldFacts>)>>);
+pub(crate) struct WorldSummaryCache(Mutex<Option<(Seed, Arc<WorldSummary>)>>);
 
-impl FactsMemo {
-    /// The facts for `seed`, made by `facts` unless they are here.
-    pub(crate) fn get(&self, seed: Seed, facts: impl FnOnce() -> WorldFacts) -> Arc<WorldFacts> {
-        // What is stored is written whole, so a panic elsewhere cannot have left half of it.
-        let mut memo = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match memo.as_ref() {
-            Some((known, stored)) if *known == seed => Arc::clone(stored),
+impl WorldSummaryCache {
+    /// Returns the summary for `seed`, computed by `summarize` unless it is cached.
+    pub(crate) fn get(&self, seed: Seed, summarize: impl FnOnce() -> WorldSummary) -> Arc<WorldSummary> {
+        // The value is replaced as a whole, so a poisoned lock is safe to use.
+        let mut cache = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match cache.as_ref() {
+            Some((cached_seed, stored)) if *cached_seed == seed => Arc::clone(stored),
             _ => {
-                let made = Arc::new(facts());
-                *memo = Some((seed, Arc::clone(&made)));
+                let made = Arc::new(summarize());
+                *cache = Some((seed, Arc::clone(&made)));
                 made
             }
         }
     }
 }
 
-impl Clone for FactsMemo {
-    fn clone(&self) -> FactsMemo {
-        FactsMemo::default()
+impl Clone for WorldSummaryCache {
+    fn clone(&self) -> WorldSummaryCache {
+        WorldSummaryCache::default()
     }
 }

@@ -15,19 +15,19 @@ static SCHEMA: LazyLock<Value> = LazyLock::new(|| {
     schema
 });
 
-/// The schema as a value.
+/// Returns the schema.
 pub(crate) fn schema() -> &'static Value {
     &SCHEMA
 }
 
-/// The JSON Schema (draft 2020-12) of the scenario file, for editors: pretty-printed, with a final line break, and the same
-/// text on every call. `scenario.schema.json` is this text.
+/// Returns the JSON Schema (draft 2020-12) of the scenario file, for editors. The text is pretty-printed with a final
+/// line break and always the same. It is committed as `scenario.schema.json`.
 pub fn schema_json() -> String {
     format!("{:#}\n", *SCHEMA)
 }
 
-/// schemars lets an optional key be `null`. A scenario file has no use for that, and "expected a text or null" misleads, so
-/// `null` goes except where it has a meaning of its own. `format: uint32` says nothing that `minimum` does not.
+/// Simplifies a schema. schemars allows `null` for every optional key, which makes error messages misleading ("expected
+/// a text or null"), so `null` is removed except where it has a meaning. `format: uint32` is redundant with `minimum`.
 fn tidy(schema: &mut Value) {
     match schema {
         Value::Object(map) => {

@@ -1,4 +1,4 @@
-//! Holds a parsed file against the file's JSON Schema, and says what is wrong in the words of a scenario's author.
+//! Validates a parsed file against the JSON Schema of scenario files and explains errors in terms of the file.
 
 use std::sync::LazyLock;
 
@@ -13,29 +13,28 @@ use crate::suggest;
 
 static VALIDATOR: LazyLock<Option<Validator>> = LazyLock::new(|| jsonschema::draft202012::new(schema()).ok());
 
-/// Every place where the file does not have the shape of a scenario.
+/// All differences between a file and the schema.
 #[derive(Debug, Default)]
-pub(crate) struct Misshapen {
-    /// What is wrong.
+pub(crate) struct ShapeErrors {
     pub(crate) diagnostics: Vec<Diagnostic>,
     /// The pointers of unknown keys.
-    pub(crate) unknown: Vec<String>,
+    pub(crate) unknown_keys: Vec<String>,
 }
 
-/// Compares the file with the schema.
-pub(crate) fn check(document: &Document<'_>) -> Misshapen {
-    let mut found = Misshapen::default();
-    // The schema is our own; a test makes sure that it compiles.
-    let Some(validator) = VALIDATOR.as_ref() else { return found };
+/// Validates the file.
+pub(crate) fn check(document: &Document<'_>) -> ShapeErrors {
+    let mut errors = ShapeErrors::default();
+    // The schema always compiles; a test checks it.
+    let Some(validator) = VALIDATOR.as_ref() else { return errors };
     for error in validator.iter_errors(&document.value) {
-        explain(&error, document, &mut found);
+        explain(&error, document, &mut errors);
     }
-    found
+    errors
 }
 
-fn explain(error: &ValidationError<'_>, document: &Document<'_>, found: &mut Misshapen) {
+fn explain(error: &ValidationError<'_>, document: &Document<'_>, errors: &mut ShapeErrors) {
     let pointer = error.instance_path().as_str();
-    let what = || match pointer.rsplit('/').next() {
+    let subject = || match pointer.rsplit('/').next() {
         Some(name) if !name.is_empty() && name.parse::<usize>().is_err() => format!("`{}`", unescape(name)),
         _ => "this".to_owned(),
     };
@@ -51,11 +50,11 @@ fn explain(error: &ValidationError<'_>, document: &Document<'_>, found: &mut Mis
                 let help = match suggest::nearest(key, known()) {
                     Some(name) if is_given(name) => Some(format!("`{name}` is given already; remove this one")),
                     Some(name) => Some(format!("did you mean `{name}`?")),
-                    None => suggest::hint(key, known().filter(|name| !is_given(name))),
+                    None => suggest::help(key, known().filter(|name| !is_given(name))),
                 };
                 let at = child(pointer, key);
-                found.diagnostics.push(document.at_key(&at, format!("unknown key `{key}`"), help));
-                found.unknown.push(at);
+                errors.diagnostics.push(document.at_key(&at, format!("unknown key `{key}`"), help));
+                errors.unknown_keys.push(at);
             }
             return;
         }
@@ -81,38 +80,38 @@ fn explain(error: &ValidationError<'_>, document: &Document<'_>, found: &mut Mis
                 }
                 _ => quote,
             };
-            document.at_value(pointer, format!("{} must be {wanted}, and this is {sent}", what()), help)
+            document.at_value(pointer, format!("{} must be {wanted}, and this is {sent}", subject()), help)
         }
         ValidationErrorKind::Enum { options } => {
             let known = options.as_array().into_iter().flatten().filter_map(Value::as_str);
             let sent = error.instance().as_str().unwrap_or_default();
-            document.at_value(pointer, format!("unknown {} `{sent}`", kind_of(pointer)), suggest::hint(sent, known))
+            document.at_value(pointer, format!("unknown {} `{sent}`", kind_of(pointer)), suggest::help(sent, known))
         }
         ValidationErrorKind::Minimum { limit } => {
-            document.at_value(pointer, format!("{} must be at least {limit}", what()), None)
+            document.at_value(pointer, format!("{} must be at least {limit}", subject()), None)
         }
         ValidationErrorKind::Maximum { limit } => {
-            document.at_value(pointer, format!("{} must be at most {limit}", what()), None)
+            document.at_value(pointer, format!("{} must be at most {limit}", subject()), None)
         }
         ValidationErrorKind::MinLength { .. } => {
-            document.at_value(pointer, format!("{} must not be empty", what()), None)
+            document.at_value(pointer, format!("{} must not be empty", subject()), None)
         }
         ValidationErrorKind::MinItems { limit } | ValidationErrorKind::MinProperties { limit } => {
             let message = match limit {
-                1 => format!("{} must not be empty", what()),
-                _ => format!("{} must have {limit} items", what()),
+                1 => format!("{} must not be empty", subject()),
+                _ => format!("{} must have {limit} items", subject()),
             };
             document.at_value(pointer, message, None)
         }
         ValidationErrorKind::MaxItems { limit } => {
-            document.at_value(pointer, format!("{} must have no more than {limit} items", what()), None)
+            document.at_value(pointer, format!("{} must have no more than {limit} items", subject()), None)
         }
         _ => document.at_value(pointer, error.masked().to_string(), None),
     };
-    found.diagnostics.push(diagnostic);
+    errors.diagnostics.push(diagnostic);
 }
 
-/// What an enumerated value is called in a message.
+/// Returns the noun for an enumerated value in a message.
 fn kind_of(pointer: &str) -> &str {
     let parts: Vec<&str> = pointer.rsplit('/').collect();
     match parts.as_slice() {
@@ -126,7 +125,7 @@ fn kind_of(pointer: &str) -> &str {
     }
 }
 
-/// The subschema at a location that may lead through `$ref`s.
+/// Returns the subschema at a location whose path may contain `$ref`s.
 fn follow(location: &str) -> Option<&'static Value> {
     let mut at = schema();
     for token in location.split('/').skip(1) {
@@ -158,7 +157,7 @@ fn type_name(kind: JsonType) -> &'static str {
     }
 }
 
-/// What a value is, in a message.
+/// Returns the name of a value's type for messages.
 pub(crate) fn value_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

@@ -1,9 +1,9 @@
-//! "Did you mean": the nearest known name, and what would be valid.
+//! "Did you mean" suggestions for unknown names.
 
-/// At most this many names are listed; a list of hundreds tells less than none.
-const LISTED: usize = 12;
+/// The most names listed in a message: a longer list does not help the reader.
+const MAX_LISTED: usize = 12;
 
-/// The known name nearest to `word`, if it is near enough to be what was meant.
+/// Returns the known name most similar to `word`, if it is similar enough to be the intended one.
 pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let lower = word.to_lowercase();
     let near = |name: &&str| {
@@ -14,25 +14,26 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     known.into_iter().filter_map(|name| near(&name).map(|d| (d, name))).min().map(|(_, name)| name)
 }
 
-/// A hint for an unknown `word`: the nearest of the known names, else all of them; `None` when there are none.
-pub(crate) fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
+/// Returns advice for an unknown `word`: the most similar known name and a list of all. Returns `None` if no names are
+/// known.
+pub(crate) fn help<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<String> {
     let known: Vec<&str> = known.into_iter().collect();
     if known.is_empty() {
         return None;
     }
-    let listed = list(&known);
+    let all_listed = list(&known);
     Some(match nearest(word, known.iter().copied()) {
         Some(name) if known.len() == 1 => format!("did you mean `{name}`?"),
-        Some(name) => format!("did you mean `{name}`? Known: {listed}"),
-        None => format!("known: {listed}"),
+        Some(name) => format!("did you mean `{name}`? Known: {all_listed}"),
+        None => format!("known: {all_listed}"),
     })
 }
 
-/// The names in backticks, with commas.
+/// Lists names in backticks, separated by commas.
 pub(crate) fn list(names: &[&str]) -> String {
-    let mut shown: Vec<String> = names.iter().take(LISTED).map(|name| format!("`{name}`")).collect();
-    if names.len() > LISTED {
-        shown.push(format!("and {} more", names.len() - LISTED));
+    let mut listed: Vec<String> = names.iter().take(MAX_LISTED).map(|name| format!("`{name}`")).collect();
+    if names.len() > MAX_LISTED {
+        listed.push(format!("and {} more", names.len() - MAX_LISTED));
     }
-    shown.join(", ")
+    listed.join(", ")
 }

@@ -8,44 +8,44 @@ use crate::suggest;
 
 static SUITES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/suites");
 
-/// The generated schema lies beside scenarios and is none.
+/// The generated schema is in the same folder as scenarios but is not one.
 const SCHEMA_FILE: &str = "scenario.schema.json";
 
-/// The names of the suites that are built into the program, sorted.
+/// Returns the names of the built-in suites, sorted.
 pub fn built_in_suites() -> Vec<&'static str> {
     let mut names: Vec<&str> = SUITES.dirs().filter_map(|dir| dir.path().to_str()).collect();
     names.sort_unstable();
     names
 }
 
-/// A scenario file that is to be read.
-pub(crate) enum File {
+/// A scenario file to load.
+pub(crate) enum SuiteFile {
     OnDisk { path: PathBuf, label: String },
     BuiltIn { label: String, bytes: &'static [u8] },
 }
 
-impl File {
-    /// The path, for diagnostics.
+impl SuiteFile {
+    /// Returns the path used in diagnostics.
     pub(crate) fn label(&self) -> &str {
         match self {
-            File::OnDisk { label, .. } | File::BuiltIn { label, .. } => label,
+            SuiteFile::OnDisk { label, .. } | SuiteFile::BuiltIn { label, .. } => label,
         }
     }
 
     pub(crate) fn load(&self) -> Result<Scenario, LoadError> {
         match self {
-            File::OnDisk { path, .. } => load_file(path),
-            File::BuiltIn { label, bytes } => load_bytes(label, bytes),
+            SuiteFile::OnDisk { path, .. } => load_file(path),
+            SuiteFile::BuiltIn { label, bytes } => load_bytes(label, bytes),
         }
     }
 
-    fn on_disk(path: PathBuf) -> File {
-        File::OnDisk { label: path.display().to_string(), path }
+    fn on_disk(path: PathBuf) -> SuiteFile {
+        SuiteFile::OnDisk { label: path.display().to_string(), path }
     }
 }
 
-/// The scenario files that a path stands for, sorted; at least one.
-pub(crate) fn files(path: &Path) -> Result<Vec<File>, LoadError> {
+/// Returns the scenario files of a path, sorted; at least one.
+pub(crate) fn find_files(path: &Path) -> Result<Vec<SuiteFile>, LoadError> {
     let label = path.display().to_string();
     if path.is_dir() {
         let mut paths = Vec::new();
@@ -53,11 +53,11 @@ pub(crate) fn files(path: &Path) -> Result<Vec<File>, LoadError> {
         paths.sort();
         return match paths.is_empty() {
             true => Err(LoadError::Empty { path: label }),
-            false => Ok(paths.into_iter().map(File::on_disk).collect()),
+            false => Ok(paths.into_iter().map(SuiteFile::on_disk).collect()),
         };
     }
     if path.exists() {
-        return Ok(vec![File::on_disk(path.to_owned())]);
+        return Ok(vec![SuiteFile::on_disk(path.to_owned())]);
     }
     let name = label.trim_end_matches('/');
     if built_in_suites().contains(&name) {
@@ -67,36 +67,37 @@ pub(crate) fn files(path: &Path) -> Result<Vec<File>, LoadError> {
     Err(LoadError::NotFound { path: label, nearest })
 }
 
-fn built_in(name: &str) -> Vec<File> {
-    let mut files: Vec<File> = Vec::new();
+fn built_in(name: &str) -> Vec<SuiteFile> {
+    let mut files: Vec<SuiteFile> = Vec::new();
     let mut dirs: Vec<&Dir<'_>> = SUITES.get_dir(name).into_iter().collect();
     while let Some(dir) = dirs.pop() {
         dirs.extend(dir.dirs());
         for file in dir.files().filter(|file| is_scenario(file.path())) {
             let label = format!("built-in:{}", file.path().display());
-            files.push(File::BuiltIn { label, bytes: file.contents() });
+            files.push(SuiteFile::BuiltIn { label, bytes: file.contents() });
         }
     }
     files.sort_by(|a, b| a.label().cmp(b.label()));
     files
 }
 
-fn walk(dir: &Path, found: &mut Vec<PathBuf>) -> Result<(), LoadError> {
+fn walk(dir: &Path, paths: &mut Vec<PathBuf>) -> Result<(), LoadError> {
     let unreadable = |source| LoadError::Unreadable { path: dir.display().to_string(), source };
     for entry in std::fs::read_dir(dir).map_err(unreadable)? {
         let entry = entry.map_err(unreadable)?;
         let path = entry.path();
-        // The entry's own type: a link to a folder is not followed, so that a loop of links cannot hang the search.
+        // The type of the entry itself: links to folders are not followed, so a cycle of links cannot cause an endless
+        // search.
         if entry.file_type().map_err(unreadable)?.is_dir() {
-            walk(&path, found)?;
+            walk(&path, paths)?;
         } else if path.is_file() && is_scenario(&path) {
-            found.push(path);
+            paths.push(path);
         }
     }
     Ok(())
 }
 
 fn is_scenario(path: &Path) -> bool {
-    let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
-    syntax_of(ending).is_some() && path.file_name().is_some_and(|name| name != SCHEMA_FILE)
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
+    syntax_of(extension).is_some() && path.file_name().is_some_and(|name| name != SCHEMA_FILE)
 }

@@ -1,4 +1,5 @@
-//! A list of tools without a world: what a server's `tools/list` says, or the same with actions behind a discriminator.
+//! Files with tools but no world: the result of a server's `tools/list`, or the same with actions behind a
+//! discriminator.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -12,13 +13,13 @@ use crate::load::{LoadError, not_utf8, without_bom};
 use crate::locate::{Document, Syntax, child, parse};
 use crate::suggest;
 
-/// Reads a JSON file with a list of tools, or with an object that has such a list under `tools`. Each tool has a `name`, a
-/// `description`, and either `inputSchema` (one action) or `actions`: a map from action to input schema, behind the discriminator
-/// `action`. Every valid call of such a tool is answered with `OK`. What else MCP says of a tool may be there: the hints of its
-/// `annotations` and its `outputSchema` become a part of the contract, the rest is not looked at.
+/// Loads a JSON file with a list of tools, or an object with such a list under `tools`. Each tool has a `name`, a
+/// `description`, and either `inputSchema` (one action) or `actions`: a map from action to input schema, with the
+/// discriminator `action`. All valid calls of such a tool return `OK`. The hints in `annotations` and the
+/// `outputSchema` become part of the contract; other MCP fields are ignored.
 ///
 /// # Errors
-/// [`LoadError::Unreadable`], or [`LoadError::Invalid`] with every problem of the file.
+/// Returns [`LoadError::Unreadable`], or [`LoadError::Invalid`] with all problems of the file.
 pub fn load_tools(path: &Path) -> Result<Vec<Tool>, LoadError> {
     let label = path.display().to_string();
     let bytes = std::fs::read(path).map_err(|source| LoadError::Unreadable { path: label.clone(), source })?;
@@ -33,13 +34,13 @@ pub fn load_tools(path: &Path) -> Result<Vec<Tool>, LoadError> {
     })
 }
 
-/// The tools of a text; `path_label` stands for the file in diagnostics.
+/// Parses a list of tools. `path_label` is the file name used in diagnostics.
 ///
 /// # Errors
-/// Every problem of the text, sorted by place; at least one.
+/// Returns all problems, sorted by position; at least one.
 pub fn load_tools_str(path_label: &str, text: &str) -> Result<Vec<Tool>, Vec<Diagnostic>> {
     let document = parse(path_label, without_bom(text), Syntax::Json).map_err(|diagnostic| vec![diagnostic])?;
-    let mut found: Vec<Diagnostic> = document.duplicate_keys().collect();
+    let mut diagnostics: Vec<Diagnostic> = document.duplicate_keys().collect();
     let (pointer, list) = match &document.value {
         Value::Array(list) => ("", list.as_slice()),
         value => match value.get("tools") {
@@ -52,39 +53,39 @@ pub fn load_tools_str(path_label: &str, text: &str) -> Result<Vec<Tool>, Vec<Dia
         },
     };
     if list.is_empty() {
-        found.push(document.at_value(pointer, "there is no tool in the list", None));
+        diagnostics.push(document.at_value(pointer, "there is no tool in the list", None));
     }
     let mut names = BTreeSet::new();
     let mut tools = Vec::new();
     for (index, value) in list.iter().enumerate() {
         let at = child(pointer, index);
-        let Some(tool) = tool(&document, &at, value, &mut found) else { continue };
+        let Some(tool) = tool(&document, &at, value, &mut diagnostics) else { continue };
         if !names.insert(tool.name.clone()) {
             let message = format!("a second tool `{}`", tool.name);
-            found.push(document.at_value(&child(&at, "name"), message, None));
+            diagnostics.push(document.at_value(&child(&at, "name"), message, None));
         }
         tools.push(tool);
     }
-    if found.is_empty() {
+    if diagnostics.is_empty() {
         return Ok(tools);
     }
-    found.sort();
-    found.dedup();
-    Err(found)
+    diagnostics.sort();
+    diagnostics.dedup();
+    Err(diagnostics)
 }
 
-fn tool(document: &Document<'_>, at: &str, value: &Value, found: &mut Vec<Diagnostic>) -> Option<Tool> {
+fn tool(document: &Document<'_>, at: &str, value: &Value, diagnostics: &mut Vec<Diagnostic>) -> Option<Tool> {
     let Some(object) = value.as_object() else {
-        found.push(document.at_value(at, "a tool must be an object", None));
+        diagnostics.push(document.at_value(at, "a tool must be an object", None));
         return None;
     };
-    let name = text(document, at, object, "name", found);
+    let name = text(document, at, object, "name", diagnostics);
     if object.get("name").is_none() {
-        found.push(document.at_value(at, "missing key `name`", None));
+        diagnostics.push(document.at_value(at, "missing key `name`", None));
     }
-    let description = text(document, at, object, "description", found).unwrap_or_default();
+    let description = text(document, at, object, "description", diagnostics).unwrap_or_default();
     let mut problem = |pointer: &str, message: &str, help: Option<String>| {
-        found.push(document.at_value(pointer, message, help));
+        diagnostics.push(document.at_value(pointer, message, help));
         None
     };
     let schemas = match (object.get("inputSchema"), object.get("actions")) {
@@ -109,14 +110,14 @@ fn tool(document: &Document<'_>, at: &str, value: &Value, found: &mut Vec<Diagno
     let hint = |name: &str| value.pointer(&format!("/annotations/{name}")).and_then(Value::as_bool).unwrap_or(false);
     let mut actions = Vec::new();
     for (pointer, name, schema) in schemas {
-        let Some(input) = input(document, &pointer, schema, found) else { continue };
+        let Some(input) = input(document, &pointer, schema, diagnostics) else { continue };
         actions.push(Action {
             name,
             description: String::new(),
             input,
             handler: Handler::Return(json!("OK")),
             rules: Vec::new(),
-            // What comes back is a part of the contract, as of a presenter's rows.
+            // The result is part of the contract, like the rows of a presenter.
             presenter: value
                 .get("outputSchema")
                 .filter(|schema| schema.is_object())
@@ -129,31 +130,37 @@ fn tool(document: &Document<'_>, at: &str, value: &Value, found: &mut Vec<Diagno
     Some(Tool { name: name?, description, discriminator, actions, ..Tool::default() })
 }
 
-fn text(document: &Document<'_>, at: &str, object: &Object, key: &str, found: &mut Vec<Diagnostic>) -> Option<String> {
+fn text(
+    document: &Document<'_>,
+    at: &str,
+    object: &Object,
+    key: &str,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<String> {
     match object.get(key)? {
         Value::String(text) => Some(text.clone()),
         _ => {
-            found.push(document.at_value(&child(at, key), format!("`{key}` must be a text"), None));
+            diagnostics.push(document.at_value(&child(at, key), format!("`{key}` must be a text"), None));
             None
         }
     }
 }
 
-fn input(document: &Document<'_>, at: &str, schema: &Value, found: &mut Vec<Diagnostic>) -> Option<Value> {
+fn input(document: &Document<'_>, at: &str, schema: &Value, diagnostics: &mut Vec<Diagnostic>) -> Option<Value> {
     let Some(object) = schema.as_object() else {
-        found.push(document.at_value(at, "an input schema must be an object", None));
+        diagnostics.push(document.at_value(at, "an input schema must be an object", None));
         return None;
     };
     if object.get("type").is_some_and(|kind| kind != "object" && kind != &json!(["object"])) {
         let help = "the arguments of a call are an object; `type` may be left out".to_owned();
         let message = "an input schema must be of `type: object`";
-        found.push(document.at_value(&child(at, "type"), message, Some(help)));
+        diagnostics.push(document.at_value(&child(at, "type"), message, Some(help)));
         return None;
     }
     if let Err(error) = healbench_engine::check_schema(schema) {
         let message = format!("the input schema does not compile: {}", error.message);
         let help = "schemas are read as JSON Schema draft 2020-12".to_owned();
-        found.push(document.at_value(&format!("{at}{}", error.pointer), message, Some(help)));
+        diagnostics.push(document.at_value(&format!("{at}{}", error.pointer), message, Some(help)));
         return None;
     }
     Some(schema.clone())

@@ -1,4 +1,4 @@
-//! The agent itself: what was said so far, and what to make of an answer.
+//! The model agent: the state of its conversation, and the conversion of replies to turns.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -17,18 +17,18 @@ use super::{
     Message, Model, Reply, SentCall, UnreadableResponse, prompt_tools, tools,
 };
 
-/// Where answers come from.
+/// The source of a model's replies.
 pub enum ModelBackend {
-    /// The model.
+    /// The model's endpoint.
     Live(Endpoint),
-    /// The model, and what it says is recorded. What has been recorded already is not asked again.
+    /// The endpoint for requests that are not yet in the recording; new replies are recorded.
     Recording(Endpoint, Arc<Cassette>),
-    /// The recording, and nothing else.
+    /// The recording only.
     Replay(Arc<Cassette>),
 }
 
 impl ModelBackend {
-    /// The endpoint, where models are asked.
+    /// Returns the endpoint, if there is one.
     pub fn endpoint(&self) -> Option<&Endpoint> {
         match self {
             ModelBackend::Live(endpoint) | ModelBackend::Recording(endpoint, _) => Some(endpoint),
@@ -37,22 +37,22 @@ impl ModelBackend {
     }
 }
 
-/// A model of a plan with its way to it: makes the agents of its episodes, on any thread.
+/// Creates the agents of one model, one for each episode, on any thread.
 pub struct LlmAgentFactory {
-    /// Its settings.
+    /// The model's settings.
     pub model: Model,
-    /// How its episodes begin.
+    /// The opening of every episode.
     pub opening: Opening,
-    /// Where its answers come from.
+    /// The source of replies.
     pub backend: Arc<ModelBackend>,
-    /// Raised to stop the run.
+    /// The flag that stops the run.
     pub stop: Arc<AtomicBool>,
-    /// The date that recordings get: `2026-11-22`.
+    /// The date stored with recordings, such as `2026-11-22`.
     pub recording_date: String,
 }
 
 impl LlmAgentFactory {
-    /// The agent of one episode.
+    /// Creates the agent of one episode.
     pub fn agent<'s>(self: &Arc<LlmAgentFactory>, start: EpisodeStart<'s>) -> LlmAgent<'s> {
         let functions = tools::functions(start.tools);
         let (system, native) = system_and_functions(&self.model, functions.clone());
@@ -84,13 +84,14 @@ impl LlmAgentFactory {
     }
 }
 
-/// What a model is told with every request beside the conversation: the same text that [`Agent::preamble`] gives.
+/// Returns the text that a model receives with every request in addition to the conversation, as [`Agent::preamble`]
+/// does.
 pub fn preamble_of(model: &Model, tool_specs: &[healbench_protocol::ToolSpec]) -> String {
     let (system, native) = system_and_functions(model, tools::functions(tool_specs));
     preamble(&system, &native)
 }
 
-/// The system text, and the functions for the API's own field.
+/// Returns the system text and the functions for the API's own field.
 fn system_and_functions(model: &Model, functions: Vec<Function>) -> (String, Vec<Function>) {
     match model.tools {
         ToolsMode::Native => (model.system.trim().to_owned(), functions),
@@ -109,8 +110,8 @@ fn preamble(system: &str, native: &[Function]) -> String {
     text
 }
 
-/// How many steps of the script a seeded opening takes: up to the first mistake. Where a fault is scheduled and no mistake, the first
-/// step, and where nothing is, none: what goes right is left to the model.
+/// Returns the number of script steps in a seeded opening: all up to and including the first mistake; the first step if
+/// only a fault is scheduled; 0 if nothing is scheduled, because the model performs trials without errors itself.
 pub fn opening_steps(script: &Script, scheduled: bool) -> usize {
     let first_mistake = script.steps.iter().position(|step| step.draft != step.intended);
     match first_mistake {
@@ -120,24 +121,24 @@ pub fn opening_steps(script: &Script, scheduled: bool) -> usize {
     }
 }
 
-/// A model in one episode.
+/// The agent of a model in one episode.
 pub struct LlmAgent<'s> {
     factory: Arc<LlmAgentFactory>,
     start: EpisodeStart<'s>,
     functions: Vec<Function>,
     conversation: Conversation,
     preamble: String,
-    /// Steps of the script that the opening takes, and how many it has taken.
+    /// The number of script steps in the opening.
     opening_len: usize,
     opening_done: usize,
-    /// The calls that are being answered.
+    /// The ids and function names of the calls whose responses are pending.
     pending_calls: Vec<(String, String)>,
     origin: Origin,
-    /// Calls that were made.
+    /// The number of calls made so far.
     calls: u32,
-    /// Whether the limit on calls cut some off, so that the conversation cannot go on.
+    /// True if calls were dropped at the call limit, so that the conversation cannot continue.
     calls_truncated: bool,
-    /// By the provider's usage.
+    /// The number of tokens used, by the provider's counts.
     tokens: u64,
     seed: u32,
     /// Held from the first request to the end of the episode.
@@ -148,7 +149,7 @@ impl Agent for LlmAgent<'_> {
     fn next_turn(&mut self, responses: &[&ToolResponse]) -> Result<Turn, AgentError> {
         let went_wrong = responses.iter().any(|response| response.is_error);
         self.append_results(responses);
-        // An error before the scheduled one: from here on it is the model's.
+        // An error before the scheduled one ends the opening: the model takes over.
         if went_wrong {
             self.opening_len = self.opening_done;
         }
@@ -178,7 +179,7 @@ impl LlmAgent<'_> {
         self.factory.model.tools == ToolsMode::Prompt
     }
 
-    /// Puts responses into the conversation.
+    /// Appends responses to the conversation.
     fn append_results(&mut self, responses: &[&ToolResponse]) {
         let answered = std::mem::take(&mut self.pending_calls);
         self.calls += answered.len() as u32;
@@ -198,12 +199,12 @@ impl LlmAgent<'_> {
         });
     }
 
-    /// The next call of the opening, as if the model had made it.
+    /// Returns the next call of the opening, recorded in the conversation as if the model had made it.
     fn opening_turn(&mut self) -> Turn {
         let call = self.start.script.steps[self.opening_done].draft.clone();
         self.opening_done += 1;
         self.origin = Origin::Opening;
-        // Mistral takes ids of exactly nine letters and digits.
+        // Mistral requires ids of exactly nine letters and digits.
         let id = format!("opening{:02}", self.opening_done % 100);
         self.pending_calls.push((id.clone(), call.tool.clone()));
         let message = match self.uses_prompt_tools() {
@@ -229,7 +230,7 @@ impl LlmAgent<'_> {
         match self.fetch_reply()? {
             ModelReply::Answer { reply, latency_ms } => {
                 let Reply { message, finish_reason, usage } = reply;
-                // A count that no model could reach is none.
+                // Drop implausible counts.
                 let usage = usage.filter(|usage| usage.input < IMPLAUSIBLE && usage.output < IMPLAUSIBLE);
                 let usd = usage.zip(self.factory.model.price).map(|(usage, price)| price.usd(&usage));
                 self.origin = Origin::Model(TurnCost { usage, usd, latency_ms });
@@ -237,7 +238,7 @@ impl LlmAgent<'_> {
                 Ok(self.turn_from(message, finish_reason))
             }
             ModelReply::Failure { reason, cause } => {
-                // Nothing tells what an answer took that its server could not read; a request that was turned down took nothing.
+                // A rejected request costs nothing; the cost of a reply that the server could not parse is unknown.
                 self.origin =
                     if cause == FailureCause::Unparsed { Origin::Model(TurnCost::default()) } else { Origin::Script };
                 Ok(match cause {
@@ -248,7 +249,7 @@ impl LlmAgent<'_> {
         }
     }
 
-    /// What an answer means.
+    /// Converts a reply to a turn.
     fn turn_from(&mut self, mut message: AssistantMessage, finish_reason: FinishReason) -> Turn {
         self.ensure_unique_ids(&mut message);
         let (calls, text) = match self.uses_prompt_tools() {
@@ -281,8 +282,8 @@ impl LlmAgent<'_> {
         Turn::Calls { calls: calls.into_iter().map(call).collect(), waited_s: 0, text }
     }
 
-    /// Gives calls new ids whose ids the conversation has already: some servers begin anew with every answer, and results are known by
-    /// ids.
+    /// Replaces call ids that the conversation already contains: some servers restart numbering with every reply, and
+    /// results are matched by id.
     fn ensure_unique_ids(&self, message: &mut AssistantMessage) {
         let earlier = self.conversation.messages.iter().filter_map(|message| match message {
             Message::Assistant(message) => Some(&message.calls),
@@ -300,7 +301,7 @@ impl LlmAgent<'_> {
         }
     }
 
-    /// The answer to the conversation so far, from wherever it comes.
+    /// Returns the reply to the conversation so far, from the endpoint or the recording.
     fn fetch_reply(&mut self) -> Result<ModelReply, AgentError> {
         let factory = Arc::clone(&self.factory);
         let model = &factory.model;
@@ -316,7 +317,7 @@ impl LlmAgent<'_> {
                 Ok(self.ask_endpoint(endpoint, &api_request)?.0)
             }
             ModelBackend::Recording(endpoint, cassette) => {
-                // Before the claim: whoever waits for a permit must not keep others waiting for an answer.
+                // Acquire the permit before reserving: other threads may be waiting for the reserved recording.
                 self.acquire_permit(endpoint)?;
                 match cassette.get_or_reserve(&request, &factory.stop) {
                     None => Err(AgentError::Stopped),
@@ -333,7 +334,7 @@ impl LlmAgent<'_> {
         }
     }
 
-    /// Takes the episode's permit, if it has none yet.
+    /// Acquires the episode's permit unless it is already held.
     fn acquire_permit(&mut self, endpoint: &Endpoint) -> Result<(), AgentError> {
         if self.permit.is_none() {
             self.permit = Some(endpoint.limiter().acquire_episode(&self.factory.stop).ok_or(AgentError::Stopped)?);
@@ -341,8 +342,8 @@ impl LlmAgent<'_> {
         Ok(())
     }
 
-    /// Asks, and gives what was heard beside what is to be recorded of it. A body that is no answer of the API (some servers put
-    /// errors into one with status 200) is asked for again, and never recorded.
+    /// Sends the request and returns the reply, the body to record and the latency in milliseconds. A body that is not
+    /// a valid reply of the API (some servers send errors with status 200) is retried and never recorded.
     fn ask_endpoint(
         &self,
         endpoint: &Endpoint,
@@ -364,7 +365,7 @@ impl LlmAgent<'_> {
                 Err(EndpointError::Infra(reason)) => return Err(AgentError::Infra(reason)),
                 Err(EndpointError::Stopped) => return Err(AgentError::Stopped),
             };
-            // A server may put what it was sent into what it says, and that goes into files.
+            // The body is written to files, and a server may echo the key.
             endpoint.redact_json(&mut response.body);
             match api.reply(&response.body) {
                 Ok(reply) => {
@@ -381,7 +382,7 @@ impl LlmAgent<'_> {
     }
 }
 
-/// Renames a call in a message as its API gave it.
+/// Renames a call in a message in the API's format.
 fn rename_call_id(raw: &mut Value, old: &str, new: &str) {
     match raw {
         Value::Object(object) => {
@@ -397,41 +398,41 @@ fn rename_call_id(raw: &mut Value, old: &str, new: &str) {
     }
 }
 
-/// Tokens that no conversation has.
+/// More tokens than any conversation can have.
 const IMPLAUSIBLE: u64 = 1 << 40;
 
 fn unreadable(api: Api, error: &UnreadableResponse) -> AgentError {
     AgentError::Infra(format!("{}: {error}", api.name()))
 }
 
-/// What came back for a request.
+/// The outcome of a request.
 enum ModelReply {
     Answer {
         reply: Reply,
         latency_ms: u64,
     },
-    /// No answer, and not for the network's sake: an outcome of the model.
+    /// There is no reply, for a reason other than the network or the server's availability.
     Failure {
         reason: String,
         cause: FailureCause,
     },
 }
 
-/// What kept an answer from coming.
+/// The reason why there is no reply.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum FailureCause {
-    /// The conversation does not fit.
+    /// The conversation exceeds the context length.
     #[serde(rename = "room")]
     ContextLength,
-    /// The provider does not want to answer this.
+    /// The provider refuses the request.
     Policy,
-    /// The server could not read what its model said.
+    /// The server could not parse its model's output.
     #[serde(rename = "server")]
     Unparsed,
 }
 
-/// The key that marks a recording of what is no answer.
+/// The key that marks a recorded failure.
 const FAILURE_KEY: &str = "healbench_refused";
 
 impl ModelReply {

@@ -1,74 +1,74 @@
-//! The one conversation that all APIs are written from and read into.
+//! The conversation format that requests of all APIs are built from and responses are parsed into.
 
 use healbench_protocol::Usage;
 use serde_json::Value;
 
-/// Everything that a request says, whatever the API.
+/// The content of a request, independent of the API.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conversation {
     /// The system text; empty for none.
     pub system: String,
-    /// The functions that are offered by the API's own field; empty when they are described in the system text.
+    /// The functions sent in the API's own field; empty when they are described in the system text.
     pub tools: Vec<Function>,
-    /// What was said, beginning with the user's task. A user's and an assistant's turn follow on each other.
+    /// The messages, beginning with the user's task. User and assistant turns alternate.
     pub messages: Vec<Message>,
 }
 
-/// A function as an API is told of it.
+/// The definition of a function that a model may call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Function {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// What it is for.
+    /// The description.
     pub description: String,
-    /// The JSON Schema of its arguments: an object with `type`, `properties` and `required`.
+    /// The JSON Schema of the arguments: an object with `type`, `properties` and `required`.
     pub parameters: Value,
 }
 
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Message {
-    /// Words to the model: the task, or in prompt mode the answers to its calls.
+    /// Text for the model: the task, or in prompt mode the results of its calls.
     User(String),
-    /// What the model said, or what stands there as if it had.
+    /// A message of the model, or a seeded one in the model's place.
     Assistant(AssistantMessage),
-    /// The answers to all calls of the message before, in their order.
+    /// The results of all calls in the previous message, in their order.
     Results(Vec<CallResult>),
 }
 
 /// A message of the model.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AssistantMessage {
-    /// Its words, without reasoning; may be empty.
+    /// The text without reasoning; may be empty.
     pub text: String,
-    /// Its calls by the API's own means.
+    /// The calls made through the API's own mechanism.
     pub calls: Vec<SentCall>,
-    /// The message as the API gave it, to be sent back as it is: it may hold what only the provider understands (reasoning items,
-    /// signatures). Null for a message that stands there as the model's own and is not.
+    /// The message as the API returned it, to be sent back unchanged: it may hold data that only the provider
+    /// understands (reasoning items, signatures). `None` for a seeded message.
     pub raw: Option<Value>,
 }
 
 /// A call in a message of the model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SentCall {
-    /// What the answer refers to. Unique in the conversation.
+    /// The id that the result refers to. Unique in the conversation.
     pub id: String,
-    /// The function; it need not exist.
+    /// The name of the function, which may not exist.
     pub name: String,
-    /// Its arguments.
+    /// The arguments.
     pub arguments: Arguments,
 }
 
-/// Arguments of a call.
+/// The arguments of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Arguments {
     /// JSON of any type.
     Json(Value),
-    /// Text where JSON should be.
+    /// Text that is not valid JSON.
     Text(String),
 }
 
-/// What came back for a call.
+/// The result of a call.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CallResult {
     /// The call's id.
@@ -77,30 +77,30 @@ pub struct CallResult {
     pub name: String,
     /// The text of the response.
     pub text: String,
-    /// Whether the tool said that it failed.
+    /// True if the tool reported a failure.
     pub is_error: bool,
 }
 
-/// A model's answer to a request.
+/// A model's reply to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Reply {
     /// The message.
     pub message: AssistantMessage,
-    /// Why it ended.
+    /// The reason why generation stopped.
     pub finish_reason: FinishReason,
-    /// What the provider counted; null when it did not.
+    /// The token counts reported by the provider, if any.
     pub usage: Option<Usage>,
 }
 
-/// Why an answer ended.
+/// The reason why a model stopped generating.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FinishReason {
-    /// It was complete: an end of turn, a stop word, or calls.
+    /// The reply is complete: an end of turn, a stop sequence, or calls.
     End,
-    /// It ran into a limit on its length, or on the context's.
+    /// The reply reached the limit on output tokens or the context length.
     Length,
     /// The model or its provider refused to answer.
     Refusal,
-    /// The provider could not read a call that its model wrote, and kept it to itself.
+    /// The provider could not parse a call that its model wrote, and did not return it.
     Unparsed,
 }

@@ -1,4 +1,4 @@
-//! How many requests and episodes are under way at once, as the server bears it.
+//! Limits on concurrent requests and episodes, adapted to the server's load.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -6,12 +6,13 @@ use std::time::{Duration, Instant};
 
 use super::Connections;
 
-/// How long the limit does not grow after the server was overloaded.
+/// The time after an overload during which the limit does not grow.
 const COOLDOWN: Duration = Duration::from_secs(15);
-/// How soon a wait notices that everything is to stop.
+/// The longest time until a waiting thread notices the stop flag.
 pub(super) const STOP_POLL: Duration = Duration::from_millis(50);
 
-/// The places of an endpoint: as many as its limit, which follows what the server bears.
+/// Limits the concurrent requests and episodes of one endpoint. The limit grows while requests succeed and shrinks when
+/// the server is overloaded.
 #[derive(Debug)]
 pub struct ConcurrencyLimiter {
     state: Mutex<State>,
@@ -26,48 +27,48 @@ struct State {
     episodes: u32,
 }
 
-/// How an attempt at a request ended, as far as the limit is concerned.
+/// The outcome of one attempt at a request, as far as the limit is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LoadSignal {
     /// The server answered.
     Answered,
-    /// It is too much for the server, which may have said how long to stay away.
+    /// The server is overloaded and may have requested a pause of this length.
     Overload(Option<Duration>),
-    /// It failed for another reason.
+    /// The attempt failed for another reason.
     Failed,
 }
 
 impl ConcurrencyLimiter {
-    /// A limiter with these limits. Limits that contradict each other are put in order: `min` is at least 1, `max` at least `min`.
+    /// Creates a limiter. Contradictory limits are corrected: `min` is at least 1, `max` at least `min`.
     pub fn new(connections: Connections) -> ConcurrencyLimiter {
         let state = State { adaptive: AdaptiveLimit::new(connections), requests: 0, episodes: 0 };
         ConcurrencyLimiter { state: Mutex::new(state), request_freed: Condvar::new(), episode_freed: Condvar::new() }
     }
 
-    /// How many requests may be under way at the moment.
+    /// Returns the number of requests that may run at once.
     pub fn limit(&self) -> u32 {
         self.lock().adaptive.limit
     }
 
-    /// How many requests are under way.
+    /// Returns the number of requests in progress.
     pub fn in_use(&self) -> u32 {
         self.lock().requests
     }
 
-    /// How many episodes are in play.
+    /// Returns the number of episodes in progress.
     pub fn episodes(&self) -> u32 {
         self.lock().episodes
     }
 
-    /// Waits until fewer episodes are in play than requests may be under way, so that a run that is killed loses little.
-    /// `None` when `stop` is raised.
+    /// Waits until fewer episodes are in progress than the limit on requests, so that a killed run loses few started
+    /// episodes. Returns `None` when `stop` is set.
     pub fn acquire_episode(self: &Arc<ConcurrencyLimiter>, stop: &AtomicBool) -> Option<EpisodePermit> {
         let full = |state: &State| (state.episodes >= state.adaptive.limit).then_some(STOP_POLL);
         self.wait(&self.episode_freed, stop, full)?.episodes += 1;
         Some(EpisodePermit { limiter: Arc::clone(self) })
     }
 
-    /// Waits for a place for one attempt at a request. `None` when `stop` is raised.
+    /// Waits for a permit for one attempt at a request. Returns `None` when `stop` is set.
     pub(super) fn acquire_request(&self, stop: &AtomicBool) -> Option<RequestPermit<'_>> {
         let full = |state: &State| match state.adaptive.pause(Instant::now()) {
             Some(pause) => Some(pause.min(STOP_POLL)),
@@ -77,7 +78,8 @@ impl ConcurrencyLimiter {
         Some(RequestPermit { limiter: self, signal: LoadSignal::Failed })
     }
 
-    /// Waits while `full` says how long to wait.
+    /// Waits while `full` returns a duration, at most that long before it is called again. Returns `None` when `stop`
+    /// is set.
     fn wait(
         &self,
         freed: &Condvar,
@@ -99,7 +101,7 @@ impl ConcurrencyLimiter {
     }
 }
 
-/// The place of an episode in play, free again when this is dropped.
+/// The permit of an episode in progress, released on drop.
 #[derive(Debug)]
 #[must_use]
 pub struct EpisodePermit {
@@ -113,7 +115,7 @@ impl Drop for EpisodePermit {
     }
 }
 
-/// The place of an attempt at a request, free again when this is dropped.
+/// The permit of an attempt at a request, released on drop.
 #[derive(Debug)]
 pub(super) struct RequestPermit<'a> {
     limiter: &'a ConcurrencyLimiter,
@@ -121,7 +123,7 @@ pub(super) struct RequestPermit<'a> {
 }
 
 impl RequestPermit<'_> {
-    /// Frees the place and tells how the attempt ended.
+    /// Releases the permit and records the outcome of the attempt.
     pub(super) fn release(mut self, signal: LoadSignal) {
         self.signal = signal;
     }
@@ -144,15 +146,15 @@ impl Drop for RequestPermit<'_> {
     }
 }
 
-/// The limit itself: what happened goes in, with the time at which it did.
+/// The limit's state machine. It reads no clock: every event is recorded with its time.
 #[derive(Debug)]
 struct AdaptiveLimit {
     limit: u32,
     min: u32,
     max: u32,
-    /// Until the first overload the limit doubles.
+    /// True until the first overload. During slow start the limit doubles.
     slow_start: bool,
-    /// Answers in a row since the limit changed.
+    /// The number of successive answers since the limit last changed.
     streak: u32,
     cooldown_until: Option<Instant>,
     paused_until: Option<Instant>,
@@ -166,7 +168,7 @@ impl AdaptiveLimit {
         AdaptiveLimit { limit, min, max, slow_start: true, streak: 0, cooldown_until: None, paused_until: None }
     }
 
-    /// How long no request may be made.
+    /// Returns the time until requests may be sent again, if they are paused.
     fn pause(&self, now: Instant) -> Option<Duration> {
         self.paused_until.map(|until| until.saturating_duration_since(now)).filter(|left| !left.is_zero())
     }
@@ -197,7 +199,7 @@ impl AdaptiveLimit {
         if let Some(until) = pause.and_then(|pause| now.checked_add(pause)) {
             self.paused_until = self.paused_until.max(Some(until));
         }
-        // Requests that were under way together fail together: they count once.
+        // Concurrent requests fail together, so overloads during the cooldown count once.
         if !self.is_cooling(now) {
             self.limit = (u64::from(self.limit) * 4 / 5).max(u64::from(self.min)) as u32;
             self.cooldown_until = Some(now + COOLDOWN);

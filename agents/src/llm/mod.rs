@@ -1,6 +1,7 @@
-//! Agents behind which a language model answers, over the API of its provider or from a recording.
+//! Agents whose turns come from a language model, through its provider's API or from a recording.
 //!
-//! Inside there is one conversation; `api` has a file for each form in which providers want it. Nothing else knows those forms.
+//! The agent works on one [`Conversation`]; `api` has one file for each API that converts it to requests and from
+//! responses. No other module depends on an API's format.
 
 mod agent;
 mod api;

@@ -1,4 +1,4 @@
-//! What makes a model answer as it does: everything but its key.
+//! The settings that determine a model's replies, without the API key.
 
 use std::collections::BTreeMap;
 
@@ -7,92 +7,95 @@ use serde::{Deserialize, Serialize};
 
 use super::Api;
 
-/// A model with its settings, as a manifest keeps it.
+/// A model with its settings, as saved in the run manifest.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Model {
-    /// The API that it is asked by.
+    /// The API.
     pub api: Api,
-    /// Its name at the provider.
+    /// The provider's name for the model.
     pub model: String,
-    /// Where the API is, without a slash at the end: `https://api.openai.com/v1`.
+    /// The base URL of the API without a trailing slash: `https://api.openai.com/v1`.
     pub base_url: String,
-    /// The environment variable that holds the key; null for a server that needs none.
+    /// The environment variable that holds the key; null if the server needs none.
     pub key_env: Option<String>,
-    /// How it is told of the tools.
+    /// The way tools are described to the model.
     pub tools: ToolsMode,
-    /// Sampling.
+    /// The sampling parameters.
     pub sampling: Sampling,
-    /// Keys that are put into every request's body, over what healbench writes there; objects are merged.
+    /// Keys merged into every request's body, overriding those that healbench sets. Nested objects are merged.
     pub extra_body: Object,
-    /// Headers of every request, by name. Their values are not secret; a secret goes into `headers_env`.
+    /// Headers of every request by name. The values are not secret; secrets belong in `headers_env`.
     pub headers: BTreeMap<String, String>,
-    /// Headers whose values stand in environment variables, by header name.
+    /// The environment variables that hold the values of secret headers, by header name.
     pub headers_env: BTreeMap<String, String>,
     /// The system text.
     pub system: String,
-    /// Limits of requests and episodes.
+    /// The limits on requests and episodes.
     pub limits: Limits,
-    /// How many requests are under way at once.
+    /// The limits on concurrent requests.
     pub connections: Connections,
-    /// Prices; null when they are unknown.
+    /// The prices, if known.
     pub price: Option<Price>,
-    /// Whether the server is asked, before anything is spent, if it has the model.
+    /// True to check before the first request that the server has the model.
     pub check_model: bool,
 }
 
-/// What a request says of sampling. What is null is left to the provider.
+/// Sampling parameters. Null leaves the choice to the provider.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Sampling {
-    /// Temperature.
+    /// The temperature.
     pub temperature: Option<f64>,
-    /// Nucleus sampling.
+    /// The probability mass for nucleus sampling.
     pub top_p: Option<f64>,
-    /// The longest answer in tokens. Anthropic demands one.
+    /// The longest reply in tokens. Anthropic requires a value.
     pub max_output_tokens: Option<u32>,
-    /// Whether a seed is sent, which depends on run seed, scenario and trial alone. APIs that know none leave it out.
+    /// True to send a seed, derived only from the run's seed, the scenario and the trial. Ignored for APIs without
+    /// seeds.
     pub seed: bool,
 }
 
 /// Limits of requests and episodes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Seconds for one attempt at a request, up to the last byte of the answer.
+    /// Seconds for one attempt at a request, up to the last byte of the response.
     pub timeout_s: u32,
-    /// Attempts after the first one that failed for the server's or the network's sake.
+    /// The number of retries after server and network failures.
     pub retries: u32,
-    /// Calls of an episode, those of the opening among them, after which the model is not asked again; null for those of the task.
+    /// The number of calls in an episode, including those of the opening, after which the model is not asked again;
+    /// null for the task's limit.
     #[serde(default)]
     pub episode_calls: Option<u32>,
-    /// Tokens of an episode, by the provider's usage, after which no further request is made; null for no limit.
+    /// The number of tokens in an episode, by the provider's counts, after which no further request is made; null for
+    /// no limit.
     pub episode_tokens: Option<u64>,
 }
 
-/// How many requests may be under way at once.
+/// Limits on the number of concurrent requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Connections {
-    /// At the start.
+    /// The initial limit.
     pub start: u32,
-    /// At least, however often the server says that it is too much.
+    /// The smallest limit, however often the server is overloaded.
     pub min: u32,
-    /// At most.
+    /// The largest limit.
     pub max: u32,
 }
 
-/// US dollars for a million tokens.
+/// Prices in US dollars per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Price {
-    /// Of input that is neither read from nor written to a cache.
+    /// Input that is neither read from nor written to a cache.
     pub input: f64,
-    /// Of input read from a cache; null for the price of input.
+    /// Input read from a cache; null for the price of `input`.
     pub cache_read: Option<f64>,
-    /// Of input written to a cache; null for the price of input.
+    /// Input written to a cache; null for the price of `input`.
     pub cache_write: Option<f64>,
-    /// Of output, reasoning among it.
+    /// Output, including reasoning.
     pub output: f64,
 }
 
 impl Model {
-    /// The plan's entry for this model under the name that it was asked for as.
+    /// Returns the plan's entry for this model under the name the user chose.
     pub fn spec(&self, name: &str, opening: Opening, kind: AgentKind) -> AgentSpec {
         AgentSpec {
             kind,
@@ -103,15 +106,16 @@ impl Model {
         }
     }
 
-    /// Whether its API takes calls in the conversation that it did not make itself. Anthropic's does not while the model thinks: every
-    /// such message has to begin with a signed thought.
+    /// Returns true if the API accepts calls in the conversation that the model did not make. Anthropic's does not
+    /// while thinking is enabled: every assistant message must then begin with a signed thinking block.
     pub fn supports_seeded_opening(&self) -> bool {
         let thinks = self.extra_body.get("thinking").and_then(|thinking| thinking.get("type"));
         let thinks = thinks.is_some_and(|kind| kind != "disabled");
-        !(self.api == Api::Anthropic && self.tools == ToolsMode::Native && thinks)
+        !(self.api.entry().signs_thoughts && self.tools == ToolsMode::Native && thinks)
     }
 
-    /// The model of a plan's entry; `None` for an entry of another kind, or of another version of healbench.
+    /// Returns the model of a plan's entry, or `None` for another kind of agent or incompatible settings of another
+    /// version.
     pub fn from_spec(spec: &AgentSpec) -> Option<Model> {
         match spec.kind {
             AgentKind::Llm | AgentKind::Replay => serde_json::from_value(spec.settings.clone()).ok(),

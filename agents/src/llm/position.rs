@@ -1,6 +1,6 @@
-//! Places in texts that users write.
+//! Positions in text written by users.
 
-/// The line and the column of a byte of a text, both from 1, the column in characters.
+/// Returns the line and the column of a byte offset, both from 1. The column counts characters.
 pub(super) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before = text.get(..offset).unwrap_or(text);
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);

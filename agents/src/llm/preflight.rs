@@ -1,4 +1,4 @@
-//! What is asked before anything is spent: whether the server is there, takes the key and has the model.
+//! Checks before the first paid request: whether the server is reachable, accepts the key and has the model.
 
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -6,23 +6,22 @@ use std::time::Duration;
 use reqwest::Url;
 use serde_json::Value;
 
-use super::Api;
 use super::endpoint::{AttemptError, Endpoint, RawAnswer, classify};
 
 const TIMEOUT: Duration = Duration::from_secs(10);
-/// How many models are named when the one that is asked for is missing.
+/// The most models listed when the requested one is missing.
 const MAX_SUGGESTIONS: usize = 8;
 
-/// What a server that is there says of the model.
+/// The outcome of a successful preflight check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Preflight {
-    /// It has it.
+    /// The server has the model.
     Found,
-    /// It does not say, or was not asked.
+    /// The server does not list its models, or the check is turned off.
     Unchecked,
 }
 
-/// Why a run would fail at its first request.
+/// A reason why every request of a run would fail.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PreflightError {
     /// The server has no such model.
@@ -30,27 +29,27 @@ pub enum PreflightError {
     NoModel {
         /// The base URL.
         url: String,
-        /// The model.
+        /// The requested model.
         model: String,
-        /// The models that it has, the nearest first, at most eight; empty when it did not say.
+        /// Up to eight models of the server, the most similar names first; empty when the server does not list any.
         known: Vec<String>,
     },
-    /// The server does not take the key, or wants one.
+    /// The server rejects the key, or requires one and none is set.
     #[error("{url} {} ({reason})", key_problem(key_env.as_deref()))]
     BadKey {
         /// The base URL.
         url: String,
-        /// The environment variable that the key is from.
+        /// The environment variable that holds the key.
         key_env: Option<String>,
-        /// What the server says.
+        /// The server's message.
         reason: String,
     },
-    /// There is no server, or none that answers as one should.
+    /// The server cannot be reached, or does not respond as a model server should.
     #[error("{url} does not work: {reason}")]
     Unavailable {
         /// The base URL.
         url: String,
-        /// What happened.
+        /// The cause.
         reason: String,
     },
 }
@@ -67,8 +66,8 @@ fn key_problem(key_env: Option<&str>) -> String {
 }
 
 impl PreflightError {
-    /// The way out.
-    pub fn hint(&self) -> String {
+    /// Returns advice on how to fix the problem.
+    pub fn help(&self) -> String {
         match self {
             PreflightError::NoModel { .. } => {
                 "name one that it has; if the server takes names that it does not list, set `check_model = false`"
@@ -89,10 +88,11 @@ impl PreflightError {
 }
 
 impl Endpoint {
-    /// Asks the server for its models. Nothing is spent by that.
+    /// Requests the server's list of models, or the model's own resource where the API has one. The request costs
+    /// nothing.
     ///
     /// # Errors
-    /// What would make every request fail.
+    /// Returns the problem that would make every request fail.
     pub fn preflight(&self, stop: &AtomicBool) -> Result<Preflight, PreflightError> {
         let url = self.models_url().map_err(|reason| self.unavailable(&reason))?;
         let answer = match self.fetch(&url, stop) {
@@ -102,7 +102,7 @@ impl Endpoint {
         let message = classify::message(&answer, &self.secrets);
         match answer.status.as_u16() {
             401 | 403 => Err(self.bad_key(message)),
-            // Gemini's way to say it.
+            // Gemini reports an invalid key with status 400.
             400 if String::from_utf8_lossy(&answer.body).contains("API_KEY_INVALID") => Err(self.bad_key(message)),
             _ if !self.model.check_model => Ok(Preflight::Unchecked),
             200..300 => self.check_listing(&answer),
@@ -118,9 +118,9 @@ impl Endpoint {
         self.attempt(&self.get(url.clone())?, timeout, stop)
     }
 
-    /// Whether the API has a resource for each model.
+    /// Returns true if the model has its own resource to check (Anthropic, Gemini).
     fn has_model_resource(&self) -> bool {
-        self.model.check_model && matches!(self.model.api, Api::Anthropic | Api::Gemini)
+        self.model.check_model && self.model.api.entry().has_model_resource
     }
 
     fn models_url(&self) -> Result<Url, String> {
@@ -172,12 +172,13 @@ fn reason(error: AttemptError) -> String {
     }
 }
 
-/// Whether a 404 is about the path: llama.cpp speaks Anthropic's API, but has no resource for each model.
+/// Returns true if a 404 is about the path and not the model: llama.cpp implements Anthropic's API without model
+/// resources.
 fn is_unknown_path(answer: &RawAnswer) -> bool {
     String::from_utf8_lossy(&answer.body).contains("File Not Found")
 }
 
-/// The names in a list of models; `None` for what is no list.
+/// Returns the names in a list of models, or `None` if `body` is not such a list.
 fn model_names(body: &Value) -> Option<Vec<&str>> {
     let items = |key: &str| body.get(key).and_then(Value::as_array);
     let lists: Vec<&Vec<Value>> = [items("data"), items("models"), body.as_array()].into_iter().flatten().collect();
@@ -189,14 +190,14 @@ fn model_names(body: &Value) -> Option<Vec<&str>> {
     (!lists.is_empty()).then_some(known)
 }
 
-/// Ollama leaves the tag `latest` out, Gemini puts `models/` before.
+/// Compares names, ignoring the tag `latest`, which Ollama omits, and the prefix `models/`, which Gemini adds.
 fn is_same_model(listed: &str, wanted: &str) -> bool {
     let listed = listed.strip_prefix("models/").unwrap_or(listed);
     let wanted = wanted.strip_prefix("models/").unwrap_or(wanted);
     listed == wanted || listed.strip_suffix(":latest") == Some(wanted)
 }
 
-/// At most eight names, those first that have most pairs of letters in common with `wanted`.
+/// Returns at most eight names, the most similar to `wanted` first (Dice's coefficient of letter pairs).
 fn nearest<'a>(mut known: Vec<&'a str>, wanted: &str) -> Vec<&'a str> {
     let pairs = |text: &str| -> Vec<(u8, u8)> {
         let lower = text.to_lowercase().into_bytes();

@@ -1,4 +1,4 @@
-//! What tokens cost: a dated table with its sources.
+//! Token prices: a dated table with its sources.
 
 use healbench_protocol::{Usage, fingerprint};
 use serde::Deserialize;
@@ -13,45 +13,45 @@ const SHIPPED: &str = include_str!("../../prices.toml");
 /// Prices by provider and model.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PriceTable {
-    /// The day of the table's making, `YYYY-MM-DD`.
+    /// The date of the table, `YYYY-MM-DD`.
     pub date: String,
     /// The prices, in the order of the file.
     pub entries: Vec<PriceEntry>,
     sha256: String,
 }
 
-/// The price of a model, and how it is known.
+/// The price of a model with its source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PriceEntry {
-    /// Who has the model.
+    /// The provider.
     pub provider: Provider,
-    /// Its name there.
+    /// The provider's name for the model.
     pub model: String,
-    /// What it costs.
+    /// The price.
     pub price: Price,
-    /// Dated snapshots of it that cost something else.
+    /// Dated snapshots of the model that have a different price.
     pub except: Vec<String>,
-    /// Where the figures are from.
+    /// The URL of the source.
     pub source: String,
-    /// The day on which they were said there, `YYYY-MM-DD`.
+    /// The date on which the source gave this price, `YYYY-MM-DD`.
     pub as_of: String,
-    /// The last day on which they hold, if the source says one.
+    /// The last day on which the price is valid, if the source gives one.
     pub until: Option<String>,
 }
 
-/// Who has models for sale.
+/// A provider of paid models.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Provider {
-    /// OpenAI, by both of its APIs.
+    /// OpenAI, through either of its APIs.
     Openai,
     /// Anthropic.
     Anthropic,
-    /// Google, by the Gemini API.
+    /// Google, through the Gemini API.
     Gemini,
 }
 
-/// A table of prices that cannot be used.
+/// An error in a price table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}:{column}: {message}")]
 pub struct PriceError {
@@ -59,9 +59,9 @@ pub struct PriceError {
     pub file: String,
     /// The line, from 1.
     pub line: usize,
-    /// The character in the line, from 1.
+    /// The column in characters, from 1.
     pub column: usize,
-    /// What is wrong.
+    /// The problem.
     pub message: String,
 }
 
@@ -90,18 +90,18 @@ struct RawEntry {
 }
 
 impl PriceTable {
-    /// The table that healbench brings.
+    /// Returns the table included in healbench.
     ///
     /// # Panics
-    /// Never: a test reads it.
+    /// Never: a test parses the table.
     pub fn shipped() -> PriceTable {
         PriceTable::parse("prices.toml", SHIPPED).expect("the shipped prices read")
     }
 
-    /// Reads a table; `name` is the file's in errors.
+    /// Parses a table; `name` is the file name used in errors.
     ///
     /// # Errors
-    /// [`PriceError`] with the place of the first mistake.
+    /// Returns the first problem with its position.
     pub fn parse(name: &str, text: &str) -> Result<PriceTable, PriceError> {
         let table = TableText { name, text };
         let raw: RawTable = toml::from_str(text).map_err(|error| {
@@ -119,15 +119,15 @@ impl PriceTable {
         Ok(PriceTable { date: table.day("date", &raw.date)?, entries, sha256: fingerprint(text.as_bytes()) })
     }
 
-    /// The price of a model at the provider whose API this is; `None` when it is not known.
+    /// Returns the price of a model at the provider of `api`, or `None` if it is unknown.
     pub fn price(&self, api: Api, model: &str) -> Option<Price> {
         self.entry(api, model).map(|entry| entry.price)
     }
 
-    /// The entry for a model: the one of its exact name, else, for a dated snapshot, the one of its name without the date. No
-    /// other part of a name is ever left away: what begins alike may cost another price.
+    /// Returns the entry with the model's exact name or, for a dated snapshot, with its name without the date. No other
+    /// suffix is removed: models with similar names may differ in price.
     pub fn entry(&self, api: Api, model: &str) -> Option<&PriceEntry> {
-        let provider = Provider::from_api(api);
+        let provider = api.entry().vendor;
         let named = |name: &str| self.entries.iter().find(|entry| entry.provider == provider && entry.model == name);
         let undated = || {
             let entry = named(without_date(model)?)?;
@@ -136,25 +136,15 @@ impl PriceTable {
         named(model).or_else(undated)
     }
 
-    /// The SHA-256 of the table's text, in lower-case hexadecimal.
+    /// Returns the SHA-256 hash of the table's text in lowercase hexadecimal.
     pub fn sha256(&self) -> &str {
         &self.sha256
     }
 }
 
-impl Provider {
-    fn from_api(api: Api) -> Provider {
-        match api {
-            Api::OpenaiChat | Api::OpenaiResponses => Provider::Openai,
-            Api::Anthropic => Provider::Anthropic,
-            Api::Gemini => Provider::Gemini,
-        }
-    }
-}
-
 impl Price {
-    /// What a use of the model costs, in US dollars. Counts that contradict each other are read so that no part of the input is
-    /// paid for twice: reads from a cache first, then writes, then the rest.
+    /// Returns the cost of a request in US dollars. If the counts are inconsistent, no input token is charged twice:
+    /// cache reads are charged first, then cache writes, then the rest.
     #[expect(clippy::cast_precision_loss, reason = "no request has 2^53 tokens")]
     pub fn usd(&self, usage: &Usage) -> f64 {
         let read = usage.cache_read.unwrap_or(0).min(usage.input);
@@ -168,7 +158,7 @@ impl Price {
     }
 }
 
-/// A snapshot's name without its date, which is `-YYYY-MM-DD` or `-YYYYMMDD` at the end.
+/// Returns a snapshot's name without its date, which is a suffix `-YYYY-MM-DD` or `-YYYYMMDD`.
 fn without_date(model: &str) -> Option<&str> {
     let split_suffix = |length: usize| model.split_at_checked(model.len().checked_sub(length)?);
     let is_day = |digits: &str| {
@@ -191,7 +181,7 @@ fn without_date(model: &str) -> Option<&str> {
     Some(name)
 }
 
-/// Where a table is read from.
+/// A table's text and file name, for errors with positions.
 struct TableText<'t> {
     name: &'t str,
     text: &'t str,

@@ -1,12 +1,12 @@
-//! Tools in the prompt: functions are described in the system text, and a call is a JSON object in the answer.
+//! Prompt mode: the system text describes the functions, and a call is a JSON object in the reply.
 //!
-//! Many real clients work so. No server constrains such an answer, so every kind of mistake can happen.
+//! Many real clients work this way. No server validates such a reply, so every kind of mistake can occur.
 
 use serde_json::{Deserializer, Value, json};
 
 use super::{Arguments, CallResult, Function, SentCall};
 
-/// The system text with the functions described.
+/// Returns the system text followed by the descriptions of the functions.
 pub(super) fn system_text(text: &str, functions: &[Function]) -> String {
     let mut out = text.trim_end().to_owned();
     if !out.is_empty() {
@@ -27,22 +27,23 @@ pub(super) fn system_text(text: &str, functions: &[Function]) -> String {
     out
 }
 
-/// A call as the model would have written it.
+/// Formats a call as the model would write it.
 pub(super) fn call_text(name: &str, arguments: &Value) -> String {
     json!({"name": name, "arguments": arguments}).to_string()
 }
 
-/// The message that brings the answers to calls.
+/// Returns the message with the results of calls.
 pub(super) fn format_results(results: &[CallResult]) -> String {
     let blocks: Vec<String> =
         results.iter().map(|result| format!("<tool_response>\n{}\n</tool_response>", result.text)).collect();
     blocks.join("\n")
 }
 
-/// The calls in an answer, and the words beside them.
+/// Returns the calls in a reply and the remaining text.
 ///
-/// A call is an object with `name` and `arguments` wherever it stands: bare, in a code fence, in tags, in a list. What begins like
-/// one and is no JSON (cut off, single quotes) is a call whose arguments are text.
+/// A call is an object with `name` and `arguments` anywhere in the reply: bare, in a code fence, in tags or in a list.
+/// If there is none, an object that begins like a call but is not valid JSON (truncated, single quotes) becomes a call
+/// whose arguments are text.
 pub(super) fn parse_calls(answer: &str, functions: &[Function]) -> (Vec<SentCall>, String) {
     let answer = strip_thinking(answer);
     let mut calls = Vec::new();
@@ -54,7 +55,7 @@ pub(super) fn parse_calls(answer: &str, functions: &[Function]) -> (Vec<SentCall
             Some(Ok(value)) => calls_in_value(&value, functions),
             _ => Vec::new(),
         };
-        // A value that is no call may hold one, in a list of data say: only its bracket is passed over.
+        // A value that is not a call, such as a list of data, may contain one, so only its bracket is skipped.
         let end = if found.is_empty() { at + 1 } else { at + values.byte_offset() };
         prose.push_str(if found.is_empty() { &rest[..end] } else { &rest[..at] });
         calls.extend(found);
@@ -72,7 +73,8 @@ pub(super) fn parse_calls(answer: &str, functions: &[Function]) -> (Vec<SentCall
     }
 }
 
-/// The answer without the thoughts in front of it, which some servers leave there; templates that begin them leave only their end.
+/// Returns the reply without leading reasoning, which some servers include. Chat templates that add the opening tag
+/// themselves leave only the closing one.
 fn strip_thinking(answer: &str) -> &str {
     match answer.rsplit_once("</think>") {
         Some((_, rest)) => rest,
@@ -85,13 +87,13 @@ fn sent_call(index: usize, name: String, arguments: Arguments) -> SentCall {
     SentCall { id: format!("call_{}", index + 1), name, arguments }
 }
 
-/// The calls that a value is: one, or a list of them.
+/// Returns the calls in a value: a single call, or a list of only calls.
 fn calls_in_value(value: &Value, functions: &[Function]) -> Vec<(String, Arguments)> {
     match value {
         Value::Array(items) => {
             let found: Vec<Vec<(String, Arguments)>> =
                 items.iter().map(|item| calls_in_value(item, functions)).collect();
-            // A list of data with one thing in it that looks like a call is data.
+            // A list in which only some items look like calls is data.
             if found.iter().all(|calls| calls.len() == 1) { found.into_iter().flatten().collect() } else { Vec::new() }
         }
         Value::Object(object) => {
@@ -104,7 +106,7 @@ fn calls_in_value(value: &Value, functions: &[Function]) -> Vec<(String, Argumen
             match arguments {
                 None if !known => Vec::new(),
                 None => vec![(name.to_owned(), Arguments::Json(json!({})))],
-                // Some write the arguments as text that holds JSON, as an API would.
+                // Some models write the arguments as a string that contains JSON, as APIs do.
                 Some(Value::String(text)) => {
                     let read =
                         serde_json::from_str(text).map_or_else(|_| Arguments::Text(text.clone()), Arguments::Json);
@@ -117,7 +119,7 @@ fn calls_in_value(value: &Value, functions: &[Function]) -> Vec<(String, Argumen
     }
 }
 
-/// What begins as a call and is no JSON: its name, what stands for its arguments, and the words before it.
+/// Parses a call that is not valid JSON: returns its name, the text of its arguments, and the text before it.
 fn parse_malformed_call(answer: &str) -> Option<(String, String, String)> {
     let start = answer.find('{')?;
     let body = &answer[start..];
@@ -130,7 +132,7 @@ fn parse_malformed_call(answer: &str) -> Option<(String, String, String)> {
     Some((name.to_owned(), arguments.to_owned(), strip_fences(&answer[..start])))
 }
 
-/// Words without the fences and tags that stood around a call.
+/// Returns the text without the fences and tags that enclosed a call.
 fn strip_fences(prose: &str) -> String {
     let mut out = prose.to_owned();
     for mark in ["```json", "```", "<tool_call>", "</tool_call>"] {

@@ -1,19 +1,20 @@
-//! Keys, and what takes them out of texts that come from elsewhere.
+//! API keys and their redaction in text from servers.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// What stands where a secret stood.
+/// The replacement for a secret.
 const REDACTED: &str = "[key]";
-/// The longest text from elsewhere in a message, in characters.
+/// The longest text from a server in a message, in characters.
 const MESSAGE_CHARS: usize = 300;
-/// A shorter value cannot be told from a word. Servers that need no key are given `none` or `ollama`.
+/// Shorter values are not redacted, because they may be ordinary words: for servers that need no key, users set `none`
+/// or `ollama`.
 const MIN_SECRET_BYTES: usize = 8;
-/// The shortest piece of a secret at which a message that breaks off is taken to break off in it.
+/// The shortest prefix of a secret that is redacted at the end of a truncated text.
 const MIN_TAIL_BYTES: usize = 6;
 
-/// A value that is sent and never shown.
+/// A value that is sent to a server and never shown.
 pub(super) struct Secret(String);
 
 impl Secret {
@@ -21,7 +22,7 @@ impl Secret {
         Secret(value)
     }
 
-    /// The value, for a header and for nothing else.
+    /// Returns the value. Use it only for a header.
     pub(super) fn expose(&self) -> &str {
         &self.0
     }
@@ -40,7 +41,7 @@ pub(super) struct Secrets {
 }
 
 impl Secrets {
-    /// Takes a header's value in. Of `Bearer VALUE` only the value is secret.
+    /// Adds a header's value. In `Bearer VALUE` only `VALUE` is secret.
     pub(super) fn add(&mut self, value: &str) {
         let secret = match value.split_once(' ') {
             Some((scheme, rest)) if scheme.bytes().all(|b| b.is_ascii_alphabetic()) && !rest.contains(' ') => rest,
@@ -51,7 +52,7 @@ impl Secrets {
         }
     }
 
-    /// A text from elsewhere as a message may hold it: without secrets, short, and with nothing that a terminal obeys.
+    /// Prepares text from a server for a message: removes secrets, truncates it and escapes control characters.
     pub(super) fn redact(&self, text: &str) -> String {
         let clean = self.replace_secrets(text.trim(), TextEnd::MaybeTruncated);
         let text = clean.as_deref().unwrap_or(text.trim());
@@ -70,7 +71,7 @@ impl Secrets {
         out
     }
 
-    /// Takes the secrets out of all strings and names of `value`.
+    /// Redacts secrets in all strings and object keys of `value`.
     pub(super) fn redact_json(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
@@ -90,12 +91,12 @@ impl Secrets {
         }
     }
 
-    /// The text with every secret replaced; `None` if it holds none.
+    /// Returns the text with every secret replaced, or `None` if it contains none.
     fn replace_secrets(&self, text: &str, end: TextEnd) -> Option<String> {
         let mut clean: Option<String> = None;
         let (mut at, mut copied) = (0, 0);
         while at < text.len() {
-            // A secret begins and ends with ASCII, so both ends are boundaries of characters.
+            // A secret begins and ends with ASCII, so both ends are character boundaries.
             let length =
                 self.values.iter().filter_map(|secret| match_length(&text.as_bytes()[at..], secret, end)).max();
             let Some(length) = length else {
@@ -115,14 +116,15 @@ impl Secrets {
     }
 }
 
-/// Whether a text may break off anywhere.
+/// The completeness of a text: a truncated one may end inside a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TextEnd {
     Complete,
     MaybeTruncated,
 }
 
-/// How many bytes at the start of `text` are the secret, its greater part, or a piece of it that the text breaks off in.
+/// Returns the number of bytes at the start of `text` to redact: they match the secret, at least half of it, or a
+/// prefix at the end of a truncated text.
 fn match_length(text: &[u8], secret: &Secret, end: TextEnd) -> Option<usize> {
     let secret = secret.expose().as_bytes();
     let (length, matched) = match_prefix(text, secret);
@@ -131,7 +133,8 @@ fn match_length(text: &[u8], secret: &Secret, end: TextEnd) -> Option<usize> {
     enough.then_some(length)
 }
 
-/// How many bytes of `text` spell how many bytes of the beginning of `secret`. Hosts and types of contents come in lower case.
+/// Returns the number of bytes of `text` that match a prefix of `secret`, and the length of that prefix. Case is
+/// ignored because hosts and content types are lowercased.
 fn match_prefix(text: &[u8], secret: &[u8]) -> (usize, usize) {
     let Some((first, rest)) = secret.split_first() else { return (0, 0) };
     let decodings = decode_first_byte(text).into_iter().flatten().filter(|(byte, _)| byte.eq_ignore_ascii_case(first));
@@ -142,7 +145,8 @@ fn match_prefix(text: &[u8], secret: &[u8]) -> (usize, usize) {
     lengths.max_by_key(|(_, matched)| *matched).unwrap_or_default()
 }
 
-/// The byte that `text` begins with, and in how many bytes: as itself, and percent-encoded or escaped as in JSON.
+/// Returns the possible first bytes of `text` with their encoded lengths: verbatim, and percent-encoded or
+/// JSON-escaped.
 fn decode_first_byte(text: &[u8]) -> [Option<(u8, usize)>; 2] {
     let hex = |digits: &[u8]| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok();
     let escaped = match text {
@@ -154,7 +158,7 @@ fn decode_first_byte(text: &[u8]) -> [Option<(u8, usize)>; 2] {
     [text.first().map(|byte| (*byte, 1)), escaped]
 }
 
-/// Characters that a terminal obeys, or that change how those around them are read.
+/// Returns true for characters that control a terminal or change how the text around them is displayed.
 fn is_invisible(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
@@ -208,7 +212,7 @@ mod tests {
         assert_eq!(secrets().redact("\u{1b}[31mred\nline\u{202e}\u{200b}"), r"\u{1b}[31mred\nline\u{202e}\u{200b}");
         let long = secrets().redact(&"ä".repeat(5000));
         assert_eq!(long.chars().count(), 301);
-        // A key across the cut is replaced before the cut is made.
+        // A key that spans the limit is replaced before the text is truncated.
         let across = secrets().redact(&format!("{}{KEY}", "x".repeat(296)));
         assert_eq!(across, format!("{}[key…", "x".repeat(296)));
     }

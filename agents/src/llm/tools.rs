@@ -1,11 +1,12 @@
-//! Tools as functions: the actions of a tool in one flat schema with the discriminator, as Fusion sends them.
+//! Conversion of tools to functions: one flat schema for all actions of a tool, with the discriminator, as Fusion sends
+//! them.
 
 use healbench_protocol::{ActionSpec, Object, ToolSpec};
 use serde_json::{Value, json};
 
 use super::Function;
 
-/// The tools of a task as an API is told of them.
+/// Converts a task's tools to function definitions.
 pub(super) fn functions(tools: &[ToolSpec]) -> Vec<Function> {
     tools.iter().map(function).collect()
 }
@@ -21,7 +22,7 @@ fn function(tool: &ToolSpec) -> Function {
     Function { name: tool.name.clone(), description, parameters }
 }
 
-/// The tool's description, and a line for each action.
+/// Returns the tool's description followed by a line for each action.
 fn description_with_actions(tool: &ToolSpec, actions: &[ActionSpec]) -> String {
     let mut text = tool.description.clone();
     for action in actions {
@@ -35,7 +36,7 @@ fn description_with_actions(tool: &ToolSpec, actions: &[ActionSpec]) -> String {
     text
 }
 
-/// An object schema says that it is one, and has no branches at its root: APIs demand both.
+/// Returns the schema with `type` and `properties`, and without branches at its root: APIs demand both.
 fn object_schema(schema: &Value) -> Value {
     let mut schema = schema.as_object().cloned().unwrap_or_default();
     hoist_branches(&mut schema);
@@ -44,8 +45,8 @@ fn object_schema(schema: &Value) -> Value {
     schema.into()
 }
 
-/// Moves the fields of branches to the root. That only some of them go together is left to the server to say; what all of `allOf`
-/// demand stays.
+/// Moves the fields of root branches to the root. `required` is kept only from `allOf`; the server reports fields that
+/// exclude each other.
 fn hoist_branches(schema: &mut Object) {
     for key in ["allOf", "anyOf", "oneOf"] {
         let Some(Value::Array(branches)) = schema.remove(key) else { continue };
@@ -60,7 +61,7 @@ fn hoist_branches(schema: &mut Object) {
     }
 }
 
-/// Adds what is not there yet to an object or a list of the schema.
+/// Adds to the object or list at `key` the entries that it lacks.
 fn merge(schema: &mut Object, key: &str, more: Option<&Value>) {
     match (more, schema.get_mut(key)) {
         (Some(Value::Object(more)), Some(Value::Object(known))) => {
@@ -81,13 +82,12 @@ fn merge(schema: &mut Object, key: &str, more: Option<&Value>) {
 /// A field of one or more actions.
 #[derive(Default)]
 struct Field<'a> {
-    /// Its schemas that differ, in the order of the actions.
+    /// The distinct schemas of the field, in the order of the actions.
     schemas: Vec<Value>,
     actions: Vec<&'a str>,
     required: Vec<&'a str>,
 }
 
-/// One schema with the fields of all actions.
 fn flat_schema(discriminator: &str, actions: &[ActionSpec]) -> Value {
     let mut fields: Vec<(String, Field<'_>)> = Vec::new();
     let mut definitions = Object::new();
@@ -134,7 +134,8 @@ fn flat_schema(discriminator: &str, actions: &[ActionSpec]) -> Value {
 }
 
 impl Field<'_> {
-    /// The field's schema; its description says which actions it belongs to, unless all have it alike.
+    /// Returns the field's schema. Unless the field is the same in all actions, the description names the actions it
+    /// belongs to.
     fn schema(mut self, actions: usize) -> Value {
         let mut schema = match self.schemas.len() {
             1 => self.schemas.remove(0),
@@ -161,8 +162,9 @@ impl Field<'_> {
     }
 }
 
-/// The action's schema, its definitions moved to `definitions`. Where two actions call different things by one name, all definitions of
-/// the later one get the action's name in front: those that stay equal may refer to one that does not.
+/// Returns the action's schema with its definitions moved to `definitions`. If a name there is already taken by a
+/// different definition, all definitions of this action are prefixed with its name: even an equal one may refer to one
+/// that differs.
 fn extract_definitions(action: &ActionSpec, definitions: &mut Object) -> Object {
     let mut schema = action.input_schema.as_object().cloned().unwrap_or_default();
     for key in ["$defs", "definitions"] {
@@ -184,7 +186,7 @@ fn extract_definitions(action: &ActionSpec, definitions: &mut Object) -> Object 
     schema
 }
 
-/// Points every reference to where its definition went.
+/// Updates every `$ref` to the new location of its definition.
 fn update_refs(schema: &mut Value, renamed: &[(String, String, String)]) {
     match schema {
         Value::Object(object) => {

@@ -20,7 +20,7 @@ pub(super) fn set(value: &mut Value, path: &str, new: Value) -> bool {
         *value = Value::Object(Object::new());
     }
     let (part, rest) = path.split_once('.').map_or((path, None), |(part, rest)| (part, Some(rest)));
-    let place = match value {
+    let slot = match value {
         Value::Object(object) => object.entry(part).or_insert(Value::Null),
         Value::Array(items) => match part.parse::<usize>().ok().and_then(|index| items.get_mut(index)) {
             Some(item) => item,
@@ -29,9 +29,9 @@ pub(super) fn set(value: &mut Value, path: &str, new: Value) -> bool {
         _ => return false,
     };
     match rest {
-        Some(rest) => set(place, rest, new),
+        Some(rest) => set(slot, rest, new),
         None => {
-            *place = new;
+            *slot = new;
             true
         }
     }

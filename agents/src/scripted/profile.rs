@@ -8,7 +8,7 @@ use toml::Spanned;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Profile {
-    /// How likely a piece of evidence is taken up, by kind.
+    /// How likely a hint is taken up, by kind.
     pub uptake: Uptake,
     /// How likely the same call is sent again when nothing was found to act on.
     pub repeat: f64,
@@ -26,7 +26,7 @@ pub struct Profile {
 
 macro_rules! uptake {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {
-        /// How likely a piece of evidence of each kind is taken up.
+        /// How likely a hint of each kind is taken up.
         #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
         #[serde(deny_unknown_fields)]
         pub struct Uptake { $($(#[$doc])* pub $name: f64),* }
@@ -36,8 +36,8 @@ macro_rules! uptake {
         struct RawUptake { $($name: Spanned<f64>),* }
 
         impl RawUptake {
-            fn checked(&self, place: &Place<'_>) -> Result<Uptake, ProfileError> {
-                Ok(Uptake { $($name: place.probability(concat!("uptake.", stringify!($name)), &self.$name)?),* })
+            fn validate(&self, source: &ProfileText<'_>) -> Result<Uptake, ProfileError> {
+                Ok(Uptake { $($name: source.probability(concat!("uptake.", stringify!($name)), &self.$name)?),* })
             }
         }
 
@@ -47,7 +47,7 @@ macro_rules! uptake {
             }
 
             /// Whether nothing is ever taken up.
-            pub(super) fn is_nothing(&self) -> bool {
+            pub(super) fn is_zero(&self) -> bool {
                 [$(self.$name),*].iter().all(|probability| *probability == 0.0)
             }
         }
@@ -145,15 +145,15 @@ const SHIPPED: [(&str, &str); 5] = [
 ///
 /// # Errors
 /// [`ProfileError::Unknown`], which lists the names that there are.
-pub fn scripted(name: &str) -> Result<Profile, ProfileError> {
+pub fn shipped_profile(name: &str) -> Result<Profile, ProfileError> {
     match SHIPPED.iter().find(|(shipped, _)| *shipped == name) {
         Some((_, text)) => Profile::from_toml(&format!("{name}.toml"), text),
-        None => Err(ProfileError::Unknown { name: name.to_owned(), known: shipped().collect() }),
+        None => Err(ProfileError::Unknown { name: name.to_owned(), known: shipped_profiles().collect() }),
     }
 }
 
 /// The names of the shipped profiles, the least skilled first.
-pub fn shipped() -> impl Iterator<Item = &'static str> {
+pub fn shipped_profiles() -> impl Iterator<Item = &'static str> {
     SHIPPED.iter().map(|(name, _)| *name)
 }
 
@@ -171,17 +171,17 @@ impl Profile {
     /// # Errors
     /// [`ProfileError::Syntax`] for what is not a profile's TOML, [`ProfileError::NotAProbability`] for a number out of range.
     pub fn from_toml(file: &str, text: &str) -> Result<Profile, ProfileError> {
-        let place = Place { file, text };
+        let source = ProfileText { file, text };
         let raw: RawProfile = toml::from_str(text).map_err(|error| ProfileError::Syntax {
             file: file.to_owned(),
-            line: place.line(error.span().map_or(0, |span| span.start)),
+            line: source.line_at(error.span().map_or(0, |span| span.start)),
             message: error.message().replace('\n', " "),
         })?;
         Ok(Profile {
-            uptake: raw.uptake.checked(&place)?,
-            repeat: place.probability("repeat", &raw.repeat)?,
-            guess: place.probability("guess", &raw.guess)?,
-            chatter: place.probability("chatter", &raw.chatter)?,
+            uptake: raw.uptake.validate(&source)?,
+            repeat: source.probability("repeat", &raw.repeat)?,
+            guess: source.probability("guess", &raw.guess)?,
+            chatter: source.probability("chatter", &raw.chatter)?,
             fixes_per_turn: raw.fixes_per_turn,
             patience: raw.patience,
             context_window: raw.context_window,
@@ -201,7 +201,7 @@ impl Profile {
     }
 
     /// The profile that an agent of a plan has; `None` when its settings are not those of a profile.
-    pub fn of(spec: &AgentSpec) -> Option<Profile> {
+    pub fn from_spec(spec: &AgentSpec) -> Option<Profile> {
         let profile: Profile = serde_json::from_value(spec.settings.clone()).ok()?;
         // What a file may not say, a manifest may not say either.
         profile.is_valid().then_some(profile)
@@ -209,13 +209,13 @@ impl Profile {
 }
 
 /// Where a profile is read from.
-struct Place<'t> {
+struct ProfileText<'t> {
     file: &'t str,
     text: &'t str,
 }
 
-impl Place<'_> {
-    fn line(&self, offset: usize) -> usize {
+impl ProfileText<'_> {
+    fn line_at(&self, offset: usize) -> usize {
         1 + self.text.bytes().take(offset).filter(|byte| *byte == b'\n').count()
     }
 
@@ -224,7 +224,7 @@ impl Place<'_> {
         if (0.0..=1.0).contains(&value) {
             return Ok(value);
         }
-        let line = self.line(number.span().start);
+        let line = self.line_at(number.span().start);
         Err(ProfileError::NotAProbability { file: self.file.to_owned(), line, key, value })
     }
 }

@@ -11,150 +11,151 @@ use healbench_protocol::{RecordQuery, Script, same_json};
 use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
-use super::memo::Memo;
+use super::hint_cache::HintCache;
 
 thread_local! {
     /// The values that a long text has for what is wanted, by the wanted and the text.
-    static READ: RefCell<Memo<Rc<[Option<Value>]>>> = RefCell::default();
+    static RECORD_CACHE: RefCell<HintCache<Rc<[Option<Value>]>>> = RefCell::default();
 }
 
 /// A text that is shorter is read faster than it is looked up.
-const MIN_REMEMBERED: usize = 1 << 14;
+const MIN_CACHED_TEXT_BYTES: usize = 1 << 14;
 
 /// What has been found so far for each `find` of a script.
-pub(super) struct Findings<'a> {
-    wanted: Vec<Wanted<'a>>,
+pub(super) struct FoundValues<'a> {
+    fields: Vec<SearchField<'a>>,
     /// The columns that any of them asks about, sorted.
     columns: Vec<&'a str>,
 }
 
-struct Wanted<'a> {
+struct SearchField<'a> {
     step: usize,
     argument: &'a str,
-    find: &'a RecordQuery,
+    query: &'a RecordQuery,
     value: Option<Value>,
     /// Whether the text that is being read has given a value: of one text the first matching record counts, of several texts
     /// the last.
-    fresh: bool,
+    found_in_text: bool,
 }
 
 /// A text that holds more unfinished objects than this is not searched through.
-const MOST_PARSES: usize = 64;
+const MAX_PARSES: usize = 64;
 
-impl<'a> Findings<'a> {
-    pub(super) fn new(script: &'a Script) -> Findings<'a> {
-        let mut wanted = Vec::new();
+impl<'a> FoundValues<'a> {
+    pub(super) fn new(script: &'a Script) -> FoundValues<'a> {
+        let mut fields = Vec::new();
         let mut columns = Vec::new();
-        for (step, finds) in script.steps.iter().map(|step| &step.find).enumerate() {
-            for (argument, find) in finds {
-                columns.push(find.column.as_str());
-                columns.extend(find.matching.keys().map(String::as_str));
-                wanted.push(Wanted { step, argument, find, value: None, fresh: false });
+        for (step, queries) in script.steps.iter().map(|step| &step.find).enumerate() {
+            for (argument, query) in queries {
+                columns.push(query.column.as_str());
+                columns.extend(query.matching.keys().map(String::as_str));
+                fields.push(SearchField { step, argument, query, value: None, found_in_text: false });
             }
         }
         columns.sort_unstable();
         columns.dedup();
-        Findings { wanted, columns }
+        FoundValues { fields, columns }
     }
 
     /// What was found for an argument of a step.
     pub(super) fn get(&self, step: usize, argument: &str) -> Option<&Value> {
-        self.wanted.iter().find(|wanted| wanted.step == step && wanted.argument == argument)?.value.as_ref()
+        self.fields.iter().find(|field| field.step == step && field.argument == argument)?.value.as_ref()
     }
 
     /// Whether something that a step from `step` on needs has not been found.
-    pub(super) fn lacks_from(&self, step: usize) -> bool {
-        self.wanted.iter().any(|wanted| wanted.step >= step && wanted.value.is_none())
+    pub(super) fn is_incomplete_from(&self, step: usize) -> bool {
+        self.fields.iter().any(|field| field.step >= step && field.value.is_none())
     }
 
     /// Reads the records of a text, if a step from `step` on could use one.
     pub(super) fn read(&mut self, text: &str, step: usize) {
-        if !self.wanted.iter().any(|wanted| wanted.step >= step) {
+        if !self.fields.iter().any(|field| field.step >= step) {
             return;
         }
-        if text.len() < MIN_REMEMBERED {
-            return self.read_anew(text, step);
+        if text.len() < MIN_CACHED_TEXT_BYTES {
+            return self.read_uncached(text, step);
         }
-        let question = self.question(step);
-        let found = READ.with_borrow_mut(|memo| {
-            memo.get(&question, text, || {
-                self.read_anew(text, step);
-                self.wanted.iter().map(|wanted| wanted.value.clone().filter(|_| wanted.fresh)).collect()
+        let key = self.cache_key(step);
+        let found = RECORD_CACHE.with_borrow_mut(|cache| {
+            cache.get_or_insert_with(&key, text, || {
+                self.read_uncached(text, step);
+                self.fields.iter().map(|field| field.value.clone().filter(|_| field.found_in_text)).collect()
             })
         });
-        for (wanted, found) in self.wanted.iter_mut().zip(found.iter()) {
+        for (field, found) in self.fields.iter_mut().zip(found.iter()) {
             if let Some(found) = found {
-                wanted.value = Some(found.clone());
+                field.value = Some(found.clone());
             }
         }
     }
 
     /// All that reading a text at this step depends on besides the text.
-    fn question(&self, step: usize) -> Vec<u8> {
-        let wanted: Vec<(bool, &RecordQuery)> =
-            self.wanted.iter().map(|wanted| (wanted.step >= step, wanted.find)).collect();
-        serde_json::to_vec(&wanted).unwrap_or_default()
+    fn cache_key(&self, step: usize) -> Vec<u8> {
+        let key: Vec<(bool, &RecordQuery)> =
+            self.fields.iter().map(|field| (field.step >= step, field.query)).collect();
+        serde_json::to_vec(&key).unwrap_or_default()
     }
 
-    fn read_anew(&mut self, text: &str, step: usize) {
-        for wanted in &mut self.wanted {
-            wanted.fresh = false;
+    fn read_uncached(&mut self, text: &str, step: usize) {
+        for field in &mut self.fields {
+            field.found_in_text = false;
         }
-        if !self.wanted.iter().any(|wanted| wanted.step >= step && may_hold(text, wanted.find)) {
+        if !self.fields.iter().any(|field| field.step >= step && may_contain_record(text, field.query)) {
             return;
         }
         let mut at = 0;
-        for _ in 0..MOST_PARSES {
+        for _ in 0..MAX_PARSES {
             let Some(start) = text[at..].find(['{', '[']) else { return };
             at += start;
             let mut json = serde_json::Deserializer::from_str(&text[at..]);
             // Records before a cut or a mistake have been seen, so the error itself does not matter.
-            let read = Rows { findings: self }.deserialize(&mut json).is_ok();
+            let read = RecordVisitor { found_values: self }.deserialize(&mut json).is_ok();
             if read && json.end().is_ok() {
                 return;
             }
-            at += if read { consumed(&text[at..]) } else { 1 };
+            at += if read { value_length(&text[at..]) } else { 1 };
         }
     }
 
-    fn row(&mut self, cells: &[Option<Value>]) {
+    fn read_record(&mut self, cells: &[Option<Value>]) {
         let columns = &self.columns;
         let cell = |name: &str| cells[columns.binary_search(&name).ok()?].as_ref();
-        for wanted in self.wanted.iter_mut().filter(|wanted| !wanted.fresh) {
-            let find = wanted.find;
+        for field in self.fields.iter_mut().filter(|field| !field.found_in_text) {
+            let query = field.query;
             let matches = |(name, value): (&String, &Value)| cell(name).is_some_and(|cell| same_json(cell, value));
-            if let Some(value) = cell(&find.column)
-                && find.matching.iter().all(matches)
+            if let Some(value) = cell(&query.column)
+                && query.matching.iter().all(matches)
             {
-                wanted.value = Some(value.clone());
-                wanted.fresh = true;
+                field.value = Some(value.clone());
+                field.found_in_text = true;
             }
         }
     }
 }
 
 /// The length of the JSON value at the start of `text`.
-fn consumed(text: &str) -> usize {
+fn value_length(text: &str) -> usize {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
     let _ = values.next();
     values.byte_offset().max(1)
 }
 
 /// Whether the text can hold a record that matches: a search for plain text is far cheaper than parsing.
-fn may_hold(text: &str, find: &RecordQuery) -> bool {
+fn may_contain_record(text: &str, query: &RecordQuery) -> bool {
     // JSON may write other characters in several ways.
-    let plain = |word: &str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" _-.:@#,+".contains(&byte));
-    let holds = |word: &str| !plain(word) || text.contains(word);
-    let values = find.matching.values().filter_map(Value::as_str);
-    holds(&find.column) && values.into_iter().all(holds)
+    let is_unescaped =
+        |word: &str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" _-.:@#,+".contains(&byte));
+    let may_contain = |word: &str| !is_unescaped(word) || text.contains(word);
+    let values = query.matching.values().filter_map(Value::as_str);
+    may_contain(&query.column) && values.into_iter().all(may_contain)
 }
 
 /// Any JSON value; objects in it are records.
-struct Rows<'f, 'a> {
-    findings: &'f mut Findings<'a>,
+struct RecordVisitor<'f, 'a> {
+    found_values: &'f mut FoundValues<'a>,
 }
 
-impl<'de> DeserializeSeed<'de> for Rows<'_, '_> {
+impl<'de> DeserializeSeed<'de> for RecordVisitor<'_, '_> {
     type Value = ();
 
     fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -162,7 +163,7 @@ impl<'de> DeserializeSeed<'de> for Rows<'_, '_> {
     }
 }
 
-impl<'de> Visitor<'de> for Rows<'_, '_> {
+impl<'de> Visitor<'de> for RecordVisitor<'_, '_> {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -170,30 +171,30 @@ impl<'de> Visitor<'de> for Rows<'_, '_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let mut cells: Vec<Option<Value>> = vec![None; self.findings.columns.len()];
+        let mut cells: Vec<Option<Value>> = vec![None; self.found_values.columns.len()];
         let mut any = false;
-        while let Some(column) = map.next_key_seed(Column(&self.findings.columns))? {
+        while let Some(column) = map.next_key_seed(ColumnVisitor(&self.found_values.columns))? {
             match column {
                 Some(column) => {
                     let value: Value = map.next_value()?;
                     if value.is_object() || value.is_array() {
                         // Records inside of a cell are records too. A `Value` never fails to be read.
-                        let _ = Rows { findings: self.findings }.deserialize(&value);
+                        let _ = RecordVisitor { found_values: self.found_values }.deserialize(&value);
                     }
                     cells[column] = Some(value);
                     any = true;
                 }
-                None => map.next_value_seed(Rows { findings: self.findings })?,
+                None => map.next_value_seed(RecordVisitor { found_values: self.found_values })?,
             }
         }
         if any {
-            self.findings.row(&cells);
+            self.found_values.read_record(&cells);
         }
         Ok(())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<(), A::Error> {
-        while items.next_element_seed(Rows { findings: self.findings })?.is_some() {}
+        while items.next_element_seed(RecordVisitor { found_values: self.found_values })?.is_some() {}
         Ok(())
     }
 
@@ -223,9 +224,9 @@ impl<'de> Visitor<'de> for Rows<'_, '_> {
 }
 
 /// A key, as the index of a column that somebody asks about.
-struct Column<'c>(&'c [&'c str]);
+struct ColumnVisitor<'c>(&'c [&'c str]);
 
-impl<'de> DeserializeSeed<'de> for Column<'_> {
+impl<'de> DeserializeSeed<'de> for ColumnVisitor<'_> {
     type Value = Option<usize>;
 
     fn deserialize<D: serde::Deserializer<'de>>(self, deserializer: D) -> Result<Option<usize>, D::Error> {
@@ -233,7 +234,7 @@ impl<'de> DeserializeSeed<'de> for Column<'_> {
     }
 }
 
-impl Visitor<'_> for Column<'_> {
+impl Visitor<'_> for ColumnVisitor<'_> {
     type Value = Option<usize>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -243,4 +244,14 @@ impl Visitor<'_> for Column<'_> {
     fn visit_str<E>(self, key: &str) -> Result<Option<usize>, E> {
         Ok(self.0.binary_search(&key).ok())
     }
+}
+
+/// Returns true if a block of a success is JSON. Only the beginning of a long block is examined, because parsing it again is expensive.
+pub(super) fn is_records(text: &str) -> bool {
+    let text = text.trim_start();
+    let Some(inner) = text.strip_prefix(['[', '{']) else { return false };
+    if text.len() > 4096 {
+        return inner.trim_start().starts_with(['{', '"', '[']);
+    }
+    serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }

@@ -1,4 +1,4 @@
-//! Anthropic messages: requests as they are sent, answers as they come.
+//! The Anthropic messages API: built requests and parsed responses.
 
 use healbench_agents::llm::{Api, Arguments, AssistantMessage, Conversation, FinishReason, Message, Reply, SentCall};
 use healbench_protocol::Usage;
@@ -25,7 +25,7 @@ fn unreadable(body: Value) -> String {
     API.reply(&body).unwrap_err().to_string()
 }
 
-/// An answer with these blocks.
+/// Returns a response with the given blocks.
 fn answer(content: Value, stop_reason: &str) -> Value {
     json!({
         "id": "msg_7", "type": "message", "role": "assistant", "model": "claude-test", "content": content,
@@ -33,7 +33,7 @@ fn answer(content: Value, stop_reason: &str) -> Value {
     })
 }
 
-/// An answer that thinks, speaks and calls twice.
+/// Returns a response with thinking, text and two calls.
 fn two_calls() -> Value {
     answer(
         json!([
@@ -339,7 +339,7 @@ fn what_is_no_answer_is_unreadable() {
     assert!(unreadable(json!({"content": "text"})).contains("expected a sequence"));
 }
 
-/// What the API refuses in messages.
+/// Panics if the API would reject the messages.
 fn check_acceptable(messages: &[Value]) {
     for pair in messages.windows(2) {
         assert_ne!(pair[0]["role"], pair[1]["role"]);

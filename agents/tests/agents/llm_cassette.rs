@@ -16,35 +16,35 @@ use tempfile::tempdir;
 
 /// What one model was asked once.
 #[derive(Debug, Clone)]
-struct RequestFixture {
-    api: Api,
-    model: &'static str,
-    trial: u32,
-    body: Value,
+pub(crate) struct RequestFixture {
+    pub(crate) api: Api,
+    pub(crate) model: &'static str,
+    pub(crate) trial: u32,
+    pub(crate) body: Value,
 }
 
 impl RequestFixture {
-    fn request(&self) -> Request<'_> {
+    pub(crate) fn request(&self) -> Request<'_> {
         Request { api: self.api, model: self.model, trial: self.trial, body: &self.body }
     }
 }
 
 static NEVER: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
 
-fn chat(trial: u32, texts: &[&str]) -> RequestFixture {
+pub(crate) fn chat(trial: u32, texts: &[&str]) -> RequestFixture {
     let message = |(index, text): (usize, &&str)| json!({"role": if index % 2 == 0 { "user" } else { "assistant" }, "content": text});
     let messages: Vec<Value> = texts.iter().enumerate().map(message).collect();
     let body = json!({"model": "gpt-x", "messages": messages, "temperature": 0.5, "tools": [{"name": "billing"}]});
     RequestFixture { api: Api::OpenaiChat, model: "gpt-x", trial, body }
 }
 
-fn answer(text: &str) -> RecordedResponse {
+pub(crate) fn answer(text: &str) -> RecordedResponse {
     let body = json!({"z": text, "a": [1.0, -0.000_779_312_191_018_611_2, 1e300], "n": null, "usage": {"input": 12}});
     RecordedResponse { body, latency_ms: 1234, recorded_on: "2026-11-22".to_owned() }
 }
 
 /// Conversations of several trials and two models that grow by two messages a request, each with its answer.
-fn conversations() -> Vec<(RequestFixture, RecordedResponse)> {
+pub(crate) fn conversations() -> Vec<(RequestFixture, RecordedResponse)> {
     let mut all = Vec::new();
     for trial in 0..3 {
         let texts: Vec<String> = (0..7).map(|n| format!("said {n}{}", if n > 2 { trial } else { 0 })).collect();
@@ -66,7 +66,7 @@ fn put(cassette: &Cassette, fixture: &RequestFixture, recorded: &RecordedRespons
     }
 }
 
-fn record(dir: &Path, all: &[(RequestFixture, RecordedResponse)]) {
+pub(crate) fn record(dir: &Path, all: &[(RequestFixture, RecordedResponse)]) {
     let cassette = Cassette::open_or_create(dir).unwrap();
     all.iter().for_each(|(fixture, recorded)| put(&cassette, fixture, recorded));
     cassette.finish().unwrap();
@@ -215,7 +215,7 @@ fn a_request_of_several_threads_is_sent_once() {
 
 fn error(dir: &Path) -> String {
     let error = Cassette::open(dir).unwrap_err();
-    assert!(error.hint().is_some(), "{error}");
+    assert!(error.help().is_some(), "{error}");
     error.to_string().replace(&dir.display().to_string(), "DIR")
 }
 
@@ -280,111 +280,6 @@ fn a_file_that_is_not_as_it_was_written_is_an_error() {
     fs::write(dir.path().join("recording-3.jsonl"), "{\"healbench_cassette\":1}\n{}\n").unwrap();
     assert_eq!(error(dir.path()), "`DIR/recording-3.jsonl`, line 2, is damaged: it is no recording");
     assert!(matches!(Cassette::open_or_create(dir.path()), Err(CassetteError::Damaged { line: Some(2), .. })));
-}
-
-/// What an error says of a request, with the key of the nearest recording left out.
-fn miss(cassette: &Cassette, fixture: &RequestFixture) -> String {
-    assert_eq!(cassette.get(&fixture.request()), None);
-    let text = cassette.miss(&fixture.request()).to_string();
-    let Some((before, after)) = text.split_once("nearest: ") else { return text };
-    format!("{before}nearest: {}", &after[34..])
-}
-
-#[test]
-fn a_miss_shows_the_message_that_differs() {
-    let dir = tempdir().unwrap();
-    record(dir.path(), &conversations());
-    let cassette = Cassette::open(dir.path()).unwrap();
-    assert_eq!(
-        miss(&cassette, &chat(1, &["said 00", "said 10", "said 2\u{1b}[2J\u{202e}"])),
-        r#"no recording answers a request to openai-chat gpt-x, trial 1
-nearest: trial 1, recorded 2026-11-22
-message 3 is the first to differ (3 recorded, 3 asked):
-  recorded: {"content":"said 20","role":"user"}
-  asked:    {"content":"said 2\u001b[2J\u{202e}","role":"user"}"#
-    );
-    assert_eq!(
-        miss(&cassette, &chat(2, &["said 00", "said 10"])),
-        r#"no recording answers a request to openai-chat gpt-x, trial 2
-nearest: trial 2, recorded 2026-11-22
-message 3 is the first to differ (3 recorded, 2 asked):
-  recorded: {"content":"said 20","role":"user"}
-  asked:    no such message"#
-    );
-}
-
-#[test]
-fn a_miss_shows_long_messages_where_they_differ() {
-    let dir = tempdir().unwrap();
-    let long = |end: &str| format!("{}{end}", "é".repeat(1000));
-    record(dir.path(), &[(chat(0, &[&long("one")]), answer(""))]);
-    let text = miss(&Cassette::open(dir.path()).unwrap(), &chat(0, &[&long("two and more")]));
-    let lead = "é".repeat(60);
-    let end = format!(
-        "\n  recorded: …{lead}one\",\"role\":\"user\"}}\n  asked:    …{lead}two and more\",\"role\":\"user\"}}"
-    );
-    assert!(text.ends_with(&end), "{text}");
-    let other = miss(&Cassette::open(dir.path()).unwrap(), &chat(0, &["x"]));
-    assert!(other.contains(&format!("{}…\n", "é".repeat(188))), "{other}");
-}
-
-#[test]
-fn a_miss_shows_what_differs_besides_the_messages() {
-    let dir = tempdir().unwrap();
-    record(dir.path(), &conversations());
-    let cassette = Cassette::open(dir.path()).unwrap();
-    let mut fixture = chat(1, &["said 00"]);
-    fixture.body["temperature"] = json!(0.7);
-    fixture.body["seed"] = json!(1);
-    fixture.body.as_object_mut().unwrap().remove("tools");
-    assert_eq!(
-        miss(&cassette, &fixture),
-        r#"no recording answers a request to openai-chat gpt-x, trial 1
-nearest: trial 1, recorded 2026-11-22
-all messages are equal; what differs:
-  seed: recorded not there, asked 1
-  temperature: recorded 0.5, asked 0.7
-  tools: recorded [{"name":"billing"}], asked not there"#
-    );
-    assert_eq!(
-        miss(&cassette, &chat(7, &["said 00"])),
-        "no recording answers a request to openai-chat gpt-x, trial 7\nnearest: trial 0, recorded 2026-11-22\n\
-         all messages are equal; what differs:\n  trial: recorded 0, asked 7"
-    );
-}
-
-#[test]
-fn equal_messages_are_nearer_than_a_conversation_that_goes_on() {
-    let dir = tempdir().unwrap();
-    record(dir.path(), &[(chat(0, &["a"]), answer("")), (chat(1, &["a", "b", "c"]), answer(""))]);
-    let text = miss(&Cassette::open(dir.path()).unwrap(), &chat(1, &["a"]));
-    assert!(text.ends_with("all messages are equal; what differs:\n  trial: recorded 0, asked 1"), "{text}");
-}
-
-#[test]
-fn a_miss_shows_that_a_file_was_edited() {
-    let dir = tempdir().unwrap();
-    record(dir.path(), &[(chat(0, &["a"]), answer(""))]);
-    let file = dir.path().join("openai-chat-gpt-x.jsonl.zst");
-    let text = String::from_utf8(zstd::decode_all(fs::read(&file).unwrap().as_slice()).unwrap()).unwrap();
-    let edited = text.replace("\"temperature\":0.5", "\"temperature\":0.6");
-    fs::write(&file, zstd::encode_all(edited.as_bytes(), 1).unwrap()).unwrap();
-    let mut fixture = chat(0, &["a"]);
-    fixture.body["temperature"] = json!(0.6);
-    let text = miss(&Cassette::open(dir.path()).unwrap(), &fixture);
-    assert!(text.ends_with("\nit is equal, but its key is that of another request: the file was edited"), "{text}");
-}
-
-#[test]
-fn a_miss_of_an_unknown_model_shows_the_known_ones() {
-    let dir = tempdir().unwrap();
-    record(dir.path(), &conversations());
-    let cassette = Cassette::open(dir.path()).unwrap();
-    assert_eq!(
-        miss(&cassette, &RequestFixture { api: Api::Gemini, ..chat(0, &["said 00"]) }),
-        "no recording answers a request to gemini gpt-x, trial 0\n\
-         nothing of this model is recorded; there is: openai-chat gpt-x, anthropic Maker/Claude:X"
-    );
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! The way to a model, against a server that does what no server should.
+//! Requests to a server that violates the protocol in many ways.
 
 use std::io::Write;
 use std::sync::Arc;
@@ -56,7 +56,7 @@ fn send(endpoint: &Endpoint) -> Result<EndpointResponse, EndpointError> {
     endpoint.send("/chat", &json!({"say": "hello"}), &AtomicBool::new(false))
 }
 
-/// The error of a server that does the same with every request, and how many came.
+/// Returns the error from a server that reacts to every request in the same way, and the number of requests.
 fn always(retries: u32, action: impl Fn() -> ServerAction + Send + Sync + 'static) -> (EndpointError, usize) {
     let server = HostileServer::start(move |_, _| action());
     let error = send(&endpoint(&server, retries)).unwrap_err();
@@ -64,7 +64,7 @@ fn always(retries: u32, action: impl Fn() -> ServerAction + Send + Sync + 'stati
     (error, server.received().len())
 }
 
-/// No key in anything that can be printed of an error.
+/// Asserts that neither `Display` nor `Debug` of an error contains a key.
 fn assert_secret(error: &EndpointError) {
     for text in [error.to_string(), format!("{error:?}"), format!("{error:#?}")] {
         for piece in ["sk-test", "aa0", "cc2", "dd3", "ee4"] {
@@ -89,7 +89,7 @@ fn a_request_goes_out_whole_and_connections_are_kept() {
         assert_eq!((answer.body, answer.attempts), (json!({"said": "hi"}), 1));
     }
     let received = server.received();
-    // A request that comes before the last connection is put by may open another.
+    // A request sent before the previous connection is back in the pool may open another one.
     assert!(received.len() == 20 && server.connections() < 10, "{}", server.connections());
     assert!(received[0].head.starts_with("POST /v1/chat HTTP/1.1\r\n"), "{}", received[0].head);
     for line in
@@ -110,7 +110,7 @@ fn a_server_that_recovers_is_forgiven() {
     });
     let answer = send(&endpoint(&server, 2)).unwrap();
     assert_eq!((answer.attempts, server.received().len()), (3, 3));
-    // Waiting is no part of the model's time.
+    // The latency does not include delays between attempts.
     assert!(answer.latency_ms < 400, "{}", answer.latency_ms);
 }
 
@@ -137,7 +137,7 @@ fn too_many_requests_wait_as_long_as_the_server_says() {
             std::thread::sleep(Duration::from_millis(1));
         }
         std::thread::sleep(Duration::from_millis(100));
-        // Whoever comes meanwhile waits as well.
+        // Requests that arrive meanwhile wait as well.
         let second = scope.spawn(|| send(&endpoint));
         std::thread::sleep(Duration::from_millis(200));
         assert_eq!(server.received().len(), 1);
@@ -164,7 +164,7 @@ fn a_wait_that_is_too_long_is_not_made() {
     let endpoint = endpoint(&server, 5);
     let message = infra(send(&endpoint).unwrap_err());
     assert!(message.ends_with("the server asks for a wait of more than 10 minutes"), "{message}");
-    // It binds nobody else.
+    // The rejected delay does not apply to other requests.
     assert_eq!(send(&endpoint).unwrap().body, json!(1));
 }
 
@@ -219,7 +219,7 @@ fn a_flood_is_given_up_early() {
     assert_eq!(server.received().len(), 1);
     assert!((10 << 20..40 << 20).contains(&server.sent()), "{}", server.sent());
 
-    // One that is announced is not begun.
+    // A response with a too large announced length is not read.
     let head = "HTTP/1.1 200 OK\r\ncontent-length: 52428800\r\n\r\n";
     let (error, received) = always(3, move || ServerAction::Stall(head.as_bytes().to_vec()));
     assert_eq!((infra(error).as_str(), received), ("the answer is larger than 16 MiB", 1));
@@ -241,7 +241,7 @@ fn a_redirect_takes_the_key_nowhere() {
 #[test]
 fn a_server_that_repeats_the_key_is_not_quoted() {
     for status in [400, 401, 429, 500] {
-        // The whole head, as it is, as JSON and as a URL would hold it.
+        // Echo all headers verbatim, as in JSON and percent-encoded.
         let server = HostileServer::start(move |_, received| {
             let encoded: String = format!("{KEY} {TOKEN}").bytes().map(|b| format!("%{b:02x}")).collect();
             let head = received.head.replace("\r\n", " ");
@@ -254,7 +254,7 @@ fn a_server_that_repeats_the_key_is_not_quoted() {
         assert_secret(&error);
         assert!(!format!("{endpoint:?}").contains("Cc2") && !format!("{endpoint:#?}").contains("Ee4"));
     }
-    // One that repeats it where no text is expected.
+    // Echo the key where no text is expected.
     let _ = always(0, || with(200, &[("content-type", KEY)], "{}"));
     let _ = always(0, || ServerAction::Raw(format!("HTTP/1.1 {KEY}\r\n\r\n").into_bytes()));
 }
@@ -296,7 +296,7 @@ fn text_that_cannot_be_parsed_counts_as_the_models_failure_the_second_time() {
 
     let hiccup = HostileServer::start(|n, _| if n == 0 { json(500, BODY) } else { json(200, "[]") });
     assert_eq!(send(&endpoint(&hiccup, 3)).unwrap().attempts, 2);
-    // Whose fault it is does not depend on how many retries are allowed.
+    // The cause of an unparsed reply does not depend on the number of retries.
     let (error, received) = always(0, || json(500, BODY));
     assert!(matches!(error, EndpointError::Unparsed(_)) && received == 2, "{error:?}");
 }
@@ -306,7 +306,7 @@ fn a_dead_address_is_infrastructure() {
     let url = HostileServer::start(|_, _| ServerAction::Reset).url.clone();
     let message = infra(send(&endpoint_of(&model(&url, 0))).unwrap_err());
     assert!(message.starts_with("cannot connect: ") && !message.contains("127.0.0.1"), "{message}");
-    // One that speaks no TLS.
+    // A server without TLS.
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("https://{}", listener.local_addr().unwrap());
     std::thread::spawn(move || listener.accept().unwrap().0.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n"));
@@ -314,7 +314,7 @@ fn a_dead_address_is_infrastructure() {
     assert!(message.starts_with("cannot connect: "), "{message}");
 }
 
-/// The environment of a process cannot be changed for one test: the second test is run in a process of its own.
+/// Environment variables cannot be changed for a single test, so the second test runs in its own process.
 #[test]
 fn proxies_and_certificates_are_the_system_s_and_nothing_local_needs_them() {
     let proxy = HostileServer::start(|_, _| json(200, r#"{"by": "proxy"}"#));
@@ -366,7 +366,7 @@ fn a_stop_ends_requests_and_waits() {
             assert_eq!(asked.join().unwrap(), Err(EndpointError::Stopped));
             assert!(raised.elapsed() < Duration::from_secs(1), "{:?}", raised.elapsed());
         });
-        // Nothing is sent any more.
+        // No further request is sent.
         assert_eq!(endpoint.send("/chat", &json!({}), &stop), Err(EndpointError::Stopped));
         assert_eq!((server.received().len(), endpoint.limiter().in_use()), (1, 0));
         assert!(endpoint.limiter().acquire_episode(&stop).is_none());
@@ -435,7 +435,7 @@ fn settings_that_cannot_work_are_reported_before_anything_is_sent() {
     assert_eq!(length, "the header `Content-Length`: the connection sets it by itself");
 }
 
-/// `cargo test --release -p healbench-agents requests_per_second -- --ignored --nocapture`
+/// Run with `cargo test --release -p healbench-agents requests_per_second -- --ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
 #[allow(clippy::print_stdout)]
@@ -464,7 +464,7 @@ fn requests_per_second() {
     println!("{:.0} requests a second by {THREADS} threads", run(EACH));
 }
 
-/// Answers every request on kept connections with the same body, as cheaply as can be.
+/// Starts a server that answers all requests on kept-alive connections with the same body, at the lowest possible cost.
 fn serve_fast(body: &str) -> String {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -484,7 +484,7 @@ fn serve_fast(body: &str) -> String {
                     let (mut buffer, mut filled) = (vec![0; 1 << 16], 0);
                     while let Ok(n @ 1..) = stream.read(&mut buffer[filled..]).await {
                         filled += n;
-                        // Every body ends with this, and nothing else does.
+                        // Only the end of a body contains these bytes.
                         if buffer[..filled].ends_with(b"\"}]}") {
                             filled = 0;
                             stream.write_all(answer.as_bytes()).await.unwrap();

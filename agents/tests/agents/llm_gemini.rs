@@ -1,4 +1,4 @@
-//! Gemini `generateContent`: requests as they are sent, answers as they come.
+//! The Gemini `generateContent` API: built requests and parsed responses.
 
 use healbench_agents::llm::{Api, Arguments, AssistantMessage, Conversation, FinishReason, Message, Reply, SentCall};
 use healbench_protocol::Usage;
@@ -29,7 +29,7 @@ fn unreadable(body: Value) -> String {
     API.reply(&body).unwrap_err().to_string()
 }
 
-/// An answer of these parts.
+/// Returns a response with the given parts.
 fn answer(parts: Value, finish_reason: &str) -> Value {
     json!({
         "candidates": [{"content": {"parts": parts, "role": "model"}, "finishReason": finish_reason, "index": 0}],
@@ -39,7 +39,7 @@ fn answer(parts: Value, finish_reason: &str) -> Value {
     })
 }
 
-/// An answer that thinks, speaks and calls twice, the second time without an id.
+/// Returns a response with thinking, text and two calls, the second one without an id.
 fn two_calls() -> Value {
     answer(
         json!([
@@ -53,7 +53,7 @@ fn two_calls() -> Value {
     )
 }
 
-/// An answer whose candidate has no content.
+/// Returns a response whose candidate has no content.
 fn without_content(finish_reason: &str, message: Option<&str>) -> Value {
     json!({"candidates": [{"finishReason": finish_reason, "finishMessage": message}]})
 }

@@ -1,4 +1,4 @@
-//! What OpenAI's two APIs are asked, and what is made of their answers.
+//! OpenAI's two APIs: built requests and parsed responses.
 
 mod properties;
 mod replies;
@@ -25,7 +25,7 @@ fn request(model: &Model, conversation: &Conversation) -> Value {
     model.api.request(model, conversation, 7).body
 }
 
-/// An answer of chat completions as OpenAI documents it, with two calls.
+/// Returns a chat completion with two calls, as documented by OpenAI.
 fn chat_answer() -> Value {
     json!({
         "id": "chatcmpl-1",
@@ -59,7 +59,7 @@ fn chat_answer() -> Value {
     })
 }
 
-/// An answer of responses as OpenAI documents it, with reasoning, words and two calls.
+/// Returns a response of the responses API with reasoning, text and two calls, as documented by OpenAI.
 fn responses_answer() -> Value {
     json!({
         "id": "resp_1",
@@ -94,7 +94,7 @@ fn answer(api: Api) -> Value {
     if api == Api::OpenaiChat { chat_answer() } else { responses_answer() }
 }
 
-/// The documented answer with one change.
+/// Parses the documented response with one value changed.
 fn changed(api: Api, pointer: &str, value: Value) -> Result<Reply, String> {
     let mut body = answer(api);
     *body.pointer_mut(pointer).unwrap() = value;
@@ -105,7 +105,7 @@ fn read(api: Api, body: &Value) -> Result<Reply, String> {
     api.reply(body).map_err(|error| error.to_string())
 }
 
-/// An answer of chat completions with this message.
+/// Parses a chat completion with the given message.
 fn chat_message(message: Value, finish_reason: &str) -> Result<Reply, String> {
     read(Api::OpenaiChat, &json!({"choices": [{"message": message, "finish_reason": finish_reason}]}))
 }

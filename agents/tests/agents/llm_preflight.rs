@@ -1,4 +1,4 @@
-//! What is found out before anything is spent, against servers that say it in many ways.
+//! Preflight checks against servers that report problems in different ways.
 
 use healbench_agents::llm::{Api, Preflight, PreflightError};
 use serde_json::{Value, json};
@@ -6,9 +6,10 @@ use serde_json::{Value, json};
 use crate::hostile_server::*;
 use crate::llm_endpoint::{KEY, endpoint, endpoint_of, model};
 
-/// What a preflight says to a server that does the same with every request, and the paths that were asked for.
 static NEVER: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
 
+/// Returns the result of a preflight check on a server that reacts to every request in the same way, and the paths of
+/// the requests.
 fn preflight(
     api: Api,
     action: impl Fn() -> ServerAction + Send + Sync + 'static,
@@ -18,7 +19,7 @@ fn preflight(
     model.api = api;
     let result = endpoint_of(&model).preflight(&NEVER);
     if let Err(error) = &result {
-        let text = format!("{error} {error:?} {}", error.hint());
+        let text = format!("{error} {error:?} {}", error.help());
         assert!(!text.contains("Cc2") && !text.contains("Ee4") && !error.to_string().contains('\n'), "{text}");
     }
     let path = |received: ReceivedRequest| received.head.split(' ').nth(1).unwrap().to_owned();
@@ -50,7 +51,7 @@ fn a_missing_model_is_reported_with_similar_names() {
     let error = result.unwrap_err();
     let PreflightError::NoModel { model, known, .. } = &error else { panic!("{error:?}") };
     assert_eq!((model.as_str(), known.len(), known[0].as_str()), ("small", 8, "smal"));
-    assert!(error.hint().contains("check_model = false"));
+    assert!(error.help().contains("check_model = false"));
 
     let list = json!({"data": [{"id": format!("\u{1b}[1m{KEY}")}]}).to_string();
     let (result, _) = preflight(Api::OpenaiChat, move || json(200, &list));
@@ -79,7 +80,7 @@ fn a_rejected_key_is_reported_by_its_variable() {
         let (result, paths) = preflight(Api::OpenaiChat, move || json(status, &format!(r#"{{"error": "no {KEY}"}}"#)));
         let error = result.unwrap_err();
         assert!(error.to_string().contains("does not take the key in TEST_KEY (HTTP 40"), "{error}");
-        assert!(error.hint().starts_with("set TEST_KEY to a key"), "{}", error.hint());
+        assert!(error.help().starts_with("set TEST_KEY to a key"), "{}", error.help());
         assert_eq!(paths.len(), 1);
     }
     let server = HostileServer::start(|_, _| json(401, "{}"));

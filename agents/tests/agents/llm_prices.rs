@@ -1,4 +1,4 @@
-//! Prices: the shipped table, names with dates, what a use costs, and tables that cannot be used.
+//! Prices: the included table, names with dates, the cost of requests, and invalid tables.
 
 use healbench_agents::llm::{Api, Price, PriceTable};
 use healbench_protocol::{Usage, fingerprint};
@@ -93,13 +93,13 @@ fn costs_agree_with_a_calculation_by_hand() {
     let cases = [
         (price, usage(1_000_000, None, None, 0), 2.0),
         (price, usage(0, None, None, 250_000), 2.0),
-        // 600 at 2, 300 at 0.5, 100 at 4, and 50 at 8: 1200 + 150 + 400 + 400 millionths.
+        // 600 at 2, 300 at 0.5, 100 at 4 and 50 at 8: 1200 + 150 + 400 + 400 millionths.
         (price, usage(1000, Some(300), Some(100), 50), 0.002_15),
-        // 1000 at 2, and 50 at 8.
+        // 1000 at 2 and 50 at 8.
         (bare, usage(1000, Some(300), Some(100), 50), 0.002_4),
-        // More read than sent: all of it is read, 1000 at 0.5.
+        // More cache reads than input: 1000 at 0.5.
         (price, usage(1000, Some(5000), None, 0), 0.000_5),
-        // 900 at 0.5, and of the writes only the 100 that are left, at 4.
+        // 900 at 0.5. Only the remaining 100 are charged as cache writes, at 4.
         (price, usage(1000, Some(900), Some(900), 0), 0.000_85),
         (price, usage(0, Some(7), Some(7), 0), 0.0),
     ];

@@ -1,4 +1,4 @@
-//! Settings of models: what a table says, what it need not say, and what is wrong with it, by its exact place and words.
+//! Settings of models: tables, defaults, and errors with their exact positions and messages.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -49,12 +49,12 @@ fn tables(text: &str) -> BTreeMap<String, ModelTable> {
     parse_model_tables(Path::new("healbench.toml"), text, &no_files).unwrap()
 }
 
-/// The error of a table `m` of these lines, which begin at line 2.
+/// Returns the error for a table `m` with these lines, which begin at line 2.
 fn problem(lines: &str) -> String {
     error(&format!("[model.m]\n{lines}"))
 }
 
-/// The error of a table `m` with an API and these lines, which begin at line 3.
+/// Returns the error for a table `m` with an API and these lines, which begin at line 3.
 fn problem_below_api(lines: &str) -> String {
     problem(&format!("api = \"openai-chat\"\n{lines}"))
 }
@@ -185,7 +185,7 @@ fn unknown_words_name_the_nearest() {
         problem("temprature = 1\napi = \"gemini\""),
         at("2:1", &format!("unknown key `temprature`; did you mean `temperature`? Known: {keys}"))
     );
-    // The first in the file, not in the alphabet.
+    // The first key in the file, not in alphabetical order.
     assert!(problem_below_api("zz = 1\naa = 2").starts_with("conf/healbench.toml:3:1: unknown key `zz`; "));
     assert_eq!(
         problem_below_api("\"\\u001b[2J\" = 1"),
@@ -377,7 +377,7 @@ fn what_looks_like_a_secret_is_refused_and_not_shown() {
         assert_eq!(problem_below_api(line), at(position, &message(key)), "{line}");
     }
     assert_eq!(error("[model.sk-abc]\napi = \"gemini\""), at("1:8", &message("model")));
-    // A short word with such a beginning is a name.
+    // A short word with the prefix of a secret is a name.
     assert_eq!(tables("[model.hf_qwen]\napi = \"gemini\"")["hf_qwen"].model.model, "hf_qwen");
 }
 

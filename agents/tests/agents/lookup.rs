@@ -4,7 +4,7 @@ use healbench_agents::scripted::Profile;
 use healbench_protocol::{Step, ToolResponse, Turn};
 use serde_json::{Value, json};
 
-use crate::play::*;
+use crate::episode::*;
 
 fn rows(range: std::ops::Range<u32>) -> String {
     let rows: Vec<Value> = range
@@ -20,7 +20,7 @@ fn list(arguments: Value) -> Step {
 /// The step whose invoice has to be found; the intent holds a value that no agent may use.
 fn get() -> Step {
     let arguments = json!({"action": "get", "invoice_id": "secret"});
-    finding(
+    with_query(
         step("billing", arguments.clone(), arguments),
         "invoice_id",
         "id",
@@ -28,14 +28,14 @@ fn get() -> Step {
     )
 }
 
-const CUT: &str = "⚠️ Dataset truncated. Showing 50 of 3,200 invoices.\nUse filters to narrow results:\n  • status: \"open\", \
+const TRUNCATION_NOTICE: &str = "⚠️ Dataset truncated. Showing 50 of 3,200 invoices.\nUse filters to narrow results:\n  • status: \"open\", \
      \"paid\"\n  • customer: user ID or name";
 
 /// A list of 3,200 of which 50 are shown, unless it is filtered by status.
 fn billing(arguments: &Value) -> ToolResponse {
     match (arguments["action"].as_str(), arguments["invoice_id"].as_str()) {
         (Some("list"), _) if arguments["status"] == "open" => ok(&rows(60..80)),
-        (Some("list"), _) => ToolResponse { content: vec![rows(0..50), CUT.to_owned()], is_error: false },
+        (Some("list"), _) => ToolResponse { content: vec![rows(0..50), TRUNCATION_NOTICE.to_owned()], is_error: false },
         (Some("get"), Some("inv_70")) => ok(r#"{"id": "inv_70"}"#),
         _ => error(
             "[NOT_FOUND] Invoice 'INV-999' does not exist.\n💡 Suggestion: Call billing.list first to get valid invoice IDs.\n\
@@ -50,10 +50,13 @@ fn sent(turns: &[Turn]) -> Vec<String> {
 
 #[test]
 fn a_listed_record_gives_the_value() {
-    let turns =
-        play(&profile("perfect"), vec![list(json!({"action": "list", "status": "open"})), get()], 0, 9, |call, _| {
-            billing(&call.arguments)
-        });
+    let turns = run_episode(
+        &profile("perfect"),
+        vec![list(json!({"action": "list", "status": "open"})), get()],
+        0,
+        9,
+        |call, _| billing(&call.arguments),
+    );
     assert_eq!(sent(&turns), [r#"{"action":"list","status":"open"}"#, r#"{"action":"get","invoice_id":"inv_70"}"#]);
     assert!(is_done(&turns));
 }
@@ -61,39 +64,40 @@ fn a_listed_record_gives_the_value() {
 #[test]
 fn records_inside_of_an_envelope_are_records() {
     let answer = format!("Here they are:\n{{\"invoices\": {}, \"total\": 20}}\nEnd.", rows(60..80));
-    let turns = play(&profile("perfect"), vec![list(json!({"action": "list"})), get()], 0, 9, |_, _| ok(&answer));
+    let turns =
+        run_episode(&profile("perfect"), vec![list(json!({"action": "list"})), get()], 0, 9, |_, _| ok(&answer));
     assert_eq!(sent(&turns)[1], r#"{"action":"get","invoice_id":"inv_70"}"#);
 }
 
 #[test]
-fn a_cut_list_is_narrowed_by_what_the_text_names_and_the_task_tells() {
+fn a_truncated_list_is_narrowed_by_named_filters() {
     let steps = || vec![list(json!({"action": "list"})), get()];
-    let turns = play(&profile("perfect"), steps(), 0, 9, |call, _| billing(&call.arguments));
+    let turns = run_episode(&profile("perfect"), steps(), 0, 9, |call, _| billing(&call.arguments));
     assert_eq!(
         sent(&turns),
         [r#"{"action":"list"}"#, r#"{"action":"list","status":"open"}"#, r#"{"action":"get","invoice_id":"inv_70"}"#,]
     );
     // The same list, cut without a word about it.
-    let turns = play(&profile("perfect"), steps(), 0, 9, |_, _| ok(&rows(0..50)));
+    let turns = run_episode(&profile("perfect"), steps(), 0, 9, |_, _| ok(&rows(0..50)));
     assert_eq!(sent(&turns), [r#"{"action":"list"}"#]);
     assert!(gave_up(&turns));
     // A text that does not list the known value as valid explains no use of it.
-    let other = CUT.replace("\"open\"", "\"void\"");
-    let turns = play(&profile("perfect"), steps(), 0, 9, |_, _| ok(&other));
+    let other = TRUNCATION_NOTICE.replace("\"open\"", "\"void\"");
+    let turns = run_episode(&profile("perfect"), steps(), 0, 9, |_, _| ok(&other));
     assert_eq!(sent(&turns), [r#"{"action":"list"}"#]);
     assert!(gave_up(&turns));
 }
 
 #[test]
-fn a_filter_whose_values_are_not_listed_takes_what_the_task_tells() {
+fn a_filter_without_listed_values_takes_the_intended_value() {
     for hint in ["string", "user ID or name", "filter by customer"] {
-        let cut = format!(
+        let notice = format!(
             "⚠️ Dataset truncated. Showing 50 of 3,200 invoices.\nUse filters to narrow results:\n  • customer: {hint}"
         );
         let intended = json!({"action": "list", "customer": "Ann"});
         let steps = vec![step("billing", intended, json!({"action": "list"}))];
-        let answer = ToolResponse { content: vec![rows(0..50), cut], is_error: false };
-        let turns = play(&profile("perfect"), steps, 0, 9, |_, _| answer.clone());
+        let answer = ToolResponse { content: vec![rows(0..50), notice], is_error: false };
+        let turns = run_episode(&profile("perfect"), steps, 0, 9, |_, _| answer.clone());
         assert_eq!(sent(&turns), [r#"{"action":"list"}"#, r#"{"action":"list","customer":"Ann"}"#], "{hint}");
     }
 }
@@ -112,9 +116,10 @@ fn paged(arguments: &Value) -> ToolResponse {
 }
 
 #[test]
-fn a_cut_list_is_read_on_page_by_page_where_the_text_tells_how() {
-    let turns =
-        play(&profile("perfect"), vec![list(json!({"action": "list"})), get()], 0, 9, |call, _| paged(&call.arguments));
+fn a_truncated_list_is_paged_where_the_text_says_how() {
+    let turns = run_episode(&profile("perfect"), vec![list(json!({"action": "list"})), get()], 0, 9, |call, _| {
+        paged(&call.arguments)
+    });
     assert_eq!(
         sent(&turns),
         [
@@ -128,8 +133,9 @@ fn a_cut_list_is_read_on_page_by_page_where_the_text_tells_how() {
     // What is on no page ends the search with the last one.
     let mut lost = get();
     lost.find.get_mut("invoice_id").unwrap().matching.insert("number".to_owned(), json!("INV-700"));
-    let turns =
-        play(&profile("perfect"), vec![list(json!({"action": "list"})), lost], 0, 9, |call, _| paged(&call.arguments));
+    let turns = run_episode(&profile("perfect"), vec![list(json!({"action": "list"})), lost], 0, 9, |call, _| {
+        paged(&call.arguments)
+    });
     assert_eq!(sent(&turns).len(), 4);
     assert!(gave_up(&turns));
 }
@@ -137,21 +143,22 @@ fn a_cut_list_is_read_on_page_by_page_where_the_text_tells_how() {
 #[test]
 fn blind_does_not_narrow() {
     for trial in 0..20 {
-        let turns = play(&profile("blind"), vec![list(json!({"action": "list"})), get()], trial, 30, |call, _| {
-            billing(&call.arguments)
-        });
+        let turns =
+            run_episode(&profile("blind"), vec![list(json!({"action": "list"})), get()], trial, 30, |call, _| {
+                billing(&call.arguments)
+            });
         assert!(sent(&turns).iter().all(|call| !call.contains("open") && !call.contains("secret")));
     }
 }
 
 #[test]
-fn an_unfiltered_list_is_filtered_when_the_text_says_so() {
+fn an_unfiltered_list_is_filtered_when_the_text_names_filters() {
     let unfiltered = || vec![step("billing", json!({"action": "list", "status": "open"}), json!({"action": "list"}))];
-    let turns = play(&profile("perfect"), unfiltered(), 0, 9, |call, _| billing(&call.arguments));
+    let turns = run_episode(&profile("perfect"), unfiltered(), 0, 9, |call, _| billing(&call.arguments));
     assert_eq!(sent(&turns), [r#"{"action":"list"}"#, r#"{"action":"list","status":"open"}"#]);
     assert!(is_done(&turns));
     // Nothing is said about filters, and nothing later needs one.
-    let turns = play(&profile("perfect"), unfiltered(), 0, 9, |_, _| ok(&rows(0..50)));
+    let turns = run_episode(&profile("perfect"), unfiltered(), 0, 9, |_, _| ok(&rows(0..50)));
     assert_eq!(sent(&turns), [r#"{"action":"list"}"#]);
     assert!(is_done(&turns));
 }
@@ -165,7 +172,7 @@ fn wrong_id() -> Step {
 
 #[test]
 fn a_suggestion_is_followed_and_the_value_found() {
-    let turns = play(&profile("perfect"), vec![wrong_id()], 0, 9, |call, _| billing(&call.arguments));
+    let turns = run_episode(&profile("perfect"), vec![wrong_id()], 0, 9, |call, _| billing(&call.arguments));
     assert_eq!(
         sent(&turns),
         [
@@ -178,7 +185,7 @@ fn a_suggestion_is_followed_and_the_value_found() {
 }
 
 #[test]
-fn a_suggested_list_that_is_cut_is_narrowed() {
+fn a_suggested_list_that_is_truncated_is_narrowed() {
     let mut step = wrong_id();
     for find in step.find.values_mut() {
         find.matching.shift_remove("status");
@@ -186,7 +193,7 @@ fn a_suggested_list_that_is_cut_is_narrowed() {
     }
     let row = r#"[{"id": "inv_70", "number": "INV-70", "customer": "acme"}]"#;
     // The agent was not told of a filter `customer`; the text names it.
-    let turns = play(&profile("perfect"), vec![step], 0, 9, |call, n| match n {
+    let turns = run_episode(&profile("perfect"), vec![step], 0, 9, |call, n| match n {
         0 => billing(&call.arguments),
         1 => {
             assert_eq!(call.arguments, json!({"action": "list", "customer": "acme"}));
@@ -198,8 +205,8 @@ fn a_suggested_list_that_is_cut_is_narrowed() {
 }
 
 #[test]
-fn an_unknown_id_is_not_mended_from_a_bare_line() {
-    let turns = play(&profile("perfect"), vec![wrong_id()], 0, 9, |_, _| error("Error: Invoice not found"));
+fn an_unknown_id_is_not_fixed_from_a_bare_line() {
+    let turns = run_episode(&profile("perfect"), vec![wrong_id()], 0, 9, |_, _| error("Error: Invoice not found"));
     assert_eq!(turns.len(), 2);
     assert!(gave_up(&turns));
 }
@@ -213,29 +220,30 @@ fn advice_to_change_something_is_not_followed() {
         Some("get") if call["invoice_id"] == "INV-999" => error(text),
         _ => ok("{}"),
     };
-    let turns = play(&profile("perfect"), vec![wrong_id()], 0, 9, |call, _| answer(&call.arguments));
+    let turns = run_episode(&profile("perfect"), vec![wrong_id()], 0, 9, |call, _| answer(&call.arguments));
     assert!(is_done(&turns), "{turns:#?}");
     assert!(sent(&turns).iter().all(|call| !call.contains("create")), "{turns:#?}");
     let create = json!({"action": "create", "amount": 1});
     let steps = vec![wrong_id(), step("billing", create.clone(), create)];
-    let turns = play(&profile("perfect"), steps, 0, 9, |call, _| answer(&call.arguments));
+    let turns = run_episode(&profile("perfect"), steps, 0, 9, |call, _| answer(&call.arguments));
     assert!(sent(&turns)[1].contains("create"), "{turns:#?}");
 }
 
 #[test]
 fn advice_is_followed_once() {
-    let turns = play(&profile("perfect"), vec![wrong_id()], 0, 30, |call, _| match call.arguments["action"].as_str() {
-        Some("list") => ok(&rows(60..80)),
-        _ => billing(&json!({})),
-    });
+    let turns =
+        run_episode(&profile("perfect"), vec![wrong_id()], 0, 30, |call, _| match call.arguments["action"].as_str() {
+            Some("list") => ok(&rows(60..80)),
+            _ => billing(&json!({})),
+        });
     assert_eq!(sent(&turns).len(), 3);
     assert!(gave_up(&turns));
 }
 
 #[test]
-fn an_errand_that_fails_is_mended_too() {
+fn a_failed_lookup_is_repaired() {
     let mut calls = 0;
-    let turns = play(&profile("perfect"), vec![wrong_id()], 0, 9, |call, _| {
+    let turns = run_episode(&profile("perfect"), vec![wrong_id()], 0, 9, |call, _| {
         calls += 1;
         if calls == 2 { error("[RATE_LIMITED] Too many requests. Retry after 5 s.") } else { billing(&call.arguments) }
     });
@@ -248,14 +256,14 @@ fn records_past_the_context_window_are_not_read() {
     let steps = || vec![list(json!({"action": "list"})), get()];
     let text = rows(0..400);
     let with = |context_window| Profile { context_window, ..profile("perfect") };
-    assert!(is_done(&play(&with(100_000), steps(), 0, 9, |_, _| ok(&text))));
+    assert!(is_done(&run_episode(&with(100_000), steps(), 0, 9, |_, _| ok(&text))));
     // Row 70 lies in the first quarter; what is read of a list that breaks off counts.
-    assert!(is_done(&play(&with(text.len() as u64 / 16), steps(), 0, 9, |_, _| ok(&text))));
-    assert!(gave_up(&play(&with(text.len() as u64 / 4 / 8), steps(), 0, 9, |_, _| ok(&text))));
+    assert!(is_done(&run_episode(&with(text.len() as u64 / 16), steps(), 0, 9, |_, _| ok(&text))));
+    assert!(gave_up(&run_episode(&with(text.len() as u64 / 4 / 8), steps(), 0, 9, |_, _| ok(&text))));
 }
 
 #[test]
-fn the_intents_value_is_never_used_where_it_has_to_be_found() {
+fn the_intended_value_is_never_used_where_it_has_to_be_found() {
     for (text, name) in [
         ("  • invoice_id — Required. Expected type: string.", "perfect"),
         ("  • invoice_id — must match pattern ^secret$", "perfect"),
@@ -263,7 +271,7 @@ fn the_intents_value_is_never_used_where_it_has_to_be_found() {
     ] {
         let mut step = get();
         step.draft.arguments = json!({"action": "get", "invoice_id": "INV-999"});
-        let turns = play(&profile(name), vec![step], 0, 30, |_, _| error(text));
+        let turns = run_episode(&profile(name), vec![step], 0, 30, |_, _| error(text));
         assert!(sent(&turns).iter().all(|call| !call.contains("secret")), "{text}: {turns:?}");
     }
 }

@@ -1,22 +1,22 @@
 //! Profiles: the shipped ones, and what a user can get wrong.
 
-use healbench_agents::scripted::{Profile, ProfileError, scripted, shipped};
+use healbench_agents::scripted::{Profile, ProfileError, shipped_profile, shipped_profiles};
 
 const TYPICAL: &str = include_str!("../../profiles/typical.toml");
 
 #[test]
 fn every_shipped_profile_reads() {
-    let profiles: Vec<_> = shipped().map(|name| scripted(name).unwrap().spec(name).settings).collect();
+    let profiles: Vec<_> = shipped_profiles().map(|name| shipped_profile(name).unwrap().spec(name).settings).collect();
     assert_eq!(profiles.len(), 5);
     for (index, profile) in profiles.iter().enumerate() {
         assert!(!profiles[..index].contains(profile), "two profiles are the same");
     }
-    assert_eq!(scripted("typical").unwrap().spec("typical").to_string(), "scripted:typical");
+    assert_eq!(shipped_profile("typical").unwrap().spec("typical").to_string(), "scripted:typical");
 }
 
 #[test]
 fn an_unknown_name_lists_the_known_ones() {
-    let Err(ProfileError::Unknown { name, known }) = scripted("perfekt") else { panic!() };
+    let Err(ProfileError::Unknown { name, known }) = shipped_profile("perfekt") else { panic!() };
     assert_eq!(
         (name.as_str(), known.as_slice()),
         ("perfekt", ["blind", "careless", "typical", "careful", "perfect"].as_slice())
@@ -32,8 +32,11 @@ fn mistakes_are_named_with_file_key_and_line() {
     let nan = TYPICAL.replace("repeat = 0.5", "repeat = nan");
     assert!(error(&nan).starts_with(&format!("my.toml:{}: `repeat` is NaN", line("repeat"))), "{}", error(&nan));
     let unknown = TYPICAL.replace("guess = 0.2", "guess = 0.2\nguesses = 0.2");
-    let said = error(&unknown);
-    assert!(said.starts_with(&format!("my.toml:{}: ", line("guess") + 1)) && said.contains("`guesses`"), "{said}");
+    let message = error(&unknown);
+    assert!(
+        message.starts_with(&format!("my.toml:{}: ", line("guess") + 1)) && message.contains("`guesses`"),
+        "{message}"
+    );
     let missing = TYPICAL.replace("patience = 6", "");
     assert!(error(&missing).contains("`patience`"), "{}", error(&missing));
 }
@@ -43,8 +46,8 @@ fn the_settings_of_an_agent_give_back_its_profile() {
     let spec = |text: &str| Profile::from_toml("x.toml", text).unwrap().spec("x");
     assert_eq!(spec(TYPICAL), spec(&format!("# another comment\n{TYPICAL}")));
     assert_ne!(spec(TYPICAL), spec(&TYPICAL.replace("repeat = 0.5", "repeat = 0.51")));
-    assert_eq!(Profile::of(&spec(TYPICAL)), Some(Profile::from_toml("x.toml", TYPICAL).unwrap()));
-    let mut foreign = spec(TYPICAL);
-    foreign.settings["guess"] = serde_json::json!(1.5);
-    assert_eq!(Profile::of(&foreign), None);
+    assert_eq!(Profile::from_spec(&spec(TYPICAL)), Some(Profile::from_toml("x.toml", TYPICAL).unwrap()));
+    let mut invalid = spec(TYPICAL);
+    invalid.settings["guess"] = serde_json::json!(1.5);
+    assert_eq!(Profile::from_spec(&invalid), None);
 }

@@ -1,11 +1,11 @@
 //! What must hold for any text.
 
-use healbench_agents::scripted::evidence::{Vocabulary, extract};
+use healbench_agents::scripted::hints::{Vocabulary, extract};
 use healbench_protocol::Script;
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::play::*;
+use crate::episode::*;
 
 /// Texts made of the pieces that the extractor looks for, in any order, cut anywhere.
 fn pieces() -> impl Strategy<Value = String> {
@@ -38,9 +38,9 @@ proptest! {
         for name in ["careless", "perfect", "blind"] {
             let steps = vec![
                 step("billing", arguments.clone(), draft.clone()),
-                finding(step("billing", get.clone(), get.clone()), "invoice_id", "amount", json!({"path": "x"})),
+                with_query(step("billing", get.clone(), get.clone()), "invoice_id", "amount", json!({"path": "x"})),
             ];
-            let turns = play(&profile(name), steps, trial, 200, |_, n| {
+            let turns = run_episode(&profile(name), steps, trial, 200, |_, n| {
                 let (text, is_error) = &texts[n % texts.len()];
                 if *is_error { error(text) } else { ok(text) }
             });

@@ -1,10 +1,11 @@
-//! What can be typed. What it means is decided in `load`.
+//! The command-line arguments. `load` resolves them into a run specification.
 
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use healbench_record::Shard;
 
+use crate::axis_help::{formats_help, guardrails_help};
 use crate::budget::Budget;
 
 /// Measures whether what a tool server says after a failed call helps an agent recover, and at what cost.
@@ -20,10 +21,10 @@ pub(crate) struct Arguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct GlobalArgs {
-    /// When to colour.
+    /// When to use colours.
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
     pub(crate) color: ColorChoice,
-    /// Print results and errors only: no progress, no hints.
+    /// Print results and errors only, without progress and notes.
     #[arg(short, long, global = true)]
     pub(crate) quiet: bool,
 }
@@ -40,33 +41,33 @@ pub(crate) enum ColorChoice {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Play scenarios, record every call, and say what the guardrails did.
+    /// Run scenarios, record every call and print the report.
     Run(RunArgs),
-    /// Say what `run` would play, and play nothing.
+    /// Print what `run` would execute, without executing it.
     Plan(PlanArgs),
     /// Check scenario files and report all problems at once.
     Validate(ValidateArgs),
-    /// Answer calls as the engine would: one that is typed, or JSON lines on standard input.
+    /// Answer a tool call, or calls read as JSON lines from standard input, as the simulated server does.
     Call(CallArgs),
-    /// Write down, compare and check the contracts of scenarios' tools.
+    /// Lock, compare and check the contracts of scenarios' tools.
     Contract(ContractArgs),
-    /// Print the transcript of one episode: what the agent saw and what it sent.
+    /// Print the transcripts of episodes: what the agent saw and what it sent.
     Show(ShowArgs),
-    /// Put the shards of a run together.
+    /// Combine the shards of a run.
     Merge(MergeArgs),
     /// Print the report of a run.
     Report(ReportArgs),
-    /// Explain what differs between two runs, or between the cells of one.
+    /// Compare two runs, or the cells of one, and print the differences.
     Compare(CompareArgs),
-    /// Show the runs of a folder in a browser, on this machine alone.
+    /// Serve the runs of a folder to browsers on this machine.
     View(ViewArgs),
-    /// Decide by a policy whether a run may pass: PASS, FAIL, INCONCLUSIVE or MISSING.
+    /// Compare a run with a baseline and exit 0 (pass), 1 (fail), 3 (inconclusive) or 4 (incomplete).
     Gate(GateArgs),
-    /// Make a run the baseline that later ones are held against.
+    /// Save a run as the baseline for `gate`.
     Bless(BlessArgs),
-    /// List, show and tidy recorded answers of models.
+    /// List, print and prune recorded answers of models.
     Cassette(CassetteArgs),
-    /// Print the JSON Schema of scenario files, or of what is printed as JSON.
+    /// Print the JSON Schema of scenario files or of a JSON output.
     Schema(SchemaArgs),
     /// Print a completion script for a shell.
     Completions {
@@ -79,31 +80,31 @@ pub(crate) enum Command {
 pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) axes: AxisArgs,
-    /// Threads; all cores by default. The rows are the same whatever it is.
+    /// The number of threads [default: all cores]. It does not affect the results.
     #[arg(short, long, value_name = "N", env = "HEALBENCH_JOBS", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) jobs: Option<u16>,
     /// The run's directory, which must not exist yet [default: runs/TIME-SUITE]
     #[arg(long, value_name = "DIR", env = "HEALBENCH_OUT")]
     pub(crate) out: Option<PathBuf>,
-    /// Play only one of N parts of the plan; `healbench merge` puts them together.
+    /// Run only shard I of N; `healbench merge` combines the shards.
     #[arg(long, value_name = "I/N", env = "HEALBENCH_SHARD", value_parser = clap::value_parser!(Shard))]
     pub(crate) shard: Option<Shard>,
-    /// Go on with an interrupted run; its own plan holds.
+    /// Resume an interrupted run with its own plan.
     #[arg(long, value_name = "RUN")]
     pub(crate) resume: Option<PathBuf>,
-    /// Keep the models' answers in this folder; what is in it already is not asked again.
+    /// Record the models' answers in this folder, and reuse those already in it.
     #[arg(long, value_name = "DIR", env = "HEALBENCH_RECORD", conflicts_with = "replay")]
     pub(crate) record: Option<PathBuf>,
-    /// Take the models' answers from this folder and ask nobody. An answer that is missing ends the run.
+    /// Replay the models' answers from this folder without sending requests. Exits with 4 if an answer is missing.
     #[arg(long, value_name = "DIR", env = "HEALBENCH_REPLAY")]
     pub(crate) replay: Option<PathBuf>,
-    /// Stop, to be resumed, once models have cost so much: `2.50usd`, `300ktokens`.
+    /// Stop once models have cost this much (`2.50usd`, `300ktokens`), and exit with 4. The run can be resumed.
     #[arg(long, value_name = "LIMIT", env = "HEALBENCH_BUDGET", value_parser = clap::value_parser!(Budget))]
     pub(crate) budget: Option<Budget>,
-    /// Print a line for each cell once its last trial is played, on standard error.
+    /// Print a line on standard error for each finished cell.
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) live: bool,
-    /// Also print what happened in each scenario.
+    /// Also print the results of each scenario.
     #[arg(long)]
     pub(crate) by_scenario: bool,
 }
@@ -125,27 +126,31 @@ pub(crate) struct AxisArgs {
     /// scripted:blind,scripted:typical,scripted:perfect; `scripted` when every scenario holds a claim]
     #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HEALBENCH_AGENT")]
     pub(crate) agent: Vec<String>,
-    /// Sets of guardrails: `none`, `all`, switches joined by `+` (strict, healing, truncation, contract), or the sweeps `full`,
-    /// `one-out`, `one-in`.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HEALBENCH_GUARDRAILS", default_value = "none,all")]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        env = "HEALBENCH_GUARDRAILS",
+        default_value = "none,all",
+        help = guardrails_help("Sets of guardrails", ", or the sweeps `full`, `one-out`, `one-in`"),
+    )]
     pub(crate) guardrails: Vec<String>,
-    /// Error formats (fusion-xml, fusion-text, llm-friendly, llm-friendly-json, zod-json, pydantic, serde, problem-json,
-    /// `template:FILE`), or `all`.
     #[arg(
         long,
         value_name = "LIST",
         value_delimiter = ',',
         env = "HEALBENCH_FORMAT",
-        default_value = "fusion-xml,fusion-text"
+        default_value = "fusion-xml,fusion-text",
+        help = formats_help(""),
     )]
     pub(crate) format: Vec<String>,
-    /// How episodes of models begin: `seeded`, with the scheduled mistake as the model's own first call, or `natural`.
+    /// How episodes of models begin: `seeded`, with the scheduled mistake as the model's first call, or `natural`, with the task only.
     #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HEALBENCH_OPENING", default_value = "seeded")]
     pub(crate) opening: Vec<String>,
     /// The file with `[model.NAME]` tables [default: healbench.toml, here or in the nearest folder above]
     #[arg(long, value_name = "FILE", env = "HEALBENCH_CONFIG")]
     pub(crate) config: Option<PathBuf>,
-    /// A price table instead of the shipped one (agents/prices.toml).
+    /// A price table that replaces the shipped one (agents/prices.toml).
     #[arg(long, value_name = "FILE", env = "HEALBENCH_PRICES")]
     pub(crate) prices: Option<PathBuf>,
     /// Repetitions of each cell, each with its own mistakes.
@@ -172,32 +177,35 @@ pub(crate) struct CallArgs {
     /// The arguments as a JSON object [default: {}]
     #[arg(value_name = "ARGUMENTS")]
     pub(crate) arguments: Option<String>,
-    /// The scenario whose tools and world answer. Calls act on one world, one after the other.
+    /// The scenario whose tools and world answer. All calls act on the same world, in order.
     #[arg(long, value_name = "FILE")]
     pub(crate) scenario: Option<PathBuf>,
     /// A JSON file with a list of tools, as MCP's `tools/list` gives it; valid calls are answered with `OK`.
     #[arg(long, value_name = "FILE")]
     pub(crate) tools: Option<PathBuf>,
-    /// The guardrails: `none`, `all`, or switches joined by `+` (strict, healing, truncation, contract).
-    #[arg(long, value_name = "SET", default_value = "all")]
+    #[arg(long, value_name = "SET", default_value = "all", help = guardrails_help("The guardrails", ""))]
     pub(crate) guardrails: String,
-    /// Error formats (fusion-xml, fusion-text, llm-friendly, llm-friendly-json, zod-json, pydantic, serde, problem-json,
-    /// `template:FILE`), or `all`. Several are printed side by side, each with its number of tokens.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "fusion-xml")]
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "fusion-xml",
+        help = formats_help(". Several are printed together, each with its number of tokens"),
+    )]
     pub(crate) format: Vec<String>,
     /// The seed of the scenario's generated rows.
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// What is printed [default: json for one format, text for several]
+    /// The output format [default: json for one format, text for several]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) output: Option<CallOutput>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CallOutput {
-    /// A CallToolResult a line; with several formats, an object from format to result and tokens.
+    /// One CallToolResult per line; with several formats, an object from format to result and tokens.
     Json,
-    /// What an agent would read.
+    /// The text that an agent reads.
     Text,
 }
 
@@ -209,7 +217,7 @@ pub(crate) struct ContractArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ContractCommand {
-    /// Write the contracts into a lockfile: the last ones that are known to be good.
+    /// Write the current contracts to a lockfile.
     Lock {
         #[command(flatten)]
         sources: ContractSources,
@@ -217,16 +225,16 @@ pub(crate) enum ContractCommand {
         #[arg(long, value_name = "FILE")]
         lockfile: Option<PathBuf>,
     },
-    /// Report what differs between two states of the contracts, and how much it matters to a caller.
+    /// Print the differences between two states of the contracts, with their severity for callers.
     Diff {
         /// A lockfile (*.lock), scenario file, folder or suite.
         #[arg(value_name = "BASE")]
         base: PathBuf,
-        /// The same; left out, the `previous` contracts that BASE declares are compared with its current ones.
+        /// A lockfile, scenario file, folder or suite [default: compare the `previous` contracts of BASE with its current ones]
         #[arg(value_name = "CURRENT")]
         current: Option<PathBuf>,
     },
-    /// Exit with 1, and report, when a contract is not as it was locked.
+    /// Compare the contracts with a lockfile, and exit with 1 if one changed.
     Check {
         #[command(flatten)]
         sources: ContractSources,
@@ -251,8 +259,8 @@ pub(crate) struct ShowArgs {
     /// The run's directory.
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
-    /// The numbers of episodes, as in the frames; or choose one by scenario, agent, opening and trial: the first that fits is
-    /// shown.
+    /// The numbers of episodes. Without them, the first episode that matches `--scenario`, `--agent`, `--opening` and
+    /// `--trial`.
     #[arg(value_name = "EPISODE", conflicts_with_all = ["scenario", "agent", "opening", "trial"])]
     pub(crate) episodes: Vec<u64>,
     /// The scenario's id, or the end of it.
@@ -267,15 +275,20 @@ pub(crate) struct ShowArgs {
     /// The trial, from 0.
     #[arg(long, value_name = "N")]
     pub(crate) trial: Option<u32>,
-    /// Under these guardrails: `none`, `all`, or switches joined by `+` (strict, healing, truncation, contract). Beside EPISODE, the
-    /// same moment under them: what the run has of it, or else the scripted agent plays it now. Models are not asked.
-    #[arg(long, value_name = "SET")]
+    #[arg(
+        long,
+        value_name = "SET",
+        help = guardrails_help(
+            "The guardrails",
+            ". With EPISODE, show the same trial under them: from the run, or run now by a scripted agent. Sends no requests to models",
+        ),
+    )]
     pub(crate) guardrails: Option<String>,
-    /// In this error format, in the same way: its name in the run, or what `healbench run --format` takes, one only. Without
-    /// `healing` a failure is one `bare` line in any format.
+    /// The error format, in the same way: its name in the run, or one that `healbench run --format` takes. Without `healing` a
+    /// failure is one `bare` line in any format.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
-    /// Cut nothing: long texts, lines and values are shown to their last character.
+    /// Do not truncate long texts, lines and values.
     #[arg(long)]
     pub(crate) full: bool,
 }
@@ -285,7 +298,7 @@ pub(crate) struct MergeArgs {
     /// The directories of all shards, in any order.
     #[arg(value_name = "RUN", required = true)]
     pub(crate) runs: Vec<PathBuf>,
-    /// The directory of the whole run, which must not exist yet.
+    /// The directory of the combined run, which must not exist yet.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: PathBuf,
 }
@@ -303,28 +316,28 @@ pub(crate) enum CassetteCommand {
         /// The folder that `--record` wrote.
         #[arg(value_name = "DIR")]
         dir: PathBuf,
-        /// A line a recording.
+        /// Print a line for each recording.
         #[arg(long)]
         all: bool,
     },
-    /// Print one recording: what was asked and what was answered, as JSON.
+    /// Print the request and response of one recording as JSON.
     Show {
         /// The folder that `--record` wrote.
         #[arg(value_name = "DIR")]
         dir: PathBuf,
-        /// The recording's key, or the beginning of it, as `ls --all` lists it.
+        /// The recording's key, or its beginning, as listed by `ls --all`.
         #[arg(value_name = "KEY")]
         key: String,
     },
-    /// Remove the recordings that a run does not need: it is replayed, and what it does not ask for goes.
+    /// Replay runs, and remove the recordings that none of them needs.
     Prune {
         /// The folder that `--record` wrote.
         #[arg(value_name = "DIR")]
         dir: PathBuf,
-        /// The runs whose recordings stay.
+        /// The runs whose recordings are kept.
         #[arg(value_name = "RUN", required = true)]
         runs: Vec<PathBuf>,
-        /// Say what would go, and remove nothing.
+        /// Print how many recordings would be removed, without removing them.
         #[arg(long)]
         dry_run: bool,
     },
@@ -335,19 +348,19 @@ pub(crate) struct ReportArgs {
     /// The run's directory.
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
-    /// Write a page for a browser, one file that needs no other and asks for nothing; `-` is stdout.
+    /// Write a self-contained HTML page; `-` is standard output.
     #[arg(long, value_name = "FILE", group = "form")]
     pub(crate) html: Option<PathBuf>,
     /// Print Markdown for a pull request: at most 60 lines.
     #[arg(long, group = "form")]
     pub(crate) markdown: bool,
-    /// Print a line of CSV for each agent and setting.
+    /// Print a line of CSV for each agent and condition.
     #[arg(long, group = "form")]
     pub(crate) csv: bool,
-    /// Print everything as JSON; `healbench schema report` describes it.
+    /// Print the full report as JSON; `healbench schema report` prints its schema.
     #[arg(long, group = "form")]
     pub(crate) json: bool,
-    /// Also print what happened in each scenario; with `--csv`, a line for each scenario, agent and setting.
+    /// Also print the results of each scenario; with `--csv`, a line for each scenario, agent and condition.
     #[arg(long, conflicts_with_all = ["html", "markdown", "json"])]
     pub(crate) by_scenario: bool,
 }
@@ -357,32 +370,32 @@ pub(crate) struct ViewArgs {
     /// A folder of runs, or a run.
     #[arg(value_name = "FOLDER", default_value = "runs")]
     pub(crate) folder: PathBuf,
-    /// The port; 0 is any that is free.
+    /// The port; 0 selects any free port.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) port: u16,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
-    /// The run that is compared with; with `--by`, the only one.
+    /// The base run; with `--by`, the only run.
     #[arg(value_name = "BASE")]
     pub(crate) base: PathBuf,
-    /// The run that is asked about.
+    /// The run to compare with it.
     #[arg(value_name = "CANDIDATE", required_unless_present = "by", conflicts_with = "by")]
     pub(crate) candidate: Option<PathBuf>,
     /// Compare the cells of one run with each other: its error formats, its sets of guardrails or its agents.
     #[arg(long, value_enum, value_name = "AXIS")]
     pub(crate) by: Option<CompareAxis>,
-    /// What the others are compared with [default: the first format or agent of the plan; `none` of guardrails]
+    /// The value that the others are compared with [default: the first format or agent of the plan; `none` of guardrails]
     #[arg(long, value_name = "NAME", requires = "by")]
     pub(crate) reference: Option<String>,
-    /// How many episodes are listed that succeed in one run only.
+    /// The number of episodes to list that succeed in one run only.
     #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "by")]
     pub(crate) flips: usize,
-    /// Print everything as JSON; `healbench schema comparison` and `healbench schema matrix` describe it.
+    /// Print the full comparison as JSON; `healbench schema comparison` and `healbench schema matrix` print its schema.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write a page for a browser, one file that needs no other and asks for nothing; `-` is stdout.
+    /// Write a self-contained HTML page; `-` is standard output.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["by", "json"])]
     pub(crate) html: Option<PathBuf>,
 }
@@ -399,13 +412,13 @@ pub(crate) enum CompareAxis {
 
 #[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
-    /// Of what.
-    #[arg(value_enum, value_name = "WHAT", default_value_t = SchemaOf::Scenario)]
-    pub(crate) of: SchemaOf,
+    /// The document to describe.
+    #[arg(value_enum, value_name = "WHAT", default_value_t = SchemaKind::Scenario)]
+    pub(crate) kind: SchemaKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SchemaOf {
+pub(crate) enum SchemaKind {
     /// Scenario files.
     Scenario,
     /// `healbench report --json`.
@@ -418,39 +431,38 @@ pub(crate) enum SchemaOf {
 
 #[derive(Debug, Args)]
 pub(crate) struct GateArgs {
-    /// What the candidate is held against: a run, or a baseline that `healbench bless` wrote. With `--perf`, an earlier
-    /// measurement.
+    /// A run, or a baseline that `healbench bless` wrote. With `--perf`, an earlier measurement.
     #[arg(value_name = "BASE", required_unless_present = "perf")]
     pub(crate) base: Option<PathBuf>,
-    /// The run that may pass or not.
+    /// The run to check.
     #[arg(value_name = "CANDIDATE", required_unless_present = "perf", conflicts_with = "perf")]
     pub(crate) candidate: Option<PathBuf>,
-    /// Decide on speed: the rounds that `cargo bench --bench paired -- --out FILE` measured.
+    /// Check the speed measured by `cargo bench --bench paired -- --out FILE`.
     #[arg(long, value_name = "FILE")]
     pub(crate) perf: Option<PathBuf>,
-    /// The policy [default: built in; docs/ci.md says what it holds]
+    /// The policy file [default: built in; see docs/ci.md]
     #[arg(long, value_name = "FILE", env = "HEALBENCH_POLICY")]
     pub(crate) policy: Option<PathBuf>,
-    /// What is printed, or written to a file: terminal, json, junit, github, markdown. May be given several times
+    /// The format to print or to write to a file: terminal, json, junit, github, markdown. May be repeated
     /// [default: terminal]
     #[arg(long, value_name = "FORM[=FILE]", value_parser = clap::value_parser!(GateOutput))]
     pub(crate) output: Vec<GateOutput>,
 }
 
-/// A form of a gate's report, and the file that it goes to; standard output without one.
+/// A format of a gate's report, and its file (standard output if `None`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct GateOutput {
-    pub(crate) form: GateForm,
+    pub(crate) renderer: GateRenderer,
     pub(crate) file: Option<PathBuf>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum GateForm {
-    /// What a person reads.
+pub(crate) enum GateRenderer {
+    /// Text for a terminal.
     Terminal,
-    /// Everything.
+    /// The full report as JSON.
     Json,
-    /// JUnit's XML, a test case a row.
+    /// JUnit XML with a test case for each row.
     Junit,
     /// Workflow commands of GitHub Actions that annotate the scenarios' lines.
     Github,
@@ -462,14 +474,15 @@ impl std::str::FromStr for GateOutput {
     type Err = String;
 
     fn from_str(text: &str) -> Result<GateOutput, String> {
-        let (form, file) = match text.split_once('=') {
+        let (renderer, file) = match text.split_once('=') {
             Some((_, "")) => return Err("the file has no name".to_owned()),
-            Some((form, file)) => (form, Some(PathBuf::from(file))),
+            Some((renderer, file)) => (renderer, Some(PathBuf::from(file))),
             None => (text, None),
         };
         let known = "terminal, json, junit, github, markdown";
-        let form = GateForm::from_str(form, false).map_err(|_| format!("unknown form `{form}`; known: {known}"))?;
-        Ok(GateOutput { form, file })
+        let renderer = GateRenderer::from_str(renderer, false)
+            .map_err(|_| format!("unknown form `{renderer}`; known: {known}"))?;
+        Ok(GateOutput { renderer, file })
     }
 }
 
@@ -478,10 +491,10 @@ pub(crate) struct BlessArgs {
     /// The run's directory.
     #[arg(value_name = "RUN")]
     pub(crate) run: PathBuf,
-    /// The baseline. What is there is replaced, and what that changes is printed.
+    /// The baseline file. An existing one is replaced, and the changes are printed.
     #[arg(long, value_name = "FILE", default_value = "baseline.toml")]
     pub(crate) out: PathBuf,
-    /// The policy, which says how many episodes may have been lost [default: built in, 5%]
+    /// The policy file, which limits the share of lost episodes [default: built in, 5%]
     #[arg(long, value_name = "FILE", env = "HEALBENCH_POLICY")]
     pub(crate) policy: Option<PathBuf>,
 }

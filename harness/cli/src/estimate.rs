@@ -1,73 +1,79 @@
-//! What models would take of a plan, as far as it can be told without asking them.
+//! Estimates the usage of models without sending requests.
 //!
-//! The scripted agent `typical` plays the same scenarios under the same settings. What its conversations would take if a model had
-//! led them is the estimate: a real model may call more or less, and say more.
+//! The scripted agent `typical` runs the same scenarios in the same conditions. The estimate is the usage of its
+//! conversations if a model had led them. A real model may make more or fewer calls, and write longer turns.
 
 use std::convert::Infallible;
 use std::sync::atomic::AtomicBool;
 
 use healbench_agents::llm::{Model, opening_steps, preamble_of};
-use healbench_agents::scripted::{ScriptedAgent, scripted};
+use healbench_agents::scripted::{ScriptedAgent, shipped_profile};
 use healbench_protocol::{Agent, EpisodeStart, Opening, Usage};
 use healbench_record::{CallRecord, EpisodeRecord, Outcome, Plan, Records};
 use healbench_runner::{Job, RunEvent, TokenCounter, run};
 use healbench_scenarios::Scenario;
 
 use crate::error::CliError;
-use crate::load::{Cast, Part};
+use crate::load::{AgentConfig, RunSpec};
 
-/// What one agent of a plan would take.
+/// The estimated usage of one agent of a plan.
 pub(crate) struct Estimate {
     pub(crate) agent: usize,
     pub(crate) turns: u64,
     pub(crate) input: u64,
     pub(crate) output: u64,
-    /// US dollars; `None` when the price is unknown. Caches are not counted on.
+    /// US dollars; `None` if the price is unknown. Assumes no cache reads.
     pub(crate) usd: Option<f64>,
 }
 
-/// Trials that are played for an estimate; it is scaled to those of the plan.
+/// The number of trials run for an estimate, which is scaled to the plan's number of trials.
 const TRIALS: u32 = 2;
 const PROFILE: &str = "typical";
 
-/// An estimate for each model of the plan.
-pub(crate) fn estimates(cast: &Cast) -> Result<Vec<Estimate>, CliError> {
-    let models: Vec<(usize, &Model, Opening)> = cast
-        .parts
+/// Returns an estimate for each model agent of the plan.
+pub(crate) fn estimates(run_spec: &RunSpec) -> Result<Vec<Estimate>, CliError> {
+    let models: Vec<(usize, &Model, Opening)> = run_spec
+        .configs
         .iter()
         .enumerate()
-        .filter_map(|(index, part)| match part {
-            Part::Model(model) => Some((index, model.as_ref(), cast.plan.agents[index].opening?)),
-            Part::Scripted(_) => None,
+        .filter_map(|(index, config)| match config {
+            AgentConfig::Model(model) => Some((index, model.as_ref(), run_spec.plan.agents[index].opening?)),
+            AgentConfig::Scripted(_) => None,
         })
         .collect();
     if models.is_empty() {
         return Ok(Vec::new());
     }
-    let (plan, played) = play(cast)?;
-    let openings = openings(cast, plan.trials);
+    let (plan, records) = run_profile(run_spec)?;
+    let openings = opening_call_counts(run_spec, plan.trials);
     let mut tokens = TokenCounter::new();
     models
         .into_iter()
         .map(|(agent, model, opening)| {
-            let preambles: Vec<u64> = cast
+            let preambles: Vec<u64> = run_spec
                 .scenarios
                 .iter()
                 .map(|scenario| u64::from(tokens.count(&preamble_of(model, &scenario.advertised()))))
                 .collect();
             let mut sum = Estimate { agent, turns: 0, input: 0, output: 0, usd: None };
-            let mut calls = played.calls.as_slice();
-            for episode in &played.episodes {
-                let (mine, rest) = calls.split_at(episode.calls as usize);
+            let mut calls = records.calls.as_slice();
+            for episode in &records.episodes {
+                let (episode_calls, rest) = calls.split_at(episode.calls as usize);
                 calls = rest;
                 let Some(cell) = plan.cell(episode.episode) else { continue };
-                let opened = match opening {
+                let opening_calls = match opening {
                     Opening::Seeded => openings[cell.scenario][cell.trial as usize],
                     Opening::Natural => 0,
                 };
-                add(&mut sum, episode, mine.get(opened..).unwrap_or_default(), preambles[cell.scenario], mine);
+                add_episode(
+                    &mut sum,
+                    episode,
+                    episode_calls.get(opening_calls..).unwrap_or_default(),
+                    preambles[cell.scenario],
+                    episode_calls,
+                );
             }
-            let scale = |count: u64| count * u64::from(cast.plan.trials) / u64::from(plan.trials);
+            let scale = |count: u64| count * u64::from(run_spec.plan.trials) / u64::from(plan.trials);
             let (input, output) = (scale(sum.input), scale(sum.output));
             let usage = Usage { input, output, ..Usage::default() };
             let usd = model.price.map(|price| price.usd(&usage));
@@ -76,34 +82,41 @@ pub(crate) fn estimates(cast: &Cast) -> Result<Vec<Estimate>, CliError> {
         .collect()
 }
 
-/// A turn for each call, and one for the closing words of who did not reach the goal.
-fn add(sum: &mut Estimate, episode: &EpisodeRecord, asked: &[CallRecord], preamble: u64, all: &[CallRecord]) {
-    let closes = episode.outcome != Outcome::Success || asked.is_empty();
-    sum.turns += asked.len() as u64 + u64::from(closes);
-    for call in asked {
+/// Adds one turn per call, and a final turn without a call if the goal was not reached.
+fn add_episode(
+    sum: &mut Estimate,
+    episode: &EpisodeRecord,
+    model_calls: &[CallRecord],
+    preamble: u64,
+    episode_calls: &[CallRecord],
+) {
+    let has_closing_turn = episode.outcome != Outcome::Success || model_calls.is_empty();
+    sum.turns += model_calls.len() as u64 + u64::from(has_closing_turn);
+    for call in model_calls {
         sum.input += preamble + call.context_tokens;
         sum.output += u64::from(call.request_tokens);
     }
-    if !closes {
+    if !has_closing_turn {
         return;
     }
-    let said: u64 = all.iter().map(|call| u64::from(call.request_tokens) + u64::from(call.response_tokens)).sum();
-    sum.input += preamble + u64::from(episode.prompt_tokens) + said;
+    let transcript_tokens: u64 =
+        episode_calls.iter().map(|call| u64::from(call.request_tokens) + u64::from(call.response_tokens)).sum();
+    sum.input += preamble + u64::from(episode.prompt_tokens) + transcript_tokens;
     sum.output += u64::from(episode.prose_tokens);
 }
 
-/// By scenario and trial, the calls that a seeded opening makes.
-fn openings(cast: &Cast, trials: u32) -> Vec<Vec<usize>> {
-    let seed = cast.plan.seed;
-    let of_scenario = |scenario: &Scenario| {
+/// Returns the number of calls of a seeded opening, by scenario and trial.
+fn opening_call_counts(run_spec: &RunSpec, trials: u32) -> Vec<Vec<usize>> {
+    let seed = run_spec.plan.seed;
+    let scenario_counts = |scenario: &Scenario| {
         let world = scenario.world(seed);
         let schedules = (0..trials).map(|trial| scenario.schedule(seed, trial, &world));
         schedules.map(|schedule| opening_steps(&schedule.script, schedule.scheduled)).collect()
     };
-    cast.scenarios.iter().map(of_scenario).collect()
+    run_spec.scenarios.iter().map(scenario_counts).collect()
 }
 
-/// Tells the compiler that a closure makes agents that live as long as what they begin with.
+/// Makes the compiler infer a closure that is generic over the lifetime of the episode.
 fn for_any_episode<F>(make_agent: F) -> F
 where
     F: for<'s> Fn(usize, EpisodeStart<'s>) -> Box<dyn Agent + 's>,
@@ -111,22 +124,23 @@ where
     make_agent
 }
 
-/// Plays the plan with one scripted agent, in memory.
-fn play(cast: &Cast) -> Result<(Plan, Records), CliError> {
-    let profile = scripted(PROFILE)?;
-    let trials = cast.plan.trials.min(TRIALS);
-    let plan = Plan { agents: vec![profile.spec(PROFILE)], trials, ..cast.plan.clone() };
-    let mut played = Records::default();
+/// Runs the plan with one scripted agent in memory.
+fn run_profile(run_spec: &RunSpec) -> Result<(Plan, Records), CliError> {
+    let profile = shipped_profile(PROFILE)?;
+    let trials = run_spec.plan.trials.min(TRIALS);
+    let plan = Plan { agents: vec![profile.spec(PROFILE)], trials, ..run_spec.plan.clone() };
+    let mut records = Records::default();
     let make_agent = for_any_episode(|_, start| Box::new(ScriptedAgent::new(&profile, start)));
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let job = Job { plan: &plan, scenarios: &cast.scenarios, episodes: 0..plan.len(), jobs, make_agent: &make_agent };
+    let job =
+        Job { plan: &plan, scenarios: &run_spec.scenarios, episodes: 0..plan.len(), jobs, make_agent: &make_agent };
     run(&job, &AtomicBool::new(false), &mut |event| {
-        if let RunEvent::Episodes { records, .. } = event {
-            played.episodes.extend(records.episodes);
-            played.calls.extend(records.calls);
+        if let RunEvent::Episodes { records: batch, .. } = event {
+            records.episodes.extend(batch.episodes);
+            records.calls.extend(batch.calls);
         }
         Ok::<(), Infallible>(())
     })
-    .map_err(super::commands::run::failed)?;
-    Ok((plan.clone(), played))
+    .map_err(super::commands::run::run_error)?;
+    Ok((plan.clone(), records))
 }

@@ -1,4 +1,4 @@
-//! From the names of models to models that can be asked: settings, prices, keys, connections, recordings.
+//! Resolves names of models into clients: settings, prices, keys, connections and recordings.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,53 +7,53 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use healbench_agents::llm::cassette::Cassette;
 use healbench_agents::llm::{
-    Endpoint, LlmAgentFactory, Model, ModelBackend, ModelTable, Network, Preflight, PriceTable, parse_model_tables,
-    resolve_model,
+    Endpoint, LlmAgentFactory, Model, ModelBackend, ModelTable, Network, Preflight, PreflightError, PriceTable,
+    SetupError, parse_model_tables, resolve_model,
 };
 use healbench_protocol::{AgentKind, AgentSpec, Opening, fingerprint};
 use healbench_record::{CassetteMode, PriceSource};
 
 use crate::args::AxisArgs;
-use crate::error::CliError;
-use crate::load::{Cast, Part};
+use crate::error::{CliError, ExitStatus};
+use crate::load::{AgentConfig, RunSpec};
 use crate::terminal::Terminal;
 
-/// The settings file that is looked for.
+/// The file name of the settings file.
 const CONFIG: &str = "healbench.toml";
 
-/// Where models and prices come from.
-pub(crate) struct Sources {
+/// The settings of models and their prices.
+pub(crate) struct ModelCatalog {
     tables: BTreeMap<String, ModelTable>,
     prices: PriceTable,
 }
 
-impl Sources {
+impl ModelCatalog {
     /// Reads the settings file, if there is one, and the price table.
-    pub(crate) fn read(args: &AxisArgs) -> Result<Sources, CliError> {
+    pub(crate) fn read(args: &AxisArgs) -> Result<ModelCatalog, CliError> {
         let prices = match &args.prices {
-            Some(path) => PriceTable::parse(&path.display().to_string(), &read(path)?)?,
+            Some(path) => PriceTable::parse(&path.display().to_string(), &read_config(path)?)?,
             None => PriceTable::shipped(),
         };
         let tables = match args.config.clone().or_else(nearest_config) {
-            Some(path) => parse_model_tables(&path, &read(&path)?, &|path| std::fs::read_to_string(path))?,
+            Some(path) => parse_model_tables(&path, &read_config(&path)?, &|path| std::fs::read_to_string(path))?,
             None => BTreeMap::new(),
         };
-        Ok(Sources { tables, prices })
+        Ok(ModelCatalog { tables, prices })
     }
 
-    /// The model that a word of `--agent` means.
-    pub(crate) fn model(&self, word: &str) -> Result<Model, CliError> {
-        Ok(resolve_model(word, &self.tables, &self.prices)?)
+    /// Resolves a value of `--agent` into a model.
+    pub(crate) fn model(&self, model_ref: &str) -> Result<Model, CliError> {
+        Ok(resolve_model(model_ref, &self.tables, &self.prices)?)
     }
 
-    /// The price table as a manifest names it.
+    /// Returns the price table's entry in the manifest.
     pub(crate) fn price_source(&self) -> PriceSource {
         PriceSource { date: self.prices.date.clone(), sha256: self.prices.sha256().to_owned() }
     }
 }
 
-fn read(path: &Path) -> Result<String, CliError> {
-    std::fs::read_to_string(path).map_err(|source| CliError::ConfigFile { path: path.to_owned(), source })
+fn read_config(path: &Path) -> Result<String, CliError> {
+    std::fs::read_to_string(path).map_err(|source| CliError::read(path, &source))
 }
 
 fn nearest_config() -> Option<PathBuf> {
@@ -61,31 +61,32 @@ fn nearest_config() -> Option<PathBuf> {
     here.ancestors().map(|folder| folder.join(CONFIG)).find(|path| path.is_file())
 }
 
-/// The plan's entry for a model. Its system text has its hash beside it, by which runs are told apart at a glance.
-pub(crate) fn spec(model: &Model, word: &str, opening: Opening, replayed: bool) -> AgentSpec {
+/// Builds the plan's entry for a model. It includes a hash of the system prompt, so that different prompts are easy to
+/// see.
+pub(crate) fn agent_spec(model: &Model, model_ref: &str, opening: Opening, replayed: bool) -> AgentSpec {
     let kind = if replayed { AgentKind::Replay } else { AgentKind::Llm };
-    let mut spec = model.spec(word, opening, kind);
+    let mut spec = model.spec(model_ref, opening, kind);
     if let Some(settings) = spec.settings.as_object_mut() {
         settings.insert("system_sha256".to_owned(), fingerprint(model.system.as_bytes()).into());
     }
     spec
 }
 
-/// The models of a plan, ready to be asked.
-pub(crate) struct Troupe {
-    /// By agent of the plan; `None` for a scripted one.
-    pub(crate) players: Vec<Option<Arc<LlmAgentFactory>>>,
-    /// The recording that is replayed or made.
+/// The clients of a plan's models.
+pub(crate) struct ModelClients {
+    /// By agent of the plan; `None` for a scripted agent.
+    pub(crate) factories: Vec<Option<Arc<LlmAgentFactory>>>,
+    /// The recording that is replayed or written.
     pub(crate) cassette: Option<Arc<Cassette>>,
 }
 
-impl Troupe {
-    /// Sets up a way to every model: keys are read, recordings opened. Nothing is asked yet.
+impl ModelClients {
+    /// Creates the clients: reads keys and opens recordings. Sends no requests.
     pub(crate) fn new(
-        cast: &Cast,
+        run_spec: &RunSpec,
         cassettes: Option<&CassetteMode>,
         stop: &Arc<AtomicBool>,
-    ) -> Result<Troupe, CliError> {
+    ) -> Result<ModelClients, CliError> {
         let cassette = match cassettes {
             None => None,
             Some(CassetteMode::Record(dir)) => Some(Arc::new(Cassette::open_or_create(dir)?)),
@@ -94,23 +95,23 @@ impl Troupe {
         let replays = matches!(cassettes, Some(CassetteMode::Replay(_)));
         let network = match replays {
             true => None,
-            false => Some(Arc::new(Network::new().map_err(CliError::Network)?)),
+            false => Some(Arc::new(Network::new().map_err(CliError::network)?)),
         };
         let recording_date = jiff::Timestamp::now().strftime("%Y-%m-%d").to_string();
         let mut backends: Vec<(&str, Arc<ModelBackend>)> = Vec::new();
-        let mut players = Vec::new();
-        for (spec, part) in cast.plan.agents.iter().zip(&cast.parts) {
-            let (Part::Model(model), Some(opening)) = (part, spec.opening) else {
-                players.push(None);
+        let mut factories = Vec::new();
+        for (spec, config) in run_spec.plan.agents.iter().zip(&run_spec.configs) {
+            let (AgentConfig::Model(model), Some(opening)) = (config, spec.opening) else {
+                factories.push(None);
                 continue;
             };
-            // A model that is asked in both openings is one model: its connections are shared.
+            // Agents with the same model but different openings share its connections.
             let known = backends.iter().find(|(name, _)| *name == spec.name).map(|(_, backend)| Arc::clone(backend));
             let backend = match (known, &network) {
                 (Some(backend), _) => backend,
                 (None, Some(network)) => {
                     let endpoint = Endpoint::new(network, model, &|name| std::env::var(name).ok())
-                        .map_err(|source| CliError::Endpoint { agent: spec.to_string(), source })?;
+                        .map_err(|source| endpoint_error(spec, &source))?;
                     Arc::new(match &cassette {
                         Some(cassette) => ModelBackend::Recording(endpoint, Arc::clone(cassette)),
                         None => ModelBackend::Live(endpoint),
@@ -118,41 +119,41 @@ impl Troupe {
                 }
                 (None, None) => match &cassette {
                     Some(cassette) => Arc::new(ModelBackend::Replay(Arc::clone(cassette))),
-                    None => return Err(CliError::OldAgent(spec.to_string())),
+                    None => return Err(CliError::unknown_agent(spec)),
                 },
             };
             backends.push((&spec.name, Arc::clone(&backend)));
             let (model, stop, recording_date) = (model.as_ref().clone(), Arc::clone(stop), recording_date.clone());
-            players.push(Some(Arc::new(LlmAgentFactory { model, opening, backend, stop, recording_date })));
+            factories.push(Some(Arc::new(LlmAgentFactory { model, opening, backend, stop, recording_date })));
         }
-        Ok(Troupe { players, cassette })
+        Ok(ModelClients { factories, cassette })
     }
 
-    /// Merges what was recorded into the files of its folder.
+    /// Merges new recordings into the files of the cassette folder.
     pub(crate) fn finish(&self) -> Result<(), CliError> {
-        let records = self.players.iter().flatten().any(|factory| factory.backend.endpoint().is_some());
+        let records = self.factories.iter().flatten().any(|factory| factory.backend.endpoint().is_some());
         match self.cassette.as_ref().filter(|_| records) {
             Some(cassette) => Ok(cassette.finish()?),
             None => Ok(()),
         }
     }
 
-    /// Asks every server whether it is there, takes the key and has the model, before anything is spent; and every recording whether it
-    /// is of that server.
-    pub(crate) fn preflight(&self, cast: &Cast, stop: &AtomicBool, terminal: &Terminal) -> Result<(), CliError> {
-        let mut asked: Vec<&Arc<ModelBackend>> = Vec::new();
-        for (spec, factory) in cast.plan.agents.iter().zip(&self.players) {
+    /// Checks each endpoint before anything is spent: that it can be reached, accepts the key and has the model. Checks
+    /// that each recording was made with that endpoint.
+    pub(crate) fn preflight(&self, run_spec: &RunSpec, stop: &AtomicBool, terminal: &Terminal) -> Result<(), CliError> {
+        let mut seen: Vec<&Arc<ModelBackend>> = Vec::new();
+        for (spec, factory) in run_spec.plan.agents.iter().zip(&self.factories) {
             let Some(factory) = factory else { continue };
-            if asked.iter().any(|backend| Arc::ptr_eq(backend, &factory.backend)) {
+            if seen.iter().any(|backend| Arc::ptr_eq(backend, &factory.backend)) {
                 continue;
             }
-            asked.push(&factory.backend);
+            seen.push(&factory.backend);
             let Some(endpoint) = factory.backend.endpoint() else { continue };
             let checked = endpoint.preflight(stop);
             if stop.load(Ordering::Relaxed) {
-                return Err(CliError::Stopped);
+                return Err(CliError::interrupted());
             }
-            let checked = checked.map_err(|source| CliError::Preflight { agent: spec.to_string(), source })?;
+            let checked = checked.map_err(|source| preflight_error(spec, &source))?;
             if checked == Preflight::Unchecked && factory.model.check_model {
                 terminal.note(&format!("{spec}: the server does not tell which models it has; going on"));
             }
@@ -161,5 +162,23 @@ impl Troupe {
             }
         }
         Ok(())
+    }
+}
+
+fn endpoint_error(agent: &AgentSpec, source: &SetupError) -> CliError {
+    let error = CliError::new(format_args!("{agent}: {source}"));
+    match source {
+        SetupError::NoKey { variable, .. } => {
+            error.help(format!("export {variable}=… and try again; a server that needs no key has `key_env = \"\"`"))
+        }
+        _ => error,
+    }
+}
+
+fn preflight_error(agent: &AgentSpec, source: &PreflightError) -> CliError {
+    let error = CliError::new(format_args!("{agent}: {source}")).help(source.help());
+    match source {
+        PreflightError::Unavailable { .. } => error.status(ExitStatus::Incomplete),
+        _ => error,
     }
 }

@@ -1,8 +1,8 @@
-//! How far a run is: a bar on a terminal, a line now and then elsewhere, the table of `--live`, and `progress.json` for whoever looks
-//! from outside.
+//! Reports the progress of a run: a bar on a terminal, otherwise periodic lines, the table of `--live`, and
+//! `progress.json` for other processes.
 
-mod pause;
-mod score;
+mod state;
+mod throttle;
 
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,128 +10,128 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use healbench_record::{EpisodeRecord, RunDir};
-use healbench_reports::render::progress as in_words;
+use healbench_reports::render::progress as format_progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::terminal::Terminal;
-use pause::Pause;
-pub(crate) use score::{Score, Spent};
+pub(crate) use state::{ModelCost, ProgressState};
+use throttle::Throttle;
 
-/// Tells how far a run is until it is dropped.
-pub(crate) struct Progress {
-    teller: Arc<Teller>,
+/// Reports the progress of a run until it is dropped.
+pub(crate) struct RunProgress {
+    reporter: Arc<ProgressReporter>,
     ticker: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
-/// The widest terminal that has no room for a bar beside the words.
-const WITHOUT_BAR: usize = 110;
-/// The columns of the bar and of the blank after it.
-const BAR: usize = 21;
+/// The largest terminal width at which the bar is left out in favor of the text.
+const MAX_WIDTH_WITHOUT_BAR: usize = 110;
+/// The width of the bar and the space after it.
+const BAR_COLUMNS: usize = 21;
 /// Time between two plain lines.
-const LINES: Duration = Duration::from_secs(5);
-/// Time between two states of `progress.json`, and between two looks at the clock.
-const TICK: Duration = Duration::from_secs(1);
+const LINE_INTERVAL: Duration = Duration::from_secs(5);
+/// Time between two updates of `progress.json`, and between two checks of the clock.
+const TICK_INTERVAL: Duration = Duration::from_secs(1);
 
-struct Teller {
+struct ProgressReporter {
     terminal: Terminal,
     bar: Option<ProgressBar>,
     run: RunDir,
-    score: Mutex<Score>,
+    state: Mutex<ProgressState>,
 }
 
-impl Progress {
-    /// Begins with what is known already.
-    pub(crate) fn start(terminal: &Terminal, run: &RunDir, score: Score) -> Progress {
+impl RunProgress {
+    /// Starts reporting from an initial state.
+    pub(crate) fn start(terminal: &Terminal, run: &RunDir, state: ProgressState) -> RunProgress {
         let bar = terminal.draws_progress().then(|| {
-            let bar = ProgressBar::with_draw_target(Some(score.total()), ProgressDrawTarget::stderr());
-            // The words say more, where there is no room for both. The templates are constants; if a library's update ever refuses
-            // one, the default style serves.
+            let bar = ProgressBar::with_draw_target(Some(state.total()), ProgressDrawTarget::stderr());
+            // On a narrow terminal the text replaces the bar. The templates are constants; if a future version of the
+            // library rejects one, the default style is used.
             let style = ProgressStyle::with_template(match terminal.progress_width() {
-                ..=WITHOUT_BAR => "{wide_msg}",
+                ..=MAX_WIDTH_WITHOUT_BAR => "{wide_msg}",
                 _ => "{bar:20} {wide_msg}",
             });
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar
         });
-        if let Some(head) = score.head() {
-            terminal.note(&head);
+        if let Some(header) = state.header() {
+            terminal.note(&header);
         }
-        let teller = Teller { terminal: *terminal, bar, run: run.clone(), score: Mutex::new(score) };
-        teller.draw(&teller.lock());
-        let teller = Arc::new(teller);
-        Progress { ticker: Some(tick(Arc::clone(&teller))), teller }
+        let reporter = ProgressReporter { terminal: *terminal, bar, run: run.clone(), state: Mutex::new(state) };
+        reporter.draw(&reporter.lock());
+        let reporter = Arc::new(reporter);
+        RunProgress { ticker: Some(spawn_ticker(Arc::clone(&reporter))), reporter }
     }
 
-    /// Episodes were played. Their cells' lines come in the order of these calls.
-    pub(crate) fn played(&self, rows: &[EpisodeRecord]) {
-        let mut score = self.teller.lock();
-        let lines: Vec<String> = rows.iter().filter_map(|row| score.played(row)).collect();
+    /// Adds finished episodes. Lines of cells are printed in the order of these calls.
+    pub(crate) fn add_finished(&self, rows: &[EpisodeRecord]) {
+        let mut state = self.reporter.lock();
+        let lines: Vec<String> = rows.iter().filter_map(|row| state.add_finished(row)).collect();
         if !lines.is_empty() {
-            let print = || self.teller.terminal.note(&lines.join("\n"));
-            self.teller.bar.as_ref().map_or_else(print, |bar| bar.suspend(print));
+            let print = || self.reporter.terminal.note(&lines.join("\n"));
+            self.reporter.bar.as_ref().map_or_else(print, |bar| bar.suspend(print));
         }
-        self.teller.draw(&score);
+        self.reporter.draw(&state);
     }
 }
 
-impl Drop for Progress {
-    /// The bar and the file go, whatever comes after them.
+impl Drop for RunProgress {
+    /// Removes the bar and the file.
     fn drop(&mut self) {
         if let Some((stop, thread)) = self.ticker.take() {
             drop(stop);
-            // A panic there was told of; it is no reason to end here.
+            // A panic of the thread was already reported and must not end the program.
             let _ = thread.join();
         }
-        if let Some(bar) = &self.teller.bar {
+        if let Some(bar) = &self.reporter.bar {
             bar.finish_and_clear();
         }
-        // Whoever reads it sees by the run's lock that nobody plays any more.
-        let _ = self.teller.run.remove_progress();
+        // If the file cannot be removed, readers see from the lock that the run has ended.
+        let _ = self.reporter.run.remove_progress();
     }
 }
 
-impl Teller {
-    fn lock(&self) -> MutexGuard<'_, Score> {
-        self.score.lock().unwrap_or_else(PoisonError::into_inner)
+impl ProgressReporter {
+    fn lock(&self) -> MutexGuard<'_, ProgressState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn draw(&self, score: &Score) {
+    fn draw(&self, state: &ProgressState) {
         if let Some(bar) = &self.bar {
-            // The words first: either draws.
-            let words = in_words(&score.state(Instant::now(), 0));
+            // Set the text first, because either call draws.
+            let text = format_progress(&state.snapshot(Instant::now(), 0));
             let width = self.terminal.progress_width();
-            let room = if width > WITHOUT_BAR { width - BAR } else { width };
-            bar.set_message(console::truncate_str(&words, room, "…").into_owned());
-            bar.set_position(score.done());
+            let columns = if width > MAX_WIDTH_WITHOUT_BAR { width - BAR_COLUMNS } else { width };
+            bar.set_message(console::truncate_str(&text, columns, "…").into_owned());
+            bar.set_position(state.done());
         }
     }
 }
 
-/// Episodes may take minutes, so time does not wait for them.
-fn tick(teller: Arc<Teller>) -> (Sender<()>, JoinHandle<()>) {
+/// Starts the thread that updates the display while no episode finishes, since episodes may take minutes.
+fn spawn_ticker(reporter: Arc<ProgressReporter>) -> (Sender<()>, JoinHandle<()>) {
     let (stop, stopped) = channel::<()>();
     let thread = std::thread::spawn(move || {
-        let mut lines = Pause::new(LINES, Instant::now());
-        let (mut written, mut told) = (None, false);
+        let mut line_throttle = Throttle::new(LINE_INTERVAL, Instant::now());
+        let (mut last_written, mut reported) = (None, false);
         loop {
             let now = Instant::now();
-            let state = {
-                let score = teller.lock();
-                teller.draw(&score);
-                score.state(now, unix_seconds())
+            let snapshot = {
+                let state = reporter.lock();
+                reporter.draw(&state);
+                state.snapshot(now, unix_seconds())
             };
-            if teller.bar.is_none() && lines.is_over(now) {
-                teller.terminal.note(&format!("played {}", in_words(&state)));
+            if reporter.bar.is_none() && line_throttle.is_due(now) {
+                reporter.terminal.note(&format!("finished {}", format_progress(&snapshot)));
             }
-            if written != Some(state.done) {
-                written = Some(state.done);
-                if let Err(error) = teller.run.write_progress(&state)
-                    && !std::mem::replace(&mut told, true)
+            if last_written != Some(snapshot.done) {
+                last_written = Some(snapshot.done);
+                if let Err(error) = reporter.run.write_progress(&snapshot)
+                    && !std::mem::replace(&mut reported, true)
                 {
-                    teller.terminal.note(&format!("how far the run is cannot be written down: {error}"));
+                    reporter.terminal.note(&format!("how far the run is cannot be written down: {error}"));
                 }
             }
-            if stopped.recv_timeout(TICK) != Err(RecvTimeoutError::Timeout) {
+            if stopped.recv_timeout(TICK_INTERVAL) != Err(RecvTimeoutError::Timeout) {
                 return;
             }
         }

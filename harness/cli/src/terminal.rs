@@ -1,12 +1,12 @@
-//! The one way to the terminal: results to stdout, everything else to stderr.
+//! The only module that prints: results to stdout, everything else to stderr.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use std::io::{self, IsTerminal as _, Write as _};
 
 use crate::args::{ColorChoice, GlobalArgs};
-use crate::error::CliError;
+use crate::error::{CliError, ErrorKind};
 
-/// How to print.
+/// The output settings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Terminal {
     color_out: bool,
@@ -32,89 +32,87 @@ impl Terminal {
         }
     }
 
-    /// Whether results are coloured.
     pub(crate) fn colors_results(&self) -> bool {
         self.color_out
     }
 
-    /// Whether messages are coloured.
     pub(crate) fn colors_messages(&self) -> bool {
         self.color_err
     }
 
-    /// Whether a moving bar may be drawn; plain lines otherwise.
+    /// Returns true if a progress bar may be drawn; otherwise progress is printed as lines.
     pub(crate) fn draws_progress(&self) -> bool {
         self.progress
     }
 
-    /// The width for results: the terminal's, within what reads well; 80 elsewhere.
+    /// Returns the width for results: the terminal's width, limited for readability; 80 if there is no terminal.
     pub(crate) fn width(&self) -> usize {
         let terminal = io::stdout().is_terminal().then(console_width).flatten();
         terminal.unwrap_or(80).clamp(60, 140)
     }
 
-    /// The columns that a moving line may take.
+    /// Returns the columns available for the progress bar.
     pub(crate) fn progress_width(&self) -> usize {
         console::Term::stderr().size_checked().map_or(80, |(_, columns)| usize::from(columns))
     }
 
-    /// Prints a result. A reader that has gone away is no error.
+    /// Prints a result. A closed pipe is not an error.
     pub(crate) fn result(&self, text: &str) -> Result<(), CliError> {
         let mut out = io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CliError::Stdout(error)),
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CliError::stdout(error)),
             _ => Ok(()),
         }
     }
 
-    /// Prints many results, buffered.
-    pub(crate) fn results(&self) -> Results {
-        Results { out: io::BufWriter::with_capacity(1 << 16, io::stdout().lock()), closed: false }
+    /// Returns a buffered writer for many results.
+    pub(crate) fn result_writer(&self) -> ResultWriter {
+        ResultWriter { out: io::BufWriter::with_capacity(1 << 16, io::stdout().lock()), closed: false }
     }
 
-    /// Prints a line for a person who watches.
+    /// Prints a note for interactive users.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
             let _ = writeln!(io::stderr().lock(), "{text}");
         }
     }
 
-    /// Prints a line that nobody may miss.
-    pub(crate) fn important(&self, text: &str) {
+    /// Prints a warning, even with `--quiet`.
+    pub(crate) fn warn(&self, text: &str) {
         let _ = writeln!(io::stderr().lock(), "{text}");
     }
 
-    /// Prints an error with its way out.
+    /// Prints an error with its suggested fix.
     pub(crate) fn error(&self, error: &CliError) {
         let mut err = io::stderr().lock();
-        if let CliError::Diagnostics(text) = error {
-            let _ = err.write_all(text.as_bytes());
+        if error.kind == ErrorKind::Diagnostics {
+            let _ = write!(err, "{error}");
             return;
         }
         let (red, cyan, reset) =
             if self.color_err { ("\u{1b}[1;31m", "\u{1b}[36m", "\u{1b}[0m") } else { ("", "", "") };
         let _ = writeln!(err, "{red}error{reset}: {error}");
-        if let Some(hint) = error.hint() {
-            let _ = writeln!(err, "{cyan}help{reset}: {hint}");
+        if let Some(help) = &error.help {
+            let _ = writeln!(err, "{cyan}help{reset}: {help}");
         }
     }
 }
 
-/// Results that are printed one after the other.
-pub(crate) struct Results {
+/// A buffered writer of results.
+pub(crate) struct ResultWriter {
     out: io::BufWriter<io::StdoutLock<'static>>,
-    /// The reader has gone away, which is no error.
+    /// True if the pipe was closed, which is not an error.
     closed: bool,
 }
 
-impl Results {
-    /// Prints a result; false when nobody reads any more.
+impl ResultWriter {
+    /// Prints a result. Returns false if the pipe was closed.
     pub(crate) fn print(&mut self, text: &str) -> Result<bool, CliError> {
         let written = self.out.write_all(text.as_bytes());
         self.check(written)
     }
 
-    /// Hands over what is buffered.
+    /// Flushes the buffer. Returns false if the pipe was closed.
     pub(crate) fn flush(&mut self) -> Result<bool, CliError> {
         let written = self.out.flush();
         self.check(written)
@@ -122,7 +120,7 @@ impl Results {
 
     fn check(&mut self, written: io::Result<()>) -> Result<bool, CliError> {
         match written {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CliError::Stdout(error)),
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(CliError::stdout(error)),
             result => {
                 self.closed |= result.is_err();
                 Ok(!self.closed)

@@ -1,5 +1,5 @@
-//! What an engine is built from: tools with their handlers, and the tables and faults of a world. Plain data, already checked
-//! for names that do not exist by whoever made it; the engine checks that the schemas compile.
+//! The definition of an engine: tools with their handlers, and the tables and faults of a world. The caller must have
+//! checked that all names exist; the engine checks that the schemas compile.
 
 mod entitlement;
 
@@ -11,34 +11,34 @@ use serde_json::{Value, json};
 
 pub use crate::tool_failure::{Code, Severity, ToolFailure};
 
-/// A tool with everything that the server knows of it. What stands behind `tags` changes nothing about a call: it is what the
-/// tool's contract says beside its actions.
+/// A tool as the server defines it. The fields from `tags` on do not affect calls; they are part of the tool's
+/// contract.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Tool {
     /// The name, unique among the tools of an engine.
     pub name: String,
-    /// What it is for.
+    /// The description shown to the agent.
     pub description: String,
     /// The argument that selects the action; `None` for a tool with one action and no such argument.
     pub discriminator: Option<String>,
     /// The actions, in the order of declaration; at least one.
     pub actions: Vec<Action>,
-    /// Free labels; a part of the contract.
+    /// Free labels; part of the contract.
     pub tags: Vec<String>,
-    /// What every call passes through on the server, outermost first.
+    /// The middleware that every call passes through, outermost first.
     pub middleware: Vec<String>,
-    /// What a call makes stale in a client's cache, in the order in which the policies apply.
+    /// The state-sync policies (cache invalidations on the client), in the order in which they apply.
     pub state_sync: Vec<String>,
-    /// The most calls at a time; `None` when there is no limit.
+    /// The maximum number of concurrent calls; `None` for no limit.
     pub concurrency: Option<u32>,
-    /// What the tool's code may reach.
+    /// The resources that the tool's code may access.
     pub entitlements: BTreeSet<Entitlement>,
-    /// The tool as the agent was told of it, when the contract has moved since.
+    /// The previous version of the tool, which the agent was shown; `None` if the contract has not changed.
     pub previous: Option<Box<Tool>>,
 }
 
 impl Tool {
-    /// The tool as an agent sees it listed.
+    /// Returns the tool as listed for an agent.
     pub fn spec(&self) -> ToolSpec {
         let action = |action: &Action| ActionSpec {
             name: action.name.clone(),
@@ -54,7 +54,7 @@ impl Tool {
         }
     }
 
-    /// What the agent is shown: the previous contract where there is one.
+    /// Returns the specification shown to the agent: that of the previous contract if there is one.
     pub fn advertised(&self) -> ToolSpec {
         self.previous.as_deref().unwrap_or(self).spec()
     }
@@ -63,17 +63,17 @@ impl Tool {
 /// One action of a [`Tool`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Action {
-    /// The discriminator's value.
+    /// The value of the discriminator.
     pub name: String,
-    /// What it does.
+    /// The description shown to the agent.
     pub description: String,
-    /// JSON Schema (draft 2020-12) of the arguments without the discriminator: an object schema.
+    /// The JSON Schema (draft 2020-12) of the arguments without the discriminator: an object schema.
     pub input: Value,
-    /// What a valid call does.
+    /// The effect of a valid call.
     pub handler: Handler,
-    /// Business rules, checked in order before the handler.
+    /// The business rules, checked in order before the handler.
     pub rules: Vec<Rule>,
-    /// How a list is presented; `None` returns it as it is.
+    /// The presenter of a list; `None` returns the list unchanged.
     pub presenter: Option<Presenter>,
     /// MCP's `destructiveHint`.
     pub destructive: bool,
@@ -83,7 +83,7 @@ pub struct Action {
     pub idempotent: bool,
 }
 
-/// An action without a name that takes no arguments and answers `null`: something to start from.
+/// Creates an unnamed action that takes no arguments and returns `null`.
 impl Default for Action {
     fn default() -> Action {
         Action {
@@ -100,46 +100,46 @@ impl Default for Action {
     }
 }
 
-/// What a valid call does to the world.
+/// The effect of a valid call on the world.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Handler {
-    /// Adds a row made of the arguments, undeclared ones included, and answers with it. A missing key is numbered.
+    /// Inserts a row made of the arguments, including undeclared ones, and returns it. A missing key is generated.
     Insert {
         /// The table.
         table: String,
     },
-    /// Answers with the rows that pass the filters; arguments named `limit`, `offset` and `sort` page and order them (`sort` is a
-    /// column, `-column` for descending).
+    /// Returns the rows that pass the filters. The arguments `limit`, `offset` and `sort` page and order them (`sort`
+    /// is a column, or `-column` for descending order).
     Select {
         /// The table.
         table: String,
-        /// The filters; one whose argument is absent passes every row.
+        /// The filters; a filter whose argument is absent passes every row.
         filters: Vec<Filter>,
     },
-    /// Answers with the row whose key is the argument's value, or NOT_FOUND.
+    /// Returns the row whose key is the argument's value, or NOT_FOUND.
     Get {
         /// The table.
         table: String,
         /// The argument that holds the key.
         by: String,
     },
-    /// Sets the other arguments on the row whose key is the argument's value and answers with it, or NOT_FOUND.
+    /// Sets the other arguments on the row whose key is the argument's value and returns it, or NOT_FOUND.
     Update {
         /// The table.
         table: String,
         /// The argument that holds the key.
         by: String,
     },
-    /// Removes the row whose key is the argument's value, or NOT_FOUND.
+    /// Removes the row whose key is the argument's value, or returns NOT_FOUND.
     Delete {
         /// The table.
         table: String,
         /// The argument that holds the key.
         by: String,
     },
-    /// Answers with a constant: a text as it is, anything else as JSON.
+    /// Returns a constant: a string unchanged, any other value as JSON.
     Return(Value),
-    /// Answers with a tool error.
+    /// Returns a tool error.
     Fail(ToolFailure),
 }
 
@@ -148,13 +148,13 @@ pub enum Handler {
 pub struct Filter {
     /// The argument.
     pub argument: String,
-    /// The column it is compared with.
+    /// The column that is compared with the argument.
     pub column: String,
-    /// How.
+    /// The comparison.
     pub relation: Relation,
 }
 
-/// How a filter compares a column with its argument. Ordering is by number for numbers and by code point for texts.
+/// The comparison of a column with an argument. Numbers are ordered by value, strings by code point.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
     /// Equal.
@@ -163,42 +163,42 @@ pub enum Relation {
     Before,
     /// The column is greater than the argument.
     After,
-    /// The column, a text, contains the argument; case does not matter.
+    /// The column, a string, contains the argument, ignoring case.
     Contains,
 }
 
 /// A business rule.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rule {
-    /// FORBIDDEN, unless the world's role is `unless_role`, whenever every argument in `when` is equal (an empty `when` is always
-    /// met).
+    /// Fails with FORBIDDEN if the world's role is not `unless_role` and all arguments in `when` are equal. An empty
+    /// `when` always matches.
     Deny {
-        /// The role that may.
+        /// The exempt role.
         unless_role: Option<String>,
-        /// Arguments and values.
+        /// The arguments and the values that they must equal.
         when: Object,
-        /// What the failure says.
+        /// The failure's message.
         message: String,
-        /// What to do about it.
+        /// The failure's recovery hint.
         recovery: Option<String>,
     },
-    /// A failure of the domain's own, when the argument's value is none of the options. An absent argument passes.
+    /// Fails with a domain-specific error if the argument's value is none of the options. An absent argument passes.
     Allow {
         /// The argument.
         argument: String,
-        /// The values that may be sent.
+        /// The valid values.
         options: Vec<Value>,
-        /// What the call fails with; `{sent}` in its message stands for the value.
+        /// The failure; `{sent}` in its message is replaced by the value.
         otherwise: ToolFailure,
     },
-    /// CONFLICT when a row has the same values in all of `fields` as the arguments.
+    /// Fails with CONFLICT if a row has the same values as the arguments in all of `fields`.
     Conflict {
         /// The table.
         table: String,
-        /// Arguments, and columns of the same names.
+        /// The names of both arguments and columns.
         fields: Vec<String>,
     },
-    /// NOT_FOUND when no row's key is the argument's value. An absent argument passes.
+    /// Fails with NOT_FOUND if no row's key is the argument's value. An absent argument passes.
     Missing {
         /// The table.
         table: String,
@@ -207,61 +207,63 @@ pub enum Rule {
     },
 }
 
-/// How a list is presented to an agent.
+/// The presentation of a list to an agent.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Presenter {
-    /// What the presenter is called, for the contract.
+    /// The presenter's name, used by the contract.
     pub name: Option<String>,
-    /// The most rows that are shown when truncation is on: Fusion's `agentLimit`; `None` is no limit.
+    /// The maximum number of rows shown when truncation is on (Fusion's `agentLimit`); `None` for no limit.
     pub max: Option<usize>,
-    /// The teaching block's text, with `{shown}`, `{total}`, `{omitted}` and `{filters}`; `None` is the default text.
+    /// The text of the truncation notice, with the placeholders `{shown}`, `{total}`, `{omitted}` and `{filters}`;
+    /// `None` for the default text.
     pub truncation_notice: Option<String>,
-    /// Rules about the data, for the agent, as a block of their own.
+    /// Rules about the data, shown to the agent as a separate block.
     pub rules: Vec<String>,
-    /// Actions (`tool.action`) that make sense next, as a block of their own.
+    /// Suggested next actions (`tool.action`), shown as a separate block.
     pub suggest_actions: Vec<String>,
-    /// JSON Schema of a row. A list with a row that does not fit is an INTERNAL_ERROR; rows that are cut off are not looked at, and
-    /// rows are shown with all their columns, declared or not.
+    /// The JSON Schema of a row. A list with a row that does not match fails with INTERNAL_ERROR. Truncated rows are
+    /// not checked, and rows are shown with all their columns, declared or not.
     pub egress: Option<Value>,
-    /// The most bytes of a response, for the contract alone: nothing is cut by it.
+    /// The maximum size of a response in bytes. Part of the contract only; it is not enforced.
     pub egress_max_bytes: Option<u64>,
-    /// The presenters inside of this one, by name, for the contract.
+    /// The names of the presenters embedded in this one; part of the contract.
     pub embeds: Vec<String>,
 }
 
-/// A table as the world begins with it.
+/// The initial state of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TableDef {
-    /// The name, plural as a rule: `invoices`.
+    /// The name, usually plural: `invoices`.
     pub name: String,
-    /// What one row is called in error texts: `invoice`.
+    /// The name of one row in error texts: `invoice`.
     pub singular: String,
     /// The key column.
     pub key: String,
-    /// What the numbered keys of inserted rows begin with, as in `INV-`; empty for bare numbers.
+    /// The prefix of generated keys, such as `INV-`; empty for bare numbers.
     pub key_prefix: String,
     /// The rows, in order, each with a unique key.
     pub rows: Vec<Object>,
 }
 
-/// A fault that calls will meet.
+/// A fault to be injected into calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FaultDef {
-    /// What goes wrong.
+    /// The kind of failure.
     pub kind: FaultKind,
-    /// The tool that it strikes.
+    /// The affected tool.
     pub tool: String,
-    /// The action that it strikes; `None` for all of the tool.
+    /// The affected action; `None` for all actions of the tool.
     pub action: Option<String>,
-    /// The first matching call that it strikes, from 1. Only calls that pass validation count.
+    /// The first affected matching call, from 1. Only calls that pass validation are counted.
     pub from_call: u32,
-    /// How many matching calls it strikes. A `rate_limited` fault also ends once the agent has waited `retry_after` seconds.
+    /// The number of affected matching calls. A `rate_limited` fault also ends once the agent has waited `retry_after`
+    /// seconds.
     pub calls: u32,
-    /// What the failure tells to wait, in seconds.
+    /// The wait in seconds stated by the failure.
     pub retry_after: Option<u32>,
 }
 
-/// What goes wrong in a fault.
+/// The kind of an injected failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FaultKind {
     /// RATE_LIMITED.
@@ -274,13 +276,13 @@ pub enum FaultKind {
     Internal,
 }
 
-/// What a world begins with.
+/// The initial state of a world.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WorldDef {
-    /// The tables; names are unique.
+    /// The tables; their names are unique.
     pub tables: Vec<TableDef>,
-    /// The role that calls are made in.
+    /// The role in which calls are made.
     pub role: Option<String>,
-    /// The faults, in order; the first that strikes a call is the one it meets.
+    /// The faults, in order; a call meets the first one that applies to it.
     pub faults: Vec<FaultDef>,
 }

@@ -1,78 +1,80 @@
-//! Why a call did not succeed: data, never a Rust `Err`, and without a word of how it will be written.
+//! The structured reason why a call did not succeed. It is data, never a Rust `Err`, and independent of the error
+//! format.
 
 use serde_json::Value;
 
 use crate::definition::ToolFailure;
 
-/// Why a call did not succeed.
+/// The reason why a call did not succeed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Failure {
-    /// No action could be chosen.
+    /// No action could be selected.
     Routing(Routing),
-    /// The arguments do not fit the input schema.
+    /// The arguments do not match the input schema.
     Validation {
         /// The tool.
         tool: String,
-        /// The action; the tool's own name when it has no discriminator.
+        /// The action, or the tool's name if it has no discriminator.
         action: String,
-        /// Every issue, in the order of the schema's properties; undeclared fields last. Never empty.
+        /// All issues, in the order of the schema's properties, with undeclared fields last. Never empty.
         issues: Vec<Issue>,
     },
-    /// A handler or a rule refused.
+    /// A handler or a rule rejected the call.
     Tool(ToolFailure),
-    /// An injected fault struck.
+    /// An injected fault.
     Fault(ToolFailure),
 }
 
-/// Why no action could be chosen.
+/// The reason why no action could be selected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Routing {
-    /// The discriminator is absent, or says nothing: `null`, `false`, 0 or an empty text.
+    /// The discriminator is absent or empty: `null`, `false`, 0 or an empty string.
     MissingDiscriminator {
         /// The discriminator's name.
         field: String,
-        /// The actions that exist.
+        /// The existing actions.
         available: Vec<String>,
     },
     /// No action has this name.
     UnknownAction {
-        /// The name as it was sent; what is no text as JSON.
+        /// The name as sent; a value that is not a string is formatted as JSON.
         action: String,
-        /// The actions that exist.
+        /// The existing actions.
         available: Vec<String>,
     },
     /// No tool has this name.
     UnknownTool {
         /// The name as it was sent.
         tool: String,
-        /// The tools that exist.
+        /// The existing tools.
         available: Vec<String>,
     },
 }
 
-/// One thing that is wrong with the arguments.
+/// One problem with the arguments.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Issue {
-    /// Where: names and indices joined by dots, empty for the arguments as a whole. Of undeclared fields, the object that they
-    /// stand in.
+    /// The path: names and indices joined by dots, empty for the arguments as a whole. For undeclared fields, the path
+    /// of the object that contains them.
     pub path: String,
-    /// The value as it was sent; `None` when it is missing, and of undeclared fields, whose values are not what is wrong.
+    /// The value as sent; `None` if it is missing or if the issue is about undeclared fields, whose values are not the
+    /// problem.
     pub sent: Option<Value>,
-    /// What is wrong.
+    /// The kind of problem.
     pub kind: IssueKind,
 }
 
-/// What is wrong with one value.
+/// The kind of a problem with one value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum IssueKind {
     /// A required field is absent.
     Missing {
-        /// What belongs there.
+        /// The expected type or options.
         expected: Expected,
     },
     /// The value has another type.
     WrongType {
-        /// What belongs there.
+        /// The expected type or options.
         expected: Expected,
     },
     /// The value is none of the options.
@@ -82,83 +84,82 @@ pub enum IssueKind {
     },
     /// A number, a length or a count is out of bounds.
     OutOfBounds {
-        /// What is measured.
+        /// The measured quantity.
         measure: Quantity,
-        /// What it must be.
+        /// The required relation to the limit.
         relation: Bound,
         /// The limit.
         limit: Value,
     },
-    /// A text is not of its format.
+    /// A string does not have the required format.
     BadFormat {
-        /// The format's JSON Schema name, as in `email`.
+        /// The JSON Schema name of the format, such as `email`.
         format: String,
     },
-    /// A text does not match its pattern.
+    /// A string does not match the pattern.
     BadPattern {
         /// The regular expression.
         pattern: String,
     },
-    /// A number is not a multiple.
+    /// A number is not a multiple of another.
     NotAMultiple {
-        /// Of what.
+        /// The divisor.
         of: Value,
     },
-    /// An array's items are not unique.
+    /// The items of an array are not unique.
     NotUnique,
     /// Fields that the schema does not declare.
     Undeclared {
-        /// Their names, in the order in which they were sent.
+        /// The names, in the order in which they were sent.
         fields: Vec<String>,
     },
-    /// Anything else that JSON Schema can express.
+    /// A violation of any other JSON Schema keyword.
     Other {
-        /// The schema's keyword.
+        /// The keyword.
         keyword: String,
-        /// What the validator says.
+        /// The validator's message.
         message: String,
     },
 }
 
-/// What a schema asks for at some place.
+/// The type or options that a schema requires of a value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expected {
-    /// One of the JSON types, by their JSON Schema names.
+    /// One of these types, by their JSON Schema names.
     Types(Vec<String>),
     /// One of these values.
     Options(Vec<Value>),
-    /// Nothing that can be said in a word.
+    /// No requirement that can be expressed as types or options.
     Any,
 }
 
-/// What a bound measures.
+/// The quantity that a bound limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Quantity {
-    /// A number itself.
+    /// The value of a number.
     Number,
-    /// The characters of a text.
+    /// The number of characters of a string.
     Characters,
-    /// The items of an array.
+    /// The number of items of an array.
     Items,
-    /// The properties of an object.
+    /// The number of properties of an object.
     Properties,
 }
 
-/// What a measure must be, against its limit.
+/// The required relation of a quantity to its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bound {
-    /// Not less.
+    /// Greater than or equal.
     AtLeast,
-    /// More.
+    /// Greater than.
     MoreThan,
-    /// Not more.
+    /// Less than or equal.
     AtMost,
-    /// Less.
+    /// Less than.
     LessThan,
 }
 
 impl Quantity {
-    /// The word in data.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Quantity::Number => "number",
@@ -170,7 +171,6 @@ impl Quantity {
 }
 
 impl Bound {
-    /// The sign between a measure and its limit.
     pub(crate) fn sign(self) -> &'static str {
         match self {
             Bound::AtLeast => ">=",
@@ -182,7 +182,8 @@ impl Bound {
 }
 
 impl Failure {
-    /// The one word for it in rows: `VALIDATION`, a routing code, or a tool error's code (`ERROR` when it has none).
+    /// Returns the failure class stored in rows: `VALIDATION`, a routing code, or the code of a tool error (`ERROR` if
+    /// it has none).
     pub fn class(&self) -> &str {
         match self {
             Failure::Routing(Routing::MissingDiscriminator { .. }) => "MISSING_DISCRIMINATOR",
@@ -193,7 +194,8 @@ impl Failure {
         }
     }
 
-    /// The top-level fields that are wrong, sorted: what a row keeps. Empty unless arguments or the discriminator are at fault.
+    /// Returns the top-level fields that are wrong, sorted and unique. Empty unless the arguments or the discriminator
+    /// are at fault.
     pub fn fields(&self) -> Vec<String> {
         let mut fields: Vec<String> = match self {
             Failure::Routing(Routing::MissingDiscriminator { field, .. }) => vec![field.clone()],
@@ -207,7 +209,7 @@ impl Failure {
 }
 
 impl Failure {
-    /// Whether [`fields`](Failure::fields) has any.
+    /// Returns true if [`fields`](Failure::fields) is not empty.
     pub(crate) fn has_fields(&self) -> bool {
         match self {
             Failure::Routing(Routing::MissingDiscriminator { .. }) => true,
@@ -225,7 +227,7 @@ impl From<ToolFailure> for Failure {
     }
 }
 
-/// One step from a value to one inside it.
+/// One segment of a path to a nested value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PathSegment<'a> {
     Name(&'a str),
@@ -233,7 +235,6 @@ pub(crate) enum PathSegment<'a> {
 }
 
 impl PathSegment<'_> {
-    /// As it stands in a path.
     pub(crate) fn into_name(self) -> String {
         match self {
             PathSegment::Name(name) => name.to_owned(),
@@ -241,7 +242,6 @@ impl PathSegment<'_> {
         }
     }
 
-    /// The value that the step leads to.
     pub(crate) fn resolve(self, value: &Value) -> Option<&Value> {
         match self {
             PathSegment::Name(name) => value.get(name),
@@ -249,7 +249,7 @@ impl PathSegment<'_> {
         }
     }
 
-    /// The schema of that value, as far as plain `properties` and `items` lead there.
+    /// Returns the schema of the nested value if plain `properties` and `items` lead to it.
     pub(crate) fn resolve_schema(self, schema: &Value) -> Option<&Value> {
         match self {
             PathSegment::Name(name) => schema.get("properties")?.get(name),
@@ -259,14 +259,13 @@ impl PathSegment<'_> {
 }
 
 impl Issue {
-    /// The path taken apart. Only the arguments tell an index from a name that looks like one, and where a name ends that has a
-    /// dot in it.
+    /// Splits the path. This requires the arguments, because a property name may look like an index or contain dots.
     pub(crate) fn segments<'a>(&'a self, arguments: &Value) -> Vec<PathSegment<'a>> {
         let mut segments = Vec::new();
         let mut rest = self.path.as_str();
         let mut current = Some(arguments);
         while !rest.is_empty() {
-            // The longest name that is there.
+            // The longest existing name.
             let ends = std::iter::once(rest.len()).chain(rest.rmatch_indices('.').map(|(at, _)| at));
             let (segment, end) = match current {
                 Some(Value::Array(_)) => {
@@ -274,7 +273,7 @@ impl Issue {
                     (rest[..end].parse().map_or(PathSegment::Name(&rest[..end]), PathSegment::Index), end)
                 }
                 Some(Value::Object(object)) => {
-                    // What is not there is missing, and is the last step.
+                    // A missing property is always the last segment.
                     let end = ends.into_iter().find(|end| object.contains_key(&rest[..*end])).unwrap_or(rest.len());
                     (PathSegment::Name(&rest[..end]), end)
                 }
@@ -287,7 +286,7 @@ impl Issue {
         segments
     }
 
-    /// The value that the issue is about, or that undeclared fields stand in.
+    /// Returns the value that the issue is about, or the object that contains the undeclared fields.
     pub(crate) fn value_in<'a>(&self, arguments: &'a Value) -> Option<&'a Value> {
         self.segments(arguments).into_iter().try_fold(arguments, |value, segment| segment.resolve(value))
     }

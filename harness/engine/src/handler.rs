@@ -1,4 +1,4 @@
-//! What a valid call does: business rules in order, then the declared handler.
+//! Execution of a valid call: the business rules in order, then the declared handler.
 
 use std::cmp::Ordering;
 
@@ -8,20 +8,19 @@ use serde_json::Value;
 use crate::definition::{Action, Code, Filter, Handler, Relation, Rule, Tool, ToolFailure};
 use crate::world::World;
 
-/// What a handler answers with.
 #[derive(Debug)]
 pub(crate) enum HandlerOutput<'w> {
-    /// What it always answers with.
+    /// A constant value.
     Constant(&'w Value),
     /// One row.
     Row(&'w Object),
-    /// The key of a row that is gone.
+    /// The key of a deleted row.
     Deleted(Value),
-    /// A list, to be presented.
+    /// A list, still to be presented.
     Rows(Vec<&'w Object>),
 }
 
-/// Valid arguments, without the discriminator: a view, since most handlers need not own them.
+/// A view of valid arguments without the discriminator; most handlers need no owned copy.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Arguments<'a> {
     pub(crate) object: &'a Object,
@@ -42,10 +41,11 @@ impl<'a> Arguments<'a> {
     }
 }
 
-/// Arguments of `select` that page and order; they are no filters.
+/// Arguments of `select` that page and order the result and are not filters.
 const PAGING_ARGUMENTS: [&str; 3] = ["limit", "offset", "sort"];
 
-/// Checks the rules and runs the handler. `list_actions` are the actions that list the rows of a table, for failures that point to them.
+/// Checks the rules and runs the handler. `list_actions` are the actions that list the rows of a table, for failures
+/// that suggest them.
 pub(crate) fn run_action<'w>(
     action: &'w Action,
     list_actions: &[(String, String)],
@@ -184,7 +184,7 @@ fn passes_filter(filter: &Filter, row: &Object, value: &Value) -> bool {
     }
 }
 
-/// Numbers by value, texts by code point; values of different types by type. A total order, as sorting demands.
+/// A total order, as sorting requires: numbers by value, strings by code point, values of different types by type.
 fn compare(a: &Value, b: &Value) -> Ordering {
     let rank = |value: &Value| match value {
         Value::Null => 0,
@@ -197,7 +197,7 @@ fn compare(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => {
             let value = |number: &serde_json::Number| number.as_f64().unwrap_or(f64::NAN);
-            // Whole numbers beyond 2^53 share a float; their texts keep the order total.
+            // Integers beyond 2^53 may map to the same float; comparing their texts keeps the order total.
             value(a).total_cmp(&value(b)).then_with(|| a.to_string().cmp(&b.to_string()))
         }
         (Value::String(a), Value::String(b)) => a.cmp(b),
@@ -206,7 +206,7 @@ fn compare(a: &Value, b: &Value) -> Ordering {
     }
 }
 
-/// The table and the key that the argument names, when there is such a row.
+/// Returns the index of the table and the key that the argument names if such a row exists.
 fn locate(
     world: &World,
     list_actions: &[(String, String)],
@@ -253,7 +253,7 @@ fn list_actions_of(list_actions: &[(String, String)], table: &str) -> Vec<String
     list_actions.iter().filter(|(_, listed)| listed == table).map(|(action, _)| action.clone()).collect()
 }
 
-/// `(tool.action, table)` for every action that lists a table's rows.
+/// Returns `(tool.action, table)` for every action that lists a table's rows.
 pub(crate) fn list_actions(tools: &[Tool]) -> Vec<(String, String)> {
     let of_tool = |tool: &Tool| -> Vec<(String, String)> {
         let listed = |action: &Action| match &action.handler {

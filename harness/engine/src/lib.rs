@@ -1,7 +1,10 @@
 //! The Fusion engine: answers one tool call, on one world, under one set of guardrails.
 //!
-//! Nothing here reads a clock, a file or a random number: the same call on the same world gives the same bytes. Guardrails are
-//! compiled in when an [`Engine`] is made, and one that is off costs nothing on a call.
+//! The engine reads no clock, file or random number: the same call on the same world gives the same bytes. Guardrails
+//! are compiled in when an [`Engine`] is created, and an inactive guardrail costs nothing per call, except `strict`:
+//! without it, undeclared fields are counted.
+
+#![warn(missing_docs)]
 
 pub mod contract;
 pub mod definition;

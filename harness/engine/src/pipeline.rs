@@ -1,5 +1,5 @@
-//! One call, from the discriminator to the response: parse, resolve, validate, run, present. Everything that can be decided
-//! without the call is decided when the engine is made.
+//! The processing of one call: parse, route, validate, run, present. Everything that does not depend on the call is
+//! computed when the engine is created.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,22 +18,23 @@ use crate::render::{ActionDoc, FormatRenderer, RenderInput, TemplateError, bare_
 use crate::schema::{InputSchema, RowSchema, SchemaError};
 use crate::world::World;
 
-/// Answers calls, under one set of guardrails and in one error format.
+/// Answers calls under one set of guardrails and in one error format.
 ///
-/// What becomes of a validation error is `E`'s business: [`Enhancer`] decides it when the engine is made, and
-/// [`Identity`](crate::contract::Identity) when the program is built.
+/// `E` decides what is added to validation errors: [`Enhancer`] at run time, when the engine is created, and
+/// [`Identity`](crate::contract::Identity) at compile time.
 #[derive(Debug)]
 pub struct Engine<E = Enhancer> {
     pipeline: Pipeline,
-    /// One a tool, in the order of the tools.
+    /// One for each tool, in the same order.
     enhancers: Vec<E>,
 }
 
-/// All of an engine that is no enhancer's business: the same code and the same memory, whatever the enhancer is.
+/// The part of an engine that does not depend on the enhancer type, so that its code and memory are the same for all of
+/// them.
 #[derive(Debug)]
 struct Pipeline {
     tools: Vec<CompiledTool>,
-    /// Actions that list a table, for failures that point to them.
+    /// The actions that list a table, for failures that suggest them.
     list_actions: Vec<(String, String)>,
     renderer: FormatRenderer,
     truncate: bool,
@@ -50,71 +51,71 @@ struct CompiledTool {
 struct CompiledAction {
     action: Action,
     input: InputSchema,
-    /// The presenter to use: none where the action has none.
+    /// The action's presenter, if it has one.
     presenter: Option<Presenter>,
-    /// What the rows of a list have to fit.
+    /// The schema that the rows of a list must match.
     egress: Option<RowSchema>,
     doc: ActionDoc,
 }
 
-/// Why an engine cannot be made.
+/// The reason why an engine cannot be created.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CompileError {
-    /// A tool's input schema cannot be used.
+    /// An input schema is invalid.
     #[error("tool `{tool}`, action `{action}`: {source}")]
     Schema {
         /// The tool.
         tool: String,
         /// The action.
         action: String,
-        /// What is wrong with its schema.
+        /// The problem with the schema.
         source: SchemaError,
     },
-    /// The error format's template cannot be used.
+    /// The template of the error format is invalid.
     #[error(transparent)]
     Template(#[from] TemplateError),
 }
 
-/// What one call led to: the response, and for the record what no agent is shown.
+/// The reply to one call: the response, and data for the record that no agent is shown.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SimulatorReply {
-    /// What the agent gets.
+    /// The response sent to the agent.
     pub response: ToolResponse,
-    /// Why the call did not succeed.
+    /// The reason why the call did not succeed; `None` if it did.
     pub failure: Option<Failure>,
-    /// Whether the failure's text names the failing fields.
+    /// True if the failure's text names the failing fields.
     pub names_fields: bool,
-    /// Undeclared fields that reached the world.
+    /// The number of undeclared fields that reached the world.
     pub leaked_fields: u32,
-    /// Rows that truncation held back.
+    /// The number of rows that truncation omitted.
     pub omitted_rows: u32,
-    /// Which content block teaches how to narrow the list.
+    /// The index of the content block with the truncation notice.
     pub truncation_notice: Option<usize>,
-    /// Contract deltas in the response.
+    /// The number of contract deltas in the response.
     pub contract_deltas: u32,
-    /// Whether rows of the world changed.
+    /// True if rows of the world changed.
     pub state_changed: bool,
 }
 
 impl SimulatorReply {
-    /// The line that a raw server would have sent for the failure.
+    /// Returns the line that a server without error handling would have sent for the failure.
     pub fn bare_line(&self) -> Option<String> {
         self.failure.as_ref().map(bare_line)
     }
 }
 
 impl Engine {
-    /// Compiles `tools`. With `healing` off every failure is one bare line, whatever `format` is.
+    /// Compiles `tools`. With `healing` off, every failure is one bare line and `format` is ignored.
     ///
     /// # Errors
-    /// [`CompileError`] when an input schema or a template does not compile.
+    /// [`CompileError`] if an input schema or the template does not compile.
     pub fn new(tools: &[Tool], guardrails: Guardrails, format: &ErrorFormat) -> Result<Engine, CompileError> {
         Engine::with_enhancers(tools, guardrails, format, |tool, style| contract_enhancer(tool, guardrails, style))
     }
 }
 
 impl<E: Enhance> Engine<E> {
-    /// As [`Engine::new`], with enhancers of the caller's own, one a tool: `contract` of the guardrails says nothing here.
+    /// Like [`Engine::new`], with one custom enhancer per tool; the guardrail `contract` is ignored.
     ///
     /// # Errors
     /// As [`Engine::new`].
@@ -133,7 +134,7 @@ impl<E: Enhance> Engine<E> {
         Ok(Engine { pipeline, enhancers })
     }
 
-    /// Answers one call.
+    /// Runs one call on `world` and returns the reply. A failed call is a reply too.
     pub fn call(&self, world: &mut World, call: &ToolCall) -> SimulatorReply {
         match self.pipeline.run(world, call) {
             Ok(success) => success.into_reply(),
@@ -141,8 +142,8 @@ impl<E: Enhance> Engine<E> {
         }
     }
 
-    /// Tells why a call was stopped. It is out of line, so that a call which passes is the same code with any enhancer; and with none
-    /// of a block's business in it, so that there is nothing but the enhancer's own code between telling and answering.
+    /// Renders a failed call. Kept out of line, so that a successful call is the same code with any enhancer, and free
+    /// of block handling, so that only the enhancer's own code runs between rendering and replying.
     #[inline(never)]
     fn fail(&self, failed: FailedCall<'_>, call: &ToolCall) -> SimulatorReply {
         let (Failure::Validation { action, .. }, Some(tool)) = (&failed.failure, failed.tool) else {
@@ -173,7 +174,7 @@ impl<E: Enhance> Engine<E> {
 }
 
 impl Pipeline {
-    /// A call up to its success, or to where it is stopped.
+    /// Runs a call until it succeeds or fails.
     #[inline(never)]
     fn run<'a>(&'a self, world: &mut World, call: &ToolCall) -> Result<Success, FailedCall<'a>> {
         let Some(index) = self.tools.iter().position(|tool| tool.name == call.tool) else {
@@ -209,7 +210,7 @@ impl Pipeline {
         let (content, omitted_rows, truncation_notice) = match output {
             HandlerOutput::Constant(Value::String(text)) => (vec![text.clone()], 0, None),
             HandlerOutput::Constant(value) => (vec![value.to_string()], 0, None),
-            // Rows have texts for keys, so they are JSON.
+            // Serializing a map with string keys cannot fail.
             HandlerOutput::Row(row) => (vec![serde_json::to_string(row).unwrap_or_default()], 0, None),
             HandlerOutput::Deleted(key) => (vec![format!("{{\"deleted\":{key}}}")], 0, None),
             HandlerOutput::Rows(rows) => {
@@ -221,7 +222,7 @@ impl Pipeline {
         Ok(Success { content, leaked_fields: 0, omitted_rows, truncation_notice, state_changed: false })
     }
 
-    /// The failure's text, with room for a block that is put in later.
+    /// Renders the failure's text, with spare capacity for a block that is inserted later.
     #[inline(never)]
     fn render_failure(&self, failed: &FailedCall<'_>, call: &ToolCall, block: Option<&Block>) -> FailureText {
         let tool = failed.tool.map(|tool| &self.tools[tool]);
@@ -238,7 +239,7 @@ impl Pipeline {
     }
 }
 
-/// What a call came to that was not stopped.
+/// The result of a successful call.
 struct Success {
     content: Vec<String>,
     leaked_fields: u32,
@@ -262,18 +263,18 @@ impl Success {
     }
 }
 
-/// Why a call does not go on, and how far it came.
+/// The failure of a call, and how far the call was resolved.
 struct FailedCall<'a> {
     failure: Failure,
-    /// The place of its tool among the tools.
+    /// The index of the tool.
     tool: Option<usize>,
     action: Option<&'a CompiledAction>,
 }
 
-/// What a failure is told by.
+/// The rendered text of a failure.
 struct FailureText {
     text: String,
-    /// Whether it names the failing fields.
+    /// True if the text names the failing fields.
     names_fields: bool,
 }
 
@@ -316,7 +317,7 @@ fn compile_tool(tool: &Tool, guardrails: Guardrails, renderer: &FormatRenderer) 
     })
 }
 
-/// What the contract guardrail has to tell of a tool.
+/// Creates the enhancer for the contract guardrail.
 fn contract_enhancer(tool: &Tool, guardrails: Guardrails, style: BlockStyle) -> Enhancer {
     match &tool.previous {
         Some(previous) if guardrails.contract => {
@@ -334,11 +335,11 @@ fn not_an_object(tool: &CompiledTool, arguments: &Value) -> Failure {
         sent: Some(arguments.clone()),
         kind: IssueKind::WrongType { expected: Expected::Types(vec!["object".to_owned()]) },
     };
-    // No action can be read from such arguments.
+    // Arguments that are not an object name no action.
     Failure::Validation { tool: tool.name.clone(), action: tool.name.clone(), issues: vec![issue] }
 }
 
-/// Whether a discriminator names an action at all: as in the original, `null`, `false`, 0 and an empty text are none.
+/// Returns true if the discriminator selects an action: as in Fusion, `null`, `false`, 0 and an empty string do not.
 fn names_action(sent: &Value) -> bool {
     match sent {
         Value::Null => false,

@@ -1,4 +1,4 @@
-//! How a list reaches the agent: cut to what it can read, with a block that teaches how to narrow it.
+//! Presentation of lists: truncation to the presenter's limit, with a notice that explains how to narrow the list.
 
 use healbench_protocol::Object;
 use serde_json::Value;
@@ -7,27 +7,27 @@ use crate::definition::{Action, Code, Handler, Presenter, ToolFailure};
 use crate::render::single_line;
 use crate::schema::RowSchema;
 
-/// The line and the filters of Fusion's document on cognitive guardrails.
+/// The first line and the filters are taken from Fusion's document on cognitive guardrails.
 const TRUNCATION_NOTICE: &str =
     "⚠️ Dataset truncated. Showing {shown} of {total} {rows}.\nUse filters to narrow results:\n{filters}";
-/// What remains when the action has no filters.
+/// Used when the action has no filters.
 const TRUNCATION_NOTICE_WITHOUT_FILTERS: &str = "⚠️ Dataset truncated. Showing {shown} of {total} {rows}.";
 
 /// A presented list.
 #[derive(Debug)]
 pub(crate) struct PresentedList {
-    /// The blocks: the rows as a JSON array, then the further blocks.
+    /// The rows as a JSON array, followed by the other blocks.
     pub(crate) content: Vec<String>,
-    /// Rows that were held back.
+    /// The number of truncated rows.
     pub(crate) omitted: u32,
-    /// Which block teaches, when one does.
+    /// The index of the block with the truncation notice, if there is one.
     pub(crate) truncation_notice: Option<usize>,
 }
 
-/// Presents `rows` of `action`; `truncate` is the guardrail. Only the rows that are kept are held against `egress`.
+/// Presents `rows` of `action`; `truncate` is the guardrail. Only rows that are shown are checked against `egress`.
 ///
 /// # Errors
-/// INTERNAL_ERROR when a kept row does not fit: the server's own data is not what its contract says.
+/// INTERNAL_ERROR if a shown row does not match: the server's data violates its contract.
 pub(crate) fn present(
     action: &Action,
     presenter: Option<&Presenter>,
@@ -57,12 +57,12 @@ pub(crate) fn present(
     Ok(PresentedList { content, omitted: u32::try_from(omitted).unwrap_or(u32::MAX), truncation_notice })
 }
 
-/// A JSON array, one row a line.
+/// Formats a JSON array with one row per line.
 fn rows_text(rows: &[&Object]) -> String {
     let mut out = String::from("[");
     for (index, row) in rows.iter().enumerate() {
         out.push_str(if index == 0 { "\n" } else { ",\n" });
-        // Rows have texts for keys, so they are JSON.
+        // Serializing a map with string keys cannot fail.
         out.push_str(&serde_json::to_string(row).unwrap_or_default());
     }
     out.push_str(if rows.is_empty() { "]" } else { "\n]" });
@@ -92,7 +92,7 @@ fn truncation_notice_text(action: &Action, presenter: &Presenter, shown: usize, 
     )
 }
 
-/// Puts each value in its place in one pass, so that a value that looks like a placeholder stays as it is.
+/// Fills the placeholders in one pass, so that a value that looks like a placeholder is not replaced.
 fn fill_placeholders(template: &str, values: &[(&str, &str)]) -> String {
     let mut out = String::with_capacity(template.len() + 64);
     let mut rest = template;
@@ -107,7 +107,8 @@ fn fill_placeholders(template: &str, values: &[(&str, &str)]) -> String {
     out + rest
 }
 
-/// `  • status: "in_progress", "done"`: the filters that the action really has, with their options, or else what they are.
+/// Lists the filters of the action with their options, or else their description, format or type:
+/// `  • status: "in_progress", "done"`.
 fn filter_lines(action: &Action) -> String {
     let Handler::Select { filters, .. } = &action.handler else { return String::new() };
     let empty = Object::new();
@@ -127,7 +128,7 @@ fn filter_lines(action: &Action) -> String {
     filters.iter().filter_map(|filter| line(&filter.argument)).collect::<Vec<_>>().join("\n")
 }
 
-/// `3200` as `3,200`.
+/// Formats `3200` as `3,200`.
 fn group_thousands(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + 4);

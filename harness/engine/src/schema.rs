@@ -1,4 +1,4 @@
-//! Input schemas: compiled once, asked yes or no on every call, and asked why only when the answer is no.
+//! Input schemas: compiled once, checked for validity on every call; issues are collected only for invalid arguments.
 
 mod branches;
 mod issues;
@@ -11,50 +11,49 @@ use serde_json::{Value, json};
 
 use crate::failure::Issue;
 
-/// An input schema that cannot be used.
+/// The error for an input schema that does not compile.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the input schema does not compile: {message}")]
 pub struct SchemaError {
-    /// Where in the schema, as a JSON pointer.
+    /// The location in the schema, as a JSON pointer.
     pub pointer: String,
-    /// What is wrong there.
+    /// The problem at that location.
     pub message: String,
 }
 
-/// Whether `schema` can serve as an input schema.
+/// Checks that `schema` compiles as an input schema.
 ///
 /// # Errors
-/// [`SchemaError`] with the place.
+/// [`SchemaError`] with the location of the problem.
 pub fn check_schema(schema: &Value) -> Result<(), SchemaError> {
     InputSchema::compile(schema, None, true).map(|_| ())
 }
 
-/// Everything that is wrong with `arguments` under `schema`, with undeclared fields rejected; empty when nothing is.
+/// Returns all issues of `arguments` under `schema`, with undeclared fields rejected. Empty if the arguments are valid.
 ///
 /// # Errors
-/// [`SchemaError`] when the schema does not compile.
+/// [`SchemaError`] if the schema does not compile.
 pub fn validate(schema: &Value, arguments: &Value) -> Result<Vec<Issue>, SchemaError> {
     Ok(InputSchema::compile(schema, None, true)?.issues(arguments))
 }
 
-/// A compiled input schema.
 #[derive(Debug)]
 pub(crate) struct InputSchema {
     schema: Value,
     validator: Validator,
-    /// Names the undeclared fields when they are let through: the same schema, strict.
+    /// The same schema, strict: used to count undeclared fields when they are accepted.
     strict: Option<Box<Validator>>,
 }
 
 impl InputSchema {
-    /// Compiles `schema`; `discriminator` (field and value) is allowed beside the declared properties.
+    /// Compiles `schema`; `discriminator` (field and value) is accepted in addition to the declared properties.
     pub(crate) fn compile(
         schema: &Value,
         discriminator: Option<(&str, &str)>,
         strict: bool,
     ) -> Result<InputSchema, SchemaError> {
         let build = |closed: bool| compile_validator(&prepare_schema(schema, discriminator, closed));
-        // Without the prepared root, so that a pointer in an error is one into the schema as it was written.
+        // The prefix of the prepared root is not added, so that pointers in errors refer to the schema as written.
         let strict_validator = build(true)?;
         Ok(if strict {
             InputSchema { schema: schema.clone(), validator: strict_validator, strict: None }
@@ -67,7 +66,7 @@ impl InputSchema {
         self.validator.is_valid(arguments)
     }
 
-    /// How many undeclared fields valid `arguments` carry.
+    /// Returns the number of undeclared fields in valid `arguments`.
     pub(crate) fn count_undeclared(&self, arguments: &Value) -> u32 {
         let Some(strict) = &self.strict else { return 0 };
         if strict.is_valid(arguments) {
@@ -85,19 +84,19 @@ impl InputSchema {
         strict.iter_errors(arguments).map(count).sum()
     }
 
-    /// Everything that is wrong, in the order of the schema's properties, undeclared fields of the root last.
+    /// Returns all issues, in the order of the schema's properties, with undeclared fields of the root last.
     pub(crate) fn issues(&self, arguments: &Value) -> Vec<Issue> {
         issues::collect_issues(&self.schema, self.validator.iter_errors(arguments), arguments)
     }
 }
 
-/// Validators for all parts of a schema, by their pointers (`#/properties/age`), as strict as for arguments.
+/// Compiles validators for all subschemas, by pointer (`#/properties/age`), with the same strictness as for arguments.
 pub(crate) fn subschema_validators(schema: &Value) -> Option<jsonschema::ValidatorMap> {
     let options = jsonschema::options().with_draft(jsonschema::Draft::Draft202012).should_validate_formats(true);
     options.build_map(schema).ok()
 }
 
-/// What a row that is shown has to fit.
+/// The schema that each shown row must match.
 #[derive(Debug)]
 pub(crate) struct RowSchema(Validator);
 
@@ -122,13 +121,14 @@ fn compile_validator(schema: &Value) -> Result<Validator, SchemaError> {
 /// Keywords that apply further schemas to the same value.
 const APPLICATORS: [&str; 6] = ["$ref", "allOf", "anyOf", "oneOf", "if", "dependentSchemas"];
 
-/// Whether the keyword bans further properties. Over an object that declares none the validator knows it as a schema that nothing
-/// fits.
+/// Returns true if the path ends in a keyword that forbids further properties. Without declared properties, the
+/// validator reports such a violation as that of a `false` schema.
 fn forbids_additional(schema_path: &str) -> bool {
     schema_path.ends_with("/additionalProperties") || schema_path.ends_with("/unevaluatedProperties")
 }
 
-/// The schema as the validator gets it: an object, with the discriminator declared, and closed or open at its root.
+/// Returns the schema given to the validator: an object schema that declares the discriminator, closed or open at its
+/// root.
 pub(crate) fn prepare_schema(schema: &Value, discriminator: Option<(&str, &str)>, closed: bool) -> Value {
     let Value::Object(schema) = schema else { return schema.clone() };
     let mut root: Object = schema.clone();
@@ -139,7 +139,7 @@ pub(crate) fn prepare_schema(schema: &Value, discriminator: Option<(&str, &str)>
             properties.insert(field.to_owned(), json!({ "const": value }));
         }
     }
-    // Properties that `$ref` or a combination declares are invisible to `additionalProperties`.
+    // `additionalProperties` does not see properties declared by `$ref` or a combination.
     let combined = APPLICATORS.iter().any(|keyword| root.contains_key(*keyword));
     let (keyword, other) = if combined {
         ("unevaluatedProperties", "additionalProperties")
@@ -150,7 +150,7 @@ pub(crate) fn prepare_schema(schema: &Value, discriminator: Option<(&str, &str)>
         root.remove(other);
         root.insert(keyword.to_owned(), json!(false));
     } else {
-        // A declared schema for further properties stays; a ban is what this guardrail is.
+        // A schema for further properties is kept; a ban is removed, because banning them is what the guardrail adds.
         for keyword in [keyword, other] {
             if root.get(keyword) == Some(&json!(false)) {
                 root.remove(keyword);
@@ -160,7 +160,7 @@ pub(crate) fn prepare_schema(schema: &Value, discriminator: Option<(&str, &str)>
     Value::Object(root)
 }
 
-/// The JSON Schema name of a value's type; whole numbers are numbers.
+/// Returns the JSON Schema name of a value's type; integers are `number`.
 pub(crate) fn json_type(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",

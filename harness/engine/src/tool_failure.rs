@@ -1,19 +1,19 @@
-//! A failure that a handler, a rule or a fault reports, in the terms of document 001: `error()`, `required()`, `toolError()`.
+//! Failures reported by handlers, rules and faults, following document 001: `error()`, `required()`, `toolError()`.
 
-/// How bad a tool error is.
+/// The severity of a tool error.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Severity {
     /// An advisory: `isError` is false.
     Warning,
-    /// Recoverable.
+    /// A recoverable error.
     #[default]
     Error,
-    /// System-level, needs somebody else.
+    /// A system-level error that the caller cannot resolve.
     Critical,
 }
 
 impl Severity {
-    /// The word that is shown.
+    /// Returns the name shown in error texts.
     pub fn name(self) -> &'static str {
         match self {
             Severity::Warning => "warning",
@@ -23,35 +23,36 @@ impl Severity {
     }
 }
 
-/// A failure that a handler, a rule or a fault reports.
+/// A failure reported by a handler, a rule or a fault.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ToolFailure {
-    /// A canonical code (`NOT_FOUND`, …) or a domain's own; `None` for a plain `error()`.
+    /// A canonical code (`NOT_FOUND`, …) or a domain-specific one; `None` for a plain `error()`.
     pub code: Option<String>,
-    /// How bad; `None` is an error whose text does not say so.
+    /// The severity; `None` is an error whose text does not state a severity.
     pub severity: Option<Severity>,
-    /// What went wrong, in words.
+    /// The description of the problem.
     pub message: String,
-    /// What to do about it.
+    /// The suggested remedy.
     pub recovery: Option<String>,
-    /// Actions to try instead, as `tool.action`.
+    /// Alternative actions, as `tool.action`.
     pub available_actions: Vec<String>,
-    /// Further facts, in order.
+    /// Further facts as name and value, in order.
     pub details: Vec<(String, String)>,
-    /// Seconds to wait before trying again.
+    /// The number of seconds to wait before a retry.
     pub retry_after: Option<u32>,
-    /// What a raw server says instead of all of this, without `Error: `; `None` is the code's usual line, or the message.
+    /// The line that a server without error handling sends instead, without `Error: `; `None` for the code's usual line
+    /// or the message.
     pub bare: Option<String>,
 }
 
 impl ToolFailure {
-    /// Fusion's `toolError()`: a code, canonical (a [`Code`]) or the domain's own, and a message. The rest is set on what comes
-    /// back.
+    /// Creates a failure with a canonical ([`Code`]) or domain-specific code and a message, like Fusion's
+    /// `toolError()`. The caller sets any other fields.
     pub fn new(code: impl Into<String>, message: impl Into<String>) -> ToolFailure {
         ToolFailure { code: Some(code.into()), severity: Some(Severity::Error), ..ToolFailure::error(message) }
     }
 
-    /// Fusion's `error()`: a message and nothing else.
+    /// Creates a failure with a message only, like Fusion's `error()`.
     pub fn error(message: impl Into<String>) -> ToolFailure {
         ToolFailure {
             code: None,
@@ -65,7 +66,8 @@ impl ToolFailure {
         }
     }
 
-    /// Fusion's `required()`: a handler misses a field that the schema did not ask for.
+    /// Creates the failure of a handler that misses a field which the schema does not require, like Fusion's
+    /// `required()`.
     pub fn required(field: &str) -> ToolFailure {
         ToolFailure {
             code: Some("MISSING_REQUIRED_FIELD".to_owned()),
@@ -74,13 +76,13 @@ impl ToolFailure {
         }
     }
 
-    /// Whether the response is an error: everything but a warning.
+    /// Returns true unless the failure is a warning.
     pub fn is_error(&self) -> bool {
         self.severity != Some(Severity::Warning)
     }
 }
 
-/// The canonical codes. A domain may use any other.
+/// The canonical codes. A domain may use other codes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Code {
     /// The entity does not exist.
@@ -89,24 +91,24 @@ pub enum Code {
     ValidationError,
     /// Credentials are missing.
     Unauthorized,
-    /// The caller may not.
+    /// The caller lacks permission.
     Forbidden,
-    /// A duplicate, or a state that does not allow it.
+    /// A duplicate, or a conflicting state.
     Conflict,
     /// Too many requests.
     RateLimited,
-    /// It took too long.
+    /// The operation timed out.
     Timeout,
     /// The server failed.
     InternalError,
-    /// It will be removed.
+    /// The feature is deprecated.
     Deprecated,
-    /// Too many calls at once.
+    /// The server has reached its limit of concurrent calls.
     ServerBusy,
 }
 
 impl Code {
-    /// All of them.
+    /// All canonical codes.
     pub const ALL: [Code; 10] = [
         Code::NotFound,
         Code::ValidationError,
@@ -120,7 +122,7 @@ impl Code {
         Code::ServerBusy,
     ];
 
-    /// As it is written.
+    /// Returns the code as written in texts.
     pub fn name(self) -> &'static str {
         match self {
             Code::NotFound => "NOT_FOUND",
@@ -136,7 +138,7 @@ impl Code {
         }
     }
 
-    /// The canonical code that is written so; `None` for a domain's own.
+    /// Returns the canonical code with this name; `None` for a domain-specific code.
     pub fn from_name(name: &str) -> Option<Code> {
         Code::ALL.into_iter().find(|code| code.name() == name)
     }

@@ -1,4 +1,4 @@
-//! The world that calls act on: shared base rows, and what one episode changed of them.
+//! The world that calls act on: shared base rows and the changes of one episode.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -8,11 +8,11 @@ use serde_json::Value;
 
 use crate::definition::{FaultDef, FaultKind, TableDef, ToolFailure, WorldDef};
 
-/// What a world begins with, indexed: made once, shared by every episode of a scenario.
+/// The indexed initial state of a world, created once and shared by all episodes of a scenario.
 #[derive(Debug)]
 pub struct WorldBase {
     def: WorldDef,
-    /// Key to row index, a map a table.
+    /// For each table, the row index by key.
     keys: Vec<HashMap<String, usize>>,
 }
 
@@ -26,7 +26,7 @@ impl WorldBase {
         WorldBase { keys: def.tables.iter().map(index).collect(), def }
     }
 
-    /// What it was made of.
+    /// Returns the definition.
     pub fn def(&self) -> &WorldDef {
         &self.def
     }
@@ -39,18 +39,18 @@ pub struct World {
     tables: Vec<TableChanges>,
     faults: Vec<FaultProgress>,
     elapsed_s: u64,
-    /// How often a row was changed.
+    /// The number of row changes.
     change_count: u64,
 }
 
-/// What an episode changed of one table.
+/// The changes of one episode to one table.
 #[derive(Debug, Clone, Default)]
 struct TableChanges {
     /// Base rows that were replaced, or removed (`None`).
     replaced: BTreeMap<usize, Option<Object>>,
-    /// Rows that were added, in order; removed ones are taken out.
+    /// The rows that were added and not removed, in order.
     added: Vec<Object>,
-    /// How many keys were numbered.
+    /// The number of generated keys.
     generated_keys: usize,
 }
 
@@ -58,12 +58,12 @@ struct TableChanges {
 struct FaultProgress {
     matching_calls: u32,
     injected: u32,
-    /// The world's time of the last strike.
+    /// The simulated time of the last injection.
     last_injected_s: u64,
 }
 
 impl World {
-    /// A fresh world.
+    /// Creates a world in its initial state.
     pub fn new(base: Arc<WorldBase>) -> World {
         World {
             tables: vec![TableChanges::default(); base.def.tables.len()],
@@ -74,31 +74,31 @@ impl World {
         }
     }
 
-    /// Lets the world's own time pass.
+    /// Advances the simulated time.
     pub fn wait(&mut self, seconds: u32) {
         self.elapsed_s += u64::from(seconds);
     }
 
-    /// Whether calls are still answered as at the beginning: no row was changed, no key was given out, and no fault has counted a
-    /// call. Two worlds of which this holds give the same answer to the same call.
+    /// Returns true if calls are still answered as in the initial state: no row was changed, no key was generated and
+    /// no fault has counted a call. Two fresh worlds give the same answer to the same call.
     pub fn is_fresh(&self) -> bool {
         self.change_count == 0
             && self.tables.iter().all(|table| table.generated_keys == 0)
             && self.faults.iter().all(|fault| fault.matching_calls == 0)
     }
 
-    /// The rows of a table as they are now, in order; empty for a table that does not exist.
+    /// Returns the current rows of a table, in order; empty if the table does not exist.
     pub fn rows(&self, table: &str) -> Vec<&Object> {
         self.table_index(table).map(|at| self.iter(at).collect()).unwrap_or_default()
     }
 
-    /// What the world began with.
+    /// Returns the initial state.
     pub fn base(&self) -> &WorldBase {
         &self.base
     }
 
-    /// What was done to a table: each row as it was at the beginning, unless it was added, beside what it is now, unless it was
-    /// removed. A row may be what it was.
+    /// Returns the edited rows of a table as `(before, after)`; `before` is `None` for an added row and `after` for a
+    /// removed one. The two may be equal.
     pub fn edits(&self, table: &str) -> impl Iterator<Item = (Option<&Object>, Option<&Object>)> {
         self.table_index(table).into_iter().flat_map(|at| {
             let rows = &self.base.def.tables[at].rows;
@@ -108,7 +108,7 @@ impl World {
         })
     }
 
-    /// Whether a table has the rows that it began with.
+    /// Returns true if a table has its initial rows, or does not exist.
     pub fn is_unchanged(&self, table: &str) -> bool {
         self.table_index(table).is_none_or(|at| {
             let rows = &self.base.def.tables[at].rows;
@@ -117,12 +117,11 @@ impl World {
         })
     }
 
-    /// A number that differs after every call that changed a row.
+    /// Returns a number that increases with every changed row.
     pub(crate) fn change_count(&self) -> u64 {
         self.change_count
     }
 
-    /// The role that calls are made in.
     pub(crate) fn role(&self) -> Option<&str> {
         self.base.def.role.as_deref()
     }
@@ -158,7 +157,7 @@ impl World {
         changes.added.iter().find(|row| row.get(column).map(key_text).as_deref() == Some(&text))
     }
 
-    /// Replaces the row with this key, or removes it; whether there was one.
+    /// Replaces the row with this key, or removes it if `row` is `None`. Returns true if there was such a row.
     pub(crate) fn set_row(&mut self, at: usize, key: &Value, row: Option<Object>) -> bool {
         if self.find(at, key) != row.as_ref() {
             self.change_count += 1;
@@ -187,7 +186,7 @@ impl World {
         }
     }
 
-    /// Adds a row whose key is not taken.
+    /// Adds a row. Its key must not exist.
     pub(crate) fn add(&mut self, at: usize, row: Object) -> &Object {
         self.change_count += 1;
         let added = &mut self.tables[at].added;
@@ -196,7 +195,7 @@ impl World {
         &added[position]
     }
 
-    /// A key that no row has: the prefix, and a number after the count of rows.
+    /// Generates an unused key: the prefix and a number greater than the count of base rows.
     pub(crate) fn next_key(&mut self, at: usize) -> Value {
         loop {
             let table = &self.base.def.tables[at];
@@ -213,7 +212,7 @@ impl World {
         }
     }
 
-    /// The fault that strikes a valid call, if one does. Counts the call.
+    /// Counts a valid call and returns the fault that affects it, if any.
     pub(crate) fn inject_fault(&mut self, tool: &str, action: &str) -> Option<ToolFailure> {
         let mut injected = None;
         for (def, progress) in self.base.def.faults.iter().zip(&mut self.faults) {
@@ -252,10 +251,10 @@ fn fault_failure(def: &FaultDef) -> ToolFailure {
     }
 }
 
-/// The text that two equal keys share, and that a text and a number do not.
+/// Formats a key so that equal keys have equal texts, and a string and a number have different ones.
 fn key_text(key: &Value) -> String {
     match key {
-        // Most keys. Its JSON at once, without the detour of a formatter; a text is always JSON.
+        // The common case, without a formatter. Serializing a string cannot fail.
         Value::String(key) => serde_json::to_string(key).unwrap_or_default(),
         other => other.to_string(),
     }

@@ -14,7 +14,7 @@ static SCENARIOS: LazyLock<Vec<(Arc<WorldBase>, Vec<Engine>)>> = LazyLock::new(|
     let engines = |scenario: &Scenario| {
         let sets = [Guardrails::NONE, Guardrails::ALL].into_iter();
         let engines = sets.flat_map(|set| {
-            ErrorFormat::NAMED.iter().map(move |format| Engine::new(&scenario.tools, set, format).expect("it compiles"))
+            ErrorFormat::named().map(move |entry| Engine::new(&scenario.tools, set, &entry.format).expect("it compiles"))
         });
         (Arc::new(WorldBase::new(scenario.world(Seed(1)))), engines.collect())
     };

@@ -4,63 +4,92 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// A word on an axis that names nothing.
+/// The error for an unknown name on an axis.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown {axis} `{word}`")]
 pub struct AxisError {
-    /// `guardrail`, `error format` or `agent`.
+    /// The axis, such as `guardrail` or `error format`.
     pub axis: &'static str,
-    /// The word as it was given.
+    /// The unknown name.
     pub word: String,
-    /// The words that would do.
+    /// The valid names.
     pub known: Vec<String>,
 }
 
-/// Which guardrails are in force.
+impl AxisError {
+    fn new(axis: &'static str, word: &str, known: impl Iterator<Item = &'static str>) -> AxisError {
+        AxisError { axis, word: word.to_owned(), known: known.map(str::to_owned).collect() }
+    }
+}
+
+/// One guardrail of the engine.
+#[derive(Debug, Clone, Copy)]
+pub struct GuardrailEntry {
+    /// The name in plans, columns and documents.
+    pub name: &'static str,
+    /// What the engine does when it is on, as a sentence.
+    pub summary: &'static str,
+    field: fn(&mut Guardrails) -> &mut bool,
+}
+
+/// All guardrails, in the order of their [bits](Guardrails::bits).
+#[rustfmt::skip]
+pub const GUARDRAILS: [GuardrailEntry; 4] = [
+    GuardrailEntry { name: "strict", summary: "Rejects undeclared fields and names each of them.", field: |set| &mut set.strict },
+    GuardrailEntry { name: "healing", summary: "Renders failures in the error format instead of as one bare line.", field: |set| &mut set.healing },
+    GuardrailEntry { name: "truncation", summary: "Cuts lists at the presenter's limit and appends how to see the rest.", field: |set| &mut set.truncation },
+    GuardrailEntry { name: "contract", summary: "Adds the changes of the tool's contract to validation failures.", field: |set| &mut set.contract },
+];
+
+/// The guardrails that are on. [`GUARDRAILS`] describes each field.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
+#[expect(missing_docs, reason = "the registry describes them")]
 pub struct Guardrails {
-    /// Undeclared fields are rejected, each named.
     pub strict: bool,
-    /// Failures are written in the error format instead of one bare line.
     pub healing: bool,
-    /// Lists past the presenter's limit are cut, and a teaching block is appended.
     pub truncation: bool,
-    /// Validation failures carry the changes of the contract.
     pub contract: bool,
 }
 
 impl Guardrails {
-    /// All four off.
+    /// No guardrail is on.
     pub const NONE: Guardrails = Guardrails { strict: false, healing: false, truncation: false, contract: false };
-    /// All four on.
+    /// All guardrails are on.
     pub const ALL: Guardrails = Guardrails { strict: true, healing: true, truncation: true, contract: true };
+    /// The number of sets.
+    pub const SETS: usize = 1 << GUARDRAILS.len();
 
-    const NAMES: [&'static str; 4] = ["strict", "healing", "truncation", "contract"];
-
-    /// The switches as bits, `strict` the lowest: 0 to 15.
-    pub fn bits(self) -> u8 {
-        u8::from(self.strict)
-            | u8::from(self.healing) << 1
-            | u8::from(self.truncation) << 2
-            | u8::from(self.contract) << 3
+    /// Returns the set as an index below [`SETS`](Guardrails::SETS). The first guardrail of [`GUARDRAILS`] is the lowest bit.
+    pub fn bits(mut self) -> usize {
+        (0..GUARDRAILS.len()).filter(|bit| *(GUARDRAILS[*bit].field)(&mut self)).map(|bit| 1 << bit).sum()
     }
 
-    /// The set with these [`bits`](Guardrails::bits); higher bits are ignored.
-    pub fn from_bits(bits: u8) -> Guardrails {
-        Guardrails { strict: bits & 1 != 0, healing: bits & 2 != 0, truncation: bits & 4 != 0, contract: bits & 8 != 0 }
+    /// Returns the set with these [`bits`](Guardrails::bits). Ignores higher bits.
+    pub fn from_bits(bits: usize) -> Guardrails {
+        let mut set = Guardrails::NONE;
+        for (bit, entry) in GUARDRAILS.iter().enumerate() {
+            *(entry.field)(&mut set) = bits & (1 << bit) != 0;
+        }
+        set
     }
 
-    /// The sets that a sweep stands for: `full` (all 16), `one-out` (all, then each switched off), `one-in` (none, then each
-    /// switched on). `None` for a word that is not a sweep.
+    /// Returns all sets, by their bits.
+    pub fn sets() -> impl DoubleEndedIterator<Item = Guardrails> {
+        (0..Self::SETS).map(Guardrails::from_bits)
+    }
+
+    /// Returns the sets of a sweep: `full` (all), `one-out` (all guardrails, then each one off), `one-in` (none, then each one on).
+    /// Returns `None` for any other word.
     pub fn sweep(word: &str) -> Option<Vec<Guardrails>> {
-        let singles = (0..4).map(|bit| 1 << bit);
+        let with_singles = |first: usize| {
+            let singles = (0..GUARDRAILS.len()).map(move |bit| first ^ 1 << bit);
+            Some(std::iter::once(first).chain(singles).map(Guardrails::from_bits).collect())
+        };
         match word {
-            "full" => Some((0..16).map(Guardrails::from_bits).collect()),
-            "one-out" => {
-                Some(std::iter::once(15).chain(singles.map(|bit| 15 & !bit)).map(Guardrails::from_bits).collect())
-            }
-            "one-in" => Some(std::iter::once(0).chain(singles).map(Guardrails::from_bits).collect()),
+            "full" => Some(Self::sets().collect()),
+            "one-out" => with_singles(Self::SETS - 1),
+            "one-in" => with_singles(0),
             _ => None,
         }
     }
@@ -68,13 +97,12 @@ impl Guardrails {
 
 impl fmt::Display for Guardrails {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.bits() {
-            0 => f.write_str("none"),
-            15 => f.write_str("all"),
-            bits => {
-                let on = Self::NAMES.iter().enumerate().filter(|(index, _)| bits & (1 << index) != 0);
-                let names: Vec<&str> = on.map(|(_, name)| *name).collect();
-                f.write_str(&names.join("+"))
+        match *self {
+            Guardrails::NONE => f.write_str("none"),
+            Guardrails::ALL => f.write_str("all"),
+            mut set => {
+                let on = GUARDRAILS.iter().filter(|entry| *(entry.field)(&mut set));
+                f.write_str(&on.map(|entry| entry.name).collect::<Vec<_>>().join("+"))
             }
         }
     }
@@ -83,28 +111,24 @@ impl fmt::Display for Guardrails {
 impl FromStr for Guardrails {
     type Err = AxisError;
 
-    /// `none`, `all`, or switches joined by `+` in any order.
+    /// Parses `none`, `all`, or guardrail names joined by `+` in any order.
     fn from_str(text: &str) -> Result<Guardrails, AxisError> {
         match text {
             "none" => return Ok(Guardrails::NONE),
             "all" => return Ok(Guardrails::ALL),
             _ => {}
         }
-        let mut bits = 0;
+        let mut set = Guardrails::NONE;
         for word in text.split('+') {
-            let Some(index) = Self::NAMES.iter().position(|name| *name == word) else {
-                // They stand alone.
+            let Some(entry) = GUARDRAILS.iter().find(|entry| entry.name == word) else {
+                // `none` and `all` cannot be combined with others.
                 let sets: &[&str] = if text.contains('+') { &[] } else { &["none", "all"] };
-                let known = sets.iter().copied().chain(Self::NAMES);
-                return Err(AxisError {
-                    axis: "guardrail",
-                    word: word.to_owned(),
-                    known: known.map(str::to_owned).collect(),
-                });
+                let known = sets.iter().copied().chain(GUARDRAILS.iter().map(|entry| entry.name));
+                return Err(AxisError::new("guardrail", word, known));
             };
-            bits |= 1 << index;
+            *(entry.field)(&mut set) = true;
         }
-        Ok(Guardrails::from_bits(bits))
+        Ok(set)
     }
 }
 
@@ -122,71 +146,79 @@ impl TryFrom<String> for Guardrails {
     }
 }
 
-/// How a failure is written for the agent.
+/// The format in which failures are written for the agent.
 ///
-/// With `healing` off it does not matter, and the plan keeps one cell whose format is [`ErrorFormat::Bare`].
+/// With `healing` off the format has no effect, and the plan keeps one cell whose format is [`ErrorFormat::Bare`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the registry describes them")]
 pub enum ErrorFormat {
-    /// One line, as a raw server sends it: what remains when `healing` is off. It cannot be asked for.
+    /// One line, as a server without error handling sends it. Used when `healing` is off; cannot be selected.
     Bare,
-    /// `<tool_error>` and `<validation_error>`.
     FusionXml,
-    /// The coaching text: `⚠️ VALIDATION FAILED`, `[NOT_FOUND] …`.
+    /// Fusion's text format: `⚠️ VALIDATION FAILED`, `[NOT_FOUND] …`.
     FusionText,
-    /// Markdown: issues with their fixes, the tool's schema, suggestions, a valid example.
     LlmFriendly,
-    /// The same as one JSON object.
     LlmFriendlyJson,
-    /// What a server on the TypeScript SDK of MCP sends: the issues of zod.
     ZodJson,
-    /// What a server on the Python SDK of MCP sends: the errors of pydantic.
     Pydantic,
-    /// What a server in Rust sends: the first thing that serde stumbles over.
     Serde,
-    /// Problem details, RFC 9457.
     ProblemJson,
-    /// The user's own.
+    /// A template of the user.
     Template(TemplateSource),
 }
 
-/// A user's own error format. The text is a part of it, so that a plan says all that a run depends on.
+/// A built-in error format.
+#[derive(Debug)]
+pub struct FormatEntry {
+    /// The format.
+    pub format: ErrorFormat,
+    /// The name in plans, columns and documents.
+    pub name: &'static str,
+    /// Who writes errors like this, and what they hold.
+    pub summary: &'static str,
+}
+
+const fn format_entry(format: ErrorFormat, name: &'static str, summary: &'static str) -> FormatEntry {
+    FormatEntry { format, name, summary }
+}
+
+/// The built-in error formats. `bare` is the first, and the only one that a plan cannot ask for by name.
+#[rustfmt::skip]
+pub static FORMATS: [FormatEntry; 9] = [
+    format_entry(ErrorFormat::Bare, "bare", "One line without details; what remains when `healing` is off."),
+    format_entry(ErrorFormat::FusionXml, "fusion-xml", "MCP Fusion: `<validation_error>` and `<tool_error>` with each field and how to recover."),
+    format_entry(ErrorFormat::FusionText, "fusion-text", "MCP Fusion: the same as lines of text."),
+    format_entry(ErrorFormat::LlmFriendly, "llm-friendly", "Markdown with the issues, their fixes, the tool's schema and a valid example."),
+    format_entry(ErrorFormat::LlmFriendlyJson, "llm-friendly-json", "The content of `llm-friendly` as one JSON object."),
+    format_entry(ErrorFormat::ZodJson, "zod-json", "The issues of zod, as servers on MCP's TypeScript SDK send them."),
+    format_entry(ErrorFormat::Pydantic, "pydantic", "The errors of pydantic, as servers on MCP's Python SDK send them."),
+    format_entry(ErrorFormat::Serde, "serde", "The first error of serde, as servers in Rust send it."),
+    format_entry(ErrorFormat::ProblemJson, "problem-json", "Problem details of RFC 9457."),
+];
+
+/// An error format of the user. Its text is part of it, so that a plan holds everything that a run depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TemplateSource {
-    /// The file, as it was given after `template:`.
+    /// The path of the file, as given after `template:`.
     pub file: String,
-    /// What is in the file: a minijinja template.
+    /// The file's contents: a minijinja template.
     pub text: String,
 }
 
 impl ErrorFormat {
-    /// The formats that a plan can ask for by name alone.
-    pub const NAMED: [ErrorFormat; 8] = [
-        ErrorFormat::FusionXml,
-        ErrorFormat::FusionText,
-        ErrorFormat::LlmFriendly,
-        ErrorFormat::LlmFriendlyJson,
-        ErrorFormat::ZodJson,
-        ErrorFormat::Pydantic,
-        ErrorFormat::Serde,
-        ErrorFormat::ProblemJson,
-    ];
+    /// Returns the entries of the formats that a plan can ask for by name.
+    pub fn named() -> impl Iterator<Item = &'static FormatEntry> {
+        FORMATS.iter().filter(|entry| entry.format != ErrorFormat::Bare)
+    }
 
-    /// The name in plans, columns and documents: `fusion-xml`, `template:FILE`.
+    /// Returns the name in plans, columns and documents: `fusion-xml`, `template:FILE`.
     pub fn name(&self) -> Cow<'static, str> {
-        Cow::Borrowed(match self {
-            ErrorFormat::Bare => "bare",
-            ErrorFormat::FusionXml => "fusion-xml",
-            ErrorFormat::FusionText => "fusion-text",
-            ErrorFormat::LlmFriendly => "llm-friendly",
-            ErrorFormat::LlmFriendlyJson => "llm-friendly-json",
-            ErrorFormat::ZodJson => "zod-json",
-            ErrorFormat::Pydantic => "pydantic",
-            ErrorFormat::Serde => "serde",
-            ErrorFormat::ProblemJson => "problem-json",
-            ErrorFormat::Template(template) => return Cow::Owned(format!("template:{}", template.file)),
-        })
+        match self {
+            ErrorFormat::Template(template) => Cow::Owned(format!("template:{}", template.file)),
+            _ => FORMATS.iter().find(|entry| entry.format == *self).map_or("", |entry| entry.name).into(),
+        }
     }
 }
 
@@ -199,30 +231,29 @@ impl fmt::Display for ErrorFormat {
 impl FromStr for ErrorFormat {
     type Err = AxisError;
 
-    /// One of [`ErrorFormat::NAMED`]; a template needs its file read by whoever may read files.
+    /// Parses one of the names of [`ErrorFormat::named`]. Templates are not parsed here, because their files must be
+    /// read.
     fn from_str(text: &str) -> Result<ErrorFormat, AxisError> {
-        Self::NAMED.into_iter().find(|format| format.name() == text).ok_or_else(|| AxisError {
-            axis: "error format",
-            word: text.to_owned(),
-            known: Self::NAMED.iter().map(|format| format.name().into_owned()).collect(),
-        })
+        let entry = Self::named().find(|entry| entry.name == text);
+        let unknown = || AxisError::new("error format", text, Self::named().map(|entry| entry.name));
+        entry.map(|entry| entry.format.clone()).ok_or_else(unknown)
     }
 }
 
-/// What plays the agent. What a scripted agent shows says nothing about a real model, so every row carries this.
+/// The kind of an agent. Results of a scripted agent say nothing about a real model, so every row carries the kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentKind {
-    /// A profile of probabilities that reads response texts.
+    /// A scripted agent: a profile of probabilities that reads response texts.
     Scripted,
     /// A language model.
     Llm,
-    /// A language model's recorded answers.
+    /// The recorded answers of a language model.
     Replay,
 }
 
 impl AgentKind {
-    /// The name in columns and documents.
+    /// Returns the name used in columns and documents.
     pub fn name(self) -> &'static str {
         match self {
             AgentKind::Scripted => "scripted",
@@ -231,7 +262,7 @@ impl AgentKind {
         }
     }
 
-    /// The kind that it stands for: a replay stands for the model that was asked.
+    /// Returns the kind that is being measured: [`AgentKind::Llm`] for a replay.
     pub fn underlying(self) -> AgentKind {
         match self {
             AgentKind::Replay => AgentKind::Llm,
@@ -240,21 +271,22 @@ impl AgentKind {
     }
 }
 
-/// How an episode of a model begins.
+/// The way in which an episode of a model agent begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Opening {
-    /// The scheduled mistake has been made as the model's own first call: every model and format meets the same error.
+    /// The episode starts with the scheduled mistake as the model's own first call, so that every model and format gets
+    /// the same error.
     Seeded,
-    /// The model begins by itself, and may make no mistake at all.
+    /// The model makes its own first call, and may make no mistake.
     Natural,
 }
 
 impl Opening {
-    /// Both, in the order of documents.
+    /// All openings, in the order used in documents.
     pub const ALL: [Opening; 2] = [Opening::Seeded, Opening::Natural];
 
-    /// The name in plans, columns and documents.
+    /// Returns the name used in plans, columns and documents.
     pub fn name(self) -> &'static str {
         match self {
             Opening::Seeded => "seeded",
@@ -267,29 +299,28 @@ impl FromStr for Opening {
     type Err = AxisError;
 
     fn from_str(text: &str) -> Result<Opening, AxisError> {
-        Self::ALL.into_iter().find(|opening| opening.name() == text).ok_or_else(|| AxisError {
-            axis: "opening",
-            word: text.to_owned(),
-            known: Self::ALL.iter().map(|opening| opening.name().to_owned()).collect(),
-        })
+        Self::ALL
+            .into_iter()
+            .find(|opening| opening.name() == text)
+            .ok_or_else(|| AxisError::new("opening", text, Self::ALL.into_iter().map(Opening::name)))
     }
 }
 
-/// How a model is told of the tools.
+/// The way in which a model receives the list of tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ToolsMode {
-    /// By the API's own field. Servers may then constrain the answer to the schema, which hides schema errors.
+    /// In the tools field of the API. Providers may then constrain the answer to the schema, which hides schema errors.
     Native,
-    /// By the system text; a call is a JSON object in the answer.
+    /// In the system text; a call is a JSON object in the answer.
     Prompt,
 }
 
 impl ToolsMode {
-    /// Both, in the order of documents.
+    /// All modes, in the order used in documents.
     pub const ALL: [ToolsMode; 2] = [ToolsMode::Native, ToolsMode::Prompt];
 
-    /// The name in settings, columns and documents.
+    /// Returns the name used in settings, columns and documents.
     pub fn name(self) -> &'static str {
         match self {
             ToolsMode::Native => "native",
@@ -298,27 +329,27 @@ impl ToolsMode {
     }
 }
 
-/// Names one agent of a plan.
+/// One agent of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct AgentSpec {
-    /// What plays it.
+    /// The kind of agent.
     pub kind: AgentKind,
-    /// Of a scripted agent its profile, without the part before the colon of `scripted:typical`; of a model what it was asked for as:
-    /// `openai:gpt-5-mini`, `model:NAME`.
+    /// For a scripted agent, the name of its profile without the prefix `scripted:`; for a model, the name as
+    /// requested: `openai:gpt-5-mini`, `model:NAME`.
     pub name: String,
-    /// How its episodes begin; null for a scripted agent.
+    /// The opening of its episodes; null for a scripted agent.
     #[serde(default)]
     pub opening: Option<Opening>,
-    /// How it is told of the tools; null for a scripted agent.
+    /// The tools mode; null for a scripted agent.
     #[serde(default)]
     pub tools: Option<ToolsMode>,
-    /// Everything that makes this agent behave as it does, as plain data: of a scripted agent, its profile; of a model, everything but
-    /// its key.
+    /// Everything that determines the agent's behavior, as plain data: for a scripted agent, its profile; for a model,
+    /// all settings except its API key.
     pub settings: serde_json::Value,
 }
 
 impl AgentSpec {
-    /// What its rows are headed with, which tells it from every other agent of a plan: `openai:gpt-5-mini · seeded · native`.
+    /// Returns the heading of this agent's rows, unique within a plan: `openai:gpt-5-mini · seeded · native`.
     pub fn title(&self) -> String {
         let name = self.to_string();
         let parts = [
@@ -332,7 +363,7 @@ impl AgentSpec {
 }
 
 impl fmt::Display for AgentSpec {
-    /// `scripted:typical`, `openai:gpt-5-mini`. A model has the same name whether it is asked or replayed.
+    /// Formats the name: `scripted:typical`, `openai:gpt-5-mini`. A model and its replay have the same name.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
             AgentKind::Scripted => write!(f, "{}:{}", self.kind.name(), self.name),
@@ -371,10 +402,11 @@ mod tests {
     }
 
     #[test]
-    fn bare_cannot_be_asked_for() {
+    fn names_of_formats_parse_but_bare() {
         assert!("bare".parse::<ErrorFormat>().is_err());
-        for format in ErrorFormat::NAMED {
-            assert_eq!(format.name().parse(), Ok(format));
+        for entry in ErrorFormat::named() {
+            assert_eq!(entry.name.parse(), Ok(entry.format.clone()));
+            assert_eq!(serde_json::to_value(&entry.format).unwrap(), entry.name);
         }
     }
 }

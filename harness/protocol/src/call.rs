@@ -3,23 +3,23 @@ use serde_json::Value;
 
 use crate::Object;
 
-/// A tool as an agent is shown it: what MCP's `tools/list` tells, with the actions kept apart.
+/// A tool as listed for an agent: the contents of MCP's `tools/list`, with the actions kept apart.
 ///
 /// An adapter that needs one flat schema (as Fusion sends it) joins the actions itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolSpec {
     /// The tool's name, unique within a scenario.
     pub name: String,
-    /// What the tool is for, for the agent to read.
+    /// The description shown to the agent.
     pub description: String,
-    /// The argument that selects the action; `None` for a tool that has a single action and no such argument.
+    /// The argument that selects the action; `None` for a tool with one action and no such argument.
     pub discriminator: Option<String>,
-    /// The actions in the order in which they were declared.
+    /// The actions, in the order of declaration.
     pub actions: Vec<ActionSpec>,
 }
 
 impl ToolSpec {
-    /// The action with this name.
+    /// Returns the action with this name.
     pub fn action(&self, name: &str) -> Option<&ActionSpec> {
         self.actions.iter().find(|action| action.name == name)
     }
@@ -30,36 +30,37 @@ impl ToolSpec {
 pub struct ActionSpec {
     /// The value of the discriminator that selects this action.
     pub name: String,
-    /// What the action does, for the agent to read.
+    /// The description shown to the agent.
     pub description: String,
     /// The JSON Schema (draft 2020-12) of the arguments, without the discriminator.
     pub input_schema: Value,
-    /// MCP's `readOnlyHint`: a call changes nothing.
+    /// MCP's `readOnlyHint`: true if a call changes nothing.
     #[serde(default)]
     pub read_only: bool,
 }
 
-/// One tool call, as an agent sends it.
+/// A tool call as sent by an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ToolCall {
-    /// The name of the tool; it need not exist.
+    /// The name of the tool, which need not exist.
     pub tool: String,
-    /// The arguments, the discriminator among them. An agent may send anything, so this need not be an object.
+    /// The arguments, including the discriminator. An agent may send any JSON value, not only an object.
     pub arguments: Value,
 }
 
 impl ToolCall {
-    /// The arguments if they are an object.
+    /// Returns the arguments if they are an object.
     pub fn object(&self) -> Option<&Object> {
         self.arguments.as_object()
     }
 
-    /// The text that stands for this call wherever its tokens are counted: compact JSON `{"name":…,"arguments":…}`.
+    /// Returns the text whose tokens are counted for this call: compact JSON `{"name":…,"arguments":…}`.
     pub fn wire_text(&self) -> String {
         String::from_utf8(self.wire_bytes(Vec::with_capacity(128))).unwrap_or_default()
     }
 
-    /// The [`wire_text`](ToolCall::wire_text) as bytes in `buffer`, whose contents are replaced. Calls with the same bytes are equal.
+    /// Writes the [`wire_text`](ToolCall::wire_text) to `buffer`, replacing its contents. Calls with the same bytes are
+    /// equal.
     pub fn wire_bytes(&self, mut buffer: Vec<u8>) -> Vec<u8> {
         #[derive(Serialize)]
         struct Wire<'a> {
@@ -67,23 +68,23 @@ impl ToolCall {
             arguments: &'a Value,
         }
         buffer.clear();
-        // JSON that is written into memory cannot fail.
+        // Writing JSON to memory cannot fail.
         let _ = serde_json::to_writer(&mut buffer, &Wire { name: &self.tool, arguments: &self.arguments });
         buffer
     }
 }
 
-/// What comes back for a call: the text content of an MCP `CallToolResult`.
+/// The response to a call: the text content of an MCP `CallToolResult`.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct ToolResponse {
     /// The text blocks, in order; at least one.
     pub content: Vec<String>,
-    /// MCP's `isError`. A warning is `false`.
+    /// MCP's `isError`; false for a warning.
     pub is_error: bool,
 }
 
 impl ToolResponse {
-    /// The blocks as one text, with an empty line between them: what an agent reads and what tokens are counted of.
+    /// Returns the blocks joined by an empty line: the text that an agent reads and whose tokens are counted.
     pub fn text(&self) -> std::borrow::Cow<'_, str> {
         match self.content.as_slice() {
             [only] => only.into(),

@@ -1,9 +1,9 @@
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// JSON with sorted keys and no white space: equal values give equal text.
+/// Formats JSON with sorted keys and no white space, so that equal values give equal text.
 pub fn canonical_json(value: &Value) -> String {
-    // Most are arguments of a call: room for them at once, not bit by bit.
+    // Most values are arguments of a call and fit in the initial capacity.
     let mut out = Vec::with_capacity(128);
     write_canonical(value, &mut out);
     String::from_utf8(out).unwrap_or_default()
@@ -40,11 +40,11 @@ fn write_canonical(value: &Value, out: &mut Vec<u8>) {
 }
 
 fn write_json<T: serde::Serialize + ?Sized>(value: &T, out: &mut Vec<u8>) {
-    // JSON that is written into memory cannot fail.
+    // Writing JSON to memory cannot fail.
     let _ = serde_json::to_writer(out, value);
 }
 
-/// Whether two values are equal, with numbers compared by value: a file's `450` is a world's `450.0`.
+/// Compares two values, with numbers compared by value: `450` equals `450.0`.
 pub fn same_json(a: &Value, b: &Value) -> bool {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a == b || a.as_f64().is_some_and(|a| b.as_f64() == Some(a)),
@@ -56,7 +56,7 @@ pub fn same_json(a: &Value, b: &Value) -> bool {
     }
 }
 
-/// The SHA-256 of `bytes` in lower-case hexadecimal.
+/// Returns the SHA-256 of `bytes` in lower-case hexadecimal.
 pub fn fingerprint(bytes: &[u8]) -> String {
     let digit = |nibble: u8| char::from(b"0123456789abcdef"[usize::from(nibble)]);
     Sha256::digest(bytes).iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()

@@ -1,23 +1,23 @@
 use serde::{Deserialize, Serialize};
 
-/// What somebody says that guardrails are worth, to be held against what was measured.
+/// A published claim about the effect of guardrails, to be compared with the measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Claim {
-    /// The claim in words.
+    /// The claim as a sentence.
     pub says: String,
-    /// What it is about, counted in each episode.
+    /// The quantity that the claim is about, counted per episode.
     pub measure: Measure,
-    /// The mean that is claimed without guardrails; null when no number is.
+    /// The claimed mean without guardrails; null if the claim gives no number.
     pub without: Option<Span>,
-    /// The mean that is claimed with guardrails.
+    /// The claimed mean with guardrails; null if the claim gives no number.
     pub with: Option<Span>,
 }
 
-/// What a claim is about.
+/// The quantity that a claim is about.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Measure {
-    /// Calls that were made.
+    /// Tool calls.
     Calls,
     /// Attempts after the first error of an error chain.
     Retries,
@@ -25,15 +25,15 @@ pub enum Measure {
     RepeatedCalls,
     /// Tokens of the largest response.
     ResponseTokens,
-    /// Those tokens in US dollars, at this price for a million of them.
+    /// Tokens of the largest response in US dollars, at this price per million tokens.
     ResponseUsd(f64),
 }
 
-/// Numbers between two others, both included.
+/// A closed interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Span {
-    /// The smallest.
+    /// The lower end.
     pub from: f64,
-    /// The largest.
+    /// The upper end.
     pub to: f64,
 }

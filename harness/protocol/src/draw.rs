@@ -16,35 +16,35 @@ impl fmt::Display for Seed {
     }
 }
 
-/// What random draws are keyed by: run seed and, where it matters, scenario and trial. Nothing else may be a part of it, or cells
-/// that are compared would no longer meet the same difficulties.
+/// The key of random draws: the run's seed and, depending on the use, scenario and trial. Nothing else may enter the
+/// key, or cells that are compared would not get the same mistakes and faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DrawKey([u8; 32]);
 
 impl DrawKey {
-    /// The key of what is drawn once for a whole run: the resamples of its report.
+    /// Returns the key of draws made once per run: the resamples of its report.
     pub fn of_run(seed: Seed) -> DrawKey {
         DrawKey(hash(&[b"run", &seed.0.to_le_bytes()]))
     }
 
-    /// The key of what is the same in all trials of a scenario: its generated data.
+    /// Returns the key of draws shared by all trials of a scenario: its generated data.
     pub fn of_scenario(seed: Seed, scenario: &str) -> DrawKey {
         DrawKey(hash(&[b"scenario", &seed.0.to_le_bytes(), scenario.as_bytes()]))
     }
 
-    /// The key of what differs from trial to trial: mistakes, and an agent's own draws.
+    /// Returns the key of draws that differ between trials: mistakes, and an agent's own draws.
     pub fn of_trial(seed: Seed, scenario: &str, trial: u32) -> DrawKey {
         DrawKey(hash(&[b"trial", &seed.0.to_le_bytes(), scenario.as_bytes(), &trial.to_le_bytes()]))
     }
 
-    /// An independent stream of draws for one `purpose` and the `n`-th use of it.
+    /// Returns the independent stream of draws for the `n`-th use of `purpose`.
     pub fn draws(&self, purpose: &str, n: u64) -> Draws {
         let key = hash(&[b"draws", &self.0, purpose.as_bytes(), &n.to_le_bytes()]);
         Draws(ChaCha8Rng::from_seed(key))
     }
 }
 
-/// SHA-256 over length-prefixed parts, so that no two lists of parts collide by running together.
+/// Returns the SHA-256 of length-prefixed parts, so that different lists of parts cannot concatenate to the same input.
 fn hash(parts: &[&[u8]]) -> [u8; 32] {
     let mut hasher = Sha256::new();
     for part in parts {
@@ -54,32 +54,33 @@ fn hash(parts: &[&[u8]]) -> [u8; 32] {
     hasher.finalize().into()
 }
 
-/// A stream of random draws: ChaCha8, and mappings that are spelled out here so that no library's update moves them.
+/// A stream of random draws: ChaCha8, with the mappings to numbers defined here so that no dependency update changes
+/// them.
 #[derive(Debug, Clone)]
 pub struct Draws(ChaCha8Rng);
 
 impl Draws {
-    /// The next 64 bits.
+    /// Returns the next 64 bits.
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// A number in `[0, 1)`, of 53 random bits.
+    /// Returns a number in `[0, 1)` with 53 random bits.
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// True with probability `p`. Always one draw, so that streams stay aligned whatever `p` is.
+    /// Returns true with probability `p`. Always makes one draw, so that streams stay aligned for every `p`.
     pub fn chance(&mut self, p: f64) -> bool {
         self.unit() < p
     }
 
-    /// A whole number in `0..n`, without bias. `n` of 0 gives 0.
+    /// Returns an unbiased integer in `0..n`, or 0 if `n` is 0.
     pub fn below(&mut self, n: u64) -> u64 {
         if n == 0 {
             return 0;
         }
-        // Rejects the short tail of the 64-bit range that would favour small results.
+        // Rejects the remainder of the 64-bit range, which would favour small results.
         let limit = u64::MAX - u64::MAX % n;
         loop {
             let bits = self.bits();
@@ -89,12 +90,12 @@ impl Draws {
         }
     }
 
-    /// One of `items`; `None` when there is none.
+    /// Returns a random element of `items`, or `None` if it is empty.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> Option<&'a T> {
         items.get(self.below(items.len() as u64) as usize)
     }
 
-    /// A whole number in `low..=high`; `low` when the range is empty.
+    /// Returns an integer in `low..=high`, or `low` if the range is empty.
     pub fn between(&mut self, low: i64, high: i64) -> i64 {
         if high <= low {
             return low;
@@ -109,7 +110,8 @@ impl Draws {
 mod tests {
     use super::*;
 
-    /// Figures of a second implementation, written after RFC 8439 (with eight rounds and a 64-bit counter). A change of any of these changes every run that was ever made: it needs a new run format version.
+    /// Values computed by a second implementation of RFC 8439 with eight rounds and a 64-bit counter. A change to any
+    /// of them changes the results of every existing run and needs a new run format version.
     #[test]
     fn committed_vectors() {
         let key = DrawKey::of_trial(Seed(1), "quickstart/wrong-enum", 3);

@@ -1,7 +1,9 @@
-//! What agents and the engine say to each other, as plain data.
+//! The data that agents and the engine exchange, and the trait of agents.
 //!
-//! Every other crate depends on this one; this one depends on no other crate of the workspace. It holds no behaviour but
-//! parsing and printing of names, canonical JSON, and the keyed random draws that all of them share.
+//! Every other crate of the workspace depends on this one; it depends on none of them. Its only behavior is parsing and
+//! formatting names, canonical JSON, and keyed random draws.
+
+#![warn(missing_docs)]
 
 mod axes;
 mod call;
@@ -11,7 +13,10 @@ mod draw;
 mod script;
 mod turn;
 
-pub use axes::{AgentKind, AgentSpec, AxisError, ErrorFormat, Guardrails, Opening, TemplateSource, ToolsMode};
+pub use axes::{
+    AgentKind, AgentSpec, AxisError, ErrorFormat, FORMATS, FormatEntry, GUARDRAILS, GuardrailEntry, Guardrails,
+    Opening, TemplateSource, ToolsMode,
+};
 pub use call::{ActionSpec, ToolCall, ToolResponse, ToolSpec};
 pub use canonical::{canonical_json, fingerprint, same_json};
 pub use claim::{Claim, Measure, Span};
@@ -19,5 +24,5 @@ pub use draw::{DrawKey, Draws, Seed};
 pub use script::{RecordQuery, Script, Step};
 pub use turn::{Agent, AgentError, EpisodeStart, Origin, Turn, TurnCost, Usage};
 
-/// A JSON object that keeps the order of its keys, as JSON Schema authors and error texts need it.
+/// A JSON object that preserves the order of its keys; schemas and error texts depend on that order.
 pub type Object = serde_json::Map<String, serde_json::Value>;

@@ -2,140 +2,145 @@ use serde::{Deserialize, Serialize};
 
 use crate::{DrawKey, Script, ToolCall, ToolResponse, ToolSpec};
 
-/// What an agent does next.
+/// The next turn of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Turn {
-    /// One or more tool calls, made after waiting `waited_s` seconds of the world's own time.
+    /// One or more tool calls, made after waiting `waited_s` seconds of simulated time.
     Calls {
         /// The calls, at least one, answered in order.
         calls: Vec<ToolCall>,
-        /// Seconds waited before the first of them.
+        /// The simulated seconds waited before the first call.
         waited_s: u32,
-        /// Words beside the calls; mostly nothing.
+        /// The text that accompanies the calls; usually empty.
         text: String,
     },
-    /// Prose without a call; the episode goes on.
+    /// Text without a call; the episode continues.
     Message {
-        /// What was said.
+        /// The text.
         text: String,
     },
-    /// The agent says that the task is complete.
+    /// The agent declares the task complete.
     Done {
-        /// Its closing answer.
+        /// The closing answer.
         answer: String,
     },
-    /// The agent says that it cannot complete the task.
+    /// The agent declares that it cannot complete the task.
     GiveUp {
-        /// Its closing answer.
+        /// The closing answer.
         reason: String,
     },
-    /// A model stops calling and answers in words. Nobody judges the words: the world tells whether the task is complete.
+    /// A model stops calling tools and answers with text. The text is not judged: the state of the world decides
+    /// whether the task is complete.
     Answer {
-        /// What was said; it may be nothing.
+        /// The text; may be empty.
         text: String,
     },
-    /// The turn broke off before it was whole: too long an answer, no room left for one, or one that its server cannot read.
+    /// The turn is incomplete: the answer was too long, the context had no room for it, or the provider could not parse
+    /// it.
     Incomplete {
-        /// What there is of it, or why there is none.
+        /// The partial answer, or the reason why there is none.
         text: String,
     },
 }
 
-/// Where a turn came from.
+/// The origin of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Origin {
-    /// The agent decided by itself, at no cost.
+    /// Decided by a scripted agent, at no cost.
     Script,
-    /// The scheduled opening: it stands in the conversation as the agent's own, and nobody was asked.
+    /// The scheduled opening call: part of the conversation as the agent's own call, without a request to the model.
     Opening,
-    /// A model was asked.
+    /// Answered by a model.
     Model(TurnCost),
 }
 
-/// What one answer of a model took.
+/// The cost of one model answer.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct TurnCost {
-    /// The provider's count of tokens; null when it gave none.
+    /// The provider's token counts; null if it reported none.
     pub usage: Option<Usage>,
-    /// US dollars by the price table; null when price or usage is unknown.
+    /// The cost in US dollars by the price table; null if price or usage is unknown.
     pub usd: Option<f64>,
-    /// Milliseconds from the request to the whole answer, of the attempt that succeeded; of a replayed answer, those of its recording.
+    /// Milliseconds from the request to the complete answer, for the attempt that succeeded; for a replayed answer, the
+    /// recorded value.
     pub latency_ms: u64,
 }
 
-/// Tokens as a provider counts them.
+/// Token counts as reported by a provider.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {
-    /// All tokens of the request, those read from and written to a cache among them.
+    /// All tokens of the request, including those read from and written to a cache.
     pub input: u64,
-    /// Tokens of the request that were read from a cache; null when the provider does not say.
+    /// Tokens of the request that were read from a cache; null if not reported.
     pub cache_read: Option<u64>,
-    /// Tokens of the request that were written to a cache.
+    /// Tokens of the request that were written to a cache; null if not reported.
     pub cache_write: Option<u64>,
-    /// All tokens of the answer, those of reasoning among them.
+    /// All tokens of the answer, including reasoning tokens.
     pub output: u64,
-    /// Tokens of reasoning.
+    /// Reasoning tokens; null if not reported.
     pub reasoning: Option<u64>,
 }
 
-/// Everything that an agent knows when an episode starts: what a model would be told, and what a scripted agent acts out.
+/// Everything that an agent receives when an episode starts: what a model would be sent, and the script of a scripted
+/// agent.
 ///
-/// Neither the guardrails in force nor the error format is here, and no agent may be given them another way.
+/// An agent must never receive the active guardrails or the error format, here or in any other way.
 #[derive(Debug, Clone, Copy)]
 pub struct EpisodeStart<'a> {
-    /// The task, in words.
+    /// The text of the task.
     pub prompt: &'a str,
-    /// The tools as the agent was told of them: in a drift scenario, the previous contract.
+    /// The tools as listed for the agent; in a drift scenario, the previous contract.
     pub tools: &'a [ToolSpec],
-    /// What a scripted agent wants and believes; an LLM agent uses at most its opening call.
+    /// The script of a scripted agent; an LLM agent uses at most its opening call.
     pub script: &'a Script,
-    /// Whether a mistake or a fault is scheduled: what a seeded opening begins with.
+    /// True if a mistake or a fault is scheduled, so that a seeded opening exists.
     pub scheduled: bool,
-    /// Repetition of the cell, from 0.
+    /// The repetition of the cell, from 0.
     pub trial: u32,
-    /// Key of the agent's own random draws. It depends on seed, scenario and trial, never on the other axes.
+    /// The key of the agent's random draws. It depends on seed, scenario and trial, and on no other axis.
     pub draws: DrawKey,
 }
 
-/// Plays one episode.
+/// An agent that runs one episode.
 pub trait Agent {
-    /// The next turn, after `seen`: the responses to the calls of the previous turn, in their order (empty at the start and
-    /// after prose).
+    /// Returns the next turn. `seen` contains the responses to the calls of the previous turn, in call order; it is
+    /// empty at the start and after a message.
     ///
     /// # Errors
-    /// [`AgentError`] when the agent itself could not be reached or set up. A wrong or useless turn is not an error.
+    /// Returns [`AgentError`] if the agent could not be reached or set up. A wrong or useless turn is not an error.
     fn next_turn(&mut self, seen: &[&ToolResponse]) -> Result<Turn, AgentError>;
 
-    /// Where the latest turn came from.
+    /// Returns the origin of the latest turn.
     fn origin(&self) -> Origin {
         Origin::Script
     }
 
-    /// What a model is told with every request, beside the task and the conversation: system text and tools.
+    /// Returns the text sent to a model with every request in addition to the task and the conversation: system text
+    /// and tools.
     fn preamble(&self) -> &str {
         ""
     }
 }
 
-/// Why an agent could not take its turn. Such an episode is counted apart and never scored.
+/// The reason why an agent could not take its turn. Such an episode is counted separately and never scored.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum AgentError {
-    /// The agent's infrastructure failed: network, rate limits past all retries, a server's fault.
+    /// The agent's infrastructure failed: network, rate limits after all retries, or a server error.
     #[error("the agent's infrastructure failed: {0}")]
     Infra(String),
     /// The agent cannot work as configured.
     #[error("the agent's configuration is wrong: {0}")]
     Config(String),
-    /// A recorded answer is missing. The run ends: it would not be the recorded one.
+    /// A recorded answer is missing. The run stops, because it can no longer reproduce the recorded one.
     #[error("{0}")]
     RecordingMissing(String),
-    /// An answer cannot be recorded. The run ends: what is paid for would be lost.
+    /// An answer cannot be recorded. The run stops, because paid answers would be lost.
     #[error("{0}")]
     RecordingFailed(String),
-    /// The run is being stopped; the episode counts as not played.
+    /// The run is being stopped; the episode counts as not run.
     #[error("the run is being stopped")]
     Stopped,
 }

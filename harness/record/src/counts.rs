@@ -4,14 +4,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::CallRecord;
 
-/// What the calls of one episode add up to, from its call rows alone. All zero for an episode without a call.
+/// The sums over the calls of one episode, computed from its call rows alone. All zero for an episode without calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EpisodeCounts {
-    /// Whether the first call succeeded.
+    /// True if the first call succeeded.
     pub first_call_success: bool,
     /// Calls that failed.
     pub errors: u32,
-    /// Calls after the first one that failed.
+    /// Calls after the first failed one.
     pub calls_after_error: u32,
     /// Calls equal (tool and canonical arguments) to an earlier failed call.
     pub repeated_calls: u32,
@@ -21,17 +21,17 @@ pub struct EpisodeCounts {
     pub errors_fixed: u32,
     /// Attempts after the first error of each chain.
     pub retries: u32,
-    /// Calls right after an error that named fields.
+    /// Calls directly after an error that named fields.
     pub hinted_calls: u32,
-    /// Those that went to the same tool and changed exactly the fields that the error named.
+    /// Hinted calls to the same tool that changed exactly the fields named by the error.
     pub hints_followed: u32,
-    /// Whether the agent got caught in an error spiral: see [`EpisodeCounts::from_calls`].
+    /// True if the agent got stuck, as defined by [`EpisodeCounts::from_calls`].
     pub stuck: bool,
     /// Undeclared fields that reached the world.
     pub leaked_fields: u64,
-    /// Tokens of calls and responses.
+    /// Tokens of all calls and responses.
     pub call_tokens: u64,
-    /// Tokens of calls that failed, and of their responses.
+    /// Tokens of failed calls and their responses.
     pub wasted_tokens: u64,
     /// Tokens that guardrails added to responses.
     pub guardrail_tokens: u64,
@@ -39,19 +39,19 @@ pub struct EpisodeCounts {
     pub largest_response: u32,
 }
 
-/// Identical failing calls in a row that make a spiral.
+/// The number of identical failing calls in a row that count as stuck.
 const STUCK_IDENTICAL_CALLS: usize = 3;
-/// Calls of two that take turns, four times each.
+/// The number of alternating calls (four of each) that count as stuck.
 const STUCK_ALTERNATING_CALLS: usize = 8;
-/// Calls of one error class that leave the world as it was.
+/// The number of failing calls of one error class without a state change that count as stuck.
 const STUCK_SAME_CLASS_FAILURES: u32 = 5;
 
 impl EpisodeCounts {
-    /// Adds up the calls of one episode, in their order.
+    /// Sums up the calls of one episode, in their order.
     ///
-    /// An error spiral is one of three things: three identical failing calls in a row; two different calls that take turns four
-    /// times, one of each pair failing at least; five failing calls of the same error class, between which the world does not
-    /// change.
+    /// An agent is stuck if it makes three identical failing calls in a row, alternates between two different calls
+    /// four times with at least one of each pair failing, or makes five failing calls of one error class without a
+    /// state change in between.
     pub fn from_calls(calls: &[CallRecord]) -> EpisodeCounts {
         let mut counts = EpisodeCounts {
             first_call_success: calls.first().is_some_and(|call| !call.is_error),

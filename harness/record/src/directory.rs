@@ -5,75 +5,75 @@ use std::time::Duration;
 
 use crate::{FORMAT_VERSION, RunManifest, RunStatus};
 
-/// A directory that holds one run.
+/// The directory of one run.
 #[derive(Debug, Clone)]
 pub struct RunDir {
     path: PathBuf,
 }
 
-/// The right to write a run; given back when it is dropped or the process ends, however it ends.
+/// An exclusive lock for writing a run, released when it is dropped or the process ends in any way.
 #[derive(Debug)]
 pub struct RunLock {
     _file: fs::File,
 }
 
-/// How often a claim is tried again.
+/// The maximum number of attempts to acquire the lock.
 const MAX_LOCK_ATTEMPTS: u32 = 10;
 
-/// Why a run directory cannot be made, read or written.
+/// The reason why a run directory cannot be created, read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum RunDirError {
-    /// There is something at the place already.
+    /// The path already exists.
     #[error("`{}` exists already", .0.display())]
     Exists(PathBuf),
-    /// The folder is not there.
+    /// The folder does not exist.
     #[error("there is no run at `{}`", .0.display())]
     Missing(PathBuf),
     /// The folder has no `manifest.json`.
     #[error("`{}` is not a run: it has no manifest.json", .0.display())]
     NoManifest(PathBuf),
-    /// The manifest is not one of ours, or is damaged.
+    /// The manifest was not written by healbench, or is damaged.
     #[error("`{}` is not a manifest of healbench: {reason}", path.display())]
     Invalid {
         /// The manifest's path.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
-    /// A newer or an older program wrote it.
+    /// The run was written by a newer or an older program.
     #[error("`{}` has run format {found}; this program reads {FORMAT_VERSION}", path.display())]
     UnsupportedVersion {
         /// The run's path.
         path: PathBuf,
-        /// The version that was found.
+        /// The version in the manifest.
         found: u32,
     },
-    /// The run was cut off before its frames were whole.
+    /// The run was interrupted before its frames were complete.
     #[error("the run at `{}` did not finish: its frames are missing", .0.display())]
     Incomplete(PathBuf),
-    /// Another process is writing it.
+    /// Another process is writing the run.
     #[error("the run at `{}` is being written by another process", .0.display())]
     Locked(PathBuf),
-    /// The file system refused.
+    /// A file system operation failed.
     #[error("cannot {operation} `{}`: {source}", path.display())]
     Io {
         /// `read`, `write`, `create` or `remove`.
         operation: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// Cells that a plan has at most. Reports hold something of each in memory.
+/// The maximum number of cells in a plan. Reports keep data for each of them in memory.
 pub const MAX_CELLS: u64 = 2_000_000;
 
 impl RunDir {
-    /// Makes a new run directory with its manifest and the texts of its scenarios (`(id, file extension, text)`).
+    /// Creates a new run directory with its manifest and the texts of its scenarios (`(id, file extension, text)`).
     ///
     /// # Errors
-    /// [`RunDirError::Exists`] when something is there already, even an empty folder; [`RunDirError::Io`].
+    /// [`RunDirError::Exists`] if the path exists, even as an empty folder; [`RunDirError::Io`].
     pub fn create(
         path: &Path,
         manifest: &RunManifest,
@@ -98,16 +98,16 @@ impl RunDir {
         Ok(run)
     }
 
-    /// Opens a run and reads its manifest, whatever its status.
+    /// Opens a run with any status and reads its manifest.
     ///
     /// # Errors
-    /// Every variant of [`RunDirError`] but `Exists` and `Incomplete`.
+    /// Every variant of [`RunDirError`] except `Exists` and `Incomplete`.
     pub fn open_any(path: &Path) -> Result<(RunDir, RunManifest), RunDirError> {
         if !path.is_dir() {
             return Err(RunDirError::Missing(path.into()));
         }
         let file = path.join("manifest.json");
-        // A pipe would be waited for.
+        // Reading a named pipe would block.
         if fs::metadata(&file).is_ok_and(|found| !found.is_file()) {
             return Err(RunDirError::NoManifest(path.into()));
         }
@@ -117,7 +117,7 @@ impl RunDir {
             Err(error) => return Err(io_error("read", &file)(error)),
         };
         let invalid = |reason: String| RunDirError::Invalid { path: file.clone(), reason };
-        // The version is read first: a newer manifest need not have the shape that this program knows.
+        // Check the version first: a newer manifest may have another shape.
         let value: serde_json::Value = serde_json::from_slice(&text).map_err(|error| invalid(error.to_string()))?;
         let version = value.get("format_version").and_then(serde_json::Value::as_u64);
         match version {
@@ -138,14 +138,14 @@ impl RunDir {
         Ok((RunDir { path: path.into() }, manifest))
     }
 
-    /// Opens a run whose frames can be read: a complete or an interrupted one.
+    /// Opens a run with readable frames: a complete or an interrupted one.
     ///
     /// # Errors
-    /// As [`RunDir::open_any`], and [`RunDirError::Incomplete`].
+    /// As [`RunDir::open_any`], and [`RunDirError::Incomplete`] or [`RunDirError::Locked`].
     pub fn open(path: &Path) -> Result<(RunDir, RunManifest), RunDirError> {
         let (run, manifest) = RunDir::open_any(path)?;
         if manifest.status == RunStatus::Running {
-            // Somebody may be at it just now.
+            // The run may be in progress.
             if let Err(locked @ RunDirError::Locked(_)) = run.lock() {
                 return Err(locked);
             }
@@ -156,7 +156,7 @@ impl RunDir {
         Ok((run, manifest))
     }
 
-    /// Replaces the manifest in one step: a reader sees the old one or the new one.
+    /// Replaces the manifest atomically.
     ///
     /// # Errors
     /// [`RunDirError::Io`].
@@ -175,10 +175,10 @@ impl RunDir {
         write().map_err(io_error("write", &file))
     }
 
-    /// Claims the run for writing.
+    /// Locks the run for writing.
     ///
     /// # Errors
-    /// [`RunDirError::Locked`] when another process has it; [`RunDirError::Io`].
+    /// [`RunDirError::Locked`] if another process holds the lock; [`RunDirError::Io`].
     pub fn lock(&self) -> Result<RunLock, RunDirError> {
         let path = self.path.join(".lock");
         let file = fs::File::create(&path).map_err(io_error("create", &path))?;
@@ -186,7 +186,7 @@ impl RunDir {
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(RunLock { _file: file }),
-                // Somebody who only looks whether the run is written is gone at once.
+                // A process that only checks the lock releases it immediately.
                 Err(fs::TryLockError::WouldBlock) if attempts < MAX_LOCK_ATTEMPTS => attempts += 1,
                 Err(fs::TryLockError::WouldBlock) => return Err(RunDirError::Locked(self.path.clone())),
                 Err(fs::TryLockError::Error(error)) => return Err(io_error("create", &path)(error)),
@@ -195,7 +195,8 @@ impl RunDir {
         }
     }
 
-    /// Whether another process has claimed the run. Changes nothing, and a run that cannot be looked at is not being written.
+    /// Returns true if another process holds the lock. Does not change the lock file; returns false if it cannot be
+    /// read.
     pub fn is_locked(&self) -> bool {
         let would_block = |file: fs::File| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock));
         fs::File::open(self.path.join(".lock")).is_ok_and(would_block)
@@ -206,40 +207,41 @@ impl RunDir {
         RunDir { path: path.into() }
     }
 
-    /// The folder.
+    /// Returns the path of the directory.
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The frame of calls.
+    /// Returns the path of the frame of calls.
     pub fn calls_path(&self) -> PathBuf {
         self.path.join("calls.parquet")
     }
 
-    /// The frame of episodes.
+    /// Returns the path of the frame of episodes.
     pub fn episodes_path(&self) -> PathBuf {
         self.path.join("episodes.parquet")
     }
 
-    /// The journal of a run with models that is under way, or that lost episodes to the infrastructure.
+    /// Returns the path of the journal. It exists while a run with models is in progress or has episodes lost to
+    /// infrastructure failures.
     pub fn journal_path(&self) -> PathBuf {
         self.path.join("journal.jsonl")
     }
 
-    /// What models did, turn by turn.
+    /// Returns the path of the recorded turns of models.
     pub fn transcripts_path(&self) -> PathBuf {
         self.path.join("transcripts.jsonl.zst")
     }
 
-    /// Whether both frames are there.
+    /// Returns true if both frames exist.
     pub fn has_frames(&self) -> bool {
         self.calls_path().is_file() && self.episodes_path().is_file()
     }
 
-    /// The text of the `index`-th scenario of the plan, as it was when the run began, with its file extension.
+    /// Returns the text of the plan's `index`-th scenario as of the start of the run, and its file extension.
     ///
     /// # Errors
-    /// [`RunDirError::Io`] when it is not there or cannot be read.
+    /// [`RunDirError::Io`] if it does not exist or cannot be read.
     pub fn scenario_text(&self, index: usize, id: &str) -> Result<(String, &'static str), RunDirError> {
         let folder = self.path.join("scenarios");
         let file = |extension| folder.join(scenario_file(index, id, extension));
@@ -250,7 +252,7 @@ impl RunDir {
     }
 }
 
-/// The index keeps two ids apart that differ only in characters that a file name cannot have.
+/// The index distinguishes ids that differ only in characters not allowed in file names.
 fn scenario_file(index: usize, id: &str, extension: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || c == '-' || c == '_' { c } else { '-' };
     let stem: String = id.chars().take(80).map(safe).collect();

@@ -1,6 +1,8 @@
-//! What keeps a run with models from being lost: every finished episode is a line of `journal.jsonl` before the next one begins.
+//! The journal of a run with models: every finished episode is appended to `journal.jsonl` before the same thread
+//! starts its next one.
 //!
-//! Answers of models cost money and cannot be had again. Frames are written from the journal when the run ends, however it ends.
+//! Model answers cost money and cannot be reproduced. The frames are written from the journal when the run ends for any
+//! reason.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
@@ -11,38 +13,38 @@ use serde::{Deserialize, Serialize};
 
 use crate::{CallRecord, EpisodeRecord, RecordedTurns, RunDir};
 
-/// A played episode with everything that it left behind.
+/// The rows of a finished episode.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EpisodeResult {
-    /// Its row.
+    /// The episode's row.
     pub episode: EpisodeRecord,
     /// The rows of its calls.
     pub calls: Vec<CallRecord>,
-    /// What a model did in it; null for an agent without one.
+    /// The turns of the model; null for an agent without one.
     pub recorded_turns: Option<RecordedTurns>,
 }
 
-/// Why a journal or the transcripts cannot be read or written.
+/// The reason why a journal or the recorded turns cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// The file system refused, or a file is no zstd.
+    /// A file system operation failed, or a file is not in zstd format.
     #[error("cannot {operation} `{}`: {source}", path.display())]
     Io {
         /// `read`, `write` or `create`.
         operation: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// A line that healbench did not write, before the last one. Without that line the others can be used.
+    /// A line before the last one was not written by healbench. The other lines are usable if it is removed.
     #[error("`{}` is damaged in line {line}: {reason}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
         /// The line, from 1.
         line: usize,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
 }
@@ -52,14 +54,14 @@ pub enum JournalError {
 pub struct Journal {
     path: PathBuf,
     file: File,
-    /// Bytes of whole lines.
+    /// The size of all complete lines in bytes.
     complete_bytes: u64,
     line: Vec<u8>,
 }
 
 impl Journal {
-    /// Opens the journal of a run, or begins one, and gives what is in it, in the order in which it was played: an episode that was lost
-    /// and played again is there twice. A last line that is not whole is what a killed process was writing: it is cut off.
+    /// Opens or creates the journal of a run and returns its contents in the order of execution. An episode that was
+    /// lost and run again occurs twice. An incomplete last line, left by a killed process, is truncated.
     ///
     /// # Errors
     /// [`JournalError`].
@@ -89,7 +91,7 @@ impl Journal {
         Ok((Journal { path, file, complete_bytes, line: Vec::new() }, results))
     }
 
-    /// Appends an episode. Once this returns, no end of the process loses it.
+    /// Appends an episode. Once this returns, it is not lost even if the process is killed.
     ///
     /// # Errors
     /// [`JournalError::Io`].
@@ -104,15 +106,15 @@ impl Journal {
                 Ok(())
             }
             Err(error) => {
-                // A full disk takes a part of a line; the next one must not stand on it. If this fails as well, so will the writes
-                // after it: there is no room for them either.
+                // A full disk may accept part of a line, which must not be followed by the next one. If truncating
+                // fails too, later writes will also fail.
                 let _ = self.file.set_len(self.complete_bytes);
                 Err(io_error("write", &self.path)(error))
             }
         }
     }
 
-    /// Waits until the disk has it.
+    /// Flushes the journal to disk.
     ///
     /// # Errors
     /// [`JournalError::Io`].
@@ -120,7 +122,7 @@ impl Journal {
         self.file.sync_data().map_err(io_error("write", &self.path))
     }
 
-    /// Removes the journal: the run is complete, and its frames and transcripts hold all of it.
+    /// Removes the journal of a complete run, whose frames and recorded turns contain all of its data.
     ///
     /// # Errors
     /// [`JournalError::Io`].
@@ -129,10 +131,10 @@ impl Journal {
     }
 }
 
-/// zstd's level: transcripts are written once and kept.
+/// The zstd level: the file is written once and kept.
 const ZSTD_LEVEL: i32 = 9;
 
-/// Writes `transcripts.jsonl.zst`, a line an episode in the order given, in one step.
+/// Writes `transcripts.jsonl.zst` atomically, with one line per episode in the given order.
 ///
 /// # Errors
 /// [`JournalError::Io`].
@@ -154,7 +156,7 @@ pub fn write_recorded_turns<'a>(
     write().map_err(io_error("write", &path))
 }
 
-/// The transcript of one episode; `None` when the run has none of it.
+/// Returns the recorded turns of one episode; `None` if the run has none for it.
 ///
 /// # Errors
 /// [`JournalError`].
@@ -162,7 +164,7 @@ pub fn read_recorded_turns(run: &RunDir, episode: u64) -> Result<Option<Recorded
     Ok(read_recorded_turns_of(run, &BTreeSet::from([episode]))?.remove(&episode))
 }
 
-/// The transcripts of some episodes, read in one pass; those that the run does not have are left out.
+/// Returns the recorded turns of several episodes, read in one pass; episodes without any are omitted.
 ///
 /// # Errors
 /// [`JournalError`].
@@ -182,10 +184,11 @@ pub fn read_recorded_turns_of(
     Ok(found)
 }
 
-/// Bytes that the transcript of an episode takes at most.
+/// The maximum size of an episode's line in bytes.
 const MAX_LINE_BYTES: u64 = 256 << 20;
 
-/// Hands over the transcripts of a run in their order, until `next` gives false; none when the run has none.
+/// Passes the recorded turns of a run to `next`, in file order, until it returns false. Does nothing if the run has
+/// none.
 ///
 /// # Errors
 /// [`JournalError`].
@@ -199,7 +202,7 @@ pub fn visit_recorded_turns(run: &RunDir, next: &mut dyn FnMut(RecordedTurns) ->
     let mut line = Vec::new();
     for index in 0.. {
         line.clear();
-        // A small file may hold a line that no memory can.
+        // A small compressed file may contain a line that does not fit in memory.
         let read = reader.by_ref().take(MAX_LINE_BYTES + 1).read_until(b'\n', &mut line);
         if read.map_err(io_error("read", &path))? == 0 {
             break;
@@ -301,7 +304,7 @@ mod tests {
         fs::write(run.journal_path(), text).unwrap();
         let error = Journal::open(&run).unwrap_err();
         assert!(matches!(error, JournalError::Damaged { line: 2, .. }), "{error}");
-        // Nothing is made up for what a line does not tell.
+        // Missing fields are an error and get no default.
         let line = serde_json::to_string(&result(1, Outcome::Success)).unwrap();
         fs::write(run.journal_path(), line.replacen("\"response_hash\":0,", "", 1) + "\n").unwrap();
         let error = Journal::open(&run).unwrap_err().to_string();

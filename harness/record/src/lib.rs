@@ -1,6 +1,6 @@
-//! What a run leaves behind: its rows, its manifest, and the directory that holds them.
+//! The contents of a run directory: rows, manifest, and related files.
 //!
-//! The names of columns and everything computed from them belong to `reports`; what the rows mean is said here.
+//! This crate defines the meaning of the rows; `reports` defines column names and everything computed from them.
 
 mod counts;
 mod directory;

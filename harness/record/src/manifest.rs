@@ -5,80 +5,81 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Plan, Shard};
 
-/// The version of a run directory's format. A run of a newer version is refused.
+/// The version of the run directory's format. Runs of other versions are rejected.
 pub const FORMAT_VERSION: u32 = 5;
 
-/// How far a run got.
+/// The progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RunStatus {
-    /// The frames are not there yet; if nothing is running, the run was cut off.
+    /// The frames do not exist yet. If no process holds the lock, the run was killed.
     Running,
-    /// It was interrupted: the frames hold the first `episodes_done` episodes of the plan, or of the shard. Of a run with models, which
-    /// plays episodes in any order, they hold that many.
+    /// The run was interrupted. The frames contain the first `episodes_done` episodes of the plan or shard; in a run
+    /// with models, which runs episodes in any order, they contain that many.
     Interrupted,
-    /// Every planned episode, or every one of the shard, is there.
+    /// All episodes of the plan or shard are in the frames.
     Complete,
 }
 
-/// `manifest.json`: what was run, with what, and how far it got.
+/// `manifest.json`: the plan of a run, the versions used, and the run's progress.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunManifest {
-    /// [`FORMAT_VERSION`] of the program that wrote the run.
+    /// The [`FORMAT_VERSION`] of the program that wrote the run.
     pub format_version: u32,
     /// The version of the program.
     pub healbench: String,
-    /// The git revision that the program was built from; null when it is unknown.
+    /// The git revision from which the program was built; null if unknown.
     pub revision: Option<String>,
-    /// What was asked for, as one would type it.
+    /// The command line.
     pub command: String,
-    /// When the run began: RFC 3339, UTC, whole seconds.
+    /// The start of the run: RFC 3339, UTC, whole seconds.
     pub started: String,
     /// The vocabulary of every token count.
     pub tokenizer: String,
-    /// How far the run got.
+    /// The progress of the run.
     pub status: RunStatus,
-    /// Episodes in the frames.
+    /// The number of episodes in the frames.
     pub episodes_done: u64,
-    /// The part of the plan that this run is; null for the whole.
+    /// The shard of the plan; null for the whole plan.
     #[serde(default)]
     pub shard: Option<Shard>,
-    /// Where the models' answers are recorded, or come from; null when they are asked and nothing is recorded.
+    /// The cassettes to which answers are recorded or from which they are replayed; null if models are called without
+    /// recording.
     #[serde(default)]
     pub cassettes: Option<CassetteMode>,
-    /// The price table of the models; null in a run without any.
+    /// The price table of the models; null in a run without models.
     #[serde(default)]
     pub prices: Option<PriceSource>,
-    /// The plan.
+    /// The plan of the run, or of which the run is a shard.
     pub plan: Plan,
 }
 
-/// A folder of recorded answers, and what is done with it.
+/// A folder of recorded answers, and its use.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CassetteMode {
-    /// Models are asked, and their answers are recorded.
+    /// Models are called, and their answers are recorded.
     Record(PathBuf),
-    /// Nobody is asked.
+    /// Recorded answers are used, and models are not called.
     Replay(PathBuf),
 }
 
-/// Names a price table.
+/// The identity of a price table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PriceSource {
-    /// The date of its figures.
+    /// The date of the prices.
     pub date: String,
-    /// SHA-256 of its text, in hexadecimal.
+    /// The SHA-256 of its text, in hexadecimal.
     pub sha256: String,
 }
 
 impl RunManifest {
-    /// Whether a model plays in it.
+    /// Returns true if the plan has a model agent.
     pub fn has_models(&self) -> bool {
         self.plan.agents.iter().any(|agent| agent.opening.is_some())
     }
 
-    /// The episodes that the run is to hold when it is complete.
+    /// Returns the episodes of the plan or shard.
     pub fn episodes(&self) -> Range<u64> {
         match self.shard {
             Some(shard) => shard.episodes(self.plan.len()),
@@ -86,7 +87,7 @@ impl RunManifest {
         }
     }
 
-    /// The episodes that are in the frames.
+    /// Returns the episodes in the frames.
     pub fn completed_episodes(&self) -> Range<u64> {
         let all = self.episodes();
         all.start..all.end.min(all.start.saturating_add(self.episodes_done))

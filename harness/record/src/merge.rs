@@ -2,56 +2,56 @@ use std::path::PathBuf;
 
 use crate::{RunManifest, RunStatus, Shard};
 
-/// Why runs cannot be put together.
+/// The reason why shards cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MergeError {
-    /// One of them is a whole run.
+    /// A run is not a shard.
     #[error("`{}` is no shard of a run", .0.display())]
     NotAShard(PathBuf),
-    /// One of them was interrupted.
+    /// A shard was interrupted.
     #[error("`{}` holds {done} of its {planned} episodes", path.display())]
     Incomplete {
         /// The run.
         path: PathBuf,
-        /// Episodes that are there.
+        /// The number of episodes in the run.
         done: u64,
-        /// Episodes that should be.
+        /// The number of planned episodes.
         planned: u64,
     },
-    /// Episodes of one of them were lost to infrastructure or configuration.
+    /// A shard lost episodes to infrastructure or configuration failures.
     #[error("`{}` has episodes that were lost", .0.display())]
     LostEpisodes(PathBuf),
-    /// Two of them are not of the same plan, or were not played by the same program.
+    /// Two shards have different plans or were run by different programs.
     #[error("`{}` and `{}` are not shards of one run: they differ in {property}", first.display(), other.display())]
     Mismatch {
-        /// The first of them.
+        /// The first shard.
         first: PathBuf,
-        /// The one that differs.
+        /// The shard that differs.
         other: PathBuf,
-        /// In what.
+        /// The property that differs.
         property: &'static str,
     },
-    /// The same part is there twice.
+    /// The same shard occurs twice.
     #[error("shard {shard} is there twice: `{}` and `{}`", first.display(), other.display())]
     Duplicate {
-        /// The part.
+        /// The shard.
         shard: Shard,
-        /// One of them.
+        /// The first path.
         first: PathBuf,
-        /// The other.
+        /// The second path.
         other: PathBuf,
     },
-    /// Parts are not there.
+    /// Shards are missing.
     #[error("{} of {expected} shards {} not there: {}", missing.len(), if missing.len() == 1 { "is" } else { "are" }, format_numbers(missing))]
     Missing {
-        /// Their numbers.
+        /// The numbers of the missing shards.
         missing: Vec<u32>,
-        /// How many there should be.
+        /// The expected number of shards.
         expected: u32,
     },
 }
 
-/// Numbers that are listed; a run of a thousand shards would have too many.
+/// The maximum number of shards listed in a message.
 const MAX_LISTED: usize = 10;
 
 fn format_numbers(numbers: &[u32]) -> String {
@@ -63,23 +63,23 @@ fn format_numbers(numbers: &[u32]) -> String {
 }
 
 impl MergeError {
-    /// The way out, where one can be told.
-    pub fn hint(&self) -> Option<&'static str> {
+    /// Returns the remedy, if there is one.
+    pub fn help(&self) -> Option<&'static str> {
         match self {
-            MergeError::NotAShard(_) => Some("shards are played with `healbench run --shard I/N`"),
+            MergeError::NotAShard(_) => Some("create shards with `healbench run --shard I/N`"),
             MergeError::Incomplete { .. } => Some("finish it with `healbench run --resume`"),
-            MergeError::LostEpisodes(_) => Some("play them again with `healbench run --resume`"),
-            MergeError::Mismatch { .. } => Some("shards are played with the same options, by the same healbench"),
+            MergeError::LostEpisodes(_) => Some("run them again with `healbench run --resume`"),
+            MergeError::Mismatch { .. } => Some("run all shards with the same options and the same version of healbench"),
             MergeError::Duplicate { .. } => Some("name each shard once"),
             MergeError::Missing { .. } => Some("name all shards of the run"),
         }
     }
 }
 
-/// The manifest of the run that these shards are together, still without rows, and the shards in the order of the plan.
+/// Returns the manifest of the merged run, without rows yet, and the shards in the order of the plan.
 ///
 /// # Errors
-/// [`MergeError`], unless they are all the parts of one plan, each whole and there once.
+/// [`MergeError`] unless all shards of one plan are complete and occur exactly once.
 pub fn merge_manifests<T>(
     mut shards: Vec<(PathBuf, RunManifest, T)>,
 ) -> Result<(RunManifest, Vec<(RunManifest, T)>), MergeError> {

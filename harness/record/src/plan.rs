@@ -1,47 +1,49 @@
 use healbench_protocol::{AgentSpec, Claim, ErrorFormat, Guardrails, Seed};
 use serde::{Deserialize, Serialize};
 
-/// The ordered list of episodes to run, kept as its axes: scenario, then agent, then setting, then trial, the last fastest.
+/// The ordered list of episodes to run, stored as its axes: scenario, agent, condition and trial, with the last varying
+/// fastest.
 ///
-/// An episode is known by its index in that order, the same in every run of an equal plan.
+/// An episode is identified by its index in that order, which is the same in every run of an equal plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
-    /// The seed of every random draw.
+    /// The seed of all random draws.
     pub seed: Seed,
-    /// Repetitions of each cell.
+    /// The number of repetitions of each cell.
     pub trials: u32,
-    /// The agents, in the order in which they were asked for.
+    /// The agents, in the order requested.
     pub agents: Vec<AgentSpec>,
-    /// Guardrails and error format together, in the order of the report's rows.
+    /// The conditions, in the order of the report's rows.
     pub conditions: Vec<Condition>,
     /// The scenarios, in the order of the suite.
     pub scenarios: Vec<PlannedScenario>,
 }
 
-/// One set of guardrails in one error format.
+/// A set of guardrails and an error format.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Condition {
-    /// The guardrails in force.
+    /// The active guardrails.
     pub guardrails: Guardrails,
-    /// How failures are written; `bare` exactly when `healing` is off.
+    /// The error format; `bare` exactly if `healing` is off.
     pub format: ErrorFormat,
 }
 
-/// A scenario as the plan names it.
+/// A scenario of a plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct PlannedScenario {
     /// The scenario's id.
     pub id: String,
-    /// Where it was read from, for the reader of a manifest; a built-in suite's file has the suite's name as its folder.
+    /// The path from which it was read, for information only; the folder of a built-in scenario is the name of its
+    /// suite.
     pub path: String,
-    /// SHA-256 of the file's text, in hexadecimal.
+    /// The SHA-256 of the file's text, in hexadecimal.
     pub sha256: String,
-    /// What the scenario holds against what is measured.
+    /// The claims to be compared with the measurements.
     #[serde(default)]
     pub claims: Vec<Claim>,
 }
 
-/// Which cell and trial an episode is: indices into the axes of its [`Plan`].
+/// The cell and trial of an episode, as indices into the axes of its [`Plan`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CellRef {
     /// Index into [`Plan::scenarios`].
@@ -50,32 +52,32 @@ pub struct CellRef {
     pub agent: usize,
     /// Index into [`Plan::conditions`].
     pub condition: usize,
-    /// 0 to `trials - 1`.
+    /// The trial, from 0 to `trials - 1`.
     pub trial: u32,
 }
 
 impl Plan {
-    /// How many episodes there are.
+    /// Returns the number of episodes.
     pub fn len(&self) -> u64 {
         self.cells() * u64::from(self.trials)
     }
 
-    /// Whether there is nothing to play.
+    /// Returns true if there are no episodes.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many cells there are.
+    /// Returns the number of cells.
     pub fn cells(&self) -> u64 {
         (self.scenarios.len() * self.agents.len() * self.conditions.len()) as u64
     }
 
-    /// The index of the setting under no guardrails.
+    /// Returns the index of the condition without guardrails.
     pub fn unguarded_condition(&self) -> Option<usize> {
         self.conditions.iter().position(|condition| condition.guardrails == Guardrails::NONE)
     }
 
-    /// The cell and trial of the episode with this index; `None` past the end.
+    /// Returns the cell and trial of the episode with this index; `None` past the end.
     pub fn cell(&self, episode: u64) -> Option<CellRef> {
         if episode >= self.len() {
             return None;
@@ -89,7 +91,7 @@ impl Plan {
         Some(CellRef { scenario, agent, condition, trial })
     }
 
-    /// The index of the episode of this cell and trial: the inverse of [`Plan::cell`].
+    /// Returns the index of the episode with this cell and trial: the inverse of [`Plan::cell`].
     pub fn episode(&self, cell: CellRef) -> u64 {
         let index = (cell.scenario * self.agents.len() + cell.agent) * self.conditions.len() + cell.condition;
         index as u64 * u64::from(self.trials) + u64::from(cell.trial)

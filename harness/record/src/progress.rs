@@ -8,24 +8,25 @@ use serde::{Deserialize, Serialize};
 use crate::directory::io_error;
 use crate::{Outcome, RunDir, RunDirError};
 
-/// `progress.json`: how far a run is. It is there while the run is under way, and what is left of it after a kill says nothing.
+/// `progress.json`: the progress of a run. The file exists while the run is in progress; after a kill, its contents are
+/// outdated.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Progress {
-    /// Episodes that are played.
+    /// The number of finished episodes.
     pub done: u64,
-    /// Episodes that the run is to hold.
+    /// The number of planned episodes.
     pub total: u64,
-    /// Episodes a second since the run began or was gone on with; null until one is played.
+    /// Episodes per second since the run was started or resumed; null until one is finished.
     pub per_second: Option<f64>,
-    /// Seconds until the rest is played at that rate; null when it is unknown.
+    /// The estimated remaining seconds at that rate; null if unknown.
     pub eta_s: Option<f64>,
-    /// What models cost so far in US dollars; null unless every price and usage is known, and where nobody is paid.
+    /// The cost of models so far in US dollars; null if a price or usage is unknown, or if no model is paid.
     pub usd: Option<f64>,
-    /// What they cost at least, where `usd` is null since some of it is unknown.
+    /// The known part of the cost, if `usd` is null because some of it is unknown.
     pub usd_at_least: Option<f64>,
-    /// How many episodes ended how, without the successes; only what occurred.
+    /// The number of episodes by outcome, without successes; only outcomes that occurred.
     pub failures: BTreeMap<Outcome, u64>,
-    /// When this was written: seconds since 1970.
+    /// The time of writing, in seconds since 1970.
     pub updated_unix_s: u64,
 }
 
@@ -34,19 +35,19 @@ impl RunDir {
         self.path().join("progress.json")
     }
 
-    /// How far the run is, as whoever plays it last said; `None` where nobody says so.
+    /// Returns the last written progress; `None` if there is none.
     pub fn progress(&self) -> Option<Progress> {
         serde_json::from_slice(&fs::read(self.progress_file()).ok()?).ok()
     }
 
-    /// Says how far the run is, in one step: a reader sees the old state or the new one.
+    /// Writes the progress atomically.
     ///
     /// # Errors
     /// [`RunDirError::Io`].
     pub fn write_progress(&self, progress: &Progress) -> Result<(), RunDirError> {
         let file = self.progress_file();
         let partial = self.path().join("progress.json.part");
-        // Nothing waits for the disk: what a crash of the machine loses here is of no use afterwards.
+        // Not flushed to disk: after a crash of the machine, the progress is useless anyway.
         let write = || -> io::Result<()> {
             fs::write(&partial, serde_json::to_vec(progress)?)?;
             fs::rename(&partial, &file)
@@ -54,7 +55,7 @@ impl RunDir {
         write().map_err(io_error("write", &file))
     }
 
-    /// The run is not under way any more. That nothing is there is no error.
+    /// Removes the progress when the run ends. A missing file is not an error.
     ///
     /// # Errors
     /// [`RunDirError::Io`].

@@ -1,6 +1,6 @@
-//! The file of paired rounds: times of two pieces of work, measured in turns within one process.
+//! The file of paired rounds: times of two workloads, measured alternately within one process.
 //!
-//! Only times stand in it. What they say (a median, an interval, a verdict) is computed by whoever reads it.
+//! The file contains only times. Statistics and verdicts are computed by its readers.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,40 +9,40 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// The version of this file's format.
+/// The version of the file's format.
 pub const ROUNDS_VERSION: u32 = 1;
 
-/// A pair of fewer rounds decides nothing.
+/// The minimum number of rounds in a pair.
 pub const MIN_ROUNDS: usize = 501;
 
-/// Everything that one process measured.
+/// All measurements of one process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PairedRun {
-    /// [`ROUNDS_VERSION`] of the program that wrote it.
+    /// The [`ROUNDS_VERSION`] of the program that wrote the file.
     pub format_version: u32,
     /// The version of healbench that was measured.
     pub healbench: String,
-    /// The git revision that was measured; null when it is unknown.
+    /// The measured git revision; null if unknown.
     pub revision: Option<String>,
-    /// The processor's model; null when the system does not tell.
+    /// The processor's model; null if the system does not report it.
     pub cpu: Option<String>,
-    /// Whether the code was optimised.
+    /// True if the code was optimized.
     pub optimized: bool,
-    /// How long an epoch was meant to take, in nanoseconds.
+    /// The target duration of an epoch in nanoseconds.
     pub epoch_ns: u64,
     /// The pairs, in the order of the program.
     pub pairs: Vec<PairRounds>,
 }
 
-/// What a pair is there for.
+/// The purpose of a pair.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum PairRole {
-    /// The same thing twice: what it differs by is the machine's doing.
+    /// The same workload twice: any difference is measurement noise.
     Control,
-    /// Two things that are claimed to take the same time.
+    /// Two workloads that are claimed to take the same time.
     Equal,
-    /// A thing over a piece of work that never changes, to be held against an earlier ratio of the same machine.
+    /// A workload relative to one that never changes, to be compared with an earlier ratio on the same machine.
     ReferenceWorkload,
 }
 
@@ -51,54 +51,54 @@ pub enum PairRole {
 pub struct PairRounds {
     /// The pair's name, unique in the run.
     pub name: String,
-    /// What it is there for.
+    /// The purpose.
     pub role: PairRole,
-    /// What A does.
+    /// The description of A.
     pub reference: String,
-    /// What B does.
+    /// The description of B.
     pub candidate: String,
-    /// How often A and B do their work in an epoch.
+    /// The number of executions of A and B in an epoch.
     pub iterations: [u32; 2],
-    /// Nanoseconds of the epochs A, B, B, A, round by round.
+    /// The durations of the epochs A, B, B and A in nanoseconds, for each round.
     pub rounds: Vec<[u64; 4]>,
 }
 
-/// Why a file of paired rounds cannot be read or written.
+/// The reason why a file of paired rounds cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum RoundsError {
-    /// There is no such file.
+    /// The file does not exist.
     #[error("there is no file `{}`", .0.display())]
     Missing(PathBuf),
-    /// The file system refused.
+    /// A file system operation failed.
     #[error("cannot {operation} `{}`: {source}", path.display())]
     Io {
         /// `read` or `write`.
         operation: &'static str,
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// The file is no paired run, or is damaged.
+    /// The file does not contain paired rounds, or is damaged.
     #[error("`{}` has no paired rounds of healbench: {reason}", path.display())]
     Invalid {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The problem.
         reason: String,
     },
-    /// A newer or an older program wrote it.
+    /// The file was written by a newer or an older program.
     #[error("`{}` has paired rounds of format {found}; this program reads {ROUNDS_VERSION}", path.display())]
     UnsupportedVersion {
         /// The file.
         path: PathBuf,
-        /// The version that was found.
+        /// The version in the file.
         found: u64,
     },
 }
 
 impl PairedRun {
-    /// Reads a file and checks that every ratio in it can be computed.
+    /// Reads a file and checks that all ratios can be computed.
     ///
     /// # Errors
     /// Every variant of [`RoundsError`].
@@ -109,7 +109,7 @@ impl PairedRun {
             Err(source) => return Err(RoundsError::Io { operation: "read", path: path.into(), source }),
         };
         let invalid = |reason: String| RoundsError::Invalid { path: path.into(), reason };
-        // The version is read first: a newer file need not have the shape that this program knows.
+        // Check the version first: a newer file may have another shape.
         let value: serde_json::Value = serde_json::from_slice(&text).map_err(|error| invalid(error.to_string()))?;
         match value.get("format_version").and_then(serde_json::Value::as_u64) {
             None => return Err(invalid("it has no `format_version`".to_owned())),
@@ -121,10 +121,10 @@ impl PairedRun {
         Ok(run)
     }
 
-    /// Writes the file in one step: a reader sees all of it, or what was there before.
+    /// Writes the file atomically.
     ///
     /// # Errors
-    /// [`RoundsError::Io`], and [`RoundsError::Invalid`] when [`PairedRun::read`] would refuse the file.
+    /// [`RoundsError::Io`], and [`RoundsError::Invalid`] if [`PairedRun::read`] would reject the file.
     pub fn write(&self, path: &Path) -> Result<(), RoundsError> {
         let invalid = |reason| RoundsError::Invalid { path: path.into(), reason };
         self.check().map_err(invalid)?;
@@ -145,7 +145,7 @@ impl PairedRun {
         })
     }
 
-    /// What keeps a ratio from being computed, or one pair from being told from another.
+    /// Checks that all ratios can be computed and that pair names are unique.
     fn check(&self) -> Result<(), String> {
         if self.format_version != ROUNDS_VERSION {
             return Err(format!("its `format_version` is {}", self.format_version));
@@ -174,8 +174,8 @@ impl PairedRun {
 }
 
 impl PairRounds {
-    /// For each round the logarithm of B's time over A's, an iteration: half of `ln(b1 * b2 / (a1 * a2))`, so that a drift
-    /// which is even over the round cancels out.
+    /// Returns, for each round, the logarithm of B's time per iteration over A's: half of `ln(b1 * b2 / (a1 * a2))`, in
+    /// which a linear drift within the round cancels out.
     pub fn log_ratios(&self) -> Vec<f64> {
         let [a, b] = self.iterations.map(f64::from);
         let of_iterations = (b / a).ln();
@@ -213,7 +213,7 @@ mod tests {
         }
     }
 
-    /// What is said of a file that is one of ours but for one change.
+    /// Returns the error for a valid file after one change.
     fn error_after(change: impl Fn(&mut Value)) -> String {
         let mut value = serde_json::to_value(run()).unwrap();
         change(&mut value);
@@ -236,7 +236,7 @@ mod tests {
         fs::write(&file, "of yesterday").unwrap();
         run().write(&file).unwrap();
         assert_eq!(PairedRun::read(&file).unwrap(), run());
-        // Nothing else is left behind.
+        // No temporary file remains.
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
         let value: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
         assert_eq!(value["pairs"][0]["role"], "control");
@@ -300,7 +300,7 @@ mod tests {
     #[test]
     fn a_ratio_is_of_one_iteration_and_of_both_halves_of_a_round() {
         let mut pair = run().pairs.remove(0);
-        // Twice the iterations in twice the time are as fast.
+        // Twice the iterations in twice the time are equally fast.
         pair.rounds = vec![[100, 200, 200, 100], [100, 100, 100, 100], [100, 400, 100, 100]];
         let ratios: Vec<f64> = pair.log_ratios().into_iter().map(f64::exp).collect();
         for (ratio, expected) in ratios.iter().zip([1.0, 0.5, 1.0]) {

@@ -6,39 +6,40 @@ use serde::{Deserialize, Serialize};
 
 use crate::EpisodeCounts;
 
-/// The rows of some episodes, in the order of the plan: calls of one episode stand together, in the order they were made.
+/// The rows of some episodes, in the order of the plan. The calls of an episode are adjacent and in the order in which
+/// they were made.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Records {
-    /// One row an episode.
+    /// One row per episode.
     pub episodes: Vec<EpisodeRecord>,
-    /// One row a call.
+    /// One row per call.
     pub calls: Vec<CallRecord>,
 }
 
-/// How an episode ended.
+/// The outcome of an episode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// The expectations hold.
+    /// All expectations hold.
     Success,
-    /// The agent said it was done, and an expectation does not hold.
+    /// The agent declared the task complete, but an expectation does not hold.
     TaskFail,
-    /// The agent said that it could not.
+    /// The agent declared that it cannot complete the task.
     GaveUp,
-    /// A limit ended it: on calls, on turns, or on the length of an answer or a conversation.
+    /// The episode reached a limit on calls, on turns, or on the length of an answer or a conversation.
     Limit,
-    /// The agent's infrastructure failed: counted apart, never scored.
+    /// The agent's infrastructure failed; counted separately, never scored.
     Infra,
-    /// The agent's configuration is wrong: counted apart, never scored.
+    /// The agent's configuration is wrong; counted separately, never scored.
     Config,
 }
 
 impl Outcome {
-    /// Every outcome, in the order of documents.
+    /// All outcomes, in the order used in documents.
     pub const ALL: [Outcome; 6] =
         [Outcome::Success, Outcome::TaskFail, Outcome::GaveUp, Outcome::Limit, Outcome::Infra, Outcome::Config];
 
-    /// The name in columns and documents.
+    /// Returns the name used in columns and documents.
     pub fn name(self) -> &'static str {
         match self {
             Outcome::Success => "success",
@@ -50,7 +51,7 @@ impl Outcome {
         }
     }
 
-    /// Whether an episode that ended so counts in a rate.
+    /// Returns true if an episode with this outcome counts in rates.
     pub fn is_scored(self) -> bool {
         !matches!(self, Outcome::Infra | Outcome::Config)
     }
@@ -62,90 +63,92 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// What one episode left behind, beside its calls. Its cell and trial follow from `episode` and the plan.
+/// The row of one episode. Its cell and trial follow from `episode` and the plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EpisodeRecord {
-    /// Index in the plan.
+    /// The index in the plan.
     pub episode: u64,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
-    /// Whether the agent's last turn claimed that the task was complete.
+    /// True if the agent's last turn claimed that the task was complete.
     pub claimed_done: bool,
-    /// Whether a mistake or a fault was scheduled: the denominator of episode recovery, the same set in every cell.
+    /// True if a mistake or a fault was scheduled. These episodes are the denominator of "episodes recovered", and are
+    /// the same in every cell.
     pub scheduled: bool,
-    /// First 64 bits of the SHA-256 of the schedule (beliefs, faults and generated data), as 16 hexadecimal digits. Rows with
-    /// different hashes met different difficulties and are never paired.
+    /// The first 64 bits of the SHA-256 of the trial schedule (draft calls, faults and generated data), as 16
+    /// hexadecimal digits. Rows with different hashes had different mistakes, faults or data and are never paired.
     pub schedule_hash: String,
-    /// Turns taken, prose among them.
+    /// The number of turns, including messages.
     pub turns: u32,
-    /// Calls made.
+    /// The number of calls.
     pub calls: u32,
-    /// Calls that a perfect agent needs: the steps of the script.
+    /// The number of calls that a perfect agent needs: the steps of the script.
     pub perfect_calls: u32,
     /// Tokens of the task's prompt.
     pub prompt_tokens: u32,
-    /// Tokens of the agent's turns without a call: prose and the closing words.
+    /// Tokens of the agent's turns without a call: messages and the closing answer.
     pub prose_tokens: u32,
-    /// What its calls add up to.
+    /// The sums over its calls.
     pub counts: EpisodeCounts,
-    /// What its model took; null for an agent without one.
+    /// The usage of its model; null for an agent without one.
     pub model: Option<Box<ModelUsage>>,
 }
 
-/// What an episode took of its model.
+/// The model usage of an episode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct ModelUsage {
-    /// Calls of the opening: they stand in the conversation as the model's own, and are not.
+    /// The calls of the seeded opening, which the model did not make although the conversation shows them as its own.
     pub opening_calls: u32,
-    /// Turns that the model took: answered requests.
+    /// The number of model turns: answered requests.
     pub turns: u32,
-    /// The sums of the provider's counts; null unless it gave them for every turn, and there was one.
+    /// The sums of the provider's counts; null unless it reported them for every turn and there was at least one.
     pub usage: Option<Usage>,
-    /// US dollars; null when price or usage is unknown.
+    /// The cost in US dollars; null if price or usage is unknown.
     pub usd: Option<f64>,
-    /// Milliseconds that the model took to answer.
+    /// The response time of the model in milliseconds.
     pub latency_ms: u64,
-    /// Exact `o200k_base` tokens of what it was sent: with every turn the system text, the tools and the conversation so far. What
-    /// an API adds around messages is not in it.
+    /// The exact `o200k_base` tokens sent: in every turn the system text, the tools and the conversation so far,
+    /// without what an API adds around messages.
     pub bpe_input: u64,
-    /// Exact `o200k_base` tokens of what it said: words and calls, without reasoning.
+    /// The exact `o200k_base` tokens received: text and calls, without reasoning.
     pub bpe_output: u64,
 }
 
-/// What a model did in an episode, turn by turn: enough to play the episode again without it.
+/// The turns of a model in an episode: sufficient to replay the episode without the model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecordedTurns {
     /// The episode's index in the plan.
     pub episode: u64,
-    /// The turns, in their order.
+    /// The turns, in order.
     pub turns: Vec<RecordedTurn>,
-    /// Why there is no further turn, when the agent failed.
+    /// The agent's error that ended the episode, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<AgentError>,
 }
 
-/// A turn with where it came from.
+/// A turn and its origin.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RecordedTurn {
     /// The turn.
     pub turn: Turn,
-    /// Where it came from, and what it took.
+    /// The origin of the turn, and its cost if a model answered.
     pub origin: Origin,
 }
 
-/// What one call left behind. Tokens are exact `o200k_base` counts. Texts are shared: most rows of a run say what others say.
+/// The row of one call. Tokens are exact `o200k_base` counts. Texts are shared, because most of them occur in many
+/// rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CallRecord {
     /// The episode's index in the plan.
     pub episode: u64,
-    /// 1 for the first call of the episode.
+    /// The number of the call in the episode, from 1.
     pub call: u32,
-    /// 1 for the first turn; several calls may share a turn.
+    /// The number of the turn, from 1; several calls may share a turn.
     pub turn: u32,
-    /// The tool as the agent named it.
+    /// The tool name sent by the agent.
     #[serde(with = "shared")]
     pub tool: Arc<str>,
-    /// The action as the agent named it; null when it named none.
+    /// The action name sent by the agent; null if there was none.
     #[serde(with = "shared")]
     pub action: Option<Arc<str>>,
     /// The arguments as canonical JSON.
@@ -153,49 +156,50 @@ pub struct CallRecord {
     pub arguments: Arc<str>,
     /// MCP's `isError` of the response.
     pub is_error: bool,
-    /// `VALIDATION`, `MISSING_DISCRIMINATOR`, `UNKNOWN_ACTION`, `UNKNOWN_TOOL` or a tool error's code; null when nothing failed.
-    /// A warning has a code and `is_error` false.
+    /// `VALIDATION`, `MISSING_DISCRIMINATOR`, `UNKNOWN_ACTION`, `UNKNOWN_TOOL` or the code of a tool error; null if
+    /// nothing failed. A warning has a code although `is_error` is false.
     #[serde(with = "shared")]
     pub error_class: Option<Arc<str>>,
-    /// Whether the failure was an injected fault.
+    /// True if the failure was an injected fault.
     pub injected: bool,
-    /// The top-level fields that failed, sorted, as the response named them to the agent; null when it named none (which is so for
-    /// every bare line).
+    /// The failed top-level fields, sorted, if the response named them to the agent; null otherwise, such as for every
+    /// bare line.
     #[serde(with = "shared")]
     pub named_fields: Option<Arc<[String]>>,
     /// The top-level arguments that differ from those of the previous call, sorted; null for the first call.
     #[serde(with = "shared")]
     pub changed_fields: Option<Arc<[String]>>,
-    /// Undeclared fields that reached the world.
+    /// The number of undeclared fields that reached the world.
     pub leaked_fields: u32,
-    /// Rows that truncation held back.
+    /// The number of rows omitted by truncation.
     pub omitted_rows: u32,
-    /// Contract deltas that the response carried.
+    /// The number of contract deltas in the response.
     pub contract_deltas: u32,
-    /// Whether the world's rows differ after the call.
+    /// True if the call changed rows of the world.
     pub state_changed: bool,
-    /// Whether an earlier call of the episode with the same tool and canonical arguments failed.
+    /// True if an earlier call of the episode with the same tool and canonical arguments failed.
     pub repeated: bool,
-    /// Number of the error chain that this call belongs to, from 1; null outside of any. The chain ended in success exactly when
-    /// its last call is not an error.
+    /// The number of the error chain to which the call belongs, from 1; null if there is none. The error is fixed
+    /// exactly if the last call of its chain succeeded.
     pub chain: Option<u32>,
-    /// Seconds of the world's own time that the agent waited before the call.
+    /// The simulated seconds that the agent waited before the call.
     pub waited_s: u32,
-    /// Tokens of the call as the agent sent it.
+    /// Tokens of the call as sent by the agent.
     pub request_tokens: u32,
     /// Tokens of the response.
     pub response_tokens: u32,
-    /// First 64 bits of the SHA-256 of the response as the agent saw it: a byte 1 if `is_error` and else 0, then each block of text
-    /// with its length in bytes before it, as 64 bits in little-endian order.
+    /// The first 64 bits of the SHA-256 of the response as shown to the agent: a byte 1 if `is_error` or else 0, then
+    /// each text block preceded by its length in bytes as a 64-bit little-endian integer.
     pub response_hash: u64,
-    /// Tokens that guardrails added to the response: of a failure, the difference to its bare line (never below 0); of a list, the
-    /// teaching block.
+    /// The tokens that guardrails added to the response: for a failure, the difference to its bare line (at least 0);
+    /// for a list, the truncation notice.
     pub guardrail_tokens: u32,
-    /// Tokens of the conversation before this call: prompt, earlier calls and responses. What a stateless API is sent again.
+    /// The tokens of the conversation before this call: prompt, earlier calls and responses. A stateless API receives
+    /// them again.
     pub context_tokens: u64,
 }
 
-/// Shared texts in a journal: as what they hold.
+/// Serializes shared texts by value.
 mod shared {
     use std::sync::Arc;
 

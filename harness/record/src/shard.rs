@@ -4,43 +4,43 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-/// One of several parts of a plan that are played apart, on several machines say, and put together afterwards. Parts are ranges of
-/// episodes in the order of the plan, as equal as can be.
+/// One of several parts of a plan that are run separately, for example on different machines, and merged afterwards.
+/// Parts are ranges of episodes in the order of the plan, with sizes as equal as possible.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Shard {
-    /// Which part, from 1.
+    /// The number of the part, from 1.
     index: u32,
-    /// Of how many.
+    /// The number of parts.
     count: u32,
 }
 
-/// A word that is no shard.
+/// The error for text that is not a valid shard.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no shard: `I/N` with I from 1 to N, as in `1/4`")]
 pub struct InvalidShard(String);
 
 impl Shard {
-    /// The part with this number, from 1; `None` unless it is one of `of`.
+    /// Creates the shard with number `index`, from 1; returns `None` unless it is at most `count`.
     pub fn new(index: u32, count: u32) -> Option<Shard> {
         (1..=count).contains(&index).then_some(Shard { index, count })
     }
 
-    /// Which part, from 1.
+    /// Returns the number of the part, from 1.
     pub fn index(self) -> u32 {
         self.index
     }
 
-    /// Of how many.
+    /// Returns the number of parts.
     pub fn count(self) -> u32 {
         self.count
     }
 
-    /// Whether there is such a part: a manifest may say anything.
+    /// Returns true if the number is in range; a deserialized manifest may contain any values.
     pub fn is_valid(self) -> bool {
         Shard::new(self.index, self.count).is_some()
     }
 
-    /// The episodes of this part of a plan of `total` episodes.
+    /// Returns the episodes of this part in a plan of `total` episodes.
     pub fn episodes(self, total: u64) -> Range<u64> {
         let bound = |index: u32| (u128::from(total) * u128::from(index) / u128::from(self.count)) as u64;
         bound(self.index - 1)..bound(self.index)

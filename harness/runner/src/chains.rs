@@ -1,7 +1,9 @@
-//! Error chains: a failed call and what follows on the same intent, until it succeeds, is given up, or the episode ends.
+//! Error chains: a failed call and the following calls with the same intent, until one succeeds, the agent gives up, or
+//! the episode ends.
 //!
-//! The intent is told by the rows alone, so that it means the same for every agent: a tool and its action. A call that reached
-//! no action (an unknown one, or none) opens a chain of the tool, which takes on the action of the next call that has one.
+//! The intent is derived from the rows alone, so that it has the same meaning for every agent: a tool and its action. A
+//! call that selected no action (an unknown one, or none) opens a chain of the tool, which adopts the action of the
+//! next call that has one.
 
 use std::sync::Arc;
 
@@ -13,7 +15,7 @@ struct OpenChain {
     action: Option<Arc<str>>,
 }
 
-/// Numbers the chains of one episode's calls.
+/// Assigns chain numbers to the calls of one episode.
 pub(crate) fn number_chains(calls: &mut [CallRecord]) {
     let mut open: Vec<OpenChain> = Vec::new();
     let mut chains = 0;
@@ -24,7 +26,7 @@ pub(crate) fn number_chains(calls: &mut [CallRecord]) {
             let same_action = !routed || chain.action.is_none() || chain.action == call.action;
             chain.tool == call.tool && same_action
         };
-        // The youngest first: it is what the agent is at.
+        // The most recent chain first.
         let at = open.iter().rposition(continues);
         match (at, call.is_error) {
             (Some(at), false) => call.chain = Some(open.remove(at).chain),
@@ -49,7 +51,7 @@ pub(crate) fn number_chains(calls: &mut [CallRecord]) {
 mod tests {
     use super::*;
 
-    /// `tool.action`, and how it failed.
+    /// Returns the chain numbers of calls given as `tool.action` and error class.
     fn chain_numbers(calls: &[(&str, Option<&str>)]) -> Vec<Option<u32>> {
         let record = |(name, class): &(&str, Option<&str>)| {
             let (tool, action) = name.split_once('.').unwrap_or((name, ""));

@@ -5,29 +5,29 @@ use healbench_protocol::{
     Agent, AgentError, DrawKey, EpisodeStart, Object, Origin, ToolCall, ToolResponse, Turn, Usage,
 };
 use healbench_record::{CallRecord, CellRef, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan};
-use healbench_scenarios::{Observed, Schedule};
+use healbench_scenarios::{EpisodeState, Schedule};
 
 use crate::chains::number_chains;
 use crate::response_cache::{CachedResponse, CallText, ResponseCache};
 use crate::{AgentFactory, ScenarioContext};
 
-/// What happens in an episode, for whoever wants to tell of it.
+/// An event of an episode, for observers.
 #[derive(Debug)]
 pub enum EpisodeEvent<'a> {
-    /// The agent took a turn, which came from there.
+    /// The agent took a turn with this origin.
     Turn(&'a Turn, Origin),
-    /// A call of the turn was answered; the row is whole but for its chain.
+    /// A call of the turn was answered; the row is complete except for its chain.
     Call(&'a ToolCall, &'a SimulatorReply, &'a CallRecord),
     /// The agent failed.
     Failed(&'a AgentError),
-    /// The episode ended; these expectations do not hold.
+    /// The episode ended; the texts describe the expectations that do not hold.
     End(Outcome, &'a [String]),
 }
 
-/// Turns that an agent may take beyond its calls: prose and the closing words.
+/// The number of turns allowed in addition to the call limit, for messages and the closing answer.
 const MAX_EXTRA_TURNS: u32 = 8;
 
-/// Why an episode has no row.
+/// The reason why an episode has no row.
 #[derive(Debug)]
 pub(crate) enum EpisodeAborted {
     /// The run is being stopped.
@@ -38,7 +38,7 @@ pub(crate) enum EpisodeAborted {
     RecordingFailed(String),
 }
 
-/// Plays one episode from the task to its ending.
+/// Runs one episode from the task to its ending.
 pub(crate) fn run_episode(
     plan: &Plan,
     cell: CellRef,
@@ -65,22 +65,22 @@ pub(crate) fn run_episode(
     })
 }
 
-/// How the talking stopped.
+/// The way in which the conversation ended.
 enum Ending {
     Done,
     GaveUp,
-    /// A model's calls brought about all that is expected: nothing that it says afterwards could matter.
+    /// The calls of a model fulfilled all expectations; later turns cannot matter.
     GoalReached,
-    /// A model answered in words.
+    /// A model answered with text.
     AnsweredInWords {
-        /// Whether there were any.
+        /// True if the text is not empty.
         has_text: bool,
     },
     Limit,
     Failed(AgentError),
 }
 
-/// One episode in play: the world, and the rows so far.
+/// The state of an episode: the world, and the rows so far.
 struct EpisodeRun<'a> {
     episode: u64,
     context: &'a ScenarioContext<'a>,
@@ -192,11 +192,11 @@ impl<'a> EpisodeRun<'a> {
     }
 
     fn goal_reached(&self) -> bool {
-        let observed = Observed { world: &self.world, gave_up: false, succeeded: &self.succeeded };
-        self.context.has_goal && self.context.scenario.unmet_since(&self.context.beginning, &observed).is_empty()
+        let state = EpisodeState { world: &self.world, gave_up: false, succeeded: &self.succeeded };
+        self.context.has_goal && self.context.scenario.unmet_with(&self.context.initial_counts, &state).is_empty()
     }
 
-    /// Counts what the turn took, before anything of it is a part of the conversation.
+    /// Adds the cost of a turn; must be called before the turn becomes part of the conversation.
     fn count_model_turn(&mut self, turn: &Turn, origin: Origin, preamble: &str) {
         let cost = match origin {
             Origin::Script => return,
@@ -220,7 +220,7 @@ impl<'a> EpisodeRun<'a> {
             Turn::Done { answer } => u64::from(tokens.count(answer)),
             Turn::GiveUp { reason } => u64::from(tokens.count(reason)),
         };
-        // What one turn does not tell, the episode does not know.
+        // If one turn lacks the usage, that of the episode is unknown.
         self.model.usage = match (self.model.usage, cost.usage) {
             (None, usage) if first => usage,
             (Some(sum), Some(usage)) => Some(add_usage(sum, usage)),
@@ -259,7 +259,7 @@ impl<'a> EpisodeRun<'a> {
         cached
     }
 
-    /// The call before the one at hand.
+    /// Returns the call before the current one.
     fn previous(&self) -> Option<&ToolCall> {
         self.failed.as_ref().or(self.succeeded.last())
     }
@@ -301,12 +301,12 @@ impl<'a> EpisodeRun<'a> {
         schedule: &Schedule,
         observe: &mut dyn FnMut(EpisodeEvent<'_>),
     ) -> (EpisodeRecord, Vec<CallRecord>) {
-        // Words are not judged: where stopping is right, a model that answers instead of calling has stopped.
+        // Text is not judged: if stopping is expected, a model that answers with text instead of calls has stopped.
         let stopped_calling =
             matches!(ending, Ending::AnsweredInWords { has_text: true }) && self.context.scenario.expects_stop();
         let gave_up = stopped_calling || matches!(ending, Ending::GaveUp);
-        let observed = Observed { world: &self.world, gave_up, succeeded: &self.succeeded };
-        let unmet = self.context.scenario.unmet_since(&self.context.beginning, &observed);
+        let state = EpisodeState { world: &self.world, gave_up, succeeded: &self.succeeded };
+        let unmet = self.context.scenario.unmet_with(&self.context.initial_counts, &state);
         let outcome = match &ending {
             Ending::Failed(AgentError::Config(_)) => Outcome::Config,
             Ending::Failed(_) => Outcome::Infra,
@@ -341,7 +341,7 @@ impl<'a> EpisodeRun<'a> {
     }
 }
 
-/// The sum of two counts; what one of them does not tell, the sum does not.
+/// Adds two counts; the sum of an unknown count is unknown.
 fn add_usage(a: Usage, b: Usage) -> Usage {
     let add = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
     Usage {
@@ -353,7 +353,7 @@ fn add_usage(a: Usage, b: Usage) -> Usage {
     }
 }
 
-/// The top-level arguments that differ from `previous`, sorted.
+/// Returns the top-level arguments that differ from `previous`, sorted.
 fn changed_arguments(previous: &ToolCall, call: &ToolCall) -> Vec<String> {
     let empty = Object::new();
     let previous = previous.object().unwrap_or(&empty);

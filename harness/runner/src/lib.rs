@@ -1,7 +1,7 @@
-//! From a plan to its records: the one place that holds an agent and an engine at once.
+//! Runs a plan and produces its records; the only crate that uses agents and the engine together.
 //!
-//! Deliberately absent: files, frames, the terminal. Whoever calls [`run`] gets a [`RunEvent`] for everything that happens, in the
-//! order of the plan, and decides what becomes of it.
+//! This crate does not access files, frames or the terminal. The caller of [`run`] receives a [`RunEvent`] for
+//! everything that happens, in the order of the plan, and processes it.
 
 mod chains;
 mod episode;
@@ -24,5 +24,5 @@ pub use tokens::{TOKENIZER, TokenCounter};
 
 use healbench_protocol::{Agent, EpisodeStart};
 
-/// Makes the agent with this index in the plan for one episode.
+/// Creates the agent with this index in the plan for one episode.
 pub type AgentFactory<'a> = dyn for<'s> Fn(usize, EpisodeStart<'s>) -> Box<dyn Agent + 's> + Sync + 'a;

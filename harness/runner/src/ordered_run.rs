@@ -13,66 +13,66 @@ use crate::episode::{EpisodeAborted, run_episode};
 use crate::response_cache::ResponseCache;
 use crate::{AgentFactory, ScenarioContext, ScenarioSetupError};
 
-/// What to play, and how.
+/// A plan to run, and the settings for it.
 pub struct Job<'a> {
     /// The plan.
     pub plan: &'a Plan,
-    /// Its scenarios, in its order.
+    /// The scenarios, in the order of the plan.
     pub scenarios: &'a [Scenario],
-    /// The episodes to play, by their index in the plan.
+    /// The episodes to run, by their index in the plan.
     pub episodes: Range<u64>,
-    /// Threads.
+    /// The number of threads.
     pub jobs: usize,
-    /// Makes the agents.
+    /// Creates the agents.
     pub make_agent: &'a AgentFactory<'a>,
 }
 
-/// What happens while a plan is played.
+/// An event of a run.
 #[derive(Debug)]
 pub enum RunEvent {
-    /// Playing begins.
+    /// The run begins.
     Started,
-    /// The next episodes of the plan are played.
+    /// The next episodes of the plan are finished.
     Episodes {
-        /// Their rows.
+        /// The rows of these episodes.
         records: Records,
-        /// The index of the episode after them.
+        /// The index of the first episode after them.
         next: u64,
     },
 }
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunEnd {
-    /// The index of the first episode that was not played.
+    /// The index of the first episode that was not run.
     pub next: u64,
-    /// Whether somebody stopped it before the end.
+    /// True if the run was stopped before the end.
     pub interrupted: bool,
 }
 
-/// Why a run could not go on.
+/// The reason why a run failed.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError<E> {
     /// A scenario cannot be set up.
     #[error(transparent)]
     Setup(#[from] ScenarioSetupError),
-    /// A recorded answer is missing: the episode cannot be played again as it was.
+    /// A recorded answer is missing, so the episode cannot be replayed.
     #[error("episode {episode}: {miss}")]
     RecordingMissing {
         /// The episode.
         episode: u64,
-        /// What is missing, and what is there.
+        /// The missing answer, and the available ones.
         miss: String,
     },
-    /// An answer cannot be recorded, and is lost.
+    /// An answer cannot be recorded and is lost.
     #[error("episode {episode}: {reason}")]
     RecordingFailed {
         /// The episode.
         episode: u64,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// The program has a defect, and this episode shows it; the panic's own message went to stderr.
+    /// A bug in healbench caused a panic in this episode; the panic's message went to stderr.
     #[error("a defect of healbench ended episode {episode}")]
     Panicked {
         /// The episode.
@@ -83,10 +83,10 @@ pub enum RunError<E> {
     Event(E),
 }
 
-/// Plays the episodes of a plan on all threads and hands over their rows in the order of the plan.
+/// Runs the episodes of a plan on all threads and passes on their rows in the order of the plan.
 ///
-/// Memory does not grow with the plan: a thread that is too far ahead of the slowest one waits. `stop` ends the run after the
-/// episodes under way; what was handed over by then is the beginning of the plan.
+/// Memory does not grow with the plan: a thread that is too far ahead of the slowest one waits. `stop` ends the run
+/// after the episodes in progress; the rows passed on by then are a prefix of the plan.
 ///
 /// # Errors
 /// [`RunError`]; the first one ends the run.
@@ -99,7 +99,7 @@ pub fn run<E>(
     let jobs = job.jobs.max(1);
     let state = SharedState::new(job, jobs, stop);
     std::thread::scope(|scope| {
-        // It holds no more pieces than the window: `wait_for_room` sees to that.
+        // `wait_for_room` limits the number of batches in the channel.
         let (send, receive) = channel();
         for _ in 0..jobs {
             let send = send.clone();
@@ -108,19 +108,19 @@ pub fn run<E>(
         }
         drop(send);
         let result = state.collect(&receive, on_event);
-        // Whatever the reason, nobody may wait for a collector that is gone.
+        // In any case, no thread may wait for a collector that no longer exists.
         state.halt();
         drop(receive);
         result
     })
 }
 
-/// Episodes a piece of work; smaller when there are few, so that every thread gets some.
+/// The maximum number of episodes in a batch; smaller if there are few, so that every thread gets some.
 const MAX_BATCH: u64 = 256;
-/// Pieces that a thread may be ahead of the collector.
+/// The number of batches ahead of the collector that may be in progress, per thread.
 const WINDOW: u64 = 32;
 
-/// What the threads share.
+/// The state shared by the threads.
 struct SharedState<'a> {
     job: &'a Job<'a>,
     stop: &'a AtomicBool,
@@ -128,16 +128,16 @@ struct SharedState<'a> {
     batch_size: u64,
     next: AtomicU64,
     window: u64,
-    /// Pieces that the collector has handed over; guards the wait for it.
+    /// The number of batches passed on by the collector; the mutex of `advanced`.
     collected: Mutex<u64>,
     advanced: Condvar,
     halted: AtomicBool,
 }
 
-/// The rows of a piece, and whether all of it was played.
+/// The rows of a batch, and true if all of its episodes were run.
 type BatchResult = Result<(Records, bool), BatchError>;
 
-/// A piece with its number.
+/// A batch with its number.
 type NumberedBatch = (u64, BatchResult);
 
 enum BatchError {
@@ -186,7 +186,7 @@ impl<'a> SharedState<'a> {
                 return;
             }
             let mut current = self.episodes(batch).start;
-            // A panic is a defect; it must not leave the other threads waiting for a piece that never comes.
+            // A panic is a bug; it must not leave the other threads waiting for a batch that never arrives.
             let result = catch_unwind(AssertUnwindSafe(|| self.run_batch(batch, &mut cache, &mut current)));
             let result = result.unwrap_or(Err(BatchError::Panicked(current)));
             if send.send((batch, result)).is_err() {
@@ -195,11 +195,11 @@ impl<'a> SharedState<'a> {
         }
     }
 
-    /// Waits until the piece is near enough to what was collected; false when the run is over.
+    /// Waits until the batch is within the window; returns false when the run is over.
     fn wait_for_room(&self, batch: u64) -> bool {
         let mut collected = self.collected.lock().unwrap_or_else(PoisonError::into_inner);
         while batch >= *collected + self.window && !self.stopped() {
-            // Whoever raises `stop` notifies nobody.
+            // Setting `stop` does not notify the condition variable.
             let waited = self.advanced.wait_timeout(collected, Duration::from_millis(50));
             collected = waited.unwrap_or_else(PoisonError::into_inner).0;
         }
@@ -209,7 +209,7 @@ impl<'a> SharedState<'a> {
     fn run_batch(&self, batch: u64, cache: &mut ResponseCache, current: &mut u64) -> BatchResult {
         let mut records = Records::default();
         let episodes = self.episodes(batch);
-        // Rows are large: growing step by step would move them again and again.
+        // Rows are large: growing step by step would copy them repeatedly.
         records.episodes.reserve((episodes.end - episodes.start) as usize);
         records.calls.reserve(4 * (episodes.end - episodes.start) as usize);
         for episode in episodes {
@@ -236,7 +236,7 @@ impl<'a> SharedState<'a> {
         Ok((records, true))
     }
 
-    /// Hands pieces over in their order; those that come early wait here.
+    /// Passes on batches in order, and keeps those that arrive early.
     fn collect<E>(
         &self,
         receive: &Receiver<NumberedBatch>,

@@ -2,7 +2,7 @@ use healbench_protocol::{AgentSpec, ErrorFormat, Guardrails, Seed};
 use healbench_record::{Condition, Plan, PlannedScenario};
 use healbench_scenarios::Scenario;
 
-/// What a plan is spanned by, beside its scenarios.
+/// The axes of a plan, except for the scenarios.
 #[derive(Debug, Clone)]
 pub struct Axes {
     /// The agents.
@@ -11,13 +11,14 @@ pub struct Axes {
     pub guardrails: Vec<Guardrails>,
     /// The error formats, for the sets with `healing`.
     pub formats: Vec<ErrorFormat>,
-    /// Repetitions of each cell.
+    /// The number of repetitions of each cell.
     pub trials: u32,
     /// The seed.
     pub seed: Seed,
 }
 
-/// Spans the plan. A set without `healing` has one cell, not one a format: the format could not be seen.
+/// Builds a plan. A set without `healing` gets one condition instead of one per format, because the format has no
+/// effect.
 pub fn build_plan(axes: &Axes, scenarios: &[Scenario]) -> Plan {
     let mut conditions: Vec<Condition> = Vec::new();
     for guardrails in &axes.guardrails {

@@ -1,7 +1,7 @@
-//! Playing with models: every one has a lane of its own, so that a slow one does not keep the others waiting.
+//! Runs plans with models: each model has a separate worker pool, so that a slow one does not delay the others.
 //!
-//! Episodes end in any order and are handed over at once, on the thread that played them: whoever keeps them has done so before
-//! that thread begins the next one.
+//! Episodes finish in any order, and each is passed on by the thread that ran it before that thread starts the next
+//! one.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,16 +16,16 @@ use crate::{Job, RunError, ScenarioContext, ScenarioSetupError};
 /// The agents that share threads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkerPool {
-    /// Their indices in the plan.
+    /// The indices of the agents in the plan.
     pub agents: Vec<usize>,
-    /// Threads; each plays an episode at a time.
+    /// The number of threads; each runs one episode at a time.
     pub threads: usize,
 }
 
-/// Plays the episodes of a job that are not `done` yet; `Job::jobs` does not matter. True when all of them were played.
+/// Runs the episodes of a job that are not `done`; `Job::jobs` is ignored. Returns true if all of them were run.
 ///
-/// `on_result` is called on many threads. Once `stopped` is true no episode begins; those under way are played to their end,
-/// unless their agents say that they are stopped.
+/// `on_result` is called from many threads. Once `stopped` returns true, no episode starts; episodes in progress are
+/// finished unless their agents report that they are stopped.
 ///
 /// # Errors
 /// [`RunError`]; the first one ends the run.
@@ -57,7 +57,7 @@ pub fn run_pools<E: Send>(
                             complete.store(false, Ordering::Relaxed);
                             return;
                         }
-                        // A panic is a defect; what the others have played must not be lost by it.
+                        // A panic is a bug; the results of other threads must not be lost.
                         let result = catch_unwind(AssertUnwindSafe(|| run_one(job, episode, contexts, &mut cache)));
                         let outcome = match result.unwrap_or(Err(EpisodeError::Panicked)) {
                             Ok(result) => on_result(result).map_err(RunError::Event),
@@ -76,7 +76,7 @@ pub fn run_pools<E: Send>(
                         };
                         if let Err(error) = outcome {
                             first_error.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-                            // The others end as if they had been stopped.
+                            // The other threads end as if they had been stopped.
                             halted.store(true, Ordering::Relaxed);
                             return;
                         }

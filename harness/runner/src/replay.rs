@@ -8,25 +8,26 @@ use crate::episode::{EpisodeEvent, run_episode};
 use crate::response_cache::ResponseCache;
 use crate::{AgentFactory, Job, ScenarioContext, ScenarioSetupError};
 
-/// Plays episodes of a plan again, any number of them: a scenario is set up once.
+/// Replays any number of episodes of a plan, setting up each scenario only once.
 pub struct Replayer<'a> {
     plan: &'a Plan,
     scenarios: &'a [Scenario],
-    /// By the scenario's index.
+    /// The contexts, by the index of the scenario.
     contexts: BTreeMap<usize, ScenarioContext<'a>>,
     cache: ResponseCache,
 }
 
 impl<'a> Replayer<'a> {
-    /// For the episodes of `plan`, whose scenarios are these, in its order.
+    /// Creates a replayer for `plan` with its scenarios, in the order of the plan.
     pub fn new(plan: &'a Plan, scenarios: &'a [Scenario]) -> Replayer<'a> {
         Replayer { plan, scenarios, contexts: BTreeMap::new(), cache: ResponseCache::default() }
     }
 
-    /// Plays one episode again and tells of it. An episode past the end of the plan gives `None`.
+    /// Replays one episode and reports its events. Returns `None` if the episode is past the end of the plan or the
+    /// agent cannot run it.
     ///
     /// # Errors
-    /// [`ScenarioSetupError`] when the scenario cannot be set up. An agent that cannot play it gives `None` as well.
+    /// [`ScenarioSetupError`] if the scenario cannot be set up.
     pub fn run(
         &mut self,
         episode: u64,
@@ -42,7 +43,7 @@ impl<'a> Replayer<'a> {
     }
 }
 
-/// Plays one episode of a job again and tells of it, as [`Replayer::run`] does.
+/// Replays one episode of a job like [`Replayer::run`].
 ///
 /// # Errors
 /// As [`Replayer::run`].

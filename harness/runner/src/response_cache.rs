@@ -1,7 +1,7 @@
-//! What a thread remembers from one episode to the next, so that it does not work out the same thing again.
+//! A cache that each thread keeps across episodes.
 //!
-//! Trials of a cell make the same calls over and over, most of them on a world that nobody has changed yet. Same call, same world,
-//! same guardrails: byte-identical response; so such an answer is made once, and shared.
+//! Trials of a cell repeat the same calls, usually on an unchanged world. The same call on the same world under the
+//! same guardrails gives the same bytes, so such a response is computed once and shared.
 
 use std::sync::Arc;
 
@@ -13,17 +13,17 @@ use rustc_hash::FxHashMap;
 use crate::response_digest::{DigestCache, ResponseDigest};
 use crate::{ScenarioContext, TokenCounter};
 
-/// A call as rows have it.
+/// A call in the form stored in rows.
 pub(crate) struct CallText {
     pub(crate) tool: Arc<str>,
-    /// The action as the agent named it.
+    /// The action name sent by the agent.
     pub(crate) action: Option<Arc<str>>,
     /// The arguments as canonical JSON.
     pub(crate) arguments: Arc<str>,
     pub(crate) tokens: u32,
 }
 
-/// An answer, with what rows have of it.
+/// A reply, with the values stored in rows.
 pub(crate) struct CachedResponse {
     pub(crate) answer: SimulatorReply,
     pub(crate) error_class: Option<Arc<str>>,
@@ -38,35 +38,35 @@ impl CachedResponse {
     }
 }
 
-/// What is known of a call in the cell at hand.
+/// The cached data of a call in the current cell.
 struct CacheEntry {
     call_text: Arc<CallText>,
-    /// The answer on a fresh world, if it leaves the world fresh.
+    /// The response on a fresh world, if the world stays fresh.
     fresh: Option<Arc<CachedResponse>>,
 }
 
-/// One thread's memory. What it holds changes how long an episode takes, and nothing else.
+/// The cache of one thread. It affects only the duration of an episode.
 #[derive(Default)]
 pub(crate) struct ResponseCache {
     pub(crate) tokens: TokenCounter,
     digests: DigestCache,
-    /// Scenario and setting that the calls belong to.
+    /// The indices of the scenario and condition of the cached calls.
     cell_key: (usize, usize),
-    /// By the call's bytes on the wire.
+    /// Keyed by the wire bytes of the call.
     calls: FxHashMap<Box<[u8]>, CacheEntry>,
-    /// Bytes of the remembered texts, roughly.
+    /// The approximate size of the cached texts in bytes.
     bytes: usize,
     key: Vec<u8>,
 }
 
-/// Past this the calls are forgotten: memory must not grow with the number of trials.
+/// The size at which the cache is cleared, so that memory does not grow with the number of trials.
 const MAX_BYTES: usize = 16 << 20;
 
-/// What a remembered call takes besides its texts, roughly.
+/// The approximate size of a cached call without its texts, in bytes.
 const ENTRY_OVERHEAD_BYTES: usize = 512;
 
 impl ResponseCache {
-    /// Forgets the calls of any other cell.
+    /// Clears the cache if it belongs to another cell.
     pub(crate) fn enter_cell(&mut self, cell: CellRef) {
         if self.cell_key != (cell.scenario, cell.condition) {
             self.cell_key = (cell.scenario, cell.condition);
@@ -79,7 +79,7 @@ impl ResponseCache {
         self.bytes = 0;
     }
 
-    /// Puts a call to the engine of the cell, unless its answer is known.
+    /// Returns the cached response, or else calls the engine of the cell.
     pub(crate) fn respond(
         &mut self,
         context: &ScenarioContext<'_>,

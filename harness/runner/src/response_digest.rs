@@ -1,4 +1,4 @@
-//! What rows have of a response's text. Episodes are given the same ones over and over, so it is worked out once.
+//! Tokens and hash of a response. Episodes repeat the same responses, so the values are cached.
 
 use healbench_protocol::ToolResponse;
 use rustc_hash::FxHashMap;
@@ -6,25 +6,25 @@ use sha2::{Digest as _, Sha256};
 
 use crate::tokens::count_tokens;
 
-/// What rows have of a response's text.
+/// The values derived from a response's text that are stored in rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ResponseDigest {
     pub(crate) tokens: u32,
     pub(crate) hash: u64,
 }
 
-/// The marks of the responses so far.
+/// A cache of digests by response.
 #[derive(Default)]
 pub(crate) struct DigestCache {
     entries: FxHashMap<ToolResponse, ResponseDigest>,
-    /// Bytes of the remembered responses, roughly.
+    /// The approximate size of the cached responses in bytes.
     bytes: usize,
 }
 
-/// Past this the memory is emptied: it is a shortcut, not a store.
+/// The size at which the cache is cleared.
 const MAX_BYTES: usize = 32 << 20;
 
-/// What a remembered response takes besides its text, roughly.
+/// The approximate size of a cached response without its text, in bytes.
 const ENTRY_OVERHEAD_BYTES: usize = 128;
 
 impl DigestCache {
@@ -44,7 +44,7 @@ impl DigestCache {
     }
 }
 
-/// As `CallRecord::response_hash` says.
+/// Returns the hash defined by `CallRecord::response_hash`.
 fn hash(response: &ToolResponse) -> u64 {
     let mut hasher = Sha256::new();
     hasher.update([u8::from(response.is_error)]);
@@ -66,7 +66,7 @@ mod tests {
 
     #[test]
     fn the_hash_covers_every_byte_and_block_boundary() {
-        // Figures of a second implementation: Python's hashlib and struct.
+        // Values computed by a second implementation: Python's hashlib and struct.
         let mut responses = DigestCache::default();
         for (blocks, is_error, hash) in [
             (&["Error: Invoice not found"][..], true, 0x6561_0b32_d2a3_1802),
@@ -82,7 +82,7 @@ mod tests {
             assert_eq!(responses.digest(&response), digest, "{blocks:?} {is_error}, remembered");
         }
         assert_eq!(responses.entries.len(), 6);
-        // A byte is enough, and as many tokens are no excuse.
+        // One different byte changes the hash even if the number of tokens is equal.
         let mut digest_of = |word: &str| responses.digest(&response(&[&format!("Please {word} the call.")], true));
         let (check, spoil, chock) = (digest_of("check"), digest_of("spoil"), digest_of("chock"));
         assert_eq!(check.tokens, spoil.tokens);

@@ -3,31 +3,31 @@ use std::sync::LazyLock;
 use rustc_hash::FxHashMap;
 use tiktoken_rs::CoreBPE;
 
-/// The vocabulary of every count, as a manifest names it.
+/// The vocabulary of all token counts, as named in manifests.
 pub const TOKENIZER: &str = "o200k_base";
 
-/// Loading it takes a tenth of a second, so it is done once and only when something is counted.
+/// Loaded on first use, because loading takes about 0.1 s.
 static VOCABULARY: LazyLock<CoreBPE> =
     LazyLock::new(|| tiktoken_rs::o200k_base().expect("the vocabulary is a part of the program"));
 
-/// Counts tokens exactly. Episodes repeat the same texts over and over, so counts are remembered, a counter a thread.
+/// Counts tokens exactly. Episodes repeat the same texts, so counts are cached. Each thread has a separate counter.
 #[derive(Debug, Default)]
 pub struct TokenCounter {
     entries: FxHashMap<Box<str>, u32>,
-    /// Bytes of the remembered texts.
+    /// The size of the cached texts in bytes.
     bytes: usize,
 }
 
-/// Past this the memory is emptied: it is a shortcut, not a store.
+/// The size at which the cache is cleared.
 const MAX_BYTES: usize = 32 << 20;
 
 impl TokenCounter {
-    /// A counter that remembers nothing yet.
+    /// Creates a counter with an empty cache.
     pub fn new() -> TokenCounter {
         TokenCounter::default()
     }
 
-    /// The exact number of `o200k_base` tokens of `text`, special tokens read as ordinary text.
+    /// Returns the exact number of `o200k_base` tokens of `text`, with special tokens read as ordinary text.
     pub fn count(&mut self, text: &str) -> u32 {
         if let Some(count) = self.entries.get(text) {
             return *count;
@@ -43,7 +43,7 @@ impl TokenCounter {
     }
 }
 
-/// The number of tokens of a text that something else remembers.
+/// Counts the tokens of a text without caching.
 pub(crate) fn count_tokens(text: &str) -> u32 {
     u32::try_from(VOCABULARY.count_ordinary(text)).unwrap_or(u32::MAX)
 }
@@ -54,7 +54,7 @@ mod tests {
 
     #[test]
     fn counts_are_those_of_o200k_base() {
-        // Figures of a second implementation: the crate bpe-openai 0.3.2, `o200k_base().count(text)`.
+        // Values computed by a second implementation: the crate bpe-openai 0.3.2, `o200k_base().count(text)`.
         let mut counter = TokenCounter::new();
         for (text, tokens) in [
             ("", 0),

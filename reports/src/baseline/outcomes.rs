@@ -5,36 +5,36 @@ use healbench_record::Outcome;
 
 use crate::metric::Metric;
 
-/// How the trials of one cell and scenario ended, trial by trial. As text: `17 success, 2 limit, 1 false_success`.
+/// The outcomes of one cell and scenario, trial by trial. As text: `17 success, 2 limit, 1 false_success`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Outcomes(Vec<Ending>);
 
-/// How one trial ended.
+/// The outcome of one trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ending {
-    /// The outcome.
     pub outcome: Outcome,
-    /// Whether the agent claimed to be done while an expectation did not hold.
+    /// True if the agent claimed that the task is complete while an expectation does not hold.
     pub false_success: bool,
-    /// The rates that an outcome does not tell; all null for an agent without a model, whose rows are exact.
+    /// The rates that cannot be derived from the outcome; all null for an agent without a model, whose rows are
+    /// compared exactly.
     pub flags: Flags,
 }
 
-/// Rates of one scored trial that its outcome does not tell. Null where the metric is.
+/// The rates of one scored trial that cannot be derived from its outcome. Null where the metric is null.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Flags {
-    /// Whether it succeeded where something was scheduled to go wrong.
+    /// True if the episode succeeded although a mistake or a fault was scheduled.
     pub recovered: Option<bool>,
-    /// Whether the first call succeeded.
+    /// True if the first call succeeded.
     pub first_call_success: Option<bool>,
-    /// Whether it got caught in an error spiral.
+    /// True if the agent got stuck.
     pub stuck: Option<bool>,
 }
 
 impl Ending {
-    /// Whether the rate is a yes; null where the trial does not count, and for what is no rate.
-    pub fn is(self, rate: Metric) -> Option<bool> {
-        let is = match rate {
+    /// Returns the value of a rate; null if the trial has none or the metric is not a rate.
+    pub fn flag(self, rate: Metric) -> Option<bool> {
+        let flag = match rate {
             Metric::Success => Some(self.outcome == Outcome::Success),
             Metric::FalseSuccess => Some(self.false_success),
             Metric::Recovered => self.flags.recovered,
@@ -42,11 +42,11 @@ impl Ending {
             Metric::Stuck => self.flags.stuck,
             _ => None,
         };
-        is.filter(|_| self.outcome.is_scored())
+        flag.filter(|_| self.outcome.is_scored())
     }
 }
 
-/// What stands for a task that failed while the agent claimed to be done.
+/// The text for a failed task of an agent that claimed success.
 const FALSE_SUCCESS: &str = "false_success";
 
 impl Ending {
@@ -54,7 +54,7 @@ impl Ending {
         if self.false_success { FALSE_SUCCESS } else { self.outcome.name() }
     }
 
-    fn named(name: &str) -> Option<Ending> {
+    fn parse(name: &str) -> Option<Ending> {
         if name == FALSE_SUCCESS {
             return Some(Ending { outcome: Outcome::TaskFail, false_success: true, flags: Flags::default() });
         }
@@ -64,23 +64,22 @@ impl Ending {
 }
 
 impl Outcomes {
-    /// Adds the next trial.
     pub(super) fn push(&mut self, ending: Ending) {
         self.0.push(ending);
     }
 
-    /// Each trial's ending, in their order.
+    /// Returns each trial's outcome in order.
     pub fn iter(&self) -> impl Iterator<Item = Ending> {
         self.0.iter().copied()
     }
 
-    /// A rate trial by trial: `1` for yes, `0` for no, `-` where it is null.
+    /// Formats a rate trial by trial: `1` for true, `0` for false, `-` for null.
     pub(super) fn digits(&self, rate: Metric) -> String {
-        let digit = |ending: Ending| ending.is(rate).map_or('-', |is| if is { '1' } else { '0' });
+        let digit = |ending: Ending| ending.flag(rate).map_or('-', |is| if is { '1' } else { '0' });
         self.iter().map(digit).collect()
     }
 
-    /// Reads such digits back into the flag of each trial; `None` when they are not as many.
+    /// Parses such digits into the flag of each trial; `None` if their number differs from the number of trials.
     pub(super) fn set(&mut self, digits: &str, flag: fn(&mut Flags) -> &mut Option<bool>) -> Option<()> {
         if digits.len() != self.0.len() {
             return None;
@@ -96,17 +95,17 @@ impl Outcomes {
         Some(())
     }
 
-    /// How many trials there are.
+    /// Returns the number of trials.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Whether there is no trial.
+    /// Returns true if there is no trial.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many of them count in a rate.
+    /// Returns the number of scored trials.
     pub fn scored(&self) -> u64 {
         self.iter().filter(|ending| ending.outcome.is_scored()).count() as u64
     }
@@ -114,16 +113,16 @@ impl Outcomes {
 
 impl fmt::Display for Outcomes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (place, same) in self.0.chunk_by(|a, b| a.name() == b.name()).enumerate() {
-            let comma = if place == 0 { "" } else { ", " };
+        for (index, same) in self.0.chunk_by(|a, b| a.name() == b.name()).enumerate() {
+            let comma = if index == 0 { "" } else { ", " };
             write!(f, "{comma}{} {}", same.len(), same[0].name())?;
         }
         Ok(())
     }
 }
 
-/// The most trials that a text may name: a count is not an order to fill the memory.
-const MOST: usize = 10_000_000;
+/// The largest number of trials accepted in a text, which limits the memory that a malformed file can allocate.
+const MAX_TRIALS: usize = 10_000_000;
 
 impl FromStr for Outcomes {
     type Err = ();
@@ -133,10 +132,10 @@ impl FromStr for Outcomes {
         for part in text.split(", ").filter(|part| !part.is_empty()) {
             let (count, name) = part.split_once(' ').ok_or(())?;
             let count: usize = count.parse().map_err(|_| ())?;
-            if count > MOST || outcomes.len() + count > MOST {
+            if count > MAX_TRIALS || outcomes.len() + count > MAX_TRIALS {
                 return Err(());
             }
-            outcomes.extend(std::iter::repeat_n(Ending::named(name).ok_or(())?, count));
+            outcomes.extend(std::iter::repeat_n(Ending::parse(name).ok_or(())?, count));
         }
         Ok(Outcomes(outcomes))
     }
@@ -150,7 +149,7 @@ mod tests {
     fn runs_of_equal_endings_read_back() {
         let mut outcomes = Outcomes::default();
         for name in ["success", "success", "limit", "success", "false_success", "task_fail", "infra"] {
-            outcomes.push(Ending::named(name).unwrap());
+            outcomes.push(Ending::parse(name).unwrap());
         }
         let text = "2 success, 1 limit, 1 success, 1 false_success, 1 task_fail, 1 infra";
         assert_eq!(outcomes.to_string(), text);

@@ -1,4 +1,5 @@
-//! The text of a baseline: TOML, sorted, one line a scenario and cell, under a first line that holds the hash of the rest.
+//! The text form of a baseline: sorted TOML with one line per scenario and cell. The first line holds the hash of the
+//! rest.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -13,49 +14,49 @@ use super::{
 };
 use crate::metric::Metric;
 
-/// Why a text is no baseline.
+/// The error of reading a baseline.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BaselineError {
-    /// Its first line is not that of a baseline.
+    /// The first line is not that of a baseline.
     #[error("it does not begin as a baseline does")]
-    Foreign,
-    /// Its text is not what was blessed.
-    #[error("it was truncated or edited: its text has the hash {found}, its first line says {said}")]
+    NotABaseline,
+    /// The text does not match its hash.
+    #[error("it was truncated or edited: its text has the hash {found}, its first line says {expected}")]
     Edited {
         /// The hash of the text.
         found: String,
         /// The hash in the first line.
-        said: String,
+        expected: String,
     },
-    /// A newer or an older program wrote it.
+    /// Another version of the program wrote it.
     #[error("its version is {found}; this program reads {BASELINE_VERSION}")]
     Version {
-        /// Its version.
+        /// The version in the file.
         found: i64,
     },
-    /// It has not the shape of a baseline.
+    /// The text is not a valid baseline.
     #[error("it cannot be read: {0}")]
     Shape(String),
 }
 
-const FIRST: &str = "# healbench baseline ";
-const HEAD: &str = "# Written by `healbench bless`, and read by `healbench gate`: an edited text is refused.
+const FIRST_LINE_PREFIX: &str = "# healbench baseline ";
+const HEADER: &str = "# Written by `healbench bless`, and read by `healbench gate`: an edited text is refused.
 # A line a scenario: how its trials ended, and sums over them. What is not named did not happen.
 ";
 
-/// Sums that are mostly 0 and stand in a line only where they are not.
-const RARE: [Metric; 4] = [Metric::FalseSuccess, Metric::Stuck, Metric::RepeatedCalls, Metric::LeakedFields];
+/// Metrics whose sums are mostly 0; a line contains them only if they are not.
+const MOSTLY_ZERO: [Metric; 4] = [Metric::FalseSuccess, Metric::Stuck, Metric::RepeatedCalls, Metric::LeakedFields];
 
 impl Baseline {
-    /// The baseline as text, ending with a line break.
+    /// Formats the baseline, ending with a line break.
     pub fn to_text(&self) -> String {
         let body = self.body();
-        format!("{FIRST}{}\n{body}", fingerprint(body.as_bytes()))
+        format!("{FIRST_LINE_PREFIX}{}\n{body}", fingerprint(body.as_bytes()))
     }
 
     fn body(&self) -> String {
-        let mut out = HEAD.to_owned();
-        // Writing to a String cannot fail.
+        let mut out = HEADER.to_owned();
+        // Writing to a `String` cannot fail.
         let mut line = |text: String| {
             out.push_str(&text);
             out.push('\n');
@@ -63,7 +64,7 @@ impl Baseline {
         line(format!("version = {BASELINE_VERSION}"));
         line(format!("healbench = {}", quoted(&self.healbench)));
         line(format!("run_format = {}", self.run_format));
-        // TOML's numbers end at 2^63.
+        // TOML integers end at 2^63, so the seed is a string.
         line(format!("seed = {}", quoted(&self.seed.to_string())));
         line(format!("trials = {}", self.trials));
         line(format!("tokenizer = {}", quoted(&self.tokenizer)));
@@ -71,8 +72,8 @@ impl Baseline {
             line(format!("prices = {}", quoted(prices)));
         }
         line("\n[agents]".to_owned());
-        for (name, mark) in &self.agents {
-            let (kind, settings) = (quoted(mark.kind.name()), quoted(&mark.settings));
+        for (name, agent) in &self.agents {
+            let (kind, settings) = (quoted(agent.kind.name()), quoted(&agent.settings));
             line(format!("{} = {{ kind = {kind}, settings = {settings} }}", quoted(name)));
         }
         line("\n[formats]".to_owned());
@@ -80,44 +81,44 @@ impl Baseline {
             line(format!("{} = {}", quoted(name), quoted(text)));
         }
         line("\n[scenarios]".to_owned());
-        for (id, mark) in &self.scenarios {
-            let (text, schedules) = (quoted(&mark.text), quoted(&mark.schedules));
+        for (id, scenario) in &self.scenarios {
+            let (text, schedules) = (quoted(&scenario.text), quoted(&scenario.schedules));
             line(format!("{} = {{ text = {text}, schedules = {schedules} }}", quoted(id)));
         }
-        for (cell, lines) in &self.cells {
+        for (cell, scenarios) in &self.cells {
             line("\n[[cells]]".to_owned());
             line(format!("agent = {}", quoted(&cell.agent)));
             line(format!("guardrails = {}", quoted(&cell.guardrails.to_string())));
             line(format!("format = {}", quoted(&cell.format)));
             line("[cells.scenarios]".to_owned());
-            for (id, sums) in lines {
-                line(format!("{} = {{ {} }}", quoted(id), written(sums)));
+            for (id, sums) in scenarios {
+                line(format!("{} = {{ {} }}", quoted(id), format_scenario(sums)));
             }
         }
         out
     }
 
-    /// Reads a baseline back.
+    /// Parses a baseline.
     ///
     /// # Errors
     /// [`BaselineError`].
     pub fn parse(text: &str) -> Result<Baseline, BaselineError> {
-        // Git may have changed the ends of lines, and an editor may have put a mark before the first.
+        // Git may have changed the line endings, and an editor may have added a byte order mark.
         let text = text.trim_start_matches('\u{feff}').replace("\r\n", "\n");
-        let (first, body) = text.split_once('\n').ok_or(BaselineError::Foreign)?;
-        let said = first.strip_prefix(FIRST).ok_or(BaselineError::Foreign)?;
+        let (first, body) = text.split_once('\n').ok_or(BaselineError::NotABaseline)?;
+        let expected = first.strip_prefix(FIRST_LINE_PREFIX).ok_or(BaselineError::NotABaseline)?;
         let shape = |error: toml::de::Error| BaselineError::Shape(error.message().to_owned());
-        // The version is read first: what a newer program writes may be hashed in another way.
+        // The version is read first because another version may hash the text differently.
         if let Ok(Version { version }) = toml::from_str(body)
             && version != i64::from(BASELINE_VERSION)
         {
             return Err(BaselineError::Version { found: version });
         }
         let found = fingerprint(body.as_bytes());
-        if found != said.trim_end() {
-            return Err(BaselineError::Edited { found: short(&found), said: short(said) });
+        if found != expected.trim_end() {
+            return Err(BaselineError::Edited { found: short(&found), expected: short(expected) });
         }
-        toml::from_str::<Written>(body).map_err(shape)?.into_baseline()
+        toml::from_str::<RawBaseline>(body).map_err(shape)?.into_baseline()
     }
 }
 
@@ -125,35 +126,35 @@ fn short(hash: &str) -> String {
     hash.chars().take(12).collect()
 }
 
-/// A basic string of TOML, on one line whatever is in it, so that it may be a key as well. JSON escapes the same, but for DEL.
+/// Formats a TOML basic string on one line, also valid as a key. JSON uses the same escapes except for DEL.
 fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
-/// A rate, its key in a line, and its place.
+/// A rate, its key in a line, and its field in [`Flags`].
 type ByTrial = (Metric, &'static str, fn(&mut Flags) -> &mut Option<bool>);
 
-/// Rates that a line of a model has trial by trial, for pairs.
+/// The rates that a model agent's line stores trial by trial, for pairing.
 const BY_TRIAL: [ByTrial; 3] = [
     (Metric::Recovered, "recovered_by_trial", |flags| &mut flags.recovered),
     (Metric::FirstCallSuccess, "first_call_by_trial", |flags| &mut flags.first_call_success),
     (Metric::Stuck, "error_spirals_by_trial", |flags| &mut flags.stuck),
 ];
 
-fn written(line: &CellScenario) -> String {
+fn format_scenario(line: &CellScenario) -> String {
     let mut out = format!("outcomes = {}", quoted(&line.outcomes.to_string()));
     for metric in Metric::ALL {
-        let Sum { total, of } = line.sum(metric);
-        let (unknown, nothing) = (of == 0, total == 0.0 && RARE.contains(&metric));
+        let Sum { total, count } = line.sum(metric);
+        let (unknown, nothing) = (count == 0, total == 0.0 && MOSTLY_ZERO.contains(&metric));
         if metric == Metric::Success || unknown || nothing {
             continue;
         }
-        // Money may be any size; everything else is counted.
+        // Costs are floating-point; all other sums are integers.
         let total = if metric == Metric::CostUsd { format!("{total:?}") } else { total.to_string() };
-        // Every scored episode has most of them.
-        let _ = match of == line.outcomes.scored() {
+        // Most metrics have a value in every scored episode, so the count is written only if it differs.
+        let _ = match count == line.outcomes.scored() {
             true => write!(out, ", {metric} = {total}"),
-            false => write!(out, ", {metric} = \"{total} of {of}\""),
+            false => write!(out, ", {metric} = \"{total} of {count}\""),
         };
     }
     for (rate, key, _) in BY_TRIAL {
@@ -175,7 +176,7 @@ struct Version {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct RawBaseline {
     #[serde(rename = "version")]
     _version: i64,
     healbench: String,
@@ -184,48 +185,48 @@ struct Written {
     trials: u32,
     tokenizer: String,
     prices: Option<String>,
-    agents: BTreeMap<String, WrittenAgent>,
+    agents: BTreeMap<String, RawAgent>,
     formats: BTreeMap<String, String>,
-    scenarios: BTreeMap<String, WrittenScenario>,
+    scenarios: BTreeMap<String, RawScenario>,
     #[serde(default)]
-    cells: Vec<WrittenCell>,
+    cells: Vec<RawCell>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenAgent {
+struct RawAgent {
     kind: AgentKind,
     settings: String,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenScenario {
+struct RawScenario {
     text: String,
     schedules: String,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct WrittenCell {
+struct RawCell {
     agent: String,
     guardrails: Guardrails,
     format: String,
     scenarios: BTreeMap<String, BTreeMap<String, Value>>,
 }
 
-impl Written {
-    /// What keeps a cell from being one of this baseline's.
-    fn wrong_with(&self, cell: &CellName, lines: &BTreeMap<String, CellScenario>) -> Option<&'static str> {
+impl RawBaseline {
+    /// Returns the reason why a cell is not valid in this baseline.
+    fn cell_problem(&self, cell: &CellName, scenarios: &BTreeMap<String, CellScenario>) -> Option<&'static str> {
         let Some(agent) = self.agents.get(&cell.agent) else { return Some("is of no agent that it names") };
-        let asked = agent.kind == AgentKind::Llm;
+        let stochastic = agent.kind == AgentKind::Llm;
         if !self.formats.contains_key(&cell.format) {
             Some("is of no format that it names")
-        } else if !lines.keys().eq(self.scenarios.keys()) {
+        } else if !scenarios.keys().eq(self.scenarios.keys()) {
             Some("has not the scenarios that it names")
-        } else if lines.values().any(|line| line.outcomes.len() != self.trials as usize) {
+        } else if scenarios.values().any(|line| line.outcomes.len() != self.trials as usize) {
             Some("has not the trials that it names")
-        } else if lines.values().any(|line| line.rows.is_none() != asked) {
+        } else if scenarios.values().any(|line| line.rows.is_none() != stochastic) {
             Some("has a hash of rows that never come again, or none of rows that do")
         } else {
             None
@@ -235,20 +236,22 @@ impl Written {
     fn into_baseline(mut self) -> Result<Baseline, BaselineError> {
         let mut cells = BTreeMap::new();
         for cell in std::mem::take(&mut self.cells) {
-            let WrittenCell { agent, guardrails, format, scenarios } = cell;
+            let RawCell { agent, guardrails, format, scenarios } = cell;
             let read = |(id, line): (String, BTreeMap<String, Value>)| {
-                let read = line_of(&line).ok_or_else(|| BaselineError::Shape(format!("the line of `{id}` is none")))?;
+                let read =
+                    parse_scenario(&line).ok_or_else(|| BaselineError::Shape(format!("the line of `{id}` is none")))?;
                 Ok((id, read))
             };
-            let lines: BTreeMap<String, CellScenario> = scenarios.into_iter().map(read).collect::<Result<_, _>>()?;
+            let scenarios: BTreeMap<String, CellScenario> =
+                scenarios.into_iter().map(read).collect::<Result<_, _>>()?;
             let name = CellName { agent, guardrails, format };
-            if let Some(wrong) = self.wrong_with(&name, &lines) {
+            if let Some(wrong) = self.cell_problem(&name, &scenarios) {
                 return Err(BaselineError::Shape(format!(
                     "the cell of {}, {}, {} {wrong}",
                     name.agent, name.guardrails, name.format
                 )));
             }
-            if cells.insert(name, lines).is_some() {
+            if cells.insert(name, scenarios).is_some() {
                 return Err(BaselineError::Shape("it has a cell twice".to_owned()));
             }
         }
@@ -263,18 +266,18 @@ impl Written {
             tokenizer: self.tokenizer,
             prices: self.prices,
             agents: agents
-                .map(|(name, WrittenAgent { kind, settings })| (name, AgentFingerprint { kind, settings }))
+                .map(|(name, RawAgent { kind, settings })| (name, AgentFingerprint { kind, settings }))
                 .collect(),
             formats: self.formats,
             scenarios: scenarios
-                .map(|(id, WrittenScenario { text, schedules })| (id, ScenarioFingerprint { text, schedules }))
+                .map(|(id, RawScenario { text, schedules })| (id, ScenarioFingerprint { text, schedules }))
                 .collect(),
             cells,
         })
     }
 }
 
-fn line_of(line: &BTreeMap<String, Value>) -> Option<CellScenario> {
+fn parse_scenario(line: &BTreeMap<String, Value>) -> Option<CellScenario> {
     let mut outcomes: Outcomes = line.get("outcomes")?.as_str()?.parse().ok()?;
     for (_, key, flag) in BY_TRIAL {
         if let Some(digits) = line.get(key) {
@@ -287,15 +290,15 @@ fn line_of(line: &BTreeMap<String, Value>) -> Option<CellScenario> {
         *sum = match line.get(metric.name()) {
             None if metric == Metric::Success => {
                 let successes = outcomes.iter().filter(|ending| ending.outcome == Outcome::Success);
-                Sum { total: successes.count() as f64, of: scored }
+                Sum { total: successes.count() as f64, count: scored }
             }
-            None if RARE.contains(&metric) => Sum { total: 0.0, of: scored },
+            None if MOSTLY_ZERO.contains(&metric) => Sum { total: 0.0, count: scored },
             None => Sum::default(),
-            Some(Value::Integer(total)) => Sum { total: *total as f64, of: scored },
-            Some(Value::Float(total)) => Sum { total: *total, of: scored },
+            Some(Value::Integer(total)) => Sum { total: *total as f64, count: scored },
+            Some(Value::Float(total)) => Sum { total: *total, count: scored },
             Some(Value::String(text)) => {
-                let (total, of) = text.split_once(" of ")?;
-                Sum { total: total.parse().ok()?, of: of.parse().ok()? }
+                let (total, count) = text.split_once(" of ")?;
+                Sum { total: total.parse().ok()?, count: count.parse().ok()? }
             }
             Some(_) => return None,
         };
@@ -303,7 +306,7 @@ fn line_of(line: &BTreeMap<String, Value>) -> Option<CellScenario> {
     let by_trial = |key: &String| BY_TRIAL.iter().any(|(_, known, _)| key == known);
     let known = |key: &String| key == "outcomes" || key == "rows" || by_trial(key) || key.parse::<Metric>().is_ok();
     let rows = line.get("rows").map(|rows| rows.as_str().map(str::to_owned));
-    // What is there and no text is a mistake; what is not there is a model's.
+    // `rows` must be a text; it is absent for a model agent.
     let rows = match rows {
         Some(None) => return None,
         Some(rows) => rows,

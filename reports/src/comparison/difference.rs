@@ -1,6 +1,6 @@
 //! The difference in one metric over the pairs of one cell.
 
-use super::{MetricDifference, Numbers};
+use super::{EpisodeMetrics, MetricDifference};
 use crate::metric::Metric;
 use crate::statistics::{ClusterSums, Resamples, bca_ratio, mcnemar_mid_p, tango};
 
@@ -12,12 +12,12 @@ pub(crate) struct Cluster {
     candidate: f64,
     more: u64,
     fewer: u64,
-    /// Pairs in which one side is null.
+    /// The number of pairs in which at least one side is null.
     unknown: u64,
 }
 
 impl Cluster {
-    pub(crate) fn add(&mut self, metric: Metric, base: &Numbers, candidate: &Numbers) {
+    pub(crate) fn add(&mut self, metric: Metric, base: &EpisodeMetrics, candidate: &EpisodeMetrics) {
         let (Some(before), Some(after)) = (base.get(metric), candidate.get(metric)) else {
             self.unknown += 1;
             return;
@@ -30,7 +30,7 @@ impl Cluster {
     }
 }
 
-/// Candidate minus base over clusters, which are scenarios.
+/// Computes candidate minus base, with scenarios as clusters.
 pub(crate) fn difference(
     metric: Metric,
     clusters: &[Cluster],
@@ -40,7 +40,7 @@ pub(crate) fn difference(
     let sum = |of: fn(&Cluster) -> u64| clusters.iter().map(of).sum::<u64>();
     let total = |of: fn(&Cluster) -> f64| clusters.iter().map(of).sum::<f64>();
     let (pairs, more, fewer) = (sum(|c| c.pairs), sum(|c| c.more), sum(|c| c.fewer));
-    // The cost of some episodes is not the cost of all; a rate has its own denominator.
+    // The mean cost is unknown if that of any episode is. A rate has its own denominator.
     let known = pairs > 0 && (metric.is_rate() || sum(|c| c.unknown) == 0);
     let mean = |total: f64| known.then(|| total / pairs as f64);
     let (base, candidate) = (total(|c| c.base), total(|c| c.candidate));

@@ -1,4 +1,4 @@
-//! The cells of one run beside each other: error formats, sets of guardrails or agents, each with its difference to a reference.
+//! The matrix of one run's cells: error formats, guardrail sets or agents, each with its difference from a reference.
 
 use std::collections::BTreeMap;
 
@@ -7,15 +7,15 @@ use healbench_record::{CellRef, Outcome, Plan, RunDir};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::numbers::CellEpisodes;
-use super::pairs::{adjust, key};
-use super::{Cluster, ComparisonError, MetricDifference, Numbers, Side, difference};
+use super::episode_metrics::RunEpisodes;
+use super::pairs::{adjust, agent_key};
+use super::{Cluster, ComparisonError, EpisodeMetrics, MetricDifference, Side, difference};
 use crate::frames::check_names;
 use crate::metric::Metric;
 use crate::statistics::{Interval, Resamples, wilson};
 use crate::summary::{CONFIDENCE, Rate, ReportError};
 
-/// What is put beside each other.
+/// What is put compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Axis {
@@ -77,29 +77,30 @@ pub struct MatrixCell {
     pub differences: Vec<MetricDifference>,
 }
 
-/// A place of the plan's axes: indices of the agent and the setting.
+/// The indices of an agent and a condition in the plan.
 type CellIndex = (usize, usize);
 
 /// A column before its cells are computed.
-struct Column {
+struct ColumnLayout {
     agent: Option<String>,
     condition: String,
     scripted: bool,
-    spots: Vec<Option<CellIndex>>,
+    indices: Vec<Option<CellIndex>>,
 }
 
-/// Puts the cells of one run beside each other. The reference is the row of that name; without one, `none` of guardrails, and otherwise
-/// the first.
+/// Builds the matrix of one run. The reference is the row of the given name; by default `none` for guardrails and
+/// otherwise the first row.
 ///
 /// # Errors
-/// [`ComparisonError`]; [`ComparisonError::Axis`] for a reference that the run does not have, or when there is nothing to compare.
+/// [`ComparisonError::Axis`] for a reference that the run does not have, [`ComparisonError::TooFew`] if the axis has
+/// fewer than two entries, and [`ComparisonError::Report`].
 pub fn matrix(side: Side<'_>, axis: Axis, reference: Option<&str>) -> Result<Matrix, ComparisonError> {
     let plan = &side.manifest.plan;
     let report = |source| ComparisonError::Report { run: side.name.to_owned(), source };
     check_names(plan).map_err(|source| report(source.into()))?;
-    let (rows, columns) = laid_out(plan, axis);
+    let (rows, columns) = layout(plan, axis);
     if rows.len() < 2 {
-        return Err(ComparisonError::Alone { run: side.name.to_owned(), axis: axis.plural() });
+        return Err(ComparisonError::TooFew { run: side.name.to_owned(), axis: axis.plural() });
     }
     let reference = match reference {
         None => default_reference(&rows),
@@ -108,58 +109,61 @@ pub fn matrix(side: Side<'_>, axis: Axis, reference: Option<&str>) -> Result<Mat
             ComparisonError::Axis(AxisError { axis: "reference", word: name.to_owned(), known })
         })?,
     };
-    laid_beside(side.run, plan, axis, (rows, columns), reference)
+    build_matrix(side.run, plan, axis, (rows, columns), reference)
         .map_err(report)
         .map(|matrix| Matrix { run: side.name.to_owned(), ..matrix })
 }
 
-/// The matrix that a report has: of error formats, or of guardrails where there is one format. `None` where there is one of either.
+/// Builds the matrix of a report: error formats, or guardrails if there is only one format. Returns `None` if there is
+/// only one of both.
 ///
 /// # Errors
-/// As [`crate::summarise`].
+/// As [`crate::summarize`].
 pub(crate) fn main_matrix(run: &RunDir, plan: &Plan) -> Result<Option<Matrix>, ReportError> {
     for axis in [Axis::Format, Axis::Guardrails] {
-        let laid_out = laid_out(plan, axis);
-        if laid_out.0.len() > 1 {
-            let reference = default_reference(&laid_out.0);
-            return laid_beside(run, plan, axis, laid_out, reference).map(Some);
+        let layout = layout(plan, axis);
+        if layout.0.len() > 1 {
+            let reference = default_reference(&layout.0);
+            return build_matrix(run, plan, axis, layout, reference).map(Some);
         }
     }
     Ok(None)
 }
 
-/// `none` of guardrails, and otherwise the first.
+/// Returns `none` for guardrails, and otherwise the first row.
 fn default_reference(rows: &[String]) -> usize {
     rows.iter().position(|row| *row == Guardrails::NONE.to_string()).unwrap_or(0)
 }
 
-/// The matrix of what is laid out, without the run's name.
-fn laid_beside(
+/// Computes the matrix of a layout, without the run's name.
+fn build_matrix(
     run: &RunDir,
     plan: &Plan,
     axis: Axis,
-    (rows, columns): (Vec<String>, Vec<Column>),
+    (rows, columns): (Vec<String>, Vec<ColumnLayout>),
     reference: usize,
 ) -> Result<Matrix, ReportError> {
-    let played = CellEpisodes::read(run, plan)?;
+    let episodes = RunEpisodes::read(run, plan)?;
     let mut resamples = Resamples::new(plan.seed);
     let mut unpaired = 0;
-    // A setting without `healing` stands in the column of every format: what it shows is one comparison, and one question of the family.
-    let asked = |column: &Column, row: usize| {
-        let beside = column.spots[reference].filter(|_| row != reference);
-        column.spots[row].map(|spot| (spot, beside))
+    // A condition without `healing` is in the column of every format, but counts as one comparison in the family.
+    let compared_cells = |column: &ColumnLayout, row: usize| {
+        let reference_cell = column.indices[reference].filter(|_| row != reference);
+        column.indices[row].map(|index| (index, reference_cell))
     };
     let mut cells: BTreeMap<(CellIndex, Option<CellIndex>), MatrixCell> = BTreeMap::new();
-    for question in columns.iter().flat_map(|column| (0..rows.len()).filter_map(|row| asked(column, row))) {
-        let (spot, beside) = question;
-        cells.entry(question).or_insert_with(|| cell(plan, &played, spot, beside, &mut resamples, &mut unpaired));
+    for compared in columns.iter().flat_map(|column| (0..rows.len()).filter_map(|row| compared_cells(column, row))) {
+        let (index, reference_cell) = compared;
+        cells
+            .entry(compared)
+            .or_insert_with(|| cell(plan, &episodes, index, reference_cell, &mut resamples, &mut unpaired));
     }
     adjust(cells.values_mut().map(|cell| &mut cell.differences));
     let columns = columns
         .into_iter()
         .map(|column| {
-            let cells =
-                (0..rows.len()).map(|row| asked(&column, row).and_then(|question| cells.get(&question).cloned()));
+            let cells = (0..rows.len())
+                .map(|row| compared_cells(&column, row).and_then(|compared| cells.get(&compared).cloned()));
             MatrixColumn {
                 cells: cells.collect(),
                 title: [column.agent.clone().unwrap_or_default(), column.condition.clone()].join(" ").trim().to_owned(),
@@ -183,7 +187,7 @@ fn laid_beside(
 }
 
 impl Axis {
-    /// What is compared, in words.
+    /// Returns the plural of the axis, for messages.
     pub fn plural(self) -> &'static str {
         match self {
             Axis::Format => "error formats",
@@ -193,8 +197,8 @@ impl Axis {
     }
 }
 
-/// The rows of a matrix, and its columns.
-fn laid_out(plan: &Plan, axis: Axis) -> (Vec<String>, Vec<Column>) {
+/// Returns the rows and the columns of a matrix.
+fn layout(plan: &Plan, axis: Axis) -> (Vec<String>, Vec<ColumnLayout>) {
     let at = |guardrails: Guardrails, format: &ErrorFormat| {
         plan.conditions.iter().position(|condition| condition.guardrails == guardrails && condition.format == *format)
     };
@@ -203,14 +207,15 @@ fn laid_out(plan: &Plan, axis: Axis) -> (Vec<String>, Vec<Column>) {
     );
     let sets = distinct(plan.conditions.iter().map(|condition| condition.guardrails));
     let scripted = |agent: usize| plan.agents[agent].kind == AgentKind::Scripted;
-    let by_agent = |conditions: &dyn Fn(usize) -> Vec<(String, Vec<Option<CellIndex>>)>| -> Vec<Column> {
-        let columns = (0..plan.agents.len())
-            .flat_map(|agent| conditions(agent).into_iter().map(move |(condition, spots)| (agent, condition, spots)));
-        let column = |(agent, condition, spots): (usize, String, Vec<Option<CellIndex>>)| Column {
+    let by_agent = |conditions: &dyn Fn(usize) -> Vec<(String, Vec<Option<CellIndex>>)>| -> Vec<ColumnLayout> {
+        let columns = (0..plan.agents.len()).flat_map(|agent| {
+            conditions(agent).into_iter().map(move |(condition, indices)| (agent, condition, indices))
+        });
+        let column = |(agent, condition, indices): (usize, String, Vec<Option<CellIndex>>)| ColumnLayout {
             agent: Some(plan.agents[agent].title()),
             condition,
             scripted: scripted(agent),
-            spots,
+            indices,
         };
         columns.map(column).collect()
     };
@@ -218,34 +223,34 @@ fn laid_out(plan: &Plan, axis: Axis) -> (Vec<String>, Vec<Column>) {
         Axis::Format => {
             let sets: Vec<Guardrails> = sets.into_iter().filter(|set| set.healing).collect();
             let columns = by_agent(&|agent| {
-                let spots = |set: Guardrails| formats.iter().map(|format| Some((agent, at(set, format)?))).collect();
-                sets.iter().map(|set| (set.to_string(), spots(*set))).collect()
+                let indices = |set: Guardrails| formats.iter().map(|format| Some((agent, at(set, format)?))).collect();
+                sets.iter().map(|set| (set.to_string(), indices(*set))).collect()
             });
             (formats.iter().map(ToString::to_string).collect(), columns)
         }
         Axis::Guardrails => {
             let bare = [&ErrorFormat::Bare];
             let within = if formats.is_empty() { &bare[..] } else { &formats };
-            // Without `healing` there is no choice of a format, and the one setting stands for all of them.
+            // A set without `healing` has no format, so its one condition is used for every format.
             let condition = |set, format: &ErrorFormat| at(set, format).or_else(|| at(set, &ErrorFormat::Bare));
             let columns = by_agent(&|agent| {
-                let spots =
+                let indices =
                     |format: &ErrorFormat| sets.iter().map(|set| Some((agent, condition(*set, format)?))).collect();
-                within.iter().map(|format| (format.to_string(), spots(format))).collect()
+                within.iter().map(|format| (format.to_string(), indices(format))).collect()
             });
             (sets.iter().map(ToString::to_string).collect(), columns)
         }
         Axis::Agent => {
-            let column = |(index, condition): (usize, &healbench_record::Condition)| Column {
+            let column = |(index, condition): (usize, &healbench_record::Condition)| ColumnLayout {
                 agent: None,
                 condition: match condition.format {
                     ErrorFormat::Bare => condition.guardrails.to_string(),
                     _ => format!("{} {}", condition.guardrails, condition.format),
                 },
                 scripted: (0..plan.agents.len()).any(scripted),
-                spots: (0..plan.agents.len()).map(|agent| Some((agent, index))).collect(),
+                indices: (0..plan.agents.len()).map(|agent| Some((agent, index))).collect(),
             };
-            (plan.agents.iter().map(key).collect(), plan.conditions.iter().enumerate().map(column).collect())
+            (plan.agents.iter().map(agent_key).collect(), plan.conditions.iter().enumerate().map(column).collect())
         }
     }
 }
@@ -262,9 +267,9 @@ fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
 
 fn cell(
     plan: &Plan,
-    played: &CellEpisodes,
+    episodes: &RunEpisodes,
     (agent, condition): CellIndex,
-    beside: Option<CellIndex>,
+    reference_cell: Option<CellIndex>,
     resamples: &mut Resamples,
     unpaired: &mut u64,
 ) -> MatrixCell {
@@ -273,12 +278,12 @@ fn cell(
     for scenario in 0..plan.scenarios.len() {
         let mut sums = [Cluster::default(); Metric::ALL.len()];
         for trial in 0..plan.trials {
-            let here = played.get(plan, CellRef { scenario, agent, condition, trial });
+            let here = episodes.get(plan, CellRef { scenario, agent, condition, trial });
             let counted = here.filter(|here| here.is_scored());
             scored += u64::from(counted.is_some());
             successes += u64::from(counted.is_some_and(|here| here.outcome == Outcome::Success));
-            let Some((agent, condition)) = beside else { continue };
-            let there = played.get(plan, CellRef { scenario, agent, condition, trial });
+            let Some((agent, condition)) = reference_cell else { continue };
+            let there = episodes.get(plan, CellRef { scenario, agent, condition, trial });
             match pair(here, there) {
                 Some((here, there)) => {
                     for (sums, metric) in sums.iter_mut().zip(Metric::ALL) {
@@ -292,7 +297,7 @@ fn cell(
             clusters.push(sums);
         }
     }
-    let differences = Metric::ALL.into_iter().zip(&clusters).filter(|_| beside.is_some());
+    let differences = Metric::ALL.into_iter().zip(&clusters).filter(|_| reference_cell.is_some());
     MatrixCell {
         success: Rate::of(successes, scored),
         success_interval: wilson(successes, scored, CONFIDENCE),
@@ -300,7 +305,10 @@ fn cell(
     }
 }
 
-fn pair<'a>(here: Option<&'a Numbers>, there: Option<&'a Numbers>) -> Option<(&'a Numbers, &'a Numbers)> {
+fn pair<'a>(
+    here: Option<&'a EpisodeMetrics>,
+    there: Option<&'a EpisodeMetrics>,
+) -> Option<(&'a EpisodeMetrics, &'a EpisodeMetrics)> {
     let (here, there) = (here?, there?);
     (here.is_scored() && there.is_scored() && here.schedule == there.schedule).then_some((here, there))
 }

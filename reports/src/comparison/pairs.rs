@@ -1,13 +1,13 @@
-//! The pairs of two runs.
+//! Compares two runs by pairing their episodes.
 
 use std::collections::BTreeMap;
 
 use healbench_protocol::AgentSpec;
 use healbench_record::{CellRef, Condition, Outcome, Plan, RunManifest, RunStatus};
 
-use super::numbers::CellEpisodes;
+use super::episode_metrics::RunEpisodes;
 use super::{
-    CellComparison, Cluster, Comparison, ComparisonError, Flip, MetricDifference, Numbers, PairingFailure, Side,
+    CellComparison, Cluster, Comparison, ComparisonError, EpisodeMetrics, Flip, MetricDifference, PairingFailure, Side,
     Unpaired, difference,
 };
 use crate::frames::check_names;
@@ -17,8 +17,8 @@ use crate::summary::CONFIDENCE;
 
 /// Compares two runs of the same seed, pair by pair.
 ///
-/// Runs whose scenarios have other texts, or whose agents have other settings, are compared all the same, for that may be what is
-/// asked about: [`Comparison::differs`] says so. Episodes that met different schedules are never paired.
+/// Runs with different scenario texts or agent settings are compared too, since that may be the question;
+/// [`Comparison::differs`] lists the differences. Episodes with different trial schedules are never paired.
 ///
 /// # Errors
 /// [`ComparisonError`].
@@ -34,19 +34,19 @@ pub fn compare(base: Side<'_>, candidate: Side<'_>) -> Result<Comparison, Compar
             candidate: candidate.manifest.tokenizer.clone(),
         });
     }
-    let played = [read(base)?, read(candidate)?];
+    let episodes = [read(base)?, read(candidate)?];
     let mut pairing = Pairing {
         plans: [before, after],
-        played,
-        scenarios: shared(&before.scenarios, &after.scenarios, |scenario| scenario.id.clone()),
+        episodes,
+        scenarios: common_indices(&before.scenarios, &after.scenarios, |scenario| scenario.id.clone()),
         flips: Vec::new(),
         unpaired: BTreeMap::new(),
     };
-    pairing.count_strangers();
+    pairing.count_unshared();
     let mut resamples = Resamples::new(before.seed);
     let mut cells = Vec::new();
-    for (agent, other_agent) in shared(&before.agents, &after.agents, key) {
-        for (condition, other_condition) in shared(&before.conditions, &after.conditions, named) {
+    for (agent, other_agent) in common_indices(&before.agents, &after.agents, agent_key) {
+        for (condition, other_condition) in common_indices(&before.conditions, &after.conditions, condition_key) {
             cells.push(pairing.cell([agent, other_agent], [condition, other_condition], &mut resamples));
         }
     }
@@ -66,40 +66,40 @@ pub fn compare(base: Side<'_>, candidate: Side<'_>) -> Result<Comparison, Compar
         unpaired: pairing
             .unpaired
             .into_iter()
-            .map(|((why, what), [base, candidate])| Unpaired { why, what, base, candidate })
+            .map(|((reason, subject), [base, candidate])| Unpaired { reason, subject, base, candidate })
             .collect(),
     })
 }
 
-fn read(side: Side<'_>) -> Result<CellEpisodes, ComparisonError> {
+fn read(side: Side<'_>) -> Result<RunEpisodes, ComparisonError> {
     let plan = &side.manifest.plan;
-    let played = check_names(plan).map_err(Into::into).and_then(|()| CellEpisodes::read(side.run, plan));
-    played.map_err(|source| ComparisonError::Report { run: side.name.to_owned(), source })
+    let episodes = check_names(plan).map_err(Into::into).and_then(|()| RunEpisodes::read(side.run, plan));
+    episodes.map_err(|source| ComparisonError::Report { run: side.name.to_owned(), source })
 }
 
-/// What tells an agent from the others of its plan. Whether a model is asked or replayed does not.
-pub(crate) fn key(agent: &AgentSpec) -> String {
+/// Identifies an agent within its plan. A live model and its replay have the same key.
+pub(crate) fn agent_key(agent: &AgentSpec) -> String {
     AgentSpec { kind: agent.kind.underlying(), ..agent.clone() }.title()
 }
 
-/// What tells a setting from the others of its plan. A template has its name even where its text is another one.
-pub(crate) fn named(condition: &Condition) -> String {
+/// Identifies a condition within its plan. A template is identified by its name, even if its text differs.
+pub(crate) fn condition_key(condition: &Condition) -> String {
     format!("{} {}", condition.guardrails, condition.format)
 }
 
-/// The places of what both lists have, in the order of the first.
-fn shared<T, K: PartialEq>(base: &[T], candidate: &[T], key: impl Fn(&T) -> K) -> Vec<(usize, usize)> {
+/// Returns the indices of common entries in both lists, in the order of the first list.
+fn common_indices<T, K: PartialEq>(base: &[T], candidate: &[T], key: impl Fn(&T) -> K) -> Vec<(usize, usize)> {
     let there = |wanted: K| candidate.iter().position(|entry| key(entry) == wanted);
     base.iter().enumerate().filter_map(|(here, entry)| Some((here, there(key(entry))?))).collect()
 }
 
-/// Every cell asks the same question of a metric, so a small p-value among many says less than one alone.
+/// Adjusts the p-values of each metric over all cells by Holm's method.
 pub(crate) fn adjust<'a>(cells: impl Iterator<Item = &'a mut Vec<MetricDifference>>) {
-    let mut asked: BTreeMap<Metric, Vec<&mut MetricDifference>> = BTreeMap::new();
+    let mut families: BTreeMap<Metric, Vec<&mut MetricDifference>> = BTreeMap::new();
     for entry in cells.flatten().filter(|entry| entry.p_value.is_some()) {
-        asked.entry(entry.metric).or_default().push(entry);
+        families.entry(entry.metric).or_default().push(entry);
     }
-    for entries in asked.into_values() {
+    for entries in families.into_values() {
         let p_values: Vec<f64> = entries.iter().filter_map(|entry| entry.p_value).collect();
         for (entry, adjusted) in entries.into_iter().zip(holm(&p_values).into_iter().flatten()) {
             entry.p_adjusted = Some(adjusted);
@@ -109,27 +109,27 @@ pub(crate) fn adjust<'a>(cells: impl Iterator<Item = &'a mut Vec<MetricDifferenc
 
 struct Pairing<'a> {
     plans: [&'a Plan; 2],
-    played: [CellEpisodes; 2],
-    /// The places of the scenarios that both have.
+    episodes: [RunEpisodes; 2],
+    /// The indices of the common scenarios in both plans.
     scenarios: Vec<(usize, usize)>,
     flips: Vec<Flip>,
-    /// By reason, and what episodes have in common: how many of the base, and of the candidate.
+    /// The numbers of unpaired episodes of the base and of the candidate, by reason and subject.
     unpaired: BTreeMap<(PairingFailure, String), [u64; 2]>,
 }
 
 impl Pairing<'_> {
-    /// Counts the episodes on a place of an axis that the other plan does not have, under the first such axis.
-    fn count_strangers(&mut self) {
+    /// Counts the episodes of axis entries that the other plan does not have, under the first such axis.
+    fn count_unshared(&mut self) {
         for side in 0..2 {
             let (plan, other) = (self.plans[side], self.plans[1 - side]);
-            let scenarios = strangers(&plan.scenarios, &other.scenarios, |scenario| scenario.id.clone());
-            let agents = strangers(&plan.agents, &other.agents, key);
-            let conditions = strangers(&plan.conditions, &other.conditions, named);
+            let scenarios = unshared_keys(&plan.scenarios, &other.scenarios, |scenario| scenario.id.clone());
+            let agents = unshared_keys(&plan.agents, &other.agents, agent_key);
+            let conditions = unshared_keys(&plan.conditions, &other.conditions, condition_key);
             for index in 0..plan.len() {
-                let Some(cell) = plan.cell(index).filter(|cell| self.played[side].get(plan, *cell).is_some()) else {
+                let Some(cell) = plan.cell(index).filter(|cell| self.episodes[side].get(plan, *cell).is_some()) else {
                     continue;
                 };
-                let stranger = if let Some(scenario) = &scenarios[cell.scenario] {
+                let failure = if let Some(scenario) = &scenarios[cell.scenario] {
                     (PairingFailure::Scenario, scenario.clone())
                 } else if let Some(agent) = &agents[cell.agent] {
                     (PairingFailure::Agent, agent.clone())
@@ -140,7 +140,7 @@ impl Pairing<'_> {
                 } else {
                     continue;
                 };
-                self.unpaired.entry(stranger).or_default()[side] += 1;
+                self.unpaired.entry(failure).or_default()[side] += 1;
             }
         }
     }
@@ -179,28 +179,28 @@ impl Pairing<'_> {
         }
     }
 
-    /// The two episodes when both are there, scored, and met the same.
-    fn pair(&mut self, here: CellRef, there: CellRef) -> Option<(Numbers, Numbers)> {
+    /// Returns both episodes if they exist, are scored, and have the same trial schedule.
+    fn pair(&mut self, here: CellRef, there: CellRef) -> Option<(EpisodeMetrics, EpisodeMetrics)> {
         let [before, after] = self.plans;
-        let base = self.played[0].get(before, here).copied();
-        let candidate = self.played[1].get(after, there).copied();
-        let mut alone = |why, what: String| {
-            let counts = self.unpaired.entry((why, what)).or_default();
+        let base = self.episodes[0].get(before, here).copied();
+        let candidate = self.episodes[1].get(after, there).copied();
+        let mut count_unpaired = |reason, subject: String| {
+            let counts = self.unpaired.entry((reason, subject)).or_default();
             counts[0] += u64::from(base.is_some());
             counts[1] += u64::from(candidate.is_some());
         };
         let (Some(base), Some(candidate)) = (base, candidate) else {
             if base.is_some() || candidate.is_some() {
-                alone(PairingFailure::NotPlayed, String::new());
+                count_unpaired(PairingFailure::NotPlayed, String::new());
             }
             return None;
         };
         if base.schedule != candidate.schedule {
-            alone(PairingFailure::Schedule, before.scenarios[here.scenario].id.clone());
+            count_unpaired(PairingFailure::Schedule, before.scenarios[here.scenario].id.clone());
             return None;
         }
         if !base.is_scored() || !candidate.is_scored() {
-            alone(PairingFailure::NotScored, before.agents[here.agent].title());
+            count_unpaired(PairingFailure::NotScored, before.agents[here.agent].title());
             return None;
         }
         if (base.outcome == Outcome::Success) != (candidate.outcome == Outcome::Success) {
@@ -221,13 +221,13 @@ impl Pairing<'_> {
     }
 }
 
-/// Of each entry its key, if the other list has no such entry.
-fn strangers<T>(list: &[T], other: &[T], key: impl Fn(&T) -> String) -> Vec<Option<String>> {
+/// Returns the key of each entry that the other list does not have, otherwise `None`.
+fn unshared_keys<T>(list: &[T], other: &[T], key: impl Fn(&T) -> String) -> Vec<Option<String>> {
     let known: Vec<String> = other.iter().map(&key).collect();
     list.iter().map(|entry| Some(key(entry)).filter(|key| !known.contains(key))).collect()
 }
 
-/// What is missing of a run, in words.
+/// Describes the missing part of a run.
 fn partial(side: Side<'_>) -> Vec<String> {
     let manifest = side.manifest;
     let all = manifest.episodes();
@@ -238,23 +238,23 @@ fn partial(side: Side<'_>) -> Vec<String> {
     interrupted.into_iter().chain(shard).collect()
 }
 
-/// What else differs, in words.
+/// Describes all other differences.
 fn differs(base: Side<'_>, candidate: Side<'_>) -> Vec<String> {
     let (before, after) = (base.manifest, candidate.manifest);
     let mut found = Vec::new();
-    let mut say = |what: &str, from: Option<&str>, to: Option<&str>| {
+    let mut compare_field = |what: &str, from: Option<&str>, to: Option<&str>| {
         if from != to {
             found.push(format!("{what}: {} → {}", from.unwrap_or("unknown"), to.unwrap_or("unknown")));
         }
     };
-    say("version", Some(&before.healbench), Some(&after.healbench));
-    say("revision", before.revision.as_deref(), after.revision.as_deref());
+    compare_field("version", Some(&before.healbench), Some(&after.healbench));
+    compare_field("revision", before.revision.as_deref(), after.revision.as_deref());
     let prices = |manifest: &RunManifest| {
         manifest.prices.as_ref().map(|prices| format!("{} ({:.8})", prices.date, prices.sha256))
     };
-    say("prices", prices(before).as_deref(), prices(after).as_deref());
+    compare_field("prices", prices(before).as_deref(), prices(after).as_deref());
     let plans = (&before.plan, &after.plan);
-    for (here, there) in shared(&plans.0.agents, &plans.1.agents, key) {
+    for (here, there) in common_indices(&plans.0.agents, &plans.1.agents, agent_key) {
         let (from, to) = (&plans.0.agents[here], &plans.1.agents[there]);
         if from.kind != to.kind {
             found.push(format!("agent {from}: {} → {}", from.kind.name(), to.kind.name()));
@@ -263,14 +263,14 @@ fn differs(base: Side<'_>, candidate: Side<'_>) -> Vec<String> {
             found.push(format!("agent {from}: its settings"));
         }
     }
-    for (here, there) in shared(&plans.0.conditions, &plans.1.conditions, named) {
+    for (here, there) in common_indices(&plans.0.conditions, &plans.1.conditions, condition_key) {
         let (from, to) = (&plans.0.conditions[here].format, &plans.1.conditions[there].format);
         let template = format!("error format {from}: its text");
         if from != to && !found.contains(&template) {
             found.push(template);
         }
     }
-    for (here, there) in shared(&plans.0.scenarios, &plans.1.scenarios, |scenario| scenario.id.clone()) {
+    for (here, there) in common_indices(&plans.0.scenarios, &plans.1.scenarios, |scenario| scenario.id.clone()) {
         let (from, to) = (&plans.0.scenarios[here], &plans.1.scenarios[there]);
         if from.sha256 != to.sha256 {
             found.push(format!("scenario {}: its text", from.id));

@@ -8,23 +8,23 @@ use polars::prelude::{CompatLevel, DataFrame, Field, PolarsError, Schema, Schema
 use polars_io::parquet::write::{BatchedWriter, KeyValueMetadata, ParquetCompression, ParquetWriter};
 use polars_parquet::write::schema_to_metadata_key;
 
-use super::build::{Axes, CallRows, EpisodeRows};
-use super::{FrameError, Span, check_names, decode, io_error, read};
-use crate::columns::{CALL_COLUMNS, Column, EPISODE_COLUMNS};
+use super::convert::{AxisNames, call_row, episode_row};
+use super::{FrameError, RowRange, check_names, convert, io_error, read};
+use crate::columns::{CALL_COLUMNS, CallRows, Column, EPISODE_COLUMNS, EpisodeRows};
 
-/// Rows of a row group: what is in memory at once of either frame. The files depend on the rows alone, not on how they were
-/// split over calls of [`FrameWriter::write`].
+/// The number of rows in a row group, which is the number of rows of either frame in memory. The files depend on the
+/// rows alone, not on how they were split over calls of [`FrameWriter::write`].
 pub(super) const GROUP_ROWS: usize = 1 << 16;
 
 /// Streams the rows of a run into its two frames.
 ///
-/// The files grow as `episodes.parquet.part` and `calls.parquet.part`, and take their names in [`FrameWriter::finish`]. A writer
-/// that is dropped before removes its parts.
+/// The files are written as `episodes.parquet.part` and `calls.parquet.part`, and renamed by [`FrameWriter::finish`].
+/// Dropping an unfinished writer removes the `.part` files.
 #[must_use = "frames are there only after `finish`"]
 pub struct FrameWriter {
-    axes: Axes,
-    episodes: Part,
-    calls: Part,
+    axes: AxisNames,
+    episodes: PartialFile,
+    calls: PartialFile,
     episode_rows: EpisodeRows,
     call_rows: CallRows,
     next_episode: u64,
@@ -32,17 +32,17 @@ pub struct FrameWriter {
 }
 
 impl FrameWriter {
-    /// Begins both frames of a run. Frames that are there already stay in place until [`FrameWriter::finish`] replaces them; parts
-    /// that a killed process left are overwritten.
+    /// Creates both frames of a run. Existing frames stay in place until [`FrameWriter::finish`] replaces them; `.part`
+    /// files of a killed process are overwritten.
     ///
     /// # Errors
-    /// [`FrameError::Repeated`] for a plan whose rows could not be told apart; [`FrameError::Io`], [`FrameError::Encode`].
+    /// [`FrameError::DuplicateName`] for a plan with a duplicate name; [`FrameError::Io`], [`FrameError::Encode`].
     pub fn create(run: &RunDir, plan: &Plan) -> Result<FrameWriter, FrameError> {
         check_names(plan)?;
         Ok(FrameWriter {
-            axes: Axes::of(plan),
-            episodes: Part::create(run.episodes_path(), &EPISODE_COLUMNS)?,
-            calls: Part::create(run.calls_path(), &CALL_COLUMNS)?,
+            axes: AxisNames::of(plan),
+            episodes: PartialFile::create(run.episodes_path(), EPISODE_COLUMNS)?,
+            calls: PartialFile::create(run.calls_path(), CALL_COLUMNS)?,
             episode_rows: EpisodeRows::new(),
             call_rows: CallRows::new(),
             next_episode: 0,
@@ -50,8 +50,8 @@ impl FrameWriter {
         })
     }
 
-    /// Begins both frames with the rows of these episodes, read from the frames that are there. Rows past them, which a finish that
-    /// was cut off may have left in one of the two files, are dropped.
+    /// Creates both frames with the rows of these episodes, copied from the existing frames. Later rows, which an
+    /// interrupted finish may have left in one of the two files, are dropped.
     ///
     /// # Errors
     /// As [`FrameWriter::create`] and [`FrameWriter::copy`].
@@ -61,55 +61,56 @@ impl FrameWriter {
         Ok(writer)
     }
 
-    /// Appends the rows that another run has of these episodes; its plan must be the same.
+    /// Appends the rows of these episodes from another run of the same plan.
     ///
     /// # Errors
-    /// [`FrameError::Short`] and [`FrameError::Calls`] when it does not hold all of them; every error of reading, and of
-    /// [`FrameWriter::write`].
+    /// [`FrameError::MissingEpisodes`] and [`FrameError::CallCount`] if the run does not have all of them; errors of
+    /// reading, and of [`FrameWriter::write`].
     pub fn copy(&mut self, from: &RunDir, episodes: Range<u64>) -> Result<(), FrameError> {
         if episodes.is_empty() {
             return Ok(());
         }
         let expected = episodes.end - episodes.start;
         let (mut found, mut made, mut copied) = (0, 0, 0);
-        for rows in read::spans(&from.episodes_path(), GROUP_ROWS)? {
-            let frame = read::read_frame(&from.episodes_path(), &EPISODE_COLUMNS, Span::Rows(rows))?;
-            let mut rows = decode::episodes(&from.episodes_path(), &frame)?;
+        for rows in read::row_ranges(&from.episodes_path(), GROUP_ROWS)? {
+            let frame = read::read_frame(&from.episodes_path(), EPISODE_COLUMNS, RowRange::Rows(rows))?;
+            let mut rows = convert::episodes(&from.episodes_path(), &frame)?;
             rows.retain(|row| episodes.contains(&row.episode));
             found += rows.len() as u64;
             made += rows.iter().map(|row| u64::from(row.calls)).sum::<u64>();
             self.write_episodes(&rows)?;
         }
         if found != expected {
-            return Err(FrameError::Short { path: from.episodes_path(), found, expected });
+            return Err(FrameError::MissingEpisodes { path: from.episodes_path(), found, expected });
         }
-        for rows in read::spans(&from.calls_path(), GROUP_ROWS)? {
-            let frame = read::read_frame(&from.calls_path(), &CALL_COLUMNS, Span::Rows(rows))?;
-            let mut rows = decode::calls(&from.calls_path(), &frame)?;
+        for rows in read::row_ranges(&from.calls_path(), GROUP_ROWS)? {
+            let frame = read::read_frame(&from.calls_path(), CALL_COLUMNS, RowRange::Rows(rows))?;
+            let mut rows = convert::calls(&from.calls_path(), &frame)?;
             rows.retain(|row| episodes.contains(&row.episode));
             copied += rows.len() as u64;
             self.write_calls(&rows)?;
         }
         if copied != made {
-            return Err(FrameError::Calls { path: from.calls_path(), found: copied, expected: made });
+            return Err(FrameError::CallCount { path: from.calls_path(), found: copied, expected: made });
         }
         Ok(())
     }
 
-    /// Appends rows, which come after all rows before them in the order of the plan.
+    /// Appends rows, which must come after all earlier rows in the order of the plan.
     ///
     /// # Errors
-    /// [`FrameError::OutOfOrder`], [`FrameError::NotInPlan`], [`FrameError::Encode`]. The frames are lost after an error.
+    /// [`FrameError::OutOfOrder`], [`FrameError::NotInPlan`], [`FrameError::Encode`]. The writer cannot be used after
+    /// an error.
     pub fn write(&mut self, records: &Records) -> Result<(), FrameError> {
         self.write_episodes(&records.episodes)?;
         self.write_calls(&records.calls)
     }
 
-    /// Writes what is still in memory and gives the files their names.
+    /// Writes the rows still in memory and renames both files.
     ///
-    /// Two files cannot be renamed in one step. A new run shows neither or both, for the first is taken back when the second
-    /// fails; a resumed one shows old or new rows in each, which agree on every episode that the manifest counts as done, until
-    /// the manifest is replaced.
+    /// Two files cannot be renamed atomically. A new run has both files or neither, since the first is removed if
+    /// renaming the second fails. In a resumed run, each file may hold old or new rows until the manifest is replaced;
+    /// they agree on every episode that the manifest counts as done.
     ///
     /// # Errors
     /// [`FrameError::Encode`], [`FrameError::Io`].
@@ -122,7 +123,7 @@ impl FrameWriter {
         self.calls.rename()?;
         self.episodes.rename().inspect_err(|_| {
             if !replaces {
-                // The error of the rename is the one to tell.
+                // Return the error of the rename, not of the removal.
                 let _ = fs::remove_file(&self.calls.path);
             }
         })
@@ -133,7 +134,7 @@ impl FrameWriter {
             if row.episode < self.next_episode {
                 return Err(FrameError::OutOfOrder { episode: row.episode });
             }
-            self.episode_rows.push(row, &self.axes)?;
+            self.episode_rows.push(episode_row(row, &self.axes)?);
             self.next_episode = row.episode + 1;
             if self.episode_rows.len() == GROUP_ROWS {
                 self.flush_episodes()?;
@@ -144,12 +145,12 @@ impl FrameWriter {
 
     fn write_calls(&mut self, rows: &[CallRecord]) -> Result<(), FrameError> {
         for row in rows {
-            let place = Some((row.episode, row.call));
-            if place <= self.last_call {
+            let call_key = Some((row.episode, row.call));
+            if call_key <= self.last_call {
                 return Err(FrameError::OutOfOrder { episode: row.episode });
             }
-            self.last_call = place;
-            self.call_rows.push(row);
+            self.last_call = call_key;
+            self.call_rows.push(call_row(row));
             if self.call_rows.len() == GROUP_ROWS {
                 self.flush_calls()?;
             }
@@ -168,56 +169,55 @@ impl FrameWriter {
     }
 }
 
-/// A file that has its name only once it is whole.
-struct Part {
+/// A file that is renamed to its final path when it is complete.
+struct PartialFile {
     path: PathBuf,
-    part: PathBuf,
+    temp_path: PathBuf,
     writer: BatchedWriter<BufWriter<File>>,
     renamed: bool,
 }
 
-impl Part {
-    fn create(path: PathBuf, columns: &[Column]) -> Result<Part, FrameError> {
-        let mut part = path.clone().into_os_string();
-        part.push(".part");
-        let part = PathBuf::from(part);
-        let schema: Schema =
-            columns.iter().map(|(name, holds)| Field::new((*name).into(), holds.data_type())).collect();
-        // Polars would note in the file that its strings were views, which pandas refuses inside of lists.
+impl PartialFile {
+    fn create(path: PathBuf, columns: &[Column]) -> Result<PartialFile, FrameError> {
+        let mut temp_path = path.clone().into_os_string();
+        temp_path.push(".part");
+        let temp_path = PathBuf::from(temp_path);
+        let schema: Schema = columns.iter().map(|(name, data_type)| Field::new((*name).into(), data_type())).collect();
+        // Otherwise Polars records in the file that its strings were views, which pandas rejects inside lists.
         let arrow_schema = schema_to_metadata_key(&schema.to_arrow(CompatLevel::oldest()));
-        let file = File::create(&part).map_err(io_error("create", &part))?;
+        let file = File::create(&temp_path).map_err(io_error("create", &temp_path))?;
         let writer = ParquetWriter::new(BufWriter::new(file))
             .with_compression(ParquetCompression::Zstd(None))
             .with_key_value_metadata(Some(KeyValueMetadata::Static(vec![arrow_schema])))
             .batched(&schema)
-            .map_err(encode_error(&part))?;
-        Ok(Part { path, part, writer, renamed: false })
+            .map_err(encode_error(&temp_path))?;
+        Ok(PartialFile { path, temp_path, writer, renamed: false })
     }
 
     fn write(&mut self, rows: Result<DataFrame, PolarsError>) -> Result<(), FrameError> {
         let written = rows.and_then(|frame| if frame.height() == 0 { Ok(()) } else { self.writer.write_batch(&frame) });
-        written.map_err(encode_error(&self.part))
+        written.map_err(encode_error(&self.temp_path))
     }
 
-    /// Writes the footer, and waits until the disk has it.
+    /// Writes the footer and syncs the file to disk.
     fn close(&mut self) -> Result<(), FrameError> {
-        self.writer.finish().map_err(encode_error(&self.part))?;
-        let file = OpenOptions::new().append(true).open(&self.part);
-        file.and_then(|file| file.sync_all()).map_err(io_error("write", &self.part))
+        self.writer.finish().map_err(encode_error(&self.temp_path))?;
+        let file = OpenOptions::new().append(true).open(&self.temp_path);
+        file.and_then(|file| file.sync_all()).map_err(io_error("write", &self.temp_path))
     }
 
     fn rename(&mut self) -> Result<(), FrameError> {
-        fs::rename(&self.part, &self.path).map_err(io_error("rename", &self.part))?;
+        fs::rename(&self.temp_path, &self.path).map_err(io_error("rename", &self.temp_path))?;
         self.renamed = true;
         Ok(())
     }
 }
 
-impl Drop for Part {
+impl Drop for PartialFile {
     fn drop(&mut self) {
         if !self.renamed {
-            // Nothing can be done about a part that cannot be removed, and the next writer overwrites it.
-            let _ = fs::remove_file(&self.part);
+            // A `.part` file that cannot be removed is overwritten by the next writer.
+            let _ = fs::remove_file(&self.temp_path);
         }
     }
 }

@@ -1,71 +1,71 @@
-//! Rows of scripted agents and of replays: they come again bit by bit, so any difference is a change.
+//! Decides the rows of scripted agents and of replays. They are reproducible bit by bit, so any difference is a change.
 
-use super::{Change, GateRow, Lines, Method, Policy, Subject, Tier, Verdict};
+use super::{GateRow, MatchedScenarios, Method, Policy, ScenarioChange, Subject, Tier, Verdict};
 use crate::baseline::{CellName, CellScenario};
 use crate::metric::{Better, Metric};
 
-/// What stands for everything in the frames that no metric tells of.
+/// The metric name of the row about everything in the frames that no metric covers.
 const ROWS: &str = "rows";
 
-/// One row a metric, and one for whatever else is in the frames.
-pub(super) fn rows(cell: &CellName, lines: &Lines<'_>, policy: &Policy) -> Vec<GateRow> {
+/// Returns one row per metric, and one for everything else in the frames.
+pub(super) fn rows(cell: &CellName, matched: &MatchedScenarios<'_>, policy: &Policy) -> Vec<GateRow> {
     let mut rows: Vec<GateRow> =
-        Metric::ALL.into_iter().filter_map(|metric| of_metric(cell, lines, metric, policy)).collect();
-    // A row that decides nothing may not hide what does.
+        Metric::ALL.into_iter().filter_map(|metric| metric_row(cell, matched, metric, policy)).collect();
+    // An advisory row must not hide a critical one.
     let decide = |row: &&GateRow| row.tier == Tier::Critical;
-    let told = |scenario: &str| {
+    let reported = |scenario: &str| {
         rows.iter().filter(decide).any(|row| row.changes.iter().any(|change| change.scenario == scenario))
     };
-    let silent: Vec<Change> = lines
+    let unreported: Vec<ScenarioChange> = matched
         .iter()
-        .filter(|(scenario, before, after)| before.rows != after.rows && !told(scenario))
-        .map(|(scenario, before, after)| Change {
+        .filter(|(scenario, before, after)| before.rows != after.rows && !reported(scenario))
+        .map(|(scenario, before, after)| ScenarioChange {
             scenario: (*scenario).to_owned(),
             base: None,
             candidate: None,
-            trial: first_other(before, after),
+            trial: first_differing_trial(before, after),
         })
         .collect();
-    let says = match silent.len() {
+    let reason = match unreported.len() {
         0 => "nothing else differs".to_owned(),
-        count => format!("rows of {count} of {} scenarios differ where no sum does", lines.len()),
+        count => format!("rows of {count} of {} scenarios differ where no sum does", matched.len()),
     };
     let tier = policy.tier_of(ROWS);
-    rows.push(GateRow { tier, ..row(cell, ROWS, lines, (None, None), silent, says) });
+    rows.push(GateRow { tier, ..row(cell, ROWS, matched, (None, None), unreported, reason) });
     rows
 }
 
-fn of_metric(cell: &CellName, lines: &Lines<'_>, metric: Metric, policy: &Policy) -> Option<GateRow> {
-    // Nobody has the number: a price of what costs nothing.
-    if lines.iter().all(|(_, before, after)| before.sum(metric).of == 0 && after.sum(metric).of == 0) {
+fn metric_row(cell: &CellName, matched: &MatchedScenarios<'_>, metric: Metric, policy: &Policy) -> Option<GateRow> {
+    // No episode has a value, such as a cost without a model.
+    if matched.iter().all(|(_, before, after)| before.sum(metric).count == 0 && after.sum(metric).count == 0) {
         return None;
     }
     let differs = |before: &CellScenario, after: &CellScenario| match metric {
-        // An ending that is another one, and a success in neither, is no less of a change.
+        // A different outcome is a change even if neither is a success.
         Metric::Success => before.outcomes != after.outcomes,
         _ => before.sum(metric) != after.sum(metric),
     };
-    let number = |line: &CellScenario| Some(line.sum(metric)).filter(|sum| sum.of > 0).map(|sum| sum.total);
-    let changes: Vec<Change> = lines
+    let number = |scenario: &CellScenario| Some(scenario.sum(metric)).filter(|sum| sum.count > 0).map(|sum| sum.total);
+    let changes: Vec<ScenarioChange> = matched
         .iter()
         .filter(|(_, before, after)| differs(before, after))
-        .map(|(scenario, before, after)| Change {
+        .map(|(scenario, before, after)| ScenarioChange {
             scenario: (*scenario).to_owned(),
             base: number(before),
             candidate: number(after),
-            trial: first_other(before, after),
+            trial: first_differing_trial(before, after),
         })
         .collect();
     let means = (
-        mean(metric, lines.iter().map(|(_, before, _)| *before)),
-        mean(metric, lines.iter().map(|(_, _, after)| *after)),
+        mean(metric, matched.iter().map(|(_, before, _)| *before)),
+        mean(metric, matched.iter().map(|(_, _, after)| *after)),
     );
-    let says = match (changes.len(), means) {
+    let reason = match (changes.len(), means) {
         (0, _) => "the same in every scenario".to_owned(),
-        (count, means) => format!("changed in {count} of {} scenarios{}", lines.len(), direction(metric, means)),
+        (count, means) => format!("changed in {count} of {} scenarios{}", matched.len(), direction(metric, means)),
     };
     let tier = policy.tier_of(metric.name());
-    Some(GateRow { tier, ..row(cell, metric.name(), lines, means, changes, says) })
+    Some(GateRow { tier, ..row(cell, metric.name(), matched, means, changes, reason) })
 }
 
 fn direction(metric: Metric, means: (Option<f64>, Option<f64>)) -> &'static str {
@@ -80,10 +80,10 @@ fn direction(metric: Metric, means: (Option<f64>, Option<f64>)) -> &'static str 
 fn row(
     cell: &CellName,
     metric: &str,
-    lines: &Lines<'_>,
+    matched: &MatchedScenarios<'_>,
     (base, candidate): (Option<f64>, Option<f64>),
-    changes: Vec<Change>,
-    says: String,
+    changes: Vec<ScenarioChange>,
+    reason: String,
 ) -> GateRow {
     GateRow {
         subject: Subject::of(cell),
@@ -97,30 +97,30 @@ fn row(
         interval: None,
         confidence: None,
         margin: None,
-        pairs: Some(lines.iter().map(|(_, before, _)| before.outcomes.len() as u64).sum()),
-        settles: None,
+        pairs: Some(matched.iter().map(|(_, before, _)| before.outcomes.len() as u64).sum()),
+        needed_pairs: None,
         changes,
-        says,
+        reason,
     }
 }
 
-/// The first trial that ended otherwise.
-pub(super) fn first_other(before: &CellScenario, after: &CellScenario) -> Option<u32> {
+/// Returns the first trial whose outcome differs.
+pub(super) fn first_differing_trial(before: &CellScenario, after: &CellScenario) -> Option<u32> {
     let at = before.outcomes.iter().zip(after.outcomes.iter()).position(|(before, after)| before != after)?;
     u32::try_from(at).ok()
 }
 
-/// The mean of a metric over lines: the sum over episodes by their number; null without any.
-fn mean<'a>(metric: Metric, lines: impl Iterator<Item = &'a CellScenario>) -> Option<f64> {
-    let (mut total, mut of) = (0.0, 0);
-    for line in lines {
-        let sum = line.sum(metric);
-        // The cost of some episodes is not the cost of all.
-        if metric == Metric::CostUsd && sum.of != line.outcomes.scored() {
+/// Returns the mean of a metric over scenarios: the sum over episodes divided by their number; null without episodes.
+fn mean<'a>(metric: Metric, matched: impl Iterator<Item = &'a CellScenario>) -> Option<f64> {
+    let (mut total, mut count) = (0.0, 0);
+    for scenario in matched {
+        let sum = scenario.sum(metric);
+        // If the cost of some episodes is unknown, so is the mean.
+        if metric == Metric::CostUsd && sum.count != scenario.outcomes.scored() {
             return None;
         }
         total += sum.total;
-        of += sum.of;
+        count += sum.count;
     }
-    (of > 0).then(|| total / of as f64)
+    (count > 0).then(|| total / count as f64)
 }

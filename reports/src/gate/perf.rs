@@ -1,5 +1,5 @@
-//! Whether what was measured in paired rounds may pass. The time itself says nothing, for every machine has its own; what decides is
-//! the ratio of two pieces of work that took turns within one process.
+//! Decides whether a paired measurement passes. Times are not compared because they depend on the machine; decisions
+//! use the ratio of two variants that took turns in one process.
 
 use healbench_record::{MIN_ROUNDS, PairRole, PairRounds, PairedRun};
 
@@ -9,46 +9,47 @@ use crate::statistics::{Interval, sign_interval};
 
 /// The confidence of a ratio's interval.
 const CONFIDENCE: f64 = 0.95;
-/// The metric's name.
+/// The metric name of all rows of a measurement.
 const TIME: &str = "time";
 
-/// Holds a measurement to a policy, and beside an `earlier` one of the same machine, where it is given, also to that.
+/// Compares a measurement with a policy and, if given, with an `earlier` measurement on the same machine.
 ///
-/// A control whose ratio is not shown to be 1 leaves everything inconclusive: the machine does not hold still.
+/// If a control's ratio is not shown to be within its margin of 1, the machine is too noisy and all rows are
+/// inconclusive.
 ///
 /// # Errors
-/// [`IncompatibleRuns`] when the earlier measurement was made on another machine or in another way.
+/// [`IncompatibleRuns`] if the earlier measurement was made on another machine or with other settings.
 pub fn gate_rounds(
     (name, run): (&str, &PairedRun),
     earlier: Option<(&str, &PairedRun)>,
     policy: &Policy,
 ) -> Result<GateReport, IncompatibleRuns> {
     if let Some((_, earlier)) = earlier {
-        check_alike(earlier, run)?;
+        check_comparable(earlier, run)?;
     }
     let earlier_run = earlier.map(|(_, earlier)| earlier);
     let mut rows: Vec<GateRow> = run.pairs.iter().filter_map(|pair| row_of(pair, earlier_run, policy)).collect();
-    rows.extend(undecided(run, earlier_run, policy, &rows));
-    let about_run = |name: &str, says: &str| super::missing(Subject::Run { run: name.to_owned() }, TIME, says);
+    rows.extend(undecided_rows(run, earlier_run, policy, &rows));
+    let run_row = |name: &str, reason: &str| super::missing_row(Subject::Run { run: name.to_owned() }, TIME, reason);
     if run.pairs.iter().all(|pair| pair.role == PairRole::Control) {
-        rows.push(about_run(name, "there is nothing to decide"));
+        rows.push(run_row(name, "there is nothing to decide"));
     }
-    if let Some((name, doubt)) = earlier.and_then(|(name, run)| Some((name, doubt(run, policy)?))) {
-        let says = format!("{doubt}, so nothing can be held against it");
+    if let Some((name, caveat)) = earlier.and_then(|(name, run)| Some((name, caveat(run, policy)?))) {
+        let reason = format!("{caveat}, so nothing can be held against it");
         for row in rows.iter_mut().filter(|row| row.base.is_some()) {
             row.verdict = Verdict::Inconclusive;
-            row.says = format!("{}; of the earlier measurement, {doubt}", row.says);
+            row.reason = format!("{}; of the earlier measurement, {caveat}", row.reason);
         }
-        rows.push(GateRow { verdict: Verdict::Inconclusive, ..about_run(name, &says) });
+        rows.push(GateRow { verdict: Verdict::Inconclusive, ..run_row(name, &reason) });
     }
-    if let Some(doubt) = doubt(run, policy) {
+    if let Some(caveat) = caveat(run, policy) {
         for row in rows.iter_mut().filter(|row| matches!(row.verdict, Verdict::Pass | Verdict::Fail)) {
-            row.says = format!("{}; {doubt}, so nothing can be told", row.says);
+            row.reason = format!("{}; {caveat}, so nothing can be decided", row.reason);
             row.verdict = Verdict::Inconclusive;
         }
-        // Of its own, for every other row may be advisory.
-        let says = format!("{doubt}, so nothing can be told");
-        rows.push(GateRow { verdict: Verdict::Inconclusive, ..about_run(name, &says) });
+        // A separate critical row, because all other rows may be advisory.
+        let reason = format!("{caveat}, so nothing can be decided");
+        rows.push(GateRow { verdict: Verdict::Inconclusive, ..run_row(name, &reason) });
     }
     Ok(GateReport {
         base: earlier.map(|(name, _)| name.to_owned()),
@@ -57,22 +58,22 @@ pub fn gate_rounds(
         verdict: overall(&rows),
         counts: counts(&rows),
         rows,
-        places: Default::default(),
+        locations: Default::default(),
     })
 }
 
-/// The row of a pair; none of a yardstick that there is nothing to hold against.
+/// Returns the row of a pair; `None` for a reference workload without a comparison.
 fn row_of(pair: &PairRounds, earlier: Option<&PairedRun>, policy: &Policy) -> Option<GateRow> {
     let check = policy.perf.checks.iter().find(|check| check.pair == pair.name);
     match pair.role {
         PairRole::Control => Some(control_row(pair, policy)),
         PairRole::Equal => Some(equal(pair, check, policy)),
-        PairRole::ReferenceWorkload => earlier.map(|earlier| beside(pair, earlier, check, policy)),
+        PairRole::ReferenceWorkload => earlier.map(|earlier| versus_earlier(pair, earlier, check, policy)),
     }
 }
 
-/// Why a measurement cannot be trusted; `None` when it can.
-fn doubt(run: &PairedRun, policy: &Policy) -> Option<&'static str> {
+/// Returns the reason why a measurement cannot be trusted, or `None`.
+fn caveat(run: &PairedRun, policy: &Policy) -> Option<&'static str> {
     let mut controls = run.pairs.iter().filter(|pair| pair.role == PairRole::Control).peekable();
     if !run.optimized {
         Some("the code was not optimised")
@@ -88,33 +89,33 @@ fn doubt(run: &PairedRun, policy: &Policy) -> Option<&'static str> {
 const NOT_DECIDED: &str = "the policy names this pair, and nothing was decided: it is not there, or a yardstick without an \
                            earlier measurement";
 
-/// What should have been decided and was not: pairs that a policy names, and those of an earlier measurement.
-fn undecided(run: &PairedRun, earlier: Option<&PairedRun>, policy: &Policy, rows: &[GateRow]) -> Vec<GateRow> {
+/// Returns rows for pairs without a decision that are named in the policy or part of the earlier measurement.
+fn undecided_rows(run: &PairedRun, earlier: Option<&PairedRun>, policy: &Policy, rows: &[GateRow]) -> Vec<GateRow> {
     let is_control = |name: &str| run.pairs.iter().any(|pair| pair.role == PairRole::Control && pair.name == name);
-    let wanted = policy.perf.checks.iter().map(|check| {
+    let required = policy.perf.checks.iter().map(|check| {
         let name = check.pair.as_str();
         match is_control(name) {
             true => (name, true, "a control has its margin in `control`, and no check"),
             false => (name, false, NOT_DECIDED),
         }
     });
-    let had = earlier.iter().flat_map(|earlier| &earlier.pairs);
-    let had = had.map(|pair| (pair.name.as_str(), false, "the earlier measurement has this pair"));
-    let mut gone: Vec<GateRow> = Vec::new();
-    for (name, wrong, says) in wanted.chain(had) {
-        let subject = Subject::Arms { pair: name.to_owned() };
+    let earlier_pairs = earlier.iter().flat_map(|earlier| &earlier.pairs);
+    let earlier_pairs = earlier_pairs.map(|pair| (pair.name.as_str(), false, "the earlier measurement has this pair"));
+    let mut missing: Vec<GateRow> = Vec::new();
+    for (name, wrong, reason) in required.chain(earlier_pairs) {
+        let subject = Subject::Variants { pair: name.to_owned() };
         let decided = rows.iter().any(|row| row.subject == subject) && !wrong;
-        if !decided && !gone.iter().any(|row| row.subject == subject) {
-            gone.push(super::missing(subject, TIME, says));
+        if !decided && !missing.iter().any(|row| row.subject == subject) {
+            missing.push(super::missing_row(subject, TIME, reason));
         }
     }
-    gone
+    missing
 }
 
-/// A ratio means the same on the same machine alone.
-fn check_alike(earlier: &PairedRun, run: &PairedRun) -> Result<(), IncompatibleRuns> {
-    let incompatible = |what: &str, base: String, candidate: String| IncompatibleRuns {
-        what: what.to_owned(),
+/// Ratios are comparable on the same machine only.
+fn check_comparable(earlier: &PairedRun, run: &PairedRun) -> Result<(), IncompatibleRuns> {
+    let incompatible = |property: &str, base: String, candidate: String| IncompatibleRuns {
+        property: property.to_owned(),
         base,
         candidate,
         allow: None,
@@ -124,8 +125,8 @@ fn check_alike(earlier: &PairedRun, run: &PairedRun) -> Result<(), IncompatibleR
         return Err(incompatible("the processor", cpu(earlier), cpu(run)));
     }
     if earlier.optimized != run.optimized {
-        let word = |run: &PairedRun| if run.optimized { "optimised" } else { "not optimised" }.to_owned();
-        return Err(incompatible("the code", word(earlier), word(run)));
+        let describe = |run: &PairedRun| if run.optimized { "optimised" } else { "not optimised" }.to_owned();
+        return Err(incompatible("the code", describe(earlier), describe(run)));
     }
     if earlier.epoch_ns != run.epoch_ns {
         return Err(incompatible(
@@ -136,16 +137,16 @@ fn check_alike(earlier: &PairedRun, run: &PairedRun) -> Result<(), IncompatibleR
     }
     for pair in &run.pairs {
         let Some(before) = earlier.pairs.iter().find(|before| before.name == pair.name) else { continue };
-        let arms =
+        let variants =
             |pair: &PairRounds| format!("{} over {}, {:?}", pair.candidate, pair.reference, pair.role).to_lowercase();
-        if arms(before) != arms(pair) {
-            return Err(incompatible(&format!("pair `{}`", pair.name), arms(before), arms(pair)));
+        if variants(before) != variants(pair) {
+            return Err(incompatible(&format!("pair `{}`", pair.name), variants(before), variants(pair)));
         }
     }
     Ok(())
 }
 
-/// The median log ratio with its interval; `None` of too few rounds.
+/// Returns the median log ratio with its interval; `None` for too few rounds.
 fn ratio(pair: &PairRounds) -> Option<(f64, Interval)> {
     let logs = pair.log_ratios();
     let found = sign_interval(&logs, CONFIDENCE).filter(|_| logs.len() >= MIN_ROUNDS)?;
@@ -156,15 +157,15 @@ fn control_row(pair: &PairRounds, policy: &Policy) -> GateRow {
     let margin = policy.perf.control;
     let row = row(pair, margin, Tier::Critical);
     match ratio(pair) {
-        None => too_few(row, pair),
+        None => too_few_rounds(row, pair),
         Some(found) => {
             let holds = within(found.1, margin);
-            let says = match holds {
+            let reason = match holds {
                 true => format!("the same thing twice, within {}", Margin::Percent(margin)),
                 false => format!("the same thing twice is not shown to be within {}", Margin::Percent(margin)),
             };
             let verdict = if holds { Verdict::Pass } else { Verdict::Inconclusive };
-            measured(GateRow { verdict, says, ..row }, found)
+            with_ratio(GateRow { verdict, reason, ..row }, found)
         }
     }
 }
@@ -172,46 +173,44 @@ fn control_row(pair: &PairRounds, policy: &Policy) -> GateRow {
 fn equal(pair: &PairRounds, check: Option<&PerfCheck>, policy: &Policy) -> GateRow {
     let margin = check.and_then(|check| check.margin).unwrap_or(policy.perf.equal);
     let row = row(pair, margin, tier(check));
-    let Some(found) = ratio(pair) else { return too_few(row, pair) };
+    let Some(found) = ratio(pair) else { return too_few_rounds(row, pair) };
     let (_, interval) = found;
     let allowed = Margin::Percent(margin);
-    let (verdict, says) = if within(interval, margin) {
-        (Verdict::Pass, format!("as fast as {}, within {allowed}", pair.reference))
+    let (verdict, reason) = if interval.upper <= margin.ln_1p() {
+        (Verdict::Pass, format!("at most {allowed} slower than {}", pair.reference))
     } else if interval.lower > margin.ln_1p() {
-        (Verdict::Fail, format!("slower than {} by more than {allowed}", pair.reference))
-    } else if interval.upper < -margin.ln_1p() {
-        (Verdict::Fail, format!("faster than {} by more than {allowed}: they are not the same", pair.reference))
+        (Verdict::Fail, format!("more than {allowed} slower than {}", pair.reference))
     } else {
-        (Verdict::Inconclusive, format!("a difference of {allowed} is neither shown nor ruled out"))
+        (Verdict::Inconclusive, format!("{allowed} slower is neither shown nor ruled out"))
     };
-    settled(measured(GateRow { verdict, says, ..row }, found), found, margin.ln_1p(), pair)
+    with_needed_rounds(with_ratio(GateRow { verdict, reason, ..row }, found), found, margin.ln_1p(), pair)
 }
 
-/// Beside an earlier measurement: how the arm's ratio to its yardstick moved. Both intervals together are at least as wide as one of
-/// the difference would be.
-fn beside(pair: &PairRounds, earlier: &PairedRun, check: Option<&PerfCheck>, policy: &Policy) -> GateRow {
+/// Compares a variant's ratio to its reference workload with that of an earlier measurement. Adding both intervals
+/// gives an interval at least as wide as one of the difference.
+fn versus_earlier(pair: &PairRounds, earlier: &PairedRun, check: Option<&PerfCheck>, policy: &Policy) -> GateRow {
     let margin = check.and_then(|check| check.margin).unwrap_or(policy.perf.slower);
     let row = row(pair, margin, tier(check));
     let Some(before) = earlier.pairs.iter().find(|before| before.name == pair.name) else {
         return GateRow {
             verdict: Verdict::Missing,
-            says: "the earlier measurement has no such pair; measure it anew".to_owned(),
+            reason: "the earlier measurement has no such pair; measure it anew".to_owned(),
             ..row
         };
     };
-    let (Some(before), Some(now)) = (ratio(before), ratio(pair)) else { return too_few(row, pair) };
+    let (Some(before), Some(now)) = (ratio(before), ratio(pair)) else { return too_few_rounds(row, pair) };
     let interval = Interval { lower: now.1.lower - before.1.upper, upper: now.1.upper - before.1.lower };
     let allowed = Margin::Percent(margin);
-    let (verdict, says) = if interval.upper < margin.ln_1p() {
+    let (verdict, reason) = if interval.upper < margin.ln_1p() {
         (Verdict::Pass, format!("slower by {allowed} or more is ruled out"))
     } else if interval.lower > margin.ln_1p() {
-        (Verdict::Fail, format!("slower than before by more than {allowed}, beside {}", pair.reference))
+        (Verdict::Fail, format!("slower than before by more than {allowed}, relative to {}", pair.reference))
     } else {
         (Verdict::Inconclusive, format!("slower by {allowed} is neither shown nor ruled out"))
     };
     let found = (now.0 - before.0, interval);
-    // More rounds of this measurement would not make the earlier one any sharper.
-    let row = measured(GateRow { verdict, says, ..row }, found);
+    // More rounds of this measurement would not narrow the earlier interval.
+    let row = with_ratio(GateRow { verdict, reason, ..row }, found);
     GateRow { base: Some(before.0.exp()), candidate: Some(now.0.exp()), ..row }
 }
 
@@ -219,7 +218,7 @@ fn tier(check: Option<&PerfCheck>) -> Tier {
     check.map_or(Tier::Critical, |check| check.tier)
 }
 
-/// A ratio within a margin on both sides, with all of its interval.
+/// Returns true if the interval is within the margin on both sides.
 fn within(interval: Interval, margin: f64) -> bool {
     interval.lower > -margin.ln_1p() && interval.upper < margin.ln_1p()
 }
@@ -232,17 +231,17 @@ fn row(pair: &PairRounds, margin: f64, tier: Tier) -> GateRow {
         margin: Some(Margin::Percent(margin)),
         confidence: Some(CONFIDENCE),
         pairs: Some(pair.rounds.len() as u64),
-        ..super::missing(Subject::Arms { pair: pair.name.clone() }, TIME, "")
+        ..super::missing_row(Subject::Variants { pair: pair.name.clone() }, TIME, "")
     }
 }
 
-fn too_few(row: GateRow, pair: &PairRounds) -> GateRow {
-    let says = format!("{} rounds; at least {MIN_ROUNDS} decide", pair.rounds.len());
-    GateRow { verdict: Verdict::Inconclusive, settles: Some(MIN_ROUNDS as u64), says, ..row }
+fn too_few_rounds(row: GateRow, pair: &PairRounds) -> GateRow {
+    let reason = format!("{} rounds; at least {MIN_ROUNDS} decide", pair.rounds.len());
+    GateRow { verdict: Verdict::Inconclusive, needed_pairs: Some(MIN_ROUNDS as u64), reason, ..row }
 }
 
-/// A row with what was found: the ratio, and how far it is from 1.
-fn measured(row: GateRow, (median, interval): (f64, Interval)) -> GateRow {
+/// Fills in the ratio and its difference from 1.
+fn with_ratio(row: GateRow, (median, interval): (f64, Interval)) -> GateRow {
     let share = |log: f64| log.exp_m1();
     GateRow {
         candidate: Some(median.exp()),
@@ -252,18 +251,19 @@ fn measured(row: GateRow, (median, interval): (f64, Interval)) -> GateRow {
     }
 }
 
-/// How many rounds would settle an inconclusive row: the interval shrinks with their root.
-fn settled(row: GateRow, (median, interval): (f64, Interval), margin: f64, pair: &PairRounds) -> GateRow {
+/// Fills in the number of rounds that would settle an inconclusive row: the interval's width is proportional to the
+/// inverse square root of that number.
+fn with_needed_rounds(row: GateRow, (median, interval): (f64, Interval), margin: f64, pair: &PairRounds) -> GateRow {
     if row.verdict != Verdict::Inconclusive {
         return row;
     }
     let half = (interval.upper - interval.lower) / 2.0;
     let distance = (median.abs() - margin).abs();
     let rounds = (half / distance).powi(2) * pair.rounds.len() as f64;
-    let settles = (rounds.is_finite() && rounds < 1e9).then(|| rounds.ceil() as u64);
-    let says = match settles {
-        Some(rounds) => format!("{}; about {rounds} rounds would settle it", row.says),
-        None => row.says,
+    let needed_pairs = (rounds.is_finite() && rounds < 1e9).then(|| rounds.ceil() as u64);
+    let reason = match needed_pairs {
+        Some(rounds) => format!("{}; about {rounds} rounds would settle it", row.reason),
+        None => row.reason,
     };
-    GateRow { settles, says, ..row }
+    GateRow { needed_pairs, reason, ..row }
 }

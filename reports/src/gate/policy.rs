@@ -1,4 +1,4 @@
-//! What a gate holds a candidate to: a TOML file.
+//! Gate policies, read from TOML files.
 
 mod file;
 
@@ -12,61 +12,59 @@ use crate::baseline::CellName;
 use crate::metric::Metric;
 pub use file::PolicyError;
 
-/// A policy.
+/// The rules by which a gate decides.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
-    /// The file's name; `None` for the policy that is built in.
+    /// The file's name; `None` for the built-in policy.
     pub name: Option<String>,
     /// The share of episodes that may be lost to infrastructure: 0 to 1.
     pub infra_share: f64,
-    /// What of the base's may be another in the candidate, because that is what is asked about.
+    /// The properties that may differ between base and candidate.
     pub may_differ: Vec<MayDiffer>,
-    /// Metrics of exact rows that do not decide; `rows` is one.
-    pub exact_advisory: Vec<String>,
-    /// What models that are asked are held to.
+    /// The metrics of deterministic rows that are advisory; may include `rows`.
+    pub deterministic_advisory: Vec<String>,
+    /// The checks of live model agents.
     pub checks: Vec<Check>,
-    /// Cells that the candidate must have.
+    /// The cells that the candidate must have.
     pub require: Vec<CellName>,
-    /// What paired rounds are held to.
+    /// The limits for paired measurements.
     pub perf: PerfPolicy,
 }
 
-/// What a metric of models may lose.
+/// The limit for one metric of live model agents.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Check {
-    /// The metric.
     pub metric: Metric,
-    /// Which way it may not go.
+    /// The direction in which the metric must not change.
     pub direction: Direction,
-    /// How far it may go that way.
+    /// The largest change that passes.
     pub margin: Margin,
-    /// Whether it decides.
+    /// The tier of the row: only critical rows decide the verdict.
     pub tier: Tier,
-    /// Only agents whose rows are headed so; `None` for all.
+    /// Restricts the check to agents with this title; `None` for all.
     pub agent: Option<String>,
-    /// Only these guardrails.
+    /// Restricts the check to these guardrails.
     pub guardrails: Option<Guardrails>,
-    /// Only the error format of this name.
+    /// Restricts the check to the error format of this name.
     pub format: Option<String>,
 }
 
 impl Check {
-    /// Whether it is about a cell.
-    pub(super) fn is_of(&self, cell: &CellName) -> bool {
-        // The name alone stands for the agent however its episodes begin and tools are told.
+    pub(super) fn applies_to(&self, cell: &CellName) -> bool {
+        // An agent's name without details matches every opening and tools mode.
         let is_named = |name: &String| *name == cell.agent || cell.agent.split(" · ").next() == Some(name.as_str());
         self.agent.as_ref().is_none_or(is_named)
             && self.guardrails.is_none_or(|guardrails| guardrails == cell.guardrails)
             && self.format.as_ref().is_none_or(|format| *format == cell.format)
     }
 
-    /// Whether it is about some cells alone.
-    pub(super) fn names_a_cell(&self) -> bool {
+    /// Returns true if the check is restricted to some cells.
+    pub(super) fn selects_cells(&self) -> bool {
         self.agent.is_some() || self.guardrails.is_some() || self.format.is_some()
     }
 
-    /// What it says of the cells that it is about.
-    pub(super) fn cells(&self) -> String {
+    /// Describes the cells that the check is restricted to.
+    pub(super) fn describe_cells(&self) -> String {
         let guardrails = self.guardrails.map(|guardrails| guardrails.to_string());
         let named = [("agent", &self.agent), ("guardrails", &guardrails), ("format", &self.format)];
         let named = named.into_iter().filter_map(|(key, value)| Some(format!("{key} {}", value.as_ref()?)));
@@ -74,58 +72,58 @@ impl Check {
     }
 }
 
-/// What paired rounds are held to.
+/// The limits for paired measurements.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PerfPolicy {
-    /// How far a control may be from no difference: a share of the time. Beyond it nothing can be told.
+    /// The largest difference of a control, as a share of the time. Beyond it the result is inconclusive.
     pub control: f64,
-    /// The margin of equivalence where no check names another.
+    /// The margin of equivalence of pairs without their own check.
     pub equal: f64,
-    /// How much slower than an earlier measurement an arm may be, beside its yardstick, where no check names another.
+    /// The margin by which the ratio to the reference workload may exceed that of an earlier measurement, for pairs
+    /// without their own check.
     pub slower: f64,
-    /// Margins of single pairs.
+    /// The margins of single pairs.
     pub checks: Vec<PerfCheck>,
 }
 
-/// The margin of one pair of arms.
+/// The margin of one pair of variants.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PerfCheck {
-    /// The pair's name.
     pub pair: String,
-    /// A share of the time.
+    /// The margin as a share of the time.
     pub margin: Option<f64>,
-    /// Whether it decides.
+    /// The tier of the row: only critical rows decide the verdict.
     pub tier: Tier,
 }
 
-/// Whether a row decides.
+/// The effect of a row on the verdict.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
-    /// It does.
+    /// The row decides the verdict.
     #[default]
     Critical,
-    /// It is told, and decides nothing.
+    /// The row is shown without effect on the verdict.
     Advisory,
 }
 
-/// Which way a metric is better.
+/// The direction in which a metric is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
-    /// More is better: it may not fall by more than the margin.
+    /// More is better: the metric must not fall by more than the margin.
     Higher,
-    /// Less is better: it may not rise by more than the margin.
+    /// Less is better: the metric must not rise by more than the margin.
     Lower,
-    /// It may do neither.
+    /// The metric must not change in either direction by more than the margin.
     Same,
 }
 
-/// What may be another in a candidate than in the base.
+/// A property that may differ between a base and a candidate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MayDiffer {
-    /// The texts of scenarios, as long as their schedules are the same.
+    /// The texts of scenarios, if their trial schedules are equal.
     Scenarios,
     /// The texts of templates.
     Formats,
@@ -136,10 +134,10 @@ pub enum MayDiffer {
 }
 
 impl MayDiffer {
-    /// Everything that may be allowed to differ, in the order of documents.
+    /// All properties, in the order of documents.
     pub const ALL: [MayDiffer; 4] = [MayDiffer::Scenarios, MayDiffer::Formats, MayDiffer::Agents, MayDiffer::Prices];
 
-    /// The word in a policy.
+    /// Returns the word in a policy.
     pub fn name(self) -> &'static str {
         match self {
             MayDiffer::Scenarios => "scenarios",
@@ -150,20 +148,20 @@ impl MayDiffer {
     }
 }
 
-/// How much worse something may be. In a policy `5 points`, `10%`, or a plain number in quotes.
+/// The largest change for the worse that passes. In a policy `5 points`, `10%`, or a plain number in quotes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Margin {
-    /// Of a rate: a share of episodes, 0.05 for 5 points.
+    /// For a rate: a share of episodes, 0.05 for 5 points.
     Points(f64),
-    /// Of anything else: a share of the base's mean, 0.1 for 10%.
+    /// For other metrics: a share of the base's mean, 0.1 for 10%.
     Percent(f64),
-    /// Of anything else: so many an episode.
+    /// For other metrics: an absolute amount per episode.
     Amount(f64),
 }
 
 impl fmt::Display for Margin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Not more digits than were written.
+        // Not more digits than the user wrote.
         let hundredfold = |share: f64| (share * 1e6).round() / 1e4;
         match *self {
             Margin::Points(share) => write!(f, "{} points", hundredfold(share)),
@@ -201,12 +199,13 @@ impl FromStr for Margin {
     }
 }
 
-/// Lost episodes that a policy allows where it does not say: what a run itself allows.
+/// The default share of episodes that may be lost; the same limit as for running.
 const INFRA_SHARE: f64 = 0.05;
 
 impl Default for Policy {
-    /// For scripted agents and replays, that nothing changed; for models, that success and false success are not worse by 5 points;
-    /// tokens and calls are told. For paired rounds, that what should be equal is so within 1%, with a control within 0.3%.
+    /// Scripted agents and replays must not change at all. For live models, success and false success must not be worse
+    /// by more than 5 points; tokens and calls are advisory. In paired measurements, equal variants must be equal
+    /// within 1%, and controls within 0.3%.
     fn default() -> Policy {
         let check = |metric, direction, margin, tier| Check {
             metric,
@@ -221,7 +220,7 @@ impl Default for Policy {
             name: None,
             infra_share: INFRA_SHARE,
             may_differ: Vec::new(),
-            exact_advisory: Vec::new(),
+            deterministic_advisory: Vec::new(),
             checks: vec![
                 check(Metric::Success, Direction::Higher, Margin::Points(0.05), Tier::Critical),
                 check(Metric::FalseSuccess, Direction::Lower, Margin::Points(0.05), Tier::Critical),
@@ -235,9 +234,9 @@ impl Default for Policy {
 }
 
 impl Policy {
-    /// Whether an exact row of this metric decides.
+    /// Returns the tier of a deterministic row of this metric.
     pub(super) fn tier_of(&self, metric: &str) -> Tier {
-        match self.exact_advisory.iter().any(|advisory| advisory == metric) {
+        match self.deterministic_advisory.iter().any(|advisory| advisory == metric) {
             true => Tier::Advisory,
             false => Tier::Critical,
         }

@@ -1,10 +1,10 @@
-//! Rows of models that were asked: they never come again, so a difference may be chance. A check says how much worse something may
-//! be, and passes when that much can be ruled out.
+//! Decides the rows of live model agents. Their results vary by chance, so a check names a margin and passes if the
+//! interval excludes a change for the worse beyond it.
 
 use healbench_protocol::Seed;
 
 use super::policy::{Check, Direction, Margin};
-use super::{Change, GateRow, Lines, Method, Policy, Subject, Verdict, missing};
+use super::{GateRow, MatchedScenarios, Method, Policy, ScenarioChange, Subject, Verdict, missing_row};
 use crate::baseline::{CellName, CellScenario};
 use crate::metric::Metric;
 use crate::statistics::{
@@ -12,58 +12,59 @@ use crate::statistics::{
     paired_non_inferiority, pairs_to_settle, tango,
 };
 
-/// How likely the number of pairs that is named settles a row.
+/// The probability with which the reported number of pairs would settle a row.
 const POWER: f64 = 0.8;
 
-/// One row a check that is about this cell; a cell without any is not held to anything, which no policy can mean.
-pub(super) fn rows(cell: &CellName, lines: &Lines<'_>, policy: &Policy, seed: u64) -> Vec<GateRow> {
+/// Returns one row per check that applies to this cell, or one row with the verdict MISSING if there is none.
+pub(super) fn rows(cell: &CellName, matched: &MatchedScenarios<'_>, policy: &Policy, seed: u64) -> Vec<GateRow> {
     let mut resamples = Resamples::new(Seed(seed));
-    let checks = policy.checks.iter().filter(|check| check.is_of(cell));
-    let rows: Vec<GateRow> = checks.map(|check| row(cell, check, lines, &mut resamples)).collect();
+    let checks = policy.checks.iter().filter(|check| check.applies_to(cell));
+    let rows: Vec<GateRow> = checks.map(|check| row(cell, check, matched, &mut resamples)).collect();
     if rows.is_empty() {
-        return vec![missing(Subject::of(cell), "cell", "no check of the policy is about this cell")];
+        return vec![missing_row(Subject::of(cell), "cell", "no check of the policy is about this cell")];
     }
     rows
 }
 
-fn row(cell: &CellName, check: &Check, lines: &Lines<'_>, resamples: &mut Resamples) -> GateRow {
+fn row(cell: &CellName, check: &Check, matched: &MatchedScenarios<'_>, resamples: &mut Resamples) -> GateRow {
     let paired = check.metric.is_rate();
-    let scenarios: Vec<Paired<'_>> = lines
+    let scenarios: Vec<ScenarioPairs<'_>> = matched
         .iter()
         .map(|(scenario, before, after)| match paired {
-            true => by_trial(check.metric, scenario, before, after),
-            false => by_scenario(check.metric, scenario, before, after),
+            true => pair_by_trial(check.metric, scenario, before, after),
+            false => pair_by_scenario(check.metric, scenario, before, after),
         })
         .collect();
     let pairs: u64 = scenarios.iter().map(|scenario| scenario.pairs).sum();
-    let mean = |of: fn(&Paired<'_>) -> f64| (pairs > 0).then(|| scenarios.iter().map(of).sum::<f64>() / pairs as f64);
+    let mean =
+        |of: fn(&ScenarioPairs<'_>) -> f64| (pairs > 0).then(|| scenarios.iter().map(of).sum::<f64>() / pairs as f64);
     let (base, candidate) = (mean(|scenario| scenario.base), mean(|scenario| scenario.candidate));
     let margin = match (check.margin, base) {
         (Margin::Points(margin) | Margin::Amount(margin), _) => Some(margin),
         (Margin::Percent(share), Some(base)) => Some(share * base.abs()),
         (Margin::Percent(_), None) => None,
     };
-    let found = margin.map(|margin| match paired {
-        true => of_pairs(check.direction, &scenarios, margin),
-        false => of_scenarios(check.direction, &scenarios, margin, resamples),
+    let estimate = margin.map(|margin| match paired {
+        true => estimate_from_pairs(check.direction, &scenarios, margin),
+        false => estimate_from_scenarios(check.direction, &scenarios, margin, resamples),
     });
-    let found = found.unwrap_or_default();
-    let alone: Vec<&str> =
-        scenarios.iter().filter(|scenario| scenario.is_alone()).map(|scenario| scenario.id).collect();
-    let verdict = match (alone.is_empty(), pairs, found.settled) {
+    let estimate = estimate.unwrap_or_default();
+    let unpaired: Vec<&str> =
+        scenarios.iter().filter(|scenario| scenario.is_unpaired()).map(|scenario| scenario.id).collect();
+    let verdict = match (unpaired.is_empty(), pairs, estimate.conclusion) {
         (false, ..) | (_, 0, _) => Verdict::Missing,
         (_, _, Some(NonInferiority::Holds)) => Verdict::Pass,
         (_, _, Some(NonInferiority::Fails)) => Verdict::Fail,
-        (_, _, Some(NonInferiority::Open) | None) => Verdict::Inconclusive,
+        (_, _, Some(NonInferiority::Inconclusive) | None) => Verdict::Inconclusive,
     };
-    let settles = found.settles.filter(|_| verdict == Verdict::Inconclusive);
-    let mut says = match alone.first() {
-        Some(first) => format!("{} of {} scenarios have no pair, `{first}` the first", alone.len(), lines.len()),
-        None => says(check, verdict, &found, base),
+    let needed_pairs = estimate.needed_pairs.filter(|_| verdict == Verdict::Inconclusive);
+    let mut reason = match unpaired.first() {
+        Some(first) => format!("{} of {} scenarios have no pair, `{first}` the first", unpaired.len(), matched.len()),
+        None => explain(check, verdict, &estimate, base),
     };
     let left_out: u64 = scenarios.iter().map(|scenario| scenario.left_out).sum();
     if left_out > 0 {
-        says = format!("{says}; left out, for one side was lost: {left_out}");
+        reason = format!("{reason}; left out, for one side was lost: {left_out}");
     }
     GateRow {
         subject: Subject::of(cell),
@@ -74,44 +75,43 @@ fn row(cell: &CellName, check: &Check, lines: &Lines<'_>, resamples: &mut Resamp
         base,
         candidate,
         difference: base.zip(candidate).map(|(base, candidate)| candidate - base),
-        interval: found.interval,
+        interval: estimate.interval,
         confidence: Some(GATE_CONFIDENCE),
         margin: Some(check.margin),
         pairs: Some(pairs),
-        settles,
-        changes: if verdict == Verdict::Pass { Vec::new() } else { changes(check.metric, lines) },
-        says,
+        needed_pairs,
+        changes: if verdict == Verdict::Pass { Vec::new() } else { changes(check.metric, matched) },
+        reason,
     }
 }
 
-/// What is paired of one scenario.
 #[derive(Default)]
-struct Paired<'a> {
+struct ScenarioPairs<'a> {
     id: &'a str,
     pairs: u64,
-    /// Pairs in which only the candidate's is a yes, and only the base's.
+    /// The number of pairs that are true only in the candidate; `fewer` counts those true only in the base.
     more: u64,
     fewer: u64,
     /// Sums over the pairs.
     base: f64,
     candidate: f64,
-    /// Trials that have no partner.
+    /// The number of trials without a partner.
     left_out: u64,
 }
 
-impl Paired<'_> {
-    /// Whether the scenario has something to pair and no pair.
-    fn is_alone(&self) -> bool {
+impl ScenarioPairs<'_> {
+    /// Returns true if the scenario has trials to pair but no pair.
+    fn is_unpaired(&self) -> bool {
         self.pairs == 0 && self.left_out > 0
     }
 }
 
-/// A rate, trial by trial. A trial that is null on both sides has nothing to pair.
-fn by_trial<'a>(metric: Metric, id: &'a str, before: &CellScenario, after: &CellScenario) -> Paired<'a> {
-    let mut paired = Paired { id, ..Paired::default() };
+/// Pairs a rate trial by trial. A trial that is null on both sides is ignored.
+fn pair_by_trial<'a>(metric: Metric, id: &'a str, before: &CellScenario, after: &CellScenario) -> ScenarioPairs<'a> {
+    let mut paired = ScenarioPairs { id, ..ScenarioPairs::default() };
     for (before, after) in before.outcomes.iter().zip(after.outcomes.iter()) {
         let lost = !before.outcome.is_scored() || !after.outcome.is_scored();
-        match (before.is(metric), after.is(metric)) {
+        match (before.flag(metric), after.flag(metric)) {
             (Some(before), Some(after)) => {
                 paired.pairs += 1;
                 paired.more += u64::from(after && !before);
@@ -126,54 +126,60 @@ fn by_trial<'a>(metric: Metric, id: &'a str, before: &CellScenario, after: &Cell
     paired
 }
 
-/// A sum over a scenario's trials. Where some were lost, the mean of those that were not stands for them.
-fn by_scenario<'a>(metric: Metric, id: &'a str, before: &CellScenario, after: &CellScenario) -> Paired<'a> {
+/// Pairs the sums of a scenario's trials. If trials were lost, the sum is scaled by the mean of the others.
+fn pair_by_scenario<'a>(metric: Metric, id: &'a str, before: &CellScenario, after: &CellScenario) -> ScenarioPairs<'a> {
     let trials = before.outcomes.len() as u64;
     let (base, candidate) = (before.sum(metric), after.sum(metric));
-    let pairs = base.of.min(candidate.of);
-    // The cost of some episodes is not the cost of all.
-    let unknown = |line: &CellScenario| metric == Metric::CostUsd && line.sum(metric).of < line.outcomes.scored();
+    let pairs = base.count.min(candidate.count);
+    // If the cost of some episodes is unknown, so is the sum.
+    let unknown =
+        |scenario: &CellScenario| metric == Metric::CostUsd && scenario.sum(metric).count < scenario.outcomes.scored();
     if pairs == 0 || unknown(before) || unknown(after) {
-        return Paired { id, left_out: trials, ..Paired::default() };
+        return ScenarioPairs { id, left_out: trials, ..ScenarioPairs::default() };
     }
-    let sum = |total: f64, of: u64| total / of as f64 * pairs as f64;
-    Paired {
+    let sum = |total: f64, count: u64| total / count as f64 * pairs as f64;
+    ScenarioPairs {
         id,
         pairs,
-        base: sum(base.total, base.of),
-        candidate: sum(candidate.total, candidate.of),
+        base: sum(base.total, base.count),
+        candidate: sum(candidate.total, candidate.count),
         left_out: trials - pairs,
-        ..Paired::default()
+        ..ScenarioPairs::default()
     }
 }
 
-/// What was found, and what it says: `None` where nothing can be said.
+/// An estimate and the decision by it; `None` fields if nothing can be estimated.
 #[derive(Default)]
-struct Found {
+struct Estimate {
     interval: Option<Interval>,
-    settles: Option<u64>,
-    settled: Option<NonInferiority>,
+    needed_pairs: Option<u64>,
+    conclusion: Option<NonInferiority>,
 }
 
-/// Trials are the pairs.
-fn of_pairs(direction: Direction, scenarios: &[Paired<'_>], margin: f64) -> Found {
-    let sum = |of: fn(&Paired<'_>) -> u64| scenarios.iter().map(of).sum::<u64>();
+/// Estimates a rate, with trials as pairs.
+fn estimate_from_pairs(direction: Direction, scenarios: &[ScenarioPairs<'_>], margin: f64) -> Estimate {
+    let sum = |of: fn(&ScenarioPairs<'_>) -> u64| scenarios.iter().map(of).sum::<u64>();
     let (pairs, more, fewer) = (sum(|s| s.pairs), sum(|s| s.more), sum(|s| s.fewer));
     let holds = |gains, losses| paired_non_inferiority(gains, losses, pairs, margin, GATE_CONFIDENCE);
-    let settles = |gains, losses| pairs_to_settle(gains, losses, pairs, margin, GATE_CONFIDENCE, POWER);
-    Found {
+    let needed_pairs = |gains, losses| pairs_to_settle(gains, losses, pairs, margin, GATE_CONFIDENCE, POWER);
+    Estimate {
         interval: tango(more, fewer, pairs, GATE_CONFIDENCE),
-        settled: either(direction, || holds(more, fewer), || holds(fewer, more)),
-        settles: match direction {
-            Direction::Higher => settles(more, fewer),
-            Direction::Lower => settles(fewer, more),
-            Direction::Same => settles(more, fewer).zip(settles(fewer, more)).map(|(a, b)| a.max(b)),
+        conclusion: for_direction(direction, || holds(more, fewer), || holds(fewer, more)),
+        needed_pairs: match direction {
+            Direction::Higher => needed_pairs(more, fewer),
+            Direction::Lower => needed_pairs(fewer, more),
+            Direction::Same => needed_pairs(more, fewer).zip(needed_pairs(fewer, more)).map(|(a, b)| a.max(b)),
         },
     }
 }
 
-/// Scenarios are the clusters.
-fn of_scenarios(direction: Direction, scenarios: &[Paired<'_>], margin: f64, resamples: &mut Resamples) -> Found {
+/// Estimates a mean, with scenarios as clusters.
+fn estimate_from_scenarios(
+    direction: Direction,
+    scenarios: &[ScenarioPairs<'_>],
+    margin: f64,
+    resamples: &mut Resamples,
+) -> Estimate {
     let clusters: Vec<ClusterSums> = scenarios
         .iter()
         .filter(|scenario| scenario.pairs > 0)
@@ -181,47 +187,47 @@ fn of_scenarios(direction: Direction, scenarios: &[Paired<'_>], margin: f64, res
         .collect();
     let interval = bca_ratio(&clusters, resamples, GATE_CONFIDENCE);
     let negated = |interval: Interval| Interval { lower: -interval.upper, upper: -interval.lower };
-    let settled = either(
+    let conclusion = for_direction(
         direction,
         || interval.map(|interval| non_inferiority(interval, margin)),
         || interval.map(|interval| non_inferiority(negated(interval), margin)),
     );
-    Found { interval, settled, settles: None }
+    Estimate { interval, conclusion, needed_pairs: None }
 }
 
-/// The answer of the direction that is asked for; of both, the worse.
-fn either(
+/// Returns the decision for the requested direction; for both directions, the worse.
+fn for_direction(
     direction: Direction,
     higher: impl Fn() -> Option<NonInferiority>,
     lower: impl Fn() -> Option<NonInferiority>,
 ) -> Option<NonInferiority> {
-    use NonInferiority::{Fails, Holds, Open};
+    use NonInferiority::{Fails, Holds, Inconclusive};
     match direction {
         Direction::Higher => higher(),
         Direction::Lower => lower(),
         Direction::Same => match (higher()?, lower()?) {
             (Fails, _) | (_, Fails) => Some(Fails),
-            (Open, _) | (_, Open) => Some(Open),
+            (Inconclusive, _) | (_, Inconclusive) => Some(Inconclusive),
             (Holds, _) => Some(Holds),
         },
     }
 }
 
-/// The scenarios that moved, for somebody who looks for the cause.
-fn changes(metric: Metric, lines: &Lines<'_>) -> Vec<Change> {
-    let number = |line: &CellScenario| Some(line.sum(metric)).filter(|sum| sum.of > 0).map(|sum| sum.total);
-    let moved = lines.iter().filter(|(_, before, after)| before.sum(metric) != after.sum(metric));
+/// Returns the changed scenarios, as starting points for a search for the cause.
+fn changes(metric: Metric, matched: &MatchedScenarios<'_>) -> Vec<ScenarioChange> {
+    let number = |scenario: &CellScenario| Some(scenario.sum(metric)).filter(|sum| sum.count > 0).map(|sum| sum.total);
+    let moved = matched.iter().filter(|(_, before, after)| before.sum(metric) != after.sum(metric));
     moved
-        .map(|(scenario, before, after)| Change {
+        .map(|(scenario, before, after)| ScenarioChange {
             scenario: (*scenario).to_owned(),
             base: number(before),
             candidate: number(after),
-            trial: super::deterministic::first_other(before, after),
+            trial: super::deterministic::first_differing_trial(before, after),
         })
         .collect()
 }
 
-fn says(check: &Check, verdict: Verdict, found: &Found, base: Option<f64>) -> String {
+fn explain(check: &Check, verdict: Verdict, estimate: &Estimate, base: Option<f64>) -> String {
     let margin = check.margin;
     let worse = match check.direction {
         Direction::Higher => "lower",
@@ -237,8 +243,8 @@ fn says(check: &Check, verdict: Verdict, found: &Found, base: Option<f64>) -> St
         Verdict::Pass => format!("{worse} by {margin} or more is ruled out"),
         Verdict::Fail => format!("{worse} by more than {margin}"),
         Verdict::Missing => "the number is not known on both sides".to_owned(),
-        Verdict::Inconclusive => match (found.interval, found.settles) {
-            (None, _) => "too little was played to tell".to_owned(),
+        Verdict::Inconclusive => match (estimate.interval, estimate.needed_pairs) {
+            (None, _) => "too few episodes to decide".to_owned(),
             (Some(_), Some(pairs)) => format!("{open}; about {pairs} pairs would settle it"),
             (Some(_), None) if !check.metric.is_rate() => format!("{open}; more scenarios would tell"),
             (Some(_), None) => format!("{open}, and the difference is too near to it"),

@@ -1,4 +1,4 @@
-//! What each guardrail is worth: one table for all agents and error formats.
+//! Effects of guardrails: one table for all agents and error formats.
 
 use healbench_protocol::ErrorFormat;
 
@@ -9,7 +9,7 @@ use super::terminal::{Detail, Estimate, INDENT, TerminalOptions, align_estimates
 use crate::statistics::Interval;
 use crate::summary::{Ablation, Difference, Effect, Report};
 
-/// The table, with an empty line before it; nothing when the plan shows no effects.
+/// Returns the table with an empty line before it; empty without effects.
 pub(super) fn lines(report: &Report, options: TerminalOptions) -> Vec<String> {
     if report.ablation.is_empty() {
         return Vec::new();
@@ -20,7 +20,7 @@ pub(super) fn lines(report: &Report, options: TerminalOptions) -> Vec<String> {
     lines
 }
 
-/// What the table's reader has to know.
+/// Returns the notes on how to read the table.
 pub(super) fn notes(report: &Report, options: TerminalOptions) -> Vec<String> {
     if report.ablation.is_empty() {
         return Vec::new();
@@ -29,7 +29,7 @@ pub(super) fn notes(report: &Report, options: TerminalOptions) -> Vec<String> {
         vec!["Effects of guardrails: with the switch minus without it, in the same scenario and trial.".to_owned()];
     if report.ablation.iter().any(|ablation| !ablation.interactions.is_empty()) {
         notes.push(
-            "×: half of what the effect of one switch differs by when the other is on and when it is off (Box, Hunter and Hunter)."
+            "×: half of the difference between the effects of one switch with the other on and off (Box, Hunter and Hunter)."
                 .to_owned(),
         );
     }
@@ -37,7 +37,7 @@ pub(super) fn notes(report: &Report, options: TerminalOptions) -> Vec<String> {
     notes.push(if intervals_fit(report, options) {
         format!("Intervals of effects are {level}: BCa bootstrap over scenarios.")
     } else {
-        format!("The {level} intervals of effects are left out, for the terminal is too narrow.")
+        format!("The {level} intervals of effects are left out because the terminal is too narrow.")
     });
     if report
         .ablation
@@ -45,7 +45,7 @@ pub(super) fn notes(report: &Report, options: TerminalOptions) -> Vec<String> {
         .flat_map(|ablation| sections(ablation, options.detail))
         .any(|(_, effects)| has_unmatched(effects))
     {
-        notes.push("matched: trials of which all episodes that are compared are there and scored, of all.".to_owned());
+        notes.push("matched: trials whose compared episodes all exist and are scored, of all trials.".to_owned());
     }
     notes
 }
@@ -54,24 +54,23 @@ fn has_unmatched(effects: &[Effect]) -> bool {
     effects.iter().any(|effect| effect.unmatched > 0)
 }
 
-/// Whether intervals leave room for the name of a switch on the same line.
+/// Returns true if a line has room for intervals next to the name of a switch.
 fn intervals_fit(report: &Report, options: TerminalOptions) -> bool {
     const SWITCH: usize = "truncation".len() + 2 * INDENT.len();
     table(report, options.detail, true).body_width() + SWITCH <= options.width
 }
 
-/// What effects are effects of, and the effects.
+/// A heading and its effects.
 pub(super) type Section<'a> = (&'static str, &'a [Effect]);
 
-/// What is shown of one agent and format. All 16 sets say more than those of them that differ in a single switch, so a summary stops
-/// there.
+/// Returns the effects to show for one agent and format. The effects over all 16 sets include more data than those of
+/// sets that differ in a single switch, so the summary shows only the former if they exist.
 pub(super) fn sections(ablation: &Ablation, detail: Detail) -> Vec<Section<'_>> {
     let factorial = [
-        ("whatever the other switches", ablation.main.as_slice()),
-        ("two switches together", ablation.interactions.as_slice()),
+        ("averaged over the others", ablation.main.as_slice()),
+        ("interactions of two", ablation.interactions.as_slice()),
     ];
-    let single =
-        [("one alone, over none", ablation.one_in.as_slice()), ("the last one, to make all", &ablation.one_out)];
+    let single = [("one on, vs none", ablation.one_in.as_slice()), ("all, vs one off", &ablation.one_out)];
     let single = single.into_iter().filter(|_| ablation.main.is_empty() || detail >= Detail::Metrics);
     factorial.into_iter().chain(single).filter(|(_, effects)| !effects.is_empty()).collect()
 }
@@ -122,7 +121,7 @@ pub(super) fn success_effect(effect: &Effect, intervals: bool) -> Estimate {
 
 pub(super) fn token_effect(effect: &Effect, intervals: bool) -> Estimate {
     let shown = effect.tokens.interval.filter(|_| intervals).map(amount_interval);
-    // More of them is worse.
+    // More tokens are worse.
     estimate(effect.tokens, signed_amount, shown, [Paint::Red, Paint::Green])
 }
 

@@ -1,4 +1,4 @@
-//! Claims beside what was measured.
+//! Claims with their measurements, as a table.
 
 use healbench_protocol::{Measure, Span};
 
@@ -8,11 +8,10 @@ use super::plain_text;
 use super::terminal::{INDENT, align_estimates, condition_label, plain_cell};
 use crate::summary::{ClaimReport, ClaimRow, ClaimVerdict};
 
-/// The table of claims in lines of at most `width` columns.
+/// Returns the table in lines of at most `width` columns.
 pub(super) fn lines(claims: &[ClaimReport], width: usize, color: bool) -> Vec<String> {
     if claims.iter().all(|report| report.rows.is_empty()) {
-        let note =
-            "The scenarios hold claims, but the plan has neither `none` nor `all`: nothing is held against them.";
+        let note = "The scenarios make claims, but the plan has neither `none` nor `all`: no claim is checked.";
         return wrap(note, " ", width);
     }
     let with_intervals = table(claims, width, true);
@@ -51,15 +50,15 @@ fn table(claims: &[ClaimReport], width: usize, intervals: bool) -> Table {
             lines.push(TableLine::Row { label, cells });
         }
     }
-    let heads = [["success", "%"], ["measured", "mean"], ["claimed", "mean"], ["borne", "out"]];
+    let heads = [["success", "%"], ["measured", "mean"], ["claimed", "mean"], ["", "verdict"]];
     Table { heads: heads.map(|head| head.map(str::to_owned)).to_vec(), lines }
 }
 
 pub(super) fn measure_title(measure: Measure) -> &'static str {
     match measure {
-        Measure::Calls => "calls an episode",
-        Measure::Retries => "retries an episode",
-        Measure::RepeatedCalls => "calls an episode that repeat a failed one",
+        Measure::Calls => "calls per episode",
+        Measure::Retries => "retries per episode",
+        Measure::RepeatedCalls => "calls per episode that repeat a failed call",
         Measure::ResponseTokens => "tokens of the largest response",
         Measure::ResponseUsd(_) => "US dollars for the tokens of the largest response, at the claim's own price",
     }
@@ -88,25 +87,24 @@ pub(super) fn format_value(measure: Measure, value: f64) -> String {
 
 fn verdict(row: &ClaimRow) -> TableCell {
     let paint = match row.verdict {
-        Some(ClaimVerdict::BorneOut) => Paint::Green,
+        Some(ClaimVerdict::Supported) => Paint::Green,
         Some(ClaimVerdict::Lower | ClaimVerdict::Higher | ClaimVerdict::Same) => Paint::Red,
-        Some(ClaimVerdict::CannotTell) | None => Paint::Plain,
+        Some(ClaimVerdict::Inconclusive) | None => Paint::Plain,
     };
     vec![StyledSpan::new(row.verdict.map_or("", verdict_text), paint)]
 }
 
-/// A verdict in words.
 pub(super) fn verdict_text(verdict: ClaimVerdict) -> &'static str {
     match verdict {
-        ClaimVerdict::BorneOut => "yes",
-        ClaimVerdict::Lower => "no: lower",
-        ClaimVerdict::Higher => "no: higher",
-        ClaimVerdict::Same => "no: the same",
-        ClaimVerdict::CannotTell => "cannot tell",
+        ClaimVerdict::Supported => "supported",
+        ClaimVerdict::Lower => "lower",
+        ClaimVerdict::Higher => "higher",
+        ClaimVerdict::Same => "no reduction",
+        ClaimVerdict::Inconclusive => "inconclusive",
     }
 }
 
-/// What has to be said beside the table.
-pub(super) const NOTE: &str = "Claims: means over trials with Student's 95% interval. Borne out: yes when the whole interval is within \
-    what is claimed (within a fifth of a number that is claimed roughly), no when none of it is, else it cannot be told. Where \
-    success is low, fewer calls are no saving: the task was not finished.";
+/// The note below the table.
+pub(super) const NOTE: &str = "Claims: means over trials with Student's 95% interval. supported: the whole interval is within the claim, \
+    which for a rough number reaches a fifth beyond it. lower, higher: no part of the interval is. inconclusive: some part is. Where \
+    success is low, fewer calls are no saving, because the task was not finished.";

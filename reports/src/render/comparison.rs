@@ -1,4 +1,4 @@
-//! Two runs side by side on a terminal.
+//! The comparison of two runs as text for a terminal.
 
 use healbench_protocol::AgentKind;
 
@@ -13,18 +13,18 @@ use super::terminal::{Estimate, INDENT, align_estimates, condition_label, plain_
 use crate::comparison::{CellComparison, Comparison, Flip, MetricDifference, PairingFailure, Unpaired};
 use crate::metric::{Better, Metric};
 
-/// How a comparison is shown on a terminal.
+/// Options of the terminal output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ComparisonOptions {
-    /// Columns of the terminal.
+    /// The terminal's width in columns.
     pub width: usize,
-    /// Whether ANSI sequences may be used.
+    /// True if ANSI sequences may be used.
     pub color: bool,
-    /// How many flips are listed.
+    /// The largest number of flips listed.
     pub flips: usize,
 }
 
-/// The comparison as text for a terminal, ending with a line break.
+/// Formats the comparison for a terminal, ending with a line break.
 pub fn comparison(comparison: &Comparison, options: ComparisonOptions) -> String {
     let mut lines = wrap(&title(comparison), " · ", options.width);
     for differs in &comparison.differs {
@@ -66,7 +66,7 @@ fn metric_difference(cell: &CellComparison, metric: Metric) -> Option<&MetricDif
     cell.metrics.iter().find(|entry| entry.metric == metric)
 }
 
-/// Success, tokens and calls of the cells that changed.
+/// Builds the table of success, tokens and calls of the changed cells.
 fn table(cells: &[&CellComparison], width: usize) -> Table {
     let with_intervals = table_with(cells, true);
     if with_intervals.body_width() + INDENT.len() <= width { with_intervals } else { table_with(cells, false) }
@@ -112,7 +112,7 @@ fn rates(entry: Option<&MetricDifference>) -> String {
     })
 }
 
-/// A difference with its interval, green or red where that leaves out 0.
+/// Formats a difference with its interval: green or red if the interval excludes 0.
 pub(super) fn estimate(entry: Option<&MetricDifference>, intervals: bool) -> Estimate {
     let Some(entry) = entry else { return (StyledSpan::new(UNKNOWN, Paint::Plain), StyledSpan::new("", Paint::Dim)) };
     let interval = format_interval(entry).filter(|_| intervals);
@@ -138,7 +138,7 @@ pub(super) fn format_difference(entry: &MetricDifference) -> String {
     }
 }
 
-/// Green and red where the interval leaves out 0.
+/// Returns green or red if the interval excludes 0.
 pub(super) fn paint(entry: &MetricDifference) -> Paint {
     let better = |better: bool| if better { Paint::Green } else { Paint::Red };
     match entry.interval {
@@ -148,7 +148,7 @@ pub(super) fn paint(entry: &MetricDifference) -> Paint {
     }
 }
 
-/// The metrics that are not in the table, where they moved.
+/// Lists the changed metrics that are not in the table.
 fn other_metrics(cells: &[&CellComparison], options: ComparisonOptions) -> Vec<String> {
     let shown = [Metric::Success, Metric::Tokens, Metric::Calls];
     let mut lines = Vec::new();
@@ -232,12 +232,12 @@ fn flip_label(flip: &Flip) -> String {
     )
 }
 
-/// Reasons of one kind that are told one by one; of more, the first are named.
+/// Up to this number, unpaired subjects of one reason are listed individually; of more, this many are named.
 const MAX_NAMED: usize = 3;
 
-/// What has no partner, a sentence a reason.
+/// Describes the unpaired episodes, one sentence per reason.
 pub(super) fn pairing_failures(unpaired: &[Unpaired]) -> Vec<String> {
-    let kind = |unpaired: &Unpaired| (unpaired.why, unpaired.base > 0, unpaired.candidate > 0);
+    let kind = |unpaired: &Unpaired| (unpaired.reason, unpaired.base > 0, unpaired.candidate > 0);
     let mut sorted: Vec<&Unpaired> = unpaired.iter().collect();
     sorted.sort_by_key(|unpaired| kind(unpaired));
     let mut sentences = Vec::new();
@@ -250,10 +250,10 @@ pub(super) fn pairing_failures(unpaired: &[Unpaired]) -> Vec<String> {
     sentences
 }
 
-/// Of entries that are alike.
+/// Builds the sentence for entries with the same reason.
 fn pairing_sentence(alike: &[&Unpaired]) -> String {
-    // A setting without `healing` has no format.
-    let named = alike.iter().take(MAX_NAMED).map(|unpaired| plain_text(unpaired.what.trim_end_matches(" bare")));
+    // A condition without `healing` has no format.
+    let named = alike.iter().take(MAX_NAMED).map(|unpaired| plain_text(unpaired.subject.trim_end_matches(" bare")));
     let named: Vec<_> = named.collect();
     let what = match alike.len().saturating_sub(MAX_NAMED) {
         0 => named.join(", "),
@@ -261,14 +261,16 @@ fn pairing_sentence(alike: &[&Unpaired]) -> String {
     };
     let of =
         |one: &str| if alike.len() == 1 { one.to_owned() } else { format!("{} {one}s", count(alike.len() as u64)) };
-    let why = match alike[0].why {
+    let reason = match alike[0].reason {
         PairingFailure::Scenario => format!("only one run has {} {what}", of("scenario")),
         PairingFailure::Agent => format!("only one run has {} {what}", of("agent")),
-        PairingFailure::Condition => format!("only one run has {} {what}", of("setting")),
+        PairingFailure::Condition => format!("only one run has {} {what}", of("condition")),
         PairingFailure::Trial => format!("only one run has {} {what}", of("trial")),
-        PairingFailure::Schedule => format!("they met different difficulties in {} {what}", of("scenario")),
-        PairingFailure::NotPlayed => "the other one was not played".to_owned(),
-        PairingFailure::NotScored => format!("one of the two was lost to infrastructure or configuration, of {what}"),
+        PairingFailure::Schedule => format!("the schedules differ in {} {what}", of("scenario")),
+        PairingFailure::NotPlayed => "the other episode was not run".to_owned(),
+        PairingFailure::NotScored => {
+            format!("one of the two episodes was lost to infrastructure or configuration, in {what}")
+        }
     };
     let episodes = |count| pluralize(count, "episode");
     let who = match alike.iter().fold((0, 0), |(base, candidate), next| (base + next.base, candidate + next.candidate))
@@ -277,7 +279,7 @@ fn pairing_sentence(alike: &[&Unpaired]) -> String {
         (0, candidate) => format!("{} of the candidate", episodes(candidate)),
         (base, candidate) => format!("{} of the base, {} of the candidate", episodes(base), episodes(candidate)),
     };
-    format!("Not paired: {who}: {why}.")
+    format!("Not paired: {who}: {reason}.")
 }
 
 pub(super) fn notes(comparison: &Comparison, changed: &[&CellComparison]) -> Vec<String> {
@@ -290,7 +292,7 @@ pub(super) fn notes(comparison: &Comparison, changed: &[&CellComparison]) -> Vec
         ));
     }
     if comparison.cells.iter().any(|cell| cell.kind == AgentKind::Scripted) {
-        notes.push("`scripted:` rows show what the texts say, and nothing about a real model.".to_owned());
+        notes.push("Rows of `scripted:` agents show what the texts contain, not how a real model behaves.".to_owned());
     }
     notes
 }

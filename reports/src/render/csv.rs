@@ -1,15 +1,16 @@
-//! A report as CSV: a line for each agent and setting, or for each scenario too. Shares are 0 to 1, and unknown is empty.
+//! A report as CSV: one line per agent and condition, or also per scenario. Rates are 0 to 1; unknown values are empty.
 
 use csv::Writer;
 
 use super::plain_text;
+use crate::metric::Unit;
 use crate::statistics::Interval;
 use crate::summary::{AgentReport, Difference, Rate, Report, ReportRow};
 
-/// The rows of a report with every number that is one of a row; or with `by_scenario`, its cells.
+/// Formats the rows of a report with all their numbers or, if `by_scenario`, one line per scenario.
 ///
 /// # Errors
-/// None that a report can cause: the text is kept in memory.
+/// None in practice: the text is built in memory.
 pub fn csv(report: &Report, by_scenario: bool) -> Result<String, csv::Error> {
     let mut writer = Writer::from_writer(Vec::new());
     let mut header_written = false;
@@ -32,7 +33,7 @@ pub fn csv(report: &Report, by_scenario: bool) -> Result<String, csv::Error> {
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
-/// Columns with their values, in order.
+/// Column names with their values, in order.
 #[derive(Default)]
 struct Record(Vec<(String, String)>);
 
@@ -45,7 +46,7 @@ impl Record {
         self.add(name, value.map_or(String::new(), |value| value.to_string()));
     }
 
-    /// A rate with what it is made of.
+    /// Adds a rate with its numerator and denominator.
     fn rate(&mut self, name: &str, rate: Rate) {
         self.add_optional(name, rate.rate);
         self.add(&format!("{name}_numerator"), rate.numerator);
@@ -91,7 +92,12 @@ fn condition_record(agent: &AgentReport, row: &ReportRow) -> Record {
     record.add("scored", row.scored);
     record.add("infra", row.infra);
     record.add("config", row.config);
-    record.rate("success", row.success);
+    for (entry, rate) in row.metrics.iter() {
+        match entry.unit {
+            Unit::Count => record.add(entry.key, rate.numerator),
+            _ => record.rate(entry.key, rate),
+        }
+    }
     record.interval("success", row.success_interval);
     let paired = row.vs_none;
     record.add_optional("success_vs_none", paired.and_then(|paired| paired.difference));
@@ -101,25 +107,6 @@ fn condition_record(agent: &AgentReport, row: &ReportRow) -> Record {
     record.add_optional("p_adjusted_vs_none", paired.and_then(|paired| paired.p_adjusted));
     record.difference("calls_vs_none", row.calls_vs_none);
     record.difference("tokens_vs_none", row.tokens_vs_none);
-    let rates = [
-        ("calls_per_episode", row.calls_per_episode),
-        ("tokens_per_episode", row.tokens_per_episode),
-        ("calls_per_success", row.calls_per_success),
-        ("tokens_per_success", row.tokens_per_success),
-        ("episode_recovery", row.episode_recovery),
-        ("errors_fixed", row.errors_fixed),
-        ("first_call_success", row.first_call_success),
-        ("repeated_calls", row.repeated_calls),
-        ("stuck", row.stuck),
-        ("hints_followed", row.hints_followed),
-        ("false_success", row.false_success),
-        ("wasted_tokens", row.wasted_tokens),
-        ("call_efficiency", row.call_efficiency),
-        ("call_efficiency_of_successes", row.call_efficiency_of_successes),
-    ];
-    for (name, rate) in rates {
-        record.rate(name, rate);
-    }
     record.add("retries_fixed", row.retries.fixed);
     record.add("retries_censored", row.retries.censored);
     record.add_optional("retries_median", row.retries.median.median);
@@ -128,9 +115,6 @@ fn condition_record(agent: &AgentReport, row: &ReportRow) -> Record {
     for repair in &row.repair_at {
         record.rate(&format!("repair_at_{}", repair.k), repair.chains);
     }
-    record.add("leaked_fields", row.leaked_fields);
-    record.add("prose_tokens", row.prose_tokens);
-    record.add("guardrail_tokens", row.guardrail_tokens);
     record.add_optional("cost_per_success_usd", row.cost_per_success);
     for pass in &row.passes {
         record.add_optional(&format!("pass_at_{}", pass.k), pass.any);

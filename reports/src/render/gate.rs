@@ -1,4 +1,4 @@
-//! What a gate decided, in each form that it is asked for. Sums and verdicts are made elsewhere.
+//! Gate reports in each output format.
 
 mod github;
 mod junit;
@@ -13,11 +13,11 @@ pub use terminal::{GateOptions, changes, terminal};
 use super::number::{amount, money, percent, points};
 use super::plain_text;
 use super::terminal::format_suffix;
-use crate::gate::{Change, GateReport, GateRow, Method, Subject, Tier, Verdict};
+use crate::gate::{GateReport, GateRow, Method, ScenarioChange, Subject, Tier, Verdict};
 use crate::metric::Metric;
 
-/// Rows by weight: those that decide first, the worst first, and before all of them what leaves nothing to decide; otherwise as they
-/// stand.
+/// Sorts rows by severity: rows that do not pass first, critical before advisory, then by verdict, with missing rows
+/// about the whole run before failures. The sort is stable.
 fn by_severity(report: &GateReport) -> Vec<&GateRow> {
     let weight = |row: &&GateRow| {
         let verdict = match (row.verdict, &row.subject) {
@@ -34,7 +34,7 @@ fn by_severity(report: &GateReport) -> Vec<&GateRow> {
     rows
 }
 
-/// Whether a row is told in full: exact rows that pass are only counted.
+/// Returns true if a row is listed. Deterministic rows that pass are only counted.
 fn is_listed(row: &GateRow) -> bool {
     row.verdict != Verdict::Pass || !matches!(row.method, Method::Exact | Method::Presence)
 }
@@ -45,13 +45,13 @@ fn verdict(row: &GateRow) -> String {
     format!("{}{tier}", row.verdict.name())
 }
 
-/// `scripted:typical · all fusion-xml`, safe to show.
+/// `scripted:typical · all fusion-xml`, with unsafe characters escaped.
 fn subject(subject: &Subject) -> String {
     match subject {
         Subject::Cell { agent, guardrails, format } => {
             format!("{} · {guardrails}{}", plain_text(agent), format_suffix(format))
         }
-        Subject::Arms { pair } => plain_text(pair).into_owned(),
+        Subject::Variants { pair } => plain_text(pair).into_owned(),
         Subject::Run { run } => plain_text(run).into_owned(),
     }
 }
@@ -72,13 +72,14 @@ fn mean(row: &GateRow, mean: f64) -> String {
         Ok(metric) if metric.is_rate() => percent(mean),
         Ok(Metric::CostUsd) => money(mean),
         _ if row.metric == "infra" => percent(mean),
-        _ if matches!(row.subject, Subject::Arms { .. }) => format!("{mean:.4}"),
+        _ if matches!(row.subject, Subject::Variants { .. }) => format!("{mean:.4}"),
         _ if mean < 99.95 => format!("{mean:.1}"),
         _ => amount(mean),
     }
 }
 
-/// `97% → 95%`, or the one that is known; empty where none is. What differs is written with as many digits as show it.
+/// `97% → 95%`, or the only known mean; empty if both are unknown. Different means are written with enough digits to
+/// differ.
 fn means(row: &GateRow) -> String {
     match (row.base, row.candidate) {
         (Some(base), Some(candidate)) if base == candidate => mean(row, base),
@@ -92,13 +93,13 @@ fn means(row: &GateRow) -> String {
     }
 }
 
-/// `-2 points, 90% [-4, 1]`; empty where there is no interval.
+/// `-2 points, 90% [-4, 1]`; empty without an interval.
 fn difference(row: &GateRow) -> String {
     use super::number::{amount_interval, points_interval, signed_amount};
     let (Some(difference), Some(interval)) = (row.difference, row.interval) else { return String::new() };
     let level = row.confidence.map(percent).unwrap_or_default();
     match (&row.subject, row.metric.parse::<Metric>()) {
-        (Subject::Arms { .. }, _) => {
+        (Subject::Variants { .. }, _) => {
             let share = |share: f64| format!("{:+.2}%", share * 100.0);
             format!("{}, {level} [{}, {}]", share(difference), share(interval.lower), share(interval.upper))
         }
@@ -109,8 +110,9 @@ fn difference(row: &GateRow) -> String {
     }
 }
 
-/// A changed scenario's sums: `8,123 → 16,246`. Every digit is there, for of an exact row each is a change.
-fn format_change(row: &GateRow, change: &Change) -> String {
+/// The sums of a changed scenario: `8,123 → 16,246`. All digits are shown because any difference in a deterministic row
+/// is a change.
+fn format_change(row: &GateRow, change: &ScenarioChange) -> String {
     let number = |number: f64| match row.metric.parse() {
         Ok(Metric::CostUsd) => money(number),
         _ if number.fract() == 0.0 && number >= 0.0 => super::count(number as u64),
@@ -126,17 +128,18 @@ fn format_change(row: &GateRow, change: &Change) -> String {
     }
 }
 
-/// The command that shows what tells most: the first change with an ending that is another one, or the first of all.
+/// Returns the command that shows the most informative change: the first with a different outcome, or the first of all.
 fn example_command(report: &GateReport, row: &GateRow) -> Option<String> {
     let change = row.changes.iter().find(|change| change.trial.is_some()).or(row.changes.first())?;
     show_command(report, row, change)
 }
 
-/// The command that shows the candidate's transcript of a changed scenario, safe to show; `None` for what is no cell.
-fn show_command(report: &GateReport, row: &GateRow, change: &Change) -> Option<String> {
+/// Returns the command that shows the candidate's transcript of a changed scenario, escaped; `None` if the subject is
+/// not a cell.
+fn show_command(report: &GateReport, row: &GateRow, change: &ScenarioChange) -> Option<String> {
     let Subject::Cell { agent, guardrails, format } = &row.subject else { return None };
     let word = super::shell_quote;
-    // The name without how it began and was told of tools.
+    // The agent's name without opening and tools mode.
     let mut parts = agent.split(" · ");
     let name = parts.next().unwrap_or_default();
     let opening = parts.next().map_or(String::new(), |opening| format!(" --opening {}", word(opening)));

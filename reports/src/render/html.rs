@@ -1,4 +1,4 @@
-//! Pages for a browser: a run's report, a comparison, playbacks. Each is one file that asks for nothing.
+//! Self-contained HTML pages: reports of runs, comparisons and transcripts. They load nothing from elsewhere.
 
 mod charts;
 mod claims;
@@ -31,12 +31,12 @@ pub use run::{RunPage, run};
 pub use runs::{ListedRun, RunState, RunSummary, run_address, runs};
 pub use transcript::Transcripts;
 
-/// Text of agents, models and files: what cannot be seen in it is made visible.
+/// Escapes text of agents, models and files so that invisible characters are visible.
 fn visible(text: &str) -> Markup {
     html! { (plain_text(text)) }
 }
 
-/// A sentence of this program; what stands between backticks is code.
+/// Formats a sentence of this program, with text in backticks as code.
 fn with_code_spans(text: &str) -> Markup {
     html! {
         @for (index, part) in text.split('`').enumerate() {
@@ -45,7 +45,7 @@ fn with_code_spans(text: &str) -> Markup {
     }
 }
 
-/// An estimate with its interval below it.
+/// Formats an estimate with its interval below it.
 fn estimate(value: Option<String>, interval: Option<String>) -> Markup {
     html! {
         (value.unwrap_or_else(|| UNKNOWN.to_owned()))
@@ -53,12 +53,12 @@ fn estimate(value: Option<String>, interval: Option<String>) -> Markup {
     }
 }
 
-/// A column's head that sorts. Without the script it is plain text.
+/// Formats a sortable column heading; plain text if scripts do not run.
 fn sort_header(text: &str, class: &str) -> Markup {
     html! { th scope="col" class=(class) { button type="button" disabled { (text) } } }
 }
 
-/// What a column is sorted by; empty where it is unknown.
+/// Returns the sort key of a value; empty if it is unknown.
 fn sort_key(value: Option<f64>) -> String {
     value.map_or(String::new(), |value| value.to_string())
 }

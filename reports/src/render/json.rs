@@ -4,14 +4,14 @@ use serde::Serialize;
 
 use super::plain::is_unsafe;
 
-/// A report, comparison or decision as indented JSON, with a line break at its end: every field under its own name, unknown as
-/// `null`. It may be looked at in a terminal, so marks that cannot be seen are written as escapes; whoever reads it gets them back.
+/// Formats a report as indented JSON, ending with a line break. Unknown values are `null`. Invisible and control
+/// characters are written as escapes, so that the text is safe in a terminal and parses to the same values.
 ///
 /// # Errors
-/// None that a report can cause: its keys are text, and JSON has a form for everything in it.
+/// None in practice: all keys are text and all values have a JSON form.
 pub fn json(report: &impl Serialize) -> Result<String, serde_json::Error> {
     let mut text = serde_json::to_string_pretty(report)?;
-    // Outside of strings there are line breaks alone.
+    // Outside of strings, line breaks are the only control characters.
     if text.contains(|c| c != '\n' && is_unsafe(c)) {
         text = escape_unsafe(&text);
     }
@@ -27,7 +27,7 @@ fn escape_unsafe(text: &str) -> String {
             continue;
         }
         for unit in c.encode_utf16(&mut [0; 2]) {
-            // Writing to a String cannot fail.
+            // Writing to a `String` cannot fail.
             let _ = write!(safe, "\\u{unit:04x}");
         }
     }

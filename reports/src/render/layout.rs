@@ -1,8 +1,8 @@
-//! Columns of text, aligned and painted: what every table on a terminal is made of.
+//! Aligned and colored columns of text, used by all tables on a terminal.
 
 use unicode_width::UnicodeWidthStr as _;
 
-/// How a piece of text is painted.
+/// The style of a span of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Paint {
     Plain,
@@ -10,9 +10,9 @@ pub(super) enum Paint {
     Dim,
     Green,
     Red,
-    /// What was not there before.
+    /// Text that was added.
     Added,
-    /// What was otherwise before.
+    /// Text that was changed.
     Changed,
 }
 
@@ -30,7 +30,7 @@ impl Paint {
     }
 }
 
-/// A piece of text and its paint.
+/// A text with its style.
 #[derive(Debug, Clone)]
 pub(super) struct StyledSpan {
     pub(super) text: String,
@@ -42,7 +42,7 @@ impl StyledSpan {
         StyledSpan { text: text.into(), paint }
     }
 
-    /// The piece with blanks before it, up to this many columns.
+    /// Pads the span with spaces on the left to this many columns.
     pub(super) fn pad_left(self, columns: usize) -> StyledSpan {
         let blanks = columns.saturating_sub(self.text.width());
         StyledSpan { text: format!("{}{}", " ".repeat(blanks), self.text), paint: self.paint }
@@ -56,23 +56,22 @@ impl StyledSpan {
     }
 }
 
-/// What stands in one column of one row.
+/// The content of one column in one row.
 pub(super) type TableCell = Vec<StyledSpan>;
 
-/// A line of a table.
 pub(super) enum TableLine {
-    /// Stands over the rows after it.
+    /// A heading of the rows after it.
     Title(StyledSpan),
-    /// A label and a cell for each column.
+    /// A label and one cell per column.
     Row {
-        /// Stands at the left; on a line of its own when the columns leave too little room.
+        /// The label at the left; on its own line if the columns leave too little room.
         label: String,
-        /// Aligned to the right.
+        /// The cells, aligned to the right.
         cells: Vec<TableCell>,
     },
 }
 
-/// A table: each column has two lines of head.
+/// A table whose columns have headings of two lines.
 pub(super) struct Table {
     pub(super) heads: Vec<[String; 2]>,
     pub(super) lines: Vec<TableLine>,
@@ -81,7 +80,7 @@ pub(super) struct Table {
 const GAP: usize = 2;
 
 impl Table {
-    /// The columns that the table takes without its labels.
+    /// Returns the width of the table without its labels.
     pub(super) fn body_width(&self) -> usize {
         self.widths().into_iter().map(|width| width + GAP).sum()
     }
@@ -99,7 +98,7 @@ impl Table {
         widths
     }
 
-    /// The table in lines that are at most `width` wide, unless its columns alone are wider.
+    /// Returns the table in lines of at most `width` columns, unless the columns alone are wider.
     pub(super) fn lines(&self, width: usize, color: bool) -> Vec<String> {
         let widths = self.widths();
         let room = width.saturating_sub(self.body_width());
@@ -147,7 +146,7 @@ fn cell_width(cell: &TableCell) -> usize {
     cell.iter().map(|span| span.text.width()).sum()
 }
 
-/// Text in lines of at most `width` columns, broken between words; a word that is longer stands alone.
+/// Wraps text into lines of at most `width` columns, broken between words; a longer word has its own line.
 pub(super) fn wrap(text: &str, separator: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split(separator) {

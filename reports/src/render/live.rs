@@ -1,4 +1,4 @@
-//! The table that grows while a run is under way: a line a cell, in columns that are fixed before the first one.
+//! The table that grows during a run: one line per cell, with column widths that are fixed at the start.
 
 use healbench_record::Plan;
 use unicode_width::UnicodeWidthStr as _;
@@ -7,23 +7,22 @@ use super::number::{UNKNOWN, count, money, rate_amount, rate_decimal};
 use super::{plain_text, terminal};
 use crate::summary::LiveCell;
 
-/// A name past this many columns puts its own line out of line, and not all others.
+/// The largest width of the name column; a longer name only misaligns its own line.
 const MAX_NAME_WIDTH: usize = 40;
 
-/// The columns of the table.
 #[derive(Debug)]
 pub struct LiveTable {
     scenarios: Vec<String>,
     agents: Vec<String>,
     conditions: Vec<String>,
-    /// Of scenario, agent, setting, and successes.
+    /// The widths of scenario, agent, condition and successes.
     widths: [usize; 4],
-    /// Whether there is a column for money.
+    /// True if there is a column for costs.
     has_models: bool,
 }
 
 impl LiveTable {
-    /// For the cells of a plan.
+    /// Creates the table for the cells of a plan.
     pub fn new(plan: &Plan) -> LiveTable {
         let scenarios: Vec<String> =
             plan.scenarios.iter().map(|scenario| plain_text(&scenario.id).into_owned()).collect();
@@ -42,12 +41,12 @@ impl LiveTable {
         LiveTable { scenarios, agents, conditions, widths, has_models }
     }
 
-    /// The line over the table.
+    /// Returns the heading line.
     pub fn header(&self) -> String {
         self.line(["scenario", "agent", "setting"], "success", ["calls/ep.", "tokens/ep.", "US $/ep."])
     }
 
-    /// The line of a cell.
+    /// Returns the line of a cell.
     pub fn cell(&self, cell: &LiveCell) -> String {
         let names = [
             &*self.scenarios[cell.cell.scenario],

@@ -1,4 +1,4 @@
-//! A report for a pull request: the answer, and as many rows as fit.
+//! A report for a pull request: the main results, and as many rows as fit.
 
 use super::ablation::{ablation_title, sections, success_effect, token_effect};
 use super::number::{
@@ -9,18 +9,18 @@ use super::plain_text;
 use super::terminal::{Detail, Estimate, agent_notes, condition_label, exclusion_notes, row_label, title};
 use super::warnings::incomplete_warnings;
 use crate::comparison::{Matrix, MatrixCell};
-use crate::metric::Metric;
+use crate::metric::{Metric, RowMetric};
 use crate::statistics::Interval;
-use crate::summary::{AgentReport, Paired, Report, ReportRow};
+use crate::summary::{AgentReport, PairedDifference, Report, ReportRow};
 
-/// Lines that the text has at most.
+/// The largest number of lines.
 const MAX_LINES: usize = 60;
-/// Lines that are kept for the rows, whatever else there is to say.
+/// The number of lines reserved for the rows.
 const MIN_ROW_LINES: usize = 12;
-/// Agents that have a sentence of their own.
+/// The largest number of agents with their own sentence.
 const MAX_SENTENCES: usize = 6;
 
-/// The report as Markdown: at most 60 lines; what does not fit is named.
+/// Formats the report as Markdown of at most 60 lines; the text says what was left out.
 pub fn markdown(report: &Report) -> String {
     let mut head = vec![format!("## healbench: {}", escape_markdown(&title(report))), String::new()];
     head.extend(incomplete_notice(report));
@@ -28,7 +28,7 @@ pub fn markdown(report: &Report) -> String {
     let notes = notes(report);
     let mut missing = if report.claims.is_empty() { Vec::new() } else { vec!["claims"] };
     let mut tables = Vec::new();
-    // The rows are cut; the other tables are there whole, or not at all.
+    // Rows are truncated; the other tables are complete or left out.
     let mut room = MAX_LINES.saturating_sub(head.len() + notes.len() + MIN_ROW_LINES + 2);
     let effects = ("effects of guardrails", effects(report));
     let matrix = ("matrix", report.matrix.as_ref().map(matrix).unwrap_or_default());
@@ -51,7 +51,7 @@ pub fn markdown(report: &Report) -> String {
     lines.join("\n") + "\n"
 }
 
-/// That the run is not whole, where it is not.
+/// Returns a notice if the run is incomplete.
 fn incomplete_notice(report: &Report) -> Vec<String> {
     incomplete_warnings(report)
         .into_iter()
@@ -59,7 +59,7 @@ fn incomplete_notice(report: &Report) -> Vec<String> {
         .collect()
 }
 
-/// A sentence for each agent.
+/// Returns one sentence per agent.
 fn headline_sentences(report: &Report) -> Vec<String> {
     let Some(headline) = report.headline else { return Vec::new() };
     let mut lines: Vec<String> = Vec::new();
@@ -74,7 +74,7 @@ fn headline_sentences(report: &Report) -> Vec<String> {
 }
 
 fn headline_sentence(agent: &AgentReport, left: &ReportRow, right: &ReportRow) -> String {
-    let Some(comparison) = agent.beside else { return String::new() };
+    let Some(comparison) = agent.headline else { return String::new() };
     let [before, after] = comparison.success_rates.map(rate_percent);
     let mut text = format!(
         "- **{}**: {before} of episodes succeed with {}, {after} with {}",
@@ -92,13 +92,13 @@ fn headline_sentence(agent: &AgentReport, left: &ReportRow, right: &ReportRow) -
     }
     if let Some(difference) = comparison.tokens.difference {
         let interval = format_interval(comparison.tokens.interval, amount_interval);
-        text.push_str(&format!("; tokens an episode {}{interval}", signed_amount(difference)));
+        text.push_str(&format!("; tokens per episode {}{interval}", signed_amount(difference)));
     }
     let [before, after] = comparison.tokens_per_success.map(rate_amount);
-    text.push_str(&format!("; tokens a success {before} → {after}"));
+    text.push_str(&format!("; tokens per success {before} → {after}"));
     if left.model.is_some() || right.model.is_some() {
         let [before, after] = [left, right].map(|row| row.cost_per_success.map_or(UNKNOWN.to_owned(), money));
-        text.push_str(&format!("; US $ a success {before} → {after}"));
+        text.push_str(&format!("; US $ per success {before} → {after}"));
     }
     if comparison.success.unmatched > 0 {
         text.push_str(&format!(
@@ -113,10 +113,10 @@ fn format_interval(interval: Option<Interval>, text: fn(Interval) -> String) -> 
     interval.map(|interval| format!(" {}", text(interval))).unwrap_or_default()
 }
 
-/// The rows in at most `room` lines.
+/// Formats the rows in at most `room` lines.
 fn rows(report: &Report, room: usize) -> Vec<String> {
     let mut lines = vec![
-        "| agent | setting | success | vs none | recovered | tokens/ok | wasted |".to_owned(),
+        "| agent | condition | success | vs none | recovered | tokens/success | wasted tokens |".to_owned(),
         "|---|---|---:|---:|---:|---:|---:|".to_owned(),
     ];
     let rows: Vec<String> = report
@@ -128,11 +128,15 @@ fn rows(report: &Report, room: usize) -> Vec<String> {
                 let cells = [
                     escape_markdown(&agent.title),
                     escape_markdown(&condition_label(row.guardrails, &row.format)),
-                    format!("{}{}", rate_percent(row.success), format_interval(row.success_interval, percent_interval)),
+                    format!(
+                        "{}{}",
+                        rate_percent(row.rate(RowMetric::Success)),
+                        format_interval(row.success_interval, percent_interval)
+                    ),
                     versus,
-                    rate_percent(row.episode_recovery),
-                    rate_amount(row.tokens_per_success),
-                    rate_percent(row.wasted_tokens),
+                    rate_percent(row.rate(RowMetric::Recovered)),
+                    rate_amount(row.rate(RowMetric::TokensPerSuccess)),
+                    rate_percent(row.rate(RowMetric::WastedTokens)),
                 ];
                 format!("| {} |", cells.join(" | "))
             })
@@ -147,7 +151,7 @@ fn rows(report: &Report, room: usize) -> Vec<String> {
     lines
 }
 
-fn versus(paired: Paired) -> Option<String> {
+fn versus(paired: PairedDifference) -> Option<String> {
     Some(format!("{}{}", points(paired.difference?), format_interval(paired.interval, points_interval)))
 }
 
@@ -180,7 +184,7 @@ fn matrix(matrix: &Matrix) -> Vec<String> {
     let titles: Vec<String> = matrix.columns.iter().map(|column| escape_markdown(&column.title)).collect();
     let mut lines = vec![
         String::new(),
-        format!("| beside {} | {} |", escape_markdown(&matrix.reference), titles.join(" | ")),
+        format!("| vs {} | {} |", escape_markdown(&matrix.reference), titles.join(" | ")),
         format!("|---|{}", "---:|".repeat(titles.len())),
     ];
     for (index, row) in matrix.rows.iter().enumerate() {
@@ -207,18 +211,18 @@ fn notes(report: &Report) -> Vec<String> {
     )];
     if report.headline.is_some() {
         notes.push("p: McNemar's mid-p, adjusted by Holm for the agents.".to_owned());
-        if report.agents.iter().any(|agent| agent.beside.is_some_and(|comparison| comparison.success.unmatched > 0)) {
+        if report.agents.iter().any(|agent| agent.headline.is_some_and(|comparison| comparison.success.unmatched > 0)) {
             notes.push("Sentences are over pairs, US $ and the table over all scored episodes.".to_owned());
         }
     }
     notes.extend(agent_notes(report));
     notes.extend(exclusion_notes(report).iter().map(|note| escape_markdown(&note.replace('`', ""))));
-    // One paragraph, whatever there is to say.
+    // All notes form one paragraph.
     vec![notes.join(" ")]
 }
 
-/// Data as it is, in Markdown's tables and within HTML alike: what either would take for its own is written as an entity, and a
-/// blank without width keeps `@name` and `#1` from becoming a mention, which GitHub would send.
+/// Escapes text for Markdown tables and for HTML: special characters become entities, and a zero-width space keeps
+/// `@name` and `#1` from becoming mentions, for which GitHub would send notifications.
 pub(super) fn escape_markdown(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for c in plain_text(text).chars() {

@@ -1,4 +1,4 @@
-//! The matrix of one run's cells on a terminal.
+//! The matrix of one run's cells as text for a terminal.
 
 use unicode_width::UnicodeWidthStr as _;
 
@@ -10,14 +10,14 @@ use super::terminal::{Estimate, INDENT, align_estimates, plain_cell};
 use crate::comparison::{Matrix, MatrixCell, MatrixColumn, MetricDifference};
 use crate::metric::Metric;
 
-/// Below this a difference is marked.
+/// Differences with a smaller p-value are marked.
 pub(super) const ALPHA: f64 = 0.05;
 
-/// The matrix as text for a terminal, ending with a line break: first at a glance, then with every interval.
+/// Formats the matrix for a terminal, ending with a line break: first an overview, then every interval.
 pub fn matrix(matrix: &Matrix, width: usize, color: bool) -> String {
     let title = [
         plain_text(&matrix.run).into_owned(),
-        format!("{} beside {}", matrix.axis.plural(), plain_text(&matrix.reference)),
+        format!("{} compared with {}", matrix.axis.plural(), plain_text(&matrix.reference)),
         pluralize(matrix.scenarios, "scenario"),
         pluralize(u64::from(matrix.trials), "trial"),
     ];
@@ -25,7 +25,7 @@ pub fn matrix(matrix: &Matrix, width: usize, color: bool) -> String {
     if matrix.columns.len() > 1 {
         for table in overview_tables(matrix, width) {
             lines.push(String::new());
-            // The second line of the heads may have nothing to say.
+            // The second line of the headings may be empty.
             lines.extend(table.lines(width, color).into_iter().filter(|line| !line.is_empty()));
         }
     }
@@ -47,7 +47,8 @@ fn metric_difference(cell: &MatrixCell, metric: Metric) -> Option<&MetricDiffere
     cell.differences.iter().find(|entry| entry.metric == metric)
 }
 
-/// Success by row and column with the difference to the reference; as many tables as it takes to stay within the width.
+/// Builds tables of success by row and column with the difference from the reference; as many as needed to stay within
+/// the width.
 fn overview_tables(matrix: &Matrix, width: usize) -> Vec<Table> {
     let label = |row: &str| plain_text(row).into_owned();
     let labels = matrix.rows.iter().map(|row| label(row).width()).max().unwrap_or(0);
@@ -77,10 +78,10 @@ fn overview_tables(matrix: &Matrix, width: usize) -> Vec<Table> {
     tables
 }
 
-/// What a column is headed with at a glance: only what tells it from the others.
+/// Returns a short heading with only what distinguishes the column from the others.
 fn column_heading(matrix: &Matrix, column: &MatrixColumn) -> [String; 2] {
     let Some(agent) = &column.agent else {
-        // Guardrails over the error format.
+        // The guardrails above the error format.
         let (first, second) = column.condition.split_once(' ').unwrap_or((&column.condition, ""));
         return [first, second].map(|text| plain_text(text).into_owned());
     };
@@ -132,7 +133,7 @@ fn detail_table(matrix: &Matrix, intervals: bool) -> Table {
             lines.push(TableLine::Row { label: format!("{INDENT}{}", plain_text(row)), cells });
         }
     }
-    let versus = "beside".to_owned();
+    let versus = "delta".to_owned();
     let heads = vec![
         ["success".to_owned(), "%".to_owned()],
         [versus.clone(), "points".to_owned()],
@@ -145,19 +146,19 @@ fn detail_table(matrix: &Matrix, intervals: bool) -> Table {
 fn notes(matrix: &Matrix) -> Vec<String> {
     let level = percent(matrix.confidence);
     let mut notes = vec![format!(
-        "beside: the difference to {} in pairs of the same scenario and trial. Intervals are {level}: Tango for points, BCa bootstrap \
-         over scenarios for tokens an episode. p: McNemar's mid-p, adjusted by Holm for the whole matrix{}.",
+        "delta: the difference to {} in pairs of the same scenario and trial. Intervals are {level}: Tango for points, BCa bootstrap \
+         over scenarios for tokens per episode. p: McNemar's mid-p, adjusted by Holm for the whole matrix{}.",
         plain_text(&matrix.reference),
         if matrix.columns.len() > 1 { "; * where it is below 0.05" } else { "" }
     )];
     if matrix.unpaired > 0 {
         notes.push(format!(
-            "Left out, for one episode is missing or not scored: {}.",
+            "Left out because one episode is missing or not scored: {}.",
             pluralize(matrix.unpaired, "pair")
         ));
     }
     if matrix.columns.iter().any(|column| column.scripted) {
-        notes.push("`scripted:` rows show what the texts say, and nothing about a real model.".to_owned());
+        notes.push("Rows of `scripted:` agents show what the texts contain, not how a real model behaves.".to_owned());
     }
     notes
 }

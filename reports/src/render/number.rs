@@ -1,9 +1,10 @@
-//! How numbers are written, wherever they are shown.
+//! Formats numbers in all outputs.
 
+use crate::metric::Unit;
 use crate::statistics::Interval;
 use crate::summary::Rate;
 
-/// What stands for a number that is not known.
+/// The text shown for an unknown number.
 pub(crate) const UNKNOWN: &str = "—";
 
 /// `12,345`.
@@ -25,7 +26,7 @@ pub fn pluralize(count: u64, noun: &str) -> String {
     format!("{} {noun}{plural}", self::count(count))
 }
 
-/// A share as a percentage: `46%`. Below 1 and above 99 with one decimal, so that 0% and 100% are what they say.
+/// A share as a percentage: `46%`. Below 1 and above 99 with one decimal, so that `0%` and `100%` are exact.
 pub(crate) fn percent(share: f64) -> String {
     format!("{}%", percent_digits(share))
 }
@@ -60,7 +61,7 @@ pub(crate) fn p_value(p: Option<f64>) -> String {
     }
 }
 
-/// A quotient of counts that may be any size: `2.1`, `85`, `8,120`, `1.2M`.
+/// A quotient of counts of any magnitude: `2.1`, `85`, `8,120`, `1.2M`.
 pub(crate) fn rate_decimal(rate: Rate) -> String {
     match rate.rate {
         None => UNKNOWN.to_owned(),
@@ -69,9 +70,19 @@ pub(crate) fn rate_decimal(rate: Rate) -> String {
     }
 }
 
-/// A quotient of tokens: whole numbers, `8,120`; from 100,000 on in thousands, `231k`, and in millions, `1.2M`.
+/// A quotient of tokens as a whole number: `8,120`; from 100,000 on in thousands, `231k`, and then in millions, `1.2M`.
 pub(crate) fn rate_amount(rate: Rate) -> String {
     rate.rate.map_or(UNKNOWN.to_owned(), amount)
+}
+
+/// Formats a metric of a row in its unit.
+pub(crate) fn metric_value(unit: Unit, rate: Rate) -> String {
+    match unit {
+        Unit::Percent => rate_percent(rate),
+        Unit::Decimal => rate_decimal(rate),
+        Unit::Amount => rate_amount(rate),
+        Unit::Count => count(rate.numerator),
+    }
 }
 
 /// A difference between two means of counts: `+12`, `-1,234`, `+0.4`.
@@ -85,7 +96,7 @@ pub(crate) fn amount_interval(interval: Interval) -> String {
     format!("[{}, {}]", bound_digits(interval.lower), bound_digits(interval.upper))
 }
 
-/// An end of an interval is a number, however small.
+/// Formats an end of an interval, however small.
 fn bound_digits(end: f64) -> String {
     match end.abs() {
         size if size > 0.0 && size < 0.05 => {
@@ -126,7 +137,7 @@ pub fn money(usd: f64) -> String {
         _ if usd <= 0.0 => "0".to_owned(),
         _ if usd >= 0.995 => format!("{usd:.2}"),
         _ => {
-            // Two digits that say something, or three decimals.
+            // At least two significant digits, or three decimals.
             let zeros = (-usd.log10()).floor().max(0.0) as usize;
             format!("{usd:.*}", (zeros + 2).max(3))
         }
@@ -137,7 +148,7 @@ fn signed_digits(difference: f64) -> String {
     if difference < 0.0 { format!("-{}", percent_digits(-difference)) } else { percent_digits(difference) }
 }
 
-/// A share in percent, without the sign: 0 and 1 are `0` and `100`, and nothing else is.
+/// A share in percent, without the sign: only exactly 0 and 1 are `0` and `100`.
 pub(crate) fn percent_digits(share: f64) -> String {
     let percent = share * 100.0;
     if percent <= 0.0 || percent >= 100.0 {

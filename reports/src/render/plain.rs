@@ -1,11 +1,11 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Text that comes from a file, a server or a model, made safe to show in one line of a terminal.
+/// Escapes text of files, servers or models for one line of a terminal.
 ///
-/// Scenario ids, agent names, arguments and answers are data: an escape sequence in them could repaint the screen, a bidirectional
-/// mark could reorder the line. Control characters, line breaks among them, and marks that cannot be seen are written as
-/// `\u{1b}`; everything else stays as it is.
+/// Scenario ids, agent names, arguments and answers are untrusted: an escape sequence could repaint the screen, a
+/// bidirectional control could reorder the line. Control characters including line breaks, and invisible characters are
+/// written as `\u{1b}`; everything else is unchanged.
 pub fn plain_text(text: &str) -> Cow<'_, str> {
     if !text.contains(is_unsafe) {
         return Cow::Borrowed(text);
@@ -17,7 +17,7 @@ pub fn plain_text(text: &str) -> Cow<'_, str> {
             '\r' => plain.push_str("\\r"),
             '\t' => plain.push_str("\\t"),
             c if is_unsafe(c) => {
-                // Writing to a String cannot fail.
+                // Writing to a `String` cannot fail.
                 let _ = write!(plain, "\\u{{{:x}}}", u32::from(c));
             }
             c => plain.push(c),
@@ -26,9 +26,9 @@ pub fn plain_text(text: &str) -> Cow<'_, str> {
     Cow::Owned(plain)
 }
 
-/// Whether it does something to a terminal or to a line, or cannot be seen.
+/// Returns true if the character affects a terminal or a line, or is invisible.
 pub(super) fn is_unsafe(c: char) -> bool {
-    // The last two of each plane are no characters, as those from U+FDD0 on.
+    // The last two code points of each plane are noncharacters, as are those from U+FDD0 on.
     c.is_control()
         || u32::from(c) & 0xfffe == 0xfffe
         || matches!(c,

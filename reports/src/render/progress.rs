@@ -1,10 +1,10 @@
-//! How far a run is, in words: the same on a terminal, in a log and on a page.
+//! Formats the progress of a run in the same words for a terminal, a log and a page.
 
 use healbench_record::Progress;
 
 use super::number::{count, money};
 
-/// `12 of 100 episodes · 4.0/s · 22 s left · ≥ $0.12 · 3 task_fail`, without what is not known.
+/// `12 of 100 episodes · 4.0/s · 22 s left · ≥ $0.12 · 3 task_fail`, without unknown parts.
 pub fn progress(progress: &Progress) -> String {
     let Progress { done, total, .. } = progress;
     let mut parts = vec![format!("{} of {} episodes", count(*done), count(*total))];
@@ -15,7 +15,7 @@ pub fn progress(progress: &Progress) -> String {
     parts.join(" · ")
 }
 
-/// Episodes in their time: `85/s`, `12/min`, `3/h`.
+/// Episodes per unit of time: `85/s`, `12/min`, `3/h`.
 pub fn throughput(per_second: f64) -> String {
     let (amount, unit) = match per_second {
         _ if per_second >= 1.0 => (per_second, "s"),
@@ -28,9 +28,9 @@ pub fn throughput(per_second: f64) -> String {
     }
 }
 
-/// A time of so many seconds: `0 s`, `45 s`, `3 min 20 s`, `2 h 5 min`, `4 d 2 h`.
+/// A duration in seconds: `0 s`, `45 s`, `3 min 20 s`, `2 h 5 min`, `4 d 2 h`.
 pub fn duration(seconds: f64) -> String {
-    // A float that no integer holds becomes the largest.
+    // The cast saturates.
     let seconds = seconds.max(0.0).round() as u64;
     let two = |large: u64, unit: &str, small: u64, part: &str| match small {
         0 => format!("{} {unit}", count(large)),
@@ -44,7 +44,8 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// What models cost so far: `$0.12`, `≥ $0.12`, `cost unknown`; `None` where nobody is paid, or nothing was asked yet.
+/// The cost of models so far: `$0.12`, `≥ $0.12`, `cost unknown`; `None` if no model is paid, or no request was sent
+/// yet.
 pub fn spending(progress: &Progress) -> Option<String> {
     match (progress.usd, progress.usd_at_least) {
         (Some(usd), _) => Some(format!("${}", money(usd))),
@@ -54,7 +55,7 @@ pub fn spending(progress: &Progress) -> Option<String> {
     }
 }
 
-/// What did not succeed: `3 task_fail`, `1 infra`.
+/// The number of episodes by outcome other than success: `3 task_fail`, `1 infra`.
 pub fn failures(progress: &Progress) -> Vec<String> {
     progress.failures.iter().map(|(outcome, number)| format!("{} {outcome}", count(*number))).collect()
 }

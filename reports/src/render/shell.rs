@@ -1,9 +1,9 @@
-//! Commands to copy: what is in a report leads to what lies behind it.
+//! Shell commands for the user to copy.
 
 use super::plain_text;
 use crate::comparison::Flip;
 
-/// The word as a shell takes it.
+/// Quotes a word for a POSIX shell.
 pub fn shell_quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./:=,+@%".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
@@ -13,12 +13,12 @@ pub fn shell_quote(word: &str) -> String {
     }
 }
 
-/// The command that shows the transcript of an episode, safe to show.
+/// Returns the command that shows the transcript of an episode, escaped for display.
 pub(super) fn show_command(run: &str, episode: u64) -> String {
     format!("healbench show {} {episode}", plain_text(&shell_quote(run)))
 }
 
-/// The commands for both episodes of a flip, the candidate's first: it is the one that is asked about.
+/// Returns the commands for both episodes of a flip, the candidate's first.
 pub(super) fn show_flip_commands(base: &str, candidate: &str, flip: &Flip) -> [String; 2] {
     [show_command(candidate, flip.candidate_episode), show_command(base, flip.base_episode)]
 }

@@ -1,4 +1,4 @@
-//! Painted text that is broken and cut by the columns that it takes on a terminal.
+//! Wraps and truncates styled text by the columns that it takes on a terminal.
 
 use unicode_width::UnicodeWidthChar as _;
 
@@ -6,18 +6,18 @@ use super::layout::{Paint, StyledSpan};
 use super::number::pluralize;
 use super::plain_text;
 
-/// The columns that text takes at most.
+/// Returns an upper bound of the columns that a text takes.
 fn text_columns(text: &str) -> usize {
     text.chars().map(char_columns).sum()
 }
 
-/// The columns that a character takes at most: a selector of emoji makes the one before it wider.
+/// Returns an upper bound of the columns that a character takes: an emoji selector widens the character before it.
 fn char_columns(c: char) -> usize {
     if c == '\u{fe0f}' { 1 } else { c.width().unwrap_or(0) }
 }
 
-/// The beginning of raw text that takes at most `most` columns once it is plain, and whether that is all of it. Marks that take no
-/// column count as one: a million of them are a long text.
+/// Returns the longest prefix of raw text that takes at most `max_columns` columns when escaped, and true if that is
+/// all of the text. Characters of zero width count as one column to limit their number.
 pub(super) fn prefix(text: &str, max_columns: usize) -> (&str, bool) {
     let mut taken = 0;
     for (at, c) in text.char_indices() {
@@ -29,7 +29,7 @@ pub(super) fn prefix(text: &str, max_columns: usize) -> (&str, bool) {
     (text, true)
 }
 
-/// The end of raw text, as [`prefix`] measures it.
+/// Returns the suffix of raw text, measured as by [`prefix`].
 fn suffix(text: &str, max_columns: usize) -> &str {
     let mut taken = 0;
     for (at, c) in text.char_indices().rev() {
@@ -45,7 +45,7 @@ fn plain_columns(c: char) -> usize {
     text_columns(&plain_text(c.encode_utf8(&mut [0; 4]))).max(1)
 }
 
-/// Raw text made plain, with the middle left out where it is long.
+/// Escapes raw text, leaving out the middle if it is long.
 pub(super) fn elide_middle(text: &str, max_columns: usize) -> String {
     if let (_, true) = prefix(text, max_columns) {
         return plain_text(text).into_owned();
@@ -54,7 +54,7 @@ pub(super) fn elide_middle(text: &str, max_columns: usize) -> String {
     format!("{} … {}", plain_text(prefix(text, half).0), plain_text(suffix(text, half)))
 }
 
-/// The pieces made plain; what is beyond so many columns is left out and counted.
+/// Escapes the spans; what exceeds `max_columns` is replaced by its size.
 pub(super) fn truncate(spans: Vec<StyledSpan>, max_columns: usize) -> Vec<StyledSpan> {
     let mut kept: Vec<StyledSpan> = Vec::with_capacity(spans.len());
     let mut left = max_columns;
@@ -78,11 +78,11 @@ pub(super) fn truncate(spans: Vec<StyledSpan>, max_columns: usize) -> Vec<Styled
     kept
 }
 
-/// A character with its paint.
+/// A character with its style.
 type Glyph = (char, Paint);
 
-/// Pieces in rows of at most `width` columns: broken after a blank or a comma where one is near, and anywhere else where none is. Rows
-/// after the first are indented as the first is.
+/// Wraps spans into rows of at most `width` columns, after a space or a comma if one is near and otherwise anywhere.
+/// Later rows are indented like the first.
 pub(super) fn wrap(spans: &[StyledSpan], width: usize) -> Vec<Vec<StyledSpan>> {
     let glyphs = spans.iter().flat_map(|span| span.text.chars().map(|c| (c, span.paint)));
     let mut glyphs = glyphs.peekable();
@@ -92,7 +92,7 @@ pub(super) fn wrap(spans: &[StyledSpan], width: usize) -> Vec<Vec<StyledSpan>> {
         row.push(blank);
         indent += 1;
     }
-    // A text that is far to the right goes back to the left rather than stand in a narrow column.
+    // A large indentation is dropped to avoid a narrow column.
     if indent > width / 3 {
         indent = 0;
     }
@@ -100,7 +100,7 @@ pub(super) fn wrap(spans: &[StyledSpan], width: usize) -> Vec<Vec<StyledSpan>> {
     let mut taken = row.len();
     for glyph in glyphs {
         while taken + char_columns(glyph.0) > width && row.len() > indent {
-            // At a blank nothing has to go to the next row.
+            // At a space, nothing moves to the next row.
             let at = if glyph.0 == ' ' { row.len() } else { break_index(&row, indent) };
             let rest = row.split_off(at);
             rows.push(merge_spans(&row));
@@ -108,7 +108,7 @@ pub(super) fn wrap(spans: &[StyledSpan], width: usize) -> Vec<Vec<StyledSpan>> {
             row.extend(rest);
             taken = row.iter().map(|(c, _)| char_columns(*c)).sum();
         }
-        // The blanks that a row is broken at are not the next row's.
+        // Spaces at a break are not carried to the next row.
         if glyph.0 != ' ' || row.len() > indent || rows.is_empty() {
             taken += char_columns(glyph.0);
             row.push(glyph);
@@ -118,13 +118,13 @@ pub(super) fn wrap(spans: &[StyledSpan], width: usize) -> Vec<Vec<StyledSpan>> {
     rows
 }
 
-/// Where a full row is broken: after the last blank or comma of its second half, or at its end.
+/// Returns the break position of a full row: after the last space or comma of its second half, or at its end.
 fn break_index(row: &[Glyph], indent: usize) -> usize {
     let near = row.iter().rposition(|(c, _)| matches!(c, ' ' | ',')).map(|at| at + 1);
     near.filter(|at| *at > indent.max(row.len() / 2)).unwrap_or(row.len())
 }
 
-/// A row without the blanks at its end.
+/// Returns a row without trailing spaces.
 fn merge_spans(row: &[Glyph]) -> Vec<StyledSpan> {
     let end = row.iter().rposition(|(c, _)| *c != ' ').map_or(0, |at| at + 1);
     let mut spans: Vec<StyledSpan> = Vec::new();

@@ -7,40 +7,40 @@ use super::ablation;
 use super::claims;
 use super::layout::{Paint, StyledSpan, Table, TableCell, TableLine, wrap};
 use super::number::{
-    UNKNOWN, amount_interval, count, money, percent, percent_digits, percent_interval, pluralize, points,
-    points_interval, rate_amount, rate_decimal, rate_percent, seconds, signed_amount,
+    UNKNOWN, amount_interval, count, metric_value, money, percent, percent_digits, percent_interval, pluralize, points,
+    points_interval, rate_amount, rate_percent, seconds, signed_amount,
 };
 use super::plain_text;
 use super::warnings::incomplete_warnings;
+use crate::metric::{Group, RowMetric, RowMetricEntry};
 use crate::summary::{AgentReport, Difference, Report, ReportRow};
 
-/// How a report is shown on a terminal.
+/// Options of the terminal output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminalOptions {
-    /// Columns of the terminal. Intervals are left out where they do not fit.
+    /// The terminal's width in columns. Intervals are left out if they do not fit.
     pub width: usize,
-    /// Whether ANSI sequences may be used.
+    /// True if ANSI sequences may be used.
     pub color: bool,
-    /// How much is shown.
+    /// The amount of detail.
     pub detail: Detail,
 }
 
-/// How much of a report is shown.
+/// The amount of detail of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Detail {
-    /// One table: success, recovery and cost; and where a plan shows it, what each guardrail is worth.
+    /// One table of success, recovery and cost, and the effect of each guardrail if the plan shows it.
     Summary,
-    /// A table for each further question: what agents did with what they were told, what became of error chains, what it took, and
-    /// how sure a success is.
+    /// More tables: the reaction to errors, error chains, usage, and consistency over trials.
     Metrics,
-    /// One more: successes by scenario, which is where negative controls are seen.
+    /// One more table: successes by scenario, which includes the negative controls.
     Scenarios,
 }
 
 const SEPARATOR: &str = " · ";
 pub(super) const INDENT: &str = "  ";
 
-/// The report as text for a terminal, ending with a line break.
+/// Formats the report for a terminal, ending with a line break.
 pub fn terminal(report: &Report, options: TerminalOptions) -> String {
     let mut lines = wrap(&title(report), SEPARATOR, options.width);
     for (what, rest) in incomplete_warnings(report) {
@@ -81,7 +81,7 @@ pub fn terminal(report: &Report, options: TerminalOptions) -> String {
     text
 }
 
-/// What the run is made of.
+/// Returns a line that describes the run.
 pub(super) fn title(report: &Report) -> String {
     let mut parts = Vec::new();
     match (report.scenarios.as_slice(), &report.suite) {
@@ -108,28 +108,23 @@ fn summary(report: &Report, intervals: bool) -> Table {
     let success = align_estimates(rows().map(|row| success(row, intervals)).collect());
     let versus = align_estimates(rows().map(|row| versus_none(row, intervals)).collect());
     let mut estimates = success.into_iter().zip(versus);
-    let heads = [
-        ["success", "%"],
-        ["vs none", "points"],
-        ["recov-", "ered"],
-        ["calls", "/ok"],
-        ["tokens", "/ok"],
-        ["tokens", "wasted"],
-    ];
-    table(&heads, report, |row| {
+    let heads = [["success", "%"], ["vs none", "points"]].into_iter().chain(headers(Group::Outcome)).collect();
+    table(heads, report, |row| {
         let (success, versus) = estimates.next().unwrap_or_default();
-        let mut cells = vec![success, versus];
-        cells.extend([
-            plain_cell(rate_percent(row.episode_recovery)),
-            plain_cell(rate_decimal(row.calls_per_success)),
-            plain_cell(rate_amount(row.tokens_per_success)),
-            plain_cell(rate_percent(row.wasted_tokens)),
-        ]);
-        cells
+        [success, versus].into_iter().chain(metric_cells(Group::Outcome, row)).collect()
     })
 }
 
-/// Every metric beyond the first table, a table a question.
+/// Returns the column headings of a group's metrics.
+fn headers(group: Group) -> impl Iterator<Item = [&'static str; 2]> {
+    RowMetricEntry::of_group(group).map(|entry| entry.header)
+}
+
+fn metric_cells(group: Group, row: &ReportRow) -> impl Iterator<Item = TableCell> {
+    RowMetricEntry::of_group(group).map(|entry| plain_cell(metric_value(entry.unit, row.rate(entry.metric))))
+}
+
+/// Builds the tables of all metrics beyond the first table.
 fn metrics(report: &Report, width: usize) -> Vec<Table> {
     let mut cost_table = cost(report, true);
     if cost_table.body_width() + INDENT.len() > width {
@@ -142,20 +137,20 @@ fn metrics(report: &Report, width: usize) -> Vec<Table> {
     tables
 }
 
-/// What models took.
+/// Builds the table of models' usage.
 fn models(report: &Report) -> Table {
     let heads = [
         ["input", "/episode"],
-        ["of it", "cached"],
+        ["cached", "input"],
         ["output", "/episode"],
-        ["of it", "reasoned"],
+        ["reasoning", "output"],
         ["o200k /", "input"],
         ["o200k /", "output"],
         ["seconds", "/turn"],
         ["US $", "/episode"],
     ];
     let agents = report.agents.iter().filter(|agent| agent.opening.is_some());
-    table_of(&heads, agents, |row| match row.model {
+    table_of(heads.to_vec(), agents, |row| match row.model {
         None => vec![plain_cell(UNKNOWN.to_owned()); heads.len()],
         Some(model) => vec![
             plain_cell(rate_amount(model.input_per_episode)),
@@ -170,69 +165,37 @@ fn models(report: &Report) -> Table {
     })
 }
 
-/// What agents did with what they were told.
+/// Builds the table of agents' reactions to errors.
 fn behavior(report: &Report) -> Table {
-    let heads = [
-        ["first call", "ok"],
-        ["calls", "repeated"],
-        ["error", "spirals"],
-        ["hints", "taken"],
-        ["false", "success"],
-        ["fields", "leaked"],
-    ];
-    table(&heads, report, |row| {
-        vec![
-            plain_cell(rate_percent(row.first_call_success)),
-            plain_cell(rate_percent(row.repeated_calls)),
-            plain_cell(rate_percent(row.stuck)),
-            plain_cell(rate_percent(row.hints_followed)),
-            plain_cell(rate_percent(row.false_success)),
-            plain_cell(count(row.leaked_fields)),
-        ]
-    })
+    table(headers(Group::Behavior).collect(), report, |row| metric_cells(Group::Behavior, row).collect())
 }
 
-/// What became of error chains.
+/// Builds the table of error chains.
 fn error_chains(report: &Report) -> Table {
-    let mut heads = vec![["error", "chains"], ["", "mended"], ["median", "retries"]];
-    heads.extend([["within", "1"], ["within", "2"], ["within", "3"]]);
-    table(&heads, report, |row| {
-        let mut cells = vec![
-            plain_cell(count(row.retries.fixed + row.retries.censored)),
-            plain_cell(rate_percent(row.errors_fixed)),
-            plain_cell(row.retries.median.median.map_or(UNKNOWN.to_owned(), |median| median.to_string())),
-        ];
+    let rest = [["retries", "(median)"], ["within", "1"], ["within", "2"], ["within", "3"]];
+    let heads = [["error", "chains"]].into_iter().chain(headers(Group::Chains)).chain(rest).collect();
+    table(heads, report, |row| {
+        let mut cells = vec![plain_cell(count(row.retries.fixed + row.retries.censored))];
+        cells.extend(metric_cells(Group::Chains, row));
+        cells.push(plain_cell(row.retries.median.median.map_or(UNKNOWN.to_owned(), |median| median.to_string())));
         cells.extend(row.repair_at.iter().map(|repair| plain_cell(rate_percent(repair.chains))));
         cells
     })
 }
 
-/// What it took, over all scored episodes.
+/// Builds the table of usage over all scored episodes.
 fn cost(report: &Report, intervals: bool) -> Table {
-    let heads = [
-        ["calls", "/episode"],
-        ["tokens", "/episode"],
-        ["vs none", "tokens"],
-        ["guardrail", "tokens"],
-        ["call", "efficiency"],
-        ["cost", "/ok"],
-    ];
+    let heads = headers(Group::Cost).chain([["cost", "/succ."], ["vs none", "tokens"]]).collect();
     let versus =
         report.agents.iter().flat_map(|agent| &agent.rows).map(|row| difference(row.tokens_vs_none, intervals));
     let mut versus = align_estimates(versus.collect()).into_iter();
-    table(&heads, report, |row| {
-        vec![
-            plain_cell(rate_decimal(row.calls_per_episode)),
-            plain_cell(rate_amount(row.tokens_per_episode)),
-            versus.next().unwrap_or_default(),
-            plain_cell(count(row.guardrail_tokens)),
-            plain_cell(rate_percent(row.call_efficiency)),
-            plain_cell(row.cost_per_success.map_or(UNKNOWN.to_owned(), money)),
-        ]
+    table(heads, report, |row| {
+        let cost = plain_cell(row.cost_per_success.map_or(UNKNOWN.to_owned(), money));
+        metric_cells(Group::Cost, row).chain([cost, versus.next().unwrap_or_default()]).collect()
     })
 }
 
-/// How sure a success is: at least one of k trials, and all of k.
+/// Builds the table of consistency: at least one of k trials, and all of k.
 fn consistency(report: &Report) -> Table {
     let ks: Vec<u64> = report
         .agents
@@ -244,27 +207,27 @@ fn consistency(report: &Report) -> Table {
     let mut heads: Vec<[String; 2]> = ks.iter().map(|k| ["pass".to_owned(), format!("@{k}")]).collect();
     heads.extend(ks.iter().map(|k| ["pass".to_owned(), format!("^{k}")]));
     let share = |share: Option<f64>| plain_cell(share.map_or(UNKNOWN.to_owned(), percent));
-    let heads: Vec<[&str; 2]> = heads.iter().map(|[first, second]| [first.as_str(), second.as_str()]).collect();
-    table(&heads, report, |row| {
+    let heads = heads.iter().map(|[first, second]| [first.as_str(), second.as_str()]).collect();
+    table(heads, report, |row| {
         let any = row.passes.iter().map(|pass| share(pass.any));
         any.chain(row.passes.iter().map(|pass| share(pass.all))).collect()
     })
 }
 
-/// A difference in a number that may be any size, with its interval.
+/// Formats a difference of any magnitude with its interval.
 fn difference(found: Option<Difference>, intervals: bool) -> Estimate {
     let value = found.and_then(|found| found.difference).map_or(UNKNOWN.to_owned(), signed_amount);
     let interval = found.and_then(|found| found.interval).filter(|_| intervals).map(amount_interval);
     (StyledSpan::new(value, Paint::Plain), StyledSpan::new(interval.unwrap_or_default(), Paint::Dim))
 }
 
-/// A table with a title for each agent and a line for each of its rows.
-fn table(heads: &[[&str; 2]], report: &Report, cells: impl FnMut(&ReportRow) -> Vec<TableCell>) -> Table {
+/// Builds a table with a title per agent and a line per row.
+fn table(heads: Vec<[&str; 2]>, report: &Report, cells: impl FnMut(&ReportRow) -> Vec<TableCell>) -> Table {
     table_of(heads, report.agents.iter(), cells)
 }
 
 fn table_of<'a>(
-    heads: &[[&str; 2]],
+    heads: Vec<[&str; 2]>,
     agents: impl Iterator<Item = &'a AgentReport>,
     mut cells: impl FnMut(&ReportRow) -> Vec<TableCell>,
 ) -> Table {
@@ -278,10 +241,11 @@ fn table_of<'a>(
             });
         }
     }
-    Table { heads: heads.iter().map(|head| head.map(str::to_owned)).collect(), lines }
+    Table { heads: heads.into_iter().map(|head| head.map(str::to_owned)).collect(), lines }
 }
 
-/// Successes of one agent by scenario, a column a setting; as many tables as it takes to stay within the width.
+/// Builds tables of one agent's successes by scenario with one column per condition; as many as needed to stay within
+/// the width.
 fn scenarios(report: &Report, agent: &AgentReport, width: usize) -> Vec<Table> {
     let label = |scenario: &str| format!("{INDENT}{}", plain_text(scenario));
     let labels = report.scenarios.iter().map(|scenario| label(scenario).width()).max().unwrap_or(0);
@@ -300,7 +264,7 @@ fn scenarios(report: &Report, agent: &AgentReport, width: usize) -> Vec<Table> {
         }
         Table { heads, lines }
     };
-    // Long ids go on a line of their own rather than take the room of the columns.
+    // Long ids are on their own line so that they do not narrow the columns.
     let room = width.saturating_sub(labels.min(width / 2));
     let mut tables = Vec::new();
     let mut rows = agent.rows.as_slice();
@@ -313,12 +277,12 @@ fn scenarios(report: &Report, agent: &AgentReport, width: usize) -> Vec<Table> {
     tables
 }
 
-/// An estimate and its interval, each still without its alignment.
+/// An estimate and its interval before alignment.
 pub(super) type Estimate = (StyledSpan, StyledSpan);
 
 fn success(row: &ReportRow, intervals: bool) -> Estimate {
     let interval = row.success_interval.filter(|_| intervals).map(percent_interval).unwrap_or_default();
-    let rate = row.success.rate.map_or(UNKNOWN.to_owned(), percent_digits);
+    let rate = row.rate(RowMetric::Success).rate.map_or(UNKNOWN.to_owned(), percent_digits);
     (StyledSpan::new(rate, Paint::Plain), StyledSpan::new(interval, Paint::Dim))
 }
 
@@ -334,7 +298,7 @@ fn versus_none(row: &ReportRow, intervals: bool) -> Estimate {
     (StyledSpan::new(difference, paint), StyledSpan::new(interval.unwrap_or_default(), Paint::Dim))
 }
 
-/// Aligns estimates below estimates, and intervals below intervals.
+/// Aligns estimates with estimates and intervals with intervals.
 pub(super) fn align_estimates(column: Vec<Estimate>) -> Vec<TableCell> {
     let width_of =
         |text: fn(&Estimate) -> &str| column.iter().map(|estimate| text(estimate).width()).max().unwrap_or(0);
@@ -348,7 +312,7 @@ pub(super) fn plain_cell(text: String) -> TableCell {
     vec![StyledSpan::new(text, Paint::Plain)]
 }
 
-/// `all fusion-xml`: guardrails, and the format where there is a choice. Without `healing` there is none.
+/// `all fusion-xml`: guardrails, and the format unless `healing` is off.
 pub(super) fn condition_label(guardrails: Guardrails, format: &ErrorFormat) -> String {
     let format = format_name(format);
     if format.is_empty() { guardrails.to_string() } else { format!("{guardrails} {format}") }
@@ -356,10 +320,14 @@ pub(super) fn condition_label(guardrails: Guardrails, format: &ErrorFormat) -> S
 
 /// `no guardrails`, or the set and the format.
 pub(super) fn row_label(row: &ReportRow) -> String {
-    if row.guardrails.bits() == 0 { "no guardrails".to_owned() } else { condition_label(row.guardrails, &row.format) }
+    if row.guardrails == Guardrails::NONE {
+        "no guardrails".to_owned()
+    } else {
+        condition_label(row.guardrails, &row.format)
+    }
 }
 
-/// The same of a format's name, with a blank before it.
+/// The name of a format with a space before it.
 pub(super) fn format_suffix(format: &str) -> String {
     if format == ErrorFormat::Bare.name() { String::new() } else { format!(" {}", plain_text(format)) }
 }
@@ -379,7 +347,7 @@ fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
         format!("Intervals are {level}: Wilson for a rate, Tango for a paired difference (points).")
     } else {
         format!(
-            "The {level} intervals are left out, for the terminal is too narrow. `vs none` is in percentage points."
+            "The {level} intervals are left out because the terminal is too narrow. `vs none` is in percentage points."
         )
     });
     let bootstrapped = |row: &ReportRow| row.tokens_vs_none.is_some_and(|found| found.interval.is_some());
@@ -387,15 +355,13 @@ fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
         notes.push("Intervals of a difference in tokens: BCa bootstrap over scenarios.".to_owned());
     }
     if detail >= Detail::Metrics {
-        notes.push(
-            "median retries: Kaplan and Meier's, for chains as long as they were tried; what was given up counts as cut off.".to_owned(),
-        );
+        notes.push("retries (median): the Kaplan-Meier estimate; chains that were given up are censored.".to_owned());
     }
-    notes.push("recovered: success where something was scheduled to go wrong. /ok: per success.".to_owned());
+    notes.push("recovered: success in episodes with a scheduled mistake or fault. /succ.: per success.".to_owned());
     notes.extend(agent_notes(report));
     if detail >= Detail::Metrics && report.agents.iter().any(|agent| agent.opening.is_some()) {
         notes.push(
-            "o200k /: exact o200k_base counts of what was sent and said, as a share of the provider's counts."
+            "o200k /: exact o200k_base counts of requests and responses, as a share of the provider's counts."
                 .to_owned(),
         );
     }
@@ -406,20 +372,19 @@ fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
     notes
 }
 
-/// What has to be known of the agents.
+/// Returns notes on the agents.
 pub(super) fn agent_notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     if report.agents.iter().any(|agent| agent.kind == AgentKind::Scripted) {
-        notes.push("`scripted:` rows show what the texts say, and nothing about a real model.".to_owned());
+        notes.push("Rows of `scripted:` agents show what the texts contain, not how a real model behaves.".to_owned());
     }
     if report.agents.iter().any(|agent| agent.opening == Some(Opening::Seeded)) {
-        notes
-            .push("seeded: the scheduled mistake stands in the conversation as the model's own first call.".to_owned());
+        notes.push("seeded: the conversation begins with the scheduled mistake as the model's first call.".to_owned());
     }
     notes
 }
 
-/// Episodes that do not count, and why.
+/// Returns notes on the episodes that are not scored.
 pub(super) fn exclusion_notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     let lost = [(report.totals.infra, "infrastructure"), (report.totals.config, "configuration")];
@@ -445,7 +410,7 @@ pub(super) fn exclusion_notes(report: &Report) -> Vec<String> {
         });
         let unmatched: Vec<String> = unmatched.collect();
         notes.push(format!(
-            "Left out of `vs none`, for one of the two episodes is missing or not scored: {}.",
+            "Left out of `vs none` because one of the two episodes is missing or not scored: {}.",
             unmatched.join("; ")
         ));
     }

@@ -1,5 +1,4 @@
-//! An episode as a person reads it on a terminal. Everything that a file, an agent or an error text says is data here: it is shown,
-//! never obeyed.
+//! A transcript as text for a terminal. All text of files, agents and errors is escaped.
 
 use healbench_record::{CallRecord, Outcome};
 
@@ -8,30 +7,30 @@ use super::spans;
 use super::{plain_text, pluralize};
 use crate::transcript::{ArgumentChange, CallStep, SpanChange, Transcript, TranscriptStep};
 
-/// How a playback is shown on a terminal.
+/// Options of the terminal output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TranscriptOptions {
-    /// Columns of the terminal.
+    /// The terminal's width in columns.
     pub width: usize,
-    /// Whether ANSI sequences may be used.
+    /// True if ANSI sequences may be used.
     pub color: bool,
-    /// Whether long texts are shown to their last character.
+    /// True if long texts are not truncated.
     pub full: bool,
 }
 
 const SEPARATOR: &str = " · ";
-/// Lines of a text that are shown; a list of thousands of rows says nothing that its beginning and end do not.
+/// The largest number of lines of a text. The middle of a longer text is left out.
 pub(super) const MAX_LINES: usize = 24;
-/// Lines at the end of a text that is cut.
+/// The number of lines shown at the end of a truncated text.
 pub(super) const LAST_LINES: usize = 7;
-/// Columns of a line that are shown.
+/// The largest number of columns of a line before wrapping.
 pub(super) const MAX_COLUMNS: usize = 400;
-/// Columns of a value that is told in words.
+/// The largest number of columns of a value in a sentence.
 const MAX_VALUE_COLUMNS: usize = 60;
-/// What stands before the lines of a text that have no label.
+/// The indentation of lines without a label.
 const EMPTY_LABEL: &str = "       ";
 
-/// The playback as text for a terminal, ending with a line break.
+/// Formats the transcript for a terminal, ending with a line break.
 pub fn transcript(transcript: &Transcript, options: TranscriptOptions) -> String {
     let mut writer = TranscriptWriter { out: String::new(), options };
     writer.head(transcript);
@@ -48,7 +47,6 @@ pub fn transcript(transcript: &Transcript, options: TranscriptOptions) -> String
     writer.out
 }
 
-/// A page in the making.
 struct TranscriptWriter {
     out: String,
     options: TranscriptOptions,
@@ -71,7 +69,7 @@ impl TranscriptWriter {
             self.line("", vec![StyledSpan::new(line, Paint::Bold)]);
         }
         if transcript.episode.is_none() {
-            self.text("", "Played now: the run has no episode of it under this setting.", Paint::Dim);
+            self.text("", "Run now: the run has no episode under this condition.", Paint::Dim);
         }
         if !transcript.description.is_empty() {
             self.text("", &transcript.description, Paint::Dim);
@@ -82,15 +80,15 @@ impl TranscriptWriter {
 
     fn step(&mut self, step: &TranscriptStep) {
         match step {
-            TranscriptStep::Waits { seconds } => {
+            TranscriptStep::Wait { seconds } => {
                 self.text("waits  ", &pluralize(u64::from(*seconds), "second"), Paint::Plain);
             }
-            TranscriptStep::Says(text) => self.message("says   ", text, Paint::Plain),
+            TranscriptStep::Message(text) => self.message("says   ", text, Paint::Plain),
             TranscriptStep::Call(call) => self.call(call),
             TranscriptStep::Done(text) => self.message("done   ", text, Paint::Plain),
-            TranscriptStep::Answers(text) => self.message("answer ", text, Paint::Plain),
+            TranscriptStep::Answer(text) => self.message("answer ", text, Paint::Plain),
             TranscriptStep::Incomplete(text) => self.message("breaks ", text, Paint::Red),
-            TranscriptStep::GivesUp(text) => self.message("stops  ", text, Paint::Plain),
+            TranscriptStep::GiveUp(text) => self.message("stops  ", text, Paint::Plain),
             TranscriptStep::Failed(text) => self.message("failed ", text, Paint::Red),
         }
     }
@@ -99,10 +97,10 @@ impl TranscriptWriter {
         let CallStep { row, tool, arguments, .. } = call;
         self.out.push('\n');
         let mut spans = vec![StyledSpan::new(format!("{tool} "), Paint::Plain)];
-        spans.extend(arguments.iter().map(|span| StyledSpan::new(span.text.as_str(), paint(span.mark))));
+        spans.extend(arguments.iter().map(|span| StyledSpan::new(span.text.as_str(), paint(span.change))));
         self.line(&format!("call {:<2}", row.call), spans);
         if call.opening {
-            self.text(EMPTY_LABEL, "the scheduled opening: the model was not asked", Paint::Dim);
+            self.text(EMPTY_LABEL, "scheduled opening: no request was sent to the model", Paint::Dim);
         }
         if let Some(text) = describe_changes(call, self.options.full) {
             self.line(EMPTY_LABEL, vec![StyledSpan::new(text, Paint::Dim)]);
@@ -113,7 +111,7 @@ impl TranscriptWriter {
         self.message(EMPTY_LABEL, &call.response, Paint::Plain);
     }
 
-    /// What somebody said, which may be nothing.
+    /// Writes a message, which may be empty.
     fn message(&mut self, label: &str, text: &str, paint: Paint) {
         match text.is_empty() {
             true => self.line(label, vec![StyledSpan::new("(nothing)", Paint::Dim)]),
@@ -121,7 +119,7 @@ impl TranscriptWriter {
         }
     }
 
-    /// Text under a label, a line at a time, cut in the middle where it is long.
+    /// Writes a text under a label line by line, truncated in the middle if it is long.
     fn text(&mut self, label: &str, text: &str, paint: Paint) {
         let lines = text.lines().count();
         let hidden = match lines > MAX_LINES && !self.options.full {
@@ -142,7 +140,7 @@ impl TranscriptWriter {
         }
     }
 
-    /// One line under a label, made plain, cut where it is long, and broken at the width.
+    /// Writes one line under a label: escaped, truncated and wrapped.
     fn line(&mut self, label: &str, spans: Vec<StyledSpan>) {
         let max_columns = if self.options.full { usize::MAX } else { MAX_COLUMNS };
         let spans = spans::truncate(spans, max_columns);
@@ -161,7 +159,7 @@ impl TranscriptWriter {
     }
 }
 
-/// What differs from the call that this one is compared with, in words.
+/// Describes the differences from the call that this one is compared with.
 pub(super) fn describe_changes(call: &CallStep, full: bool) -> Option<String> {
     let number = call.compared_with?;
     let mut text = match number + 1 == call.row.call {
@@ -215,7 +213,7 @@ fn paint(mark: SpanChange) -> Paint {
     }
 }
 
-/// What the row knows of the call that the agent does not.
+/// Describes the properties of the call that the agent does not see.
 pub(super) fn call_details(row: &CallRecord) -> String {
     let tokens = |tokens: u32| pluralize(u64::from(tokens), "token");
     let mut details =

@@ -1,14 +1,14 @@
-//! What has to be said before any number: that a run is not whole.
+//! Warnings about incomplete runs, shown before any number.
 
 use healbench_record::RunStatus;
 
 use super::number::{count, pluralize};
 use crate::summary::Report;
 
-/// A warning: what it is about, and the rest of the sentence.
+/// A warning: its subject and the rest of the sentence.
 pub(super) type Warning = (&'static str, String);
 
-/// In the order of their weight; none of a whole run.
+/// Returns the warnings in order of importance; none for a complete run.
 pub(super) fn incomplete_warnings(report: &Report) -> Vec<Warning> {
     let mut warnings = Vec::new();
     if report.status == RunStatus::Interrupted {
@@ -16,12 +16,13 @@ pub(super) fn incomplete_warnings(report: &Report) -> Vec<Warning> {
         warnings.push(("The run was interrupted", format!("this is {done} of {all}{}.", scenarios(report))));
     }
     if let Some(shard) = &report.shard {
-        warnings.push(("A part", format!("this is shard {shard} of a run; `healbench merge` puts them together.")));
+        warnings
+            .push(("Partial run", format!("this is shard {shard} of a run; `healbench merge` combines the shards.")));
     }
     warnings
 }
 
-/// Scripted agents play scenario by scenario, so that what is there is no sample of the plan.
+/// Scripted agents run scenario by scenario, so the finished episodes are not a random sample of the plan.
 fn scenarios(report: &Report) -> String {
     let rows = || report.agents.iter().flat_map(|agent| &agent.rows);
     let is_scored = |index: usize| {

@@ -2,20 +2,20 @@ use statrs::distribution::{Beta, ContinuousCDF as _};
 
 use super::Interval;
 
-/// Clopper and Pearson's exact interval for a proportion: it holds the true one at least as often as `confidence` says, whatever it
-/// is.
+/// Returns Clopper and Pearson's exact interval for a proportion. Its coverage is at least `confidence` for every true
+/// proportion.
 ///
-/// `None` when `n` is 0, when there are more successes than trials, or when `confidence` is not between 0 and 1.
+/// Returns `None` if `n` is 0, if there are more successes than trials, or if `confidence` is not between 0 and 1.
 ///
-/// C. J. Clopper, E. S. Pearson (1934), "The use of confidence or fiducial limits illustrated in the case of the binomial",
-/// Biometrika 26, 404-413, by quantiles of the beta distribution.
+/// C. J. Clopper, E. S. Pearson (1934), "The use of confidence or fiducial limits illustrated in the case of the
+/// binomial", Biometrika 26, 404-413, by quantiles of the beta distribution.
 pub fn clopper_pearson(successes: u64, n: u64, confidence: f64) -> Option<Interval> {
     if n == 0 || successes > n || !(confidence > 0.0 && confidence < 1.0) {
         return None;
     }
     let tail = (1.0 - confidence) / 2.0;
     let (count, failures) = (successes as f64, (n - successes) as f64);
-    // Where only one outcome was seen, the quantile has a closed form.
+    // With only successes or only failures, the quantile has a closed form.
     let lower = match (successes, n - successes) {
         (0, _) => 0.0,
         (_, 0) => tail.powf(1.0 / count),

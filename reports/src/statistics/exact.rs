@@ -1,4 +1,4 @@
-//! The test that an end of Tango's interval stands for, in exact probabilities.
+//! The exact unconditional form of the one-sided test behind each end of Tango's interval.
 
 use std::f64::consts::FRAC_PI_2;
 
@@ -6,31 +6,32 @@ use statrs::distribution::{Binomial, DiscreteCDF as _};
 
 use super::tango::score;
 
-/// Up to this many pairs probabilities are summed up; beyond, the normal approximation has to do.
+/// Up to this number of pairs, probabilities are summed exactly; above it, the normal approximation is used.
 pub(super) const EXACT_PAIRS: u64 = 10_000;
 
-/// How likely a pair is to be gained, and to be lost.
+/// The probabilities that a pair is a gain and that it is a loss.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Rates {
     pub(super) gained: f64,
     pub(super) lost: f64,
 }
 
-/// The tables of so many pairs that lie above a difference: whose score there is at least a given one.
-pub(super) struct Above {
+/// The tables of a given number of pairs whose score at a given difference is at least a threshold.
+pub(super) struct TailTables {
     difference: f64,
-    /// By number of discordant pairs, the fewest gains among them; one more than there can be where no table lies above.
+    /// The smallest number of gains in such a table, by number of discordant pairs; that number plus one if there is no
+    /// such table.
     fewest: Vec<usize>,
     /// The logarithms of factorials.
     factorials: Vec<f64>,
 }
 
-impl Above {
-    pub(super) fn new(pairs: u64, difference: f64, least: f64) -> Above {
+impl TailTables {
+    pub(super) fn new(pairs: u64, difference: f64, least: f64) -> TailTables {
         let size = pairs as f64;
         let lies_above = |gains: usize, discordant: usize| {
             let (gained, lost) = (gains as f64 / size, (discordant - gains) as f64 / size);
-            // The same score is found with other last digits.
+            // Rounding may change the last digits of an equal score.
             score(gained, lost, size, difference) >= least - 1e-9
         };
         let mut gains = 0;
@@ -49,20 +50,21 @@ impl Above {
             sum += if n > 0 { (n as f64).ln() } else { 0.0 };
             sum
         });
-        Above { difference, fewest, factorials: factorials.collect() }
+        TailTables { difference, fewest, factorials: factorials.collect() }
     }
 
-    /// How likely a table lies above when these are the rates.
+    /// Returns the probability of such a table at these rates.
     pub(super) fn probability(&self, rates: Rates) -> f64 {
         let pairs = self.fewest.len() - 1;
         let discordance = (rates.gained + rates.lost).min(1.0);
         let share = if discordance > 0.0 { (rates.gained / discordance).clamp(0.0, 1.0) } else { 0.5 };
-        let (of_pairs, of_discordant) = (Shares::new(discordance), Shares::new(share));
-        // Ten standard deviations off, nothing is left to add.
+        let (of_pairs, of_discordant) = (LogShares::new(discordance), LogShares::new(share));
+        // Terms more than ten standard deviations from the mean are negligible.
         let expected = pairs as f64 * discordance;
         let reach = 10.0 * (expected * (1.0 - discordance)).sqrt() + 40.0;
         let (first, last) = ((expected - reach).max(0.0) as usize, (expected + reach).min(pairs as f64) as usize);
-        // How likely at least `gains` of the discordant pairs are gained, carried from one number of them to the next.
+        // The probability of at least `gains` gains among the discordant pairs, updated from one number of discordant
+        // pairs to the next.
         let (mut gains, mut total) = (self.fewest[first], 0.0);
         let mut tail = at_least(gains, first, share);
         for discordant in first..=last {
@@ -82,20 +84,21 @@ impl Above {
         total.clamp(0.0, 1.0)
     }
 
-    fn binomial(&self, n: usize, k: usize, shares: Shares) -> f64 {
+    fn binomial(&self, n: usize, k: usize, shares: LogShares) -> f64 {
         if k > n {
             return 0.0;
         }
-        // Nothing to the power of nothing is one.
+        // 0^0 is 1.
         let power = |count: usize, logarithm: f64| if count == 0 { 0.0 } else { count as f64 * logarithm };
         let choices = self.factorials[n] - self.factorials[k] - self.factorials[n - k];
-        (choices + power(k, shares.of) + power(n - k, shares.rest)).exp()
+        (choices + power(k, shares.share) + power(n - k, shares.rest)).exp()
     }
 
-    /// How likely a table lies above when the true difference is just this one: the most, over all that discordance may be.
+    /// Returns the probability of such a table if `difference` is the true difference: the maximum over the share of
+    /// discordant pairs.
     pub(super) fn size(&self) -> f64 {
         let least = self.difference.abs();
-        // Steps of equal angle are equally many standard deviations apart: here about 0.4, so no peak lies between two.
+        // Steps of equal angle are about 0.4 standard deviations apart, so no maximum is missed between two steps.
         let steps = 32 + (8.0 * (self.fewest.len() as f64).sqrt()) as u32;
         let at = |step: u32| {
             let angle = FRAC_PI_2 * f64::from(step) / f64::from(steps);
@@ -107,20 +110,20 @@ impl Above {
     }
 }
 
-/// The logarithms of a share and of the rest.
+/// The logarithms of a share and of its complement.
 #[derive(Debug, Clone, Copy)]
-struct Shares {
-    of: f64,
+struct LogShares {
+    share: f64,
     rest: f64,
 }
 
-impl Shares {
-    fn new(share: f64) -> Shares {
-        Shares { of: share.ln(), rest: (1.0 - share).ln() }
+impl LogShares {
+    fn new(share: f64) -> LogShares {
+        LogShares { share: share.ln(), rest: (1.0 - share).ln() }
     }
 }
 
-/// How likely at least `k` of `n` are of a kind that has this share.
+/// Returns the probability of at least `k` successes in `n` trials with success probability `share`.
 fn at_least(k: usize, n: usize, share: f64) -> f64 {
     match Binomial::new(share, n as u64) {
         _ if k == 0 => 1.0,
@@ -129,8 +132,9 @@ fn at_least(k: usize, n: usize, share: f64) -> f64 {
     }
 }
 
-/// How likely, at most, a table that is as far above `difference` as this one is when that is the true difference.
+/// Returns the exact p-value: the largest probability of a table at least as far above `difference` if that is the true
+/// difference.
 pub(super) fn exact_p(gains: u64, losses: u64, pairs: u64, difference: f64) -> f64 {
     let size = pairs as f64;
-    Above::new(pairs, difference, score(gains as f64 / size, losses as f64 / size, size, difference)).size()
+    TailTables::new(pairs, difference, score(gains as f64 / size, losses as f64 / size, size, difference)).size()
 }

@@ -1,9 +1,10 @@
-/// P-values adjusted for being many: each is compared to the level as it is, and the chance that any true hypothesis of them all is
-/// rejected stays within that level. In the order in which they were given.
+/// Adjusts p-values for multiple testing by Holm's method, and returns them in the given order. Rejecting those at most
+/// `level` keeps the probability of any false rejection at most `level`.
 ///
-/// `None` when one is not between 0 and 1.
+/// Returns `None` if a p-value is not between 0 and 1.
 ///
-/// S. Holm (1979), "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6, 65-70.
+/// S. Holm (1979), "A simple sequentially rejective multiple test procedure", Scandinavian Journal of Statistics 6,
+/// 65-70.
 pub fn holm(p_values: &[f64]) -> Option<Vec<f64>> {
     if p_values.iter().any(|p| !(0.0..=1.0).contains(p)) {
         return None;
@@ -12,8 +13,8 @@ pub fn holm(p_values: &[f64]) -> Option<Vec<f64>> {
     order.sort_by(|a, b| p_values[*a].total_cmp(&p_values[*b]));
     let mut adjusted = vec![0.0; p_values.len()];
     let mut largest = 0.0_f64;
-    for (place, index) in order.into_iter().enumerate() {
-        let left = (p_values.len() - place) as f64;
+    for (position, index) in order.into_iter().enumerate() {
+        let left = (p_values.len() - position) as f64;
         largest = largest.max(left * p_values[index]).min(1.0);
         adjusted[index] = largest;
     }

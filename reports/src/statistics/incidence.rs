@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use super::Ended;
+use super::EndedChains;
 
 /// A step of the share of chains that are fixed.
 #[derive(Debug, Clone, Copy, PartialEq, serde::Serialize, schemars::JsonSchema)]
@@ -13,15 +13,17 @@ pub struct FixedWithin {
     pub share: f64,
 }
 
-/// The share of chains that are fixed within so many attempts, a step for each number of attempts after which a chain ended.
+/// Returns the cumulative share of chains that are fixed, one step for each number of attempts after which a chain
+/// ended.
 ///
-/// It is the cumulative incidence of being fixed: a chain that is left unfixed never will be. One minus Kaplan and Meier's survival would
-/// be larger, for it takes such a chain for one that somebody stopped watching: T. A. Gooley, W. Leisenring, J. Crowley, B. E. Storer
-/// (1999), "Estimation of failure probabilities in the presence of competing risks", Statistics in Medicine 18, 695-706.
-pub fn cumulative_incidence(ended: &BTreeMap<u32, Ended>) -> Vec<FixedWithin> {
+/// This is the cumulative incidence of being fixed: a chain that is left unfixed is never fixed later. One minus the
+/// Kaplan-Meier survival would be larger because it treats such a chain as censored: T. A. Gooley, W. Leisenring, J.
+/// Crowley, B. E. Storer (1999), "Estimation of failure probabilities in the presence of competing risks", Statistics
+/// in Medicine 18, 695-706.
+pub fn cumulative_incidence(ended: &BTreeMap<u32, EndedChains>) -> Vec<FixedWithin> {
     let chains: u64 = ended.values().map(|ended| ended.fixed + ended.censored).sum();
     let (mut at_risk, mut fixed) = (chains, 0);
-    let step = |(attempts, ended): (&u32, &Ended)| {
+    let step = |(attempts, ended): (&u32, &EndedChains)| {
         let here = at_risk;
         at_risk -= ended.fixed + ended.censored;
         fixed += ended.fixed;

@@ -4,10 +4,10 @@ use super::two_sided_z;
 
 /// Error chains that ended after the same number of retries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Ended {
-    /// Those that ended in success.
+pub struct EndedChains {
+    /// The number of chains that ended in success.
     pub fixed: u64,
-    /// Those that were left unfixed: given up, or the episode ended.
+    /// The number of chains left unfixed because the agent gave up or the episode ended.
     pub censored: u64,
 }
 
@@ -22,22 +22,24 @@ pub struct Median {
     pub upper: Option<u32>,
 }
 
-/// What rounding may add to a survival share that is exactly one half.
+/// The tolerance for rounding in a survival share that is exactly one half.
 const ROUNDING: f64 = 1e-12;
 
-/// The median number of retries until a chain is fixed, when some never were. Chains fixed and censored after the same number of
-/// retries count as censored after it.
+/// Returns the median number of retries until a chain is fixed, with unfixed chains as censored. Chains fixed and
+/// censored after the same number of retries count as censored after it.
 ///
 /// The median is the smallest number of retries at which the survival function of E. L. Kaplan and P. Meier (1958),
-/// "Nonparametric estimation from incomplete observations", JASA 53, 457-481, is at most one half. Its interval is that of
-/// R. Brookmeyer and J. Crowley (1982), "A confidence interval for the median survival time", Biometrics 38, 29-41, with Greenwood's
-/// variance on the scale of log(-log S). Where nothing survives there is no variance, and both bounds are 0, as in lifelines.
+/// "Nonparametric estimation from incomplete observations", JASA 53, 457-481, is at most one half. Its interval is that
+/// of R. Brookmeyer and J. Crowley (1982), "A confidence interval for the median survival time", Biometrics 38, 29-41,
+/// with Greenwood's variance on the scale of log(-log S). Where survival is 0 the variance is undefined and both bounds
+/// are 0, as in lifelines.
 ///
-/// All `None` without a chain; no interval for fewer than two chains, or when `confidence` is not between 0 and 1.
-pub fn kaplan_meier_median(ended: &BTreeMap<u32, Ended>, confidence: f64) -> Median {
+/// All fields are `None` without a chain; the bounds are `None` for fewer than two chains, or if `confidence` is not
+/// between 0 and 1.
+pub fn kaplan_meier_median(ended: &BTreeMap<u32, EndedChains>, confidence: f64) -> Median {
     let chains: u64 = ended.values().map(|ended| ended.fixed + ended.censored).sum();
     let curve = survival(ended, chains);
-    // Survival never rises; its bounds can, and count as crossed only if they stay so to the end.
+    // Survival never rises, but its bounds can: they count as crossed only where they stay so to the end.
     let crossed = |share: &dyn Fn(&Step) -> f64| {
         let half = |step: &&Step| share(step) <= 0.5 + ROUNDING;
         curve.last().filter(half)?;
@@ -51,7 +53,7 @@ pub fn kaplan_meier_median(ended: &BTreeMap<u32, Ended>, confidence: f64) -> Med
     Median { median: crossed(&|step| step.survival), lower, upper }
 }
 
-/// The survival function from one number of retries to the next.
+/// A step of the survival function.
 struct Step {
     retries: u32,
     survival: f64,
@@ -60,7 +62,7 @@ struct Step {
 }
 
 impl Step {
-    /// The lower bound of survival for a positive `z`, the upper one for a negative.
+    /// Returns the lower bound of survival for a positive `z`, the upper one for a negative `z`.
     fn bound(&self, z: f64) -> f64 {
         if self.survival <= 0.0 || self.survival >= 1.0 {
             return self.survival;
@@ -70,9 +72,9 @@ impl Step {
     }
 }
 
-fn survival(ended: &BTreeMap<u32, Ended>, chains: u64) -> Vec<Step> {
+fn survival(ended: &BTreeMap<u32, EndedChains>, chains: u64) -> Vec<Step> {
     let (mut at_risk, mut survival, mut variance) = (chains as f64, 1.0, 0.0);
-    let step = |(retries, ended): (&u32, &Ended)| {
+    let step = |(retries, ended): (&u32, &EndedChains)| {
         let fixed = ended.fixed as f64;
         let left = at_risk - fixed;
         if ended.fixed > 0 {

@@ -1,10 +1,10 @@
 use statrs::distribution::{Binomial, Discrete as _, DiscreteCDF as _};
 
-/// McNemar's test, two-sided mid-p: how likely discordant pairs are to fall at least as unevenly as they did when neither side is
-/// better, half of the ties counted. 1 when there is no discordant pair.
+/// Returns the two-sided mid-p value of McNemar's test: the probability that discordant pairs split at least as
+/// unevenly if neither side is better, with equally uneven splits counted half. Returns 1 without discordant pairs.
 ///
-/// M. W. Fagerland, S. Lydersen, P. Laake (2013), "The McNemar test for binary matched-pairs data: mid-p and asymptotic are better
-/// than exact conditional", BMC Medical Research Methodology 13:91.
+/// M. W. Fagerland, S. Lydersen, P. Laake (2013), "The McNemar test for binary matched-pairs data: mid-p and asymptotic
+/// are better than exact conditional", BMC Medical Research Methodology 13:91.
 pub fn mcnemar_mid_p(gains: u64, losses: u64) -> f64 {
     let (fewer, discordant) = (gains.min(losses), gains + losses);
     match Binomial::new(0.5, discordant) {

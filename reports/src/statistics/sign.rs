@@ -6,22 +6,22 @@ use super::Interval;
 /// A median and the order statistics around it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SignInterval {
-    /// The median; of an even number of values, the mean of the middle two.
+    /// The median; for an even number of values, the mean of the middle two.
     pub median: f64,
     /// From the `r`-th smallest value to the `r`-th largest.
     pub interval: Interval,
-    /// How often such an interval holds the median of what the values are drawn from: at least as often as was asked for.
+    /// The probability that the interval contains the median of the distribution: at least the requested confidence.
     pub coverage: f64,
 }
 
-/// The interval of the median that a sign test does not reject, whatever the values are drawn from: the closest pair of
-/// symmetric order statistics that reaches `confidence`.
+/// Returns the interval of medians that a sign test does not reject: the closest pair of symmetric order statistics
+/// that reaches `confidence`. It is distribution-free.
 ///
-/// `None` where even the smallest and the largest value do not reach it (fewer than 6 values at 95%), for values that are not
-/// finite, and when `confidence` is not between 0 and 1.
+/// Returns `None` if even the smallest and the largest value do not reach `confidence` (fewer than 6 values at 95%),
+/// for values that are not finite, and if `confidence` is not between 0 and 1.
 ///
-/// W. J. Conover (1999), "Practical nonparametric statistics", 3rd edition, section 3.2; M. Hollander, D. A. Wolfe (1999),
-/// "Nonparametric statistical methods", 2nd edition, section 3.6.
+/// W. J. Conover (1999), "Practical nonparametric statistics", 3rd edition, section 3.2; M. Hollander, D. A. Wolfe
+/// (1999), "Nonparametric statistical methods", 2nd edition, section 3.6.
 pub fn sign_interval(values: &[f64], confidence: f64) -> Option<SignInterval> {
     if !(confidence > 0.0 && confidence < 1.0) || values.iter().any(|value| !value.is_finite()) {
         return None;
@@ -37,10 +37,10 @@ pub fn sign_interval(values: &[f64], confidence: f64) -> Option<SignInterval> {
     })
 }
 
-/// The largest rank from both ends that reaches this confidence, and what it reaches.
+/// Returns the largest rank from both ends that reaches this confidence, and its coverage.
 fn closest_rank(count: usize, confidence: f64) -> Option<(usize, f64)> {
     let below = Binomial::new(0.5, count as u64).ok()?;
-    // The median lies outside when fewer than `rank` values fall on one side of it.
+    // The median is outside if fewer than `rank` values are on one side of it.
     let coverage = |rank: usize| 1.0 - 2.0 * below.cdf(rank as u64 - 1);
     let (mut reaches, mut fails) = (0, count / 2 + 1);
     while fails - reaches > 1 {

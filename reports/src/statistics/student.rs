@@ -2,38 +2,36 @@ use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
 use super::Interval;
 
-/// Whole numbers, by what their mean needs: exact, however many and large they are.
+/// The count, sum and sum of squares of whole numbers, without rounding.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Moments {
-    /// How many numbers there are.
+    /// The number of numbers.
     pub count: u64,
-    /// Their sum.
     pub sum: u128,
     /// The sum of their squares.
     pub squares: u128,
 }
 
 impl Moments {
-    /// Adds a number.
     pub fn add(&mut self, number: u64) {
         self.count += 1;
         self.sum += u128::from(number);
         self.squares += u128::from(number) * u128::from(number);
     }
 
-    /// The mean; `None` of no number.
+    /// Returns the mean; `None` without a number.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// Student's interval of the mean; `None` for fewer than two numbers, and when `confidence` is not between 0 and 1. Of equal
-    /// numbers it is the number.
+    /// Returns Student's interval of the mean; `None` for fewer than two numbers, and if `confidence` is not between 0
+    /// and 1. If all numbers are equal, both ends are that number.
     pub fn interval(&self, confidence: f64) -> Option<Interval> {
         if self.count < 2 || !(confidence > 0.0 && confidence < 1.0) {
             return None;
         }
         let (mean, count) = (self.mean()?, self.count as f64);
-        // n Σx² - (Σx)² is never negative, and exact.
+        // n Σx² - (Σx)² is never negative, and exact in integers.
         let spread = (u128::from(self.count) * self.squares).saturating_sub(self.sum * self.sum);
         let error = (spread as f64 / (count * (count - 1.0)) / count).sqrt();
         let t = StudentsT::new(0.0, 1.0, count - 1.0).ok()?.inverse_cdf(0.5 + confidence / 2.0);
@@ -66,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_interval() {
+    fn few_numbers_have_no_interval() {
         assert_eq!((of(&[]).mean(), of(&[]).interval(0.95), of(&[3]).interval(0.95)), (None, None, None));
         assert_eq!(of(&[3, 4]).interval(1.0), None);
         let same = of(&[5_000_000; 20]).interval(0.95).unwrap();

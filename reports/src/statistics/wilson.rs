@@ -1,8 +1,8 @@
 use super::{Interval, two_sided_z};
 
-/// Wilson's score interval for a proportion, without continuity correction.
+/// Returns Wilson's score interval for a proportion, without continuity correction.
 ///
-/// `None` when `n` is 0, when there are more successes than trials, or when `confidence` is not between 0 and 1.
+/// Returns `None` if `n` is 0, if there are more successes than trials, or if `confidence` is not between 0 and 1.
 ///
 /// E. B. Wilson (1927), "Probable inference, the law of succession, and statistical inference", JASA 22, 209-212.
 pub fn wilson(successes: u64, n: u64, confidence: f64) -> Option<Interval> {
@@ -15,7 +15,7 @@ pub fn wilson(successes: u64, n: u64, confidence: f64) -> Option<Interval> {
     let spread = z * z / size;
     let middle = (rate + spread / 2.0) / (1.0 + spread);
     let half = z / (1.0 + spread) * (rate * (1.0 - rate) / size + spread / (4.0 * size)).sqrt();
-    // At the two ends the formula gives 0 and 1 exactly; rounding must not leave a trace of anything else.
+    // For no or only successes the end is exactly 0 or 1, without rounding errors.
     let lower = if successes == 0 { 0.0 } else { (middle - half).max(0.0) };
     let upper = if successes == n { 1.0 } else { (middle + half).min(1.0) };
     Some(Interval { lower, upper })

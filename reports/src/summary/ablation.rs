@@ -1,23 +1,23 @@
-//! What each guardrail is worth: effects of the switches on success and on tokens, within the same scenario and trial.
+//! Effects of guardrails: the effect of each switch on success and on tokens, within the same scenario and trial.
 
-use healbench_protocol::{ErrorFormat, Guardrails};
+use healbench_protocol::{ErrorFormat, GUARDRAILS, Guardrails};
 use healbench_record::Plan;
 
 use super::block::Block;
 use super::{Ablation, CONFIDENCE, Difference, Effect};
 use crate::statistics::{ClusterSums, Resamples, bca_ratio};
 
-/// The effects that the sets of guardrails in a plan show, added up block by block.
+/// The effects that a plan's guardrail sets allow to estimate, accumulated block by block.
 pub(super) struct Effects {
-    /// By error format.
+    /// The designs, by error format.
     designs: Vec<(ErrorFormat, Designs)>,
-    /// By agent and contrast, in the order of the designs; in each, one entry a block.
-    sums: Vec<Vec<Sums>>,
+    /// The sums by agent and contrast, in the order of the designs; each has one entry per block.
+    sums: Vec<Vec<ContrastSums>>,
     contrasts: usize,
 }
 
 impl Effects {
-    /// What there is to add up for a plan.
+    /// Creates the contrasts of a plan.
     pub(super) fn of(plan: &Plan) -> Effects {
         let designs: Vec<(ErrorFormat, Designs)> = formats(plan)
             .into_iter()
@@ -28,7 +28,7 @@ impl Effects {
         Effects { designs, sums: vec![Vec::new(); plan.agents.len() * contrasts], contrasts }
     }
 
-    /// Whether the plan shows no effect.
+    /// Returns true if the plan allows no effect to be estimated.
     pub(super) fn is_empty(&self) -> bool {
         self.designs.is_empty()
     }
@@ -36,20 +36,20 @@ impl Effects {
     /// Adds the episodes of a scenario and an agent.
     pub(super) fn add(&mut self, agent: usize, block: &Block) {
         let contrasts = self.designs.iter().flat_map(|(_, designs)| designs.all());
-        for (sums, headline) in self.sums[agent * self.contrasts..].iter_mut().zip(contrasts) {
-            sums.push(block_sums(headline, block));
+        for (sums, contrast) in self.sums[agent * self.contrasts..].iter_mut().zip(contrasts) {
+            sums.push(block_sums(contrast, block));
         }
     }
 
-    /// The effects, by agent and error format. Empty when the plan shows none.
+    /// Returns the effects by agent and error format; empty if the plan shows none.
     pub(super) fn report(&self, plan: &Plan, resamples: &mut Resamples) -> Vec<Ablation> {
         let mut found = Vec::new();
         let mut sums = self.sums.iter();
         for spec in &plan.agents {
             for (format, designs) in &self.designs {
-                let mut effects = |contrasts: &[HeadlineConditions]| {
+                let mut effects = |contrasts: &[Contrast]| {
                     let each = contrasts.iter().zip(sums.by_ref());
-                    each.map(|(headline, sums)| effect(headline, sums, resamples)).collect()
+                    each.map(|(contrast, sums)| effect(contrast, sums, resamples)).collect()
                 };
                 found.push(Ablation {
                     agent: spec.to_string(),
@@ -66,7 +66,7 @@ impl Effects {
     }
 }
 
-/// The error formats of the plan, each once; `bare` only where there is no other.
+/// Returns the distinct error formats of the plan; `bare` only if there is no other.
 fn formats(plan: &Plan) -> Vec<ErrorFormat> {
     let mut formats = Vec::new();
     for condition in &plan.conditions {
@@ -77,48 +77,48 @@ fn formats(plan: &Plan) -> Vec<ErrorFormat> {
     if formats.is_empty() { vec![ErrorFormat::Bare] } else { formats }
 }
 
-/// By [`Guardrails::bits`], which setting of the plan has this set in this format. Without `healing` there is no choice of a
-/// format, and the one setting stands for all of them.
-fn conditions(plan: &Plan, format: &ErrorFormat) -> [Option<usize>; 16] {
-    let mut at = [None; 16];
+/// Returns the plan's condition with each guardrail set in this format, by [`Guardrails::bits`]. A set without
+/// `healing` has no format, so its one condition is used for every format.
+fn conditions(plan: &Plan, format: &ErrorFormat) -> [Option<usize>; Guardrails::SETS] {
+    let mut at = [None; Guardrails::SETS];
     for (index, condition) in plan.conditions.iter().enumerate() {
         if condition.format == *format || condition.format == ErrorFormat::Bare {
-            at[usize::from(condition.guardrails.bits())] = Some(index);
+            at[condition.guardrails.bits()] = Some(index);
         }
     }
     at
 }
 
-/// A sum over the episodes of one scenario and trial, one a setting, each added or subtracted.
-struct HeadlineConditions {
-    /// The switches whose effect it is.
+/// A signed sum over the episodes of one scenario and trial, one episode per condition.
+struct Contrast {
+    /// The switches whose effect is estimated.
     switches: Guardrails,
-    /// Settings of the plan, and whether they are added.
+    /// The plan's conditions; true if the episode is added, false if it is subtracted.
     terms: Vec<(usize, bool)>,
-    /// What the sum is divided by.
+    /// The divisor of the sum.
     divisor: f64,
 }
 
-/// What one error format's sets of guardrails can show.
+/// The contrasts that one error format's guardrail sets allow.
 #[derive(Default)]
 struct Designs {
-    main: Vec<HeadlineConditions>,
-    interactions: Vec<HeadlineConditions>,
-    one_in: Vec<HeadlineConditions>,
-    one_out: Vec<HeadlineConditions>,
+    main: Vec<Contrast>,
+    interactions: Vec<Contrast>,
+    one_in: Vec<Contrast>,
+    one_out: Vec<Contrast>,
 }
 
-const SWITCHES: [usize; 4] = [1, 2, 4, 8];
-const ALL: usize = 15;
+const ALL: usize = Guardrails::SETS - 1;
 
 impl Designs {
-    fn of(at: &[Option<usize>; 16]) -> Designs {
+    fn of(at: &[Option<usize>; Guardrails::SETS]) -> Designs {
         let mut designs = Designs::default();
-        for (place, switch) in SWITCHES.into_iter().enumerate() {
+        let switches: Vec<usize> = (0..GUARDRAILS.len()).map(|bit| 1 << bit).collect();
+        for (index, &switch) in switches.iter().enumerate() {
             designs.one_in.extend(difference(at, switch, switch, 0));
             designs.one_out.extend(difference(at, switch, ALL, ALL & !switch));
             designs.main.extend(factorial(at, &[switch]));
-            let later = &SWITCHES[place + 1..];
+            let later = &switches[index + 1..];
             designs.interactions.extend(later.iter().filter_map(|other| factorial(at, &[switch, *other])));
         }
         designs
@@ -128,40 +128,40 @@ impl Designs {
         self.all().next().is_none()
     }
 
-    /// All contrasts, in the order in which they are reported.
-    fn all(&self) -> impl Iterator<Item = &HeadlineConditions> {
+    /// Returns all contrasts in the order of the report.
+    fn all(&self) -> impl Iterator<Item = &Contrast> {
         [&self.main, &self.interactions, &self.one_in, &self.one_out].into_iter().flatten()
     }
 }
 
-fn difference(at: &[Option<usize>; 16], switch: usize, with: usize, without: usize) -> Option<HeadlineConditions> {
+fn difference(at: &[Option<usize>; Guardrails::SETS], switch: usize, with: usize, without: usize) -> Option<Contrast> {
     let terms = vec![(at[with]?, true), (at[without]?, false)];
-    Some(HeadlineConditions { switches: Guardrails::from_bits(switch as u8), terms, divisor: 1.0 })
+    Some(Contrast { switches: Guardrails::from_bits(switch), terms, divisor: 1.0 })
 }
 
-/// Of one switch its main effect, of two their interaction: a set is added where an even number of them is off. Half of the 16 sets
-/// are added, so that either is a difference between two means of eight.
-fn factorial(at: &[Option<usize>; 16], switches: &[usize]) -> Option<HeadlineConditions> {
+/// Returns the main effect of one switch, or the interaction of two. A set is added if an even number of these switches
+/// is off. Half of the sets are added, so the sum divided by their number is a difference of two means.
+fn factorial(at: &[Option<usize>; Guardrails::SETS], switches: &[usize]) -> Option<Contrast> {
     let added = |set: usize| switches.iter().filter(|switch| set & **switch == 0).count() % 2 == 0;
-    let terms = (0..16).map(|set| Some((at[set]?, added(set)))).collect::<Option<Vec<_>>>()?;
-    let bits = switches.iter().sum::<usize>() as u8;
-    Some(HeadlineConditions { switches: Guardrails::from_bits(bits), terms, divisor: 8.0 })
+    let terms = (0..Guardrails::SETS).map(|set| Some((at[set]?, added(set)))).collect::<Option<Vec<_>>>()?;
+    let bits = switches.iter().sum::<usize>();
+    Some(Contrast { switches: Guardrails::from_bits(bits), terms, divisor: Guardrails::SETS as f64 / 2.0 })
 }
 
 /// The sums of a contrast over the trials of one scenario.
 #[derive(Clone, Copy, Default)]
-struct Sums {
+struct ContrastSums {
     matched: u64,
     unmatched: u64,
     success: i64,
     tokens: i64,
 }
 
-fn effect(headline: &HeadlineConditions, sums: &[Sums], resamples: &mut Resamples) -> Effect {
-    let matched: Vec<&Sums> = sums.iter().filter(|sums| sums.matched > 0).collect();
-    let mut difference = |sum: fn(&Sums) -> i64| {
-        let cluster = |sums: &&Sums| ClusterSums {
-            numerator: sum(sums) as f64 / headline.divisor,
+fn effect(contrast: &Contrast, sums: &[ContrastSums], resamples: &mut Resamples) -> Effect {
+    let matched: Vec<&ContrastSums> = sums.iter().filter(|sums| sums.matched > 0).collect();
+    let mut difference = |sum: fn(&ContrastSums) -> i64| {
+        let cluster = |sums: &&ContrastSums| ClusterSums {
+            numerator: sum(sums) as f64 / contrast.divisor,
             denominator: sums.matched as f64,
         };
         let clusters: Vec<ClusterSums> = matched.iter().map(cluster).collect();
@@ -173,7 +173,7 @@ fn effect(headline: &HeadlineConditions, sums: &[Sums], resamples: &mut Resample
         }
     };
     Effect {
-        switches: headline.switches,
+        switches: contrast.switches,
         success: difference(|sums| sums.success),
         tokens: difference(|sums| sums.tokens),
         scenarios: matched.len() as u64,
@@ -182,21 +182,21 @@ fn effect(headline: &HeadlineConditions, sums: &[Sums], resamples: &mut Resample
     }
 }
 
-fn block_sums(headline: &HeadlineConditions, block: &Block) -> Sums {
-    let mut sums = Sums::default();
+fn block_sums(contrast: &Contrast, block: &Block) -> ContrastSums {
+    let mut sums = ContrastSums::default();
     for trial in block.trials() {
         let (mut met, mut scored, mut success, mut tokens) = (false, 0, 0, 0);
-        for (condition, added) in &headline.terms {
+        for (condition, added) in &contrast.terms {
             let sign = if *added { 1 } else { -1 };
-            let Some(slot) = block.slot(*condition, trial) else { continue };
+            let Some(values) = block.values(*condition, trial) else { continue };
             met = true;
-            if slot.scored {
+            if values.scored {
                 scored += 1;
-                success += sign * i64::from(slot.success);
-                tokens += sign * slot.tokens as i64;
+                success += sign * i64::from(values.success);
+                tokens += sign * values.tokens as i64;
             }
         }
-        if scored == headline.terms.len() {
+        if scored == contrast.terms.len() {
             sums.matched += 1;
             sums.success += success;
             sums.tokens += tokens;

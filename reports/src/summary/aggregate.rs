@@ -1,7 +1,7 @@
-//! One pass over both frames: what every cell adds up to, and how each compares to the same agent without guardrails.
+//! Reads both frames once and computes the sums of each cell and its pairs with the same agent without guardrails.
 //!
-//! The plan has the episodes of a scenario and an agent stand together, whatever the setting, so pairs are made within one such
-//! block and forgotten after it: memory grows with the episodes of one scenario and agent, and not with those of a run.
+//! The plan orders the episodes of a scenario and an agent consecutively over all conditions. Pairs are computed within
+//! one such block, which is then dropped, so memory grows with the episodes of one block instead of those of the run.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,35 +10,35 @@ use healbench_record::{Plan, RunDir};
 use super::ReportError;
 use super::ablation::Effects;
 use super::block::Block;
-use super::claims::{self, Measured};
+use super::claims::{self, ClaimMoments};
 use super::headline::Example;
-use super::positions::Positions;
-use super::sums::{Pairs, Sums};
-use crate::columns::{CALL, CHAIN, Column, ColumnType, EPISODE, ERROR_CLASS, IS_ERROR};
-use crate::episodes::{ROWS, each_episode};
-use crate::frames::{FrameError, Span, read_frame, spans};
-use crate::statistics::Ended;
+use super::positions::CallPositions;
+use super::sums::{PairSums, Sums};
+use crate::columns::{CALL, CHAIN, Column, ColumnType, EPISODE, ERROR_CLASS, Flag, IS_ERROR, Text, U32, U64};
+use crate::episodes::{BATCH_ROWS, for_each_episode};
+use crate::frames::{FrameError, RowRange, read_frame, row_ranges};
+use crate::statistics::EndedChains;
 
-/// How many error chains ended after so many further attempts.
-pub(super) type Retries = BTreeMap<u32, Ended>;
+/// The numbers of error chains, by retries until their end.
+pub(super) type ChainsByRetries = BTreeMap<u32, EndedChains>;
 
-/// What the frames of a run add up to.
+/// The sums over the frames of a run.
 pub(super) struct Aggregates {
     conditions: usize,
     agents: usize,
     cells: Vec<Sums>,
-    pairs: Vec<Pairs>,
-    /// By scenario and agent: the contrast's right setting beside its left one.
-    beside: Vec<Pairs>,
-    /// By agent and setting.
-    retries: Vec<Retries>,
-    /// Of cells whose scenario claims something.
-    measured: BTreeMap<usize, Measured>,
-    /// By agent and setting.
-    positions: Vec<Positions>,
-    /// What guardrails are worth.
+    pairs: Vec<PairSums>,
+    /// The headline comparison's pairs, by scenario and agent.
+    headline_pairs: Vec<PairSums>,
+    /// By agent and condition.
+    retries: Vec<ChainsByRetries>,
+    /// By cell, for scenarios with claims.
+    claim_moments: BTreeMap<usize, ClaimMoments>,
+    /// By agent and condition.
+    positions: Vec<CallPositions>,
+    /// The effects of guardrails.
     pub(super) effects: Effects,
-    /// The episodes that are worth reading, by scenario and agent.
+    /// The example episodes, by scenario and agent.
     pub(super) examples: Vec<Example>,
 }
 
@@ -49,11 +49,11 @@ impl Aggregates {
             conditions: plan.conditions.len(),
             agents: plan.agents.len(),
             cells: vec![Sums::default(); cells],
-            pairs: vec![Pairs::default(); cells],
-            beside: vec![Pairs::default(); plan.scenarios.len() * plan.agents.len()],
-            retries: vec![Retries::new(); plan.agents.len() * plan.conditions.len()],
-            measured: BTreeMap::new(),
-            positions: vec![Positions::default(); plan.agents.len() * plan.conditions.len()],
+            pairs: vec![PairSums::default(); cells],
+            headline_pairs: vec![PairSums::default(); plan.scenarios.len() * plan.agents.len()],
+            retries: vec![ChainsByRetries::new(); plan.agents.len() * plan.conditions.len()],
+            claim_moments: BTreeMap::new(),
+            positions: vec![CallPositions::default(); plan.agents.len() * plan.conditions.len()],
             effects: Effects::of(plan),
             examples: Vec::new(),
         }
@@ -63,45 +63,42 @@ impl Aggregates {
         (scenario * self.agents + agent) * self.conditions + condition
     }
 
-    /// Sets the pairs of a cell.
-    pub(super) fn set_pairs(&mut self, scenario: usize, agent: usize, condition: usize, pairs: Pairs) {
+    pub(super) fn set_pairs(&mut self, scenario: usize, agent: usize, condition: usize, pairs: PairSums) {
         let index = self.index(scenario, agent, condition);
         self.pairs[index] = pairs;
     }
 
-    /// Sets the pairs of the contrast.
-    pub(super) fn set_beside(&mut self, scenario: usize, agent: usize, pairs: Pairs) {
+    pub(super) fn set_headline_pairs(&mut self, scenario: usize, agent: usize, pairs: PairSums) {
         let index = scenario * self.agents + agent;
-        self.beside[index] = pairs;
+        self.headline_pairs[index] = pairs;
     }
 
-    /// The pairs of the contrast.
-    pub(super) fn beside(&self, scenario: usize, agent: usize) -> &Pairs {
-        &self.beside[scenario * self.agents + agent]
+    /// Returns the headline comparison's pairs of a scenario and agent.
+    pub(super) fn headline_pairs(&self, scenario: usize, agent: usize) -> &PairSums {
+        &self.headline_pairs[scenario * self.agents + agent]
     }
 
-    /// The sums of a cell.
     pub(super) fn cell(&self, scenario: usize, agent: usize, condition: usize) -> &Sums {
         &self.cells[self.index(scenario, agent, condition)]
     }
 
-    /// The pairs of a cell with the one under `none`.
-    pub(super) fn pairs(&self, scenario: usize, agent: usize, condition: usize) -> &Pairs {
+    /// Returns the pairs of a cell with the one without guardrails.
+    pub(super) fn pairs(&self, scenario: usize, agent: usize, condition: usize) -> &PairSums {
         &self.pairs[self.index(scenario, agent, condition)]
     }
 
-    /// What the claims of a cell's scenario are about; `None` when it claims nothing or has no episode.
-    pub(super) fn measured(&self, scenario: usize, agent: usize, condition: usize) -> Option<&Measured> {
-        self.measured.get(&self.index(scenario, agent, condition))
+    /// Returns the measurements for the claims of a cell's scenario; `None` without a claim or an episode.
+    pub(super) fn claim_moments(&self, scenario: usize, agent: usize, condition: usize) -> Option<&ClaimMoments> {
+        self.claim_moments.get(&self.index(scenario, agent, condition))
     }
 
-    /// The error chains of an agent under a setting, in scored episodes.
-    pub(super) fn retries(&self, agent: usize, condition: usize) -> &Retries {
+    /// Returns the error chains of an agent in a condition, in scored episodes.
+    pub(super) fn retries(&self, agent: usize, condition: usize) -> &ChainsByRetries {
         &self.retries[agent * self.conditions + condition]
     }
 
-    /// The calls of an agent under a setting by their number in the episode, in scored episodes.
-    pub(super) fn positions(&self, agent: usize, condition: usize) -> &Positions {
+    /// Returns the calls of an agent in a condition by their number in the episode, in scored episodes.
+    pub(super) fn positions(&self, agent: usize, condition: usize) -> &CallPositions {
         &self.positions[agent * self.conditions + condition]
     }
 }
@@ -109,13 +106,13 @@ impl Aggregates {
 /// Reads both frames of a run.
 ///
 /// # Errors
-/// As [`super::summarise`].
+/// As [`super::summarize`].
 pub(super) fn aggregate(run: &RunDir, plan: &Plan) -> Result<Aggregates, ReportError> {
     let mut aggregates = Aggregates::new(plan);
     let mut block = Block::of(plan);
     let mut unscored = BTreeSet::new();
     let mut made = 0;
-    let next = each_episode(run, plan, &mut |cell, row| {
+    let next = for_each_episode(run, plan, &mut |cell, row| {
         let index = aggregates.index(cell.scenario, cell.agent, cell.condition);
         aggregates.cells[index].add_episode(row);
         made += u64::from(row.calls);
@@ -123,7 +120,7 @@ pub(super) fn aggregate(run: &RunDir, plan: &Plan) -> Result<Aggregates, ReportE
         if !row.outcome.is_scored() {
             unscored.insert(row.episode);
         } else if !claims.is_empty() {
-            claims::add(claims, aggregates.measured.entry(index).or_default(), row);
+            claims::add(claims, aggregates.claim_moments.entry(index).or_default(), row);
         }
         if !block.holds(cell) {
             block.close(plan, &mut aggregates)?;
@@ -136,13 +133,13 @@ pub(super) fn aggregate(run: &RunDir, plan: &Plan) -> Result<Aggregates, ReportE
     let is_scored = |episode: u64| episode < next && !unscored.contains(&episode);
     let found = aggregate_calls(run, plan, is_scored, &mut aggregates)?;
     if found != made {
-        return Err(FrameError::Calls { path: run.calls_path(), found, expected: made }.into());
+        return Err(FrameError::CallCount { path: run.calls_path(), found, expected: made }.into());
     }
     Ok(aggregates)
 }
 
-/// Follows every error chain of scored episodes from its first error to its end, counts their calls by number and error class, and gives
-/// how many calls there are. The calls of an episode stand together.
+/// Follows each error chain of scored episodes to its end, counts calls by number and error class, and returns the
+/// number of calls. The rows of an episode's calls must be consecutive.
 fn aggregate_calls(
     run: &RunDir,
     plan: &Plan,
@@ -154,7 +151,7 @@ fn aggregate_calls(
         Some(cell.agent * plan.conditions.len() + cell.condition)
     };
     let (mut current, mut found) = (None, 0);
-    // Chain to its calls so far, and whether the last of them succeeded.
+    // Maps a chain to its calls so far, and to true if the last of them succeeded.
     let mut chains: BTreeMap<u32, (u32, bool)> = BTreeMap::new();
     let mut close = |row: Option<usize>, chains: &mut BTreeMap<u32, (u32, bool)>| {
         let chains = std::mem::take(chains);
@@ -166,8 +163,8 @@ fn aggregate_calls(
         }
     };
     let mut row = None;
-    for rows in spans(&run.calls_path(), ROWS)? {
-        let frame = read_frame(&run.calls_path(), &CALL_COLUMNS, Span::Rows(rows))?;
+    for rows in row_ranges(&run.calls_path(), BATCH_ROWS)? {
+        let frame = read_frame(&run.calls_path(), &CALL_COLUMNS, RowRange::Rows(rows))?;
         found += frame.height() as u64;
         let [episodes, calls, chain, is_error, class] = CALL_COLUMNS.map(|(name, _)| frame.column(name));
         let rows = episodes?.u64()?.iter().zip(calls?.u32()?.iter()).zip(chain?.u32()?.iter());
@@ -193,13 +190,13 @@ fn aggregate_calls(
     Ok(found)
 }
 
-/// A failed call has a class in every file that healbench writes.
+/// The class of a failed call whose row has none. healbench writes no such row.
 const UNKNOWN_CLASS: &str = "unknown";
 
 const CALL_COLUMNS: [Column; 5] = [
-    (EPISODE, ColumnType::U64),
-    (CALL, ColumnType::U32),
-    (CHAIN, ColumnType::U32),
-    (IS_ERROR, ColumnType::Bool),
-    (ERROR_CLASS, ColumnType::Text),
+    (EPISODE, U64::data_type),
+    (CALL, U32::data_type),
+    (CHAIN, U32::data_type),
+    (IS_ERROR, Flag::data_type),
+    (ERROR_CLASS, Text::data_type),
 ];

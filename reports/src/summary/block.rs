@@ -1,4 +1,4 @@
-//! The episodes of one scenario and agent, whatever the setting and trial: what pairs are made of.
+//! The episodes of one scenario and agent over all conditions and trials, from which pairs are made.
 
 use std::ops::Range;
 
@@ -7,9 +7,10 @@ use healbench_record::{CellRef, EpisodeRecord, Outcome, Plan};
 use super::ReportError;
 use super::aggregate::Aggregates;
 use super::headline::{HeadlineConditions, example};
-use super::sums::{Pairs, tokens};
+use super::sums::PairSums;
+use crate::metric::tokens;
 
-/// What a pair needs to know of an episode.
+/// The values of an episode that pairs need.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EpisodeValues {
     pub(super) scored: bool,
@@ -17,113 +18,110 @@ pub(super) struct EpisodeValues {
     pub(super) failed_call: bool,
     pub(super) calls: u32,
     pub(super) tokens: u64,
-    /// The schedule's hash.
-    hash: u64,
+    schedule_hash: u64,
 }
 
 impl EpisodeValues {
-    /// Whether both met the same, and one of them succeeded and the other did not.
+    /// Returns true if both have the same trial schedule and exactly one of them succeeded.
     pub(super) fn flips(&self, other: &EpisodeValues) -> bool {
-        self.scored && other.scored && self.hash == other.hash && self.success != other.success
+        self.scored && other.scored && self.schedule_hash == other.schedule_hash && self.success != other.success
     }
 }
 
-/// One such block, filled in the order of the plan.
+/// The episodes of one scenario and agent, filled in the order of the plan.
 pub(super) struct Block {
     none: Option<usize>,
     conditions: usize,
-    place: Option<(usize, usize)>,
-    /// By setting, the first trial that is there, and the episodes from it on; `None` for one that is not there.
-    slots: Vec<(usize, Vec<Option<EpisodeValues>>)>,
-    /// Trials that there are, in any setting.
+    current: Option<(usize, usize)>,
+    /// By condition, the first trial present and the episodes from it on; `None` for a missing one.
+    values: Vec<(usize, Vec<Option<EpisodeValues>>)>,
+    /// The trials present in any condition.
     trials: Range<usize>,
 }
 
 impl Block {
-    /// A block that holds nothing yet.
+    /// Creates an empty block.
     pub(super) fn of(plan: &Plan) -> Block {
         Block {
             none: plan.unguarded_condition(),
             conditions: plan.conditions.len(),
-            place: None,
-            slots: vec![(0, Vec::new()); plan.conditions.len()],
+            current: None,
+            values: vec![(0, Vec::new()); plan.conditions.len()],
             trials: 0..0,
         }
     }
 
-    /// Whether the episodes of this cell belong here.
+    /// Returns true if the cell belongs to this block.
     pub(super) fn holds(&self, cell: CellRef) -> bool {
-        self.place == Some((cell.scenario, cell.agent))
+        self.current == Some((cell.scenario, cell.agent))
     }
 
-    /// Empties the block for the scenario and agent of `cell`.
+    /// Clears the block for the scenario and agent of `cell`.
     pub(super) fn open(&mut self, cell: CellRef) {
-        self.place = Some((cell.scenario, cell.agent));
-        self.slots.iter_mut().for_each(|(_, slots)| slots.clear());
+        self.current = Some((cell.scenario, cell.agent));
+        self.values.iter_mut().for_each(|(_, values)| values.clear());
         self.trials = 0..0;
     }
 
-    /// Puts an episode in its place.
     pub(super) fn add(&mut self, cell: CellRef, row: &EpisodeRecord) {
         let trial = cell.trial as usize;
-        let (first, slots) = &mut self.slots[cell.condition];
-        if slots.is_empty() {
+        let (first, values) = &mut self.values[cell.condition];
+        if values.is_empty() {
             *first = trial;
         }
-        slots.resize(trial - *first, None);
+        values.resize(trial - *first, None);
         self.trials = match self.trials.is_empty() {
             true => trial..trial + 1,
             false => self.trials.start.min(trial)..self.trials.end.max(trial + 1),
         };
-        slots.push(Some(EpisodeValues {
+        values.push(Some(EpisodeValues {
             scored: row.outcome.is_scored(),
             success: row.outcome == Outcome::Success,
             failed_call: row.counts.errors > 0,
             calls: row.calls,
             tokens: tokens(row),
-            hash: u64::from_str_radix(&row.schedule_hash, 16).unwrap_or_default(),
+            schedule_hash: u64::from_str_radix(&row.schedule_hash, 16).unwrap_or_default(),
         }));
     }
 
-    /// Trials that there are, in any setting.
+    /// Returns the trials present in any condition.
     pub(super) fn trials(&self) -> Range<usize> {
         self.trials.clone()
     }
 
-    /// The episode of a setting and trial.
-    pub(super) fn slot(&self, condition: usize, trial: usize) -> Option<EpisodeValues> {
-        let (first, slots) = &self.slots[condition];
-        slots.get(trial.checked_sub(*first)?).copied().flatten()
+    pub(super) fn values(&self, condition: usize, trial: usize) -> Option<EpisodeValues> {
+        let (first, values) = &self.values[condition];
+        values.get(trial.checked_sub(*first)?).copied().flatten()
     }
 
-    /// Makes the pairs of every setting with `none`, and the contrasts of guardrails.
+    /// Computes the pairs of every condition with `none`, and the contrasts of guardrails.
     ///
     /// # Errors
-    /// [`ReportError::Schedule`] and [`ReportError::Schedules`] for episodes that met different schedules, the first such in the
-    /// order of the plan.
+    /// [`ReportError::Schedule`] and [`ReportError::Schedules`] for the first episodes in the order of the plan whose
+    /// trial schedules differ.
     pub(super) fn close(&self, plan: &Plan, aggregates: &mut Aggregates) -> Result<(), ReportError> {
-        let Some((scenario, agent)) = self.place else { return Ok(()) };
+        let Some((scenario, agent)) = self.current else { return Ok(()) };
         if let Some(none) = self.none {
             self.pair(plan, (scenario, agent), none, aggregates)?;
         }
         if !aggregates.effects.is_empty() {
-            self.refuse_mismatch(plan, (scenario, agent))?;
+            self.check_schedules(plan, (scenario, agent))?;
             aggregates.effects.add(agent, self);
         }
         aggregates.examples.extend(example(self, plan, scenario, agent));
         if let Some(headline) = HeadlineConditions::of(plan) {
-            aggregates.set_beside(scenario, agent, self.beside(headline));
+            aggregates.set_headline_pairs(scenario, agent, self.headline_pairs(headline));
         }
         Ok(())
     }
 
-    /// Effects are differences between all settings of a trial: every one must have met the same.
-    fn refuse_mismatch(&self, plan: &Plan, (scenario, agent): (usize, usize)) -> Result<(), ReportError> {
+    /// Checks that all conditions of a trial have the same schedule, because effects compare all of them.
+    fn check_schedules(&self, plan: &Plan, (scenario, agent): (usize, usize)) -> Result<(), ReportError> {
         let mut hashes = vec![None; self.trials.len()];
         for condition in 0..self.conditions {
-            for (hash, trial) in hashes.iter_mut().zip(self.trials()) {
-                let Some(slot) = self.slot(condition, trial).filter(|slot| slot.scored) else { continue };
-                if *hash.get_or_insert(slot.hash) != slot.hash {
+            for (schedule_hash, trial) in hashes.iter_mut().zip(self.trials()) {
+                let Some(values) = self.values(condition, trial).filter(|values| values.scored) else { continue };
+                if *schedule_hash.get_or_insert(values.schedule_hash) != values.schedule_hash {
                     return Err(ReportError::Schedules {
                         agent: plan.agents[agent].to_string(),
                         scenario: plan.scenarios[scenario].id.clone(),
@@ -137,12 +135,15 @@ impl Block {
         Ok(())
     }
 
-    /// The pairs of the right setting of a contrast with the left one. Trials that met different schedules are no pairs.
-    fn beside(&self, headline: HeadlineConditions) -> Pairs {
-        let mut pairs = Pairs::default();
+    /// Pairs the right condition of the headline comparison with the left one. Trials with different schedules are not
+    /// paired.
+    fn headline_pairs(&self, headline: HeadlineConditions) -> PairSums {
+        let mut pairs = PairSums::default();
         for trial in self.trials() {
-            match (self.slot(headline.right, trial), self.slot(headline.left, trial)) {
-                (Some(here), Some(there)) if here.scored && there.scored && here.hash == there.hash => {
+            match (self.values(headline.right, trial), self.values(headline.left, trial)) {
+                (Some(here), Some(there))
+                    if here.scored && there.scored && here.schedule_hash == there.schedule_hash =>
+                {
                     pairs.add_pair(&here, &there);
                 }
                 (None, None) => {}
@@ -160,11 +161,11 @@ impl Block {
         aggregates: &mut Aggregates,
     ) -> Result<(), ReportError> {
         for condition in (0..self.conditions).filter(|condition| *condition != none) {
-            let mut pairs = Pairs::default();
+            let mut pairs = PairSums::default();
             for trial in self.trials() {
-                match (self.slot(condition, trial), self.slot(none, trial)) {
+                match (self.values(condition, trial), self.values(none, trial)) {
                     (Some(here), Some(there)) if here.scored && there.scored => {
-                        if here.hash != there.hash {
+                        if here.schedule_hash != there.schedule_hash {
                             return Err(mismatch(
                                 plan,
                                 CellRef { scenario, agent, condition, trial: trial as u32 },

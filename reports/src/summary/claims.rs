@@ -1,4 +1,4 @@
-//! What scenarios claim, held against what was measured.
+//! Compares the claims of scenarios with measurements.
 
 use healbench_protocol::{AgentKind, Claim, ErrorFormat, Guardrails, Measure, Span};
 use healbench_record::{EpisodeRecord, Plan};
@@ -14,9 +14,9 @@ pub struct ClaimReport {
     /// The scenario's id.
     pub scenario: String,
     /// The claim.
-    #[schemars(with = "crate::schema::ClaimForm")]
+    #[schemars(with = "crate::schema::ClaimSchema")]
     pub claim: Claim,
-    /// One row an agent and setting: under no guardrails, and under all of them.
+    /// One row an agent and condition: under no guardrails, and under all of them.
     pub rows: Vec<ClaimRow>,
 }
 
@@ -28,10 +28,10 @@ pub struct ClaimRow {
     /// What its rows are headed with.
     pub title: String,
     /// What plays it.
-    #[schemars(with = "crate::schema::AgentKindForm")]
+    #[schemars(with = "crate::schema::AgentKindSchema")]
     pub kind: AgentKind,
     /// `none` or `all`.
-    #[schemars(with = "crate::schema::GuardrailsForm")]
+    #[schemars(with = "crate::schema::GuardrailsSchema")]
     pub guardrails: Guardrails,
     /// How failures were written; its name in JSON.
     #[serde(serialize_with = "by_name")]
@@ -44,7 +44,7 @@ pub struct ClaimRow {
     /// Student's interval of the mean, over trials; null for fewer than two.
     pub interval: Option<Interval>,
     /// What is claimed here; null when no number is.
-    #[schemars(with = "Option<crate::schema::SpanForm>")]
+    #[schemars(with = "Option<crate::schema::SpanSchema>")]
     pub claimed: Option<Span>,
     /// Whether the measurement bears the claim out; null where nothing is claimed of this row.
     pub verdict: Option<ClaimVerdict>,
@@ -55,7 +55,7 @@ pub struct ClaimRow {
 #[serde(rename_all = "snake_case")]
 pub enum ClaimVerdict {
     /// The whole interval is within what is claimed.
-    BorneOut,
+    Supported,
     /// The whole interval is below what is claimed.
     Lower,
     /// The whole interval is above what is claimed.
@@ -63,23 +63,23 @@ pub enum ClaimVerdict {
     /// It is claimed that guardrails need less, and they need as much.
     Same,
     /// The interval reaches over an end of what is claimed, or there is none.
-    CannotTell,
+    Inconclusive,
 }
 
-/// What was measured of the claims of one cell.
-pub(super) type Measured = Vec<Moments>;
+/// The measurements of all claims of one cell.
+pub(super) type ClaimMoments = Vec<Moments>;
 
-/// What a cell has of one claim.
+/// The measurement of one claim in one cell.
 #[derive(Clone, Copy)]
-struct Found {
+struct Measurement {
     moments: Moments,
     success: Rate,
 }
 
-/// Adds an episode to what its scenario's claims are about.
-pub(super) fn add(claims: &[Claim], measured: &mut Measured, row: &EpisodeRecord) {
-    measured.resize(claims.len(), Moments::default());
-    for (claim, moments) in claims.iter().zip(measured) {
+/// Adds an episode to the measurements of its scenario's claims.
+pub(super) fn add(claims: &[Claim], claim_moments: &mut ClaimMoments, row: &EpisodeRecord) {
+    claim_moments.resize(claims.len(), Moments::default());
+    for (claim, moments) in claims.iter().zip(claim_moments) {
         moments.add(match claim.measure {
             Measure::Calls => u64::from(row.calls),
             Measure::Retries => u64::from(row.counts.retries),
@@ -89,7 +89,7 @@ pub(super) fn add(claims: &[Claim], measured: &mut Measured, row: &EpisodeRecord
     }
 }
 
-/// What a unit of a measure's count is in the measure's own unit.
+/// Returns the factor from the counted unit to the measure's unit.
 fn unit(measure: Measure) -> f64 {
     match measure {
         Measure::ResponseUsd(per_million) => per_million / 1e6,
@@ -97,25 +97,25 @@ fn unit(measure: Measure) -> f64 {
     }
 }
 
-/// Holds all claims of a plan against what was measured; `measured` gives what a cell's claims add up to.
+/// Compares all claims of a plan with measurements; `measured` returns those of a cell.
 pub(super) fn reports<'m>(
     plan: &Plan,
-    measured: impl Fn(usize, usize, usize) -> Option<&'m Measured>,
+    claim_moments: impl Fn(usize, usize, usize) -> Option<&'m ClaimMoments>,
     success: impl Fn(usize, usize, usize) -> Rate,
 ) -> Vec<ClaimReport> {
     let mut reports = Vec::new();
     for (scenario, planned) in plan.scenarios.iter().enumerate() {
         for (index, claim) in planned.claims.iter().enumerate() {
-            let found = |agent, condition| {
-                let cell: Option<&Measured> = measured(scenario, agent, condition);
+            let measurement = |agent, condition| {
+                let cell: Option<&ClaimMoments> = claim_moments(scenario, agent, condition);
                 let moments = cell.and_then(|cell| cell.get(index)).copied().unwrap_or_default();
-                Found { moments, success: success(scenario, agent, condition) }
+                Measurement { moments, success: success(scenario, agent, condition) }
             };
             let mut rows = Vec::new();
             for agent in 0..plan.agents.len() {
-                let none = plan.unguarded_condition().map(|none| found(agent, none));
+                let none = plan.unguarded_condition().map(|none| measurement(agent, none));
                 for condition in 0..plan.conditions.len() {
-                    rows.extend(row(plan, claim, (agent, condition), found(agent, condition), none));
+                    rows.extend(row(plan, claim, (agent, condition), measurement(agent, condition), none));
                 }
             }
             reports.push(ClaimReport { scenario: planned.id.clone(), claim: claim.clone(), rows });
@@ -124,13 +124,13 @@ pub(super) fn reports<'m>(
     reports
 }
 
-/// `none` is what the same agent has under no guardrails.
+/// Builds a row; `none` is the measurement of the same agent without guardrails.
 fn row(
     plan: &Plan,
     claim: &Claim,
     (agent, condition): (usize, usize),
-    found: Found,
-    none: Option<Found>,
+    measurement: Measurement,
+    none: Option<Measurement>,
 ) -> Option<ClaimRow> {
     let spec = &plan.agents[agent];
     let condition = &plan.conditions[condition];
@@ -140,20 +140,20 @@ fn row(
         _ => return None,
     };
     let unit = unit(claim.measure);
-    // A count is never negative, whatever a symmetric interval says.
-    let interval = |found: Found| {
-        let interval = found.moments.interval(CONFIDENCE)?;
+    // A count is never negative, but a symmetric interval can be.
+    let interval = |measurement: Measurement| {
+        let interval = measurement.moments.interval(CONFIDENCE)?;
         Some(Interval { lower: interval.lower.max(0.0) * unit, upper: interval.upper * unit })
     };
-    let (without, interval) = (none.and_then(interval), interval(found));
+    let (without, interval) = (none.and_then(interval), interval(measurement));
     let verdict = match claimed {
         Some(claimed) => Some(verdict(interval, claimed)),
-        // Without a number, what is claimed is that guardrails need less.
+        // A claim without numbers says that guardrails need less.
         None if is_with && claim.without.is_none() => Some(match (interval, without) {
-            (Some(with), Some(without)) if with.upper < without.lower => ClaimVerdict::BorneOut,
+            (Some(with), Some(without)) if with.upper < without.lower => ClaimVerdict::Supported,
             (Some(with), Some(without)) if with.lower > without.upper => ClaimVerdict::Higher,
-            (Some(_), Some(_)) if none.is_some_and(|none| none.moments == found.moments) => ClaimVerdict::Same,
-            _ => ClaimVerdict::CannotTell,
+            (Some(_), Some(_)) if none.is_some_and(|none| none.moments == measurement.moments) => ClaimVerdict::Same,
+            _ => ClaimVerdict::Inconclusive,
         }),
         None => None,
     };
@@ -163,8 +163,8 @@ fn row(
         kind: spec.kind,
         guardrails: condition.guardrails,
         format: condition.format.clone(),
-        success: found.success,
-        mean: found.moments.mean().map(|mean| mean * unit),
+        success: measurement.success,
+        mean: measurement.moments.mean().map(|mean| mean * unit),
         interval,
         claimed,
         verdict,
@@ -173,10 +173,10 @@ fn row(
 
 fn verdict(interval: Option<Interval>, claimed: Span) -> ClaimVerdict {
     match interval {
-        Some(found) if found.lower >= claimed.from && found.upper <= claimed.to => ClaimVerdict::BorneOut,
-        Some(found) if found.upper < claimed.from => ClaimVerdict::Lower,
-        Some(found) if found.lower > claimed.to => ClaimVerdict::Higher,
-        _ => ClaimVerdict::CannotTell,
+        Some(interval) if interval.lower >= claimed.from && interval.upper <= claimed.to => ClaimVerdict::Supported,
+        Some(interval) if interval.upper < claimed.from => ClaimVerdict::Lower,
+        Some(interval) if interval.lower > claimed.to => ClaimVerdict::Higher,
+        _ => ClaimVerdict::Inconclusive,
     }
 }
 
@@ -185,14 +185,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_claim_is_borne_out_only_by_the_whole_interval() {
+    fn a_claim_is_supported_only_by_the_whole_interval() {
         let claimed = Span { from: 2.0, to: 3.0 };
         let of = |lower, upper| verdict(Some(Interval { lower, upper }), claimed);
-        assert_eq!(of(2.0, 3.0), ClaimVerdict::BorneOut);
+        assert_eq!(of(2.0, 3.0), ClaimVerdict::Supported);
         assert_eq!(of(1.0, 1.9), ClaimVerdict::Lower);
         assert_eq!(of(3.1, 4.0), ClaimVerdict::Higher);
-        assert_eq!(of(1.9, 2.5), ClaimVerdict::CannotTell);
-        assert_eq!(of(1.0, 4.0), ClaimVerdict::CannotTell);
-        assert_eq!(verdict(None, claimed), ClaimVerdict::CannotTell);
+        assert_eq!(of(1.9, 2.5), ClaimVerdict::Inconclusive);
+        assert_eq!(of(1.0, 4.0), ClaimVerdict::Inconclusive);
+        assert_eq!(verdict(None, claimed), ClaimVerdict::Inconclusive);
     }
 }

@@ -1,38 +1,39 @@
 use healbench_record::{Plan, PlannedScenario, RunDir, RunManifest};
 
-use super::aggregate::{Aggregates, Retries as Counts, aggregate};
+use super::aggregate::{Aggregates, ChainsByRetries, aggregate};
 use super::claims;
 use super::headline::HeadlineConditions;
-use super::positions::frequent;
-use super::sums::{ModelSums, Pairs, Sums};
+use super::positions::frequent_classes;
+use super::sums::{ModelSums, PairSums, Sums};
 use super::{
-    AgentReport, CONFIDENCE, Difference, HeadlineComparison, ModelReport, Paired, Pass, Rate, Repair, Report,
+    AgentReport, CONFIDENCE, Difference, HeadlineComparison, ModelReport, PairedDifference, Pass, Rate, Repair, Report,
     ReportError, ReportRow, Retries, ScenarioRate, Totals,
 };
 use crate::comparison::main_matrix;
 use crate::frames::check_names;
+use crate::metric::RowMetric;
 use crate::statistics::{
     ClusterSums, Resamples, Trials, bca_ratio, cumulative_incidence, holm, kaplan_meier_median, mcnemar_mid_p,
     pass_at_k, pass_hat_k, pass_hat_k_interval, tango, wilson,
 };
 
-/// How much of a report is computed.
+/// The parts of a report to compute.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// What the tables of a terminal show: all but the matrix.
+    /// Everything in a terminal's tables: all but the matrix.
     Tables,
-    /// All of it. A run of a million episodes is read twice for it.
-    Whole,
+    /// The whole report. The frames are read a second time for the matrix.
+    Full,
 }
 
-/// Computes the report of a run from its two frames and its plan. A run that was interrupted has a report too, over the episodes
-/// that are there.
+/// Computes the report of a run from its two frames and its plan. An interrupted run has a report of the episodes
+/// present.
 ///
 /// # Errors
-/// [`ReportError::Frame`] when a frame cannot be read, or has not the calls of its episodes; [`ReportError::Schedule`] or
-/// [`ReportError::Schedules`] when episodes that would be compared met different schedules; [`ReportError::Stranger`] when the frames
-/// belong to another plan; [`ReportError::Column`].
-pub fn summarise(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<Report, ReportError> {
+/// [`ReportError::Frame`] if a frame cannot be read or its calls do not match the episodes; [`ReportError::Schedule`]
+/// or [`ReportError::Schedules`] if episodes to be compared have different trial schedules;
+/// [`ReportError::ForeignEpisode`] if the frames belong to another plan; [`ReportError::Column`].
+pub fn summarize(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<Report, ReportError> {
     let plan = &manifest.plan;
     check_names(plan)?;
     let mut aggregates = aggregate(run, plan)?;
@@ -50,7 +51,7 @@ pub fn summarise(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<R
             kind: agent.kind,
             opening: agent.opening,
             tools: agent.tools,
-            beside: None,
+            headline: None,
             rows: rows(index),
         })
         .collect();
@@ -58,9 +59,9 @@ pub fn summarise(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<R
     let ablation = aggregates.effects.report(plan, &mut resamples);
     if HeadlineConditions::of(plan).is_some() {
         for (index, agent) in agents.iter_mut().enumerate() {
-            agent.beside = Some(beside(&aggregates, plan, index, &mut resamples));
+            agent.headline = Some(headline_comparison(&aggregates, plan, index, &mut resamples));
         }
-        adjust(agents.iter_mut().filter_map(|agent| agent.beside.as_mut().map(|beside| &mut beside.success)));
+        adjust(agents.iter_mut().filter_map(|agent| agent.headline.as_mut().map(|headline| &mut headline.success)));
     }
     let mut examples = std::mem::take(&mut aggregates.examples);
     for example in &mut examples {
@@ -72,8 +73,10 @@ pub fn summarise(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<R
     }
     Ok(Report {
         examples,
-        error_classes: frequent(agents.iter().flat_map(|agent| &agent.rows).flat_map(|row| &row.calls_by_number)),
-        suite: suite_of(&plan.scenarios),
+        error_classes: frequent_classes(
+            agents.iter().flat_map(|agent| &agent.rows).flat_map(|row| &row.calls_by_number),
+        ),
+        suite: suite_name(&plan.scenarios),
         seed: plan.seed,
         trials: plan.trials,
         scenarios: plan.scenarios.iter().map(|scenario| scenario.id.clone()).collect(),
@@ -88,37 +91,34 @@ pub fn summarise(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<R
         headline: HeadlineConditions::of(plan),
         matrix: match scope {
             Scope::Tables => None,
-            Scope::Whole => main_matrix(run, plan)?,
+            Scope::Full => main_matrix(run, plan)?,
         },
         claims: claims::reports(
             plan,
-            |scenario, agent, condition| aggregates.measured(scenario, agent, condition),
-            |scenario, agent, condition| {
-                let cell = aggregates.cell(scenario, agent, condition);
-                Rate::of(cell.successes, cell.scored)
-            },
+            |scenario, agent, condition| aggregates.claim_moments(scenario, agent, condition),
+            |scenario, agent, condition| aggregates.cell(scenario, agent, condition).rate(RowMetric::Success),
         ),
     })
 }
 
-/// One agent under one setting, over all scenarios.
+/// Returns the row of one agent in one condition, over all scenarios.
 fn row(aggregates: &Aggregates, plan: &Plan, agent: usize, condition: usize, resamples: &mut Resamples) -> ReportRow {
     let mut sums = Sums::default();
-    let mut pairs = Pairs::default();
+    let mut pairs = PairSums::default();
     let mut scenarios = Vec::with_capacity(plan.scenarios.len());
     let mut trials = Vec::with_capacity(plan.scenarios.len());
-    let cells: Vec<&Pairs> =
+    let cells: Vec<&PairSums> =
         (0..plan.scenarios.len()).map(|scenario| aggregates.pairs(scenario, agent, condition)).collect();
     for (index, scenario) in plan.scenarios.iter().enumerate() {
         let cell = aggregates.cell(index, agent, condition);
         sums.add(cell);
         pairs.add(cells[index]);
-        trials.push(Trials { trials: cell.scored, successes: cell.successes });
+        trials.push(Trials { trials: cell.scored, successes: cell.successes() });
         scenarios.push(ScenarioRate {
             scenario: scenario.id.clone(),
-            success: Rate::of(cell.successes, cell.scored),
-            calls_per_episode: Rate::of(cell.calls, cell.scored),
-            tokens_per_episode: Rate::of(cell.tokens, cell.scored),
+            success: cell.rate(RowMetric::Success),
+            calls_per_episode: cell.rate(RowMetric::CallsPerEpisode),
+            tokens_per_episode: cell.rate(RowMetric::TokensPerEpisode),
         });
     }
     let has_none = plan.unguarded_condition().is_some_and(|none| none != condition);
@@ -129,44 +129,27 @@ fn row(aggregates: &Aggregates, plan: &Plan, agent: usize, condition: usize, res
         scored: sums.scored,
         infra: sums.infra,
         config: sums.config,
-        success: Rate::of(sums.successes, sums.scored),
-        success_interval: wilson(sums.successes, sums.scored, CONFIDENCE),
-        vs_none: has_none.then(|| paired(&pairs)),
+        metrics: sums.metrics(),
+        success_interval: wilson(sums.successes(), sums.scored, CONFIDENCE),
+        vs_none: has_none.then(|| paired_difference(&pairs)),
         calls_vs_none: has_none.then(|| difference(&cells, |cell| cell.calls, resamples)),
         tokens_vs_none: has_none.then(|| difference(&cells, |cell| cell.tokens, resamples)),
-        calls_per_episode: Rate::of(sums.calls, sums.scored),
-        tokens_per_episode: Rate::of(sums.tokens, sums.scored),
-        episode_recovery: Rate::of(sums.scheduled_successes, sums.scheduled),
-        errors_fixed: Rate::of(sums.errors_fixed, sums.chains),
         retries: retries(aggregates.retries(agent, condition)),
         repair_at: repair_at(aggregates.retries(agent, condition)),
-        first_call_success: Rate::of(sums.first_call_successes, sums.first_calls),
-        repeated_calls: Rate::of(sums.repeated_calls, sums.calls_after_error),
-        stuck: Rate::of(sums.stuck, sums.scored),
-        hints_followed: Rate::of(sums.hints_followed, sums.hinted_calls),
-        false_success: Rate::of(sums.false_successes, sums.scored),
-        leaked_fields: sums.leaked_fields,
-        calls_per_success: Rate::of(sums.calls, sums.successes),
-        tokens_per_success: Rate::of(sums.tokens, sums.successes),
-        cost_per_success: usd(&sums.models).filter(|_| sums.successes > 0).map(|usd| usd / sums.successes as f64),
+        cost_per_success: usd(&sums.models).filter(|_| sums.successes() > 0).map(|usd| usd / sums.successes() as f64),
         model: model(&sums.models),
-        wasted_tokens: Rate::of(sums.wasted_tokens, sums.tokens),
-        prose_tokens: sums.prose_tokens,
-        guardrail_tokens: sums.guardrail_tokens,
-        call_efficiency: Rate::of(sums.perfect_calls, sums.calls),
-        call_efficiency_of_successes: Rate::of(sums.perfect_calls_of_successes, sums.calls_of_successes),
         passes: passes(&trials, resamples),
         calls_by_number: aggregates.positions(agent, condition).calls().to_vec(),
         scenarios,
     }
 }
 
-/// The cost of all episodes of models, if it is known of each; of no episode it is not.
+/// Returns the cost of all model episodes; `None` if the cost of any is unknown or there is none.
 fn usd(sums: &ModelSums) -> Option<f64> {
     (sums.episodes > 0 && sums.unpriced == 0).then_some(sums.usd)
 }
 
-/// The cost of an episode, if it is known of each.
+/// Returns the cost per episode; `None` if the cost of any is unknown.
 pub(super) fn usd_per_episode(sums: &ModelSums) -> Option<f64> {
     usd(sums).map(|usd| usd / sums.episodes as f64)
 }
@@ -188,9 +171,9 @@ fn model(sums: &ModelSums) -> Option<ModelReport> {
     })
 }
 
-fn paired(sums: &Pairs) -> Paired {
-    let Pairs { pairs, gains, losses, unmatched, .. } = *sums;
-    Paired {
+fn paired_difference(sums: &PairSums) -> PairedDifference {
+    let PairSums { pairs, gains, losses, unmatched, .. } = *sums;
+    PairedDifference {
         pairs,
         gains,
         losses,
@@ -202,26 +185,32 @@ fn paired(sums: &Pairs) -> Paired {
     }
 }
 
-/// A report asks the same question several times, so a small p-value among many says less than one alone.
-fn adjust<'a>(asked: impl Iterator<Item = &'a mut Paired>) {
-    let mut asked: Vec<&mut Paired> = asked.collect();
-    asked.retain(|paired| paired.p_value.is_some());
-    let p_values: Vec<f64> = asked.iter().filter_map(|paired| paired.p_value).collect();
-    for (paired, adjusted) in asked.into_iter().zip(holm(&p_values).into_iter().flatten()) {
+/// Adjusts the p-values of a family of comparisons by Holm's method.
+fn adjust<'a>(family: impl Iterator<Item = &'a mut PairedDifference>) {
+    let mut family: Vec<&mut PairedDifference> = family.collect();
+    family.retain(|paired| paired.p_value.is_some());
+    let p_values: Vec<f64> = family.iter().filter_map(|paired| paired.p_value).collect();
+    for (paired, adjusted) in family.into_iter().zip(holm(&p_values).into_iter().flatten()) {
         paired.p_adjusted = Some(adjusted);
     }
 }
 
-/// The contrast of one agent.
-fn beside(aggregates: &Aggregates, plan: &Plan, agent: usize, resamples: &mut Resamples) -> HeadlineComparison {
-    let cells: Vec<&Pairs> = (0..plan.scenarios.len()).map(|scenario| aggregates.beside(scenario, agent)).collect();
-    let mut sums = Pairs::default();
+/// Returns the headline comparison of one agent.
+fn headline_comparison(
+    aggregates: &Aggregates,
+    plan: &Plan,
+    agent: usize,
+    resamples: &mut Resamples,
+) -> HeadlineComparison {
+    let cells: Vec<&PairSums> =
+        (0..plan.scenarios.len()).map(|scenario| aggregates.headline_pairs(scenario, agent)).collect();
+    let mut sums = PairSums::default();
     cells.iter().for_each(|cell| sums.add(cell));
-    // Sums have the right side first.
+    // The sums have the right side first.
     let both = |[right, left]: [u64; 2], over: [u64; 2]| [Rate::of(left, over[1]), Rate::of(right, over[0])];
     let episodes = [sums.pairs; 2];
     HeadlineComparison {
-        success: paired(&sums),
+        success: paired_difference(&sums),
         success_rates: both(sums.successes, episodes),
         calls_per_episode: both(sums.calls, episodes),
         calls: difference(&cells, |cell| cell.calls, resamples),
@@ -231,16 +220,16 @@ fn beside(aggregates: &Aggregates, plan: &Plan, agent: usize, resamples: &mut Re
     }
 }
 
-/// Chains that were fixed after at most so many further attempts are counted.
+/// The numbers of further attempts within which fixed chains are counted.
 const REPAIR_AT: [u32; 3] = [1, 2, 3];
 
-fn repair_at(counts: &Counts) -> Vec<Repair> {
+fn repair_at(counts: &ChainsByRetries) -> Vec<Repair> {
     let chains = counts.values().map(|ended| ended.fixed + ended.censored).sum();
     let fixed_within = |k: u32| counts.range(..=k).map(|(_, ended)| ended.fixed).sum();
     REPAIR_AT.map(|k| Repair { k, chains: Rate::of(fixed_within(k), chains) }).to_vec()
 }
 
-fn retries(counts: &Counts) -> Retries {
+fn retries(counts: &ChainsByRetries) -> Retries {
     Retries {
         fixed: counts.values().map(|ended| ended.fixed).sum(),
         censored: counts.values().map(|ended| ended.censored).sum(),
@@ -249,7 +238,7 @@ fn retries(counts: &Counts) -> Retries {
     }
 }
 
-/// pass@k and pass^k are estimated for these.
+/// The values of k for pass@k and pass^k.
 const PASS_AT: [u64; 4] = [1, 2, 4, 8];
 
 fn passes(scenarios: &[Trials], resamples: &mut Resamples) -> Vec<Pass> {
@@ -262,8 +251,8 @@ fn passes(scenarios: &[Trials], resamples: &mut Resamples) -> Vec<Pass> {
     PASS_AT.map(pass).to_vec()
 }
 
-/// The mean difference of a number per episode to `none`, with scenarios as clusters.
-fn difference(cells: &[&Pairs], of: impl Fn(&Pairs) -> [u64; 2], resamples: &mut Resamples) -> Difference {
+/// Returns the mean difference per episode from `none`, with scenarios as clusters.
+fn difference(cells: &[&PairSums], of: impl Fn(&PairSums) -> [u64; 2], resamples: &mut Resamples) -> Difference {
     let clusters: Vec<ClusterSums> = cells
         .iter()
         .filter(|cell| cell.pairs > 0)
@@ -292,12 +281,12 @@ fn totals(agents: &[AgentReport]) -> Totals {
     totals
 }
 
-/// The folder's name when all scenario files are in the same.
-pub(crate) fn suite_of(scenarios: &[PlannedScenario]) -> Option<String> {
-    // A manifest may be read on another system than the one that wrote it.
+/// Returns the folder's name if all scenario files are in the same folder.
+pub(crate) fn suite_name(scenarios: &[PlannedScenario]) -> Option<String> {
+    // The manifest may have been written on another operating system.
     let folder = |scenario: &PlannedScenario| {
         let mut parts = scenario.path.rsplit(['/', '\\']).skip(1);
-        // A built-in suite's file has the path `built-in:SUITE/…`.
+        // The path of a built-in suite's file is `built-in:SUITE/…`.
         let name = parts.next()?.rsplit(':').next()?;
         Some(name).filter(|name| !name.is_empty() && *name != ".").map(str::to_owned)
     };

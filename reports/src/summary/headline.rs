@@ -1,11 +1,11 @@
-//! Which two settings are laid side by side, and which episodes of them are worth reading.
+//! Selects the two conditions of the headline comparison, and their example episodes.
 
 use healbench_record::{CellRef, Plan};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::block::Block;
-use super::{Difference, Paired, Rate};
+use super::{Difference, PairedDifference, Rate};
 
 /// The two settings of a run that are laid side by side: no guardrails, or the first setting of a plan without that; and of the others
 /// the first one with the most guardrails. Both are places in the rows of every agent.
@@ -18,12 +18,12 @@ pub struct HeadlineConditions {
 }
 
 impl HeadlineConditions {
-    /// The contrast of a plan; `None` when it has one setting only.
+    /// Returns the headline comparison of a plan; `None` if it has only one condition.
     pub(super) fn of(plan: &Plan) -> Option<HeadlineConditions> {
         let left = plan.unguarded_condition().unwrap_or(0);
         let switches = |condition: usize| plan.conditions[condition].guardrails.bits().count_ones();
         let others = (0..plan.conditions.len()).filter(|condition| *condition != left);
-        // Of equals the first: `rev`, for `max_by_key` takes the last.
+        // `max_by_key` returns the last of equal elements, so `rev` selects the first.
         let right = others.rev().max_by_key(|condition| switches(*condition))?;
         Some(HeadlineConditions { left, right })
     }
@@ -33,7 +33,7 @@ impl HeadlineConditions {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct HeadlineComparison {
     /// The difference in success; p-values are adjusted by Holm for the agents of the report.
-    pub success: Paired,
+    pub success: PairedDifference,
     /// Successes of the pairs' episodes on the left and on the right.
     pub success_rates: [Rate; 2],
     /// Calls over the pairs' episodes, in the same way.
@@ -69,21 +69,22 @@ pub struct Example {
     pub difference: Option<f64>,
 }
 
-/// The example of the scenario and agent whose episodes the block holds; `None` when it holds none of the contrast.
+/// Returns the example of the block's scenario and agent; `None` if the block has no episode of the headline
+/// conditions.
 pub(super) fn example(block: &Block, plan: &Plan, scenario: usize, agent: usize) -> Option<Example> {
     let headline = HeadlineConditions::of(plan);
     let left = headline.map_or(0, |headline| headline.left);
-    let slots = |trial: usize| {
-        [Some(left), headline.map(|headline| headline.right)].map(|condition| block.slot(condition?, trial))
+    let values = |trial: usize| {
+        [Some(left), headline.map(|headline| headline.right)].map(|condition| block.values(condition?, trial))
     };
-    let worth = |trial: usize| match slots(trial) {
+    let priority = |trial: usize| match values(trial) {
         [None, None] => 0,
         [Some(left), Some(right)] if left.flips(&right) => 4,
         [Some(left), Some(right)] => 2 + u32::from(left.failed_call || right.failed_call),
         [Some(only), None] | [None, Some(only)] => 1 + u32::from(only.failed_call && headline.is_none()),
     };
-    let trial = block.trials().rev().max_by_key(|trial| worth(*trial)).filter(|trial| worth(*trial) > 0)?;
-    let [here, there] = slots(trial);
+    let trial = block.trials().rev().max_by_key(|trial| priority(*trial)).filter(|trial| priority(*trial) > 0)?;
+    let [here, there] = values(trial);
     let episode = |condition: usize| plan.episode(CellRef { scenario, agent, condition, trial: trial as u32 });
     Some(Example {
         scenario,
@@ -91,7 +92,7 @@ pub(super) fn example(block: &Block, plan: &Plan, scenario: usize, agent: usize)
         trial: trial as u32,
         left: here.map(|_| episode(left)),
         right: there.and(headline).map(|headline| episode(headline.right)),
-        flips: worth(trial) == 4,
+        flips: priority(trial) == 4,
         difference: None,
     })
 }

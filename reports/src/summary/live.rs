@@ -6,38 +6,40 @@ use healbench_record::{CellRef, EpisodeRecord, Plan};
 use super::Rate;
 use super::compute::usd_per_episode;
 use super::sums::Sums;
+use crate::metric::RowMetric;
 
-/// Finds out which cells of a plan are whole while its episodes come in, in any order. Holds the cells that are open, and no rows.
+/// Tracks the cells of a plan that are complete while episodes arrive in any order. Stores sums of open cells, not
+/// rows.
 #[derive(Debug)]
 pub struct LiveCells {
     trials: u64,
-    /// The episodes that are to come: a shard may cut cells.
+    /// The episodes to expect. A shard may contain only part of a cell.
     episodes: Range<u64>,
     open: BTreeMap<u64, Sums>,
 }
 
-/// What a cell adds up to, over its scored episodes.
+/// The results of a complete cell, over its scored episodes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LiveCell {
-    /// The cell, by its first trial.
+    /// The cell, identified by its first trial.
     pub cell: CellRef,
-    /// Successes of scored episodes.
+    /// Successes among scored episodes.
     pub success: Rate,
-    /// Calls an episode.
+    /// Calls per episode.
     pub calls: Rate,
-    /// Tokens an episode: of calls, responses and prose.
+    /// Tokens of calls, responses and turns without a call, per episode.
     pub tokens: Rate,
-    /// US dollars an episode; null without a model, and unless all of it is known.
+    /// US dollars per episode; null without a model, and if the cost of any episode is unknown.
     pub usd: Option<f64>,
 }
 
 impl LiveCells {
-    /// Of a plan that is played for these episodes.
+    /// Creates the tracker for these episodes of a plan.
     pub fn new(plan: &Plan, episodes: Range<u64>) -> LiveCells {
         LiveCells { trials: u64::from(plan.trials), episodes, open: BTreeMap::new() }
     }
 
-    /// Adds an episode, each of which comes once; gives its cell when it was the last one of it.
+    /// Adds an episode and returns its cell if it was the last one of the cell. Each episode must be added once.
     pub fn add(&mut self, plan: &Plan, row: &EpisodeRecord) -> Option<LiveCell> {
         let index = row.episode / self.trials;
         let sums = self.open.entry(index).or_default();
@@ -50,14 +52,13 @@ impl LiveCells {
         let sums = self.open.remove(&index)?;
         Some(LiveCell {
             cell: plan.cell(index * self.trials)?,
-            success: Rate::of(sums.successes, sums.scored),
-            calls: Rate::of(sums.calls, sums.scored),
-            tokens: Rate::of(sums.tokens, sums.scored),
+            success: sums.rate(RowMetric::Success),
+            calls: sums.rate(RowMetric::CallsPerEpisode),
+            tokens: sums.rate(RowMetric::TokensPerEpisode),
             usd: usd_per_episode(&sums.models),
         })
     }
 
-    /// How many cells are open.
     pub fn open(&self) -> usize {
         self.open.len()
     }

@@ -1,4 +1,4 @@
-//! The calls of episodes by their number: how failures thin out from the first call to the later ones.
+//! Counts calls by their number in the episode, to show how failures decrease from the first call to later ones.
 
 use std::collections::BTreeMap;
 
@@ -17,39 +17,39 @@ pub struct CallsAt {
 }
 
 impl CallsAt {
-    /// Calls that failed in another way than these.
-    pub fn errors_beside(&self, classes: &[String]) -> u64 {
+    /// Returns the number of failed calls whose class is not in `classes`.
+    pub fn errors_outside(&self, classes: &[String]) -> u64 {
         self.errors.iter().filter(|(class, _)| !classes.contains(class)).map(|(_, calls)| calls).sum()
     }
 }
 
-/// The most frequent error classes of all that rows have, the most frequent first, and of equals in the order of their names.
-pub(super) fn frequent<'a>(rows: impl Iterator<Item = &'a CallsAt>) -> Vec<String> {
+/// Returns the most frequent error classes of all rows in descending order of frequency, then by name.
+pub(super) fn frequent_classes<'a>(rows: impl Iterator<Item = &'a CallsAt>) -> Vec<String> {
     let mut counts: BTreeMap<&str, u64> = BTreeMap::new();
     for (class, calls) in rows.flat_map(|row| &row.errors) {
         *counts.entry(class).or_default() += calls;
     }
     let mut classes: Vec<(&str, u64)> = counts.into_iter().collect();
     classes.sort_by_key(|(_, calls)| std::cmp::Reverse(*calls));
-    classes.into_iter().take(CLASSES).map(|(class, _)| class.to_owned()).collect()
+    classes.into_iter().take(MAX_CLASSES).map(|(class, _)| class.to_owned()).collect()
 }
 
-/// Error classes that are told apart.
-const CLASSES: usize = 7;
+/// The largest number of error classes shown separately.
+const MAX_CLASSES: usize = 7;
 
 /// Calls from this number on are counted together.
-pub const LATER: u32 = 13;
+pub const LAST_CALL_NUMBER: u32 = 13;
 
-/// Calls by their number, without the episodes that they belong to.
+/// The counts of calls by their number.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Positions {
+pub(super) struct CallPositions {
     calls: Vec<CallsAt>,
 }
 
-impl Positions {
-    /// Counts the call with this number in its episode, from 1; a call that failed with what kind of failure it was.
+impl CallPositions {
+    /// Counts the call with this number in its episode, from 1, with its error class if it failed.
     pub(super) fn add(&mut self, number: u32, error: Option<&str>) {
-        let index = number.clamp(1, LATER) as usize - 1;
+        let index = number.clamp(1, LAST_CALL_NUMBER) as usize - 1;
         while self.calls.len() <= index {
             self.calls.push(CallsAt { number: self.calls.len() as u32 + 1, ..CallsAt::default() });
         }
@@ -65,7 +65,7 @@ impl Positions {
         }
     }
 
-    /// One entry a number, in order.
+    /// Returns one entry per number, in ascending order.
     pub(super) fn calls(&self) -> &[CallsAt] {
         &self.calls
     }

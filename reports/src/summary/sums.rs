@@ -1,61 +1,41 @@
-//! What episodes add up to.
+//! Sums over episodes.
 
 use healbench_record::{EpisodeRecord, ModelUsage, Outcome};
 
+use super::Rate;
 use super::block::EpisodeValues;
+use crate::metric::{ROW_METRICS, RowMetric, RowMetrics};
 
-/// What the scored episodes of a cell, or of several, add up to; the first four count all episodes.
+/// Sums over the scored episodes of one or more cells. `episodes`, `infra` and `config` count all episodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Sums {
     pub(super) episodes: u64,
     pub(super) infra: u64,
     pub(super) config: u64,
     pub(super) scored: u64,
-    pub(super) successes: u64,
-    pub(super) false_successes: u64,
-    pub(super) scheduled: u64,
-    pub(super) scheduled_successes: u64,
-    pub(super) stuck: u64,
-    /// Episodes whose first call was the agent's own.
-    pub(super) first_calls: u64,
-    pub(super) first_call_successes: u64,
-    pub(super) calls: u64,
-    pub(super) calls_of_successes: u64,
-    pub(super) perfect_calls: u64,
-    pub(super) perfect_calls_of_successes: u64,
-    pub(super) calls_after_error: u64,
-    pub(super) repeated_calls: u64,
-    pub(super) chains: u64,
-    pub(super) errors_fixed: u64,
-    pub(super) hinted_calls: u64,
-    pub(super) hints_followed: u64,
-    pub(super) leaked_fields: u64,
-    pub(super) prose_tokens: u64,
-    /// Of calls, responses and prose.
-    pub(super) tokens: u64,
-    pub(super) wasted_tokens: u64,
-    pub(super) guardrail_tokens: u64,
+    /// The numerator and the denominator of each entry of [`ROW_METRICS`].
+    metrics: [[u64; 2]; ROW_METRICS.len()],
     pub(super) models: ModelSums,
 }
 
-/// What the scored episodes of models add up to.
+/// Sums over the scored episodes of model agents.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct ModelSums {
     pub(super) episodes: u64,
     pub(super) turns: u64,
     pub(super) latency_ms: u64,
-    /// Input and output tokens that the provider counted, or where it did not, healbench did.
+    /// Input and output tokens, as counted by the provider if it counts them and otherwise by healbench.
     pub(super) input: u64,
     pub(super) output: u64,
-    /// Of the episodes that the provider counted: its counts, and those of healbench.
+    /// For episodes that the provider counted: the provider's count and healbench's count.
     pub(super) provider: [u64; 2],
     pub(super) bpe: [u64; 2],
-    /// Of the episodes whose provider tells of reading from a cache, of writing to one, of reasoning: what it is a part of, and it.
+    /// For episodes whose provider reports cache reads, cache writes or reasoning: the total and that part of it.
     pub(super) cache_read: [u64; 2],
     pub(super) cache_write: [u64; 2],
     pub(super) reasoning: [u64; 2],
     pub(super) usd: f64,
-    /// Episodes whose cost is not known.
+    /// The number of episodes with unknown cost.
     pub(super) unpriced: u64,
 }
 
@@ -88,7 +68,7 @@ impl ModelSums {
         }
         match model.usd {
             Some(usd) => self.usd += usd,
-            // Nothing was asked: that is known to cost nothing.
+            // Without a request the cost is known to be 0.
             None if model.turns == 0 => {}
             None => self.unpriced += 1,
         }
@@ -130,7 +110,6 @@ impl ModelSums {
 }
 
 impl Sums {
-    /// Adds an episode.
     pub(super) fn add_episode(&mut self, row: &EpisodeRecord) {
         self.episodes += 1;
         self.infra += u64::from(row.outcome == Outcome::Infra);
@@ -138,135 +117,69 @@ impl Sums {
         if !row.outcome.is_scored() {
             return;
         }
-        let success = row.outcome == Outcome::Success;
-        let counts = &row.counts;
         self.scored += 1;
-        self.successes += u64::from(success);
-        self.false_successes += u64::from(row.outcome == Outcome::TaskFail && row.claimed_done);
-        self.scheduled += u64::from(row.scheduled);
-        self.scheduled_successes += u64::from(row.scheduled && success);
-        self.stuck += u64::from(counts.stuck);
-        let own = row.model.as_ref().is_none_or(|model| model.opening_calls == 0);
-        self.first_calls += u64::from(own);
-        self.first_call_successes += u64::from(own && counts.first_call_success);
+        for (sums, entry) in self.metrics.iter_mut().zip(&ROW_METRICS) {
+            *sums = [sums[0] + (entry.numerator)(row), sums[1] + (entry.denominator)(row)];
+        }
         if let Some(model) = &row.model {
             self.models.add_episode(model);
         }
-        self.calls += u64::from(row.calls);
-        self.perfect_calls += u64::from(row.perfect_calls);
-        if success {
-            self.calls_of_successes += u64::from(row.calls);
-            self.perfect_calls_of_successes += u64::from(row.perfect_calls);
-        }
-        self.calls_after_error += u64::from(counts.calls_after_error);
-        self.repeated_calls += u64::from(counts.repeated_calls);
-        self.chains += u64::from(counts.chains);
-        self.errors_fixed += u64::from(counts.errors_fixed);
-        self.hinted_calls += u64::from(counts.hinted_calls);
-        self.hints_followed += u64::from(counts.hints_followed);
-        self.leaked_fields += counts.leaked_fields;
-        self.prose_tokens += u64::from(row.prose_tokens);
-        self.tokens += tokens(row);
-        self.wasted_tokens += counts.wasted_tokens;
-        self.guardrail_tokens += counts.guardrail_tokens;
     }
 
-    /// Adds the sums of other episodes.
     pub(super) fn add(&mut self, other: &Sums) {
-        let Sums {
-            episodes,
-            infra,
-            config,
-            scored,
-            successes,
-            false_successes,
-            scheduled,
-            scheduled_successes,
-            stuck,
-            first_calls,
-            first_call_successes,
-            calls,
-            calls_of_successes,
-            perfect_calls,
-            perfect_calls_of_successes,
-            calls_after_error,
-            repeated_calls,
-            chains,
-            errors_fixed,
-            hinted_calls,
-            hints_followed,
-            leaked_fields,
-            prose_tokens,
-            tokens,
-            wasted_tokens,
-            guardrail_tokens,
-            models,
-        } = other;
-        self.episodes += episodes;
-        self.infra += infra;
-        self.config += config;
-        self.scored += scored;
-        self.successes += successes;
-        self.false_successes += false_successes;
-        self.scheduled += scheduled;
-        self.scheduled_successes += scheduled_successes;
-        self.stuck += stuck;
-        self.first_calls += first_calls;
-        self.first_call_successes += first_call_successes;
-        self.calls += calls;
-        self.calls_of_successes += calls_of_successes;
-        self.perfect_calls += perfect_calls;
-        self.perfect_calls_of_successes += perfect_calls_of_successes;
-        self.calls_after_error += calls_after_error;
-        self.repeated_calls += repeated_calls;
-        self.chains += chains;
-        self.errors_fixed += errors_fixed;
-        self.hinted_calls += hinted_calls;
-        self.hints_followed += hints_followed;
-        self.leaked_fields += leaked_fields;
-        self.prose_tokens += prose_tokens;
-        self.tokens += tokens;
-        self.wasted_tokens += wasted_tokens;
-        self.guardrail_tokens += guardrail_tokens;
-        self.models.add(models);
+        self.episodes += other.episodes;
+        self.infra += other.infra;
+        self.config += other.config;
+        self.scored += other.scored;
+        for (sums, other) in self.metrics.iter_mut().zip(other.metrics) {
+            *sums = [sums[0] + other[0], sums[1] + other[1]];
+        }
+        self.models.add(&other.models);
+    }
+
+    pub(super) fn metrics(&self) -> RowMetrics {
+        RowMetrics::new(&self.metrics)
+    }
+
+    pub(super) fn rate(&self, metric: RowMetric) -> Rate {
+        let [numerator, denominator] = self.metrics[metric as usize];
+        Rate::of(numerator, denominator)
+    }
+
+    pub(super) fn successes(&self) -> u64 {
+        self.metrics[RowMetric::Success as usize][0]
     }
 }
 
-/// Tokens of an episode: calls, responses and prose.
-pub(super) fn tokens(row: &EpisodeRecord) -> u64 {
-    row.counts.call_tokens + u64::from(row.prose_tokens)
-}
-
-/// How the episodes of a cell compare to those of the same trials under another setting, mostly `none`.
+/// The pairs of a cell's episodes with those of the same trials in another condition, usually `none`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Pairs {
+pub(super) struct PairSums {
     pub(super) pairs: u64,
     pub(super) gains: u64,
     pub(super) losses: u64,
     pub(super) unmatched: u64,
-    /// Successes of the pairs' episodes in this cell, and under the other setting.
+    /// Successes in this cell and in the other condition.
     pub(super) successes: [u64; 2],
-    /// Tokens, in the same way.
+    /// Tokens, in the same order.
     pub(super) tokens: [u64; 2],
-    /// Calls, in the same way.
+    /// Calls, in the same order.
     pub(super) calls: [u64; 2],
 }
 
-impl Pairs {
-    /// Adds a pair: the episode of the cell, and the one under the other setting.
+impl PairSums {
+    /// Adds a pair: the episode of the cell and the one in the other condition.
     pub(super) fn add_pair(&mut self, here: &EpisodeValues, there: &EpisodeValues) {
         self.pairs += 1;
         self.gains += u64::from(here.success && !there.success);
         self.losses += u64::from(!here.success && there.success);
-        for (side, slot) in [here, there].into_iter().enumerate() {
-            self.successes[side] += u64::from(slot.success);
-            self.tokens[side] += slot.tokens;
-            self.calls[side] += u64::from(slot.calls);
+        for (side, values) in [here, there].into_iter().enumerate() {
+            self.successes[side] += u64::from(values.success);
+            self.tokens[side] += values.tokens;
+            self.calls[side] += u64::from(values.calls);
         }
     }
 
-    /// Adds the pairs of another cell.
-    pub(super) fn add(&mut self, other: &Pairs) {
+    pub(super) fn add(&mut self, other: &PairSums) {
         self.pairs += other.pairs;
         self.gains += other.gains;
         self.losses += other.losses;

@@ -1,134 +1,133 @@
-//! What differs between the arguments of two calls: objects by key, arrays by index, down to the leaf.
+//! Compares the arguments of two calls: objects by key, arrays by index, recursively.
 
 use serde::Serialize;
 use serde_json::Value;
 
-/// A piece of JSON.
+/// A part of a JSON text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct JsonSpan {
-    /// The text.
     pub text: String,
-    /// Whether it differs.
-    pub mark: SpanChange,
+    /// The kind of change.
+    pub change: SpanChange,
 }
 
-/// How a piece of JSON differs from what was there before.
+/// The change of a span compared with the earlier arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SpanChange {
-    /// It does not, or there is nothing that it is compared with.
+    /// The span is unchanged, or there are no earlier arguments.
     Same,
-    /// It was not there.
+    /// The earlier arguments do not have it.
     Added,
-    /// Another value was there.
+    /// The earlier arguments have another value.
     Changed,
 }
 
-/// One difference in words.
+/// One difference.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ArgumentChange {
-    /// Where: `role`, `items[2].id`, `filter["a b"]`; empty when the arguments differ as a whole.
+    /// The path: `role`, `items[2].id`, `filter["a b"]`; empty if the arguments differ as a whole.
     pub path: String,
-    /// What was there, as compact JSON; null when there was nothing.
+    /// The earlier value as compact JSON; null if it was absent.
     pub was: Option<String>,
-    /// What is there now; null when it is gone.
+    /// The new value; null if it is absent.
     pub now: Option<String>,
 }
 
-/// JSON in one piece.
-pub fn unmarked(now: &Value) -> Vec<JsonSpan> {
-    vec![JsonSpan { text: now.to_string(), mark: SpanChange::Same }]
+/// Returns JSON as unchanged spans.
+pub fn unchanged_spans(now: &Value) -> Vec<JsonSpan> {
+    vec![JsonSpan { text: now.to_string(), change: SpanChange::Same }]
 }
 
-/// The compact JSON of `now`, cut where it begins and ceases to differ from `before`; and the differences, what is gone among them.
-/// The order of keys is no difference.
-pub fn differences(before: &Value, now: &Value) -> (Vec<JsonSpan>, Vec<ArgumentChange>) {
-    let mut found = Found::default();
-    found.compare(before, now);
-    (found.pieces, found.changes)
+/// Returns the compact JSON of `now`, split at the boundaries of changes from `before`, and the list of differences
+/// including removed values. The order of keys is ignored.
+pub fn diff_arguments(before: &Value, now: &Value) -> (Vec<JsonSpan>, Vec<ArgumentChange>) {
+    let mut diff = JsonDiff::default();
+    diff.compare(before, now);
+    (diff.spans, diff.changes)
 }
 
 #[derive(Default)]
-struct Found {
-    pieces: Vec<JsonSpan>,
+struct JsonDiff {
+    spans: Vec<JsonSpan>,
     changes: Vec<ArgumentChange>,
     path: String,
 }
 
-impl Found {
+impl JsonDiff {
     fn compare(&mut self, before: &Value, now: &Value) {
         match (before, now) {
             (Value::Object(before), Value::Object(now)) => {
-                self.put("{", SpanChange::Same);
+                self.push_span("{", SpanChange::Same);
                 for (index, (key, value)) in now.iter().enumerate() {
                     if index > 0 {
-                        self.put(",", SpanChange::Same);
+                        self.push_span(",", SpanChange::Same);
                     }
                     let name = format!("{}:", Value::from(key.as_str()));
-                    self.at(&segment(&self.path, key), |found| match before.get(key) {
+                    self.enter(&segment(&self.path, key), |diff| match before.get(key) {
                         Some(before) => {
-                            found.put(&name, SpanChange::Same);
-                            found.compare(before, value);
+                            diff.push_span(&name, SpanChange::Same);
+                            diff.compare(before, value);
                         }
-                        None => found.added(&name, value),
+                        None => diff.push_added(&name, value),
                     });
                 }
-                self.put("}", SpanChange::Same);
+                self.push_span("}", SpanChange::Same);
                 for (key, value) in before.iter().filter(|(key, _)| !now.contains_key(*key)) {
-                    self.at(&segment(&self.path, key), |found| found.change(Some(value), None));
+                    self.enter(&segment(&self.path, key), |diff| diff.record_change(Some(value), None));
                 }
             }
             (Value::Array(before), Value::Array(now)) => {
-                self.put("[", SpanChange::Same);
+                self.push_span("[", SpanChange::Same);
                 for (index, value) in now.iter().enumerate() {
                     if index > 0 {
-                        self.put(",", SpanChange::Same);
+                        self.push_span(",", SpanChange::Same);
                     }
-                    self.at(&format!("[{index}]"), |found| match before.get(index) {
-                        Some(before) => found.compare(before, value),
-                        None => found.added("", value),
+                    self.enter(&format!("[{index}]"), |diff| match before.get(index) {
+                        Some(before) => diff.compare(before, value),
+                        None => diff.push_added("", value),
                     });
                 }
-                self.put("]", SpanChange::Same);
+                self.push_span("]", SpanChange::Same);
                 for (index, value) in before.iter().enumerate().skip(now.len()) {
-                    self.at(&format!("[{index}]"), |found| found.change(Some(value), None));
+                    self.enter(&format!("[{index}]"), |diff| diff.record_change(Some(value), None));
                 }
             }
-            _ if before == now => self.put(&now.to_string(), SpanChange::Same),
+            _ if before == now => self.push_span(&now.to_string(), SpanChange::Same),
             _ => {
-                self.put(&now.to_string(), SpanChange::Changed);
-                self.change(Some(before), Some(now));
+                self.push_span(&now.to_string(), SpanChange::Changed);
+                self.record_change(Some(before), Some(now));
             }
         }
     }
 
-    fn added(&mut self, name: &str, value: &Value) {
-        self.put(&format!("{name}{value}"), SpanChange::Added);
-        self.change(None, Some(value));
+    fn push_added(&mut self, name: &str, value: &Value) {
+        self.push_span(&format!("{name}{value}"), SpanChange::Added);
+        self.record_change(None, Some(value));
     }
 
-    /// Does something one level deeper.
-    fn at(&mut self, segment: &str, then: impl FnOnce(&mut Found)) {
+    /// Runs `then` with `segment` appended to the path.
+    fn enter(&mut self, segment: &str, then: impl FnOnce(&mut JsonDiff)) {
         let length = self.path.len();
         self.path.push_str(segment);
         then(self);
         self.path.truncate(length);
     }
 
-    fn put(&mut self, text: &str, mark: SpanChange) {
-        match self.pieces.last_mut() {
-            Some(piece) if piece.mark == mark => piece.text.push_str(text),
-            _ => self.pieces.push(JsonSpan { text: text.to_owned(), mark }),
+    fn push_span(&mut self, text: &str, change: SpanChange) {
+        match self.spans.last_mut() {
+            Some(span) if span.change == change => span.text.push_str(text),
+            _ => self.spans.push(JsonSpan { text: text.to_owned(), change }),
         }
     }
 
-    fn change(&mut self, was: Option<&Value>, now: Option<&Value>) {
+    fn record_change(&mut self, was: Option<&Value>, now: Option<&Value>) {
         let text = |value: Option<&Value>| value.map(Value::to_string);
         self.changes.push(ArgumentChange { path: self.path.clone(), was: text(was), now: text(now) });
     }
 }
 
-/// A key as it stands after `path`.
+/// Formats a key as a segment of a path.
 fn segment(path: &str, key: &str) -> String {
     let is_plain = !key.is_empty() && key.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'));
     match (is_plain, path.is_empty()) {
@@ -145,23 +144,23 @@ mod tests {
 
     use super::*;
 
-    /// The pieces with `<` and `>` around what changed and `+` and `+` around what is new.
-    fn marked(pieces: &[JsonSpan]) -> String {
-        let shown = |piece: &JsonSpan| match piece.mark {
-            SpanChange::Same => piece.text.clone(),
-            SpanChange::Changed => format!("<{}>", piece.text),
-            SpanChange::Added => format!("+{}+", piece.text),
+    /// Formats the spans with `<` and `>` around changed text and `+` around added text.
+    fn show_spans(spans: &[JsonSpan]) -> String {
+        let shown = |span: &JsonSpan| match span.change {
+            SpanChange::Same => span.text.clone(),
+            SpanChange::Changed => format!("<{}>", span.text),
+            SpanChange::Added => format!("+{}+", span.text),
         };
-        pieces.iter().map(shown).collect()
+        spans.iter().map(shown).collect()
     }
 
     #[test]
-    fn the_exact_leaf_is_marked() {
+    fn the_exact_leaf_is_highlighted() {
         let before = json!({"action": "set", "role": "root", "foo": 1, "items": [{"id": 1}, {"id": 2}, 3], "n": 1});
         let now = json!({"n": 1.0, "action": "set", "role": "admin", "items": [{"id": 1}, {"id": 9, "a b": []}]});
-        let (pieces, changes) = differences(&before, &now);
+        let (spans, changes) = diff_arguments(&before, &now);
         assert_eq!(
-            marked(&pieces),
+            show_spans(&spans),
             r#"{"n":<1.0>,"action":"set","role":<"admin">,"items":[{"id":1},{"id":<9>,+"a b":[]+}]}"#
         );
         let words: Vec<_> =
@@ -181,16 +180,16 @@ mod tests {
 
     #[test]
     fn arguments_that_are_no_object_differ_as_a_whole() {
-        let (pieces, changes) = differences(&json!({"a": 1}), &json!("a"));
-        assert_eq!(marked(&pieces), "<\"a\">");
+        let (spans, changes) = diff_arguments(&json!({"a": 1}), &json!("a"));
+        assert_eq!(show_spans(&spans), "<\"a\">");
         assert_eq!(
             changes,
             [ArgumentChange { path: String::new(), was: Some("{\"a\":1}".into()), now: Some("\"a\"".into()) }]
         );
-        assert_eq!(differences(&json!([1, {}]), &json!([1, {}])).1, []);
+        assert_eq!(diff_arguments(&json!([1, {}]), &json!([1, {}])).1, []);
     }
 
-    /// Does to `arguments` what a change says.
+    /// Applies a change to `arguments`.
     fn apply(arguments: &mut Value, change: &ArgumentChange) {
         let read = |text: &String| serde_json::from_str::<Value>(text).unwrap();
         let (was, now) = (change.was.as_ref().map(read), change.now.as_ref().map(read));
@@ -221,7 +220,7 @@ mod tests {
         assert_eq!(found, was, "{}", change.path);
     }
 
-    /// Keys and indices of a path.
+    /// Splits a path into keys and indices.
     fn steps(path: &str) -> Vec<Value> {
         let mut steps = Vec::new();
         let mut rest = path;
@@ -240,7 +239,7 @@ mod tests {
         steps
     }
 
-    /// Few keys and few values, so that two of them have much in common.
+    /// Few keys and few values, so that two samples have much in common.
     fn arguments() -> impl Strategy<Value = Value> {
         let leaf = prop_oneof![
             Just(Value::Null),
@@ -261,15 +260,15 @@ mod tests {
 
     proptest! {
         #[test]
-        fn pieces_are_the_new_arguments_and_changes_lead_to_them(before in arguments(), now in arguments()) {
-            let (pieces, changes) = differences(&before, &now);
-            let text: String = pieces.iter().map(|piece| piece.text.as_str()).collect();
+        fn spans_are_the_new_arguments_and_changes_lead_to_them(before in arguments(), now in arguments()) {
+            let (spans, changes) = diff_arguments(&before, &now);
+            let text: String = spans.iter().map(|span| span.text.as_str()).collect();
             prop_assert_eq!(text, now.to_string());
-            prop_assert!(pieces.windows(2).all(|pair| pair[0].mark != pair[1].mark));
-            let is_marked = pieces.iter().any(|piece| piece.mark != SpanChange::Same);
+            prop_assert!(spans.windows(2).all(|pair| pair[0].change != pair[1].change));
+            let is_marked = spans.iter().any(|span| span.change != SpanChange::Same);
             prop_assert_eq!(is_marked, changes.iter().any(|change| change.now.is_some()));
             prop_assert_eq!(changes.is_empty(), before == now);
-            // What is gone from the end of an array goes from its end.
+            // Remove the last elements of an array first, so that indices stay valid.
             let mut applied = before.clone();
             let (gone, rest): (Vec<_>, Vec<_>) = changes.iter().partition(|change| change.now.is_none());
             gone.into_iter().rev().chain(rest).for_each(|change| apply(&mut applied, change));

@@ -3,12 +3,12 @@ use std::collections::BTreeMap;
 use healbench_protocol::{ErrorFormat, Guardrails};
 use healbench_record::{CellRef, Condition, EpisodeCounts, Outcome, Plan, Records};
 use healbench_reports::statistics::{ClusterSums, Resamples, bca_ratio};
-use healbench_reports::{Ablation, Difference, Effect, ReportError, Scope, summarise};
+use healbench_reports::{Ablation, Difference, Effect, ReportError, Scope, summarize};
 
 use crate::sample::{manifest, plan, records, run_with};
 
-/// The sample's plan with these sets of guardrails in these formats.
-pub(crate) fn sweep(trials: u32, sets: impl IntoIterator<Item = u8>, formats: &[ErrorFormat]) -> Plan {
+/// Returns the sample's plan with these guardrail sets and formats.
+pub(crate) fn sweep(trials: u32, sets: impl IntoIterator<Item = usize>, formats: &[ErrorFormat]) -> Plan {
     let mut plan = plan(trials);
     plan.conditions.clear();
     for guardrails in sets.into_iter().map(Guardrails::from_bits) {
@@ -24,13 +24,14 @@ const FORMATS: [ErrorFormat; 2] = [ErrorFormat::FusionXml, ErrorFormat::FusionTe
 
 fn ablation(plan: &Plan, records: &Records) -> Result<Vec<Ablation>, ReportError> {
     let (_folder, run) = run_with(plan, records);
-    summarise(&run, &manifest(plan), Scope::Whole).map(|report| report.ablation)
+    summarize(&run, &manifest(plan), Scope::Full).map(|report| report.ablation)
 }
 
-/// The episodes of one agent in one format on one scenario and trial, by guardrails: successes and tokens of those that are scored.
-type Block = BTreeMap<u8, Option<[f64; 2]>>;
+/// Success and tokens of the scored episodes of one agent, format, scenario and trial, by guardrail set; `None` for an
+/// episode that is not scored.
+type Block = BTreeMap<usize, Option<[f64; 2]>>;
 
-/// By scenario, then by trial.
+/// Returns the blocks by scenario, then by trial.
 fn blocks(plan: &Plan, records: &Records, agent: usize, format: &ErrorFormat) -> Vec<BTreeMap<u32, Block>> {
     let mut tokens: BTreeMap<u64, u64> = BTreeMap::new();
     for call in &records.calls {
@@ -50,13 +51,14 @@ fn blocks(plan: &Plan, records: &Records, agent: usize, format: &ErrorFormat) ->
     blocks
 }
 
-/// The same effect by its definition: `of` says what it is within a block whose value for a set it may ask for.
+/// Computes an effect by its definition: `of` computes it within a block from a function that returns the value of a
+/// set.
 fn slow(
     plan: &Plan,
     blocks: &[BTreeMap<u32, Block>],
-    switches: u8,
-    needed: &[u8],
-    of: impl Fn(&dyn Fn(u8) -> f64) -> f64,
+    switches: usize,
+    needed: &[usize],
+    of: impl Fn(&dyn Fn(usize) -> f64) -> f64,
 ) -> Effect {
     let (mut matched, mut unmatched) = (0, 0);
     let mut clusters = [Vec::new(), Vec::new()];
@@ -64,7 +66,7 @@ fn slow(
         let mut sums = [0.0, 0.0];
         let mut here = 0;
         for block in trials.values() {
-            let known = |set: &u8| block.get(set).copied().flatten();
+            let known = |set: &usize| block.get(set).copied().flatten();
             if needed.iter().all(|set| known(set).is_some()) {
                 here += 1;
                 for (measure, sum) in sums.iter_mut().enumerate() {
@@ -92,11 +94,11 @@ fn slow(
 
 fn slow_ablation(plan: &Plan, records: &Records, agent: usize, format: &ErrorFormat) -> Ablation {
     let blocks = blocks(plan, records, agent, format);
-    let held = |set: u8| {
+    let held = |set: usize| {
         let of = |condition: &Condition| condition.format == *format || condition.format == ErrorFormat::Bare;
         plan.conditions.iter().any(|condition| condition.guardrails.bits() == set && of(condition))
     };
-    let all: Vec<u8> = (0..16).collect();
+    let all: Vec<usize> = (0..16).collect();
     let full = all.iter().all(|set| held(*set));
     let mut found = Ablation {
         agent: plan.agents[agent].to_string(),
@@ -131,7 +133,7 @@ fn slow_ablation(plan: &Plan, records: &Records, agent: usize, format: &ErrorFor
     found
 }
 
-fn same(found: &[Effect], expected: &[Effect]) {
+fn assert_same_effects(found: &[Effect], expected: &[Effect]) {
     assert_eq!(found.len(), expected.len());
     for (found, expected) in found.iter().zip(expected) {
         let counts = |effect: &Effect| (effect.switches, effect.scenarios, effect.matched, effect.unmatched);
@@ -154,10 +156,10 @@ fn check(plan: &Plan, records: &Records) -> Vec<Ablation> {
     for (index, ablation) in found.iter().enumerate() {
         let agent = plan.agents.iter().position(|agent| agent.to_string() == ablation.agent).unwrap();
         let expected = slow_ablation(plan, records, agent, &ablation.format);
-        same(&ablation.main, &expected.main);
-        same(&ablation.interactions, &expected.interactions);
-        same(&ablation.one_in, &expected.one_in);
-        same(&ablation.one_out, &expected.one_out);
+        assert_same_effects(&ablation.main, &expected.main);
+        assert_same_effects(&ablation.interactions, &expected.interactions);
+        assert_same_effects(&ablation.one_in, &expected.one_in);
+        assert_same_effects(&ablation.one_out, &expected.one_out);
         assert_eq!(agent, index / (found.len() / plan.agents.len()));
     }
     found
@@ -171,13 +173,13 @@ fn every_effect_is_what_its_definition_finds() {
         let found = check(&plan, &records);
         let formats: Vec<&ErrorFormat> = found.iter().map(|ablation| &ablation.format).collect();
         assert_eq!(formats, [&FORMATS[0], &FORMATS[1], &FORMATS[0], &FORMATS[1]]);
-        // A run that was cut off, in the middle of a scenario's settings.
+        // An interrupted run that ends within the conditions of a scenario.
         records.episodes.retain(|row| row.episode < plan.len() * 2 / 5);
         records.calls.retain(|row| row.episode < plan.len() * 2 / 5);
         check(&plan, &records);
         check(&plan, &Records::default());
         if trials == 30 {
-            // The sample must reach every number.
+            // If the sample had only zeros, agreement would prove nothing.
             let [main, interaction] = [found[3].main[1], found[3].interactions[4]];
             assert!(main.scenarios == 3 && main.matched > 5 && main.unmatched > 5, "{main:?}");
             assert_ne!((main.success.difference, interaction.success.difference), (Some(0.0), Some(0.0)));
@@ -189,7 +191,7 @@ fn every_effect_is_what_its_definition_finds() {
 #[test]
 fn a_plan_shows_what_its_sets_allow() {
     let bits = |effects: &[Effect]| effects.iter().map(|effect| effect.switches.bits()).collect::<Vec<_>>();
-    let shown = |sets: &[u8]| {
+    let shown = |sets: &[usize]| {
         let plan = sweep(4, sets.iter().copied(), &FORMATS);
         let found = check(&plan, &records(&plan));
         found
@@ -205,15 +207,15 @@ fn a_plan_shows_what_its_sets_allow() {
     );
     assert_eq!(shown(&sets("one-in")), Some([none.clone(), none.clone(), singles.clone(), none.clone()]));
     assert_eq!(shown(&sets("one-out")), Some([none.clone(), none.clone(), none.clone(), singles]));
-    // One short of all 16; lists that hold some of a sweep; and such as hold none.
+    // All 16 sets but one, lists that contain part of a sweep, and lists without any effect.
     assert_eq!(shown(&(1..16).collect::<Vec<_>>()), Some([none.clone(), none.clone(), none.clone(), vec![1, 2, 4, 8]]));
     assert_eq!(shown(&[0, 4, 11, 15]), Some([none.clone(), none.clone(), vec![4], vec![4]]));
     assert_eq!(shown(&[0, 1]), Some([none.clone(), none.clone(), vec![1], none]));
     assert_eq!(shown(&[0, 3, 15]), None);
 }
 
-/// One trial on each of two scenarios, in which strict and healing alone decide: success only with both.
-fn worked() -> (Plan, Records) {
+/// One trial in each of two scenarios in which only `strict` and `healing` matter: success requires both.
+fn worked_example() -> (Plan, Records) {
     let mut plan = sweep(1, 0..16, &FORMATS[..1]);
     plan.scenarios.truncate(2);
     plan.agents.truncate(1);
@@ -235,7 +237,7 @@ fn worked() -> (Plan, Records) {
 
 #[test]
 fn a_table_of_two_by_two_worked_by_hand() {
-    let (plan, records) = worked();
+    let (plan, records) = worked_example();
     let found = ablation(&plan, &records).unwrap().remove(0);
     let numbers = |effect: &Effect| (effect.success.difference.unwrap(), effect.tokens.difference.unwrap());
     let main: Vec<_> = found.main.iter().map(numbers).collect();
@@ -250,13 +252,13 @@ fn a_table_of_two_by_two_worked_by_hand() {
     assert_eq!(single(&found.one_out), [(1.0, -60.0), (1.0, -30.0)]);
     let strict = found.main[0];
     assert_eq!((strict.scenarios, strict.matched, strict.unmatched), (2, 2, 0));
-    // Both scenarios agree.
+    // Both scenarios have the same difference.
     assert_eq!(strict.tokens.interval.map(|interval| (interval.lower, interval.upper)), Some((-20.0, -20.0)));
 }
 
 #[test]
 fn one_scenario_has_no_interval() {
-    let (mut plan, mut records) = worked();
+    let (mut plan, mut records) = worked_example();
     plan.scenarios.truncate(1);
     records.episodes.truncate(16);
     let found = ablation(&plan, &records).unwrap().remove(0);
@@ -280,7 +282,7 @@ fn effects_are_not_computed_from_episodes_that_met_other_difficulties() {
              `strict+truncation+contract`, than under other guardrails in trial 2 of `orders/typo`"
         )
     );
-    // Of an episode that is not scored nothing is computed.
+    // Nothing is computed from an episode that is not scored.
     records.episodes[odd as usize].outcome = Outcome::Infra;
     assert!(ablation(&plan, &records).is_ok());
 }

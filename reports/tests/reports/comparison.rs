@@ -1,41 +1,42 @@
-//! Two runs side by side, and the cells of one, beside the same numbers by loops over rows.
+//! Comparisons of two runs and of the cells of one run, checked against loops over the rows.
 
 use std::collections::BTreeMap;
 
 use healbench_record::{EpisodeRecord, Outcome, Plan, Records, RunDir, RunManifest};
 use healbench_reports::render::{ComparisonOptions, comparison, matrix as shown_matrix};
 use healbench_reports::statistics::{ClusterSums, Resamples, bca_ratio, holm, mcnemar_mid_p, tango};
-use healbench_reports::{Axis, Comparison, ComparisonError, Metric, PairingFailure, Side, Unpaired, compare, matrix};
+use healbench_reports::{
+    Axis, Comparison, ComparisonError, Metric, PairingFailure, RowMetric, Side, Unpaired, compare, matrix,
+};
 use tempfile::TempDir;
 
 use crate::sample::{manifest, plan, records, run_with};
 
-/// A run with its manifest.
-struct Kept {
+struct StoredRun {
     _folder: TempDir,
     run: RunDir,
     manifest: RunManifest,
 }
 
-fn kept(plan: &Plan, records: &Records) -> Kept {
+fn stored_run(plan: &Plan, records: &Records) -> StoredRun {
     let (folder, run) = run_with(plan, records);
-    Kept { _folder: folder, run, manifest: manifest(plan) }
+    StoredRun { _folder: folder, run, manifest: manifest(plan) }
 }
 
-impl Kept {
+impl StoredRun {
     fn side<'a>(&'a self, name: &'a str) -> Side<'a> {
         Side { name, run: &self.run, manifest: &self.manifest }
     }
 }
 
-fn compared(base: &Kept, candidate: &Kept) -> Comparison {
+fn compare_runs(base: &StoredRun, candidate: &StoredRun) -> Comparison {
     compare(base.side("runs/old"), candidate.side("runs/new")).unwrap()
 }
 
-/// The rows as they would be had some endings and tokens been others.
-fn moved(records: &Records) -> Records {
-    let mut moved = records.clone();
-    for row in &mut moved.episodes {
+/// Returns the rows with some outcomes and tokens changed.
+fn with_changes(records: &Records) -> Records {
+    let mut changed = records.clone();
+    for row in &mut changed.episodes {
         match row.episode % 5 {
             0 if row.outcome == Outcome::Success => row.outcome = Outcome::TaskFail,
             1 if row.outcome == Outcome::TaskFail => row.outcome = Outcome::Success,
@@ -44,10 +45,10 @@ fn moved(records: &Records) -> Records {
             _ => {}
         }
     }
-    moved
+    changed
 }
 
-/// The number of an episode, written down anew.
+/// Computes the value of a metric independently of the library.
 fn slow_number(metric: Metric, row: &EpisodeRecord) -> Option<f64> {
     let flag = |flag: bool| Some(if flag { 1.0 } else { 0.0 });
     match metric {
@@ -78,8 +79,8 @@ fn slow_number(metric: Metric, row: &EpisodeRecord) -> Option<f64> {
 #[test]
 fn every_difference_is_that_of_the_pairs() {
     let plan = plan(12);
-    let (before, after) = (records(&plan), moved(&records(&plan)));
-    let found = compared(&kept(&plan, &before), &kept(&plan, &after));
+    let (before, after) = (records(&plan), with_changes(&records(&plan)));
+    let found = compare_runs(&stored_run(&plan, &before), &stored_run(&plan, &after));
     assert_eq!(found.cells.len(), 6);
     assert!(found.changed > 20 && found.differs.is_empty(), "{}", found.changed);
     let mut resamples = Resamples::new(plan.seed);
@@ -152,8 +153,8 @@ fn every_difference_is_that_of_the_pairs() {
 #[test]
 fn flips_are_the_pairs_with_another_ending() {
     let plan = plan(12);
-    let (before, after) = (records(&plan), moved(&records(&plan)));
-    let found = compared(&kept(&plan, &before), &kept(&plan, &after));
+    let (before, after) = (records(&plan), with_changes(&records(&plan)));
+    let found = compare_runs(&stored_run(&plan, &before), &stored_run(&plan, &after));
     let succeeds = |row: &EpisodeRecord| row.outcome == Outcome::Success;
     let mut expected: Vec<(bool, u64)> = before
         .episodes
@@ -173,7 +174,7 @@ fn flips_are_the_pairs_with_another_ending() {
 }
 
 #[test]
-fn what_has_no_partner_is_counted_under_its_reason() {
+fn unpaired_episodes_are_counted_under_their_reason() {
     let big = plan(4);
     let mut small = plan(3);
     small.scenarios.remove(1);
@@ -183,21 +184,22 @@ fn what_has_no_partner_is_counted_under_its_reason() {
     for row in &mut after.episodes {
         row.outcome = Outcome::Success;
         let place = small.cell(row.episode).unwrap();
-        // What was the third scenario is the second now.
+        // The former third scenario is now the second.
         row.schedule_hash = format!("{:016x}", place.scenario as u64 * 2000 + u64::from(place.trial));
     }
-    // One episode met something else, one was lost, and one was not played.
+    // One episode has another schedule, one was lost, and one is missing.
     after.episodes[1].schedule_hash = "00000000000000ff".to_owned();
     after.episodes[1].outcome = Outcome::Success;
     after.episodes[2].outcome = Outcome::Infra;
-    let gone = after.episodes.pop().unwrap().episode;
-    after.calls.retain(|call| call.episode != gone);
+    let removed = after.episodes.pop().unwrap().episode;
+    after.calls.retain(|call| call.episode != removed);
     let mut before = records(&big);
     for row in &mut before.episodes {
         row.outcome = Outcome::Success;
     }
-    let found = compared(&kept(&big, &before), &kept(&small, &after));
-    let unpaired = |why, what: &str, base, candidate| Unpaired { why, what: what.to_owned(), base, candidate };
+    let found = compare_runs(&stored_run(&big, &before), &stored_run(&small, &after));
+    let unpaired =
+        |reason, subject: &str, base, candidate| Unpaired { reason, subject: subject.to_owned(), base, candidate };
     assert_eq!(
         found.unpaired,
         [
@@ -212,8 +214,8 @@ fn what_has_no_partner_is_counted_under_its_reason() {
     );
     let base: u64 = found.unpaired.iter().map(|unpaired| unpaired.base).sum();
     assert_eq!(base + found.pairs, big.len());
-    // The other way around, the same are left over.
-    let turned = compared(&kept(&small, &after), &kept(&big, &before));
+    // In the other direction, the same episodes are unpaired.
+    let turned = compare_runs(&stored_run(&small, &after), &stored_run(&big, &before));
     let swapped: Vec<(u64, u64)> = turned.unpaired.iter().map(|unpaired| (unpaired.candidate, unpaired.base)).collect();
     assert_eq!(swapped, found.unpaired.iter().map(|unpaired| (unpaired.base, unpaired.candidate)).collect::<Vec<_>>());
     assert_eq!(turned.pairs, found.pairs);
@@ -224,25 +226,25 @@ fn another_seed_is_refused() {
     let plan_a = plan(2);
     let mut plan_b = plan(2);
     plan_b.seed.0 += 1;
-    let (a, b) = (kept(&plan_a, &records(&plan_a)), kept(&plan_b, &records(&plan_b)));
+    let (a, b) = (stored_run(&plan_a, &records(&plan_a)), stored_run(&plan_b, &records(&plan_b)));
     let refused = compare(a.side("a"), b.side("b"));
     assert!(matches!(refused, Err(ComparisonError::Seeds { .. })), "{refused:?}");
-    let mut other = kept(&plan_a, &records(&plan_a));
+    let mut other = stored_run(&plan_a, &records(&plan_a));
     other.manifest.tokenizer = "cl100k_base".to_owned();
     let refused = compare(a.side("a"), other.side("b"));
     assert!(matches!(refused, Err(ComparisonError::Tokenizers { .. })), "{refused:?}");
 }
 
 #[test]
-fn what_else_differs_is_said() {
+fn other_differences_are_listed() {
     let before = plan(2);
     let mut after = plan(2);
     after.scenarios[2].sha256 = "other".to_owned();
     after.agents[1].settings = serde_json::json!({"temperature": 1});
-    let (a, mut b) = (kept(&before, &records(&before)), kept(&after, &records(&after)));
+    let (a, mut b) = (stored_run(&before, &records(&before)), stored_run(&after, &records(&after)));
     b.manifest.healbench = "0.2.0".to_owned();
     assert_eq!(
-        compared(&a, &b).differs,
+        compare_runs(&a, &b).differs,
         ["version: 0.1.0 → 0.2.0", "agent openai:gpt-5-mini: its settings", "scenario control/nothing-wrong: its text",]
     );
 }
@@ -250,65 +252,66 @@ fn what_else_differs_is_said() {
 #[test]
 fn a_comparison_on_a_terminal() {
     let plan = plan(12);
-    let (before, after) = (records(&plan), moved(&records(&plan)));
-    let found = compared(&kept(&plan, &before), &kept(&plan, &after));
+    let (before, after) = (records(&plan), with_changes(&records(&plan)));
+    let found = compare_runs(&stored_run(&plan, &before), &stored_run(&plan, &after));
     let options = ComparisonOptions { width: 80, color: false, flips: 2 };
     insta::assert_snapshot!(comparison(&found, options));
-    let same = compared(&kept(&plan, &before), &kept(&plan, &before));
+    let same = compare_runs(&stored_run(&plan, &before), &stored_run(&plan, &before));
     assert_eq!((same.changed, same.flips.len()), (0, 0));
-    insta::assert_snapshot!(comparison(&same, options), @"
+    insta::assert_snapshot!(comparison(&same, options), @r"
     runs/old → runs/new · 200 pairs · 0 changed
 
     No metric differs in 200 pairs of 6 cells.
     Not paired: 5 episodes of the base, 5 episodes of the candidate: one of the two
-    was lost to infrastructure or configuration, of openai:gpt-5-mini · seeded ·
-    prompt.
+    episodes was lost to infrastructure or configuration, in openai:gpt-5-mini ·
+    seeded · prompt.
     Not paired: 11 episodes of the base, 11 episodes of the candidate: one of the
-    two was lost to infrastructure or configuration, of scripted:typical.
-    `scripted:` rows show what the texts say, and nothing about a real model.
+    two episodes was lost to infrastructure or configuration, in scripted:typical.
+    Rows of `scripted:` agents show what the texts contain, not how a real model
+    behaves.
     ");
 }
 
 #[test]
-fn many_without_a_partner_are_told_in_a_sentence() {
+fn many_unpaired_episodes_are_summarized_in_a_sentence() {
     let plan = plan(12);
     let rows = records(&plan);
-    let mut found = compared(&kept(&plan, &rows), &kept(&plan, &rows));
-    let unpaired = |why, what: String, base, candidate| Unpaired { why, what, base, candidate };
+    let mut found = compare_runs(&stored_run(&plan, &rows), &stored_run(&plan, &rows));
+    let unpaired = |reason, subject: String, base, candidate| Unpaired { reason, subject, base, candidate };
     found.unpaired = (0..5).map(|n| unpaired(PairingFailure::Scenario, format!("new/{n}"), 0, 300)).collect();
     found.unpaired.push(unpaired(PairingFailure::Scenario, "old/one".to_owned(), 2, 0));
     found.unpaired.push(unpaired(PairingFailure::Condition, "contract bare".to_owned(), 1, 0));
     let text = comparison(&found, ComparisonOptions { width: 140, color: false, flips: 0 });
-    let told: Vec<&str> = text.lines().filter(|line| line.starts_with("Not paired")).collect();
+    let lines: Vec<&str> = text.lines().filter(|line| line.starts_with("Not paired")).collect();
     let expected = [
         "Not paired: 1,500 episodes of the candidate: only one run has 5 scenarios new/0, new/1, new/2 and 2 more.",
         "Not paired: 2 episodes of the base: only one run has scenario old/one.",
-        "Not paired: 1 episode of the base: only one run has setting contract.",
+        "Not paired: 1 episode of the base: only one run has condition contract.",
     ];
-    assert_eq!(told, expected);
+    assert_eq!(lines, expected);
 }
 
 #[test]
 fn a_matrix_compares_within_its_columns() {
     let plan = plan(12);
     let rows = records(&plan);
-    let run = kept(&plan, &rows);
+    let run = stored_run(&plan, &rows);
     let found = matrix(run.side("runs/new"), Axis::Guardrails, None).unwrap();
     assert_eq!(found.rows, ["none", "all", "strict+healing"]);
     assert_eq!(found.reference, "none");
-    // A format is a column; `none` stands for both, and no set is there in a format that it was not played in.
+    // Each format is a column; `none` is in both, and a set is only in the formats of its conditions.
     let there: Vec<Vec<bool>> =
         found.columns.iter().map(|column| column.cells.iter().map(Option::is_some).collect()).collect();
     assert_eq!(there, [[true, true, false], [true, false, true], [true, true, false], [true, false, true]]);
-    // The same pairs as those that the report makes with `none`.
-    let report = healbench_reports::summarise(&run.run, &run.manifest, healbench_reports::Scope::Whole).unwrap();
+    // These are the same pairs as those of the report with `none`.
+    let report = healbench_reports::summarize(&run.run, &run.manifest, healbench_reports::Scope::Full).unwrap();
     for (column, (agent, condition)) in [(0, (0, 1)), (1, (0, 2)), (2, (1, 1)), (3, (1, 2))] {
         let cell = found.columns[column].cells[condition].as_ref().unwrap();
         let paired = report.agents[agent].rows[condition].vs_none.unwrap();
         let success = &cell.differences[0];
         assert_eq!((success.pairs, success.more, success.fewer), (paired.pairs, paired.gains, paired.losses));
         assert_eq!((success.interval, success.p_adjusted), (paired.interval, paired.p_adjusted));
-        assert_eq!(cell.success, report.agents[agent].rows[condition].success);
+        assert_eq!(cell.success, report.agents[agent].rows[condition].rate(RowMetric::Success));
     }
     insta::assert_snapshot!(shown_matrix(&found, 80, false));
 }
@@ -316,7 +319,7 @@ fn a_matrix_compares_within_its_columns() {
 #[test]
 fn a_matrix_of_agents_and_one_of_too_little() {
     let plan = plan(12);
-    let run = kept(&plan, &records(&plan));
+    let run = stored_run(&plan, &records(&plan));
     let name = "openai:gpt-5-mini · seeded · prompt";
     let found = matrix(run.side("run"), Axis::Agent, Some(name)).unwrap();
     assert_eq!((found.reference.as_str(), found.columns.len(), found.rows.len()), (name, 3, 2));
@@ -326,6 +329,6 @@ fn a_matrix_of_agents_and_one_of_too_little() {
     assert!(matches!(unknown, Err(ComparisonError::Axis(_))), "{unknown:?}");
     let mut one = plan.clone();
     one.agents.remove(1);
-    let alone = matrix(kept(&one, &records(&one)).side("run"), Axis::Agent, None);
-    assert!(matches!(alone, Err(ComparisonError::Alone { .. })), "{alone:?}");
+    let too_few = matrix(stored_run(&one, &records(&one)).side("run"), Axis::Agent, None);
+    assert!(matches!(too_few, Err(ComparisonError::TooFew { .. })), "{too_few:?}");
 }

@@ -1,10 +1,10 @@
 use healbench_record::{CallRecord, CellRef, EpisodeRecord, Outcome, Plan, Records};
-use healbench_reports::{Example, HeadlineConditions, Paired, Rate};
+use healbench_reports::{Example, HeadlineConditions, PairedDifference, Rate};
 
 use crate::sample::{plan, records};
 use crate::summary::{report, slow_pairs};
 
-/// The examples by their definition.
+/// Computes the examples by their definition.
 fn slow_examples(plan: &Plan, records: &Records, headline: HeadlineConditions) -> Vec<Example> {
     let row = |scenario, agent, condition, trial| {
         let episode = plan.episode(CellRef { scenario, agent, condition, trial });
@@ -48,7 +48,7 @@ fn slow_examples(plan: &Plan, records: &Records, headline: HeadlineConditions) -
 }
 
 #[test]
-fn what_is_worth_reading_is_what_ends_differently() {
+fn examples_are_episodes_that_end_differently() {
     for trials in [1, 4] {
         let plan = plan(trials);
         let records = records(&plan);
@@ -61,8 +61,8 @@ fn what_is_worth_reading_is_what_ends_differently() {
     }
 }
 
-/// Successes, calls and tokens of the left and the right episodes of all pairs, by loops.
-fn slow_beside(plan: &Plan, records: &Records, agent: usize) -> [[u64; 4]; 2] {
+/// Computes successes, calls and tokens of the left and right episodes of all pairs by loops.
+fn slow_headline_sums(plan: &Plan, records: &Records, agent: usize) -> [[u64; 4]; 2] {
     let mut sums = [[0; 4]; 2];
     for left in records.episodes.iter().filter(|row| row.outcome.is_scored()) {
         let cell = plan.cell(left.episode).unwrap();
@@ -82,7 +82,7 @@ fn slow_beside(plan: &Plan, records: &Records, agent: usize) -> [[u64; 4]; 2] {
 }
 
 #[test]
-fn both_sides_of_an_answer_are_over_the_same_pairs() {
+fn both_sides_of_the_headline_are_over_the_same_pairs() {
     for without_none in [false, true] {
         let mut plan = plan(40);
         if without_none {
@@ -92,25 +92,27 @@ fn both_sides_of_an_answer_are_over_the_same_pairs() {
         let report = report(&plan, &records).unwrap();
         let mut alone = 0;
         for (index, agent) in report.agents.iter().enumerate() {
-            let beside = agent.beside.unwrap();
-            let sums = slow_beside(&plan, &records, index);
+            let comparison = agent.headline.unwrap();
+            let sums = slow_headline_sums(&plan, &records, index);
             let both = |of: usize, over: usize| sums.map(|sums| Rate::of(sums[of], sums[over]));
             alone += agent.rows[0].scored - sums[0][0];
-            assert_eq!(beside.success_rates, both(1, 0));
-            assert_eq!(beside.calls_per_episode, both(2, 0));
-            assert_eq!(beside.tokens_per_episode, both(3, 0));
-            assert_eq!(beside.tokens_per_success, both(3, 1));
-            let success = Paired { p_adjusted: None, ..beside.success };
+            assert_eq!(comparison.success_rates, both(1, 0));
+            assert_eq!(comparison.calls_per_episode, both(2, 0));
+            assert_eq!(comparison.tokens_per_episode, both(3, 0));
+            assert_eq!(comparison.tokens_per_success, both(3, 1));
+            let success = PairedDifference { p_adjusted: None, ..comparison.success };
             assert_eq!(success, slow_pairs(&plan, &records, index, 1));
             let mean = |rates: [Rate; 2]| rates[1].rate.unwrap() - rates[0].rate.unwrap();
-            for (found, rates) in [(beside.calls, beside.calls_per_episode), (beside.tokens, beside.tokens_per_episode)]
+            for (found, rates) in
+                [(comparison.calls, comparison.calls_per_episode), (comparison.tokens, comparison.tokens_per_episode)]
             {
                 assert!((found.difference.unwrap() - mean(rates)).abs() < 1e-9 && found.interval.is_some());
             }
         }
         assert!(alone > 0, "some have no partner");
-        let raw: Vec<f64> = report.agents.iter().map(|agent| agent.beside.unwrap().success.p_value.unwrap()).collect();
-        let adjusted = report.agents.iter().map(|agent| agent.beside.unwrap().success.p_adjusted).collect::<Vec<_>>();
+        let raw: Vec<f64> =
+            report.agents.iter().map(|agent| agent.headline.unwrap().success.p_value.unwrap()).collect();
+        let adjusted = report.agents.iter().map(|agent| agent.headline.unwrap().success.p_adjusted).collect::<Vec<_>>();
         assert_eq!(
             adjusted,
             healbench_reports::statistics::holm(&raw).unwrap().into_iter().map(Some).collect::<Vec<_>>()
@@ -119,7 +121,7 @@ fn both_sides_of_an_answer_are_over_the_same_pairs() {
 }
 
 #[test]
-fn a_plan_with_one_setting_has_nothing_to_lay_side_by_side() {
+fn a_plan_with_one_condition_has_no_headline() {
     let mut plan = plan(3);
     plan.conditions.truncate(1);
     let report = report(&plan, &records(&plan)).unwrap();
@@ -129,7 +131,7 @@ fn a_plan_with_one_setting_has_nothing_to_lay_side_by_side() {
 }
 
 #[test]
-fn without_none_the_first_setting_stands_on_the_left() {
+fn without_none_the_first_condition_is_on_the_left() {
     let mut plan = plan(2);
     plan.conditions.remove(0);
     plan.conditions.swap(0, 1);

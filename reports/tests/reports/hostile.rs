@@ -1,4 +1,4 @@
-//! What agents, models and files say is text in every form, whatever it holds.
+//! Tests that text of agents, models and files is escaped in every output format.
 
 use std::collections::BTreeSet;
 use std::sync::LazyLock;
@@ -13,14 +13,14 @@ use healbench_reports::render::{
     ComparisonOptions, Detail, TerminalOptions, comparison as compared_in_words, csv, json, markdown, matrix,
     plain_text, terminal,
 };
-use healbench_reports::{CallStep, Report, Scope, Sent, Side, Transcript, TranscriptStep, compare, summarise};
+use healbench_reports::{CallStep, Report, Scope, SentCall, Side, Transcript, TranscriptStep, compare, summarize};
 use serde_json::{Value, json};
 
 use crate::ablation::sweep;
 use crate::pages::read;
 use crate::sample::{manifest, plan, records, run_with};
 
-/// What would be markup, an end of markup, or a mark that is not seen, if it were not text.
+/// Texts that would be markup, end markup, or be invisible if they were not escaped.
 const HOSTILE: [&str; 20] = [
     "<script>alert(1)</script>",
     "</style></title></script><b>bold</b>",
@@ -44,41 +44,41 @@ const HOSTILE: [&str; 20] = [
     "",
 ];
 
-/// What must never be shown as it is.
+/// Returns true for characters that must be escaped.
 fn is_raw(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}')
         || matches!(c, '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Looks at every character but the line breaks that a form has of its own.
-fn check_plain(form: &str, text: &str) {
+/// Checks every character except the line breaks of the output format.
+fn check_plain(output: &str, text: &str) {
     if let Some(at) = text.find(|c| is_raw(c) && c != '\n') {
         let from = text[..at].char_indices().rev().nth(60).map_or(0, |(from, _)| from);
-        panic!("{form}: {:?}", text[from..].chars().take(90).collect::<String>());
+        panic!("{output}: {:?}", text[from..].chars().take(90).collect::<String>());
     }
 }
 
-/// A run in which everything that comes from outside says this.
-fn run_saying(said: &str) -> (Plan, RunManifest, Records) {
+/// Returns a run in which every text from outside is `hostile`.
+fn run_containing(hostile: &str) -> (Plan, RunManifest, Records) {
     let mut plan = plan(3);
-    let file = format!("{said}.jinja");
+    let file = format!("{hostile}.jinja");
     let template = TemplateSource { file, text: String::new() };
     plan.conditions[2] = Condition { guardrails: Guardrails::ALL, format: ErrorFormat::Template(template) };
     for (index, agent) in plan.agents.iter_mut().enumerate() {
-        agent.name = format!("{said}{index}");
+        agent.name = format!("{hostile}{index}");
     }
     for (index, scenario) in plan.scenarios.iter_mut().enumerate() {
-        scenario.id = format!("{said}/{index}");
-        scenario.path = format!("scenarios/{said}/{index}.yaml");
-        scenario.claims = vec![Claim { says: said.to_owned(), measure: Measure::Calls, without: None, with: None }];
+        scenario.id = format!("{hostile}/{index}");
+        scenario.path = format!("scenarios/{hostile}/{index}.yaml");
+        scenario.claims = vec![Claim { says: hostile.to_owned(), measure: Measure::Calls, without: None, with: None }];
     }
     let mut records = records(&plan);
     for call in records.calls.iter_mut().filter(|call| call.is_error) {
-        call.error_class = Some(format!("{said}{}", call.call % 3).into());
-        call.tool = said.into();
+        call.error_class = Some(format!("{hostile}{}", call.call % 3).into());
+        call.tool = hostile.into();
     }
-    let text = || said.to_owned();
+    let text = || hostile.to_owned();
     let manifest = RunManifest {
         healbench: text(),
         revision: Some(text()),
@@ -90,22 +90,22 @@ fn run_saying(said: &str) -> (Plan, RunManifest, Records) {
     (plan, manifest, records)
 }
 
-/// An episode in which everybody says this.
-fn playback_saying(said: &str) -> Transcript {
+/// Returns a transcript in which every text is `hostile`.
+fn transcript_containing(hostile: &str) -> Transcript {
     let calls = [1, 2].map(|call| {
         let row = CallRecord {
             call,
             turn: call,
-            tool: said.into(),
-            action: Some(said.into()),
+            tool: hostile.into(),
+            action: Some(hostile.into()),
             is_error: true,
-            error_class: Some(said.into()),
+            error_class: Some(hostile.into()),
             chain: Some(1),
             ..CallRecord::default()
         };
-        Sent { arguments: json!({said: said, "deep": [{said: call}], "n": {"said": said}}), row }
+        SentCall { arguments: json!({hostile: hostile, "deep": [{hostile: call}], "n": {"said": hostile}}), row }
     });
-    let text = || said.to_owned();
+    let text = || hostile.to_owned();
     let step = |index: usize| {
         TranscriptStep::Call(Box::new(CallStep::new(&calls[..index], &calls[index], index == 0, text())))
     };
@@ -120,13 +120,13 @@ fn playback_saying(said: &str) -> Transcript {
         trial: 0,
         prompt: text(),
         steps: vec![
-            TranscriptStep::Says(text()),
+            TranscriptStep::Message(text()),
             step(0),
             step(1),
             TranscriptStep::Done(text()),
-            TranscriptStep::Answers(text()),
+            TranscriptStep::Answer(text()),
             TranscriptStep::Incomplete(text()),
-            TranscriptStep::GivesUp(text()),
+            TranscriptStep::GiveUp(text()),
             TranscriptStep::Failed(text()),
         ],
         outcome: Outcome::TaskFail,
@@ -135,36 +135,36 @@ fn playback_saying(said: &str) -> Transcript {
     }
 }
 
-/// The forms of runs that say each of these.
-static FORMS: LazyLock<Vec<(&str, Forms)>> =
-    LazyLock::new(|| HOSTILE.into_iter().map(|said| (said, forms(said))).collect());
+/// The outputs of runs with each of these texts.
+static OUTPUTS: LazyLock<Vec<(&str, Outputs)>> =
+    LazyLock::new(|| HOSTILE.into_iter().map(|hostile| (hostile, outputs(hostile))).collect());
 
-/// All pages of such a run: its own, the one of an episode, and one of a comparison.
-struct Forms {
+/// All pages of such a run: the report, an episode, and a comparison.
+struct Outputs {
     report: Report,
     pages: [String; 7],
     texts: Vec<String>,
     json: Vec<String>,
 }
 
-fn forms(said: &str) -> Forms {
-    let (plan, manifest, records) = run_saying(said);
+fn outputs(hostile: &str) -> Outputs {
+    let (plan, manifest, records) = run_containing(hostile);
     let (_folder, kept) = run_with(&plan, &records);
-    let report = summarise(&kept, &manifest, Scope::Whole).unwrap();
+    let report = summarize(&kept, &manifest, Scope::Full).unwrap();
     let mut transcripts = Transcripts::default();
-    let transcript = playback_saying(said);
+    let transcript = transcript_containing(hostile);
     let wanted = Transcripts::episodes_to_show(&report);
     wanted.iter().skip(2).for_each(|episode| transcripts.add(*episode, &transcript));
-    wanted.iter().take(2).for_each(|episode| transcripts.add_failure(*episode, said));
-    let name = format!("runs/{said}");
+    wanted.iter().take(2).for_each(|episode| transcripts.add_failure(*episode, hostile));
+    let name = format!("runs/{hostile}");
     let page = |served| {
         run(&RunPage { name: &name, manifest: &manifest, report: &report, transcripts: &transcripts, served }).unwrap()
     };
 
     let mut other = (plan.clone(), manifest.clone());
-    other.0.scenarios[2].id = format!("other {said}");
+    other.0.scenarios[2].id = format!("other {hostile}");
     other.1.plan = other.0.clone();
-    other.1.healbench = format!("other {said}");
+    other.1.healbench = format!("other {hostile}");
     let mut moved = records.clone();
     for row in moved.episodes.iter_mut().filter(|row| row.outcome.is_scored() && row.episode % 3 == 0) {
         row.outcome = if row.outcome == Outcome::Success { Outcome::TaskFail } else { Outcome::Success };
@@ -179,12 +179,12 @@ fn forms(said: &str) -> Forms {
     let compared = |addresses| comparison(&ComparisonPage { comparison: &found, addresses });
 
     let found_run = || RunSummary { manifest: manifest.clone(), state: RunState::Ended, outcomes: None };
-    let listed = [Ok(found_run()), Ok(found_run()), Err(said.to_owned())];
+    let listed = [Ok(found_run()), Ok(found_run()), Err(hostile.to_owned())];
     let listed = listed.map(|found| ListedRun { name: name.clone(), summary: found });
 
     let options = TerminalOptions { width: 100, color: false, detail: Detail::Scenarios };
     let matrix_of = report.matrix.as_ref().unwrap();
-    Forms {
+    Outputs {
         pages: [
             page(false),
             page(true),
@@ -197,7 +197,7 @@ fn forms(said: &str) -> Forms {
             compared(None),
             compared(Some(["a/", "b/"])),
             runs(&name, &listed),
-            error_page(said, &format!("{said}\n{said}\n{said}\n{said}"), Some(said)),
+            error_page(hostile, &format!("{hostile}\n{hostile}\n{hostile}\n{hostile}"), Some(hostile)),
         ],
         texts: vec![
             terminal(&report, options),
@@ -212,12 +212,12 @@ fn forms(said: &str) -> Forms {
     }
 }
 
-/// A run's page in a file and served, an episode's, a comparison's in a file and served, the list of runs, and what cannot be shown.
-pub(crate) fn pages(said: &str) -> [String; 7] {
-    forms(said).pages
+/// Returns a report and a comparison, each as a file and as served, an episode, the list of runs, and an error page.
+pub(crate) fn pages(hostile: &str) -> [String; 7] {
+    outputs(hostile).pages
 }
 
-/// The names of the elements of a page, and of their attributes.
+/// Returns the names of a page's elements and attributes.
 fn names(page: &str) -> BTreeSet<String> {
     read(page, |document| {
         let elements = document.descendants().filter(|node| node.is_element());
@@ -232,78 +232,78 @@ fn names(page: &str) -> BTreeSet<String> {
 
 #[test]
 fn pages_have_no_markup_but_their_own() {
-    let own: Vec<BTreeSet<String>> = forms("plain words").pages.iter().map(|page| names(page)).collect();
-    for (said, forms) in FORMS.iter() {
-        for (index, page) in forms.pages.iter().enumerate() {
-            check_plain(&format!("page {index} of {said:?}"), page);
+    let own: Vec<BTreeSet<String>> = outputs("plain words").pages.iter().map(|page| names(page)).collect();
+    for (hostile, outputs) in OUTPUTS.iter() {
+        for (index, page) in outputs.pages.iter().enumerate() {
+            check_plain(&format!("page {index} of {hostile:?}"), page);
             for (tag, most) in [("<script", 1), ("</script", 1), ("<style", 1), ("</style", 1), ("<title", 99)] {
-                assert!((1..=most).contains(&page.matches(tag).count()), "{said:?}: {tag} in page {index}");
+                assert!((1..=most).contains(&page.matches(tag).count()), "{hostile:?}: {tag} in page {index}");
             }
-            assert!(!page.contains("<img") && !page.contains("<!--"), "{said:?}: page {index}");
+            assert!(!page.contains("<img") && !page.contains("<!--"), "{hostile:?}: page {index}");
             let found = names(page);
             let foreign: Vec<_> = found.difference(&own[index]).collect();
-            assert!(foreign.is_empty(), "{said:?}: page {index} has {foreign:?}");
+            assert!(foreign.is_empty(), "{hostile:?}: page {index} has {foreign:?}");
         }
     }
 }
 
-/// What is text stays text: a reader sees what was said, with marks that cannot be seen made visible.
+/// Text stays text: the visible text is the original, with invisible characters made visible.
 #[test]
-fn pages_show_what_was_said() {
-    for (said, forms) in FORMS.iter().filter(|(said, _)| !said.is_empty()) {
-        let shown = plain_text(said);
+fn pages_show_every_text() {
+    for (hostile, outputs) in OUTPUTS.iter().filter(|(hostile, _)| !hostile.is_empty()) {
+        let shown = plain_text(hostile);
         let shown: String = shown.split_whitespace().collect::<Vec<_>>().join(" ");
-        for (index, page) in forms.pages.iter().enumerate() {
+        for (index, page) in outputs.pages.iter().enumerate() {
             let text = read(page, |document| crate::pages::text(document.root()));
             let times = text.matches(&shown).count();
-            assert!(times >= 3, "{said:?} is {times} times in page {index}: {text}");
+            assert!(times >= 3, "{hostile:?} is {times} times in page {index}: {text}");
         }
     }
 }
 
 #[test]
-fn other_forms_have_no_mark_that_is_not_seen() {
-    for (said, forms) in FORMS.iter() {
-        for (index, text) in forms.texts.iter().chain(&forms.json).enumerate() {
-            check_plain(&format!("form {index} of {said:?}"), text);
+fn other_outputs_have_no_invisible_characters() {
+    for (hostile, outputs) in OUTPUTS.iter() {
+        for (index, text) in outputs.texts.iter().chain(&outputs.json).enumerate() {
+            check_plain(&format!("form {index} of {hostile:?}"), text);
         }
     }
 }
 
 #[test]
 fn json_keeps_every_text() {
-    for (said, forms) in FORMS.iter() {
-        let found: Vec<Value> = forms.json.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
-        for (scenario, shown) in forms.report.scenarios.iter().zip(found[0]["scenarios"].as_array().unwrap()) {
+    for (hostile, outputs) in OUTPUTS.iter() {
+        let found: Vec<Value> = outputs.json.iter().map(|text| serde_json::from_str(text).unwrap()).collect();
+        for (scenario, shown) in outputs.report.scenarios.iter().zip(found[0]["scenarios"].as_array().unwrap()) {
             assert_eq!(shown, scenario);
-            assert!(scenario.starts_with(said));
+            assert!(scenario.starts_with(hostile));
         }
-        assert_eq!(found[0]["agents"][0]["agent"], format!("scripted:{said}0"));
-        assert_eq!(found[0]["claims"][0]["claim"]["says"], *said);
-        assert_eq!(found[1]["base"], format!("runs/{said}"));
-        assert_eq!(found[2]["rows"][1], format!("template:{said}.jinja"));
+        assert_eq!(found[0]["agents"][0]["agent"], format!("scripted:{hostile}0"));
+        assert_eq!(found[0]["claims"][0]["claim"]["says"], *hostile);
+        assert_eq!(found[1]["base"], format!("runs/{hostile}"));
+        assert_eq!(found[2]["rows"][1], format!("template:{hostile}.jinja"));
     }
 }
 
 #[test]
 fn csv_keeps_its_columns() {
-    for (said, forms) in FORMS.iter() {
-        for text in &forms.texts[2..4] {
+    for (hostile, outputs) in OUTPUTS.iter() {
+        for text in &outputs.texts[2..4] {
             let mut reader = ::csv::Reader::from_reader(text.as_bytes());
             let columns = reader.headers().unwrap().len();
             let mut lines = 1;
             for record in reader.records() {
                 let record = record.unwrap();
-                assert_eq!(record.len(), columns, "{said:?}");
-                assert!(record[0].ends_with(|c: char| c.is_ascii_digit()) && record[0].contains(&*plain_text(said)));
+                assert_eq!(record.len(), columns, "{hostile:?}");
+                assert!(record[0].ends_with(|c: char| c.is_ascii_digit()) && record[0].contains(&*plain_text(hostile)));
                 lines += 1;
             }
-            assert!(lines > 6 && text.lines().count() == lines, "{said:?}");
+            assert!(lines > 6 && text.lines().count() == lines, "{hostile:?}");
         }
     }
 }
 
-/// The cells of a line of a Markdown table, as GitHub counts them.
+/// Returns the number of cells in a line of a Markdown table, as GitHub counts them.
 fn cells(line: &str) -> usize {
     line.matches('|').count() - line.matches("\\|").count()
 }
@@ -323,27 +323,27 @@ fn check_markdown(name: &str, text: &str) {
 
 #[test]
 fn markdown_keeps_its_tables_and_has_no_markup() {
-    let own = forms("plain words").texts[1].lines().count();
-    for (said, forms) in FORMS.iter() {
-        let text = &forms.texts[1];
-        check_markdown(said, text);
-        assert_eq!(text.lines().count(), own, "{said:?}: {text}");
-        // Nothing of theirs is code, a link, a mention or an entity.
+    let own = outputs("plain words").texts[1].lines().count();
+    for (hostile, outputs) in OUTPUTS.iter() {
+        let text = &outputs.texts[1];
+        check_markdown(hostile, text);
+        assert_eq!(text.lines().count(), own, "{hostile:?}: {text}");
+        // No hostile text becomes code, a link, a mention or an entity.
         let own_code = text.matches("`scripted:`").count() + text.matches("`healbench report RUN --html FILE`").count();
-        assert_eq!(text.matches('`').count(), 2 * own_code, "{said:?}: {text}");
-        assert!(!text.contains("](") && !text.contains("@everyone") && !text.contains("&lt;"), "{said:?}: {text}");
+        assert_eq!(text.matches('`').count(), 2 * own_code, "{hostile:?}: {text}");
+        assert!(!text.contains("](") && !text.contains("@everyone") && !text.contains("&lt;"), "{hostile:?}: {text}");
     }
 }
 
 #[test]
 fn markdown_has_60_lines_at_most() {
-    let formats = ErrorFormat::NAMED;
+    let formats: Vec<ErrorFormat> = ErrorFormat::named().map(|entry| entry.format.clone()).collect();
     let mut tried = Vec::new();
     for (agents, sets, kinds) in
         [(1, 1, 1), (1, 2, 1), (2, 2, 2), (7, 2, 2), (3, 16, 1), (10, 2, 8), (10, 5, 2), (40, 1, 1), (10, 16, 8)]
     {
         let mut plan = sweep(1, if sets == 2 { vec![0, 15] } else { (0..sets).collect() }, &formats[..kinds]);
-        plan.scenarios.truncate(if agents * usize::from(sets) > 100 { 1 } else { 2 });
+        plan.scenarios.truncate(if agents * sets > 100 { 1 } else { 2 });
         plan.agents = (0..agents)
             .map(|index| {
                 let mut agent = plan.agents[index % 2].clone();
@@ -352,7 +352,7 @@ fn markdown_has_60_lines_at_most() {
             })
             .collect();
         let (_folder, run) = run_with(&plan, &records(&plan));
-        let report = summarise(&run, &manifest(&plan), Scope::Whole).unwrap();
+        let report = summarize(&run, &manifest(&plan), Scope::Full).unwrap();
         let text = markdown(&report);
         check_markdown(&format!("{agents} agents, {sets} sets, {kinds} formats"), &text);
         tried.push(text.lines().count());
@@ -364,12 +364,12 @@ fn markdown_has_60_lines_at_most() {
 fn a_line_of_a_mebibyte_leaves_a_page_small_and_a_transcript_in_it() {
     let line = "lorem ipsum ".repeat(90_000);
     assert!(line.len() > 1 << 20);
-    let (plan, manifest, records) = run_saying("plain words");
+    let (plan, manifest, records) = run_containing("plain words");
     let (_folder, kept) = run_with(&plan, &records);
-    let report = summarise(&kept, &manifest, Scope::Whole).unwrap();
+    let report = summarize(&kept, &manifest, Scope::Full).unwrap();
     let mut transcripts = Transcripts::default();
-    // No file has a name as long.
-    let transcript = Transcript { format: ErrorFormat::FusionXml, ..playback_saying(&line) };
+    // A template's file name cannot be this long.
+    let transcript = Transcript { format: ErrorFormat::FusionXml, ..transcript_containing(&line) };
     for episode in Transcripts::episodes_to_show(&report).into_iter().take(2) {
         transcripts.add(episode, &transcript);
     }
@@ -379,7 +379,7 @@ fn a_line_of_a_mebibyte_leaves_a_page_small_and_a_transcript_in_it() {
     assert_eq!(page.matches("class=\"transcript\"").count(), 2);
     let shown = read(&page, |document| crate::pages::text(document.root()));
     assert!(shown.matches("more characters").count() > 20, "{shown}");
-    // The page of one episode cuts nothing.
+    // The page of a single episode truncates nothing.
     let whole = episode(&EpisodePage { name: "run", episode: 0, plan: &plan, transcripts: &[transcript] });
     assert!(!whole.contains("more characters") && whole.matches("lorem").count() > 15 * 90_000);
 }

@@ -13,10 +13,10 @@ fn verdict(gains: u64, losses: u64, pairs: u64, margin: f64) -> NonInferiority {
     paired_non_inferiority(gains, losses, pairs, margin, GATE_CONFIDENCE).unwrap()
 }
 
-/// What the gate said of tables, by gains and losses.
+/// The decisions of the gate, by gains and losses.
 type Verdicts = BTreeMap<(u64, u64), NonInferiority>;
 
-/// The probability of a verdict, summed up over all tables; the gate is asked about each once.
+/// Returns the probability of a decision, summed over all tables. The gate decides each table once.
 fn probability(
     wanted: NonInferiority,
     pairs: u64,
@@ -33,9 +33,10 @@ fn probability(
         let mut choices = choices_of_losses;
         for gains in 0..=pairs - losses {
             let likely = choices * power(gained, gains) * power(lost, losses) * power(neither, pairs - gains - losses);
-            // What cannot be seen in the sum need not be asked.
-            let mut said = || *verdicts.entry((gains, losses)).or_insert_with(|| verdict(gains, losses, pairs, margin));
-            if likely > 1e-9 && said() == wanted {
+            // Tables with a negligible probability are skipped.
+            let mut decided =
+                || *verdicts.entry((gains, losses)).or_insert_with(|| verdict(gains, losses, pairs, margin));
+            if likely > 1e-9 && decided() == wanted {
                 sum += likely;
             }
             choices *= (pairs - losses - gains) as f64 / (gains + 1) as f64;
@@ -51,7 +52,7 @@ fn an_interval_holds_fails_or_leaves_open() {
     assert_eq!(of(-0.09, 0.2), NonInferiority::Holds);
     assert_eq!(of(-0.3, -0.11), NonInferiority::Fails);
     for (lower, upper) in [(-0.1, 0.2), (-0.3, -0.1), (-0.2, 0.0), (f64::NAN, f64::NAN)] {
-        assert_eq!(of(lower, upper), NonInferiority::Open, "{lower} {upper}");
+        assert_eq!(of(lower, upper), NonInferiority::Inconclusive, "{lower} {upper}");
     }
     assert_eq!(non_inferiority(Interval { lower: 0.01, upper: 0.2 }, 0.0), NonInferiority::Holds);
 }
@@ -66,19 +67,23 @@ fn verdicts_of_exact_tests_by_scipy() {
 
 #[test]
 fn a_verdict_needs_more_than_the_interval_where_that_promises_too_much() {
-    // Nothing gained, nothing lost: seen in 0.95^52 = 6.9% of runs of what loses 5% and gains nothing.
+    // No gain and no loss: occurs in 0.95^52 = 6.9% of runs if 5% of pairs are lost and none gained.
     let interval = tango(0, 0, 52, GATE_CONFIDENCE).unwrap();
     assert_eq!(non_inferiority(interval, 0.05), NonInferiority::Holds);
-    assert_eq!(verdict(0, 0, 52, 0.05), NonInferiority::Open);
+    assert_eq!(verdict(0, 0, 52, 0.05), NonInferiority::Inconclusive);
     assert_eq!(verdict(0, 0, 59, 0.05), NonInferiority::Holds);
-    // It never says more than the interval does, and more gains or fewer losses never make it worse.
-    let rank =
-        |of| [NonInferiority::Fails, NonInferiority::Open, NonInferiority::Holds].iter().position(|at| *at == of);
+    // The exact test never decides more than the interval, and more gains or fewer losses never make the result worse.
+    let rank = |of| {
+        [NonInferiority::Fails, NonInferiority::Inconclusive, NonInferiority::Holds].iter().position(|at| *at == of)
+    };
     for losses in 0..=16 {
         for gains in 0..=16 - losses {
             let found = verdict(gains, losses, 16, 0.1);
             let plain = non_inferiority(tango(gains, losses, 16, GATE_CONFIDENCE).unwrap(), 0.1);
-            assert!(found == plain || found == NonInferiority::Open, "{gains} {losses}: {found:?} of {plain:?}");
+            assert!(
+                found == plain || found == NonInferiority::Inconclusive,
+                "{gains} {losses}: {found:?} of {plain:?}"
+            );
             if gains + losses < 16 {
                 assert!(rank(verdict(gains + 1, losses, 16, 0.1)) >= rank(found), "{gains} {losses}");
                 assert!(rank(verdict(gains, losses + 1, 16, 0.1)) <= rank(found), "{gains} {losses}");
@@ -136,7 +141,8 @@ fn recommended_pairs_have_the_power_they_promise() {
 
 #[test]
 fn many_recommended_pairs_are_those_of_the_formula() {
-    // Far from both ends the spreads with and without the margin are about the same: ((z_0.95 + z_0.8) / margin)^2 x discordance.
+    // Far from both ends the standard deviations with and without the margin are nearly equal: ((z_0.95 + z_0.8) /
+    // margin)^2 x discordance.
     let pairs = pairs_for(0.005, 0.3, GATE_CONFIDENCE, POWER).unwrap() as f64;
     let rough = (1.644_853_626_951_472_f64 + 0.841_621_233_572_914_3).powi(2) * 0.3 / 0.005_f64.powi(2);
     near(pairs / rough, 1.0, 1e-3, "pairs");
@@ -144,7 +150,7 @@ fn many_recommended_pairs_are_those_of_the_formula() {
 
 #[test]
 fn pairs_that_settle_have_the_power_they_promise() {
-    // Of 60 pairs: nothing lost; even; somewhat worse than the margin; clearly worse, and clearly better.
+    // Of 60 pairs: no losses; even; slightly worse than the margin; clearly worse; clearly better.
     for (gains, losses) in [(0, 0), (4, 4), (2, 16), (3, 15), (6, 3)] {
         let pairs = pairs_to_settle(gains, losses, 60, 0.15, GATE_CONFIDENCE, POWER).unwrap();
         assert!(pairs > 60, "{pairs}");
@@ -166,9 +172,9 @@ fn pairs_to_settle_grow_towards_the_margin_and_end_there() {
     let below: Vec<u64> = [12, 13, 15, 20].into_iter().filter_map(of).collect();
     assert_eq!(below.len(), 4);
     assert!(below.iter().rev().is_sorted(), "{below:?}");
-    // With half a loss added to each kind the margin of 0.125 is met exactly: (0.5 - 3.5) / 24.
+    // With half a pair added to each cell the difference equals the margin of 0.125: (0.5 - 3.5) / 24.
     assert_eq!(pairs_to_settle(0, 3, 22, 0.125, GATE_CONFIDENCE, POWER), None);
-    // A loss more than meets it, of so many that a billion would not show it.
+    // One more loss also exceeds the margin, but by so little that a billion pairs would not show it.
     assert_eq!(pairs_to_settle(0, 999_999, 8_000_000, 0.125, GATE_CONFIDENCE, POWER), None);
 }
 

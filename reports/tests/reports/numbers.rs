@@ -1,13 +1,13 @@
-//! One formatting of each number of a report, made for the tests: what a form shows is held against it.
+//! A second implementation of number formatting, with which the tests check the renderers.
 
 use std::collections::BTreeMap;
 
 use healbench_reports::statistics::Interval;
-use healbench_reports::{Difference, Rate, Report, ReportRow};
+use healbench_reports::{Difference, Rate, Report, ReportRow, RowMetric};
 
 pub(crate) const UNKNOWN: &str = "—";
 
-/// A share in percent without the sign. Only 0 and 1 are `0` and `100`.
+/// A share in percent without the sign. Only exactly 0 and 1 are `0` and `100`.
 pub(crate) fn digits(share: f64) -> String {
     let percent = share * 100.0;
     if share == 0.0 || share == 1.0 {
@@ -46,7 +46,7 @@ pub(crate) fn count(count: u64) -> String {
     groups.join(",")
 }
 
-/// Whole numbers; in thousands and millions where they are large.
+/// A whole number; in thousands or millions if it is large.
 pub(crate) fn amount(value: f64) -> String {
     match value {
         _ if value < 99_999.5 => count(value.round() as u64),
@@ -55,7 +55,7 @@ pub(crate) fn amount(value: f64) -> String {
     }
 }
 
-pub(crate) fn per(value: f64) -> String {
+pub(crate) fn rate_decimal(value: f64) -> String {
     if value < 99.95 { format!("{value:.1}") } else { amount(value) }
 }
 
@@ -69,11 +69,11 @@ fn magnitude(difference: f64) -> String {
     if difference < 0.0 { format!("-{text}") } else { text }
 }
 
-pub(crate) fn change(difference: f64) -> String {
+pub(crate) fn signed_amount(difference: f64) -> String {
     plus(difference, magnitude(difference))
 }
 
-fn end(end: f64) -> String {
+fn bound(end: f64) -> String {
     if end != 0.0 && end.abs() < 0.05 {
         let places = (-end.abs().log10()).ceil() as usize;
         return format!("{end:.*}", places.min(9));
@@ -85,7 +85,7 @@ pub(crate) fn p_value(p: f64) -> String {
     if p < 0.001 { "<0.001".to_owned() } else { format!("{p:.3}") }
 }
 
-/// US dollars: two decimals from a dollar on, else three, or two digits that are no zeros.
+/// US dollars: two decimals from one dollar on, otherwise three decimals or two significant digits.
 pub(crate) fn money(usd: f64) -> String {
     if usd == 0.0 {
         return "0".to_owned();
@@ -109,25 +109,25 @@ pub(crate) fn points_interval(found: Option<Interval>) -> String {
     interval(found, signed)
 }
 
-pub(crate) fn change_interval(found: Option<Interval>) -> String {
-    interval(found, end)
+pub(crate) fn amount_interval(found: Option<Interval>) -> String {
+    interval(found, bound)
 }
 
 pub(crate) fn known(value: Option<f64>, text: fn(f64) -> String) -> String {
     value.map_or(UNKNOWN.to_owned(), text)
 }
 
-/// The words that are there, with a blank between them.
-pub(crate) fn joined(words: &[&str]) -> String {
+/// Joins the non-empty words with spaces.
+pub(crate) fn join_nonempty(words: &[&str]) -> String {
     words.iter().filter(|word| !word.is_empty()).copied().collect::<Vec<_>>().join(" ")
 }
 
-pub(crate) fn on_points(found: Difference) -> String {
-    joined(&[&known(found.difference, points), &points_interval(found.interval)])
+pub(crate) fn points_effect(found: Difference) -> String {
+    join_nonempty(&[&known(found.difference, points), &points_interval(found.interval)])
 }
 
-pub(crate) fn on_amount(found: Difference) -> String {
-    joined(&[&known(found.difference, change), &change_interval(found.interval)])
+pub(crate) fn amount_effect(found: Difference) -> String {
+    join_nonempty(&[&known(found.difference, signed_amount), &amount_interval(found.interval)])
 }
 
 /// `all fusion-xml`.
@@ -136,12 +136,12 @@ pub(crate) fn condition(row: &ReportRow) -> String {
     if format == "bare" { row.guardrails.to_string() } else { format!("{} {format}", row.guardrails) }
 }
 
-/// The same in a sentence.
-pub(crate) fn named(row: &ReportRow) -> String {
+/// The condition in a sentence.
+pub(crate) fn row_label(row: &ReportRow) -> String {
     if row.guardrails.to_string() == "none" { "no guardrails".to_owned() } else { condition(row) }
 }
 
-/// What the report is of.
+/// The title of the report.
 pub(crate) fn title(report: &Report) -> String {
     let plural = |number: u64, noun: &str| format!("{} {noun}{}", count(number), if number == 1 { "" } else { "s" });
     let episodes = match report.totals.episodes {
@@ -159,42 +159,43 @@ pub(crate) fn title(report: &Report) -> String {
     parts.join(" · ")
 }
 
-/// Every number that is shown of a row, by a name of the tests: a dash for what is not known, nothing for an interval that is not there.
-pub(crate) fn of_row(row: &ReportRow) -> BTreeMap<&'static str, String> {
+/// Returns all displayed numbers of a row by the tests' names for them: a dash for an unknown value, an empty text for
+/// a missing interval.
+pub(crate) fn row_texts(row: &ReportRow) -> BTreeMap<&'static str, String> {
     let rate = |rate: Rate, text: fn(f64) -> String| known(rate.rate, text);
     let model = |of: fn(healbench_reports::ModelReport) -> Option<f64>, text| known(row.model.and_then(of), text);
     let paired = row.vs_none;
     let within = |k: u32| row.repair_at.iter().find(|repair| repair.k == k).unwrap().chains;
     BTreeMap::from([
-        ("success", rate(row.success, percent)),
-        ("success digits", rate(row.success, digits)),
+        ("success", rate(row.rate(RowMetric::Success), percent)),
+        ("success digits", rate(row.rate(RowMetric::Success), digits)),
         ("success interval", share_interval(row.success_interval)),
         ("vs none", known(paired.and_then(|paired| paired.difference), points)),
         ("vs none interval", points_interval(paired.and_then(|paired| paired.interval))),
         ("p", known(paired.and_then(|paired| paired.p_adjusted), p_value)),
-        ("recovered", rate(row.episode_recovery, percent)),
-        ("calls/ok", rate(row.calls_per_success, per)),
-        ("tokens/ok", rate(row.tokens_per_success, amount)),
-        ("wasted", rate(row.wasted_tokens, percent)),
-        ("first call", rate(row.first_call_success, percent)),
-        ("repeated", rate(row.repeated_calls, percent)),
-        ("spirals", rate(row.stuck, percent)),
-        ("hints", rate(row.hints_followed, percent)),
-        ("false success", rate(row.false_success, percent)),
-        ("leaked", count(row.leaked_fields)),
+        ("recovered", rate(row.rate(RowMetric::Recovered), percent)),
+        ("calls/success", rate(row.rate(RowMetric::CallsPerSuccess), rate_decimal)),
+        ("tokens/success", rate(row.rate(RowMetric::TokensPerSuccess), amount)),
+        ("wasted", rate(row.rate(RowMetric::WastedTokens), percent)),
+        ("first call", rate(row.rate(RowMetric::FirstCallSuccess), percent)),
+        ("repeated", rate(row.rate(RowMetric::RepeatedCalls), percent)),
+        ("stuck", rate(row.rate(RowMetric::Stuck), percent)),
+        ("hints", rate(row.rate(RowMetric::HintsFollowed), percent)),
+        ("false success", rate(row.rate(RowMetric::FalseSuccess), percent)),
+        ("leaked", count(row.rate(RowMetric::LeakedFields).numerator)),
         ("chains", count(row.retries.fixed + row.retries.censored)),
-        ("mended", rate(row.errors_fixed, percent)),
+        ("fixed", rate(row.rate(RowMetric::ErrorsFixed), percent)),
         ("median", row.retries.median.median.map_or(UNKNOWN.to_owned(), |median| median.to_string())),
         ("within 1", rate(within(1), percent)),
         ("within 2", rate(within(2), percent)),
         ("within 3", rate(within(3), percent)),
-        ("calls/episode", rate(row.calls_per_episode, per)),
-        ("tokens/episode", rate(row.tokens_per_episode, amount)),
-        ("tokens vs none", known(row.tokens_vs_none.and_then(|found| found.difference), change)),
-        ("tokens vs none interval", change_interval(row.tokens_vs_none.and_then(|found| found.interval))),
-        ("guardrail tokens", count(row.guardrail_tokens)),
-        ("efficiency", rate(row.call_efficiency, percent)),
-        ("usd/ok", known(row.cost_per_success, money)),
+        ("calls/episode", rate(row.rate(RowMetric::CallsPerEpisode), rate_decimal)),
+        ("tokens/episode", rate(row.rate(RowMetric::TokensPerEpisode), amount)),
+        ("tokens vs none", known(row.tokens_vs_none.and_then(|found| found.difference), signed_amount)),
+        ("tokens vs none interval", amount_interval(row.tokens_vs_none.and_then(|found| found.interval))),
+        ("guardrail tokens", count(row.rate(RowMetric::GuardrailTokens).numerator)),
+        ("efficiency", rate(row.rate(RowMetric::CallEfficiency), percent)),
+        ("usd/success", known(row.cost_per_success, money)),
         ("input", model(|model| model.input_per_episode.rate, amount)),
         ("cached", model(|model| model.cache_read.rate, percent)),
         ("output", model(|model| model.output_per_episode.rate, amount)),
@@ -205,3 +206,81 @@ pub(crate) fn of_row(row: &ReportRow) -> BTreeMap<&'static str, String> {
         ("usd/episode", model(|model| model.usd_per_episode, money)),
     ])
 }
+
+/// A column of a report's tables.
+pub(crate) struct Column {
+    /// The id of its table on the page.
+    pub(crate) table: &'static str,
+    /// Its title on the page; empty if it is only in the terminal's table.
+    pub(crate) title: &'static str,
+    /// The two lines of its header in the terminal; empty if it is only on the page.
+    pub(crate) header: [&'static str; 2],
+    /// Its content, by the names of [`row_texts`].
+    pub(crate) texts: &'static [&'static str],
+    /// The number that it is sorted by, in the row's JSON.
+    pub(crate) pointer: &'static str,
+}
+
+impl Column {
+    pub(crate) fn terminal_text(&self, texts: &BTreeMap<&'static str, String>) -> String {
+        // The terminal has the percent sign in the header.
+        let key = |key: &&'static str| if *key == "success" { "success digits" } else { *key };
+        join_nonempty(&self.texts.iter().map(|text| texts[key(text)].as_str()).collect::<Vec<_>>())
+    }
+}
+
+pub(crate) fn page_columns(table: &str) -> impl Iterator<Item = &'static Column> {
+    COLUMNS.iter().filter(move |column| column.table == table && !column.title.is_empty())
+}
+
+pub(crate) fn terminal_columns(table: &str) -> impl Iterator<Item = &'static Column> {
+    COLUMNS.iter().filter(move |column| column.table == table && column.header != ["", ""])
+}
+
+const fn column(
+    table: &'static str,
+    title: &'static str,
+    header: [&'static str; 2],
+    texts: &'static [&'static str],
+    pointer: &'static str,
+) -> Column {
+    Column { table, title, header, texts, pointer }
+}
+
+/// All columns but those of the table of consistency, in their order.
+#[rustfmt::skip]
+static COLUMNS: [Column; 33] = [
+    column("rates", "success", ["success", "%"], &["success", "success interval"], "/success/rate"),
+    column("rates", "points vs none", ["vs none", "points"], &["vs none", "vs none interval"], "/vs_none/difference"),
+    column("rates", "p, Holm", ["", ""], &["p"], "/vs_none/p_adjusted"),
+    column("rates", "recovered", ["recov-", "ered"], &["recovered"], "/episode_recovery/rate"),
+    column("rates", "calls/success", ["calls", "/succ."], &["calls/success"], "/calls_per_success/rate"),
+    column("rates", "tokens/success", ["tokens", "/succ."], &["tokens/success"], "/tokens_per_success/rate"),
+    column("rates", "wasted tokens", ["wasted", "tokens"], &["wasted"], "/wasted_tokens/rate"),
+    column("behavior", "first-call success", ["first-call", "success"], &["first call"], "/first_call_success/rate"),
+    column("behavior", "repeated calls", ["repeated", "calls"], &["repeated"], "/repeated_calls/rate"),
+    column("behavior", "stuck", ["", "stuck"], &["stuck"], "/stuck/rate"),
+    column("behavior", "hints followed", ["hints", "followed"], &["hints"], "/hints_followed/rate"),
+    column("behavior", "false success", ["false", "success"], &["false success"], "/false_success/rate"),
+    column("behavior", "leaked fields", ["leaked", "fields"], &["leaked"], "/leaked_fields"),
+    column("chains", "error chains", ["error", "chains"], &["chains"], "/errors_fixed/denominator"),
+    column("chains", "errors fixed", ["errors", "fixed"], &["fixed"], "/errors_fixed/rate"),
+    column("chains", "retries (median)", ["retries", "(median)"], &["median"], "/retries/median"),
+    column("chains", "within 1", ["within", "1"], &["within 1"], "/repair_at/0/chains/rate"),
+    column("chains", "within 2", ["within", "2"], &["within 2"], "/repair_at/1/chains/rate"),
+    column("chains", "within 3", ["within", "3"], &["within 3"], "/repair_at/2/chains/rate"),
+    column("cost", "calls/episode", ["calls", "/episode"], &["calls/episode"], "/calls_per_episode/rate"),
+    column("cost", "tokens/episode", ["tokens", "/episode"], &["tokens/episode"], "/tokens_per_episode/rate"),
+    column("cost", "call efficiency", ["call", "efficiency"], &["efficiency"], "/call_efficiency/rate"),
+    column("cost", "guardrail tokens", ["guardrail", "tokens"], &["guardrail tokens"], "/guardrail_tokens"),
+    column("cost", "US $/success", ["cost", "/succ."], &["usd/success"], "/cost_per_success"),
+    column("cost", "tokens vs none", ["vs none", "tokens"], &["tokens vs none", "tokens vs none interval"], "/tokens_vs_none/difference"),
+    column("models", "input/episode", ["input", "/episode"], &["input"], "/model/input_per_episode/rate"),
+    column("models", "cached input", ["cached", "input"], &["cached"], "/model/cache_read/rate"),
+    column("models", "output/episode", ["output", "/episode"], &["output"], "/model/output_per_episode/rate"),
+    column("models", "reasoning output", ["reasoning", "output"], &["reasoned"], "/model/reasoning/rate"),
+    column("models", "", ["o200k /", "input"], &["bpe input"], ""),
+    column("models", "", ["o200k /", "output"], &["bpe output"], ""),
+    column("models", "seconds/turn", ["seconds", "/turn"], &["seconds"], "/model/latency_ms_per_turn/rate"),
+    column("models", "US $/episode", ["US $", "/episode"], &["usd/episode"], "/model/usd_per_episode"),
+];

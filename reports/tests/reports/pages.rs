@@ -1,12 +1,12 @@
-//! Pages as a browser would take them apart, as far as the tests need it.
+//! Parses pages like a browser, as far as the tests need it.
 
 use roxmltree::{Document, Node};
 
-/// Elements that have no end.
+/// Elements without an end tag.
 const VOID: [&str; 5] = ["meta", "link", "input", "br", "hr"];
 
-/// A page as XML: void elements are closed, every attribute has a value, and style and script are empty. A quote or bracket that was
-/// not escaped makes it something that is no XML, or that is not what was meant.
+/// Converts a page to XML: void elements are closed, every attribute has a value, and style and script are empty. An
+/// unescaped quote or bracket makes the result invalid or changes its structure.
 pub(crate) fn xml(page: &str) -> String {
     let mut out = String::with_capacity(page.len());
     let mut rest = page.strip_prefix("<!DOCTYPE html>").unwrap();
@@ -17,7 +17,7 @@ pub(crate) fn xml(page: &str) -> String {
         let (tag, empty) = tag.strip_suffix('/').map_or((tag, false), |tag| (tag, true));
         let name = tag.split_whitespace().next().unwrap();
         out.push('<');
-        // Outside of quotes, a word that no value follows is an attribute without one.
+        // Outside of quotes, a word without a value is an attribute.
         for (index, piece) in tag.split('"').enumerate() {
             if index % 2 == 1 {
                 out.push_str(&format!("\"{piece}\" "));
@@ -37,7 +37,7 @@ pub(crate) fn xml(page: &str) -> String {
     out
 }
 
-/// Where the tag is closed: a quoted value may hold anything.
+/// Returns the end of a tag; quoted values may contain any character.
 fn end_of_tag(text: &str) -> usize {
     let mut quoted = false;
     let end = text.bytes().position(|byte| {
@@ -47,7 +47,7 @@ fn end_of_tag(text: &str) -> usize {
     end.unwrap()
 }
 
-/// Hands the page to `look`, which sees it as elements.
+/// Parses the page and calls `look` with the document.
 pub(crate) fn read<T>(page: &str, look: impl FnOnce(&Document<'_>) -> T) -> T {
     let xml = xml(page);
     let document = Document::parse(&xml).unwrap_or_else(|error| {
@@ -58,7 +58,7 @@ pub(crate) fn read<T>(page: &str, look: impl FnOnce(&Document<'_>) -> T) -> T {
     look(&document)
 }
 
-/// All text in it, without what is drawn, with single blanks; what stands on a line of its own is a word of its own.
+/// Returns the text without charts, with single spaces; each block's text is separated from the next.
 pub(crate) fn text(node: Node<'_, '_>) -> String {
     const BLOCKS: [&str; 7] = ["div", "li", "h3", "h4", "p", "ul", "pre"];
     let mut all = String::new();
@@ -72,12 +72,12 @@ pub(crate) fn text(node: Node<'_, '_>) -> String {
     all.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The descendants with this name, whatever their namespace.
+/// Returns the descendants with this name in any namespace.
 pub(crate) fn all<'a, 'input>(node: Node<'a, 'input>, name: &'static str) -> impl Iterator<Item = Node<'a, 'input>> {
     node.descendants().filter(move |node| node.tag_name().name() == name)
 }
 
-/// The element with this class.
+/// Returns the element with this class.
 pub(crate) fn classed<'a, 'input>(
     node: Node<'a, 'input>,
     class: &'static str,
@@ -86,14 +86,13 @@ pub(crate) fn classed<'a, 'input>(
         .filter(move |node| node.attribute("class").is_some_and(|text| text.split(' ').any(|c| c == class)))
 }
 
-/// A cell of a table: its text, and what it is sorted by.
+/// A table cell: its text and its sort key.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Cell {
     pub(crate) text: String,
     pub(crate) key: Option<String>,
 }
 
-/// A table of a page.
 #[derive(Debug)]
 pub(crate) struct Table {
     pub(crate) caption: String,
@@ -102,7 +101,6 @@ pub(crate) struct Table {
 }
 
 impl Table {
-    /// The texts of the rows.
     pub(crate) fn texts(&self) -> Vec<Vec<&str>> {
         self.rows.iter().map(|row| row.iter().map(|cell| cell.text.as_str()).collect()).collect()
     }
@@ -119,7 +117,7 @@ pub(crate) fn table(node: Node<'_, '_>) -> Table {
     }
 }
 
-/// The table with this id.
+/// Returns the table with this id.
 pub(crate) fn table_of(document: &Document<'_>, id: &str) -> Table {
     let found = all(document.root(), "table").find(|node| node.attribute("id") == Some(id));
     table(found.unwrap_or_else(|| panic!("no table {id}")))

@@ -2,7 +2,7 @@ use healbench_protocol::{Claim, ErrorFormat, Measure, Span};
 use healbench_record::{EpisodeRecord, Plan};
 use healbench_reports::render::{Detail, TerminalOptions, json, plain_text, terminal};
 use healbench_reports::statistics::Interval;
-use healbench_reports::{Difference, Report, Scope, summarise};
+use healbench_reports::{Difference, Report, Scope, summarize};
 use unicode_width::UnicodeWidthStr as _;
 
 use crate::ablation::sweep;
@@ -10,7 +10,7 @@ use crate::sample::{manifest, plan, records, run_with};
 
 fn report(plan: &Plan) -> Report {
     let (_folder, run) = run_with(plan, &records(plan));
-    summarise(&run, &manifest(plan), Scope::Whole).unwrap()
+    summarize(&run, &manifest(plan), Scope::Full).unwrap()
 }
 
 fn shown(report: &Report, width: usize, detail: Detail) -> String {
@@ -23,29 +23,31 @@ fn shown(report: &Report, width: usize, detail: Detail) -> String {
 
 #[test]
 fn a_summary_at_80_columns() {
-    insta::assert_snapshot!(shown(&report(&plan(20)), 80, Detail::Summary), @"
+    insta::assert_snapshot!(shown(&report(&plan(20)), 80, Detail::Summary), @r"
     quickstart · 3 scenarios · 2 agents · 20 trials · 360 episodes · seed 7
 
-                          success         vs none  recov-  calls  tokens  tokens
-                                %          points    ered    /ok     /ok  wasted
+                          success         vs none  recov-   calls  tokens  wasted
+                                %          points    ered  /succ.  /succ.  tokens
     scripted:typical
-      none            40 [28, 53]    —                34%    7.0   1,761     75%
-      all fusion-xml  63 [49, 75]  +22 [<0.1, 41]     64%    5.0   1,300     55%
+      none            40 [28, 53]    —                34%     7.0   1,761     75%
+      all fusion-xml  63 [49, 75]  +22 [<0.1, 41]     64%     5.0   1,300     55%
       strict+healing fusion-text
-                      67 [54, 78]  +26    [6, 44]     69%    5.1   1,397     57%
+                      67 [54, 78]  +26    [6, 44]     69%     5.1   1,397     57%
     openai:gpt-5-mini · seeded · prompt
-      none            38 [27, 51]    —                36%    6.2   1,718     68%
-      all fusion-xml  62 [49, 74]  +23    [4, 41]     71%    6.1   1,583     64%
+      none            38 [27, 51]    —                36%     6.2   1,718     68%
+      all fusion-xml  62 [49, 74]  +23    [4, 41]     71%     6.1   1,583     64%
       strict+healing fusion-text
-                      71 [58, 81]  +32   [13, 49]     75%    4.6   1,276     59%
+                      71 [58, 81]  +32   [13, 49]     75%     4.6   1,276     59%
 
     Intervals are 95%: Wilson for a rate, Tango for a paired difference (points).
-    recovered: success where something was scheduled to go wrong. /ok: per success.
-    `scripted:` rows show what the texts say, and nothing about a real model.
-    seeded: the scheduled mistake stands in the conversation as the model's own
-    first call.
+    recovered: success in episodes with a scheduled mistake or fault. /succ.: per
+    success.
+    Rows of `scripted:` agents show what the texts contain, not how a real model
+    behaves.
+    seeded: the conversation begins with the scheduled mistake as the model's first
+    call.
     Not scored: 32 episodes lost to infrastructure, 1 episode lost to configuration.
-    Left out of `vs none`, for one of the two episodes is missing or not scored:
+    Left out of `vs none` because one of the two episodes is missing or not scored:
     scripted:typical all fusion-xml 14; scripted:typical strict+healing fusion-text
     7; openai:gpt-5-mini · seeded · prompt all fusion-xml 12; openai:gpt-5-mini ·
     seeded · prompt strict+healing fusion-text 10.
@@ -54,52 +56,52 @@ fn a_summary_at_80_columns() {
 
 #[test]
 fn everything_at_100_columns() {
-    insta::assert_snapshot!(shown(&report(&plan(20)), 100, Detail::Scenarios), @"
+    insta::assert_snapshot!(shown(&report(&plan(20)), 100, Detail::Scenarios), @r"
     quickstart · 3 scenarios · 2 agents · 20 trials · 360 episodes · seed 7
 
-                                      success         vs none  recov-  calls  tokens  tokens
-                                            %          points    ered    /ok     /ok  wasted
+                                      success         vs none  recov-   calls  tokens  wasted
+                                            %          points    ered  /succ.  /succ.  tokens
     scripted:typical
-      none                        40 [28, 53]    —                34%    7.0   1,761     75%
-      all fusion-xml              63 [49, 75]  +22 [<0.1, 41]     64%    5.0   1,300     55%
-      strict+healing fusion-text  67 [54, 78]  +26    [6, 44]     69%    5.1   1,397     57%
+      none                        40 [28, 53]    —                34%     7.0   1,761     75%
+      all fusion-xml              63 [49, 75]  +22 [<0.1, 41]     64%     5.0   1,300     55%
+      strict+healing fusion-text  67 [54, 78]  +26    [6, 44]     69%     5.1   1,397     57%
     openai:gpt-5-mini · seeded · prompt
-      none                        38 [27, 51]    —                36%    6.2   1,718     68%
-      all fusion-xml              62 [49, 74]  +23    [4, 41]     71%    6.1   1,583     64%
-      strict+healing fusion-text  71 [58, 81]  +32   [13, 49]     75%    4.6   1,276     59%
+      none                        38 [27, 51]    —                36%     6.2   1,718     68%
+      all fusion-xml              62 [49, 74]  +23    [4, 41]     71%     6.1   1,583     64%
+      strict+healing fusion-text  71 [58, 81]  +32   [13, 49]     75%     4.6   1,276     59%
 
-                                  first call     calls    error  hints    false  fields
-                                          ok  repeated  spirals  taken  success  leaked
+                                  first-call  repeated            hints    false  leaked
+                                     success     calls  stuck  followed  success  fields
     scripted:typical
-      none                               25%       27%      22%    35%      24%     144
-      all fusion-xml                     43%       32%      20%    28%      10%     161
-      strict+healing fusion-text         41%       34%      22%    37%       7%     203
+      none                               25%       27%    22%       35%      24%     144
+      all fusion-xml                     43%       32%    20%       28%      10%     161
+      strict+healing fusion-text         41%       34%    22%       37%       7%     203
     openai:gpt-5-mini · seeded · prompt
-      none                               21%       39%      16%    29%      29%     119
-      all fusion-xml                     36%       29%      28%    36%       6%     192
-      strict+healing fusion-text         38%       35%      15%    37%       4%     184
+      none                               21%       39%    16%       29%      29%     119
+      all fusion-xml                     36%       29%    28%       36%       6%     192
+      strict+healing fusion-text         38%       35%    15%       37%       4%     184
 
-                                   error           median  within  within  within
-                                  chains  mended  retries       1       2       3
+                                   error  errors   retries  within  within  within
+                                  chains   fixed  (median)       1       2       3
     scripted:typical
-      none                            35     51%        4     11%     23%     29%
-      all fusion-xml                  25     88%        4     16%     20%     36%
-      strict+healing fusion-text      34     88%        4     18%     32%     44%
+      none                            35     51%         4     11%     23%     29%
+      all fusion-xml                  25     88%         4     16%     20%     36%
+      strict+healing fusion-text      34     88%         4     18%     32%     44%
     openai:gpt-5-mini · seeded · prompt
-      none                            30     60%        4     10%     23%     27%
-      all fusion-xml                  34     91%        4     12%     21%     32%
-      strict+healing fusion-text      32    100%        4     16%     34%     47%
+      none                            30     60%         4     10%     23%     27%
+      all fusion-xml                  34     91%         4     12%     21%     32%
+      strict+healing fusion-text      32    100%         4     16%     34%     47%
 
-                                     calls    tokens          vs none  guardrail        call   cost
-                                  /episode  /episode           tokens     tokens  efficiency    /ok
+                                     calls    tokens        call  guardrail    cost          vs none
+                                  /episode  /episode  efficiency     tokens  /succ.           tokens
     scripted:typical
-      none                             2.8       704     —                     0         36%      —
-      all fusion-xml                   3.1       816  +174  [20, 282]     10,442         32%      —
-      strict+healing fusion-text       3.4       940  +255 [250, 264]     10,887         29%      —
+      none                             2.8       704         36%          0       —     —
+      all fusion-xml                   3.1       816         32%     10,442       —  +174  [20, 282]
+      strict+healing fusion-text       3.4       940         29%     10,887       —  +255 [250, 264]
     openai:gpt-5-mini · seeded · prompt
-      none                             2.4       656     —                     0         42%      —
-      all fusion-xml                   3.8       985  +339 [198, 533]     12,560         26%      —
-      strict+healing fusion-text       3.3       905  +262 [202, 358]     11,680         30%  0.623
+      none                             2.4       656         42%          0       —     —
+      all fusion-xml                   3.8       985         26%     12,560       —  +339 [198, 533]
+      strict+healing fusion-text       3.3       905         30%     11,680   0.623  +262 [202, 358]
 
                                   pass  pass   pass    pass  pass  pass  pass   pass
                                     @1    @2     @4      @8    ^1    ^2    ^4     ^8
@@ -112,13 +114,13 @@ fn everything_at_100_columns() {
       all fusion-xml               61%   84%    97%  >99.9%   61%   38%   15%     2%
       strict+healing fusion-text   71%   92%  99.6%    100%   71%   50%   23%     3%
 
-                         input   of it    output     of it  o200k /  o200k /  seconds      US $
-                      /episode  cached  /episode  reasoned    input   output    /turn  /episode
+                         input  cached    output  reasoning  o200k /  o200k /  seconds      US $
+                      /episode   input  /episode     output    input   output    /turn  /episode
     openai:gpt-5-mini · seeded · prompt
-      none               2,633      2%       262       21%      95%      89%      0.6         —
-      all fusion-xml     2,591      2%       263       17%      96%      91%      0.6         —
+      none               2,633      2%       262        21%      95%      89%      0.6         —
+      all fusion-xml     2,591      2%       263        17%      96%      91%      0.6         —
       strict+healing fusion-text
-                         2,305      2%       228       23%      95%      92%      0.7     0.442
+                         2,305      2%       228        23%      95%      92%      0.7     0.442
 
                              none         all  strict+healing
                                    fusion-xml     fusion-text
@@ -136,14 +138,13 @@ fn everything_at_100_columns() {
 
     Intervals are 95%: Wilson for a rate, Tango for a paired difference (points).
     Intervals of a difference in tokens: BCa bootstrap over scenarios.
-    median retries: Kaplan and Meier's, for chains as long as they were tried; what was given up counts
-    as cut off.
-    recovered: success where something was scheduled to go wrong. /ok: per success.
-    `scripted:` rows show what the texts say, and nothing about a real model.
-    seeded: the scheduled mistake stands in the conversation as the model's own first call.
-    o200k /: exact o200k_base counts of what was sent and said, as a share of the provider's counts.
+    retries (median): the Kaplan-Meier estimate; chains that were given up are censored.
+    recovered: success in episodes with a scheduled mistake or fault. /succ.: per success.
+    Rows of `scripted:` agents show what the texts contain, not how a real model behaves.
+    seeded: the conversation begins with the scheduled mistake as the model's first call.
+    o200k /: exact o200k_base counts of requests and responses, as a share of the provider's counts.
     Not scored: 32 episodes lost to infrastructure, 1 episode lost to configuration.
-    Left out of `vs none`, for one of the two episodes is missing or not scored: scripted:typical all
+    Left out of `vs none` because one of the two episodes is missing or not scored: scripted:typical all
     fusion-xml 14; scripted:typical strict+healing fusion-text 7; openai:gpt-5-mini · seeded · prompt
     all fusion-xml 12; openai:gpt-5-mini · seeded · prompt strict+healing fusion-text 10.
     ");
@@ -151,36 +152,36 @@ fn everything_at_100_columns() {
 
 #[test]
 fn a_narrow_terminal_loses_the_intervals_and_nothing_else() {
-    insta::assert_snapshot!(shown(&report(&plan(20)), 56, Detail::Summary), @"
+    insta::assert_snapshot!(shown(&report(&plan(20)), 56, Detail::Summary), @r"
     quickstart · 3 scenarios · 2 agents · 20 trials
     360 episodes · seed 7
 
-            success  vs none  recov-  calls  tokens  tokens
-                  %   points    ered    /ok     /ok  wasted
+            success  vs none  recov-   calls  tokens  wasted
+                  %   points    ered  /succ.  /succ.  tokens
     scripted:typical
-      none       40        —     34%    7.0   1,761     75%
+      none       40        —     34%     7.0   1,761     75%
       all fusion-xml
-                 63      +22     64%    5.0   1,300     55%
+                 63      +22     64%     5.0   1,300     55%
       strict+healing fusion-text
-                 67      +26     69%    5.1   1,397     57%
+                 67      +26     69%     5.1   1,397     57%
     openai:gpt-5-mini · seeded · prompt
-      none       38        —     36%    6.2   1,718     68%
+      none       38        —     36%     6.2   1,718     68%
       all fusion-xml
-                 62      +23     71%    6.1   1,583     64%
+                 62      +23     71%     6.1   1,583     64%
       strict+healing fusion-text
-                 71      +32     75%    4.6   1,276     59%
+                 71      +32     75%     4.6   1,276     59%
 
-    The 95% intervals are left out, for the terminal is too
-    narrow. `vs none` is in percentage points.
-    recovered: success where something was scheduled to go
-    wrong. /ok: per success.
-    `scripted:` rows show what the texts say, and nothing
-    about a real model.
-    seeded: the scheduled mistake stands in the conversation
-    as the model's own first call.
+    The 95% intervals are left out because the terminal is
+    too narrow. `vs none` is in percentage points.
+    recovered: success in episodes with a scheduled mistake
+    or fault. /succ.: per success.
+    Rows of `scripted:` agents show what the texts contain,
+    not how a real model behaves.
+    seeded: the conversation begins with the scheduled
+    mistake as the model's first call.
     Not scored: 32 episodes lost to infrastructure, 1
     episode lost to configuration.
-    Left out of `vs none`, for one of the two episodes is
+    Left out of `vs none` because one of the two episodes is
     missing or not scored: scripted:typical all fusion-xml
     14; scripted:typical strict+healing fusion-text 7;
     openai:gpt-5-mini · seeded · prompt all fusion-xml 12;
@@ -193,7 +194,7 @@ fn a_narrow_terminal_loses_the_intervals_and_nothing_else() {
 fn effects_of_all_sets_of_guardrails() {
     let plan = sweep(40, 0..16, &[ErrorFormat::FusionXml]);
     let mut report = report(&plan);
-    // The other tables are shown above.
+    // The other tables are tested above.
     report.agents.clear();
     report.totals.unmatched = 0;
     insta::assert_snapshot!(shown(&report, 80, Detail::Summary));
@@ -224,7 +225,7 @@ fn fewer_tokens_are_green_and_more_are_red() {
 }
 
 #[test]
-fn colour_marks_only_differences_that_exclude_zero() {
+fn color_marks_only_differences_that_exclude_zero() {
     let mut report = report(&plan(20));
     let text = |report: &Report| terminal(report, TerminalOptions { width: 80, color: true, detail: Detail::Summary });
     assert!(text(&report).contains("\u{1b}[32m+"));
@@ -258,10 +259,10 @@ fn plain_text_leaves_text_alone() {
 }
 
 #[test]
-fn json_says_unknown_as_null() {
+fn unknown_is_null_in_json() {
     let plan = plan(2);
     let (_folder, run) = run_with(&plan, &healbench_record::Records::default());
-    let text = json(&summarise(&run, &manifest(&plan), Scope::Whole).unwrap()).unwrap();
+    let text = json(&summarize(&run, &manifest(&plan), Scope::Full).unwrap()).unwrap();
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     let row = &value["agents"][0]["rows"][1];
     assert_eq!(row["guardrails"], "all");
@@ -272,7 +273,7 @@ fn json_says_unknown_as_null() {
     assert!(text.ends_with("}\n"));
 }
 
-pub(crate) fn claiming() -> Plan {
+pub(crate) fn plan_with_claims() -> Plan {
     let mut plan = plan(20);
     let span = |from: f64, to: f64| Some(Span { from, to });
     let claim = |says: &str, measure, without, with| Claim { says: says.to_owned(), measure, without, with };
@@ -290,8 +291,8 @@ pub(crate) fn claiming() -> Plan {
 }
 
 #[test]
-fn claims_beside_what_was_measured() {
-    let mut report = report(&claiming());
+fn claims_with_measurements() {
+    let mut report = report(&plan_with_claims());
     report.agents.clear();
     report.totals.unmatched = 0;
     insta::assert_snapshot!(shown(&report, 80, Detail::Summary));
@@ -299,8 +300,8 @@ fn claims_beside_what_was_measured() {
 }
 
 #[test]
-fn claims_that_no_setting_is_held_against() {
-    let mut plan = claiming();
+fn claims_without_a_condition_to_compare() {
+    let mut plan = plan_with_claims();
     plan.conditions.truncate(3);
     plan.conditions.drain(..2);
     let mut report = report(&plan);
@@ -310,8 +311,8 @@ fn claims_that_no_setting_is_held_against() {
 }
 
 #[test]
-fn what_was_measured_is_what_the_rows_say() {
-    let plan = claiming();
+fn measurements_match_the_rows() {
+    let plan = plan_with_claims();
     let rows = records(&plan);
     let report = report(&plan);
     for (claim, of) in report.claims.iter().zip([

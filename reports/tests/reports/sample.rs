@@ -1,4 +1,4 @@
-//! A small plan, rows for it that keep every promise of the records, and a run directory that holds them.
+//! A small plan, consistent rows for it, and a run directory that contains them.
 
 use healbench_protocol::{AgentKind, AgentSpec, ErrorFormat, Guardrails, Opening, Seed, ToolsMode, Usage};
 use healbench_record::{
@@ -52,14 +52,14 @@ pub(crate) fn manifest(plan: &Plan) -> RunManifest {
     }
 }
 
-/// A run directory without frames.
+/// Creates a run directory without frames.
 pub(crate) fn empty_run(plan: &Plan) -> (TempDir, RunDir) {
     let folder = tempfile::tempdir().unwrap();
     let run = RunDir::create(&folder.path().join("run"), &manifest(plan), &[]).unwrap();
     (folder, run)
 }
 
-/// A run directory with these rows.
+/// Creates a run directory with these rows.
 pub(crate) fn run_with(plan: &Plan, records: &Records) -> (TempDir, RunDir) {
     let (folder, run) = empty_run(plan);
     let mut writer = FrameWriter::create(&run, plan).unwrap();
@@ -68,7 +68,8 @@ pub(crate) fn run_with(plan: &Plan, records: &Records) -> (TempDir, RunDir) {
     (folder, run)
 }
 
-/// Rows for the whole plan. Guardrails help; a few episodes are lost to infrastructure, and one to configuration.
+/// Returns rows for the whole plan. Guardrails improve success; a few episodes are lost to infrastructure, and one to
+/// configuration.
 pub(crate) fn records(plan: &Plan) -> Records {
     let mut records = Records::default();
     for episode in 0..plan.len() {
@@ -84,9 +85,9 @@ fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>
     let mut draw = Draw(episode.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ plan.seed.0);
     let control = cell.scenario == 2;
     let fails = if control { 0 } else { draw.below(7) };
-    let mends = draw.below(6) < if cell.condition > 0 { 5 } else { 1 };
+    let recovers = draw.below(6) < if cell.condition > 0 { 5 } else { 1 };
     let mut calls: Vec<CallRecord> = Vec::new();
-    let count = fails + if mends { 1 } else { 0 } + draw.below(2);
+    let count = fails + if recovers { 1 } else { 0 } + draw.below(2);
     let mut chain = None;
     let mut chains = 0;
     for number in 1..=count {
@@ -151,21 +152,22 @@ fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>
     (row, calls)
 }
 
-/// Under the first setting some episodes have no usage, under the second some have no price; the third knows everything.
+/// In the first condition some episodes have no usage, in the second some have no price; in the third everything is
+/// known.
 fn model_usage(condition: usize, draw: &mut Draw) -> ModelUsage {
     let counted = condition != 0 || draw.below(4) > 0;
     let priced = counted && (condition != 1 || draw.below(4) > 0);
     let turns = 1 + draw.below(4);
-    let told = |draw: &mut Draw| (draw.below(3) > 0).then(|| draw.below(100));
+    let optional_count = |draw: &mut Draw| (draw.below(3) > 0).then(|| draw.below(100));
     ModelUsage {
         opening_calls: draw.below(2) as u32,
         turns: turns as u32,
         usage: counted.then(|| Usage {
             input: 900 * turns + draw.below(500),
-            cache_read: told(draw),
-            cache_write: told(draw),
+            cache_read: optional_count(draw),
+            cache_write: optional_count(draw),
             output: 90 * turns + draw.below(50),
-            reasoning: told(draw),
+            reasoning: optional_count(draw),
         }),
         // Sums of such fractions are exact in any order.
         usd: priced.then(|| draw.below(1000) as f64 / 1024.0),

@@ -11,7 +11,7 @@ fn the_committed_schema_is_the_generated_one() {
     );
 }
 
-/// An object has all of its fields and no others, and each of them says what it is.
+/// Every object requires its fields, allows no others, and every field has a description.
 #[test]
 fn every_field_is_required_and_documented() {
     for printed in [JsonSchemaKind::Report, JsonSchemaKind::Comparison, JsonSchemaKind::Matrix] {
@@ -28,7 +28,7 @@ fn check(schema: &Value, seen: &mut usize) {
         assert_eq!(schema["additionalProperties"], false, "{schema:#}");
         for (name, field) in properties {
             assert!(required.contains(&Value::from(name.as_str())), "{name} may be missing");
-            // One way of saying something is described as a whole.
+            // The variants of an enum are described as a whole.
             let described = field["description"].is_string() || schema["description"].is_string();
             assert!(described, "{name} is not documented");
             *seen += 1;

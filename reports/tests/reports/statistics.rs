@@ -2,14 +2,14 @@ use std::collections::BTreeMap;
 
 use healbench_protocol::Seed;
 use healbench_reports::statistics::{
-    ClusterSums, Ended, Interval, Median, Resamples, Trials, bca_mean, bca_ratio, clopper_pearson, holm,
+    ClusterSums, EndedChains, Interval, Median, Resamples, Trials, bca_mean, bca_ratio, clopper_pearson, holm,
     kaplan_meier_median, mcnemar_mid_p, pass_at_k, pass_hat_k, pass_hat_k_interval, sign_interval, tango, wilson,
 };
 
-/// Figures made another way; the file says how.
+/// Reference values computed with other software; the file's header names it.
 const FIGURES: &str = include_str!("../fixtures/statistics.csv");
 
-/// The figures of one kind, as they stand in the file: `a,b,n,lower,upper`.
+/// Returns the reference values of one kind, as in the file: `a,b,n,lower,upper`.
 pub(crate) fn figures(what: &str, count: usize) -> Vec<[&'static str; 5]> {
     let fields = FIGURES.lines().filter_map(|line| line.split_once(',').filter(|(first, _)| *first == what));
     let found: Vec<_> = fields.map(|(_, rest)| rest.split(',').collect::<Vec<_>>().try_into().unwrap()).collect();
@@ -51,8 +51,8 @@ fn clopper_pearson_of_statsmodels() {
 
 #[test]
 fn published_clopper_pearson_interval() {
-    // Five of 25, from the tables of W. J. Conover (1999), "Practical nonparametric statistics", 3rd edition, as given by
-    // influentialpoints.com, "Confidence intervals of proportions".
+    // Five of 25, from the tables of W. J. Conover (1999), "Practical nonparametric statistics", 3rd edition, as given
+    // by influentialpoints.com, "Confidence intervals of proportions".
     let interval = clopper_pearson(5, 25, 0.95).unwrap();
     near(interval.lower, 0.068, 5e-4, "lower");
     near(interval.upper, 0.407, 5e-4, "upper");
@@ -72,7 +72,7 @@ fn clopper_pearson_at_its_ends() {
 #[test]
 fn tango_by_definition() {
     for [a, b, n, lower, upper] in figures("tango", 16) {
-        // The slow way is good for about nine digits.
+        // The reference implementation is accurate to about nine digits.
         near_interval(tango(count(a), count(b), count(n), 0.95), lower, upper, 2e-8, a);
     }
 }
@@ -88,7 +88,7 @@ fn mcnemar_by_definition() {
 fn sign_intervals_of_scipy() {
     for [confidence, _, n, rank, coverage] in figures("sign", 42) {
         let n = count(n);
-        // From the largest down, so that nothing is found in the order that it came in.
+        // Descending, so that results do not depend on the order of the input.
         let values: Vec<f64> = (1..=n).rev().map(|value| value as f64).collect();
         let found = sign_interval(&values, number(confidence));
         if rank.is_empty() {
@@ -104,8 +104,8 @@ fn sign_intervals_of_scipy() {
 
 #[test]
 fn published_sign_intervals() {
-    // The critical values of the sign test, the number of the rarer sign, two-sided at 0.05 and at 0.10, for 6 to 25 values:
-    // M. F. Triola, "Elementary statistics", table A-7. The interval begins one rank further in.
+    // Critical values of the sign test (the number of the rarer sign), two-sided at 0.05 and at 0.10, for 6 to 25
+    // values: M. F. Triola, "Elementary statistics", table A-7. The interval begins one rank further in.
     let at_5 = [0, 0, 0, 1, 1, 1, 2, 2, 2, 3, 3, 4, 4, 4, 5, 5, 5, 6, 6, 7];
     let at_10 = [0, 0, 1, 1, 1, 2, 2, 3, 3, 3, 4, 4, 5, 5, 5, 6, 6, 7, 7, 7];
     for (index, n) in (6..=25_u32).enumerate() {
@@ -122,7 +122,7 @@ fn published_sign_intervals() {
 }
 
 #[test]
-fn sign_intervals_of_ties_and_of_what_has_none() {
+fn sign_intervals_of_ties_and_of_too_few_values() {
     let same = sign_interval(&[2.5; 9], 0.95).unwrap();
     assert_eq!((same.median, same.interval), (2.5, Interval { lower: 2.5, upper: 2.5 }));
     assert_eq!((sign_interval(&[], 0.95), sign_interval(&[1.0; 5], 0.95)), (None, None));
@@ -139,7 +139,7 @@ fn medians_of_lifelines() {
         let ended = chains.split(' ').map(|entry| {
             let (retries, counts) = entry.split_once(':').unwrap();
             let (fixed, censored) = counts.split_once('+').unwrap();
-            (retries.parse().unwrap(), Ended { fixed: count(fixed), censored: count(censored) })
+            (retries.parse().unwrap(), EndedChains { fixed: count(fixed), censored: count(censored) })
         });
         let of = |text: &str| (!text.is_empty()).then(|| text.parse().unwrap());
         let expected = Median { median: of(median), lower: of(lower), upper: of(upper) };
@@ -149,16 +149,16 @@ fn medians_of_lifelines() {
 
 #[test]
 fn published_survival_table() {
-    // V. Bewick, L. Cheek, J. Ball (2004), "Statistics review 12: survival analysis", Critical Care 8:389, table 2: after days
-    // 1, 4, 5, 9 and 22 survive 0.75, 0.625, 0.5, 0.333 and 0, so a half is reached on day 5.
+    // V. Bewick, L. Cheek, J. Ball (2004), "Statistics review 12: survival analysis", Critical Care 8:389, table 2:
+    // survival after days 1, 4, 5, 9 and 22 is 0.75, 0.625, 0.5, 0.333 and 0, so the median is day 5.
     let ended = [(1, 2, 0), (4, 1, 0), (5, 1, 0), (6, 0, 1), (9, 1, 1), (22, 1, 0)];
-    let ended = ended.map(|(day, fixed, censored)| (day, Ended { fixed, censored }));
+    let ended = ended.map(|(day, fixed, censored)| (day, EndedChains { fixed, censored }));
     assert_eq!(kaplan_meier_median(&BTreeMap::from(ended), 0.95).median, Some(5));
 }
 
 #[test]
 fn medians_of_too_few_chains() {
-    let ended = |fixed, censored| BTreeMap::from([(1, Ended { fixed, censored })]);
+    let ended = |fixed, censored| BTreeMap::from([(1, EndedChains { fixed, censored })]);
     let none = Median::default();
     assert_eq!(kaplan_meier_median(&BTreeMap::new(), 0.95), none);
     assert_eq!(kaplan_meier_median(&ended(0, 0), 0.95), none);
@@ -183,7 +183,7 @@ fn pass_by_counting_choices() {
     for [scenarios, k, _, value, _] in figures("pass_hat", 15) {
         near(pass_hat_k(&trials(scenarios), count(k)).unwrap(), number(value), 1e-11, scenarios);
     }
-    // Far beyond what binomials would hold.
+    // The binomial coefficients would overflow here.
     near(pass_hat_k(&trials("999999/1000000"), 1000).unwrap(), 0.999, 1e-12, "large");
 }
 
@@ -218,7 +218,8 @@ fn clusters(numerators: &str, denominators: &str) -> Vec<ClusterSums> {
 #[test]
 fn bootstraps_of_scipy() {
     for [a, b, _, lower, upper] in figures("bca", 4) {
-        // An end that rests on 20,000 resamples is off by about 0.8% of the interval, one that rests on 2,000 by about 2.5%.
+        // An end computed from 20,000 resamples has an error of about 0.8% of the interval's width, one from 2,000
+        // about 2.5%.
         let tolerance = 0.02 * (number(upper) - number(lower));
         let mut many = Resamples::with_count(Seed(3), 20_000);
         near_interval(bca_ratio(&clusters(a, b), &mut many, 0.95), lower, upper, tolerance, a);
@@ -231,8 +232,9 @@ fn bootstraps_over_every_resample() {
     for [a, b, _, lower, upper] in figures("bca_all", 5) {
         near_interval(bca_ratio(&clusters(a, b), &mut resamples(), 0.95), lower, upper, 1e-9, a);
     }
-    // By hand: of two clusters the resamples are 0, 1/2, 1/2, 1. Half of them lie below the estimate, and the jackknife is even, so
-    // nothing is corrected, and the ends are at 2.5% and 97.5% of the way along 0, 1/2, 1/2, 1.
+    // By hand: the resamples of two clusters have the means 0, 1/2, 1/2, 1. Half of them are below the estimate and the
+    // jackknife is symmetric, so no correction applies and the ends are the 2.5% and 97.5% percentiles of 0, 1/2, 1/2,
+    // 1.
     let interval = bca_mean(&[0.0, 1.0], &mut resamples(), 0.95).unwrap();
     near(interval.lower, 0.025 * 3.0 * 0.5, 1e-10, "lower");
     near(interval.upper, 1.0 - 0.025 * 3.0 * 0.5, 1e-10, "upper");
@@ -244,7 +246,7 @@ fn bootstraps_are_the_same_every_time_and_follow_the_seed() {
     let with = |seed| bca_mean(&values, &mut Resamples::new(Seed(seed)), 0.95).unwrap();
     assert_eq!(with(1), with(1));
     assert_ne!(with(1), with(2));
-    // What was asked before changes nothing.
+    // Earlier uses do not change the resamples.
     let mut used = Resamples::new(Seed(1));
     bca_mean(&values[..20], &mut used, 0.95).unwrap();
     assert_eq!(bca_mean(&values, &mut used, 0.95), Some(with(1)));
@@ -260,7 +262,7 @@ fn bootstraps_without_spread_give_the_point() {
             assert_eq!(interval.lower, interval.upper);
         }
     }
-    // The same ratio in clusters of several sizes: sums differ in their last digits, and that is no spread.
+    // The same ratio in clusters of different sizes: rounding differences of sums must not count as spread.
     let same: Vec<ClusterSums> =
         (1..20_u32).map(|n| ClusterSums { numerator: 0.1 * f64::from(n), denominator: f64::from(n) }).collect();
     let interval = bca_ratio(&same, &mut resamples(), 0.95).unwrap();
@@ -273,7 +275,7 @@ fn bootstraps_that_are_unknown() {
     assert_eq!((of(&[]), of(&[1.0]), of(&[1.0, f64::NAN]), of(&[1.0, f64::INFINITY])), (None, None, None, None));
     assert_eq!(bca_mean(&[1.0, 2.0], &mut resamples(), 0.0), None);
     let ratio = |a, b| bca_ratio(&clusters(a, b), &mut resamples(), 0.95);
-    // Nothing to divide by: at all, without the only cluster that has it, in too many resamples, in few enough.
+    // No denominator at all, without the only cluster that has one, in too many resamples, in few enough.
     assert_eq!(ratio("1 2 3", "0 0 0"), None);
     assert_eq!(ratio("1 2 3", "0 5 0"), None);
     assert_eq!(ratio("1 2 3 4 5 6", "0 5 0 0 0 1"), None);
@@ -282,8 +284,8 @@ fn bootstraps_that_are_unknown() {
 
 #[test]
 fn published_wilson_intervals() {
-    // R. G. Newcombe (1998), "Two-sided confidence intervals for the single proportion", Statistics in Medicine 17, 857-872,
-    // table I, method 3.
+    // R. G. Newcombe (1998), "Two-sided confidence intervals for the single proportion", Statistics in Medicine 17,
+    // 857-872, table I, method 3.
     let table = [(81, 263, 0.2553, 0.3662), (15, 148, 0.0624, 0.1605), (0, 20, 0.0, 0.1611), (1, 29, 0.0061, 0.1718)];
     for (successes, n, lower, upper) in table {
         let interval = wilson(successes, n, 0.95).unwrap();
@@ -294,9 +296,9 @@ fn published_wilson_intervals() {
 
 #[test]
 fn published_paired_example() {
-    // Airway hyper-responsiveness before and after stem cell transplantation, 1 and 7 discordant of 21 pairs: the example of
-    // Fagerland, Lydersen and Laake, BMC Medical Research Methodology 13:91 (2013) for the test (mid-p 0.039) and Statistics in
-    // Medicine 33, 2850-2875 (2014) for Tango's interval.
+    // Airway hyper-responsiveness before and after stem cell transplantation, 1 and 7 discordant of 21 pairs: the
+    // example of Fagerland, Lydersen and Laake, BMC Medical Research Methodology 13:91 (2013) for the test (mid-p
+    // 0.039) and Statistics in Medicine 33, 2850-2875 (2014) for Tango's interval.
     near(mcnemar_mid_p(1, 7), 0.039, 5e-4, "mid-p");
     let interval = tango(1, 7, 21, 0.95).unwrap();
     near(interval.lower, -0.517, 5e-4, "lower");
@@ -319,7 +321,7 @@ fn unknown_is_none() {
 
 #[test]
 fn tango_holds_at_the_edges() {
-    // Without a discordant pair the equation has a solution in closed form: z^2 / (n + z^2).
+    // Without discordant pairs the equation has a closed-form solution: z^2 / (n + z^2).
     let z2 = 1.959_963_984_540_054_f64.powi(2);
     for n in [2, 7, 1000, 1 << 50] {
         let bound = z2 / (n as f64 + z2);

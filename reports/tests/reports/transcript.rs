@@ -1,18 +1,18 @@
-//! Playbacks on a terminal.
+//! Tests of transcripts on a terminal.
 
 use healbench_protocol::{ErrorFormat, Guardrails};
 use healbench_record::{CallRecord, Outcome};
 use healbench_reports::render::{TranscriptOptions, transcript};
-use healbench_reports::{CallStep, Sent, Transcript, TranscriptStep};
+use healbench_reports::{CallStep, SentCall, Transcript, TranscriptStep};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use unicode_width::UnicodeWidthStr as _;
 
 const PIPE: TranscriptOptions = TranscriptOptions { width: 80, color: false, full: false };
 
-/// Calls of one chain, one in a turn, each with its response; the last one succeeds.
+/// Returns the calls of one chain, one in a turn, each with its response; the last one succeeds.
 fn calls(made: &[(Value, &str)]) -> Vec<TranscriptStep> {
-    let mut sent: Vec<Sent> = Vec::new();
+    let mut sent: Vec<SentCall> = Vec::new();
     let step = |(index, (arguments, response)): (usize, &(Value, &str))| {
         let is_error = index + 1 < made.len();
         let row = CallRecord {
@@ -28,7 +28,7 @@ fn calls(made: &[(Value, &str)]) -> Vec<TranscriptStep> {
             guardrail_tokens: if is_error { 55 } else { 0 },
             ..CallRecord::default()
         };
-        let call = Sent { arguments: arguments.clone(), row };
+        let call = SentCall { arguments: arguments.clone(), row };
         let step = CallStep::new(&sent, &call, index == 0, (*response).to_owned());
         sent.push(call);
         TranscriptStep::Call(Box::new(step))
@@ -36,7 +36,7 @@ fn calls(made: &[(Value, &str)]) -> Vec<TranscriptStep> {
     made.iter().enumerate().map(step).collect()
 }
 
-fn played(steps: Vec<TranscriptStep>) -> Transcript {
+fn transcript_with(steps: Vec<TranscriptStep>) -> Transcript {
     Transcript {
         episode: Some(1234),
         scenario: "users/invite".to_owned(),
@@ -57,15 +57,15 @@ fn two_calls() -> Transcript {
     let first = json!({"action": "invite", "role": "root", "teams": [{"id": 1}, {"id": 2}], "foo": 1});
     let second = json!({"action": "invite", "role": "editor", "teams": [{"id": 1}, {"id": 7}], "currency": "USD"});
     let error = "<validation_error>\n  <field name=\"role\">Invalid enum value. You sent: 'root'. Valid options: 'viewer', 'editor'.</field>\n</validation_error>";
-    let mut steps = vec![TranscriptStep::Says("First this.".to_owned())];
+    let mut steps = vec![TranscriptStep::Message("First this.".to_owned())];
     steps.extend(calls(&[(first.clone(), error), (first, error), (second, "{\"id\":1}")]));
-    steps.insert(2, TranscriptStep::Waits { seconds: 1 });
-    steps.extend([TranscriptStep::Answers(String::new())]);
-    played(steps)
+    steps.insert(2, TranscriptStep::Wait { seconds: 1 });
+    steps.extend([TranscriptStep::Answer(String::new())]);
+    transcript_with(steps)
 }
 
 #[test]
-fn what_changed_is_told_in_words_where_nothing_is_coloured() {
+fn changes_are_described_where_there_is_no_color() {
     insta::assert_snapshot!(transcript(&two_calls(), TranscriptOptions { width: 60, ..PIPE }), @r#"
     users/invite · openai:gpt-5-mini · seeded · native
     all/fusion-xml · trial 2 · episode 1234
@@ -76,7 +76,7 @@ fn what_changed_is_told_in_words_where_nothing_is_coloured() {
 
     call 1 users {"action":"invite","role":"root",
            "teams":[{"id":1},{"id":2}],"foo":1}
-           the scheduled opening: the model was not asked
+           scheduled opening: no request was sent to the model
       →    VALIDATION  30 tokens sent, 60 tokens back, 55
            guardrail tokens
            <validation_error>
@@ -109,22 +109,22 @@ fn what_changed_is_told_in_words_where_nothing_is_coloured() {
 }
 
 #[test]
-fn changed_arguments_are_marked_where_colours_are() {
+fn changed_arguments_are_highlighted_in_color() {
     let text = transcript(&two_calls(), TranscriptOptions { color: true, ..PIPE });
     let call = text.lines().find(|line| line.contains("call 3")).unwrap();
     insta::assert_snapshot!(call.replace('\u{1b}', "^"), @r#"^[2mcall 3 ^[0musers {"action":"invite","role":^[1;4;33m"editor"^[0m,"teams":[{"id":1},{"id":^[1;4;33m7^[0m}],"#);
     let plain = transcript(&two_calls(), PIPE);
     assert!(!plain.contains('\u{1b}'));
-    assert_eq!(unpainted(&text), plain);
+    assert_eq!(without_colors(&text), plain);
 }
 
-/// The text without what paints it.
-fn unpainted(text: &str) -> String {
+/// Removes ANSI sequences.
+fn without_colors(text: &str) -> String {
     let parts = text.split("\u{1b}[").enumerate();
     parts.map(|(index, part)| if index == 0 { part } else { part.split_once('m').unwrap().1 }).collect()
 }
 
-/// What a scenario, a server or a model may say to harm whoever reads it.
+/// A text of a scenario, a server or a model that attacks the terminal of its reader.
 const HOSTILE: &str = "<script>alert(1)</script> ]]> \u{1b}[31mred\u{1b}]0;owned\u{7} \u{202e}evil \u{2066}isolated\u{2069} \u{9b}2J\r\u{8}";
 
 fn hostile(long: &str) -> Transcript {
@@ -135,11 +135,11 @@ fn hostile(long: &str) -> Transcript {
         (json!(long), &text),
     ]);
     for make in [
-        TranscriptStep::Says,
+        TranscriptStep::Message,
         TranscriptStep::Done,
-        TranscriptStep::Answers,
+        TranscriptStep::Answer,
         TranscriptStep::Incomplete,
-        TranscriptStep::GivesUp,
+        TranscriptStep::GiveUp,
         TranscriptStep::Failed,
     ] {
         steps.push(make(text.clone()));
@@ -156,13 +156,13 @@ fn hostile(long: &str) -> Transcript {
         agent: text.clone(),
         prompt: text.clone(),
         unmet: vec![text],
-        ..played(steps)
+        ..transcript_with(steps)
     }
 }
 
 #[test]
 fn hostile_texts_are_shown_and_never_obeyed() {
-    // A mebibyte in a line is below: here it would only take longer.
+    // A line of a mebibyte is tested below; here it would only be slow.
     for long in ["x", "\u{301}", " ", "☺\u{fe0f}"].map(|text| text.repeat(1 << 12)) {
         let hostile = hostile(&long);
         let text = transcript(&hostile, PIPE);
@@ -170,7 +170,7 @@ fn hostile_texts_are_shown_and_never_obeyed() {
             |c: char| (c.is_control() && c != '\n') || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
         assert!(!text.contains(raw), "{:?}", text.find(raw));
         assert!(text.lines().all(|line| line.width() <= 80));
-        // A line that is cut says so: 18 texts, and arguments.
+        // A truncated line ends with a notice: 18 texts, and arguments.
         assert!(text.len() < 60_000, "{}", text.len());
         assert!(text.contains("<script>alert(1)</script> ]]> \\u{1b}[31mred"), "{text}");
         assert!(text.contains("more characters"), "{text}");
@@ -178,9 +178,9 @@ fn hostile_texts_are_shown_and_never_obeyed() {
         assert!(!full.contains(raw) && !full.contains("more character"));
         assert!(full.lines().all(|line| line.width() <= 80));
     }
-    // What is left out is counted to the character.
-    let steps = vec![TranscriptStep::Says("x".repeat(1 << 20)), TranscriptStep::Says("line\n".repeat(100))];
-    let text = transcript(&played(steps), PIPE);
+    // The number of omitted characters is exact.
+    let steps = vec![TranscriptStep::Message("x".repeat(1 << 20)), TranscriptStep::Message("line\n".repeat(100))];
+    let text = transcript(&transcript_with(steps), PIPE);
     assert!(text.contains("… 1,048,176 more characters"), "{text}");
     assert!(text.contains("… 77 lines more …") && text.matches("line\n").count() == 23, "{text}");
 }
@@ -188,8 +188,8 @@ fn hostile_texts_are_shown_and_never_obeyed() {
 proptest! {
     #[test]
     fn no_line_is_wider_than_the_terminal_and_nothing_is_lost(text in "[ ,a-é\u{301}中☺\u{fe0f}\u{1f3fd}\n\u{1b}\\PC]{0,200}", width in 60usize..140) {
-        let says = played(vec![TranscriptStep::Says(text.clone())]);
-        let shown = transcript(&says, TranscriptOptions { width, color: false, full: true });
+        let episode = transcript_with(vec![TranscriptStep::Message(text.clone())]);
+        let shown = transcript(&episode, TranscriptOptions { width, color: false, full: true });
         for line in shown.lines() {
             prop_assert!(line.width() <= width, "{line:?}");
         }

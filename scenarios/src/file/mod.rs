@@ -1,8 +1,8 @@
-//! The raw shape of a scenario file. The comments here become the descriptions of the file's JSON Schema, so they are written
-//! for whoever writes a scenario. Nothing here is checked beyond its shape; `lower` makes the validated types.
+//! The raw types of a scenario file. Doc comments become descriptions in the JSON Schema, so they are written for
+//! authors of scenarios. Only the shape is checked here; `compile` creates the validated types.
 
 mod claim;
-mod play;
+mod script;
 mod tool;
 mod world;
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 pub(crate) use claim::{ClaimFile, SpanFile};
-pub(crate) use play::{ExpectFile, FaultFile, FindFile, MistakeFile, StepFile};
+pub(crate) use script::{ExpectFile, FaultFile, FindFile, MistakeFile, StepFile};
 pub(crate) use tool::{
     ActionFile, EntitlementFile, FailFile, FilterFile, HandlerFile, PresenterFile, PreviousActionFile, PreviousFile,
     RuleFile, ToolFile,
@@ -68,7 +68,7 @@ pub(crate) struct TaskFile {
     pub max_calls: u32,
 }
 
-/// Reads a key that was given as `Some`, even if it is `null`: `return: null` is a constant, not a missing key.
+/// Deserializes a present key as `Some`, even if it is `null`: `return: null` is a constant, not a missing key.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }

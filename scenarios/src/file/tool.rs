@@ -30,7 +30,7 @@ pub(crate) struct ToolFile {
     #[serde(default)]
     pub entitlements: Vec<EntitlementFile>,
     /// The actions, by name.
-    // Read one by one, so that one broken action hides no problem of another.
+    // Deserialized one by one, so that an invalid action does not hide problems of others.
     #[schemars(with = "IndexMap<String, ActionFile>", extend("minProperties" = 1))]
     pub actions: IndexMap<String, Value>,
     /// What the agent was told of the tool, where that differs: a contract that has moved since. Agents are shown the
@@ -51,7 +51,7 @@ fn nullable_text(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
 }
 
 /// Something outside of the server that a tool's code may reach.
-// Comments on the variants would make the schema a choice of constants, and its messages about branches.
+// With comments on the variants, the schema would be a choice of constants, and error messages would mention branches.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum EntitlementFile {
@@ -261,7 +261,7 @@ pub(crate) struct PreviousFile {
     /// All state-sync policies as they were.
     pub state_sync: Option<Vec<String>>,
     /// The most calls at a time as it was; `null` when there was no limit.
-    #[serde(default, deserialize_with = "said")]
+    #[serde(default, deserialize_with = "present_or_null")]
     #[schemars(schema_with = "nullable_limit")]
     pub concurrency: Option<Option<u32>>,
     /// All entitlements as they were.
@@ -286,7 +286,7 @@ pub(crate) struct PreviousActionFile {
     /// The whole input schema as it was.
     pub input: Option<Object>,
     /// The whole presenter as it was; `null` when there was none.
-    #[serde(default, deserialize_with = "said")]
+    #[serde(default, deserialize_with = "present_or_null")]
     #[schemars(schema_with = "nullable_presenter")]
     pub presenter: Option<Option<PresenterFile>>,
     /// `destructiveHint` as it was.
@@ -297,8 +297,10 @@ pub(crate) struct PreviousActionFile {
     pub idempotent: Option<bool>,
 }
 
-/// Reads a key that was given as `Some`, even if it is `null`.
-fn said<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Option<T>>, D::Error> {
+/// Deserializes a present key as `Some`, even if it is `null`.
+fn present_or_null<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<Option<T>>, D::Error> {
     Option::deserialize(deserializer).map(Some)
 }
 
@@ -306,7 +308,8 @@ fn nullable_limit(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({"type": ["integer", "null"], "minimum": 1, "maximum": u32::MAX, "nullable": true})
 }
 
-/// The presenter's own schema, beside `null`: a choice of two schemas would make messages about branches.
+/// Returns the presenter's schema extended by `null`. With a choice of two schemas, error messages would mention
+/// branches.
 fn nullable_presenter(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
     let mut schema = PresenterFile::json_schema(generator);
     schema.insert("type".to_owned(), serde_json::json!(["object", "null"]));

@@ -1,4 +1,4 @@
-//! Identifiers of the right shape that name nothing.
+//! Identifiers of the right form that do not exist.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,36 +6,36 @@ use healbench_engine::definition::{Handler, Rule};
 use healbench_protocol::{Draws, canonical_json};
 use serde_json::{Value, json};
 
-use super::{Edit, Fixed, Inapplicable, Plan, Target};
+use super::{Edit, InapplicableMistake, MistakeParams, MutationPlan, Target};
 
-pub(super) fn unknown_id(target: &Target<'_>, fixed: &Fixed) -> Result<Plan, Inapplicable> {
+pub(super) fn unknown_id(target: &Target<'_>, params: &MistakeParams) -> Result<MutationPlan, InapplicableMistake> {
     let identifiers = identifiers(target);
-    if let Some(field) = &fixed.field
+    if let Some(field) = &params.field
         && !identifiers.contains_key(field.as_str())
     {
-        return Err(Inapplicable::field(format!("`{field}` of this call does not name a row of a table")));
+        return Err(InapplicableMistake::field(format!("`{field}` of this call does not name a row of a table")));
     }
     let mut fields = Vec::new();
     for (argument, table) in identifiers {
-        if fixed.field.as_ref().is_some_and(|field| field != argument) {
+        if params.field.as_ref().is_some_and(|field| field != argument) {
             continue;
         }
-        let edit = match &fixed.value {
+        let edit = match &params.value {
             None => Edit::UnknownId { argument: argument.to_owned(), table: table.to_owned() },
             Some(value) if is_key(target, table, value) => {
-                return Err(Inapplicable::value(format!("{value} is a key of `{table}`")));
+                return Err(InapplicableMistake::value(format!("{value} is a key of `{table}`")));
             }
             Some(value) => Edit::Set(argument.to_owned(), value.clone()),
         };
         fields.push(vec![vec![edit]]);
     }
     match fields.is_empty() {
-        true => Err(Inapplicable::kind("no argument of the call names a row of a table")),
-        false => Ok(Plan { fields }),
+        true => Err(InapplicableMistake::kind("no argument of the call names a row of a table")),
+        false => Ok(MutationPlan { fields }),
     }
 }
 
-/// The arguments of the call that name a row, with the table.
+/// Returns the arguments of the call that identify a row, with their tables.
 fn identifiers<'a>(target: &Target<'a>) -> BTreeMap<&'a str, &'a str> {
     let of_handler = match &target.action.handler {
         Handler::Get { table, by } | Handler::Update { table, by } | Handler::Delete { table, by } => {
@@ -55,25 +55,25 @@ fn is_key(target: &Target<'_>, table: &str, value: &Value) -> bool {
     table.is_some_and(|table| table.rows.iter().any(|row| row.get(&table.key) == Some(value)))
 }
 
-/// How often another value is drawn before one is made by force.
-const TRIES: u32 = 64;
+/// The number of drawn candidates before a new key is constructed.
+const MAX_TRIES: u32 = 64;
 
-/// A value like `right` that is none of the `known` keys (as canonical texts).
-pub(super) fn like(right: &Value, known: &BTreeSet<String>, draws: &mut Draws) -> Value {
+/// Returns a value similar to `right` that is not one of the `known` keys, which are canonical JSON.
+pub(super) fn unknown_key_like(right: &Value, known: &BTreeSet<String>, draws: &mut Draws) -> Value {
     let is_new = |value: &Value| value != right && !known.contains(&canonical_json(value));
-    for _ in 0..TRIES {
+    for _ in 0..MAX_TRIES {
         let candidate = match right {
             Value::Number(number) => {
                 let n = number.as_i64().unwrap_or(1);
                 json!(draws.between(1, n.saturating_mul(10).max(1_000)))
             }
-            other => Value::String(redrawn(&text_of(other), draws)),
+            other => Value::String(redraw_characters(&text_of(other), draws)),
         };
         if is_new(&candidate) {
             return candidate;
         }
     }
-    // A table whose keys fill their shape: the shape has to give.
+    // All keys of this form may exist, so construct a longer one.
     let mut text = text_of(right);
     loop {
         text.push('9');
@@ -91,8 +91,8 @@ fn text_of(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// The text with other digits; with other letters if it has no digit.
-fn redrawn(text: &str, draws: &mut Draws) -> String {
+/// Redraws the digits of a text, or its letters if it has no digits.
+fn redraw_characters(text: &str, draws: &mut Draws) -> String {
     let has_digit = text.chars().any(|c| c.is_ascii_digit());
     let mut one_of = |from: u8, n: u64| char::from(from + draws.below(n) as u8);
     let letter = |c: char| match c {

@@ -6,32 +6,32 @@ use std::str::FromStr;
 pub enum MistakeKind {
     /// A required argument is left out.
     Missing,
-    /// A value of another type.
+    /// A value has the wrong type.
     WrongType,
-    /// A value that is not among the options.
+    /// A value is not one of the allowed options.
     WrongEnum,
-    /// A number, a length or a count past its bound.
+    /// A number, length or count is outside its bounds.
     OutOfRange,
-    /// A text that breaks its format or pattern.
+    /// A text does not match its format or pattern.
     BadFormat,
-    /// An argument that nobody declared.
+    /// An argument is not declared.
     HallucinatedField,
-    /// A declared argument under a name with a typo.
+    /// The name of an argument has a typo.
     MisspelledField,
-    /// An action's name with a typo.
+    /// The name of the action has a typo.
     MisspelledAction,
     /// The discriminator is left out.
     MissingDiscriminator,
-    /// An identifier of the right shape that names nothing.
+    /// An identifier has the right form but does not exist.
     UnknownId,
-    /// A list call without its filters.
+    /// A list call has no filters.
     UnfilteredList,
-    /// A call by the previous contract.
+    /// The call follows the previous contract.
     StaleContract,
 }
 
 impl MistakeKind {
-    /// Every kind, in the order of documents.
+    /// All kinds, in the order used in documents.
     pub const ALL: [MistakeKind; 12] = [
         MistakeKind::Missing,
         MistakeKind::WrongType,
@@ -47,7 +47,7 @@ impl MistakeKind {
         MistakeKind::StaleContract,
     ];
 
-    /// The name in scenario files.
+    /// Returns the name used in scenario files.
     pub fn name(self) -> &'static str {
         match self {
             MistakeKind::Missing => "missing",
@@ -72,7 +72,7 @@ impl fmt::Display for MistakeKind {
     }
 }
 
-/// A word that is no kind of mistake.
+/// An unknown kind of mistake.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown kind of mistake `{0}`")]
 pub struct UnknownKind(pub String);

@@ -1,49 +1,48 @@
-//! What goes wrong in a call: each kind of mistake spoils the intended call into the one that an agent believes in at first.
+//! Mistakes: changes that turn the intended call of a step into the draft that an agent starts with.
 //!
-//! What a mistake could do to a step is worked out once, when the file is loaded, and held against the schema there; a trial
-//! only draws from it. So a spoiled call really is wrong, and a schedule costs microseconds.
+//! The possible changes of a step are computed and checked against the schema once, when the file is loaded; a trial
+//! only draws from them. A draft with a mistake is therefore always wrong, and a schedule takes only microseconds.
 
 mod fields;
 mod ids;
 mod kind;
 mod lists;
-mod near;
+mod mutate;
 mod routing;
-mod spoil;
+mod similar;
 mod stale;
 mod values;
 
 pub use kind::MistakeKind;
-pub(crate) use spoil::{Change, Edit, Known, Plan, spoil};
+pub(crate) use mutate::{Edit, ExistingKeys, Mutation, MutationPlan, mutate};
 
 use healbench_engine::definition::{Action, Tool, WorldDef};
 use healbench_protocol::Object;
 use jsonschema::Validator;
 use serde_json::Value;
 
-/// The step that a mistake is to spoil.
+/// The step that a mistake changes.
 pub(crate) struct Target<'a> {
-    /// The tool, as the engine enforces it.
+    /// The current tool, as the engine enforces it.
     pub(crate) tool: &'a Tool,
-    /// The action.
     pub(crate) action: &'a Action,
-    /// The action by the previous contract: `None` when there is no previous contract, or the action was not there yet.
+    /// The action in the previous contract, if both exist.
     pub(crate) previous: Option<&'a Action>,
     /// The intended arguments without the discriminator.
     pub(crate) arguments: &'a Object,
-    /// The compiled input schema of the action, formats included.
+    /// The compiled input schema of the action, with format validation.
     pub(crate) validator: &'a Validator,
-    /// The tables, with the rows that are written down.
+    /// The tables, with the rows listed in the file.
     pub(crate) world: &'a WorldDef,
 }
 
 impl Target<'_> {
-    /// The declared properties of the action.
+    /// Returns the declared properties of the action.
     fn properties(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.action.input["properties"].as_object().into_iter().flatten().map(|(name, schema)| (name.as_str(), schema))
     }
 
-    /// The declared schema of an argument; `null` when there is none.
+    /// Returns the declared schema of an argument, or `null` if there is none.
     fn schema(&self, argument: &str) -> &Value {
         &self.action.input["properties"][argument]
     }
@@ -52,7 +51,7 @@ impl Target<'_> {
         self.action.input["required"].as_array().is_some_and(|required| required.iter().any(|name| name == argument))
     }
 
-    /// Whether the schema rejects the intended arguments once `argument` is `value`.
+    /// Returns true if the schema rejects the intended arguments with `argument` set to `value`.
     fn rejects(&self, argument: &str, value: &Value) -> bool {
         let mut arguments = self.arguments.clone();
         arguments.insert(argument.to_owned(), value.clone());
@@ -60,72 +59,75 @@ impl Target<'_> {
     }
 }
 
-/// What the file fixes about a mistake.
+/// The parts of a mistake that the scenario file fixes.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Fixed {
-    /// The argument that goes wrong.
+pub(crate) struct MistakeParams {
+    /// The argument to change.
     pub(crate) field: Option<String>,
-    /// What is sent instead.
+    /// The value to send instead.
     pub(crate) value: Option<Value>,
 }
 
-/// Why a mistake cannot be made in a step.
+/// The reason why a mistake cannot be made in a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Inapplicable {
-    /// What is in the way.
+pub(crate) struct InapplicableMistake {
     pub(crate) reason: String,
-    /// Whether it is the field, the value, or the kind itself that is in the way.
-    pub(crate) blames: Blame,
+    /// The part of the mistake that is not applicable.
+    pub(crate) part: MistakePart,
 }
 
-/// The part of a mistake that a diagnostic points at.
+/// The part of a mistake that a diagnostic marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Blame {
+pub(crate) enum MistakePart {
     Kind,
     Field,
     Value,
 }
 
-impl Inapplicable {
-    fn kind(reason: impl Into<String>) -> Inapplicable {
-        Inapplicable { reason: reason.into(), blames: Blame::Kind }
+impl InapplicableMistake {
+    fn kind(reason: impl Into<String>) -> InapplicableMistake {
+        InapplicableMistake { reason: reason.into(), part: MistakePart::Kind }
     }
 
-    fn field(reason: impl Into<String>) -> Inapplicable {
-        Inapplicable { reason: reason.into(), blames: Blame::Field }
+    fn field(reason: impl Into<String>) -> InapplicableMistake {
+        InapplicableMistake { reason: reason.into(), part: MistakePart::Field }
     }
 
-    fn value(reason: impl Into<String>) -> Inapplicable {
-        Inapplicable { reason: reason.into(), blames: Blame::Value }
+    fn value(reason: impl Into<String>) -> InapplicableMistake {
+        InapplicableMistake { reason: reason.into(), part: MistakePart::Value }
     }
 }
 
-/// Everything that a mistake of this kind could do to the step: for each field the changes to draw from.
+/// Returns all changes that a mistake of this kind can make to the step, grouped by field.
 ///
 /// # Errors
-/// [`Inapplicable`] when the kind, the named field or the named value cannot go wrong in this step.
-pub(crate) fn plan(kind: MistakeKind, target: &Target<'_>, fixed: &Fixed) -> Result<Plan, Inapplicable> {
+/// Returns an [`InapplicableMistake`] if the kind, the given field or the given value is not possible in this step.
+pub(crate) fn plan_mutations(
+    kind: MistakeKind,
+    target: &Target<'_>,
+    params: &MistakeParams,
+) -> Result<MutationPlan, InapplicableMistake> {
     match kind {
-        MistakeKind::Missing => fields::missing(target, fixed),
-        MistakeKind::WrongType => values::wrong_type(target, fixed),
-        MistakeKind::WrongEnum => values::wrong_enum(target, fixed),
-        MistakeKind::OutOfRange => values::out_of_range(target, fixed),
-        MistakeKind::BadFormat => values::bad_format(target, fixed),
-        MistakeKind::HallucinatedField => fields::hallucinated(target, fixed),
-        MistakeKind::MisspelledField => fields::misspelled(target, fixed),
-        MistakeKind::MisspelledAction => routing::misspelled_action(target, fixed),
-        MistakeKind::MissingDiscriminator => routing::missing_discriminator(target, fixed),
-        MistakeKind::UnknownId => ids::unknown_id(target, fixed),
-        MistakeKind::UnfilteredList => lists::unfiltered(target, fixed),
-        MistakeKind::StaleContract => stale::stale_contract(target, fixed),
+        MistakeKind::Missing => fields::missing(target, params),
+        MistakeKind::WrongType => values::wrong_type(target, params),
+        MistakeKind::WrongEnum => values::wrong_enum(target, params),
+        MistakeKind::OutOfRange => values::out_of_range(target, params),
+        MistakeKind::BadFormat => values::bad_format(target, params),
+        MistakeKind::HallucinatedField => fields::hallucinated(target, params),
+        MistakeKind::MisspelledField => fields::misspelled(target, params),
+        MistakeKind::MisspelledAction => routing::misspelled_action(target, params),
+        MistakeKind::MissingDiscriminator => routing::missing_discriminator(target, params),
+        MistakeKind::UnknownId => ids::unknown_id(target, params),
+        MistakeKind::UnfilteredList => lists::unfiltered(target, params),
+        MistakeKind::StaleContract => stale::stale_contract(target, params),
     }
 }
 
-/// Refuses a field or a value where the kind has none.
-fn nothing_fixed(kind: MistakeKind, fixed: &Fixed) -> Result<(), Inapplicable> {
-    match fixed {
-        Fixed { field: Some(_), .. } => Err(Inapplicable::field(format!("`{kind}` takes no field"))),
-        Fixed { value: Some(_), .. } => Err(Inapplicable::value(format!("`{kind}` takes no value"))),
+/// Rejects a field or a value for a kind that has none.
+fn reject_params(kind: MistakeKind, params: &MistakeParams) -> Result<(), InapplicableMistake> {
+    match params {
+        MistakeParams { field: Some(_), .. } => Err(InapplicableMistake::field(format!("`{kind}` takes no field"))),
+        MistakeParams { value: Some(_), .. } => Err(InapplicableMistake::value(format!("`{kind}` takes no value"))),
         _ => Ok(()),
     }
 }

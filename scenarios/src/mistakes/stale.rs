@@ -1,79 +1,82 @@
-//! Calls by a contract that has moved since.
+//! Calls that follow a contract that has changed.
 
 use healbench_protocol::Object;
 use serde_json::{Value, json};
 
-use super::{Edit, Fixed, Inapplicable, MistakeKind, Plan, Target, nothing_fixed};
+use super::{Edit, InapplicableMistake, MistakeKind, MistakeParams, MutationPlan, Target, reject_params};
 
-/// How alike the names of an argument before and after a rename are at least (Jaro-Winkler).
-const ALIKE: f64 = 0.75;
+/// The smallest Jaro-Winkler similarity of an argument's names before and after a rename.
+const MIN_SIMILARITY: f64 = 0.75;
 
-pub(super) fn stale_contract(target: &Target<'_>, fixed: &Fixed) -> Result<Plan, Inapplicable> {
-    nothing_fixed(MistakeKind::StaleContract, fixed)?;
+pub(super) fn stale_contract(target: &Target<'_>, params: &MistakeParams) -> Result<MutationPlan, InapplicableMistake> {
+    reject_params(MistakeKind::StaleContract, params)?;
     if target.tool.previous.is_none() {
-        return Err(Inapplicable::kind(format!("`{}` has no `previous` contract", target.tool.name)));
+        return Err(InapplicableMistake::kind(format!("`{}` has no `previous` contract", target.tool.name)));
     }
     let Some(previous) = target.previous else {
         let reason = format!("the previous contract has no action `{}`", target.action.name);
-        return Err(Inapplicable::kind(reason));
+        return Err(InapplicableMistake::kind(reason));
     };
-    let before = believed(target.arguments, &previous.input);
+    let previous_arguments = arguments_for_previous(target.arguments, &previous.input);
     let renamed = previous.name != target.action.name;
-    let undeclared = before.keys().any(|name| target.schema(name).is_null());
-    if !renamed && !undeclared && target.validator.is_valid(&Value::Object(before.clone())) {
-        return Err(Inapplicable::kind("a call by the previous contract is still valid, so nothing goes wrong"));
+    let undeclared = previous_arguments.keys().any(|name| target.schema(name).is_null());
+    if !renamed && !undeclared && target.validator.is_valid(&Value::Object(previous_arguments.clone())) {
+        return Err(InapplicableMistake::kind("a call by the previous contract is still valid, so nothing goes wrong"));
     }
     let mut edits = Vec::new();
     if let (true, Some(discriminator)) = (renamed, &target.tool.discriminator) {
         edits.push(Edit::Set(discriminator.clone(), previous.name.clone().into()));
     }
-    let gone = target.arguments.keys().filter(|name| !before.contains_key(*name));
-    edits.extend(gone.map(|name| Edit::Remove(name.clone())));
-    let set = before.iter().filter(|(name, value)| target.arguments.get(*name) != Some(*value));
+    let removed = target.arguments.keys().filter(|name| !previous_arguments.contains_key(*name));
+    edits.extend(removed.map(|name| Edit::Remove(name.clone())));
+    let set = previous_arguments.iter().filter(|(name, value)| target.arguments.get(*name) != Some(*value));
     edits.extend(set.map(|(name, value)| Edit::Set(name.clone(), value.clone())));
-    Ok(Plan { fields: vec![vec![edits]] })
+    Ok(MutationPlan { fields: vec![vec![edits]] })
 }
 
-/// The arguments as somebody gives them who knows only the previous schema.
-fn believed(arguments: &Object, previous: &Value) -> Object {
+/// Returns the arguments that an agent would send if it knew only the previous schema.
+fn arguments_for_previous(arguments: &Object, previous: &Value) -> Object {
     let declared = previous["properties"].as_object();
     let required =
         |name: &str| previous["required"].as_array().is_some_and(|required| required.iter().any(|item| item == name));
     let mut out = Object::new();
     for (name, schema) in declared.into_iter().flatten() {
         let value = match arguments.get(name) {
-            Some(value) => Some(as_was(value, schema)),
-            None => renamed_from(arguments, declared, name).map(|value| as_was(value, schema)),
+            Some(value) => Some(coerce_to_schema(value, schema)),
+            None => renamed_from(arguments, declared, name).map(|value| coerce_to_schema(value, schema)),
         };
-        if let Some(value) = value.or_else(|| required(name).then(|| made_up(schema))) {
+        if let Some(value) = value.or_else(|| required(name).then(|| placeholder_value(schema))) {
             out.insert(name.clone(), value);
         }
     }
     out
 }
 
-/// The value of an argument that the previous schema had under a similar name.
+/// Returns the value of the argument that probably had the given name in the previous schema.
 fn renamed_from<'a>(arguments: &'a Object, declared: Option<&Object>, name: &str) -> Option<&'a Value> {
     let is_new = |argument: &str| declared.is_none_or(|declared| !declared.contains_key(argument));
-    let alike = |argument: &str| strsim::jaro_winkler(argument, name);
-    let candidates = arguments.iter().filter(|(argument, _)| is_new(argument) && alike(argument) >= ALIKE);
-    candidates.max_by(|a, b| alike(a.0).total_cmp(&alike(b.0))).map(|(_, value)| value)
+    let similarity = |argument: &str| strsim::jaro_winkler(argument, name);
+    let candidates =
+        arguments.iter().filter(|(argument, _)| is_new(argument) && similarity(argument) >= MIN_SIMILARITY);
+    candidates.max_by(|a, b| similarity(a.0).total_cmp(&similarity(b.0))).map(|(_, value)| value)
 }
 
-/// The value in the type, or among the options, of the previous schema.
-fn as_was(value: &Value, schema: &Value) -> Value {
+/// Converts a value to the type of the previous schema, or to the most similar of its options.
+fn coerce_to_schema(value: &Value, schema: &Value) -> Value {
     if let Some(options) = schema["enum"].as_array() {
         if options.contains(value) {
             return value.clone();
         }
-        let text = plain(value).to_lowercase();
-        let distance = |option: &&Value| strsim::levenshtein(&plain(option).to_lowercase(), &text);
+        let text = plain_text(value).to_lowercase();
+        let distance = |option: &&Value| strsim::levenshtein(&plain_text(option).to_lowercase(), &text);
         return options.iter().min_by_key(distance).cloned().unwrap_or_else(|| value.clone());
     }
     match (schema["type"].as_str(), value) {
-        (Some("string"), Value::Number(_) | Value::Bool(_)) => json!(plain(value)),
-        (Some("string"), Value::Array(items)) => json!(items.iter().map(plain).collect::<Vec<_>>().join(", ")),
-        (Some("integer" | "number"), Value::String(text)) => number_in(text).unwrap_or_else(|| made_up(schema)),
+        (Some("string"), Value::Number(_) | Value::Bool(_)) => json!(plain_text(value)),
+        (Some("string"), Value::Array(items)) => json!(items.iter().map(plain_text).collect::<Vec<_>>().join(", ")),
+        (Some("integer" | "number"), Value::String(text)) => {
+            parse_number(text).unwrap_or_else(|| placeholder_value(schema))
+        }
         (Some("integer"), Value::Number(number)) if number.is_f64() => {
             json!(number.as_f64().unwrap_or_default().round() as i64)
         }
@@ -83,17 +86,17 @@ fn as_was(value: &Value, schema: &Value) -> Value {
     }
 }
 
-fn number_in(text: &str) -> Option<Value> {
+fn parse_number(text: &str) -> Option<Value> {
     let digits: String = text.chars().filter(|c| c.is_ascii_digit() || *c == '.').collect();
     digits.parse::<i64>().map(Value::from).ok().or_else(|| digits.parse::<f64>().map(Value::from).ok())
 }
 
-fn plain(value: &Value) -> String {
+fn plain_text(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
 
-/// A value for an argument that is required by the previous schema and unknown today.
-fn made_up(schema: &Value) -> Value {
+/// Returns a value for an argument that only the previous schema requires.
+fn placeholder_value(schema: &Value) -> Value {
     let given = [&schema["default"], &schema["examples"][0], &schema["enum"][0], &schema["const"]];
     if let Some(value) = given.into_iter().find(|value| !value.is_null()) {
         return value.clone();

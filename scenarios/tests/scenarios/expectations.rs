@@ -2,13 +2,13 @@ use std::sync::Arc;
 
 use healbench_engine::{World, WorldBase};
 use healbench_protocol::{Seed, ToolCall};
-use healbench_scenarios::{Expectation, Observed};
+use healbench_scenarios::{EpisodeState, Expectation};
 use serde_json::{Value, json};
 
-use crate::{CHANGE, lab, playground, scenario};
+use crate::{CHANGE_CALL, mistakes_yaml, scenario, world_and_engine};
 
 fn with_expectation(expectation: &str) -> healbench_scenarios::Scenario {
-    let mut text = lab(CHANGE);
+    let mut text = mistakes_yaml(CHANGE_CALL);
     let start = text.find("expect:").unwrap();
     let end = text.find("script:").unwrap();
     text.replace_range(start..end, &format!("expect: [{expectation}]\n"));
@@ -20,7 +20,7 @@ fn each_kind_can_hold_and_fail() {
     let call = |arguments: Value| ToolCall { tool: "notes".to_owned(), arguments };
     let done = call(json!({"action": "change", "id": "N-07", "status": "published", "size": 3.0}));
     let other = call(json!({"action": "list", "id": "N-07"}));
-    // What it is, whether it holds at the beginning, and whether it holds after the change.
+    // Each expectation with its result before and after the change.
     let table = [
         ("row: {in: notes, where: {id: N-07, due: x}}", false, true),
         ("no_row: {in: notes, where: {id: N-07, due: x}}", true, false),
@@ -35,28 +35,28 @@ fn each_kind_can_hold_and_fail() {
     ];
     for (text, before, after) in table {
         let scenario = with_expectation(&format!("{{{text}}}"));
-        let (mut world, _) = playground(&scenario, Seed(1));
-        let seen = Observed { world: &world, gave_up: false, succeeded: &[] };
-        assert_eq!(scenario.unmet(&seen).is_empty(), before, "{text}");
+        let (mut world, _) = world_and_engine(&scenario, Seed(1));
+        let state = EpisodeState { world: &world, gave_up: false, succeeded: &[] };
+        assert_eq!(scenario.unmet(&state).is_empty(), before, "{text}");
         assert_eq!(scenario.expects_stop(), text.starts_with("stops"));
 
-        let open = lab(CHANGE).replace("due: {type: string, format: date}", "due: {type: string}");
-        let (_, engine) = playground(&crate::scenario(&open), Seed(1));
+        let open = mistakes_yaml(CHANGE_CALL).replace("due: {type: string, format: date}", "due: {type: string}");
+        let (_, engine) = world_and_engine(&crate::scenario(&open), Seed(1));
         let change = call(json!({"action": "change", "id": "N-07", "status": "draft", "size": 3, "due": "x"}));
         assert!(!engine.call(&mut world, &change).response.is_error);
-        let seen = Observed { world: &world, gave_up: true, succeeded: &[done.clone(), other.clone()] };
-        assert_eq!(scenario.unmet(&seen).is_empty(), after, "{text}");
+        let state = EpisodeState { world: &world, gave_up: true, succeeded: &[done.clone(), other.clone()] };
+        assert_eq!(scenario.unmet(&state).is_empty(), after, "{text}");
     }
 }
 
 #[test]
-fn a_row_with_nothing_else_has_its_key_beside() {
+fn an_only_row_may_also_have_its_key() {
     let scenario = with_expectation("{row: {in: notes, where: {size: 3}, only: true}}");
     let met = |row: Value| {
         let mut def = scenario.world(Seed(1));
         def.tables[0].rows = vec![row.as_object().unwrap().clone()];
         let world = World::new(Arc::new(WorldBase::new(def)));
-        scenario.unmet(&Observed { world: &world, gave_up: false, succeeded: &[] }).is_empty()
+        scenario.unmet(&EpisodeState { world: &world, gave_up: false, succeeded: &[] }).is_empty()
     };
     assert!(met(json!({"id": "N-01", "size": 3})));
     assert!(!met(json!({"id": "N-01", "size": 3, "priority": "high"})));
@@ -70,7 +70,7 @@ fn numbers_are_compared_by_value() {
     let row = def.tables[0].rows.iter_mut().find(|row| row["id"] == "N-07").unwrap();
     row["size"] = json!(3);
     let world = World::new(Arc::new(WorldBase::new(def)));
-    assert!(scenario.unmet(&Observed { world: &world, gave_up: false, succeeded: &[] }).is_empty());
+    assert!(scenario.unmet(&EpisodeState { world: &world, gave_up: false, succeeded: &[] }).is_empty());
 }
 
 #[test]

@@ -3,10 +3,10 @@ use healbench_protocol::Seed;
 use healbench_scenarios::{LoadError, Syntax, load_file, load_str};
 use serde_json::Value;
 
-use crate::{CHANGE, lab, quickstart, scenario};
+use crate::{CHANGE_CALL, mistakes_yaml, quickstart, scenario};
 
 #[test]
-fn json_and_yaml_say_the_same() {
+fn json_and_yaml_load_alike() {
     for yaml in quickstart() {
         let value: Value = serde_saphyr::from_str(&yaml.source.text).unwrap();
         let text = serde_json::to_string_pretty(&value).unwrap();
@@ -20,9 +20,9 @@ fn json_and_yaml_say_the_same() {
     }
 }
 
-/// A text, what is wrong with it, and where.
+/// Each row is a text, its syntax and the expected diagnostic.
 #[test]
-fn texts_that_are_no_scenarios() {
+fn texts_that_are_not_scenarios() {
     let table: [(&str, Syntax, &str); 10] = [
         ("", Syntax::Yaml, "1:1: the file is empty"),
         ("  \n\n", Syntax::Json, "1:1: the file is empty"),
@@ -37,8 +37,8 @@ fn texts_that_are_no_scenarios() {
     ];
     let mut lines = Vec::new();
     for (text, syntax, wanted) in table {
-        let found = load_str("x", text, syntax).unwrap_err();
-        let line = found[0].to_string();
+        let diagnostics = load_str("x", text, syntax).unwrap_err();
+        let line = diagnostics[0].to_string();
         assert!(line.contains(wanted), "{text:?}: {line}");
         if wanted.is_empty() {
             lines.push(line);
@@ -51,9 +51,9 @@ fn texts_that_are_no_scenarios() {
     "#);
 }
 
-/// A replacement in a valid file, and the one diagnostic that comes of it.
+/// Each row is a replacement in a valid file and the only diagnostic that it causes.
 #[test]
-fn slips() {
+fn small_errors_are_reported() {
     let table = [
         ("max_calls: 5", "max_calls: five", "`max_calls` must be a whole number, and this is a text"),
         ("prompt: Do it.", "prompt: 7", "`prompt` must be a text, and this is a number"),
@@ -153,12 +153,12 @@ fn slips() {
         ("expect:", "faults: [{kind: busi, on: notes}]\nexpect:", "unknown kind of fault `busi`"),
         ("expect: [", "expect: [{stops: true, unchanged: notes}, ", "only one of `unchanged`, `stops` may be given"),
     ];
-    let valid = lab(CHANGE);
+    let valid = mistakes_yaml(CHANGE_CALL);
     scenario(&valid);
     for (from, to, wanted) in table {
         assert!(valid.contains(from), "{from}");
-        let found = load_str("x.yaml", &valid.replacen(from, to, 1), Syntax::Yaml).unwrap_err();
-        let messages: Vec<&str> = found.iter().map(|diagnostic| diagnostic.message.as_str()).collect();
+        let diagnostics = load_str("x.yaml", &valid.replacen(from, to, 1), Syntax::Yaml).unwrap_err();
+        let messages: Vec<&str> = diagnostics.iter().map(|diagnostic| diagnostic.message.as_str()).collect();
         let expected_extra = messages.iter().filter(|message| !message.starts_with(wanted)).count();
         assert!(messages.iter().any(|message| message.starts_with(wanted)), "{from} -> {to}: {messages:?}");
         assert_eq!(expected_extra, 0, "{from} -> {to}: {messages:?}");
@@ -166,7 +166,7 @@ fn slips() {
 }
 
 #[test]
-fn bytes_that_are_no_text() {
+fn invalid_utf8_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("x.yaml");
     std::fs::write(&path, b"id: a\ntitle: caf\xe9\n").unwrap();
@@ -178,8 +178,8 @@ fn bytes_that_are_no_text() {
 }
 
 #[test]
-fn marks_and_line_ends_of_other_systems_do_not_matter() {
-    let unix = lab(CHANGE);
+fn byte_order_marks_and_crlf_do_not_matter() {
+    let unix = mistakes_yaml(CHANGE_CALL);
     let plain = scenario(&unix);
     let windows = scenario(&format!("\u{feff}{}", unix.replace('\n', "\r\n")));
     assert_eq!(windows.tools, plain.tools);
@@ -187,18 +187,18 @@ fn marks_and_line_ends_of_other_systems_do_not_matter() {
     assert_ne!(windows.source.sha256, plain.source.sha256);
 
     let broken = format!("\u{feff}{}", unix.replace("max_calls", "max_cals").replace('\n', "\r\n"));
-    let found = load_str("x.yaml", &broken, Syntax::Yaml).unwrap_err();
+    let diagnostics = load_str("x.yaml", &broken, Syntax::Yaml).unwrap_err();
     let unix = load_str("x.yaml", &unix.replace("max_calls", "max_cals"), Syntax::Yaml).unwrap_err();
-    assert_eq!(found, unix);
+    assert_eq!(diagnostics, unix);
 }
 
 #[test]
 fn anchors_are_followed_and_reported_where_they_are_used() {
-    let text = lab("*call").replace("expect:", "faults: &none []\nexpect:");
+    let text = mistakes_yaml("*call").replace("expect:", "faults: &none []\nexpect:");
     let text = text.replace("title: Everything", "tags: [&word x, *word]\ntitle: Everything");
-    let found = load_str("x.yaml", &text, Syntax::Yaml).unwrap_err();
-    assert!(found[0].message.contains("anchor") || found[0].message.contains("alias"), "{found:?}");
-    let text = lab(CHANGE).replace("title: Everything", "tags: [&word x, *word]\ntitle: Everything");
+    let diagnostics = load_str("x.yaml", &text, Syntax::Yaml).unwrap_err();
+    assert!(diagnostics[0].message.contains("anchor") || diagnostics[0].message.contains("alias"), "{diagnostics:?}");
+    let text = mistakes_yaml(CHANGE_CALL).replace("title: Everything", "tags: [&word x, *word]\ntitle: Everything");
     assert_eq!(scenario(&text).tags, ["x", "x"]);
 }
 
@@ -225,7 +225,7 @@ script: [{call: {tool: ping, arguments: {host: a}}, mistakes: [missing]}]
 }
 
 #[test]
-fn a_contract_and_what_it_was() {
+fn previous_contracts_are_loaded() {
     let now = "description: Notes.
     tags: [a, b]
     middleware: [auth, audit]
@@ -245,7 +245,7 @@ fn a_contract_and_what_it_was() {
         list: {presenter: null, destructive: true, read_only: true, idempotent: false}
         change:
           name";
-    let text = lab(CHANGE)
+    let text = mistakes_yaml(CHANGE_CALL)
         .replacen("description: Notes.", now, 1)
         .replacen("handler: {select: notes}", presented, 1)
         .replacen("previous:\n      actions:\n        change:\n          name", was, 1);
@@ -301,21 +301,25 @@ fn a_contract_and_what_it_was() {
     COSMETIC tags.b
     ");
 
-    // What the overlay does not name was the same.
+    // Keys that `previous` omits are unchanged.
     let same = text.replacen("list: {presenter: null, ", "list: {", 1).replacen("      concurrency: null\n", "", 1);
     let tool = &scenario(&same).tools[0];
     let previous = tool.previous.as_deref().unwrap();
     assert_eq!(previous.concurrency, Some(4));
     assert_eq!(previous.actions[1].presenter, tool.actions[1].presenter);
-    // A limit is optional, and a presenter without one cuts nothing.
+    // The limit is optional; a presenter without one does not truncate.
     let open = text.replacen("agent_limit: 50, ", "", 1);
     assert_eq!(scenario(&open).tools[0].actions[1].presenter.as_ref().unwrap().max, None);
 }
 
 #[test]
-fn a_misspelt_entitlement_is_told_the_right_one() {
-    let text = lab(CHANGE).replacen("description: Notes.", "description: Notes.\n    entitlements: [netwrok]", 1);
-    let found = load_str("x.yaml", &text, Syntax::Yaml).unwrap_err();
+fn a_misspelled_entitlement_gets_a_suggestion() {
+    let text = mistakes_yaml(CHANGE_CALL).replacen(
+        "description: Notes.",
+        "description: Notes.\n    entitlements: [netwrok]",
+        1,
+    );
+    let diagnostics = load_str("x.yaml", &text, Syntax::Yaml).unwrap_err();
     let known = "Known: `filesystem`, `network`, `subprocess`, `crypto`, `code_evaluation`";
-    assert_eq!(found[0].help.as_deref(), Some(&*format!("did you mean `network`? {known}")));
+    assert_eq!(diagnostics[0].help.as_deref(), Some(&*format!("did you mean `network`? {known}")));
 }

@@ -1,4 +1,4 @@
-//! The crate through its public face.
+//! Tests of the crate's public interface.
 
 #![allow(clippy::unwrap_used, reason = "a test that meets a surprise shall panic")]
 
@@ -17,15 +17,15 @@ use healbench_engine::{Engine, World, WorldBase};
 use healbench_protocol::{ErrorFormat, Guardrails, Seed};
 use healbench_scenarios::{Scenario, Syntax, load_str, load_suite};
 
-/// The scenario, or a panic with its diagnostics.
+/// Parses a scenario, or panics with its diagnostics.
 fn scenario(text: &str) -> Scenario {
-    load_str("test.yaml", text, Syntax::Yaml).unwrap_or_else(|found| {
-        let lines: Vec<String> = found.iter().map(ToString::to_string).collect();
+    load_str("test.yaml", text, Syntax::Yaml).unwrap_or_else(|diagnostics| {
+        let lines: Vec<String> = diagnostics.iter().map(ToString::to_string).collect();
         panic!("{}", lines.join("\n"))
     })
 }
 
-/// Every scenario of every suite.
+/// Loads all scenarios of all built-in suites.
 fn built_in() -> Vec<Scenario> {
     let suites: Vec<_> = healbench_scenarios::built_in_suites().into_iter().map(Into::into).collect();
     load_suite(&suites).unwrap()
@@ -35,14 +35,14 @@ fn quickstart() -> Vec<Scenario> {
     load_suite(&["quickstart".into()]).unwrap()
 }
 
-/// A fresh world and an engine with all guardrails.
-fn playground(scenario: &Scenario, seed: Seed) -> (World, Engine) {
+/// Returns a new world and an engine with all guardrails.
+fn world_and_engine(scenario: &Scenario, seed: Seed) -> (World, Engine) {
     let world = World::new(Arc::new(WorldBase::new(scenario.world(seed))));
     (world, Engine::new(&scenario.tools, Guardrails::ALL, &ErrorFormat::FusionXml).unwrap())
 }
 
-/// A scenario of one tool in which every kind of mistake is possible, with `step` as what follows the call.
-fn lab(step: &str) -> String {
+/// Returns a scenario of one tool in which every kind of mistake is possible. `step` is the text after `call:`.
+fn mistakes_yaml(step: &str) -> String {
     format!(
         r#"
 id: lab/mistakes
@@ -83,6 +83,6 @@ script:
     )
 }
 
-/// The change of [`lab`].
-const CHANGE: &str = "{tool: notes, action: change, arguments: {id: N-07, status: published, size: 3, due: \"2025-10-01\", \
+/// The call of `change` for [`mistakes_yaml`].
+const CHANGE_CALL: &str = "{tool: notes, action: change, arguments: {id: N-07, status: published, size: 3, due: \"2025-10-01\", \
                       shared: true, labels: [a, b]}}";

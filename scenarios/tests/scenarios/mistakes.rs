@@ -4,11 +4,12 @@ use healbench_protocol::{Object, Seed, Step};
 use healbench_scenarios::{MistakeKind, Scenario};
 use serde_json::{Value, json};
 
-use crate::{CHANGE, lab, quickstart, scenario};
+use crate::{CHANGE_CALL, mistakes_yaml, quickstart, scenario};
 
 const TRIALS: u32 = 200;
 
-/// Whether the engine would reject the call: unknown action, undeclared fields, or values that the schema does not accept.
+/// Returns true if the engine would reject the call: an unknown action, undeclared fields, or values that the schema
+/// rejects.
 fn is_rejected(scenario: &Scenario, arguments: &Value, tool: &str) -> bool {
     let tool = scenario.tools.iter().find(|candidate| candidate.name == tool).unwrap();
     let mut arguments = arguments.as_object().unwrap().clone();
@@ -32,13 +33,13 @@ fn arguments(call: &healbench_protocol::ToolCall) -> &Object {
 }
 
 #[test]
-fn every_kind_spoils_the_call_in_its_own_way() {
+fn every_kind_mutates_the_call_in_its_own_way() {
     for kind in MistakeKind::ALL {
         let call = match kind {
             MistakeKind::UnfilteredList => "{tool: notes, action: list, arguments: {status: draft, size: 3}}",
-            _ => CHANGE,
+            _ => CHANGE_CALL,
         };
-        let scenario = scenario(&lab(&format!("{call}\n    mistakes: [{kind}]")));
+        let scenario = scenario(&mistakes_yaml(&format!("{call}\n    mistakes: [{kind}]")));
         let mut drafts = BTreeSet::new();
         for step in steps(&scenario, TRIALS) {
             let (draft, intended) = (arguments(&step.draft), arguments(&step.intended));
@@ -72,8 +73,8 @@ fn every_kind_spoils_the_call_in_its_own_way() {
                 MistakeKind::MisspelledField => assert!(rejected && draft.len() == intended.len()),
                 MistakeKind::OutOfRange | MistakeKind::BadFormat => assert!(rejected, "{draft:?}"),
                 MistakeKind::StaleContract => {
-                    let was = json!({"action": "edit", "id": "N-07", "state": "public", "size": "3"});
-                    assert_eq!(step.draft.arguments, was);
+                    let previous_arguments = json!({"action": "edit", "id": "N-07", "state": "public", "size": "3"});
+                    assert_eq!(step.draft.arguments, previous_arguments);
                 }
             }
         }
@@ -84,7 +85,7 @@ fn every_kind_spoils_the_call_in_its_own_way() {
 }
 
 #[test]
-fn shipped_mistakes_are_mistakes() {
+fn calls_with_built_in_mistakes_are_rejected() {
     for scenario in quickstart() {
         for step in steps(&scenario, 40) {
             assert!(!is_rejected(&scenario, &step.intended.arguments, &step.intended.tool), "{}", scenario.id);
@@ -97,9 +98,9 @@ fn shipped_mistakes_are_mistakes() {
 }
 
 #[test]
-fn a_named_field_and_value_are_what_goes_wrong() {
+fn a_given_field_and_value_are_used() {
     let draft = |mistake: &str| {
-        let scenario = scenario(&lab(&format!("{CHANGE}\n    mistakes: [{mistake}]")));
+        let scenario = scenario(&mistakes_yaml(&format!("{CHANGE_CALL}\n    mistakes: [{mistake}]")));
         let all: BTreeSet<String> = steps(&scenario, 20).map(|step| step.draft.arguments.to_string()).collect();
         assert_eq!(all.len(), 1, "{mistake}");
         serde_json::from_str::<Value>(all.first().unwrap()).unwrap()
@@ -117,7 +118,7 @@ fn a_named_field_and_value_are_what_goes_wrong() {
 #[test]
 fn drawn_mistakes_hit_different_fields_and_differ_between_trials() {
     let from = "[{kind: wrong_enum, field: status}, {kind: wrong_type, field: size}, {kind: missing, field: id}]";
-    let scenario = scenario(&lab(&format!("{CHANGE}\n    draw: {{count: 2, from: {from}}}")));
+    let scenario = scenario(&mistakes_yaml(&format!("{CHANGE_CALL}\n    draw: {{count: 2, from: {from}}}")));
     let mut pairs = BTreeSet::new();
     for step in steps(&scenario, TRIALS) {
         let (draft, intended) = (arguments(&step.draft), arguments(&step.intended));
@@ -133,36 +134,39 @@ fn drawn_mistakes_hit_different_fields_and_differ_between_trials() {
 }
 
 #[test]
-fn what_cannot_go_wrong_is_an_error() {
+fn an_inapplicable_mistake_is_an_error() {
     let list = "{tool: notes, action: list, arguments: {size: 3}}";
     let table = [
         (list, "wrong_enum", "no argument of the call is restricted to listed values (`enum`)"),
         (list, "unknown_id", "no argument of the call names a row of a table"),
         (list, "missing", "the call has no required argument"),
         (list, "stale_contract", "a call by the previous contract is still valid, so nothing goes wrong"),
-        (CHANGE, "unfiltered_list", "`change` does not list anything (`select`)"),
-        (CHANGE, "{kind: wrong_enum, field: size}", "`size` is not restricted to listed values (`enum`)"),
+        (CHANGE_CALL, "unfiltered_list", "`change` does not list anything (`select`)"),
+        (CHANGE_CALL, "{kind: wrong_enum, field: size}", "`size` is not restricted to listed values (`enum`)"),
         (
-            CHANGE,
+            CHANGE_CALL,
             "{kind: wrong_enum, field: status, value: draft}",
             "\"draft\" is valid here, so sending it is no mistake",
         ),
-        (CHANGE, "{kind: missing, field: due}", "`due` is not required, so leaving it out is no mistake"),
-        (CHANGE, "{kind: hallucinated_field, field: due}", "`due` is declared, so sending it is no mistake"),
-        (CHANGE, "{kind: missing_discriminator, field: due}", "`missing_discriminator` takes no field"),
-        (CHANGE, "{kind: wrong_type, field: stauts}", "the call has no argument `stauts`"),
+        (CHANGE_CALL, "{kind: missing, field: due}", "`due` is not required, so leaving it out is no mistake"),
+        (CHANGE_CALL, "{kind: hallucinated_field, field: due}", "`due` is declared, so sending it is no mistake"),
+        (CHANGE_CALL, "{kind: missing_discriminator, field: due}", "`missing_discriminator` takes no field"),
+        (CHANGE_CALL, "{kind: wrong_type, field: stauts}", "the call has no argument `stauts`"),
     ];
     for (call, mistake, reason) in table {
-        let text = lab(&format!("{call}\n    mistakes: [{mistake}]"));
-        let found = healbench_scenarios::load_str("lab.yaml", &text, healbench_scenarios::Syntax::Yaml).unwrap_err();
-        assert_eq!(found.len(), 1, "{mistake}: {found:?}");
-        assert!(found[0].message.ends_with(reason), "{mistake}: {}", found[0].message);
+        let text = mistakes_yaml(&format!("{call}\n    mistakes: [{mistake}]"));
+        let diagnostics =
+            healbench_scenarios::load_str("lab.yaml", &text, healbench_scenarios::Syntax::Yaml).unwrap_err();
+        assert_eq!(diagnostics.len(), 1, "{mistake}: {diagnostics:?}");
+        assert!(diagnostics[0].message.ends_with(reason), "{mistake}: {}", diagnostics[0].message);
     }
 }
 
 #[test]
-fn mistakes_that_leave_one_another_nothing_are_an_error() {
-    let text = lab(&format!("{CHANGE}\n    mistakes: [{{kind: missing, field: id}}, {{kind: unknown_id, field: id}}]"));
-    let found = healbench_scenarios::load_str("lab.yaml", &text, healbench_scenarios::Syntax::Yaml).unwrap_err();
-    assert!(found[0].message.contains("do not fit into one call"), "{found:?}");
+fn conflicting_mistakes_are_an_error() {
+    let text = mistakes_yaml(&format!(
+        "{CHANGE_CALL}\n    mistakes: [{{kind: missing, field: id}}, {{kind: unknown_id, field: id}}]"
+    ));
+    let diagnostics = healbench_scenarios::load_str("lab.yaml", &text, healbench_scenarios::Syntax::Yaml).unwrap_err();
+    assert!(diagnostics[0].message.contains("do not fit into one call"), "{diagnostics:?}");
 }

@@ -3,12 +3,12 @@ use std::collections::BTreeMap;
 use healbench_scenarios::{Syntax, load_str, render_diagnostics};
 
 fn rendered(text: &str, color: bool) -> String {
-    let found = load_str("broken.yaml", text, Syntax::Yaml).unwrap_err();
-    render_diagnostics(&found, &BTreeMap::from([("broken.yaml".to_owned(), text.to_owned())]), color)
+    let diagnostics = load_str("broken.yaml", text, Syntax::Yaml).unwrap_err();
+    render_diagnostics(&diagnostics, &BTreeMap::from([("broken.yaml".to_owned(), text.to_owned())]), color)
 }
 
 #[test]
-fn every_problem_of_a_broken_file_at_once() {
+fn all_problems_of_a_file_are_reported_at_once() {
     insta::assert_snapshot!(rendered(include_str!("../broken/many-problems.yaml"), false), @r#"
     error: `billing/new currency` cannot be an id
      --> broken.yaml:1:5
@@ -244,11 +244,11 @@ fn wide_and_tabbed_lines_keep_their_caret() {
 #[test]
 fn a_source_cannot_write_to_the_terminal() {
     for text in ["id: x\n\"ti\\e[31mtle\": 1 # \u{202e}\n", "id: \u{9b}31m\n", "id: \u{1b}[31m\n", "\u{0}"] {
-        let shown = rendered(text, false);
-        assert!(!shown.chars().any(|c| c.is_control() && c != '\n') && !shown.contains('\u{202e}'), "{shown:?}");
+        let output = rendered(text, false);
+        assert!(!output.chars().any(|c| c.is_control() && c != '\n') && !output.contains('\u{202e}'), "{output:?}");
     }
-    let shown = rendered("\"ti\\e[31mtle\": 1\n", false);
-    assert!(shown.contains("unknown key `ti\\u{1b}[31mtle`"), "{shown}");
+    let output = rendered("\"ti\\e[31mtle\": 1\n", false);
+    assert!(output.contains("unknown key `ti\\u{1b}[31mtle`"), "{output}");
 }
 
 #[test]
@@ -267,8 +267,8 @@ fn color_changes_nothing_but_color() {
 }
 
 #[test]
-fn a_diagnostic_without_its_source_keeps_its_place() {
-    let found = load_str("gone.yaml", "- x", Syntax::Yaml).unwrap_err();
-    let shown = render_diagnostics(&found, &BTreeMap::new(), false);
-    assert!(shown.contains("gone.yaml:1:1"), "{shown}");
+fn a_diagnostic_without_its_source_keeps_its_position() {
+    let diagnostics = load_str("gone.yaml", "- x", Syntax::Yaml).unwrap_err();
+    let output = render_diagnostics(&diagnostics, &BTreeMap::new(), false);
+    assert!(output.contains("gone.yaml:1:1"), "{output}");
 }

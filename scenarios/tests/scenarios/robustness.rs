@@ -3,24 +3,24 @@ use std::sync::LazyLock;
 use healbench_scenarios::{Diagnostic, Syntax, load_str, render_diagnostics};
 use proptest::prelude::*;
 
-/// The texts that are mangled.
+/// The texts to corrupt.
 static TEXTS: LazyLock<Vec<String>> =
     LazyLock::new(|| crate::quickstart().into_iter().map(|scenario| scenario.source.text).collect());
 
-/// Loads a text and checks what must hold of any answer: diagnostics are sorted, in range, and can be rendered.
+/// Loads a text and checks that its diagnostics are sorted, in range, and can be rendered.
 fn try_load(text: &str, syntax: Syntax) -> Option<Vec<Diagnostic>> {
-    let found = load_str("mangled.yaml", text, syntax).err()?;
-    assert!(!found.is_empty());
-    assert!(found.is_sorted());
+    let diagnostics = load_str("mangled.yaml", text, syntax).err()?;
+    assert!(!diagnostics.is_empty());
+    assert!(diagnostics.is_sorted());
     let lines = text.split('\n').count();
-    for diagnostic in &found {
+    for diagnostic in &diagnostics {
         assert!((1..=lines).contains(&diagnostic.line), "{diagnostic}");
         assert!(diagnostic.column >= 1 && diagnostic.length >= 1, "{diagnostic}");
     }
     let sources = [("mangled.yaml".to_owned(), text.to_owned())].into();
-    let rendered = render_diagnostics(&found, &sources, false);
+    let rendered = render_diagnostics(&diagnostics, &sources, false);
     assert!(!rendered.chars().any(|c| c.is_control() && c != '\n'), "{rendered:?}");
-    Some(found)
+    Some(diagnostics)
 }
 
 proptest! {
@@ -52,14 +52,14 @@ proptest! {
     }
 
     #[test]
-    fn any_text_is_answered(text in "\\PC{0,60}") {
+    fn any_text_loads_or_is_reported(text in "\\PC{0,60}") {
         try_load(&text, Syntax::Yaml);
         prop_assert!(try_load(&text, Syntax::Json).is_some());
     }
 }
 
 #[test]
-fn nothing_makes_it_hang_or_overflow() {
+fn hostile_files_do_not_hang_or_overflow() {
     let bomb = (1..30).fold("a0: &a0 [x, x]\n".to_owned(), |mut text, n| {
         let m = n - 1;
         text.push_str(&format!("a{n}: &a{n} [*a{m}, *a{m}, *a{m}, *a{m}]\n"));

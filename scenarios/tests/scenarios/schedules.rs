@@ -2,15 +2,15 @@ use std::collections::BTreeSet;
 
 use healbench_protocol::Seed;
 
-use crate::{CHANGE, lab, quickstart, scenario};
+use crate::{CHANGE_CALL, mistakes_yaml, quickstart, scenario};
 
 #[test]
-fn the_same_trial_is_the_same_whoever_asks() {
+fn schedules_are_deterministic() {
     for scenario in quickstart() {
         let again = scenario.clone();
         let (world, same) = (scenario.world(Seed(5)), again.world(Seed(5)));
         assert_eq!(world, same);
-        // Other seeds and trials in between change nothing: nothing is drawn from a shared stream.
+        // Other seeds and trials in between have no effect: draws do not share a stream.
         again.schedule(Seed(6), 3, &again.world(Seed(6)));
         for trial in [0, 1, 17] {
             assert_eq!(scenario.schedule(Seed(5), trial, &world), again.schedule(Seed(5), trial, &same));
@@ -20,14 +20,14 @@ fn the_same_trial_is_the_same_whoever_asks() {
 
 #[test]
 fn trials_differ_in_mistakes_and_seeds_in_data() {
-    let scenario = scenario(&lab(&format!("{CHANGE}\n    mistakes: [wrong_type]")));
+    let scenario = scenario(&mistakes_yaml(&format!("{CHANGE_CALL}\n    mistakes: [wrong_type]")));
     let world = scenario.world(Seed(1));
     let hashes: BTreeSet<String> = (0..50).map(|trial| scenario.schedule(Seed(1), trial, &world).hash).collect();
     assert!(hashes.len() > 5, "{}", hashes.len());
     let other = scenario.world(Seed(2));
     assert_ne!(world, other);
-    // The hash covers the data: without mistakes, trials of a seed are the same and seeds are not.
-    let plain = crate::scenario(&lab(CHANGE));
+    // The hash includes the data: without mistakes it is the same for all trials of a seed, but not for all seeds.
+    let plain = crate::scenario(&mistakes_yaml(CHANGE_CALL));
     let hash = |seed, trial, world| plain.schedule(seed, trial, world).hash;
     assert_eq!(hash(Seed(1), 0, &world), hash(Seed(1), 1, &world));
     assert_ne!(hash(Seed(1), 0, &world), hash(Seed(2), 0, &other));
@@ -35,8 +35,8 @@ fn trials_differ_in_mistakes_and_seeds_in_data() {
 
 #[test]
 fn faults_are_in_the_hash_and_count_as_scheduled() {
-    let plain = scenario(&lab(CHANGE));
-    let faulty = lab(CHANGE).replace("expect:", "faults: [{kind: busy, on: notes.change}]\nexpect:");
+    let plain = scenario(&mistakes_yaml(CHANGE_CALL));
+    let faulty = mistakes_yaml(CHANGE_CALL).replace("expect:", "faults: [{kind: busy, on: notes.change}]\nexpect:");
     let faulty = scenario(&faulty);
     let world = plain.world(Seed(1));
     let (without, with) = (plain.schedule(Seed(1), 0, &world), faulty.schedule(Seed(1), 0, &world));
@@ -45,7 +45,7 @@ fn faults_are_in_the_hash_and_count_as_scheduled() {
     assert_ne!(without.hash, with.hash);
 }
 
-/// A change here moves every schedule of every stored run: it has to be meant.
+/// If these values change, so do the schedules of all stored runs: the change must be intended.
 #[test]
 fn vectors() {
     let lines: Vec<String> = quickstart()
@@ -76,7 +76,7 @@ fn vectors() {
 
 #[test]
 fn generated_rows() {
-    let text = lab(CHANGE).replace(
+    let text = mistakes_yaml(CHANGE_CALL).replace(
         "world:",
         "world:\n  extra:\n    key: no\n    key_prefix: E-\n    rows: [{no: last}]\n    generate:\n      count: 3\n      fields:\n        \
          a: {phrase: [[x, y], [z]]}\n        b: {value: null}\n        c: {range: [-2, -2]}",

@@ -14,18 +14,18 @@ fn the_committed_schema_is_the_generated_one() {
 fn the_schema_is_one_and_every_key_is_documented() {
     let schema: Value = serde_json::from_str(&healbench_scenarios::schema_json()).unwrap();
     assert!(jsonschema::draft202012::meta::is_valid(&schema));
-    let mut bare = Vec::new();
+    let mut undocumented = Vec::new();
     let root = "root".to_owned();
     let objects = schema["$defs"].as_object().unwrap().iter().chain([(&root, &schema)]);
     for (name, object) in objects {
         for (key, property) in object["properties"].as_object().into_iter().flatten() {
             if !property["description"].is_string() {
-                bare.push(format!("{name}.{key}"));
+                undocumented.push(format!("{name}.{key}"));
             }
         }
     }
-    assert_eq!(bare, Vec::<String>::new());
-    // Its messages would name branches instead of keys.
+    assert_eq!(undocumented, Vec::<String>::new());
+    // With these keywords, error messages would name branches instead of keys.
     let text = schema.to_string();
     assert!(!text.contains("oneOf") && !text.contains("anyOf"));
 }

@@ -1,14 +1,14 @@
 use healbench_protocol::Seed;
-use healbench_scenarios::{LoadError, Observed, Scenario, built_in_suites, load_suite};
+use healbench_scenarios::{EpisodeState, LoadError, Scenario, built_in_suites, load_suite};
 
-use crate::{built_in, playground, quickstart};
+use crate::{built_in, quickstart, world_and_engine};
 
-fn named(name: &str) -> Scenario {
+fn quickstart_scenario(name: &str) -> Scenario {
     quickstart().into_iter().find(|scenario| scenario.id == name).unwrap()
 }
 
 #[test]
-fn quickstart_is_whole() {
+fn quickstart_is_complete() {
     let scenarios = quickstart();
     assert!(scenarios.len() >= 13);
     for scenario in &scenarios {
@@ -42,12 +42,12 @@ fn quickstart_is_whole() {
 fn a_perfect_agent_meets_every_expectation_and_an_idle_one_does_not() {
     for scenario in built_in() {
         for seed in [Seed(1), Seed(2)] {
-            let (mut world, engine) = playground(&scenario, seed);
-            let idle = Observed { world: &world, gave_up: false, succeeded: &[] };
+            let (mut world, engine) = world_and_engine(&scenario, seed);
+            let idle = EpisodeState { world: &world, gave_up: false, succeeded: &[] };
             assert!(!scenario.unmet(&idle).is_empty(), "{} is not met by doing nothing", scenario.id);
             let script = scenario.schedule(seed, 0, &scenario.world(seed)).script;
             let mut succeeded = Vec::new();
-            // A fault ends within the calls that the task allows, or it never does.
+            // A fault ends within the allowed number of calls, or never.
             let mut calls_left = scenario.task.max_calls;
             let mut stopped = false;
             for step in script.steps {
@@ -62,14 +62,14 @@ fn a_perfect_agent_meets_every_expectation_and_an_idle_one_does_not() {
             }
             let gave_up = scenario.expects_stop();
             assert_eq!(stopped, gave_up, "{}", scenario.id);
-            let seen = Observed { world: &world, gave_up, succeeded: &succeeded };
-            assert_eq!(scenario.unmet(&seen), Vec::<&healbench_scenarios::Expectation>::new(), "{}", scenario.id);
+            let state = EpisodeState { world: &world, gave_up, succeeded: &succeeded };
+            assert_eq!(scenario.unmet(&state), Vec::<&healbench_scenarios::Expectation>::new(), "{}", scenario.id);
         }
     }
 }
 
 #[test]
-fn what_has_to_be_found_can_be_found() {
+fn every_record_query_matches_one_row() {
     for scenario in built_in() {
         for seed in (0..5).map(Seed) {
             let world = scenario.world(seed);
@@ -89,13 +89,13 @@ fn what_has_to_be_found_can_be_found() {
 
 #[test]
 fn the_oversized_list_shows_its_row_when_it_is_filtered() {
-    let scenario = named("quickstart/oversized-list");
-    let mut places = std::collections::BTreeSet::new();
+    let scenario = quickstart_scenario("quickstart/oversized-list");
+    let mut positions = std::collections::BTreeSet::new();
     for seed in (0..5).map(Seed) {
         let world = scenario.world(seed);
         let rows = &world.tables[0].rows;
         assert_eq!(rows.len(), 3200);
-        places.insert(rows.iter().position(|row| row["id"] == "TASK-4711").unwrap());
+        positions.insert(rows.iter().position(|row| row["id"] == "TASK-4711").unwrap());
         let size: usize = rows.iter().map(|row| serde_json::to_string(row).unwrap().len()).sum::<usize>() / rows.len();
         assert!((150..260).contains(&size), "{size} bytes a row");
         let filters = [("status", "in_progress"), ("assignee", "Marta Kowalska"), ("sprint", "2025-14")];
@@ -103,12 +103,12 @@ fn the_oversized_list_shows_its_row_when_it_is_filtered() {
             rows.iter().filter(|row| filters.iter().all(|(name, value)| row[*name] == *value)).collect();
         assert!(filtered.len() <= 50 && filtered.iter().any(|row| row["id"] == "TASK-4711"), "{}", filtered.len());
     }
-    assert!(places.len() > 1, "the place is drawn");
+    assert!(positions.len() > 1, "the place is drawn");
 }
 
 #[test]
-fn drift_shows_the_previous_contract() {
-    let scenario = named("quickstart/new-required-field");
+fn agents_are_shown_the_previous_contract() {
+    let scenario = quickstart_scenario("quickstart/new-required-field");
     let advertised = scenario.advertised();
     let required = |schema: &serde_json::Value| schema["required"].as_array().unwrap().len();
     assert_eq!(required(&advertised[0].action("create").unwrap().input_schema), 2);
@@ -118,25 +118,25 @@ fn drift_shows_the_previous_contract() {
 }
 
 #[test]
-fn paths_that_yield_nothing() {
+fn paths_without_scenarios_are_errors() {
     let folder = tempfile::tempdir().unwrap();
     let error = load_suite(&[folder.path().to_owned()]).unwrap_err();
     assert!(matches!(error, LoadError::Empty { .. }), "{error}");
 
     let error = load_suite(&["quickstrat".into()]).unwrap_err();
     assert_eq!(error.to_string(), "no file, folder or built-in suite `quickstrat`");
-    assert_eq!(error.hint().unwrap(), "did you mean the built-in suite `quickstart`?");
+    assert_eq!(error.help().unwrap(), "did you mean the built-in suite `quickstart`?");
 
     let other = folder.path().join("notes.txt");
     std::fs::write(&other, "hello").unwrap();
-    assert!(matches!(load_suite(&[other]).unwrap_err(), LoadError::Ending { .. }));
+    assert!(matches!(load_suite(&[other]).unwrap_err(), LoadError::Extension { .. }));
 }
 
 #[test]
-fn a_folder_is_read_through_and_through_in_order() {
+fn a_folder_is_read_recursively_in_order() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("b")).unwrap();
-    let text = crate::lab(crate::CHANGE);
+    let text = crate::mistakes_yaml(crate::CHANGE_CALL);
     let write = |path: &str, id: &str| {
         std::fs::write(folder.path().join(path), text.replace("lab/mistakes", id)).unwrap();
     };

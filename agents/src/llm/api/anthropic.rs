@@ -1,8 +1,8 @@
-//! Anthropic messages.
+//! The Anthropic messages API.
 //!
-//! The API takes back what it gave, with exceptions: it answers with blank texts and with messages of thinking alone, and refuses
-//! both in a request. They are left out, and so is a message of which nothing is left. What stands next to each other then is
-//! one message of the user.
+//! Responses can be sent back with some exceptions: the API returns blank texts and messages that end with thinking
+//! blocks, but rejects both in requests. They are omitted, and so are messages that become empty. Adjacent user
+//! messages are then merged into one.
 
 use healbench_protocol::{Object, Usage};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -14,13 +14,13 @@ use crate::llm::{
     Arguments, AssistantMessage, CallResult, Conversation, FinishReason, Function, Message, Model, Reply, SentCall,
 };
 
-/// The version of the API, which every request has to name.
+/// The version of the API, a required header.
 const VERSION: &str = "2023-06-01";
 
-/// The longest answer where the model's settings have none: the API demands one.
+/// The longest reply in tokens if the settings have none, because the API requires a value.
 const DEFAULT_MAX_TOKENS: u32 = 4096;
 
-/// What stands for the text of a failure that has none: the API refuses a failure without text.
+/// The replacement for an empty error text, which the API rejects.
 const EMPTY_TEXT: &str = "(empty)";
 
 #[derive(Serialize)]
@@ -88,7 +88,8 @@ struct ResponseBody {
     usage: Value,
 }
 
-/// A block of an answer. A call is a call whatever its fields are, as it has to be answered.
+/// A block of a response. Any `tool_use` block is parsed as a call, whatever its fields, because every call must be
+/// answered.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum ResponseBlock {
@@ -122,7 +123,7 @@ pub(super) fn headers(key: Option<&str>) -> Vec<(&'static str, String)> {
     key.into_iter().chain([("anthropic-version", VERSION.to_owned())]).collect()
 }
 
-/// The API knows no seed.
+/// Builds the request. The API has no seed.
 pub(super) fn request(model: &Model, conversation: &Conversation, _seed: u32) -> ApiRequest {
     let request = Request {
         model: &model.model,
@@ -161,7 +162,7 @@ fn text_block(text: &str) -> Option<Block<'_>> {
     (!is_blank(text)).then_some(Block::Text { text })
 }
 
-/// The API refuses white space as it refuses nothing.
+/// Returns true if the API would reject a text as empty; this includes white space.
 fn is_blank(text: &str) -> bool {
     text.trim().is_empty()
 }
@@ -205,7 +206,7 @@ pub(super) fn reply(body: &Value) -> Result<Reply, UnreadableResponse> {
     let ResponseBody { id, content, stop_reason, usage } =
         ResponseBody::deserialize(body).map_err(|error| UnreadableResponse(error.to_string()))?;
     let (mut message, finish_reason) = (read_message(id.as_deref(), content), finish_reason(stop_reason.as_deref()));
-    // A call that the limit cut may be an object by chance, with half of its fields. It is as little JSON as elsewhere.
+    // A call truncated by the token limit may still be an object, with some fields missing. Treat it as invalid JSON.
     if let (FinishReason::Length, Some(SentCall { arguments, .. })) = (finish_reason, message.calls.last_mut())
         && let Arguments::Json(torn) = &*arguments
     {
@@ -221,7 +222,7 @@ fn error(body: &Value) -> String {
     format!("{kind}: {message}")
 }
 
-/// Only of an object: serde would read a list as fields in their order too.
+/// Parses a block that is an object. Serde would also accept an array of the fields in order.
 fn read(block: &Value) -> ResponseBlock {
     let block = block.as_object().map(ResponseBlock::deserialize);
     block.and_then(Result::ok).unwrap_or(ResponseBlock::Other)
@@ -246,7 +247,7 @@ fn read_message(message_id: Option<&str>, mut content: Vec<Value>) -> AssistantM
     message
 }
 
-/// The ids of the calls among the blocks, which have them afterwards too: results refer to what is sent back.
+/// Returns unique ids for the calls among the blocks and writes them back to the blocks, because results refer to them.
 fn call_ids(message_id: Option<&str>, content: &mut [Value]) -> Vec<String> {
     let given: Vec<Value> = content.iter().map(read).filter_map(call_id).collect();
     let given: Vec<Option<&str>> = given.iter().map(Value::as_str).collect();
@@ -267,7 +268,7 @@ fn call_id(block: ResponseBlock) -> Option<Value> {
     }
 }
 
-/// `pause_turn` asks to go on with the tools of the provider's own side, of which none are offered.
+/// Converts a stop reason. `pause_turn` occurs only with server-side tools, which are not used.
 fn finish_reason(reason: Option<&str>) -> FinishReason {
     match reason {
         Some("max_tokens" | "model_context_window_exceeded") => FinishReason::Length,
@@ -276,7 +277,8 @@ fn finish_reason(reason: Option<&str>) -> FinishReason {
     }
 }
 
-/// The API counts what is read from and written to a cache beside the input, and reasoning within the output.
+/// Converts token counts. The API counts cache reads and writes in addition to the input, and reasoning as part of the
+/// output.
 fn read_usage(usage: &Value) -> Option<Usage> {
     let api_usage = ApiUsage::deserialize(usage).ok()?;
     let cached = [api_usage.cache_creation_input_tokens, api_usage.cache_read_input_tokens];
@@ -289,7 +291,7 @@ fn read_usage(usage: &Value) -> Option<Usage> {
     })
 }
 
-/// Tells a null from nothing.
+/// Deserializes null as `Some(Value::Null)`, to distinguish it from a missing field.
 fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
     Value::deserialize(deserializer).map(Some)
 }

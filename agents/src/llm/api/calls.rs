@@ -1,14 +1,14 @@
-//! What an API needs that wants every call to have an id, and every call's arguments to be an object.
+//! Helpers for APIs that require an id for every call and an object as its arguments.
 
 use healbench_protocol::Object;
 use serde_json::Value;
 
 use crate::llm::Arguments;
 
-/// The ids of a message's calls, each of them there and different from the others.
+/// Returns unique, non-empty ids for the calls of a message.
 ///
-/// An id that is missing, empty or an earlier call's is made of the message's own id and the call's position: the same answer
-/// gives the same ids again, and those of two messages differ wherever the provider tells its messages apart.
+/// A missing, empty or repeated id is replaced by one made from the message's id and the call's position: the same
+/// response always gets the same ids, and ids of different messages differ if the provider's message ids do.
 pub(super) fn unique_ids(given: &[Option<&str>], message_id: Option<&str>) -> Vec<String> {
     let message_id = message_id.filter(|id| !id.is_empty()).unwrap_or("call");
     let mut ids: Vec<String> = Vec::with_capacity(given.len());
@@ -20,7 +20,7 @@ pub(super) fn unique_ids(given: &[Option<&str>], message_id: Option<&str>) -> Ve
     ids
 }
 
-/// Positions differ, so made ids can only meet given ones.
+/// Returns an id for the call at `position`. Generated ids cannot equal each other, so only given ids are checked.
 fn generated_id(message_id: &str, position: usize, given: &[Option<&str>]) -> String {
     let mut id = format!("{message_id}_{position}");
     while given.contains(&Some(id.as_str())) {
@@ -29,7 +29,8 @@ fn generated_id(message_id: &str, position: usize, given: &[Option<&str>]) -> St
     id
 }
 
-/// Arguments for an API that takes only objects. Others, of a call that was not made over this API, stand under `arguments`.
+/// Returns arguments for an API that accepts only objects. Other values, from calls not made through this API, are put
+/// under the key `arguments`.
 pub(super) fn as_object(arguments: &Arguments) -> Object {
     let other = match arguments {
         Arguments::Json(Value::Object(object)) => return object.clone(),

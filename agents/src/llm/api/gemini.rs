@@ -1,7 +1,7 @@
-//! Gemini `generateContent`.
+//! The Gemini `generateContent` API.
 //!
-//! A function's answer belongs to its call by order and name. An id is sent with an answer only where Gemini gave its call one;
-//! the ids that calls have in the conversation otherwise are made here and never sent.
+//! Function responses are matched to calls by order and name. A response has an id only if Gemini gave the call one;
+//! other ids in the conversation are generated here and never sent.
 
 use healbench_protocol::{Object, Usage};
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use crate::llm::{
     Arguments, AssistantMessage, CallResult, Conversation, FinishReason, Function, Message, Model, Reply, SentCall,
 };
 
-/// Stands where Gemini's signature would be on a call that it has not made. Without one, Gemini 3 refuses the request.
+/// The signature of calls that Gemini did not make. Gemini 3 rejects calls without a signature.
 const PLACEHOLDER_SIGNATURE: &str = "skip_thought_signature_validator";
 
 #[derive(Serialize)]
@@ -39,7 +39,8 @@ struct Tools<'a> {
     function_declarations: Vec<Declaration<'a>>,
 }
 
-/// `parameters` would take a subset of OpenAPI's schemas; this takes JSON Schema.
+/// A function declaration. Its schema is sent as `parametersJsonSchema`, which accepts JSON Schema; `parameters`
+/// accepts only a subset of OpenAPI schemas.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Declaration<'a> {
@@ -82,7 +83,7 @@ struct Response<'a> {
     response: FunctionResult<'a>,
 }
 
-/// The two keys whose meaning Gemini knows.
+/// A function's result, under one of the two keys that Gemini gives a meaning.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 enum FunctionResult<'a> {
@@ -128,7 +129,8 @@ struct Feedback {
     block_reason: Option<String>,
 }
 
-/// A part of an answer. A call is a call whatever its fields are, as it has to be answered.
+/// A part of a response. Any `functionCall` is parsed as a call, whatever its fields, because every call must be
+/// answered.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct ResponsePart {
@@ -159,11 +161,11 @@ struct ApiUsage {
     total_token_count: Option<u64>,
 }
 
-/// How a candidate ended.
+/// The way generation of a candidate ended.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Finish {
     Stopped(FinishReason),
-    /// The model began a call that Gemini could not read, or that it had no function for.
+    /// The model started a call that Gemini could not parse, or to a function that does not exist.
     FailedCall,
 }
 
@@ -186,7 +188,7 @@ pub(super) fn request(model: &Model, conversation: &Conversation, seed: u32) -> 
     ApiRequest { path: path(&model.model), body: serde_json::to_value(request).unwrap_or_default() }
 }
 
-/// The API's seed is a signed number of 32 bits.
+/// Clears the sign bit: the API's seed is a signed 32-bit integer.
 fn positive_i32(seed: u32) -> u32 {
     seed & i32::MAX.unsigned_abs()
 }
@@ -222,7 +224,7 @@ fn declaration(function: &Function) -> Declaration<'_> {
     }
 }
 
-/// Contents without a part are refused, and left out.
+/// Converts messages to contents. Contents without parts are omitted because the API rejects them.
 fn contents(messages: &[Message]) -> Vec<Content<'_>> {
     let mut contents = Vec::with_capacity(messages.len());
     let mut sent_ids: Vec<Option<String>> = Vec::new();
@@ -266,7 +268,7 @@ fn raw_content(raw: &Value) -> Option<Content<'_>> {
     Some(Content::Raw(raw))
 }
 
-/// Gemini signs the first of the calls that it makes at once.
+/// Converts calls to parts. Only the first one has a signature, as in Gemini's own parallel calls.
 fn calls(calls: &[SentCall]) -> impl Iterator<Item = Part<'_>> {
     calls.iter().enumerate().map(|(position, call)| Part {
         function_call: Some(Call { name: &call.name, args: as_object(&call.arguments) }),
@@ -337,8 +339,8 @@ fn finish(reason: Option<&str>) -> Finish {
     }
 }
 
-/// A failed call is no call, as nobody knows which: the turn has the model's words, or else what Gemini says of the failure. It
-/// does not go back as Gemini's own, since a call in it would have to be answered.
+/// Converts a candidate. For a failed call, whose content is unknown, the message has the model's text, or else
+/// Gemini's error message, and no `raw` value: a call in `raw` would have to be answered.
 fn read_message(message_id: Option<&str>, candidate: Candidate, finish: Finish) -> AssistantMessage {
     let mut text = text(&candidate.content);
     let calls = if finish == Finish::FailedCall { Vec::new() } else { read_calls(message_id, &candidate.content) };
@@ -356,13 +358,13 @@ fn parts(content: &Value) -> &[Value] {
     content.get("parts").and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Only of an object: serde would read a list as fields in their order too.
+/// Parses a part that is an object. Serde would also accept an array of the fields in order.
 fn read(part: &Value) -> ResponsePart {
     let part = part.as_object().map(ResponsePart::deserialize);
     part.and_then(Result::ok).unwrap_or_default()
 }
 
-/// The words, without thoughts. Texts of several parts are one text.
+/// Returns the concatenated texts of all parts that are not thoughts.
 fn text(content: &Value) -> String {
     let visible_parts = parts(content).iter().map(read).filter(|part| part.thought != json!(true));
     visible_parts.filter_map(|part| part.text.as_str().map(str::to_owned)).collect()
@@ -372,7 +374,7 @@ fn function_calls(content: &Value) -> impl Iterator<Item = ResponseCall> {
     parts(content).iter().filter_map(|part| read(part).function_call)
 }
 
-/// The ids that Gemini gave its calls, in their order.
+/// Returns the ids that Gemini gave its calls, in their order.
 fn provider_ids(content: &Value) -> Vec<Option<String>> {
     function_calls(content).map(|call| call.id.as_str().map(str::to_owned)).collect()
 }
@@ -383,7 +385,7 @@ fn read_calls(message_id: Option<&str>, content: &Value) -> Vec<SentCall> {
     function_calls(content).zip(ids).map(|(call, id)| read_call(call, id)).collect()
 }
 
-/// Gemini leaves `args` out of a call without arguments.
+/// Converts a call. Gemini omits `args` if there are none.
 fn read_call(call: ResponseCall, id: String) -> SentCall {
     SentCall {
         id,
@@ -392,7 +394,8 @@ fn read_call(call: ResponseCall, id: String) -> SentCall {
     }
 }
 
-/// Gemini counts thoughts beside the output, and what is read from a cache within the input. It leaves out a count of zero.
+/// Converts token counts. Gemini counts thoughts in addition to the output and cache reads as part of the input, and
+/// omits counts of zero.
 fn read_usage(usage: &Value) -> Option<Usage> {
     let api_usage = ApiUsage::deserialize(usage).ok()?;
     Some(Usage {
@@ -405,7 +408,7 @@ fn read_usage(usage: &Value) -> Option<Usage> {
 }
 
 impl ApiUsage {
-    /// What was generated; where that is left out, what is left of the total.
+    /// Returns the number of generated tokens. If it is missing, it is computed from the total.
     fn output(&self) -> Option<u64> {
         match self.candidates_token_count {
             Some(candidates) => Some(candidates.saturating_add(self.thoughts_token_count.unwrap_or(0))),

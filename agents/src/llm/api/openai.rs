@@ -1,4 +1,4 @@
-//! What both of OpenAI's APIs have in common, and the odd things that servers send in them.
+//! Code shared by both OpenAI APIs, including tolerance for deviations of compatible servers.
 
 use std::collections::BTreeSet;
 
@@ -20,12 +20,12 @@ pub(super) enum Kind {
     Function,
 }
 
-/// Anything that is written here: strings, numbers and JSON, under keys that are strings.
+/// Converts a value of this crate to JSON. Its keys must be strings.
 pub(super) fn json(value: &impl Serialize) -> Value {
     serde_json::to_value(value).expect("its keys are strings")
 }
 
-/// Arguments as requests carry them.
+/// Returns arguments as text, as requests carry them.
 pub(super) fn arguments_text(arguments: &Arguments) -> String {
     match arguments {
         Arguments::Json(value) => value.to_string(),
@@ -33,7 +33,7 @@ pub(super) fn arguments_text(arguments: &Arguments) -> String {
     }
 }
 
-/// A part of a message; those that are neither words nor a refusal (Mistral's thinking) are passed over.
+/// A part of a message. Parts other than text and refusals, such as Mistral's thinking, are ignored.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub(super) enum Part {
@@ -53,7 +53,7 @@ pub(super) enum Part {
 pub(super) struct InputDetails {
     #[serde(deserialize_with = "lenient")]
     pub(super) cached_tokens: Option<u64>,
-    /// OpenRouter, and OpenAI for models that it bills for this.
+    /// Reported by OpenRouter, and by OpenAI for models with billed cache writes.
     #[serde(deserialize_with = "lenient")]
     pub(super) cache_write_tokens: Option<u64>,
 }
@@ -65,7 +65,7 @@ pub(super) struct OutputDetails {
     pub(super) reasoning_tokens: Option<u64>,
 }
 
-/// What a message says, and whether it is a refusal.
+/// The text of a message, and whether the model refused.
 #[derive(Default)]
 pub(super) struct ParsedText {
     pub(super) text: String,
@@ -87,10 +87,10 @@ impl ParsedText {
     }
 }
 
-/// Reads arguments, and leaves in their place the text that is sent back.
+/// Parses arguments and replaces them with the text to send back.
 ///
-/// Nothing at all stands for a call without arguments: several servers (vLLM, and OpenRouter for some models) send an empty text
-/// where the model wrote none, and it would measure them, not the model, to call that malformed.
+/// Missing arguments are read as an empty object: several servers (vLLM, and OpenRouter for some models) send an empty
+/// string if the model wrote none. To count that as malformed would measure the server, not the model.
 pub(super) fn read_arguments(sent: &mut Value) -> Arguments {
     let arguments = match &*sent {
         Value::String(text) if !text.trim().is_empty() => {
@@ -103,7 +103,7 @@ pub(super) fn read_arguments(sent: &mut Value) -> Arguments {
     arguments
 }
 
-/// Gives an id to each call that has none, or the id of a call before it.
+/// Replaces empty and repeated ids.
 pub(super) fn ensure_unique<'a>(ids: impl IntoIterator<Item = &'a mut String>) {
     let ids: Vec<&mut String> = ids.into_iter().collect();
     let mut taken: BTreeSet<String> = ids.iter().map(|id| id.to_string()).collect();
@@ -119,7 +119,7 @@ pub(super) fn ensure_unique<'a>(ids: impl IntoIterator<Item = &'a mut String>) {
     }
 }
 
-/// OpenRouter reports errors of the servers behind it with status 200.
+/// Returns an error unless `error` is null. OpenRouter reports errors of upstream servers with status 200.
 pub(super) fn check_error(error: &Value) -> Result<(), UnreadableResponse> {
     if error.is_null() {
         return Ok(());
@@ -133,7 +133,7 @@ pub(super) fn read<T: DeserializeOwned>(value: &Value, context: &str) -> Result<
     T::deserialize(value).map_err(|error| UnreadableResponse(format!("{context}: {error}")))
 }
 
-/// What cannot be read counts as not there: an odd count must not cost the answer that it came with.
+/// Deserializes a value, or its default if it is invalid: an unexpected token count must not invalidate the reply.
 pub(super) fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {

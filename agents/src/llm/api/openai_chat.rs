@@ -1,7 +1,7 @@
-//! OpenAI chat completions, and the many servers that are compatible with it.
+//! OpenAI chat completions, and the many compatible servers.
 //!
-//! What is read here is what those servers send, not only what OpenAI documents: content in parts, arguments that are an object,
-//! calls without ids, errors with status 200. What is sent is what all of them know.
+//! Responses are parsed as those servers send them, not only as OpenAI documents them: content in parts, arguments as
+//! objects, calls without ids, errors with status 200. Requests contain only fields that all servers accept.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,6 @@ use healbench_protocol::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub(super) use super::openai::headers;
 use super::openai::{
     InputDetails, Kind, OutputDetails, ParsedText, Part, arguments_text, check_error, ensure_unique, json, lenient,
     read, read_arguments,
@@ -44,7 +43,7 @@ enum ChatMessage<'a> {
     User {
         content: &'a str,
     },
-    // There is no field for whether the tool failed: the text of the response is all that a model sees.
+    // There is no field for tool failures: the model sees only the text of the response.
     Tool {
         tool_call_id: &'a str,
         content: &'a str,
@@ -53,10 +52,11 @@ enum ChatMessage<'a> {
     Assistant(Cow<'a, Value>),
 }
 
-/// A message of the model: as it is read, as it is kept, and as it is sent back.
+/// A message of the model, as parsed, stored and sent back.
 ///
-/// Its fields are those that belong in a request. Providers that send reasoning want it back, some of them on pain of an error;
-/// others refuse any key that they do not know, and answers have keys (`annotations`, `audio`) that not even their own server takes.
+/// It has only the fields that are allowed in requests. Providers that return reasoning expect it back, some of them
+/// require it. Others reject unknown keys, and responses contain keys (`annotations`, `audio`) that even the server
+/// that sent them rejects.
 #[derive(Default, Serialize, Deserialize)]
 struct Assistant {
     #[serde(skip_deserializing)]
@@ -65,16 +65,16 @@ struct Assistant {
     content: Value,
     #[serde(default, deserialize_with = "lenient", skip_serializing_if = "Option::is_none")]
     refusal: Option<String>,
-    /// DeepSeek, Moonshot, llama-server and others.
+    /// Reasoning of DeepSeek, Moonshot, llama-server and others.
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<Value>,
-    /// OpenRouter, vLLM, Ollama and others.
+    /// Reasoning of OpenRouter, vLLM, Ollama and others.
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning: Option<Value>,
-    /// OpenRouter: signed and encrypted reasoning.
+    /// Signed and encrypted reasoning of OpenRouter.
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_details: Option<Value>,
-    /// Gemini: signatures of thoughts.
+    /// Thought signatures of Gemini.
     #[serde(skip_serializing_if = "Option::is_none")]
     extra_content: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -114,7 +114,8 @@ struct Tool<'a> {
     function: ToolFunction<'a>,
 }
 
-/// Without `strict`, which would constrain the arguments to the schema, and is off here by default.
+/// A function definition without `strict`, which is off by default in this API and would constrain arguments to the
+/// schema.
 #[derive(Serialize)]
 struct ToolFunction<'a> {
     name: &'a str,
@@ -124,7 +125,8 @@ struct ToolFunction<'a> {
 
 pub(super) fn request(model: &Model, conversation: &Conversation, seed: u32) -> ApiRequest {
     let sampling = &model.sampling;
-    // OpenAI's own reasoning models refuse `max_tokens`; compatible servers know that name, and some ignore the newer one silently.
+    // OpenAI's reasoning models reject `max_tokens`. Compatible servers accept it, and some silently ignore the newer
+    // name.
     let is_openai = model.base_url == Api::OpenaiChat.default_base_url();
     let limit = |for_openai: bool| sampling.max_output_tokens.filter(|_| for_openai == is_openai);
     let system = Some(conversation.system.as_str()).filter(|text| !text.is_empty());
@@ -149,8 +151,8 @@ pub(super) fn request(model: &Model, conversation: &Conversation, seed: u32) -> 
     ApiRequest { path: "/chat/completions".to_owned(), body }
 }
 
-/// Compatible servers (llama-server, vLLM, Ollama) parse the arguments of earlier calls, and answer with an error to what a model wrote
-/// that is no object. It would be the end of the episode for a mistake that can be mended: such text goes back inside of one.
+/// Wraps arguments that are not an object in one. Compatible servers (llama-server, vLLM, Ollama) parse the arguments
+/// of earlier calls and reject other values, so a mistake that the model could fix would end the episode.
 fn wrap_non_object_arguments(body: &mut Value) {
     let messages = body.get_mut("messages").and_then(Value::as_array_mut).into_iter().flatten();
     let calls = messages.filter_map(|message| message.get_mut("tool_calls")?.as_array_mut()).flatten();
@@ -256,9 +258,9 @@ pub(super) fn reply(body: &Value) -> Result<Reply, UnreadableResponse> {
     let finish_reason = match choice.finish_reason.as_deref() {
         _ if parsed.refused => FinishReason::Refusal,
         Some("content_filter") => FinishReason::Refusal,
-        // Mistral has a name of its own for a full context.
+        // Mistral's name for a full context.
         Some("length" | "model_length") => FinishReason::Length,
-        // What OpenRouter, Mistral and DeepSeek say when generation broke off: nothing that the model is to blame for.
+        // Finish reasons of OpenRouter, Mistral and DeepSeek for generation that failed on the server's side.
         Some(reason @ ("error" | "insufficient_system_resource")) => {
             return Err(UnreadableResponse(format!("the server gave up with the finish reason `{reason}`")));
         }
@@ -284,8 +286,8 @@ impl Assistant {
         Ok(parsed)
     }
 
-    /// The calls, whose ids and arguments are mended in the message too: the results refer to them, and servers that parse what is
-    /// sent back to them fail at arguments that are empty.
+    /// Returns the calls and corrects their ids and arguments in the message as well: results refer to the ids, and
+    /// servers that parse earlier arguments fail if they are empty.
     fn calls(&mut self) -> Vec<SentCall> {
         let calls = self.tool_calls.as_deref_mut().unwrap_or_default();
         ensure_unique(calls.iter_mut().map(|call| &mut call.id));
@@ -296,7 +298,8 @@ impl Assistant {
         sent.collect()
     }
 
-    /// A list of no calls is refused, and so is a message that has neither calls nor content.
+    /// Makes the message valid for requests: servers reject an empty list of calls, and a message with neither calls
+    /// nor content.
     fn normalize(&mut self) {
         self.tool_calls = self.tool_calls.take().filter(|calls| !calls.is_empty());
         if self.tool_calls.is_none() && self.content.is_null() {
@@ -309,7 +312,7 @@ impl ApiUsage {
     fn usage(&self) -> Option<Usage> {
         let (input, completion) = (self.prompt_tokens?, self.completion_tokens?);
         let reasoning = self.completion_tokens_details.reasoning_tokens;
-        // xAI counts reasoning beside the completion, everybody else in it; the total tells which.
+        // xAI counts reasoning in addition to the completion, all others as part of it. The total shows which.
         let with_reasoning = reasoning.and_then(|reasoning| completion.checked_add(reasoning));
         let output =
             with_reasoning.filter(|output| output.checked_add(input) == self.total_tokens).unwrap_or(completion);

@@ -1,10 +1,9 @@
-//! OpenAI responses, as far as a conversation needs it that the client keeps.
+//! The OpenAI responses API, used without server-side state.
 
 use healbench_protocol::Usage;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub(super) use super::openai::headers;
 use super::openai::{
     InputDetails, Kind, OutputDetails, ParsedText, Part, arguments_text, check_error, ensure_unique, json, lenient,
     read, read_arguments,
@@ -12,7 +11,7 @@ use super::openai::{
 use super::{ApiRequest, UnreadableResponse};
 use crate::llm::{AssistantMessage, Conversation, FinishReason, Function, Message, Model, Reply, SentCall};
 
-/// The API has no seed.
+/// A request. The API has no seed.
 #[derive(Serialize)]
 struct Request<'a> {
     model: &'a str,
@@ -66,7 +65,7 @@ struct Tool<'a> {
     name: &'a str,
     description: &'a str,
     parameters: &'a Value,
-    // Left out, it means that OpenAI makes every argument required and constrains the model to the schema.
+    // If `strict` is omitted, OpenAI makes every argument required and constrains the model to the schema.
     strict: bool,
 }
 
@@ -85,14 +84,14 @@ pub(super) fn request(model: &Model, conversation: &Conversation, _seed: u32) ->
     ApiRequest { path: "/responses".to_owned(), body: json(&request) }
 }
 
-/// What is to be in an answer beside the usual.
+/// Returns the additional data to include in responses.
 ///
-/// Nothing is stored at OpenAI, so reasoning has to come back in full, which means encrypted: without that, a reasoning item refers
-/// to something that was not kept, and the next request fails. Models that do not reason answer this with status 400. They are old
-/// and known by name; any other model is taken for one that reasons, and `extra_body` has the last word.
+/// Because nothing is stored at OpenAI, reasoning must be returned encrypted: otherwise a reasoning item refers to data
+/// that was not stored, and the next request fails. Models without reasoning reject this setting with status 400. They
+/// are old and are listed here; all other models are assumed to reason, and `extra_body` can override this.
 fn include(model: &str) -> &'static [&'static str] {
     const WITHOUT_REASONING: [&str; 4] = ["gpt-3.5", "gpt-4", "chatgpt-4o", "gpt-5-chat"];
-    // `openai/gpt-4o` at routers, `ft:gpt-4o:...` for a model that was trained further.
+    // Routers use names such as `openai/gpt-4o`, fine-tuned models `ft:gpt-4o:...`.
     let name = model.rsplit('/').next().unwrap_or(model);
     let name = name.strip_prefix("ft:").unwrap_or(name);
     if WITHOUT_REASONING.iter().any(|start| name.starts_with(start)) { &[] } else { &["reasoning.encrypted_content"] }
@@ -147,7 +146,7 @@ struct Incomplete {
     reason: Option<String>,
 }
 
-/// An item of an answer. Reasoning and whatever else there is are sent back, but not looked into.
+/// An item of a response. Reasoning and other items are sent back unchanged.
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Output {
@@ -212,7 +211,7 @@ fn read_items(items: &mut [Value]) -> Result<(ParsedText, Vec<SentCall>), Unread
         }
         match read(item, &format!("output[{index}]"))? {
             Output::Message { content } => {
-                // A model may say something before a call and more after it.
+                // A model may write text before and after a call.
                 if !parsed.text.is_empty() && !content.is_empty() {
                     parsed.text.push('\n');
                 }

@@ -1,4 +1,4 @@
-//! Bodies of requests, and what one has in common with the one before.
+//! Request bodies, and the difference between successive ones.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::raw;
 
-/// A request's body in pieces of its canonical text. Sorted bodies of a conversation stand together, the shorter one first.
+/// A request's body as slices of its canonical JSON. In sorted order, the bodies of a conversation are adjacent, the
+/// shortest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Body<'a>(BTreeMap<&'a str, MemberValue<'a>>);
 
@@ -38,13 +39,13 @@ fn object<'t>(members: impl Iterator<Item = (&'t str, String)>) -> String {
     format!("{{{}}}", members.join(","))
 }
 
-/// How many items two lists have in common at their beginning.
+/// Returns the length of the longest common prefix of two lists.
 pub(super) fn common_prefix_len(a: &[&str], b: &[&str]) -> usize {
     a.iter().zip(b).take_while(|(a, b)| a == b).count()
 }
 
 impl<'a> Body<'a> {
-    /// Takes canonical JSON of an object apart.
+    /// Splits the canonical JSON of an object into its members.
     pub(super) fn parse(text: &'a str) -> Option<Body<'a>> {
         let members = raw::fields(text)?;
         members
@@ -54,7 +55,7 @@ impl<'a> Body<'a> {
             .map(Body)
     }
 
-    /// The body as JSON.
+    /// Returns the body as a JSON value.
     pub(super) fn value(&self) -> Value {
         serde_json::from_str(&self.text()).unwrap_or_default()
     }
@@ -63,7 +64,7 @@ impl<'a> Body<'a> {
         object(self.0.iter().map(|(name, value)| (*name, value.text())))
     }
 
-    /// The items of an array at the top; none for anything else.
+    /// Returns the items of the array member `name`, or an empty slice if it is missing or not an array.
     pub(super) fn items(&self, name: &str) -> &[&'a str] {
         match self.0.get(name) {
             Some(MemberValue::Items(items)) => items,
@@ -71,19 +72,19 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// The text of a member.
+    /// Returns the JSON text of a member.
     pub(super) fn member(&self, name: &str) -> Option<String> {
         self.0.get(name).map(MemberValue::text)
     }
 
-    /// The names of members that two bodies do not share.
+    /// Returns the names of the members that differ or are in only one of the bodies.
     pub(super) fn differing_members(&self, other: &Body<'a>) -> Vec<&'a str> {
         let names: BTreeSet<&str> = self.0.keys().chain(other.0.keys()).copied().collect();
         names.into_iter().filter(|name| self.0.get(name) != other.0.get(name)).collect()
     }
 
-    /// What is to be written of this body after `previous`: what stays the same (`true` for a whole member, a number for so many
-    /// first items of an array), and the rest.
+    /// Returns two JSON objects that describe this body relative to `previous`: the unchanged members (`true` for a
+    /// whole member, a number for that many leading items of an array), and the rest.
     pub(super) fn delta_from(&self, previous: &Body<'_>) -> (String, String) {
         let mut shared = Vec::new();
         let mut rest = Vec::new();
@@ -101,7 +102,7 @@ impl<'a> Body<'a> {
         (object(shared.into_iter()), object(rest.into_iter()))
     }
 
-    /// Undoes [`Body::delta_from`]. `self` is the body before.
+    /// Reverses [`Body::delta_from`]. `self` is the previous body.
     pub(super) fn apply_delta(mut self, shared: &'a str, rest: &'a str) -> Option<Body<'a>> {
         let mut next = Body::parse(rest)?;
         for (name, count) in raw::fields(shared)? {

@@ -3,33 +3,33 @@ use std::path::{Path, PathBuf};
 
 use super::VERSION;
 
-/// Why recordings cannot be read or kept.
+/// An error in reading or writing recordings.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum CassetteError {
-    /// There is no such folder.
+    /// The folder does not exist.
     #[error("there is no folder of recordings at `{}`", .0.display())]
     Missing(PathBuf),
-    /// The folder has no recordings in it.
+    /// The folder contains no recordings.
     #[error("there are no recordings in `{}`", .0.display())]
     Empty(PathBuf),
-    /// A file is not one of ours.
+    /// The file is not a recording file.
     #[error("`{}` is no file of recordings: its first line is no header of one", .0.display())]
     Foreign(PathBuf),
-    /// Another version of healbench wrote a file.
+    /// The file was written by an incompatible version of healbench.
     #[error("`{}` has format {found} of recordings; this program reads {VERSION}", path.display())]
     OtherVersion {
         /// The file.
         path: PathBuf,
-        /// The format that was found.
+        /// The format version of the file.
         found: u64,
     },
-    /// A file has another name than its header asks for.
+    /// The file name does not match the header.
     #[error("`{}` would have to be named `{expected}`", path.display())]
     Misnamed {
         /// The file.
         path: PathBuf,
-        /// The name for what is in it.
+        /// The file name that matches the header.
         expected: String,
     },
     /// A file is damaged.
@@ -37,44 +37,44 @@ pub enum CassetteError {
     Damaged {
         /// The file.
         path: PathBuf,
-        /// The line, from 1, of the unpacked file; null when it cannot be unpacked.
+        /// The line, from 1, of the decompressed file; null if it cannot be decompressed.
         line: Option<usize>,
-        /// What is wrong.
+        /// The problem.
         reason: String,
     },
-    /// A model was recorded from another server.
+    /// The model was recorded from another server.
     #[error("`{model}` is recorded in `{}` from {recorded_url}, and would now be asked at {requested_url}", path.display())]
     OtherServer {
         /// The folder.
         path: PathBuf,
         /// The model.
         model: String,
-        /// The base URL that it was recorded from.
+        /// The base URL of the recordings.
         recorded_url: String,
-        /// The base URL of its settings.
+        /// The base URL in the current settings.
         requested_url: String,
     },
-    /// A request that cannot be kept.
+    /// The request's body is not a JSON object.
     #[error("a request of {model} has a body that is no JSON object")]
     NotAnObject {
         /// The model.
         model: String,
     },
-    /// The file system refused.
+    /// An operation of the file system failed.
     #[error("cannot {operation} `{}`: {source}", path.display())]
     Io {
         /// `read`, `write`, `create` or `remove`.
         operation: &'static str,
         /// The file or folder.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the operating system.
         source: io::Error,
     },
 }
 
 impl CassetteError {
-    /// The way out, where one can be told.
-    pub fn hint(&self) -> Option<&'static str> {
+    /// Returns advice on how to fix the problem, if there is any.
+    pub fn help(&self) -> Option<&'static str> {
         match self {
             CassetteError::Missing(_) | CassetteError::Empty(_) => Some("record with `healbench run --record DIR`"),
             CassetteError::Foreign(_) => Some("keep other files out of the folder, or give them another ending"),

@@ -1,8 +1,8 @@
-//! Texts of models and files, made fit for a line of a terminal.
+//! Preparation of text from models and files for a line of a terminal.
 
 use std::fmt::Write as _;
 
-/// Control characters and marks that cannot be seen are written as `\u{1b}`.
+/// Escapes control and invisible characters in the form `\u{1b}`.
 pub(super) fn escape_invisible(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -19,7 +19,7 @@ pub(super) fn escape_invisible(text: &str) -> String {
     out
 }
 
-/// At most `length` characters from the `start`-th on, with `…` where something is left out.
+/// Returns at most `length` characters from the character at `start` on, with `…` where text is omitted.
 pub(super) fn excerpt(text: &str, start: usize, length: usize) -> String {
     let mut chars = text.chars().skip(start);
     let mut out = String::new();
@@ -34,10 +34,10 @@ pub(super) fn excerpt(text: &str, start: usize, length: usize) -> String {
 }
 
 const EXCERPT_CHARS: usize = 200;
-/// How much of what is equal is shown before the difference.
+/// The number of equal characters shown before the first difference.
 const LEAD_CHARS: usize = 60;
 
-/// Two texts, cut at the same place, so that what differs can be seen in both.
+/// Returns excerpts of two texts from the same position, so that both show the first difference.
 pub(super) fn aligned_excerpts(a: &str, b: &str) -> (String, String) {
     let equal = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
     let start = if equal < EXCERPT_CHARS * 3 / 4 { 0 } else { equal - LEAD_CHARS };

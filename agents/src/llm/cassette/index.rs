@@ -1,4 +1,4 @@
-//! What a folder holds.
+//! The index of all recordings in a folder.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -13,15 +13,15 @@ use super::segment::Segment;
 use super::{CassetteError, Key, RecordedResponse, SUFFIX};
 use crate::llm::Api;
 
-/// All recordings of a folder, those that a killed process left among them.
+/// All recordings of a folder, including those of killed processes.
 #[derive(Debug, Default)]
 pub(super) struct RecordingIndex {
-    /// In the order of APIs and names.
+    /// Sorted by API and model name.
     pub(super) files: Vec<RecordingFile>,
     positions: FxHashMap<Key, (usize, usize)>,
 }
 
-/// The files in a folder, sorted.
+/// Returns the paths in a folder, sorted.
 pub(super) fn sorted_paths(dir: &Path) -> Result<Vec<PathBuf>, CassetteError> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).map_err(io_error("read", dir))? {
@@ -32,9 +32,10 @@ pub(super) fn sorted_paths(dir: &Path) -> Result<Vec<PathBuf>, CassetteError> {
 }
 
 impl RecordingIndex {
-    /// Reads a folder, with these segment files merged into what it has. Returns the indices of those that differ from the files on disk.
+    /// Reads a folder and merges the given segment files into the result. Returns the index and the positions of the
+    /// files that differ from those on disk.
     pub(super) fn read(dir: &Path, segments: &[PathBuf]) -> Result<(RecordingIndex, Vec<usize>), CassetteError> {
-        // Segments come first: one that is gone by now has been merged into a file that is yet to be read.
+        // Read segments first: a segment that has disappeared by now was merged into a file that is read below.
         let texts: Vec<Segment> =
             segments.iter().filter_map(|path| Segment::read(path).transpose()).collect::<Result<_, _>>()?;
         let mut files = Vec::new();
@@ -59,7 +60,7 @@ impl RecordingIndex {
         RecordingIndex { files, positions }
     }
 
-    /// What is there already stays: of two answers to one request, the first is kept.
+    /// Merges segments. Of two responses to one request, the existing or first one is kept.
     fn merge(&mut self, texts: &[Segment]) -> Result<Vec<usize>, CassetteError> {
         let mut new: BTreeMap<(Api, String), BTreeMap<Key, FullRecording<'_>>> = BTreeMap::new();
         for text in texts {
@@ -101,7 +102,7 @@ impl RecordingIndex {
         self.files.get(self.positions.get(&key)?.0)
     }
 
-    /// Every key, in the order of files and lines.
+    /// Returns every key in the order of files and lines.
     pub(super) fn keys(&self) -> impl Iterator<Item = Key> + '_ {
         self.files.iter().flat_map(RecordingFile::keys)
     }

@@ -6,33 +6,33 @@ use serde_json::Value;
 use super::VERSION;
 use crate::llm::Api;
 
-/// A request, as far as its answer depends on it.
+/// The parts of a request that its response depends on.
 #[derive(Debug, Clone, Copy)]
 pub struct Request<'a> {
     /// The API.
     pub api: Api,
-    /// The model's name at the provider.
+    /// The provider's name for the model.
     pub model: &'a str,
-    /// The trial: without a seed, trials ask the same and are answered differently.
+    /// The trial. Without a seed, all trials send the same request and get different responses.
     pub trial: u32,
-    /// The body, as [`Api::request`] wrote it: an object.
+    /// The body, an object, as returned by [`Api::request`].
     pub body: &'a Value,
 }
 
-/// What a recording is found by: a hash over everything that a [`Request`] says. Shown as 32 hexadecimal digits.
+/// The key of a recording: a hash of all fields of a [`Request`], displayed as 32 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Key(u128);
 
 impl Request<'_> {
-    /// The key of its recording.
+    /// Returns the key of the request's recording.
     pub fn key(&self) -> Key {
         self.key_of(&canonical_json(self.body))
     }
 
-    /// The key, when the body's canonical text is there already.
+    /// Returns the key, given the canonical JSON of the body.
     pub(super) fn key_of(&self, body: &str) -> Key {
         let (api, model) = (Value::from(self.api.name()), Value::from(self.model));
-        // Canonical JSON of the five, without a copy of the body for it.
+        // This is the canonical JSON of the five values, assembled without copying the body.
         let text =
             format!(r#"{{"api":{api},"body":{body},"model":{model},"trial":{},"version":{VERSION}}}"#, self.trial);
         let digits = fingerprint(text.as_bytes());
@@ -43,7 +43,7 @@ impl Request<'_> {
 const DIGITS: usize = 32;
 
 impl Key {
-    /// Reads what `Display` writes.
+    /// Parses the output of `Display`.
     pub fn parse(text: &str) -> Option<Key> {
         let is_hex = text.len() == DIGITS && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'));
         if is_hex { u128::from_str_radix(text, 16).ok().map(Key) } else { None }

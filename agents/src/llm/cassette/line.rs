@@ -1,11 +1,11 @@
-//! The lines of files of recordings.
+//! The lines of recording files.
 
 use serde_json::{Value, json};
 
 use super::{Key, RecordedResponse, VERSION, raw};
 use crate::llm::Api;
 
-/// One recording as it stands in a file: numbers that are needed, and texts of JSON.
+/// One recording as stored in a file; JSON values are kept as text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RecordingLine<'a> {
     pub(super) key: Key,
@@ -13,15 +13,15 @@ pub(super) struct RecordingLine<'a> {
     /// A JSON string.
     pub(super) recorded_on: &'a str,
     pub(super) latency_ms: u64,
-    /// What the request shares with that of the line before.
+    /// The parts that the request shares with that of the previous line.
     pub(super) shared: &'a str,
-    /// What it does not share.
+    /// The remaining parts of the request.
     pub(super) request: &'a str,
     pub(super) response: &'a str,
 }
 
 impl<'a> RecordingLine<'a> {
-    /// Reads what [`RecordingLine::write`] wrote; `None` for anything else.
+    /// Parses the output of [`RecordingLine::write`]; returns `None` for other text.
     pub(super) fn parse(text: &'a str) -> Option<RecordingLine<'a>> {
         let fields = raw::fields(text)?;
         let [
@@ -49,7 +49,7 @@ impl<'a> RecordingLine<'a> {
         })
     }
 
-    /// The line, without a line break.
+    /// Formats the line, without a line break.
     pub(super) fn write(&self) -> String {
         let RecordingLine { key, trial, recorded_on, latency_ms, shared, request, response } = self;
         format!(
@@ -57,26 +57,25 @@ impl<'a> RecordingLine<'a> {
         )
     }
 
-    /// When it was recorded.
+    /// Returns the date of the recording.
     pub(super) fn date(&self) -> String {
         serde_json::from_str(self.recorded_on).unwrap_or_default()
     }
 
-    /// The answer.
     pub(super) fn recorded_response(&self) -> Option<RecordedResponse> {
         let body = serde_json::from_str(self.response).ok()?;
         Some(RecordedResponse { body, latency_ms: self.latency_ms, recorded_on: self.date() })
     }
 }
 
-/// What the first line of a file says.
+/// The content of a file's first line.
 pub(super) enum Header {
     Valid(Option<(Api, String)>),
     OtherVersion(u64),
     Foreign,
 }
 
-/// The first line of a file for one model, or for any.
+/// Formats the header of a model's recording file or, for `None`, of a segment file.
 pub(super) fn header(of: Option<(Api, &str)>) -> String {
     match of {
         Some((api, model)) => json!({"healbench_cassette": VERSION, "api": api, "model": model}).to_string(),

@@ -1,4 +1,4 @@
-//! What a folder holds, for lists.
+//! Lists of the recordings in a folder.
 
 use serde_json::Value;
 
@@ -16,56 +16,56 @@ use crate::llm::Api;
 pub struct Recordings {
     /// The API.
     pub api: Api,
-    /// The model's name at the provider.
+    /// The provider's name for the model.
     pub model: String,
-    /// The file's name.
+    /// The file name.
     pub file: String,
-    /// Its size; null while recordings wait for being merged into it.
+    /// The size of the file in bytes; null while recordings are not yet merged into it.
     pub bytes: Option<u64>,
-    /// The recordings, sorted by what was asked.
+    /// The recordings, sorted by request.
     pub entries: Vec<Entry>,
 }
 
 /// One recording.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entry {
-    /// What it is found by.
+    /// The recording's key.
     pub key: Key,
     /// The API.
     pub api: Api,
-    /// The model's name at the provider.
+    /// The provider's name for the model.
     pub model: String,
     /// The trial.
     pub trial: u32,
-    /// When it was recorded, as the recorder wrote it.
+    /// The date of the recording, as stored in the file.
     pub recorded_on: String,
-    /// How many messages the request has.
+    /// The number of messages in the request.
     pub messages: usize,
-    /// What the provider counted; null when it did not, or when the answer is none of the API's.
+    /// The token counts reported by the provider; null if there are none or the response cannot be parsed.
     pub usage: Option<Usage>,
-    /// The first words of the request's last message, in one line without control characters.
+    /// The beginning of the request's last message, on one line and without control characters.
     pub last_message: String,
 }
 
-/// A recording in full.
+/// A recording with its complete request and response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Exchange {
-    /// What it is listed as.
+    /// The entry in lists.
     pub entry: Entry,
     /// The request's body, with sorted keys.
     pub request: Value,
-    /// What was answered.
+    /// The response.
     pub response: RecordedResponse,
 }
 
 impl Recordings {
-    /// The trials that there are recordings of, sorted.
+    /// Returns the recorded trials, sorted.
     pub fn trials(&self) -> Vec<u32> {
         let trials: std::collections::BTreeSet<u32> = self.entries.iter().map(|entry| entry.trial).collect();
         trials.into_iter().collect()
     }
 
-    /// The first and the last date; `None` without recordings.
+    /// Returns the first and the last date, or `None` without recordings.
     pub fn dates(&self) -> Option<(&str, &str)> {
         let dates = || self.entries.iter().map(|entry| entry.recorded_on.as_str());
         Some((dates().min()?, dates().max()?))
@@ -92,7 +92,7 @@ pub(super) fn exchange(file: &RecordingFile, key: Key) -> Option<Exchange> {
 }
 
 fn entry(file: &RecordingFile, line: &RecordingLine<'_>, body: &Body<'_>) -> Entry {
-    let messages = body.items(file.api.messages_key());
+    let messages = body.items(file.api.entry().messages_key);
     let usage = line.recorded_response().and_then(|response| file.api.reply(&response.body).ok()?.usage);
     let last_message =
         messages.last().and_then(|last_message| serde_json::from_str(last_message).ok()).unwrap_or_default();
@@ -112,20 +112,20 @@ const EXCERPT_CHARS: usize = 60;
 
 fn message_excerpt(message: &Value) -> String {
     let text = first_text(message).unwrap_or_default();
-    // A long text is not walked to its end for a few words.
+    // A long text need not be read to its end.
     let start: String = text.chars().take(EXCERPT_CHARS * 4).collect();
     let line = start.split_whitespace().collect::<Vec<_>>().join(" ");
     escape_invisible(&excerpt(&line, 0, EXCERPT_CHARS))
 }
 
-/// The first text of a message, in whatever form the API wants it: not its role, not its ids.
+/// Returns the first text of a message in any API's format, ignoring roles and ids.
 fn first_text(message: &Value) -> Option<&str> {
     const NON_TEXT_KEYS: [&str; 9] =
         ["role", "type", "id", "call_id", "tool_call_id", "tool_use_id", "status", "encrypted_content", "signature"];
     match message {
         Value::String(text) => Some(text).filter(|text| !text.trim().is_empty()).map(String::as_str),
         Value::Array(items) => items.iter().find_map(first_text),
-        // A function's name is told only where there is nothing else.
+        // Use a function's name only if there is no other text.
         Value::Object(map) => map
             .iter()
             .filter(|(name, _)| !NON_TEXT_KEYS.contains(&name.as_str()) && *name != "name")

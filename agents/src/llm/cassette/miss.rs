@@ -9,59 +9,59 @@ use super::recording_file::RecordingFile;
 use super::{Key, Request};
 use crate::llm::Api;
 
-/// A request that no recording answers, and what comes nearest to it. `Display` gives a few lines.
+/// A request without a recording, compared with the nearest recording. `Display` writes a few lines.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub struct Miss {
-    /// The API that was to be asked.
+    /// The API of the request.
     pub api: Api,
     /// The model.
     pub model: String,
     /// The trial.
     pub trial: u32,
-    /// Why there is no answer.
+    /// The reason why there is no recording.
     pub reason: MissReason,
 }
 
-/// Why no recording answers a request.
+/// The reason why a request has no recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MissReason {
-    /// Nothing of the model is recorded.
+    /// The model has no recordings.
     NoModel {
-        /// What is recorded.
+        /// The recorded models.
         models: Vec<(Api, String)>,
     },
     /// A message differs.
     Message {
         /// The nearest recording.
         nearest: NearestRecording,
-        /// The first message that differs, from 0.
+        /// The position of the first message that differs, from 0.
         index: usize,
-        /// The recording's, cut and escaped; null when it has fewer messages.
+        /// An excerpt of the recorded message, escaped; null if the recording has fewer messages.
         recorded: Option<String>,
-        /// The request's.
+        /// An excerpt of the request's message, escaped; null if the request has fewer messages.
         requested: Option<String>,
     },
-    /// All messages are equal, and something else differs.
+    /// All messages are equal, but another part of the request differs.
     Settings {
         /// The nearest recording.
         nearest: NearestRecording,
-        /// The keys of the body that differ, and `trial`, each with what is recorded and what is asked.
+        /// The differing keys of the body, and `trial`, each with the recorded and the requested value.
         differences: Vec<(String, Option<String>, Option<String>)>,
     },
 }
 
-/// The recording with the longest beginning of messages in common.
+/// The recording with the longest common prefix of messages.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NearestRecording {
-    /// Its key.
+    /// The key.
     pub key: Key,
-    /// Its trial.
+    /// The trial.
     pub trial: u32,
-    /// When it was recorded.
+    /// The date of the recording.
     pub recorded_on: String,
-    /// How many messages it has.
+    /// The number of recorded messages.
     pub messages: usize,
-    /// How many the request has.
+    /// The number of messages in the request.
     pub requested: usize,
 }
 
@@ -78,7 +78,7 @@ pub(super) fn miss(index: &RecordingIndex, request: &Request<'_>, body: &str) ->
 }
 
 fn nearest<'a>(file: &'a RecordingFile, requested: &Body<'a>, trial: u32) -> Option<(RecordingLine<'a>, Body<'a>)> {
-    let key = file.api.messages_key();
+    let key = file.api.entry().messages_key;
     let messages = requested.items(key);
     let mut best = None;
     file.for_each(|line, body| {
@@ -86,7 +86,7 @@ fn nearest<'a>(file: &'a RecordingFile, requested: &Body<'a>, trial: u32) -> Opt
         let shared = common_prefix_len(recorded, messages);
         let is_equal = shared == recorded.len() && shared == messages.len();
         let others = requested.differing_members(body).iter().filter(|name| **name != key).count();
-        // The smallest is the nearest, and of equal ones the first.
+        // The smallest distance wins; of equal ones, the first.
         let distance = (Reverse(shared), !is_equal, others + usize::from(line.trial != trial));
         if best.as_ref().is_none_or(|(least, _)| distance < *least) {
             best = Some((distance, (line, body.clone())));
@@ -96,7 +96,7 @@ fn nearest<'a>(file: &'a RecordingFile, requested: &Body<'a>, trial: u32) -> Opt
 }
 
 fn compare(request: &Request<'_>, line: &RecordingLine<'_>, found: &Body<'_>, requested: &Body<'_>) -> MissReason {
-    let key = request.api.messages_key();
+    let key = request.api.entry().messages_key;
     let (recorded, requested_messages) = (found.items(key), requested.items(key));
     let index = common_prefix_len(recorded, requested_messages);
     let nearest = NearestRecording {
@@ -129,7 +129,7 @@ fn excerpt_pair(a: Option<&str>, b: Option<&str>) -> (Option<String>, Option<Str
     (a.map(|_| shown_a), b.map(|_| shown_b))
 }
 
-/// Models that are listed; a folder may have a hundred.
+/// The most models listed in an error: a folder may contain a hundred.
 const MAX_LISTED_MODELS: usize = 10;
 
 impl fmt::Display for Miss {

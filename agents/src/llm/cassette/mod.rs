@@ -1,13 +1,14 @@
-//! Cassettes: folders of answers that models gave, to be given again without a network.
+//! Cassettes: folders of recorded model responses that can be replayed without a network.
 //!
-//! A folder has one file a model, `API-MODEL.jsonl.zst`: a header, then one line a recording, sorted by what was asked. Of a
-//! request, a line holds what the line before does not: conversations grow by a message or two, and every request of them repeats
-//! all the others. Equal recordings give equal files, in whatever order and by however many threads they were made.
+//! A folder has one file per model, `API-MODEL.jsonl.zst`: a header, then one line per recording, sorted by request. A
+//! line stores only the parts of a request that differ from the previous line, because every request of a conversation
+//! repeats all earlier messages. Equal recordings produce identical files, regardless of their order and the number of
+//! threads.
 //!
-//! While models are asked, answers are appended to `recording-N.jsonl`, one file a process, and merged when the run ends. What a
-//! killed process left is read with the rest, and merged by the next one that records.
+//! New responses are appended to `recording-N.jsonl`, one file per process, and merged when the run ends. Segments left
+//! by killed processes are read too, and are merged by the next process that records.
 //!
-//! Nothing is stored but bodies of requests and answers. There are no headers here, and so no keys.
+//! Only request and response bodies are stored. Headers are not, so recordings do not contain keys.
 
 mod body;
 mod error;
@@ -46,52 +47,52 @@ use segment::{FolderLock, SegmentWriter};
 use crate::llm::Api;
 use crate::llm::limiter::STOP_POLL;
 
-/// The format of the files.
+/// The version of the file format.
 const VERSION: u64 = 1;
 const SUFFIX: &str = ".jsonl.zst";
-/// Where the recorded models were asked, by API and model.
+/// The file with the base URLs of the recorded models, by API and model.
 const SERVERS: &str = "servers.json";
 
-/// What was answered.
+/// A recorded response.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordedResponse {
-    /// The whole answer.
+    /// The complete body of the response.
     pub body: Value,
-    /// How long it took.
+    /// The latency in milliseconds.
     pub latency_ms: u64,
     /// The date, such as `2026-11-22`.
     pub recorded_on: String,
 }
 
-/// A folder of recordings, open.
+/// An open folder of recordings.
 #[derive(Debug)]
 pub struct Cassette {
     dir: PathBuf,
     state: Mutex<State>,
-    /// Rung when a request is no longer under way.
+    /// Notified when a request is no longer in flight.
     request_done: Condvar,
 }
 
 #[derive(Debug, Default)]
 struct State {
     index: Arc<RecordingIndex>,
-    /// What was put and not merged yet.
+    /// Responses that are recorded but not merged yet.
     unmerged: FxHashMap<Key, Arc<RecordedResponse>>,
     segment: Option<SegmentWriter>,
     in_flight: FxHashSet<Key>,
     used: FxHashSet<Key>,
 }
 
-/// What is to be done for an answer.
+/// The outcome of a lookup for a recording process.
 #[derive(Debug)]
 pub enum Reservation<'a> {
-    /// Nothing: here it is.
+    /// The response is recorded.
     Recorded(Arc<RecordedResponse>),
-    /// The model has to be asked, and nobody else does it.
+    /// The caller must send the request; no other thread does.
     Reserved(PendingRecording<'a>),
 }
 
-/// A request that is under way. Whoever asks the same waits until this is put or dropped.
+/// A request in flight. Other threads with the same request wait until it is recorded or dropped.
 #[derive(Debug)]
 pub struct PendingRecording<'a> {
     cassette: &'a Cassette,
@@ -103,10 +104,10 @@ pub struct PendingRecording<'a> {
 }
 
 impl Cassette {
-    /// Opens a folder to replay from. Nothing is written.
+    /// Opens a folder for replay. No file is written.
     ///
     /// # Errors
-    /// [`CassetteError`] when there is no folder, nothing in it, or a file that is not as healbench wrote it.
+    /// Returns a [`CassetteError`] if the folder does not exist, contains no recordings, or has an invalid file.
     pub fn open(dir: &Path) -> Result<Cassette, CassetteError> {
         if !dir.is_dir() {
             return Err(CassetteError::Missing(dir.into()));
@@ -118,21 +119,22 @@ impl Cassette {
         Ok(cassette)
     }
 
-    /// Opens a folder to record into, and makes it if need be. Several processes may do so at once; what one records the others do
-    /// not see before it is merged, so they should not ask the same.
+    /// Opens a folder for recording and creates it if necessary. Several processes may record at once, but they do not
+    /// see each other's recordings until these are merged, so they should not send the same requests.
     ///
     /// # Errors
-    /// [`CassetteError`] when the folder cannot be made, or has a file that is not as healbench wrote it.
+    /// Returns a [`CassetteError`] if the folder cannot be created or has an invalid file.
     pub fn open_or_create(dir: &Path) -> Result<Cassette, CassetteError> {
         fs::create_dir_all(dir).map_err(io_error("create", dir))?;
         Cassette::read(dir)
     }
 
-    /// Says where a model is that is about to be recorded. Requests do not tell, and what two servers say under one name must not
-    /// get mixed: the folder remembers the first.
+    /// Stores the server of a model that is about to be recorded. Requests do not contain the server, and responses of
+    /// two servers with the same model name must not be mixed, so each folder accepts only the first.
     ///
     /// # Errors
-    /// [`CassetteError::OtherServer`] when it was recorded from elsewhere; [`CassetteError::Damaged`], [`CassetteError::Io`].
+    /// Returns [`CassetteError::OtherServer`] if the model was recorded from another server, [`CassetteError::Damaged`]
+    /// or [`CassetteError::Io`].
     pub fn bind(&self, api: Api, model: &str, base_url: &str) -> Result<(), CassetteError> {
         let _lock = FolderLock::acquire(&self.dir)?;
         let path = self.dir.join(SERVERS);
@@ -171,11 +173,11 @@ impl Cassette {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        // Whoever panicked did so outside of what is changed under the lock.
+        // A panic cannot occur while the state is being changed, so a poisoned lock is safe to use.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The answer to a request, if it is recorded.
+    /// Returns the recorded response to a request.
     pub fn get(&self, request: &Request<'_>) -> Option<Arc<RecordedResponse>> {
         let key = request.key();
         let index = {
@@ -192,8 +194,9 @@ impl Cassette {
         index.get(key).map(Arc::new)
     }
 
-    /// The answer to a request, or the right and duty to get it. Waits while that right is somebody's, and so for ever when it is
-    /// this thread's own; `None` once `stop` is raised.
+    /// Returns the recorded response to a request, or reserves the request for the caller. Waits while another
+    /// reservation of the same request exists, which deadlocks if this thread holds it. Returns `None` when `stop` is
+    /// set.
     pub fn get_or_reserve(&self, request: &Request<'_>, stop: &AtomicBool) -> Option<Reservation<'_>> {
         let body = canonical_json(request.body);
         let key = request.key_of(&body);
@@ -216,10 +219,12 @@ impl Cassette {
         Some(Reservation::Reserved(PendingRecording { cassette: self, api, model, trial, key, body }))
     }
 
-    /// Merges what was put, and what killed processes left, into the files. What other processes are recording is left to them.
+    /// Merges new recordings and the segments of killed processes into the files. Segments that other processes are
+    /// still writing are skipped.
     ///
     /// # Errors
-    /// [`CassetteError`] when files cannot be read or written. Nothing is lost then: segment files stay until all is written.
+    /// Returns a [`CassetteError`] if files cannot be read or written. No recordings are lost: segment files are
+    /// removed only after everything is written.
     pub fn finish(&self) -> Result<(), CassetteError> {
         self.merge_segments(&mut self.state())
     }
@@ -229,7 +234,8 @@ impl Cassette {
             return Ok(());
         }
         let _lock = FolderLock::acquire(&self.dir)?;
-        // Without its lock, the own segment is as good as that of a process that died: if merging fails, the next one does it.
+        // Close this process's segment, which releases its lock. If merging fails, the next recording process merges
+        // it.
         state.segment = None;
         let segments = segment::abandoned(&self.dir)?;
         let (mut index, changed) = RecordingIndex::read(&self.dir, &segments)?;
@@ -242,36 +248,37 @@ impl Cassette {
         Ok(())
     }
 
-    /// What an error shows of a request that [`Cassette::get`] has no answer to. Looks through all recordings of the model, but
-    /// for those that were put since the last [`Cassette::finish`].
+    /// Explains why [`Cassette::get`] has no response for a request. Searches all recordings of the model, except those
+    /// added since the last [`Cassette::finish`].
     pub fn miss(&self, request: &Request<'_>) -> Miss {
         let index = self.state().index.clone();
         miss::miss(&index, request, &canonical_json(request.body))
     }
 
-    /// All recordings by models, but for those that were put since the last [`Cassette::finish`].
+    /// Returns all recordings by model, except those added since the last [`Cassette::finish`].
     pub fn entries(&self) -> Vec<Recordings> {
         let index = self.state().index.clone();
         index.files.iter().map(listing::recordings).collect()
     }
 
-    /// One recording in full.
+    /// Returns one recording with its complete request and response.
     pub fn exchange(&self, key: Key) -> Option<Exchange> {
         let index = self.state().index.clone();
         index.file_of(key).and_then(|file| listing::exchange(file, key))
     }
 
-    /// The recordings that were neither got, claimed nor put since the folder was opened, in the order of [`Cassette::entries`].
+    /// Returns the recordings that were not read, reserved or added since the folder was opened, in the order of
+    /// [`Cassette::entries`].
     pub fn unused(&self) -> Vec<Key> {
         let state = self.state();
         state.index.keys().filter(|key| !state.used.contains(key) && !state.unmerged.contains_key(key)).collect()
     }
 
-    /// Drops all recordings but those to keep, and says how many went. A file is replaced in one step; one without recordings is
-    /// removed.
+    /// Removes all recordings for which `keep` returns false and returns their number. Files are replaced atomically;
+    /// files without recordings are removed.
     ///
     /// # Errors
-    /// [`CassetteError`] when files cannot be read or written.
+    /// Returns a [`CassetteError`] if files cannot be read or written.
     pub fn retain(&self, keep: &dyn Fn(&Entry) -> bool) -> Result<u64, CassetteError> {
         let mut state = self.state();
         self.merge_segments(&mut state)?;
@@ -295,7 +302,7 @@ impl Cassette {
         }
         state.index = Arc::new(RecordingIndex::new(files));
         if state.index.is_empty() {
-            // Nothing is bound any more.
+            // No model is recorded any more, so no server needs to be remembered.
             segment::remove(&self.dir.join(SERVERS))?;
         }
         Ok(dropped)
@@ -303,10 +310,10 @@ impl Cassette {
 }
 
 impl PendingRecording<'_> {
-    /// Keeps the answer. It is in a file when this returns.
+    /// Records the response. It is written to a file when this returns.
     ///
     /// # Errors
-    /// [`CassetteError`] when it cannot be written.
+    /// Returns a [`CassetteError`] if the response cannot be written.
     pub fn put(self, recorded: RecordedResponse) -> Result<(), CassetteError> {
         if !self.body.starts_with('{') {
             return Err(CassetteError::NotAnObject { model: self.model.clone() });

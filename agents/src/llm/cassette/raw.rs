@@ -1,8 +1,9 @@
-//! JSON in pieces of its text. What is recorded is never parsed and written anew, so that no number changes on the way.
+//! Access to parts of JSON text. Recorded values are never parsed and formatted again, so numbers are preserved
+//! exactly.
 
 use serde::de::IgnoredAny;
 
-/// The members of an object: names without quotes, as they are escaped, and values.
+/// Returns the members of an object: names without quotes, still escaped, and the text of the values.
 pub(super) fn fields(text: &str) -> Option<Vec<(&str, &str)>> {
     let mut cursor = Cursor(text);
     let mut found = Vec::new();
@@ -21,7 +22,7 @@ pub(super) fn fields(text: &str) -> Option<Vec<(&str, &str)>> {
     cursor.is_empty().then_some(found)
 }
 
-/// The items of an array.
+/// Returns the text of each item of an array.
 pub(super) fn items(text: &str) -> Option<Vec<&str>> {
     let mut cursor = Cursor(text);
     let mut found = Vec::new();

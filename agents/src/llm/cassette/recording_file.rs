@@ -1,4 +1,4 @@
-//! One file: the recordings of one model, sorted.
+//! A file with the sorted recordings of one model.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -14,34 +14,34 @@ use super::line::{Header, RecordingLine, header, parse_header};
 use super::{CassetteError, Key, SUFFIX};
 use crate::llm::Api;
 
-/// Most files are small, and compressed once, after a run that took far longer.
+/// The compression level of small files. Most files are small, and compression takes little time compared to the run.
 const LEVEL: i32 = 19;
-/// From this many bytes of text on, that level would take longer than 5 s or so. The other one takes a thirtieth of the time and
-/// makes the file a tenth larger.
+/// The size of text in bytes from which [`LEVEL`] would take longer than about 5 s. [`LARGE_LEVEL`] takes a thirtieth
+/// of the time and makes files a tenth larger.
 const LARGE: usize = 8 << 20;
 const LARGE_LEVEL: i32 = 12;
-/// A file of a few kilobytes must not be able to fill the memory.
+/// The largest decompressed size in bytes, so that a small file cannot exhaust the memory.
 const MAX_UNPACKED: u64 = 4 << 30;
 
-/// The recordings of one model. Its lines have been read once, so that reading them again cannot fail.
+/// The recordings of one model. All lines have been parsed once, so parsing them again cannot fail.
 #[derive(Debug, Clone)]
 pub(super) struct RecordingFile {
     pub(super) api: Api,
     pub(super) model: String,
-    /// The size of the file; null while there is none with this content.
+    /// The size of the file in bytes; null if no file has this content.
     pub(super) bytes: Option<u64>,
     text: String,
     lines: Vec<(Key, Range<usize>)>,
 }
 
-/// A recording that has its request in full.
+/// A recording with its complete request.
 #[derive(Debug, Clone)]
 pub(super) struct FullRecording<'a> {
     pub(super) line: RecordingLine<'a>,
     pub(super) body: Body<'a>,
 }
 
-/// The name of a model's file. Letters are small, since there are file systems that do not tell them apart.
+/// Returns the name of a model's file. It is lowercase because some file systems ignore case.
 pub(super) fn file_name(api: Api, model: &str) -> String {
     let safe = |c: char| match c.to_ascii_lowercase() {
         c @ ('a'..='z' | '0'..='9' | '-' | '_' | '.') => c,
@@ -103,7 +103,7 @@ impl RecordingFile {
         self.lines.get(index).map_or("", |(_, range)| &self.text[range.clone()])
     }
 
-    /// Shows every recording with its whole request, in order.
+    /// Calls `visit` with every recording and its complete request, in order.
     pub(super) fn for_each<'a>(&'a self, mut visit: impl FnMut(RecordingLine<'a>, &Body<'a>)) {
         let mut body = Body::default();
         for index in 0..self.lines.len() {
@@ -114,7 +114,7 @@ impl RecordingFile {
         }
     }
 
-    /// The file with more recordings in it, none of which it has.
+    /// Returns the file with `more` recordings added. None of them may be in the file already.
     pub(super) fn merged_with(&self, mut more: Vec<FullRecording<'_>>) -> RecordingFile {
         more.sort_by(|a, b| sort_key(&a.line, &a.body).cmp(&sort_key(&b.line, &b.body)));
         let mut more = more.iter().peekable();
@@ -135,7 +135,7 @@ impl RecordingFile {
         file
     }
 
-    /// The file with those recordings only whose place is kept.
+    /// Returns the file with only the recordings whose entry in `keep` is true.
     pub(super) fn filtered(&self, keep: &[bool]) -> RecordingFile {
         let mut file = RecordingFile::new(self.api, &self.model);
         let mut previous = Body::default();
@@ -157,7 +157,7 @@ impl RecordingFile {
         self.text.push('\n');
     }
 
-    /// Writes the file in one step: a reader finds the old one or the new one. Without recordings there is no file.
+    /// Replaces the file atomically, or removes it if there are no recordings.
     pub(super) fn write(&mut self, dir: &Path) -> Result<(), CassetteError> {
         let name = file_name(self.api, &self.model);
         let (path, temporary) = (dir.join(&name), dir.join(format!("{name}.part")));
@@ -180,7 +180,7 @@ impl RecordingFile {
     }
 }
 
-/// Bodies first: requests of one conversation, and then its trials, share most of what they say.
+/// Sorts by body first: requests of one conversation, and of its trials, share most of their content.
 fn sort_key<'a, 'b>(line: &RecordingLine<'_>, body: &'b Body<'a>) -> (&'b Body<'a>, u32, Key) {
     (body, line.trial, line.key)
 }

@@ -1,4 +1,4 @@
-//! What a recording process writes at once: files of lines that are merged later, and the locks that keep processes apart.
+//! Segment files, which recording processes append to and merge later, and the locks that coordinate processes.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
@@ -17,7 +17,7 @@ use crate::llm::Api;
 const PREFIX: &str = "recording-";
 const SUFFIX: &str = ".jsonl";
 
-/// The file that a process appends to. Its lock says that the process lives.
+/// The file that a process appends to. It is locked while the process is alive.
 #[derive(Debug)]
 pub(super) struct SegmentWriter {
     file: File,
@@ -27,7 +27,7 @@ pub(super) struct SegmentWriter {
 
 impl SegmentWriter {
     pub(super) fn create(dir: &Path) -> Result<SegmentWriter, CassetteError> {
-        // Between making and locking the file, it must not look like that of a process that died.
+        // Without the folder's lock, the new file would look abandoned until it is locked itself.
         let _lock = FolderLock::acquire(dir)?;
         let mut number = 1_u32;
         let (file, path) = loop {
@@ -44,11 +44,11 @@ impl SegmentWriter {
         Ok(segment)
     }
 
-    /// Appends a line by one write, so that a process that is killed leaves at most a torn last line.
+    /// Appends a line in one write, so that a killed process leaves at most an incomplete last line.
     pub(super) fn append(&mut self, line: &str) -> Result<(), CassetteError> {
         let bytes = format!("{line}\n");
         if let Err(error) = self.file.write_all(bytes.as_bytes()) {
-            // A full disk must not leave half a line before the next one. The first error is the one to tell.
+            // Remove a partial line, for example after a full disk. Report the first error, not one from here.
             let _ = self.file.set_len(self.length);
             return Err(io_error("write", &self.path)(error));
         }
@@ -57,20 +57,18 @@ impl SegmentWriter {
     }
 }
 
-/// One line of a segment file.
+/// Formats a line of a segment file.
 pub(super) fn format_line(api: Api, model: &str, entry: &RecordingLine<'_>) -> String {
     let (api, model) = (Value::from(api.name()), Value::from(model));
     format!(r#"{{"api":{api},"model":{model},"entry":{}}}"#, entry.write())
 }
 
-/// The text of a segment file.
 #[derive(Debug)]
 pub(super) struct Segment {
     path: PathBuf,
     text: String,
 }
 
-/// A recording of a segment file.
 #[derive(Debug)]
 pub(super) struct SegmentLine<'a> {
     pub(super) api: Api,
@@ -78,7 +76,7 @@ pub(super) struct SegmentLine<'a> {
     pub(super) recording: FullRecording<'a>,
 }
 
-/// The segment files of a folder, in the order of their numbers.
+/// Returns the segment files of a folder, sorted by number.
 fn list_segments(dir: &Path) -> Result<Vec<PathBuf>, CassetteError> {
     let mut found = Vec::new();
     for path in super::index::sorted_paths(dir)? {
@@ -92,12 +90,12 @@ fn list_segments(dir: &Path) -> Result<Vec<PathBuf>, CassetteError> {
     Ok(found.into_iter().map(|(_, path)| path).collect())
 }
 
-/// Whether a folder has segment files.
+/// Returns true if a folder has segment files.
 pub(super) fn exist_in(dir: &Path) -> Result<bool, CassetteError> {
     list_segments(dir).map(|segments| !segments.is_empty())
 }
 
-/// Those segment files of a folder that nobody writes any more.
+/// Returns the segment files of a folder whose processes have ended.
 pub(super) fn abandoned(dir: &Path) -> Result<Vec<PathBuf>, CassetteError> {
     let mut abandoned = Vec::new();
     for path in list_segments(dir)? {
@@ -108,7 +106,7 @@ pub(super) fn abandoned(dir: &Path) -> Result<Vec<PathBuf>, CassetteError> {
     Ok(abandoned)
 }
 
-/// Whether the process that writes a segment file lives.
+/// Returns true if the process that writes a segment file is alive.
 fn has_writer(path: &Path) -> Result<bool, CassetteError> {
     let file = match File::open(path) {
         Ok(file) => file,
@@ -130,14 +128,14 @@ pub(super) fn remove(path: &Path) -> Result<(), CassetteError> {
 }
 
 impl Segment {
-    /// Reads a segment file; `None` when another process has merged it meanwhile.
+    /// Reads a segment file; returns `None` if another process has merged it meanwhile.
     pub(super) fn read(path: &Path) -> Result<Option<Segment>, CassetteError> {
         let mut bytes = match fs::read(path) {
             Ok(bytes) => bytes,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(io_error("read", path)(error)),
         };
-        // What follows on the last line break is the line that a process was writing when it was killed.
+        // Drop an incomplete last line, left by a process that was killed while writing it.
         bytes.truncate(bytes.iter().rposition(|b| *b == b'\n').map_or(0, |last| last + 1));
         let text = String::from_utf8(bytes).map_err(|error| damaged(path, None, &error.to_string()))?;
         Ok(Some(Segment { path: path.into(), text }))
@@ -172,7 +170,7 @@ fn parse_line(text: &str) -> Option<SegmentLine<'_>> {
     Some(SegmentLine { api, model, recording: FullRecording { line, body } })
 }
 
-/// The right to change which files a folder has. It is held for as long as that takes.
+/// The exclusive right to add or remove files in a folder, released on drop.
 #[derive(Debug)]
 pub(super) struct FolderLock {
     _file: File,
@@ -185,7 +183,7 @@ impl FolderLock {
         loop {
             let file = File::create(&path).map_err(io_error("create", &path))?;
             file.lock().map_err(io_error("create", &path))?;
-            // Who had it before may have removed the file that has just been locked.
+            // The previous holder may have removed the file before it was locked here.
             if is_file_at(&file, &path) {
                 return Ok(FolderLock { _file: file, path });
             }
@@ -195,7 +193,7 @@ impl FolderLock {
 
 impl Drop for FolderLock {
     fn drop(&mut self) {
-        // A folder that is committed has no use for it. Where an open file cannot be removed, it stays.
+        // Keep lock files out of committed folders. An open file cannot be removed on all platforms; there it stays.
         let _ = if cfg!(unix) { fs::remove_file(&self.path) } else { Ok(()) };
     }
 }

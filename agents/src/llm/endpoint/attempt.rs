@@ -1,4 +1,4 @@
-//! One attempt at a request, with a limit on its time and on the size of its answer.
+//! A single attempt at a request, with limits on its time and response size.
 
 use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,35 +9,35 @@ use reqwest::{Client, Request, Response, StatusCode};
 
 use crate::llm::limiter::STOP_POLL;
 
-/// The longest answer that is read.
+/// The size of the largest response in bytes.
 const ANSWER_BYTES: usize = 16 << 20;
-/// Of an answer that is an error, a beginning says enough.
+/// The largest number of bytes read from an error response.
 const ERROR_BYTES: usize = 64 << 10;
 
-/// What an attempt brought.
+/// The result of an attempt.
 pub(in crate::llm) type Attempt = Result<RawAnswer, AttemptError>;
 
-/// An answer of any status.
+/// A response with any status.
 #[derive(Debug)]
 pub(in crate::llm) struct RawAnswer {
     pub(in crate::llm) status: StatusCode,
     pub(in crate::llm) headers: HeaderMap,
-    /// All of it, or the beginning of an error's.
+    /// The body; that of an error may be truncated.
     pub(in crate::llm) body: Vec<u8>,
 }
 
-/// Why there was no answer. Texts may hold what a server wrote.
+/// The reason why there is no response. Messages may contain text from the server.
 #[derive(Debug)]
 pub(in crate::llm) enum AttemptError {
-    /// The network, or a time that ran out.
+    /// A network failure or a timeout.
     Network(String),
-    /// The answer is longer than anything that a model says.
+    /// The response exceeds the size limit.
     TooLarge,
-    /// Everything is to stop.
+    /// The stop flag was set.
     Stopped,
 }
 
-/// Sends `request` and reads the answer to its last byte.
+/// Sends `request` and reads the complete response.
 pub(super) async fn attempt(client: &Client, request: Request, timeout: Duration, stop: &AtomicBool) -> Attempt {
     let response = async { read(client.execute(request).await.map_err(network_error)?).await };
     match unless_stopped(stop, tokio::time::timeout(timeout, response)).await {
@@ -53,13 +53,13 @@ async fn read(mut response: Response) -> Attempt {
     if status.is_success() && announced.is_some_and(|length| length > ANSWER_BYTES) {
         return Err(AttemptError::TooLarge);
     }
-    // The length is the server's word: it reserves no more than a usual answer takes.
+    // The announced length is not trusted, so no more than a typical response is reserved.
     let mut body = Vec::with_capacity(announced.unwrap_or(0).min(ERROR_BYTES));
     loop {
         let chunk = match response.chunk().await {
             Ok(Some(chunk)) => chunk,
             Ok(None) => break,
-            // The status of an error says more than that its text broke off.
+            // Keep an error response whose body is incomplete: its status matters more.
             Err(_) if !status.is_success() => break,
             Err(error) => return Err(network_error(error)),
         };
@@ -79,7 +79,7 @@ fn network_error(error: reqwest::Error) -> AttemptError {
     AttemptError::Network(describe(error))
 }
 
-/// What went wrong, and at the bottom why. The URL is left out: whoever reads this knows it.
+/// Describes an error and its root cause. The URL is omitted because the reader knows it.
 pub(super) fn describe(error: reqwest::Error) -> String {
     let error = error.without_url();
     let what = if error.is_connect() {
@@ -98,7 +98,7 @@ pub(super) fn describe(error: reqwest::Error) -> String {
     format!("{what}: {cause}")
 }
 
-/// Waits for `future` unless `stop` is raised before it is done; it is dropped then.
+/// Waits for `future`. Drops it and returns `None` if `stop` is set first.
 async fn unless_stopped<F: Future>(stop: &AtomicBool, future: F) -> Option<F::Output> {
     tokio::pin!(future);
     loop {

@@ -1,4 +1,4 @@
-//! How long to wait before the next attempt.
+//! The delay before the next attempt.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime};
@@ -10,8 +10,8 @@ use crate::llm::limiter::STOP_POLL;
 const FIRST: Duration = Duration::from_millis(500);
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// The wait after `failed` attempts before this one failed: any time up to a bound that doubles, so that requests that failed
-/// together do not come back together.
+/// Returns a random delay up to a bound that doubles with each failed attempt, so that requests that failed together
+/// are not retried together. `failed` is the number of earlier failed attempts.
 pub(super) fn delay(failed: u32) -> Duration {
     bound(failed).mul_f64(rand::random())
 }
@@ -20,7 +20,7 @@ fn bound(failed: u32) -> Duration {
     FIRST.saturating_mul(1 << failed.min(16)).min(LONGEST)
 }
 
-/// How long the server asks to stay away: `retry-after-ms`, or `retry-after` in seconds or as a date.
+/// Returns the delay that the server requests: `retry-after-ms`, or `retry-after` in seconds or as a date.
 pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
     let number = |name: &str, unit: f64| text(name)?.parse().ok().map(|n: f64| n * unit).and_then(duration);
@@ -30,12 +30,12 @@ pub(super) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Durati
     })
 }
 
-/// A time that has passed asks for nothing; one beyond all measure is the longest.
+/// Converts seconds to a duration. Returns `None` unless they are positive, and the maximum if they are too large.
 fn duration(seconds: f64) -> Option<Duration> {
     (seconds > 0.0).then(|| Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX))
 }
 
-/// Sleeps; false when `stop` is raised meanwhile.
+/// Sleeps for `wait`. Returns false if `stop` is set meanwhile.
 pub(super) fn sleep(wait: Duration, stop: &AtomicBool) -> bool {
     let started = Instant::now();
     loop {

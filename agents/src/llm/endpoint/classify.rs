@@ -1,4 +1,4 @@
-//! What an attempt means: an answer, an outcome of the model, a request that never works, or one to make again.
+//! Classification of attempts: a reply, an outcome of the model, a permanent error, or a failure to retry.
 
 use std::time::{Duration, SystemTime};
 
@@ -11,7 +11,6 @@ use super::{EndpointError, LONGEST_WAIT, backoff};
 use crate::llm::limiter::LoadSignal;
 use crate::llm::secret::Secrets;
 
-/// What an attempt means.
 #[derive(Debug)]
 pub(super) enum AttemptOutcome {
     Answer(Value),
@@ -19,20 +18,21 @@ pub(super) enum AttemptOutcome {
     Retry(Retryable),
 }
 
-/// A failure that may be gone at the next attempt.
+/// A failure that a retry may fix.
 #[derive(Debug)]
 pub(super) struct Retryable {
     pub(super) message: String,
-    /// How long the server asks to wait.
+    /// The delay that the server requests.
     pub(super) wait: Option<Duration>,
-    /// Whether the server says that it has too much to do.
+    /// True if the server reports overload.
     overloaded: bool,
-    /// Whether the server could not parse what its model said.
+    /// True if the server could not parse its model's output.
     pub(super) unparsed: bool,
 }
 
 impl Retryable {
-    /// What it says of the server's load. A wait too long to be followed keeps nobody else waiting.
+    /// Returns the signal for the limiter. A requested delay longer than [`LONGEST_WAIT`] is not followed, so it does
+    /// not pause other requests.
     pub(super) fn load_signal(&self) -> LoadSignal {
         if self.overloaded {
             LoadSignal::Overload(self.wait.filter(|wait| *wait <= LONGEST_WAIT))
@@ -42,41 +42,41 @@ impl Retryable {
     }
 }
 
-/// How servers say that a conversation does not fit, in lower case.
+/// Phrases of errors about the context length, in lower case.
 const TOO_LONG: &[&str] = &[
-    // OpenAI, code of both APIs.
+    // OpenAI, error code of both APIs.
     "context_length_exceeded",
     // OpenAI responses.
     "exceeds the context window",
-    // OpenAI before there were codes, vLLM, OpenRouter, DeepSeek, Mistral.
+    // OpenAI before error codes, vLLM, OpenRouter, DeepSeek, Mistral.
     "maximum context length",
-    // vLLM, of a prompt alone.
+    // vLLM, if the prompt alone is too long.
     "longer than the maximum model length",
     // SGLang.
     "longer than the model's context length",
-    // llama.cpp, type since 2025.
+    // llama.cpp, error type since 2025.
     "exceed_context_size_error",
     // llama.cpp, message.
     "exceeds the available context size",
-    // llama.cpp and LM Studio, when it fills up during the answer.
+    // llama.cpp and LM Studio, if the context fills up during generation.
     "context size has been exceeded",
     // LM Studio.
     "context length of only",
-    // Anthropic, of the prompt alone.
+    // Anthropic, if the prompt alone is too long.
     "prompt is too long",
-    // Anthropic, of prompt and answer.
+    // Anthropic, if prompt and output together are too long.
     "exceed context limit",
-    // Anthropic, by bytes.
+    // Anthropic, if the request has too many bytes.
     "request_too_large",
     // Gemini.
     "exceeds the maximum number of tokens",
 ];
 
-/// How servers say that they cannot parse what their model said, in lower case, with the status.
+/// Status codes and phrases, in lower case, of errors about model output that the server cannot parse.
 const UNPARSED: &[(u16, &str)] = &[
-    // llama.cpp: the answer.
+    // llama.cpp: the output.
     (500, "failed to parse input"),
-    // llama.cpp: arguments of a call that the model made before.
+    // llama.cpp: the arguments of an earlier call.
     (500, "failed to parse tool call arguments"),
     // Ollama.
     (500, "error parsing tool call"),
@@ -84,17 +84,17 @@ const UNPARSED: &[(u16, &str)] = &[
     (400, "tool_use_failed"),
 ];
 
-/// How providers say that they do not want to answer, in lower case.
+/// Phrases of refusals, in lower case.
 const REFUSED: &[&str] = &[
     // Azure OpenAI.
     "content_filter",
     // OpenAI.
     "content_policy_violation",
-    // OpenAI, of reasoning models.
+    // OpenAI, from reasoning models.
     "invalid_prompt",
 ];
 
-/// What an attempt means.
+/// Classifies the result of an attempt.
 pub(super) fn classify(attempt: Attempt, secrets: &Secrets) -> AttemptOutcome {
     match attempt {
         Ok(answer) if answer.status.is_success() => classify_success(&answer, secrets),
@@ -124,14 +124,14 @@ fn classify_success(answer: &RawAnswer, secrets: &Secrets) -> AttemptOutcome {
     }
 }
 
-/// The content type, unless it is JSON's or none.
+/// Returns the content type if there is one and it is not JSON.
 pub(in crate::llm) fn non_json_content_type(headers: &HeaderMap) -> Option<String> {
     let content_type = String::from_utf8_lossy(headers.get(CONTENT_TYPE)?.as_bytes()).to_lowercase();
     let kind = content_type.split(';').next().unwrap_or_default().trim();
     (!kind.ends_with("/json") && !kind.ends_with("+json")).then(|| kind.to_owned())
 }
 
-/// A redirect is told of and not followed.
+/// Describes a redirect, which is never followed.
 pub(in crate::llm) fn redirect_message(answer: &RawAnswer, secrets: &Secrets) -> String {
     let target = answer.headers.get(LOCATION).and_then(|location| location.to_str().ok());
     let host = target.and_then(|target| Url::parse(target).ok()).and_then(|url| url.host_str().map(str::to_owned));
@@ -154,7 +154,7 @@ fn classify_failure(answer: &RawAnswer, secrets: &Secrets) -> AttemptOutcome {
         return AttemptOutcome::Fatal(EndpointError::Refused(message));
     }
     let unparsed = UNPARSED.iter().any(|(of, phrase)| *of == status && text.contains(phrase));
-    // A quota that is used up is told as if it were a rate.
+    // An exhausted quota is reported like a rate limit.
     let is_final = status == 429 && text.contains("insufficient_quota");
     let is_transient = matches!(status, 408 | 409 | 425 | 429) || answer.status.is_server_error();
     if is_final || !(is_transient || unparsed) {
@@ -164,7 +164,7 @@ fn classify_failure(answer: &RawAnswer, secrets: &Secrets) -> AttemptOutcome {
     AttemptOutcome::Retry(Retryable { message, wait, overloaded: matches!(status, 429 | 503 | 529), unparsed })
 }
 
-/// The status and what the server says about it.
+/// Returns the status and the server's message.
 pub(in crate::llm) fn message(answer: &RawAnswer, secrets: &Secrets) -> String {
     let text = match serde_json::from_slice::<Value>(&answer.body) {
         Ok(body) => error_message(&body).map_or_else(|| body.to_string(), str::to_owned),
@@ -184,7 +184,7 @@ fn status_name(status: StatusCode) -> String {
     }
 }
 
-/// The sentence in an error's body.
+/// Returns the message in an error's body.
 fn error_message(body: &Value) -> Option<&str> {
     ["/error/message", "/0/error/message", "/message", "/error", "/detail"]
         .iter()
@@ -206,7 +206,7 @@ mod tests {
         classify(answer(status, body), &Secrets::default())
     }
 
-    /// Bodies in the form in which servers send them.
+    /// Error bodies as servers send them.
     #[test]
     fn a_conversation_that_does_not_fit_is_recognized() {
         let error = |message: &str| json!({"error": {"message": message}});

@@ -1,7 +1,8 @@
-//! The way to a model: requests with limits, retries and permits. Threads call it and block; none of it is asynchronous outside.
+//! The connection to a model's server: requests with limits, retries and permits. The interface is blocking;
+//! asynchronous code is internal.
 //!
-//! What comes from a server is neither trusted nor shown as it is: sizes and times are capped, redirects are not followed, and
-//! every text is redacted before it gets into an error.
+//! Data from servers is not trusted: sizes and times are limited, redirects are not followed, and all text in errors is
+//! redacted.
 
 mod attempt;
 mod backoff;
@@ -26,10 +27,10 @@ use super::limiter::LoadSignal;
 use super::secret::Secrets;
 use super::{ConcurrencyLimiter, Model};
 
-/// A server's demand to wait longer than this is as good as a refusal.
+/// The longest delay that a server may request; a longer one ends the retries.
 const LONGEST_WAIT: Duration = Duration::from_secs(600);
 
-/// The server of one model. Many threads ask it at once.
+/// The server of one model, used by many threads at once.
 pub struct Endpoint {
     pub(super) network: Arc<Network>,
     pub(super) model: Model,
@@ -39,45 +40,46 @@ pub struct Endpoint {
     limiter: Arc<ConcurrencyLimiter>,
 }
 
-/// An answer to a request.
+/// A response to a request.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EndpointResponse {
     /// The body.
     pub body: Value,
-    /// Milliseconds that the attempt took which was answered, from sending to the last byte.
+    /// The latency of the successful attempt in milliseconds, up to the last byte.
     pub latency_ms: u64,
-    /// Attempts, with the one that was answered.
+    /// The number of attempts, including the successful one.
     pub attempts: u32,
 }
 
-/// Why there is no answer. The texts are redacted.
+/// The reason why there is no response. Messages are redacted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
-    /// The conversation does not fit into the model's context: an outcome of the model.
+    /// The conversation exceeds the model's context length. This is an outcome of the model.
     #[error("the conversation does not fit the model's context: {0}")]
     TooLong(String),
-    /// The server cannot parse what its model says, and said so twice: an outcome of the model.
+    /// The server could not parse its model's output in two attempts. This is an outcome of the model.
     #[error("the server cannot parse what the model says: {0}")]
     Unparsed(String),
-    /// The provider does not want to answer this conversation (a content filter): an outcome of the model.
+    /// The provider refuses the conversation (a content filter). This is an outcome of the model.
     #[error("the provider refuses: {0}")]
     Refused(String),
-    /// The request will never work.
+    /// The request is invalid, and a retry cannot succeed.
     #[error("{0}")]
     Config(String),
-    /// Network and server failed, after all retries.
+    /// The network or the server failed in all attempts.
     #[error("{0}")]
     Infra(String),
-    /// Everything is to stop.
+    /// The stop flag was set.
     #[error("stopped")]
     Stopped,
 }
 
 impl Endpoint {
-    /// The server of `model`. The key and secret headers are read by `env`.
+    /// Creates the endpoint of `model`. `env` looks up the environment variables of the key and secret headers. Nothing
+    /// is sent yet.
     ///
     /// # Errors
-    /// Settings that cannot work; nothing is sent yet.
+    /// Returns a [`SetupError`] if the settings are invalid.
     pub fn new(
         network: &Arc<Network>,
         model: &Model,
@@ -90,23 +92,23 @@ impl Endpoint {
         Ok(Endpoint { network: Arc::clone(network), model: model.clone(), base, secrets, client, limiter })
     }
 
-    /// How many requests and episodes are under way, and may be.
+    /// Returns the limiter of concurrent requests and episodes.
     pub fn limiter(&self) -> &Arc<ConcurrencyLimiter> {
         &self.limiter
     }
 
-    /// Takes the key and secret headers out of a body that is to be kept.
+    /// Removes the key and secret headers from a body that will be stored.
     pub fn redact_json(&self, body: &mut Value) {
         self.secrets.redact_json(body);
     }
 
-    /// Posts `body` to `path`, which follows on the base URL, again where that may help, and waits for the answer.
+    /// Posts `body` to `path`, relative to the base URL, and waits for the response. Transient failures are retried.
     ///
     /// # Errors
-    /// See [`EndpointError`].
+    /// Returns an [`EndpointError`] if no attempt succeeds.
     ///
     /// # Panics
-    /// On a thread that runs asynchronous code: this blocks.
+    /// Panics when called from asynchronous code, because it blocks.
     pub fn send(&self, path: &str, body: &Value, stop: &AtomicBool) -> Result<EndpointResponse, EndpointError> {
         let request = self.post(path, body)?;
         let timeout = Duration::from_secs(self.model.limits.timeout_s.into());
@@ -137,7 +139,7 @@ impl Endpoint {
             }
             let wait = retryable.wait.unwrap_or_else(|| backoff::delay(attempts - 1));
             permit.release(retryable.load_signal());
-            // Whether the model or the server is to blame shows at the second attempt, however few are allowed.
+            // The second attempt shows whether the model or the server is at fault, so one retry is always allowed.
             let allowed = self.model.limits.retries.max(u32::from(retryable.unparsed));
             if attempts > allowed || wait > LONGEST_WAIT {
                 return Err(EndpointError::Infra(exhausted_message(&retryable.message, attempts, wait)));
@@ -148,12 +150,12 @@ impl Endpoint {
         }
     }
 
-    /// Waits as after so many failed attempts; `None` when `stop` is raised.
+    /// Waits as after `failed` failed attempts. Returns `None` if `stop` is set meanwhile.
     pub(in crate::llm) fn pause(&self, failed: u32, stop: &AtomicBool) -> Option<()> {
         backoff::sleep(backoff::delay(failed), stop).then_some(())
     }
 
-    /// The body is serialised once, whatever the number of attempts.
+    /// Builds a request. The body is serialized only once for all attempts.
     fn post(&self, path: &str, body: &Value) -> Result<Request, EndpointError> {
         let config = |error: String| EndpointError::Config(self.secrets.redact(&error));
         let url = self.url(path).map_err(|error| config(format!("the path `{path}` makes no URL: {error}")))?;
@@ -167,12 +169,12 @@ impl Endpoint {
     }
 
     pub(super) fn url(&self, path: &str) -> Result<Url, String> {
-        // With exactly one slash between, no path changes the host.
+        // With exactly one slash in between, no path can change the host.
         let (base, path) = (self.base.as_str().trim_end_matches('/'), path.trim_start_matches('/'));
         Url::parse(&format!("{base}/{path}")).map_err(|error| error.to_string())
     }
 
-    /// One attempt, on the calling thread.
+    /// Runs one attempt and blocks the calling thread.
     pub(super) fn attempt(&self, request: &Request, timeout: Duration, stop: &AtomicBool) -> Attempt {
         let Some(request) = request.try_clone() else {
             return Err(AttemptError::Network("the request cannot be repeated".to_owned()));
@@ -181,7 +183,7 @@ impl Endpoint {
     }
 }
 
-/// What is said when no further attempt is made.
+/// Returns the message for the last failed attempt.
 fn exhausted_message(message: &str, attempts: u32, wait: Duration) -> String {
     match attempts {
         _ if wait > LONGEST_WAIT => format!("{message}; the server asks for a wait of more than 10 minutes"),
@@ -192,7 +194,7 @@ fn exhausted_message(message: &str, attempts: u32, wait: Duration) -> String {
 
 impl fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The client's own output would name its headers.
+        // The client's own output would contain the headers.
         f.debug_struct("Endpoint")
             .field("base", &self.base.as_str())
             .field("model", &self.model.model)

@@ -1,16 +1,16 @@
-//! What all endpoints share: the threads that wait for sockets, and cryptography.
+//! Resources shared by all endpoints: the network threads and the cryptography provider.
 
 use std::fmt;
 use std::io;
 
 use tokio::runtime::{Builder, Runtime};
 
-/// Threads that move bytes do little; those that ask parse what came.
+/// The number of network threads. They do little work: responses are parsed by the calling threads.
 const WORKERS: usize = 2;
 
-/// The runtime that all endpoints do their input and output on.
+/// The runtime for the input and output of all endpoints.
 pub struct Network {
-    /// Gone only while it is dropped.
+    /// `None` only during drop.
     runtime: Option<Runtime>,
 }
 
@@ -18,9 +18,9 @@ impl Network {
     /// Starts the threads.
     ///
     /// # Errors
-    /// The system gives no threads.
+    /// Returns an error if the operating system cannot create threads.
     pub fn new() -> io::Result<Network> {
-        // The clients look for the provider of the process. One that is there already serves as well.
+        // Clients use the process-wide provider. If one is already installed, it is used instead.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let runtime = Builder::new_multi_thread()
             .worker_threads(WORKERS)
@@ -31,7 +31,7 @@ impl Network {
         Ok(Network { runtime: Some(runtime) })
     }
 
-    /// Runs `future` on the calling thread until it is done.
+    /// Runs `future` to completion on the calling thread.
     pub(super) fn block_on<F: Future>(&self, future: F) -> F::Output {
         match &self.runtime {
             Some(runtime) => runtime.block_on(future),
@@ -42,7 +42,7 @@ impl Network {
 
 impl Drop for Network {
     fn drop(&mut self) {
-        // Waiting would take as long as a name that is being looked up.
+        // Do not wait for the threads: a DNS lookup may take long.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
         }

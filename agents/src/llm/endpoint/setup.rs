@@ -1,4 +1,4 @@
-//! From settings to a client: address, headers, proxy and TLS.
+//! Conversion of settings to an HTTP client: address, headers, proxy and TLS.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -11,60 +11,60 @@ use super::Model;
 use super::attempt::describe;
 use crate::llm::secret::{Secret, Secrets};
 
-/// As many threads as may ask at once.
+/// The most idle connections per host, enough for all threads that may send requests at once.
 const IDLE_CONNECTIONS: usize = 128;
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(20);
-/// How soon a connection that died without a word is noticed.
+/// The interval at which dead connections are detected.
 const KEEP_ALIVE: Duration = Duration::from_secs(20);
 
-/// Settings that cannot work.
+/// Invalid settings of an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
-    /// A variable that a key or header is to be read from is not set, or empty.
+    /// The environment variable for a key or header is not set or is empty.
     #[error("the environment variable {variable} is not set; it is to hold {purpose}")]
     NoKey {
         /// The variable.
         variable: String,
-        /// What it is to hold.
+        /// The purpose of the variable.
         purpose: String,
     },
-    /// What a variable holds cannot be sent.
+    /// The environment variable's value cannot be sent in a header.
     #[error("the environment variable {variable} holds characters that no header may hold; it is to hold {purpose}")]
     BadKey {
         /// The variable.
         variable: String,
-        /// What it is to hold.
+        /// The purpose of the variable.
         purpose: String,
     },
-    /// The base URL is none, or holds what does not belong there.
+    /// The base URL is invalid or contains more than an address.
     #[error("the base URL {displayed_url}: {problem}")]
     BaseUrl {
         /// The URL in quotes, or `(not shown)`.
         displayed_url: String,
-        /// What is wrong with it.
+        /// The problem.
         problem: String,
     },
-    /// A header's name or value.
+    /// A header's name or value is invalid.
     #[error("the header `{name}`: {problem}")]
     Header {
         /// The header.
         name: String,
-        /// What is wrong with it; without the value.
+        /// The problem, without the value.
         problem: String,
     },
-    /// There can be no client, mostly because the system has no certificates.
+    /// The client cannot be created, usually because the system has no certificates.
     #[error("no connection to {host} can be set up: {problem}")]
     Client {
         /// The host.
         host: String,
-        /// What is wrong.
+        /// The problem.
         problem: String,
     },
 }
 
-/// The base URL, without a slash at the end of its path.
+/// Parses the base URL and removes a trailing slash from its path.
 pub(super) fn base_url(text: &str) -> Result<Url, SetupError> {
-    // Before an `@` there may be a password, after a `?` a key.
+    // The text before an `@` may contain a password, that after a `?` a key.
     let displayed_url = if text.contains(['@', '?', '#']) { "(not shown)".to_owned() } else { format!("`{text}`") };
     let wrong =
         |problem: &str| SetupError::BaseUrl { displayed_url: displayed_url.clone(), problem: problem.to_owned() };
@@ -83,7 +83,8 @@ pub(super) fn base_url(text: &str) -> Result<Url, SetupError> {
     Ok(url)
 }
 
-/// The headers of every request, and the secrets among them. Later sources win: the API's, `headers`, `headers_env`.
+/// Returns the headers of every request and the secrets among them. Later sources override earlier ones: the API's
+/// headers, `headers`, `headers_env`.
 pub(super) fn headers(model: &Model, env: &dyn Fn(&str) -> Option<String>) -> Result<(HeaderMap, Secrets), SetupError> {
     let mut headers = HeaderMap::new();
     let mut secrets = Secrets::default();
@@ -114,7 +115,7 @@ fn holds(value: &HeaderValue, key: &Secret) -> bool {
     value.to_str().is_ok_and(|value| value.contains(key.expose()))
 }
 
-/// A variable's value. Files that keys are read from end with a line break.
+/// Returns a variable's value, trimmed because keys read from files end with a line break.
 fn secret(variable: &str, purpose: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<Secret, SetupError> {
     let value = env(variable).map(|value| value.trim().to_owned()).filter(|value| !value.is_empty());
     let (variable, purpose) = (variable.to_owned(), purpose.to_owned());
@@ -141,7 +142,7 @@ fn header_value(name: &str, value: &str) -> Result<HeaderValue, SetupError> {
     })
 }
 
-/// A client for one host. Without TLS it needs no certificates, and works on a system that has none.
+/// Creates a client for one host. Without TLS it needs no certificates, so it works on systems without any.
 pub(super) fn client(base: &Url, headers: HeaderMap) -> Result<Client, SetupError> {
     let local = is_loopback(base);
     let plain = base.scheme() == "http";
@@ -153,7 +154,7 @@ pub(super) fn client(base: &Url, headers: HeaderMap) -> Result<Client, SetupErro
     };
     let built = match (plain, local) {
         (true, true) => build(false),
-        // A proxy may be reached by TLS.
+        // A proxy may use TLS.
         (true, false) => build(true).or_else(|_| build(false)),
         (false, _) => build(true),
     };
@@ -167,7 +168,7 @@ fn builder(headers: HeaderMap, plain: bool) -> ClientBuilder {
     let builder = Client::builder()
         .user_agent(concat!("healbench/", env!("CARGO_PKG_VERSION")))
         .default_headers(headers)
-        // A redirect would take the key elsewhere.
+        // A redirect would send the key to another server.
         .redirect(Policy::none())
         .referer(false)
         .tcp_nodelay(true)
@@ -179,7 +180,7 @@ fn builder(headers: HeaderMap, plain: bool) -> ClientBuilder {
     if plain { builder.http1_only() } else { builder }
 }
 
-/// Whether the host is this machine, which no proxy stands before.
+/// Returns true if the host is this machine. Such requests bypass proxies.
 fn is_loopback(url: &Url) -> bool {
     let Some(host) = url.host_str() else { return false };
     let host = host.trim_start_matches('[').trim_end_matches(']');

@@ -1,10 +1,10 @@
-//! Base URLs.
+//! Validation of base URLs.
 
 use std::net::IpAddr;
 
 use reqwest::Url;
 
-/// A base URL in its usual spelling, without a slash at the end; else what is wrong with it.
+/// Returns a base URL in normal form without a trailing slash, or the problem with it.
 pub(super) fn normalize(text: &str) -> Result<String, &'static str> {
     let is_plain = !text.chars().any(|c| c.is_whitespace() || c.is_control());
     let url = Url::parse(text).ok().filter(|_| is_plain).ok_or("is not a URL, such as `http://127.0.0.1:8080/v1`")?;
@@ -20,7 +20,7 @@ pub(super) fn normalize(text: &str) -> Result<String, &'static str> {
     Ok(url.as_str().trim_end_matches('/').to_owned())
 }
 
-/// Whether a base URL leads to this machine.
+/// Returns true if a base URL refers to this machine.
 pub(super) fn is_loopback(base_url: &str) -> bool {
     let Some(host) = Url::parse(base_url).ok().and_then(|url| url.host_str().map(str::to_owned)) else { return false };
     let address = host.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();

@@ -1,8 +1,8 @@
-//! What can be wrong with settings. No error shows a value that may be a secret.
+//! Errors in settings. No error shows a value that may be a secret.
 
 use crate::llm::position::line_and_column;
 
-/// A mistake in a file of settings.
+/// An error in a settings file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}:{column}: {problem}")]
 pub struct SettingsError {
@@ -10,88 +10,88 @@ pub struct SettingsError {
     pub file: String,
     /// The line, from 1.
     pub line: usize,
-    /// The character in the line, from 1.
+    /// The column in characters, from 1.
     pub column: usize,
-    /// What is wrong.
+    /// The problem.
     pub problem: SettingsProblem,
 }
 
-/// What is wrong at a place. Keys are named with the tables that they are in, below the model's own.
+/// A problem at a position. Keys include the names of the tables below the model's own table.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsProblem {
-    /// Not TOML.
+    /// The text is not valid TOML.
     #[error("{0}")]
     Syntax(String),
-    /// A key that has to be there.
+    /// A required key is missing.
     #[error("`{key}` is missing; {hint}")]
     Missing {
         /// The key.
         key: String,
-        /// What it may be.
+        /// The accepted values.
         hint: String,
     },
-    /// A key that there is not.
+    /// The key does not exist.
     #[error("unknown key `{key}`; {hint}")]
     UnknownKey {
         /// The key.
         key: String,
-        /// What was probably meant, and what there is.
+        /// The key that was probably meant, and the known ones.
         hint: String,
     },
-    /// A word that is none of those that a key takes.
+    /// The value is not one of the key's accepted words.
     #[error("`{key}` is `{value}`, which is not known; {hint}")]
     UnknownValue {
         /// The key.
         key: String,
-        /// The word.
+        /// The given word.
         value: String,
-        /// What was probably meant, and what there is.
+        /// The word that was probably meant, and the known ones.
         hint: String,
     },
-    /// A value of another type.
+    /// The value has the wrong type.
     #[error("`{key}` is {found}; it has to be {expected}")]
     Type {
         /// The key.
         key: String,
-        /// What stands there.
+        /// The given type.
         found: &'static str,
-        /// What has to.
+        /// The expected type.
         expected: &'static str,
     },
-    /// A number that makes no sense.
+    /// The number is out of range.
     #[error("`{key}` is {value}; it has to be {expected}")]
     Range {
         /// The key.
         key: String,
-        /// The number as it stands there.
+        /// The given number.
         value: String,
-        /// What has to stand there.
+        /// The accepted range.
         expected: String,
     },
-    /// A text that is not of its key's form. It is not shown: in most of these places a secret could stand by mistake.
+    /// The text has the wrong form. It is not shown, because it could be a secret in the wrong place.
     #[error("`{key}` {reason}")]
     Malformed {
         /// The key.
         key: String,
-        /// What is wrong with its value.
+        /// The problem with the value.
         reason: &'static str,
     },
-    /// What looks like a secret.
+    /// A key or value looks like a secret.
     #[error(
         "something in `{key}` looks like a secret, which has no place in a file of settings and is not shown: put it into an \
          environment variable, and the variable's name into `key_env` or `headers_env`"
     )]
     Secret {
-        /// The key that holds it.
+        /// The key that contains it.
         key: String,
     },
-    /// A header that carries secrets.
+    /// The header carries a secret, which must not be in the file.
     #[error("`{key}` carries a secret: name the environment variable that holds it in `key_env` or `headers_env`")]
     SecretHeader {
         /// The key.
         key: String,
     },
-    /// A part of the request that is not the user's to write.
+    /// healbench sets this part of the request itself.
     #[error(
         "`{key}` cannot be set: healbench writes this part of a request, and a run would not be what its records say"
     )]
@@ -99,19 +99,19 @@ pub enum SettingsProblem {
         /// The key.
         key: String,
     },
-    /// A file that is named and cannot be read.
+    /// The file that the key names cannot be read.
     #[error("cannot read `{path}`, which `{key}` names: {reason}")]
     Unreadable {
         /// The key.
         key: &'static str,
         /// The file.
         path: String,
-        /// What the system says.
+        /// The error of the operating system.
         reason: String,
     },
 }
 
-/// The text that settings are read from.
+/// The text of a settings file and its name, for errors with positions.
 pub(super) struct Source<'t> {
     pub(super) file: String,
     pub(super) text: &'t str,

@@ -1,4 +1,4 @@
-//! Which model is meant by a word, and with what settings: those of a `[model.NAME]` table, or the defaults.
+//! Resolution of model references to models with settings: those of a `[model.NAME]` table, or the defaults.
 
 mod base_url;
 mod error;
@@ -21,28 +21,29 @@ use super::{Api, Connections, Limits, Model, Sampling};
 use error::Source;
 use table_reader::TableReader;
 
-/// The system text that models get when their settings name none.
+/// The system text of models whose settings do not specify one.
 pub const DEFAULT_SYSTEM_TEXT: &str = include_str!("../system.txt").trim_ascii_end();
 
-/// How many requests are under way at once at a provider, and at a server on this machine.
+/// The default limits on concurrent requests to a provider; [`LOOPBACK_CONNECTIONS`] are those for a server on this
+/// machine.
 const CONNECTIONS: Connections = Connections { start: 20, min: 10, max: 100 };
 const LOOPBACK_CONNECTIONS: Connections = Connections { start: 4, min: 4, max: 4 };
 
 const NOT_A_NAME: &str = "has to be a name: not empty, without control characters, and without blanks around it";
 
-/// What a `[model.NAME]` table says.
+/// The settings in a `[model.NAME]` table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ModelTable {
-    /// The settings. Prices are null unless the table gives them.
+    /// The settings. The price is null unless the table gives one.
     pub model: Model,
-    /// The line of the table's name, from 1: the place of what turns out to be wrong later, such as a key that is not set.
+    /// The line of the table's name, from 1. Errors found later, such as an unset API key, are reported there.
     pub line: usize,
 }
 
-/// Reads the `[model.NAME]` tables of a file, by name; `read` opens the files that they name. Other tables are left alone.
+/// Parses the `[model.NAME]` tables of a file, by name, and ignores other tables. `read` reads the files they refer to.
 ///
 /// # Errors
-/// [`SettingsError`] with the place of a mistake.
+/// Returns the first [`SettingsError`].
 pub fn parse_model_tables(
     file: &Path,
     text: &str,
@@ -74,7 +75,7 @@ pub fn parse_model_tables(
     Ok(models)
 }
 
-/// A model with the settings that nothing was said about.
+/// Returns a model with default settings.
 fn defaults(api: Api, model: &str, base_url: String) -> Model {
     let is_default_url = base_url == api.default_base_url();
     let is_local = base_url::is_loopback(&base_url);
@@ -83,7 +84,7 @@ fn defaults(api: Api, model: &str, base_url: String) -> Model {
         model: model.to_owned(),
         key_env: is_default_url.then(|| api.default_key_env().to_owned()),
         tools: ToolsMode::Native,
-        // Some compatible servers (Mistral) refuse keys that they do not know. Those of one's own know this one.
+        // Some compatible servers (Mistral) reject unknown keys, but local servers accept this one.
         sampling: Sampling {
             temperature: None,
             top_p: None,

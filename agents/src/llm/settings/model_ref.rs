@@ -1,4 +1,4 @@
-//! A word of `--agent`.
+//! Model references: the values of `--agent`.
 
 use std::collections::BTreeMap;
 
@@ -6,43 +6,35 @@ use super::names::{hint, is_name, list, looks_like_secret, printable};
 use super::{ModelTable, defaults};
 use crate::llm::{Api, Model, PriceTable};
 
-/// What stands before the colon, and the API that it means.
-const PROVIDERS: [(&str, Api); 4] = [
-    ("openai", Api::OpenaiChat),
-    ("openai-responses", Api::OpenaiResponses),
-    ("anthropic", Api::Anthropic),
-    ("gemini", Api::Gemini),
-];
-
-/// What stands before the name of a `[model.NAME]` table.
+/// The prefix of references to `[model.NAME]` tables.
 const TABLE_PREFIX: &str = "model";
 
-/// A word that means no model.
+/// An invalid model reference.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ModelRefError {
-    /// There is no colon in it.
+    /// The reference has no colon.
     #[error("`{model_ref}` does not say who has the model: write {accepted_forms}")]
     NoProvider {
-        /// The word.
+        /// The reference.
         model_ref: String,
-        /// The forms that there are.
+        /// The accepted forms.
         accepted_forms: String,
     },
-    /// What stands before the colon is not known.
+    /// The prefix before the colon is unknown.
     #[error("unknown provider `{provider}`; {hint}")]
     UnknownProvider {
-        /// What stands before the colon.
+        /// The prefix.
         provider: String,
-        /// What was probably meant, and what there is.
+        /// The prefix that was probably meant, and the known ones.
         hint: String,
     },
-    /// What stands after the colon is no name.
+    /// The text after the colon is not a valid name.
     #[error("what follows `{provider}:` {}", super::NOT_A_NAME)]
     BadName {
-        /// What stands before the colon.
+        /// The prefix.
         provider: String,
     },
-    /// The word looks like a secret.
+    /// The reference looks like a secret.
     #[error("the name of a model looks like a secret, and is not shown; a key belongs into an environment variable")]
     Secret,
     /// No table has this name.
@@ -50,17 +42,17 @@ pub enum ModelRefError {
     UnknownTable {
         /// The name.
         name: String,
-        /// What was probably meant, and what there is.
+        /// The name that was probably meant, and the known ones.
         hint: String,
     },
 }
 
-/// The model that a word means: `openai:MODEL`, `openai-responses:MODEL`, `anthropic:MODEL` or `gemini:MODEL` with the
-/// defaults, `model:NAME` with the settings of its table. A price that no table gives is looked up in `prices`, unless the
-/// model is asked for somewhere else than at its provider.
+/// Returns the model for a reference: `openai:MODEL`, `openai-responses:MODEL`, `anthropic:MODEL` and `gemini:MODEL`
+/// use the defaults, `model:NAME` uses the settings of its table. If the table gives no price, it is looked up in
+/// `prices`, unless the base URL is not the provider's own.
 ///
 /// # Errors
-/// [`ModelRefError`], which says what would be understood.
+/// Returns a [`ModelRefError`] that names the accepted forms.
 pub fn resolve_model(
     model_ref: &str,
     tables: &BTreeMap<String, ModelTable>,
@@ -73,9 +65,9 @@ pub fn resolve_model(
     if !model_ref.contains(':') {
         return Err(ModelRefError::NoProvider { model_ref: printable(model_ref), accepted_forms: accepted_forms() });
     }
-    let api = PROVIDERS.iter().find(|(known, _)| *known == provider).map(|(_, api)| *api);
+    let api = Api::all().find(|api| api.entry().prefix == provider);
     if api.is_none() && provider != TABLE_PREFIX {
-        let known = PROVIDERS.iter().map(|(known, _)| *known).chain([TABLE_PREFIX]);
+        let known = Api::all().map(|api| api.entry().prefix).chain([TABLE_PREFIX]);
         return Err(ModelRefError::UnknownProvider { provider: printable(provider), hint: hint(provider, known) });
     }
     if !is_name(name) {
@@ -92,7 +84,7 @@ pub fn resolve_model(
 }
 
 fn accepted_forms() -> String {
-    let providers: Vec<String> = PROVIDERS.iter().map(|(known, _)| format!("{known}:MODEL")).collect();
+    let providers: Vec<String> = Api::all().map(|api| format!("{}:MODEL", api.entry().prefix)).collect();
     let accepted_forms: Vec<&str> = providers.iter().map(String::as_str).chain(["model:NAME"]).collect();
     list(&accepted_forms)
 }

@@ -1,9 +1,9 @@
-//! Names: which are fit for files and terminals, which look like secrets, and which was probably meant.
+//! Checks and suggestions for names: printable names, secrets, and similar names.
 
-/// At most this many names are listed; a list of hundreds tells less than none.
+/// The most names listed in an error: a longer list does not help the reader.
 const MAX_LISTED: usize = 24;
 
-/// What secrets of well-known services begin with.
+/// The prefixes of the secrets of well-known services.
 const SECRET_PREFIXES: [&str; 15] = [
     "sk-",
     "sk_",
@@ -22,10 +22,10 @@ const SECRET_PREFIXES: [&str; 15] = [
     "AQ.",
 ];
 
-/// Shorter words are no secrets, whatever they begin with.
+/// Shorter words are not secrets, regardless of their prefix.
 const MIN_SECRET_CHARS: usize = 20;
 
-/// Whether a text holds a secret, as far as its look tells.
+/// Returns true if a text appears to contain a secret.
 pub(super) fn looks_like_secret(text: &str) -> bool {
     let text = text.trim();
     let is_inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
@@ -35,22 +35,22 @@ pub(super) fn looks_like_secret(text: &str) -> bool {
         || text.split(|c| !is_inside(c)).any(is_secret)
 }
 
-/// Whether a name may stand in file names and on terminals.
+/// Returns true if a name can be used in file names and shown on terminals.
 pub(super) fn is_name(name: &str) -> bool {
     !name.trim().is_empty() && name.trim() == name && !name.chars().any(is_unprintable)
 }
 
-/// Characters that steer a terminal, or turn the direction of what follows.
+/// Returns true for characters that control a terminal or change the text direction.
 fn is_unprintable(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
-/// A word that a user wrote, fit for a terminal.
+/// Escapes the unprintable characters of user input.
 pub(super) fn printable(word: &str) -> String {
     word.chars().flat_map(|c| if is_unprintable(c) { c.escape_unicode().collect() } else { vec![c] }).collect()
 }
 
-/// What was probably meant by an unknown word, and what there is.
+/// Suggests the known name that was probably meant and lists the known names.
 pub(super) fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let listed = list(&known);
@@ -60,7 +60,7 @@ pub(super) fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> 
     }
 }
 
-/// The names in backticks, with commas.
+/// Lists names in backticks, separated by commas.
 pub(super) fn list(known: &[&str]) -> String {
     let mut listed: Vec<String> = known.iter().take(MAX_LISTED).map(|name| format!("`{}`", printable(name))).collect();
     if known.len() > MAX_LISTED {

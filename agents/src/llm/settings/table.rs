@@ -1,4 +1,4 @@
-//! A `[model.NAME]` table.
+//! Conversion of a `[model.NAME]` table to a model.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -35,10 +35,10 @@ const KEYS: [&str; 20] = [
     "extra_body",
 ];
 
-/// What is in the names of headers that carry secrets.
+/// Parts of the names of headers with secret values.
 const SECRET_HEADERS: [&str; 5] = ["auth", "cookie", "key", "secret", "token"];
 
-/// Keys of a request's body that are healbench's own, in all APIs: what a record says of them has to be what was sent.
+/// The keys of request bodies that only healbench may set, for all APIs: records must agree with the requests.
 const RESERVED: [&str; 10] = [
     "model",
     "messages",
@@ -54,7 +54,7 @@ const RESERVED: [&str; 10] = [
 
 type FileReader<'r> = &'r dyn Fn(&Path) -> io::Result<String>;
 
-/// Reads a table; `name` is its own. Prices that it does not give are null.
+/// Converts a table; `name` is the table's name. The price is null if the table does not give one.
 pub(super) fn model(
     name: &str,
     reader: &TableReader<'_>,
@@ -91,12 +91,12 @@ pub(super) fn model(
 }
 
 fn api(reader: &TableReader<'_>) -> Result<Api, SettingsError> {
-    let known = || Api::ALL.into_iter().map(Api::name);
+    let known = || Api::all().map(Api::name);
     let Some(word) = reader.text("api")? else {
         let hint = format!("it is one of {}", list(&known().collect::<Vec<_>>()));
         return Err(reader.missing("api", hint));
     };
-    Api::ALL.into_iter().find(|api| api.name() == word.text).ok_or_else(|| unknown_value(reader, "api", &word, known()))
+    Api::all().find(|api| api.name() == word.text).ok_or_else(|| unknown_value(reader, "api", &word, known()))
 }
 
 fn tools(reader: &TableReader<'_>) -> Result<Option<ToolsMode>, SettingsError> {
@@ -150,7 +150,8 @@ fn limits(reader: &TableReader<'_>, default: Limits) -> Result<Limits, SettingsE
     })
 }
 
-/// A number is a fixed one; of a table, what is not given follows what is.
+/// Returns the limits on connections. A single number sets all of them. In a table, missing limits are adjusted to the
+/// given ones.
 fn connections(reader: &TableReader<'_>) -> Result<Option<Connections>, SettingsError> {
     if !reader.has_table("connections") {
         let fixed = reader.integer_from("connections", 1)?;

@@ -1,4 +1,4 @@
-//! Reads keys of a TOML table, each with the place where it stands.
+//! Access to the keys of a TOML table, with their positions.
 
 use std::borrow::Cow;
 use std::ops::RangeInclusive;
@@ -10,24 +10,23 @@ use toml::de::{DeInteger, DeTable, DeValue};
 use super::error::{SettingsError, SettingsProblem, Source};
 use super::names::{hint, looks_like_secret, printable};
 
-/// A table of the file.
 pub(super) struct TableReader<'s> {
     pub(super) source: &'s Source<'s>,
-    /// What is put before a key's name: nothing for a model's own keys, `price.` for its prices.
+    /// The prefix of key names in errors: empty for a model's own keys, `price.` for its prices.
     pub(super) prefix: String,
     pub(super) table: &'s DeTable<'s>,
-    /// Where the table begins, for what is missing in it.
+    /// The byte offset of the table, used for missing keys.
     pub(super) start: usize,
 }
 
-/// A text and where it stands.
+/// A text and its byte offset.
 pub(super) struct SpannedText<'s> {
     pub(super) text: &'s str,
     pub(super) offset: usize,
 }
 
 impl<'s> TableReader<'s> {
-    /// The key's name in an error.
+    /// Returns the key's name for errors.
     pub(super) fn qualified_name(&self, key: &str) -> String {
         format!("{}{}", self.prefix, printable(key))
     }
@@ -40,7 +39,7 @@ impl<'s> TableReader<'s> {
         self.entries().find(|(name, _)| name.text == key).map(|(_, value)| value)
     }
 
-    /// Refuses keys that are not known.
+    /// Returns an error for the first unknown key in the file.
     pub(super) fn deny_unknown(&self, known: &[&str]) -> Result<(), SettingsError> {
         let is_unknown = |key: &SpannedText<'_>| !known.contains(&key.text);
         match self.entries().map(|(key, _)| key).filter(is_unknown).min_by_key(|key| key.offset) {
@@ -95,7 +94,7 @@ impl<'s> TableReader<'s> {
         }
     }
 
-    /// A number that fits, which `expected` describes.
+    /// Returns a number for which `fits` is true; `expected` describes such numbers.
     pub(super) fn number(
         &self,
         key: &str,
@@ -110,7 +109,7 @@ impl<'s> TableReader<'s> {
         }
     }
 
-    /// A whole number in a range.
+    /// Returns an integer in a range.
     pub(super) fn integer(&self, key: &str, range: RangeInclusive<u64>) -> Result<Option<u64>, SettingsError> {
         let Some(value) = self.value(key) else { return Ok(None) };
         let DeValue::Integer(number) = value.get_ref() else {
@@ -125,13 +124,13 @@ impl<'s> TableReader<'s> {
         }
     }
 
-    /// A whole number from `least` to what 32 bits hold.
+    /// Returns an integer from `least` to `u32::MAX`.
     pub(super) fn integer_from(&self, key: &str, least: u32) -> Result<Option<u32>, SettingsError> {
         let number = self.integer(key, u64::from(least)..=u64::from(u32::MAX))?;
         Ok(number.and_then(|number| u32::try_from(number).ok()))
     }
 
-    /// Whether a key is there, and is a table.
+    /// Returns true if the key exists and its value is a table.
     pub(super) fn has_table(&self, key: &str) -> bool {
         self.value(key).is_some_and(|value| matches!(value.get_ref(), DeValue::Table(_)))
     }
@@ -145,7 +144,7 @@ impl<'s> TableReader<'s> {
         Ok(Some(TableReader { source: self.source, prefix, table, start: value.span().start }))
     }
 
-    /// Refuses what looks like a secret, wherever it stands. The first in the file is named.
+    /// Returns an error for the first key or value in the file that looks like a secret.
     pub(super) fn reject_secrets(&self) -> Result<(), SettingsError> {
         let mut found = Vec::new();
         for (key, value) in self.entries() {
@@ -163,7 +162,7 @@ impl<'s> TableReader<'s> {
         }
     }
 
-    /// The value of a key as JSON.
+    /// Converts the value of a key to JSON.
     pub(super) fn json(&self, key: &str, value: &Spanned<DeValue<'_>>) -> Result<Value, SettingsError> {
         Ok(match value.get_ref() {
             DeValue::String(text) => Value::String(text.clone().into_owned()),

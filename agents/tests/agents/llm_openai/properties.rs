@@ -1,4 +1,4 @@
-//! What must hold for any answer.
+//! Properties that hold for any response.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{BOTH, answer, conversation, model, request};
 
-/// Any small JSON, with the words in it that the APIs' answers are made of.
+/// Generates small JSON values with words that occur in responses.
 fn any_json() -> impl Strategy<Value = Value> {
     let word = prop_oneof![
         Just("function_call"),
@@ -41,7 +41,7 @@ fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Every place in a JSON document.
+/// Collects the JSON pointers of all values in a document.
 fn pointers(value: &Value, here: &str, found: &mut Vec<String>) {
     found.push(here.to_owned());
     match value {
@@ -75,7 +75,8 @@ fn mutate(body: &mut Value, changes: Vec<(usize, Option<Value>)>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// Whatever is read has ids that tell calls apart and can be sent back; what is not read is an error, and never a panic.
+    /// A parsed reply has unique, non-empty call ids and can be sent back. Other responses are errors and never cause a
+    /// panic.
     #[test]
     fn any_response_is_read_or_refused(
         chat in any::<bool>(),

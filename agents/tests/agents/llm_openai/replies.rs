@@ -1,4 +1,4 @@
-//! What is made of an answer.
+//! Parsed responses.
 
 use healbench_agents::llm::{Api, Arguments, AssistantMessage, FinishReason, Reply, SentCall};
 use healbench_protocol::Usage;
@@ -6,12 +6,12 @@ use serde_json::{Value, json};
 
 use super::{BOTH, answer, call, changed, chat_message, read, responses_answer};
 
-/// An answer of responses with these items.
+/// Parses a response of the responses API with the given items.
 fn responses_items(output: Value) -> Result<Reply, String> {
     read(Api::OpenaiResponses, &json!({"status": "completed", "output": output}))
 }
 
-/// A call with these arguments as they stand in an answer of each API, read.
+/// Returns the parsed call with these arguments for each API.
 fn arguments(sent: &Value) -> [SentCall; 2] {
     let chat = json!({"tool_calls": [{"id": "a", "type": "function", "function": {"name": "f", "arguments": sent}}]});
     let responses = json!([{"type": "function_call", "call_id": "a", "name": "f", "arguments": sent}]);
@@ -54,7 +54,7 @@ fn arguments_are_read_in_every_form_that_servers_send() {
     for (sent, read) in table {
         assert_eq!(arguments(&sent), [call("a", "f", read.clone()), call("a", "f", read)], "{sent}");
     }
-    // A call that says nothing of its arguments at all.
+    // A call without any arguments member.
     let chat = json!({"tool_calls": [{"id": "a", "function": {"name": "f"}}]});
     assert_eq!(chat_message(chat, "stop").unwrap().message.calls, [call("a", "f", Arguments::Json(json!({})))]);
 }
@@ -68,7 +68,7 @@ fn calls_without_an_id_of_their_own_are_given_one() {
         given.iter().map(|id| json!({"id": id, "function": {"name": "f", "arguments": "{}"}})).collect();
     let reply = chat_message(json!({"tool_calls": calls}), "tool_calls").unwrap();
     assert_eq!(reply.message.calls.iter().map(|call| &*call.id).collect::<Vec<_>>(), expected);
-    // The results refer to these ids, so the message that is sent back has to have them.
+    // Results refer to these ids, so the message to send back must contain them.
     let raw = reply.message.raw.unwrap();
     assert_eq!(raw["tool_calls"].as_array().unwrap().iter().map(|call| &call["id"]).collect::<Vec<_>>(), expected);
 
@@ -185,7 +185,7 @@ fn counts_that_are_not_given_are_unknown() {
                    "prompt_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 4}}),
             Some(Usage { cache_read: Some(0), cache_write: Some(4), ..bare }),
         ),
-        // xAI's way of counting: the total is the sum of all three.
+        // xAI's total is the sum of all three counts.
         (
             json!({"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 28,
                    "completion_tokens_details": {"reasoning_tokens": 20}}),

@@ -1,4 +1,4 @@
-//! What is asked.
+//! Built requests.
 
 use healbench_agents::llm::{
     Api, Arguments, AssistantMessage, CallResult, Conversation, Function, Message, Model, Reply, Sampling, SentCall,
@@ -17,7 +17,7 @@ fn assistant(text: &str, calls: Vec<SentCall>) -> Message {
     Message::Assistant(AssistantMessage { text: text.to_owned(), calls, raw: None })
 }
 
-/// A conversation that begins with a call that the model never made, its answer, and the model's own answer to that.
+/// Returns a conversation with a seeded call, its result, the model's reply, and the results of the reply's calls.
 fn seeded(reply: Reply) -> Conversation {
     let results = reply.message.calls.iter().map(|call| result(&call.id, "created", false)).collect();
     Conversation {
@@ -37,7 +37,7 @@ fn seeded(reply: Reply) -> Conversation {
     }
 }
 
-/// The arguments of the first call of a message that is sent back.
+/// Returns the arguments of the first call in `reply` as sent back.
 fn sent_back(api: Api, reply: Reply) -> Value {
     let body = request(&model(api), &conversation(vec![Message::Assistant(reply.message)]));
     let pointer = if api == Api::OpenaiChat { "/0/tool_calls/0/function/arguments" } else { "/0/arguments" };
@@ -178,7 +178,7 @@ fn extra_keys_go_over_those_that_are_written() {
     assert_eq!(request(&model, &conversation(Vec::new()))["include"], json!([]));
 }
 
-/// Servers that are not OpenAI's own parse the arguments of earlier calls.
+/// Compatible servers parse the arguments of earlier calls; OpenAI's own API does not.
 #[test]
 fn arguments_that_are_no_object_go_back_inside_of_one_where_they_are_parsed() {
     let arguments = [

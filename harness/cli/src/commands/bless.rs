@@ -3,39 +3,46 @@ use std::fs;
 use std::io;
 
 use healbench_reports::Baseline;
-use healbench_reports::gate::{Candidate, GateError, MayDiffer, Policy, gate};
+use healbench_reports::gate::{GateError, MayDiffer, NamedBaseline, Policy, gate};
 use healbench_reports::render::gate::{GateOptions, changes as changed_rows};
 use healbench_reports::render::{plain_text, pluralize, shell_quote};
 
-use super::gate::{open, policy};
+use super::gate::{open_complete, read_policy};
 use crate::args::BlessArgs;
-use crate::error::{CliError, ExitStatus};
-use crate::output::replace;
+use crate::error::{CliError, ExitStatus, bless_error};
+use crate::output::write_atomically;
 use crate::terminal::Terminal;
 
-/// Writes the baseline of a run, and says what that changes.
+/// Writes the baseline of a run and prints the differences from the previous baseline.
 pub(crate) fn bless(args: &BlessArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
-    let policy = policy(args.policy.as_deref())?;
-    let (run, manifest) = open(&args.run)?;
+    let policy = read_policy(args.policy.as_deref())?;
+    let (run, manifest) = open_complete(&args.run)?;
     let name = args.run.to_string_lossy().into_owned();
-    let baseline = Baseline::of(&run, &manifest, policy.infra_share)
-        .map_err(|source| CliError::Bless { run: name.clone(), source })?;
+    let baseline =
+        Baseline::from_run(&run, &manifest, policy.infra_share).map_err(|source| bless_error(&name, &source))?;
     let before = match fs::read_to_string(&args.out) {
         Ok(text) => Some(text),
         Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(source) => return Err(CliError::BaselineFile { path: args.out.clone(), source }),
+        Err(source) => return Err(CliError::read(&args.out, &source)),
     };
     let text = baseline.to_text();
-    // What cannot be read back would be found out by whoever needs it.
+    // Check that the baseline can be read before writing it.
     Baseline::parse(&text).map_err(|source| GateError::Baseline { file: name.clone(), source })?;
     if before.as_deref() == Some(text.as_str()) {
         terminal.note("the baseline is as it was");
-        return Ok(ExitStatus::Fine);
+        return Ok(ExitStatus::Success);
     }
     if let Some(before) = before {
-        terminal.result(&changes(&args.out.to_string_lossy(), &before, &name, &baseline, &policy, terminal))?;
+        terminal.result(&baseline_changes(
+            &args.out.to_string_lossy(),
+            &before,
+            &name,
+            &baseline,
+            &policy,
+            terminal,
+        ))?;
     }
-    replace(&args.out, &text)?;
+    write_atomically(&args.out, &text)?;
     let lines: usize = baseline.cells.values().map(BTreeMap::len).sum();
     terminal.note(&format!(
         "baseline: {} · {} · {}",
@@ -43,19 +50,27 @@ pub(crate) fn bless(args: &BlessArgs, terminal: &Terminal) -> Result<ExitStatus,
         pluralize(baseline.cells.len() as u64, "cell"),
         pluralize(lines as u64, "line")
     ));
-    Ok(ExitStatus::Fine)
+    Ok(ExitStatus::Success)
 }
 
-/// What the new baseline says otherwise than the old one, whatever was changed on purpose.
-fn changes(file: &str, before: &str, run: &str, after: &Baseline, policy: &Policy, terminal: &Terminal) -> String {
+/// Describes the differences from the old baseline, allowing every difference that a policy can allow.
+fn baseline_changes(
+    file: &str,
+    before: &str,
+    run: &str,
+    after: &Baseline,
+    policy: &Policy,
+    terminal: &Terminal,
+) -> String {
     let before = match Baseline::parse(before) {
         Ok(before) => before,
-        Err(error) => return format!("what was there is replaced whole: {}\n", plain_text(&error.to_string())),
+        Err(error) => return format!("the previous baseline is replaced completely: {}\n", plain_text(&error.to_string())),
     };
-    let (base, candidate) = (Candidate { name: file, baseline: &before }, Candidate { name: run, baseline: after });
+    let (base, candidate) =
+        (NamedBaseline { name: file, baseline: &before }, NamedBaseline { name: run, baseline: after });
     let policy = Policy { may_differ: MayDiffer::ALL.to_vec(), ..policy.clone() };
     match gate(base, candidate, &policy, &BTreeMap::new()) {
-        Err(unlike) => format!("what was there is replaced whole: {}\n", plain_text(&unlike.to_string())),
+        Err(incompatible) => format!("the previous baseline is replaced completely: {}\n", plain_text(&incompatible.to_string())),
         Ok(report) => changed_rows(&report, GateOptions { width: terminal.width(), color: terminal.colors_results() }),
     }
 }

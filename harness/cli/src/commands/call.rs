@@ -1,4 +1,4 @@
-//! Calls against the engine alone, without an agent: what would the server say?
+//! Answers calls by the engine alone, without an agent.
 
 use std::io::{self, BufRead as _};
 use std::path::Path;
@@ -15,86 +15,101 @@ use serde_json::{Map, Value};
 
 use crate::args::{CallArgs, CallOutput};
 use crate::error::{CliError, ExitStatus};
-use crate::load::{formats, scenarios, tools};
-use crate::terminal::{Results, Terminal};
+use crate::load::{parse_formats, scenarios, tools};
+use crate::terminal::{ResultWriter, Terminal};
 
-/// Answers one call that was typed, or each line of standard input.
+/// Answers one call from the arguments, or each line of standard input.
 pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let (tools, world) = match (&args.scenario, &args.tools) {
         (Some(path), _) => {
-            let scenario = only_scenario(path, terminal)?;
+            let scenario = load_single_scenario(path, terminal)?;
             let world = scenario.world(Seed(args.seed));
             (scenario.tools, world)
         }
         (None, Some(path)) => (tools(path, terminal)?, WorldDef::default()),
-        (None, None) => return Err(CliError::NoTools),
+        (None, None) => {
+            return Err(CliError::new("neither a scenario nor tools are given")
+                .help("name a file with `--scenario` or `--tools`"));
+        }
     };
-    let formats = formats(&args.format)?;
+    let formats = parse_formats(&args.format)?;
     let output = args.output.unwrap_or(if formats.len() > 1 { CallOutput::Text } else { CallOutput::Json });
     let mut engines = Engines::new(&tools, world, args.guardrails.parse()?, &formats, output)?;
-    let mut results = terminal.results();
+    let mut results = terminal.result_writer();
     match &args.tool {
         Some(tool) => {
-            let arguments = serde_json::from_str(args.arguments.as_deref().unwrap_or("{}"))
-                .map_err(|source| CliError::Arguments { source })?;
-            results.print(&engines.answer(&ToolCall { tool: tool.clone(), arguments }, None))?;
+            let arguments = serde_json::from_str(args.arguments.as_deref().unwrap_or("{}")).map_err(|source| {
+                CliError::new(format_args!("the arguments are not JSON: {source}"))
+                    .help("give a JSON object in quotes, as in '{\"action\": \"list\"}'")
+            })?;
+            results.print(&engines.render_reply(&ToolCall { tool: tool.clone(), arguments }, None))?;
             results.flush()?;
-            Ok(ExitStatus::Fine)
+            Ok(ExitStatus::Success)
         }
-        None => answer_lines(&mut engines, &mut results, terminal),
+        None => call_each_line(&mut engines, &mut results, terminal),
     }
 }
 
-fn only_scenario(path: &Path, terminal: &Terminal) -> Result<Scenario, CliError> {
+fn load_single_scenario(path: &Path, terminal: &Terminal) -> Result<Scenario, CliError> {
     let mut found = scenarios(&[path.to_owned()], terminal)?;
     match (found.pop(), found.len()) {
         (Some(scenario), 0) => Ok(scenario),
-        (_, others) => Err(CliError::ManyScenarios { path: path.to_owned(), count: others + 1 }),
+        (_, others) => Err(CliError::new(format_args!("`{}` has {} scenarios", path.display(), others + 1))
+            .help("name one scenario file")),
     }
 }
 
-fn answer_lines(engines: &mut Engines, results: &mut Results, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+fn call_each_line(
+    engines: &mut Engines,
+    results: &mut ResultWriter,
+    terminal: &Terminal,
+) -> Result<ExitStatus, CliError> {
     let mut input = io::BufReader::with_capacity(1 << 16, io::stdin().lock());
     let mut line = Vec::new();
-    let (mut number, mut bad) = (0_u64, 0_u64);
+    let (mut number, mut invalid_lines) = (0_u64, 0_u64);
     loop {
-        // Whoever waits for an answer before the next call gets it; a file is answered without a pause.
+        // A program may wait for a response before its next call, so flush when the input buffer has no complete line.
         if !input.buffer().contains(&b'\n') {
             results.flush()?;
         }
         line.clear();
-        if input.read_until(b'\n', &mut line).map_err(CliError::Stdin)? == 0 {
+        if input
+            .read_until(b'\n', &mut line)
+            .map_err(|source| CliError::new(format_args!("cannot read standard input: {source}")))?
+            == 0
+        {
             break;
         }
         number += 1;
         if line.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
-        // Some editors begin a file with a byte order mark.
+        // Some editors write a byte order mark at the start of a file.
         let text = line.strip_prefix(b"\xEF\xBB\xBF").filter(|_| number == 1).unwrap_or(&line);
-        let answered = match read_call(text.trim_ascii_end()) {
-            Ok(call) => results.print(&engines.answer(&call, Some(number)))?,
+        let reader_open = match read_call(text.trim_ascii_end()) {
+            Ok(call) => results.print(&engines.render_reply(&call, Some(number)))?,
             Err(problem) => {
-                bad += 1;
-                results.print(&engines.refuse(&problem, number))?
+                invalid_lines += 1;
+                results.print(&engines.render_error(&problem, number))?
             }
         };
-        if !answered {
-            return Ok(ExitStatus::Fine);
+        if !reader_open {
+            return Ok(ExitStatus::Success);
         }
     }
     results.flush()?;
-    if bad == 0 {
-        return Ok(ExitStatus::Fine);
+    if invalid_lines == 0 {
+        return Ok(ExitStatus::Success);
     }
-    terminal.important(&format!("{} of standard input: not a call; see `error` in its place", pluralize(bad, "line")));
+    terminal
+        .warn(&format!("{} of standard input: not a call; see `error` in its place", pluralize(invalid_lines, "line")));
     Ok(ExitStatus::Usage)
 }
 
-/// One line: `{"tool": …, "arguments": {…}}`, or `name` for `tool` as MCP has it. Other keys are not looked at.
+/// Parses a line: `{"tool": …, "arguments": {…}}`, or with `name` for `tool` as in MCP. Other keys are ignored.
 fn read_call(line: &[u8]) -> Result<ToolCall, String> {
     let value: Value = serde_json::from_slice(line).map_err(|error| {
-        // The reader counts lines within what it was given, which is one.
+        // The parser sees a single line, so the line number in its message is dropped.
         let text = error.to_string();
         let what = text.rsplit_once(" at line ").map_or(text.as_str(), |(what, _)| what);
         format!("not JSON: {what} at column {}", error.column())
@@ -108,7 +123,7 @@ fn read_call(line: &[u8]) -> Result<ToolCall, String> {
     };
     match object.remove("arguments") {
         Some(arguments) => Ok(ToolCall { tool, arguments }),
-        // What MCP and JSON-RPC put beside a call says nothing about it.
+        // Without `arguments`, only metadata of MCP and JSON-RPC may be next to the name.
         None if object.keys().all(|key| key == "_meta" || key == "id") => {
             Ok(ToolCall { tool, arguments: Value::Object(Map::new()) })
         }
@@ -116,7 +131,7 @@ fn read_call(line: &[u8]) -> Result<ToolCall, String> {
     }
 }
 
-/// Answers calls in some error formats: for each an engine, and a world of its own, since calls change it.
+/// One engine and one world per error format; the worlds are separate because calls change them.
 struct Engines {
     formats: Vec<(ErrorFormat, Engine, World)>,
     output: CallOutput,
@@ -140,10 +155,10 @@ impl Engines {
         Ok(Engines { formats, output, counter: TokenCounter::new() })
     }
 
-    /// The answer in each format, as it is printed; `line` is where the call stood in the input.
-    fn answer(&mut self, call: &ToolCall, line: Option<u64>) -> String {
+    /// Formats the response in each error format; `line` is the line of the call in the input.
+    fn render_reply(&mut self, call: &ToolCall, line: Option<u64>) -> String {
         if let (CallOutput::Json, [(_, engine, world)]) = (self.output, self.formats.as_mut_slice()) {
-            return json_line(&CallToolResult::of(&engine.call(world, call).response));
+            return json_line(&CallToolResult::from_response(&engine.call(world, call).response));
         }
         let mut out = String::new();
         if let (CallOutput::Text, Some(line)) = (self.output, line) {
@@ -157,7 +172,8 @@ impl Engines {
             match self.output {
                 CallOutput::Text => out.push_str(&section(format, &response, tokens)),
                 CallOutput::Json => {
-                    let member = serde_json::json!({"tokens": tokens, "result": CallToolResult::of(&response)});
+                    let member =
+                        serde_json::json!({"tokens": tokens, "result": CallToolResult::from_response(&response)});
                     members.insert(format.to_string(), member);
                 }
             }
@@ -165,8 +181,8 @@ impl Engines {
         if self.output == CallOutput::Json { json_line(&members) } else { out }
     }
 
-    /// What stands in the place of an answer to a line that is no call.
-    fn refuse(&self, problem: &str, line: u64) -> String {
+    /// Formats the error of a line that is not a call.
+    fn render_error(&self, problem: &str, line: u64) -> String {
         match self.output {
             CallOutput::Json => json_line(&serde_json::json!({"error": {"line": line, "message": problem}})),
             CallOutput::Text => format!("── {line}: error: {}\n\n", plain_text(problem)),
@@ -174,7 +190,7 @@ impl Engines {
     }
 }
 
-/// A format's name and cost, and below it what an agent would read.
+/// Formats a section with the error format's name, its number of tokens, and the text that an agent reads.
 fn section(format: &ErrorFormat, response: &ToolResponse, tokens: u32) -> String {
     let kind = if response.is_error { " · isError" } else { "" };
     let mut out = format!("{format} · {}{kind}\n", pluralize(u64::from(tokens), "token"));
@@ -188,7 +204,7 @@ fn section(format: &ErrorFormat, response: &ToolResponse, tokens: u32) -> String
     out
 }
 
-/// MCP's result of `tools/call`.
+/// The MCP result of `tools/call`.
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CallToolResult<'a> {
@@ -204,14 +220,14 @@ struct Content<'a> {
 }
 
 impl<'a> CallToolResult<'a> {
-    fn of(response: &'a ToolResponse) -> CallToolResult<'a> {
+    fn from_response(response: &'a ToolResponse) -> CallToolResult<'a> {
         let content = |text: &'a String| Content { kind: "text", text };
         CallToolResult { content: response.content.iter().map(content).collect(), is_error: response.is_error }
     }
 }
 
 fn json_line(value: &impl Serialize) -> String {
-    // Texts, numbers and maps with texts for keys are JSON.
+    // These types always serialize: all map keys are strings.
     let mut line = serde_json::to_string(value).unwrap_or_default();
     line.push('\n');
     line

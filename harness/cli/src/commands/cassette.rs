@@ -6,24 +6,24 @@ use std::sync::atomic::AtomicBool;
 
 use healbench_agents::llm::cassette::{Cassette, Entry, Key};
 use healbench_record::{CassetteMode, RunDir, RunStatus};
-use healbench_reports::render::{count, plain_text, pluralize};
+use healbench_reports::render::{count, plain_text, pluralize, shell_quote};
 use healbench_runner::{Job, WorkerPool, run_pools};
 
-use super::with_models::all_scored;
+use super::model_run::all_scored;
 use crate::args::{CassetteArgs, CassetteCommand};
 use crate::error::{CliError, ExitStatus};
-use crate::load::{Models, cast_of_run};
-use crate::models::Troupe;
+use crate::load::{ModelSource, run_spec_of};
+use crate::models::ModelClients;
 use crate::terminal::Terminal;
 
-/// Lists, shows and tidies recordings.
+/// Lists, prints and prunes recordings.
 pub(crate) fn cassette(args: &CassetteArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     match &args.command {
         CassetteCommand::Ls { dir, all } => list(dir, *all, terminal)?,
         CassetteCommand::Show { dir, key } => show(dir, key, terminal)?,
         CassetteCommand::Prune { dir, runs, dry_run } => prune(dir, runs, *dry_run, terminal)?,
     }
-    Ok(ExitStatus::Fine)
+    Ok(ExitStatus::Success)
 }
 
 fn list(dir: &Path, all: bool, terminal: &Terminal) -> Result<(), CliError> {
@@ -35,7 +35,7 @@ fn list(dir: &Path, all: bool, terminal: &Terminal) -> Result<(), CliError> {
             true => format!(" · {first}"),
             false => format!(" · {first} to {last}"),
         });
-        // Writes into a String cannot fail.
+        // Writing to a `String` cannot fail.
         let _ = writeln!(
             out,
             "{} {} · {} · {} · {bytes}{}",
@@ -46,13 +46,13 @@ fn list(dir: &Path, all: bool, terminal: &Terminal) -> Result<(), CliError> {
             plain_text(&dates),
         );
         for entry in recordings.entries.iter().filter(|_| all) {
-            let _ = writeln!(out, "  {}", line(entry));
+            let _ = writeln!(out, "  {}", entry_line(entry));
         }
     }
     terminal.result(&out)
 }
 
-fn line(entry: &Entry) -> String {
+fn entry_line(entry: &Entry) -> String {
     let tokens = entry
         .usage
         .map_or("tokens unknown".to_owned(), |usage| format!("{} in, {} out", count(usage.input), count(usage.output)));
@@ -60,17 +60,18 @@ fn line(entry: &Entry) -> String {
     format!("{}  trial {}  {messages}  {tokens}  {}", entry.key, entry.trial, plain_text(&entry.last_message))
 }
 
-fn show(dir: &Path, beginning: &str, terminal: &Terminal) -> Result<(), CliError> {
+fn show(dir: &Path, prefix: &str, terminal: &Terminal) -> Result<(), CliError> {
     let cassette = Cassette::open(dir)?;
     let recordings = cassette.entries();
     let entries = recordings.iter().flat_map(|recordings| &recordings.entries);
-    let mut fitting = entries.filter(|entry| entry.key.to_string().starts_with(beginning));
-    let Some(entry) = fitting.next() else { return Err(CliError::NoRecording(beginning.to_owned())) };
-    if fitting.next().is_some() {
-        return Err(CliError::ManyRecordings(beginning.to_owned()));
+    let mut matching = entries.filter(|entry| entry.key.to_string().starts_with(prefix));
+    let Some(entry) = matching.next() else { return Err(CliError::no_recording(prefix)) };
+    if matching.next().is_some() {
+        return Err(CliError::new(format_args!("several recordings have a key that begins with `{prefix}`"))
+            .help("give more characters of the key"));
     }
-    let exchange = cassette.exchange(entry.key).ok_or_else(|| CliError::NoRecording(beginning.to_owned()))?;
-    let shown = serde_json::json!({
+    let exchange = cassette.exchange(entry.key).ok_or_else(|| CliError::no_recording(prefix))?;
+    let exchange_json = serde_json::json!({
         "key": exchange.entry.key.to_string(),
         "api": exchange.entry.api.name(),
         "model": exchange.entry.model,
@@ -80,41 +81,46 @@ fn show(dir: &Path, beginning: &str, terminal: &Terminal) -> Result<(), CliError
         "request": exchange.request,
         "response": exchange.response.body,
     });
-    let mut text = serde_json::to_string_pretty(&shown)?;
+    let mut text = serde_json::to_string_pretty(&exchange_json)?;
     text.push('\n');
     terminal.result(&text)
 }
 
-/// Replays the runs, and removes what none of them asked for. Fail-closed: a run that cannot be replayed removes nothing.
+/// Replays the runs and removes recordings that none of them used. If a run cannot be replayed, nothing is removed.
 fn prune(dir: &Path, runs: &[PathBuf], dry_run: bool, terminal: &Terminal) -> Result<(), CliError> {
     let cassettes = CassetteMode::Replay(dir.to_owned());
     let mut unused: Option<BTreeSet<Key>> = None;
-    let mut kept = None;
+    let mut opened = None;
     for path in runs {
         let (run, manifest) = RunDir::open(path)?;
         let episodes = manifest.episodes();
-        // To go on with the run would take recordings that it does not know yet that it needs.
+        // Resuming the run could need recordings that a replay of its current state does not use.
         if manifest.status != RunStatus::Complete || !all_scored(&run)? {
-            return Err(CliError::UnfinishedPrune(path.clone()));
+            let exchange_json = shell_quote(&path.to_string_lossy());
+            return Err(CliError::new(format_args!("`{}` has episodes that were lost or not run", path.display()))
+                .help(format!(
+                    "finish it with `healbench run --resume {exchange_json}`: it may need more of the recordings"
+                )));
         }
-        let cast = cast_of_run(&run, manifest.plan)?;
-        let troupe = Troupe::new(&cast, Some(&cassettes), &Arc::new(AtomicBool::new(false)))?;
-        let make_agent = cast.make_agent(Models::Players(&troupe));
-        let job = Job { plan: &cast.plan, scenarios: &cast.scenarios, episodes, jobs: 1, make_agent: &make_agent };
-        let agents = (0..cast.plan.agents.len()).collect();
+        let run_spec = run_spec_of(&run, manifest.plan)?;
+        let clients = ModelClients::new(&run_spec, Some(&cassettes), &Arc::new(AtomicBool::new(false)))?;
+        let make_agent = run_spec.make_agent(ModelSource::Clients(&clients));
+        let job =
+            Job { plan: &run_spec.plan, scenarios: &run_spec.scenarios, episodes, jobs: 1, make_agent: &make_agent };
+        let agents = (0..run_spec.plan.agents.len()).collect();
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         run_pools(&job, &[WorkerPool { agents, threads }], &|_| false, &|| false, &|_| Ok::<(), CliError>(()))
-            .map_err(super::run::failed)?;
-        let Some(cassette) = &troupe.cassette else { continue };
-        let here: BTreeSet<Key> = cassette.unused().into_iter().collect();
+            .map_err(super::run::run_error)?;
+        let Some(cassette) = &clients.cassette else { continue };
+        let unused_here: BTreeSet<Key> = cassette.unused().into_iter().collect();
         unused = Some(match unused {
-            Some(others) => others.intersection(&here).copied().collect(),
-            None => here,
+            Some(others) => others.intersection(&unused_here).copied().collect(),
+            None => unused_here,
         });
-        kept = Some(Arc::clone(cassette));
+        opened = Some(Arc::clone(cassette));
     }
     let unused = unused.unwrap_or_default();
-    if !dry_run && let Some(cassette) = kept {
+    if !dry_run && let Some(cassette) = opened {
         cassette.retain(&|entry| !unused.contains(&entry.key))?;
     }
     let verb = if dry_run { "would be removed" } else { "removed" };

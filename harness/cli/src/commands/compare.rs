@@ -2,38 +2,38 @@ use std::path::Path;
 
 use healbench_record::{RunDir, RunManifest, RunStatus};
 use healbench_reports::render::html::{self, ComparisonPage};
-use healbench_reports::render::{ComparisonOptions, comparison, json, matrix as shown, shell_quote};
-use healbench_reports::{Axis, Side, compare as compared, matrix};
+use healbench_reports::render::{ComparisonOptions, comparison, json, matrix as render_matrix, shell_quote};
+use healbench_reports::{Axis, Side, compare as compare_runs, matrix};
 
 use super::report::write_page;
 use crate::args::{CompareArgs, CompareAxis};
 use crate::error::{CliError, ExitStatus};
 use crate::terminal::Terminal;
 
-/// Explains what differs between two runs, or between the cells of one.
+/// Prints the differences between two runs, or between the cells of one.
 pub(crate) fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let open = |path: &Path| -> Result<(RunDir, RunManifest), CliError> {
         let (run, manifest) = RunDir::open(path)?;
         let all = manifest.episodes();
         if manifest.status == RunStatus::Interrupted {
             let (name, done) = (shell_quote(&path.to_string_lossy()), manifest.episodes_done);
-            terminal.important(&format!("{name} was interrupted: it has {done} of {} episodes", all.end - all.start));
+            terminal.warn(&format!("{name} was interrupted: it has {done} of {} episodes", all.end - all.start));
         }
         if let Some(shard) = manifest.shard {
-            terminal.important(&format!("{} is shard {shard} of a run", shell_quote(&path.to_string_lossy())));
+            terminal.warn(&format!("{} is shard {shard} of a run", shell_quote(&path.to_string_lossy())));
         }
         Ok((run, manifest))
     };
     let (base_name, (base, base_manifest)) = (args.base.to_string_lossy(), open(&args.base)?);
     let base_side = Side { name: &base_name, run: &base, manifest: &base_manifest };
     let Some(candidate) = &args.candidate else {
-        return by(base_side, args, terminal);
+        return compare_cells(base_side, args, terminal);
     };
     let (candidate_name, (run, manifest)) = (candidate.to_string_lossy(), open(candidate)?);
-    let found = compared(base_side, Side { name: &candidate_name, run: &run, manifest: &manifest })?;
+    let found = compare_runs(base_side, Side { name: &candidate_name, run: &run, manifest: &manifest })?;
     if args.json {
         terminal.result(&json(&found)?)?;
-        return Ok(ExitStatus::Fine);
+        return Ok(ExitStatus::Success);
     }
     if let Some(file) = &args.html {
         let page = html::comparison(&ComparisonPage { comparison: &found, addresses: None });
@@ -41,19 +41,20 @@ pub(crate) fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<ExitSta
     }
     let options = ComparisonOptions { width: terminal.width(), color: terminal.colors_results(), flips: args.flips };
     terminal.result(&comparison(&found, options))?;
-    Ok(ExitStatus::Fine)
+    Ok(ExitStatus::Success)
 }
 
-/// Explains what differs between the cells of one run.
-fn by(side: Side<'_>, args: &CompareArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+/// Prints the differences between the cells of one run.
+fn compare_cells(side: Side<'_>, args: &CompareArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let axis = match args.by {
         Some(CompareAxis::Guardrails) => Axis::Guardrails,
         Some(CompareAxis::Agent) => Axis::Agent,
-        // The arguments' own rules ask for an axis where there is no candidate.
+        // Clap requires an axis if there is no candidate.
         Some(CompareAxis::Format) | None => Axis::Format,
     };
     let found = matrix(side, axis, args.reference.as_deref())?;
-    let text = if args.json { json(&found)? } else { shown(&found, terminal.width(), terminal.colors_results()) };
+    let text =
+        if args.json { json(&found)? } else { render_matrix(&found, terminal.width(), terminal.colors_results()) };
     terminal.result(&text)?;
-    Ok(ExitStatus::Fine)
+    Ok(ExitStatus::Success)
 }

@@ -5,10 +5,9 @@ use crate::args::Arguments;
 use crate::error::{CliError, ExitStatus};
 use crate::terminal::Terminal;
 
-/// Prints a completion script.
 pub(crate) fn completions(shell: Shell, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Arguments::command(), "healbench", &mut script);
     terminal.result(&String::from_utf8_lossy(&script))?;
-    Ok(ExitStatus::Fine)
+    Ok(ExitStatus::Success)
 }

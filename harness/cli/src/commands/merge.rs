@@ -3,13 +3,13 @@ use healbench_record::{MergeError, RunDir, RunStatus, merge_manifests, visit_rec
 use healbench_reports::FrameWriter;
 use healbench_reports::render::{Detail, shell_quote};
 
+use super::model_run::all_scored;
 use super::report;
-use super::with_models::all_scored;
 use crate::args::MergeArgs;
 use crate::error::{CliError, ExitStatus};
 use crate::terminal::Terminal;
 
-/// Puts the shards of a run together: the frames are those that the whole run would have left.
+/// Combines the shards of a run. The frames are equal to those of an unsharded run.
 pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let mut shards = Vec::new();
     for path in &args.runs {
@@ -24,13 +24,13 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
             }
         }
     }
-    manifest.command = crate::typed();
+    manifest.command = crate::command_line();
     let mut texts = Vec::new();
     for (index, scenario) in manifest.plan.scenarios.iter().enumerate() {
         for (_, run) in &shards {
             let (text, extension) = run.scenario_text(index, &scenario.id)?;
             if fingerprint(text.as_bytes()) != scenario.sha256 {
-                return Err(CliError::ScenarioChanged(scenario.id.clone()));
+                return Err(CliError::scenario_changed(&scenario.id));
             }
             if texts.len() == index {
                 texts.push((scenario.id.clone(), (text, extension)));
@@ -39,9 +39,9 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
     }
     let sources: Vec<(&str, &str, &str)> =
         texts.iter().map(|(id, (text, extension))| (id.as_str(), *extension, text.as_str())).collect();
-    let whole = RunDir::create(&args.out, &manifest, &sources)?;
-    let _lock = whole.lock()?;
-    let mut writer = FrameWriter::create(&whole, &manifest.plan)?;
+    let merged = RunDir::create(&args.out, &manifest, &sources)?;
+    let _lock = merged.lock()?;
+    let mut writer = FrameWriter::create(&merged, &manifest.plan)?;
     for (shard, run) in &shards {
         writer.copy(run, shard.episodes())?;
     }
@@ -54,12 +54,12 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
                 true
             })?;
         }
-        write_recorded_turns(&whole, all_turns.iter())?;
+        write_recorded_turns(&merged, all_turns.iter())?;
     }
     manifest.status = RunStatus::Complete;
     manifest.episodes_done = manifest.plan.len();
-    whole.write_manifest(&manifest)?;
-    report::print(&whole, &manifest, Detail::Summary, terminal)?;
-    terminal.note(&format!("run: {}", shell_quote(&whole.path().display().to_string())));
-    Ok(ExitStatus::Fine)
+    merged.write_manifest(&manifest)?;
+    report::print(&merged, &manifest, Detail::Summary, terminal)?;
+    terminal.note(&format!("run: {}", shell_quote(&merged.path().display().to_string())));
+    Ok(ExitStatus::Success)
 }

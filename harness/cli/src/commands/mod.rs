@@ -1,4 +1,4 @@
-//! One file a command.
+//! The commands, one file each.
 
 pub(crate) mod bless;
 pub(crate) mod call;
@@ -8,12 +8,12 @@ pub(crate) mod completions;
 pub(crate) mod contract;
 pub(crate) mod gate;
 pub(crate) mod merge;
+mod model_run;
 pub(crate) mod plan;
-pub(crate) mod playback;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod schema;
 pub(crate) mod show;
+pub(crate) mod transcript;
 pub(crate) mod validate;
 pub(crate) mod view;
-mod with_models;

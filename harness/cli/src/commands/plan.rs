@@ -6,40 +6,40 @@ use healbench_reports::render::{count, money, plain_text, pluralize};
 use crate::args::PlanArgs;
 use crate::error::{CliError, ExitStatus};
 use crate::estimate::estimates;
-use crate::load::cast;
+use crate::load::build_run_spec;
 use crate::terminal::Terminal;
 
-/// An agent with its opening, if it has one.
-fn named(spec: &AgentSpec) -> String {
+/// Formats an agent with its opening, if it has one.
+fn agent_label(spec: &AgentSpec) -> String {
     let name = plain_text(&spec.to_string()).into_owned();
     spec.opening.map_or(name.clone(), |opening| format!("{name} {}", opening.name()))
 }
 
-/// Says what `run` would play.
+/// Prints what `run` would execute.
 pub(crate) fn plan(args: &PlanArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
-    let cast = cast(&args.axes, false, terminal)?;
-    let plan = &cast.plan;
+    let run_spec = build_run_spec(&args.axes, false, terminal)?;
+    let plan = &run_spec.plan;
     let mut out = String::new();
     let list = |items: Vec<String>| items.join(", ");
-    // Writes into a String cannot fail.
+    // Writing to a `String` cannot fail.
     let _ = writeln!(out, "scenarios  {}", plan.scenarios.len());
     for scenario in &plan.scenarios {
         let _ = writeln!(out, "  {}", healbench_reports::render::plain_text(&scenario.id));
     }
-    let _ = writeln!(out, "agents     {}", list(plan.agents.iter().map(named).collect()));
+    let _ = writeln!(out, "agents     {}", list(plan.agents.iter().map(agent_label).collect()));
     let conditions = plan.conditions.iter().map(|condition| format!("{}/{}", condition.guardrails, condition.format));
-    let _ = writeln!(out, "settings   {}", list(conditions.collect()));
+    let _ = writeln!(out, "conditions {}", list(conditions.collect()));
     let _ = writeln!(out, "trials     {}", plan.trials);
     let _ = writeln!(out, "seed       {}", plan.seed);
     let _ = writeln!(out, "cells      {}", plan.cells());
     let _ = writeln!(out, "episodes   {}", plan.len());
-    for estimate in estimates(&cast)? {
+    for estimate in estimates(&run_spec)? {
         let spec = &plan.agents[estimate.agent];
         let usd = estimate.usd.map_or("price unknown".to_owned(), |usd| format!("US $ {}", money(usd)));
         let _ = writeln!(
             out,
             "estimate   {}: {}, {} in and {} out, {usd}",
-            named(spec),
+            agent_label(spec),
             pluralize(estimate.turns, "turn"),
             pluralize(estimate.input, "token"),
             count(estimate.output),
@@ -49,5 +49,5 @@ pub(crate) fn plan(args: &PlanArgs, terminal: &Terminal) -> Result<ExitStatus, C
     if plan.agents.iter().any(|agent| agent.opening.is_some()) {
         terminal.note("estimates are what conversations of `scripted:typical` would take, without any cache");
     }
-    Ok(ExitStatus::Fine)
+    Ok(ExitStatus::Success)
 }

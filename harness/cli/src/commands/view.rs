@@ -1,10 +1,10 @@
-//! Runs in a browser. The server reads and never writes, and it answers this machine alone.
+//! Serves runs to a browser. The server only reads files, and only accepts connections from this machine.
 
-mod answer;
+mod cache;
 mod folder;
 mod guard;
 mod pages;
-mod shelf;
+mod response;
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
@@ -19,146 +19,153 @@ use axum::response::Response;
 use axum::routing::get;
 use tokio::sync::{Notify, Semaphore};
 
-use self::answer::{Answer, Asked, Problem};
-use self::folder::Folder;
-use self::guard::{Guard, guard};
-use self::shelf::{Counts, Shelf};
+use self::cache::{OutcomeCache, ReportCache};
+use self::folder::RunFolder;
+use self::guard::{RequestGuard, check_request};
+use self::response::{ErrorPage, Extract, PageResponse};
 use crate::args::ViewArgs;
 use crate::error::{CliError, ExitStatus};
 use crate::terminal::Terminal;
 
-/// Reports, comparisons and playbacks that are made at the same time: each may take much memory.
-const AT_ONCE: usize = 2;
-/// How long answers under way may still take when the server ends.
-const LAST_ANSWERS: Duration = Duration::from_secs(1);
+/// The number of reports, comparisons and transcripts computed at the same time; each may need much memory.
+const MAX_CONCURRENT_PAGES: usize = 2;
+/// The time that pending responses have when the server shuts down.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// What the server knows.
-struct Viewer {
-    folder: Folder,
-    shelf: Shelf,
-    counts: Counts,
-    room: Arc<Semaphore>,
+/// The state shared by all requests.
+struct AppState {
+    folder: RunFolder,
+    cache: ReportCache,
+    outcomes: OutcomeCache,
+    permits: Arc<Semaphore>,
 }
 
-/// Serves the runs of a folder until it is interrupted.
+/// Serves the runs of a folder until Ctrl-C.
 pub(crate) fn view(args: &ViewArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
-    let folder = Folder::open(&args.folder)?;
-    let refused = |source| CliError::Port { port: args.port, source };
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port)).map_err(refused)?;
-    listener.set_nonblocking(true).map_err(refused)?;
-    let port = listener.local_addr().map_err(refused)?.port();
-    let ended = Arc::new(Notify::new());
-    let end = Arc::clone(&ended);
-    ctrlc::set_handler(move || end.notify_one())?;
-    let viewer =
-        Viewer { folder, shelf: Shelf::default(), counts: Counts::default(), room: Arc::new(Semaphore::new(AT_ONCE)) };
+    let folder = RunFolder::open(&args.folder)?;
+    let port_error = |source: io::Error| {
+        CliError::new(format_args!("cannot listen on port {}: {source}", args.port))
+            .help("choose another `--port`, or omit it to use any free port")
+    };
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, args.port)).map_err(port_error)?;
+    listener.set_nonblocking(true).map_err(port_error)?;
+    let port = listener.local_addr().map_err(port_error)?.port();
+    let interrupted = Arc::new(Notify::new());
+    let on_interrupt = Arc::clone(&interrupted);
+    ctrlc::set_handler(move || on_interrupt.notify_one())?;
+    let app = AppState {
+        folder,
+        cache: ReportCache::default(),
+        outcomes: OutcomeCache::default(),
+        permits: Arc::new(Semaphore::new(MAX_CONCURRENT_PAGES)),
+    };
     let mut builder = tokio::runtime::Builder::new_multi_thread();
-    let runtime = builder.worker_threads(2).enable_all().build().map_err(CliError::Network)?;
+    let runtime = builder.worker_threads(2).enable_all().build().map_err(CliError::network)?;
     terminal.result(&format!("http://127.0.0.1:{port}/\n"))?;
     terminal.note("only this machine can open it; Ctrl-C ends it");
-    let served = runtime.block_on(serve(listener, router(viewer, Guard::new(port)), &ended));
-    // A report that is being made does not keep anybody waiting.
+    let result = runtime.block_on(serve(listener, router(app, RequestGuard::new(port)), &interrupted));
+    // Do not wait for a report that is being computed.
     runtime.shutdown_background();
-    served.map_err(CliError::Network)?;
-    Ok(ExitStatus::Fine)
+    result.map_err(CliError::network)?;
+    Ok(ExitStatus::Success)
 }
 
-async fn serve(listener: TcpListener, router: Router, ended: &Arc<Notify>) -> io::Result<()> {
+async fn serve(listener: TcpListener, router: Router, interrupted: &Arc<Notify>) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
     let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
     let server = axum::serve(listener, router).with_graceful_shutdown(async {
-        // An error means that nobody will send: that is the end as well.
+        // An error means that the sender was dropped, which also ends the server.
         let _ = stopped.await;
     });
     let mut server = std::pin::pin!(server.into_future());
     tokio::select! {
         result = &mut server => return result,
-        () = ended.notified() => {}
+        () = interrupted.notified() => {}
     }
     drop(stop);
-    tokio::time::timeout(LAST_ANSWERS, server).await.unwrap_or(Ok(()))
+    tokio::time::timeout(SHUTDOWN_TIMEOUT, server).await.unwrap_or(Ok(()))
 }
 
-fn router(viewer: Viewer, rules: Guard) -> Router {
+fn router(app: AppState, request_guard: RequestGuard) -> Router {
     Router::new()
         .route("/", get(list))
         .route("/compare", get(compare))
-        .route("/runs/{name}", get(moved))
+        .route("/runs/{name}", get(redirect))
         .route("/runs/{name}/", get(run))
         .route("/runs/{name}/progress", get(progress))
         .route("/runs/{name}/report.json", get(json))
         .route("/runs/{name}/report.csv", get(csv))
         .route("/runs/{name}/episodes/{number}", get(episode))
-        .fallback(nothing)
-        .layer(from_fn_with_state(Arc::new(rules), guard))
-        .with_state(Arc::new(viewer))
+        .fallback(not_found)
+        .layer(from_fn_with_state(Arc::new(request_guard), check_request))
+        .with_state(Arc::new(app))
 }
 
-type Shared = State<Arc<Viewer>>;
-type Made = Result<Answer, Problem>;
+type SharedState = State<Arc<AppState>>;
+type PageResult = Result<PageResponse, ErrorPage>;
 
-async fn list(State(viewer): Shared) -> Response {
-    blocking(viewer, pages::list).await
+async fn list(State(app): SharedState) -> Response {
+    blocking(app, pages::list).await
 }
 
-async fn moved(State(viewer): Shared, Asked(Path(name)): Asked<Path<String>>) -> Response {
-    blocking(viewer, move |viewer| pages::moved(viewer, &name)).await
+async fn redirect(State(app): SharedState, Extract(Path(name)): Extract<Path<String>>) -> Response {
+    blocking(app, move |app| pages::redirect(app, &name)).await
 }
 
-async fn progress(State(viewer): Shared, Asked(Path(name)): Asked<Path<String>>) -> Response {
-    blocking(viewer, move |viewer| pages::progress(viewer, &name)).await
+async fn progress(State(app): SharedState, Extract(Path(name)): Extract<Path<String>>) -> Response {
+    blocking(app, move |app| pages::progress(app, &name)).await
 }
 
-async fn run(State(viewer): Shared, Asked(Path(name)): Asked<Path<String>>) -> Response {
-    heavy(viewer, move |viewer| pages::run(viewer, &name)).await
+async fn run(State(app): SharedState, Extract(Path(name)): Extract<Path<String>>) -> Response {
+    blocking_limited(app, move |app| pages::run(app, &name)).await
 }
 
-async fn json(State(viewer): Shared, Asked(Path(name)): Asked<Path<String>>) -> Response {
-    heavy(viewer, move |viewer| pages::json(viewer, &name)).await
+async fn json(State(app): SharedState, Extract(Path(name)): Extract<Path<String>>) -> Response {
+    blocking_limited(app, move |app| pages::json(app, &name)).await
 }
 
-async fn csv(State(viewer): Shared, Asked(Path(name)): Asked<Path<String>>) -> Response {
-    heavy(viewer, move |viewer| pages::csv(viewer, &name)).await
+async fn csv(State(app): SharedState, Extract(Path(name)): Extract<Path<String>>) -> Response {
+    blocking_limited(app, move |app| pages::csv(app, &name)).await
 }
 
 async fn episode(
-    State(viewer): Shared,
-    Asked(Path((name, number))): Asked<Path<(String, String)>>,
-    Asked(Query(wish)): Asked<Query<pages::Wish>>,
+    State(app): SharedState,
+    Extract(Path((name, number))): Extract<Path<(String, String)>>,
+    Extract(Query(query)): Extract<Query<pages::PageQuery>>,
 ) -> Response {
-    heavy(viewer, move |viewer| pages::episode(viewer, &name, &number, &wish)).await
+    blocking_limited(app, move |app| pages::episode(app, &name, &number, &query)).await
 }
 
-async fn compare(State(viewer): Shared, Asked(Query(sides)): Asked<Query<pages::Sides>>) -> Response {
-    heavy(viewer, move |viewer| pages::compare(viewer, &sides)).await
+async fn compare(State(app): SharedState, Extract(Query(query)): Extract<Query<pages::CompareQuery>>) -> Response {
+    blocking_limited(app, move |app| pages::compare(app, &query)).await
 }
 
-async fn nothing() -> Response {
-    Problem::missing("there is no such page").into()
+async fn not_found() -> Response {
+    ErrorPage::not_found("there is no such page").into()
 }
 
-/// Makes an answer on a thread that may wait for the disk.
-async fn blocking(viewer: Arc<Viewer>, make: impl FnOnce(&Viewer) -> Made + Send + 'static) -> Response {
-    match tokio::task::spawn_blocking(move || make(&viewer)).await {
+/// Computes a response on a thread for blocking work.
+async fn blocking(app: Arc<AppState>, make: impl FnOnce(&AppState) -> PageResult + Send + 'static) -> Response {
+    match tokio::task::spawn_blocking(move || make(&app)).await {
         Ok(Ok(answer)) => answer.into(),
         Ok(Err(problem)) => problem.into(),
-        // A panic told its own message on standard error.
+        // The panic handler has already printed the message.
         Err(_) => {
-            Problem::new(StatusCode::INTERNAL_SERVER_ERROR, "a defect of healbench kept the page from being made")
+            ErrorPage::new(StatusCode::INTERNAL_SERVER_ERROR, "a defect of healbench kept the page from being made")
                 .into()
         }
     }
 }
 
-/// Makes an answer that may take a while, when there is room for it.
-async fn heavy(viewer: Arc<Viewer>, make: impl FnOnce(&Viewer) -> Made + Send + 'static) -> Response {
-    // It is never closed; without room, there is no answer.
-    let Ok(room) = Arc::clone(&viewer.room).acquire_owned().await else { return nothing().await };
-    // Whoever asked may be gone before the work is done: the room is taken until then.
-    blocking(viewer, move |viewer| {
-        let made = make(viewer);
-        drop(room);
-        made
+/// Computes an expensive response when a permit is free.
+async fn blocking_limited(app: Arc<AppState>, make: impl FnOnce(&AppState) -> PageResult + Send + 'static) -> Response {
+    // The semaphore is never closed.
+    let Ok(permit) = Arc::clone(&app.permits).acquire_owned().await else { return not_found().await };
+    // The client may disconnect before the work is done, so the work holds the permit.
+    blocking(app, move |app| {
+        let result = make(app);
+        drop(permit);
+        result
     })
     .await
 }

@@ -1,18 +1,18 @@
 use super::*;
 
-/// The program refuses with exit code 2, one error and, where there is one, a way out.
-fn refused(place: &Place, words: &[&str]) -> String {
-    let ended = place.start(words);
-    assert_eq!(ended.code, Some(2), "{words:?}: {} {}", ended.out, ended.err);
-    assert_eq!(ended.out, "", "{words:?}");
-    assert!(!place.path("runs").exists(), "{words:?} left something behind");
-    ended.err.replace(&place.dir.path().display().to_string(), "DIR")
+/// Asserts that the program fails with exit code 2 and one error, and returns its text with the suggested fix.
+fn usage_error(sandbox: &Sandbox, args: &[&str]) -> String {
+    let result = sandbox.start(args);
+    assert_eq!(result.code, Some(2), "{args:?}: {} {}", result.out, result.err);
+    assert_eq!(result.out, "", "{args:?}");
+    assert!(!sandbox.path("runs").exists(), "{args:?} left something behind");
+    result.err.replace(&sandbox.dir.path().display().to_string(), "DIR")
 }
 
 #[test]
-fn a_broken_scenario_says_what_where_and_how() {
-    let place = Place::new();
-    place.write(
+fn errors_of_a_scenario_name_position_and_fix() {
+    let sandbox = Sandbox::new();
+    sandbox.write(
         "broken.yaml",
         "\
 id: demo/broken
@@ -33,17 +33,17 @@ script:
     mistakes: [mising]
 ",
     );
-    let shown = refused(&place, &["validate", "broken.yaml"]);
+    let shown = usage_error(&sandbox, &["validate", "broken.yaml"]);
     insta::assert_snapshot!(shown);
     assert!(shown.lines().count() <= 60, "one screen");
-    assert_eq!(refused(&place, &["run", "broken.yaml"]), shown);
+    assert_eq!(usage_error(&sandbox, &["run", "broken.yaml"]), shown);
 }
 
 #[test]
-fn what_is_not_there_or_not_known() {
-    let place = Place::new();
-    std::fs::create_dir(place.path("empty")).unwrap();
-    place.write("notes.txt", "");
+fn missing_files_and_unknown_names() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("empty")).unwrap();
+    sandbox.write("notes.txt", "");
     let cases: [&[&str]; 14] = [
         &["run", "quickstar"],
         &["run", "empty"],
@@ -61,39 +61,39 @@ fn what_is_not_there_or_not_known() {
         &["run", "--resume", "empty"],
     ];
     let shown: Vec<String> =
-        cases.iter().map(|words| format!("$ healbench {}\n{}", words.join(" "), refused(&place, words))).collect();
+        cases.iter().map(|args| format!("$ healbench {}\n{}", args.join(" "), usage_error(&sandbox, args))).collect();
     insta::assert_snapshot!(shown.join("\n"));
 }
 
 #[test]
-fn a_profile_with_a_wrong_number_names_its_place() {
-    let place = Place::new();
+fn an_invalid_number_in_a_profile_names_its_position() {
+    let sandbox = Sandbox::new();
     let shipped = include_str!("../../../../agents/profiles/typical.toml");
-    place.write("mine.toml", &shipped.replacen("repeat = 0.5", "repeat = 1.5", 1));
-    let shown = refused(&place, &["run", "--agent", "scripted:mine.toml"]);
+    sandbox.write("mine.toml", &shipped.replacen("repeat = 0.5", "repeat = 1.5", 1));
+    let shown = usage_error(&sandbox, &["run", "--agent", "scripted:mine.toml"]);
     assert!(shown.contains("mine.toml:") && shown.contains("`repeat` is 1.5"), "{shown}");
 }
 
 #[test]
-fn an_output_directory_that_exists_is_left_alone() {
-    let place = Place::new();
-    std::fs::create_dir(place.path("out")).unwrap();
-    place.write("out/precious", "mine");
-    insta::assert_snapshot!(refused(&place, &["run", "--out", "out"]), @r"
+fn an_existing_output_directory_is_not_overwritten() {
+    let sandbox = Sandbox::new();
+    std::fs::create_dir(sandbox.path("out")).unwrap();
+    sandbox.write("out/precious", "mine");
+    insta::assert_snapshot!(usage_error(&sandbox, &["run", "--out", "out"]), @r"
     error: `out` exists already
     help: choose another `--out`, or remove it first
     ");
-    assert_eq!(std::fs::read_dir(place.path("out")).unwrap().count(), 1);
+    assert_eq!(std::fs::read_dir(sandbox.path("out")).unwrap().count(), 1);
 }
 
 #[test]
 fn a_run_that_is_foreign_newer_damaged_or_unfinished() {
-    let place = Place::new();
-    place.ok(&["run", "--out", "run", "--trials", "1", "--agent", "scripted:blind"]);
-    let manifest = std::fs::read_to_string(place.path("run/manifest.json")).unwrap();
+    let sandbox = Sandbox::new();
+    sandbox.ok(&["run", "--out", "run", "--trials", "1", "--agent", "scripted:blind"]);
+    let manifest = std::fs::read_to_string(sandbox.path("run/manifest.json")).unwrap();
     let shown = |text: &str| {
-        place.write("run/manifest.json", text);
-        refused(&place, &["report", "run"])
+        sandbox.write("run/manifest.json", text);
+        usage_error(&sandbox, &["report", "run"])
     };
     let mut all = vec![
         shown("{}"),
@@ -102,44 +102,44 @@ fn a_run_that_is_foreign_newer_damaged_or_unfinished() {
         shown(&manifest.replacen("\"status\": \"complete\"", "\"status\": \"running\"", 1)),
         shown(&manifest.replacen("\"trials\": 1", "\"trials\": \"many\"", 1)),
     ];
-    place.write("run/manifest.json", &manifest);
-    place.ok(&["report", "run"]);
-    place.write("run/calls.parquet", "PAR1 this is no frame PAR1");
-    let damaged = refused(&place, &["report", "run"]);
+    sandbox.write("run/manifest.json", &manifest);
+    sandbox.ok(&["report", "run"]);
+    sandbox.write("run/calls.parquet", "PAR1 this is no frame PAR1");
+    let damaged = usage_error(&sandbox, &["report", "run"]);
     assert!(damaged.starts_with("error: `run/calls.parquet` cannot be read as parquet"), "{damaged}");
-    std::fs::remove_file(place.path("run/calls.parquet")).unwrap();
-    all.push(refused(&place, &["report", "run"]));
+    std::fs::remove_file(sandbox.path("run/calls.parquet")).unwrap();
+    all.push(usage_error(&sandbox, &["report", "run"]));
     insta::assert_snapshot!(all.join("\n"));
-    // What the hint says works.
-    place.ok(&["run", "--resume", "run"]);
-    place.ok(&["report", "run"]);
+    // The suggested fix works.
+    sandbox.ok(&["run", "--resume", "run"]);
+    sandbox.ok(&["report", "run"]);
 }
 
-/// A limit on the size of files stands in for a full disk: the system refuses the same writes.
+/// A limit on file size simulates a full disk: the same writes fail.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_leaves_nothing_that_looks_whole() {
-    let place = Place::new();
+fn a_full_disk_leaves_no_complete_run() {
+    let sandbox = Sandbox::new();
     let program = env!("CARGO_BIN_EXE_healbench");
     let script = format!("trap '' XFSZ; ulimit -f 16; exec {program} run --out run --trials 20");
-    let output = Command::new("bash").args(["-c", &script]).current_dir(place.dir.path()).output().unwrap();
-    let ended = Ended::of(output);
-    assert_eq!(ended.code, Some(2), "{} {}", ended.out, ended.err);
-    assert!(ended.err.contains("error: cannot write"), "{}", ended.err);
-    assert!(!place.path("run/calls.parquet").exists() && !place.path("run/episodes.parquet").exists());
-    let shown = refused(&place, &["report", "run"]);
+    let output = Command::new("bash").args(["-c", &script]).current_dir(sandbox.dir.path()).output().unwrap();
+    let result = CommandResult::new(output);
+    assert_eq!(result.code, Some(2), "{} {}", result.out, result.err);
+    assert!(result.err.contains("error: cannot write"), "{}", result.err);
+    assert!(!sandbox.path("run/calls.parquet").exists() && !sandbox.path("run/episodes.parquet").exists());
+    let shown = usage_error(&sandbox, &["report", "run"]);
     assert!(shown.contains("did not finish"), "{shown}");
-    // Once there is room again, the run can be played.
-    place.ok(&["run", "--resume", "run"]);
-    place.ok(&["report", "run"]);
+    // The run can be resumed when there is space again.
+    sandbox.ok(&["run", "--resume", "run"]);
+    sandbox.ok(&["report", "run"]);
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_full_standard_output_is_an_error_and_a_closed_one_is_not() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let output = place.command(&["schema"]).stdout(full).output().unwrap();
+    let output = sandbox.command(&["schema"]).stdout(full).output().unwrap();
     assert_eq!(output.status.code(), Some(2));
     let program = env!("CARGO_BIN_EXE_healbench");
     let script = format!("{program} schema | true; exit ${{PIPESTATUS[0]}}");
@@ -148,18 +148,18 @@ fn a_full_standard_output_is_an_error_and_a_closed_one_is_not() {
 }
 
 #[test]
-fn a_script_that_names_what_is_not_there_and_a_profile_out_of_range() {
-    let place = Place::new();
+fn unknown_names_in_scripts_and_profiles_out_of_range() {
+    let sandbox = Sandbox::new();
     let scenario = include_str!("../../../../scenarios/suites/quickstart/wrong-type.yaml");
     let tool =
         scenario.lines().find(|line| line.trim_start().starts_with("tool:") || line.contains("{tool: ")).unwrap();
     let name = tool.split("tool: ").nth(1).unwrap().split([',', '}']).next().unwrap().trim();
-    place.write("tool.yaml", &scenario.replacen(&format!("tool: {name}"), "tool: nowhere", 1));
-    let shown = refused(&place, &["run", "tool.yaml"]);
+    sandbox.write("tool.yaml", &scenario.replacen(&format!("tool: {name}"), "tool: nowhere", 1));
+    let shown = usage_error(&sandbox, &["run", "tool.yaml"]);
     assert!(shown.contains("unknown tool `nowhere`") && shown.contains("--> tool.yaml:"), "{shown}");
 
-    place.write("mistake.yaml", &scenario.replacen("wrong_type", "wrong_tpye", 1));
-    let shown = refused(&place, &["run", "mistake.yaml"]);
+    sandbox.write("mistake.yaml", &scenario.replacen("wrong_type", "wrong_tpye", 1));
+    let shown = usage_error(&sandbox, &["run", "mistake.yaml"]);
     assert!(
         shown.contains("wrong_tpye") && shown.contains("--> mistake.yaml:") && shown.contains("wrong_type"),
         "{shown}"
@@ -167,20 +167,20 @@ fn a_script_that_names_what_is_not_there_and_a_profile_out_of_range() {
 
     let shipped = include_str!("../../../../agents/profiles/typical.toml");
     for wrong in ["-0.1", "1.01", "nan", "inf"] {
-        place.write("mine.toml", &shipped.replacen("missing = 0.9", &format!("missing = {wrong}"), 1));
-        let shown = refused(&place, &["run", "--agent", "scripted:mine.toml"]);
+        sandbox.write("mine.toml", &shipped.replacen("missing = 0.9", &format!("missing = {wrong}"), 1));
+        let shown = usage_error(&sandbox, &["run", "--agent", "scripted:mine.toml"]);
         assert!(shown.contains("mine.toml:") && shown.contains("`uptake.missing`"), "{wrong}: {shown}");
     }
 }
 
 #[test]
-fn claims_that_cannot_be() {
-    let place = Place::new();
+fn invalid_claims() {
+    let sandbox = Sandbox::new();
     let scenario = include_str!("../../../../scenarios/suites/claims/generic-errors.yaml");
     let with = |name: &str, more: &str| {
         let text = scenario.replacen("measure: repeated_calls", more, 1);
         assert_ne!(text, scenario);
-        place.write(name, &text);
+        sandbox.write(name, &text);
     };
     with("unknown.yaml", "measure: repeated_cals");
     with("price.yaml", "measure: response_usd");
@@ -189,6 +189,6 @@ fn claims_that_cannot_be() {
     with("half.yaml", "measure: calls\n    with: {from: 3}");
     with("huge.yaml", "measure: calls\n    with: {about: 1.7e308}");
     let files = ["unknown.yaml", "price.yaml", "priced.yaml", "turned.yaml", "half.yaml", "huge.yaml"];
-    let shown: Vec<String> = files.iter().map(|file| refused(&place, &["validate", file])).collect();
+    let shown: Vec<String> = files.iter().map(|file| usage_error(&sandbox, &["validate", file])).collect();
     insta::assert_snapshot!(shown.join("\n"));
 }

@@ -1,4 +1,4 @@
-//! The program as a user starts it.
+//! Tests of the program as users start it.
 
 #![allow(clippy::unwrap_used)]
 
@@ -9,6 +9,7 @@ mod gate;
 mod help;
 mod interrupted;
 mod metrics;
+mod model_runs;
 mod model_server;
 mod models;
 mod progress;
@@ -24,14 +25,14 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-/// A folder to work in, and the program in it.
-struct Place {
+/// A temporary folder to run the program in.
+struct Sandbox {
     dir: TempDir,
 }
 
-impl Place {
-    fn new() -> Place {
-        Place { dir: tempfile::tempdir().unwrap() }
+impl Sandbox {
+    fn new() -> Sandbox {
+        Sandbox { dir: tempfile::tempdir().unwrap() }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -42,38 +43,38 @@ impl Place {
         std::fs::write(self.path(name), text).unwrap();
     }
 
-    /// The program with these words, ready to start; no setting of the outer environment reaches it.
-    fn command(&self, words: &[&str]) -> Command {
+    /// Returns the program with these arguments, ready to start, without the environment variables of the test process.
+    fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_healbench"));
-        command.args(words).current_dir(self.dir.path()).env("NO_COLOR", "1");
+        command.args(args).current_dir(self.dir.path()).env("NO_COLOR", "1");
         for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("HEALBENCH_")) {
             command.env_remove(name);
         }
         command
     }
 
-    fn start(&self, words: &[&str]) -> Ended {
-        Ended::of(self.command(words).output().unwrap())
+    fn start(&self, args: &[&str]) -> CommandResult {
+        CommandResult::new(self.command(args).output().unwrap())
     }
 
-    /// Starts the program, which has to end well.
-    fn ok(&self, words: &[&str]) -> Ended {
-        let ended = self.start(words);
-        assert_eq!(ended.code, Some(0), "{words:?}: {}", ended.err);
-        ended
+    /// Runs the program and asserts that it succeeds.
+    fn ok(&self, args: &[&str]) -> CommandResult {
+        let result = self.start(args);
+        assert_eq!(result.code, Some(0), "{args:?}: {}", result.err);
+        result
     }
 }
 
-/// What a start of the program left behind.
-struct Ended {
+/// The result of running the program.
+struct CommandResult {
     code: Option<i32>,
     out: String,
     err: String,
 }
 
-impl Ended {
-    fn of(output: Output) -> Ended {
-        Ended {
+impl CommandResult {
+    fn new(output: Output) -> CommandResult {
+        CommandResult {
             code: output.status.code(),
             out: String::from_utf8(output.stdout).unwrap(),
             err: String::from_utf8(output.stderr).unwrap(),
@@ -81,7 +82,7 @@ impl Ended {
     }
 }
 
-/// Whether two runs have the same rows.
+/// Returns true if two runs have the same rows.
 fn same_frames(a: &Path, b: &Path) -> bool {
     use healbench_record::RunDir;
     let frames = |path: &Path| {

@@ -1,4 +1,4 @@
-//! A server on loopback that speaks OpenAI chat completions and says what a test wants.
+//! A local server for OpenAI chat completions with scripted replies.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-/// What the server answers: a status and a body.
-pub(crate) type Answer = (u16, Value);
+/// The status and the body of a reply.
+pub(crate) type ServerReply = (u16, Value);
 
-/// A request for a completion as it came.
+/// A received request for a completion.
 #[derive(Debug, Clone)]
-pub(crate) struct Came {
+pub(crate) struct ReceivedRequest {
     pub(crate) authorization: Option<String>,
     pub(crate) body: Value,
 }
@@ -19,39 +19,40 @@ pub(crate) struct Came {
 pub(crate) struct ModelServer {
     /// The base URL for `healbench.toml`.
     pub(crate) url: String,
-    came: Arc<Mutex<Vec<Came>>>,
+    requests: Arc<Mutex<Vec<ReceivedRequest>>>,
 }
 
-type Script = dyn Fn(usize, &Came) -> Answer + Send + Sync;
+type Script = dyn Fn(usize, &ReceivedRequest) -> ServerReply + Send + Sync;
 
 impl ModelServer {
-    /// Has the model `mini`, and answers the request of each number, from 0, as `script` says.
-    pub(crate) fn start(script: impl Fn(usize, &Came) -> Answer + Send + Sync + 'static) -> ModelServer {
+    /// Starts a server with the model `mini` that answers each request by its number, from 0, with `script`.
+    pub(crate) fn start(
+        script: impl Fn(usize, &ReceivedRequest) -> ServerReply + Send + Sync + 'static,
+    ) -> ModelServer {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}/v1", listener.local_addr().unwrap());
-        let came = Arc::new(Mutex::new(Vec::new()));
-        let (script, all): (Arc<Script>, _) = (Arc::new(script), Arc::clone(&came));
+        let requests = Arc::new(Mutex::new(Vec::new()));
+        let (script, all): (Arc<Script>, _) = (Arc::new(script), Arc::clone(&requests));
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 let (script, all) = (Arc::clone(&script), Arc::clone(&all));
-                // A connection ends when the program under test does.
+                // A connection ends when the program under test ends.
                 std::thread::spawn(move || {
                     let Ok(stream) = stream else { return };
                     while serve(&stream, &*script, &all).is_some() {}
                 });
             }
         });
-        ModelServer { url, came }
+        ModelServer { url, requests }
     }
 
-    /// The requests for completions so far.
-    pub(crate) fn came(&self) -> Vec<Came> {
-        self.came.lock().unwrap().clone()
+    /// Returns the requests for completions so far.
+    pub(crate) fn requests(&self) -> Vec<ReceivedRequest> {
+        self.requests.lock().unwrap().clone()
     }
 }
 
-/// Answers one request.
-fn serve(stream: &TcpStream, script: &Script, all: &Mutex<Vec<Came>>) -> Option<()> {
+fn serve(stream: &TcpStream, script: &Script, all: &Mutex<Vec<ReceivedRequest>>) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let (mut first, mut length, mut authorization) = (String::new(), 0, None);
     reader.read_line(&mut first).ok().filter(|read| *read > 0)?;
@@ -70,13 +71,13 @@ fn serve(stream: &TcpStream, script: &Script, all: &Mutex<Vec<Came>>) -> Option<
     let (status, answer) = if first.starts_with("GET /v1/models ") {
         (200, json!({"data": [{"id": "mini"}]}))
     } else {
-        let came = Came { authorization, body: serde_json::from_slice(&body).ok()? };
+        let request = ReceivedRequest { authorization, body: serde_json::from_slice(&body).ok()? };
         let number = {
             let mut all = all.lock().unwrap();
-            all.push(came.clone());
+            all.push(request.clone());
             all.len() - 1
         };
-        script(number, &came)
+        script(number, &request)
     };
     let text = answer.to_string();
     let head =
@@ -85,18 +86,18 @@ fn serve(stream: &TcpStream, script: &Script, all: &Mutex<Vec<Came>>) -> Option<
     stream.write_all(format!("{head}{text}").as_bytes()).ok()
 }
 
-/// A model's answer in words.
-pub(crate) fn says(text: &str) -> Answer {
-    answer(json!({"role": "assistant", "content": text}), "stop")
+/// Returns a model's reply without a call.
+pub(crate) fn text_reply(text: &str) -> ServerReply {
+    reply(json!({"role": "assistant", "content": text}), "stop")
 }
 
-/// A model's call.
-pub(crate) fn calls(name: &str, arguments: &Value) -> Answer {
+/// Returns a model's reply with a call.
+pub(crate) fn call_reply(name: &str, arguments: &Value) -> ServerReply {
     let call = json!({"id": "c1", "type": "function", "function": {"name": name, "arguments": arguments.to_string()}});
-    answer(json!({"role": "assistant", "content": null, "tool_calls": [call]}), "tool_calls")
+    reply(json!({"role": "assistant", "content": null, "tool_calls": [call]}), "tool_calls")
 }
 
-fn answer(message: Value, reason: &str) -> Answer {
+fn reply(message: Value, reason: &str) -> ServerReply {
     let usage = json!({
         "prompt_tokens": 400, "completion_tokens": 20, "total_tokens": 420,
         "prompt_tokens_details": {"cached_tokens": 100},
@@ -104,11 +105,14 @@ fn answer(message: Value, reason: &str) -> Answer {
     (200, json!({"choices": [{"index": 0, "message": message, "finish_reason": reason}], "usage": usage}))
 }
 
-/// A model that looks at the issues of `quickstart/wrong-enum` first, and then mends the call.
-pub(crate) fn mender(_: usize, came: &Came) -> Answer {
-    let said = came.body["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "assistant");
-    match said.count() {
-        0 | 1 => calls("issues", &json!({"action": "list", "status": "in_review"})),
-        _ => calls("issues", &json!({"action": "update", "id": "WEB-7", "status": "completed", "priority": "low"})),
+/// A model that first lists the issues of `quickstart/wrong-enum` and then repairs the call.
+pub(crate) fn repairing_model(_: usize, request: &ReceivedRequest) -> ServerReply {
+    let earlier_replies =
+        request.body["messages"].as_array().unwrap().iter().filter(|message| message["role"] == "assistant");
+    match earlier_replies.count() {
+        0 | 1 => call_reply("issues", &json!({"action": "list", "status": "in_review"})),
+        _ => {
+            call_reply("issues", &json!({"action": "update", "id": "WEB-7", "status": "completed", "priority": "low"}))
+        }
     }
 }

@@ -2,7 +2,7 @@ use serde_json::Value;
 
 use super::*;
 
-/// Rows of the report: agent, guardrails, format, and the row itself.
+/// Returns the rows of the report: agent, guardrails, format, and the row itself.
 fn rows(report: &Value) -> Vec<(String, String, String, Value)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let agents = report["agents"].as_array().unwrap().iter();
@@ -15,7 +15,7 @@ fn rows(report: &Value) -> Vec<(String, String, String, Value)> {
         .collect()
 }
 
-/// Successes of a row on one scenario.
+/// Returns the number of successes of a row in one scenario.
 fn successes(row: &Value, scenario: &str) -> u64 {
     let scenarios = row["scenarios"].as_array().unwrap();
     let found = scenarios.iter().find(|entry| entry["scenario"] == format!("quickstart/{scenario}")).unwrap();
@@ -24,13 +24,13 @@ fn successes(row: &Value, scenario: &str) -> u64 {
 
 #[test]
 fn the_first_command_measures_the_guardrails() {
-    let place = Place::new();
-    let ended = place.ok(&["run", "--out", "run"]);
-    assert!(ended.out.lines().all(|line| line.chars().count() <= 80), "{}", ended.out);
-    assert!(ended.out.contains("scripted:typical"), "{}", ended.out);
-    assert!(ended.err.contains("healbench report run"), "{}", ended.err);
+    let sandbox = Sandbox::new();
+    let result = sandbox.ok(&["run", "--out", "run"]);
+    assert!(result.out.lines().all(|line| line.chars().count() <= 80), "{}", result.out);
+    assert!(result.out.contains("scripted:typical"), "{}", result.out);
+    assert!(result.err.contains("healbench report run"), "{}", result.err);
 
-    let report: Value = serde_json::from_str(&place.ok(&["report", "run", "--json"]).out).unwrap();
+    let report: Value = serde_json::from_str(&sandbox.ok(&["report", "run", "--json"]).out).unwrap();
     let rows = rows(&report);
     assert_eq!(rows.len(), 9, "three agents, each without guardrails and with all in two formats");
     let row = |agent: &str, guardrails: &str, format: &str| {
@@ -45,10 +45,10 @@ fn the_first_command_measures_the_guardrails() {
         for control in ["control-nothing-wrong", "control-unmendable"] {
             assert_eq!(successes(all, control), successes(none, control), "{control}");
         }
-        // Whoever reads nothing gains nothing from what is written.
+        // An agent that ignores responses does not improve with guardrails.
         let blind = row("scripted:blind", "all", format);
         assert_eq!(blind["episode_recovery"], row("scripted:blind", "all", "fusion-xml")["episode_recovery"]);
-        // Whoever understands everything that is written fails nowhere.
+        // An agent that follows every hint succeeds everywhere.
         let perfect = row("scripted:perfect", "all", format);
         assert_eq!(perfect["success"]["rate"], 1.0, "{perfect}");
     }
@@ -56,42 +56,42 @@ fn the_first_command_measures_the_guardrails() {
 
 #[test]
 fn the_same_plan_gives_the_same_rows() {
-    let place = Place::new();
+    let sandbox = Sandbox::new();
     let axes = ["--trials", "3", "--guardrails", "full", "--agent", "scripted:typical"];
     let run = |name: &str, jobs: &str| {
-        let mut words = vec!["run", "--out", name, "-j", jobs];
-        words.extend(axes);
-        place.ok(&words);
+        let mut args = vec!["run", "--out", name, "-j", jobs];
+        args.extend(axes);
+        sandbox.ok(&args);
     };
     run("one", "1");
     run("two", "2");
     run("seven", "7");
     run("again", "2");
     for other in ["two", "seven", "again"] {
-        assert!(same_frames(&place.path("one"), &place.path(other)), "{other}");
+        assert!(same_frames(&sandbox.path("one"), &sandbox.path(other)), "{other}");
     }
-    let mut words = vec!["run", "--out", "other-seed", "--seed", "2"];
-    words.extend(axes);
-    place.ok(&words);
-    assert!(!same_frames(&place.path("one"), &place.path("other-seed")));
+    let mut args = vec!["run", "--out", "other-seed", "--seed", "2"];
+    args.extend(axes);
+    sandbox.ok(&args);
+    assert!(!same_frames(&sandbox.path("one"), &sandbox.path("other-seed")));
 }
 
 #[test]
 fn locale_and_environment_do_not_matter() {
-    let place = Place::new();
-    place.ok(&["run", "--out", "plain", "--trials", "2"]);
-    let mut command = place.command(&["run", "--out", "foreign", "--trials", "2"]);
+    let sandbox = Sandbox::new();
+    sandbox.ok(&["run", "--out", "plain", "--trials", "2"]);
+    let mut command = sandbox.command(&["run", "--out", "foreign", "--trials", "2"]);
     command.env("LC_ALL", "de_DE.UTF-8").env("LANG", "tr_TR.UTF-8").env("TZ", "Asia/Kathmandu").env("COLUMNS", "20");
-    let ended = Ended::of(command.output().unwrap());
-    assert_eq!(ended.code, Some(0), "{}", ended.err);
-    assert!(same_frames(&place.path("plain"), &place.path("foreign")));
+    let result = CommandResult::new(command.output().unwrap());
+    assert_eq!(result.code, Some(0), "{}", result.err);
+    assert!(same_frames(&sandbox.path("plain"), &sandbox.path("foreign")));
 }
 
 #[test]
 fn every_cell_of_a_scenario_meets_the_same_schedules() {
     use healbench_record::RunDir;
-    let place = Place::new();
-    place.ok(&[
+    let sandbox = Sandbox::new();
+    sandbox.ok(&[
         "run",
         "--out",
         "run",
@@ -102,7 +102,7 @@ fn every_cell_of_a_scenario_meets_the_same_schedules() {
         "--agent",
         "scripted:blind,scripted:perfect",
     ]);
-    let (run, manifest) = RunDir::open(&place.path("run")).unwrap();
+    let (run, manifest) = RunDir::open(&sandbox.path("run")).unwrap();
     let plan = manifest.plan;
     let frame = healbench_reports::read_episodes(&run).unwrap();
     let hashes: Vec<&str> = frame.column("schedule_hash").unwrap().str().unwrap().iter().flatten().collect();
@@ -117,9 +117,9 @@ fn every_cell_of_a_scenario_meets_the_same_schedules() {
 }
 
 #[test]
-fn a_plan_plays_nothing() {
-    let place = Place::new();
-    let ended = place.ok(&["plan", "--trials", "5", "--guardrails", "none,strict+healing"]);
-    insta::assert_snapshot!(ended.out);
-    assert!(!place.path("runs").exists());
+fn a_plan_runs_nothing() {
+    let sandbox = Sandbox::new();
+    let result = sandbox.ok(&["plan", "--trials", "5", "--guardrails", "none,strict+healing"]);
+    insta::assert_snapshot!(result.out);
+    assert!(!sandbox.path("runs").exists());
 }

@@ -1,4 +1,4 @@
-//! What is printed as JSON is what the schemas say, no less and no more.
+//! Tests that the JSON outputs match the schemas exactly.
 
 use std::collections::BTreeSet;
 
@@ -6,10 +6,10 @@ use jsonschema::Validator;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model_server::{ModelServer, mender};
+use crate::model_server::{ModelServer, repairing_model};
 
 fn validator(of: &str) -> Validator {
-    let schema: Value = serde_json::from_str(&Place::new().ok(&["schema", of]).out).unwrap();
+    let schema: Value = serde_json::from_str(&Sandbox::new().ok(&["schema", of]).out).unwrap();
     assert!(jsonschema::draft202012::meta::is_valid(&schema));
     jsonschema::draft202012::new(&schema).unwrap()
 }
@@ -20,15 +20,15 @@ fn check(validator: &Validator, document: &Value) {
     }
 }
 
-fn printed(place: &Place, words: &[&str]) -> Value {
-    serde_json::from_str(&place.ok(words).out).unwrap()
+fn print_json(sandbox: &Sandbox, args: &[&str]) -> Value {
+    serde_json::from_str(&sandbox.ok(args).out).unwrap()
 }
 
-/// Runs of all kinds in one folder: their names.
-fn runs(place: &Place) -> Vec<&'static str> {
+/// Creates runs of all kinds in one folder, and returns their names.
+fn runs(sandbox: &Sandbox) -> Vec<&'static str> {
     let scripted = "scripted:typical,scripted:perfect";
-    let play = |out: &'static str, words: &[&str]| {
-        place.ok(&[&["run", "--out", out, "--quiet"], words].concat());
+    let play = |out: &'static str, args: &[&str]| {
+        sandbox.ok(&[&["run", "--out", out, "--quiet"], args].concat());
         out
     };
     vec![
@@ -41,117 +41,117 @@ fn runs(place: &Place) -> Vec<&'static str> {
     ]
 }
 
-/// A run with a model beside a script, in which some answers are lost.
-fn with_model(place: &Place) {
-    let server = ModelServer::start(|number, came| match number {
+/// Creates a run with a model and a scripted agent in which some replies are lost.
+fn with_model(sandbox: &Sandbox) {
+    let server = ModelServer::start(|number, request| match number {
         1 => (500, json!({"error": {"message": "overloaded"}})),
-        _ => mender(number, came),
+        _ => repairing_model(number, request),
     });
-    place.write(
+    sandbox.write(
         "healbench.toml",
         &format!("[model.mini]\napi = \"openai-chat\"\nbase_url = \"{}\"\nretries = 0\nprice = {{input = 1.0, output = 10.0}}\n", server.url),
     );
-    place.write("scenario.yaml", include_str!("../../../../scenarios/suites/quickstart/wrong-enum.yaml"));
-    let words = ["run", "scenario.yaml", "--agent", "model:mini,scripted:blind", "--trials", "3", "--out", "model"];
-    let ended = place.start(&words);
-    assert!(place.path("model/episodes.parquet").exists(), "{}", ended.err);
+    sandbox.write("scenario.yaml", include_str!("../../../../scenarios/suites/quickstart/wrong-enum.yaml"));
+    let args = ["run", "scenario.yaml", "--agent", "model:mini,scripted:blind", "--trials", "3", "--out", "model"];
+    let result = sandbox.start(&args);
+    assert!(sandbox.path("model/episodes.parquet").exists(), "{}", result.err);
 }
 
 #[test]
-fn reports_are_what_their_schema_says() {
-    let (place, schema) = (Place::new(), validator("report"));
-    let mut names = runs(&place);
-    with_model(&place);
+fn reports_match_their_schema() {
+    let (sandbox, schema) = (Sandbox::new(), validator("report"));
+    let mut names = runs(&sandbox);
+    with_model(&sandbox);
     names.push("model");
     let mut seen = BTreeSet::new();
     for name in names {
-        let document = printed(&place, &["report", name, "--json"]);
+        let document = print_json(&sandbox, &["report", name, "--json"]);
         check(&schema, &document);
         for pointer in ["/headline", "/matrix/rows/1", "/ablation/0", "/claims/0", "/agents/0/rows/0/model", "/totals"]
         {
             seen.extend(document.pointer(pointer).filter(|value| !value.is_null()).map(|_| pointer));
         }
-        refuses_what_is_not(&schema, &document);
+        assert_mutations_are_invalid(&schema, &document);
     }
     assert_eq!(seen.len(), 6, "{seen:?}");
 }
 
 #[cfg(unix)]
 #[test]
-fn a_report_of_an_interrupted_run_is_what_its_schema_says() {
-    let place = Place::new();
-    let words = ["run", "--out", "run", "--trials", "120", "--agent", "scripted:typical,scripted:careful"];
-    assert_eq!(crate::interrupted::interrupt(&place, &words).code, Some(130));
-    let document = printed(&place, &["report", "run", "--json"]);
+fn a_report_of_an_interrupted_run_matches_its_schema() {
+    let sandbox = Sandbox::new();
+    let args = ["run", "--out", "run", "--trials", "120", "--agent", "scripted:typical,scripted:careful"];
+    assert_eq!(crate::interrupted::interrupt(&sandbox, &args).code, Some(130));
+    let document = print_json(&sandbox, &["report", "run", "--json"]);
     assert!(document["totals"]["episodes"].as_u64() < document["planned"].as_u64());
     check(&validator("report"), &document);
 }
 
 #[test]
-fn comparisons_are_what_their_schemas_say() {
-    let place = Place::new();
-    let names = runs(&place);
+fn comparisons_match_their_schemas() {
+    let sandbox = Sandbox::new();
+    let names = runs(&sandbox);
     let (comparison, matrix) = (validator("comparison"), validator("matrix"));
-    place.ok(&["run", "--out", "other", "--quiet", "--trials", "3", "--agent", "scripted:typical,scripted:blind"]);
+    sandbox.ok(&["run", "--out", "other", "--quiet", "--trials", "3", "--agent", "scripted:typical,scripted:blind"]);
     for pair in [["plain", "plain"], ["plain", "other"], ["formats", "plain"], ["plain", "claims"]] {
-        let document = printed(&place, &["compare", pair[0], pair[1], "--json"]);
+        let document = print_json(&sandbox, &["compare", pair[0], pair[1], "--json"]);
         check(&comparison, &document);
-        refuses_what_is_not(&comparison, &document);
+        assert_mutations_are_invalid(&comparison, &document);
         assert!(!matrix.is_valid(&document));
     }
     for (name, axis) in [("formats", "format"), ("all-sets", "guardrails"), ("plain", "agent")] {
         assert!(names.contains(&name));
-        let document = printed(&place, &["compare", name, "--by", axis, "--json"]);
+        let document = print_json(&sandbox, &["compare", name, "--by", axis, "--json"]);
         check(&matrix, &document);
-        refuses_what_is_not(&matrix, &document);
+        assert_mutations_are_invalid(&matrix, &document);
         assert!(!comparison.is_valid(&document));
     }
 }
 
-/// Fields whose text is one of a few words.
-const CLOSED: [&str; 7] = ["status", "kind", "opening", "tools", "guardrails", "switches", "metric"];
+/// Fields whose text is one of a fixed set.
+const ENUM_FIELDS: [&str; 7] = ["status", "kind", "opening", "tools", "guardrails", "switches", "metric"];
 
-/// The document with one thing wrong is refused, whatever it is: a field that is missing, one that is unknown, a number or a text that
-/// is something else. Of places that are alike one is tried.
-fn refuses_what_is_not(schema: &Validator, document: &Value) {
-    let mut tried = BTreeSet::new();
-    let mut places = Vec::new();
-    collect(document, "", "", &mut tried, &mut places);
-    assert!(places.len() > 10);
-    for (place, key) in places {
+/// Asserts that the schema rejects the document after any single change: a missing field, an unknown field, or a value
+/// of another type. Of fields with the same path, one is tested.
+fn assert_mutations_are_invalid(schema: &Validator, document: &Value) {
+    let mut visited = BTreeSet::new();
+    let mut pointers = Vec::new();
+    collect(document, "", "", &mut visited, &mut pointers);
+    assert!(pointers.len() > 10);
+    for (pointer, key) in pointers {
         let mut wrong = document.clone();
-        let map = wrong.pointer_mut(&place).unwrap().as_object_mut().unwrap();
+        let map = wrong.pointer_mut(&pointer).unwrap().as_object_mut().unwrap();
         let value = map.insert(key.clone(), json!([{"what": "ever"}])).unwrap();
-        assert!(!schema.is_valid(&wrong), "{place}/{key} is something else");
-        if value.is_string() && CLOSED.contains(&key.as_str()) {
-            wrong.pointer_mut(&place).unwrap()[&key] = json!("whatever");
-            assert!(!schema.is_valid(&wrong), "{place}/{key} is an unknown word");
+        assert!(!schema.is_valid(&wrong), "{pointer}/{key} is something else");
+        if value.is_string() && ENUM_FIELDS.contains(&key.as_str()) {
+            wrong.pointer_mut(&pointer).unwrap()[&key] = json!("whatever");
+            assert!(!schema.is_valid(&wrong), "{pointer}/{key} is an unknown word");
         }
-        let map = wrong.pointer_mut(&place).unwrap().as_object_mut().unwrap();
+        let map = wrong.pointer_mut(&pointer).unwrap().as_object_mut().unwrap();
         map.shift_remove(&key);
-        assert!(!schema.is_valid(&wrong), "{place} without {key}");
-        let map = wrong.pointer_mut(&place).unwrap().as_object_mut().unwrap();
+        assert!(!schema.is_valid(&wrong), "{pointer} without {key}");
+        let map = wrong.pointer_mut(&pointer).unwrap().as_object_mut().unwrap();
         map.insert(key, value);
         map.insert("unknown".to_owned(), Value::Null);
-        assert!(!schema.is_valid(&wrong), "{place} with an unknown field");
+        assert!(!schema.is_valid(&wrong), "{pointer} with an unknown field");
     }
 }
 
-/// Where the fields of objects are, one of each kind; error classes are data.
-fn collect(value: &Value, at: &str, kind: &str, tried: &mut BTreeSet<String>, places: &mut Vec<(String, String)>) {
+/// Collects the pointers to the fields of objects, one of each kind. Error classes are data and are skipped.
+fn collect(value: &Value, at: &str, kind: &str, visited: &mut BTreeSet<String>, pointers: &mut Vec<(String, String)>) {
     match value {
         Value::Object(map) if !kind.ends_with("/errors") => {
             for (key, value) in map {
-                // A measure with a price is an object of one.
-                if tried.insert(format!("{kind}/{key}")) && !kind.ends_with("/measure") {
-                    places.push((at.to_owned(), key.clone()));
+                // A measure with a price is an object with one key.
+                if visited.insert(format!("{kind}/{key}")) && !kind.ends_with("/measure") {
+                    pointers.push((at.to_owned(), key.clone()));
                 }
-                collect(value, &format!("{at}/{key}"), &format!("{kind}/{key}"), tried, places);
+                collect(value, &format!("{at}/{key}"), &format!("{kind}/{key}"), visited, pointers);
             }
         }
         Value::Array(items) => {
             for (index, value) in items.iter().enumerate() {
-                collect(value, &format!("{at}/{index}"), kind, tried, places);
+                collect(value, &format!("{at}/{index}"), kind, visited, pointers);
             }
         }
         _ => {}

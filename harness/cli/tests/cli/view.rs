@@ -9,21 +9,21 @@ use serde_json::Value;
 
 use super::*;
 
-/// `healbench view`, under way.
+/// A running `healbench view`.
 struct Server {
     child: Child,
     port: u16,
 }
 
-/// What it answered.
+/// A response of the server.
 struct Reply {
     status: u16,
     headers: BTreeMap<String, String>,
     body: String,
 }
 
-/// Of a page what it says; its style and its script speak of much that is not on it.
-fn told(body: &str) -> String {
+/// Returns the HTML of a page without style and script, which mention content that is not on the page.
+fn visible_html(body: &str) -> String {
     let between = |from: &str, to: &str| {
         let rest = &body[body.find(from)?..];
         Some(rest[..rest.find(to)?].to_owned())
@@ -35,8 +35,8 @@ fn told(body: &str) -> String {
 }
 
 impl Server {
-    fn start(place: &Place, words: &[&str]) -> Server {
-        let mut command = place.command(&[&["view"], words].concat());
+    fn start(sandbox: &Sandbox, args: &[&str]) -> Server {
+        let mut command = sandbox.command(&[&["view"], args].concat());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
@@ -44,7 +44,7 @@ impl Server {
         Server { port: port.unwrap_or_else(|| panic!("{line:?}")).parse().unwrap(), child }
     }
 
-    /// Sends this head, in which `PORT` stands for the port.
+    /// Sends a request with this head, in which `PORT` stands for the port.
     fn send(&self, head: &str) -> Reply {
         let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
@@ -60,21 +60,21 @@ impl Server {
             let (name, value) = line.split_once(':').unwrap();
             (name.to_ascii_lowercase(), value.trim().to_owned())
         };
-        Reply { status, headers: lines.map(header).collect(), body: told(body) }
+        Reply { status, headers: lines.map(header).collect(), body: visible_html(body) }
     }
 
     fn get(&self, address: &str) -> Reply {
         self.send(&format!("GET {address} HTTP/1.1\r\nHost: 127.0.0.1:PORT"))
     }
 
-    /// Gets what is there.
+    /// Requests an address and asserts that it exists.
     fn ok(&self, address: &str) -> String {
         let reply = self.get(address);
         assert_eq!(reply.status, 200, "{address}: {}", reply.body);
         reply.body
     }
 
-    /// Gets what is not there.
+    /// Requests an address and asserts that it does not exist.
     fn missing(&self, address: &str) -> String {
         let reply = self.get(address);
         assert_eq!(reply.status, 404, "{address}: {}", reply.body);
@@ -94,22 +94,22 @@ impl Drop for Server {
     }
 }
 
-/// A folder with two runs of one scenario, with different seeds of resamples only.
-fn place() -> Place {
-    let place = Place::new();
-    place.write("scenario.yaml", include_str!("../../../../scenarios/suites/quickstart/wrong-enum.yaml"));
+/// Creates a folder with two runs of one scenario, the second with one more agent.
+fn sandbox() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("scenario.yaml", include_str!("../../../../scenarios/suites/quickstart/wrong-enum.yaml"));
     for (name, agents) in [("first", "scripted:typical"), ("second", "scripted:typical,scripted:blind")] {
         let out = format!("runs/{name}");
-        place.ok(&[
+        sandbox.ok(&[
             &["run", "scenario.yaml", "--trials=2", "--format=fusion-xml", "--agent", agents],
             &["--out", &*out][..],
         ]
         .concat());
     }
-    place
+    sandbox
 }
 
-/// Every file below a folder, with when it was written and what is in it.
+/// Returns every file below a folder with its modification time and content.
 fn files(folder: &Path) -> BTreeMap<PathBuf, (SystemTime, Vec<u8>)> {
     let mut found = BTreeMap::new();
     let mut folders = vec![folder.to_owned()];
@@ -136,9 +136,9 @@ fn change(run: &RunDir, change: impl FnOnce(&mut RunManifest)) {
 
 #[test]
 fn runs_are_listed_shown_and_compared_and_nothing_is_written() {
-    let place = place();
-    let before = files(&place.path("runs"));
-    let server = Server::start(&place, &[]);
+    let sandbox = sandbox();
+    let before = files(&sandbox.path("runs"));
+    let server = Server::start(&sandbox, &[]);
     let list = server.ok("/");
     assert!(list.contains("href=\"/runs/first/\"") && list.contains("href=\"/runs/second/\""), "{list}");
     assert!(list.contains("complete") && list.contains("quickstart/wrong-enum"), "{list}");
@@ -147,8 +147,8 @@ fn runs_are_listed_shown_and_compared_and_nothing_is_written() {
     assert_eq!(server.ok("/runs/first/"), report);
 
     let json = server.json("/runs/second/report.json");
-    assert_eq!(json, serde_json::from_str::<Value>(&place.ok(&["report", "runs/second", "--json"]).out).unwrap());
-    assert_eq!(server.ok("/runs/second/report.csv"), place.ok(&["report", "runs/second", "--csv"]).out);
+    assert_eq!(json, serde_json::from_str::<Value>(&sandbox.ok(&["report", "runs/second", "--json"]).out).unwrap());
+    assert_eq!(server.ok("/runs/second/report.csv"), sandbox.ok(&["report", "runs/second", "--csv"]).out);
     let moved = server.get("/runs/first");
     assert_eq!((moved.status, moved.headers["location"].as_str()), (308, "/runs/first/"));
 
@@ -159,20 +159,23 @@ fn runs_are_listed_shown_and_compared_and_nothing_is_written() {
     let episode = server.ok("/runs/first/episodes/0");
     assert!(episode.contains(", episode 0<") && episode.contains("<select name=\"guardrails\">"), "{episode}");
     assert_eq!(episode.matches("class=\"transcript\"").count(), 1, "{episode}");
-    let beside = server.ok("/runs/first/episodes/0?beside=2");
-    assert!(beside.contains("episode 2") && beside.matches("class=\"transcript\"").count() == 2, "{beside}");
+    let compared_page = server.ok("/runs/first/episodes/0?versus=2");
+    assert!(
+        compared_page.contains("episode 2") && compared_page.matches("class=\"transcript\"").count() == 2,
+        "{compared_page}"
+    );
     let under = server.ok("/runs/first/episodes/0?guardrails=all&format=pydantic");
-    assert!(under.contains("all pydantic") && under.contains("played now"), "{under}");
-    // What the run has is taken from the run; fields of a form that are left alone say nothing.
-    let known = server.ok("/runs/first/episodes/0?guardrails=all&format=fusion-xml&beside=");
-    assert!(known.contains("episode 2") && !known.contains("played now"), "{known}");
-    assert!(files(&place.path("runs")) == before, "a request wrote something");
+    assert!(under.contains("all pydantic") && under.contains("run now"), "{under}");
+    // A condition of the run is taken from the run; empty form fields are ignored.
+    let known = server.ok("/runs/first/episodes/0?guardrails=all&format=fusion-xml&versus=");
+    assert!(known.contains("episode 2") && !known.contains("run now"), "{known}");
+    assert!(files(&sandbox.path("runs")) == before, "a request wrote something");
 }
 
 #[test]
 fn only_this_machine_is_answered_by_its_own_name() {
-    let place = place();
-    let server = Server::start(&place, &[]);
+    let sandbox = sandbox();
+    let server = Server::start(&sandbox, &[]);
     for host in ["127.0.0.1:PORT", "localhost:PORT", "[::1]:PORT"] {
         assert_eq!(server.send(&format!("GET / HTTP/1.1\r\nHost: {host}")).status, 200, "{host}");
     }
@@ -192,9 +195,9 @@ fn only_this_machine_is_answered_by_its_own_name() {
 }
 
 #[test]
-fn it_can_only_be_read_from() {
-    let place = place();
-    let server = Server::start(&place, &[]);
+fn only_get_and_head_are_answered() {
+    let sandbox = sandbox();
+    let server = Server::start(&sandbox, &[]);
     for method in ["POST", "PUT", "DELETE", "PATCH", "OPTIONS", "BREW"] {
         for address in ["/", "/runs/first/", "/nowhere"] {
             let head = format!("{method} {address} HTTP/1.1\r\nHost: 127.0.0.1:PORT\r\nContent-Length: 0");
@@ -208,9 +211,9 @@ fn it_can_only_be_read_from() {
 }
 
 #[test]
-fn every_answer_says_what_a_browser_may_do_with_it() {
-    let place = place();
-    let server = Server::start(&place, &[]);
+fn every_response_has_security_headers() {
+    let sandbox = sandbox();
+    let server = Server::start(&sandbox, &[]);
     let refused = server.send("GET / HTTP/1.1\r\nHost: evil.example");
     for reply in [server.get("/"), server.get("/runs/first/"), server.get("/nowhere"), refused] {
         let header = |name: &str| reply.headers.get(name).map_or("", String::as_str);
@@ -228,12 +231,12 @@ fn every_answer_says_what_a_browser_may_do_with_it() {
 }
 
 #[test]
-fn no_name_leads_out_of_the_folder() {
-    let place = place();
-    std::fs::rename(place.path("runs/second"), place.path("outside")).unwrap();
+fn no_name_escapes_the_folder() {
+    let sandbox = sandbox();
+    std::fs::rename(sandbox.path("runs/second"), sandbox.path("outside")).unwrap();
     #[cfg(unix)]
-    std::os::unix::fs::symlink(place.path("outside"), place.path("runs/link")).unwrap();
-    let server = Server::start(&place, &["runs"]);
+    std::os::unix::fs::symlink(sandbox.path("outside"), sandbox.path("runs/link")).unwrap();
+    let server = Server::start(&sandbox, &["runs"]);
     let names = [
         "..%2foutside",
         "..%2Foutside",
@@ -257,14 +260,14 @@ fn no_name_leads_out_of_the_folder() {
             assert!(reply.status == 404, "{name}{rest}: {} {}", reply.status, reply.body);
             assert!(!reply.body.contains("scripted:blind"), "{name}{rest}");
         }
-        // Without a choice there is nothing to look for.
+        // Without a name there is nothing to look up.
         let status = if name.is_empty() { 400 } else { 404 };
         assert_eq!(server.get(&format!("/compare?base=first&candidate={name}")).status, status, "{name}");
     }
     for (address, reason) in [("/runs/first%ff/", "UTF-8"), ("/compare?base=a&base=b", "duplicate field `base`")] {
         let reply = server.get(address);
         assert!(reply.status == 400 && reply.headers["content-type"].starts_with("text/html"), "{address}");
-        assert!(told(&reply.body).contains(reason), "{}", reply.body);
+        assert!(visible_html(&reply.body).contains(reason), "{}", reply.body);
     }
     assert_eq!(server.get("/runs/%66irst/").status, 200, "the same name, written otherwise");
     #[cfg(unix)]
@@ -277,46 +280,46 @@ fn no_name_leads_out_of_the_folder() {
         let body = server.missing(&format!("/runs/first/episodes/{number}"));
         assert!(body.contains("no episode") && !body.contains("<b>"), "{body}");
     }
-    server.missing("/runs/first/episodes/0?beside=99");
+    server.missing("/runs/first/episodes/0?versus=99");
     assert!(server.get("/compare").body.contains("choose two runs"));
 }
 
 #[test]
-fn what_is_asked_for_wrongly_is_told_and_reads_no_file() {
-    let place = place();
-    place.write("secret.txt", "{{ swordfish }}");
-    let server = Server::start(&place, &[]);
-    let asked = |query: &str| {
+fn invalid_requests_are_refused_and_read_no_file() {
+    let sandbox = sandbox();
+    sandbox.write("secret.txt", "{{ swordfish }}");
+    let server = Server::start(&sandbox, &[]);
+    let bad_request = |query: &str| {
         let reply = server.get(&format!("/runs/first/episodes/0?{query}"));
         assert_eq!(reply.status, 400, "{query}: {}", reply.body);
         reply.body
     };
-    assert!(asked("format=%3Cscript%3E").contains("unknown error format `&lt;script&gt;`"));
-    assert!(asked("guardrails=everything").contains("unknown guardrail"));
-    assert!(!asked("format=template:secret.txt").contains("swordfish"));
-    assert!(asked("guardrails=none&format=pydantic").contains("healing"));
-    let words =
+    assert!(bad_request("format=%3Cscript%3E").contains("unknown error format `&lt;script&gt;`"));
+    assert!(bad_request("guardrails=everything").contains("unknown guardrail"));
+    assert!(!bad_request("format=template:secret.txt").contains("swordfish"));
+    assert!(bad_request("guardrails=none&format=pydantic").contains("healing"));
+    let args =
         ["run", "scenario.yaml", "--trials=1", "--agent=scripted:blind", "--seed=2", "--quiet", "--out=runs/seed"];
-    place.ok(&words);
+    sandbox.ok(&args);
     let reply = server.get("/compare?base=first&candidate=seed");
     assert!(reply.status == 409 && reply.body.contains("the seed 1"), "{}: {}", reply.status, reply.body);
 }
 
 #[test]
-fn folders_that_are_no_runs_are_listed_with_what_is_wrong() {
-    let place = place();
+fn folders_that_are_not_runs_are_listed_with_the_reason() {
+    let sandbox = sandbox();
     let manifest = |name: &str, text: &str| {
-        std::fs::create_dir(place.path(&format!("runs/{name}"))).unwrap();
-        place.write(&format!("runs/{name}/manifest.json"), text);
+        std::fs::create_dir(sandbox.path(&format!("runs/{name}"))).unwrap();
+        sandbox.write(&format!("runs/{name}/manifest.json"), text);
     };
-    std::fs::create_dir(place.path("runs/empty")).unwrap();
+    std::fs::create_dir(sandbox.path("runs/empty")).unwrap();
     manifest("foreign", "{\"name\": \"<b>other</b>\"}");
     manifest("newer", "{\"format_version\": 999}");
-    let frames = place.path("runs/second/episodes.parquet");
+    let frames = sandbox.path("runs/second/episodes.parquet");
     std::fs::write(&frames, "PAR1 <b>no</b> PAR1").unwrap();
-    place.write("runs/a-file", "");
-    std::fs::create_dir(place.path("runs/.hidden")).unwrap();
-    let server = Server::start(&place, &[]);
+    sandbox.write("runs/a-file", "");
+    std::fs::create_dir(sandbox.path("runs/.hidden")).unwrap();
+    let server = Server::start(&sandbox, &[]);
     let list = server.ok("/");
     assert!(list.contains("5 folders"), "{list}");
     for problem in
@@ -325,31 +328,31 @@ fn folders_that_are_no_runs_are_listed_with_what_is_wrong() {
         assert!(list.contains(problem), "{problem}: {list}");
     }
     assert!(!list.contains("<b>other") && !list.contains("<b>no"), "{list}");
-    // What can be shown comes first.
+    // Runs that can be shown are first.
     assert!(list.find("/runs/first/").unwrap() < list.find("runs/empty").unwrap());
-    for (name, told) in [("empty", "it has no manifest.json"), ("newer", "play it anew"), ("second", "parquet")] {
+    for (name, expected) in [("empty", "it has no manifest.json"), ("newer", "run it again"), ("second", "parquet")] {
         let reply = server.get(&format!("/runs/{name}/"));
         assert_eq!(reply.status, 500, "{}", reply.body);
-        assert!(reply.body.contains(told), "{name}: {}", reply.body);
+        assert!(reply.body.contains(expected), "{name}: {}", reply.body);
     }
     assert_eq!(server.get("/compare?base=first&candidate=second").status, 500);
 }
 
 #[test]
 fn a_run_may_be_called_anything() {
-    let place = place();
+    let sandbox = sandbox();
     let names = ["<script>alert(1)<", "\"onload=x y='z", "a?b#c%41&d", "new\nline", "\u{202e}right\u{1b}[2J", "…"];
     for name in names {
-        let folder = place.path("runs").join(name);
+        let folder = sandbox.path("runs").join(name);
         std::fs::create_dir(&folder).unwrap();
-        for file in std::fs::read_dir(place.path("runs/first")).unwrap().map(|entry| entry.unwrap().path()) {
+        for file in std::fs::read_dir(sandbox.path("runs/first")).unwrap().map(|entry| entry.unwrap().path()) {
             if file.is_file() {
                 std::fs::copy(&file, folder.join(file.file_name().unwrap())).unwrap();
             }
         }
     }
-    std::fs::create_dir(place.path("runs/<img src=x>")).unwrap();
-    let server = Server::start(&place, &[]);
+    std::fs::create_dir(sandbox.path("runs/<img src=x>")).unwrap();
+    let server = Server::start(&sandbox, &[]);
     let list = server.ok("/");
     assert!(!list.contains("<script>alert") && !list.contains("<img") && !list.contains("\"onload"), "{list}");
     assert!(!list.contains('\u{1b}'), "{list}");
@@ -365,9 +368,9 @@ fn a_run_may_be_called_anything() {
 }
 
 #[test]
-fn a_run_under_way_says_how_far_it_is_and_becomes_its_report() {
-    let place = place();
-    let (run, _) = RunDir::open_any(&place.path("runs/first")).unwrap();
+fn an_active_run_shows_its_progress_and_then_its_report() {
+    let sandbox = sandbox();
+    let (run, _) = RunDir::open_any(&sandbox.path("runs/first")).unwrap();
     let lock = run.lock().unwrap();
     change(&run, |manifest| manifest.status = RunStatus::Running);
     let progress = Progress {
@@ -381,7 +384,7 @@ fn a_run_under_way_says_how_far_it_is_and_becomes_its_report() {
         updated_unix_s: 1_700_000_000,
     };
     run.write_progress(&progress).unwrap();
-    let server = Server::start(&place, &[]);
+    let server = Server::start(&sandbox, &[]);
     let list = server.ok("/");
     assert!(list.contains("under way") && list.contains("3 of 4"), "{list}");
     let page = server.ok("/runs/first/");
@@ -403,7 +406,7 @@ fn a_run_under_way_says_how_far_it_is_and_becomes_its_report() {
     assert_eq!(busy.status, 409);
     assert!(busy.body.contains("being written by another process"), "{}", busy.body);
 
-    // All is played, and is being written.
+    // All episodes are finished and the frames are being written.
     run.remove_progress().unwrap();
     let news = server.json("/runs/first/progress");
     assert_eq!((news["ended"].as_bool(), news["done"].as_u64()), (Some(false), None));
@@ -416,14 +419,14 @@ fn a_run_under_way_says_how_far_it_is_and_becomes_its_report() {
     assert_eq!(numbers, (Some(true), Some(4), Some(4)));
     assert!(server.ok("/runs/first/").contains("How to read this"));
 
-    // One that is gone on with has frames already.
+    // A resumed run already has frames.
     change(&run, |manifest| manifest.status = RunStatus::Interrupted);
     assert!(server.ok("/runs/first/").contains("was interrupted"));
     let lock = run.lock().unwrap();
     assert!(server.ok("/runs/first/").contains("data-progress"));
     drop(lock);
 
-    // And one that was killed is neither.
+    // A killed run is neither running nor ended.
     run.write_progress(&progress).unwrap();
     change(&run, |manifest| manifest.status = RunStatus::Running);
     assert!(server.ok("/").contains("cut off"));
@@ -433,22 +436,22 @@ fn a_run_under_way_says_how_far_it_is_and_becomes_its_report() {
 }
 
 #[test]
-fn a_run_that_was_played_anew_is_shown_anew() {
-    let place = place();
-    let server = Server::start(&place, &[]);
+fn a_replaced_run_is_shown_again() {
+    let sandbox = sandbox();
+    let server = Server::start(&sandbox, &[]);
     let before = server.ok("/runs/first/");
-    std::fs::remove_dir_all(place.path("runs/first")).unwrap();
+    std::fs::remove_dir_all(sandbox.path("runs/first")).unwrap();
     server.missing("/runs/first/");
-    std::fs::rename(place.path("runs/second"), place.path("runs/first")).unwrap();
+    std::fs::rename(sandbox.path("runs/second"), sandbox.path("runs/first")).unwrap();
     let after = server.ok("/runs/first/");
     assert!(!before.contains("scripted:blind") && after.contains("scripted:blind"));
     assert!(!server.ok("/").contains("/runs/second/"));
 }
 
 #[test]
-fn one_run_can_be_looked_at_alone() {
-    let place = place();
-    let server = Server::start(&place, &["runs/first"]);
+fn a_single_run_can_be_viewed() {
+    let sandbox = sandbox();
+    let server = Server::start(&sandbox, &["runs/first"]);
     let list = server.ok("/");
     assert!(list.contains("/runs/first/") && !list.contains("second"), "{list}");
     server.ok("/runs/first/");
@@ -457,32 +460,32 @@ fn one_run_can_be_looked_at_alone() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupt_ends_it_well() {
-    let place = place();
-    let mut server = Server::start(&place, &[]);
-    // A connection that nobody closes holds nothing up.
+fn an_interrupt_exits_with_0() {
+    let sandbox = sandbox();
+    let mut server = Server::start(&sandbox, &[]);
+    // An open connection does not delay the shutdown.
     let _open = TcpStream::connect(("127.0.0.1", server.port)).unwrap();
     server.ok("/");
     let killed = Command::new("kill").args(["-INT", &server.child.id().to_string()]).status().unwrap();
     assert!(killed.success());
-    let begun = Instant::now();
+    let started = Instant::now();
     loop {
         match server.child.try_wait().unwrap() {
             Some(status) => break assert_eq!(status.code(), Some(0)),
             None => std::thread::sleep(Duration::from_millis(20)),
         }
-        assert!(begun.elapsed() < Duration::from_secs(20), "it does not end");
+        assert!(started.elapsed() < Duration::from_secs(20), "it does not end");
     }
 }
 
 #[test]
-fn what_cannot_be_served_is_told() {
-    let place = place();
-    let nowhere = place.start(&["view", "nowhere"]);
+fn startup_errors_are_reported() {
+    let sandbox = sandbox();
+    let nowhere = sandbox.start(&["view", "nowhere"]);
     assert_eq!(nowhere.code, Some(2));
     assert!(nowhere.err.contains("no folder `nowhere`") && nowhere.err.contains("healbench run"), "{}", nowhere.err);
-    let server = Server::start(&place, &[]);
-    let taken = place.start(&["view", "--port", &server.port.to_string()]);
+    let server = Server::start(&sandbox, &[]);
+    let taken = sandbox.start(&["view", "--port", &server.port.to_string()]);
     assert_eq!((taken.code, taken.out.as_str()), (Some(2), ""));
-    assert!(taken.err.contains("cannot be had") && taken.err.contains("another `--port`"), "{}", taken.err);
+    assert!(taken.err.contains("cannot listen on port") && taken.err.contains("another `--port`"), "{}", taken.err);
 }

@@ -1,7 +1,7 @@
-//! Whether one schema accepts every value that another accepts.
+//! Decides if one schema accepts every value that another accepts.
 //!
-//! A "yes" is certain: it says that no call is rejected that was valid before. A "no" means that it could not be shown, which is
-//! wrong only for schemas that nobody could compare by their parts either (a rewritten pattern, a different `not`).
+//! "Yes" is certain: no call is rejected that was valid before. "No" means that acceptance could not be shown. It is
+//! wrong only for schemas that cannot be compared by their parts, such as a rewritten pattern or a different `not`.
 
 mod bounds;
 mod branches;
@@ -19,12 +19,13 @@ use branches::{any_branch, conditional, exactly_one_branch};
 use conjuncts::{Conjunct, TypeSet, finite_values, flatten, resolve, types_of};
 use objects::{evaluates_as_much, items_hold, properties_hold};
 
-/// Comparisons of one pair of schemas. Branches in branches multiply; past this the answer is "no".
+/// The maximum number of comparisons for one pair of schemas, because nested branches multiply. Beyond it the answer is
+/// "no".
 const FUEL: u32 = 2_000;
-/// How deep a comparison goes, for the same reason and for the stack's.
+/// The maximum depth of a comparison, which also bounds the stack.
 const MAX_DEPTH: u32 = 32;
 
-/// Whether every value that is valid under `previous` is valid under `current`.
+/// Returns true if every value valid under `previous` can be shown to be valid under `current`.
 pub(super) fn accepts_all(previous: &Value, current: &Value) -> bool {
     let (previous, current) = (without_annotations(previous), without_annotations(current));
     let fuel = Cell::new(FUEL);
@@ -35,16 +36,16 @@ pub(super) fn accepts_all(previous: &Value, current: &Value) -> bool {
     )
 }
 
-/// Where a comparison stands.
+/// The context of a comparison.
 #[derive(Clone, Copy)]
 struct Scope<'a> {
-    /// The root that `$ref`s of the previous schema lead into.
+    /// The root for `$ref`s of the previous schema.
     previous: &'a Value,
-    /// The root that `$ref`s of the current schema lead into.
+    /// The root for `$ref`s of the current schema.
     current: &'a Value,
     fuel: &'a Cell<u32>,
     depth: u32,
-    /// The pairs of referring schemas that are being compared.
+    /// The enclosing pairs of schemas with a `$ref`.
     in_progress: Option<&'a ComparedPair<'a>>,
 }
 
@@ -55,7 +56,7 @@ struct ComparedPair<'a> {
 }
 
 impl Scope<'_> {
-    /// The other way round, for what stands under `not`.
+    /// Swaps the two schemas, for the contents of `not`.
     fn swapped(self) -> Self {
         Scope { previous: self.current, current: self.previous, in_progress: None, ..self }
     }
@@ -82,7 +83,7 @@ fn accepts(previous: &Value, current: &Value, scope: Scope<'_>) -> bool {
     }
     let in_progress = ComparedPair { previous, current, parent: scope.in_progress };
     let refers = previous.get("$ref").is_some() || current.get("$ref").is_some();
-    // A recursive schema accepts what another one does when it does so wherever it does not recurse.
+    // A recursive schema accepts another one if it does so everywhere outside of the recursion.
     if refers && scope.is_in_progress(previous, current) {
         return true;
     }
@@ -105,7 +106,8 @@ fn accepts(previous: &Value, current: &Value, scope: Scope<'_>) -> bool {
         || split_cases(&old, &new).is_some_and(|cases| cases.iter().all(|case| accepts(case, current, scope)))
 }
 
-/// Whether what `keyword` of `conjunct` asks for is true of every value under `old`. `new` are all parts beside `conjunct`.
+/// Returns true if every value under `old` satisfies `keyword` of `conjunct`. `new` contains all parts including
+/// `conjunct`.
 fn keyword_holds(keyword: &str, conjunct: &Conjunct, old: &[Conjunct], new: &[Conjunct], scope: Scope<'_>) -> bool {
     let types = types_of(old);
     let concerns = TypeSet::constrained_by(keyword);
@@ -127,7 +129,7 @@ fn keyword_holds(keyword: &str, conjunct: &Conjunct, old: &[Conjunct], new: &[Co
         "unevaluatedProperties" => {
             value == &json!(true) || value == &json!(false) && evaluates_as_much(old, new, scope)
         }
-        // What it sees depends on all that stands beside it.
+        // Its meaning depends on all keywords next to it.
         "unevaluatedItems" => value == &json!(true),
         "prefixItems" | "items" => items_hold(conjunct, old, scope),
         "contains" | "minContains" | "maxContains" => contains_holds(conjunct, old, scope),
@@ -137,13 +139,13 @@ fn keyword_holds(keyword: &str, conjunct: &Conjunct, old: &[Conjunct], new: &[Co
         "anyOf" => any_branch(value, old, scope),
         "oneOf" => exactly_one_branch(value, old, scope),
         "if" | "then" | "else" => conditional(conjunct, old, scope),
-        // What no value of a kind can be known to satisfy, unless the previous schema asked for the same.
+        // These keywords are only satisfied if the previous schema has the same one.
         "enum" | "const" | "pattern" | "format" | "dependentRequired" | "dependentSchemas" | "$ref" | "$dynamicRef"
         | "$id" | "$schema" | "contentEncoding" | "contentMediaType" => {
             old.iter().any(|old| old.get(keyword).is_some_and(|old| same(old, value, scope)))
         }
         conjuncts::NESTED_UNEVALUATED => false,
-        // Annotations, and words that are none of JSON Schema's.
+        // Annotations and unknown keywords.
         _ => true,
     }
 }
@@ -163,15 +165,16 @@ fn contains_holds(conjunct: &Conjunct, old: &[Conjunct], scope: Scope<'_>) -> bo
         })
 }
 
-/// The previous schema in cases: one for each branch of its first choice, or one for each of its types when the current schema
-/// chooses. `None` when there is nothing to choose.
+/// Splits the previous schema into cases: one for each branch of its first choice, or one for each of its types if the
+/// current schema has branches. Returns `None` if neither applies.
 fn split_cases(old: &[Conjunct], new: &[Conjunct]) -> Option<Vec<Value>> {
     for (index, conjunct) in old.iter().enumerate() {
         for keyword in ["anyOf", "oneOf"] {
             let Some(branches) = conjunct.get(keyword).and_then(Value::as_array) else { continue };
             let mut conjuncts: Vec<Conjunct> = old.to_vec();
             conjuncts[index].shift_remove(keyword);
-            // The first part's sees what every part declares, and the branch: it stays above all of them.
+            // `unevaluated…` keywords of the first part apply to the properties of all parts and of the branch, so they
+            // must stay above them.
             let unevaluated = conjuncts[0].shift_remove("unevaluatedProperties");
             conjuncts[0].shift_remove("unevaluatedItems");
             let case = |branch: &Value| {
@@ -197,7 +200,7 @@ fn split_cases(old: &[Conjunct], new: &[Conjunct]) -> Option<Vec<Value>> {
     (!scoped).then(|| names.iter().map(case).collect())
 }
 
-/// Whether the two say the same, with what their references lead to. Both are bare.
+/// Returns true if both schemas and the targets of their references are equal. Both must be without annotations.
 fn same(previous: &Value, current: &Value, scope: Scope<'_>) -> bool {
     if previous != current {
         return false;
@@ -218,7 +221,7 @@ fn same(previous: &Value, current: &Value, scope: Scope<'_>) -> bool {
     true
 }
 
-/// A validator for a schema out of `root`; `None` when it refers to what it cannot take along.
+/// Compiles a schema taken from `root`, or returns `None` if it has references that cannot be included.
 fn validator(schema: &Value, root: &Value) -> Option<jsonschema::Validator> {
     let mut alone = match schema {
         Value::Object(map) => map.clone(),

@@ -1,11 +1,11 @@
-//! How contract changes are written into an error text.
+//! Formatting of contract changes in error texts.
 
 use serde::Serialize;
 
 use super::{Delta, Severity};
 use crate::render::{single_line, xml_attribute, xml_text};
 
-/// In whose manner the block is written, and so where it goes.
+/// The syntax of the block, which also determines its position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockStyle {
     /// `<contract_awareness>`, before the last `</validation_error>` or at the end: for `fusion-xml` and the bare line.
@@ -16,16 +16,16 @@ pub enum BlockStyle {
     Markdown,
     /// A member `contractChanges` of the error object of `llm-friendly-json`.
     LlmFriendlyJson,
-    /// A further issue of the array of `zod-json`.
+    /// An additional issue in the array of `zod-json`.
     ZodIssue,
     /// An extension member of `problem-json`.
     ProblemMember,
-    /// Nothing is written: the text tells the changes itself, as a template may.
+    /// No block: the text itself shows the changes, as a template may.
     Omitted,
 }
 
 impl BlockStyle {
-    /// What the block goes before, when the text ends with it.
+    /// Returns the closing text before which the block is inserted.
     pub(super) fn closing(self) -> Option<&'static str> {
         match self {
             BlockStyle::Xml => Some("</validation_error>"),
@@ -37,7 +37,7 @@ impl BlockStyle {
     }
 }
 
-/// The block for `action` of `tool`. `deltas` is not empty.
+/// Formats the block for `action` of `tool`. `deltas` must not be empty.
 pub(super) fn render_block(tool: &str, action: &str, deltas: &[&Delta], style: BlockStyle) -> String {
     let worst = deltas.iter().map(|delta| delta.severity).max().unwrap_or(Severity::Cosmetic);
     match style {
@@ -140,24 +140,23 @@ fn markdown_block(tool: &str, action: &str, deltas: &[&Delta], worst: Severity) 
     out
 }
 
-/// Markdown's inline code, with a fence longer than any run of backticks in the text.
+/// Formats a Markdown code span, with a fence longer than any run of backticks in the text.
 fn code_span(text: &str) -> String {
     let text = single_line(text);
     let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0);
     let fence = "`".repeat(longest + 1);
-    // A backtick at either end would become a part of the fence, and of spaces at both ends a reader takes one off.
+    // A backtick at either end would extend the fence, and Markdown strips one space from both ends if both have one.
     let ticked = text.starts_with('`') || text.ends_with('`');
     let spaced = text.starts_with(' ') && text.ends_with(' ') && text.contains(|c| c != ' ');
     let pad = if ticked || spaced || text.is_empty() { " " } else { "" };
     format!("{fence}{pad}{text}{pad}{fence}")
 }
 
-/// The changes as data.
 #[derive(Debug, Serialize)]
 struct ContractChangesJson<'a> {
     tool: &'a str,
     action: &'a str,
-    /// The worst of them.
+    /// The worst severity.
     severity: &'static str,
     changes: Vec<DeltaJson<'a>>,
 }
@@ -182,7 +181,7 @@ impl<'a> ContractChangesJson<'a> {
     }
 }
 
-/// `,` and a member of an object that is indented by `indent` spaces.
+/// Formats a comma and a member of an object that is indented by `indent` spaces.
 fn json_member(name: &str, value: &impl Serialize, indent: usize) -> String {
     format!(",\n{:indent$}\"{name}\": {}", "", indented_json(value, indent))
 }
@@ -204,9 +203,10 @@ fn zod_issue(tool: &str, action: &str, deltas: &[&Delta], worst: Severity) -> St
     format!(",\n  {}", indented_json(&issue, 2))
 }
 
-/// JSON over several lines, those after the first indented. Texts hold no line ends in JSON, so every line end is layout.
+/// Formats JSON over several lines and indents all but the first. JSON strings contain no line breaks, so every line
+/// break is layout.
 fn indented_json(value: &impl Serialize, indent: usize) -> String {
-    // Plain data with texts for keys is JSON.
+    // Serializing plain data with string keys cannot fail.
     let text = serde_json::to_string_pretty(value).unwrap_or_default();
     text.replace('\n', &format!("\n{:indent$}", ""))
 }

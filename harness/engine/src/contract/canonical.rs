@@ -1,14 +1,14 @@
-//! Schemas without what has no meaning: the order of keys, of `required`, of options, types and branches.
+//! Canonical schemas, in which keys, `required`, options, types and branches are sorted.
 
 use std::collections::BTreeMap;
 
 use healbench_protocol::{Object, canonical_json};
 use serde_json::{Value, json};
 
-/// Keywords that say something about a schema and nothing about values.
+/// Keywords that describe a schema without constraining values.
 pub(super) const ANNOTATIONS: [&str; 5] = ["title", "description", "examples", "$comment", "$schema"];
 
-/// What stands behind a keyword.
+/// The kind of a keyword's value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum KeywordKind {
     /// A schema.
@@ -17,7 +17,7 @@ enum KeywordKind {
     SchemaMap,
     /// A list of schemas.
     SchemaList,
-    /// No schema.
+    /// Not a schema.
     NoSchema,
 }
 
@@ -40,11 +40,11 @@ fn keyword_kind(keyword: &str) -> KeywordKind {
     }
 }
 
-/// The same schema with its keys sorted, and with everything sorted whose order means nothing: `required`, `type`, `enum`,
-/// `dependentRequired`, and the branches of `allOf`, `anyOf` and `oneOf`. What says nothing (`required: []`, `properties: {}`)
-/// is left out, and a whole number is written as one. Schemas that differ in nothing else become equal, to the byte.
+/// Returns the schema in canonical form: keys, `required`, `type`, `enum`, `dependentRequired` and the branches of
+/// `allOf`, `anyOf` and `oneOf` are sorted, empty `required` and `properties` are removed, and whole numbers are
+/// written as integers. Schemas that differ in nothing else become equal to the byte.
 pub(super) fn canonical_schema(schema: &Value) -> Value {
-    // A reference to `#/anyOf/0` gives the order of branches a meaning.
+    // A reference to `#/anyOf/0` depends on the order of branches.
     let has_branch_refs = references(schema).iter().any(|reference| reference.contains("Of/"));
     rebuild(schema, &|keyword, value| match keyword {
         "required" if value == &json!([]) => None,
@@ -63,18 +63,18 @@ pub(super) fn canonical_schema(schema: &Value) -> Value {
     })
 }
 
-/// The canonical schema without its annotations: what a value can be held against.
+/// Returns the canonical schema without annotations: only the keywords that constrain values.
 pub(super) fn without_annotations(schema: &Value) -> Value {
     let bare = rebuild(schema, &|keyword, value| (!ANNOTATIONS.contains(&keyword)).then(|| value.clone()));
     canonical_schema(&bare)
 }
 
-/// The bare schema without a word about what is required, at any depth.
+/// Returns the schema without annotations and without `required`, at any depth.
 pub(super) fn without_required(schema: &Value) -> Value {
     rebuild(&without_annotations(schema), &|keyword, value| (keyword != "required").then(|| value.clone()))
 }
 
-/// Every reference in `schema`, also those that stand in a value and are none: they make a comparison stricter, never laxer.
+/// Returns every reference in `schema`, including lookalikes in values; those can only make a comparison stricter.
 pub(super) fn references(schema: &Value) -> Vec<String> {
     match schema {
         Value::Object(map) => {
@@ -86,7 +86,7 @@ pub(super) fn references(schema: &Value) -> Vec<String> {
     }
 }
 
-/// Every annotation in `schema`, as `amount.description`, with its value.
+/// Returns every annotation in `schema` by path, such as `amount.description`.
 pub(super) fn annotations(schema: &Value) -> BTreeMap<String, Value> {
     let mut found = BTreeMap::new();
     collect_annotations(schema, "", &mut found);
@@ -104,7 +104,7 @@ fn collect_annotations(schema: &Value, path: &str, found: &mut BTreeMap<String, 
             (KeywordKind::Schema, child) => collect_annotations(child, &join(keyword), found),
             (KeywordKind::SchemaMap, Value::Object(children)) => {
                 for (name, child) in children {
-                    // `properties` goes without saying.
+                    // `properties` is omitted from the path.
                     let at = if keyword == "properties" { join(name) } else { join(&format!("{keyword}.{name}")) };
                     collect_annotations(child, &at, found);
                 }
@@ -119,7 +119,7 @@ fn collect_annotations(schema: &Value, path: &str, found: &mut BTreeMap<String, 
     }
 }
 
-/// The number of properties that `schema` declares, at every depth.
+/// Returns the number of properties that `schema` declares, at every depth.
 pub(super) fn declared_fields(schema: &Value) -> usize {
     let Some(map) = schema.as_object() else { return 0 };
     let inside = |(keyword, value): (&String, &Value)| match (keyword_kind(keyword), value) {
@@ -134,8 +134,8 @@ pub(super) fn declared_fields(schema: &Value) -> usize {
     map.iter().map(inside).sum()
 }
 
-/// Copies a schema from its leaves up, keys sorted; `keep` says what becomes of the value behind a keyword whose own schemas are
-/// copied already. Values (`const`, `default`, options) are never taken for schemas, however they look.
+/// Copies a schema bottom-up with sorted keys. `keep` maps the value of a keyword whose subschemas have been copied.
+/// Values (`const`, `default`, options) are never treated as schemas.
 fn rebuild(schema: &Value, keep: &impl Fn(&str, &Value) -> Option<Value>) -> Value {
     let Some(map) = schema.as_object() else { return schema.clone() };
     let mut entries: Vec<(&String, &Value)> = map.iter().collect();
@@ -159,11 +159,11 @@ fn rebuild(schema: &Value, keep: &impl Fn(&str, &Value) -> Option<Value>) -> Val
     Value::Object(entries.into_iter().filter_map(copy).collect())
 }
 
-/// A value with its keys sorted, and `1.0` written as `1`: in JSON Schema they are the same number.
+/// Sorts the keys of a value and writes `1.0` as `1`: in JSON Schema they are the same number.
 fn canonical_value(value: &Value) -> Value {
     match value {
         Value::Number(number) => match number.as_f64() {
-            // Above 2^53 a float does not tell which whole number was meant.
+            // Above 2^53 a float does not identify one integer.
             Some(float) if number.is_f64() && float.fract() == 0.0 && float.abs() < 9_007_199_254_740_992.0 => {
                 Value::from(float as i64)
             }
@@ -201,7 +201,7 @@ mod tests {
             "required": ["a", "b"],
         });
         assert_eq!(canonical_json(&canonical_schema(&one)), canonical_json(&canonical_schema(&two)));
-        // A property may be called like a keyword, and a value may look like a schema.
+        // A property may have the name of a keyword, and a value may look like a schema.
         let named = json!({"properties": {"required": {"const": {"required": ["b", "a"]}}}});
         assert_eq!(canonical_schema(&named), named);
         let counted =

@@ -1,4 +1,4 @@
-//! What changed between two contracts of a tool, and how much it matters to a caller.
+//! Differences between two contracts of a tool, with their severity for callers.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
@@ -11,21 +11,21 @@ use super::readable::{readable_change, readable_schema};
 use super::schema_change::severity_of_change;
 use super::tool_contract::{ActionSurface, PresenterContract, ToolContract};
 
-/// How much a change matters to somebody who calls as before.
+/// The severity of a change for callers that do not adapt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
-    /// Nothing that a call could notice.
+    /// Calls cannot notice the change.
     Cosmetic,
-    /// Calls go on working.
+    /// Calls continue to work.
     Safe,
-    /// Calls go on working, and may mean something else.
+    /// Calls continue to work, but their meaning may change.
     Risky,
-    /// A call that worked may fail now.
+    /// Calls that worked may fail.
     Breaking,
 }
 
 impl Severity {
-    /// The word in reports and error texts.
+    /// Returns the name used in reports and error texts.
     pub fn name(self) -> &'static str {
         match self {
             Severity::Cosmetic => "COSMETIC",
@@ -39,32 +39,32 @@ impl Severity {
 /// One change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delta {
-    /// What changed, as a path: `description`, `actions.create.inputSchema`.
+    /// The path of the changed field: `description`, `actions.create.inputSchema`.
     pub field: String,
-    /// How much it matters.
+    /// The severity.
     pub severity: Severity,
-    /// What it was; `None` when it was not there.
+    /// The previous value; `None` if there was none.
     pub previous: Option<String>,
-    /// What it is; `None` when it is gone.
+    /// The current value; `None` if it was removed.
     pub current: Option<String>,
 }
 
-/// Everything that changed, the worst first, then by field.
+/// All changes, by descending severity and then by field.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ContractDiff {
     /// The changes.
     pub deltas: Vec<Delta>,
-    /// Whether the contracts have different digests; they have whenever there is a delta.
+    /// True if the contracts have different digests; always the case if there is a delta.
     pub digest_changed: bool,
 }
 
 impl ContractDiff {
-    /// The worst severity; `None` when nothing changed.
+    /// Returns the worst severity; `None` if nothing changed.
     pub fn max_severity(&self) -> Option<Severity> {
         self.deltas.iter().map(|delta| delta.severity).max()
     }
 
-    /// Whether every call that worked still does.
+    /// Returns true if every call that worked still works.
     pub fn is_backwards_compatible(&self) -> bool {
         self.max_severity() != Some(Severity::Breaking)
     }
@@ -98,7 +98,7 @@ fn push_delta(
     deltas.push(Delta { field: field.into(), severity, previous, current });
 }
 
-/// Notes a change of something that both contracts have, written as it is.
+/// Records a change of a value that both contracts have, formatted with `Display`.
 fn push_change<T: PartialEq + Display>(
     deltas: &mut Vec<Delta>,
     field: impl Into<String>,
@@ -111,7 +111,7 @@ fn push_change<T: PartialEq + Display>(
     }
 }
 
-/// Notes a change of a list, written as JSON; an empty one is not there.
+/// Records a change of a list, formatted as JSON; an empty list counts as absent.
 fn push_list_change<T: PartialEq + Serialize>(
     deltas: &mut Vec<Delta>,
     field: impl Into<String>,
@@ -130,7 +130,7 @@ fn diff_surfaces(previous: &ToolContract, current: &ToolContract, deltas: &mut V
     push_change(deltas, "name", Severity::Breaking, &old.name, &new.name);
     push_change(deltas, "description", Severity::Cosmetic, &old.description, &new.description);
     if old.discriminator != new.discriminator {
-        // Every call names its action in another argument now.
+        // Every call must name its action in another argument.
         push_delta(deltas, "discriminator", Severity::Breaking, old.discriminator.clone(), new.discriminator.clone());
     }
     for tag in new.tags.difference(&old.tags) {
@@ -166,7 +166,7 @@ fn diff_actions(name: &str, before: &ActionSurface, now: &ActionSurface, deltas:
     push_change(deltas, field("idempotent"), Severity::Risky, &before.idempotent, &now.idempotent);
 }
 
-/// How a changed schema is shown: readable, or where only its annotations changed, those that did.
+/// Formats a changed schema in readable form; if only annotations changed, formats those.
 fn schema_texts(previous: &Value, current: &Value) -> (Option<String>, Option<String>) {
     if without_annotations(previous) != without_annotations(current) {
         let (old, new) = readable_change(previous, current);
@@ -189,7 +189,7 @@ fn diff_behavior(previous: &ToolContract, current: &ToolContract, deltas: &mut V
     if old.concurrency != new.concurrency {
         push_delta(deltas, "concurrency", Severity::Risky, text(old.concurrency), text(new.concurrency));
     }
-    // Of an action that came or went, its own delta tells enough.
+    // For an added or removed action, its own delta is sufficient.
     let common = previous.surface.actions.keys().filter(|name| current.surface.actions.contains_key(*name));
     for name in common.clone() {
         diff_presenters(name, old.presenters.get(name), new.presenters.get(name), deltas);
@@ -208,7 +208,7 @@ fn diff_behavior(previous: &ToolContract, current: &ToolContract, deltas: &mut V
 /// A limit of a presenter.
 type Limit = fn(&PresenterContract) -> Option<u64>;
 
-/// Where the tool has one limit for all that it presents, it is the tool's; otherwise it is each action's own.
+/// Reports the limit once for the tool if all its presenters have the same limit, or else for each action.
 fn diff_limits(
     limit_name: &str,
     limit: Limit,
@@ -244,7 +244,7 @@ fn push_limit_change(field: String, old: Option<u64>, new: Option<u64>, deltas: 
         _ if old == new => return,
         (Some(_), None) => Severity::Risky,
         (Some(old), Some(new)) if new <= old / 2 => Severity::Risky,
-        // Added, raised, or tightened a little.
+        // Added, raised, or slightly lowered.
         _ => Severity::Safe,
     };
     push_delta(deltas, field, severity, old.map(|limit| limit.to_string()), new.map(|limit| limit.to_string()));

@@ -1,7 +1,7 @@
-//! Contract-aware self-healing: a validation failure says what changed since the agent learned the contract.
+//! Contract-aware self-healing: a validation failure shows the changes since the agent learned the contract.
 //!
-//! The decision is made once, when the enhancer is made. Without a delta that could ever be shown it is the identity: the
-//! same buffer comes back, and nothing is looked up, allocated or compared.
+//! Which changes to show is decided once, when the enhancer is created. Without a delta to show, the enhancer is the
+//! identity: it returns the same buffer without a lookup, allocation or comparison.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,38 +9,38 @@ use std::collections::BTreeMap;
 use super::block::render_block;
 use super::{BlockStyle, ContractDiff, Delta, Severity};
 
-/// What is shown, and how much of it.
+/// The deltas to show, and their maximum number.
 #[derive(Debug, Clone)]
 pub struct SelfHealingConfig {
     /// The changes, by tool.
     pub active_deltas: BTreeMap<String, ContractDiff>,
-    /// Whether SAFE and COSMETIC changes are shown too.
+    /// True to include SAFE and COSMETIC changes.
     pub include_all_severities: bool,
-    /// The most deltas in one error.
+    /// The maximum number of deltas in one error.
     pub max_deltas_per_error: usize,
 }
 
 impl SelfHealingConfig {
-    /// Shows BREAKING and RISKY changes of `active_deltas`, at most five an error.
+    /// Shows BREAKING and RISKY changes of `active_deltas`, at most five per error.
     pub fn new(active_deltas: BTreeMap<String, ContractDiff>) -> SelfHealingConfig {
         SelfHealingConfig { active_deltas, include_all_severities: false, max_deltas_per_error: 5 }
     }
 }
 
-/// A validation error after enrichment.
+/// The result of enriching a validation error.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SelfHealing {
     /// The tool that failed.
     pub tool: String,
-    /// The error with its contract block; the very text that came in when there is none.
+    /// The error with its contract block, or the unchanged error if there is none.
     pub enriched: String,
-    /// Whether a block was put in.
+    /// True if a block was inserted.
     pub injected: bool,
-    /// How many deltas it has.
+    /// The number of deltas in the block.
     pub delta_count: usize,
 }
 
-/// Enriches one XML error. Whoever has many of them makes a [`tool_enhancer`].
+/// Enriches one XML error. Use [`tool_enhancer`] for many errors.
 pub fn enrich_validation_error(error: String, tool: &str, action: &str, config: &SelfHealingConfig) -> SelfHealing {
     let deltas = shown_deltas(tool, Some(action), config);
     let enriched = if deltas.is_empty() {
@@ -51,12 +51,12 @@ pub fn enrich_validation_error(error: String, tool: &str, action: &str, config: 
     SelfHealing { tool: tool.to_owned(), enriched, injected: !deltas.is_empty(), delta_count: deltas.len() }
 }
 
-/// Enriches validation errors. An engine is generic over it, and pays for what it is given: [`Identity`] leaves no instruction behind.
+/// An enricher of validation errors. The engine is generic over it, so that [`Identity`] compiles to no instructions.
 pub trait Enhance {
-    /// What an error of `action` carries; `None` when it goes on as it is.
+    /// Returns the block for an error of `action`; `None` leaves the error unchanged.
     fn block(&self, action: &str) -> Option<Cow<'_, Block>>;
 
-    /// Puts what [`Enhance::block`] gave into an error.
+    /// Inserts the result of [`Enhance::block`] into an error.
     #[inline]
     fn put(&self, block: Option<Cow<'_, Block>>, error: String) -> String {
         match block {
@@ -65,15 +65,15 @@ pub trait Enhance {
         }
     }
 
-    /// The error, enriched for `action`.
+    /// Returns the error enriched for `action`.
     #[inline]
     fn enhance(&self, error: String, action: &str) -> String {
         self.put(self.block(action), error)
     }
 }
 
-/// The enhancer of a server whose contracts are known not to move when it is built: the error comes back as it is. Where only
-/// the run can tell, [`Enhancer::Identity`] does the same for the price of a branch.
+/// The enhancer of a server whose contracts are known at compile time not to change: it returns the error unchanged. If
+/// this is only known at run time, [`Enhancer::Identity`] does the same at the cost of one branch.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Identity;
 
@@ -93,36 +93,37 @@ impl Enhance for Enhancer {
         }
     }
 
-    /// The same, decided once.
+    /// Overridden to branch only once.
     #[inline]
     fn enhance(&self, error: String, action: &str) -> String {
-        match self {
-            Enhancer::Identity => error,
-            Enhancer::Blocks(blocks) => blocks.enhance(error, action),
+        let mut enriched = error;
+        if let Enhancer::Blocks(blocks) = self {
+            blocks.enrich(&mut enriched, action);
         }
+        enriched
     }
 }
 
-/// Enriches the validation errors of one tool.
+/// The enhancer of one tool, selected at run time.
 #[derive(Debug, Clone)]
 pub enum Enhancer {
-    /// Nothing to tell: the error comes back as it is.
+    /// No deltas to show: returns the error unchanged.
     Identity,
-    /// Something to tell, at least for some actions.
+    /// Deltas to show for at least one action.
     Blocks(Blocks),
 }
 
-/// The blocks of one tool, each rendered when the enhancer was made.
+/// The blocks of one tool, rendered when the enhancer is created.
 #[derive(Debug, Clone)]
 pub struct Blocks {
     tool: String,
     by_action: BTreeMap<String, Block>,
-    /// What counts for any other action: an error may name none that exists.
+    /// The deltas shown for any other action, because an error may name no existing action.
     global: Vec<Delta>,
     style: BlockStyle,
 }
 
-/// What the errors of one action carry.
+/// The rendered deltas for the errors of one action.
 #[derive(Debug, Clone)]
 pub struct Block {
     text: String,
@@ -131,24 +132,23 @@ pub struct Block {
 }
 
 impl Block {
-    /// The deltas in it.
+    /// Returns the deltas.
     pub fn deltas(&self) -> &[Delta] {
         &self.deltas
     }
 
-    /// How many bytes a text grows by.
+    /// Returns the number of bytes that the block adds to a text.
     pub(crate) fn len(&self) -> usize {
         self.text.len()
     }
 
-    /// Puts it into an error.
     #[inline(never)]
     fn put_into(&self, error: String) -> String {
         splice(error, &self.text, self.style)
     }
 }
 
-/// Makes the enhancer of `tool` for errors that name one of `actions`.
+/// Creates the enhancer of `tool` for errors that name one of `actions`.
 pub fn tool_enhancer<'a>(
     tool: &str,
     actions: impl IntoIterator<Item = &'a str>,
@@ -171,7 +171,7 @@ pub fn tool_enhancer<'a>(
 }
 
 impl Blocks {
-    /// Kept out of line, so that the identity is a test and a move.
+    /// Kept out of line, so that the identity is only a test and a move.
     #[inline(never)]
     fn block(&self, action: &str) -> Option<Cow<'_, Block>> {
         if let Some(block) = self.by_action.get(action) {
@@ -184,17 +184,18 @@ impl Blocks {
         })
     }
 
-    /// Out of line, too.
+    /// Kept out of line for the same reason. It takes a reference, so that the identity moves the error only once.
+    #[cold]
     #[inline(never)]
-    fn enhance(&self, error: String, action: &str) -> String {
-        match self.block(action) {
-            Some(block) => block.put_into(error),
-            None => error,
+    fn enrich(&self, error: &mut String, action: &str) {
+        if let Some(block) = self.block(action) {
+            *error = block.put_into(std::mem::take(error));
         }
     }
 }
 
-/// The deltas to show for a failing action, the worst first, cut to the limit; without one, those that are of the whole tool.
+/// Returns the deltas to show for a failing action, by descending severity and limited in number; without an action,
+/// those of the whole tool.
 fn shown_deltas<'a>(tool: &str, action: Option<&str>, config: &'a SelfHealingConfig) -> Vec<&'a Delta> {
     let Some(diff) = config.active_deltas.get(tool) else { return Vec::new() };
     let severe = |delta: &&Delta| config.include_all_severities || delta.severity >= Severity::Risky;
@@ -205,13 +206,14 @@ fn shown_deltas<'a>(tool: &str, action: Option<&str>, config: &'a SelfHealingCon
     diff.deltas.iter().filter(severe).filter(relevant).take(config.max_deltas_per_error).collect()
 }
 
-/// The action that a field belongs to: the whole segment after `actions.`, so that `create` is not `create_bulk`.
+/// Returns the action that a field belongs to. The whole segment after `actions.` is compared, so that `create` does
+/// not match `create_bulk`.
 fn action_of(field: &str) -> Option<&str> {
     field.strip_prefix("actions.").map(|rest| rest.split('.').next().unwrap_or(rest))
 }
 
-/// Puts the block where its style wants it: before the text's closing, or at the end. Only XML can have something after its
-/// closing tag, and in no other format does the tag mean anything: there it is what somebody sent.
+/// Inserts the block before the text's closing, or at the end. Only in XML can text follow the closing tag; in other
+/// formats, an occurrence of it is untrusted content.
 fn splice(mut error: String, block: &str, style: BlockStyle) -> String {
     let offset = style.closing().and_then(|closing| match style {
         BlockStyle::Xml => error.rfind(closing),

@@ -1,4 +1,4 @@
-//! The last known-good contracts, as text for a file. Reading and writing the file is the program's.
+//! The last known-good contracts in text form. The caller reads and writes the file.
 
 use std::collections::BTreeMap;
 
@@ -8,13 +8,13 @@ use serde_json::Value;
 use super::{ContractDiff, Severity, ToolContract, diff_contracts};
 use crate::definition::Tool;
 
-/// The version of the text that is written and read.
+/// The supported version of the text.
 const VERSION: u64 = 1;
 
 /// Contracts by scenario and tool.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Lockfile {
-    /// The tools' contracts, by the scenario's id and the tool's name.
+    /// The contracts, by the scenario's id and the tool's name.
     pub scenarios: BTreeMap<String, BTreeMap<String, LockedContract>>,
 }
 
@@ -22,13 +22,13 @@ pub struct Lockfile {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LockedContract {
-    /// [`ToolContract::digest`].
+    /// The contract's [`ToolContract::digest`].
     pub digest: String,
     /// The contract, in canonical order.
     pub contract: ToolContract,
 }
 
-/// A text that is no lockfile.
+/// The error for an invalid lockfile.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum LockfileError {
     /// It is not JSON.
@@ -38,71 +38,71 @@ pub enum LockfileError {
         line: usize,
         /// The column, from 1.
         column: usize,
-        /// What is wrong there.
+        /// The problem at that position.
         message: String,
     },
-    /// It is of another version, or says none.
+    /// The version is unsupported or missing.
     #[error("the lockfile has version {}, and this program reads version {VERSION}", .found.as_deref().unwrap_or("none"))]
     Version {
         /// The version, as it is written.
         found: Option<String>,
     },
-    /// A key is unknown or missing, or a value is not what belongs there.
+    /// A key is unknown or missing, or a value has the wrong type.
     #[error("not a lockfile, at {line}:{column}: {message}")]
     Shape {
         /// The line, from 1.
         line: usize,
         /// The column, from 1.
         column: usize,
-        /// What is wrong there.
+        /// The problem at that position.
         message: String,
     },
-    /// Somebody changed a contract by hand, or its digest.
+    /// The digest does not match the contract: one of them was edited by hand.
     #[error("the digest of `{tool}` in `{scenario}` does not fit its contract: {expected} would")]
     Digest {
         /// The scenario.
         scenario: String,
         /// The tool.
         tool: String,
-        /// What the contract's digest is.
+        /// The digest of the contract.
         expected: String,
     },
-    /// A contract stands under another name than its own.
+    /// A contract is stored under a name other than its own.
     #[error("`{scenario}` has the contract of `{name}` as that of `{tool}`")]
     Name {
         /// The scenario.
         scenario: String,
-        /// The name that it stands under.
+        /// The name under which it is stored.
         tool: String,
         /// The contract's own name.
         name: String,
     },
 }
 
-/// One tool whose contract is not what it was.
+/// A changed contract of one tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ContractChange {
     /// The scenario.
     pub scenario: String,
     /// The tool.
     pub tool: String,
-    /// What happened.
+    /// The kind of change.
     pub kind: ChangeKind,
 }
 
-/// What happened to a tool's contract.
+/// The kind of a contract change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// It says something else.
+    /// The contract has changed.
     Changed(ContractDiff),
-    /// The tool was not there.
+    /// The tool is new.
     Added,
-    /// The tool is gone.
+    /// The tool no longer exists.
     Removed,
 }
 
 impl ContractChange {
-    /// How much it matters to somebody who calls as before.
+    /// Returns the severity for callers that do not adapt.
     pub fn severity(&self) -> Severity {
         match &self.kind {
             ChangeKind::Changed(diff) => diff.max_severity().unwrap_or(Severity::Cosmetic),
@@ -112,7 +112,6 @@ impl ContractChange {
     }
 }
 
-/// The text's shape.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct LockfileText {
@@ -121,7 +120,7 @@ struct LockfileText {
 }
 
 impl Lockfile {
-    /// The contracts of these scenarios' tools as they are now.
+    /// Creates a lockfile with the current contracts of the scenarios' tools.
     pub fn from_tools<'a>(scenarios: impl IntoIterator<Item = (&'a str, &'a [Tool])>) -> Lockfile {
         let locked = |tool: &Tool| {
             let contract = ToolContract::from_tool(tool).canonical();
@@ -131,21 +130,21 @@ impl Lockfile {
         Lockfile { scenarios: scenarios.into_iter().map(scenario).collect() }
     }
 
-    /// As JSON over several lines, keys sorted, with a final line end: the same contracts give the same text.
+    /// Formats the lockfile as indented JSON with sorted keys and a final line break: equal contracts give equal text.
     pub fn to_text(&self) -> String {
         let text = LockfileText { version: VERSION, scenarios: self.scenarios.clone() };
-        // Plain data with texts for keys is JSON.
+        // Serializing plain data with string keys cannot fail.
         let mut value = serde_json::to_value(text).unwrap_or_default();
         value.sort_all_objects();
         format!("{value:#}\n")
     }
 
-    /// Reads what [`to_text`](Lockfile::to_text) wrote.
+    /// Parses the result of [`to_text`](Lockfile::to_text).
     ///
     /// # Errors
-    /// [`LockfileError`] when it is something else.
+    /// [`LockfileError`] if the text is not a valid lockfile.
     pub fn parse(text: &str) -> Result<Lockfile, LockfileError> {
-        // The version first: another version may have other keys.
+        // Check the version first: another version may have other keys.
         let value: Value = serde_json::from_str(text).map_err(|error| LockfileError::Syntax {
             line: error.line(),
             column: error.column(),
@@ -176,7 +175,7 @@ impl Lockfile {
         Ok(Lockfile { scenarios: read.scenarios })
     }
 
-    /// What is different in `current`, by scenario and tool.
+    /// Returns the differences in `current`, by scenario and tool.
     pub fn diff(&self, current: &Lockfile) -> Vec<ContractChange> {
         let mut changes = Vec::new();
         let mut push_change = |scenario: &str, tool: &str, kind| {
@@ -200,7 +199,7 @@ impl Lockfile {
         changes
     }
 
-    /// The contract of a scenario's tool.
+    /// Returns the contract of a scenario's tool.
     pub fn get(&self, scenario: &str, tool: &str) -> Option<&LockedContract> {
         self.scenarios.get(scenario)?.get(tool)
     }
@@ -212,7 +211,7 @@ impl Lockfile {
     }
 }
 
-/// What serde_json says, without the place, which is told apart.
+/// Returns the message of a serde_json error without the position, which is reported separately.
 fn reason(error: &serde_json::Error) -> String {
     let text = error.to_string();
     match text.rfind(" at line ") {

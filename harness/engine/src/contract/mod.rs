@@ -1,4 +1,5 @@
-//! Contracts: what a tool promises, what changed of it, and how a validation failure tells the agent.
+//! Contracts: the promises of a tool, the differences between two versions, and the hints about them in validation
+//! failures.
 
 mod accepts;
 mod block;

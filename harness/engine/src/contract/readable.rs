@@ -1,22 +1,22 @@
-//! Schemas as a person, or an agent, would write them down: `{ amount: number, status?: "open" | "paid" }`.
+//! Schemas in a TypeScript-like notation: `{ amount: number, status?: "open" | "paid" }`.
 
 use healbench_protocol::{Object, canonical_json};
 use serde_json::Value;
 
 use super::canonical::{ANNOTATIONS, without_annotations};
 
-/// `schema` in readable form; optional properties carry a `?`.
+/// Formats `schema`; optional properties are marked with `?`.
 pub fn readable_schema(schema: &Value) -> String {
     schema_text(schema, schema, 0)
 }
 
-/// A part of `root` in readable form; its references lead into the whole.
+/// Formats a part of `root`; its references are resolved in `root`.
 pub(crate) fn readable_subschema(schema: &Value, root: &Value) -> String {
     schema_text(schema, root, 0)
 }
 
-/// Two schemas in readable form. They read differently when they differ in more than annotations: where the readable form tells
-/// no difference, both are shown as JSON.
+/// Formats two schemas. If the readable forms are equal although the schemas differ in more than annotations, both are
+/// formatted as JSON.
 pub(super) fn readable_change(previous: &Value, current: &Value) -> (String, String) {
     let (old, new) = (readable_schema(previous), readable_schema(current));
     if old == new {
@@ -26,10 +26,10 @@ pub(super) fn readable_change(previous: &Value, current: &Value) -> (String, Str
     }
 }
 
-/// Deeper than this an object is only called one: a delta is read by an agent, and a recursive schema has no end.
+/// Objects nested deeper are only called `object`: agents read deltas, and a recursive schema has no end.
 const MAX_DEPTH: usize = 6;
 
-/// Bounds matter to an agent as much as the type does.
+/// Keywords for bounds and formats, with the text that precedes their value.
 const BOUNDS: [(&str, &str); 14] = [
     ("format", " "),
     ("pattern", " matching "),
@@ -53,7 +53,7 @@ fn schema_text(schema: &Value, root: &Value, depth: usize) -> String {
         Value::Bool(false) => return "never".to_owned(),
         _ => return "any".to_owned(),
     };
-    // The keywords that the text does not tell yet.
+    // The keywords that the text does not express yet.
     let mut remaining: Vec<&str> = map.keys().map(String::as_str).filter(|keyword| !is_ignored(keyword)).collect();
     let mut out = type_text(map, root, depth, &mut remaining);
     for (keyword, phrase) in BOUNDS {
@@ -68,7 +68,7 @@ fn schema_text(schema: &Value, root: &Value, depth: usize) -> String {
     if take_keyword("uniqueItems", map, &mut remaining) == Some(&Value::Bool(true)) {
         out.push_str(" unique");
     }
-    // `{ a: string } & …`: what holds besides.
+    // Further constraints: `{ a: string } & …`.
     for branch in take_keyword("allOf", map, &mut remaining).and_then(Value::as_array).into_iter().flatten() {
         out = intersection_text(out, schema_text(branch, root, depth + 1));
     }
@@ -84,18 +84,18 @@ fn schema_text(schema: &Value, root: &Value, depth: usize) -> String {
     out
 }
 
-/// Says nothing about values, or nothing that is not told elsewhere.
+/// Returns true for keywords that do not constrain values, or that are formatted elsewhere.
 fn is_ignored(keyword: &str) -> bool {
     ANNOTATIONS.contains(&keyword) || matches!(keyword, "$defs" | "definitions" | "$schema" | "$id")
 }
 
-/// The keyword's value, which is told from here on.
+/// Returns the keyword's value and marks the keyword as expressed.
 fn take_keyword<'a>(keyword: &str, map: &'a Object, remaining: &mut Vec<&str>) -> Option<&'a Value> {
     remaining.retain(|name| *name != keyword);
     map.get(keyword)
 }
 
-/// What kind of value it is, without its bounds.
+/// Formats the type without its bounds.
 fn type_text(map: &Object, root: &Value, depth: usize, remaining: &mut Vec<&str>) -> String {
     if let Some(reference) = map.get("$ref").and_then(Value::as_str) {
         let target = reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
@@ -108,7 +108,7 @@ fn type_text(map: &Object, root: &Value, depth: usize, remaining: &mut Vec<&str>
     }
     if let Some(options) = map.get("enum").and_then(Value::as_array) {
         take_keyword("enum", map, remaining);
-        // The options have a type already.
+        // The options imply the type.
         take_keyword("type", map, remaining);
         return options.iter().map(Value::to_string).collect::<Vec<_>>().join(" | ");
     }
@@ -126,7 +126,7 @@ fn type_text(map: &Object, root: &Value, depth: usize, remaining: &mut Vec<&str>
     }
     match kind {
         Some(Value::String(name)) if name == "array" => array(map, root, depth, remaining),
-        // The branches tell what kind of object it is.
+        // The branches show which kind of object it is.
         Some(Value::String(name)) if name == "object" && chooses => "any".to_owned(),
         Some(Value::String(name)) => name.clone(),
         Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" | "),
@@ -134,7 +134,7 @@ fn type_text(map: &Object, root: &Value, depth: usize, remaining: &mut Vec<&str>
     }
 }
 
-/// `{ a: string, b?: number } and [^x-]: string and no others`.
+/// Formats `{ a: string, b?: number } and [^x-]: string and no others`.
 fn object(map: &Object, root: &Value, depth: usize, remaining: &mut Vec<&str>) -> String {
     let keywords = ["properties", "patternProperties", "additionalProperties", "required"];
     let [properties, patterns, others, required] = keywords.map(|keyword| take_keyword(keyword, map, remaining));
@@ -152,7 +152,7 @@ fn object(map: &Object, root: &Value, depth: usize, remaining: &mut Vec<&str>) -
     let undeclared = |name: &&&str| properties.is_none_or(|properties| !properties.contains_key(**name));
     fields.extend(required.iter().filter(undeclared).map(|name| format!("{}: any", quote_name(name))));
     let mut out = if fields.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", fields.join(", ")) };
-    // Behind the braces, so that in them stand fields and nothing else.
+    // After the braces, which contain only fields.
     for (pattern, property) in patterns.and_then(Value::as_object).into_iter().flatten() {
         out.push_str(&format!(" and [{pattern}]: {}", schema_text(property, root, depth + 1)));
     }
@@ -164,14 +164,14 @@ fn object(map: &Object, root: &Value, depth: usize, remaining: &mut Vec<&str>) -
     out
 }
 
-/// A name that could be taken for something else is quoted.
+/// Quotes a name that contains characters other than letters, digits, `_`, `-`, `$` and `.`.
 fn quote_name(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '$' | '.');
     let is_plain = !name.is_empty() && name.chars().all(plain);
     if is_plain { name.to_owned() } else { Value::from(name).to_string() }
 }
 
-/// `string[]`, `[string, number, ...any[]]`.
+/// Formats `string[]` or `[string, number, ...any[]]`.
 fn array(map: &Object, root: &Value, depth: usize, remaining: &mut Vec<&str>) -> String {
     let items = take_keyword("items", map, remaining).filter(|_| depth < MAX_DEPTH);
     let item = |schema: &Value| schema_text(schema, root, depth + 1);
@@ -188,7 +188,7 @@ fn array(map: &Object, root: &Value, depth: usize, remaining: &mut Vec<&str>) ->
     }
 }
 
-/// In parentheses when it is more than one word, so that what follows is about all of it.
+/// Adds parentheses around more than one word, so that a following operator applies to the whole text.
 fn parenthesized(text: String) -> String {
     let mut open = 0_i32;
     let closes = |(at, c): (usize, char)| {
@@ -200,7 +200,7 @@ fn parenthesized(text: String) -> String {
     if is_whole { text } else { format!("({text})") }
 }
 
-/// What is true of both; `any` adds nothing.
+/// Formats the intersection; `any` is omitted.
 fn intersection_text(one: String, other: String) -> String {
     match (one.as_str(), other.as_str()) {
         (_, "any") => one,

@@ -1,16 +1,16 @@
-//! What moved between a lockfile and the contracts as they are, for a terminal.
+//! The terminal report of the differences between a lockfile and the current contracts.
 
 use super::{ChangeKind, ContractChange, Delta, Severity};
 use crate::render::single_line;
 
-/// Lines are broken here; values go on under where they began.
+/// The line width; continuation lines of a value are aligned with its first line.
 const WIDTH: usize = 100;
-/// Where the fields begin, after the longest severity.
+/// The column of the fields, after the longest severity.
 const FIELD: usize = 12;
-/// Where the values begin.
+/// The column of the values.
 const VALUE: usize = 20;
 
-/// A block for each tool, the worst first, then by scenario and tool; and a line of totals.
+/// Formats one block per tool, ordered by descending severity, scenario and tool, and a line of totals.
 pub fn report_text(changes: &[ContractChange]) -> String {
     let mut sorted: Vec<&ContractChange> = changes.iter().collect();
     sorted.sort_by(|a, b| {
@@ -51,13 +51,13 @@ fn write_delta(out: &mut String, delta: &Delta) {
     }
 }
 
-/// `label`, indented by two, and the text from `column` on, over as many lines as it takes.
+/// Appends `label`, indented by two spaces, and the text wrapped from `column` on.
 fn write_wrapped(out: &mut String, label: &str, column: usize, text: &str) {
     let room = WIDTH - column;
     let mut label = if column == 0 { String::new() } else { format!("  {label}") };
     let mut rest: Vec<char> = text.chars().collect();
     loop {
-        // After the last space that fits; a word that is longer than a line is cut.
+        // Break after the last space that fits, or within a word that is longer than a line.
         let fits = rest.len() <= room;
         let space = rest.iter().take(room + 1).rposition(|c| *c == ' ').filter(|at| *at > 0);
         let at = if fits { rest.len() } else { space.unwrap_or(room) };

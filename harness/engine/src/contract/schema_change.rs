@@ -1,4 +1,4 @@
-//! What a change of an input schema means for calls that were valid before.
+//! The severity of a change of an input schema for calls that were valid before.
 
 use serde_json::Value;
 
@@ -7,10 +7,10 @@ use super::accepts::accepts_all;
 use super::canonical::{canonical_schema, without_annotations, without_required};
 use crate::schema::prepare_schema;
 
-/// How bad the change from `previous` to `current` is; `None` when they say the same, in whatever order.
+/// Returns the severity of the change from `previous` to `current`, or `None` if they are equal up to order.
 ///
-/// Under the guardrail `strict`: BREAKING when a call that was valid may be rejected now, SAFE when the one change is that less is
-/// required, COSMETIC when only descriptions, titles, examples or comments changed, RISKY otherwise.
+/// Under the guardrail `strict`: BREAKING if a previously valid call may be rejected, SAFE if the only change is that
+/// less is required, COSMETIC if only descriptions, titles, examples or comments changed, RISKY otherwise.
 pub(super) fn severity_of_change(previous: &Value, current: &Value) -> Option<Severity> {
     if canonical_schema(previous) == canonical_schema(current) {
         return None;
@@ -18,7 +18,7 @@ pub(super) fn severity_of_change(previous: &Value, current: &Value) -> Option<Se
     if without_annotations(previous) == without_annotations(current) {
         return Some(Severity::Cosmetic);
     }
-    // As a call meets them: closed at their roots.
+    // As applied to calls: closed at their roots.
     let closed = |schema: &Value| prepare_schema(schema, None, true);
     Some(if !accepts_all(&closed(previous), &closed(current)) {
         Severity::Breaking

@@ -1,4 +1,4 @@
-//! What a tool promises, as data: made from the tool, written into a lockfile, compared and digested.
+//! The contract of a tool as data: created from the tool, stored in a lockfile, compared and digested.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,25 +13,25 @@ use crate::definition::{Action, Entitlement, Handler, Presenter, Tool};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ToolContract {
-    /// What an agent is shown of the tool.
+    /// The part shown to agents.
     pub surface: Surface,
-    /// How the tool answers.
+    /// The behavior when called.
     pub behavior: Behavior,
-    /// What its answers may cost an agent.
+    /// The possible cost of its answers for an agent.
     pub token_economics: TokenEconomics,
-    /// What its code may reach.
+    /// The resources that its code may access.
     pub entitlements: BTreeSet<Entitlement>,
 }
 
-/// What an agent is shown of a tool.
+/// The part of a tool that is shown to agents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Surface {
     /// The tool's name.
     pub name: String,
-    /// What it is for.
+    /// The description.
     pub description: String,
-    /// Its labels.
+    /// The labels.
     pub tags: BTreeSet<String>,
     /// The argument that selects the action, if there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -40,13 +40,13 @@ pub struct Surface {
     pub actions: BTreeMap<String, ActionSurface>,
 }
 
-/// What an agent is shown of an action.
+/// The part of an action that is shown to agents.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct ActionSurface {
-    /// What it does.
+    /// The description.
     pub description: String,
-    /// JSON Schema of the arguments, without the discriminator.
+    /// The JSON Schema of the arguments, without the discriminator.
     pub input_schema: Value,
     /// MCP's `destructiveHint`.
     pub destructive: bool,
@@ -56,76 +56,77 @@ pub struct ActionSurface {
     pub idempotent: bool,
 }
 
-/// How a tool answers.
+/// The behavior of a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Behavior {
-    /// What every call passes through, outermost first.
+    /// The middleware that every call passes through, outermost first.
     pub middleware: Vec<String>,
-    /// What a call makes stale in a client's cache, in the order in which the policies apply.
+    /// The state-sync policies (cache invalidations on the client), in the order in which they apply.
     pub state_sync: Vec<String>,
-    /// The most calls at a time.
+    /// The maximum number of concurrent calls.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub concurrency: Option<u32>,
     /// The presenters, by the action whose lists they present.
     pub presenters: BTreeMap<String, PresenterContract>,
 }
 
-/// How a list is presented. The teaching text is no part of it: it says how to narrow a list and promises nothing.
+/// The presentation of a list. The truncation notice is not included, because it promises nothing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct PresenterContract {
-    /// What the presenter is called.
+    /// The presenter's name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// The most rows that are shown.
+    /// The maximum number of rows shown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_limit_max: Option<u64>,
-    /// JSON Schema of a row.
+    /// The JSON Schema of a row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub egress_schema: Option<Value>,
-    /// The most bytes of a response.
+    /// The maximum size of a response in bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub egress_max_bytes: Option<u64>,
-    /// Rules about the data, in the order in which an agent reads them.
+    /// Rules about the data, in the order shown to an agent.
     pub system_rules: Vec<String>,
-    /// Actions that are suggested next.
+    /// Suggested next actions.
     pub affordances: BTreeSet<String>,
-    /// The presenters inside of this one.
+    /// The presenters embedded in this one.
     pub embedded_presenters: BTreeSet<String>,
 }
 
-/// What a tool's answers may cost an agent.
+/// The possible cost of a tool's answers for an agent.
 ///
-/// There is no number of tokens: the engine has no tokenizer, and a guess from a count of characters would look like a
-/// measurement.
+/// There is no number of tokens: the engine has no tokenizer, and an estimate from the number of characters would look
+/// like a measurement.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct TokenEconomics {
-    /// The properties that the input schemas declare, at every depth: what an agent reads before it can call.
+    /// The number of properties that the input schemas declare, at every depth; an agent reads them before its first
+    /// call.
     pub schema_field_count: usize,
-    /// Whether some action lists rows with a limit on neither rows nor bytes.
+    /// True if an action lists rows with neither a limit on rows nor on bytes.
     pub unbounded_collection: bool,
-    /// How far a response can grow: the worst of the actions'.
+    /// The growth of responses: the worst of all actions.
     pub inflation_risk: InflationRisk,
 }
 
-/// How far a response can grow with the data behind it.
+/// The growth of a response with the underlying data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum InflationRisk {
-    /// No list, or one with a limit on its rows and on its bytes.
+    /// No list, or one with limits on both rows and bytes.
     Low,
-    /// A list with a limit on its rows or on its bytes, and none on the other.
+    /// A list with a limit on only one of rows and bytes.
     Medium,
-    /// A list with neither, whose caller can ask for fewer rows: the input schema declares `limit`.
+    /// A list without limits whose caller can request fewer rows: the input schema declares `limit`.
     High,
-    /// A list with neither, and a caller gets all of it.
+    /// A list without limits that is always returned completely.
     Critical,
 }
 
 impl InflationRisk {
-    /// As it is written in a contract.
+    /// Returns the name used in contracts.
     pub fn name(self) -> &'static str {
         match self {
             InflationRisk::Low => "low",
@@ -137,7 +138,7 @@ impl InflationRisk {
 }
 
 impl ToolContract {
-    /// The contract of `tool` as it is; what it was (`previous`) has a contract of its own.
+    /// Creates the contract of the current version of `tool`; `previous` is not included.
     pub fn from_tool(tool: &Tool) -> ToolContract {
         let risk = tool.actions.iter().map(inflation_risk).max().unwrap_or(InflationRisk::Low);
         let presenters = tool.actions.iter().filter_map(|action| {
@@ -167,19 +168,20 @@ impl ToolContract {
         }
     }
 
-    /// SHA-256, in lower-case hexadecimal, of the [`canonical`](ToolContract::canonical) contract's canonical JSON.
+    /// Returns the SHA-256, in lower-case hexadecimal, of the [`canonical`](ToolContract::canonical) contract's
+    /// canonical JSON.
     ///
-    /// Contracts that [`diff_contracts`](super::diff_contracts) finds no difference between have the same digest, and no others
-    /// have. So it depends on no order that means nothing: of actions, tags, affordances, embedded presenters and entitlements,
-    /// and in schemas of properties, `required`, `type`, options and branches. The order of middleware, state-sync policies,
-    /// rules and `prefixItems` has a meaning, and counts.
+    /// Contracts have the same digest exactly if [`diff_contracts`](super::diff_contracts) finds no difference. The
+    /// digest does not depend on the order of actions, tags, affordances, embedded presenters and entitlements or, in
+    /// schemas, of properties, `required`, `type`, options and branches. It depends on the order of middleware,
+    /// state-sync policies, rules and `prefixItems`.
     pub fn digest(&self) -> String {
-        // Plain data with texts for keys is JSON.
+        // Serializing plain data with string keys cannot fail.
         let value = serde_json::to_value(self.canonical()).unwrap_or_default();
         fingerprint(canonical_json(&value).as_bytes())
     }
 
-    /// The same contract with its schemas in canonical order.
+    /// Returns the same contract with its schemas in canonical order.
     pub fn canonical(&self) -> ToolContract {
         let mut contract = self.clone();
         for action in contract.surface.actions.values_mut() {

@@ -1,23 +1,23 @@
 use serde::{Deserialize, Serialize};
 
-/// Something outside of the server that a tool's code may reach.
+/// A resource outside of the server that a tool's code may access.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub enum Entitlement {
-    /// Files.
+    /// The file system.
     Filesystem,
     /// Other hosts.
     Network,
-    /// Programs that it starts.
+    /// Starting other programs.
     Subprocess,
     /// Keys, signatures and ciphers.
     Crypto,
-    /// Code that it makes up, or is sent.
+    /// Evaluating code that is generated or received.
     CodeEvaluation,
 }
 
 impl Entitlement {
-    /// As it is written in a contract.
+    /// Returns the name used in contracts.
     pub fn name(self) -> &'static str {
         match self {
             Entitlement::Filesystem => "filesystem",

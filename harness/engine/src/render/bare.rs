@@ -1,4 +1,4 @@
-//! What a raw server sends: one line that says next to nothing.
+//! The output of a server without error handling: one line with almost no information.
 
 use super::single_line;
 use crate::failure::{Failure, Routing};

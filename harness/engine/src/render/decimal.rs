@@ -1,9 +1,9 @@
-//! Floating-point numbers as other languages print them.
+//! Floating-point numbers as formatted by other languages.
 
 use std::ops::Range;
 
-/// The shortest digits that read back as `value`: plain while the exponent is in `plain`, else as in `1.5e-07`, with at least
-/// `width` digits of exponent.
+/// Formats the shortest digits that parse to `value`: without an exponent if the exponent is in `plain`, or else like
+/// `1.5e-07`, with at least `width` digits of exponent.
 pub(super) fn shortest(value: f64, plain: Range<i32>, width: usize) -> String {
     let scientific = format!("{value:e}");
     let Some((digits, exponent)) = scientific.split_once('e') else { return scientific };

@@ -1,16 +1,16 @@
-//! What came from outside never becomes a part of the structure that it is written into.
+//! Escaping of untrusted text, so that it cannot become part of the surrounding structure.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use super::wording::TextSink;
 
-/// XML element content: `&` and `<` escaped, and characters that XML 1.0 does not allow replaced.
+/// Escapes text for XML element content, and replaces characters that XML 1.0 forbids.
 pub(crate) fn xml_text(text: &str) -> Cow<'_, str> {
     borrowed_or(text, push_xml_text)
 }
 
-/// An XML attribute's value: all five escaped, and white space that a parser would turn into a plain space.
+/// Escapes text for an XML attribute value, including white space that a parser would normalize to a space.
 pub(crate) fn xml_attribute(text: &str) -> Cow<'_, str> {
     borrowed_or(text, push_xml_attribute)
 }
@@ -24,7 +24,8 @@ fn borrowed_or(text: &str, push: impl Fn(&mut String, &str)) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Bytes that need a look: what an element's text escapes, control characters, and the first byte of U+FFFE and U+FFFF.
+/// The bytes that may need escaping in element content: markup, control characters, and the first byte of U+FFFE and
+/// U+FFFF.
 const IN_TEXT: [bool; 256] = special(b"&<>\r");
 const IN_ATTRIBUTE: [bool; 256] = special(b"&<>\"'\t\n\r");
 
@@ -49,9 +50,9 @@ pub(crate) fn push_xml_text(out: &mut String, text: &str) {
     push_escaped(out, text, &IN_TEXT, |out, byte| match byte {
         b'&' => Some("&amp;"),
         b'<' => Some("&lt;"),
-        // A parser would give back a line feed.
+        // A parser would convert it to a line feed.
         b'\r' => Some("&#13;"),
-        // The one place where it is not allowed to stand as it is.
+        // `>` must be escaped only in `]]>`.
         b'>' if out.ends_with("]]") => Some("&gt;"),
         _ => None,
     });
@@ -72,7 +73,8 @@ pub(crate) fn push_xml_attribute(out: &mut String, text: &str) {
     });
 }
 
-/// Appends `text` in runs; `entity` is asked, with what was written so far, for the bytes that `special` names.
+/// Appends `text` in runs of unescaped bytes. For each byte in `special`, `entity` receives the output so far and the
+/// byte.
 fn push_escaped(
     out: &mut String,
     text: &str,
@@ -88,9 +90,9 @@ fn push_escaped(
         from = at;
         let (replacement, length) = match bytes[at] {
             byte @ (b'\t' | b'\n' | b'\r' | 0x20..=0x7F) => (entity(out, byte), 1),
-            // XML 1.0, production 2: what is left of the control characters is not allowed,
+            // XML 1.0, production 2: forbids all other control characters,
             0..=0x1F => (Some("\u{FFFD}"), 1),
-            // nor are U+FFFE and U+FFFF.
+            // and U+FFFE and U+FFFF.
             _ if matches!(bytes[at + 1..], [0xBF, 0xBE | 0xBF, ..]) => (Some("\u{FFFD}"), 3),
             _ => (None, 1),
         };
@@ -103,7 +105,7 @@ fn push_escaped(
     out.push_str(&text[from..]);
 }
 
-/// Writes into an XML element's content.
+/// Writes escaped XML element content.
 pub(crate) struct XmlText<'a>(pub(crate) &'a mut String);
 
 impl fmt::Write for XmlText<'_> {
@@ -120,7 +122,7 @@ impl TextSink for XmlText<'_> {
     }
 }
 
-/// Text that stays on its line: line ends and other control characters become visible escapes.
+/// Replaces line breaks and other control characters by visible escapes.
 pub(crate) fn single_line(text: &str) -> Cow<'_, str> {
     let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
     if !text.chars().any(breaks) {

@@ -1,4 +1,4 @@
-//! The coaching text of Fusion's document on cognitive guardrails. One fact a line; a value never starts a line of its own.
+//! The text format of Fusion's document on cognitive guardrails. One fact per line; a value never starts a line.
 
 use super::single_line;
 use super::wording::{FIX_AND_RETRY, correction, problem, sent_text, undeclared_correction};

@@ -1,4 +1,4 @@
-//! `<tool_error>` and `<validation_error>`, as Fusion's document on error handling shows them.
+//! `<tool_error>` and `<validation_error>`, following Fusion's document on error handling.
 
 use std::fmt;
 
@@ -37,13 +37,13 @@ fn validation_error(tool: &str, action: &str, issues: &[Issue], reserve: usize) 
     out
 }
 
-/// Bytes of one field's line.
+/// The estimated size of one field's line in bytes.
 const BYTES_PER_FIELD: usize = 224;
 
 fn write_sentence(out: &mut impl TextSink, issue: &Issue) -> fmt::Result {
     write_problem(out, issue)?;
     out.write_literal(".")?;
-    // The message has named undeclared fields already; their values are not what is wrong.
+    // The message already names undeclared fields, and their values are not the problem.
     if !matches!(issue.kind, IssueKind::Undeclared { .. }) {
         out.write_literal(" You sent: ")?;
         write_sent(out, issue)?;

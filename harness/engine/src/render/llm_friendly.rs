@@ -1,4 +1,4 @@
-//! The Markdown of document 002: issues with their fixes, the tool's schema, suggestions, and a valid example.
+//! The Markdown format of document 002: issues with their fixes, the tool's schema, suggestions, and a valid example.
 
 use std::fmt::Write as _;
 
@@ -23,7 +23,7 @@ pub(super) fn render(input: &RenderInput<'_>) -> String {
     match (input.failure, other_failure(input)) {
         (Failure::Validation { issues, .. }, _) => validation_text(input, issues),
         (_, Some(failure)) => other_failure_text(&failure),
-        // Every failure is one of the two.
+        // Unreachable: every failure is one of the two.
         (_, None) => super::bare_line(input.failure),
     }
 }
@@ -91,7 +91,7 @@ fn schema_section(description: &str, help: &ToolHelp) -> String {
     out
 }
 
-/// The fields, and those inside of them with their paths: `env.region`, `lines[].qty`.
+/// Appends the fields and nested fields with their paths: `env.region`, `lines[].qty`.
 fn push_fields(out: &mut String, fields: &[FieldHelp], above: &str, indent: usize) {
     for field in fields {
         let path = format!("{above}{}", field.name);
@@ -113,7 +113,7 @@ fn push_fields(out: &mut String, fields: &[FieldHelp], above: &str, indent: usiz
     }
 }
 
-/// The examples one after the other. Lists stand inside of one more pair of brackets, as document 002 has them.
+/// Joins the examples. Lists are enclosed in another pair of brackets, as in document 002.
 fn examples(field: &FieldHelp) -> String {
     let joined = field.examples.iter().map(json::inline).collect::<Vec<_>>().join(", ");
     if field.examples.iter().any(serde_json::Value::is_array) { format!("[{joined}]") } else { joined }

@@ -1,5 +1,5 @@
-//! The JSON structure of document 002. It ends with the closing braces of `error` and of the whole on lines of their
-//! own: contract changes are put in before them.
+//! The JSON format of document 002. The closing braces of `error` and of the root are on separate lines at the end, so
+//! that contract changes can be inserted before them.
 
 use serde_json::{Map, Value, json};
 
@@ -10,7 +10,7 @@ use super::friendly::{
 use super::{ActionDoc, RenderInput, RenderedDoc};
 use crate::failure::{Failure, Issue};
 
-/// Members of `error` are indented by this much.
+/// The indentation of the members of `error`.
 const INDENT: usize = 4;
 
 pub(super) fn render_doc(doc: &ActionDoc) -> RenderedDoc {
@@ -31,7 +31,7 @@ pub(super) fn render(input: &RenderInput<'_>) -> String {
     match (input.failure, other_failure(input)) {
         (Failure::Validation { issues, .. }, _) => validation_text(input, issues),
         (_, Some(failure)) => other_failure_text(&failure),
-        // Every failure is one of the two.
+        // Unreachable: every failure is one of the two.
         (_, None) => super::bare_line(input.failure),
     }
 }
@@ -78,7 +78,7 @@ fn validation_text(input: &RenderInput<'_>, issues: &[Issue]) -> String {
     out
 }
 
-/// A further member of `error`.
+/// Appends a member of `error`.
 fn member(out: &mut String, name: &str, write: impl FnOnce(&mut String)) {
     out.push_str(",\n    \"");
     out.push_str(name);
@@ -86,7 +86,7 @@ fn member(out: &mut String, name: &str, write: impl FnOnce(&mut String)) {
     write(out);
 }
 
-/// A member of an issue.
+/// Appends a member of an issue.
 fn field(out: &mut String, before: &str, name: &str, write: impl FnOnce(&mut String)) {
     out.push_str(before);
     out.push_str("        \"");

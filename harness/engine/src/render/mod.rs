@@ -1,4 +1,4 @@
-//! One file an error format. All of them write the same [`Failure`].
+//! The error formats, one file for each. All of them format the same [`Failure`].
 
 mod bare;
 mod decimal;
@@ -24,80 +24,115 @@ use crate::contract::{BlockStyle, Delta};
 use crate::definition::{Action, Tool};
 use crate::failure::{Bound, Failure, Issue, IssueKind, Quantity};
 
-/// What a format is given to write.
+/// The input of an error format.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RenderInput<'a> {
     pub(crate) failure: &'a Failure,
-    /// The arguments as they were sent, the discriminator among them.
+    /// The arguments as sent, including the discriminator.
     pub(crate) arguments: &'a Value,
-    /// The tool that was called; none when no such tool exists.
+    /// The called tool; `None` if no such tool exists.
     pub(crate) tool: Option<&'a str>,
-    /// The argument that selects the tool's action, where there is one.
+    /// The argument that selects the tool's action, if there is one.
     pub(crate) discriminator: Option<&'a str>,
-    /// The action that was called; none when none could be chosen.
+    /// The called action; `None` if none could be selected.
     pub(crate) action: Option<&'a ActionDoc>,
-    /// The contract changes to tell, for a format that has a place of its own for them in its text.
+    /// The contract changes to show, for a format that shows them within its text.
     pub(crate) deltas: &'a [Delta],
-    /// Bytes that will be put into the text afterwards: room for them spares a copy of it.
+    /// The number of bytes that will be inserted later; reserving them avoids copying the text.
     pub(crate) reserve: usize,
 }
 
-/// What a format may say of an action, whatever was sent to it.
+/// The data about an action that a format may use, independent of the arguments.
 #[derive(Debug)]
 pub(crate) struct ActionDoc {
     pub(crate) action: String,
-    /// The tool's description, or the action's where it has one.
+    /// The action's description, or the tool's if the action has none.
     pub(crate) description: String,
     pub(crate) discriminator: Option<String>,
-    /// The input schema as it was written, without the discriminator.
+    /// The input schema as written, without the discriminator.
     pub(crate) schema: Value,
-    /// What the format always says of this action, written once.
+    /// The parts of the text that do not depend on the failure, rendered once.
     pub(crate) rendered: RenderedDoc,
 }
 
-/// What a format always says of an action; formats that say nothing leave it empty.
+/// The parts of a text that depend only on the action; empty for formats without such parts.
 #[derive(Debug, Default)]
 pub(crate) struct RenderedDoc {
-    /// The schema, explained.
+    /// The explanation of the schema.
     pub(crate) schema: String,
-    /// Arguments that are valid; empty when none were found.
+    /// Valid arguments; empty if none were found.
     pub(crate) example: String,
-    /// Whether a field of the schema has options.
+    /// True if a field of the schema has options.
     pub(crate) options: bool,
 }
 
-/// An error format, compiled.
+/// How a built-in error format is rendered.
+#[derive(Debug)]
+pub(crate) struct BuiltIn {
+    format: ErrorFormat,
+    render: fn(&RenderInput<'_>) -> String,
+    /// Renders what the format always says about an action.
+    render_doc: fn(&ActionDoc) -> RenderedDoc,
+    block_style: BlockStyle,
+    fields: NamedFields,
+}
+
+/// Which of the invalid fields a format names.
+#[derive(Debug, Clone, Copy)]
+enum NamedFields {
+    No,
+    All,
+    /// Some of them, depending on the text.
+    Some,
+}
+
+/// The built-in formats: one line for each entry of [`FORMATS`](healbench_protocol::FORMATS).
+#[rustfmt::skip]
+static BUILT_IN: [BuiltIn; healbench_protocol::FORMATS.len()] = [
+    built_in(ErrorFormat::Bare, |input| bare_line(input.failure), no_doc, BlockStyle::Xml, NamedFields::No),
+    built_in(ErrorFormat::FusionXml, fusion_xml::render, no_doc, BlockStyle::Xml, NamedFields::All),
+    built_in(ErrorFormat::FusionText, |input| fusion_text::render(input.failure), no_doc, BlockStyle::Text, NamedFields::All),
+    built_in(ErrorFormat::LlmFriendly, llm_friendly::render, llm_friendly::render_doc, BlockStyle::Markdown, NamedFields::All),
+    built_in(ErrorFormat::LlmFriendlyJson, llm_friendly_json::render, llm_friendly_json::render_doc, BlockStyle::LlmFriendlyJson, NamedFields::All),
+    built_in(ErrorFormat::ZodJson, zod_json::render, no_doc, BlockStyle::ZodIssue, NamedFields::All),
+    built_in(ErrorFormat::Pydantic, pydantic::render, no_doc, BlockStyle::Text, NamedFields::All),
+    built_in(ErrorFormat::Serde, serde_text::render, no_doc, BlockStyle::Text, NamedFields::Some),
+    built_in(ErrorFormat::ProblemJson, problem_json::render, no_doc, BlockStyle::ProblemMember, NamedFields::All),
+];
+
+const fn built_in(
+    format: ErrorFormat,
+    render: fn(&RenderInput<'_>) -> String,
+    render_doc: fn(&ActionDoc) -> RenderedDoc,
+    block_style: BlockStyle,
+    fields: NamedFields,
+) -> BuiltIn {
+    BuiltIn { format, render, render_doc, block_style, fields }
+}
+
+fn no_doc(_: &ActionDoc) -> RenderedDoc {
+    RenderedDoc::default()
+}
+
+/// An error format that is ready to render.
 #[derive(Debug)]
 pub(crate) enum FormatRenderer {
-    Bare,
-    FusionXml,
-    FusionText,
-    LlmFriendly,
-    LlmFriendlyJson,
-    ZodJson,
-    Pydantic,
-    Serde,
-    ProblemJson,
+    BuiltIn(&'static BuiltIn),
     Template(Box<template::Template>),
 }
 
 impl FormatRenderer {
     pub(crate) fn new(format: &ErrorFormat) -> Result<FormatRenderer, TemplateError> {
-        Ok(match format {
-            ErrorFormat::Bare => FormatRenderer::Bare,
-            ErrorFormat::FusionXml => FormatRenderer::FusionXml,
-            ErrorFormat::FusionText => FormatRenderer::FusionText,
-            ErrorFormat::LlmFriendly => FormatRenderer::LlmFriendly,
-            ErrorFormat::LlmFriendlyJson => FormatRenderer::LlmFriendlyJson,
-            ErrorFormat::ZodJson => FormatRenderer::ZodJson,
-            ErrorFormat::Pydantic => FormatRenderer::Pydantic,
-            ErrorFormat::Serde => FormatRenderer::Serde,
-            ErrorFormat::ProblemJson => FormatRenderer::ProblemJson,
-            ErrorFormat::Template(source) => FormatRenderer::Template(Box::new(template::Template::compile(source)?)),
-        })
+        match format {
+            ErrorFormat::Template(source) => template::Template::compile(source).map(Box::new).map(Self::Template),
+            _ => {
+                let entry = BUILT_IN.iter().find(|entry| entry.format == *format);
+                Ok(Self::BuiltIn(entry.unwrap_or_else(|| unreachable!("{format} has an entry"))))
+            }
+        }
     }
 
-    /// What this format may say of an action.
+    /// Creates the data about an action for this format.
     pub(crate) fn action_doc(&self, tool: &Tool, action: &Action) -> ActionDoc {
         let description = if action.description.is_empty() { &tool.description } else { &action.description };
         let mut doc = ActionDoc {
@@ -107,64 +142,48 @@ impl FormatRenderer {
             schema: action.input.clone(),
             rendered: RenderedDoc::default(),
         };
-        doc.rendered = match self {
-            FormatRenderer::LlmFriendly => llm_friendly::render_doc(&doc),
-            FormatRenderer::LlmFriendlyJson => llm_friendly_json::render_doc(&doc),
-            _ => RenderedDoc::default(),
-        };
+        if let FormatRenderer::BuiltIn(entry) = self {
+            doc.rendered = (entry.render_doc)(&doc);
+        }
         doc
     }
 
-    /// Writes a failure for the agent.
     pub(crate) fn render(&self, input: &RenderInput<'_>) -> String {
         match self {
-            FormatRenderer::Bare => bare_line(input.failure),
-            FormatRenderer::FusionXml => fusion_xml::render(input),
-            FormatRenderer::FusionText => fusion_text::render(input.failure),
-            FormatRenderer::LlmFriendly => llm_friendly::render(input),
-            FormatRenderer::LlmFriendlyJson => llm_friendly_json::render(input),
-            FormatRenderer::ZodJson => zod_json::render(input),
-            FormatRenderer::Pydantic => pydantic::render(input),
-            FormatRenderer::Serde => serde_text::render(input),
-            FormatRenderer::ProblemJson => problem_json::render(input),
+            FormatRenderer::BuiltIn(entry) => (entry.render)(input),
             FormatRenderer::Template(template) => template.render(input),
         }
     }
 
-    /// How contract changes are added to a text of this format.
+    /// Returns the syntax in which contract changes are added to a text of this format.
     pub(crate) fn block_style(&self) -> BlockStyle {
         match self {
-            FormatRenderer::Bare | FormatRenderer::FusionXml => BlockStyle::Xml,
-            FormatRenderer::FusionText | FormatRenderer::Pydantic | FormatRenderer::Serde => BlockStyle::Text,
-            FormatRenderer::LlmFriendly => BlockStyle::Markdown,
-            FormatRenderer::LlmFriendlyJson => BlockStyle::LlmFriendlyJson,
-            FormatRenderer::ZodJson => BlockStyle::ZodIssue,
-            FormatRenderer::ProblemJson => BlockStyle::ProblemMember,
+            FormatRenderer::BuiltIn(entry) => entry.block_style,
             FormatRenderer::Template(template) if template.renders_contract_changes() => BlockStyle::Omitted,
             FormatRenderer::Template(_) => BlockStyle::Text,
         }
     }
 
-    /// Whether `text` names every field that is wrong.
+    /// Returns whether `text` names every invalid field.
     pub(crate) fn names_fields(&self, failure: &Failure, text: &str) -> bool {
         match self {
-            FormatRenderer::Bare => false,
-            // These may leave fields out: the first of several, or whatever the template does not show.
-            FormatRenderer::Serde | FormatRenderer::Template(_) => {
+            FormatRenderer::BuiltIn(BuiltIn { fields: NamedFields::No, .. }) => false,
+            FormatRenderer::BuiltIn(BuiltIn { fields: NamedFields::All, .. }) => failure.has_fields(),
+            // The text may leave fields out: all but the first, or those that the template does not show.
+            _ => {
                 let fields = failure.fields();
                 !fields.is_empty() && fields.iter().all(|field| text.contains(field.as_str()))
             }
-            _ => failure.has_fields(),
         }
     }
 }
 
-/// The one line of a raw server: what is left of a failure when `healing` is off.
+/// Returns the line that a server without error handling sends; used when `healing` is off.
 pub(crate) fn bare_line(failure: &Failure) -> String {
     bare::render(failure)
 }
 
-/// The issues that a validation library comes to: it does not look into an array that is too long.
+/// Returns the issues that a validation library reports: it does not check the items of an array that is too long.
 fn reported_issues(issues: &[Issue]) -> impl Iterator<Item = &Issue> {
     let too_long = |issue: &&Issue| {
         matches!(issue.kind, IssueKind::OutOfBounds { measure: Quantity::Items, relation: Bound::AtMost, .. })

@@ -1,12 +1,12 @@
-//! Problem details for HTTP APIs, RFC 9457.
+//! Problem details for HTTP APIs (RFC 9457).
 //!
-//! `type` is always `about:blank`: a type of its own needs a URI that its owner can vouch for, and a server that stands for any has
-//! none. So `title` is the phrase of the HTTP status, as the RFC asks of that type, and what this very problem is about stands in
-//! `detail` and in the extension members: `code` for the kind, `errors` for the arguments, after the RFC's own example. The status
-//! is the one that an HTTP API would have sent.
+//! `type` is always `about:blank`, because any other type needs a URI that its owner maintains, and the simulated
+//! server has none. As the RFC requires for that type, `title` is the phrase of the HTTP status. The specific problem
+//! is described by `detail` and the extension members: `code` for the kind, and `errors` for the arguments, following
+//! the RFC's example. The status is the one that an HTTP API would send.
 //!
-//! A `pointer` is a JSON pointer into the arguments as they were sent, as a URI fragment; where a field is missing, to the place where
-//! it belongs. Members always have the same order, and nothing that a Fusion text tells is left out.
+//! A `pointer` is a JSON pointer into the arguments as sent, as a URI fragment; for a missing field, it points to where
+//! the field belongs. Members always have the same order, and contain all facts of the Fusion formats.
 
 use healbench_protocol::Object;
 use serde::Serialize;
@@ -23,7 +23,7 @@ pub(super) fn render(input: &RenderInput<'_>) -> String {
         Failure::Validation { tool, action, issues } => validation_problem(input, tool, action, issues),
         Failure::Tool(failure) | Failure::Fault(failure) => tool_problem(failure),
     };
-    // Plain data with texts for keys is JSON. Contract changes go in before the last line.
+    // Serializing plain data with string keys cannot fail. Contract changes are inserted before the last line.
     serde_json::to_string_pretty(&problem).unwrap_or_default()
 }
 
@@ -76,7 +76,7 @@ struct Error<'a> {
     format: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pattern: Option<&'a str>,
-    /// The value as it was sent; absent when it is missing.
+    /// The value as sent; absent if it is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
     received: Option<&'a Value>,
 }
@@ -134,7 +134,7 @@ fn tool_problem(failure: &ToolFailure) -> Problem<'_> {
     let details = failure.details.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str())));
     Problem {
         code: failure.code.as_deref(),
-        // The status says as much as `error` does.
+        // The status already implies `error`.
         severity: failure.severity.filter(|severity| *severity != Severity::Error).map(Severity::name),
         available_actions: &failure.available_actions,
         recovery: failure.recovery.clone(),
@@ -151,7 +151,7 @@ fn http_status(code: Option<&str>) -> u16 {
         Some(Code::NotFound) => 404,
         Some(Code::Conflict) => 409,
         Some(Code::Deprecated) => 410,
-        // Understood and well-formed, and still refused: also what a domain's own codes and a plain message are about.
+        // Well-formed but refused; also used for domain-specific codes and plain messages.
         Some(Code::ValidationError) | None => 422,
         Some(Code::RateLimited) => 429,
         Some(Code::InternalError) => 500,
@@ -160,7 +160,7 @@ fn http_status(code: Option<&str>) -> u16 {
     }
 }
 
-/// RFC 9110, section 15, and RFC 6585 for 429.
+/// Returns the phrase of RFC 9110, section 15, and of RFC 6585 for 429.
 fn reason_phrase(status: u16) -> &'static str {
     match status {
         400 => "Bad Request",
@@ -177,7 +177,7 @@ fn reason_phrase(status: u16) -> &'static str {
     }
 }
 
-/// One error, or one for each undeclared field.
+/// Returns one error, or one for each undeclared field.
 fn errors<'a>(input: &RenderInput<'a>, issue: &'a Issue) -> Vec<Error<'a>> {
     let tokens = match &issue.kind {
         IssueKind::Missing { .. } => missing_field_tokens(input, &issue.path),
@@ -186,7 +186,7 @@ fn errors<'a>(input: &RenderInput<'a>, issue: &'a Issue) -> Vec<Error<'a>> {
         }
         _ => sent_value_tokens(input.arguments, Some(&issue.path), issue.sent.as_ref()),
     };
-    // What cannot be found is still named.
+    // A path that cannot be located is split at its dots.
     let tokens = tokens.unwrap_or_else(|| issue.path.split('.').map(str::to_owned).collect());
     let common = Error {
         detail: format!("{}.", problem(issue)),
@@ -210,7 +210,7 @@ fn errors<'a>(input: &RenderInput<'a>, issue: &'a Issue) -> Vec<Error<'a>> {
             Error { measure: Some(measure.name()), relation: Some(relation.sign()), limit: Some(limit), ..common }
         }
         IssueKind::BadFormat { format } => {
-            // The example is in no member.
+            // No other member contains the example.
             let detail = format!("{} {}", common.detail, correction(issue));
             Error { detail, format: Some(format), ..common }
         }
@@ -232,8 +232,8 @@ fn undeclared<'a>(object: Option<&'a Value>, parent: &[String], field: &String) 
     }
 }
 
-/// The names and indices on the way to the value that `path` leads to. A path does not say which of its dots are a name's own, so
-/// it is followed through what was sent; `path` is `None` at its end.
+/// Returns the names and indices on the way to the value at `path`. Property names may contain dots, so the path is
+/// resolved against the sent value. `path` is `None` at its end.
 fn sent_value_tokens(value: &Value, path: Option<&str>, sent: Option<&Value>) -> Option<Vec<String>> {
     if path.is_none_or(str::is_empty) && sent == Some(value) {
         return Some(Vec::new());
@@ -243,7 +243,8 @@ fn sent_value_tokens(value: &Value, path: Option<&str>, sent: Option<&Value>) ->
     })
 }
 
-/// The same for a field that is missing: one that its object's schema asks for, or else the deepest that the path can mean.
+/// Returns the names and indices of a missing field: one that its object's schema requires, or else the deepest match
+/// of the path.
 fn missing_field_tokens(input: &RenderInput<'_>, path: &str) -> Option<Vec<String>> {
     let schema = input.action.map(|doc| &doc.schema);
     let mut found = Vec::new();
@@ -275,7 +276,7 @@ fn collect_missing_fields(
     }
 }
 
-/// Where the next step of a path can lead: a name or an index, the value there, and what is left of the path.
+/// Returns the possible next steps of a path: the name or index, the value there, and the rest of the path.
 fn next_tokens<'a>(value: &'a Value, path: &'a str) -> Vec<(&'a str, &'a Value, Option<&'a str>)> {
     match value {
         Value::Object(fields) => {
@@ -295,13 +296,13 @@ fn next_tokens<'a>(value: &'a Value, path: &'a str) -> Vec<(&'a str, &'a Value, 
     }
 }
 
-/// A JSON pointer as a URI fragment: RFC 6901, section 6.
+/// Formats a JSON pointer as a URI fragment (RFC 6901, section 6).
 fn uri_fragment(tokens: &[String]) -> String {
     let mut out = String::from("#");
     for token in tokens {
         out.push('/');
         for byte in token.replace('~', "~0").replace('/', "~1").bytes() {
-            // RFC 3986: what a fragment may hold as it is.
+            // The characters that RFC 3986 allows unescaped in a fragment.
             if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@?".contains(&byte) {
                 out.push(char::from(byte));
             } else {

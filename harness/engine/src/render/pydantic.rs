@@ -1,5 +1,6 @@
-//! What a server on the Python SDK of MCP sends: pydantic's errors for the model of the tool's arguments, one under the other, or
-//! what a handler raised. Held to a real server's answers by `tests/engine/servers.rs`.
+//! The output of a server built on the Python SDK of MCP: the list of pydantic's errors for the model of the tool's
+//! arguments, or the message of an exception raised by a handler. `tests/engine/servers.rs` compares it with a real
+//! server's answers.
 
 mod parse;
 mod repr;
@@ -12,17 +13,16 @@ use self::repr::{repr, truncated_repr, type_name};
 use super::{RenderInput, reported_issues, single_line};
 use crate::failure::{Bound, Expected, Failure, Issue, IssueKind, PathSegment, Quantity, Routing};
 
-/// The version in the links, as in `answers.py`.
+/// The pydantic version in the links, as in `answers.py`.
 const VERSION: &str = "2.14";
 
-/// One error of pydantic.
 struct PydanticError<'a> {
-    /// Where, with a dot between the steps; none for the arguments as a whole.
+    /// The path joined by dots; `None` for the arguments as a whole.
     loc: Option<String>,
     message: String,
     kind: &'static str,
     input: &'a Value,
-    /// Whether the error has a page in pydantic's documentation.
+    /// True if pydantic's documentation has a page about the error.
     linked: bool,
 }
 
@@ -30,7 +30,7 @@ pub(super) fn render(input: &RenderInput<'_>) -> String {
     let tool = input.tool.unwrap_or_default();
     let errors = match input.failure {
         Failure::Routing(Routing::UnknownTool { tool, .. }) => return format!("Unknown tool: {tool}"),
-        // What is no error is an answer like any other.
+        // A warning is returned like any other result.
         Failure::Tool(failure) | Failure::Fault(failure) if !failure.is_error() => return failure.message.clone(),
         Failure::Tool(failure) | Failure::Fault(failure) => {
             return format!("Error executing tool {tool}: {}", failure.message);
@@ -56,7 +56,7 @@ pub(super) fn render(input: &RenderInput<'_>) -> String {
     out
 }
 
-/// The discriminator is a parameter that is one of several texts.
+/// Creates the error for the discriminator, a parameter with string options.
 fn no_such_action<'a>(input: &RenderInput<'a>, available: &[String]) -> PydanticError<'a> {
     let field = input.discriminator.unwrap_or("action");
     let loc = Some(format_loc(&[PathSegment::Name(field)]));
@@ -69,7 +69,7 @@ fn no_such_action<'a>(input: &RenderInput<'a>, available: &[String]) -> Pydantic
     }
 }
 
-/// pydantic reports one error a value, and none of a value in which it found one.
+/// Returns one error per value, and none for a value that contains a reported error, like pydantic.
 fn validation_errors<'a>(input: &RenderInput<'a>, issues: &'a [Issue]) -> Vec<PydanticError<'a>> {
     let mut reported: Vec<&Issue> = Vec::new();
     for issue in reported_issues(issues) {
@@ -84,7 +84,7 @@ fn validation_errors<'a>(input: &RenderInput<'a>, issues: &'a [Issue]) -> Vec<Py
     reported.into_iter().flat_map(|issue| issue_errors(input, issue)).collect()
 }
 
-/// Undeclared fields are none of the object that they stand in.
+/// Undeclared fields are separate errors, not errors of the object that contains them.
 fn is_same_value(one: &Issue, other: &Issue) -> bool {
     let undeclared = |issue: &Issue| matches!(issue.kind, IssueKind::Undeclared { .. });
     one.path == other.path && !undeclared(one) && !undeclared(other)
@@ -102,7 +102,7 @@ fn is_size_error(issue: &Issue) -> bool {
     )
 }
 
-/// Which of several errors of one value comes first in pydantic.
+/// Returns the order in which pydantic reports errors of the same value.
 fn precedence(issue: &Issue) -> u8 {
     match &issue.kind {
         IssueKind::Missing { .. } | IssueKind::WrongType { .. } | IssueKind::NotAnOption { .. } => 0,
@@ -174,7 +174,7 @@ fn format_loc(segments: &[PathSegment<'_>]) -> String {
     out
 }
 
-/// What is wrong with a value of the right type.
+/// Returns the error for a value of the right type.
 fn constraint_error<'a>(kind: &IssueKind, sent: &'a Value) -> PydanticError<'a> {
     match kind {
         IssueKind::NotAnOption { options } | IssueKind::WrongType { expected: Expected::Options(options) } => {
@@ -188,7 +188,7 @@ fn constraint_error<'a>(kind: &IssueKind, sent: &'a Value) -> PydanticError<'a> 
         IssueKind::NotAMultiple { of } => {
             error(format!("Input should be a multiple of {}", limit_text(of)), "multiple_of", sent)
         }
-        // For the rest an author writes a validator.
+        // For all other keywords, an author would write a validator.
         IssueKind::NotUnique => error("Value error, the items are not unique", "value_error", sent),
         IssueKind::Other { message, .. } => {
             error(format!("Value error, {}", single_line(message)), "value_error", sent)
@@ -199,7 +199,7 @@ fn constraint_error<'a>(kind: &IssueKind, sent: &'a Value) -> PydanticError<'a> 
     }
 }
 
-/// `'a', 'b' or 'c'`.
+/// Formats `Input should be 'a', 'b' or 'c'`.
 fn options_message(options: &[Value]) -> String {
     let phrase: Vec<String> = options.iter().map(repr).collect();
     match phrase.split_last() {
@@ -225,7 +225,7 @@ fn type_error<'a>(
         ("string", Some("date-time")) => error("Input should be a valid datetime", "datetime_type", sent),
         ("string", Some("time")) => error("Input should be a valid time", "time_type", sent),
         ("string", Some(format @ ("ipv4" | "ipv6"))) => format_error(format, sent),
-        // An object with declared properties is a model of its own, any other a dictionary.
+        // An object with declared properties is a nested model, any other a dictionary.
         ("object", _) if segments.is_empty() => {
             model_type_error(&format!("{}Arguments", input.tool.unwrap_or_default()), sent)
         }
@@ -240,7 +240,7 @@ fn model_type_error<'a>(model: &str, sent: &'a Value) -> PydanticError<'a> {
     error(format!("Input should be a valid dictionary or instance of {model}"), "model_type", sent)
 }
 
-/// The name that an author gives to the model of a property: `env` is an `Env`, one of the `order_lines` an `OrderLine`.
+/// Derives the name of a property's model: `Env` for `env`, `OrderLine` for an item of `order_lines`.
 fn model_name(segments: &[PathSegment<'_>]) -> String {
     let named = segments.iter().rev().find_map(|segment| match segment {
         PathSegment::Name(name) => Some(*name),
@@ -259,7 +259,7 @@ fn model_name(segments: &[PathSegment<'_>]) -> String {
 fn plain_type_error<'a>(name: &str, sent: &'a Value) -> PydanticError<'a> {
     let is_whole = |number: &Value| number.as_f64().is_some_and(|float| float.fract() == 0.0 && float.abs() < 9.2e18);
     match (name, sent) {
-        // Where pydantic would take the text for a value, only a server that tells it to be strict refuses.
+        // pydantic accepts a parseable string as a value unless the server uses strict mode.
         ("integer", Value::String(text)) if !parse::parses_as(text, name) => {
             error("Input should be a valid integer, unable to parse string as an integer", "int_parsing", sent)
         }
@@ -285,7 +285,7 @@ fn plain_type_error<'a>(name: &str, sent: &'a Value) -> PydanticError<'a> {
     }
 }
 
-/// A type of several is a union, and each of them says why it is not the one.
+/// Creates the errors of a union: one for each type.
 fn union_error<'a>(segments: &[PathSegment<'_>], name: &str, sent: &'a Value) -> PydanticError<'a> {
     let python = match name {
         "integer" => "int",
@@ -324,7 +324,7 @@ fn out_of_bounds<'a>(measure: Quantity, relation: Bound, limit: &Value, sent: &'
             error(format!("List should have {amount} {limit} item{s} after validation, not {count}"), size, sent)
         }
         Quantity::Properties => {
-            // Counting stops at the limit.
+            // pydantic stops counting at the limit.
             let count = sent.as_object().map_or(0, serde_json::Map::len).to_string();
             let found = if at_least { count.as_str() } else { "more" };
             error(format!("Dictionary should have {amount} {limit} item{s} after validation, not {found}"), size, sent)
@@ -332,7 +332,7 @@ fn out_of_bounds<'a>(measure: Quantity, relation: Bound, limit: &Value, sent: &'
     }
 }
 
-/// A limit, never in scientific notation.
+/// Formats a limit without scientific notation.
 fn limit_text(limit: &Value) -> String {
     match limit.as_f64() {
         Some(float) if limit.is_f64() => float.to_string(),

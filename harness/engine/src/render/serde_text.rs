@@ -1,20 +1,22 @@
-//! What a server in Rust sends whose parameters are typed with serde: the first thing that serde stumbles over, and no place.
+//! The output of a Rust server with parameters typed by serde: the first error of serde, without a path.
 //!
-//! The words are those of rmcp, the official SDK, and of serde and `serde_json`; `tests/fixtures/servers` holds the real answers that
-//! the tests compare with. What a schema says is read as the Rust types that an author would write for it:
+//! The messages are those of rmcp (the official SDK), serde and `serde_json`; the tests compare them with the real
+//! answers in `tests/fixtures/servers`. A schema is mapped to the Rust types that an author would write:
 //!
-//! - An object with properties is a struct with `deny_unknown_fields`, named by its `title` or `$ref`, else after the property that
-//!   holds it, `PascalCase`; without properties it is a map. A grouped tool is an internally tagged enum of such structs.
-//! - An integer is a `u64` when its `minimum` is 0 or more, else an `i64`; a number is an `f64`.
-//! - Options that are texts are an enum of unit variants, several types an untagged enum.
-//! - An optional field may be left out, but is not `null` unless its schema says so.
+//! - An object with properties is a struct with `deny_unknown_fields`, named by its `title` or `$ref`, or else after
+//!   its property in `PascalCase`; without properties it is a map. A tool with a discriminator is an internally tagged
+//!   enum of such structs.
+//! - An integer is a `u64` if its `minimum` is at least 0, or else an `i64`; a number is an `f64`.
+//! - String options are an enum of unit variants, several types an untagged enum.
+//! - An optional field may be omitted, but is not `null` unless its schema allows it.
 //!
-//! The SDK keeps the arguments in a map of `serde_json`, which sorts its keys unless a build asks otherwise. So fields are visited
-//! in alphabetical order, whatever was sent first; what is missing is noticed afterwards, in the order of the struct.
+//! The SDK stores the arguments in a `serde_json` map, which sorts its keys by default. Therefore fields are visited in
+//! alphabetical order; missing fields are detected afterwards, in the order of the struct.
 //!
-//! Bounds, lengths, patterns, options that are no texts and the like have no serde type. A newtype checks them, in words that are its
-//! author's: they are the only ones here that no real answer vouches for. One departure: line ends and control characters that serde
-//! leaves as they are (in names, and in a handler's own message) are written as escapes, so that an answer is always one line.
+//! Bounds, lengths, patterns, options that are not strings and similar constraints have no serde type. They are checked
+//! by a newtype with messages chosen by its author; only these messages are not verified against a real server. One
+//! difference: line breaks and control characters that serde leaves unescaped (in names, and in a handler's message)
+//! are escaped, so that the output is always one line.
 
 use serde::de::{Error as _, Unexpected};
 use serde_json::{Error, Map, Value, json};
@@ -36,7 +38,7 @@ pub(super) fn render(input: &RenderInput<'_>) -> String {
                 Some(sent) => invalid_type(sent, "variant identifier"),
             })
         }
-        // Such a request is none that the SDK knows: the method's name is all that it says.
+        // The SDK does not recognize such a request, so the message contains only the name of the method.
         Failure::Validation { .. } if !input.arguments.is_object() => "Mcp error: -32601: tools/call".to_owned(),
         Failure::Validation { issues, .. } => deserialize_error(&first_error(input, issues)),
         Failure::Tool(failure) | Failure::Fault(failure) => failure.message.clone(),
@@ -48,25 +50,26 @@ fn deserialize_error(error: &str) -> String {
     format!("failed to deserialize parameters: {error}")
 }
 
-/// What is looked for, and where.
+/// The context of a visit.
 #[derive(Debug, Clone, Copy)]
 struct VisitContext<'a> {
     issues: &'a [Issue],
-    /// The schema's root, for its `$ref`s.
+    /// The root of the schema, for its `$ref`s.
     root: &'a Value,
-    /// Whether the tool is grouped. serde buffers the fields of a tagged enum, and tells of a buffered sequence in other words.
+    /// True if the tool has a discriminator. serde buffers the fields of a tagged enum, and describes a buffered
+    /// sequence differently.
     buffered: bool,
 }
 
-/// A value on its way to a type.
+/// A value to be deserialized.
 #[derive(Debug, Clone, Copy)]
 struct ValueNode<'a> {
     /// As in [`Issue::path`].
     path: &'a str,
     value: &'a Value,
-    /// `None` where the schema is of no help.
+    /// The schema, if it could be found.
     schema: Option<&'a Value>,
-    /// What a type for this place is called.
+    /// The name of the type at this location.
     name: &'a str,
 }
 
@@ -78,7 +81,7 @@ fn first_error(input: &RenderInput<'_>, issues: &[Issue]) -> String {
     visit(context, root).or_else(|| issues.first().map(|issue| unlocated_error(context, issue))).unwrap_or_default()
 }
 
-/// What serde would say at this place, or below.
+/// Returns serde's error for this value or a value inside it.
 fn visit(context: VisitContext<'_>, node: ValueNode<'_>) -> Option<String> {
     let node = resolve_ref(context, node);
     let issues_here =
@@ -95,7 +98,7 @@ fn visit(context: VisitContext<'_>, node: ValueNode<'_>) -> Option<String> {
             }
             _ => None,
         })
-        // A newtype looks at what is there already.
+        // A newtype checks its value only after all fields exist.
         .or_else(|| issues_here().find_map(|issue| check_error(node, issue)))
 }
 
@@ -136,7 +139,7 @@ fn visit_fields(context: VisitContext<'_>, node: ValueNode<'_>, fields: &Map<Str
     })
 }
 
-/// What the type of this place says of the value; `None` when the value is of the type.
+/// Returns the type error of a value; `None` if it has the right type.
 fn type_error(context: VisitContext<'_>, node: ValueNode<'_>, issue: &Issue) -> Option<String> {
     match &issue.kind {
         IssueKind::WrongType { expected: Expected::Types(types) } => Some(wrong_type(context, node, types)),
@@ -172,7 +175,8 @@ fn wrong_type(context: VisitContext<'_>, node: ValueNode<'_>, types: &[String]) 
     invalid_type(node.value, expected)
 }
 
-/// serde reads a struct from a sequence, too: one element a field.
+/// Returns the error for a value that is not an object; serde also accepts a sequence with one element per field as a
+/// struct.
 fn struct_error(context: VisitContext<'_>, node: ValueNode<'_>, fields: &Map<String, Value>) -> String {
     let expected = format!("struct {}", pascal_case(node.name));
     let Value::Array(items) = node.value else { return invalid_type(node.value, &expected) };
@@ -184,7 +188,7 @@ fn struct_error(context: VisitContext<'_>, node: ValueNode<'_>, fields: &Map<Str
         };
         let single_field = json!({ name: item });
         let declared = json!({ "properties": { name: schema } });
-        // A schema that does not stand on its own lets everything through here.
+        // A schema that does not compile on its own accepts everything here.
         let issues = validate(&declared, &single_field).unwrap_or_default();
         let single_field = ValueNode { path: "", value: &single_field, schema: Some(&declared), name: "" };
         let found = visit(VisitContext { issues: &issues, root: &declared, buffered: context.buffered }, single_field);
@@ -198,12 +202,12 @@ fn struct_error(context: VisitContext<'_>, node: ValueNode<'_>, fields: &Map<Str
         (true, true) => {
             Error::invalid_length(items.len(), &format!("{count} {elements} in sequence").as_str()).to_string()
         }
-        // serde would take it; the engine does not.
+        // serde would accept it, but the engine does not.
         (false, _) => invalid_type(node.value, &expected),
     }
 }
 
-/// Of an enum's variants, none.
+/// Returns the error for an unknown enum variant.
 fn option_error(sent: &Value, options: &[Value]) -> String {
     let names: Vec<&str> = options.iter().filter_map(Value::as_str).collect();
     if options.iter().any(|option| !option.is_string() && !option.is_null()) {
@@ -212,7 +216,7 @@ fn option_error(sent: &Value, options: &[Value]) -> String {
     }
     match sent {
         Value::String(name) => unknown_variant(name, &names),
-        // A map's one key is the variant, its value what the variant holds.
+        // The only key of a map is the variant, its value the variant's content.
         Value::Object(map) => match map.iter().next().filter(|_| map.len() == 1) {
             Some((name, _)) if !names.contains(&name.as_str()) => unknown_variant(name, &names),
             Some((_, content)) => invalid_type(content, "unit"),
@@ -222,7 +226,7 @@ fn option_error(sent: &Value, options: &[Value]) -> String {
     }
 }
 
-/// What a newtype's check says of a value that is of its type.
+/// Returns the error of a newtype's check for a value of the right type.
 fn check_error(node: ValueNode<'_>, issue: &Issue) -> Option<String> {
     let value = node.value;
     Some(match &issue.kind {
@@ -251,7 +255,7 @@ fn check_error(node: ValueNode<'_>, issue: &Issue) -> Option<String> {
     })
 }
 
-/// An issue at a place that cannot be told from its path.
+/// Returns the error for an issue whose path cannot be resolved.
 fn unlocated_error(context: VisitContext<'_>, issue: &Issue) -> String {
     let name = issue.path.rsplit('.').next().unwrap_or_default();
     let node = ValueNode { path: &issue.path, value: issue.sent.as_ref().unwrap_or(&Value::Null), schema: None, name };
@@ -314,10 +318,10 @@ fn one_of(names: &[impl AsRef<str>]) -> String {
     }
 }
 
-/// The place with what its schema refers to, and the name that the schema gives it.
+/// Resolves the reference of a node and adopts the name given by the schema.
 fn resolve_ref<'a>(context: VisitContext<'a>, node: ValueNode<'a>) -> ValueNode<'a> {
     let mut node = node;
-    // A `$ref` that leads back to itself is followed a few times.
+    // Limits references that lead back to themselves.
     for _ in 0..8 {
         let Some(target) = node.schema.and_then(|schema| schema.get("$ref")).and_then(Value::as_str) else { break };
         node.name = target.rsplit('/').next().unwrap_or(node.name);

@@ -1,6 +1,6 @@
-//! A user's own format: a minijinja template over the failure's data.
+//! User-defined formats: a minijinja template rendered with the failure's data.
 //!
-//! What a template is given is documented in `scenarios/templates/teaching.jinja`, an example that uses all of it.
+//! The example template `scenarios/templates/teaching.jinja` documents and uses all variables.
 
 use healbench_protocol::TemplateSource;
 use minijinja::value::Serde;
@@ -13,25 +13,25 @@ use super::{RenderInput, bare_line, single_line, xml_attribute, xml_text};
 use crate::definition::ToolFailure;
 use crate::failure::{Bound, Expected, Failure, Issue, IssueKind, Quantity, Routing};
 
-/// A template that cannot be used.
+/// The error for an invalid template.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("template `{file}`, line {line}: {message}")]
 pub struct TemplateError {
-    /// The file as it was given.
+    /// The path as given.
     pub file: String,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong there.
+    /// The problem on that line.
     pub message: String,
 }
 
-/// The most instructions that one text may take: a loop without a sensible end stops.
+/// The maximum number of instructions for one text; stops endless loops.
 const FUEL: u64 = 200_000;
 
-/// The one template of its environment.
+/// The name of the only template in the environment.
 const NAME: &str = "template";
 
-/// What a template may name.
+/// The variables that a template may use.
 const VARIABLES: [&str; 16] = [
     "kind",
     "code",
@@ -58,16 +58,16 @@ pub(crate) struct Template {
     renders_contract_changes: bool,
 }
 
-/// Whether `source` can serve as an error format.
+/// Checks that `source` can be used as an error format.
 ///
 /// # Errors
-/// [`TemplateError`] with the line.
+/// [`TemplateError`] with the line of the problem.
 pub fn check_template(source: &TemplateSource) -> Result<(), TemplateError> {
     Template::compile(source).map(|_| ())
 }
 
 impl Template {
-    /// Compiles the template and tries it on one failure of each kind, so that what is wrong with it is found before a run.
+    /// Compiles the template and renders one failure of each kind, so that errors are found before a run.
     pub(crate) fn compile(source: &TemplateSource) -> Result<Template, TemplateError> {
         let failed = |error: &minijinja::Error| TemplateError {
             file: source.file.clone(),
@@ -76,7 +76,7 @@ impl Template {
         };
         let mut environment = Environment::new();
         environment.set_fuel(Some(FUEL));
-        // What a failure does not have is nothing, and so is everything in it.
+        // Absent facts and their members are undefined instead of an error.
         environment.set_undefined_behavior(UndefinedBehavior::Chainable);
         environment.add_filter("xml", |text: &str| xml_text(text).into_owned());
         environment.add_filter("xml_attribute", |text: &str| xml_attribute(text).into_owned());
@@ -107,12 +107,12 @@ impl Template {
         Ok(template)
     }
 
-    /// Whether the template has a place of its own for contract changes.
+    /// Returns true if the template shows contract changes itself.
     pub(crate) fn renders_contract_changes(&self) -> bool {
         self.renders_contract_changes
     }
 
-    /// The failure's text. A template that fails on this very failure says so in the text, where a transcript shows it.
+    /// Renders the failure. An error of the template is appended to the bare line, so that transcripts show it.
     pub(crate) fn render(&self, input: &RenderInput<'_>) -> String {
         self.try_render(input).unwrap_or_else(|error| {
             let reason = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
@@ -125,7 +125,7 @@ impl Template {
     }
 }
 
-/// What a template is given. Absent facts are undefined: they print as nothing and are false in a condition.
+/// The variables of a template. Absent facts are undefined: they print as nothing and are false in a condition.
 #[derive(Debug, Default, Serialize)]
 struct TemplateContext<'a> {
     /// `validation`, `routing` or `tool`.
@@ -174,12 +174,12 @@ struct DeltaContext<'a> {
 
 #[derive(Debug, Default, Serialize)]
 struct IssueContext<'a> {
-    /// Dotted; empty for the arguments as a whole.
+    /// Joined by dots; empty for the arguments as a whole.
     path: &'a str,
     kind: &'static str,
     /// `Required`, `Invalid email`.
     problem: String,
-    /// What to send instead, as the Fusion formats say it; may be empty.
+    /// The correction of the Fusion formats; may be empty.
     correction: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     sent: Option<&'a Value>,

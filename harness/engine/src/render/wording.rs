@@ -1,4 +1,4 @@
-//! The words that the Fusion formats share: what is wrong with a field, what was sent, and what to send instead.
+//! The phrases shared by the Fusion formats: the problem of a field, the value sent, and the correction.
 
 use std::fmt::{self, Write};
 
@@ -7,9 +7,9 @@ use serde_json::Value;
 use crate::failure::{Bound, Expected, Issue, IssueKind, Quantity};
 use crate::schema::json_type;
 
-/// Where the words go.
+/// A writer that may escape text.
 pub(super) trait TextSink: Write {
-    /// Writes words of ours: nothing in them needs escaping, wherever they go.
+    /// Writes trusted text without escaping.
     fn write_literal(&mut self, text: &str) -> fmt::Result;
 }
 
@@ -20,22 +20,22 @@ impl TextSink for String {
     }
 }
 
-/// What is wrong, without a full stop: `Invalid email`.
+/// Describes the problem, without a full stop: `Invalid email`.
 pub(super) fn problem(issue: &Issue) -> String {
     write_to_string(|out| write_problem(out, issue))
 }
 
-/// `'bad-email'`, `42`, `(missing)`.
+/// Formats the value sent: `'bad-email'`, `42`, `(missing)`.
 pub(super) fn sent_text(issue: &Issue) -> String {
     write_to_string(|out| write_sent(out, issue))
 }
 
-/// What to send instead, with its full stop; empty when there is nothing to say.
+/// Describes what to send instead, with a full stop; empty if nothing can be suggested.
 pub(super) fn correction(issue: &Issue) -> String {
     write_to_string(|out| write_correction(out, issue))
 }
 
-/// What to do about fields that are not declared.
+/// Describes what to do about undeclared fields.
 pub(super) fn undeclared_correction(fields: &[String]) -> String {
     write_to_string(|out| write_undeclared_correction(out, fields))
 }
@@ -144,7 +144,7 @@ pub(super) fn write_correction(out: &mut impl TextSink, issue: &Issue) -> fmt::R
     }
 }
 
-/// Whether [`correction`] has anything to say.
+/// Returns true if [`correction`] is not empty.
 pub(super) fn has_correction(issue: &Issue) -> bool {
     !matches!(
         issue.kind,
@@ -169,7 +169,7 @@ fn bound_phrase(relation: Bound) -> &'static str {
     }
 }
 
-/// A text in single quotes, anything else as JSON.
+/// Writes a string in single quotes, and any other value as JSON.
 fn write_quoted(out: &mut impl TextSink, value: &Value) -> fmt::Result {
     match value {
         Value::String(text) => {
@@ -203,7 +203,7 @@ fn write_options(out: &mut impl TextSink, options: &[Value], separator: &str) ->
 fn write_expected(out: &mut impl TextSink, expected: &Expected, issue: &Issue) -> fmt::Result {
     match expected {
         Expected::Types(names) => {
-            // Fusion calls every numeric type a number; only a fraction is told that it should be an integer.
+            // Fusion calls every numeric type a number; "integer" is only used if a fraction was sent.
             let is_number = matches!(issue.sent, Some(Value::Number(_)));
             for (index, name) in names.iter().enumerate() {
                 out.write_literal(if index > 0 { " | " } else { "" })?;

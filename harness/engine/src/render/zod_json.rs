@@ -1,6 +1,6 @@
-//! What a server on the TypeScript SDK of MCP sends: zod's issues as a JSON array, behind the code of the protocol's error. What a
-//! handler throws is its message alone. Held to a real server's answers by `tests/engine/servers.rs`. From version 1.30 on the SDK
-//! writes only the messages and paths of the same issues.
+//! The output of a server built on the TypeScript SDK of MCP: zod's issues as a JSON array after the code of the
+//! protocol error. For an error thrown by a handler, only its message. `tests/engine/servers.rs` compares it with a
+//! real server's answers. From version 1.30 on, the SDK writes only the messages and paths of the same issues.
 
 use serde_json::{Map, Value, json};
 
@@ -27,7 +27,7 @@ fn invalid_arguments(input: &RenderInput<'_>, issues: Vec<Value>) -> String {
     format!("MCP error -32602: Input validation error: Invalid arguments for tool {tool}: {:#}", Value::Array(issues))
 }
 
-/// A discriminated union that has no option of this name.
+/// Creates the issue of a discriminated union without this option.
 fn no_such_action(field: &str, available: &[String]) -> Value {
     let options: Vec<String> = available.iter().map(|name| format!("'{name}'")).collect();
     json!({
@@ -41,7 +41,7 @@ fn no_such_action(field: &str, available: &[String]) -> Value {
     })
 }
 
-/// The issues of zod for one of ours: mostly one.
+/// Returns the zod issues for one issue of ours; usually one.
 fn zod_issues(input: &RenderInput<'_>, issue: &Issue) -> Vec<Value> {
     let segments = issue.segments(input.arguments);
     let path: Value = segments.iter().map(|segment| segment_json(*segment)).collect();
@@ -90,7 +90,7 @@ fn zod_issues(input: &RenderInput<'_>, issue: &Issue) -> Vec<Value> {
         IssueKind::Other { keyword, .. } if matches!(keyword.as_str(), "anyOf" | "oneOf") => {
             json!({ "code": "invalid_union", "errors": [], "path": path, "message": "Invalid input" })
         }
-        // zod has neither sets of JSON values nor the rest of JSON Schema: an author writes a refinement.
+        // zod supports neither unique items nor the other keywords of JSON Schema; an author would write a refinement.
         IssueKind::NotUnique | IssueKind::Other { .. } => custom_issue(path),
     };
     vec![one]
@@ -107,13 +107,13 @@ fn custom_issue(path: Value) -> Value {
     json!({ "code": "custom", "path": path, "message": "Invalid input" })
 }
 
-/// A type of several is a union, and one of them that is `null` a nullable.
+/// Creates a union for several types, or a nullable for one type and `null`.
 fn wrong_type(types: &[String], received: &str, path: Value) -> Value {
     let named: Vec<&str> =
         types.iter().map(String::as_str).filter(|name| *name != "null" || types.len() == 1).collect();
     let one = |name: &str, path: Value| {
         let mut issue = Map::new();
-        // `z.number().int()`: only a number is told that it should be whole.
+        // `z.number().int()`: "int" is only expected if a number was sent.
         let expected = match (name, received) {
             ("integer", "number") => "int",
             ("integer", _) => "number",
@@ -137,7 +137,7 @@ fn wrong_type(types: &[String], received: &str, path: Value) -> Value {
     }
 }
 
-/// zod measures whatever has a length, even of a wrong type: an array that was sent for a text, and a text for an array.
+/// zod checks the length of values of a wrong type that have one: an array sent instead of a string, and vice versa.
 fn lengths_of_another_type(
     input: &RenderInput<'_>,
     issue: &Issue,
@@ -183,7 +183,7 @@ fn out_of_bounds(measure: Quantity, relation: Bound, limit: &Value, path: Value)
         Quantity::Number => ("number", "be", ""),
         Quantity::Characters => ("string", "have", " characters"),
         Quantity::Items => ("array", "have", " items"),
-        // Only maps are measured.
+        // zod only counts the entries of maps.
         Quantity::Properties => ("map", "have", " entries"),
     };
     let (code, size, key, sign, inclusive) = match relation {
@@ -232,7 +232,7 @@ fn invalid_format(format: &str, pattern: Option<&str>, path: Value, message: Str
     }
 }
 
-/// A pattern as JavaScript shows a regular expression.
+/// Formats a pattern as JavaScript shows a regular expression.
 fn regex_literal(pattern: &str) -> String {
     if pattern.is_empty() {
         return "/(?:)/".to_owned();
@@ -267,16 +267,16 @@ fn regex_literal(pattern: &str) -> String {
     out
 }
 
-/// A value as `JSON.stringify` gives it back: whole numbers have no fraction.
+/// Converts a value as `JSON.stringify` shows it: integers have no fraction.
 fn js_value(value: &Value) -> Value {
-    // Whole numbers beyond 2^53 are not exact in JavaScript either.
+    // Integers beyond 2^53 are not exact in JavaScript either.
     match value.as_f64() {
         Some(float) if value.is_f64() && float.fract() == 0.0 && float.abs() < 9e15 => json!(float as i64),
         _ => value.clone(),
     }
 }
 
-/// A value in a message.
+/// Formats a value in a message.
 fn js_text(value: &Value) -> String {
     match value.as_f64() {
         Some(float) if value.is_f64() => shortest(float, -6..21, 1),
@@ -284,7 +284,7 @@ fn js_text(value: &Value) -> String {
     }
 }
 
-// zod shows the expressions that it checks formats with.
+// The regular expressions with which zod checks formats; its messages contain them.
 const EMAIL: &str =
     r"/^(?:[A-Za-z0-9_'+\-]+\.)*[A-Za-z0-9_'+\-]*[A-Za-z0-9_+-]@(?:[A-Za-z0-9][A-Za-z0-9\-]*\.)+[A-Za-z]{2,}$/";
 const UUID: &str = "/^([0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[1-8][0-9a-fA-F]{3}-[89abAB][0-9a-fA-F]{3}-[0-9a-fA-F]{12}\

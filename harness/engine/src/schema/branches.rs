@@ -1,4 +1,4 @@
-//! Values that fit none of several alternatives: which one was meant, and what is wrong by it.
+//! Values that match none of several alternatives: selects the intended branch and reports its issues.
 
 use healbench_protocol::Object;
 use jsonschema::ValidationError;
@@ -11,19 +11,20 @@ use super::lookup::{member, resolve_refs};
 use crate::contract::readable_subschema;
 use crate::failure::{Expected, Issue, IssueKind};
 
-/// The keyword that was not met, and what each of its branches says.
+/// The failed keyword, and the errors of each of its branches.
 pub(super) struct FailedBranches<'a> {
-    /// Where the keyword stands in the schema.
+    /// The location of the keyword in the schema.
     pub(super) schema_path: &'a str,
-    /// Where the value stands in the arguments.
+    /// The location of the value in the arguments.
     pub(super) pointer: &'a str,
     pub(super) errors: Vec<Vec<ValidationError<'static>>>,
 }
 
-/// Tells what is wrong by the branch that was meant, where that is plain; else what the alternatives are.
+/// Reports the issues of the intended branch if it is clear, or else the expected alternatives.
 ///
-/// A tag, which is a property with options of its own in every branch, decides. One branch beside `null` is the one. Of others it is
-/// one that only minds how long, how large or how formed something is: this is how zod, and so the original, tells of unions.
+/// A tag, which is a required property with distinct options in every branch, decides. Otherwise the only branch
+/// besides `null` is chosen, or a branch of which only bounds, formats and the like are violated: zod, and therefore
+/// Fusion, reports unions this way.
 pub(super) fn push_branch_issues(
     issues: &mut Vec<Issue>,
     root: &Value,
@@ -81,10 +82,10 @@ fn push_branch_errors(
     }
 }
 
-/// A required property with options of its own in every branch that is an object.
+/// A required property with distinct options in every branch that is an object.
 struct Tag<'s> {
     name: &'s str,
-    /// The options, a list for each branch.
+    /// One list of options for each branch.
     options: Vec<Vec<&'s Value>>,
 }
 
@@ -120,7 +121,7 @@ fn is_null(schema: &Value) -> bool {
     member(schema, "type").is_some_and(null) || member(schema, "const").is_some_and(Value::is_null)
 }
 
-/// Whether nothing is missing or of another type: only bounds, formats and the like.
+/// Returns true if nothing is missing or of another type: only bounds, formats and the like are violated.
 fn is_minor(errors: &[ValidationError<'_>]) -> bool {
     use ValidationErrorKind as Kind;
     errors.iter().all(|error| {
@@ -141,7 +142,7 @@ fn is_minor(errors: &[ValidationError<'_>]) -> bool {
     })
 }
 
-/// The types of the branches, when the value has none of them and nothing else is wrong.
+/// Returns the types of all branches if the only problem is that the value has none of them.
 fn expected_types(errors: &[Vec<ValidationError<'static>>], pointer: &str) -> Option<Vec<String>> {
     let mut types: Vec<String> = Vec::new();
     for error in errors.iter().flatten() {

@@ -1,4 +1,4 @@
-//! From what the validator reports to what a failure says.
+//! Conversion of the validator's errors to the issues of a failure.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -13,8 +13,8 @@ use super::{APPLICATORS, forbids_additional, json_type};
 use crate::contract::{readable_schema, readable_subschema};
 use crate::failure::{Bound, Expected, Issue, IssueKind, PathSegment, Quantity};
 
-/// Every issue, at every depth in the order of the schema's properties: first what is wrong inside a value, then the value itself,
-/// and undeclared fields last.
+/// Returns all issues, at every depth in the order of the schema's properties: issues inside a value before those of
+/// the value itself, and undeclared fields last.
 pub(super) fn collect_issues<'a>(
     schema: &Value,
     errors: impl Iterator<Item = ValidationError<'a>>,
@@ -40,7 +40,8 @@ pub(super) fn collect_issues<'a>(
     issues
 }
 
-/// A branch that failed declares nothing to the validator: with something else wrong, what it declares is not undeclared.
+/// Removes fields from undeclared ones if a branch declares them: the validator ignores the declarations of a failed
+/// branch.
 fn retain_undeclared(issues: &mut Vec<Issue>, schema: &Value, arguments: &Value) {
     for issue in issues.iter_mut() {
         let IssueKind::Undeclared { fields } = &issue.kind else { continue };
@@ -55,7 +56,7 @@ fn retain_undeclared(issues: &mut Vec<Issue>, schema: &Value, arguments: &Value)
     issues.retain(|issue| !matches!(&issue.kind, IssueKind::Undeclared { fields } if fields.is_empty()));
 }
 
-/// Whether some properties are declared in branches.
+/// Returns true if branches may declare properties.
 fn has_branches(schema: &Value) -> bool {
     APPLICATORS.iter().any(|keyword| member(schema, keyword).is_some())
 }
@@ -64,7 +65,8 @@ fn is_undeclared(issue: &Issue) -> bool {
     matches!(issue.kind, IssueKind::Undeclared { .. })
 }
 
-/// The place of a property among its siblings; a name that is not declared comes after them, the arguments as a whole last.
+/// Returns the index of a property among its siblings. Undeclared names come after them, and the arguments as a whole
+/// last.
 fn property_rank(schema: &Value, name: &str) -> usize {
     if name.is_empty() {
         return usize::MAX;
@@ -87,10 +89,10 @@ fn rank(schema: &Value, issue: &Issue, arguments: &Value) -> Vec<usize> {
     rank
 }
 
-/// Up to here comparing all with all is faster than a set.
+/// Up to this size, comparing all pairs is faster than a set.
 const SMALL_COUNT: usize = 16;
 
-/// One wrong type makes every other complaint about the same value noise.
+/// Removes other issues of a value that also has the wrong type.
 fn drop_redundant(issues: &mut Vec<Issue>) {
     let is_type = |issue: &Issue| matches!(issue.kind, IssueKind::WrongType { .. });
     if !issues.iter().any(is_type) || issues.iter().all(is_type) {
@@ -138,11 +140,11 @@ pub(super) fn push_issue(issues: &mut Vec<Issue>, schema: &Value, error: Validat
             message: format!("it fits more than one of {}", alternatives(schema, pointer)),
         },
         ValidationErrorKind::Type { kind } => match expected_at(schema, pointer_tokens(pointer)) {
-            // A text with options that gets no text at all is told the options: they say more than the type.
+            // Options are more informative than a type.
             Expected::Options(options) => IssueKind::WrongType { expected: Expected::Options(options) },
             expected => {
                 let names = type_names(&kind);
-                // Of a branch that was meant the others are told too, `null` as a rule.
+                // For the intended branch, include the types of the other ones, usually `null`.
                 let types = match expected {
                     Expected::Types(types) if names.iter().all(|name| types.contains(name)) => types,
                     _ => names,
@@ -177,7 +179,7 @@ pub(super) fn push_issue(issues: &mut Vec<Issue>, schema: &Value, error: Validat
             IssueKind::NotAMultiple { of: normalize_number(&Value::from(multiple_of)) }
         }
         ValidationErrorKind::UniqueItems => IssueKind::NotUnique,
-        // `additionalProperties: false` over no declared property at all.
+        // `additionalProperties: false` without any declared property.
         ValidationErrorKind::FalseSchema if forbids_additional(error.schema_path.as_str()) => {
             let object = value_at(arguments, pointer).and_then(Value::as_object);
             let fields = object.into_iter().flat_map(|object| object.keys().cloned()).collect();
@@ -195,7 +197,7 @@ pub(super) fn push_issue(issues: &mut Vec<Issue>, schema: &Value, error: Validat
     issues.push(Issue { path: dotted_path(pointer), sent: Some(sent.into_owned()), kind });
 }
 
-/// The alternatives at a place, in readable form.
+/// Returns the alternatives at a location in readable form.
 fn alternatives(schema: &Value, pointer: &str) -> String {
     schema_at(schema, pointer_tokens(pointer))
         .map_or_else(|| "the alternatives".to_owned(), |schema_part| readable_subschema(schema_part, schema))
@@ -215,12 +217,12 @@ fn other_message(kind: &ValidationErrorKind) -> String {
     }
 }
 
-/// What the schema asks for at the place in the arguments.
+/// Returns the expectation at a path in the arguments.
 fn expected_at<'p>(schema: &Value, tokens: impl Iterator<Item = Cow<'p, str>>) -> Expected {
     schema_at(schema, tokens).map_or(Expected::Any, |location| expected_of(schema, location))
 }
 
-/// What a schema asks for: options, where it has any, for they say more than a type.
+/// Returns the options of a schema if it has any, because they are more informative than a type, or else its types.
 pub(super) fn expected_of(root: &Value, schema: &Value) -> Expected {
     expected_within(root, schema, MAX_STEPS)
 }
@@ -258,7 +260,7 @@ fn expected_within(root: &Value, schema: &Value, steps: usize) -> Expected {
         .unwrap_or(Expected::Any)
 }
 
-/// What one of several asks for: all options, or all types; `null` goes without saying beside options.
+/// Combines the expectations of alternatives: all options or all types. `null` is omitted if there are options.
 fn merge_alternatives(branches: Vec<Expected>) -> Option<Expected> {
     let (mut options, mut types): (Vec<Value>, Vec<String>) = (Vec::new(), Vec::new());
     for branch in branches {
@@ -283,7 +285,7 @@ pub(super) fn type_names(kind: &TypeKind) -> Vec<String> {
     }
 }
 
-/// `5.0` is told as 5.
+/// Formats `5.0` as 5.
 fn normalize_number(number: &Value) -> Value {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     match number.as_f64() {
@@ -292,7 +294,7 @@ fn normalize_number(number: &Value) -> Value {
     }
 }
 
-/// `Value::pointer`, without allocating for every part of the pointer.
+/// Like `Value::pointer`, without allocating for each token.
 pub(super) fn value_at<'v>(value: &'v Value, pointer: &str) -> Option<&'v Value> {
     pointer_tokens(pointer).try_fold(value, |value, token| match value {
         Value::Object(object) => object.get(&*token),
@@ -301,7 +303,7 @@ pub(super) fn value_at<'v>(value: &'v Value, pointer: &str) -> Option<&'v Value>
     })
 }
 
-/// `/lines/0/qty` as `lines.0.qty`.
+/// Converts `/lines/0/qty` to `lines.0.qty`.
 pub(super) fn dotted_path(pointer: &str) -> String {
     let Some(rest) = pointer.strip_prefix('/') else { return String::new() };
     if !rest.contains(['/', '~']) {

@@ -1,13 +1,13 @@
-//! Finding the schema of a place in the arguments.
+//! Lookup of the schema that applies to a path in the arguments.
 
 use std::borrow::Cow;
 
 use serde_json::Value;
 
-/// References and combinations that are followed at one place; a schema may refer to itself.
+/// The maximum number of references and combinations followed for one value; a schema may refer to itself.
 pub(super) const MAX_STEPS: usize = 32;
 
-/// The parts of a JSON pointer, unescaped.
+/// Returns the tokens of a JSON pointer, unescaped.
 pub(crate) fn pointer_tokens(pointer: &str) -> impl Iterator<Item = Cow<'_, str>> {
     let token = |token| match str::contains(token, '~') {
         true => Cow::Owned(token.replace("~1", "/").replace("~0", "~")),
@@ -16,7 +16,7 @@ pub(crate) fn pointer_tokens(pointer: &str) -> impl Iterator<Item = Cow<'_, str>
     pointer.split('/').skip(1).map(token)
 }
 
-/// `Value::get`, for objects that are small as a rule: comparing a handful of names is faster than hashing one.
+/// Like `Value::get`, but faster for small objects: comparing a few names is cheaper than hashing one.
 pub(crate) fn member<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
     let object = value.as_object()?;
     if object.len() > 8 {
@@ -25,7 +25,8 @@ pub(crate) fn member<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
     object.iter().find(|(key, _)| *key == name).map(|(_, value)| value)
 }
 
-/// What `root` asks for at a place in the arguments, as far as one schema alone can be told; references are resolved.
+/// Returns the part of `root` that applies to a path in the arguments if it is a single schema, with references
+/// resolved.
 pub(crate) fn schema_at<'s, 'p>(root: &'s Value, tokens: impl Iterator<Item = Cow<'p, str>>) -> Option<&'s Value> {
     let mut schema = resolve_refs(root, root);
     for token in tokens {
@@ -34,7 +35,7 @@ pub(crate) fn schema_at<'s, 'p>(root: &'s Value, tokens: impl Iterator<Item = Co
     Some(schema)
 }
 
-/// The schema behind a chain of local references.
+/// Follows a chain of local references.
 pub(super) fn resolve_refs<'s>(root: &'s Value, mut schema: &'s Value) -> &'s Value {
     for _ in 0..MAX_STEPS {
         let target = member(schema, "$ref").and_then(Value::as_str).and_then(|reference| reference.strip_prefix('#'));
@@ -46,7 +47,7 @@ pub(super) fn resolve_refs<'s>(root: &'s Value, mut schema: &'s Value) -> &'s Va
     schema
 }
 
-/// One step into an object or an array; combinations are searched for the first branch that knows the way.
+/// Descends one level into an object or an array; of combinations, the first branch that declares the token is used.
 fn subschema<'s>(root: &'s Value, schema: &'s Value, token: &str, steps: usize) -> Option<&'s Value> {
     let found = member(schema, "properties").and_then(|map| member(map, token)).or_else(|| {
         let index: Option<usize> = token.parse().ok();

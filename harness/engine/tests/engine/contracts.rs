@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use super::severities::{amount_and, full, shown};
 use super::*;
 
-/// The error and the deltas that document 000 shows.
+/// The error and the deltas of document 000.
 const ERROR: &str = "\
 <validation_error>
   <tool>invoices</tool>
@@ -19,7 +19,7 @@ const ERROR: &str = "\
   <error>Required field \"currency\" is missing</error>
 </validation_error>";
 
-/// What document 000 adds to it, to the end of the error.
+/// The text that document 000 adds, up to the end of the error.
 const BLOCK: &str = "  <contract_awareness>
     <system_note>
       IMPORTANT: The behavioral contract for tool \"invoices\" has
@@ -97,7 +97,7 @@ fn the_enhancer_writes_what_direct_enrichment_writes() {
 
 #[test]
 fn a_delta_of_another_action_is_not_shown() {
-    // Each name is the beginning of the next one.
+    // Each name is a prefix of the next one.
     let actions = ["create", "create_bulk", "create_bulk_now"];
     let of = |action: &str| delta(&format!("actions.{action}.inputSchema"), Severity::Breaking, "{}", "{ a: number }");
     for changed in actions {
@@ -110,7 +110,7 @@ fn a_delta_of_another_action_is_not_shown() {
             assert_eq!(enhancer.block(failing).is_some(), failing == changed, "{changed} changed, {failing} failed");
         }
     }
-    // An action that came or went is a path that ends with its name.
+    // The path of an added or removed action ends with its name.
     let config = config(vec![delta("actions.create", Severity::Breaking, "{}", "(absent)")]);
     let shown = actions.map(|action| enrich_validation_error(ERROR.to_owned(), "invoices", action, &config).injected);
     assert_eq!(shown, [true, false, false]);
@@ -127,8 +127,9 @@ fn the_block_goes_before_the_last_closing_tag() {
     assert!(block.ends_with("\n  </contract_awareness>\n"), "{block}");
 }
 
-/// The code spans of a line of Markdown, by CommonMark 0.31, 6.1: a run of backticks opens, the next run of the same
-/// length closes, and of spaces at both ends one is taken off, unless there is nothing else.
+/// Returns the code spans of a line of Markdown (CommonMark 0.31, 6.1): a run of backticks opens a span, the next run
+/// of the same length closes it, and one space is stripped from both ends if both have one and the content is not all
+/// spaces.
 fn code_spans(line: &str) -> Vec<String> {
     let ticks = |text: &str| text.len() - text.trim_start_matches('`').len();
     let mut spans = Vec::new();
@@ -145,7 +146,7 @@ fn code_spans(line: &str) -> Vec<String> {
             }
             end = at + run;
         };
-        // A run that nothing closes is text.
+        // An unclosed run is text.
         let Some(close) = close else {
             rest = inside;
             continue;
@@ -159,7 +160,7 @@ fn code_spans(line: &str) -> Vec<String> {
     spans
 }
 
-/// Whether the Markdown block gives back what is written into its code spans.
+/// Checks that the code spans of the Markdown block contain the original text.
 fn check_markdown_block(text: &str) {
     let config = config(vec![delta(text, Severity::Breaking, text, text)]);
     let enhancer = tool_enhancer("invoices", [text], &config, BlockStyle::Markdown);
@@ -207,7 +208,7 @@ fn without_a_delta_that_could_be_shown_the_enhancer_is_the_identity() {
         assert!(matches!(enhancer, Enhancer::Identity));
     }
     assert!(matches!(tool_enhancer("users", ["create"], &sample(), BlockStyle::Xml), Enhancer::Identity));
-    // A limit of nothing shows nothing.
+    // A limit of zero shows no deltas.
     let mut config = sample();
     config.max_deltas_per_error = 0;
     assert!(matches!(tool_enhancer("invoices", ["create"], &config, BlockStyle::Xml), Enhancer::Identity));
@@ -226,7 +227,7 @@ proptest! {
     }
 }
 
-/// `billing.create` as it was, and as it is with `currency` required.
+/// A tool whose action `create` now requires `currency`.
 fn drifted() -> Tool {
     let shape = |required: Value, properties: Value| json!({"properties": properties, "required": required});
     let before = shape(
@@ -293,7 +294,7 @@ fn the_contract_guardrail_adds_its_block_in_every_format() {
     assert_eq!(shown("strict+healing", FusionXml).1, 0);
 }
 
-/// The text to a call without the one argument that became required.
+/// Returns the text for a call that lacks the newly required argument.
 fn with_changes(format: ErrorFormat) -> String {
     let now = json!({"properties": {"a": {"type": "integer"}}, "required": ["a"]});
     let before = tool("t", vec![ok("go", json!({"properties": {}}))]);
@@ -301,7 +302,7 @@ fn with_changes(format: ErrorFormat) -> String {
     text(&[current], format, "t", json!({"action": "go"}))
 }
 
-/// The changes of [`with_changes`] as the JSON formats tell them.
+/// The changes of [`with_changes`] in the JSON formats.
 fn changes() -> Value {
     json!({
         "tool": "t",
@@ -455,7 +456,7 @@ fn contract_changes_in_zod_json() {
     assert!(issues[2].is_null());
 }
 
-/// The tool pair behind document 000's sample: `currency` became required, and the limit fell from 100 to 50.
+/// The two versions behind document 000's sample: `currency` became required, and the limit fell from 100 to 50.
 #[test]
 fn the_sample_of_document_000_comes_out_of_a_real_pair() {
     let pair = |input: Value, max| {

@@ -159,7 +159,7 @@ fn the_canonical_codes_of_document_001() {
     }
 }
 
-/// The pipeline of document 001: each step gives a value or the failure that ends the call.
+/// The pipeline of document 001: each step returns a value or the failure that ends the call.
 #[test]
 fn failures_compose_as_in_document_001() {
     struct User {
@@ -288,7 +288,7 @@ fn strict_off_opens_the_root_of_a_schema_that_closes_itself() {
     let at_root = json!({"action": "start", "x": 1});
     assert!(ask("all", at_root.clone()).response.is_error);
     assert_eq!(ask("none", at_root).leaked_fields, 1);
-    // What a nested object allows is its author's word, not the guardrail's.
+    // A nested object is closed by the schema's author, independent of the guardrail.
     assert!(ask("none", json!({"action": "start", "env": {"x": 1}})).response.is_error);
 }
 
@@ -311,7 +311,7 @@ fn a_failed_call_has_every_issue_in_the_order_of_the_schema() {
     assert_eq!(answer.failure.unwrap().fields(), ["alpha", "env", "extra", "zeta"]);
 }
 
-/// Paths of the issues in their order; `+` marks undeclared fields, `!` what is wrong with a value as a whole.
+/// Returns the paths of the issues in their order; `+` marks undeclared fields, `!` issues of a value as a whole.
 fn order(schema: &Value, arguments: &Value) -> Vec<String> {
     let mark = |kind: &IssueKind| match kind {
         IssueKind::Undeclared { .. } => "+",
@@ -324,7 +324,7 @@ fn order(schema: &Value, arguments: &Value) -> Vec<String> {
 
 #[test]
 fn inside_a_value_comes_first_then_the_value_then_undeclared_fields() {
-    // The validator reports the parts of an `allOf` one after the other: here undeclared fields before the value.
+    // The validator reports the parts of an `allOf` in sequence: here, undeclared fields before the value.
     for apart in [false, true] {
         let closed = |properties: Value| {
             if !apart {
@@ -404,7 +404,7 @@ fn arguments_that_are_no_object_and_tools_that_do_not_exist() {
     assert!(number.response.text().contains("The action \"7\" does not exist."), "{}", number.response.text());
 }
 
-/// The issues of a call with `value` under `f`, as `fusion-text` lists them.
+/// Returns the issues of a call with `value` under `f`, in the format `fusion-text`.
 fn issue_texts(schema: Value, value: Value) -> Vec<String> {
     let schema = json!({
         "$defs": {"Role": {"type": "string", "enum": ["admin", "user"]}},
@@ -426,12 +426,12 @@ fn an_unmatched_union_is_reported_by_its_intended_branch() {
     let string_or = |other: Value| json!({"anyOf": [{"type": "string"}, other]});
     let number = json!({"type": "object", "properties": {"b": {"type": "number"}}, "required": ["b"]});
     let cases = [
-        // A tag decides, and is what is wrong when it is missing or unknown.
+        // A tag selects the branch, and is the issue if it is missing or unknown.
         (tagged(), json!({"t": "card", "number": 1}), "f.number — Expected string, received number"),
         (tagged(), json!({"t": "bic"}), "f.code — Required"),
         (tagged(), json!({"t": "cash"}), "f.t — Invalid enum value. Expected 'card' | 'iban' | 'bic', received 'cash'"),
         (tagged(), json!({}), "f.t — Required"),
-        // One branch beside null is the one.
+        // The only branch besides null is selected.
         (json!({"anyOf": [number, {"type": "null"}]}), json!({"b": "x"}), "f.b — Expected number, received string"),
         (string_or(json!({"type": "null"})), json!(1), "f — Expected string | null, received number"),
         (
@@ -439,7 +439,7 @@ fn an_unmatched_union_is_reported_by_its_intended_branch() {
             json!("root"),
             "f — Invalid enum value. Expected 'admin' | 'user', received 'root'",
         ),
-        // Of others, one that only minds a bound.
+        // Otherwise, a branch that is only violated by a bound is selected.
         (
             json!({"anyOf": [{"type": "string", "minLength": 3}, {"type": "number"}]}),
             json!("ab"),
@@ -452,7 +452,7 @@ fn an_unmatched_union_is_reported_by_its_intended_branch() {
             json!("root"),
             "f — Invalid input: it fits none of \"admin\" | \"user\" | \"guest\"",
         ),
-        // A reference behind `allOf` has options all the same.
+        // Options are found through `allOf` and `$ref`.
         (json!({"allOf": [{"$ref": "#/$defs/Role"}]}), json!(1), "f — Expected 'admin' | 'user', received number"),
     ];
     for (schema, value, expected) in cases {

@@ -1,4 +1,4 @@
-//! What comes from outside stays text, whatever it holds.
+//! Property tests: untrusted text never becomes part of the structure around it.
 
 use healbench_engine::definition::ToolFailure;
 use healbench_protocol::ErrorFormat::{self, FusionText, FusionXml};
@@ -87,7 +87,7 @@ proptest! {
         let texts = Texts { name, prose, field, extra, option, value, previous };
         let template = TemplateSource { file: "own".to_owned(), text: SHIPPED.to_owned() };
         let own = ErrorFormat::Template(template);
-        for format in ErrorFormat::NAMED.iter().chain([&own]) {
+        for format in ErrorFormat::named().map(|entry| &entry.format).chain([&own]) {
             check_all(format, &texts);
         }
     }

@@ -1,4 +1,4 @@
-//! The last known-good contracts: written, read, held against the tools as they are, and the report of it.
+//! The lockfile: formatting, parsing, comparison with the current tools, and the report of the differences.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
-//! The engine through its one entry, `Engine::call`. Expected texts are the sample outputs of the documents that the engine
-//! comes from; each test names its document: 000 self-healing context, 001 error handling, 002 self-healing messages, 003 cognitive
-//! guardrails.
+//! Tests of the engine through its single entry point, `Engine::call`. Expected texts are the sample outputs of the
+//! documents that specify the engine, and each test names its document: 000 self-healing context, 001 error handling,
+//! 002 self-healing messages, 003 cognitive guardrails.
 
 #![allow(clippy::unwrap_used)]
 
@@ -26,17 +26,17 @@ use healbench_engine::{Engine, SimulatorReply, World, WorldBase};
 use healbench_protocol::{ErrorFormat, Guardrails, Object, ToolCall};
 use serde_json::{Value, json};
 
-/// An action with this schema and handler, and nothing else.
+/// Creates an action with this schema and handler, and defaults otherwise.
 fn action(name: &str, input: Value, handler: Handler) -> Action {
     Action { name: name.to_owned(), input, handler, ..Action::default() }
 }
 
-/// An action that answers `OK` to every valid call.
+/// Creates an action that returns `OK` for every valid call.
 fn ok(name: &str, input: Value) -> Action {
     action(name, input, Handler::Return(json!("OK")))
 }
 
-/// A tool with these actions behind `action`.
+/// Creates a tool with these actions and the discriminator `action`.
 fn tool(name: &str, actions: Vec<Action>) -> Tool {
     Tool { name: name.to_owned(), discriminator: Some("action".to_owned()), actions, ..Tool::default() }
 }
@@ -45,7 +45,7 @@ fn object(value: Value) -> Object {
     value.as_object().unwrap().clone()
 }
 
-/// A table of invoices with the given rows.
+/// Creates a table of invoices with the given rows.
 fn invoices(rows: Value) -> TableDef {
     TableDef {
         name: "invoices".to_owned(),
@@ -64,13 +64,13 @@ fn call(tool: &str, arguments: Value) -> ToolCall {
     ToolCall { tool: tool.to_owned(), arguments }
 }
 
-/// One call on a fresh, empty world.
+/// Runs one call on a new, empty world.
 fn answer(tools: &[Tool], guardrails: &str, format: ErrorFormat, tool: &str, arguments: Value) -> SimulatorReply {
     let engine = Engine::new(tools, guardrails.parse().unwrap(), &format).unwrap();
     engine.call(&mut world(WorldDef::default()), &call(tool, arguments))
 }
 
-/// The response's text to one call with all guardrails on.
+/// Returns the response's text to one call with all guardrails on.
 fn text(tools: &[Tool], format: ErrorFormat, tool: &str, arguments: Value) -> String {
     answer(tools, "all", format, tool, arguments).response.text().into_owned()
 }

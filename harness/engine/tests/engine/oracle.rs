@@ -1,4 +1,4 @@
-//! What must hold of every text that a renderer writes, whatever it was given. The fuzz targets use this file too.
+//! Invariants of every text that a renderer returns, for any input. The fuzz targets use this file too.
 
 use std::sync::Arc;
 
@@ -7,12 +7,12 @@ use healbench_engine::{Engine, Failure, Issue, IssueKind, Routing, SimulatorRepl
 use healbench_protocol::{ErrorFormat, Guardrails, ToolCall};
 use serde_json::{Value, json};
 
-/// Texts from outside, one for each place where they can stand.
+/// Untrusted texts, one for each position where they can occur.
 #[derive(Debug, Clone)]
 pub(crate) struct Texts {
-    /// A tool's and an action's name.
+    /// The name of the tool and of the action.
     pub(crate) name: String,
-    /// What the tool is for, and what a handler says.
+    /// The description of the tool, and the message of a handler.
     pub(crate) prose: String,
     /// A declared field.
     pub(crate) field: String,
@@ -26,12 +26,13 @@ pub(crate) struct Texts {
     pub(crate) previous: String,
 }
 
-/// The calls that are tried: a validation failure with contract changes, an unknown action, a missing discriminator, and a tool error.
+/// Checks the texts of a validation failure with contract changes, an unknown action, a missing discriminator, and a
+/// tool error.
 pub(crate) fn check_all(format: &ErrorFormat, texts: &Texts) {
     let tools = [tool(texts), failing(texts)];
     let engine = match Engine::new(&tools, Guardrails::ALL, format) {
         Ok(engine) => engine,
-        // Not every text can be a template.
+        // The template may be invalid.
         Err(_) => return,
     };
     let invalid =
@@ -77,7 +78,7 @@ fn check(format: &ErrorFormat, answer: &SimulatorReply, texts: &Texts) {
             assert!(!ours.contains(is_control), "a control character in {ours:?}");
         }
         ErrorFormat::Template(source) if source.text == SHIPPED => check_shipped(&text, answer),
-        // Of any other template its author says what holds.
+        // The invariants of other templates are not known.
         ErrorFormat::Template(_) => {}
     }
 }
@@ -85,12 +86,12 @@ fn check(format: &ErrorFormat, answer: &SimulatorReply, texts: &Texts) {
 /// The template that is shipped as an example.
 pub(crate) const SHIPPED: &str = include_str!("../../../../scenarios/templates/teaching.jinja");
 
-/// What would break a line or hide something in it; our own line ends do not count.
+/// Returns true for characters that break a line or hide text; the format's own line feeds are excluded.
 fn is_control(c: char) -> bool {
     c != '\n' && (c.is_control() || matches!(c, '\u{2028}' | '\u{2029}'))
 }
 
-/// Behind the SDK's own words there is nothing but issues; what no library judged is the message alone.
+/// After the SDK's prefix there are only issues, and a failure outside of validation is only its message.
 fn check_zod(text: &str, answer: &SimulatorReply, texts: &Texts) {
     let failure = answer.failure.as_ref().expect("only failures are checked");
     let tool = match failure {
@@ -114,8 +115,8 @@ fn check_zod(text: &str, answer: &SimulatorReply, texts: &Texts) {
     }
 }
 
-/// Every line of an error is of a known kind. pydantic writes names as they are, whatever they hold, so where one stands
-/// it has to be that very name; a value that was sent stays on the line that tells of it.
+/// Checks that every line of an error is of a known kind. pydantic does not escape names, so a name must be compared
+/// exactly; a value that was sent stays on one line.
 fn check_pydantic(text: &str, answer: &SimulatorReply, texts: &Texts) {
     let failure = answer.failure.as_ref().expect("only failures are checked");
     let (tool, locations) = match failure {
@@ -140,26 +141,26 @@ fn check_pydantic(text: &str, answer: &SimulatorReply, texts: &Texts) {
     assert!(are_errors(errors, count, &locations, &model, answer.contract_deltas > 0), "{count} errors in {text}");
 }
 
-/// Where pydantic may place an error for the issue.
+/// Returns the possible locations of pydantic's error for the issue.
 fn locations(issue: &Issue) -> Vec<String> {
     let mut locations = match &issue.kind {
         IssueKind::Undeclared { fields } if issue.path.is_empty() => fields.clone(),
         IssueKind::Undeclared { fields } => fields.iter().map(|field| format!("{}.{field}", issue.path)).collect(),
         _ => vec![issue.path.clone()],
     };
-    // A path that ends with a dot may be that of a name without one.
+    // A path that ends with a dot may belong to a name without one.
     let shorter: Vec<String> =
         locations.iter().filter_map(|location| location.strip_suffix('.').map(str::to_owned)).collect();
     locations.extend(shorter);
     locations
 }
 
-/// Whether `rest` is `count` errors and, if it has to be there, the block of contract changes.
+/// Returns true if `rest` consists of `count` errors and, if `changed`, the block of contract changes.
 fn are_errors(rest: &str, count: usize, locations: &[String], model: &str, changed: bool) -> bool {
     if count == 0 {
         return if changed { is_text_block(rest) } else { rest.is_empty() };
     }
-    // One name may begin like another one.
+    // A name may be a prefix of another one.
     let placed = locations.iter().filter_map(|location| strip_location(rest.strip_prefix('\n')?, location));
     placed
         .chain([rest])
@@ -167,7 +168,7 @@ fn are_errors(rest: &str, count: usize, locations: &[String], model: &str, chang
         .any(|rest| are_errors(rest, count - 1, locations, model, changed))
 }
 
-/// What follows the place; names with a dot stand in backticks there.
+/// Returns the rest after the location; names with a dot are enclosed in backticks.
 fn strip_location<'t>(text: &'t str, location: &str) -> Option<&'t str> {
     let mut rest = text;
     for c in location.chars() {
@@ -176,7 +177,7 @@ fn strip_location<'t>(text: &'t str, location: &str) -> Option<&'t str> {
     Some(rest.strip_prefix('`').unwrap_or(rest))
 }
 
-/// What follows the error of one value: a message, what was sent and perhaps a link, each on its line.
+/// Returns the rest after the error of one value: a message, the value sent and possibly a link, each on one line.
 fn after_error<'t>(text: &'t str, model: &str) -> Option<&'t str> {
     const BEGINNINGS: [&str; 3] = ["Field required ", "Extra inputs are not permitted ", "Input should be "];
     let message = text.strip_prefix("\n  ")?;
@@ -193,7 +194,7 @@ fn after_error<'t>(text: &'t str, model: &str) -> Option<&'t str> {
     Some(link.map_or(rest, |kind| kind.trim_start_matches(|c: char| c.is_ascii_lowercase() || c == '_')))
 }
 
-/// Whether the text is the contract changes, as lines.
+/// Returns true if the text is the list of contract changes.
 fn is_text_block(text: &str) -> bool {
     let Some(lines) = text.strip_prefix("\n\n🔄 CONTRACT CHANGED — ") else { return false };
     let is_known =
@@ -201,12 +202,12 @@ fn is_text_block(text: &str) -> bool {
     lines.lines().skip(1).all(is_known) && !text.contains(is_control)
 }
 
-/// Every line is one of the template's, and there are as many as there is something to tell.
+/// Checks that every line belongs to the template, and that their number is as expected.
 fn check_shipped(text: &str, answer: &SimulatorReply) {
     assert!(!text.contains(is_control), "a control character in {text:?}");
     let lines: Vec<&str> = text.split('\n').collect();
     let expected = match answer.failure.as_ref().expect("only failures are checked") {
-        // The code and the message, the choice, the detail, and the wait; what to do, if anything.
+        // The code and the message, the available actions, the detail and the wait, and the recovery if there is one.
         Failure::Tool(failure) | Failure::Fault(failure) => {
             4 + usize::from(failure.recovery.as_ref().is_some_and(|recovery| !recovery.is_empty()))
         }
@@ -243,7 +244,7 @@ fn check_xml(text: &str, failure: &Failure, texts: &Texts) {
         }
         _ => assert!(document.root_element().has_tag_name("tool_error")),
     }
-    // Nothing that came from outside made an element of its own.
+    // Untrusted text created no element.
     const OURS: [&str; 20] = [
         "validation_error",
         "tool_error",
@@ -271,7 +272,7 @@ fn check_xml(text: &str, failure: &Failure, texts: &Texts) {
     }
 }
 
-/// Sections are ours, and a fence that opens closes.
+/// Checks that all headings belong to the format, and that every fence is closed.
 fn check_markdown(text: &str) {
     const SECTIONS: [&str; 7] = [
         "## Issues Found:",
@@ -297,7 +298,7 @@ fn check_markdown(text: &str) {
     assert_eq!(fence, None, "an open fence in {text}");
 }
 
-/// Whether a text stands somewhere in a value, as a whole or within another.
+/// Returns true if a value contains the text anywhere.
 fn contains_text(value: &Value, wanted: &str) -> bool {
     match value {
         Value::String(text) => text.contains(wanted),
@@ -307,7 +308,7 @@ fn contains_text(value: &Value, wanted: &str) -> bool {
     }
 }
 
-/// The text as an XML 1.0 document can hold it.
+/// Replaces the characters that XML 1.0 does not allow.
 pub(crate) fn xml_safe(text: &str) -> String {
     let allowed = |c: char| matches!(c, '\t' | '\n' | '\r' | ' '..='\u{FFFD}' | '\u{10000}'..);
     text.chars().map(|c| if allowed(c) { c } else { '\u{FFFD}' }).collect()

@@ -3,7 +3,7 @@ use healbench_protocol::ErrorFormat::FusionXml;
 
 use super::*;
 
-/// Tasks with the filters of document 003.
+/// Creates tasks with the filters of document 003.
 fn tasks(presenter: Option<Presenter>) -> Vec<Tool> {
     let input = json!({"properties": {
         "status": {"enum": ["in_progress", "done", "blocked"]},
@@ -162,7 +162,7 @@ fn custom_truncation_notice_rules_and_suggestions() {
 
 #[test]
 fn only_the_rows_that_are_kept_are_validated() {
-    // The third row does not fit.
+    // The third row does not match.
     let egress = Some(json!({"properties": {"id": {"type": "integer", "maximum": 1}}, "required": ["id", "status"]}));
     let presenter = |max| Some(Presenter { egress: egress.clone(), ..limit(max) });
     let kept = list(presenter(2), "all", 5, json!({}));

@@ -1,4 +1,4 @@
-//! `problem-json`: RFC 9457 for the whole, RFC 6901 for the pointers.
+//! Tests of `problem-json`: RFC 9457 for the document, RFC 6901 for the pointers.
 
 use healbench_engine::definition::{Code, Severity, ToolFailure};
 use healbench_protocol::ErrorFormat::{FusionText, ProblemJson};
@@ -12,12 +12,12 @@ fn problem(tools: &[Tool], tool: &str, arguments: Value) -> Value {
     serde_json::from_str(&shown).unwrap()
 }
 
-/// The tool error of an action that fails so.
+/// Returns the tool error of an action that fails with `failure`.
 fn tool_error(failure: ToolFailure) -> String {
     text(&[tool("t", vec![action("a", json!({}), Handler::Fail(failure))])], ProblemJson, "t", json!({"action": "a"}))
 }
 
-/// One property `x`, one value for it, one error.
+/// Returns the only error for one value of a property `x`.
 fn error(property: Value, sent: Value) -> Value {
     let schema = json!({"properties": {"x": property}});
     let problem = problem(&[tool("t", vec![ok("a", schema)])], "t", json!({"action": "a", "x": sent}));
@@ -25,7 +25,7 @@ fn error(property: Value, sent: Value) -> Value {
     problem["errors"][0].clone()
 }
 
-/// What a URI fragment points to.
+/// Resolves a URI fragment.
 fn resolve<'a>(document: &'a Value, fragment: &str) -> Option<&'a Value> {
     let encoded = fragment.strip_prefix('#').unwrap();
     assert!(encoded.is_ascii());
@@ -309,7 +309,7 @@ proptest! {
 
     #[test]
     fn a_missing_field_is_pointed_to_where_it_belongs(field in hostile(), outer in hostile()) {
-        // An issue's path does not tell such a root field from the root.
+        // The path of an issue does not distinguish these root fields from the root.
         prop_assume!(outer != "action" && !outer.is_empty());
         let nested = json!({"type": "object", "required": [field]});
         let tools = [tool("t", vec![ok("a", json!({"properties": {outer.clone(): nested}}))])];

@@ -1,10 +1,10 @@
-//! What a change of an input schema is worth: BREAKING exactly when a call that was valid may be rejected now.
+//! Severities of schema changes: BREAKING exactly if a call that was valid may now be rejected.
 
 use healbench_engine::contract::{Delta, Severity, ToolContract, diff_contracts, readable_schema};
 
 use super::*;
 
-/// The delta of a tool whose one action had one schema and has the other.
+/// Returns the delta of a tool whose only action changes its schema.
 pub(super) fn delta(previous: &Value, current: &Value) -> Option<Delta> {
     let contract = |input: &Value| ToolContract::from_tool(&tool("t", vec![ok("a", input.clone())]));
     let diff = diff_contracts(&contract(previous), &contract(current));
@@ -19,7 +19,7 @@ pub(super) fn severity(previous: &Value, current: &Value) -> Option<Severity> {
     Some(delta.severity)
 }
 
-/// The schema of an optional field.
+/// Returns the schema of an object with an optional field.
 fn field(schema: Value) -> Value {
     json!({"type": "object", "properties": {"f": schema}})
 }
@@ -72,7 +72,7 @@ fn what_breaks_in_one_direction_widens_in_the_other() {
             json!({"type": "array", "contains": {"const": 1}}),
             json!({"type": "array", "contains": {"const": 1}, "minContains": 2}),
         ),
-        // What fits both branches fits `oneOf` no more.
+        // `oneOf` rejects a value that matches both branches.
         (
             json!({"oneOf": [{"type": "string"}]}),
             json!({"oneOf": [{"type": "string"}, {"type": "string", "minLength": 2}]}),
@@ -81,7 +81,7 @@ fn what_breaks_in_one_direction_widens_in_the_other() {
     ];
     let cases = fields.into_iter().map(|(previous, current)| (field(previous), field(current))).collect();
     check(cases, Severity::Breaking, Severity::Risky);
-    // A property that goes is rejected by `strict`; one that comes, or was not closed off inside, is not.
+    // With `strict`, calls with a removed property are rejected; an added property breaks nothing.
     check(vec![(field(json!({})), json!({"type": "object"}))], Severity::Breaking, Severity::Risky);
 }
 
@@ -109,7 +109,7 @@ fn neither_direction_breaks() {
         |schema: Value| json!({"type": "object", "properties": {"f": {"$ref": "#/$defs/f"}}, "$defs": {"f": schema}});
     let closed = |kind: &str| json!({"properties": {"kind": {"const": kind}}, "required": ["kind"]});
     let cases = vec![
-        // Where the definition stands does not matter.
+        // The location of the definition does not matter.
         (shared(json!({"type": "string", "maxLength": 3})), field(json!({"type": "string", "maxLength": 3}))),
         (field(json!({"type": ["string", "null"]})), field(json!({"anyOf": [{"type": "string"}, {"type": "null"}]}))),
         (field(json!({"type": "integer", "minimum": 1})), field(json!({"type": "integer", "exclusiveMinimum": 0}))),
@@ -140,10 +140,10 @@ fn branches_at_the_root_keep_undeclared_fields_out() {
         json!({"type": "object", "anyOf": names.iter().map(branch).collect::<Vec<_>>()})
     };
     check(vec![(one_of(&["a", "b", "c"]), one_of(&["a", "b"]))], Severity::Breaking, Severity::Risky);
-    // A branch that declares less closes the object further.
+    // A branch that declares fewer properties closes the object further.
     let either = |extra: Value| json!({"type": "object", "properties": {"a": {}}, "anyOf": [{"required": ["a"]}, {"properties": extra}]});
     check(vec![(either(json!({"b": {}})), either(json!({})))], Severity::Breaking, Severity::Risky);
-    // A branch that lets any other property in opens it.
+    // A branch that allows any other property opens the object.
     let inside = |others: Value| {
         let branch = json!({"anyOf": [{"type": "null"}, {"minProperties": 0}], "unevaluatedProperties": others});
         json!({"type": "object", "anyOf": [{"type": "null"}, branch]})
@@ -151,7 +151,7 @@ fn branches_at_the_root_keep_undeclared_fields_out() {
     assert_eq!(severity(&inside(json!({"type": "object"})), &inside(json!(false))), Some(Severity::Breaking));
     let places = |places: Value| field(json!({"prefixItems": places, "anyOf": [{}], "unevaluatedItems": false}));
     assert_eq!(severity(&places(json!([{}, {}])), &places(json!([{}]))), Some(Severity::Breaking));
-    // What closes the whole sees through two choices.
+    // `unevaluatedProperties` at the root sees through two nested choices.
     let nested = json!({
         "type": "object",
         "properties": {"c": false},
@@ -177,13 +177,13 @@ fn a_recursive_schema_is_compared_by_what_it_is_made_of() {
         Severity::Breaking,
         Severity::Risky,
     );
-    // In place it has no end, and still an answer.
+    // A schema that refers to itself in place is still compared.
     let endless = |schema: Value| {
         json!({"type": "object", "properties": {"f": {"$ref": "#/$defs/f"}},
                "$defs": {"f": {"anyOf": [{"$ref": "#/$defs/f"}, {"$ref": "#/$defs/f"}, schema]}}})
     };
     assert!(severity(&endless(json!({"type": "string"})), &endless(json!({"type": "null"}))).is_some());
-    // Nor is there a stack that a deep one could exhaust, or a time that a wide one could take.
+    // Neither deep nor wide schemas exhaust the stack or take long.
     let deep = |leaf: Value| (0..100).fold(leaf, |inner, _| json!({"type": "array", "items": inner}));
     assert_eq!(severity(&field(deep(json!({}))), &field(deep(json!(false)))), Some(Severity::Breaking));
     let wide = |leaf: Value| {
@@ -218,9 +218,9 @@ fn less_that_is_required_is_safe_at_any_depth_and_words_are_cosmetic() {
         delta(&field(json!({"description": "Old"})), &field(json!({"description": "New", "title": "T"}))).unwrap();
     assert_eq!(annotation_delta.previous.as_deref(), Some("f.description: \"Old\""));
     assert_eq!(annotation_delta.current.as_deref(), Some("f.description: \"New\"; f.title: \"T\""));
-    // Required by another name is not less.
+    // Requiring another name is not requiring less.
     assert_eq!(severity(&asks(json!(["a"])), &asks(json!(["b"]))), Some(Severity::Breaking));
-    // Less and wider is not only less.
+    // Requiring less and declaring more is not only requiring less.
     let wider = json!({"type": "object", "properties": {"a": {}, "b": {}, "c": {}}});
     assert_eq!(severity(&asks(json!(["a"])), &wider), Some(Severity::Risky));
 }

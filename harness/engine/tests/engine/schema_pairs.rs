@@ -1,4 +1,4 @@
-//! Changes of schemas that nobody thought of: what is found of them must hold for generated pairs and calls.
+//! Property tests of schema changes, on generated pairs of schemas and calls.
 
 use healbench_engine::contract::{Severity, ToolContract};
 use proptest::prelude::*;
@@ -7,7 +7,7 @@ use proptest::sample::{Index, select};
 use super::schema_changes::{delta, severity};
 use super::*;
 
-/// Schemas over few names and values, so that two of them have something to do with each other.
+/// Generates schemas over few names and values, so that two of them are likely to overlap.
 fn schemas() -> impl Strategy<Value = Value> {
     let value = || {
         select(vec![
@@ -80,7 +80,7 @@ fn schemas() -> impl Strategy<Value = Value> {
     })
 }
 
-/// An input schema: an object with one more schema for `#/$defs/d` to lead to.
+/// Generates an input schema: an object with another schema at `#/$defs/d`.
 fn inputs() -> impl Strategy<Value = Value> {
     let fields = prop::collection::btree_map(select(vec!["a", "b", "c"]), schemas(), 0..3);
     (
@@ -96,7 +96,7 @@ fn inputs() -> impl Strategy<Value = Value> {
                     schema.as_object_mut().unwrap().entry(keyword).or_insert(value);
                 }
             }
-            // It may not lead to itself.
+            // The definition must not refer to itself.
             schema["$defs"] =
                 json!({"d": if definition.to_string().contains("$ref") { json!({}) } else { definition }});
             schema
@@ -134,7 +134,7 @@ fn arguments() -> impl Strategy<Value = Vec<Value>> {
     prop::collection::vec(one, 24)
 }
 
-/// The places in `schema` where another one could stand.
+/// Collects the pointers to all subschemas that can be replaced.
 fn pointers(schema: &Value, at: String, found: &mut Vec<String>) {
     found.push(at.clone());
     match schema {
@@ -146,7 +146,7 @@ fn pointers(schema: &Value, at: String, found: &mut Vec<String>) {
     }
 }
 
-/// `schema` after a small change: a keyword gone, or a part of it replaced by another schema, or one put beside.
+/// Returns `schema` after a small change: a keyword removed, a part replaced by another schema, or one added.
 fn mutated(schema: &Value, place: Index, other: &Value, how: u8) -> Value {
     let mut found = Vec::new();
     pointers(schema, String::new(), &mut found);
@@ -164,7 +164,7 @@ fn mutated(schema: &Value, place: Index, other: &Value, how: u8) -> Value {
     schema
 }
 
-/// Which calls are valid under `schema`, with undeclared fields rejected.
+/// Returns the validity of each call under `schema`, with undeclared fields rejected.
 fn accepted(schema: &Value, calls: &[Value]) -> Vec<bool> {
     let tools = [Tool { discriminator: None, ..tool("t", vec![ok("a", schema.clone())]) }];
     let engine = engine(&tools, "strict".parse().unwrap());
@@ -177,7 +177,7 @@ fn compiles(schema: &Value) -> bool {
     schema.is_object() && healbench_engine::check_schema(schema).is_ok()
 }
 
-/// The same schema with the order of everything turned round that means nothing.
+/// Returns the same schema with every irrelevant order reversed.
 fn reversed(schema: &Value, in_place: bool) -> Value {
     match schema {
         Value::Object(map) => {
@@ -225,7 +225,7 @@ proptest! {
         schema in inputs(), other in schemas(), place in any::<Index>(), how in 0_u8..4,
     ) {
         let now = mutated(&schema, place, &other, how);
-        // `severity` holds the texts against each other, and the digests.
+        // `severity` compares both the texts and the digests.
         let (there, back) = (severity(&schema, &now), severity(&now, &schema));
         prop_assert_eq!(there.is_some(), back.is_some());
     }

@@ -1,4 +1,4 @@
-//! `serde` against the real thing: what a server on the Rust SDK answered, and what serde says of the same types today.
+//! Tests of `serde` against the recorded answers of a server on the Rust SDK, and against serde with the same types.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -16,7 +16,7 @@ use super::*;
 #[allow(dead_code, unreachable_pub)]
 mod rust_types;
 
-/// The schemas of `rust_types.rs`, and a handler that fails.
+/// Creates the schemas of `rust_types.rs`, and a handler that fails.
 fn tools() -> Vec<Tool> {
     let count = json!({"type": "integer", "minimum": 0});
     let text = json!({"type": "string"});
@@ -60,12 +60,12 @@ fn tools() -> Vec<Tool> {
     vec![users, plain("deploy", ok("", deploy)), plain("refuse", action("", json!({}), Handler::Fail(refusal)))]
 }
 
-/// A tool without a discriminator.
+/// Creates a tool without a discriminator.
 fn plain(name: &str, action: Action) -> Tool {
     Tool { discriminator: None, ..tool(name, vec![Action { name: name.to_owned(), ..action }]) }
 }
 
-/// What the error of a plain tool with these properties is, beside its introduction.
+/// Returns the error of a plain tool with this schema, without the introduction.
 fn error_text(schema: &Value, arguments: Value) -> String {
     let shown = text(&[plain("t", ok("t", schema.clone()))], Serde, "t", arguments);
     shown.strip_prefix("failed to deserialize parameters: ").unwrap().to_owned()
@@ -84,11 +84,11 @@ fn the_same_as_a_server_on_the_rust_sdk() {
     }
 }
 
-/// serde's own words on these arguments, with the keys in the order that the SDK's map has.
+/// Returns serde's error for these arguments, with sorted keys like in the SDK's map.
 fn serde_error_text<T: DeserializeOwned>(mut arguments: Value) -> Option<String> {
     arguments.sort_all_objects();
     let error = serde_json::from_value::<T>(arguments).err()?;
-    // The one departure: a name's line ends and control characters.
+    // The only difference: escaped line breaks and control characters in names.
     let shown =
         |c: char| if c.is_control() || c == '\u{2028}' { c.escape_default().to_string() } else { c.to_string() };
     Some(format!("failed to deserialize parameters: {error}").chars().map(shown).collect())
@@ -100,7 +100,7 @@ fn some_value() -> impl Strategy<Value = Value> {
         any::<bool>().prop_map(Value::from),
         any::<i64>().prop_map(Value::from),
         (-3..9i64).prop_map(Value::from),
-        // A whole fraction is an integer to JSON Schema, but not to serde.
+        // JSON Schema accepts `1.0` as an integer, serde does not.
         (-1e3..1e3f64).prop_filter("a fraction", |x| x.fract() != 0.0).prop_map(Value::from),
         (-1e-9..1e-9f64).prop_filter("a fraction", |x| x.fract() != 0.0).prop_map(Value::from),
         select(words).prop_map(Value::from),
@@ -114,10 +114,10 @@ fn some_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// For what is required, as serde takes a null for what is not; the engine does not.
+/// The required fields: for optional ones, serde accepts a null, but the engine does not.
 const REQUIRED: [&str; 6] = ["version", "stage", "replicas", "offset", "email", "role"];
 
-/// Valid arguments for `deploy`, or `create` of `users`, of which some are left out or replaced, in any order.
+/// Generates valid arguments for `deploy` or `create` of `users`, with some of them omitted or replaced, in any order.
 fn near_arguments() -> impl Strategy<Value = (&'static str, Value)> {
     let deploy = json!({
         "version": "1", "stage": "dev", "replicas": 1, "offset": -1, "ratio": 0.5, "force": true,
@@ -159,7 +159,7 @@ proptest! {
             "users" => serde_error_text::<rust_types::Users>(arguments),
             _ => serde_error_text::<rust_types::Deploy>(arguments),
         };
-        // serde takes a sequence that fits for a struct; the engine does not.
+        // serde accepts a matching sequence as a struct; the engine does not.
         prop_assume!(!answer.response.text().contains("invalid type: sequence, expected struct"));
         prop_assert_eq!(answer.response.is_error.then(|| answer.response.text().into_owned()), own);
     }
@@ -183,7 +183,7 @@ proptest! {
     }
 }
 
-/// A newtype that checks, as an author would write it.
+/// A newtype with a check, as an author would write it.
 #[derive(Debug)]
 struct Adult;
 
@@ -195,7 +195,7 @@ impl<'de> Deserialize<'de> for Adult {
     }
 }
 
-/// No two the same.
+/// A list without duplicates.
 #[derive(Debug)]
 struct Distinct;
 
@@ -287,7 +287,7 @@ fn what_has_no_serde_type() {
     ] {
         assert_eq!(error_text(&schema(property), json!({"x": sent})), expected);
     }
-    // What has no words of its own is the validator's.
+    // A keyword without a message of the format uses the validator's message.
     assert!(error_text(&schema(json!({"not": {}})), json!({"x": 1})).contains("not"));
 }
 

@@ -1,4 +1,5 @@
-//! `zod-json` and `pydantic` against what real servers answer. `fixtures/servers/README.md` says how their answers were recorded.
+//! Tests of `zod-json` and `pydantic` against the answers of real servers. `fixtures/servers/README.md` describes the
+//! recording.
 
 use healbench_engine::definition::{Severity, ToolFailure};
 use healbench_protocol::ErrorFormat::{Pydantic, ZodJson};
@@ -13,11 +14,11 @@ const TYPESCRIPT: &str = include_str!("../fixtures/servers/typescript.json");
 const TYPESCRIPT_LINES: &str = include_str!("../fixtures/servers/typescript-lines.json");
 const PYTHON: &str = include_str!("../fixtures/servers/python.json");
 
-/// Calls that zod judges by other rules than JSON Schema.
+/// Calls for which zod's rules differ from JSON Schema.
 const NOT_IN_TYPESCRIPT: [(&str, &str); 1] =
     [("integer beyond 2^53", "JavaScript has no such integer, and zod says so too")];
 
-/// Calls that pydantic judges by other rules than JSON Schema, most of them by taking what was sent.
+/// Calls for which pydantic's rules differ from JSON Schema; most of them are accepted by pydantic.
 const NOT_IN_PYTHON: [(&str, &str); 10] = [
     ("bool for integer", "True is an integer"),
     ("bool for number", "False is a number, and fails at the bound"),
@@ -51,7 +52,7 @@ fn corpus_tools(corpus: &Value) -> Vec<Tool> {
     corpus["tools"].as_array().unwrap().iter().map(one).collect()
 }
 
-/// The engine's answer and the server's, for every call of the corpus that is not in `except`.
+/// Returns the answers of the engine and of the server for every call of the corpus that is not in `except`.
 fn answers(format: &ErrorFormat, recorded: &str, except: &[(&str, &str)]) -> Vec<(String, [ToolResponse; 2])> {
     let (corpus, recorded) = (parsed(CORPUS), parsed(recorded));
     let engine = Engine::new(&corpus_tools(&corpus), Guardrails::ALL, format).unwrap();
@@ -126,7 +127,7 @@ fn lines(issues: &Value) -> String {
     issues.as_array().unwrap().iter().map(line).collect::<Vec<_>>().join("\n")
 }
 
-/// One tool without a discriminator, called with `arguments`.
+/// Returns the error of a tool without a discriminator, called with `arguments`.
 fn error_text(format: &ErrorFormat, properties: Value, arguments: Value) -> String {
     let tools = [Tool { discriminator: None, ..tool("t", vec![ok("t", json!({ "properties": properties }))]) }];
     text(&tools, format.clone(), "t", arguments)
@@ -136,7 +137,7 @@ fn zod_issues(shown: &str) -> Value {
     parsed(shown.strip_prefix("MCP error -32602: Input validation error: Invalid arguments for tool t: ").unwrap())
 }
 
-/// The errors without the links.
+/// Returns the lines of the errors without the links.
 fn pydantic_errors(shown: &str) -> Vec<&str> {
     shown.lines().skip(1).filter(|line| !line.starts_with("    For further information visit ")).collect()
 }
@@ -303,7 +304,7 @@ proptest! {
         let properties = json!({"age": {"type": "integer"}, "env": {"type": "object", "properties": {}}});
         let arguments = json!({"age": [value, {name: value}], "env": value, "x": value});
         let shown = error_text(&Pydantic, properties, arguments);
-        // Python's own line ends, of which there are more than Rust's.
+        // Python treats more characters as line breaks than Rust.
         let breaks = |c: char| matches!(c, '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}');
         prop_assert_eq!(shown.split(breaks).count(), 1 + 3 * 3);
         prop_assert!(shown.lines().all(|line| line.chars().count() < 200));
@@ -314,7 +315,7 @@ proptest! {
         let shown = error_text(&Pydantic, json!({"age": {"type": "array"}}), json!({"age": value}));
         let (_, after) = shown.split_once("input_value=").unwrap();
         let (repr, _) = after.split_once(", input_type=str]").unwrap();
-        // A long one has lost its middle.
+        // Longer values are shortened in the middle.
         prop_assume!(repr.len() < 46);
         prop_assert_eq!(unescaped(&repr[1..repr.len() - 1]), value);
     }

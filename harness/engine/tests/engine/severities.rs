@@ -1,4 +1,4 @@
-//! What each change of a contract is worth: one case for every clause of the list.
+//! The severity of each contract change, with one case for every clause of the specification.
 
 use std::collections::BTreeSet;
 
@@ -8,7 +8,7 @@ use healbench_engine::definition::{Entitlement, Presenter};
 
 use super::*;
 
-/// A tool of which every part of a contract says something.
+/// Creates a tool that uses every part of a contract.
 pub(super) fn full() -> Tool {
     let input = json!({"type": "object", "properties": {"amount": {"type": "number"}}, "required": ["amount"]});
     let listing = json!({"type": "object", "properties": {"status": {"type": "string"}}});
@@ -39,7 +39,7 @@ fn diff(previous: &Tool, current: &Tool) -> ContractDiff {
     diff_contracts(&ToolContract::from_tool(previous), &ToolContract::from_tool(current))
 }
 
-/// `SEVERITY field: previous -> current`, a line each.
+/// Formats `SEVERITY field: previous -> current`, one per line.
 fn lines(diff: &ContractDiff) -> Vec<String> {
     let text = |value: &Option<String>| value.clone().unwrap_or_else(|| "-".to_owned());
     let line = |delta: &healbench_engine::contract::Delta| {
@@ -50,7 +50,7 @@ fn lines(diff: &ContractDiff) -> Vec<String> {
 
 type Edit = fn(&mut Tool);
 
-/// A change, and the line of its delta. `-` before a field where the clause is about going back.
+/// Changes, and the line of each delta, in which `-` is an absent value.
 const CLAUSES: [(&str, Edit, &str); 40] = [
     ("tool renamed", |t| t.name = "bills".into(), "BREAKING name: invoices -> bills"),
     ("action removed", |t| drop(t.actions.remove(0)), "BREAKING actions.create: { amount: number } -> -"),
@@ -178,7 +178,7 @@ const CLAUSES: [(&str, Edit, &str); 40] = [
     ("tag added", |t| t.tags.push("new".into()), "COSMETIC tags.new: - -> new"),
 ];
 
-/// Clauses about what a change back is.
+/// Clauses about the reverse of a change.
 const BACK: [(&str, Edit, &str); 4] = [
     ("limit added", |t| shown(t).max = None, "SAFE cognitiveGuardrails.agentLimitMax: - -> 100"),
     ("limit raised", |t| shown(t).max = Some(50), "SAFE cognitiveGuardrails.agentLimitMax: 50 -> 100"),
@@ -215,7 +215,7 @@ fn every_clause() {
         let lines = lines(&diff);
         assert!(lines.iter().any(|deltas| deltas == line), "{clause}: {lines:#?}");
         assert!(diff.digest_changed, "{clause}");
-        // What else a change means is told too, but nothing that is worse than the worst clause that it meets.
+        // Other deltas of the same change are allowed unless they are worse than the clause.
         let expected = line.split(' ').next().unwrap();
         let own = lines.iter().filter(|deltas| deltas.split(' ').nth(1) == line.split(' ').nth(1)).count();
         assert_eq!(own, 1, "{clause}: {lines:#?}");
@@ -296,7 +296,7 @@ fn a_limit_is_the_tools_when_all_its_lists_share_it() {
         deltas([Some(9), Some(8)], both(7)),
         ["SAFE actions.list.agentLimitMax: 9 -> 7", "SAFE actions.search.agentLimitMax: 8 -> 7"]
     );
-    // An action that lost its list does not hide behind the others, nor does one that came with its own limit.
+    // The actions are reported separately if one lost its list or has a different limit.
     let mut bare = tool(both(50));
     bare.actions[2].presenter = None;
     let tool_deltas = |was: &Tool, is: &Tool| {
@@ -311,7 +311,7 @@ fn a_limit_is_the_tools_when_all_its_lists_share_it() {
     was.actions.remove(2);
     is.actions.remove(1);
     assert_eq!(tool_deltas(&was, &is), Vec::<String>::new());
-    // Half or less, also of an odd number.
+    // "Half or less", also for an odd number.
     assert_eq!(deltas(both(3), both(2)), ["SAFE cognitiveGuardrails.agentLimitMax: 3 -> 2"]);
     assert_eq!(deltas(both(3), both(1)), ["RISKY cognitiveGuardrails.agentLimitMax: 3 -> 1"]);
 }
@@ -331,7 +331,7 @@ fn inflation_risk_is_the_worst_lists() {
     assert_eq!(economics(&tool), ("critical", true));
     tool.actions[1].input["properties"]["limit"] = json!({"type": "integer"});
     assert_eq!(economics(&tool), ("high", true));
-    // What answers with one row cannot grow.
+    // An action that returns one row cannot grow.
     tool.actions.remove(1);
     assert_eq!(economics(&tool), ("low", false));
 }

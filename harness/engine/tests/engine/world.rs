@@ -21,7 +21,7 @@ fn billing(rules: Vec<Rule>) -> Vec<Tool> {
     )]
 }
 
-/// A world and an engine without strict validation, and what calls on them answer.
+/// A world and an engine without strict validation.
 struct Server {
     engine: Engine,
     world: World,
@@ -70,7 +70,7 @@ fn rows_are_added_read_changed_and_removed() {
     let ids: Vec<&Value> = server.world.rows("invoices").iter().map(|row| &row["id"]).collect();
     assert_eq!(ids, ["INV-1"]);
     assert!(!server.world.is_unchanged("invoices"));
-    // A number once given is not given again.
+    // A generated key is never reused.
     assert!(server.call("create", json!({})).response.text().contains("INV-4"));
 }
 

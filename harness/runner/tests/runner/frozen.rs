@@ -1,9 +1,9 @@
-//! What is hashed or keyed, as it was when runs were first stored. Another value here means that stored runs, baselines and
-//! recordings no longer fit, so no change of names or of structure may move one.
+//! Hashed and keyed values, as of the first stored runs. A change of any of them makes stored runs, baselines and
+//! recordings unusable, so no renaming or restructuring may change one.
 
 use std::path::PathBuf;
 
-use healbench_agents::scripted::{scripted, shipped};
+use healbench_agents::scripted::{shipped_profile, shipped_profiles};
 use healbench_protocol::{DrawKey, Seed, canonical_json, fingerprint};
 use healbench_scenarios::load_suite;
 
@@ -38,9 +38,9 @@ fn draws() {
 
 #[test]
 fn settings_of_profiles() {
-    let hashes: Vec<String> = shipped()
+    let hashes: Vec<String> = shipped_profiles()
         .map(|name| {
-            let settings = scripted(name).unwrap().spec(name).settings;
+            let settings = shipped_profile(name).unwrap().spec(name).settings;
             format!("{name} {}", &fingerprint(canonical_json(&settings).as_bytes())[..16])
         })
         .collect();

@@ -1,4 +1,4 @@
-//! The runner with agents of the tests' own: what becomes of a plan whatever its agents do.
+//! Tests of the runner with custom agents: the rows of a plan for any behavior of its agents.
 
 #![allow(clippy::unwrap_used)]
 
@@ -19,7 +19,7 @@ use healbench_record::{Outcome, Plan, Records};
 use healbench_runner::{AgentFactory, Axes, EpisodeEvent, Job, RunEnd, RunError, RunEvent, build_plan, replay, run};
 use healbench_scenarios::{Scenario, load_suite};
 
-/// Makes each call of its script once and says that it is done.
+/// Makes each call of its script once and declares the task complete.
 struct ScriptAgent<'a> {
     script: &'a Script,
     step: usize,
@@ -35,7 +35,7 @@ impl Agent for ScriptAgent<'_> {
     }
 }
 
-/// Fails as it is told.
+/// Fails with the given error, or panics.
 struct FailingAgent(Option<AgentError>);
 
 impl Agent for FailingAgent {
@@ -47,7 +47,7 @@ impl Agent for FailingAgent {
     }
 }
 
-/// Talks for ever, or calls for ever.
+/// Sends messages or calls forever.
 struct EndlessAgent<'a>(Option<&'a Script>);
 
 impl Agent for EndlessAgent<'_> {
@@ -61,7 +61,7 @@ impl Agent for EndlessAgent<'_> {
     }
 }
 
-/// Sends of each step what it believes, what it intends, and what it believes again.
+/// Sends the draft, the intended call and the draft again for each step.
 struct DraftFirstAgent<'a> {
     script: &'a Script,
     turn: usize,
@@ -165,7 +165,7 @@ fn caching_changes_no_row() {
         Job { plan: &plan, scenarios: &scenarios, episodes: 0..plan.len(), jobs: 1, make_agent: &draft_first_agent };
     let mut alone = Records::default();
     for episode in 0..plan.len() {
-        // A replay begins with an empty memory.
+        // A replay starts with an empty cache.
         let (row, calls) = replay(&job, episode, &mut |event| {
             if let EpisodeEvent::Call(_, answer, row) = event {
                 assert_eq!(row.response_hash, hash(&answer.response));
@@ -181,7 +181,7 @@ fn caching_changes_no_row() {
     assert!(hashes.len() > 50, "{}", hashes.len());
 }
 
-/// What a row's hash is of, put together in another way.
+/// Computes a row's hash in another way.
 fn hash(response: &ToolResponse) -> u64 {
     let blocks = response.content.iter().map(|block| [&block.len().to_le_bytes()[..], block.as_bytes()].concat());
     let bytes = [vec![u8::from(response.is_error)], blocks.collect::<Vec<_>>().concat()].concat();

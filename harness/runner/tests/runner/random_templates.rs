@@ -1,11 +1,11 @@
-//! Agents read text, not a format: templates that are made up here, word by word, are read as well as what is shipped.
+//! Agents read text and know no format: they must read randomly generated templates as well as the shipped formats.
 
 use healbench_protocol::{DrawKey, Draws, TemplateSource};
 
 use super::suites::{run_profile, transcript};
 use super::*;
 
-/// One way to write each thing that a failure says: a line with a place for it.
+/// One phrase for each fact of a failure: a line with placeholders.
 struct Phrases {
     opening: &'static str,
     missing: &'static str,
@@ -106,13 +106,13 @@ impl Phrases {
         }
     }
 
-    /// The template in Jinja.
+    /// Returns the Jinja template.
     fn template(&self, draws: &mut Draws) -> String {
         let quote = pick(draws, &["'", "`", "\""]);
         let bullet = pick(draws, &["- ", "* ", "• ", ""]);
-        // In the quotes that the separator has none of.
+        // Use quotes that the separator does not contain.
         let between = if quote == "'" { "\"', '\"".to_owned() } else { format!("'{quote}, {quote}'") };
-        // A line, a key and its line, or a row of a table.
+        // One line per issue, a key with a line, or a row of a table.
         let layout = pick(draws, &["lines", "keys", "table"]);
         let layout_line = |line: &str| match layout {
             "keys" => format!("{bullet}field: {{{{ issue.path | line }}}}\n  problem: {line}"),
@@ -164,8 +164,8 @@ impl Phrases {
     }
 }
 
-/// What a field takes is read wherever the text names the field beside a phrase that the reader has heard of. What is not read: a
-/// verb that it never heard (`{p} feeds on {t}`), and a complaint that names a field and gives no reason.
+/// Requirements are read from any text that names the field next to a phrase that the reader knows. Not read are
+/// unknown verbs (`{p} feeds on {t}`), and problems that name a field without a reason.
 #[test]
 fn random_templates_are_read_as_well_as_shipped_formats() {
     let scenarios = load_suite(&["quickstart".into(), "validation".into(), "routing".into()]).unwrap();

@@ -1,18 +1,22 @@
-//! What the shipped suites show of the agents at both ends, and what no agent may do.
+//! Tests of the shipped suites with the weakest and the strongest agents, and of invariants for all agents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_agents::scripted::{Profile, ScriptedAgent, scripted};
+use healbench_agents::scripted::{Profile, ScriptedAgent, shipped_profile};
 use healbench_scenarios::built_in_suites;
 
 use super::*;
 
-/// Marks scenarios in which a text cannot help: a list that has to be seen whole, say.
+/// The tag of scenarios in which a text cannot help, such as a list that must be seen completely.
 const UNRECOVERABLE_TAG: &str = "text-does-not-help";
 
 fn all_scenarios() -> Vec<Scenario> {
     let suites: Vec<PathBuf> = built_in_suites().into_iter().map(PathBuf::from).collect();
     load_suite(&suites).unwrap()
+}
+
+fn named_formats() -> Vec<ErrorFormat> {
+    ErrorFormat::named().map(|entry| entry.format.clone()).collect()
 }
 
 fn guardrails(word: &str) -> Guardrails {
@@ -23,7 +27,7 @@ fn agent_factory(profile: &Profile) -> impl for<'s> Fn(usize, EpisodeStart<'s>) 
     move |_, start| Box::new(ScriptedAgent::new(profile, start))
 }
 
-/// Plays scenarios with one profile.
+/// Runs scenarios with one profile.
 pub(super) fn run_profile(
     name: &str,
     scenarios: &[Scenario],
@@ -31,7 +35,7 @@ pub(super) fn run_profile(
     formats: &[ErrorFormat],
     trials: u32,
 ) -> (Plan, Records) {
-    let profile: Profile = scripted(name).unwrap();
+    let profile: Profile = shipped_profile(name).unwrap();
     let axes = Axes {
         agents: vec![profile.spec(name)],
         guardrails: sets.iter().map(|word| guardrails(word)).collect(),
@@ -54,9 +58,9 @@ pub(super) fn run_profile(
     (plan, all)
 }
 
-/// The calls of an episode and what they were answered, to be printed where it failed.
+/// Returns the calls of an episode and their responses, printed for a failure.
 pub(super) fn transcript(name: &str, plan: &Plan, scenarios: &[Scenario], episode: u64) -> String {
-    let profile: Profile = scripted(name).unwrap();
+    let profile: Profile = shipped_profile(name).unwrap();
     let make_agent = agent_factory(&profile);
     let job = Job { plan, scenarios, episodes: 0..plan.len(), jobs: 1, make_agent: &make_agent };
     let mut lines = String::new();
@@ -69,13 +73,14 @@ pub(super) fn transcript(name: &str, plan: &Plan, scenarios: &[Scenario], episod
     lines
 }
 
-/// Texts that say everything that the failure holds; those of today's servers say less on purpose.
+/// Formats that contain all facts of a failure; those of existing servers deliberately contain fewer.
 const COMPLETE_FORMATS: [ErrorFormat; 4] =
     [ErrorFormat::FusionXml, ErrorFormat::FusionText, ErrorFormat::LlmFriendly, ErrorFormat::ProblemJson];
 
-/// Where `zod-json`, `pydantic` and `serde` say too little, and why. Of a failure that is no fault of the arguments' shape these
-/// formats give the message alone, as their servers do: no suggestion, no list of actions, no hint that it will pass. Where the
-/// shape is at fault they say enough, so nothing is listed for `llm-friendly-json` or for any scenario on shapes.
+/// Scenarios for which `zod-json`, `pydantic` and `serde` contain too little, with the reason. For a failure that is
+/// not about the shape of arguments, these formats contain only the message, like their servers: no suggestion, no list
+/// of actions, and no hint that the failure is temporary. Failures about the shape contain enough, so nothing is listed
+/// for `llm-friendly-json` or for any scenario about shapes.
 const UNRECOVERABLE: [(&str, &str); 10] = [
     ("compound/find-then-update", "`Car 'TR-880' does not exist.` names no list of cars"),
     ("compound/unknown-id-and-conflict", "`Patient 'PT-0922' does not exist.` names no list of patients"),
@@ -92,7 +97,7 @@ const UNRECOVERABLE: [(&str, &str); 10] = [
 #[test]
 fn perfect_recovers_wherever_the_text_allows_it() {
     let scenarios = all_scenarios();
-    let (plan, records) = run_profile("perfect", &scenarios, &["all"], &ErrorFormat::NAMED, 2);
+    let (plan, records) = run_profile("perfect", &scenarios, &["all"], &named_formats(), 2);
     let mut failed = BTreeMap::new();
     let unrecoverable: BTreeSet<(&str, ErrorFormat)> = UNRECOVERABLE
         .iter()
@@ -128,7 +133,7 @@ fn perfect_never_fixes_what_a_bare_line_does_not_explain() {
         let Some(chain) = call.chain else { continue };
         let class = call.error_class.as_deref().unwrap_or_default();
         let opened = *first.entry((call.episode, chain)).or_insert(class);
-        // A bare line of these says that something is wrong, and nothing of what.
+        // The bare line of these failures does not state the problem.
         if ["VALIDATION", "MISSING_DISCRIMINATOR", "UNKNOWN_ACTION"].contains(&opened) {
             seen += 1;
             assert!(call.is_error, "episode {} chain {chain}: {}", call.episode, call.arguments);
@@ -141,7 +146,7 @@ fn perfect_never_fixes_what_a_bare_line_does_not_explain() {
 fn blind_gains_nothing_from_any_format() {
     let scenarios = all_scenarios();
     let others = "strict+truncation+contract";
-    let (plan, records) = run_profile("blind", &scenarios, &[others, "all"], &ErrorFormat::NAMED, 2);
+    let (plan, records) = run_profile("blind", &scenarios, &[others, "all"], &named_formats(), 2);
     let mut bare: BTreeMap<(usize, u32), Outcome> = BTreeMap::new();
     let mut compared = 0;
     for row in &records.episodes {
@@ -158,7 +163,7 @@ fn blind_gains_nothing_from_any_format() {
     assert!(compared > 100, "{compared}");
 }
 
-/// Where only words of a contract moved, awareness of it changes no row.
+/// If only descriptions in a contract changed, the guardrail `contract` changes no row.
 #[test]
 fn cosmetic_drift_costs_nothing() {
     let scenarios: Vec<Scenario> =

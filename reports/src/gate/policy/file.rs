@@ -1,4 +1,4 @@
-//! The file of a policy: its raw shape, and what is checked of it.
+//! The policy file: its raw shape and its validation.
 
 use std::str::FromStr;
 
@@ -11,24 +11,23 @@ use super::{Check, Direction, Margin, MayDiffer, PerfCheck, PerfPolicy, Policy, 
 use crate::baseline::CellName;
 use crate::metric::{Better, Metric};
 
-/// Why a text is no policy.
+/// The error of reading a policy.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file}:{line}: {message}")]
 pub struct PolicyError {
-    /// The file as it was named.
+    /// The file as named on the command line.
     pub file: String,
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong there.
     pub message: String,
 }
 
 impl Policy {
-    /// Reads a policy; `file` is named in errors. What it does not say is as in the default, but for `check`: one that is there
-    /// stands for all.
+    /// Parses a policy; `file` is named in errors. Missing keys have their default values. A single `check` replaces
+    /// all default checks.
     ///
     /// # Errors
-    /// [`PolicyError`] with the place of the first mistake.
+    /// [`PolicyError`] with the location of the first mistake.
     pub fn parse(file: &str, text: &str) -> Result<Policy, PolicyError> {
         let error = |offset: usize, message: String| PolicyError {
             file: file.to_owned(),
@@ -38,8 +37,8 @@ impl Policy {
         let raw: RawPolicy = toml::from_str(text)
             .map_err(|wrong| error(wrong.span().map_or(0, |span| span.start), wrong.message().replace('\n', " ")))?;
         let default = Policy::default();
-        let exact_advisory: Vec<Spanned<String>> = raw.exact.map(|exact| exact.advisory).unwrap_or_default();
-        for word in &exact_advisory {
+        let deterministic_advisory: Vec<Spanned<String>> = raw.exact.map(|exact| exact.advisory).unwrap_or_default();
+        for word in &deterministic_advisory {
             if word.get_ref() != "rows"
                 && let Err(unknown) = word.get_ref().parse::<Metric>()
             {
@@ -52,7 +51,7 @@ impl Policy {
             Some(raw) => {
                 let checked = raw.into_iter().map(|check| {
                     let at = check.span().start;
-                    check.into_inner().checked().map_err(|message| error(at, message))
+                    check.into_inner().validate().map_err(|message| error(at, message))
                 });
                 checked.collect::<Result<_, _>>()?
             }
@@ -63,8 +62,8 @@ impl Policy {
         });
         let require = required.collect::<Result<_, _>>()?;
         let perf = raw.perf.unwrap_or_default();
-        for (place, check) in perf.check.iter().enumerate() {
-            if perf.check[..place].iter().any(|other| other.get_ref().pair == check.get_ref().pair) {
+        for (index, check) in perf.check.iter().enumerate() {
+            if perf.check[..index].iter().any(|other| other.get_ref().pair == check.get_ref().pair) {
                 return Err(error(check.span().start, "this pair has a check already".to_owned()));
             }
         }
@@ -73,7 +72,7 @@ impl Policy {
             name: Some(file.to_owned()),
             infra_share: share(raw.infra_share, default.infra_share),
             may_differ: raw.may_differ,
-            exact_advisory: exact_advisory.into_iter().map(Spanned::into_inner).collect(),
+            deterministic_advisory: deterministic_advisory.into_iter().map(Spanned::into_inner).collect(),
             checks,
             require,
             perf: PerfPolicy {
@@ -119,7 +118,7 @@ struct RawCheck {
     #[serde(deserialize_with = "metric")]
     metric: Metric,
     direction: Option<Direction>,
-    #[serde(deserialize_with = "read")]
+    #[serde(deserialize_with = "parse_from_str")]
     margin: Margin,
     #[serde(default)]
     tier: Tier,
@@ -129,7 +128,7 @@ struct RawCheck {
 }
 
 impl RawCheck {
-    fn checked(self) -> Result<Check, String> {
+    fn validate(self) -> Result<Check, String> {
         let RawCheck { metric, direction, margin, tier, agent, guardrails, format } = self;
         match (metric.is_rate(), margin) {
             (true, Margin::Percent(_) | Margin::Amount(_)) => {
@@ -212,8 +211,8 @@ fn metric<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Metric, D::Error
         .map_err(|unknown: AxisError| D::Error::custom(format!("{unknown}; known: {}", unknown.known.join(", "))))
 }
 
-/// A text that says what it is.
-fn read<'de, D: Deserializer<'de>, T: FromStr<Err: ToString>>(deserializer: D) -> Result<T, D::Error> {
+/// Deserializes a text with the type's [`FromStr`].
+fn parse_from_str<'de, D: Deserializer<'de>, T: FromStr<Err: ToString>>(deserializer: D) -> Result<T, D::Error> {
     let text = String::deserialize(deserializer)?;
     text.parse().map_err(|wrong: T::Err| D::Error::custom(wrong.to_string()))
 }

@@ -1,16 +1,16 @@
 use std::collections::BTreeMap;
 
 use super::{by_severity, difference, format_change, means, show_command, subject, verdict, verdict_counts};
-use crate::gate::{Change, GateReport, GateRow, Method, Place, Tier, Verdict};
+use crate::gate::{GateReport, GateRow, Method, ScenarioChange, SourceLocation, Tier, Verdict};
 use crate::render::plain_text;
 
-/// Errors and warnings that GitHub shows of one step, of each.
+/// GitHub shows at most this many errors and this many warnings per step.
 const ANNOTATIONS: usize = 10;
-/// Rows that are told of one scenario.
+/// The largest number of rows described per scenario.
 const ROWS: usize = 5;
 
-/// The report as GitHub's workflow commands, one a line: a notice with the verdict, then what does not pass, the worst first. A
-/// scenario that changed is annotated where it is written down, once for all of its rows.
+/// Formats the report as GitHub workflow commands, one per line: a notice with the verdict, then the failures, the
+/// worst first. A changed scenario is annotated once at its location, for all of its rows.
 pub fn github(report: &GateReport) -> String {
     let overall = format!("{}: {} · {}", report.verdict.name(), verdict_counts(report), plain_text(&report.candidate));
     let mut text = workflow_command("notice", None, "healbench", &overall);
@@ -29,15 +29,14 @@ pub fn github(report: &GateReport) -> String {
     text
 }
 
-/// What an annotation is about.
 enum Annotation<'a> {
     /// A row without changes.
     Row(&'a GateRow),
-    /// A scenario, and what changed in it; never empty, the worst first.
-    Scenario(&'a str, Vec<(&'a GateRow, &'a Change)>),
+    /// A scenario and its changes: at least one, the worst first.
+    Scenario(&'a str, Vec<(&'a GateRow, &'a ScenarioChange)>),
 }
 
-/// What does not pass, the worst first.
+/// Returns the annotations of everything that does not pass, the worst first.
 fn annotations(report: &GateReport) -> Vec<Annotation<'_>> {
     let mut annotations: Vec<Annotation<'_>> = Vec::new();
     let mut known: BTreeMap<&str, usize> = BTreeMap::new();
@@ -57,7 +56,7 @@ fn annotations(report: &GateReport) -> Vec<Annotation<'_>> {
 }
 
 impl Annotation<'_> {
-    /// The row that weighs most.
+    /// Returns the most severe row.
     fn first_row(&self) -> &GateRow {
         match self {
             Annotation::Row(row) => row,
@@ -78,7 +77,7 @@ impl Annotation<'_> {
         match self {
             Annotation::Row(row) => {
                 let title = format!("{word}: {} · {}", subject(&row.subject), plain_text(&row.metric));
-                let numbers = [means(row), difference(row), plain_text(&row.says).into_owned()];
+                let numbers = [means(row), difference(row), plain_text(&row.reason).into_owned()];
                 let numbers: Vec<String> = numbers.into_iter().filter(|text| !text.is_empty()).collect();
                 workflow_command(self.level(), None, &title, &numbers.join("; "))
             }
@@ -91,15 +90,15 @@ impl Annotation<'_> {
                 let (row, change) = changes[0];
                 lines.extend(show_command(report, row, change));
                 let title = format!("{word}: {}", plain_text(id));
-                workflow_command(self.level(), report.places.get(*id), &title, &lines.join("\n"))
+                workflow_command(self.level(), report.locations.get(*id), &title, &lines.join("\n"))
             }
         }
     }
 }
 
-/// `tokens 8,123 → 16,246 in scripted:typical · all fusion-xml`: with its verdict where the annotation's is another, and with why
-/// where a change alone is no reason.
-fn change_line((row, change): &(&GateRow, &Change), title_verdict: &str) -> String {
+/// `tokens 8,123 → 16,246 in scripted:typical · all fusion-xml`. Adds the row's verdict if it differs from the
+/// annotation's, and the reason unless the change explains it.
+fn change_line((row, change): &(&GateRow, &ScenarioChange), title_verdict: &str) -> String {
     let numbers = format_change(row, change);
     let numbers = if numbers.is_empty() { "changed" } else { &numbers };
     let mut line = format!("{} {numbers} in {}", plain_text(&row.metric), subject(&row.subject));
@@ -107,26 +106,26 @@ fn change_line((row, change): &(&GateRow, &Change), title_verdict: &str) -> Stri
         line = format!("{}: {line}", verdict(row));
     }
     if row.method != Method::Exact {
-        line = format!("{line} ({})", plain_text(&row.says));
+        line = format!("{line} ({})", plain_text(&row.reason));
     }
     line
 }
 
-/// A workflow command; what has no file of the repository has no place.
-fn workflow_command(name: &str, place: Option<&Place>, title: &str, message: &str) -> String {
-    let place = place.filter(|place| !place.path.starts_with("built-in:")).map(|place| {
-        let path = plain_text(&place.path).replace('\\', "/");
-        format!("file={},line={},", escape_property(path.trim_start_matches("./")), place.line)
+/// Formats a workflow command. A file outside the repository has no location.
+fn workflow_command(name: &str, location: Option<&SourceLocation>, title: &str, message: &str) -> String {
+    let location = location.filter(|location| !location.path.starts_with("built-in:")).map(|location| {
+        let path = plain_text(&location.path).replace('\\', "/");
+        format!("file={},line={},", escape_property(path.trim_start_matches("./")), location.line)
     });
-    format!("::{name} {}title={}::{}\n", place.unwrap_or_default(), escape_property(title), escape_data(message))
+    format!("::{name} {}title={}::{}\n", location.unwrap_or_default(), escape_property(title), escape_data(message))
 }
 
-/// A message, as GitHub's toolkit escapes it.
+/// Escapes a message as GitHub's toolkit does.
 fn escape_data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
-/// A property, which ends at the next comma or colon.
+/// Escapes a property, which ends at the next comma or colon.
 fn escape_property(text: &str) -> String {
     escape_data(text).replace(':', "%3A").replace(',', "%2C")
 }

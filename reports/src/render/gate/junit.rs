@@ -4,11 +4,12 @@ use super::{difference, example_command, format_change, means, subject};
 use crate::gate::{GateReport, GateRow, Subject, Tier, Verdict};
 use crate::render::plain_text;
 
-/// Changed scenarios that a test case lists.
+/// The largest number of changed scenarios listed per test case.
 const CHANGES: usize = 50;
 
-/// The report as JUnit's XML: a suite for each subject, a case for each row. Only a critical row that is FAIL or MISSING fails; the
-/// others that do not pass are skipped. It has no times and no id of its own: the same report is the same text.
+/// Formats the report as JUnit XML: one test suite per subject, one test case per row. Only critical rows with FAIL or
+/// MISSING are failures; other rows that do not pass are skipped. There are no times or ids, so the output is
+/// reproducible.
 pub fn junit(report: &GateReport) -> String {
     let mut xml = Report::new(xml_text(&title(report)));
     for (row_subject, rows) in by_subject(report) {
@@ -26,7 +27,7 @@ fn title(report: &GateReport) -> String {
     }
 }
 
-/// The rows of each subject, in the order of their first row.
+/// Groups the rows by subject, in the order of each subject's first row.
 fn by_subject(report: &GateReport) -> Vec<(&Subject, Vec<&GateRow>)> {
     let mut suites: Vec<(&Subject, Vec<&GateRow>)> = Vec::new();
     for row in &report.rows {
@@ -52,7 +53,7 @@ fn status(report: &GateReport, row: &GateRow) -> TestCaseStatus {
         (Verdict::Missing, Tier::Critical) => TestCaseStatus::non_success(NonSuccessKind::Error),
     };
     let tier = if row.tier == Tier::Advisory { "advisory: " } else { "" };
-    status.set_message(xml_text(&format!("{tier}{}", row.says))).set_type(row.verdict.name());
+    status.set_message(xml_text(&format!("{tier}{}", row.reason))).set_type(row.verdict.name());
     let text = description(report, row);
     if !text.is_empty() {
         status.set_description(text.join("\n"));
@@ -60,7 +61,7 @@ fn status(report: &GateReport, row: &GateRow) -> TestCaseStatus {
     status
 }
 
-/// The numbers, the scenarios that changed, and the command that shows one of them, each on lines of their own.
+/// Returns lines with the numbers, the changed scenarios, and the command that shows one of them.
 fn description(report: &GateReport, row: &GateRow) -> Vec<String> {
     let mut lines: Vec<String> = [means(row), difference(row)].into_iter().filter(|text| !text.is_empty()).collect();
     for change in row.changes.iter().take(CHANGES) {
@@ -73,7 +74,7 @@ fn description(report: &GateReport, row: &GateRow) -> Vec<String> {
     lines.iter().map(|line| xml_text(line)).collect()
 }
 
-/// One line of text that XML can have: two characters that can be shown are forbidden there as well.
+/// Makes a line of text valid in XML, which also forbids two displayable characters.
 fn xml_text(text: &str) -> String {
     plain_text(text).replace('\u{fffe}', r"\u{fffe}").replace('\u{ffff}', r"\u{ffff}")
 }

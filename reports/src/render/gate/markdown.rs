@@ -5,14 +5,14 @@ use crate::gate::{GateReport, GateRow, Verdict};
 use crate::render::count;
 use crate::render::markdown::escape_markdown;
 
-/// Rows of the table.
+/// The largest number of rows in the table.
 const ROWS: usize = 50;
-/// Changed scenarios that are listed of a row.
+/// The largest number of changed scenarios listed per row.
 const CHANGES: usize = 20;
-/// Bytes after which changes are left out. GitHub takes 1 MiB of a step, all that it writes together.
+/// The size in bytes after which changes are left out. GitHub limits all summaries of a step to 1 MiB.
 const MAX_BYTES: usize = 512 * 1024;
 
-/// The report as Markdown for the summary of a job. Exact rows that pass are counted, and not listed.
+/// Formats the report as Markdown for a job summary. Deterministic rows that pass are counted, not listed.
 pub fn markdown(report: &GateReport) -> String {
     let mut text = heading(report);
     let rows: Vec<&GateRow> = by_severity(report).into_iter().filter(|row| is_listed(row)).collect();
@@ -70,11 +70,11 @@ fn verdict_with_emoji(row: &GateRow) -> String {
 }
 
 fn table_row(row: &GateRow) -> String {
-    let data = [subject(&row.subject), row.metric.clone(), means(row), difference(row), row.says.clone()];
+    let data = [subject(&row.subject), row.metric.clone(), means(row), difference(row), row.reason.clone()];
     format!("| {} | {} |\n", verdict_with_emoji(row), data.map(|text| escape_markdown(&text)).join(" | "))
 }
 
-/// The scenarios that changed in a row, folded away.
+/// Formats the changed scenarios of a row as a collapsed block.
 fn changes(report: &GateReport, row: &GateRow) -> String {
     let mut text = format!(
         "\n<details><summary>{}: {} · {}</summary>\n\n| scenario | base → candidate |\n|---|---|\n",
@@ -93,22 +93,23 @@ fn changes(report: &GateReport, row: &GateRow) -> String {
         text.push_str(&format!("\nand {} more\n", count((row.changes.len() - CHANGES) as u64)));
     }
     if let Some(command) = example_command(report, row) {
-        // One line that begins with a word: nothing in it can end the block.
+        // The command is one line that begins with a word, so it cannot end the code block.
         text.push_str(&format!("\n```sh\n{}\n```\n", command));
     }
     text.push_str("\n</details>\n");
     text
 }
 
-/// What the verdicts mean that are neither yes nor no.
+/// Explains the verdicts other than PASS and FAIL.
 fn closing(report: &GateReport) -> String {
     let has = |verdict| report.rows.iter().any(|row| row.verdict == verdict);
     let mut sentences = Vec::new();
     if has(Verdict::Inconclusive) {
-        sentences.push("INCONCLUSIVE: what was measured neither shows a regression nor rules it out; it is no pass.");
+        sentences
+            .push("INCONCLUSIVE: the measurement neither shows a regression nor rules one out; this is not a pass.");
     }
     if has(Verdict::Missing) {
-        sentences.push("MISSING: what the row is about is not there, so nothing was compared.");
+        sentences.push("MISSING: one side of the comparison does not exist, so nothing was compared.");
     }
     if sentences.is_empty() { String::new() } else { format!("\n{}\n", sentences.join(" ")) }
 }

@@ -6,21 +6,22 @@ use crate::render::layout::{Paint, StyledSpan, wrap};
 use crate::render::plain_text;
 use crate::render::terminal::INDENT;
 
-/// How a gate's report is shown on a terminal.
+/// Options of the terminal output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GateOptions {
-    /// Columns of the terminal.
+    /// The terminal's width in columns.
     pub width: usize,
-    /// Whether ANSI sequences may be used.
+    /// True if ANSI sequences may be used.
     pub color: bool,
 }
 
-/// Changed scenarios that are named in a row.
+/// The largest number of changed scenarios named per row.
 const CHANGES: usize = 5;
-/// Rows of a kind that are told in full; a change of everything is told by its first.
+/// The largest number of rows of each kind described in full.
 const ROWS: usize = 20;
 
-/// The gate's report as text for a terminal, ending with a line break. Exact rows that pass are counted, and not listed.
+/// Formats the gate's report for a terminal, ending with a line break. Deterministic rows that pass are counted, not
+/// listed.
 pub fn terminal(report: &GateReport, options: GateOptions) -> String {
     let mut lines = vec![format!(
         "{}  {}",
@@ -46,7 +47,8 @@ pub fn terminal(report: &GateReport, options: GateOptions) -> String {
     text
 }
 
-/// What differs, for somebody who means to accept it: the rows that do not pass, without a verdict; empty where there is none.
+/// Formats the rows that do not pass, leaving out their verdicts, for a user who is about to accept the changes; empty
+/// if there is none.
 pub fn changes(report: &GateReport, options: GateOptions) -> String {
     let rows: Vec<&GateRow> = by_severity(report).into_iter().filter(|row| row.verdict != Verdict::Pass).collect();
     let mut text = String::new();
@@ -64,7 +66,7 @@ pub fn changes(report: &GateReport, options: GateOptions) -> String {
     text
 }
 
-/// The word of a verdict in its color.
+/// Colors a word by its verdict.
 fn painted(verdict: Verdict, word: &str, color: bool) -> String {
     let paint = match verdict {
         Verdict::Pass => Paint::Green,
@@ -83,9 +85,9 @@ fn row_lines(report: &GateReport, row: &GateRow, word: &str, options: GateOption
     let mut lines = wrap(&head, " ", options.width.max(60));
     let difference = difference(row);
     let room = options.width.saturating_sub(INDENT.len());
-    let says = plain_text(&row.says);
-    let says = if difference.is_empty() { says.into_owned() } else { format!("{difference}; {says}") };
-    lines.extend(wrap(&says, " ", room).into_iter().map(|line| format!("{INDENT}{line}")));
+    let reason = plain_text(&row.reason);
+    let reason = if difference.is_empty() { reason.into_owned() } else { format!("{difference}; {reason}") };
+    lines.extend(wrap(&reason, " ", room).into_iter().map(|line| format!("{INDENT}{line}")));
     for change in row.changes.iter().take(CHANGES) {
         let numbers = format_change(row, change);
         lines.push(format!("{INDENT}{INDENT}{}  {numbers}", plain_text(&change.scenario)).trim_end().to_owned());

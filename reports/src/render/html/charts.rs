@@ -1,10 +1,11 @@
-//! The charts of a page: finished numbers in, one SVG out.
+//! Charts of a page: numbers in, one SVG out.
 //!
-//! Every chart is a function over plain data and a width in CSS pixels. A page shows each of them twice, wide and narrow, and lets
-//! CSS pick, for text must stay about 12 pixels high. Nothing here sums, averages or tests: a chart only places numbers.
+//! A chart is a function of plain data and a width in CSS pixels. A page contains each chart in a wide and a narrow
+//! version and CSS selects one, so that text stays about 12 pixels high. Charts only place numbers; they compute no
+//! sums, means or tests.
 //!
-//! An SVG has no theme. Its colors are roles (`roles.rs`) that `charts.css` turns into the page's variables, and whatever a color
-//! tells, a shape, a dash, a hatch or an order tells as well.
+//! An SVG has no theme. Its colors are roles (`roles.rs`) that `charts.css` maps to the page's variables. Everything
+//! shown by color is also shown by shape, dash, hatch or order.
 
 mod curves;
 mod forest;
@@ -30,34 +31,33 @@ pub(crate) use forest::{Forest, ForestRow, forest};
 pub(crate) use scatter::{MAX_WHISKER_POINTS, Point, Scatter, scatter};
 pub(crate) use stacks::{Bar, CallKind, CallStatus, Panel, Stacks, stacks};
 
-/// What gives the roles their colors; part of a page's style sheet.
+/// Maps the color roles to the page's variables; part of the page's style sheet.
 pub(crate) const CSS: &str = include_str!("charts/charts.css");
 
-/// From this width on a chart has room for labels beside its marks.
+/// From this width on, labels are placed next to markers.
 const WIDE: i32 = 560;
 
-/// A chart could not be drawn. It is drawn into memory, so this says that something is wrong with the drawing itself.
+/// The error of drawing a chart. Charts are drawn in memory, so it indicates a bug in the drawing code.
 #[derive(Debug, thiserror::Error)]
 #[error("a chart could not be drawn")]
 pub struct ChartError(#[from] DrawingAreaErrorKind<io::Error>);
 
-/// What says in words what a chart shows, for those who do not see it.
+/// The text alternative of a chart.
 #[derive(Clone, Debug)]
 pub(crate) struct Caption {
-    /// Unique in the page among charts; the same for a chart's two widths.
+    /// The chart's id, unique in the page and the same at both widths.
     pub(crate) id: String,
-    /// The chart's name.
     pub(crate) title: String,
-    /// What there is to see, with the numbers that matter.
+    /// A description of the chart with its main numbers.
     pub(crate) description: String,
 }
 
-/// Widths that a layout can be made for; what is asked for beyond is drawn at the nearest.
+/// Limits a width to those that a layout can be computed for.
 fn clamp_width(width: u32) -> i32 {
     i32::try_from(width.clamp(240, 2000)).unwrap_or(720)
 }
 
-/// Whether a chart can place a number. What is larger than any count or price comes from nowhere but a mistake.
+/// Returns true if a chart can place a number. Numbers larger than any real count or price are rejected.
 fn is_drawable(value: f64) -> bool {
     value.is_finite() && value.abs() < 1e15
 }

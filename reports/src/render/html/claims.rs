@@ -1,4 +1,4 @@
-//! What scenarios claim, beside what was measured.
+//! The claims of scenarios with measurements.
 
 use maud::{Markup, html};
 
@@ -8,7 +8,7 @@ use crate::render::number::{UNKNOWN, rate_percent};
 use crate::render::terminal::condition_label;
 use crate::summary::ClaimReport;
 
-/// A table a claim.
+/// Renders one table per claim.
 pub(super) fn claims(claims: &[ClaimReport]) -> Markup {
     html! {
         h2 #claims { "Claims" }
@@ -19,11 +19,11 @@ pub(super) fn claims(claims: &[ClaimReport]) -> Markup {
                     caption { b { (visible(&report.scenario)) } ": " (visible(&report.claim.says)) " — " (measure_title(report.claim.measure)) }
                     thead { tr {
                         th.text scope="col" { "agent" }
-                        th.text scope="col" { "setting" }
+                        th.text scope="col" { "condition" }
                         th scope="col" { "success" }
                         th scope="col" { "measured" }
                         th scope="col" { "claimed" }
-                        th.text scope="col" { "borne out" }
+                        th.text scope="col" { "verdict" }
                     } }
                     tbody {
                         @for row in &report.rows {

@@ -1,4 +1,4 @@
-//! Two runs side by side as a page.
+//! The page of a comparison of two runs.
 
 use maud::{Markup, html};
 
@@ -12,19 +12,19 @@ use crate::render::number::{UNKNOWN, count, p_value, pluralize};
 use crate::render::shell::show_flip_commands;
 use crate::render::terminal::condition_label;
 
-/// What the page of a comparison is made from.
+/// The content of a comparison page.
 #[derive(Debug)]
 pub struct ComparisonPage<'a> {
-    /// The numbers.
     pub comparison: &'a Comparison,
-    /// Where the pages of base and candidate are, each ending with `/`; null in a file, which says commands instead.
+    /// The addresses of the pages of base and candidate, each ending with `/`; `None` in a file, which shows commands
+    /// instead.
     pub addresses: Option<[&'a str; 2]>,
 }
 
-/// Flips that a page lists.
+/// The largest number of flips listed.
 const MAX_FLIPS: usize = 500;
 
-/// The page.
+/// Renders the page.
 pub fn comparison(input: &ComparisonPage<'_>) -> String {
     let comparison = input.comparison;
     let title = format!("{} → {}", comparison.base, comparison.candidate);
@@ -36,7 +36,7 @@ pub fn comparison(input: &ComparisonPage<'_>) -> String {
         @if comparison.pairs == 0 { p { b.bad { "Nothing could be paired." } } }
         @if comparison.pairs > 0 && comparison.changed == 0 { p { b { "No metric differs in any pair." } } }
         @if !comparison.differs.is_empty() {
-            h2 { "What else differs" }
+            h2 { "Other differences" }
             ul { @for differs in &comparison.differs { li { (visible(differs)) } } }
         }
         @if !changed.is_empty() { (cells(&changed)) }
@@ -62,7 +62,7 @@ fn name(input: &ComparisonPage<'_>, side: usize) -> Markup {
     }
 }
 
-/// The metrics of the cells that changed.
+/// Renders the metrics of the changed cells.
 fn cells(cells: &[&CellComparison]) -> Markup {
     html! {
         h2 { "What changed" }
@@ -88,7 +88,7 @@ fn table(metric: Metric, changed: &[(&CellComparison, &MetricDifference)]) -> Ma
             table data-sort {
                 caption { b { (name) } ", " (better) }
                 thead { tr {
-                    @for (head, class) in [("agent", "text"), ("setting", "text"), ("base", ""), ("candidate", ""), ("difference", ""), ("pairs up", ""), ("pairs down", ""), ("p, Holm", "")] {
+                    @for (head, class) in [("agent", "text"), ("condition", "text"), ("base", ""), ("candidate", ""), ("difference", ""), ("pairs up", ""), ("pairs down", ""), ("p, Holm", "")] {
                         (super::sort_header(head, class))
                     }
                 } }
@@ -126,13 +126,13 @@ fn flips(input: &ComparisonPage<'_>) -> Markup {
     html! {
         h2 { (successes(lost)) " lost, " (count(comparison.flips.len() as u64 - lost)) " gained" }
         div.tools data-tools="flips" hidden {
-            label { "Search" input type="search" placeholder="scenario, agent, setting"; }
+            label { "Search" input type="search" placeholder="scenario, agent, condition"; }
             span role="status" {}
         }
         div.scroll tabindex="0" role="region" aria-label="Flips" {
             table #flips data-sort {
                 thead { tr {
-                    @for (head, class) in [("", "text"), ("scenario", "text"), ("agent", "text"), ("setting", "text"), ("trial", ""), ("base", "text"), ("candidate", "text")] {
+                    @for (head, class) in [("", "text"), ("scenario", "text"), ("agent", "text"), ("condition", "text"), ("trial", ""), ("base", "text"), ("candidate", "text")] {
                         th scope="col" class=(class) {
                             @if head.is_empty() { span.hidden-text { "lost or gained" } } @else { button type="button" disabled { (head) } }
                         }

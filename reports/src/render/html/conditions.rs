@@ -1,46 +1,79 @@
-//! Every row of the report with every number of the terminal's tables.
+//! Tables with every row of the report and all numbers of the terminal's tables.
 
 use maud::{Markup, html};
 
 use super::{estimate, sort_header, sort_key, visible};
+use crate::metric::{Group, RowMetric, RowMetricEntry, Unit};
 use crate::render::number::{
-    UNKNOWN, amount_interval, count, money, percent, percent_interval, pluralize, points, points_interval, rate_amount,
-    rate_decimal, rate_percent, seconds, signed_amount,
+    UNKNOWN, amount, amount_interval, count, metric_value, money, p_value, percent, percent_interval, pluralize,
+    points, points_interval, seconds, signed_amount,
 };
 use crate::render::terminal::condition_label;
-use crate::summary::{AgentReport, Difference, Rate, Report, ReportRow};
+use crate::summary::{AgentReport, Difference, Report, ReportRow};
 
-/// A column: its head, what it is sorted by, and what is shown.
+type Number = dyn Fn(&ReportRow) -> Option<f64>;
+
+/// A column: its heading, sort key and content.
 struct Column {
-    head: &'static str,
-    key: fn(&ReportRow) -> Option<f64>,
-    cell: fn(&ReportRow) -> Markup,
+    head: String,
+    key: Box<Number>,
+    cell: Box<dyn Fn(&ReportRow) -> Markup>,
 }
 
-/// Rows of the first table.
+impl Column {
+    fn new(
+        head: impl Into<String>,
+        key: impl Fn(&ReportRow) -> Option<f64> + 'static,
+        cell: impl Fn(&ReportRow) -> Markup + 'static,
+    ) -> Column {
+        Column { head: head.into(), key: Box::new(key), cell: Box::new(cell) }
+    }
+
+    /// Creates a column of text, which is empty or a dash for an unknown number.
+    fn text(
+        head: impl Into<String>,
+        number: impl Fn(&ReportRow) -> Option<f64> + Copy + 'static,
+        format: impl Fn(f64) -> String + 'static,
+    ) -> Column {
+        Column::new(head, number, move |row| html! { (number(row).map_or(UNKNOWN.to_owned(), &format)) })
+    }
+}
+
+/// Returns the columns of a group's metrics.
+fn metric_columns(group: Group) -> impl Iterator<Item = Column> {
+    RowMetricEntry::of_group(group).map(|entry| {
+        let key = |row: &ReportRow| match row.rate(entry.metric) {
+            rate if entry.unit == Unit::Count => Some(rate.numerator as f64),
+            rate => rate.rate,
+        };
+        Column::new(entry.title(), key, |row| html! { (metric_value(entry.unit, row.rate(entry.metric))) })
+    })
+}
+
+/// The largest number of rows in the first table.
 const MAX_ROWS: usize = 1_000;
-/// Rows of each of the others.
+/// The largest number of rows in each other table.
 const MAX_DETAIL_ROWS: usize = 300;
 
-/// The tables, one a question.
+/// Renders the tables, one per question.
 pub(super) fn tables(report: &Report) -> Markup {
     let models = report.agents.iter().any(|agent| agent.opening.is_some());
     html! {
-        h2 #settings { "All settings" }
+        h2 #settings { "All conditions" }
         div.tools data-tools="rates" hidden {
             label { "Search" input type="search" placeholder="agent, guardrails, format"; }
             span role="status" {}
         }
         (left_out(report, MAX_ROWS))
-        (table("rates", "Success, recovery and what they take", report, &SUCCESS))
+        (table("rates", "Success, recovery and cost", report, &success_columns()))
         details {
-            summary { "More of each setting: conduct, error chains, consistency" @if models { ", models" } }
+            summary { "More metrics: behavior, error chains, cost, consistency" @if models { ", models" } }
             (left_out(report, MAX_DETAIL_ROWS))
-            (table("conduct", "What agents did with what they were told", report, &BEHAVIOR))
-            (table("chains", "What became of error chains", report, &CHAINS))
-            (table("cost", "What it took", report, &COST))
+            (table("behavior", "Behavior after errors", report, &metric_columns(Group::Behavior).collect::<Vec<_>>()))
+            (table("chains", "Error chains", report, &chain_columns()))
+            (table("cost", "Cost of all scored episodes", report, &cost_columns()))
             (passes(report))
-            @if models { (table("models", "What models took", report, &MODELS)) }
+            @if models { (table("models", "Use of models", report, &model_columns())) }
         }
     }
 }
@@ -52,8 +85,8 @@ fn table(id: &str, caption: &str, report: &Report, columns: &[Column]) -> Markup
                 caption { (caption) }
                 thead { tr {
                     (sort_header("agent", "text"))
-                    (sort_header("setting", "text"))
-                    @for column in columns { (sort_header(column.head, "")) }
+                    (sort_header("condition", "text"))
+                    @for column in columns { (sort_header(&column.head, "")) }
                 } }
                 tbody {
                     @for (agent, row) in rows(report).take(if id == "rates" { MAX_ROWS } else { MAX_DETAIL_ROWS }) {
@@ -88,16 +121,16 @@ fn row_headers(agent: &AgentReport, row: &ReportRow) -> Markup {
     }
 }
 
-/// pass@k and pass^k: as many columns as the report has.
+/// Renders pass@k and pass^k, one column per value in the report.
 fn passes(report: &Report) -> Markup {
     let ks: Vec<u64> = rows(report).take(1).flat_map(|(_, row)| row.passes.iter().map(|pass| pass.k)).collect();
     html! {
-        div.scroll tabindex="0" role="region" aria-label="How sure a success is" {
+        div.scroll tabindex="0" role="region" aria-label="Consistency over trials" {
             table id="consistency" data-sort {
-                caption { "How sure a success is: at least one of k trials succeeds (@), all of them do (^)" }
+                caption { "Consistency: at least one of k trials succeeds (pass@k), all of them succeed (pass^k)" }
                 thead { tr {
                     (sort_header("agent", "text"))
-                    (sort_header("setting", "text"))
+                    (sort_header("condition", "text"))
                     @for k in &ks { (sort_header(&format!("pass@{k}"), "")) }
                     @for k in &ks { (sort_header(&format!("pass^{k}"), "")) }
                 } }
@@ -121,153 +154,75 @@ fn share(share: Option<f64>) -> String {
     share.map_or(UNKNOWN.to_owned(), percent)
 }
 
-fn rate(rate: Rate) -> Markup {
-    html! { (rate_percent(rate)) }
-}
-
 fn difference(found: Option<Difference>) -> Markup {
     let value = found.and_then(|found| found.difference).map(signed_amount);
     estimate(value, found.and_then(|found| found.interval).map(amount_interval))
 }
 
-const SUCCESS: [Column; 7] = [
-    Column {
-        head: "success",
-        key: |row| row.success.rate,
-        cell: |row| estimate(row.success.rate.map(percent), row.success_interval.map(percent_interval)),
-    },
-    Column {
-        head: "points vs none",
-        key: |row| row.vs_none?.difference,
-        cell: |row| {
-            let paired = row.vs_none;
-            let value = paired.and_then(|paired| paired.difference).map(points);
-            estimate(value, paired.and_then(|paired| paired.interval).map(points_interval))
-        },
-    },
-    Column {
-        head: "p, Holm",
-        key: |row| row.vs_none?.p_adjusted,
-        cell: |row| html! { (crate::render::number::p_value(row.vs_none.and_then(|paired| paired.p_adjusted))) },
-    },
-    Column { head: "recovered", key: |row| row.episode_recovery.rate, cell: |row| rate(row.episode_recovery) },
-    Column {
-        head: "calls/ok",
-        key: |row| row.calls_per_success.rate,
-        cell: |row| html! { (rate_decimal(row.calls_per_success)) },
-    },
-    Column {
-        head: "tokens/ok",
-        key: |row| row.tokens_per_success.rate,
-        cell: |row| html! { (rate_amount(row.tokens_per_success)) },
-    },
-    Column { head: "tokens wasted", key: |row| row.wasted_tokens.rate, cell: |row| rate(row.wasted_tokens) },
-];
-
-const BEHAVIOR: [Column; 6] = [
-    Column { head: "first call ok", key: |row| row.first_call_success.rate, cell: |row| rate(row.first_call_success) },
-    Column { head: "calls repeated", key: |row| row.repeated_calls.rate, cell: |row| rate(row.repeated_calls) },
-    Column { head: "error spirals", key: |row| row.stuck.rate, cell: |row| rate(row.stuck) },
-    Column { head: "hints taken", key: |row| row.hints_followed.rate, cell: |row| rate(row.hints_followed) },
-    Column { head: "false success", key: |row| row.false_success.rate, cell: |row| rate(row.false_success) },
-    Column {
-        head: "fields leaked",
-        key: |row| Some(row.leaked_fields as f64),
-        cell: |row| html! { (count(row.leaked_fields)) },
-    },
-];
-
-const CHAINS: [Column; 6] = [
-    Column {
-        head: "error chains",
-        key: |row| Some((row.retries.fixed + row.retries.censored) as f64),
-        cell: |row| html! { (count(row.retries.fixed + row.retries.censored)) },
-    },
-    Column { head: "mended", key: |row| row.errors_fixed.rate, cell: |row| rate(row.errors_fixed) },
-    Column {
-        head: "median retries",
-        key: |row| row.retries.median.median.map(f64::from),
-        cell: |row| html! { (row.retries.median.median.map_or(UNKNOWN.to_owned(), |median| median.to_string())) },
-    },
-    Column {
-        head: "within 1",
-        key: |row| repair_rate(row, 0)?.rate,
-        cell: |row| repair_rate(row, 0).map_or(html! {}, rate),
-    },
-    Column {
-        head: "within 2",
-        key: |row| repair_rate(row, 1)?.rate,
-        cell: |row| repair_rate(row, 1).map_or(html! {}, rate),
-    },
-    Column {
-        head: "within 3",
-        key: |row| repair_rate(row, 2)?.rate,
-        cell: |row| repair_rate(row, 2).map_or(html! {}, rate),
-    },
-];
-
-fn repair_rate(row: &ReportRow, index: usize) -> Option<Rate> {
-    row.repair_at.get(index).map(|repair| repair.chains)
+fn success_columns() -> Vec<Column> {
+    let mut columns = vec![
+        Column::new(
+            "success",
+            |row| row.rate(RowMetric::Success).rate,
+            |row| {
+                let rate = row.rate(RowMetric::Success).rate.map(percent);
+                estimate(rate, row.success_interval.map(percent_interval))
+            },
+        ),
+        Column::new(
+            "points vs none",
+            |row| row.vs_none?.difference,
+            |row| {
+                let paired = row.vs_none;
+                let value = paired.and_then(|paired| paired.difference).map(points);
+                estimate(value, paired.and_then(|paired| paired.interval).map(points_interval))
+            },
+        ),
+        Column::new(
+            "p, Holm",
+            |row| row.vs_none?.p_adjusted,
+            |row| html! { (p_value(row.vs_none.and_then(|paired| paired.p_adjusted))) },
+        ),
+    ];
+    columns.extend(metric_columns(Group::Outcome));
+    columns
 }
 
-const COST: [Column; 6] = [
-    Column {
-        head: "calls/episode",
-        key: |row| row.calls_per_episode.rate,
-        cell: |row| html! { (rate_decimal(row.calls_per_episode)) },
-    },
-    Column {
-        head: "tokens/episode",
-        key: |row| row.tokens_per_episode.rate,
-        cell: |row| html! { (rate_amount(row.tokens_per_episode)) },
-    },
-    Column {
-        head: "tokens vs none",
-        key: |row| row.tokens_vs_none?.difference,
-        cell: |row| difference(row.tokens_vs_none),
-    },
-    Column {
-        head: "guardrail tokens",
-        key: |row| Some(row.guardrail_tokens as f64),
-        cell: |row| html! { (count(row.guardrail_tokens)) },
-    },
-    Column { head: "call efficiency", key: |row| row.call_efficiency.rate, cell: |row| rate(row.call_efficiency) },
-    Column {
-        head: "US $/ok",
-        key: |row| row.cost_per_success,
-        cell: |row| html! { (row.cost_per_success.map_or(UNKNOWN.to_owned(), money)) },
-    },
-];
+fn chain_columns() -> Vec<Column> {
+    let chains = |row: &ReportRow| Some((row.retries.fixed + row.retries.censored) as f64);
+    let mut columns = vec![Column::text("error chains", chains, |chains| count(chains as u64))];
+    columns.extend(metric_columns(Group::Chains));
+    let median = |row: &ReportRow| row.retries.median.median.map(f64::from);
+    columns.push(Column::text("retries (median)", median, |median| median.to_string()));
+    columns.extend((0..3).map(|index| {
+        let within = move |row: &ReportRow| row.repair_at.get(index)?.chains.rate;
+        Column::text(format!("within {}", index + 1), within, percent)
+    }));
+    columns
+}
 
-const MODELS: [Column; 6] = [
-    Column {
-        head: "input/episode",
-        key: |row| row.model?.input_per_episode.rate,
-        cell: |row| html! { (row.model.map_or(UNKNOWN.to_owned(), |model| rate_amount(model.input_per_episode))) },
-    },
-    Column {
-        head: "of it cached",
-        key: |row| row.model?.cache_read.rate,
-        cell: |row| html! { (row.model.map_or(UNKNOWN.to_owned(), |model| rate_percent(model.cache_read))) },
-    },
-    Column {
-        head: "output/episode",
-        key: |row| row.model?.output_per_episode.rate,
-        cell: |row| html! { (row.model.map_or(UNKNOWN.to_owned(), |model| rate_amount(model.output_per_episode))) },
-    },
-    Column {
-        head: "of it reasoned",
-        key: |row| row.model?.reasoning.rate,
-        cell: |row| html! { (row.model.map_or(UNKNOWN.to_owned(), |model| rate_percent(model.reasoning))) },
-    },
-    Column {
-        head: "seconds/turn",
-        key: |row| row.model?.latency_ms_per_turn.rate,
-        cell: |row| html! { (row.model.map_or(UNKNOWN.to_owned(), |model| seconds(model.latency_ms_per_turn))) },
-    },
-    Column {
-        head: "US $/episode",
-        key: |row| row.model?.usd_per_episode,
-        cell: |row| html! { (row.model.and_then(|model| model.usd_per_episode).map_or(UNKNOWN.to_owned(), money)) },
-    },
-];
+fn cost_columns() -> Vec<Column> {
+    let mut columns: Vec<Column> = metric_columns(Group::Cost).collect();
+    columns.push(Column::text("US $/success", |row| row.cost_per_success, money));
+    columns.push(Column::new(
+        "tokens vs none",
+        |row| row.tokens_vs_none?.difference,
+        |row| difference(row.tokens_vs_none),
+    ));
+    columns
+}
+
+fn model_columns() -> Vec<Column> {
+    vec![
+        Column::text("input/episode", |row| row.model?.input_per_episode.rate, amount),
+        Column::text("cached input", |row| row.model?.cache_read.rate, percent),
+        Column::text("output/episode", |row| row.model?.output_per_episode.rate, amount),
+        Column::text("reasoning output", |row| row.model?.reasoning.rate, percent),
+        Column::new(
+            "seconds/turn",
+            |row| row.model?.latency_ms_per_turn.rate,
+            |row| html! { (row.model.map_or(UNKNOWN.to_owned(), |model| seconds(model.latency_ms_per_turn))) },
+        ),
+        Column::text("US $/episode", |row| row.model?.usd_per_episode, money),
+    ]
+}

@@ -1,4 +1,4 @@
-//! The page of an episode, which can be asked for another setting or another episode.
+//! The page of an episode, with links to other conditions and a form to run it in another one.
 
 use healbench_protocol::{AgentKind, ErrorFormat, Guardrails};
 use healbench_record::{CellRef, Condition, Plan};
@@ -11,20 +11,19 @@ use crate::render::plain_text;
 use crate::render::terminal::condition_label;
 use crate::transcript::Transcript;
 
-/// What the page of an episode is made from.
+/// The content of an episode page.
 #[derive(Debug)]
 pub struct EpisodePage<'a> {
-    /// The run's name.
     pub name: &'a str,
-    /// The episode that was asked for.
+    /// The index of the requested episode.
     pub episode: u64,
-    /// The run's plan, which has that episode.
+    /// The run's plan, which contains the episode.
     pub plan: &'a Plan,
-    /// It, and what was asked for beside it.
+    /// The transcripts of the episode and of those it is compared with.
     pub transcripts: &'a [Transcript],
 }
 
-/// The page.
+/// Renders the page.
 pub fn episode(episode: &EpisodePage<'_>) -> String {
     let EpisodePage { name, episode: number, plan, transcripts } = episode;
     let title = format!("{name}, episode {number}");
@@ -43,17 +42,17 @@ pub fn episode(episode: &EpisodePage<'_>) -> String {
     page(&Page { title: &title, served: true, body })
 }
 
-/// The same scenario, agent and trial under the plan's other settings.
+/// Links the same scenario, agent and trial in the plan's other conditions.
 fn other_conditions(page: &EpisodePage<'_>, cell: CellRef) -> Markup {
     let episodes = page.plan.conditions.iter().enumerate().filter(|(index, _)| *index != cell.condition);
     html! {
         @if page.plan.conditions.len() > 1 {
             p.note {
-                "Beside it under: "
+                "Compare with: "
                 @for (index, (index_in_plan, Condition { guardrails, format })) in episodes.enumerate() {
                     @if index > 0 { ", " }
                     @let other = page.plan.episode(CellRef { condition: index_in_plan, ..cell });
-                    a href={ (run_address(page.name)) "episodes/" (page.episode) "?beside=" (other) } {
+                    a href={ (run_address(page.name)) "episodes/" (page.episode) "?versus=" (other) } {
                         (visible(&condition_label(*guardrails, format)))
                     }
                 }
@@ -62,26 +61,26 @@ fn other_conditions(page: &EpisodePage<'_>, cell: CellRef) -> Markup {
     }
 }
 
-/// Any other setting: a scripted agent simply plays again.
+/// Renders the form that runs a scripted agent in any other condition.
 fn rerun_form(page: &EpisodePage<'_>) -> Markup {
     let templates = page.plan.conditions.iter().map(|condition| &condition.format);
     let templates = templates.filter(|format| matches!(format, ErrorFormat::Template(_)));
     let mut formats: Vec<String> =
-        ErrorFormat::NAMED.iter().chain(templates).map(|format| format.name().into()).collect();
+        ErrorFormat::named().map(|entry| &entry.format).chain(templates).map(|format| format.name().into()).collect();
     let mut seen = std::collections::BTreeSet::new();
-    // What cannot be seen does not come back from a form as it is.
+    // A browser may change invisible characters in a form, so formats with such names are left out.
     formats.retain(|format| plain_text(format) == *format && seen.insert(format.clone()));
     html! {
         form.tools action={ (run_address(page.name)) "episodes/" (page.episode) } method="get" {
             label { "Guardrails" select name="guardrails" {
-                option value="" { "as it was" }
-                @for bits in (0..16).rev() { @let set = Guardrails::from_bits(bits).to_string(); option value=(set) { (set) } }
+                option value="" { "as in the run" }
+                @for set in Guardrails::sets().rev() { @let set = set.to_string(); option value=(set) { (set) } }
             } }
             label { "Error format" select name="format" {
-                option value="" { "as it was" }
+                option value="" { "as in the run" }
                 @for format in &formats { option value=(format) { (visible(format)) } }
             } }
-            button type="submit" { "Play it so" }
+            button type="submit" { "Run" }
         }
     }
 }

@@ -1,11 +1,11 @@
-//! What cannot be shown, and why.
+//! The error page.
 
 use maud::html;
 
 use super::page::{Page, page};
 use super::visible;
 
-/// A page that says what went wrong, and the way out where there is one.
+/// Renders an error page with an optional hint on what to do.
 pub fn error_page(title: &str, text: &str, hint: Option<&str>) -> String {
     let body = html! {
         h1 { (visible(title)) }

@@ -1,4 +1,4 @@
-//! The charts of a report, each with its numbers in words and in a table below it.
+//! The charts of a report, each with a text description and a table of its numbers.
 
 mod effects;
 
@@ -8,22 +8,23 @@ use super::charts::{
     Bar, CallKind, CallStatus, Caption, ChartError, Curve, Curves, MAX_WHISKER_POINTS, Panel, Point, Scatter, Stacks,
     curves, scatter, stacks,
 };
+use crate::metric::RowMetric;
 use crate::render::number::{count, percent, pluralize, rate_amount, rate_percent};
 use crate::render::plain_text;
 use crate::render::terminal::{Estimate, condition_label, row_label};
 use crate::statistics::Interval;
-use crate::summary::{AgentReport, CallsAt, LATER, Report, ReportRow};
+use crate::summary::{AgentReport, CallsAt, LAST_CALL_NUMBER, Report, ReportRow};
 
-/// The widths that a chart is drawn at; the style sheet shows the one that fits.
+/// The widths at which each chart is drawn; the style sheet shows the one that fits.
 const WIDTHS: [(u32, &str); 2] = [(720, "wide"), (340, "narrow")];
-/// Agents that have charts of their own.
+/// The largest number of agents with their own charts.
 const MAX_AGENTS: usize = 8;
-/// Curves that can be told apart.
+/// The number of distinguishable curves.
 const MAX_CURVES: usize = 8;
-/// Points that a page has room for.
+/// The largest number of points in the page.
 const MAX_POINTS: usize = 900;
 
-/// All charts that the report has numbers for.
+/// Renders all charts that the report has numbers for.
 ///
 /// # Errors
 /// [`ChartError`].
@@ -33,7 +34,7 @@ pub(super) fn figures(report: &Report) -> Result<Markup, ChartError> {
     Ok(html! { (effects) (cost) (repairs) (timeline) })
 }
 
-/// A chart at both widths; nothing when it has nothing to draw.
+/// Draws a chart at both widths; `None` if there is nothing to draw.
 fn draw_both_widths(draw: impl Fn(u32) -> Result<Option<String>, ChartError>) -> Result<Option<Markup>, ChartError> {
     let mut both = Vec::new();
     for (width, class) in WIDTHS {
@@ -51,7 +52,7 @@ fn text(text: &str) -> String {
     plain_text(text).into_owned()
 }
 
-/// What tells each agent from the others: its title without what all of them end with.
+/// Returns the titles of agents without their common suffix.
 fn short_titles(report: &Report) -> Vec<String> {
     let mut titles: Vec<Vec<&str>> = report.agents.iter().map(|agent| agent.title.split(" · ").collect()).collect();
     while let Some(end) = titles.first().and_then(|title| title.last().copied())
@@ -77,7 +78,7 @@ fn left_out(more: usize) -> Markup {
     }
 }
 
-/// Tokens against success.
+/// Renders tokens against success.
 fn cost_scatter(report: &Report) -> Result<Markup, ChartError> {
     let titles = short_titles(report);
     let rows =
@@ -87,9 +88,9 @@ fn cost_scatter(report: &Report) -> Result<Markup, ChartError> {
             Some(Point {
                 label: condition_label(row.guardrails, &row.format),
                 group,
-                filled: row.guardrails.bits() != 0,
-                x: row.tokens_per_episode.rate?,
-                y: row.success.rate?,
+                filled: row.guardrails != healbench_protocol::Guardrails::NONE,
+                x: row.rate(RowMetric::TokensPerEpisode).rate?,
+                y: row.rate(RowMetric::Success).rate?,
                 y_interval: bounds(row.success_interval),
             })
         })
@@ -100,15 +101,20 @@ fn cost_scatter(report: &Report) -> Result<Markup, ChartError> {
     let points = points.into_iter().take(MAX_POINTS).collect();
     let words = rows().take(24).map(|(group, row)| {
         let agent = &titles[group];
-        format!("{agent} {}: {} at {}", row_label(row), rate_percent(row.success), rate_amount(row.tokens_per_episode))
+        format!(
+            "{agent} {}: {} at {}",
+            row_label(row),
+            rate_percent(row.rate(RowMetric::Success)),
+            rate_amount(row.rate(RowMetric::TokensPerEpisode))
+        )
     });
     let chart = Scatter {
         caption: caption(
             "spent".to_owned(),
-            "Tokens an episode against success".to_owned(),
+            "Tokens per episode against success".to_owned(),
             words.collect::<Vec<_>>().join("; "),
         ),
-        x_title: "tokens an episode".to_owned(),
+        x_title: "tokens per episode".to_owned(),
         y_title: "success".to_owned(),
         groups: titles.clone(),
         filled: "with guardrails".to_owned(),
@@ -118,21 +124,21 @@ fn cost_scatter(report: &Report) -> Result<Markup, ChartError> {
     let chart = draw_both_widths(|width| scatter(&chart, width))?;
     Ok(html! {
         @if let Some(chart) = chart {
-            h2 #spent { "What success takes" }
+            h2 #spent { "Success and cost" }
             figure {
                 (chart)
                 figcaption {
-                    "One point an agent and setting" @if whiskers { "; the whisker is the interval of the success rate" } ". Up and to the left is "
-                    "better. The table of all settings has the numbers."
+                    "One point per agent and condition" @if whiskers { "; the whisker is the interval of the success rate" } ". Up and to the left is "
+                    "better. The table of all conditions has the numbers."
                     @if more > 0 { " " (pluralize(more as u64, "more point")) " left out." }
-                    @if unknown > 0 { " " (pluralize(unknown as u64, "setting")) " without a scored episode left out." }
+                    @if unknown > 0 { " " (pluralize(unknown as u64, "condition")) " without a scored episode left out." }
                 }
             }
         }
     })
 }
 
-/// How soon error chains are mended.
+/// Renders the share of error chains fixed, by number of further attempts.
 fn repair_curves(report: &Report) -> Result<Markup, ChartError> {
     let titles = short_titles(report);
     let series: Vec<(String, &ReportRow)> = compared_rows(report)
@@ -151,23 +157,23 @@ fn repair_curves(report: &Report) -> Result<Markup, ChartError> {
         format!("{label}: {}", shares.join(", "))
     });
     let description = words.collect::<Vec<_>>().join("; ");
-    // More curves than can be told apart go into a chart for each setting.
+    // If there are too many curves to distinguish, each condition has its own chart.
     let sides = if series.len() > MAX_CURVES && report.headline.is_some() { 2 } else { 1 };
     let mut charts = Vec::new();
     for side in 0..sides {
-        let id = if sides == 1 { "mended".to_owned() } else { format!("mended-{side}") };
+        let id = if sides == 1 { "fixed".to_owned() } else { format!("fixed-{side}") };
         let mine: Vec<&(String, &ReportRow)> = series.iter().skip(side).step_by(sides).collect();
         charts.push(draw_both_widths(|width| curves(&curves_chart(id.clone(), &mine, &description), width))?);
     }
     let more = series.len().saturating_sub(MAX_CURVES * sides);
     Ok(html! {
         @if charts.iter().any(Option::is_some) {
-            h2 #mended { "How soon errors are mended" }
+            h2 #fixed { "Attempts until errors are fixed" }
             figure {
                 @for chart in charts.iter().flatten() { (chart) }
                 figcaption {
-                    "The share of all error chains that are mended within so many attempts after the first error. A chain that was given up counts as "
-                    "never mended."
+                    "The share of all error chains that are fixed within this many attempts after the first error. A chain that was given up counts as "
+                    "never fixed."
                     @if more > 0 { " " (pluralize(more as u64, "more curve")) " in the table below." }
                 }
                 (curves_table(&series))
@@ -176,7 +182,7 @@ fn repair_curves(report: &Report) -> Result<Markup, ChartError> {
     })
 }
 
-/// The first of these curves, each going on to the right end: what is not mended by then never is.
+/// Builds the chart of these curves, each extended to the right end, since unfixed chains are not fixed later.
 fn curves_chart(id: String, series: &[&(String, &ReportRow)], description: &str) -> Curves {
     let steps = series.iter().flat_map(|(_, row)| &row.retries.curve);
     let last = steps.map(|step| step.attempts).max().unwrap_or(0);
@@ -188,9 +194,9 @@ fn curves_chart(id: String, series: &[&(String, &ReportRow)], description: &str)
         Curve { label: label.clone(), points }
     };
     Curves {
-        caption: caption(id, "Error chains mended within so many further attempts".to_owned(), description.to_owned()),
+        caption: caption(id, "Error chains fixed within this many further attempts".to_owned(), description.to_owned()),
         x_title: "further attempts".to_owned(),
-        y_title: "error chains mended".to_owned(),
+        y_title: "error chains fixed".to_owned(),
         series: series.iter().take(MAX_CURVES).map(|series| curve(series)).collect(),
     }
 }
@@ -199,13 +205,13 @@ fn curves_table(series: &[(String, &ReportRow)]) -> Markup {
     html! {
         details {
             summary { "The numbers" }
-            div.scroll tabindex="0" role="region" aria-label="Error chains mended" {
+            div.scroll tabindex="0" role="region" aria-label="Error chains fixed" {
                 table {
                     thead { tr {
-                        th.text scope="col" { "agent and setting" }
+                        th.text scope="col" { "agent and condition" }
                         th scope="col" { "attempts" }
-                        th scope="col" { "mended" }
-                        th scope="col" { "chains still tried" }
+                        th scope="col" { "fixed" }
+                        th scope="col" { "open chains" }
                     } }
                     tbody {
                         @for (label, row) in series {
@@ -225,13 +231,13 @@ fn curves_table(series: &[(String, &ReportRow)]) -> Markup {
     }
 }
 
-/// The agents with what is laid side by side of each.
+/// Returns the agents with the rows of their headline comparison.
 fn compared_rows(report: &Report) -> impl Iterator<Item = (&AgentReport, Vec<&ReportRow>)> {
     let rows = report.headline.map_or(vec![0], |headline| vec![headline.left, headline.right]);
     report.agents.iter().map(move |agent| (agent, rows.iter().filter_map(|row| agent.rows.get(*row)).collect()))
 }
 
-/// The n-th calls of episodes, by what came of them.
+/// Renders the calls by number in the episode and by result.
 fn call_timeline(report: &Report) -> Result<Markup, ChartError> {
     let mut charts = Vec::new();
     for (index, (agent, rows)) in compared_rows(report).take(MAX_AGENTS).enumerate() {
@@ -253,8 +259,8 @@ fn call_timeline(report: &Report) -> Result<Markup, ChartError> {
     }
     Ok(html! {
         @if charts.iter().any(|(_, _, chart)| chart.is_some()) {
-            h2 #calls { "What becomes of the n-th call" }
-            p.note { "Calls of scored episodes by their number in the episode: what succeeded, and what kind of failure the others met." }
+            h2 #calls { "Outcome of the n-th call" }
+            p.note { "Calls of scored episodes by their number in the episode: successes, and failures by error class." }
             (left_out(report.agents.len().saturating_sub(MAX_AGENTS)))
             @for (agent, rows, chart) in &charts {
                 @if let Some(chart) = chart {
@@ -284,24 +290,24 @@ fn panel(report: &Report, row: &ReportRow) -> Panel {
     Panel { title: row_label(row), bars: row.calls_by_number.iter().map(bar).collect() }
 }
 
-/// In the order of [`kinds`].
+/// Returns the counts in the order of [`kinds`].
 fn counts(report: &Report, calls: &CallsAt) -> Vec<u64> {
     let mut counts = vec![calls.ok];
     counts.extend(report.error_classes.iter().map(|class| calls.errors.get(class).copied().unwrap_or(0)));
     if has_others(report) {
-        counts.push(calls.errors_beside(&report.error_classes));
+        counts.push(calls.errors_outside(&report.error_classes));
     }
     counts
 }
 
-/// Whether there are more error classes than are told apart.
+/// Returns true if there are more error classes than are shown separately.
 fn has_others(report: &Report) -> bool {
     let calls = report.agents.iter().flat_map(|agent| &agent.rows).flat_map(|row| &row.calls_by_number);
-    calls.into_iter().any(|calls| calls.errors_beside(&report.error_classes) > 0)
+    calls.into_iter().any(|calls| calls.errors_outside(&report.error_classes) > 0)
 }
 
 fn number(calls: &CallsAt) -> String {
-    if calls.number == LATER { format!("{LATER}+") } else { calls.number.to_string() }
+    if calls.number == LAST_CALL_NUMBER { format!("{LAST_CALL_NUMBER}+") } else { calls.number.to_string() }
 }
 
 fn describe_calls(row: &ReportRow) -> String {
@@ -321,7 +327,7 @@ fn calls_table(report: &Report, rows: &[&ReportRow]) -> Markup {
             div.scroll tabindex="0" role="region" aria-label="Calls by their number" {
                 table {
                     thead { tr {
-                        th.text scope="col" { "setting" }
+                        th.text scope="col" { "condition" }
                         th scope="col" { "call" }
                         @for kind in kinds(report) { th scope="col" { (kind.label) } }
                     } }

@@ -1,9 +1,10 @@
-//! What one sees first: what the guardrails did, and what it cost.
+//! The summary at the top of the page: the effect of the guardrails and its cost.
 
 use healbench_protocol::AgentKind;
 use maud::{Markup, html};
 
 use super::visible;
+use crate::metric::RowMetric;
 use crate::render::matrix::ALPHA;
 use crate::render::number::{
     UNKNOWN, amount_interval, money, p_value, percent_interval, pluralize, points, points_interval, rate_amount,
@@ -12,7 +13,7 @@ use crate::render::number::{
 use crate::render::terminal::row_label;
 use crate::summary::{AgentReport, HeadlineComparison, Rate, Report, ReportRow};
 
-/// A card for each agent.
+/// Renders one card per agent.
 pub(super) fn headline_cards(report: &Report) -> Markup {
     html! {
         @if let Some(headline) = report.headline {
@@ -29,7 +30,7 @@ pub(super) fn headline_cards(report: &Report) -> Markup {
                 }
             }
         } @else {
-            p { "The run has one setting only: there is nothing to compare it with." }
+            p { "The run has only one condition: there is nothing to compare it with." }
             ul.answers {
                 @for agent in &report.agents {
                     @for row in &agent.rows { (single_condition_card(agent, row)) }
@@ -39,7 +40,7 @@ pub(super) fn headline_cards(report: &Report) -> Markup {
     }
 }
 
-/// Whose rows they are.
+/// Renders the badge that names the kind of agent.
 pub(super) fn badge(agent: &AgentReport) -> Markup {
     let word = match agent.kind {
         AgentKind::Scripted => "scripted",
@@ -50,7 +51,7 @@ pub(super) fn badge(agent: &AgentReport) -> Markup {
 }
 
 fn card(agent: &AgentReport, left: &ReportRow, right: &ReportRow) -> Markup {
-    let Some(comparison) = agent.beside else { return html! {} };
+    let Some(comparison) = agent.headline else { return html! {} };
     let significant = comparison.success.p_adjusted.is_some_and(|p| p < ALPHA);
     let direction = match comparison.success.difference {
         Some(difference) if significant && difference > 0.0 => "up",
@@ -73,7 +74,7 @@ fn card(agent: &AgentReport, left: &ReportRow, right: &ReportRow) -> Markup {
                     @match direction {
                         "up" => { " " span.good { "more succeed" } }
                         "down" => { " " span.bad { "fewer succeed" } }
-                        _ => { " it cannot be told whether more or fewer succeed" }
+                        _ => { " no significant difference" }
                     }
                 }
             } @else {
@@ -91,15 +92,15 @@ fn costs(comparison: &HeadlineComparison, left: &ReportRow, right: &ReportRow) -
     let arrow = |[left, right]: [Rate; 2]| format!("{} → {}", rate_amount(left), rate_amount(right));
     html! {
         li {
-            "tokens an episode: " (arrow(comparison.tokens_per_episode))
+            "tokens per episode: " (arrow(comparison.tokens_per_episode))
             @if let Some(difference) = comparison.tokens.difference {
                 ", " b { (signed_amount(difference)) }
                 @if let Some(interval) = comparison.tokens.interval { " " (amount_interval(interval)) }
             }
         }
-        li { "tokens a success: " (arrow(comparison.tokens_per_success)) }
+        li { "tokens per success: " (arrow(comparison.tokens_per_success)) }
         li {
-            "calls an episode: " (rate_decimal(comparison.calls_per_episode[0])) " → " (rate_decimal(comparison.calls_per_episode[1]))
+            "calls per episode: " (rate_decimal(comparison.calls_per_episode[0])) " → " (rate_decimal(comparison.calls_per_episode[1]))
             @if let Some(difference) = comparison.calls.difference {
                 ", " b { (signed_amount(difference)) }
                 @if let Some(interval) = comparison.calls.interval { " " (amount_interval(interval)) }
@@ -107,7 +108,7 @@ fn costs(comparison: &HeadlineComparison, left: &ReportRow, right: &ReportRow) -
         }
         @if left.model.is_some() || right.model.is_some() {
             li {
-                "US $ a success, of all scored episodes: " (left.cost_per_success.map_or(UNKNOWN.to_owned(), money))
+                "US $ per success, of all scored episodes: " (left.cost_per_success.map_or(UNKNOWN.to_owned(), money))
                 " → " (right.cost_per_success.map_or(UNKNOWN.to_owned(), money))
             }
         }
@@ -118,12 +119,12 @@ fn single_condition_card(agent: &AgentReport, row: &ReportRow) -> Markup {
     html! {
         li.answer {
             h2 { (visible(&agent.title)) " " (badge(agent)) }
-            div { span.big { (rate_percent(row.success)) } " of episodes succeed" }
+            div { span.big { (rate_percent(row.rate(RowMetric::Success))) } " of episodes succeed" }
             @if let Some(interval) = row.success_interval { div.sure { (percent_interval(interval)) } }
             ul {
                 li { (row_label(row)) }
-                li { "tokens an episode: " (rate_amount(row.tokens_per_episode)) }
-                li { "tokens a success: " (rate_amount(row.tokens_per_success)) }
+                li { "tokens per episode: " (rate_amount(row.rate(RowMetric::TokensPerEpisode))) }
+                li { "tokens per success: " (rate_amount(row.rate(RowMetric::TokensPerSuccess))) }
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The matrix as a heat map that is a table: shades for those who see them, numbers and words for everybody.
+//! The matrix as a heat map in an HTML table, with numbers and words in addition to shades.
 
 use maud::{Markup, html};
 
@@ -8,10 +8,10 @@ use crate::metric::Metric;
 use crate::render::matrix::ALPHA;
 use crate::render::number::{p_value, percent, percent_interval, pluralize, points, points_interval};
 
-/// Columns of a page's matrix.
+/// The largest number of columns of the matrix in a page.
 const MAX_COLUMNS: usize = 48;
 
-/// The matrix with its heading.
+/// Renders the matrix with its heading.
 pub(super) fn heat_map(matrix: &Matrix) -> Markup {
     let what = match matrix.axis {
         Axis::Format => "Error formats",
@@ -19,11 +19,11 @@ pub(super) fn heat_map(matrix: &Matrix) -> Markup {
         Axis::Agent => "Agents",
     };
     html! {
-        h2 #matrix { (what) " beside each other" }
+        h2 #matrix { (what) " compared" }
         p.note {
             "Success, and the difference to " b { (visible(&matrix.reference)) } " in points, over pairs of the same scenario and trial, with "
-            "Tango's interval. The shade grows with the difference. p: McNemar's mid-p, adjusted by Holm for the whole matrix; framed, with "
-            "▲ where more succeed and ▼ where fewer do, is what is below 0.05."
+            "Tango's interval. The shade grows with the difference. p: McNemar's mid-p, adjusted by Holm for the whole matrix; cells below 0.05 are framed, with "
+            "▲ where more succeed and ▼ where fewer do."
         }
         @let more = matrix.columns.len().saturating_sub(MAX_COLUMNS);
         @if more > 0 {
@@ -48,7 +48,7 @@ pub(super) fn heat_map(matrix: &Matrix) -> Markup {
     }
 }
 
-/// The class of a cell's shade, in steps of 5, 15 and 30 points.
+/// Returns the class of a cell's shade: steps at 5, 15 and 30 points.
 fn shade(difference: f64) -> &'static str {
     match difference {
         _ if difference >= 0.30 => "up3",
@@ -79,7 +79,7 @@ fn cell(cell: Option<&MatrixCell>) -> Markup {
         _ if difference > 0.0 => "▲ ",
         _ => "▼ ",
     };
-    let class = format!("{} {}", shade(difference), if significant { "told" } else { "" });
+    let class = format!("{} {}", shade(difference), if significant { "significant" } else { "" });
     html! {
         td class=(class.trim()) {
             div.much { (estimate(cell.success.rate.map(percent), None)) }

@@ -1,4 +1,4 @@
-//! What a reader has to know, and where the run comes from.
+//! Notes for the reader and the provenance of the run.
 
 use healbench_record::RunManifest;
 use maud::{Markup, html};
@@ -9,34 +9,34 @@ use crate::render::terminal::{agent_notes, exclusion_notes};
 use crate::render::warnings::incomplete_warnings;
 use crate::summary::Report;
 
-/// What has to be said before any number: that the run is not whole.
+/// Renders the warnings about an incomplete run.
 pub(super) fn warnings(report: &Report) -> Markup {
     html! { @for (what, rest) in incomplete_warnings(report) { p { b.bad { (what) ": " } (with_code_spans(&rest)) } } }
 }
 
-/// How the numbers are to be read.
+/// Renders the explanation of the numbers.
 pub(super) fn reading_guide(report: &Report) -> Markup {
     html! {
         h2 #notes { "How to read this" }
         ul.note {
             li {
                 "Intervals are " (percent(report.confidence)) ": Wilson for a rate, Tango for a paired difference in points, BCa bootstrap "
-                "over scenarios for differences in tokens, for effects of guardrails and for pass^k, Kaplan and Meier for retries. Those over "
-                "scenarios are mostly wider: they say what other scenarios like these may show, the others what more trials of these may."
+                "over scenarios for differences in tokens, for effects of guardrails and for pass^k, Kaplan-Meier for retries. Intervals over "
+                "scenarios are usually wider: they generalize to similar scenarios, the others only to further trials of these."
             }
             li {
-                "median retries: Kaplan and Meier's, for chains as long as they were tried; what was given up counts as cut off. mended, and "
+                "retries (median): the Kaplan-Meier estimate; chains that were given up are censored. errors fixed and "
                 "within k: of all chains."
             }
-            li { "p: McNemar's mid-p, adjusted by Holm: in an answer for all agents, in the table for all its rows." }
-            li { "Rates are over scored episodes. recovered: success where something was scheduled to go wrong. /ok: per success." }
+            li { "p: McNemar's mid-p, adjusted by Holm: over all agents in the headline, over all rows in the table." }
+            li { "Rates are over scored episodes. recovered: success in episodes with a scheduled mistake or fault. /success: per success." }
             li { "Unknown is —, never zero. Tokens are counted by " (visible(&report.tokenizer)) ", unless a provider's count is named." }
             @for note in agent_notes(report).into_iter().chain(exclusion_notes(report)) { li { (with_code_spans(&note)) } }
         }
     }
 }
 
-/// Where the run comes from.
+/// Renders the provenance of the run.
 pub(super) fn provenance(manifest: &RunManifest) -> Markup {
     html! {
         p {

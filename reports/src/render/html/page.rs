@@ -1,4 +1,5 @@
-//! What all pages have in common. A page asks for nothing: its style and its script are in it, and no other script may run.
+//! The shell of all pages. A page contains its style and script, loads nothing from elsewhere, and allows no other
+//! script.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,18 +12,16 @@ use super::visible;
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
 
-/// A page of HTML.
 #[derive(Debug)]
 pub struct Page<'a> {
-    /// The title, as the browser shows it; what cannot be seen in it is made visible.
+    /// The title; invisible characters are made visible.
     pub title: &'a str,
-    /// Whether `healbench view` serves it: it then has a way back to the list of runs, and may ask how far a run is.
+    /// True if `healbench view` serves the page. It then links to the list of runs and may poll the progress of a run.
     pub served: bool,
-    /// What it is about.
     pub body: Markup,
 }
 
-/// What a page may do, as the header `Content-Security-Policy` says it: nothing but its own style and script.
+/// Returns the `Content-Security-Policy` header: only the page's own style and script are allowed.
 pub fn content_security_policy(served: bool) -> String {
     let script = STANDARD.encode(Sha256::digest(SCRIPT));
     let own = if served { "; connect-src 'self'; form-action 'self'" } else { "; form-action 'none'" };
@@ -31,7 +30,7 @@ pub fn content_security_policy(served: bool) -> String {
     )
 }
 
-/// The page as a file that needs no other.
+/// Renders the page as one self-contained file.
 pub fn page(page: &Page<'_>) -> String {
     let markup = html! {
         (DOCTYPE)
@@ -42,7 +41,7 @@ pub fn page(page: &Page<'_>) -> String {
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="referrer" content="no-referrer";
                 title { (visible(page.title)) " · healbench" }
-                // A browser asks for an icon unless it is told one.
+                // Without this, browsers request an icon.
                 link rel="icon" href="data:,";
                 style { (PreEscaped(STYLE)) (PreEscaped(CSS)) }
             }

@@ -1,4 +1,4 @@
-//! The page of a run that is under way, and what it asks for once a second.
+//! The page of an active run, and the update that it polls once a second.
 
 use std::collections::BTreeMap;
 
@@ -11,22 +11,22 @@ use super::{run_address, visible};
 use crate::render::number::{UNKNOWN, count};
 use crate::render::progress::{duration, failures, spending, throughput};
 
-/// What the page is told.
+/// The update that the page polls.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ProgressUpdate {
-    /// Whether nobody plays the run any more.
+    /// True if the run is no longer active.
     pub ended: bool,
-    /// Episodes that are played; null where nobody says so.
+    /// The number of finished episodes; null if unknown.
     pub done: Option<u64>,
-    /// Episodes that are to be played.
+    /// The number of episodes to run.
     pub total: u64,
-    /// Everything that is known.
+    /// The progress, if known.
     pub progress: Option<Progress>,
-    /// The words of the page's fields.
+    /// The texts of the page's fields.
     pub fields: BTreeMap<&'static str, String>,
 }
 
-/// The fields of the page with their names, in its order.
+/// The ids and labels of the page's fields, in order.
 const FIELDS: [(&str, &str); 6] = [
     ("episodes", "Episodes"),
     ("pace", "Pace"),
@@ -37,7 +37,7 @@ const FIELDS: [(&str, &str); 6] = [
 ];
 
 impl ProgressUpdate {
-    /// Of a run that somebody plays. `now` is in seconds since 1970.
+    /// Creates the update of an active run. `now` is in seconds since 1970.
     pub fn running(manifest: &RunManifest, progress: Option<Progress>, now: u64) -> ProgressUpdate {
         let episodes = manifest.episodes();
         let total = episodes.end - episodes.start;
@@ -57,29 +57,35 @@ impl ProgressUpdate {
             ("left", known.and_then(|state| state.eta_s).map_or_else(unknown, duration)),
             ("spent", known.and_then(spending).unwrap_or_else(unknown)),
             ("failures", known.map_or_else(unknown, |state| none(failures(state)))),
-            ("said", known.map_or_else(|| "none yet, or all is played and being written".to_owned(), last_update)),
+            (
+                "said",
+                known.map_or_else(
+                    || "none yet, or all episodes are done and the results are being written".to_owned(),
+                    last_update,
+                ),
+            ),
         ]);
         ProgressUpdate { ended: false, done: known.map(|state| state.done), total, progress, fields }
     }
 
-    /// Of a run that nobody plays any more.
+    /// Creates the update of a run that is no longer active.
     pub fn ended(manifest: &RunManifest) -> ProgressUpdate {
         let episodes = manifest.episodes();
-        // One that was cut off never said how much of it is there.
+        // The manifest of an aborted run has no number of finished episodes.
         let done = (manifest.status != RunStatus::Running).then_some(manifest.episodes_done);
         let total = episodes.end - episodes.start;
         ProgressUpdate { ended: true, done, total, progress: None, fields: BTreeMap::new() }
     }
 }
 
-/// The page of the run of this name.
+/// Renders the page of the run of this name.
 pub fn progress_page(name: &str, manifest: &RunManifest, update: &ProgressUpdate) -> String {
     let body = html! {
-        p.meta { "under way since " (visible(&manifest.started)) }
+        p.meta { "started " (visible(&manifest.started)) }
         h1 { (visible(name)) }
         section data-progress={ (run_address(name)) "progress" } aria-live="off" {
-            p { progress max=(update.total.max(1)) value=[update.done] aria-label="Episodes that are played" {} }
-            div.scroll tabindex="0" role="region" aria-label="How far the run is" {
+            p { progress max=(update.total.max(1)) value=[update.done] aria-label="Finished episodes" {} }
+            div.scroll tabindex="0" role="region" aria-label="Progress of the run" {
                 table { tbody {
                     @for (field, label) in FIELDS {
                         tr { th scope="row" { (label) } td.text data-field=(field) { (update.fields.get(field).map_or(UNKNOWN, String::as_str)) } }
@@ -87,8 +93,8 @@ pub fn progress_page(name: &str, manifest: &RunManifest, update: &ProgressUpdate
                 } }
             }
         }
-        // The script asks by itself.
-        noscript { (PreEscaped("<meta http-equiv=\"refresh\" content=\"5\">")) p.note { "This page loads again every five seconds." } }
+        // With scripts, the page polls instead.
+        noscript { (PreEscaped("<meta http-equiv=\"refresh\" content=\"5\">")) p.note { "This page reloads every five seconds." } }
         p.note { "The page becomes the report once the run has ended." }
         footer { p { code { (visible(&manifest.command)) } } }
     };

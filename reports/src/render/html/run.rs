@@ -1,4 +1,4 @@
-//! The report of a run as a page.
+//! The page of a run's report.
 
 use healbench_record::RunManifest;
 use maud::{Markup, html};
@@ -12,22 +12,21 @@ use super::{claims, conditions, headline, matrix, notes, visible};
 use crate::render::terminal::title;
 use crate::summary::Report;
 
-/// What the page of a run is made from.
+/// The content of a report page.
 #[derive(Debug)]
 pub struct RunPage<'a> {
-    /// The run as commands name it.
+    /// The run's name in commands.
     pub name: &'a str,
-    /// Where it comes from.
     pub manifest: &'a RunManifest,
-    /// Its numbers, of [`Scope::Whole`](crate::Scope::Whole).
+    /// The report, of [`Scope::Full`](crate::Scope::Full).
     pub report: &'a Report,
-    /// The episodes that its rows open into.
+    /// The transcripts shown in its rows.
     pub transcripts: &'a Transcripts,
-    /// Whether `healbench view` serves the page.
+    /// True if `healbench view` serves the page.
     pub served: bool,
 }
 
-/// The page.
+/// Renders the page.
 ///
 /// # Errors
 /// [`ChartError`].

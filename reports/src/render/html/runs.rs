@@ -1,4 +1,4 @@
-//! The list of runs that `healbench view` begins with.
+//! The list of runs, which is the first page of `healbench view`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -11,48 +11,44 @@ use super::{sort_header, sort_key, visible};
 use crate::render::number::{UNKNOWN, count, percent, pluralize};
 use crate::render::plain_text;
 use crate::render::shell::shell_quote;
-use crate::summary::suite_of;
+use crate::summary::suite_name;
 
-/// A folder in the folder of runs.
+/// An entry of the folder of runs.
 #[derive(Debug)]
 pub struct ListedRun {
-    /// The folder's name.
+    /// The name of the run's folder.
     pub name: String,
-    /// What is in it; or why that is no run that can be shown, in words.
+    /// The run, or the reason why it cannot be shown.
     pub summary: Result<RunSummary, String>,
 }
 
-/// A run as the list shows it.
 #[derive(Debug)]
 pub struct RunSummary {
-    /// Its manifest.
     pub manifest: RunManifest,
-    /// What becomes of it.
     pub state: RunState,
-    /// How its episodes ended; `None` where that is not known.
+    /// The number of episodes by outcome; `None` if unknown.
     pub outcomes: Option<BTreeMap<Outcome, u64>>,
 }
 
-/// What becomes of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RunState {
-    /// Somebody plays it; what they say of it.
+    /// The run is active, with its progress if known.
     Running(Option<Progress>),
-    /// It is as its manifest says.
+    /// The run ended with the status in its manifest.
     Ended,
-    /// Nobody plays it, and its frames are not there.
+    /// The run is not active and has no frames.
     Aborted,
 }
 
-/// The address of a run's page. A folder may have any name.
+/// Returns the address of a run's page. Any folder name is allowed.
 pub fn run_address(name: &str) -> String {
     let mut address = "/runs/".to_owned();
     for byte in name.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'~' => address.push(char::from(byte)),
-            // A dot too: a segment of dots alone is a step upwards.
+            // Dots are encoded too: a segment of only dots would refer to a parent folder.
             _ => {
-                // Writing to a String cannot fail.
+                // Writing to a `String` cannot fail.
                 let _ = write!(address, "%{byte:02X}");
             }
         }
@@ -61,7 +57,7 @@ pub fn run_address(name: &str) -> String {
     address
 }
 
-/// The page: runs in the order of `runs`, out of the folder that is called so.
+/// Renders the page: `runs` in their order, from the folder named `folder`.
 pub fn runs(folder: &str, runs: &[ListedRun]) -> String {
     let comparable = runs.iter().filter(|run| is_comparable(run)).count() > 1;
     let body = html! {
@@ -69,18 +65,18 @@ pub fn runs(folder: &str, runs: &[ListedRun]) -> String {
         p.meta { (pluralize(runs.len() as u64, "folder")) " in " code { (visible(folder)) } }
         @if runs.is_empty() {
             @let out = format!("{}/first", folder.trim_end_matches('/'));
-            p { "Nothing is here yet. " code { "healbench run --out " (visible(&shell_quote(&out))) } " plays the first one." }
+            p { "Nothing is here yet. " code { "healbench run --out " (visible(&shell_quote(&out))) } " creates the first run." }
         } @else {
             form action="/compare" method="get" {
                 (table(runs, comparable))
-                @if comparable { p { button type="submit" { "Compare the two that are chosen" } } }
+                @if comparable { p { button type="submit" { "Compare the selected runs" } } }
             }
         }
     };
     page(&Page { title: "Runs", served: true, body })
 }
 
-/// Whether a form can name it: there is a report of it, and its name comes back from a form as it is.
+/// Returns true if a run can be selected for comparison: it has a report, and a form preserves its name.
 fn is_comparable(run: &ListedRun) -> bool {
     let has_report = run.summary.as_ref().is_ok_and(|summary| summary.state == RunState::Ended);
     has_report && plain_text(&run.name) == run.name
@@ -96,7 +92,7 @@ fn table(runs: &[ListedRun], comparable: bool) -> Markup {
             table id="runs" data-sort {
                 thead { tr {
                     (sort_header("run", "text"))
-                    @for column in ["success, all settings", "episodes"] { (sort_header(column, "")) }
+                    @for column in ["success, all conditions", "episodes"] { (sort_header(column, "")) }
                     @for column in ["status", "scenarios", "agents", "began (UTC)"] { (sort_header(column, "text")) }
                     @if comparable { th scope="col" { "base" } th scope="col" { "candidate" } }
                 } }
@@ -180,14 +176,14 @@ fn suite(manifest: &RunManifest) -> Markup {
         @match manifest.plan.scenarios.as_slice() {
             [only] => { (visible(&only.id)) }
             scenarios => {
-                @if let Some(suite) = suite_of(scenarios) { (visible(&suite)) ": " }
+                @if let Some(suite) = suite_name(scenarios) { (visible(&suite)) ": " }
                 (count(scenarios.len() as u64))
             }
         }
     }
 }
 
-/// Names that a row shows.
+/// The largest number of names shown in a row.
 const MAX_NAMED: usize = 3;
 
 fn agents(manifest: &RunManifest) -> Markup {

@@ -1,4 +1,4 @@
-//! A row for each scenario and agent, which opens into what the two settings of the contrast did.
+//! One row per scenario and agent, which expands to the transcripts of the two headline conditions.
 
 use maud::{Markup, html};
 
@@ -8,14 +8,14 @@ use crate::render::number::{count, pluralize, rate_amount, rate_decimal, rate_pe
 use crate::render::shell::show_command;
 use crate::summary::{AgentReport, Example, Report, ScenarioRate};
 
-/// Rows that a page has at most. The file stays small enough to open.
+/// The largest number of rows, which limits the size of the file.
 pub(super) const MAX_ROWS: usize = 2_000;
-/// Bytes that a page takes at most, its transcripts among them.
+/// The largest size of a page in bytes, including its transcripts.
 pub(super) const MAX_PAGE_BYTES: usize = 2_950_000;
-/// What a row takes beside its transcripts, at most.
+/// The largest size of a row without its transcripts in bytes.
 const MAX_ROW_BYTES: usize = 1_000;
 
-/// The rows with what finds one of them. The rest of the page takes `before` bytes.
+/// Renders the rows with their search form. The rest of the page takes `before` bytes.
 pub(super) fn scenarios(run: &RunPage<'_>, before: usize) -> Markup {
     let report = run.report;
     let (texts, shown_episodes) = render_examples(run, before);
@@ -23,7 +23,7 @@ pub(super) fn scenarios(run: &RunPage<'_>, before: usize) -> Markup {
     html! {
         h2 #scenarios { "Scenarios" }
         p.note {
-            "Each row opens into the transcripts of one trial: the first that ended differently under both settings, else the first in which a "
+            "Each row opens into the transcripts of one trial: the first that ended differently under both conditions, else the first in which a "
             "call failed, else the first."
             " Of " (pluralize(report.totals.episodes, "episode")) " " (count(shown_episodes)) " are shown; " code { "healbench show" } " has any of them."
             @if left_out > 0 {
@@ -55,7 +55,8 @@ pub(super) fn scenarios(run: &RunPage<'_>, before: usize) -> Markup {
     }
 }
 
-/// What the rows of an agent say of a scenario, on the left and the right of the contrast; of a plan with one setting both the same.
+/// Returns the scenario's rates of an agent in the left and right headline condition; both are the same in a plan with
+/// one condition.
 fn compared_rates<'a>(report: &Report, agent: &'a AgentReport, example: &Example) -> Option<[&'a ScenarioRate; 2]> {
     let rows = report.headline.map_or([0, 0], |headline| [headline.left, headline.right]);
     let [left, right] = rows.map(|row| agent.rows.get(row)?.scenarios.get(example.scenario));
@@ -84,13 +85,14 @@ fn row(report: &Report, agent: &AgentReport, example: &Example, inside: &Markup)
     }
 }
 
-/// What each of the first rows opens into, and how many episodes that shows. Of those that ended differently first, transcripts are there as long as there is room.
+/// Renders the details of the first rows, and returns the number of episodes shown. While there is room, transcripts
+/// are included, those with different outcomes first.
 fn render_examples(run: &RunPage<'_>, before: usize) -> (Vec<Markup>, u64) {
     let examples = &run.report.examples[..run.report.examples.len().min(MAX_ROWS)];
     let mut order: Vec<usize> = (0..examples.len()).collect();
     order.sort_by_key(|index| !examples[*index].flips);
     let mut texts: Vec<Markup> = examples.iter().map(|_| html! {}).collect();
-    // What every row has whatever there is room for.
+    // The size of what every row contains in any case.
     let always: usize = examples.iter().map(|example| MAX_ROW_BYTES + links(run, example, true).0.len()).sum();
     let mut room = MAX_PAGE_BYTES.saturating_sub(before + always);
     let mut shown = 0;
@@ -113,15 +115,15 @@ fn episodes(example: &Example) -> impl Iterator<Item = u64> {
     [example.left, example.right].into_iter().flatten()
 }
 
-/// Where the whole transcripts are.
+/// Renders the links to the complete transcripts.
 fn links(run: &RunPage<'_>, example: &Example, left_out: bool) -> Markup {
     html! {
         @for episode in episodes(example) {
             @if let Some(reason) = run.transcripts.failure(episode) { p.note { "Episode " (episode) " is not shown: " (visible(reason)) } }
         }
         p.note {
-            @if left_out && episodes(example).all(|episode| run.transcripts.failure(episode).is_none()) { "Left out for want of room. " }
-            "The whole of it: "
+            @if left_out && episodes(example).all(|episode| run.transcripts.failure(episode).is_none()) { "Left out to limit the size of the page. " }
+            "Full transcript: "
             @for (index, episode) in episodes(example).enumerate() {
                 @if index > 0 { ", " }
                 @if run.served {

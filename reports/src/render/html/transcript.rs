@@ -1,4 +1,4 @@
-//! Playbacks side by side. What the agent was told stands right above what it sent next, with what it changed marked.
+//! Transcripts side by side. A response is directly above the agent's next call, with the changes highlighted.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use crate::render::{plain_text, pluralize};
 use crate::summary::Report;
 use crate::transcript::{CallStep, SpanChange, Transcript, TranscriptStep};
 
-/// Playbacks beside each other, as far as the window is wide enough; long texts are cut unless all of it is wanted.
+/// Renders transcripts next to each other if the window is wide enough; long texts are truncated unless `full`.
 pub(super) fn side_by_side(transcripts: &[&Transcript], full: bool) -> Markup {
     html! {
         @if let Some(first) = transcripts.first() { (render_header(first, full)) }
@@ -20,7 +20,7 @@ pub(super) fn side_by_side(transcripts: &[&Transcript], full: bool) -> Markup {
     }
 }
 
-/// What all playbacks of a scenario have in common.
+/// Renders the part that all transcripts of a scenario have in common.
 fn render_header(transcript: &Transcript, full: bool) -> Markup {
     html! {
         @if !transcript.description.is_empty() { p.note { (render_lines(&transcript.description, full)) } }
@@ -28,47 +28,46 @@ fn render_header(transcript: &Transcript, full: bool) -> Markup {
     }
 }
 
-/// Episodes that were played again for a page, already written: what was said in them may be large, and most of it is cut.
+/// Rendered transcripts for a page. They are stored as HTML because the original texts may be large and are mostly
+/// truncated.
 #[derive(Debug, Default)]
 pub struct Transcripts {
-    /// What a scenario's playbacks have in common, and one of them, by episode.
+    /// The common header and the transcript, by episode.
     rendered: BTreeMap<u64, (Markup, Markup)>,
     failures: BTreeMap<u64, String>,
     bytes: usize,
 }
 
 impl Transcripts {
-    /// The episodes that a page has room for at most, of those that a report names as worth reading: of examples that end differently
-    /// first.
+    /// Returns the example episodes of a report that a page has room for at most; those with different outcomes first.
     pub fn episodes_to_show(report: &Report) -> Vec<u64> {
         let mut examples: Vec<_> = report.examples.iter().take(MAX_ROWS).collect();
         examples.sort_by_key(|example| !example.flips);
         examples.iter().flat_map(|example| [example.left, example.right]).flatten().collect()
     }
 
-    /// Adds an episode.
     pub fn add(&mut self, episode: u64, transcript: &Transcript) {
         let rendered = (render_header(transcript, false), render_transcript(transcript, false));
         self.bytes += rendered.0.0.len() + rendered.1.0.len();
         self.rendered.insert(episode, rendered);
     }
 
-    /// Says why an episode could not be played.
+    /// Records the reason why an episode could not be replayed.
     pub fn add_failure(&mut self, episode: u64, reason: &str) {
         self.failures.insert(episode, reason.to_owned());
     }
 
-    /// Whether a page may have room for more.
+    /// Returns true if the page may have room for more.
     pub fn has_room(&self) -> bool {
         self.bytes < MAX_PAGE_BYTES
     }
 
-    /// Why an episode is not shown.
+    /// Returns the reason why an episode is not shown.
     pub(super) fn failure(&self, episode: u64) -> Option<&str> {
         self.failures.get(&episode).map(String::as_str)
     }
 
-    /// These episodes beside each other; `None` unless all of them are here.
+    /// Renders these episodes next to each other; `None` unless all of them are available.
     pub(super) fn side_by_side(&self, episodes: impl Iterator<Item = u64>) -> Option<Markup> {
         let found: Vec<&(Markup, Markup)> =
             episodes.map(|episode| self.rendered.get(&episode)).collect::<Option<_>>()?;
@@ -86,7 +85,7 @@ fn render_transcript(transcript: &Transcript, full: bool) -> Markup {
             "after " (pluralize(u64::from(transcript.calls), "call")) ", trial " (transcript.trial)
             @match transcript.episode {
                 Some(episode) => { ", episode " (episode) }
-                None => { ", played now: the run has no episode of it" }
+                None => { ", run now: the run has no episode under this condition" }
             }
         }
     };
@@ -103,13 +102,13 @@ fn render_transcript(transcript: &Transcript, full: bool) -> Markup {
 
 fn render_step(step: &TranscriptStep, full: bool) -> Markup {
     match step {
-        TranscriptStep::Waits { seconds } => html! { span.who { "waits " } (pluralize(u64::from(*seconds), "second")) },
-        TranscriptStep::Says(text) => render_message("says", text, "", full),
+        TranscriptStep::Wait { seconds } => html! { span.who { "waits " } (pluralize(u64::from(*seconds), "second")) },
+        TranscriptStep::Message(text) => render_message("says", text, "", full),
         TranscriptStep::Call(step) => render_call(step, full),
         TranscriptStep::Done(text) => render_message("done", text, "", full),
-        TranscriptStep::Answers(text) => render_message("answers", text, "", full),
+        TranscriptStep::Answer(text) => render_message("answers", text, "", full),
         TranscriptStep::Incomplete(text) => render_message("breaks off", text, "failed", full),
-        TranscriptStep::GivesUp(text) => render_message("gives up", text, "", full),
+        TranscriptStep::GiveUp(text) => render_message("gives up", text, "", full),
         TranscriptStep::Failed(text) => render_message("failed", text, "failed", full),
     }
 }
@@ -125,8 +124,8 @@ fn render_call(step: &CallStep, full: bool) -> Markup {
     let row = &step.row;
     let verdict = row.error_class.as_deref().unwrap_or("OK");
     html! {
-        div class={ @if step.compared_with.is_some() { "mended" } } {
-            span.who { "call " (row.call) @if step.opening { ", the scheduled opening: the model was not asked" } }
+        div class={ @if step.compared_with.is_some() { "repair" } } {
+            span.who { "call " (row.call) @if step.opening { ", scheduled opening: no request was sent to the model" } }
             pre {
                 (truncate_plain(&step.tool, full)) " "
                 @for (text, mark) in truncate_arguments(step, full) {
@@ -146,7 +145,7 @@ fn render_call(step: &CallStep, full: bool) -> Markup {
     }
 }
 
-/// The arguments, made plain; what is beyond the room for them is left out and counted.
+/// Escapes the arguments; what exceeds the limit is replaced by its size.
 fn truncate_arguments(step: &CallStep, full: bool) -> Vec<(String, SpanChange)> {
     let mut room = if full { usize::MAX } else { 2 * MAX_COLUMNS };
     let mut hidden = 0;
@@ -157,7 +156,7 @@ fn truncate_arguments(step: &CallStep, full: bool) -> Vec<(String, SpanChange)> 
         room -= head.chars().count();
         hidden += rest.chars().count();
         if !head.is_empty() {
-            pieces.push((head.to_owned(), piece.mark));
+            pieces.push((head.to_owned(), piece.change));
         }
     }
     if hidden > 0 {
@@ -166,12 +165,12 @@ fn truncate_arguments(step: &CallStep, full: bool) -> Vec<(String, SpanChange)> 
     pieces
 }
 
-/// One line, made plain; unless all of it is wanted, cut where it is long.
+/// Escapes a line and truncates it unless `full`.
 fn truncate_plain(text: &str, full: bool) -> String {
     truncate(&plain_text(text), if full { usize::MAX } else { MAX_COLUMNS })
 }
 
-/// A text line by line, made plain; unless all of it is wanted, cut in the middle and at the ends of lines where it is long.
+/// Escapes a text line by line. Unless `full`, long texts are truncated in the middle and long lines at their ends.
 fn render_lines(text: &str, full: bool) -> Markup {
     let count = text.lines().count();
     let hidden = if count > MAX_LINES && !full { count - (MAX_LINES - 1) } else { 0 };
@@ -189,7 +188,7 @@ fn render_lines(text: &str, full: bool) -> Markup {
     }
 }
 
-/// At most so many characters, and how many more there are.
+/// Truncates a line to `most` characters and says how many were removed.
 fn truncate(line: &str, most: usize) -> String {
     match split_at_char(line, most) {
         (_, "") => line.to_owned(),
@@ -197,7 +196,7 @@ fn truncate(line: &str, most: usize) -> String {
     }
 }
 
-/// The first characters, so many at most, and the others.
+/// Splits a text after at most `most` characters.
 fn split_at_char(text: &str, most: usize) -> (&str, &str) {
     text.split_at(text.char_indices().nth(most).map_or(text.len(), |(at, _)| at))
 }

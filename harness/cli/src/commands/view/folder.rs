@@ -1,4 +1,4 @@
-//! The folder that is looked at. A name in a request is only ever compared with the names that are there: no path is made of it.
+//! The served folder. Names in requests are compared with existing entries and never used as paths.
 
 use std::cmp::Reverse;
 use std::ffi::OsString;
@@ -9,57 +9,57 @@ use std::path::{Path, PathBuf};
 use healbench_record::{RunDir, RunDirError, RunManifest, RunStatus};
 use healbench_reports::render::html::{ListedRun, RunState, RunSummary};
 
-use super::shelf::Counts;
+use super::cache::OutcomeCache;
 use crate::error::CliError;
 
-/// A folder of runs, or one run.
-pub(super) enum Folder {
-    /// Every folder in it may be a run.
-    Of(PathBuf),
-    /// A run, and its name.
-    One(PathBuf, String),
+pub(super) enum RunFolder {
+    /// A folder whose subfolders may be runs.
+    Many(PathBuf),
+    /// A single run and its name.
+    Single(PathBuf, String),
 }
 
-/// Something in the folder.
 struct Entry {
     name: OsString,
     path: PathBuf,
     is_link: bool,
 }
 
-impl Folder {
-    pub(super) fn open(path: &Path) -> Result<Folder, CliError> {
+impl RunFolder {
+    pub(super) fn open(path: &Path) -> Result<RunFolder, CliError> {
         if !path.is_dir() {
-            return Err(CliError::NoFolder(path.to_owned()));
+            return Err(CliError::new(format_args!("there is no folder `{}`", path.display()))
+                .help("start a run with `healbench run`, or name the folder of your runs"));
         }
         if !path.join("manifest.json").is_file() {
-            return Ok(Folder::Of(path.to_owned()));
+            return Ok(RunFolder::Many(path.to_owned()));
         }
-        // `.` is a run as well, and has a name.
+        // Resolve paths such as `.`, which have no name.
         let named = fs::canonicalize(path).ok();
         let name = named.as_deref().and_then(Path::file_name).unwrap_or(path.as_os_str());
-        Ok(Folder::One(path.to_owned(), name.to_string_lossy().into_owned()))
+        Ok(RunFolder::Single(path.to_owned(), name.to_string_lossy().into_owned()))
     }
 
-    /// The folder's own path.
+    /// Returns the path of the folder.
     pub(super) fn path(&self) -> &Path {
         match self {
-            Folder::Of(path) | Folder::One(path, _) => path,
+            RunFolder::Many(path) | RunFolder::Single(path, _) => path,
         }
     }
 
-    /// The run of exactly this name.
+    /// Returns the path of the run with exactly this name.
     pub(super) fn find(&self, name: &str) -> Option<PathBuf> {
         let entries = self.entries().ok()?;
         entries.into_iter().find(|entry| entry.name == *name && !entry.is_link).map(|entry| entry.path)
     }
 
-    /// What is in the folder: the newest run first, and at the end what cannot be shown.
-    pub(super) fn list(&self, counts: &Counts) -> io::Result<Vec<ListedRun>> {
-        let mut runs: Vec<ListedRun> = self.entries()?.iter().map(|entry| entry.look(counts)).collect();
-        counts.keep(|name| runs.iter().any(|run| run.name == name));
+    /// Lists the folder: the newest run first, and entries that cannot be shown last.
+    pub(super) fn list(&self, outcomes: &OutcomeCache) -> io::Result<Vec<ListedRun>> {
+        let mut runs: Vec<ListedRun> = self.entries()?.iter().map(|entry| entry.listed_run(outcomes)).collect();
+        outcomes.retain(|name| runs.iter().any(|run| run.name == name));
         runs.sort_by(|a, b| {
-            let key = |run: &ListedRun| Reverse(run.summary.as_ref().ok().map(|found| found.manifest.started.clone()));
+            let key =
+                |run: &ListedRun| Reverse(run.summary.as_ref().ok().map(|summary| summary.manifest.started.clone()));
             key(a).cmp(&key(b)).then_with(|| a.name.cmp(&b.name))
         });
         Ok(runs)
@@ -67,15 +67,15 @@ impl Folder {
 
     fn entries(&self) -> io::Result<Vec<Entry>> {
         let path = match self {
-            Folder::One(path, name) => {
+            RunFolder::Single(path, name) => {
                 return Ok(vec![Entry { name: name.into(), path: path.clone(), is_link: false }]);
             }
-            Folder::Of(path) => path,
+            RunFolder::Many(path) => path,
         };
         let mut entries = Vec::new();
         for entry in fs::read_dir(path)? {
             let entry = entry?;
-            // Of the entry itself, not of what it may lead to.
+            // The type of the entry itself: symbolic links are not followed.
             let kind = entry.file_type()?;
             let (name, path) = (entry.file_name(), entry.path());
             let is_folder = kind.is_dir() || kind.is_symlink() && path.is_dir();
@@ -88,29 +88,29 @@ impl Folder {
 }
 
 impl Entry {
-    fn look(&self, counts: &Counts) -> ListedRun {
-        let found = match self.name.to_str() {
+    fn listed_run(&self, outcomes: &OutcomeCache) -> ListedRun {
+        let summary = match self.name.to_str() {
             None => Err("its name is not Unicode".to_owned()),
             Some(_) if self.is_link => Err("it is a link, which is not followed".to_owned()),
-            Some(name) => found(name, &self.path, counts).map_err(|error| error.to_string()),
+            Some(name) => run_summary(name, &self.path, outcomes).map_err(|error| error.to_string()),
         };
-        ListedRun { name: self.name.to_string_lossy().into_owned(), summary: found }
+        ListedRun { name: self.name.to_string_lossy().into_owned(), summary }
     }
 }
 
-fn found(name: &str, path: &Path, counts: &Counts) -> Result<RunSummary, CliError> {
+fn run_summary(name: &str, path: &Path, outcomes: &OutcomeCache) -> Result<RunSummary, CliError> {
     let (run, manifest) = RunDir::open_any(path)?;
-    let state = state(&run, &manifest);
+    let state = run_state(&run, &manifest);
     let outcomes = match state {
-        RunState::Ended if run.has_frames() => Some(counts.get(name, &run)?),
+        RunState::Ended if run.has_frames() => Some(outcomes.get(name, &run)?),
         RunState::Ended => return Err(RunDirError::Incomplete(path.to_owned()).into()),
         RunState::Running(_) | RunState::Aborted => None,
     };
     Ok(RunSummary { manifest, state, outcomes })
 }
 
-/// What becomes of a run, without touching it.
-pub(super) fn state(run: &RunDir, manifest: &RunManifest) -> RunState {
+/// Returns the state of a run without taking its lock.
+pub(super) fn run_state(run: &RunDir, manifest: &RunManifest) -> RunState {
     match manifest.status {
         RunStatus::Complete => RunState::Ended,
         _ if run.is_locked() => RunState::Running(run.progress()),

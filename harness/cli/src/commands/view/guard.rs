@@ -1,7 +1,7 @@
-//! Who is answered, and what a browser may do with an answer.
+//! Checks requests and sets security headers.
 //!
-//! Any page in the same browser can send requests to this machine, and a name that leads here can be made by anybody. Both are refused:
-//! a request has to name this server as its host, and may come from another site only as a link that a person follows.
+//! Any page in the same browser can send requests to this server, and any DNS name can point to this machine. Both are
+//! rejected: a request must name this server as its host, and may come from another site only by following a link.
 
 use std::sync::Arc;
 
@@ -13,21 +13,20 @@ use axum::middleware::Next;
 use axum::response::Response;
 use healbench_reports::render::html::content_security_policy;
 
-/// The rules.
-pub(super) struct Guard {
+pub(super) struct RequestGuard {
     hosts: Vec<String>,
     headers: Vec<(HeaderName, HeaderValue)>,
 }
 
-/// The port that browsers leave out of a host's name.
-const HTTP: u16 = 80;
+/// The port that browsers leave out of the `Host` header.
+const DEFAULT_HTTP_PORT: u16 = 80;
 
-impl Guard {
-    /// For a server at this port.
-    pub(super) fn new(port: u16) -> Guard {
+impl RequestGuard {
+    /// Creates the checks for a server at this port.
+    pub(super) fn new(port: u16) -> RequestGuard {
         let names = ["127.0.0.1", "localhost", "[::1]"];
         let mut hosts: Vec<String> = names.iter().map(|name| format!("{name}:{port}")).collect();
-        if port == HTTP {
+        if port == DEFAULT_HTTP_PORT {
             hosts.extend(names.map(str::to_owned));
         }
         let policy = format!("{}; frame-ancestors 'none'", content_security_policy(true));
@@ -39,26 +38,26 @@ impl Guard {
             fixed(HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
             fixed(HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
         ];
-        // The policy is made of constants that a header can hold.
+        // The policy consists of constants that are valid in a header.
         headers.extend(HeaderValue::try_from(policy).ok().map(|policy| (header::CONTENT_SECURITY_POLICY, policy)));
-        Guard { hosts, headers }
+        RequestGuard { hosts, headers }
     }
 
     fn refusal(&self, request: &Request) -> Option<(StatusCode, &'static str)> {
-        if !self.is_meant(request) {
+        if !self.names_this_server(request) {
             return Some((StatusCode::MISDIRECTED_REQUEST, "this server answers to its own address on this machine"));
         }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             return Some((StatusCode::METHOD_NOT_ALLOWED, "this server can only be read from"));
         }
-        if comes_from_elsewhere(request.headers()) {
+        if is_cross_site(request.headers()) {
             return Some((StatusCode::FORBIDDEN, "this server does not answer other sites"));
         }
         None
     }
 
-    /// Whether the request names this server, once and wherever it names one.
-    fn is_meant(&self, request: &Request) -> bool {
+    /// Returns true if the request names this server, exactly once, in every place that names a host.
+    fn names_this_server(&self, request: &Request) -> bool {
         let known = |host: &str| self.hosts.iter().any(|known| known.eq_ignore_ascii_case(host));
         let mut named = request.headers().get_all(header::HOST).iter();
         let (first, second) = (named.next(), named.next());
@@ -68,18 +67,23 @@ impl Guard {
     }
 }
 
-/// Whether another site's page sent it, and not a person who follows a link. Browsers alone say so; whatever else sends requests from
-/// this machine can read the folder itself.
-fn comes_from_elsewhere(headers: &HeaderMap) -> bool {
-    let says = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
-    let own = matches!(says("sec-fetch-site"), None | Some(b"none" | b"same-origin"));
-    let followed = says("sec-fetch-mode") == Some(b"navigate") && says("sec-fetch-dest") == Some(b"document");
-    !own && !followed
+/// Returns true if another site's page sent the request, except for a followed link. Only browsers send this header;
+/// other programs on this machine can read the folder anyway.
+fn is_cross_site(headers: &HeaderMap) -> bool {
+    let value_of = |name: &str| headers.get(name).map(HeaderValue::as_bytes);
+    let same_origin = matches!(value_of("sec-fetch-site"), None | Some(b"none" | b"same-origin"));
+    let link_navigation =
+        value_of("sec-fetch-mode") == Some(b"navigate") && value_of("sec-fetch-dest") == Some(b"document");
+    !same_origin && !link_navigation
 }
 
-/// Answers by the rules.
-pub(super) async fn guard(State(rules): State<Arc<Guard>>, request: Request, next: Next) -> Response {
-    let mut response = match rules.refusal(&request) {
+/// Applies the checks to a request.
+pub(super) async fn check_request(
+    State(request_guard): State<Arc<RequestGuard>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let mut response = match request_guard.refusal(&request) {
         None => next.run(request).await,
         Some((status, text)) => {
             let mut response = Response::new(Body::from(format!("{text}\n")));
@@ -92,7 +96,7 @@ pub(super) async fn guard(State(rules): State<Arc<Guard>>, request: Request, nex
             response
         }
     };
-    for (name, value) in &rules.headers {
+    for (name, value) in &request_guard.headers {
         response.headers_mut().insert(name, value.clone());
     }
     response
@@ -108,7 +112,7 @@ mod tests {
             request = request.header(*name, *value);
         }
         let request = request.body(Body::empty()).unwrap();
-        Guard::new(port).refusal(&request).map(|(status, _)| status.as_u16())
+        RequestGuard::new(port).refusal(&request).map(|(status, _)| status.as_u16())
     }
 
     #[test]

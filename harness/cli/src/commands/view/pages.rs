@@ -1,4 +1,4 @@
-//! What is shown at each address.
+//! The content of each address.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,168 +9,173 @@ use healbench_protocol::{ErrorFormat, Guardrails};
 use healbench_record::{CellRef, Plan, RunDir, RunDirError, RunManifest};
 use healbench_reports::render;
 use healbench_reports::render::html::{self, ComparisonPage, EpisodePage, ProgressUpdate, RunPage, RunState};
-use healbench_reports::{Side, Transcript, compare as compared};
+use healbench_reports::{Side, Transcript, compare as compare_runs};
 use serde::Deserialize;
 
-use super::answer::{Answer, CSV, JSON, Problem};
-use super::folder::state;
-use super::shelf::{Stamp, Whole};
-use super::{Made, Viewer};
-use crate::commands::playback::{playbacks_under, transcripts};
-use crate::commands::report::page_of;
+use super::cache::{CacheKey, CachedReport};
+use super::folder::run_state;
+use super::response::{CSV, ErrorPage, JSON, PageResponse};
+use super::{AppState, PageResult};
+use crate::commands::report::page_data;
 use crate::commands::show;
-use crate::error::CliError;
-use crate::load::{Cast, cast_of_run};
+use crate::commands::transcript::{transcripts, transcripts_under};
+use crate::error::{CliError, ErrorKind};
+use crate::load::{RunSpec, run_spec_of};
 
-/// How an episode is to be shown.
+/// The query of an episode page.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Wish {
-    /// Other guardrails.
+pub(super) struct PageQuery {
+    /// The guardrails to show instead of the episode's.
     guardrails: String,
-    /// Another format.
+    /// The error format to show instead of the episode's.
     format: String,
-    /// An episode beside it.
-    beside: String,
+    /// The episode to show next to it.
+    versus: String,
 }
 
-/// The runs that are to be compared.
+/// The query of a comparison page.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-pub(super) struct Sides {
+pub(super) struct CompareQuery {
     base: String,
     candidate: String,
 }
 
 /// The list of runs.
-pub(super) fn list(viewer: &Viewer) -> Made {
-    let folder = viewer.folder.path();
-    let refused = |source| RunDirError::Io { operation: "read", path: folder.to_owned(), source };
-    let runs = viewer.folder.list(&viewer.counts).map_err(refused)?;
-    Ok(Answer::Page(html::runs(&folder.to_string_lossy(), &runs)))
+pub(super) fn list(app: &AppState) -> PageResult {
+    let folder = app.folder.path();
+    let read_error = |source| RunDirError::Io { operation: "read", path: folder.to_owned(), source };
+    let runs = app.folder.list(&app.outcomes).map_err(read_error)?;
+    Ok(PageResponse::Page(html::runs(&folder.to_string_lossy(), &runs)))
 }
 
-/// The address of a run without its last slash.
-pub(super) fn moved(viewer: &Viewer, name: &str) -> Made {
-    viewer.folder.find(name).ok_or_else(|| no_run(name))?;
-    Ok(Answer::At(html::run_address(name)))
+/// Redirects the address of a run without a trailing slash.
+pub(super) fn redirect(app: &AppState, name: &str) -> PageResult {
+    app.folder.find(name).ok_or_else(|| run_not_found(name))?;
+    Ok(PageResponse::Redirect(html::run_address(name)))
 }
 
-/// A run: its report, or how far it is.
-pub(super) fn run(viewer: &Viewer, name: &str) -> Made {
-    let (run, manifest) = open(viewer, name)?;
-    if let RunState::Running(progress) = state(&run, &manifest) {
-        let news = ProgressUpdate::running(&manifest, progress, unix_seconds());
-        return Ok(Answer::Page(html::progress_page(name, &manifest, &news)));
+/// The page of a run: its report, or its progress if it is active.
+pub(super) fn run(app: &AppState, name: &str) -> PageResult {
+    let (run, manifest) = open(app, name)?;
+    if let RunState::Running(progress) = run_state(&run, &manifest) {
+        let update = ProgressUpdate::running(&manifest, progress, unix_seconds());
+        return Ok(PageResponse::Page(html::progress_page(name, &manifest, &update)));
     }
-    Ok(Answer::Page(whole(viewer, name)?.page.clone()))
+    Ok(PageResponse::Page(cached_report(app, name)?.page.clone()))
 }
 
-/// How far a run is.
-pub(super) fn progress(viewer: &Viewer, name: &str) -> Made {
-    let (run, manifest) = open(viewer, name)?;
-    let news = match state(&run, &manifest) {
+/// The progress of a run as JSON.
+pub(super) fn progress(app: &AppState, name: &str) -> PageResult {
+    let (run, manifest) = open(app, name)?;
+    let update = match run_state(&run, &manifest) {
         RunState::Running(progress) => ProgressUpdate::running(&manifest, progress, unix_seconds()),
         RunState::Ended | RunState::Aborted => ProgressUpdate::ended(&manifest),
     };
-    Ok(Answer::File(JSON, render::json(&news).map_err(CliError::from)?))
+    Ok(PageResponse::File(JSON, render::json(&update).map_err(CliError::from)?))
 }
 
 /// The report as JSON.
-pub(super) fn json(viewer: &Viewer, name: &str) -> Made {
-    Ok(Answer::File(JSON, render::json(&whole(viewer, name)?.report).map_err(CliError::from)?))
+pub(super) fn json(app: &AppState, name: &str) -> PageResult {
+    Ok(PageResponse::File(JSON, render::json(&cached_report(app, name)?.report).map_err(CliError::from)?))
 }
 
 /// The report as CSV.
-pub(super) fn csv(viewer: &Viewer, name: &str) -> Made {
-    Ok(Answer::File(CSV, render::csv(&whole(viewer, name)?.report, false).map_err(CliError::from)?))
+pub(super) fn csv(app: &AppState, name: &str) -> PageResult {
+    Ok(PageResponse::File(CSV, render::csv(&cached_report(app, name)?.report, false).map_err(CliError::from)?))
 }
 
-/// An episode, alone or beside another.
-pub(super) fn episode(viewer: &Viewer, name: &str, number: &str, wish: &Wish) -> Made {
-    let (run, manifest) = open_shown(viewer, name)?;
-    let absent = |number: &str| Problem::missing(&format!("the run has no episode `{number}`"));
-    let numbered = |number: &str| number.parse::<u64>().map_err(|_| absent(number));
-    let mut numbers = vec![numbered(number)?];
-    if !wish.beside.is_empty() {
-        numbers.push(numbered(&wish.beside)?);
+/// An episode, alone or next to another.
+pub(super) fn episode(app: &AppState, name: &str, number: &str, query: &PageQuery) -> PageResult {
+    let (run, manifest) = open_with_frames(app, name)?;
+    let no_episode = |number: &str| ErrorPage::not_found(&format!("the run has no episode `{number}`"));
+    let parse_number = |number: &str| number.parse::<u64>().map_err(|_| no_episode(number));
+    let mut numbers = vec![parse_number(number)?];
+    if !query.versus.is_empty() {
+        numbers.push(parse_number(&query.versus)?);
     }
-    let cast = cast_of_run(&run, manifest.plan)?;
+    let run_spec = run_spec_of(&run, manifest.plan)?;
     let mut shown: Vec<Transcript> = Vec::new();
-    for (played, number) in transcripts(&run, &cast, &numbers)?.into_iter().zip([number, &wish.beside]) {
-        shown.push(match played {
-            Err(CliError::NoEpisode(_) | CliError::NotPlayed(_)) => return Err(absent(number)),
-            played => played?,
+    for (transcript, number) in transcripts(&run, &run_spec, &numbers)?.into_iter().zip([number, &query.versus]) {
+        shown.push(match transcript {
+            Err(error) if error.kind == ErrorKind::UnknownEpisode => return Err(no_episode(number)),
+            transcript => transcript?,
         });
     }
-    if let Some(playback) = otherwise(&run, &cast, numbers[0], wish)? {
-        shown.push(playback);
+    if let Some(transcript) = under_other_condition(&run, &run_spec, numbers[0], query)? {
+        shown.push(transcript);
     }
-    let page = EpisodePage { name, episode: numbers[0], plan: &cast.plan, transcripts: &shown };
-    Ok(Answer::Page(html::episode(&page)))
+    let page = EpisodePage { name, episode: numbers[0], plan: &run_spec.plan, transcripts: &shown };
+    Ok(PageResponse::Page(html::episode(&page)))
 }
 
-/// The episode under the setting that is asked for, if one is.
-fn otherwise(run: &RunDir, cast: &Cast, number: u64, wish: &Wish) -> Result<Option<Transcript>, CliError> {
-    let given = |word: &'_ str| Some(word.to_owned()).filter(|word| !word.is_empty());
-    let (guardrails, format) = (given(&wish.guardrails), given(&wish.format));
-    let Some(cell) = cast.plan.cell(number).filter(|_| guardrails.is_some() || format.is_some()) else {
+/// Returns the episode in the requested condition, if one is requested.
+fn under_other_condition(
+    run: &RunDir,
+    run_spec: &RunSpec,
+    number: u64,
+    query: &PageQuery,
+) -> Result<Option<Transcript>, CliError> {
+    let non_empty = |value: &'_ str| Some(value.to_owned()).filter(|value| !value.is_empty());
+    let (guardrails, format) = (non_empty(&query.guardrails), non_empty(&query.format));
+    let Some(cell) = run_spec.plan.cell(number).filter(|_| guardrails.is_some() || format.is_some()) else {
         return Ok(None);
     };
     if let Some(format) = &format {
-        known_format(&cast.plan, format)?;
+        check_format(&run_spec.plan, format)?;
     }
     let guardrails: Option<Guardrails> = guardrails.as_deref().map(str::parse).transpose()?;
-    let own = &cast.plan.conditions[cell.condition];
-    let condition = show::condition(&cast.plan, Some(own), guardrails, format.as_deref())?;
-    let known = cast.plan.conditions.iter().position(|known| *known == condition);
-    let mut played = match known {
-        Some(condition) => transcripts(run, cast, &[cast.plan.episode(CellRef { condition, ..cell })])?,
-        None => playbacks_under(run, cast, &[(cell, condition)])?,
+    let base = &run_spec.plan.conditions[cell.condition];
+    let condition = show::resolve_condition(&run_spec.plan, Some(base), guardrails, format.as_deref())?;
+    let known = run_spec.plan.conditions.iter().position(|known| *known == condition);
+    let mut transcripts = match known {
+        Some(condition) => transcripts(run, run_spec, &[run_spec.plan.episode(CellRef { condition, ..cell })])?,
+        None => transcripts_under(run, run_spec, &[(cell, condition)])?,
     };
-    played.pop().transpose()
+    transcripts.pop().transpose()
 }
 
-/// A request may not have a file read: a template is one of the plan's, or none.
-fn known_format(plan: &Plan, word: &str) -> Result<(), CliError> {
-    let in_plan = plan.conditions.iter().any(|condition| condition.format.name() == word);
-    if in_plan { Ok(()) } else { Ok(word.parse::<ErrorFormat>().map(drop)?) }
+/// Rejects templates that are not in the plan, so that a request cannot read files.
+fn check_format(plan: &Plan, value: &str) -> Result<(), CliError> {
+    let in_plan = plan.conditions.iter().any(|condition| condition.format.name() == value);
+    if in_plan { Ok(()) } else { Ok(value.parse::<ErrorFormat>().map(drop)?) }
 }
 
-/// Two runs, compared.
-pub(super) fn compare(viewer: &Viewer, sides: &Sides) -> Made {
-    if sides.base.is_empty() || sides.candidate.is_empty() {
-        return Err(Problem::new(StatusCode::BAD_REQUEST, "choose two runs to compare"));
+/// The comparison of two runs.
+pub(super) fn compare(app: &AppState, query: &CompareQuery) -> PageResult {
+    if query.base.is_empty() || query.candidate.is_empty() {
+        return Err(ErrorPage::new(StatusCode::BAD_REQUEST, "choose two runs to compare"));
     }
-    let (base, base_manifest) = open_shown(viewer, &sides.base)?;
-    let (candidate, manifest) = open_shown(viewer, &sides.candidate)?;
-    let found = compared(
-        Side { name: &sides.base, run: &base, manifest: &base_manifest },
-        Side { name: &sides.candidate, run: &candidate, manifest: &manifest },
+    let (base, base_manifest) = open_with_frames(app, &query.base)?;
+    let (candidate, manifest) = open_with_frames(app, &query.candidate)?;
+    let comparison = compare_runs(
+        Side { name: &query.base, run: &base, manifest: &base_manifest },
+        Side { name: &query.candidate, run: &candidate, manifest: &manifest },
     )
     .map_err(CliError::from)?;
-    let [base, candidate] = [&sides.base, &sides.candidate].map(|name| html::run_address(name));
-    let page = ComparisonPage { comparison: &found, addresses: Some([&base, &candidate]) };
-    Ok(Answer::Page(html::comparison(&page)))
+    let [base, candidate] = [&query.base, &query.candidate].map(|name| html::run_address(name));
+    let page = ComparisonPage { comparison: &comparison, addresses: Some([&base, &candidate]) };
+    Ok(PageResponse::Page(html::comparison(&page)))
 }
 
-fn no_run(name: &str) -> Problem {
-    Problem::missing(&format!("there is no run `{name}` in the folder"))
+fn run_not_found(name: &str) -> ErrorPage {
+    ErrorPage::not_found(&format!("there is no run `{name}` in the folder"))
 }
 
-fn find(viewer: &Viewer, name: &str) -> Result<PathBuf, Problem> {
-    viewer.folder.find(name).ok_or_else(|| no_run(name))
+fn find(app: &AppState, name: &str) -> Result<PathBuf, ErrorPage> {
+    app.folder.find(name).ok_or_else(|| run_not_found(name))
 }
 
-fn open(viewer: &Viewer, name: &str) -> Result<(RunDir, RunManifest), Problem> {
-    Ok(RunDir::open_any(&find(viewer, name)?)?)
+fn open(app: &AppState, name: &str) -> Result<(RunDir, RunManifest), ErrorPage> {
+    Ok(RunDir::open_any(&find(app, name)?)?)
 }
 
-/// A run that has frames.
-fn open_shown(viewer: &Viewer, name: &str) -> Result<(RunDir, RunManifest), Problem> {
-    let (run, manifest) = open(viewer, name)?;
+/// Opens a run that has frames.
+fn open_with_frames(app: &AppState, name: &str) -> Result<(RunDir, RunManifest), ErrorPage> {
+    let (run, manifest) = open(app, name)?;
     let problem = |path: &Path, error: fn(PathBuf) -> RunDirError| Err(error(path.to_owned()).into());
-    match state(&run, &manifest) {
+    match run_state(&run, &manifest) {
         RunState::Running(_) => problem(run.path(), RunDirError::Locked),
         RunState::Aborted => problem(run.path(), RunDirError::Incomplete),
         RunState::Ended if !run.has_frames() => problem(run.path(), RunDirError::Incomplete),
@@ -178,16 +183,16 @@ fn open_shown(viewer: &Viewer, name: &str) -> Result<(RunDir, RunManifest), Prob
     }
 }
 
-fn whole(viewer: &Viewer, name: &str) -> Result<Arc<Whole>, Problem> {
-    let path = find(viewer, name)?;
-    // Before anything is read: what changes while it is read is read anew the next time.
-    let stamp = Stamp::of(&RunDir::open_any(&path)?.0);
-    let (run, manifest) = open_shown(viewer, name)?;
-    viewer.shelf.get(name, stamp, || {
-        let (report, transcripts) = page_of(&run, &manifest)?;
+fn cached_report(app: &AppState, name: &str) -> Result<Arc<CachedReport>, ErrorPage> {
+    let path = find(app, name)?;
+    // Read the key first: if the run changes while it is read, the next request reads it again.
+    let key = CacheKey::from_run(&RunDir::open_any(&path)?.0);
+    let (run, manifest) = open_with_frames(app, name)?;
+    app.cache.get(name, key, || {
+        let (report, transcripts) = page_data(&run, &manifest)?;
         let page = RunPage { name, manifest: &manifest, report: &report, transcripts: &transcripts, served: true };
         let page = html::run(&page).map_err(CliError::from)?;
-        Ok(Whole { report, page })
+        Ok(CachedReport { report, page })
     })
 }
 

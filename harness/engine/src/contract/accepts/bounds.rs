@@ -1,4 +1,4 @@
-//! Numbers, lengths and counts.
+//! Bounds of numbers, lengths and counts.
 
 use std::cmp::Ordering;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::conjuncts::{Conjunct, TypeSet, types_of};
 
-/// Whether the bound `keyword: limit` is true of every value under `old`.
+/// Returns true if every value under `old` satisfies the bound `keyword: limit`.
 pub(super) fn bound_holds(keyword: &str, limit: &Value, old: &[Conjunct]) -> bool {
     let is_integer = types_of(old).intersection(TypeSet::NUMBER) == TypeSet::INTEGER;
     let known =
@@ -14,7 +14,7 @@ pub(super) fn bound_holds(keyword: &str, limit: &Value, old: &[Conjunct]) -> boo
     let any = |keyword: &str, test: &dyn Fn(&Value) -> bool| known(keyword).iter().any(test);
     let at_least = |value: &Value| matches!(compare(value, limit), Some(Ordering::Greater | Ordering::Equal));
     let at_most = |value: &Value| matches!(compare(value, limit), Some(Ordering::Less | Ordering::Equal));
-    // Of whole numbers, `> 0` is `>= 1`.
+    // For integers, `> 0` is `>= 1`.
     let step = |value: &Value, by: f64| {
         let number = value.as_f64().filter(|number| is_integer && number.abs() < 1e15)?;
         Some(Value::from(if by > 0.0 { number.floor() + 1.0 } else { number.ceil() - 1.0 }))
@@ -60,7 +60,7 @@ pub(super) fn bound_holds(keyword: &str, limit: &Value, old: &[Conjunct]) -> boo
     }
 }
 
-/// By value: exact for whole numbers, which a float would round above 2^53.
+/// Compares by value: exactly for integers, which a float would round above 2^53.
 fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     let as_integer = |value: &Value| value.as_i64().map(i128::from).or_else(|| value.as_u64().map(i128::from));
     match (as_integer(a), as_integer(b)) {
@@ -69,7 +69,8 @@ fn compare(a: &Value, b: &Value) -> Option<Ordering> {
     }
 }
 
-/// Whether every multiple of `value` is one of `of`. Fractions only when they are equal: their division is not exact.
+/// Returns true if every multiple of `value` is a multiple of `of`. Fractions must be equal, because their division is
+/// inexact.
 fn is_multiple(value: &Value, of: &Value) -> bool {
     match (value.as_u64(), of.as_u64()) {
         (Some(value), Some(of)) if of > 0 => value % of == 0,

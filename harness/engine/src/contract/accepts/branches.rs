@@ -1,11 +1,11 @@
-//! Choices: `anyOf`, `oneOf`, `if`.
+//! The keywords `anyOf`, `oneOf` and `if`.
 
 use serde_json::{Value, json};
 
 use super::conjuncts::{Conjunct, are_disjoint, types_of};
 use super::{Scope, accepts, same};
 
-/// Whether every value under `old` is valid under one of `branches` at least.
+/// Returns true if every value under `old` is valid under at least one of `branches`.
 pub(super) fn any_branch(branches: &Value, old: &[Conjunct], scope: Scope<'_>) -> bool {
     let Some(branches) = branches.as_array() else { return false };
     let fits = |case: &Value| branches.iter().any(|branch| accepts(case, branch, scope));
@@ -17,7 +17,7 @@ pub(super) fn any_branch(branches: &Value, old: &[Conjunct], scope: Scope<'_>) -
     old.iter().any(chosen) || fits(&to_schema(old))
 }
 
-/// Whether every value under `old` is valid under exactly one of `branches`.
+/// Returns true if every value under `old` is valid under exactly one of `branches`.
 pub(super) fn exactly_one_branch(branches: &Value, old: &[Conjunct], scope: Scope<'_>) -> bool {
     let Some(list) = branches.as_array() else { return false };
     if old.iter().any(|conjunct| conjunct.get("oneOf").is_some_and(|old| same_list(old, list, scope))) {
@@ -30,7 +30,7 @@ pub(super) fn exactly_one_branch(branches: &Value, old: &[Conjunct], scope: Scop
     list.iter().enumerate().all(is_disjoint) && any_branch(branches, old, scope)
 }
 
-/// Whether the branches are the same ones, in any order.
+/// Returns true if the branches are equal in any order.
 fn same_list(old: &Value, new: &[Value], scope: Scope<'_>) -> bool {
     let Some(old) = old.as_array().filter(|old| old.len() == new.len()) else { return false };
     let mut left: Vec<&Value> = new.iter().collect();
@@ -43,7 +43,7 @@ fn same_list(old: &Value, new: &[Value], scope: Scope<'_>) -> bool {
     })
 }
 
-/// The same condition, and no less in either case.
+/// Returns true if the condition is equal and both cases accept at least as much.
 pub(super) fn conditional(conjunct: &Conjunct, old: &[Conjunct], scope: Scope<'_>) -> bool {
     let Some(condition) = conjunct.get("if") else { return true };
     let case = |conjunct: &Conjunct, keyword: &str| conjunct.get(keyword).cloned().unwrap_or(json!(true));
@@ -53,7 +53,7 @@ pub(super) fn conditional(conjunct: &Conjunct, old: &[Conjunct], scope: Scope<'_
         || ["then", "else"].iter().all(|keyword| case(conjunct, keyword) == json!(true))
 }
 
-/// The parts as one schema. Inside of `allOf`, an `unevaluated…` keyword would see less than it did.
+/// Combines the parts into one schema. Inside `allOf`, an `unevaluated…` keyword would not see the other parts.
 fn to_schema(conjuncts: &[Conjunct]) -> Value {
     if let [one] = conjuncts {
         return Value::Object(one.clone());

@@ -1,29 +1,30 @@
-//! A schema as a list of parts that must all hold, its references followed.
+//! A schema as a list of parts that must all hold, with references resolved.
 
 use healbench_protocol::{Object, canonical_json};
 use serde_json::{Value, json};
 
 use crate::contract::canonical::ANNOTATIONS;
 
-/// Keywords and their values; all of them must hold.
+/// A map of keywords to values; all of them must hold.
 pub(super) type Conjunct = Object;
 
-/// Stands in a part for an `unevaluated…` keyword of a schema further in, which does not see the other parts.
+/// Marks a part whose `unevaluated…` keyword comes from a nested schema and does not see the other parts.
 pub(super) const NESTED_UNEVALUATED: &str = "\u{0}unevaluated";
 
-/// Keywords that mean something only together: parts with different ones of them stay apart.
+/// Keywords that depend on each other: parts that differ in them are not merged.
 const KEYWORD_GROUPS: [&[&str]; 4] = [
     &["properties", "patternProperties", "additionalProperties"],
     &["prefixItems", "items"],
     &["contains", "minContains", "maxContains"],
     &["if", "then", "else"],
 ];
-/// What applies schemas to the value itself, beside `allOf` and `$ref`.
+/// Keywords that apply schemas to the value itself, except `allOf` and `$ref`.
 pub(super) const IN_PLACE_APPLICATORS: [&str; 6] = ["anyOf", "oneOf", "if", "then", "else", "dependentSchemas"];
-/// References followed for one schema: one that refers to itself in place would have no end. Others stay as they are written.
+/// The maximum number of references followed for one schema, which may refer to itself in place. Further references are
+/// kept.
 const MAX_REFERENCES: u32 = 100;
 
-/// The parts of `schema`; parts that do not get in each other's way are one. The first is the schema's own.
+/// Returns the parts of `schema`, merging those that do not conflict. The first is the schema's own.
 pub(super) fn flatten(schema: &Value, root: &Value) -> Vec<Conjunct> {
     flatten_within(schema, root, &mut 0)
 }
@@ -57,7 +58,7 @@ fn flatten_within(schema: &Value, root: &Value, followed: &mut u32) -> Vec<Conju
             }
         }
     }
-    // With nothing else that could declare a property, it says what `additionalProperties` says.
+    // If nothing else can declare a property, it is equivalent to `additionalProperties`.
     let declares = |conjunct: &Conjunct| {
         IN_PLACE_APPLICATORS.iter().chain(&[NESTED_UNEVALUATED]).any(|keyword| conjunct.contains_key(*keyword))
     };
@@ -69,7 +70,7 @@ fn flatten_within(schema: &Value, root: &Value, followed: &mut u32) -> Vec<Conju
     rest
 }
 
-/// Adds `conjunct` to `own` where that changes nothing about what both of them ask for.
+/// Merges `conjunct` into `own` if this does not change the meaning of both. Returns true if merged.
 fn merge(own: &mut Conjunct, conjunct: &Conjunct) -> bool {
     let collides = |keyword: &String| {
         keyword != "required" && own.get(keyword).is_some_and(|value| value != &conjunct[keyword.as_str()])
@@ -92,17 +93,17 @@ fn merge(own: &mut Conjunct, conjunct: &Conjunct) -> bool {
     true
 }
 
-/// What a reference inside of `root`, a bare schema, leads to.
+/// Resolves a reference within `root`, a schema without annotations.
 pub(super) fn resolve<'a>(reference: &str, root: &'a Value) -> Option<&'a Value> {
     match reference.strip_prefix('#')? {
         "" => Some(root),
-        // Percent signs are left to the validator.
+        // Percent-encoded references are left to the validator.
         pointer if pointer.contains('%') => None,
         pointer => root.pointer(pointer),
     }
 }
 
-/// The values that `conjuncts` can have, when they are few; some of them may still be ruled out by the parts.
+/// Returns the possible values of `conjuncts` if they are enumerated; other parts may exclude some of them.
 pub(super) fn finite_values(conjuncts: &[Conjunct]) -> Option<Vec<Value>> {
     for conjunct in conjuncts {
         if let Some(options) = conjunct.get("enum").and_then(Value::as_array) {
@@ -119,7 +120,7 @@ pub(super) fn finite_values(conjuncts: &[Conjunct]) -> Option<Vec<Value>> {
     })
 }
 
-/// A set of JSON types. Whole numbers are apart from fractions, so that `number` is more than `integer`.
+/// A set of JSON types. `number` contains `integer` and fractions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TypeSet(u8);
 
@@ -158,7 +159,7 @@ impl TypeSet {
         TypeSet(self.0 & other.0)
     }
 
-    /// The types behind a `type` keyword.
+    /// Returns the types of a `type` keyword.
     pub(super) fn from_keyword(value: &Value) -> TypeSet {
         let one = |name: &Value| match name.as_str() {
             Some("integer") => TypeSet::INTEGER,
@@ -173,7 +174,7 @@ impl TypeSet {
         }
     }
 
-    /// The types whose values `keyword` says anything about.
+    /// Returns the types that `keyword` constrains.
     pub(super) fn constrained_by(keyword: &str) -> TypeSet {
         match keyword {
             "minimum" | "exclusiveMinimum" | "maximum" | "exclusiveMaximum" | "multipleOf" => TypeSet::NUMBER,
@@ -196,7 +197,7 @@ impl TypeSet {
         }
     }
 
-    /// The names of JSON Schema for these types.
+    /// Returns the JSON Schema names of these types.
     pub(super) fn names(self) -> Vec<&'static str> {
         let mut names: Vec<&str> = TypeSet::NAMES
             .iter()
@@ -210,13 +211,13 @@ impl TypeSet {
     }
 }
 
-/// The types that a value can have under all of `conjuncts`.
+/// Returns the types that a value can have under all of `conjuncts`.
 pub(super) fn types_of(conjuncts: &[Conjunct]) -> TypeSet {
     let named = |conjunct: &Conjunct| conjunct.get("type").map_or(TypeSet::ALL, TypeSet::from_keyword);
     conjuncts.iter().map(named).fold(TypeSet::ALL, TypeSet::intersection)
 }
 
-/// Whether no value of `types` can be valid under both.
+/// Returns true if no value of `types` can be valid under both.
 pub(super) fn are_disjoint(one: &Value, other: &Value, types: TypeSet, root: &Value) -> bool {
     let (one, other) = (flatten(one, root), flatten(other, root));
     let common = types_of(&one).intersection(types_of(&other)).intersection(types);
@@ -229,7 +230,7 @@ pub(super) fn are_disjoint(one: &Value, other: &Value, types: TypeSet, root: &Va
     common == TypeSet::OBJECT && distinct(&one, &other, root)
 }
 
-/// Whether a required property has other values here than there.
+/// Returns true if a required property has disjoint values in both.
 fn distinct(one: &[Conjunct], other: &[Conjunct], root: &Value) -> bool {
     let values = |conjuncts: &[Conjunct], name: &str| {
         let schema = |conjunct: &Conjunct| conjunct.get("properties")?.get(name).cloned();
@@ -244,7 +245,7 @@ fn distinct(one: &[Conjunct], other: &[Conjunct], root: &Value) -> bool {
 
 fn values_disjoint(left: &[Value], right: &[Value]) -> bool {
     let right: Vec<String> = right.iter().map(canonical_json).collect();
-    // `1` and `1.0` are one number: numbers are never told apart by how they are written.
+    // `1` and `1.0` are the same number, so numbers are never distinguished by their text.
     let is_comparable = |value: &Value| !value.is_number() && !value.is_array() && !value.is_object();
     left.iter().all(|value| is_comparable(value) && !right.contains(&canonical_json(value)))
 }

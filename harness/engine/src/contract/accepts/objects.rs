@@ -1,4 +1,4 @@
-//! What is inside of objects and arrays.
+//! The contents of objects and arrays.
 
 use std::collections::BTreeSet;
 
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 use super::conjuncts::{Conjunct, IN_PLACE_APPLICATORS, flatten};
 use super::{Scope, accepts};
 
-/// Names of properties; `None` is "could be any".
+/// Names of properties; `None` for any name.
 type Names = Option<BTreeSet<String>>;
 
-/// Branches in branches.
+/// The maximum depth of nested branches.
 const MAX_DEPTH: u32 = 8;
 
-/// Whether every object under `old` has properties as `conjunct` wants them.
+/// Returns true if the properties of every object under `old` satisfy `conjunct`.
 pub(super) fn properties_hold(conjunct: &Conjunct, old: &[Conjunct], scope: Scope<'_>) -> bool {
     let possible = possible_names(old, scope.previous);
     let nothing = Conjunct::new();
@@ -31,12 +31,12 @@ fn fields_hold(conjunct: &Conjunct, old: &Conjunct, possible: Option<&BTreeSet<S
     let old_other = old.get("additionalProperties").unwrap_or(&anything);
     let new_other = conjunct.get("additionalProperties").unwrap_or(&anything);
     let can_be = |name: &str| possible.is_none_or(|names| names.contains(name));
-    // Possible names about which `old` itself says nothing by name.
+    // True if some possible name is declared neither in `old` nor in `but`.
     let unnamed = |but: &Object| match possible {
         None => true,
         Some(names) => names.iter().any(|name| !old_named.contains_key(name) && !but.contains_key(name)),
     };
-    // A pattern may match any name, so what is asked of one must be true of every field that could bear the name.
+    // A pattern may match any name, so its requirement must hold for every field that could have a matching name.
     let unnamed_hold = |expected: &Value, but: &Object| {
         !unnamed(but)
             || accepts(old_other, expected, scope) && old_matched.values().all(|old| accepts(old, expected, scope))
@@ -62,7 +62,7 @@ fn fields_hold(conjunct: &Conjunct, old: &Conjunct, possible: Option<&BTreeSet<S
     fields && patterns && others
 }
 
-/// Whether every array under `old` has items as `conjunct` wants them.
+/// Returns true if the items of every array under `old` satisfy `conjunct`.
 pub(super) fn items_hold(conjunct: &Conjunct, old: &[Conjunct], scope: Scope<'_>) -> bool {
     let anything = json!(true);
     let first =
@@ -74,13 +74,14 @@ pub(super) fn items_hold(conjunct: &Conjunct, old: &[Conjunct], scope: Scope<'_>
         let at = |conjunct: &Conjunct, list: &[Value], index: usize| {
             list.get(index).or_else(|| conjunct.get("items")).unwrap_or(&anything).clone()
         };
-        // One further index stands for all that follow.
+        // One further index represents all following ones.
         (0..=expected.len().max(known.len()))
             .all(|index| accepts(&at(old, &known, index), &at(conjunct, &expected, index), scope))
     })
 }
 
-/// Whether a closed object under `old` has no property that `new`, closed by `unevaluatedProperties: false`, would not know.
+/// Returns true if a closed object under `old` has only properties known to `new`, which is closed by
+/// `unevaluatedProperties: false`.
 pub(super) fn evaluates_as_much(old: &[Conjunct], new: &[Conjunct], scope: Scope<'_>) -> bool {
     let Some(possible) = possible_names(old, scope.previous) else { return false };
     let always = declared(new);
@@ -108,7 +109,7 @@ pub(super) fn evaluates_as_much(old: &[Conjunct], new: &[Conjunct], scope: Scope
     })
 }
 
-/// The names that an object under `conjuncts` can have at all.
+/// Returns the names that an object under `conjuncts` can have.
 fn possible_names(conjuncts: &[Conjunct], root: &Value) -> Names {
     let closed = |conjunct: &Conjunct| {
         let only =
@@ -121,7 +122,7 @@ fn possible_names(conjuncts: &[Conjunct], root: &Value) -> Names {
     })
 }
 
-/// The names under `properties` of the parts themselves.
+/// Returns the names under `properties` of the parts themselves.
 fn declared(conjuncts: &[Conjunct]) -> BTreeSet<String> {
     conjuncts
         .iter()
@@ -131,7 +132,7 @@ fn declared(conjuncts: &[Conjunct]) -> BTreeSet<String> {
         .collect()
 }
 
-/// The names that `schema` may evaluate, in whichever branch.
+/// Returns the names that `schema` may evaluate, in any branch.
 fn evaluated(schema: &Value, root: &Value) -> Names {
     evaluated_by(&flatten(schema, root), root, 0)
 }
@@ -160,7 +161,7 @@ fn evaluated_by(conjuncts: &[Conjunct], root: &Value, depth: u32) -> Names {
     Some(names)
 }
 
-/// The schemas behind an in-place keyword.
+/// Returns the schemas of an in-place keyword.
 fn subschemas<'a>(value: &'a Value, keyword: &str) -> Vec<&'a Value> {
     match (keyword, value) {
         ("anyOf" | "oneOf", Value::Array(cases)) => cases.iter().collect(),

@@ -1,4 +1,4 @@
-//! The tool's schema, explained, and its examples: what a text says whatever was sent.
+//! The explanation of a tool's schema and its examples, independent of the arguments.
 
 use healbench_protocol::Object;
 use serde_json::{Value, json};
@@ -9,29 +9,27 @@ use super::schema_node::SchemaNode;
 use crate::render::ActionDoc;
 use crate::schema::prepare_schema;
 
-/// How deep fields of fields are explained.
+/// The maximum depth of explained fields.
 const MAX_DEPTH: usize = 4;
 
-/// The most fields that are explained; the example shows the others.
+/// The maximum number of explained fields; the example shows the others.
 const MAX_FIELDS: usize = 200;
 
-/// The most examples of one field that the schema's author gave.
+/// The maximum number of examples shown for one field from the schema's `examples`.
 const MAX_DECLARED_EXAMPLES: usize = 3;
 
-/// A tool, explained.
 #[derive(Debug)]
 pub(crate) struct ToolHelp {
     pub(crate) required: Vec<String>,
     pub(crate) fields: Vec<FieldHelp>,
-    /// Arguments that are valid, with all declared fields where that is possible.
+    /// Valid arguments, with all declared fields if possible.
     pub(crate) example: Option<Value>,
-    /// Valid arguments with the required fields alone, or those that the schema's author gave.
+    /// Valid arguments with only the required fields, or the examples given in the schema.
     pub(crate) examples: Vec<Value>,
-    /// Whether a field has options.
+    /// True if a field has options.
     pub(crate) options: bool,
 }
 
-/// A field, explained.
 #[derive(Debug)]
 pub(crate) struct FieldHelp {
     pub(crate) name: String,
@@ -42,12 +40,12 @@ pub(crate) struct FieldHelp {
     pub(crate) required: Vec<String>,
     /// The fields of an object, or of the objects in a list.
     pub(crate) fields: Vec<FieldHelp>,
-    /// Whether `fields` are those of a list's items.
+    /// True if `fields` are those of a list's items.
     pub(crate) list: bool,
 }
 
-/// Explains the action. The discriminator stands first, as a field with one value, so that an example can be sent as it
-/// is.
+/// Explains the action. The discriminator is the first field and has one value, so that an example can be sent
+/// unchanged.
 pub(crate) fn explain(doc: &ActionDoc) -> ToolHelp {
     let schema = arguments_schema(doc);
     let generator = ExampleGenerator::new(&schema);
@@ -77,7 +75,7 @@ pub(crate) fn explain(doc: &ActionDoc) -> ToolHelp {
     }
 }
 
-/// The schema of the arguments as they are sent: with the discriminator, and closed.
+/// Returns the schema of the arguments as sent: with the discriminator, and closed.
 fn arguments_schema(doc: &ActionDoc) -> Value {
     let discriminator = doc.discriminator.as_deref().map(|field| (field, doc.action.as_str()));
     let mut schema = prepare_schema(&doc.schema, discriminator, true);
@@ -93,7 +91,7 @@ fn arguments_schema(doc: &ActionDoc) -> Value {
     {
         names.insert(0, json!(field));
     }
-    // What the schema's author gives as an example knows nothing of the discriminator.
+    // Examples given in the schema do not contain the discriminator.
     schema.get_mut("examples").and_then(Value::as_array_mut).into_iter().flatten().for_each(insert_discriminator);
     schema.get_mut("default").into_iter().for_each(insert_discriminator);
     schema
@@ -156,7 +154,7 @@ fn describe_field<'s>(
     }
 }
 
-/// Whether some field asks for one of several values.
+/// Returns true if a field requires one of several values.
 fn has_options(node: &SchemaNode<'_>, depth_left: usize) -> bool {
     let field = |field: SchemaNode<'_>| {
         let non_null = field.without_null().0.unwrap_or(field);

@@ -1,4 +1,4 @@
-//! The issues of a validation failure, each with its problem, what was received, what was expected, and the fix.
+//! The issues of a validation failure, each with its problem, the received and the expected value, and the fix.
 
 use std::borrow::Cow;
 
@@ -12,18 +12,18 @@ use crate::failure::{Bound, Expected, Issue, IssueKind, Quantity};
 use crate::render::RenderInput;
 use crate::schema::json_type;
 
-/// One numbered item of the list of issues.
+/// A numbered item of the list of issues.
 #[derive(Debug)]
 pub(crate) struct IssueItem<'a> {
     pub(crate) field: Cow<'a, str>,
     pub(crate) problem: String,
-    /// None when the field is missing.
+    /// `None` if the field is missing.
     pub(crate) received: Option<&'a Value>,
     pub(crate) expected: String,
     pub(crate) fix: String,
 }
 
-/// The items of `issues`; each undeclared field has its own.
+/// Returns the items of `issues`; each undeclared field has a separate one.
 pub(crate) fn issue_items<'a>(input: &RenderInput<'a>, issues: &'a [Issue]) -> Vec<IssueItem<'a>> {
     let root = input.action.map(|action| SchemaNode::root(&action.schema));
     let mut items = Vec::with_capacity(issues.len());
@@ -156,7 +156,7 @@ fn expected(issue: &Issue, node: Option<&SchemaNode<'_>>) -> String {
 
 fn fix(issue: &Issue, node: Option<&SchemaNode<'_>>) -> String {
     match &issue.kind {
-        // What the failure names is what was checked, whatever else the schema says there.
+        // The options in the failure were checked, even if the schema contains others at this location.
         IssueKind::NotAnOption { options } | IssueKind::WrongType { expected: Expected::Options(options) } => {
             options_fix(&options.iter().collect::<Vec<_>>())
         }
@@ -183,7 +183,7 @@ fn types_phrase(types: &[String]) -> String {
     types.iter().map(article).collect::<Vec<_>>().join(" or ")
 }
 
-/// What the failure itself says about a valid value.
+/// Returns the requirement stated by the failure itself.
 fn clause(kind: &IssueKind) -> Option<Clause> {
     Some(match kind {
         IssueKind::OutOfBounds { measure, relation, limit } => match (measure, relation) {

@@ -1,17 +1,17 @@
-//! JSON as document 002 lays it out: two spaces a level, a list of plain values on one line.
+//! JSON in the layout of document 002: two spaces per level, a list of scalars on one line.
 
 use std::fmt::Write as _;
 
 use serde_json::Value;
 
-/// The value on one line.
+/// Formats the value on one line.
 pub(crate) fn inline(value: &Value) -> String {
     let mut out = String::new();
     push_inline(&mut out, value);
     out
 }
 
-/// The value over several lines; those after the first are indented by `indent` spaces and more.
+/// Appends the value over several lines; all but the first are indented by at least `indent` spaces.
 pub(crate) fn push_pretty(out: &mut String, value: &Value, indent: usize) {
     let deeper = indent + 2;
     match value {
@@ -69,8 +69,8 @@ pub(crate) fn push_inline(out: &mut String, value: &Value) {
     }
 }
 
-/// Beside what JSON demands, everything that some reader takes for a line end or acts on is escaped: the text stays on
-/// its line.
+/// Appends a JSON string. In addition to JSON's requirements, escapes everything that some reader treats as a line
+/// break or control character, so that the text stays on one line.
 pub(crate) fn push_string(out: &mut String, text: &str) {
     out.push('"');
     for c in text.chars() {

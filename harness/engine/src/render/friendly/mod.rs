@@ -1,4 +1,4 @@
-//! What `llm-friendly` and `llm-friendly-json` share: the facts of document 002, before they are written.
+//! The content shared by `llm-friendly` and `llm-friendly-json`, following document 002.
 
 mod example;
 mod help;

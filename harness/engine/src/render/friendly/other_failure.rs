@@ -1,4 +1,4 @@
-//! The facts of a failure as a whole: its summary, and what a failure other than a validation says.
+//! The summary of a failure, and the facts of a failure other than a validation failure.
 
 use std::fmt::Write as _;
 
@@ -6,22 +6,21 @@ use crate::definition::{Severity, ToolFailure};
 use crate::failure::Routing;
 use crate::render::RenderInput;
 
-/// A failure that is not about the arguments' values.
+/// A failure that is not about the values of arguments.
 #[derive(Debug)]
 pub(crate) struct OtherFailure<'a> {
     pub(crate) kind: OtherFailureKind,
     pub(crate) code: Option<&'a str>,
     pub(crate) severity: Option<Severity>,
-    /// What went wrong, with the name of the tool.
+    /// The problem, with the name of the tool.
     pub(crate) summary: String,
-    /// Actions to choose from, or tools when `kind` is [`OtherFailureKind::UnknownTool`].
+    /// The actions to choose from, or the tools if `kind` is [`OtherFailureKind::UnknownTool`].
     pub(crate) available: &'a [String],
     pub(crate) recovery: Option<String>,
     pub(crate) details: &'a [(String, String)],
     pub(crate) retry_after: Option<u32>,
 }
 
-/// What kind of failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OtherFailureKind {
     UnknownTool,
@@ -29,12 +28,12 @@ pub(crate) enum OtherFailureKind {
     Tool,
 }
 
-/// `Tool 'billing' (action 'create') received invalid arguments. 3 validation error(s) found.`
+/// Formats `Tool 'billing' (action 'create') received invalid arguments. 3 validation error(s) found.`
 pub(crate) fn summary(input: &RenderInput<'_>, count: usize) -> String {
     format!("{} received invalid arguments. {count} validation error(s) found.", tool_label(input))
 }
 
-/// The tool that was called, and its action where it has several.
+/// Formats the called tool, and its action if the tool has a discriminator.
 fn tool_label(input: &RenderInput<'_>) -> String {
     let mut out = format!("Tool '{}'", input.tool.unwrap_or_default());
     if let Some(action) = input.action.filter(|action| action.discriminator.is_some()) {
@@ -43,7 +42,7 @@ fn tool_label(input: &RenderInput<'_>) -> String {
     out
 }
 
-/// The facts of a failed routing.
+/// Returns the facts of a routing failure.
 fn from_routing<'a>(input: &RenderInput<'_>, routing: &'a Routing) -> OtherFailure<'a> {
     let (kind, code, summary, available, recovery) = match routing {
         Routing::MissingDiscriminator { field, available } => (
@@ -80,7 +79,7 @@ fn from_routing<'a>(input: &RenderInput<'_>, routing: &'a Routing) -> OtherFailu
     }
 }
 
-/// The facts of a handler's, a rule's or a fault's failure.
+/// Returns the facts of a failure of a handler, a rule or a fault.
 fn from_tool<'a>(input: &RenderInput<'_>, failure: &'a ToolFailure) -> OtherFailure<'a> {
     let verb = if failure.is_error() { "failed" } else { "gave a warning" };
     OtherFailure {
@@ -95,7 +94,7 @@ fn from_tool<'a>(input: &RenderInput<'_>, failure: &'a ToolFailure) -> OtherFail
     }
 }
 
-/// The facts of a failure that is no validation.
+/// Returns the facts of a failure other than a validation failure; `None` for a validation failure.
 pub(crate) fn other_failure<'a>(input: &RenderInput<'a>) -> Option<OtherFailure<'a>> {
     use crate::failure::Failure;
     match input.failure {

@@ -1,15 +1,14 @@
-//! What a schema asks for at a place, in the words of document 002: its type, its constraints, and the fix that they
-//! make.
+//! The requirements of a schema in the phrases of document 002: type, constraints and fix.
 
 use serde_json::Value;
 
 use super::json;
 use super::schema_node::SchemaNode;
 
-/// How deep alternatives and lists are described.
+/// The maximum depth to which alternatives and lists are described.
 const MAX_DEPTH: usize = 3;
 
-/// `string`, `string | null`, `any`.
+/// Formats the types: `string`, `string | null`, `any`.
 pub(super) fn type_label(node: &SchemaNode<'_>) -> String {
     let mut names = Vec::new();
     push_types(node, MAX_DEPTH, &mut names);
@@ -33,7 +32,7 @@ fn push_types<'s>(node: &SchemaNode<'s>, depth_left: usize, names: &mut Vec<&'s 
     }
 }
 
-/// The type that the keywords speak of, where none is given.
+/// Returns the type implied by the keywords if none is given.
 pub(super) fn implied_type(node: &SchemaNode<'_>) -> Option<&'static str> {
     let any = |keywords: &[&str]| keywords.iter().any(|keyword| node.has(keyword));
     if any(&["properties", "required", "additionalProperties", "minProperties", "maxProperties"]) {
@@ -49,7 +48,7 @@ pub(super) fn implied_type(node: &SchemaNode<'_>) -> Option<&'static str> {
     }
 }
 
-/// `'admin' | 'user'`: as an expectation names options.
+/// Formats options for an expectation: `'admin' | 'user'`.
 pub(super) fn option_union<'v>(options: impl IntoIterator<Item = &'v Value>) -> String {
     let quoted = |option: &Value| match option {
         Value::String(text) => format!("'{text}'"),
@@ -58,12 +57,12 @@ pub(super) fn option_union<'v>(options: impl IntoIterator<Item = &'v Value>) -> 
     options.into_iter().map(quoted).collect::<Vec<_>>().join(" | ")
 }
 
-/// `"admin", "user"`: as a fix and the schema name options.
+/// Formats options for a fix or the schema: `"admin", "user"`.
 pub(super) fn option_list<'v>(options: impl IntoIterator<Item = &'v Value>) -> String {
     options.into_iter().map(json::inline).collect::<Vec<_>>().join(", ")
 }
 
-/// What to do about options.
+/// Formats the fix for a value that is none of the options.
 pub(super) fn options_fix(options: &[&Value]) -> String {
     match options {
         [only] => format!("Use this value: {}", json::inline(only)),
@@ -71,8 +70,8 @@ pub(super) fn options_fix(options: &[&Value]) -> String {
     }
 }
 
-/// `Provide a integer >= 18 and <= 120.` `extra` is a clause of the failure that the schema may not show at this place:
-/// what an `if` asks for, say.
+/// Formats a fix such as `Provide a integer >= 18 and <= 120.` `extra` is a requirement of the failure that the schema
+/// may not contain at this location, such as one from an `if`.
 pub(super) fn provide_fix(node: &SchemaNode<'_>, extra: Option<&Clause>) -> String {
     if let Some(options) = node.options() {
         return options_fix(&options);
@@ -104,7 +103,7 @@ fn expected_phrase(node: &SchemaNode<'_>, extra: Option<&Clause>, depth_left: us
     }
 }
 
-/// A part of a fix, and the type that it is about.
+/// A part of a fix, and the type to which it applies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Clause {
     pub(super) kind: &'static str,
@@ -117,7 +116,7 @@ impl Clause {
     }
 }
 
-/// What a value of this type is called, as in `Provide a string with at least 3 characters`.
+/// Describes a type with its constraints: `a string with at least 3 characters`.
 fn type_phrase(node: &SchemaNode<'_>, name: &str, extra: Option<&Clause>, depth_left: usize) -> String {
     let mut clauses = clauses(node, name);
     if let Some(extra) = extra
@@ -146,7 +145,7 @@ fn type_phrase(node: &SchemaNode<'_>, name: &str, extra: Option<&Clause>, depth_
     out
 }
 
-/// `array of string`, `array of array of integer`.
+/// Formats `array of string`, `array of array of integer`.
 fn array_phrase(node: &SchemaNode<'_>, depth_left: usize) -> String {
     let tuple = node.keyword_values("prefixItems").filter_map(Value::as_array).map(Vec::len).max().unwrap_or(0);
     if tuple > 0 {
@@ -210,12 +209,12 @@ fn string_values<'s>(node: &SchemaNode<'s>, keyword: &str) -> impl Iterator<Item
     node.keyword_values(keyword).filter_map(Value::as_str)
 }
 
-/// `at least 3 characters`.
+/// Formats `at least 3 characters`.
 pub(super) fn at_least(limit: &Value, unit: &str) -> String {
     count_phrase("at least", limit, unit, &format!("{unit}s"))
 }
 
-/// `at most 3 characters`.
+/// Formats `at most 3 characters`.
 pub(super) fn at_most(limit: &Value, unit: &str) -> String {
     count_phrase("at most", limit, unit, &format!("{unit}s"))
 }
@@ -224,12 +223,12 @@ pub(super) fn count_phrase(relation: &str, limit: &Value, one: &str, many: &str)
     format!("{relation} {limit} {}", if limit.as_f64() == Some(1.0) { one } else { many })
 }
 
-/// A whole number without its fraction: the validator reports 5 as 5.0.
+/// Formats an integer without a fraction: the validator reports 5 as 5.0.
 pub(super) fn number_text(number: &Value) -> String {
     number.to_string().strip_suffix(".0").map_or_else(|| number.to_string(), str::to_owned)
 }
 
-/// `Min length: 3`, `Must be one of: "admin", "user"`: as the schema section lists them.
+/// Lists the constraints for the schema section: `Min length: 3`, `Must be one of: "admin", "user"`.
 pub(super) fn constraints(node: &SchemaNode<'_>) -> Vec<String> {
     let mut out = Vec::new();
     if let Some(options) = node.options() {

@@ -1,17 +1,17 @@
-//! What a schema asks for at one place of the arguments: all schemas that apply there, `$ref` and `allOf` followed.
+//! All schemas that apply to one location of the arguments, with `$ref` and `allOf` resolved.
 
 use healbench_protocol::Object;
 use serde_json::Value;
 
-/// The schemas that a value has to meet, all of them.
+/// The schemas that a value must match.
 #[derive(Debug, Clone)]
 pub(super) struct SchemaNode<'s> {
     root: &'s Value,
-    /// As they stand in the schema, before references are followed.
+    /// The schemas as written, before references are resolved.
     pub(super) origins: Vec<&'s Value>,
-    /// The same with everything that `$ref` and `allOf` lead to.
+    /// The schemas including the targets of `$ref` and `allOf`.
     pub(super) schemas: Vec<&'s Object>,
-    /// No value can meet them.
+    /// True if no value can match.
     pub(super) never: bool,
 }
 
@@ -29,7 +29,7 @@ impl<'s> SchemaNode<'s> {
         node
     }
 
-    /// Adds a schema without making it an origin: a branch that was chosen.
+    /// Adds schemas that are not origins: selected branches.
     pub(super) fn with_schemas(&self, schemas: &[&'s Value]) -> SchemaNode<'s> {
         let mut node = self.clone();
         for schema in schemas {
@@ -47,7 +47,7 @@ impl<'s> SchemaNode<'s> {
             Value::Object(schema) => schema,
             _ => return,
         };
-        // A reference that leads back to itself.
+        // Stop at a reference that leads back to itself.
         if self.schemas.iter().any(|known| std::ptr::eq(*known, schema)) {
             return;
         }
@@ -61,7 +61,7 @@ impl<'s> SchemaNode<'s> {
         }
     }
 
-    /// The values of a keyword.
+    /// Returns all values of a keyword.
     pub(super) fn keyword_values(&self, keyword: &str) -> impl Iterator<Item = &'s Value> {
         self.schemas.iter().filter_map(move |schema| schema.get(keyword))
     }
@@ -74,17 +74,17 @@ impl<'s> SchemaNode<'s> {
         self.keyword_value(keyword).is_some()
     }
 
-    /// The largest value of a keyword that sets a lower limit.
+    /// Returns the largest value of a keyword that sets a lower limit.
     pub(super) fn lower_bound(&self, keyword: &str) -> Option<&'s Value> {
         self.keyword_values(keyword).reduce(|a, b| if b.as_f64() > a.as_f64() { b } else { a })
     }
 
-    /// The smallest value of a keyword that sets an upper limit.
+    /// Returns the smallest value of a keyword that sets an upper limit.
     pub(super) fn upper_bound(&self, keyword: &str) -> Option<&'s Value> {
         self.keyword_values(keyword).reduce(|a, b| if b.as_f64() < a.as_f64() { b } else { a })
     }
 
-    /// The types that are allowed, in the order of the schema; `None` when nothing is said.
+    /// Returns the allowed types, in the order of the schema; `None` if the schema has no `type`.
     pub(super) fn types(&self) -> Option<Vec<&'s str>> {
         let names = |value: &'s Value| -> Vec<&'s str> {
             match value {
@@ -103,7 +103,7 @@ impl<'s> SchemaNode<'s> {
         })
     }
 
-    /// The values that a `const` or an `enum` allows.
+    /// Returns the values allowed by `const` or `enum`.
     pub(super) fn options(&self) -> Option<Vec<&'s Value>> {
         if let Some(value) = self.keyword_value("const") {
             return Some(vec![value]);
@@ -113,7 +113,7 @@ impl<'s> SchemaNode<'s> {
         lists.reduce(|allowed, also| allowed.into_iter().filter(|option| also.contains(option)).collect())
     }
 
-    /// The names of the declared properties, in order.
+    /// Returns the names of the declared properties, in order.
     pub(super) fn property_names(&self) -> Vec<&'s str> {
         let mut names: Vec<&str> = Vec::new();
         for name in self.keyword_values("properties").filter_map(Value::as_object).flat_map(|map| map.keys()) {
@@ -124,7 +124,7 @@ impl<'s> SchemaNode<'s> {
         names
     }
 
-    /// The names that have to be there, in order.
+    /// Returns the names of the required properties, in order.
     pub(super) fn required(&self) -> Vec<&'s str> {
         let mut names: Vec<&str> = Vec::new();
         for name in self.keyword_values("required").filter_map(Value::as_array).flatten().filter_map(Value::as_str) {
@@ -135,7 +135,7 @@ impl<'s> SchemaNode<'s> {
         names
     }
 
-    /// The same with those that only an alternative declares.
+    /// Returns the names of the declared properties, including those declared only by alternatives.
     pub(super) fn all_property_names(&self) -> Vec<&'s str> {
         let mut names = self.property_names();
         for alternative in self.alternatives() {
@@ -146,26 +146,26 @@ impl<'s> SchemaNode<'s> {
         names
     }
 
-    /// A property that is declared.
+    /// Returns a declared property.
     pub(super) fn property(&self, name: &str) -> Option<SchemaNode<'s>> {
         let mut found = self.keyword_values("properties").filter_map(|map| map.get(name)).peekable();
         found.peek()?;
         Some(SchemaNode::new(self.root, found))
     }
 
-    /// Any further property.
+    /// Returns the schemas of properties that are not declared.
     pub(super) fn additional_property(&self) -> Option<SchemaNode<'s>> {
         let found: Vec<&Value> =
             self.keyword_values("additionalProperties").chain(self.keyword_values("unevaluatedProperties")).collect();
         (!found.is_empty()).then(|| SchemaNode::new(self.root, found))
     }
 
-    /// An item of a list.
+    /// Returns an item of a list.
     pub(super) fn item(&self, index: usize) -> Option<SchemaNode<'s>> {
         self.items_of(index, false)
     }
 
-    /// An item of a list that is one of those that the list has to contain.
+    /// Returns an item of a list that is one of those required by `contains`.
     pub(super) fn contained_item(&self, index: usize) -> Option<SchemaNode<'s>> {
         self.items_of(index, true)
     }
@@ -180,7 +180,7 @@ impl<'s> SchemaNode<'s> {
         (!found.is_empty()).then(|| SchemaNode::new(self.root, found))
     }
 
-    /// The choices that a value has, each with its branches.
+    /// Returns the choices of a value, each with its branches.
     pub(super) fn choices(&self) -> Vec<Vec<Vec<&'s Value>>> {
         let mut choices = Vec::new();
         for schema in &self.schemas {
@@ -197,13 +197,13 @@ impl<'s> SchemaNode<'s> {
         choices
     }
 
-    /// The branches of the first `anyOf` or `oneOf`, each together with what holds anyway.
+    /// Returns the branches of the first `anyOf` or `oneOf`, each combined with the schemas that always apply.
     pub(super) fn alternatives(&self) -> Vec<SchemaNode<'s>> {
         let branches = self.keyword_value("anyOf").or_else(|| self.keyword_value("oneOf")).and_then(Value::as_array);
         branches.into_iter().flatten().map(|branch| self.with_branch(branch)).collect()
     }
 
-    /// This place with one branch in the stead of its alternatives.
+    /// Returns this node with one branch instead of its alternatives.
     fn with_branch(&self, branch: &'s Value) -> SchemaNode<'s> {
         let mut node = SchemaNode::new(self.root, [branch]);
         for schema in &self.schemas {
@@ -214,7 +214,7 @@ impl<'s> SchemaNode<'s> {
         node
     }
 
-    /// Of something that may also be null, what it is else, and that it may be null.
+    /// Returns the only alternative besides `null`, if there is exactly one, and true if `null` is allowed too.
     pub(super) fn without_null(&self) -> (Option<SchemaNode<'s>>, bool) {
         let alternatives = self.alternatives();
         let is_null = |node: &SchemaNode<'_>| {
@@ -227,21 +227,21 @@ impl<'s> SchemaNode<'s> {
         }
     }
 
-    /// The place that a dotted path leads to.
+    /// Returns the node at a dotted path.
     pub(super) fn at(&self, path: &str) -> Option<SchemaNode<'s>> {
         self.at_within(path, MAX_BRANCHES)
     }
 
-    /// `branches` bounds how often a branch is taken: two of them may lead to each other.
+    /// Limits by `branches` how many branches are followed, because two of them may refer to each other.
     fn at_within(&self, path: &str, branches: usize) -> Option<SchemaNode<'s>> {
         if path.is_empty() {
             return Some(self.clone());
         }
-        // Most paths are a name of the root.
+        // Most paths are the name of a property of the root.
         if let Some(node) = self.property(path) {
             return Some(node);
         }
-        // A name may hold dots itself, so declared names go first, the longest before the others.
+        // A name may contain dots, so declared names are tried first, the longest one before the others.
         let mut names: Vec<&str> =
             self.property_names().into_iter().filter(|name| path_after(path, name).is_some()).collect();
         names.sort_by_key(|name| std::cmp::Reverse(name.len()));
@@ -258,10 +258,10 @@ impl<'s> SchemaNode<'s> {
     }
 }
 
-/// How many branches one path may take.
+/// The maximum number of branches followed for one path.
 const MAX_BRANCHES: usize = 4;
 
-/// What is left of a path behind a name.
+/// Returns the rest of a path after a name.
 fn path_after<'p>(path: &'p str, name: &str) -> Option<&'p str> {
     match path.strip_prefix(name)? {
         "" => Some(""),

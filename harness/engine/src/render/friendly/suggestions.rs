@@ -1,11 +1,11 @@
-//! What to do about a failed validation as a whole, by categories, in the order of document 002.
+//! Suggestions for a validation failure as a whole, by category, in the order of document 002.
 
 use std::borrow::Cow;
 
 use crate::failure::{Expected, Issue, IssueKind, Quantity};
 
-/// The categories that apply. `options`: the schema has fields with options, which the document's sample advises about
-/// even when none of them failed. `example`: the text ends with a valid example.
+/// Returns the categories that apply. `options`: the schema has fields with options, which document 002 mentions even
+/// if none of them failed. `example`: the text ends with a valid example.
 pub(crate) fn suggestions(issues: &[Issue], options: bool, example: bool) -> Vec<Cow<'static, str>> {
     let any = |test: fn(&IssueKind) -> bool| issues.iter().any(|issue| test(&issue.kind));
     let mut out = Vec::new();
@@ -20,7 +20,7 @@ pub(crate) fn suggestions(issues: &[Issue], options: bool, example: bool) -> Vec
     if any(|kind| matches!(kind, IssueKind::WrongType { expected: Expected::Types(_) | Expected::Any })) {
         out.push("Check that every field has the type given in the schema".into());
     }
-    // A named format is spelled out by its fix; a pattern has to be read.
+    // The fix explains a named format; for a pattern, the agent must read the schema.
     if any(|kind| matches!(kind, IssueKind::BadPattern { .. })) {
         out.push("Check that strings match the pattern given in the schema".into());
     }

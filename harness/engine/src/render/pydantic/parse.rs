@@ -1,9 +1,9 @@
-//! Why a text is not what it should be, as the parsers behind pydantic say it. Each is asked only about texts that JSON Schema
-//! refuses; where a parser would take such a text all the same, the nearest of its complaints stands.
+//! Messages of the parsers behind pydantic about invalid strings. They are only called for strings that JSON Schema
+//! rejects; if a parser would accept such a string, its closest message is used.
 
 use std::collections::BTreeSet;
 
-/// Why pydantic's URL parser refuses the text.
+/// Returns the error of pydantic's URL parser.
 pub(super) fn url_error(text: &str) -> &'static str {
     const NO_SCHEME: &str = "relative URL without a base";
     const BAD_HOST: &str = "invalid international domain name";
@@ -35,7 +35,7 @@ pub(super) fn url_error(text: &str) -> &'static str {
     }
 }
 
-/// Why pydantic's UUID parser refuses the text.
+/// Returns the error of pydantic's UUID parser.
 pub(super) fn uuid_error(text: &str) -> String {
     const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
     const MAX_LENGTH: usize = 45;
@@ -54,7 +54,7 @@ pub(super) fn uuid_error(text: &str) -> String {
     }
 }
 
-/// Whether pydantic would take the text for a value of the JSON type.
+/// Returns true if pydantic would parse the string as a value of the JSON type.
 pub(super) fn parses_as(text: &str, name: &str) -> bool {
     const BOOLEANS: [&str; 12] = ["0", "1", "f", "false", "n", "no", "off", "on", "t", "true", "y", "yes"];
     let text = text.trim();
@@ -71,17 +71,17 @@ pub(super) fn parses_as(text: &str, name: &str) -> bool {
     }
 }
 
-/// Why pydantic's date parser refuses the text; `None` when it is a point in time, but not a day.
+/// Returns the error of pydantic's date parser; `None` if the string is a timestamp or a date with a time.
 pub(super) fn date_error(text: &str) -> Option<&'static str> {
-    // A number is a time stamp.
+    // A number is a timestamp.
     if text.parse::<f64>().is_ok() && text.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte, b'.' | b'-')) {
         return None;
     }
     parse_date_time(text.as_bytes()).err()
 }
 
-/// Why pydantic refuses the text as a point in time, and the kind of the error. It tells what is wrong with the text as a day; of
-/// one that it would take, it tells what it tells a server that insists on the time, or on the time zone.
+/// Returns the error of pydantic's datetime parser and its kind: the problem of the date, if there is one. If pydantic
+/// would accept the string, returns the error of a server that requires the time or the time zone.
 pub(super) fn date_time_error(text: &str) -> (String, &'static str) {
     let bytes = text.as_bytes();
     match (parse_date(bytes), parse_date_time(bytes)) {
@@ -97,7 +97,7 @@ pub(super) fn date_time_error(text: &str) -> (String, &'static str) {
     }
 }
 
-/// Why pydantic's time parser refuses the text.
+/// Returns the error of pydantic's time parser.
 pub(super) fn time_error(text: &str) -> &'static str {
     let all = |bytes: &[u8]| parse_zone(bytes, parse_time(bytes)?);
     all(text.as_bytes()).err().unwrap_or(TRAILING)
@@ -107,7 +107,7 @@ const TOO_SHORT: &str = "input is too short";
 const SEPARATOR: &str = "invalid datetime separator, expected `T`, `t`, `_` or space";
 const TRAILING: &str = "unexpected extra characters at the end of the input";
 
-/// Whether a time has a time zone.
+/// True if a time has a time zone.
 struct HasTimeZone(bool);
 
 fn parse_date_time(bytes: &[u8]) -> Result<HasTimeZone, &'static str> {
@@ -126,7 +126,7 @@ fn parse_digits(bytes: &[u8], at: usize, count: usize, otherwise: &'static str) 
     Ok(run.iter().fold(0, |sum, digit| sum * 10 + u32::from(digit - b'0')))
 }
 
-/// `2026-12-24` at the front.
+/// Parses a date such as `2026-12-24` at the start.
 fn parse_date(bytes: &[u8]) -> Result<(), &'static str> {
     const DASH: &str = "invalid date separator, expected `-`";
     if bytes.len() < 10 {
@@ -152,7 +152,7 @@ fn parse_date(bytes: &[u8]) -> Result<(), &'static str> {
     if (1..=last).contains(&day) { Ok(()) } else { Err("day value is outside expected range") }
 }
 
-/// `10:00`, `10:00:00` or `10:00:00.5` at the front; how long it is.
+/// Parses `10:00`, `10:00:00` or `10:00:00.5` at the start and returns its length.
 fn parse_time(bytes: &[u8]) -> Result<usize, &'static str> {
     if bytes.len() < 5 {
         return Err(TOO_SHORT);
@@ -183,7 +183,7 @@ fn parse_time(bytes: &[u8]) -> Result<usize, &'static str> {
     }
 }
 
-/// Nothing, `Z` or `+10:00` from `at` to the end.
+/// Parses nothing, `Z` or `+10:00` from `at` to the end.
 fn parse_zone(bytes: &[u8], at: usize) -> Result<HasTimeZone, &'static str> {
     let end = match bytes.get(at) {
         None => return Ok(HasTimeZone(false)),
@@ -204,7 +204,7 @@ fn parse_zone(bytes: &[u8], at: usize) -> Result<HasTimeZone, &'static str> {
     if end == bytes.len() { Ok(HasTimeZone(true)) } else { Err(TRAILING) }
 }
 
-/// Why pydantic's e-mail validator refuses the text.
+/// Returns the error of pydantic's e-mail validator.
 pub(super) fn email_error(text: &str) -> String {
     if text.contains(['\r', '\n']) {
         return "Carriage return and line feed characters are not allowed".to_owned();
@@ -244,7 +244,7 @@ pub(super) fn email_error(text: &str) -> String {
     })
 }
 
-/// What is said of a mark at the start, and at the end.
+/// The messages about a punctuation mark at the start and at the end.
 type EdgeMessages = [&'static str; 2];
 const BEFORE_AT: EdgeMessages = ["cannot start with a {}", "cannot have a {} immediately before the @-sign"];
 const AFTER_AT: EdgeMessages = ["cannot have a {} immediately after the @-sign", "cannot end with a {}"];
@@ -263,7 +263,7 @@ fn edge_error(text: &str, punctuation: char, [start, end]: EdgeMessages) -> Opti
     Some(format!("An email address {}.", reason.replace("{}", name)))
 }
 
-/// The characters that are not `allowed`, each once, as the validator shows them.
+/// Returns each character that is not `allowed` once, as formatted by the validator.
 fn invalid_chars(text: &str, allowed: impl Fn(char) -> bool) -> Option<String> {
     let shown = |c: char| match c {
         ' ' => "SPACE".to_owned(),

@@ -1,17 +1,17 @@
-//! JSON values as Python shows them.
+//! JSON values as formatted by Python.
 
 use serde_json::Value;
 
 use crate::render::decimal::shortest;
 
-/// Python's `repr()` of the value.
+/// Returns Python's `repr()` of the value.
 pub(super) fn repr(value: &Value) -> String {
     let mut out = String::new();
     write_repr(value, &mut out);
     out
 }
 
-/// The `repr()`, with its middle left out when it is longer than pydantic shows.
+/// Returns the `repr()`, shortened in the middle like pydantic does.
 pub(super) fn truncated_repr(value: &Value) -> String {
     const MAX_LENGTH: usize = 50;
     let full = repr(value);
@@ -23,7 +23,7 @@ pub(super) fn truncated_repr(value: &Value) -> String {
     format!("{}...{}", &full[..head], &full[tail..])
 }
 
-/// The name of the value's Python type.
+/// Returns the name of the value's Python type.
 pub(super) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "NoneType",
@@ -97,8 +97,8 @@ fn write_text(text: &str, out: &mut String) {
     out.push(quote);
 }
 
-/// Whether Python prints the character as it is. Rust's `Debug` leaves out the same ones, but also escapes a combining character
-/// that has nothing to combine with.
+/// Returns true if Python prints the character unescaped. Rust's `Debug` escapes the same characters, and also a
+/// combining character without a base character.
 fn is_printable(c: char) -> bool {
     let mut pair = String::from("x");
     pair.push(c);

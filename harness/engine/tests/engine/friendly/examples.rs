@@ -3,7 +3,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// The example for this schema, by a call that fails; it is checked by sending it.
+/// Returns the example for this schema from the text of a failing call, and checks that the engine accepts it.
 fn example(input: &Value) -> Option<Value> {
     let mut shown = Vec::new();
     for tools in [single("t", "", input.clone()), vec![tool("t", vec![ok("a", input.clone())])]] {
@@ -78,7 +78,7 @@ fn one_rule_for_each_construct() {
         (json!({"type": "string", "format": "email", "pattern": "@acme\\.org$"}), json!("example@acme.org")),
         (json!({"type": "string", "format": "uri", "pattern": "^ftp://"}), json!("ftp://example.com")),
         (json!({"type": "string", "format": "unheard-of"}), json!("example")),
-        // What the schema's author says goes first, if it is valid.
+        // Values given in the schema are preferred if they are valid.
         (json!({"type": "integer", "default": 7, "examples": [9]}), json!(9)),
         (json!({"type": "integer", "default": 7, "examples": ["nine"]}), json!(7)),
         (json!({"const": {"a": 1}}), json!({"a": 1})),
@@ -158,7 +158,7 @@ fn no_example_is_better_than_a_wrong_one() {
     assert!(!json.contains("xample") && json.ends_with("\n  }\n}"), "{json}");
 }
 
-/// Schemas with what an author of tools writes.
+/// Generates schemas with keywords that authors of tools use.
 fn schemas() -> impl Strategy<Value = Value> {
     let number = (prop::option::of(-50..50i32), prop::option::of(0..60i32), 0..4u8, any::<bool>(), any::<bool>());
     let number = number.prop_map(|(least, span, multiple, whole, exclusive)| {

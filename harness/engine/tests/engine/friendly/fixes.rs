@@ -2,7 +2,7 @@ use healbench_protocol::ErrorFormat::{LlmFriendly, LlmFriendlyJson};
 
 use super::*;
 
-/// Every issue of a call, as `problem; expected; fix`.
+/// Returns every issue of a call as its field and `problem; expected; fix`.
 fn issues(input: Value, arguments: Value) -> Vec<(String, String)> {
     let shown = text(&single("t", "", input), LlmFriendlyJson, "t", arguments);
     let error = serde_json::from_str::<Value>(&shown).unwrap()["error"].take();
@@ -14,7 +14,7 @@ fn issues(input: Value, arguments: Value) -> Vec<(String, String)> {
     error["issues"].as_array().unwrap().iter().map(line).collect()
 }
 
-/// The one issue with `value` under `schema`.
+/// Returns the only issue of `value` under `schema`.
 fn issue(schema: Value, value: Value) -> String {
     let found = issues(json!({"properties": {"x": schema}}), json!({"x": value}));
     let [(field, words)] = found.as_slice() else { panic!("{found:?}") };
@@ -28,7 +28,7 @@ fn each_row_of_the_fix_table_of_document_002() {
         (json!({"type": "string", "minLength": 3}), json!("a"), "Provide a string with at least 3 characters"),
         (json!({"type": "integer", "minimum": 18, "maximum": 120}), json!(5), "Provide a integer >= 18 and <= 120"),
         (json!({"type": "string", "format": "email"}), json!("a"), "Provide a string in email format"),
-        // The table has single quotes; the samples have these.
+        // The document's table has single quotes, its samples have double quotes.
         (json!({"enum": ["a", "b", "c"]}), json!("d"), r#"Use one of these values: "a", "b", "c""#),
         (json!({"type": "integer", "multipleOf": 5}), json!(7), "Provide a integer multiple of 5"),
         (

@@ -1,4 +1,4 @@
-//! What comes from outside stays where it was put, in both formats.
+//! Property tests: untrusted text stays in its position in both formats.
 
 use healbench_engine::definition::ToolFailure;
 use healbench_protocol::ErrorFormat::{LlmFriendly, LlmFriendlyJson};
@@ -17,7 +17,7 @@ fn hostile() -> impl Strategy<Value = String> {
 }
 
 fn headings(markdown: &str) -> Vec<&str> {
-    // Also what some readers take for a line end.
+    // Includes characters that only some readers treat as line breaks.
     let lines = markdown.split(['\n', '\r', '\u{b}', '\u{c}', '\u{85}', '\u{2028}', '\u{2029}']);
     lines.filter(|line| line.trim_start().starts_with('#')).collect()
 }
@@ -28,14 +28,14 @@ proptest! {
         (name, action_name, declared, undeclared) in (hostile(), hostile(), hostile(), hostile()),
         (value, option, description) in (hostile(), hostile(), hostile()),
     ) {
-        // An empty name and the whole have the same path.
+        // The path of a field with an empty name is that of the whole arguments.
         prop_assume!(!declared.is_empty() && undeclared != declared && declared != "action" && undeclared != "action");
         let mut input = json!({"properties": {}, "required": [declared]});
         input["properties"][&declared] = json!({"enum": [option, 7], "description": description});
         let mut tools = [tool(&name, vec![ok(&action_name, input)])];
         tools[0].description = description.clone();
         let mut arguments = json!({"action": action_name});
-        // Never one of the options, and of another type than they are.
+        // Never one of the options, because it has another type.
         arguments[&declared] = json!([value]);
         arguments[&undeclared] = json!(value);
         let markdown = text(&tools, LlmFriendly, &name, arguments.clone());
@@ -58,7 +58,7 @@ proptest! {
             prop_assert_eq!(&issue["field"], field);
             prop_assert_eq!(&issue["received"], &arguments[field]);
         }
-        // An empty description is none.
+        // An empty description counts as absent.
         prop_assert_eq!(error["schema"]["description"].as_str().unwrap_or_default(), description);
         prop_assert_eq!(&error["validExample"], &example);
     }

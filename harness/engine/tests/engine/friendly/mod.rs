@@ -8,7 +8,7 @@ mod samples;
 
 use super::*;
 
-/// A tool with one action and no discriminator.
+/// Creates a tool with one action and no discriminator.
 fn single(name: &str, description: &str, input: Value) -> Vec<Tool> {
     vec![Tool { description: description.to_owned(), discriminator: None, ..tool(name, vec![ok(name, input)]) }]
 }
@@ -46,7 +46,7 @@ fn create_user() -> Vec<Tool> {
     single("create-user", "Create a new user with comprehensive validation", input)
 }
 
-/// The valid example of a Markdown text, as its last fence holds it.
+/// Returns the valid example in the last fence of a Markdown text.
 fn example_of(markdown: &str) -> Option<Value> {
     let (_, block) = markdown.split_once("## Valid Example:\n\n")?;
     let (fence, rest) = block.split_once("json\n").unwrap();

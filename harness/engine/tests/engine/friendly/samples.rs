@@ -2,7 +2,7 @@ use healbench_protocol::ErrorFormat::{LlmFriendly, LlmFriendlyJson};
 
 use super::*;
 
-/// The sample that document 002 shows in full.
+/// The sample shown in full by document 002.
 const AFTER: &str = "\
 ❌ Tool 'create-user' received invalid arguments. 3 validation error(s) found.
 

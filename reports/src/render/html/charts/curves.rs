@@ -1,4 +1,4 @@
-//! Shares that grow from step to step: chains of errors mended within so many further attempts.
+//! Cumulative step curves: the share of error chains fixed within a number of further attempts.
 
 use plotters::element::PathElement;
 use plotters::series::LineSeries;
@@ -13,41 +13,36 @@ use super::roles::{FAINT, INK};
 use super::ticks::Axis;
 use super::{Caption, ChartError, WIDE, clamp_width, is_drawable, text};
 
-/// As many series as differ from each other; the legend says how many more there are.
+/// The number of distinguishable series; the legend gives the number of omitted ones.
 const MAX_CURVES: usize = 8;
-/// As many marks as a line has at most, so that they do not grow together.
+/// The largest number of markers on a line, so that they do not overlap.
 const MAX_MARKERS: usize = 12;
 
-/// Step curves of shares.
 #[derive(Clone, Debug)]
 pub(crate) struct Curves {
-    /// What the chart says in words.
     pub(crate) caption: Caption,
-    /// What is counted across.
+    /// The title of the horizontal axis.
     pub(crate) x_title: String,
-    /// What the share is of.
+    /// The title of the vertical axis.
     pub(crate) y_title: String,
-    /// The curves, eight at most.
     pub(crate) series: Vec<Curve>,
 }
 
-/// One curve.
 #[derive(Clone, Debug)]
 pub(crate) struct Curve {
-    /// Its name.
     pub(crate) label: String,
-    /// The share, 0 to 1, that is reached with each count, which ascends. The curve ends with its last point.
+    /// The cumulative share, 0 to 1, at each count. Counts ascend, and the curve ends at its last point.
     pub(crate) points: Vec<(u32, f64)>,
 }
 
-/// A curve as it is drawn.
+/// A curve with its drawing style.
 struct CurveLine<'a> {
     label: &'a str,
     points: Vec<(f64, f64)>,
     marker: Marker,
 }
 
-/// Draws `data` at `width` CSS pixels; nothing when no curve has a point.
+/// Draws `data` at `width` CSS pixels; `None` if no curve has a point.
 pub(crate) fn curves(data: &Curves, width: u32) -> Result<Option<String>, ChartError> {
     let all: Vec<CurveLine<'_>> =
         data.series.iter().enumerate().filter_map(|(index, curve)| curve_line(index, curve)).collect();
@@ -57,7 +52,7 @@ pub(crate) fn curves(data: &Curves, width: u32) -> Result<Option<String>, ChartE
     let width = clamp_width(width);
     let wide = width >= WIDE;
     let labels = lines.iter().map(|line| text::width(line.label)).max().unwrap_or(0);
-    // Names that would be cut beside the curves could not be told apart.
+    // Labels truncated next to the curves could be ambiguous.
     let label_ends = wide && labels <= width / 4;
     let entries = legend_entries(lines, all.len() - lines.len(), label_ends);
     let right = if label_ends { labels + 28 } else { 18 };
@@ -85,7 +80,7 @@ fn curve_line(index: usize, curve: &Curve) -> Option<CurveLine<'_>> {
     (!points.is_empty()).then(|| CurveLine { label: &curve.label, points, marker: Marker::of_group(index, true, 4) })
 }
 
-/// Curves that are not named beside their ends are named below; and how many are missing.
+/// Returns entries for the curves that are not labeled at their ends, and the number of missing curves.
 fn legend_entries(lines: &[CurveLine<'_>], missing: usize, label_ends: bool) -> Vec<LegendEntry> {
     let named = lines.iter().filter(|_| !label_ends);
     let mut entries: Vec<LegendEntry> =
@@ -96,7 +91,7 @@ fn legend_entries(lines: &[CurveLine<'_>], missing: usize, label_ends: bool) -> 
     entries
 }
 
-/// Draws curves, and their names where there is a `column` for them.
+/// Draws the curves and, if there is a `column` for them, their labels.
 fn draw_lines(
     area: &Area<'_>,
     mut frame: Frame<'_, '_>,
@@ -126,7 +121,7 @@ fn draw_lines(
     Ok(())
 }
 
-/// The share holds until the next count, then it jumps.
+/// The share is constant until the next count.
 fn step_points(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     let mut corners = Vec::with_capacity(points.len() * 2);
     let mut before: Option<f64> = None;
@@ -138,7 +133,7 @@ fn step_points(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
     corners
 }
 
-/// Moves places that are nearer than `gap` apart, downwards and, where that goes below `bottom`, back up.
+/// Moves positions apart to at least `gap`, downwards and, below `bottom`, back up.
 fn spread_labels(wanted: &[i32], gap: i32, bottom: i32) -> Vec<i32> {
     let mut order: Vec<usize> = (0..wanted.len()).collect();
     order.sort_by_key(|index| wanted[*index]);

@@ -1,4 +1,4 @@
-//! Effects with their intervals, one a row, around a line at zero.
+//! Forest plot: one row per effect with its interval, and a line at zero.
 
 use plotters::element::{Circle, PathElement, Rectangle};
 use plotters::style::Color;
@@ -12,36 +12,33 @@ use super::roles::{self, FAINT, INK, PAPER};
 use super::ticks::Axis;
 use super::{Caption, ChartError, WIDE, clamp_width, is_drawable, text};
 
-/// Effects with intervals.
 #[derive(Clone, Debug)]
 pub(crate) struct Forest {
-    /// What the chart says in words.
     pub(crate) caption: Caption,
-    /// What the effects are measured in.
+    /// The title of the axis with the unit of the effects.
     pub(crate) axis: String,
-    /// From top to bottom.
+    /// The rows from top to bottom.
     pub(crate) rows: Vec<ForestRow>,
 }
 
-/// One row.
 #[derive(Clone, Debug)]
 pub(crate) enum ForestRow {
-    /// What the rows below have in common.
+    /// A heading of the rows below it.
     Heading(String),
     /// An effect in the units of the axis.
     Effect {
-        /// Whose effect it is.
+        /// The name of the effect.
         label: String,
-        /// Unknown when nothing is to be drawn.
+        /// The estimate; unknown if nothing is to be drawn.
         estimate: Option<f64>,
-        /// Its ends; an effect without one counts as not told from zero.
+        /// The interval; without one the effect is drawn as not significant.
         interval: Option<(f64, f64)>,
-        /// Estimate and interval as they are written.
+        /// The formatted estimate and interval.
         text: String,
     },
 }
 
-/// Where things are across.
+/// The horizontal layout.
 #[derive(Clone, Copy)]
 struct Layout {
     width: i32,
@@ -49,7 +46,7 @@ struct Layout {
     margins: Margins,
 }
 
-/// Draws `data` at `width` CSS pixels; nothing without an estimate.
+/// Draws `data` at `width` CSS pixels; `None` without an estimate.
 pub(crate) fn forest(data: &Forest, width: u32) -> Result<Option<String>, ChartError> {
     let values: Vec<f64> = data.rows.iter().flat_map(values).collect();
     if values.is_empty() {
@@ -59,7 +56,7 @@ pub(crate) fn forest(data: &Forest, width: u32) -> Result<Option<String>, ChartE
     let tops = row_tops(&data.rows, layout.wide);
     let rows = tops.last().copied().unwrap_or(0) + 4;
     let entries = legend_entries();
-    // Numbers, the title and the legend.
+    // Height of the axis numbers, the title and the legend.
     let (numbers, below) = (rows + 22, rows + 22 + 3 + text::LINE_HEIGHT);
     let height = below + 10 + legend::height(&entries, layout.width);
     let svg = draw_svg(&data.caption, (layout.width, height), SeriesPattern::Plain, |area| {
@@ -79,7 +76,7 @@ pub(crate) fn forest(data: &Forest, width: u32) -> Result<Option<String>, ChartE
     Ok(Some(svg))
 }
 
-/// Estimates and the ends of their intervals.
+/// Returns the estimates and the ends of their intervals.
 fn values(row: &ForestRow) -> Vec<f64> {
     match row {
         ForestRow::Effect { estimate: Some(estimate), interval, .. } if is_drawable(*estimate) => {
@@ -113,7 +110,7 @@ fn layout(data: &Forest, width: i32) -> Layout {
     Layout { width, wide, margins: Margins { left, right, top: 4, bottom: 22 } }
 }
 
-/// Where each row begins, and at last where the rows end.
+/// Returns the top of each row, and the bottom of the last one.
 fn row_tops(rows: &[ForestRow], wide: bool) -> Vec<i32> {
     let mut top = 4;
     let mut tops = vec![top];
@@ -137,7 +134,7 @@ fn draw_row(
 ) -> Result<(), ChartError> {
     let (label, estimate, interval, numbers) = match row {
         ForestRow::Heading(heading) => {
-            // Lines would go through the words.
+            // A background keeps grid lines from crossing the text.
             let behind = [(0, top + 5), (text::bold_width(heading).min(layout.width), top + 23)];
             area.draw(&Rectangle::new(behind, PAPER.filled()))?;
             let style = text::bold(INK, HPos::Left, VPos::Center);
@@ -173,23 +170,20 @@ fn draw_effect(
         area.draw(&PathElement::new(vec![(x(low), y), (x(high), y)], marker.role.stroke_width(2)))?;
     }
     if !marker.filled {
-        // The zero line and the interval end at a hollow mark.
+        // The zero line and the interval must not be visible inside a hollow marker.
         area.draw(&Circle::new((x(estimate), y), marker.radius, PAPER.filled()))?;
     }
     markers::draw(area, marker, (x(estimate), y))
 }
 
-/// An effect's mark, by whether its interval leaves zero out.
+/// Returns the marker of an effect; `significant` if its interval excludes zero.
 fn effect_marker(significant: bool) -> Marker {
     let (shape, role) = if significant { (DIAMOND, roles::series(0)) } else { (CIRCLE, FAINT) };
     Marker { shape, role, filled: significant, radius: 5 }
 }
 
 fn legend_entries() -> [LegendEntry; 2] {
-    [(true, "interval leaves zero out"), (false, "interval holds zero, or there is none")].map(
-        |(significant, label)| LegendEntry {
-            key: LegendKey::Point(effect_marker(significant)),
-            label: label.to_owned(),
-        },
-    )
+    [(true, "interval excludes zero"), (false, "interval includes zero, or no interval")].map(|(significant, label)| {
+        LegendEntry { key: LegendKey::Point(effect_marker(significant)), label: label.to_owned() }
+    })
 }

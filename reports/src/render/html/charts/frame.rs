@@ -1,4 +1,4 @@
-//! The part of a chart that has axes.
+//! The frame of a chart: axes, numbers and grid.
 
 use plotters::chart::{ChartBuilder, ChartContext};
 use plotters::coord::Shift;
@@ -10,12 +10,12 @@ use super::roles::{FAINT, GRID};
 use super::ticks::Axis;
 use super::{Caption, ChartError, text};
 
-/// A drawing or a part of it, in pixels.
+/// A drawing area in pixels.
 pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
-/// A part with axes.
+/// A drawing area with axes.
 pub(super) type Frame<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Axis, Axis>>;
 
-/// Pixels around a frame; `left` and `bottom` hold the axes' numbers.
+/// The space around a frame in pixels; `left` and `bottom` contain the numbers of the axes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Margins {
     pub(super) left: i32,
@@ -24,7 +24,7 @@ pub(super) struct Margins {
     pub(super) bottom: i32,
 }
 
-/// A whole chart: what `draw` draws, with its caption and in the page's terms.
+/// Draws a complete chart by `draw` and converts it for the page.
 pub(super) fn draw_svg(
     caption: &Caption,
     (width, height): (i32, i32),
@@ -40,7 +40,7 @@ pub(super) fn draw_svg(
     Ok(postprocess(&svg, caption, size, pattern))
 }
 
-/// Axes, numbers and grid.
+/// Draws axes, numbers and grid.
 pub(super) fn build_frame<'a, 'b>(
     area: &'a Area<'b>,
     x: &Axis,
@@ -75,12 +75,13 @@ pub(super) fn build_frame<'a, 'b>(
     Ok(frame)
 }
 
-/// What the axes of a frame count: across in the middle below it, along at its upper left, where it need not be turned.
+/// Draws the titles of the axes: the horizontal one centered below the frame, the vertical one at the upper left so
+/// that it need not be rotated.
 pub(super) fn draw_axis_titles(area: &Area<'_>, margins: Margins, (x, y): (&str, &str)) -> Result<(), ChartError> {
     let (width, height) = area.dim_in_pixel();
     let (width, height) = (width as i32, height as i32);
     let room = width - margins.left - margins.right;
-    // A title that is wider than its frame may use the whole width.
+    // A title that is wider than the frame may use the whole width.
     let middle = if text::width(x) > room { width / 2 } else { margins.left + room / 2 };
     text::draw(area, x, &text::style(FAINT, HPos::Center, VPos::Top), (middle, height - text::LINE_HEIGHT), width)?;
     text::draw(area, y, &text::style(FAINT, HPos::Left, VPos::Top), (0, margins.top - text::LINE_HEIGHT - 6), width)

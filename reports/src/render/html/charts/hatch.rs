@@ -1,10 +1,10 @@
-//! Hatches, which tell areas apart without color. Plotters only knows plain fills.
+//! Hatch patterns, which distinguish areas without color. Plotters supports plain fills only.
 
 use std::fmt::Write as _;
 
 use super::roles;
 
-/// Lines over a tile of 8 by 8 pixels, one hatch a series.
+/// The lines in a tile of 8 by 8 pixels, one pattern per series.
 const HATCHES: [&str; 8] = [
     "M-2 2 2-2M0 8 8 0M6 10 10 6",
     "M-2 6 2 10M0 0 8 8M6-2 10 2",
@@ -16,7 +16,7 @@ const HATCHES: [&str; 8] = [
     "M0 4 2 2 6 6 8 4",
 ];
 
-/// Fills rectangles of a series by its hatch. Gives back the drawing and what it refers to.
+/// Fills the rectangles of a series with its pattern. Returns the drawing and the pattern definitions.
 pub(super) fn apply_hatches(mut body: String, id: &str) -> (String, String) {
     let mut definitions = String::new();
     for (index, (role, lines)) in roles::SERIES.iter().zip(HATCHES).enumerate() {
@@ -26,7 +26,7 @@ pub(super) fn apply_hatches(mut body: String, id: &str) -> (String, String) {
             continue;
         }
         body = body.replace(&plain, &format!(r#" fill="url(#{name})"/>"#));
-        // Writing to a string does not fail.
+        // Writing to a `String` cannot fail.
         let _ = write!(
             definitions,
             r#"<pattern id="{name}" width="8" height="8" patternUnits="userSpaceOnUse"><path d="M0 0H8V8H0z" fill="{color}"/><path d="{lines}" fill="none" stroke="{}" stroke-width="1.5"/></pattern>"#,

@@ -1,4 +1,4 @@
-//! What the marks of a chart mean, in lines below it.
+//! The legend below a chart.
 
 use plotters::element::{PathElement, Rectangle};
 use plotters::style::text_anchor::{HPos, VPos};
@@ -10,21 +10,21 @@ use super::postprocess::DASHED_WIDTH;
 use super::roles::INK;
 use super::{ChartError, text};
 
-/// Height of a line.
+/// Height of a line in pixels.
 const LINE_HEIGHT: i32 = 18;
-/// Between an entry and the next.
+/// Space between entries in pixels.
 const GAP: i32 = 16;
 
-/// What stands before an entry's text.
+/// The symbol before an entry's text.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum LegendKey {
-    /// A series' line with its mark.
+    /// The line and marker of a series.
     Curve(Marker),
-    /// A point's mark.
+    /// The marker of a point.
     Point(Marker),
-    /// A bar's fill.
+    /// The fill of a bar.
     Fill(RGBColor),
-    /// Nothing: a remark.
+    /// No symbol: a note.
     None,
 }
 
@@ -39,14 +39,13 @@ impl LegendKey {
     }
 }
 
-/// One entry.
 #[derive(Clone, Debug)]
 pub(super) struct LegendEntry {
     pub(super) key: LegendKey,
     pub(super) label: String,
 }
 
-/// Pixels that `entries` take below a chart.
+/// Returns the height of `entries` below a chart in pixels.
 pub(super) fn height(entries: &[LegendEntry], width: i32) -> i32 {
     place_entries(entries, width).last().map_or(0, |placed| placed.y + placed.height())
 }
@@ -77,7 +76,7 @@ fn draw_key(area: &Area<'_>, key: LegendKey, (x, y): (i32, i32)) -> Result<(), C
     }
 }
 
-/// Where an entry begins, and the lines of its text.
+/// The position of an entry and the lines of its text.
 struct PlacedEntry {
     x: i32,
     y: i32,
@@ -90,7 +89,8 @@ impl PlacedEntry {
     }
 }
 
-/// Places entries beside each other; one that does not fit goes to the next line, and one that has two lines has them alone.
+/// Places entries next to each other. An entry that does not fit moves to the next line, and an entry of two lines has
+/// its own row.
 fn place_entries(entries: &[LegendEntry], width: i32) -> Vec<PlacedEntry> {
     let (mut x, mut y, mut next) = (0, 0, LINE_HEIGHT);
     let placed = |entry: &LegendEntry| {

@@ -1,4 +1,4 @@
-//! Marks of points: eight shapes, filled or hollow.
+//! Markers of points: eight shapes, filled or hollow.
 
 use plotters::element::{Circle, PathElement, Polygon};
 use plotters::style::{Color, RGBColor};
@@ -7,30 +7,31 @@ use super::ChartError;
 use super::frame::Area;
 use super::roles;
 
-/// A point's mark.
+/// The marker of a point.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Marker {
     pub(super) shape: usize,
     pub(super) role: RGBColor,
     pub(super) filled: bool,
-    /// Half of its width.
+    /// Half of the width in pixels.
     pub(super) radius: i32,
 }
 
-/// Shapes are counted: circle, square, triangle, diamond, plus, cross, triangle upside down, hourglass, and again.
+/// Shapes by index: circle, square, triangle, diamond, plus, cross, inverted triangle, hourglass, then again from the
+/// first.
 pub(super) const DIAMOND: usize = 3;
 /// See [`DIAMOND`].
 pub(super) const CIRCLE: usize = 0;
 const SHAPES: usize = 8;
 
 impl Marker {
-    /// The mark of a group. 64 groups differ by shape and color together.
+    /// Returns the marker of a group. Shape and color together distinguish 64 groups.
     pub(super) fn of_group(group: usize, filled: bool, radius: i32) -> Marker {
         Marker { shape: group % SHAPES, role: roles::series(group % SHAPES + group / SHAPES), filled, radius }
     }
 }
 
-/// Draws a mark around `at`.
+/// Draws a marker around `at`.
 pub(super) fn draw(area: &Area<'_>, marker: Marker, at: (i32, i32)) -> Result<(), ChartError> {
     let stroke = if marker.radius > 3 { 2 } else { 1 };
     let Some(corners) = corners(marker.shape, marker.radius) else {
@@ -45,9 +46,9 @@ pub(super) fn draw(area: &Area<'_>, marker: Marker, at: (i32, i32)) -> Result<()
     Ok(area.draw(&PathElement::new(points, marker.role.stroke_width(stroke)))?)
 }
 
-/// Corners around the middle; a circle has none.
+/// Returns the corners relative to the center; `None` for a circle.
 fn corners(shape: usize, r: i32) -> Option<Vec<(i32, i32)>> {
-    // Arms of a plus, and how far a cross's arms reach.
+    // The half width of a plus's arms, and the reach of a cross's arms.
     let (arm, reach) = ((r * 2 / 5).max(1), r - 1);
     let corners = match shape % SHAPES {
         CIRCLE => return None,

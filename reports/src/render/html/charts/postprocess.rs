@@ -1,29 +1,29 @@
-//! From what plotters writes to what a page embeds.
+//! Converts the SVG of plotters for embedding in a page.
 
 use std::fmt::Write as _;
 
 use super::text::{svg_font_size, xml_char};
 use super::{Caption, hatch, roles};
 
-/// What one series' line is told apart by, besides its color; the first one is whole.
+/// The dash patterns of series, which distinguish them without color. The first series has a solid line.
 const DASHES: [&str; 7] = ["8 4", "2 3", "9 3 2 3", "14 4", "5 2", "9 3 2 3 2 3", "1 4"];
-/// How wide the lines are that are dashed. Nothing else is drawn with it but in one color.
+/// The stroke width of dashed lines. No other line of a series color has it.
 pub(super) const DASHED_WIDTH: u32 = 2;
 
-/// What a chart wants beyond plain colors.
+/// The patterns to add to plain colors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum SeriesPattern {
-    /// Colors are enough.
+    /// None.
     Plain,
-    /// Lines of series are dashed.
+    /// Series' lines are dashed.
     Dashes,
     /// Rectangles are hatched.
     Hatches,
 }
 
-/// Drops what every element repeats, and adds what a page needs: names, a view box and no font or theme of its own.
+/// Removes repeated attributes, fonts and themes, and adds names and a view box.
 ///
-/// Only markup is replaced: what it looks for has quotation marks, which are escaped in text.
+/// Replacements only affect markup: the search strings contain quotation marks, which are escaped in text.
 pub(super) fn postprocess(svg: &str, caption: &Caption, (width, height): (u32, u32), pattern: SeriesPattern) -> String {
     let body = svg.split_once('>').map_or("", |(_, body)| body);
     let mut body = body
@@ -43,7 +43,7 @@ pub(super) fn postprocess(svg: &str, caption: &Caption, (width, height): (u32, u
         SeriesPattern::Hatches => (body, definitions) = hatch::apply_hatches(body, &id),
     }
     let mut out = String::with_capacity(body.len() + definitions.len() + 1024);
-    // Writing to a string does not fail.
+    // Writing to a `String` cannot fail.
     let _ = write!(
         out,
         r#"<svg xmlns="http://www.w3.org/2000/svg" class="chart" width="{width}" height="{height}" viewBox="0 0 {width} {height}" "#
@@ -68,7 +68,7 @@ fn apply_dashes(mut body: String) -> String {
     body
 }
 
-/// Letters, digits, `-` and `_`.
+/// Keeps letters, digits, `-` and `_`.
 fn xml_id(id: &str) -> String {
     let fits = |character: char| character.is_ascii_alphanumeric() || "-_".contains(character);
     id.chars().map(|character| if fits(character) { character } else { '-' }).collect()

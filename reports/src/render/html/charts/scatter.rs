@@ -1,4 +1,4 @@
-//! What something cost against what came of it, one point a row.
+//! Scatter plot of cost against success, one point per row.
 
 use plotters::element::PathElement;
 use plotters::style::Color;
@@ -12,48 +12,43 @@ use super::roles::{FAINT, INK};
 use super::ticks::Axis;
 use super::{Caption, ChartError, WIDE, clamp_width, is_drawable, text};
 
-/// More points than these have no whiskers, which would hide them, and smaller marks.
+/// The largest number of points with whiskers and full-size markers; more whiskers would hide the points.
 pub(crate) const MAX_WHISKER_POINTS: usize = 60;
-/// More points than these have no labels.
+/// The largest number of points with labels.
 const MAX_LABELED_POINTS: usize = 12;
 
-/// Points of groups.
 #[derive(Clone, Debug)]
 pub(crate) struct Scatter {
-    /// What the chart says in words.
     pub(crate) caption: Caption,
-    /// What is measured across.
+    /// The title of the horizontal axis.
     pub(crate) x_title: String,
-    /// What the share is of.
+    /// The title of the vertical axis.
     pub(crate) y_title: String,
-    /// Names of groups.
+    /// The names of groups.
     pub(crate) groups: Vec<String>,
-    /// What filled marks have and hollow ones have not.
+    /// The legend of filled markers.
     pub(crate) filled: String,
-    /// What hollow marks are.
+    /// The legend of hollow markers.
     pub(crate) hollow: String,
-    /// The points.
     pub(crate) points: Vec<Point>,
 }
 
-/// One point.
 #[derive(Clone, Debug)]
 pub(crate) struct Point {
-    /// Its name, shown where there is room for all.
+    /// The name, shown if all names have room.
     pub(crate) label: String,
-    /// Which of the groups it belongs to.
+    /// The index of the group.
     pub(crate) group: usize,
-    /// Whether its mark is filled.
+    /// True if the marker is filled.
     pub(crate) filled: bool,
-    /// An amount.
+    /// The amount.
     pub(crate) x: f64,
-    /// A share, 0 to 1.
+    /// The share, 0 to 1.
     pub(crate) y: f64,
-    /// The interval of the share.
     pub(crate) y_interval: Option<(f64, f64)>,
 }
 
-/// Draws `data` at `width` CSS pixels; nothing without a point.
+/// Draws `data` at `width` CSS pixels; `None` without a point.
 pub(crate) fn scatter(data: &Scatter, width: u32) -> Result<Option<String>, ChartError> {
     let points: Vec<&Point> = data.points.iter().filter(|point| is_drawable(point.x) && is_drawable(point.y)).collect();
     if points.is_empty() {
@@ -85,14 +80,14 @@ pub(crate) fn scatter(data: &Scatter, width: u32) -> Result<Option<String>, Char
     Ok(Some(svg))
 }
 
-/// The axis of amounts, and whether its places are logarithms.
+/// Returns the axis of amounts, and true if it is logarithmic.
 fn amount_axis(points: &[&Point], count: i32) -> (Axis, bool) {
     let least = points.iter().map(|point| point.x).fold(f64::INFINITY, f64::min);
     let most = points.iter().map(|point| point.x).fold(f64::NEG_INFINITY, f64::max);
     if least > 1e-9 && most / least > 20.0 {
         return (Axis::logarithmic(least, most, count), true);
     }
-    // Amounts that are near to each other need no zero, but what is all but the same is not spread.
+    // Amounts close to each other do not need a zero, but almost equal amounts are not magnified.
     let near = least > most / 2.0 && most - least > most / 20.0;
     let from = if least > 0.0 && near { least - (most - least) / 10.0 } else { least.min(0.0) };
     (Axis::linear(from, most, count), false)
@@ -103,7 +98,7 @@ fn bounds(frame: &Frame<'_, '_>) -> PixelRect {
     PixelRect { left: x.start, right: x.end, top: y.start, bottom: y.end }
 }
 
-/// Groups that have points, then what filled and hollow marks are.
+/// Returns the groups that have points, then filled and hollow markers.
 fn legend_entries(data: &Scatter, points: &[&Point]) -> Vec<LegendEntry> {
     let used = |group: &usize| points.iter().any(|point| point.group == *group);
     let name = |(group, label): (usize, &String)| {
@@ -138,7 +133,7 @@ fn draw_points(
     Ok(())
 }
 
-/// A rectangle that something takes.
+/// A rectangle that is occupied.
 #[derive(Clone, Copy, Debug)]
 struct PixelRect {
     left: i32,
@@ -157,8 +152,8 @@ impl PixelRect {
     }
 }
 
-/// Names all points where nothing is in the way: beside them, else above or below. Where one has no room none is named, for a point
-/// without a name among others looks like something else.
+/// Labels all points if every label has room next to, above or below its point. Otherwise draws no label, since a
+/// partly labeled chart is misleading.
 fn draw_labels(
     area: &Area<'_>,
     points: &[&Point],

@@ -1,4 +1,4 @@
-//! Calls by what came of them, one stacked bar for each position, in small panels of one scale.
+//! Stacked bars of calls by result, one bar per position, in small panels with a common scale.
 
 use plotters::element::Rectangle;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -11,67 +11,61 @@ use super::roles::{self, FAINT, GOOD, INK};
 use super::ticks::Axis;
 use super::{Caption, ChartError, WIDE, clamp_width, text};
 
-/// Panels that stand beside each other in a wide chart.
+/// The largest number of panels in a row of a wide chart.
 const MAX_COLUMNS: usize = 3;
-/// Between panels.
+/// Space between panels in pixels.
 const GAP: i32 = 20;
-/// Pixels that the label of a position has at most.
+/// The largest width of a position's label in pixels.
 const MAX_LABEL_WIDTH: i32 = 60;
 
-/// Stacked bars in panels.
 #[derive(Clone, Debug)]
 pub(crate) struct Stacks {
-    /// What the chart says in words.
     pub(crate) caption: Caption,
-    /// What bars stand for.
+    /// The title of the horizontal axis.
     pub(crate) x_title: String,
-    /// What is counted.
+    /// The title of the vertical axis.
     pub(crate) y_title: String,
-    /// Kinds from the bottom of each bar up.
+    /// The kinds, from the bottom of each bar up.
     pub(crate) kinds: Vec<CallKind>,
-    /// The panels.
     pub(crate) panels: Vec<Panel>,
 }
 
-/// A part of a bar.
+/// A kind of call: one segment of a bar.
 #[derive(Clone, Debug)]
 pub(crate) struct CallKind {
-    /// Its name.
     pub(crate) label: String,
-    /// What it is.
     pub(crate) status: CallStatus,
 }
 
-/// What came of a call.
+/// The result of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum CallStatus {
-    /// It succeeded.
+    /// The call succeeded.
     Ok,
-    /// A class of errors. Eight of them differ by color and hatch.
+    /// The call failed with an error class. Color and hatch distinguish eight of them.
     Error,
-    /// Classes that have no color of their own.
+    /// The call failed with one of the remaining error classes.
     Other,
 }
 
-/// The bars of one setting.
+/// The bars of one condition.
 #[derive(Clone, Debug)]
 pub(crate) struct Panel {
-    /// The setting.
+    /// The name of the condition.
     pub(crate) title: String,
-    /// From left to right.
+    /// The bars from left to right.
     pub(crate) bars: Vec<Bar>,
 }
 
-/// One bar.
 #[derive(Clone, Debug)]
 pub(crate) struct Bar {
-    /// Its position.
+    /// The label of the position.
     pub(crate) label: String,
-    /// Counts in the order of the kinds.
+    /// The counts in the order of the kinds.
     pub(crate) counts: Vec<u64>,
 }
 
-/// Draws `data` at `width` CSS pixels; nothing when nothing was counted.
+/// Draws `data` at `width` CSS pixels; `None` if all counts are 0.
 pub(crate) fn stacks(data: &Stacks, width: u32) -> Result<Option<String>, ChartError> {
     let bars = data.panels.iter().flat_map(|panel| &panel.bars);
     let highest = bars.filter_map(|bar| segments(bar, data).last().map(|(_, _, to)| *to)).fold(0.0, f64::max);
@@ -100,7 +94,7 @@ pub(crate) fn stacks(data: &Stacks, width: u32) -> Result<Option<String>, ChartE
     Ok(Some(svg))
 }
 
-/// Panels in a line, so that four are two by two.
+/// Returns the number of panels per row; four are arranged two by two.
 fn column_count(panels: usize) -> usize {
     match panels {
         0 | 1 => 1,
@@ -109,7 +103,7 @@ fn column_count(panels: usize) -> usize {
     }
 }
 
-/// The color of each kind. Classes take the series' colors in their order.
+/// Returns the color of each kind. Error classes have the series' colors in their order.
 fn kind_colors(kinds: &[CallKind]) -> Vec<RGBColor> {
     let mut classes = 0..;
     let role = |kind: &CallKind| match kind.status {
@@ -120,7 +114,7 @@ fn kind_colors(kinds: &[CallKind]) -> Vec<RGBColor> {
     kinds.iter().map(role).collect()
 }
 
-/// The parts of a bar that hold something: which kind, from where, to where.
+/// Returns the non-empty segments of a bar: index of the kind, bottom, top.
 fn segments(bar: &Bar, data: &Stacks) -> Vec<(usize, f64, f64)> {
     let mut from = 0.0;
     let counts = bar.counts.iter().take(data.kinds.len()).enumerate().filter(|(_, count)| **count > 0);
@@ -141,7 +135,7 @@ fn draw_panel(
     let (width, height) = (width as i32, height as i32);
     let labels = y.ticks.iter().map(|(_, label)| text::width(label)).max().unwrap_or(0);
     let left = labels + 10;
-    // The last position's label is in the middle of its bar and may be wider.
+    // The last label is centered below its bar and may be wider.
     let bar = (width - left) / (panel.bars.len().max(1) as i32);
     let right = 2 + (widest_label(panel) / 2 - bar / 2).max(0);
     let margins = Margins { left, right, top: 44, bottom: 22 };
@@ -158,7 +152,7 @@ fn draw_panel(
                 continue;
             }
             let mut part = Rectangle::new([(middle - 0.4, from), (middle + 0.4, to)], roles[kind].filled());
-            // A line of paper between the parts, where there is room for one.
+            // A background-colored line separates segments that are high enough.
             if high > 3 {
                 part.set_margin(1, 0, 0, 0);
             }
@@ -168,12 +162,12 @@ fn draw_panel(
     Ok(())
 }
 
-/// The pixels of the widest label of a position.
+/// Returns the width of the widest label of a position in pixels.
 fn widest_label(panel: &Panel) -> i32 {
     panel.bars.iter().map(|bar| text::width(&bar.label)).max().unwrap_or(0).min(MAX_LABEL_WIDTH)
 }
 
-/// The axis of positions. Where not every label has room the last one stays.
+/// Returns the axis of positions. If not all labels have room, the last one is kept.
 fn position_axis(panel: &Panel, room: i32) -> Axis {
     let bars = panel.bars.len().max(1);
     let every =

@@ -1,4 +1,4 @@
-//! Charts as a browser reads them.
+//! Tests of charts as a browser parses them.
 
 mod colors;
 mod css;
@@ -15,10 +15,10 @@ use super::{
     Caption, ChartError, Curves, Forest, ForestRow, Panel, Scatter, Stacks, curves, forest, scatter, stacks, text,
 };
 
-/// What a page draws every chart at.
+/// The widths at which a page draws each chart.
 const WIDTHS: [u32; 2] = [720, 340];
 
-/// Five times this is longer than any room.
+/// Repeated five times, this is wider than any available space.
 const LONG_NAME: &str = "a name of two hundred characters, in words ";
 
 /// One chart of each kind.
@@ -41,7 +41,7 @@ impl Charts {
         [&mut forest.caption, &mut curves.caption, &mut scatter.caption, &mut stacks.caption]
     }
 
-    /// Puts one text wherever a text is.
+    /// Replaces all texts by `text`.
     fn with_all_names(mut self, text: &str) -> Charts {
         for caption in self.captions() {
             caption.title = text.to_owned();
@@ -82,7 +82,7 @@ impl Charts {
         ]
     }
 
-    /// The charts at both widths, as they stand in one page.
+    /// Draws all charts at both widths, as in one page.
     fn page(&self) -> Vec<String> {
         WIDTHS.into_iter().flat_map(|width| self.draw(width)).map(|chart| chart.expect("there is something")).collect()
     }
@@ -176,7 +176,7 @@ fn charts_are_small() {
     }
 }
 
-/// Shapes whose middle is at the height of a row, by the name of the row.
+/// Returns the shape at the height of a row, found by the row's name.
 fn marker_shape(svg: &str, row: &str) -> &'static str {
     let document = parse_chart(svg);
     let label = elements(&document, "text").find(|node| node.text().is_some_and(|text| text.trim() == row));
@@ -274,7 +274,7 @@ fn points_are_named_all_or_none() {
 
 #[test]
 fn text_widths_are_estimated_within_a_tenth() {
-    // As Chromium measures them in 12 pixels of DejaVu Sans, which is wide among the page's fonts.
+    // Measured in Chromium with DejaVu Sans at 12 pixels, which is wide among the page's fonts.
     let measured = [
         ("VALIDATION_ERROR", 119.5),
         ("MISSING_DISCRIMINATOR", 152.9),

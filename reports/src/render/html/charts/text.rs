@@ -1,4 +1,4 @@
-//! Text in a chart: how wide it is, where it is cut, how it is drawn.
+//! Text in a chart: estimating its width, truncating and drawing it.
 
 use plotters::prelude::{FontDesc, FontFamily, FontStyle, RGBColor, TextStyle};
 use plotters::style::Color;
@@ -8,35 +8,35 @@ use unicode_width::UnicodeWidthChar;
 use super::ChartError;
 use super::frame::Area;
 
-/// Height of text in CSS pixels.
+/// Font size in CSS pixels.
 pub(super) const SIZE: f64 = 12.0;
-/// From one line of text to the next.
+/// Distance between lines in pixels.
 pub(super) const LINE_HEIGHT: i32 = 16;
-/// Plotters' SVG divides a font's size by this.
+/// Plotters' SVG backend divides font sizes by this number.
 const PLOTTERS_SCALE: f64 = 1.24;
 
-/// What `font-size` reads in what plotters writes.
+/// Returns the `font-size` attribute as plotters writes it.
 pub(super) fn svg_font_size() -> f64 {
     SIZE * PLOTTERS_SCALE / PLOTTERS_SCALE
 }
 
-/// A style of text whose anchor is `across` and `down`.
+/// Returns a text style with the given horizontal and vertical anchor.
 pub(super) fn style(role: RGBColor, across: HPos, down: VPos) -> TextStyle<'static> {
     styled(FontStyle::Normal, role, Pos::new(across, down))
 }
 
-/// Text that stands out: headings.
+/// Returns the bold text style of headings.
 pub(super) fn bold(role: RGBColor, across: HPos, down: VPos) -> TextStyle<'static> {
     styled(FontStyle::Bold, role, Pos::new(across, down))
 }
 
 fn styled(style: FontStyle, role: RGBColor, pos: Pos) -> TextStyle<'static> {
-    // Only the page knows its font.
+    // The font is set by the page.
     let font = FontDesc::new(FontFamily::Name("inherit"), SIZE * PLOTTERS_SCALE, style);
     TextStyle { font, color: role.to_backend_color(), pos }
 }
 
-/// Draws `text`, cut to `room` pixels.
+/// Draws `text`, truncated to `room` pixels.
 pub(super) fn draw(
     area: &Area<'_>,
     text: &str,
@@ -52,14 +52,14 @@ pub(super) fn draw(
     Ok(area.draw_text(&text, style, at)?)
 }
 
-/// About how many pixels `text` is wide in a page's usual fonts, rather more than less.
+/// Estimates the width of `text` in pixels in the page's usual fonts, rather too wide than too narrow.
 pub(super) fn width(text: &str) -> i32 {
     let ems: f64 = text.chars().map(em).sum();
-    // What is longer than any room is as long as it needs to be.
+    // Limit the width of very long texts.
     (ems * SIZE).min(1e6).ceil() as i32
 }
 
-/// The same for bold text, which is a tenth wider.
+/// Estimates the width of bold text, which is a tenth wider.
 pub(super) fn bold_width(text: &str) -> i32 {
     width(text) * 11 / 10
 }
@@ -81,7 +81,7 @@ fn em(character: char) -> f64 {
     }
 }
 
-/// `text` in at most `room` pixels, with an ellipsis where it is cut. What XML cannot hold becomes visible.
+/// Truncates `text` to `room` pixels with an ellipsis. Characters that XML does not allow are made visible.
 pub(super) fn truncate(text: &str, room: i32) -> String {
     let text: String = text.chars().take(300).map(xml_char).collect();
     if width(&text) <= room {
@@ -99,7 +99,7 @@ pub(super) fn truncate(text: &str, room: i32) -> String {
     if kept.is_empty() { kept } else { format!("{}…", kept.trim_end()) }
 }
 
-/// `text` in one line or two of `room` pixels, broken at a blank; what does not fit in the second is cut.
+/// Breaks `text` at a space into at most two lines of `room` pixels; the second line is truncated.
 pub(super) fn wrap(text: &str, room: i32) -> Vec<String> {
     let text: String = text.trim().chars().take(300).map(xml_char).collect();
     let blanks = text.match_indices(' ').map(|(at, _)| at);
@@ -110,7 +110,7 @@ pub(super) fn wrap(text: &str, room: i32) -> Vec<String> {
     }
 }
 
-/// Line breaks and tabs become blanks, for a label is one line.
+/// Replaces line breaks and tabs by spaces, since a label is one line.
 pub(super) fn xml_char(character: char) -> char {
     match character {
         '\t' | '\n' | '\r' => ' ',

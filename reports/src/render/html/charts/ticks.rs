@@ -1,42 +1,41 @@
-//! Where an axis begins, ends and says a number.
+//! Ranges, ticks and number formats of axes.
 
 use std::ops::Range;
 
 use plotters::coord::ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter};
 
-/// One axis of a chart.
 #[derive(Clone, Debug)]
 pub(super) struct Axis {
     pub(super) low: f64,
     pub(super) high: f64,
-    /// Places and what is written there.
+    /// The positions and labels of the ticks.
     pub(super) ticks: Vec<(f64, String)>,
-    /// Whether lines go from the ticks through the chart.
+    /// True if grid lines are drawn at the ticks.
     pub(super) grid: bool,
 }
 
 impl Axis {
-    /// Shares: 0 to 100%, with room for the marks at both ends.
+    /// The axis of a share: 0 to 100%, with space for markers at both ends.
     pub(super) fn shares() -> Axis {
         let ticks = [0, 25, 50, 75, 100].map(|percent| (f64::from(percent) / 100.0, format!("{percent}%")));
         Axis { low: -0.03, high: 1.03, ticks: ticks.to_vec(), grid: true }
     }
 
-    /// From `low` to `high` and on to the next round numbers, in about `count` steps.
+    /// An axis from `low` to `high`, extended to round numbers, with about `count` steps.
     pub(super) fn linear(low: f64, high: f64, count: i32) -> Axis {
-        // Ends so near to each other that they cannot be told apart have nothing to divide.
+        // A range of almost equal ends cannot be divided.
         let near = 1e-9 * low.abs().max(1.0);
         let high = if high - low > near { high } else { low + near.max(1.0) };
         let step = round_step((high - low) / f64::from(count.max(1)));
         let (first, last) = ((low / step).floor(), (high / step).ceil());
-        // Steps are at least a hundredth of the axis, so few.
+        // A step is at least a hundredth of the axis.
         let steps = (last - first).clamp(1.0, 100.0) as u32;
         let at: Vec<f64> = (0..=steps).map(|index| (first + f64::from(index)) * step).collect();
         let labels = format_ticks(&at, step);
         Axis { low: first * step, high: last * step, ticks: at.into_iter().zip(labels).collect(), grid: true }
     }
 
-    /// Whole numbers from 0 to `high`, which need not be a round one.
+    /// An axis of whole numbers from 0 to `high`, which need not be round.
     pub(super) fn integers(high: u32, count: i32) -> Axis {
         let high = f64::from(high.max(1));
         let step = round_step(high / f64::from(count.max(1))).max(1.0);
@@ -48,13 +47,14 @@ impl Axis {
         axis
     }
 
-    /// Powers of ten from `low` to `high`, both above zero, with 2 and 5 between where there are few. Places are decimal logarithms.
+    /// An axis of powers of ten from `low` to `high`, both positive, with 2 and 5 in between if there are few.
+    /// Positions are decimal logarithms.
     pub(super) fn logarithmic(low: f64, high: f64, count: i32) -> Axis {
         let (low, high) = (low.log10(), high.log10().max(low.log10() + 0.1));
         let margin = (high - low) * 0.04;
         let decades = (high - low).ceil().max(1.0);
         let factors: &[f64] = if decades * 3.0 <= f64::from(count) { &[1.0, 2.0, 5.0] } else { &[1.0] };
-        // More than 30 powers of ten do not lie between drawable numbers above a trillionth.
+        // There are at most 30 powers of ten between a trillionth and the largest drawable number.
         let every = (decades / f64::from(count.max(1))).ceil().max(1.0) as usize;
         let powers = (low.floor() as i32..=high.ceil() as i32).step_by(every);
         let ticks = powers
@@ -65,7 +65,7 @@ impl Axis {
         Axis { low: low - margin, high: high + margin, ticks, grid: true }
     }
 
-    /// The same with a sign before what is above zero, for differences.
+    /// Adds a sign to positive labels, for differences.
     pub(super) fn signed(mut self) -> Axis {
         for (at, label) in &mut self.ticks {
             if *at > 0.0 {
@@ -86,7 +86,7 @@ impl Ranged for Axis {
     }
 
     fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
-        // Plotters asks a second time for fainter lines between these.
+        // Plotters asks a second time for minor grid lines.
         if hint.weight().allow_light_points() { Vec::new() } else { self.ticks.iter().map(|(at, _)| *at).collect() }
     }
 
@@ -102,14 +102,14 @@ impl ValueFormatter<f64> for Axis {
     }
 }
 
-/// The next of 1, 2, 5, 10 and so on.
+/// Rounds up to the next of 1, 2, 5, 10 and so on.
 fn round_step(step: f64) -> f64 {
     let power = 10f64.powi(step.log10().floor() as i32);
     let factor = [1.0, 2.0, 5.0].into_iter().find(|factor| factor * power >= step * 0.999).unwrap_or(10.0);
     factor * power
 }
 
-/// Numbers of one axis, all in the same unit and with the same number of decimals.
+/// Formats the numbers of one axis in the same unit and with the same number of decimals.
 fn format_ticks(values: &[f64], step: f64) -> Vec<String> {
     let largest = values.iter().fold(0.0, |largest: f64, value| largest.max(value.abs()));
     let (unit, name) = match largest {
@@ -119,7 +119,7 @@ fn format_ticks(values: &[f64], step: f64) -> Vec<String> {
     };
     let decimals = (-(step / unit).log10().floor()).clamp(0.0, 9.0) as usize;
     let write = |value: &f64| {
-        // A sum of steps may end at a tiny negative number.
+        // A sum of steps may end at a tiny negative number instead of 0.
         let value = if value.abs() < step / 1e6 { 0.0 } else { *value };
         let name = if value == 0.0 { "" } else { name };
         format!("{}{name}", group_thousands(&format!("{:.decimals$}", value / unit)))
@@ -127,7 +127,7 @@ fn format_ticks(values: &[f64], step: f64) -> Vec<String> {
     values.iter().map(write).collect()
 }
 
-/// A comma in `1234`, which is the only length that has room for one in each unit.
+/// Inserts the comma in `1234`, the only length that needs one in any unit.
 fn group_thousands(number: &str) -> String {
     let (sign, digits) = number.split_at(usize::from(number.starts_with('-')));
     match digits.len() {

@@ -1,4 +1,4 @@
-//! Effects of guardrails, as charts and in tables.
+//! The effects of guardrails, as charts and tables.
 
 use maud::{Markup, html};
 
@@ -9,14 +9,14 @@ use crate::render::number::count;
 use crate::render::terminal::Detail;
 use crate::summary::{Ablation, Effect, Report};
 
-/// Charts of effects.
+/// The largest number of charts.
 const MAX_CHARTS: usize = 8;
-/// Effects that are shown in one chart, if they are of more than one agent and format.
+/// The largest number of effects in a chart of more than one agent and format.
 const MAX_EFFECTS: usize = 16;
-/// The width from which on the name of an agent and a format has room beside its effect.
+/// The smallest width at which the name of an agent and a format fits next to its effect.
 const MIN_LABEL_WIDTH: u32 = 720;
 
-/// What each guardrail is worth.
+/// Renders the effects of guardrails.
 pub(super) fn effects(report: &Report) -> Result<Markup, ChartError> {
     let all = group_ablations(&report.ablation);
     let mut charts = Vec::new();
@@ -26,7 +26,7 @@ pub(super) fn effects(report: &Report) -> Result<Markup, ChartError> {
         let chart = |width| Forest {
             caption: caption(
                 format!("effects-{index}"),
-                format!("What each guardrail is worth to {titles}"),
+                format!("Effects of guardrails on {titles}"),
                 words.join(". "),
             ),
             axis: "success, points".to_owned(),
@@ -37,10 +37,10 @@ pub(super) fn effects(report: &Report) -> Result<Markup, ChartError> {
     }
     Ok(html! {
         @if !charts.is_empty() {
-            h2 #effects { "What each guardrail is worth" }
+            h2 #effects { "Effects of guardrails" }
             p.note {
                 "Effects on success in points: with the switch minus without it, in the same scenario and trial. A filled mark means that the "
-                "interval leaves zero out."
+                "interval excludes zero."
             }
             (left_out(all.len().saturating_sub(MAX_CHARTS)))
             @for (titles, ablations, chart) in &charts {
@@ -58,7 +58,7 @@ pub(super) fn effects(report: &Report) -> Result<Markup, ChartError> {
     })
 }
 
-/// What goes into one chart each: neighbours with so few effects that they can be held against each other, or one with many.
+/// Groups ablations into charts: adjacent ones with few effects share a chart, and one with many has its own.
 fn group_ablations(ablations: &[Ablation]) -> Vec<&[Ablation]> {
     let effects = |ablation: &Ablation| -> usize {
         sections(ablation, Detail::Summary).iter().map(|(_, effects)| effects.len()).sum()
@@ -77,13 +77,13 @@ fn group_ablations(ablations: &[Ablation]) -> Vec<&[Ablation]> {
     starts.iter().zip(ends).map(|(start, end)| &ablations[*start..end]).collect()
 }
 
-/// What effects have in common.
+/// The labels that a group of effects has in common.
 struct EffectLabels {
     about: &'static str,
     switch: Option<String>,
 }
 
-/// What all these effects are effects of, and of which switch, when that is one thing.
+/// Returns the common heading of these effects, and their common switch if there is only one.
 fn shared_labels(ablations: &[Ablation]) -> Option<EffectLabels> {
     let sections = || ablations.iter().flat_map(|ablation| sections(ablation, Detail::Summary));
     let about = single_value(sections().map(|(about, _)| about))?;
@@ -110,7 +110,7 @@ fn switches(effect: &Effect) -> String {
 
 fn forest_rows(ablations: &[Ablation], width: u32) -> Vec<ForestRow> {
     let labels = if ablations.len() > 1 { shared_labels(ablations) } else { None };
-    // A heading over each single row says too little, where there is room beside the row.
+    // If there is room, a label next to each row replaces headings of single rows.
     let labeled_by_agent = width >= MIN_LABEL_WIDTH && labels.as_ref().is_some_and(|labels| labels.switch.is_some());
     let mut rows = Vec::new();
     for ablation in ablations {

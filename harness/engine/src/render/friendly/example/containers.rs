@@ -1,11 +1,11 @@
-//! Objects and lists, from examples of what they hold.
+//! Examples of objects and lists, built from examples of their contents.
 
 use serde_json::{Map, Value};
 
 use super::super::schema_node::SchemaNode;
 use super::{ExampleGenerator, IncludedProperties, ParentSchemas};
 
-/// A list that has to be longer gets no example.
+/// No example is generated for a list that must be longer.
 const MAX_LENGTH: usize = 64;
 
 struct Property<'s> {
@@ -15,7 +15,7 @@ struct Property<'s> {
 }
 
 impl<'s> ExampleGenerator<'s> {
-    /// Candidates with all declared properties, then with those that are required.
+    /// Returns candidates with all declared properties, then with only the required ones.
     pub(super) fn objects(
         &self,
         node: &SchemaNode<'s>,
@@ -62,7 +62,7 @@ impl<'s> ExampleGenerator<'s> {
         out
     }
 
-    /// Adds properties of free names where the count asks for it, or where the object is a map.
+    /// Adds properties with generated names if the count requires it, or if the object is a map.
     fn pad_object(
         &self,
         node: &SchemaNode<'s>,
@@ -92,7 +92,7 @@ impl<'s> ExampleGenerator<'s> {
         }
     }
 
-    /// Candidates with one item more than none, or as many as have to be there; an empty list last.
+    /// Returns candidates with one item, or with the minimum number of items if it is larger, and an empty list last.
     pub(super) fn arrays(&self, node: &SchemaNode<'s>, want: usize, parents: &ParentSchemas<'_, 's>) -> Vec<Value> {
         let least = count(node.lower_bound("minItems")).unwrap_or(0);
         let most = count(node.upper_bound("maxItems")).unwrap_or(usize::MAX);
@@ -105,7 +105,7 @@ impl<'s> ExampleGenerator<'s> {
         let unique = node.keyword_values("uniqueItems").any(|on| *on == true);
         let different = if unique { length + want - 1 } else { want };
         let mut columns: Vec<Vec<Value>> = Vec::new();
-        // Plain items are all alike, so they are made once.
+        // All other items are the same, so they are generated once.
         let mut plain: Option<Vec<Value>> = None;
         for index in 0..length {
             let item = if index < contained { node.contained_item(index) } else { node.item(index) };
@@ -138,6 +138,6 @@ impl<'s> ExampleGenerator<'s> {
 }
 
 fn count(value: Option<&Value>) -> Option<usize> {
-    // Schemas may write a count as 2.0.
+    // A schema may write a count as 2.0.
     value.and_then(Value::as_f64).map(|count| count as usize)
 }

@@ -1,5 +1,5 @@
-//! Valid examples from a schema. A candidate is put together from what the keywords say, and only what the validator
-//! accepts is ever given out. The same schema has the same example on every call.
+//! Generation of valid examples from a schema. Candidates are derived from the keywords, and only those that the
+//! validator accepts are returned. Generation is deterministic.
 
 mod containers;
 mod number;
@@ -16,29 +16,29 @@ use super::phrases::implied_type;
 use super::schema_node::SchemaNode;
 use crate::schema::subschema_validators;
 
-/// How many candidates are tried for one schema. Schemas that need more are riddles, and go without an example.
+/// The maximum number of candidates for one schema; schemas that need more get no example.
 const MAX_TRIES: u32 = 20_000;
 
-/// How many combinations of branches are tried at one place.
+/// The maximum number of combinations of branches for one node.
 const MAX_VARIANTS: usize = 16;
 
-/// How deep examples are nested.
+/// The maximum depth of an example.
 const MAX_DEPTH: usize = 16;
 
-/// All types, in the order in which they are tried where a schema names none.
+/// All types, in the order in which they are tried if a schema names none.
 const TYPES: [&str; 6] = ["string", "integer", "boolean", "object", "array", "null"];
 
-/// Makes examples for the places of one schema.
+/// Generates examples for the subschemas of one schema.
 #[derive(Debug)]
 pub(super) struct ExampleGenerator<'s> {
     validators: Option<ValidatorMap>,
-    /// The pointers of schemas by their addresses: a schema is one place in one document.
+    /// The pointer of each subschema, by its address.
     pointers: HashMap<*const Value, String>,
     tries: Cell<u32>,
     root: &'s Value,
 }
 
-/// The places around the one that an example is made for.
+/// The nodes that enclose the one for which an example is generated.
 #[derive(Debug, Clone, Copy)]
 struct ParentSchemas<'a, 's> {
     node: &'a SchemaNode<'s>,
@@ -46,12 +46,12 @@ struct ParentSchemas<'a, 's> {
     depth: usize,
 }
 
-/// Which properties an example shows.
+/// The properties included in an example.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IncludedProperties {
-    /// All that are declared, or else those that are required.
+    /// All declared properties; if that is impossible, the required ones.
     Declared,
-    /// Those that are required.
+    /// The required properties.
     Required,
 }
 
@@ -64,23 +64,23 @@ impl<'s> ExampleGenerator<'s> {
         ExampleGenerator { validators, pointers, tries: Cell::new(MAX_TRIES), root }
     }
 
-    /// An example of the whole.
+    /// Returns an example of the whole schema.
     pub(super) fn root_example(&self, included: IncludedProperties) -> Option<Value> {
         self.generate(&SchemaNode::root(self.root), 1, included, None).pop()
     }
 
-    /// An example at a place, as it stands in the example of the whole.
+    /// Returns an example of a node, as contained in the example of the whole schema.
     pub(super) fn example_at(&self, node: &SchemaNode<'s>) -> Option<Value> {
         self.generate(node, 1, IncludedProperties::Declared, None).pop()
     }
 
-    /// The `examples` that the schema itself gives at a place, those of them that are valid.
+    /// Returns the valid ones of the `examples` in the schema of a node.
     pub(super) fn declared_examples(&self, node: &SchemaNode<'s>) -> Vec<Value> {
         let declared_examples = node.keyword_values("examples").filter_map(Value::as_array).flatten();
         declared_examples.filter(|value| self.accepts(node, value)).cloned().collect()
     }
 
-    /// Up to `want` different examples.
+    /// Returns up to `want` different examples.
     fn generate(
         &self,
         node: &SchemaNode<'s>,
@@ -93,7 +93,7 @@ impl<'s> ExampleGenerator<'s> {
         if node.never || depth >= MAX_DEPTH {
             return found;
         }
-        // Takes those that are valid and new, until there are enough.
+        // Adds new and valid candidates until there are enough.
         let mut take = |candidates: Vec<Value>| {
             for candidate in candidates {
                 if found.len() < want && !found.contains(&candidate) && self.accepts(node, &candidate) {
@@ -150,7 +150,7 @@ impl<'s> ExampleGenerator<'s> {
 }
 
 impl<'s> ParentSchemas<'_, 's> {
-    /// Whether a schema of the place is one that stands around it: an example of it would have no end.
+    /// Returns true if a schema of the node also encloses it: its example would be infinite.
     fn is_recursive(&self, node: &SchemaNode<'s>) -> bool {
         let is_parent = |schema| self.node.schemas.iter().any(|known| std::ptr::eq(*known, schema));
         node.schemas.iter().any(|schema| is_parent(*schema))
@@ -158,10 +158,10 @@ impl<'s> ParentSchemas<'_, 's> {
     }
 }
 
-/// The place with each combination of its choices decided.
+/// Returns one node for each combination of branches.
 fn variants<'s>(node: &SchemaNode<'s>) -> Vec<SchemaNode<'s>> {
     let mut decided = Vec::new();
-    // The last is decided first, so the first branches come out first.
+    // A stack: the first branches are pushed last, so that they are returned first.
     let mut open = vec![(node.clone(), 0)];
     while let Some((node, choices_made)) = open.pop() {
         if decided.len() >= MAX_VARIANTS {
@@ -177,7 +177,7 @@ fn variants<'s>(node: &SchemaNode<'s>) -> Vec<SchemaNode<'s>> {
     decided
 }
 
-/// The types to try, null last: an example should show something.
+/// Returns the types to try, `null` last, because it is the least informative example.
 fn types<'s>(node: &SchemaNode<'s>) -> Vec<&'s str> {
     let mut types = node.types().unwrap_or_else(|| {
         let implied = implied_type(node);

@@ -1,10 +1,10 @@
-//! Numbers within bounds: the middle of the range, as document 002 has it, and others near by.
+//! Numbers within bounds: the middle of the range, as in document 002, and nearby numbers.
 
 use serde_json::{Number, Value};
 
 use super::super::schema_node::SchemaNode;
 
-/// Candidates, the best first, more than `want` of them.
+/// Returns more than `want` candidates, the best first.
 pub(super) fn candidates(node: &SchemaNode<'_>, integer: bool, want: usize) -> Vec<Value> {
     let limit = |value: Option<&Value>| value.and_then(Value::as_f64);
     let range = Range {
@@ -37,7 +37,7 @@ pub(super) fn candidates(node: &SchemaNode<'_>, integer: bool, want: usize) -> V
     out
 }
 
-/// 0, 1, -1, 2, -2, …
+/// Returns 0, 1, -1, 2, -2, …
 fn offsets(count: i32) -> impl Iterator<Item = i32> {
     std::iter::once(0).chain((1..=count).flat_map(|step| [step, -step]))
 }
@@ -59,10 +59,10 @@ impl Range {
             && self.exclusive_maximum.is_none_or(|exclusive_maximum| number < exclusive_maximum)
     }
 
-    /// Where a bound is missing, 1 or 0 stands in for it if that is in the range.
+    /// Returns the middle of the range. A missing bound is replaced by 1 or 0 if that is in the range.
     fn middle(&self, integer: bool) -> f64 {
         let middle = match (self.minimum, self.maximum) {
-            // Not halved after the sum where that would overflow.
+            // Halve before adding if the sum overflows.
             (Some(minimum), Some(maximum)) if (minimum + maximum).is_finite() => (minimum + maximum) / 2.0,
             (Some(minimum), Some(maximum)) => minimum / 2.0 + maximum / 2.0,
             (Some(minimum), None) if self.allows(1.0) => minimum.max(1.0),
@@ -87,7 +87,7 @@ fn lower(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     a.into_iter().chain(b).reduce(f64::min)
 }
 
-/// `steps * of` as somebody would write it: 0.3 for three times 0.1.
+/// Returns `steps * of` without rounding errors: 0.3 for three times 0.1.
 fn multiple_of(steps: f64, of: f64) -> Option<f64> {
     let written = of.to_string();
     let places = written.split_once('.').map_or(0, |(_, fraction)| fraction.len());
@@ -95,7 +95,7 @@ fn multiple_of(steps: f64, of: f64) -> Option<f64> {
 }
 
 fn json_number(number: f64) -> Option<Value> {
-    // 2^53: up to here every whole number is itself.
+    // Up to 2^53, every integer is represented exactly.
     if number.fract() == 0.0 && number.abs() <= 9_007_199_254_740_992.0 {
         return Some(Value::from(number as i64));
     }

@@ -1,13 +1,13 @@
-//! Texts that match a regular expression: the shortest way through it, or a longer one where a length asks for it.
+//! Strings that match a regular expression: the shortest match, or a longer one if a minimum length requires it.
 
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-/// A pattern that asks for more is not worth an example.
+/// No example is generated for a pattern that requires more characters.
 const MAX_LENGTH: usize = 4096;
 
-/// A text for `pattern` of at least `least` characters, if the pattern lets it grow. Another `variant` is another text,
-/// where the pattern has several. Whether it really matches is for the validator to say: anchors and word boundaries
-/// are not looked at. `None` for what only backtracking engines understand, as look-ahead.
+/// Returns a string for `pattern` with at least `least` characters if the pattern can repeat. A different `variant`
+/// gives a different string if the pattern has several. The caller must validate the result, because anchors and word
+/// boundaries are ignored. Returns `None` for syntax that only backtracking engines support, such as look-ahead.
 pub(super) fn text_matching(pattern: &str, least: usize, variant: usize) -> Option<String> {
     let hir = regex_syntax::Parser::new().parse(pattern).ok()?;
     let mut sampler = Sampler { out: String::new(), variant, chosen: 0, missing: 0 };
@@ -24,9 +24,9 @@ pub(super) fn text_matching(pattern: &str, least: usize, variant: usize) -> Opti
 struct Sampler {
     out: String,
     variant: usize,
-    /// Characters that were chosen from a class.
+    /// The number of characters chosen from classes.
     chosen: usize,
-    /// Characters that repetitions should add.
+    /// The number of characters that repetitions should add.
     missing: usize,
 }
 
@@ -60,7 +60,7 @@ impl Sampler {
     }
 }
 
-/// A character that reads well: of the word `example`, a digit, or the first that can be seen.
+/// Returns a readable character: one of the word `example`, a digit, or the first visible character.
 fn choose_char(class: &Class, at: usize) -> Option<char> {
     let ranges: Vec<(char, char)> = match class {
         Class::Unicode(class) => class.ranges().iter().map(|range| (range.start(), range.end())).collect(),

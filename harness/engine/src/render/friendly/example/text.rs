@@ -1,17 +1,17 @@
-//! Texts of a format, of a length, or that match a pattern.
+//! Strings with a format, a length or a pattern.
 
 use serde_json::Value;
 
 use super::super::schema_node::SchemaNode;
 use super::pattern::text_matching;
 
-/// For patterns that no text can be made from: what is often asked for.
+/// Common strings, tried for patterns from which none can be generated.
 const COMMON_TEXTS: [&str; 6] = ["Example123!", "Example-123", "example-1", "EXAMPLE", "Example", "1"];
 
-/// A text longer than this is no example.
+/// No example is generated for a longer string.
 const MAX_LENGTH: usize = 1000;
 
-/// Candidates, the best first.
+/// Returns candidates, the best first.
 pub(super) fn candidates(node: &SchemaNode<'_>, want: usize) -> Vec<Value> {
     let length = |value: Option<&Value>| value.and_then(Value::as_f64).map(|length| length as usize);
     let least = length(node.lower_bound("minLength")).unwrap_or(0);
@@ -27,7 +27,7 @@ pub(super) fn candidates(node: &SchemaNode<'_>, want: usize) -> Vec<Value> {
     for pattern in node.keyword_values("pattern").filter_map(Value::as_str) {
         let made: Vec<String> = (0..want + 3).filter_map(|variant| text_matching(pattern, least, variant)).collect();
         if node.has("format") {
-            // The pattern may ask for no more than a beginning or an end of what the format asks for.
+            // The pattern may require a prefix or a suffix of a string in the format.
             out.extend(made.iter().flat_map(|text| [format!("{text}example.com"), format!("example{text}")]));
         }
         out.extend(made);
@@ -36,7 +36,7 @@ pub(super) fn candidates(node: &SchemaNode<'_>, want: usize) -> Vec<Value> {
     out.into_iter().map(Value::String).collect()
 }
 
-/// `example`, `example2`, …, cut or repeated to a length that is allowed.
+/// Returns `example`, `example2`, …, truncated or repeated to an allowed length.
 fn default_text(least: usize, most: usize, variant: usize) -> String {
     let text = if variant == 0 { "example".to_owned() } else { format!("example{}", variant + 1) };
     if most < text.len() { fit_length("example", least, most, variant) } else { fit_length(&text, least, most, 0) }
@@ -47,7 +47,7 @@ fn fit_length(text: &str, least: usize, most: usize, skip: usize) -> String {
     text.chars().cycle().skip(skip).take(length).collect()
 }
 
-/// A text of a format that JSON Schema names.
+/// Returns a string in a format named by JSON Schema.
 fn text_of_format(format: &str, least: usize, variant: usize) -> Option<String> {
     let number = if variant == 0 { String::new() } else { (variant + 1).to_string() };
     let text = match format {

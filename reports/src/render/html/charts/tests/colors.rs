@@ -1,4 +1,4 @@
-//! Every color is a role that a page can turn into its own.
+//! Tests that all colors are roles with a variable in the page.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::css::{rule, themes};
 use super::svg::parse_chart;
 use super::{Charts, sample};
 
-/// What WCAG asks for: graphical objects, and text.
+/// The minimum contrasts of WCAG 2.2 for graphical objects and for text.
 const MARKS: f64 = 3.0;
 const TEXTS: f64 = 4.5;
 
@@ -17,7 +17,7 @@ fn roles() -> Vec<RGBColor> {
     [INK, FAINT, GRID, PAPER, GOOD].into_iter().chain(SERIES).collect()
 }
 
-/// The name of the variable that a role becomes.
+/// Returns the CSS variable of a role.
 fn variable(role: RGBColor) -> String {
     let [fill, stroke] = ["fill", "stroke"].map(|attribute| {
         rule(attribute, &hex(role)).unwrap_or_else(|| panic!("{} has no rule for {attribute}", hex(role)))
@@ -81,13 +81,13 @@ fn contrast_is_what_wcag_says() {
     assert!((headline("#777777", "#ffffff") - 4.48).abs() < 0.01);
 }
 
-/// WCAG 2.2, contrast ratio.
+/// Returns the contrast ratio of WCAG 2.2.
 fn headline(one: &str, other: &str) -> f64 {
     let (one, other) = (luminance(one), luminance(other));
     (one.max(other) + 0.05) / (one.min(other) + 0.05)
 }
 
-/// WCAG 2.2, relative luminance.
+/// Returns the relative luminance of WCAG 2.2.
 fn luminance(color: &str) -> f64 {
     let digits = color.strip_prefix('#').filter(|digits| digits.len() == 6);
     let value = digits.and_then(|digits| u32::from_str_radix(digits, 16).ok()).unwrap_or_else(|| panic!("{color}"));

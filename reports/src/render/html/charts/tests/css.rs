@@ -1,24 +1,24 @@
-//! The page's colors as its style sheets give them.
+//! Reads the page's colors from its style sheets.
 
 use std::collections::BTreeMap;
 
 use super::super::CSS;
 
-/// The colors of one theme, by their names.
+/// The colors of one theme, by variable name.
 pub(super) type Colors = BTreeMap<String, String>;
 
-/// One rule without its braces.
+/// A CSS rule without its braces.
 struct Rule {
     media: String,
     selector: String,
     declarations: Vec<(String, String)>,
 }
 
-/// What dark is chosen by: the reader's switch, or the system.
+/// The media condition and selector of dark mode: by the page's switch, and below by the system's preference.
 const SWITCHED: (&str, &str) = ("", ":root[data-theme=\"dark\"]");
 const PREFERRED: (&str, &str) = ("(prefers-color-scheme: dark)", ":root:not([data-theme=\"light\"])");
 
-/// Light, dark by the switch, dark by the system's preference.
+/// Returns the themes: light, dark by the switch, dark by the system's preference.
 pub(super) fn themes() -> [Colors; 3] {
     let light = colors(("", ":root"));
     let over = |chosen| light.clone().into_iter().chain(colors(chosen)).collect();
@@ -26,20 +26,20 @@ pub(super) fn themes() -> [Colors; 3] {
 }
 
 fn colors((media, selector): (&str, &str)) -> Colors {
-    // Everything on a screen is as good as everywhere.
+    // Rules for the medium `screen` apply like unrestricted ones.
     let medium = |rule: &Rule| rule.media.replace("@media", "").replace("screen", "").replace(" and ", "");
     let found = rules().into_iter().filter(|rule| rule.selector == selector && medium(rule).trim() == media);
     found.flat_map(|rule| rule.declarations).filter(|(name, _)| name.starts_with("--")).collect()
 }
 
-/// What `.chart [attribute="value"]` becomes.
+/// Returns the value that the rule `.chart [attribute="value"]` gives to `attribute`.
 pub(super) fn rule(attribute: &str, value: &str) -> Option<String> {
     let selector = format!(".chart [{attribute}=\"{value}\"]");
     let found = rules().into_iter().find(|rule| rule.media.is_empty() && rule.selector == selector)?;
     found.declarations.into_iter().find(|(name, _)| name == attribute).map(|(_, value)| value)
 }
 
-/// The page's rules and the charts'.
+/// Returns the rules of the page and of the charts.
 fn rules() -> Vec<Rule> {
     let (mut rules, mut open, mut text) = (Vec::new(), Vec::new(), String::new());
     for character in without_comments(&format!("{}\n{CSS}", include_str!("../../style.css"))).chars() {

@@ -1,4 +1,4 @@
-//! Numbers and names that no run should have, and some that it may.
+//! Tests with invalid, extreme and unusual numbers and names.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -9,7 +9,7 @@ use super::{Charts, WIDTHS, sample};
 
 const NOT_DRAWABLE: [f64; 4] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 1e300];
 
-/// Charts without a row, a curve, a point and a bar.
+/// Charts without a row, a curve, a point or a bar.
 fn empty() -> Charts {
     let mut charts = Charts::sample();
     charts.forest.rows.clear();
@@ -36,7 +36,7 @@ fn panel(bars: Vec<Vec<u64>>) -> Panel {
     Panel { title: "a panel".into(), bars: bars.into_iter().map(bar).collect() }
 }
 
-/// A chart that says nothing that is no number.
+/// Asserts that the SVG contains no NaN or infinite number.
 fn assert_no_nan(svg: &str) {
     for text in texts(&parse_chart(svg)) {
         assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
@@ -116,7 +116,7 @@ fn the_ninth_curve_is_counted_and_not_drawn() {
     }
 }
 
-/// Any number at all, and numbers such as a run has.
+/// Any number, or a number typical of a run.
 fn number() -> impl Strategy<Value = f64> {
     prop_oneof![any::<f64>(), -1.0..2.0, -100.0..100.0, 0.0..1e6, prop::sample::select(vec![0.0, 1.0, 5e-324, 9e14])]
 }

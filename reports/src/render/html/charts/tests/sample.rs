@@ -1,4 +1,4 @@
-//! Charts of numbers such as a run has.
+//! Sample charts with numbers typical of a run.
 
 use super::super::{
     Bar, CallKind, CallStatus, Caption, Curve, Curves, Forest, ForestRow, Panel, Point, Scatter, Stacks,
@@ -29,7 +29,7 @@ pub(super) fn forest() -> Forest {
         effect("strict", (9.0, 14.0, 23.0)),
         effect("truncation", (-3.0, 1.0, 5.0)),
         effect("contract", (-1.0, 0.0, 2.0)),
-        ForestRow::Heading("two switches together".into()),
+        ForestRow::Heading("interactions of two".into()),
         alone,
         effect("strict × contract", (-9.0, -5.5, -2.0)),
         unknown,
@@ -45,7 +45,7 @@ pub(super) fn curves() -> Curves {
     Curves {
         caption: caption("curves"),
         x_title: "Further attempts".into(),
-        y_title: "Error chains mended".into(),
+        y_title: "Error chains fixed".into(),
         series: vec![
             curve("blind, none", &[0.0, 0.02, 0.03, 0.03, 0.03, 0.03, 0.04]),
             curve("blind, all", &[0.0, 0.05, 0.07, 0.07, 0.07, 0.07, 0.07]),
@@ -59,7 +59,7 @@ pub(super) fn curves() -> Curves {
     }
 }
 
-/// `rows` points of every agent, with and without guardrails.
+/// Builds `rows` points for every agent, with and without guardrails.
 pub(super) fn scatter(rows: usize) -> Scatter {
     let point = |index: usize| {
         let (group, filled, row) = (index / 2 % AGENTS.len(), index.is_multiple_of(2), index / 10);
@@ -102,7 +102,7 @@ pub(super) fn stacks() -> Stacks {
     }
 }
 
-/// Thirteen positions with fewer and fewer calls.
+/// Builds thirteen positions with a decreasing number of calls.
 fn bars(failing: u64) -> Vec<Bar> {
     let failed = |at: u64| {
         let classes = (1..).zip([22, 14, 11, 9, 6, 4, 2]);

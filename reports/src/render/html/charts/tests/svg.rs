@@ -1,13 +1,13 @@
-//! What a drawn chart says and where.
+//! Reads texts and positions from a drawn chart.
 
 use roxmltree::{Document, Node};
 
 use super::super::text;
 
-/// Elements that a chart is made of.
+/// The elements used by charts.
 const ELEMENTS: [&str; 12] =
     ["svg", "title", "desc", "defs", "pattern", "path", "rect", "circle", "line", "polyline", "polygon", "text"];
-/// Attributes that they have.
+/// The attributes used by charts.
 const ATTRIBUTES: [&str; 32] = [
     "class",
     "width",
@@ -43,7 +43,7 @@ const ATTRIBUTES: [&str; 32] = [
     "xmlns",
 ];
 
-/// Reads a chart, which must be XML of nothing but what charts are made of.
+/// Parses a chart, and asserts that it only contains known elements and attributes.
 pub(super) fn parse_chart(svg: &str) -> Document<'_> {
     let document = Document::parse(svg).unwrap_or_else(|error| panic!("{error}: {svg}"));
     for node in document.descendants().filter(Node::is_element) {
@@ -55,27 +55,26 @@ pub(super) fn parse_chart(svg: &str) -> Document<'_> {
     document
 }
 
-/// The elements of one name.
 pub(super) fn elements<'a>(document: &'a Document<'a>, name: &'a str) -> impl Iterator<Item = Node<'a, 'a>> {
     document.descendants().filter(move |node| node.has_tag_name(("http://www.w3.org/2000/svg", name)))
 }
 
-/// All that is written in a chart, without its title and description.
+/// Returns all visible texts, without the title and description.
 pub(super) fn texts(document: &Document<'_>) -> Vec<String> {
     elements(document, "text").map(|node| node.text().unwrap_or_default().trim().to_owned()).collect()
 }
 
-/// Width and height.
+/// Returns the width and height.
 pub(super) fn size(document: &Document<'_>) -> (i32, i32) {
     (number(document.root_element(), "width"), number(document.root_element(), "height"))
 }
 
-/// A number of an element; zero when it has none.
+/// Returns a numeric attribute; 0 if it is missing.
 pub(super) fn number(node: Node<'_, '_>, attribute: &str) -> i32 {
     node.attribute(attribute).map_or(0, |value| value.parse().unwrap_or_else(|_| panic!("{attribute}={value}")))
 }
 
-/// Everything that is drawn must lie within the view box.
+/// Asserts that all shapes are within the view box.
 pub(super) fn assert_inside_view_box(document: &Document<'_>) {
     let (width, height) = size(document);
     let drawn = document.root_element().children().filter(|node| !node.has_tag_name("defs"));
@@ -86,7 +85,7 @@ pub(super) fn assert_inside_view_box(document: &Document<'_>) {
     }
 }
 
-/// The corners of the space that an element takes.
+/// Returns the corners of an element's bounding box.
 fn corners(node: Node<'_, '_>) -> Vec<(i32, i32)> {
     let number = |attribute| number(node, attribute);
     match node.tag_name().name() {
@@ -111,7 +110,7 @@ fn points(node: Node<'_, '_>) -> Vec<(i32, i32)> {
     points.map(|pair| point(pair).unwrap_or_else(|| panic!("{pair}"))).collect()
 }
 
-/// The space of a text, by the estimate that layouts are made with.
+/// Returns the bounding box of a text, by the width estimate that layouts use.
 fn text_box(node: Node<'_, '_>) -> Vec<(i32, i32)> {
     let wide = text::width(node.text().unwrap_or_default().trim());
     let (x, y) = (number(node, "x"), number(node, "y"));

@@ -1,0 +1,199 @@
+//! Evidence about what to call and when, rather than about the arguments.
+
+use super::Hint;
+use super::extractor::{HintExtractor, PhraseContext, owned_items};
+use super::lists::{List, list_at, sentence, skip_words};
+use super::phrases::HintPattern;
+use super::segments::Segment;
+use super::tokens::{Token, TokenKind, lex};
+
+/// Bytes of a heading, at most.
+const MAX_HEADING_BYTES: usize = 80;
+
+impl HintExtractor<'_> {
+    /// A list of actions: full names (`billing.list`) advise a call, others are values of the discriminator.
+    pub(super) fn push_actions(&mut self, list: &List<'_>) {
+        let mut names = Vec::new();
+        for item in &list.items {
+            match self.vocabulary.resolve_action(item) {
+                Some((tool, action)) => self.push(Hint::Suggest { tool: Some(tool), action }),
+                None => names.push((*item).to_owned()),
+            }
+        }
+        if !names.is_empty() {
+            self.push(Hint::Actions { names });
+        }
+    }
+
+    /// `<action>…</action>`: one of several if what is around it lists actions, advice if it is a full name.
+    pub(super) fn read_action_element(&mut self, segment: &Segment<'_>, text: &[Token<'_>]) {
+        let [only] = text else { return };
+        if let Some((tool, action)) = self.vocabulary.resolve_action(only.text) {
+            self.push(Hint::Suggest { tool: Some(tool), action });
+            return;
+        }
+        let mut outer = Vec::new();
+        lex(segment.outer, &mut outer);
+        if outer.is_empty() || !self.phrases.patterns_at(&outer, 0).any(|(pattern, _)| pattern == HintPattern::Actions)
+        {
+            return;
+        }
+        self.push_listed_action(only.text);
+    }
+
+    /// One more item of a list of actions.
+    fn push_listed_action(&mut self, name: &str) {
+        let listed = self.hints.iter_mut().rev().find_map(|hint| match hint {
+            Hint::Actions { names } => Some(names),
+            _ => None,
+        });
+        match listed {
+            Some(names) if names.iter().any(|known| known == name) => {}
+            Some(names) => names.push(name.to_owned()),
+            None => self.push(Hint::Actions { names: vec![name.to_owned()] }),
+        }
+    }
+
+    /// A line of its own: whether the lines with bullets under it are actions.
+    pub(super) fn note_list_heading(&mut self, line: &str) {
+        self.in_action_list = false;
+        if line.len() > MAX_HEADING_BYTES || !line.ends_with(':') {
+            return;
+        }
+        let mut tokens = Vec::new();
+        lex(line.trim_start_matches(['#', '*', ' ']).trim_end_matches(':'), &mut tokens);
+        self.in_action_list = self.phrases.is_phrase(&tokens, HintPattern::Actions);
+    }
+
+    /// A line with a bullet: true when it was an item of a list of actions.
+    pub(super) fn read_list_item(&mut self, line: &str) -> bool {
+        let mut tokens = Vec::new();
+        if !self.in_action_list {
+            return false;
+        }
+        lex(line, &mut tokens);
+        let [only] = tokens.as_slice() else { return false };
+        match self.vocabulary.resolve_action(only.text) {
+            Some((tool, action)) => self.push(Hint::Suggest { tool: Some(tool), action }),
+            None => self.push_listed_action(only.text),
+        }
+        true
+    }
+
+    /// `Call billing.list first`, `Try: billing.list`.
+    pub(super) fn read_call(&mut self, context: &PhraseContext<'_>) {
+        let tokens = context.tokens;
+        if self.read_new_action_names(context) {
+            return;
+        }
+        let mut at = skip_words(tokens, context.next, &["the", "calling", "action", "tool", "to", "instead"], 4);
+        // `or` with a comma before it is one joint.
+        let joins = |token: &Token<'_>| token.is_symbol(",/|") || token.is_word("or");
+        while let Some(token) = tokens.get(at).filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Quoted))
+        {
+            if let Some((tool, action)) = self.vocabulary.resolve_action(token.text) {
+                self.push(Hint::Suggest { tool: Some(tool), action });
+            } else if ["call", "try", "run", "invoke", "use"].iter().any(|verb| tokens[context.at].is_word(verb))
+                && self.vocabulary.is_action(token.text)
+            {
+                self.push(Hint::Suggest { tool: None, action: token.text.to_owned() });
+            }
+            // A name that is new to the reader is passed over: the next one may be known.
+            let joints = tokens.iter().skip(at + 1).take(2).take_while(|token| joins(token)).count();
+            if joints == 0 {
+                return;
+            }
+            at += 1 + joints;
+        }
+    }
+
+    /// `Try: reserve, return, list` with a name among known ones that the reader does not know: these are the actions that
+    /// there are, some of them new.
+    fn read_new_action_names(&mut self, context: &PhraseContext<'_>) -> bool {
+        let list = list_at(context.tokens, context.next);
+        let known = |name: &&&str| self.vocabulary.is_action(name);
+        let has_new = list.announced && (1..list.items.len()).contains(&list.items.iter().filter(known).count());
+        // A full name of another tool is advice, whatever stands beside it.
+        if !has_new || list.items.iter().any(|name| self.vocabulary.resolve_action(name).is_some()) {
+            return false;
+        }
+        self.push(Hint::Actions { names: owned_items(&list) });
+        true
+    }
+
+    pub(super) fn read_delay(&mut self, context: &PhraseContext<'_>) {
+        let tokens = context.tokens;
+        let at = skip_words(
+            tokens,
+            context.next,
+            &["for", "in", "after", "at", "least", "about", "another", "is", "seconds"],
+            4,
+        );
+        let Some(amount) = tokens.get(at).and_then(Token::number).filter(|amount| *amount >= 0.0) else {
+            let again = tokens[context.at..context.next].iter().any(|token| token.is_word("again"));
+            if again {
+                self.push(Hint::Transient);
+            }
+            return;
+        };
+        let unit = tokens.get(at + 1).filter(|token| token.kind == TokenKind::Word).map_or("", |token| token.text);
+        let labelled = tokens[context.at].text;
+        let seconds = match unit.to_ascii_lowercase().as_str() {
+            "ms" | "millisecond" | "milliseconds" | "msec" => amount / 1000.0,
+            "m" | "min" | "mins" | "minute" | "minutes" => amount * 60.0,
+            "h" | "hour" | "hours" => amount * 3600.0,
+            _ if labelled.to_ascii_lowercase().ends_with("ms") => amount / 1000.0,
+            _ => amount,
+        };
+        // `as` saturates; nobody waits longer than `u32::MAX` seconds.
+        self.push(Hint::Delay { seconds: seconds.ceil() as u32 });
+    }
+
+    pub(super) fn read_truncation(&mut self, context: &PhraseContext<'_>) {
+        let tokens = context.tokens;
+        if tokens[context.at].is_word("showing") {
+            let numbers = tokens[context.next..].iter().take(8).filter(|token| token.kind == TokenKind::Number).count();
+            if numbers < 2 {
+                return;
+            }
+        }
+        self.truncated = true;
+        // Filters that the sentence itself names: `filter by status (open, paid) or customer`.
+        let sentence = sentence(tokens, context.at);
+        for at in context.next..sentence.end {
+            if matches!(tokens[at].kind, TokenKind::Word | TokenKind::Quoted)
+                && let Some(field) = self.vocabulary.field_path(tokens[at].text)
+            {
+                let opened = tokens.get(at + 1).is_some_and(|token| token.is_symbol("(=:"));
+                let values = if opened { owned_items(&list_at(tokens, at + 1)) } else { Vec::new() };
+                self.push_narrow(field, values);
+            }
+        }
+    }
+
+    /// `raise offset by 50`, `add 50 to offset`: only of an answer that was cut.
+    pub(super) fn read_page(&mut self, context: &PhraseContext<'_>) {
+        let tokens = context.tokens;
+        let at = skip_words(tokens, context.next, &["the", "argument", "parameter", "field"], 3);
+        let (Some(first), Some(joint), true) = (tokens.get(at), tokens.get(at + 1), self.truncated) else { return };
+        let second = skip_words(tokens, at + 2, &["the", "argument", "parameter", "field"], 3);
+        let Some(second) = tokens.get(second) else { return };
+        let (name, amount) = match (joint.is_word("by"), joint.is_word("to")) {
+            (true, _) => (first, second),
+            (_, true) => (second, first),
+            _ => return,
+        };
+        let step = amount.number().filter(|step| *step >= 1.0 && step.fract() == 0.0);
+        if let (Some(field), Some(step)) = (self.vocabulary.field_path(name.text), step) {
+            // `as` saturates; a list has fewer rows.
+            self.push(Hint::Page { field, step: step as u64 });
+        }
+    }
+
+    pub(super) fn push_narrow(&mut self, field: String, values: Vec<String>) {
+        let known = self.hints.iter().any(|e| matches!(e, Hint::Narrow { field: known, .. } if *known == field));
+        if !known {
+            self.push(Hint::Narrow { field, values });
+        }
+    }
+}

@@ -1,0 +1,476 @@
+//! From segments to evidence: the phrases of a segment, and what stands around them.
+
+use serde_json::Value;
+
+use super::lists::{List, list_at, sentence, skip_words};
+use super::patterns::{is_format, is_unsigned, json_type};
+use super::phrases::{HintPattern, PhraseTable};
+use super::segments::{Segment, Subject};
+use super::sent_paths::{path_missing_in_item, path_of_length, path_of_value};
+use super::shape::ShapeField;
+use super::tokens::{Token, TokenKind, lex};
+use super::vocabulary::Vocabulary;
+use super::{ExpectedFormat, Hint, Relation};
+
+/// Collects evidence while a text is walked.
+pub(super) struct HintExtractor<'v> {
+    pub(super) vocabulary: &'v Vocabulary<'v>,
+    sent: &'v Value,
+    pub(super) phrases: &'v PhraseTable,
+    pub(super) hints: Vec<Hint>,
+    /// The text says that its answer was cut: from here on, named fields are filters.
+    pub(super) truncated: bool,
+    /// The lines with bullets that follow are actions.
+    pub(super) in_action_list: bool,
+    /// The action that was named last in a path such as `actions.create.inputSchema`.
+    action: Option<String>,
+    /// A shape that has no successor yet: the previous one, or the first of two that are not labelled.
+    previous_shape: Option<Vec<ShapeField>>,
+}
+
+pub(super) const ARTICLES: [&str; 12] =
+    ["a", "an", "the", "valid", "type", "of", "be", "one", "single", "following", "by", "calling"];
+const NOUNS: [&str; 10] =
+    ["field", "fields", "parameter", "property", "argument", "key", "keys", "input", "attribute", "parameters"];
+/// What error messages call any argument.
+const GENERIC_NOUNS: [&str; 10] =
+    ["value", "values", "type", "name", "field", "input", "argument", "key", "length", "error"];
+/// A name further away than this many tokens belongs to something else.
+const MAX_NAME_DISTANCE: usize = 12;
+/// Nobody acts on more than this, and the limit keeps the search for repetitions short.
+const MAX_HINTS: usize = 500;
+
+impl<'v> HintExtractor<'v> {
+    pub(super) fn new(vocabulary: &'v Vocabulary<'v>, sent: &'v Value, phrases: &'v PhraseTable) -> HintExtractor<'v> {
+        HintExtractor {
+            vocabulary,
+            sent,
+            phrases,
+            hints: Vec::new(),
+            truncated: false,
+            in_action_list: false,
+            action: None,
+            previous_shape: None,
+        }
+    }
+
+    pub(super) fn into_hints(self) -> Vec<Hint> {
+        self.hints
+    }
+
+    pub(super) fn push(&mut self, hint: Hint) {
+        if self.hints.len() < MAX_HINTS && !self.hints.contains(&hint) {
+            self.hints.push(hint);
+        }
+    }
+
+    /// A known field at the head of a line, with what stands after it.
+    pub(super) fn read_heading(&mut self, field: &str, rest: &str) {
+        if self.truncated {
+            let mut tokens = Vec::new();
+            lex(rest, &mut tokens);
+            let list = list_at(&tokens, 0);
+            // One bare word says what kind of value it is (`assignee: string`), not which.
+            let values = if list.quoted || list.items.len() > 1 { owned_items(&list) } else { Vec::new() };
+            self.push_narrow(field.to_owned(), values);
+        }
+        // `role (string): …` names the type.
+        let kind = rest.strip_prefix('(').and_then(|rest| rest.split([')', ',']).next());
+        if let Some(expected) = kind.and_then(json_type) {
+            self.push(Hint::WrongType { field: field.to_owned(), expected });
+        }
+    }
+
+    /// A JSON object that the text calls an example, or the first of a list of them.
+    pub(super) fn read_example(&mut self, value: &Value) {
+        let object = match value {
+            Value::Object(object) => Some(object),
+            Value::Array(items) => items.first().and_then(Value::as_object),
+            _ => None,
+        };
+        if let Some(object) = object.filter(|object| !object.is_empty()) {
+            self.push(Hint::Example { object: object.clone() });
+        }
+    }
+
+    /// An input's shape; `words` (before it, or the label around it) may say whether it is the previous or the current one.
+    pub(super) fn read_shape(&mut self, fields: Vec<ShapeField>, words: &str) {
+        let mut tokens = Vec::new();
+        lex(words, &mut tokens);
+        let last =
+            |known: &[&str]| tokens.iter().rposition(|t| known.iter().any(|word| t.is_word(word) || t.is_symbol(word)));
+        let previous = last(&["previous", "previously", "before", "old", "was", "formerly", "from"]);
+        let current = last(&[
+            "current",
+            "currently",
+            "now",
+            "new",
+            "after",
+            "to",
+            "→",
+            "->",
+            "=>",
+            "became",
+            "is",
+            "expected",
+            "schema",
+        ]);
+        self.note_action(&tokens);
+        let previous_shape = self.previous_shape.take();
+        if previous > current || (previous.is_none() && current.is_none() && previous_shape.is_none()) {
+            self.previous_shape = Some(fields);
+            return;
+        }
+        let dropped_field = |field: &&ShapeField| !fields.iter().any(|kept| kept.path == field.path);
+        let dropped = previous_shape.iter().flatten().filter(dropped_field).map(|field| field.path.clone()).collect();
+        self.push(Hint::Contract { action: self.action.clone(), fields, dropped });
+    }
+
+    fn note_action(&mut self, tokens: &[Token<'_>]) {
+        for token in tokens {
+            if let Some(rest) = token.text.strip_prefix("actions.")
+                && matches!(token.kind, TokenKind::Word | TokenKind::Quoted)
+            {
+                self.action = rest.split('.').next().map(str::to_owned);
+            }
+        }
+    }
+
+    pub(super) fn read_segment(&mut self, segment: &Segment<'_>) {
+        let mut tokens = Vec::with_capacity(segment.text.len() / 5 + 4);
+        lex(segment.label, &mut tokens);
+        if !tokens.is_empty() {
+            tokens.push(Token { kind: TokenKind::Symbol, text: ":", rest: segment.text });
+        }
+        let text_start = tokens.len();
+        lex(segment.text, &mut tokens);
+        self.note_action(&tokens);
+        if !segment.attribute && segment.label.eq_ignore_ascii_case("action") {
+            self.read_action_element(segment, &tokens[text_start..]);
+        }
+        let phrases = self.phrases;
+        let mut sentence_state = SentenceState::default();
+        let mut at = 0;
+        while at < tokens.len() {
+            if tokens[at].kind == TokenKind::End {
+                sentence_state = SentenceState::default();
+            }
+            let mut length = 1;
+            for (pattern, words) in phrases.patterns_at(&tokens, at) {
+                length = words;
+                let context = PhraseContext { segment, tokens: &tokens, at, next: at + words };
+                self.read_phrase(pattern, &context, &mut sentence_state);
+            }
+            at += length;
+        }
+    }
+
+    fn read_phrase(&mut self, pattern: HintPattern, context: &PhraseContext<'_>, sentence_state: &mut SentenceState) {
+        let tokens = context.tokens;
+        let next = context.next;
+        match pattern {
+            HintPattern::Missing => self.read_missing(context),
+            HintPattern::MissingNamed => {
+                if let Some(field) =
+                    self.name_at(tokens, skip_words(tokens, next, &["the", "a", "an", "required", "missing"], 3))
+                {
+                    self.push_missing(field);
+                }
+            }
+            // `unknown field x, expected one of a, b` lists fields and not values.
+            HintPattern::Expected | HintPattern::Options | HintPattern::Valid if sentence_state.unrecognized => {}
+            HintPattern::Expected => {
+                let list = list_at(tokens, next);
+                if !self.read_wrong_type(context) && list.quoted {
+                    self.read_options(&list, context);
+                }
+            }
+            HintPattern::Options => {
+                // `valid options for 'currency': …` names the field after the words.
+                if let [of, name, colon, ..] = &tokens[next..]
+                    && of.is_word("for")
+                    && colon.is_symbol(":")
+                    && let Some(field) = self.vocabulary.field_path(name.text)
+                {
+                    let list = list_at(tokens, next + 2);
+                    if !list.items.is_empty() {
+                        self.push(Hint::Options { field, values: owned_items(&list) });
+                    }
+                    return;
+                }
+                // `choose 'currency' from …` has it between.
+                if let [name, from, ..] = &tokens[next..]
+                    && ["from", "among", "between"].iter().any(|word| from.is_word(word))
+                    && let Some(field) = self.vocabulary.field_path(name.text)
+                {
+                    let list = list_at(tokens, next + 1);
+                    if !list.items.is_empty() {
+                        self.push(Hint::Options { field, values: owned_items(&list) });
+                    }
+                    return;
+                }
+                let list = list_at(tokens, next);
+                if list.quoted || list.announced || list.items.len() > 1 {
+                    self.read_options(&list, context);
+                }
+            }
+            HintPattern::Valid => {
+                let named = self.read_format(context) || self.read_wrong_type(context);
+                let noun = usize::from(!tokens.get(next).is_some_and(|token| token.is_symbol(":")));
+                if !named && tokens.get(next + noun).is_some_and(|token| token.is_symbol(":")) {
+                    let list = list_at(tokens, next + noun);
+                    match tokens[next..next + noun].first().and_then(|word| self.vocabulary.field_of_plural(word.text))
+                    {
+                        Some(field) if !list.items.is_empty() => {
+                            self.push(Hint::Options { field, values: owned_items(&list) });
+                        }
+                        _ => self.read_options(&list, context),
+                    }
+                }
+            }
+            HintPattern::Invalid => {
+                let _ = self.read_format(context) || self.read_wrong_type(context);
+            }
+            HintPattern::Format => {
+                let before = context.at.checked_sub(1).map(|before| tokens[before]);
+                match before.filter(|token| is_format(token.text)) {
+                    Some(token) => self.push_format(ExpectedFormat::Named(token.text.to_lowercase()), context),
+                    None => {
+                        self.read_format(context);
+                    }
+                }
+            }
+            HintPattern::FormatName => {
+                let words: Vec<String> =
+                    tokens[context.at..next].iter().map(|token| token.text.to_lowercase()).collect();
+                self.push_format(ExpectedFormat::Named(words.join(" ")), context);
+            }
+            HintPattern::Regex => self.read_regex(context),
+            HintPattern::AtLeast => self.read_bound(Relation::AtLeast, context),
+            HintPattern::Above => self.read_bound(Relation::Above, context),
+            HintPattern::AtMost => self.read_bound(Relation::AtMost, context),
+            HintPattern::Below => self.read_bound(Relation::Below, context),
+            HintPattern::MultipleOf => self.read_bound(Relation::MultipleOf, context),
+            HintPattern::Between => self.read_between(context),
+            HintPattern::Unrecognized => {
+                sentence_state.unrecognized = true;
+                self.read_unrecognized(context);
+            }
+            HintPattern::ConflictNamed => self.read_conflict(context),
+            HintPattern::Conflict => {
+                if let Some(field) = self.field(context) {
+                    self.push(Hint::Conflict { field });
+                }
+            }
+            HintPattern::Actions => self.push_actions(&list_at(tokens, next)),
+            HintPattern::Call if !context.segment.attribute => self.read_call(context),
+            HintPattern::Call | HintPattern::Ignored => {}
+            HintPattern::Delay => self.read_delay(context),
+            HintPattern::Transient => self.push(Hint::Transient),
+            HintPattern::Stop if context.segment.subject.is_none_or(|subject| !subject.known) => self.push(Hint::Stop),
+            HintPattern::Stop => {}
+            HintPattern::Truncated => self.read_truncation(context),
+            HintPattern::Page => self.read_page(context),
+        }
+    }
+
+    /// The field that a phrase is about: the segment's, or one that its sentence names.
+    pub(super) fn field(&self, context: &PhraseContext<'_>) -> Option<String> {
+        match context.segment.subject {
+            Some(Subject { name, known: true }) => Some(name.clone()),
+            _ => self.field_in_sentence(context),
+        }
+    }
+
+    /// The known field that the sentence names or quotes a value of: in quotes rather than bare, before the phrase rather than
+    /// after it.
+    fn field_in_sentence(&self, context: &PhraseContext<'_>) -> Option<String> {
+        let tokens = context.tokens;
+        let field_by_value = || {
+            let values =
+                nearby_tokens(context).filter(|at| matches!(tokens[*at].kind, TokenKind::Quoted | TokenKind::Number));
+            values.into_iter().find_map(|at| {
+                let length = at.checked_sub(1).is_some_and(|before| tokens[before].is_word("length"));
+                if length {
+                    path_of_length(self.sent, tokens[at].number()?)
+                } else {
+                    path_of_value(self.sent, tokens[at].text)
+                }
+            })
+        };
+        self.field_by_name(context).or_else(field_by_value).or_else(|| {
+            let words = nearby_tokens(context).filter(|at| tokens[*at].kind == TokenKind::Word);
+            words.into_iter().find_map(|at| self.vocabulary.field_path(tokens[at].text))
+        })
+    }
+
+    /// The known field that the sentence names. `invalid value: …` speaks of any field, and of one that is called `value` only if
+    /// nothing else is meant.
+    fn field_by_name(&self, context: &PhraseContext<'_>) -> Option<String> {
+        let tokens = context.tokens;
+        let of = |kind: TokenKind| {
+            let is_specific = |at: &usize| kind == TokenKind::Quoted || !is_generic_noun(&tokens[*at]);
+            let names = nearby_tokens(context).filter(|at| tokens[*at].kind == kind).filter(is_specific);
+            names.into_iter().find_map(|at| self.vocabulary.field_path(tokens[at].text))
+        };
+        of(TokenKind::Quoted).or_else(|| of(TokenKind::Word))
+    }
+
+    /// The known field that the line names before the sentence: `Bad role. Options: a, b`.
+    fn field_named_before(&self, context: &PhraseContext<'_>) -> Option<String> {
+        let start = sentence(context.tokens, context.at).start;
+        let before = context.tokens[..start].iter().rev().take(MAX_NAME_DISTANCE);
+        let names = before.filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Quoted));
+        names.filter(|token| !is_generic_noun(token)).find_map(|token| self.vocabulary.field_path(token.text))
+    }
+
+    fn name_at(&self, tokens: &[Token<'_>], at: usize) -> Option<String> {
+        let token = tokens.get(at).filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Quoted))?;
+        self.vocabulary.field_path(token.text)
+    }
+
+    fn read_missing(&mut self, context: &PhraseContext<'_>) {
+        let list = list_at(context.tokens, context.next);
+        let path = |item: &&str| self.vocabulary.field_path(item).or_else(|| path_missing_in_item(self.sent, item));
+        let fields: Vec<String> = list.items.iter().filter_map(path).collect();
+        // Of a known field's own segment, a list can only be of fields inside of it; those have their own segments.
+        let own = context.segment.subject.is_some_and(|subject| subject.known);
+        if !own && !fields.is_empty() && fields.len() == list.items.len() {
+            fields.into_iter().for_each(|field| self.push_missing(field));
+        } else if let Some(field) = self.field(context) {
+            self.push_missing(field);
+        }
+    }
+
+    fn push_missing(&mut self, field: String) {
+        self.push(if self.vocabulary.is_discriminator(&field) {
+            Hint::MissingDiscriminator { field }
+        } else {
+            Hint::Missing { field }
+        });
+    }
+
+    fn read_wrong_type(&mut self, context: &PhraseContext<'_>) -> bool {
+        let tokens = context.tokens;
+        let at = skip_words(tokens, context.next, &ARTICLES, 4);
+        let Some(token) = tokens.get(at).filter(|token| token.kind != TokenKind::Symbol) else { return false };
+        let Some(expected) = json_type(token.text) else { return false };
+        if token.kind == TokenKind::Quoted {
+            // `'list' or 'create'` are values; `"string" or "number"` leave the type open.
+            let items = list_at(tokens, at).items;
+            if items.len() > 1 {
+                return items.iter().all(|item| json_type(item).is_some());
+            }
+        }
+        if let Some(field) = self.field(context) {
+            if is_unsigned(token.text) {
+                self.push(Hint::Bound { field: field.clone(), relation: Relation::AtLeast, limit: 0.0 });
+            }
+            self.push(Hint::WrongType { field, expected });
+        }
+        true
+    }
+
+    fn read_options(&mut self, list: &List<'_>, context: &PhraseContext<'_>) {
+        if list.items.is_empty() {
+            return;
+        }
+        let own = context.segment.subject.is_some_and(|subject| subject.known);
+        // Values that are listed as valid name no field by having been sent.
+        let named = || self.field_by_name(context).or_else(|| self.field_named_before(context));
+        let field = if own { None } else { named() }.or_else(|| self.field(context));
+        let discriminator = field.as_deref().is_some_and(|field| self.vocabulary.is_discriminator(field));
+        if discriminator
+            || (!own
+                && (list.announced || list.items.len() > 1)
+                && list.items.iter().all(|item| self.vocabulary.is_action(item)))
+        {
+            self.push_actions(list);
+        } else if let Some(field) = field
+            && !list.items.iter().all(|item| self.vocabulary.field_path(item).as_ref() == Some(&field))
+        {
+            self.push(Hint::Options { field, values: owned_items(list) });
+        }
+    }
+
+    /// Names after the phrase, before it, or else the segment's own.
+    fn read_unrecognized(&mut self, context: &PhraseContext<'_>) {
+        let tokens = context.tokens;
+        let remove = tokens[context.at].is_word("remove");
+        let words =
+            [NOUNS.as_slice(), &["s", "in", "object", "or", "correct", "unrecognized", "unrecognised", "the", "named"]];
+        let words = words.concat();
+        let start = tokens[context.next..]
+            .iter()
+            .take(12)
+            .take_while(|token| token.is_symbol(":()*") || words.iter().any(|word| token.is_word(word)));
+        let start = context.next + start.count();
+        let list = list_at(tokens, start);
+        let quoted = |token: &&Token<'_>| token.kind == TokenKind::Quoted;
+        if list.quoted {
+            for item in &list.items {
+                self.push(Hint::Unrecognized { field: self.path_or_name(item) });
+            }
+        } else if remove {
+            if let Some(field) = self.name_at(tokens, start) {
+                self.push(Hint::Unrecognized { field });
+            }
+        } else if let Some(subject) = context.segment.subject
+            && (subject.known
+                || subject.name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_.-".contains(&byte)))
+        {
+            self.push(Hint::Unrecognized { field: subject.name.clone() });
+        } else {
+            let sentence = sentence(tokens, context.at);
+            let before = tokens[sentence.start..context.at].iter().rev().find(quoted);
+            let named = before.or_else(|| tokens[context.next..sentence.end].iter().find(quoted));
+            let field = named.map(|token| self.path_or_name(token.text));
+            let bare =
+                || list.items.first().map(|item| self.path_or_name(item)).or_else(|| self.field_in_sentence(context));
+            if let Some(field) = field.or_else(bare) {
+                self.push(Hint::Unrecognized { field });
+            }
+        }
+    }
+
+    /// `already has the same room and date`: known fields, or the list says something else.
+    fn read_conflict(&mut self, context: &PhraseContext<'_>) {
+        let list = list_at(context.tokens, context.next);
+        let fields: Vec<String> = list.items.iter().filter_map(|item| self.vocabulary.field_path(item)).collect();
+        if fields.len() == list.items.len() {
+            fields.into_iter().for_each(|field| self.push(Hint::Conflict { field }));
+        }
+    }
+
+    fn path_or_name(&self, raw: &str) -> String {
+        self.vocabulary.field_path(raw).unwrap_or_else(|| raw.to_owned())
+    }
+}
+
+/// What was said so far in a sentence.
+#[derive(Default)]
+struct SentenceState {
+    unrecognized: bool,
+}
+
+fn is_generic_noun(token: &Token<'_>) -> bool {
+    GENERIC_NOUNS.iter().any(|noun| token.is_word(noun))
+}
+
+/// The tokens of the sentence around a phrase: backwards from it, then onwards.
+fn nearby_tokens(context: &PhraseContext<'_>) -> impl Iterator<Item = usize> {
+    let sentence = sentence(context.tokens, context.at);
+    (sentence.start..context.at).rev().chain(context.next..sentence.end)
+}
+
+/// A phrase in its segment: its first token, and the first after it.
+pub(super) struct PhraseContext<'t> {
+    pub(super) segment: &'t Segment<'t>,
+    pub(super) tokens: &'t [Token<'t>],
+    pub(super) at: usize,
+    pub(super) next: usize,
+}
+
+pub(super) fn owned_items(list: &List<'_>) -> Vec<String> {
+    list.items.iter().map(|item| (*item).to_owned()).collect()
+}

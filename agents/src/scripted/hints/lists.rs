@@ -1,0 +1,106 @@
+//! Lists of names and values, and what may stand between a phrase and what it announces.
+
+use super::tokens::{Token, TokenKind};
+
+/// A list that was read from tokens.
+pub(super) struct List<'t> {
+    pub(super) items: Vec<&'t str>,
+    pub(super) quoted: bool,
+    /// A colon, an equals sign, a bracket or the border of a table's cell announced it.
+    pub(super) announced: bool,
+}
+
+const FILLERS: [&str; 22] = [
+    "the",
+    "these",
+    "those",
+    "following",
+    "values",
+    "value",
+    "options",
+    "option",
+    "are",
+    "is",
+    "of",
+    "be",
+    "a",
+    "an",
+    "allowed",
+    "valid",
+    "supported",
+    "to",
+    "one",
+    "either",
+    "from",
+    "s",
+];
+
+/// The list that starts at `at` after fillers (`: the following values`). Quoted items stay among quoted ones. A bare item
+/// is a single word before a separator or the end: `user ID or name` is prose.
+pub(super) fn list_at<'t>(tokens: &[Token<'t>], at: usize) -> List<'t> {
+    let mut list = List { items: Vec::new(), quoted: false, announced: false };
+    let mut at = at;
+    let mut fillers = 0;
+    while let Some(token) = tokens.get(at)
+        && fillers < 8
+        && (token.is_symbol(":=*([{|") || (token.kind == TokenKind::Word && is_filler(tokens, at)))
+    {
+        list.announced |= token.is_symbol(":=([|");
+        at += 1;
+        fillers += 1;
+    }
+    list.quoted = tokens.get(at).is_some_and(|token| token.kind == TokenKind::Quoted);
+    while let Some(token) = tokens.get(at) {
+        let item = match token.kind {
+            TokenKind::Quoted => list.quoted,
+            TokenKind::Word | TokenKind::Number => !list.quoted && tokens.get(at + 1).is_none_or(ends_item),
+            _ => false,
+        };
+        if !item {
+            break;
+        }
+        list.items.push(token.text);
+        at += 1;
+        let mut separated = false;
+        while let Some(token) = tokens.get(at)
+            && is_separator(token)
+        {
+            separated = true;
+            at += 1;
+        }
+        if !separated {
+            break;
+        }
+    }
+    list
+}
+
+/// A filler that is followed by a separator is an item of the list: `one of a, the, value`.
+fn is_filler(tokens: &[Token<'_>], at: usize) -> bool {
+    FILLERS.iter().any(|filler| tokens[at].is_word(filler))
+        && !tokens.get(at + 1).is_some_and(|next| next.is_symbol(",|"))
+}
+
+fn is_separator(token: &Token<'_>) -> bool {
+    token.is_symbol(",|/&") || token.is_word("or") || token.is_word("and")
+}
+
+fn ends_item(token: &Token<'_>) -> bool {
+    token.kind == TokenKind::End || is_separator(token) || token.is_symbol(")]}*—")
+}
+
+/// The index of the first token after articles and colons; at most `max` are skipped.
+pub(super) fn skip_words(tokens: &[Token<'_>], at: usize, words: &[&str], max: usize) -> usize {
+    let skipped = tokens.iter().skip(at).take(max);
+    at + skipped.take_while(|token| token.is_symbol(":=*(") || words.iter().any(|word| token.is_word(word))).count()
+}
+
+/// The sentence around `at`, as a range of tokens; of an endless one only what is near, which keeps reading linear.
+pub(super) fn sentence(tokens: &[Token<'_>], at: usize) -> std::ops::Range<usize> {
+    const MAX_TOKENS: usize = 60;
+    let ends = |token: &Token<'_>| token.kind == TokenKind::End;
+    let first = at.saturating_sub(MAX_TOKENS);
+    let last = (at + MAX_TOKENS).min(tokens.len());
+    let start = tokens[first..at].iter().rposition(ends).map_or(first, |end| first + end + 1);
+    start..tokens[at..last].iter().position(ends).map_or(last, |length| at + length)
+}

@@ -1,0 +1,100 @@
+//! Tags, attributes and entities of XML-like text.
+
+use std::borrow::Cow;
+
+pub(super) struct Tag<'t> {
+    pub(super) name: &'t str,
+    pub(super) attributes: &'t str,
+    pub(super) closing: bool,
+    pub(super) empty: bool,
+    pub(super) length: usize,
+}
+
+/// Whether the same quotation mark stands right before and right after.
+pub(super) fn is_quoted(bytes: &[u8], at: usize, length: usize) -> bool {
+    let before = at.checked_sub(1).map(|before| bytes[before]);
+    before.is_some_and(|quote| matches!(quote, b'\'' | b'"' | b'`') && bytes.get(at + length) == Some(&quote))
+}
+
+/// A tag of XML at the start of `text`: `a < b` is none.
+pub(super) fn tag_at(text: &str) -> Option<Tag<'_>> {
+    let closing = text[1..].starts_with('/');
+    let start = 1 + usize::from(closing);
+    let name_length = text[start..].find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':')))?;
+    let name = &text[start..start + name_length];
+    if !name.starts_with(|c: char| c.is_alphabetic() || c == '_') {
+        return None;
+    }
+    let rest = &text[start + name_length..];
+    let mut quote = None;
+    // The limit keeps reading linear where many `<` are never closed.
+    let end = rest.char_indices().take(2000).find_map(|(index, c)| match (quote, c) {
+        (Some(open), _) => {
+            if c == open {
+                quote = None;
+            }
+            None
+        }
+        (None, '"' | '\'') => {
+            quote = Some(c);
+            None
+        }
+        (None, '>') => Some(Some(index)),
+        (None, '<') => Some(None),
+        _ => None,
+    })??;
+    let inner = &rest[..end];
+    let attributes = inner.trim_end_matches('/');
+    Some(Tag { name, attributes, closing, empty: inner.ends_with('/'), length: start + name_length + end + 1 })
+}
+
+pub(super) fn attributes(text: &str) -> impl Iterator<Item = (&str, Cow<'_, str>)> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (key, after) = rest.split_once('=')?;
+        let after = after.trim_start();
+        let quote = after.chars().next().filter(|c| matches!(c, '"' | '\''))?;
+        let (value, next) = after[1..].split_once(quote)?;
+        rest = next;
+        Some((key.trim(), unescape(value)))
+    })
+}
+
+/// Resolves XML's entities; anything else that begins with `&` stays.
+pub(super) fn unescape(text: &str) -> Cow<'_, str> {
+    if !text.contains('&') {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('&') {
+        out.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let end = rest.bytes().take(10).position(|byte| byte == b';');
+        let resolved = end.and_then(|end| Some((entity(&rest[1..end])?, end + 1)));
+        let (c, length) = resolved.unwrap_or(('&', 1));
+        out.push(c);
+        rest = &rest[length..];
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// The character that a named or numbered entity stands for.
+pub(super) fn entity(name: &str) -> Option<char> {
+    match name {
+        "lt" => Some('<'),
+        "gt" => Some('>'),
+        "amp" => Some('&'),
+        "quot" => Some('"'),
+        "apos" => Some('\''),
+        _ => {
+            let number = name.strip_prefix('#')?;
+            let code = match number.strip_prefix(['x', 'X']) {
+                Some(hexadecimal) => u32::from_str_radix(hexadecimal, 16).ok()?,
+                None => number.parse().ok()?,
+            };
+            char::from_u32(code)
+        }
+    }
+}

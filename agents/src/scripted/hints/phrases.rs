@@ -1,0 +1,180 @@
+//! The phrases that the hint reader recognizes, read from `phrases.tsv`.
+//!
+//! They are ordinary English of error messages, collected from schema validators, web frameworks and tool servers. None is specific
+//! to one error format.
+
+use std::sync::LazyLock;
+
+use super::tokens::{Token, TokenKind};
+
+/// The meaning of a phrase.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum HintPattern {
+    /// A field is not there.
+    Missing,
+    /// The same, but only if a name follows at once: `add the "action" field`.
+    MissingNamed,
+    /// A type or, where quoted values follow, a list of options.
+    Expected,
+    /// A list of valid values.
+    Options,
+    /// `valid`: a format's name, or `valid statuses: a, b`.
+    Valid,
+    AtLeast,
+    Above,
+    AtMost,
+    Below,
+    Between,
+    MultipleOf,
+    /// A format's name follows.
+    Invalid,
+    /// A format's name stands before or after.
+    Format,
+    /// The words are a format themselves.
+    FormatName,
+    Regex,
+    Unrecognized,
+    /// Names of fields whose values are in use follow.
+    ConflictNamed,
+    /// The value of a field is in use.
+    Conflict,
+    Actions,
+    /// Another action follows.
+    Call,
+    /// A number of seconds follows.
+    Delay,
+    Transient,
+    Stop,
+    Truncated,
+    /// A field of a cut answer, and by how much to raise it, follow.
+    Page,
+    /// Says nothing; stands here so that a shorter phrase inside of it is not heard.
+    Ignored,
+}
+
+impl HintPattern {
+    /// The pattern of a kind in `phrases.tsv`.
+    fn from_kind(kind: &str) -> Option<HintPattern> {
+        Some(match kind {
+            "missing" => HintPattern::Missing,
+            "missing_named" => HintPattern::MissingNamed,
+            "expected" => HintPattern::Expected,
+            "options" => HintPattern::Options,
+            "valid" => HintPattern::Valid,
+            "at_least" => HintPattern::AtLeast,
+            "above" => HintPattern::Above,
+            "at_most" => HintPattern::AtMost,
+            "below" => HintPattern::Below,
+            "between" => HintPattern::Between,
+            "multiple_of" => HintPattern::MultipleOf,
+            "invalid" => HintPattern::Invalid,
+            "format" => HintPattern::Format,
+            "format_name" => HintPattern::FormatName,
+            "regex" => HintPattern::Regex,
+            "unrecognized" => HintPattern::Unrecognized,
+            "conflict_named" => HintPattern::ConflictNamed,
+            "conflict" => HintPattern::Conflict,
+            "actions" => HintPattern::Actions,
+            "call" => HintPattern::Call,
+            "delay" => HintPattern::Delay,
+            "transient" => HintPattern::Transient,
+            "stop" => HintPattern::Stop,
+            "truncated" => HintPattern::Truncated,
+            "page" => HintPattern::Page,
+            "ignored" => HintPattern::Ignored,
+            _ => return None,
+        })
+    }
+}
+
+/// A line of `phrases.tsv`: kind, phrase, and an example in which the phrase is needed.
+type PhraseLine = (HintPattern, &'static str, &'static str);
+
+/// Returns the well-formed lines of `phrases.tsv`; a test asserts that all lines are.
+fn phrase_lines() -> impl Iterator<Item = PhraseLine> {
+    include_str!("phrases.tsv").lines().filter_map(parse_line)
+}
+
+fn parse_line(line: &'static str) -> Option<PhraseLine> {
+    let mut columns = line.split('\t');
+    Some((HintPattern::from_kind(columns.next()?)?, columns.next()?, columns.next()?))
+}
+
+/// Phrases by the first letter and the length of their first word. Within a row the longest phrases come first.
+pub(super) struct PhraseTable {
+    rows: Vec<Vec<Phrase>>,
+}
+
+/// The number of rows per first letter; longer words share the last one.
+const LENGTH_CLASSES: usize = 16;
+
+struct Phrase {
+    words: Vec<&'static str>,
+    pattern: HintPattern,
+}
+
+impl PhraseTable {
+    /// Returns the table of all lines of `phrases.tsv`.
+    pub(super) fn shipped() -> &'static PhraseTable {
+        static TABLE: LazyLock<PhraseTable> = LazyLock::new(|| PhraseTable::new(phrase_lines()));
+        &TABLE
+    }
+
+    fn new(lines: impl Iterator<Item = PhraseLine>) -> PhraseTable {
+        let mut rows: Vec<Vec<Phrase>> = (0..27 * LENGTH_CLASSES).map(|_| Vec::new()).collect();
+        for (pattern, phrase, _) in lines {
+            let words: Vec<&'static str> = phrase.split(' ').collect();
+            rows[row_index(words[0])].push(Phrase { words, pattern });
+        }
+        for row in &mut rows {
+            // The sort is stable: patterns of the same phrase keep the order of the file.
+            row.sort_by_key(|phrase| std::cmp::Reverse(phrase.words.len()));
+        }
+        PhraseTable { rows }
+    }
+
+    /// Returns the patterns of the longest phrase that starts at token `at`, and its number of tokens. One phrase may have several
+    /// patterns (`use 'a'`, `use billing.list`); all are returned.
+    pub(super) fn patterns_at<'t>(
+        &'t self,
+        tokens: &'t [Token<'t>],
+        at: usize,
+    ) -> impl Iterator<Item = (HintPattern, usize)> + 't {
+        let first = tokens[at];
+        let listed: &[Phrase] = match first.kind {
+            TokenKind::Word | TokenKind::Symbol => &self.rows[row_index(first.text)],
+            _ => &[],
+        };
+        let mut longest = None;
+        listed.iter().filter_map(move |phrase| {
+            let length = phrase.words.len();
+            if longest.is_some_and(|longest| length < longest) || at + length > tokens.len() {
+                return None;
+            }
+            let mut pairs = tokens[at..at + length].iter().zip(&phrase.words);
+            let is_match = pairs.all(|(token, word)| {
+                matches!(token.kind, TokenKind::Word | TokenKind::Symbol) && token.text.eq_ignore_ascii_case(word)
+            });
+            if is_match {
+                longest = Some(length);
+            }
+            is_match.then_some((phrase.pattern, length))
+        })
+    }
+
+    /// Returns whether `tokens` are exactly one phrase of `pattern`.
+    pub(super) fn is_phrase(&self, tokens: &[Token<'_>], pattern: HintPattern) -> bool {
+        !tokens.is_empty() && self.patterns_at(tokens, 0).any(|found| found == (pattern, tokens.len()))
+    }
+}
+
+fn row_index(word: &str) -> usize {
+    let letter = match word.bytes().next() {
+        Some(first) if first.is_ascii_alphabetic() => usize::from(first.to_ascii_lowercase() - b'a'),
+        _ => 26,
+    };
+    letter * LENGTH_CLASSES + word.len().min(LENGTH_CLASSES - 1)
+}
+
+#[cfg(test)]
+mod tests;

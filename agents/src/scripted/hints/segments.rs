@@ -1,0 +1,464 @@
+//! Splits a text into segments, each with the field that it is about.
+//!
+//! Elements, JSON objects, and lines with deeper lines under them are scopes: what stands inside is about the field that the scope
+//! names, unless it names its own.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::extractor::HintExtractor;
+use super::markup::{Tag, attributes, is_quoted, tag_at, unescape};
+use super::phrases::{HintPattern, PhraseTable};
+use super::shape;
+use super::tokens::lex;
+use super::vocabulary::Vocabulary;
+
+/// A piece of text with its surroundings.
+pub(super) struct Segment<'t> {
+    /// The field that it is about.
+    pub(super) subject: Option<&'t Subject>,
+    /// The name of the element or JSON key that holds it, or empty.
+    pub(super) label: &'t str,
+    /// The label around the label.
+    pub(super) outer: &'t str,
+    /// The text, unescaped.
+    pub(super) text: &'t str,
+    /// Whether it is the value of an attribute, and so names a thing rather than advises it.
+    pub(super) attribute: bool,
+}
+
+/// The name that a scope gives.
+#[derive(Debug, Clone)]
+pub(super) struct Subject {
+    /// A field's path, or the name as written if it is no known field's.
+    pub(super) name: String,
+    pub(super) known: bool,
+}
+
+struct Scope {
+    level: Level,
+    label: String,
+    subject: Option<Subject>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Level {
+    /// An element or a JSON value: closed by its end.
+    Block,
+    /// A line: closed by the next line that is not indented deeper.
+    Line(usize),
+}
+
+/// Attributes and JSON keys whose value names the field that their element or object is about.
+const FIELD_KEYS: [&str; 14] = [
+    "path",
+    "field",
+    "loc",
+    "pointer",
+    "instancePath",
+    "instance_path",
+    "param",
+    "parameter",
+    "property",
+    "argument",
+    "attribute",
+    "name",
+    "key",
+    "for",
+];
+
+/// Keys and elements that hold prose or names even where a tool has an argument of the same name.
+const GENERIC_KEYS: [&str; 16] = [
+    "message",
+    "error",
+    "errors",
+    "action",
+    "tool",
+    "field",
+    "name",
+    "code",
+    "type",
+    "msg",
+    "detail",
+    "details",
+    "recovery",
+    "path",
+    "title",
+    "description",
+];
+
+/// A text that opens this many things which do not parse as JSON is not worth more attempts; it keeps reading linear.
+const MAX_FAILED_PARSES: usize = 16;
+
+/// Elements nested deeper than this are read as part of the one around them; it keeps reading linear.
+const MAX_SCOPES: usize = 100;
+
+/// JSON texts inside of JSON texts are followed this deep.
+const MAX_JSON_DEPTH: usize = 32;
+
+/// Reads all segments of `text`.
+pub(super) fn walk(text: &str, extractor: &mut HintExtractor<'_>) {
+    let mut walker = Walker { scopes: Vec::new(), extractor, failed_parses: 0, depth: 0 };
+    walker.read_text(text);
+}
+
+struct Walker<'r, 'v> {
+    scopes: Vec<Scope>,
+    extractor: &'r mut HintExtractor<'v>,
+    failed_parses: usize,
+    depth: usize,
+}
+
+impl<'v> Walker<'_, 'v> {
+    fn vocabulary(&self) -> &'v Vocabulary<'v> {
+        self.extractor.vocabulary
+    }
+
+    fn read_text(&mut self, text: &str) {
+        let bytes = text.as_bytes();
+        let base = self.scopes.len();
+        let (mut at, mut start, mut indent) = (0, 0, 0);
+        // What stands before a JSON object says whether it is an example.
+        let mut before = "";
+        while let Some(byte) = bytes.get(at) {
+            match byte {
+                b'\n' => {
+                    self.read_chunk(&text[start..at], indent, base, &mut before);
+                    indent = bytes[at + 1..].iter().take_while(|byte| matches!(byte, b' ' | b'\t')).count();
+                    at += 1 + indent;
+                    start = at;
+                }
+                b'<' => match tag_at(&text[at..]) {
+                    // `'<br/>'` is a value that looks like a tag.
+                    Some(tag) if is_quoted(bytes, at, tag.length) => at += tag.length,
+                    Some(tag) => {
+                        self.read_chunk(&text[start..at], indent, base, &mut before);
+                        at += tag.length;
+                        start = at;
+                        self.read_tag(tag, base);
+                    }
+                    None => at += 1,
+                },
+                b'{' | b'[' => {
+                    let rest = &text[at..];
+                    let json = self.json_at(rest);
+                    let shape = if json.is_none() && *byte == b'{' { shape::shape_at(rest) } else { None };
+                    let length = json.as_ref().map(|json| json.1).or(shape.as_ref().map(|shape| shape.1));
+                    let Some(length) = length else {
+                        at += 1;
+                        continue;
+                    };
+                    let chunk = &text[start..at];
+                    self.read_chunk(chunk, indent, base, &mut before);
+                    let label = self.label().to_owned();
+                    if let Some((value, _)) = json {
+                        if is_example(before) || is_example(&label) {
+                            self.extractor.read_example(&value);
+                        } else {
+                            self.read_json(&value, "");
+                        }
+                    } else if let Some((fields, _)) = shape {
+                        // On one line the words before the shape say which it is, else the label around it.
+                        let words = if chunk.trim().is_empty() { label.as_str() } else { chunk };
+                        self.extractor.read_shape(fields, words);
+                    }
+                    at += length;
+                    start = at;
+                }
+                _ => at += 1,
+            }
+        }
+        self.read_chunk(&text[start..], indent, base, &mut before);
+        self.scopes.truncate(base);
+    }
+
+    /// A JSON object, or a list of objects, at the start of `rest`, and its length. Other JSON values are left to prose: a list of
+    /// strings in a sentence belongs to the sentence.
+    fn json_at(&mut self, rest: &str) -> Option<(Value, usize)> {
+        let inner = rest[1..].trim_start();
+        let plausible = match rest.as_bytes()[0] {
+            b'{' => inner.starts_with(['"', '}']),
+            _ => inner.starts_with('{'),
+        };
+        if !plausible || self.failed_parses >= MAX_FAILED_PARSES {
+            return None;
+        }
+        let mut values = serde_json::Deserializer::from_str(rest).into_iter::<Value>();
+        match values.next() {
+            Some(Ok(value)) => Some((value, values.byte_offset())),
+            _ => {
+                self.failed_parses += 1;
+                None
+            }
+        }
+    }
+
+    fn label(&self) -> &str {
+        self.scopes.iter().rev().find(|scope| scope.level == Level::Block).map_or("", |scope| &scope.label)
+    }
+
+    fn read_tag(&mut self, tag: Tag<'_>, base: usize) {
+        if tag.closing {
+            let open =
+                self.scopes[base..].iter().rposition(|scope| scope.level == Level::Block && scope.label == tag.name);
+            if let Some(open) = open {
+                self.scopes.truncate(base + open);
+            }
+            return;
+        }
+        let attributes: Vec<(&str, Cow<'_, str>)> = attributes(tag.attributes).collect();
+        let mut subject: Option<Subject> = None;
+        for (_, value) in attributes.iter().filter(|(key, _)| FIELD_KEYS.contains(key)) {
+            let found = subject_named(self.vocabulary(), value);
+            if subject.as_ref().is_none_or(|subject| !subject.known && found.known) {
+                subject = Some(found);
+            }
+        }
+        if self.scopes.len() >= MAX_SCOPES {
+            return;
+        }
+        if subject.is_none() && !GENERIC_KEYS.contains(&tag.name) {
+            subject = self.vocabulary().field_path(tag.name).map(|name| Subject { name, known: true });
+        }
+        self.scopes.push(Scope { level: Level::Block, label: tag.name.to_owned(), subject });
+        for (key, value) in &attributes {
+            self.emit_segment(value, key, true);
+        }
+        if tag.empty {
+            self.scopes.pop();
+        }
+    }
+
+    /// A line, or the part of it before or after a tag.
+    fn read_chunk<'t>(&mut self, raw: &'t str, indent: usize, base: usize, before: &mut &'t str) {
+        let chunk = raw.trim();
+        if chunk.is_empty() || chunk.starts_with("```") {
+            return;
+        }
+        *before = chunk;
+        while self.scopes.len() > base
+            && self.scopes.last().is_some_and(|scope| matches!(scope.level, Level::Line(open) if open >= indent))
+        {
+            self.scopes.pop();
+        }
+        let unescaped = unescape(chunk);
+        let body = strip_bullet(&unescaped);
+        let bullet = |c: char| matches!(c, '-' | '*' | '+' | '•') || c.is_ascii_digit();
+        if body.len() == unescaped.len() || !unescaped.starts_with(bullet) {
+            self.extractor.note_list_heading(body);
+        } else if self.extractor.read_list_item(body) {
+            return;
+        }
+        let heading = parse_line_heading(body);
+        let mut text = body;
+        let subject = heading.as_ref().and_then(|heading| {
+            // `field: role` names `role`, even where a tool has an argument that is called `field`.
+            let named_field =
+                FIELD_KEYS.contains(&heading.name).then(|| self.vocabulary().field_path(heading.rest)).flatten();
+            let name = named_field.or_else(|| self.vocabulary().field_path(heading.name));
+            if name.is_some() {
+                text = heading.rest;
+            }
+            let known = name.is_some();
+            (known || heading.emphasized)
+                .then(|| Subject { name: name.unwrap_or_else(|| heading.name.to_owned()), known })
+        });
+        if let (Some(subject), Some(heading)) = (&subject, &heading)
+            && subject.known
+        {
+            self.extractor.read_heading(&subject.name, heading.rest);
+        }
+        // A line of its own inside of an element keeps the element's field, unless it names a known one.
+        self.scopes.push(Scope { level: Level::Line(indent), label: String::new(), subject });
+        self.emit_segment(text, "", false);
+    }
+
+    /// Hands a segment over, about the nearest known field around it, or else the nearest name.
+    fn emit_segment(&mut self, text: &str, label: &str, attribute: bool) {
+        let subjects = || self.scopes.iter().rev().filter_map(|scope| scope.subject.as_ref());
+        let subject = subjects().find(|subject| subject.known).or_else(|| subjects().next());
+        let mut labels = self.scopes.iter().rev().filter(|scope| scope.level == Level::Block).map(|s| s.label.as_str());
+        let label = if label.is_empty() { labels.next().unwrap_or_default() } else { label };
+        let outer = labels.next().unwrap_or_default();
+        self.extractor.read_segment(&Segment { subject, label, outer, text, attribute });
+    }
+
+    fn read_json(&mut self, value: &Value, label: &str) {
+        if self.depth >= MAX_JSON_DEPTH {
+            return;
+        }
+        self.depth += 1;
+        match value {
+            Value::Object(object) => {
+                let paths = FIELD_KEYS.iter().filter_map(|key| object.get(*key)).filter_map(json_path);
+                let subjects: Vec<Subject> = paths.map(|raw| subject_named(self.vocabulary(), &raw)).collect();
+                let subject = subjects.iter().find(|subject| subject.known).or(subjects.first()).cloned();
+                let subject = match subject {
+                    Some(subject) if subject.known => Some(subject),
+                    other => self.label_subject(label).or(other),
+                };
+                self.scopes.push(Scope { level: Level::Block, label: label.to_owned(), subject });
+                for (key, item) in object {
+                    if FIELD_KEYS.contains(&key.as_str()) && (json_path(item).is_some() || item.is_array()) {
+                        // Not evidence, but a contract's delta says here which action it is about.
+                        if let Value::String(text) = item {
+                            self.emit_segment(text, key, true);
+                        }
+                    } else if is_example(key) {
+                        self.extractor.read_example(item);
+                    } else {
+                        self.read_json(item, key);
+                    }
+                }
+                self.scopes.pop();
+            }
+            Value::Array(items) if items.iter().any(|item| item.is_object() || item.is_array()) => {
+                for item in items {
+                    self.read_json(item, label);
+                }
+            }
+            Value::Array(items) => {
+                let prose = items.iter().filter_map(Value::as_str).any(|item| item.contains(' '));
+                if prose && !is_options_key(self.extractor.phrases, label) {
+                    for item in items {
+                        self.read_json(item, label);
+                    }
+                } else {
+                    let quoted: Vec<String> = items.iter().map(quote_value).collect();
+                    self.read_leaf(&quoted.join(", "), label);
+                }
+            }
+            Value::String(text) if text.contains([' ', '\n', '<', '{']) => {
+                let subject = self.label_subject(label);
+                self.scopes.push(Scope { level: Level::Block, label: label.to_owned(), subject });
+                self.read_text(text);
+                self.scopes.pop();
+            }
+            Value::String(text) => self.read_leaf(text, label),
+            other => self.read_leaf(&other.to_string(), label),
+        }
+        self.depth -= 1;
+    }
+
+    fn read_leaf(&mut self, text: &str, label: &str) {
+        let subject = self.label_subject(label);
+        if let Some(subject) = &subject {
+            self.extractor.read_heading(&subject.name, text);
+        }
+        self.scopes.push(Scope { level: Level::Block, label: label.to_owned(), subject });
+        self.emit_segment(text, "", false);
+        self.scopes.pop();
+    }
+
+    fn label_subject(&self, label: &str) -> Option<Subject> {
+        if GENERIC_KEYS.contains(&label) {
+            return None;
+        }
+        self.vocabulary().field_path(label).map(|name| Subject { name, known: true })
+    }
+}
+
+fn quote_value(value: &Value) -> String {
+    match value {
+        Value::String(text) => format!("'{text}'"),
+        other => other.to_string(),
+    }
+}
+
+/// The path that a JSON value spells: `"role"` or `["lines", 0, "qty"]`.
+fn json_path(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(parts) if !parts.is_empty() => {
+            let parts: Option<Vec<String>> = parts
+                .iter()
+                .map(|part| match part {
+                    Value::String(text) => Some(text.clone()),
+                    Value::Number(index) => Some(index.to_string()),
+                    _ => None,
+                })
+                .collect();
+            parts.map(|parts| parts.join("."))
+        }
+        _ => None,
+    }
+}
+
+fn subject_named(vocabulary: &Vocabulary<'_>, raw: &str) -> Subject {
+    match vocabulary.field_path(raw) {
+        Some(name) => Subject { name, known: true },
+        None => Subject { name: raw.to_owned(), known: false },
+    }
+}
+
+/// Whether a JSON key holds values, whatever they look like: `options`, `allowed_values`.
+fn is_options_key(phrases: &PhraseTable, label: &str) -> bool {
+    let words = label.replace('_', " ");
+    let mut tokens = Vec::new();
+    lex(&words, &mut tokens);
+    phrases.is_phrase(&tokens, HintPattern::Options)
+}
+
+fn is_example(words: &str) -> bool {
+    let found = |needle: &[u8]| words.as_bytes().windows(needle.len()).any(|part| part.eq_ignore_ascii_case(needle));
+    words.len() < 120 && (found(b"example") || found(b"e.g.") || found(b"for instance") || found(b"valid request"))
+}
+
+/// The line without bullets, numbering, heading marks and pictures in front.
+fn strip_bullet(line: &str) -> &str {
+    let mut rest = line;
+    loop {
+        let digits = rest.bytes().take_while(u8::is_ascii_digit).count();
+        let next = if digits > 0 {
+            let after = rest[digits..].strip_prefix(['.', ')']);
+            after.filter(|after| after.starts_with(' '))
+        } else if let Some(after) = rest.strip_prefix(['-', '*', '+']) {
+            after.starts_with(' ').then_some(after)
+        } else {
+            let picture = |c: char| {
+                matches!(c, '#' | '|' | ' ') || (!c.is_ascii() && !c.is_alphanumeric() && !"“‘≥≤".contains(c))
+            };
+            rest.strip_prefix(picture)
+        };
+        match next {
+            Some(next) => rest = next,
+            None => return rest,
+        }
+    }
+}
+
+struct LineHeading<'t> {
+    name: &'t str,
+    rest: &'t str,
+    /// Set off by more than a colon, so that it may be a name which the reader does not know.
+    emphasized: bool,
+}
+
+/// The name at the head of a line: `**role**: …`, `role — …`, `role: …`, `"role": …`, or a name alone.
+fn parse_line_heading(line: &str) -> Option<LineHeading<'_>> {
+    let bold = line.strip_prefix("**").and_then(|rest| rest.split_once("**"));
+    let (name, rest, wrapped) = if let Some((name, rest)) = bold {
+        (name.trim_end_matches(':').trim_matches('`'), rest, true)
+    } else if let Some(quote) = line.chars().next().filter(|c| matches!(c, '`' | '"' | '\'')) {
+        let (name, rest) = line[1..].split_once(quote)?;
+        (name, rest, false)
+    } else {
+        let end =
+            line.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '.' | '-' | '[' | ']' | '/' | '$' | '#')));
+        let (name, rest) = line.split_at(end.unwrap_or(line.len()));
+        (name, rest, false)
+    };
+    if name.is_empty() || name.contains(char::is_whitespace) {
+        return None;
+    }
+    let after = rest.trim_start();
+    let dash = after.starts_with(['—', '–']) || after.starts_with("- ");
+    let separated = after.is_empty() || dash || after.starts_with([':', '=', '(']) || after.starts_with("->");
+    if !wrapped && !separated {
+        return None;
+    }
+    let rest =
+        if after.starts_with('(') { after } else { after.trim_start_matches([':', '=', '—', '–', '-', '>']) };
+    Some(LineHeading { name, rest: rest.trim_start(), emphasized: wrapped || dash || after.is_empty() })
+}

@@ -1,0 +1,68 @@
+//! Paths of sent arguments that a text identifies by their value.
+
+use serde_json::Value;
+
+use crate::scripted::paths;
+
+/// The only place of the arguments that was sent with this value: a field, or one inside of it.
+pub(super) fn path_of_value(sent: &Value, shown: &str) -> Option<String> {
+    only_path(sent, &|value| match value {
+        Value::String(text) => text == shown,
+        Value::Number(number) => number.to_string() == shown,
+        Value::Bool(truth) => shown == if *truth { "true" } else { "false" },
+        _ => false,
+    })
+}
+
+/// The only list or text that was sent with this length.
+pub(super) fn path_of_length(sent: &Value, length: f64) -> Option<String> {
+    only_path(sent, &|value| match value {
+        Value::Array(items) => items.len() as f64 == length,
+        Value::String(text) => text.chars().count() as f64 == length,
+        _ => false,
+    })
+}
+
+/// The field of this name in the only item of a list that lacks it while others have it.
+pub(super) fn path_missing_in_item(sent: &Value, name: &str) -> Option<String> {
+    let list = |value: &Value| {
+        let items = value.as_array().map_or(&[][..], Vec::as_slice);
+        let lacks = |item: &&Value| item.as_object().is_some_and(|object| !object.contains_key(name));
+        (items.iter().filter(lacks).count() == 1 && items.iter().any(|item| item.get(name).is_some()))
+            .then(|| items.iter().position(|item| lacks(&item)))
+            .flatten()
+    };
+    let path = only_path(sent, &|value| list(value).is_some())?;
+    let index = list(paths::get(sent, &path)?)?;
+    Some(format!("{path}.{index}.{name}"))
+}
+
+/// The path of the only value inside of `sent` for which `is_match` holds.
+fn only_path(sent: &Value, is_match: &dyn Fn(&Value) -> bool) -> Option<String> {
+    let mut found = Vec::new();
+    collect_paths(sent, "", is_match, &mut found);
+    if found.len() == 1 { found.pop() } else { None }
+}
+
+fn collect_paths(value: &Value, path: &str, is_match: &dyn Fn(&Value) -> bool, found: &mut Vec<String>) {
+    // Two are as good as many.
+    if found.len() > 1 {
+        return;
+    }
+    if !path.is_empty() && is_match(value) {
+        found.push(path.to_owned());
+    }
+    let inner = |part: &str| if path.is_empty() { part.to_owned() } else { format!("{path}.{part}") };
+    match value {
+        Value::Object(object) => {
+            object.iter().for_each(|(name, item)| collect_paths(item, &inner(name), is_match, found))
+        }
+        Value::Array(items) => {
+            items
+                .iter()
+                .enumerate()
+                .for_each(|(index, item)| collect_paths(item, &inner(&index.to_string()), is_match, found));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,100 @@
+//! Input shapes as people write them: `{ amount: number, status?: "open" | "paid" }`.
+
+/// One field of a shape.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShapeField {
+    /// Dotted path.
+    pub path: String,
+    /// What stands after the colon, trimmed.
+    pub kind: String,
+    /// Whether the shape marks it as optional (`?`).
+    pub optional: bool,
+}
+
+/// Nesting past this depth is not a shape that anybody wrote to be read.
+const MAX_DEPTH: usize = 16;
+
+/// Reads a shape at the start of `text`; the second value is its length in bytes.
+pub(super) fn shape_at(text: &str) -> Option<(Vec<ShapeField>, usize)> {
+    let mut fields = Vec::new();
+    let rest = parse_object(text, "", &mut fields, 0)?;
+    if fields.is_empty() {
+        return None;
+    }
+    Some((fields, text.len() - rest.len()))
+}
+
+fn parse_object<'t>(text: &'t str, prefix: &str, fields: &mut Vec<ShapeField>, depth: usize) -> Option<&'t str> {
+    let mut rest = text.strip_prefix('{')?.trim_start();
+    if depth > MAX_DEPTH {
+        return None;
+    }
+    while !rest.starts_with('}') {
+        // Quoted keys are data (JSON, a Python dict), not a shape.
+        let end = rest.find(|c: char| !(c.is_alphanumeric() || matches!(c, '_' | '-' | '$')))?;
+        let name = &rest[..end];
+        rest = &rest[end..];
+        let optional = rest.starts_with('?');
+        rest = rest.trim_start_matches('?').trim_start().strip_prefix(':')?.trim_start();
+        if name.is_empty() {
+            return None;
+        }
+        let path = format!("{prefix}{name}");
+        let index = fields.len();
+        fields.push(ShapeField { path: path.clone(), kind: String::new(), optional });
+        let start = rest;
+        if rest.starts_with('{') {
+            rest = parse_object(rest, &format!("{path}."), fields, depth + 1)?;
+        }
+        let end = value_end(rest)?;
+        rest = &rest[end..];
+        fields[index].kind = start[..start.len() - rest.len()].trim().to_owned();
+        rest = rest.strip_prefix([',', ';']).unwrap_or(rest).trim_start();
+    }
+    rest.strip_prefix('}')
+}
+
+/// Where a field's type ends: at a separator or the closing brace outside of brackets and quotes.
+fn value_end(text: &str) -> Option<usize> {
+    let mut depth = 0_usize;
+    let mut quote = None;
+    // The limit keeps reading linear where many braces are never closed.
+    for (index, c) in text.char_indices().take(2000) {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (Some(_), _) => {}
+            (None, '"' | '\'') => quote = Some(c),
+            (None, '(' | '[' | '{') => depth += 1,
+            (None, '}' | ',' | ';') if depth == 0 => return Some(index),
+            (None, ')' | ']' | '}') => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_nested_and_optional_fields() {
+        let text = "{ amount: number, note?: \"a, b\" | \"c\", to: { city: string }, tags: array<{ x: y }> } tail";
+        let (fields, length) = shape_at(text).unwrap();
+        assert_eq!(&text[length..], " tail");
+        let shown: Vec<_> = fields.iter().map(|f| (f.path.as_str(), f.kind.as_str(), f.optional)).collect();
+        assert_eq!(
+            shown,
+            [
+                ("amount", "number", false),
+                ("note", "\"a, b\" | \"c\"", true),
+                ("to", "{ city: string }", false),
+                ("to.city", "string", false),
+                ("tags", "array<{ x: y }>", false),
+            ]
+        );
+        assert_eq!(shape_at("{}"), None);
+        assert_eq!(shape_at("{ amount"), None);
+        assert_eq!(shape_at("{ not a shape }"), None);
+    }
+}

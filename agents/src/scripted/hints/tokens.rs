@@ -1,0 +1,208 @@
+//! Words, quoted text, numbers and marks of a piece of text.
+
+/// One token. Its text is what stands between the quotes, for a quoted one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Token<'t> {
+    pub(super) kind: TokenKind,
+    pub(super) text: &'t str,
+    /// The text after this token, for what cannot be read in tokens (patterns).
+    pub(super) rest: &'t str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum TokenKind {
+    /// A word or a dotted name: `billing.list`, `retry-after`, `lines[0].qty`, `2026-01-31`.
+    Word,
+    Quoted,
+    /// A number without its thousands separators removed.
+    Number,
+    Symbol,
+    /// The end of a sentence.
+    End,
+}
+
+/// A quote that is longer than this is taken for a stray quotation mark. The limit keeps reading linear.
+const MAX_QUOTE_BYTES: usize = 256;
+
+impl Token<'_> {
+    pub(super) fn is_word(&self, word: &str) -> bool {
+        self.kind == TokenKind::Word && self.text.eq_ignore_ascii_case(word)
+    }
+
+    pub(super) fn is_symbol(&self, symbols: &str) -> bool {
+        self.kind == TokenKind::Symbol && symbols.contains(self.text)
+    }
+
+    /// The value of a number token: `3,200` is 3200.
+    pub(super) fn number(&self) -> Option<f64> {
+        if self.kind != TokenKind::Number {
+            return None;
+        }
+        if self.text.contains([',', '_']) {
+            self.text.replace([',', '_'], "").parse().ok()
+        } else {
+            self.text.parse().ok()
+        }
+    }
+}
+
+/// Appends the tokens of `text` to `out`.
+pub(super) fn lex<'t>(text: &'t str, out: &mut Vec<Token<'t>>) {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    let mut previous = ' ';
+    while let Some(next) = text[at..].chars().next() {
+        let (kind, inner, end) = match next {
+            ' ' | '\t' | '\r' => {
+                at += 1;
+                previous = ' ';
+                continue;
+            }
+            '\n' => (TokenKind::End, at..at + 1, at + 1),
+            '"' | '\'' | '`' | '“' | '‘' => match lex_quoted(text, at, next, previous) {
+                Some((inner, end)) => (TokenKind::Quoted, inner, end),
+                None => (TokenKind::Symbol, at..at + next.len_utf8(), at + next.len_utf8()),
+            },
+            '0'..='9' => lex_number(bytes, at),
+            '-' if !previous.is_alphanumeric() && bytes.get(at + 1).is_some_and(u8::is_ascii_digit) => {
+                lex_number(bytes, at)
+            }
+            '.' | ';' | '!' | '?' if ends_sentence(bytes, at) => (TokenKind::End, at..at + 1, at + 1),
+            '>' | '<' | '=' if matches!(bytes.get(at + 1), Some(b'=')) => (TokenKind::Symbol, at..at + 2, at + 2),
+            '-' | '=' if matches!(bytes.get(at + 1), Some(b'>')) => (TokenKind::Symbol, at..at + 2, at + 2),
+            _ if next.is_alphabetic() || next == '_' => {
+                let end = word_end(text, at);
+                (TokenKind::Word, at..end, end)
+            }
+            _ => (TokenKind::Symbol, at..at + next.len_utf8(), at + next.len_utf8()),
+        };
+        out.push(Token { kind, text: &text[inner], rest: &text[end..] });
+        previous = text[..end].chars().next_back().unwrap_or(' ');
+        at = end;
+    }
+}
+
+/// A full stop ends a sentence before white space, at the end, and after a closing quote or bracket.
+fn ends_sentence(bytes: &[u8], at: usize) -> bool {
+    bytes
+        .get(at + 1)
+        .is_none_or(|byte| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b')' | b'*' | b'<' | b'!'))
+}
+
+type ByteRange = std::ops::Range<usize>;
+
+fn lex_quoted(text: &str, at: usize, open: char, previous: char) -> Option<(ByteRange, usize)> {
+    // An apostrophe opens nothing: `don't`, `users'`.
+    if open == '\'' && previous.is_alphanumeric() {
+        return None;
+    }
+    let close = match open {
+        '“' => '”',
+        '‘' => '’',
+        same => same,
+    };
+    let start = at + open.len_utf8();
+    let mut escaped = false;
+    for (offset, c) in text[start..].char_indices() {
+        if offset > MAX_QUOTE_BYTES || c == '\n' {
+            return None;
+        }
+        if c == close && !escaped {
+            let end = start + offset + close.len_utf8();
+            let inside_word = close == '\'' && text[end..].chars().next().is_some_and(char::is_alphanumeric);
+            if !inside_word {
+                return Some((start..start + offset, end));
+            }
+        }
+        escaped = c == '\\' && !escaped;
+    }
+    None
+}
+
+fn lex_number(bytes: &[u8], at: usize) -> (TokenKind, ByteRange, usize) {
+    let digit = |index: usize| bytes.get(index).is_some_and(u8::is_ascii_digit);
+    let mut end = at + 1;
+    while digit(end) {
+        end += 1;
+    }
+    // A separator counts only before exactly three digits, so that `1, 2` and `1,2` stay two numbers.
+    while matches!(bytes.get(end), Some(b',' | b'_'))
+        && digit(end + 1)
+        && digit(end + 2)
+        && digit(end + 3)
+        && !digit(end + 4)
+    {
+        end += 4;
+    }
+    if bytes.get(end) == Some(&b'.') && digit(end + 1) {
+        end += 1;
+        while digit(end) {
+            end += 1;
+        }
+    }
+    // `2026-01-31` and `10:30` are words.
+    if matches!(bytes.get(end), Some(b'-' | b':')) && digit(end + 1) {
+        while bytes.get(end).is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b':' | b'.')) {
+            end += 1;
+        }
+        return (TokenKind::Word, at..end, end);
+    }
+    (TokenKind::Number, at..end, end)
+}
+
+fn word_end(text: &str, at: usize) -> usize {
+    let bytes = text.as_bytes();
+    let mut end = at;
+    while let Some(c) = text[end..].chars().next() {
+        let joins = |index: usize| bytes.get(index).is_some_and(|byte| byte.is_ascii_alphanumeric() || *byte == b'_');
+        if c.is_alphanumeric() || c == '_' {
+            end += c.len_utf8();
+        } else if matches!(c, '.' | '-' | '/') && joins(end + 1) {
+            end += 1;
+        } else if c == '[' && joins(end + 1) {
+            let digits = bytes[end + 1..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+            if digits == 0 || bytes.get(end + 1 + digits) != Some(&b']') {
+                break;
+            }
+            end += digits + 2;
+        } else {
+            break;
+        }
+    }
+    end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn kinds_and_texts(text: &str) -> Vec<(TokenKind, &str)> {
+        let mut tokens = Vec::new();
+        lex(text, &mut tokens);
+        tokens.into_iter().map(|token| (token.kind, token.text)).collect()
+    }
+
+    #[test]
+    fn names_numbers_and_quotes() {
+        use TokenKind::*;
+        assert_eq!(
+            kinds_and_texts("Call billing.list. lines[0].qty is 'it's', 3,200 on 2026-01-31"),
+            [
+                (Word, "Call"),
+                (Word, "billing.list"),
+                (End, "."),
+                (Word, "lines[0].qty"),
+                (Word, "is"),
+                (Quoted, "it's"),
+                (Symbol, ","),
+                (Number, "3,200"),
+                (Word, "on"),
+                (Word, "2026-01-31"),
+            ]
+        );
+        assert_eq!(
+            kinds_and_texts("don't >= -273.15"),
+            [(Word, "don"), (Symbol, "'"), (Word, "t"), (Symbol, ">="), (Number, "-273.15"),]
+        );
+    }
+}

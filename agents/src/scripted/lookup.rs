@@ -1,0 +1,149 @@
+//! Calls that no step intends: looking up what a step lacks.
+
+use healbench_protocol::{EpisodeStart, Object, ToolCall};
+use serde_json::Value;
+
+use super::hints::Hint;
+use super::paths;
+use super::records::FoundValues;
+
+/// The latest answer that was cut, and the filters that its text teaches.
+pub(super) struct TruncatedResult {
+    pub(super) call: ToolCall,
+    /// Each filter with its valid values, where the text lists them.
+    pub(super) filters: Vec<(String, Vec<String>)>,
+    /// How to read on, where the text tells.
+    pub(super) page: Option<NextPage>,
+}
+
+/// The field that leads to the rows after a cut, and how much to add to it.
+pub(super) struct NextPage {
+    pub(super) field: String,
+    step: u64,
+}
+
+impl NextPage {
+    /// Makes the arguments those of the next page; an absent field counts as zero. False if they hold no whole number there.
+    pub(super) fn advance(&self, arguments: &mut Value) -> bool {
+        let current = paths::get(arguments, &self.field).map_or(Some(0), Value::as_u64);
+        current.is_some_and(|current| paths::set(arguments, &self.field, current.saturating_add(self.step).into()))
+    }
+}
+
+impl TruncatedResult {
+    /// The cut that `hints` tells of.
+    pub(super) fn from_hints(call: &ToolCall, hints: &[Hint]) -> Option<TruncatedResult> {
+        let filters: Vec<_> = hints
+            .iter()
+            .filter_map(|hint| match hint {
+                Hint::Narrow { field, values } => Some((field.clone(), values.clone())),
+                _ => None,
+            })
+            .collect();
+        let page = hints.iter().find_map(|hint| match hint {
+            Hint::Page { field, step } => Some(NextPage { field: field.clone(), step: *step }),
+            _ => None,
+        });
+        (!filters.is_empty() || page.is_some()).then(|| TruncatedResult { call: call.clone(), filters, page })
+    }
+
+    /// The filters that this call does not use yet and whose values the agent knows, with those values.
+    pub(super) fn unused_filters(&self, start: &EpisodeStart<'_>, step: usize) -> Vec<(String, Value)> {
+        let mut unused_filters = Vec::new();
+        for (field, values) in &self.filters {
+            let known = intended_argument(start, &self.call, field).or_else(|| search_argument(start, step, field));
+            let is_listed = |value: &&Value| {
+                let shown = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                values.is_empty() || values.contains(&shown)
+            };
+            if let Some(value) = known.filter(is_listed)
+                && paths::get(&self.call.arguments, field) != Some(value)
+            {
+                unused_filters.push((field.clone(), value.clone()));
+            }
+        }
+        unused_filters
+    }
+}
+
+/// The action of a call: the value of its tool's discriminator, or the single action of a tool without one.
+pub(super) fn action_of<'c>(start: &EpisodeStart<'c>, call: &'c ToolCall) -> Option<&'c str> {
+    let spec = start.tools.iter().find(|spec| spec.name == call.tool);
+    match (spec, discriminator(start, &call.tool)) {
+        (Some(spec), None) => spec.actions.first().map(|action| action.name.as_str()),
+        (_, field) => call.arguments.get(field.unwrap_or("action")).and_then(Value::as_str),
+    }
+}
+
+/// The discriminator of a tool. A tool that was not told of is taken to have the usual one.
+pub(super) fn discriminator<'a>(start: &EpisodeStart<'a>, tool: &str) -> Option<&'a str> {
+    match start.tools.iter().find(|spec| spec.name == tool) {
+        Some(spec) => spec.discriminator.as_deref(),
+        None => Some("action"),
+    }
+}
+
+/// What an intent for the same action says about an argument. What has to be found is not said.
+fn intended_argument<'a>(start: &EpisodeStart<'a>, call: &ToolCall, field: &str) -> Option<&'a Value> {
+    let action = action_of(start, call);
+    let same_action_steps = start.script.steps.iter().filter(|step| {
+        step.intended.tool == call.tool && action_of(start, &step.intended) == action && !step.find.contains_key(field)
+    });
+    same_action_steps.into_iter().find_map(|step| step.intended.arguments.get(field))
+}
+
+/// What the task tells about the record that a step has to find.
+fn search_argument<'a>(start: &EpisodeStart<'a>, step: usize, field: &str) -> Option<&'a Value> {
+    start.script.steps.get(step)?.find.values().find_map(|find| find.matching.get(field))
+}
+
+/// The call of an action that a text advises, with the arguments that the agent knows of the declared ones.
+///
+/// An argument comes from an intent for the same action, or from what is known of the record that is sought. From another
+/// action's intent it is taken only if it is required here: the status that an update will set is not the one to list by.
+pub(super) fn advised_call(
+    start: &EpisodeStart<'_>,
+    found_values: &FoundValues<'_>,
+    step: usize,
+    tool: &str,
+    action: &str,
+) -> ToolCall {
+    let mut arguments = Object::new();
+    if let Some(field) = discriminator(start, tool) {
+        arguments.insert(field.to_owned(), Value::String(action.to_owned()));
+    }
+    let mut call = ToolCall { tool: tool.to_owned(), arguments: Value::Object(arguments) };
+    let spec = start.tools.iter().find(|spec| spec.name == tool).and_then(|spec| spec.action(action));
+    let Some(properties) = spec.and_then(|spec| spec.input_schema.get("properties")).and_then(Value::as_object) else {
+        return call;
+    };
+    let required = spec.and_then(|spec| spec.input_schema.get("required")).and_then(Value::as_array);
+    for field in properties.keys() {
+        let mut known = intended_argument(start, &call, field).or_else(|| search_argument(start, step, field)).cloned();
+        if known.is_none() && required.is_some_and(|required| required.iter().any(|name| name == field)) {
+            known = argument_of_any_step(start, found_values, step, field);
+        }
+        if let Some(known) = known {
+            paths::set(&mut call.arguments, field, known);
+        }
+    }
+    call
+}
+
+/// An argument of this name in any step, the step in hand first.
+fn argument_of_any_step(
+    start: &EpisodeStart<'_>,
+    found_values: &FoundValues<'_>,
+    step: usize,
+    field: &str,
+) -> Option<Value> {
+    let steps = std::iter::once(step).chain(0..start.script.steps.len());
+    steps.into_iter().find_map(|index| {
+        let step = start.script.steps.get(index)?;
+        if step.find.contains_key(field) {
+            found_values.get(index, field).cloned()
+        } else {
+            step.intended.arguments.get(field).cloned()
+        }
+    })
+}

@@ -1,0 +1,382 @@
+//! Which change to a call a hint explains.
+//!
+//! A change is explained only if the text says that the call is wrong in this way *and* what the agent knows is right in this way.
+//! So evidence about a field that is already as it should be changes nothing, however the text lists its schema.
+
+use std::collections::BTreeMap;
+
+use healbench_protocol::RecordQuery;
+use regex::Regex;
+use serde_json::Value;
+
+use super::hints::{ExpectedFormat, Hint, Relation, ShapeField};
+use super::paths;
+use super::records::FoundValues;
+
+/// What the agent knows about the arguments of the call in hand.
+pub(super) struct RepairContext<'k> {
+    /// Arguments that the task tells.
+    pub(super) intended: &'k Value,
+    /// Arguments that the task does not tell, and what was found for them.
+    pub(super) queries: &'k BTreeMap<String, RecordQuery>,
+    pub(super) found_values: &'k FoundValues<'k>,
+    pub(super) step: usize,
+    /// The tool that is called.
+    pub(super) tool: &'k str,
+    /// The argument that selects the action.
+    pub(super) discriminator: &'k str,
+}
+
+impl RepairContext<'_> {
+    /// The right value at `path`, if the agent knows it. What has to be found is known only once it was found, whatever the
+    /// script's intent holds there.
+    pub(super) fn value(&self, path: &str) -> Option<Value> {
+        for argument in self.queries.keys() {
+            let found = || self.found_values.get(self.step, argument);
+            if argument == path {
+                return found().cloned();
+            }
+            if let Some(inner) = path.strip_prefix(argument.as_str()).and_then(|rest| rest.strip_prefix('.')) {
+                return paths::get(found()?, inner).cloned();
+            }
+        }
+        let mut value = paths::get(self.intended, path)?.clone();
+        for argument in self.queries.keys() {
+            if let Some(inner) = argument.strip_prefix(path).and_then(|rest| rest.strip_prefix('.')) {
+                match self.found_values.get(self.step, argument) {
+                    Some(found) => _ = paths::set(&mut value, inner, found.clone()),
+                    None => _ = paths::remove(&mut value, inner),
+                }
+            }
+        }
+        Some(value)
+    }
+}
+
+/// One change to the arguments.
+#[derive(Debug, PartialEq)]
+pub(super) enum ArgumentEdit {
+    Set(String, Value),
+    Remove(String),
+}
+
+impl ArgumentEdit {
+    pub(super) fn apply(self, arguments: &mut Value) {
+        match self {
+            ArgumentEdit::Set(path, value) => _ = paths::set(arguments, &path, value),
+            ArgumentEdit::Remove(path) => _ = paths::remove(arguments, &path),
+        }
+    }
+}
+
+/// The changes that `hint` explains, as fixes: what belongs together is one. Empty when it explains none.
+pub(super) fn repairs(hint: &Hint, arguments: &Value, context: &RepairContext<'_>) -> Vec<Vec<ArgumentEdit>> {
+    let put = |path: &str, value: Value| vec![vec![ArgumentEdit::Set(path.to_owned(), value)]];
+    // What was sent is absent or wrong in the way that `fits` tells, and the known value is right.
+    let replace = |field: &str, fits: &dyn Fn(&Value) -> bool| {
+        if paths::get(arguments, field).is_some_and(fits) || !context.value(field).is_some_and(|known| fits(&known)) {
+            return Vec::new();
+        }
+        set_known_value(field, arguments, context)
+    };
+    match hint {
+        Hint::Missing { field } | Hint::MissingDiscriminator { field } => {
+            if is_absent(arguments, field) {
+                set_known_value(field, arguments, context)
+            } else {
+                Vec::new()
+            }
+        }
+        Hint::WrongType { field, expected } => replace(field, &|value| has_type(value, expected)),
+        Hint::Options { field, values } => replace(field, &|value| is_among(value, values)),
+        Hint::Bound { field, relation, limit } => replace(field, &|value| is_within(value, *relation, *limit)),
+        // What the agent knows of the field is another value than the one that is in use.
+        Hint::Conflict { field } => {
+            let sent = paths::get(arguments, field);
+            context.value(field).filter(|known| sent != Some(known)).map(|known| put(field, known)).unwrap_or_default()
+        }
+        Hint::Format { field, expected } => repair_format(field, expected, arguments, context),
+        Hint::Unrecognized { field } => repair_unrecognized(field, arguments, context),
+        Hint::Actions { names } => {
+            let field = context.discriminator;
+            replace(field, &|value| is_among(value, names))
+        }
+        Hint::Contract { action, fields, dropped } => {
+            let own = arguments.get(context.discriminator).and_then(Value::as_str);
+            if action.is_some() && action.as_deref() != own && own.is_some() {
+                return Vec::new();
+            }
+            repair_contract(fields, dropped, arguments, context)
+        }
+        Hint::Example { object } => {
+            let mut fixes = Vec::new();
+            for (field, example) in object {
+                let right = |value: &Value| type_of(value) == type_of(example);
+                let wrong = paths::get(arguments, field).is_none_or(|sent| !right(sent));
+                if wrong && let Some(known) = context.value(field).filter(right) {
+                    fixes.extend(put(field, known));
+                }
+            }
+            fixes
+        }
+        // `Try: list, create`: an action that the agent wants anyhow, and did not call.
+        Hint::Suggest { tool, action } if tool.as_deref().is_none_or(|tool| tool == context.tool) => {
+            let field = context.discriminator;
+            replace(field, &|value| value.as_str() == Some(action))
+        }
+        // These explain when or what to call, not how to mend the arguments.
+        Hint::Suggest { .. }
+        | Hint::Delay { .. }
+        | Hint::Transient
+        | Hint::Stop
+        | Hint::Narrow { .. }
+        | Hint::Page { .. } => Vec::new(),
+    }
+}
+
+/// Null counts as absent: that is how texts report it (`received undefined`, `You sent: (missing)`).
+fn is_absent(arguments: &Value, path: &str) -> bool {
+    paths::get(arguments, path).is_none_or(Value::is_null)
+}
+
+/// Puts the known value in the field's place; where what holds the field is absent too, that as a whole.
+fn set_known_value(field: &str, arguments: &Value, context: &RepairContext<'_>) -> Vec<Vec<ArgumentEdit>> {
+    let parents = field.match_indices('.').map(|(end, _)| &field[..end]);
+    let mut absent = parents.filter(|parent| is_absent(arguments, parent) && context.value(parent).is_some());
+    let path = if is_absent(arguments, field) { absent.next().unwrap_or(field) } else { field };
+    let known = context.value(path);
+    known.map(|known| vec![vec![ArgumentEdit::Set(path.to_owned(), known)]]).unwrap_or_default()
+}
+
+fn repair_format(
+    field: &str,
+    expected: &ExpectedFormat,
+    arguments: &Value,
+    context: &RepairContext<'_>,
+) -> Vec<Vec<ArgumentEdit>> {
+    let sent = paths::get(arguments, field).unwrap_or(&Value::Null);
+    let Some(known) = context.value(field).filter(|known| known != sent) else { return Vec::new() };
+    // The cheap question was asked first: a pattern is compiled only for a field whose value could change. One that is no
+    // regular expression explains nothing.
+    let fits = match expected {
+        ExpectedFormat::Pattern(pattern) => Regex::new(pattern).ok().map(|pattern| {
+            let matches = |value: &Value| Some(value.as_str().is_some_and(|text| pattern.is_match(text)));
+            (matches(sent), matches(&known))
+        }),
+        ExpectedFormat::Named(name) => Some((has_format(sent, name), has_format(&known, name))),
+    };
+    match fits {
+        None | Some((Some(true), _) | (_, Some(false))) => Vec::new(),
+        Some(_) => set_known_value(field, arguments, context),
+    }
+}
+
+/// Whether a value is written in the named format, as far as a reader can tell by looking; `None` where it cannot.
+fn has_format(value: &Value, format: &str) -> Option<bool> {
+    let Some(text) = value.as_str() else { return Some(false) };
+    let bytes = text.as_bytes();
+    let digits =
+        |range: std::ops::Range<usize>| bytes.get(range).is_some_and(|part| part.iter().all(u8::is_ascii_digit));
+    let date = digits(0..4) && digits(5..7) && digits(8..10) && bytes[4] == b'-';
+    match format {
+        "email" | "e-mail" => {
+            Some(text.split_once('@').is_some_and(|(name, host)| !name.is_empty() && host.contains('.')))
+        }
+        "date" | "iso date" | "yyyy-mm-dd" => Some(date && text.len() == 10),
+        "datetime" | "date-time" | "timestamp" if !date => Some(false),
+        "datetime" | "date-time" | "timestamp" => has_time_part(text, digits(11..13) && digits(14..16)),
+        "url" | "uri" => Some(text.contains("://")),
+        "uuid" | "guid" => Some(text.len() == 36 && text.bytes().filter(|byte| *byte == b'-').count() == 4),
+        _ => None,
+    }
+}
+
+/// Whether a time stands after the date of ten characters. A blank for the `T` and a time without its zone are valid in some places
+/// only, so looking does not tell.
+fn has_time_part(text: &str, has_digits: bool) -> Option<bool> {
+    let bytes = text.as_bytes();
+    if !has_digits || bytes[13] != b':' || !matches!(bytes[10], b'T' | b't' | b' ') {
+        return Some(false);
+    }
+    let has_zone = text[16..].contains(['Z', 'z', '+', '-']);
+    (has_zone && bytes[10] != b' ').then_some(true)
+}
+
+fn repair_unrecognized(field: &str, arguments: &Value, context: &RepairContext<'_>) -> Vec<Vec<ArgumentEdit>> {
+    if paths::get(arguments, field).is_none() {
+        return Vec::new();
+    }
+    let mut fix = vec![ArgumentEdit::Remove(field.to_owned())];
+    let (parent, name) = paths::split(field);
+    let intended = paths::object_at(context.intended, parent);
+    let found = context.queries.keys().filter(|_| parent.is_empty()).map(String::as_str);
+    let candidates = intended.into_iter().flat_map(|object| object.keys()).map(String::as_str).chain(found);
+    let intended_path = candidates
+        .map(|candidate| if parent.is_empty() { candidate.to_owned() } else { format!("{parent}.{candidate}") })
+        .filter(|candidate| candidate != field && is_absent(arguments, candidate))
+        .filter_map(|candidate| Some((name_distance(name, paths::split(&candidate).1)?, candidate)))
+        .min();
+    if let Some((_, intended_path)) = intended_path
+        && let Some(known) = context.value(&intended_path)
+    {
+        fix.push(ArgumentEdit::Set(intended_path, known));
+    }
+    vec![fix]
+}
+
+fn repair_contract(
+    fields: &[ShapeField],
+    dropped: &[String],
+    arguments: &Value,
+    context: &RepairContext<'_>,
+) -> Vec<Vec<ArgumentEdit>> {
+    let mut fixes = Vec::new();
+    for field in fields {
+        let (parent, _) = paths::split(&field.path);
+        // A missing parent is put as a whole.
+        if !parent.is_empty() && is_absent(arguments, parent) {
+            continue;
+        }
+        let fits = |value: &Value| fits_shape_type(value, &field.kind);
+        let wrong = paths::get(arguments, &field.path).is_none_or(|sent| fits(sent) == Some(false));
+        if wrong && let Some(known) = context.value(&field.path).filter(|known| fits(known) != Some(false)) {
+            fixes.push(vec![ArgumentEdit::Set(field.path.clone(), known)]);
+        }
+    }
+    let dropped_and_sent = dropped.iter().filter(|path| paths::get(arguments, path).is_some());
+    fixes.extend(dropped_and_sent.map(|path| vec![ArgumentEdit::Remove(path.clone())]));
+    fixes
+}
+
+/// Whether a value fits a type as shapes write it (`number`, `"open" | "paid"`); `None` where the words do not tell.
+fn fits_shape_type(value: &Value, kind: &str) -> Option<bool> {
+    if kind.starts_with(['"', '\'']) {
+        let literals: Vec<String> =
+            kind.split('|').map(|literal| literal.trim().trim_matches(['"', '\'']).to_owned()).collect();
+        return Some(is_among(value, &literals));
+    }
+    let word = kind.split([' ', '(', '<', '[']).next().unwrap_or_default();
+    // `string[]` is a list; of `string matching ^[0-9]+$` the brackets say nothing about the type.
+    let list = kind[word.len()..].starts_with('[');
+    let known = ["string", "number", "integer", "boolean", "array", "object"].contains(&word) && !list;
+    known.then(|| has_type(value, word))
+}
+
+fn type_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(_) => "number",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
+fn has_type(value: &Value, expected: &str) -> bool {
+    match expected {
+        // JSON Schema counts 1.0 as an integer.
+        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+        other => type_of(value) == other,
+    }
+}
+
+fn is_among(value: &Value, options: &[String]) -> bool {
+    match value {
+        Value::String(text) => options.iter().any(|option| option == text),
+        Value::Number(_) | Value::Bool(_) => options.contains(&value.to_string()),
+        _ => false,
+    }
+}
+
+fn is_within(value: &Value, relation: Relation, limit: f64) -> bool {
+    let size = match value {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => Some(text.chars().count() as f64),
+        Value::Array(items) => Some(items.len() as f64),
+        _ => None,
+    };
+    size.is_some_and(|size| match relation {
+        Relation::AtLeast => size >= limit,
+        Relation::Above => size > limit,
+        Relation::AtMost => size <= limit,
+        Relation::Below => size < limit,
+        Relation::MultipleOf => limit != 0.0 && (size / limit).fract().abs() < 1e-9,
+    })
+}
+
+/// How far two field names are apart, if one could have been meant by the other: a slip of the keyboard, or a part more or less
+/// (`customer`, `customer_id`).
+fn name_distance(a: &str, b: &str) -> Option<usize> {
+    let plain = |name: &str| -> Vec<u8> {
+        name.bytes().filter(|byte| *byte != b'_' && *byte != b'-').map(|byte| byte.to_ascii_lowercase()).collect()
+    };
+    let (a, b) = (plain(a), plain(b));
+    if a.is_empty() || b.is_empty() || a.len().max(b.len()) > 64 {
+        return None;
+    }
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.iter().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, y) in b.iter().enumerate() {
+            let replaced = diagonal + usize::from(x != y);
+            diagonal = row[j + 1];
+            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    let edits = row[b.len()];
+    let shorter = a.len().min(b.len());
+    let part = shorter >= 3 && (a.starts_with(&b) || b.starts_with(&a) || a.ends_with(&b) || b.ends_with(&a));
+    (edits <= (shorter / 3).max(1) || part).then_some(edits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn similar_names() {
+        assert_eq!(name_distance("curency", "currency"), Some(1));
+        assert_eq!(name_distance("customer", "customer_id"), Some(2));
+        assert_eq!(name_distance("customerId", "customer_id"), Some(0));
+        assert_eq!(name_distance("priority", "currency"), None);
+        assert_eq!(name_distance("hallucinated_param", "amount"), None);
+    }
+
+    #[test]
+    fn times_after_dates() {
+        let is_date_time = |text: &str| has_format(&text.into(), "date-time");
+        assert_eq!(is_date_time("2026-09-30T18:00:00Z"), Some(true));
+        assert_eq!(is_date_time("2026-09-30t18:00+02:00"), Some(true));
+        assert_eq!(is_date_time("2026-09-30 18:00:00Z"), None);
+        assert_eq!(is_date_time("2026-09-30T18:00:00"), None);
+        for wrong in [
+            "2026-09-30 at 18:00:00Z",
+            "2026-09-30",
+            "2026-09-30T18",
+            "2026-09-30T18.00",
+            "tomorrow",
+            "2026-09-30 früh um 6",
+        ] {
+            assert_eq!(is_date_time(wrong), Some(false), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn types_of_shapes() {
+        assert_eq!(fits_shape_type(&8450.into(), "string matching ^[0-9]+$"), Some(false));
+        assert_eq!(fits_shape_type(&"8450".into(), "string matching ^[0-9]+$"), Some(true));
+        assert_eq!(fits_shape_type(&"8450".into(), "string[]"), None);
+        assert_eq!(fits_shape_type(&7.into(), "integer >= 1 <= 60"), Some(true));
+    }
+
+    #[test]
+    fn sizes() {
+        assert!(is_within(&"abc".into(), Relation::AtLeast, 3.0));
+        assert!(!is_within(&"ab".into(), Relation::AtLeast, 3.0));
+        assert!(!is_within(&18.into(), Relation::Above, 18.0));
+        assert!(is_within(&15.into(), Relation::MultipleOf, 5.0));
+        assert!(!is_within(&Value::Null, Relation::AtMost, 5.0));
+    }
+}

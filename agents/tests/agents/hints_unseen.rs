@@ -1,0 +1,97 @@
+//! Hints in layouts and sentences that no format of the harness uses.
+
+use crate::hints::{assert_hints, assert_hints_include, hints_of};
+
+/// Wordings and layouts that no format of the harness uses, joined at run time.
+#[test]
+fn unseen_templates_are_read() {
+    let missing =
+        ["{f} is mandatory", "you must provide {f}", "we lack a value: `{f}` is absent", "\"{f}\" was not given"];
+    let options =
+        ["{f}: pick one: {a}, {b}", "'{f}' ought to be either '{a}' or '{b}'", "{f} => allowed values: [{a}|{b}]"];
+    let limits = ["{f} may be no more than 120", "{f} (max 120)", "`{f}` must not exceed 120"];
+    let frames =
+        ["{x}", "* {x}", "!! {x} !!", "<p class=\"e\">{x}</p>", "> {x}\n> Please correct it.", "{\"oops\": \"{x}\"}"];
+    let mut texts = 0;
+    for frame in frames {
+        let put = |wording: &str| {
+            let line = wording.replace("{f}", "age").replace("{a}", "young").replace("{b}", "old");
+            let line = if frame.starts_with('{') && frame.len() > 3 { line.replace('"', "\\\"") } else { line };
+            frame.replace("{x}", &line)
+        };
+        for (wordings, expected) in [
+            (&missing[..], "missing age"),
+            (&options[..], "options age young|old"),
+            (&limits[..], "bound age AtMost 120"),
+        ] {
+            for wording in wordings {
+                assert_hints_include(&put(wording), &[expected]);
+                texts += 1;
+            }
+        }
+    }
+    assert_eq!(texts, 60);
+}
+
+#[test]
+fn the_plural_of_a_field_introduces_its_options() {
+    for text in [
+        "[INVALID_STATUS] Status 'doing' is not valid.\n💡 Suggestion: Valid statuses: todo, in_progress, done",
+        "Status 'doing' is not valid. Valid statuses: todo, in_progress, done",
+    ] {
+        assert!(hints_of(text).contains(&"options status todo|in_progress|done".to_owned()), "{:?}", hints_of(text));
+    }
+}
+
+#[test]
+fn bullets_under_a_heading_are_a_list_of_actions() {
+    let text = "❌ Tool 'users' has no action 'creat'.\n\n## Available Actions:\n\n- create\n- list\n- billing.list\n\n## Suggestions:\n\n- wait";
+    let hints = hints_of(text);
+    assert!(hints.contains(&"actions create|list".to_owned()), "{hints:?}");
+    assert!(hints.contains(&"suggest billing.list".to_owned()), "{hints:?}");
+    assert!(!hints.iter().any(|hint| hint.contains("wait")), "{hints:?}");
+}
+
+#[test]
+fn a_new_action_among_known_ones_is_an_action() {
+    assert_hints("The action \"make\" does not exist.\n📋 Try: submit, list, get", &["actions submit|list|get"]);
+    assert_hints("Try: list, get", &["suggest ?.list", "suggest ?.get"]);
+    // Names that nobody knows, full names, and a list that nothing announces are no such list.
+    assert_hints("Try listing, list or rest", &["suggest ?.list"]);
+    assert_hints("Try: later, elsewhere", &[]);
+    assert_hints("Try: billing.list, list, wait", &["suggest billing.list", "suggest ?.list"]);
+}
+
+/// A row of a table, a key with its line, and a sentence that leaves the field to the one before.
+#[test]
+fn unseen_layouts_and_wordings_are_read() {
+    assert_hints("| available actions | list, create |", &["actions list|create"]);
+    assert_hints("Bad `role`. Options: `a`, `b`", &["options role a|b"]);
+    assert_hints("| role | \"role\" is not a legal value; choose from: \"a\", \"b\" |", &["options role a|b"]);
+    assert_hints("Choose `role` from `a`, `b`", &["options role a|b"]);
+    assert_hints("role accepts only 'a', 'b'", &["options role a|b"]);
+    assert_hints("- field: age\n  problem: it takes integer", &["type age integer"]);
+    for text in ["You forgot `role`.", "no role was given", "role cannot be empty", "Please supply a value for role."] {
+        assert_hints(text, &["missing role"]);
+    }
+    assert_hints("drop `foo`", &["unrecognised foo"]);
+}
+
+#[test]
+fn a_known_action_is_found_behind_new_ones() {
+    for text in
+        ["Call submit or get", "Try submit, or get", "Use submit / get", "Call 'submit' | 'get'", "Call a, b or get"]
+    {
+        assert_hints(text, &["suggest ?.get"]);
+    }
+    assert_hints("Call billing.list / get", &["suggest billing.list", "suggest ?.get"]);
+    assert_hints("Call Ann or ask Bob to get it", &[]);
+}
+
+/// A line that only ends a sentence nobody began, as cut texts have it.
+#[test]
+fn a_heading_without_words_is_no_heading() {
+    for text in [":", "# :", "** :\n- create", "a\n:\n- billing.list"] {
+        assert_hints(text, &[]);
+    }
+}

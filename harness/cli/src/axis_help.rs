@@ -1,0 +1,15 @@
+//! Help texts that name the entries of the protocol's tables.
+
+use healbench_protocol::{ErrorFormat, GUARDRAILS};
+
+/// Returns the help of an option that takes sets of guardrails.
+pub(crate) fn guardrails_help(subject: &str, end: &str) -> String {
+    let names = GUARDRAILS.map(|entry| entry.name).join(", ");
+    format!("{subject}: `none`, `all`, or names joined by `+` ({names}){end}")
+}
+
+/// Returns the help of an option that takes error formats.
+pub(crate) fn formats_help(end: &str) -> String {
+    let names: Vec<&str> = ErrorFormat::named().map(|entry| entry.name).collect();
+    format!("Error formats ({}, `template:FILE`), or `all`{end}", names.join(", "))
+}

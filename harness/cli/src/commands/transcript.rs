@@ -1,0 +1,242 @@
+//! Replays episodes of a run as transcripts.
+
+use std::collections::BTreeSet;
+
+use healbench_protocol::{ErrorFormat, Origin, Turn};
+use healbench_record::{
+    CallRecord, CellRef, Condition, EpisodeRecord, Plan, RecordedTurns, RunDir, read_recorded_turns_of,
+};
+use healbench_reports::render::{plain_text, shell_quote};
+use healbench_reports::{CallStep, SentCall, Transcript, TranscriptStep, rows_of_episodes};
+use healbench_runner::{EpisodeEvent, Replayer};
+use serde_json::Value;
+
+use crate::error::{CliError, ErrorKind};
+use crate::load::{AgentConfig, ModelSource, RunSpec};
+
+/// The row of an episode and the rows of its calls.
+type EpisodeRows = (EpisodeRecord, Vec<CallRecord>);
+
+/// Replays these episodes of a run in their order: scripted agents run again, models from their recorded turns. Each
+/// replay is checked against the recorded rows. An episode that differs or is missing is an error at its position.
+///
+/// The rows of all episodes are read in one pass.
+pub(crate) fn transcripts(
+    run: &RunDir,
+    run_spec: &RunSpec,
+    episodes: &[u64],
+) -> Result<Vec<Result<Transcript, CliError>>, CliError> {
+    let mut transcripts = Vec::new();
+    each_transcript(run, run_spec, episodes, &mut |_, transcript| {
+        transcripts.push(transcript);
+        true
+    })?;
+    Ok(transcripts)
+}
+
+/// Replays one episode after another, since responses may be large, until `visit` returns false.
+pub(crate) fn each_transcript(
+    run: &RunDir,
+    run_spec: &RunSpec,
+    episodes: &[u64],
+    visit: &mut dyn FnMut(u64, Result<Transcript, CliError>) -> bool,
+) -> Result<(), CliError> {
+    let requested: BTreeSet<u64> = episodes.iter().copied().collect();
+    let recorded = rows_of_episodes(run, &requested)?;
+    let model_episodes = recorded.iter().filter(|(_, (row, _))| row.model.is_some()).map(|(episode, _)| *episode);
+    let all_turns = read_recorded_turns_of(run, &model_episodes.collect())?;
+    let mut replayer = Replayer::new(&run_spec.plan, &run_spec.scenarios);
+    let mut replay = |episode: u64| {
+        let recorded = recorded.get(&episode).ok_or_else(|| CliError::not_run(episode))?;
+        let recorded_turns = all_turns.get(&episode);
+        if recorded.0.model.is_some() && recorded_turns.is_none() {
+            return Err(
+                CliError::new(format_args!("the run has no transcript of episode {episode}")).kind(ErrorKind::NotFound)
+            );
+        }
+        let (transcript, rows) = replay(&mut replayer, run_spec, &run_spec.plan, episode, recorded_turns)?;
+        if rows != *recorded {
+            return Err(CliError::replay_differs(episode));
+        }
+        Ok(Transcript { episode: Some(episode), ..transcript })
+    };
+    for episode in episodes {
+        if !visit(*episode, replay(*episode)) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Replays episodes of a run in other conditions, which need not be in its plan. Trial schedules do not depend on the
+/// condition, and this is checked against the run's rows, so an episode that the run does not have is an error at its
+/// position. No requests are sent to models.
+pub(crate) fn transcripts_under(
+    run: &RunDir,
+    run_spec: &RunSpec,
+    requested: &[(CellRef, Condition)],
+) -> Result<Vec<Result<Transcript, CliError>>, CliError> {
+    let mut conditions: Vec<Condition> = Vec::new();
+    for (_, condition) in requested {
+        if !conditions.contains(condition) {
+            conditions.push(condition.clone());
+        }
+    }
+    let recorded = rows_of_episodes(run, &requested.iter().map(|(cell, _)| run_spec.plan.episode(*cell)).collect())?;
+    let plan = Plan { conditions, ..run_spec.plan.clone() };
+    let mut replayer = Replayer::new(&plan, &run_spec.scenarios);
+    let mut replay = |(cell, condition): &(CellRef, Condition)| {
+        if let AgentConfig::Model(_) = &run_spec.configs[cell.agent] {
+            return Err(not_recorded(&plan, *cell, condition));
+        }
+        let number = run_spec.plan.episode(*cell);
+        let (recorded, _) = recorded.get(&number).ok_or_else(|| CliError::not_run(number))?;
+        let index = plan.conditions.iter().position(|known| known == condition).unwrap_or_default();
+        let episode = plan.episode(CellRef { condition: index, ..*cell });
+        let (transcript, (row, _)) = replay(&mut replayer, run_spec, &plan, episode, None)?;
+        match row.schedule_hash == recorded.schedule_hash {
+            true => Ok(transcript),
+            false => Err(CliError::replay_differs(number)),
+        }
+    };
+    Ok(requested.iter().map(&mut replay).collect())
+}
+
+fn not_recorded(plan: &Plan, cell: CellRef, condition: &Condition) -> CliError {
+    let agent = &plan.agents[cell.agent];
+    let opening = agent.opening.map(|opening| format!(" --opening {}", opening.name())).unwrap_or_default();
+    let quoted = |text: &str| plain_text(&shell_quote(text)).into_owned();
+    // `--format` does not accept `bare`.
+    let format = match &condition.format {
+        ErrorFormat::Bare => String::new(),
+        format => format!(" --format {}", quoted(&format.name())),
+    };
+    // The run does not record the path of the settings file.
+    let config = if agent.to_string().starts_with("model:") { " --config FILE" } else { "" };
+    // Name the whole built-in suite, since its files have no paths.
+    let path = plan.scenarios[cell.scenario].path.as_str();
+    let scenarios = path.strip_prefix("built-in:").and_then(|path| path.split('/').next()).unwrap_or(path);
+    let command = format!(
+        "healbench run {}{config} --agent {}{opening} --guardrails {}{format} --trials 1",
+        quoted(scenarios),
+        quoted(&agent.to_string()),
+        condition.guardrails
+    );
+    CliError::new(format_args!(
+        "the run has no episode of {} under {}/{}, and this command sends no requests to models",
+        plain_text(&agent.title()),
+        condition.guardrails,
+        plain_text(&condition.format.name())
+    ))
+    .kind(ErrorKind::Invalid)
+    .help(format!("run it: `{command}`"))
+}
+
+/// Replays one episode of `plan`, whose agents and scenarios are those of `run_spec`.
+fn replay(
+    replayer: &mut Replayer<'_>,
+    run_spec: &RunSpec,
+    plan: &Plan,
+    episode: u64,
+    recorded_turns: Option<&RecordedTurns>,
+) -> Result<(Transcript, EpisodeRows), CliError> {
+    let cell = plan.cell(episode).ok_or_else(|| CliError::no_episode(episode))?;
+    let make_agent = run_spec.make_agent(recorded_turns.map_or(ModelSource::Absent, ModelSource::RecordedTurns));
+    let mut builder = TranscriptBuilder::default();
+    let rows = replayer.run(episode, &make_agent, &mut |event| builder.add(event))?;
+    let rows = rows.ok_or_else(|| CliError::replay_differs(episode))?;
+    Ok((builder.transcript(run_spec, plan, cell, &rows), rows))
+}
+
+/// Collects the events of an episode.
+#[derive(Default)]
+struct TranscriptBuilder {
+    events: Vec<Event>,
+    unmet: Vec<String>,
+    /// True if the current turn is part of the opening.
+    opening: bool,
+}
+
+enum Event {
+    Step(TranscriptStep),
+    /// A call. Its row is complete when the episode has ended.
+    Call {
+        arguments: Value,
+        opening: bool,
+        response: String,
+    },
+}
+
+impl TranscriptBuilder {
+    fn add(&mut self, event: EpisodeEvent<'_>) {
+        match event {
+            EpisodeEvent::Turn(turn, origin) => {
+                self.opening = origin == Origin::Opening;
+                self.turn(turn);
+            }
+            EpisodeEvent::Call(call, answer, _) => self.events.push(Event::Call {
+                arguments: call.arguments.clone(),
+                opening: self.opening,
+                response: answer.response.text().into_owned(),
+            }),
+            EpisodeEvent::Failed(error) => self.step(TranscriptStep::Failed(error.to_string())),
+            EpisodeEvent::End(_, unmet) => self.unmet = unmet.to_vec(),
+        }
+    }
+
+    fn turn(&mut self, turn: &Turn) {
+        match turn {
+            Turn::Calls { waited_s, text, .. } => {
+                if !text.is_empty() {
+                    self.step(TranscriptStep::Message(text.clone()));
+                }
+                if *waited_s > 0 {
+                    self.step(TranscriptStep::Wait { seconds: *waited_s });
+                }
+            }
+            Turn::Message { text } => self.step(TranscriptStep::Message(text.clone())),
+            Turn::Done { answer } => self.step(TranscriptStep::Done(answer.clone())),
+            Turn::Answer { text } => self.step(TranscriptStep::Answer(text.clone())),
+            Turn::Incomplete { text } => self.step(TranscriptStep::Incomplete(text.clone())),
+            Turn::GiveUp { reason } => self.step(TranscriptStep::GiveUp(reason.clone())),
+        }
+    }
+
+    fn step(&mut self, step: TranscriptStep) {
+        self.events.push(Event::Step(step));
+    }
+
+    fn transcript(self, run_spec: &RunSpec, plan: &Plan, cell: CellRef, (row, calls): &EpisodeRows) -> Transcript {
+        let (scenario, condition) = (&run_spec.scenarios[cell.scenario], &plan.conditions[cell.condition]);
+        Transcript {
+            episode: None,
+            scenario: scenario.id.clone(),
+            description: scenario.description.clone(),
+            agent: plan.agents[cell.agent].title(),
+            guardrails: condition.guardrails,
+            format: condition.format.clone(),
+            trial: cell.trial,
+            prompt: scenario.task.prompt.clone(),
+            steps: resolve_steps(self.events, calls),
+            outcome: row.outcome,
+            calls: row.calls,
+            unmet: self.unmet,
+        }
+    }
+}
+
+/// Combines events with the rows of their calls.
+fn resolve_steps(events: Vec<Event>, calls: &[CallRecord]) -> Vec<TranscriptStep> {
+    let mut rows = calls.iter().cloned();
+    let mut sent: Vec<SentCall> = Vec::with_capacity(calls.len());
+    let step = |events| match events {
+        Event::Step(step) => Some(step),
+        Event::Call { arguments, opening, response } => {
+            let call = SentCall { arguments, row: rows.next()? };
+            let step = CallStep::new(&sent, &call, opening, response);
+            sent.push(call);
+            Some(TranscriptStep::Call(Box::new(step)))
+        }
+    };
+    events.into_iter().filter_map(step).collect()
+}

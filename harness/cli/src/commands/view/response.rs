@@ -1,0 +1,101 @@
+//! Responses of the server.
+
+use std::fmt::Display;
+
+use axum::body::Body;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use healbench_reports::render::html;
+
+use crate::error::{CliError, ErrorKind};
+
+/// An extractor that answers invalid requests with an error page.
+pub(super) struct Extract<T>(pub(super) T);
+
+impl<S: Send + Sync, T: FromRequestParts<S, Rejection: Display>> FromRequestParts<S> for Extract<T> {
+    type Rejection = Response;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Extract<T>, Response> {
+        let bad_request = |reason: T::Rejection| ErrorPage::new(StatusCode::BAD_REQUEST, &reason.to_string()).into();
+        T::from_request_parts(parts, state).await.map(Extract).map_err(bad_request)
+    }
+}
+
+/// A successful response.
+pub(super) enum PageResponse {
+    Page(String),
+    /// A file with its content type.
+    File(&'static str, String),
+    /// A redirect to this address.
+    Redirect(String),
+}
+
+/// An error that is shown as a page.
+pub(super) struct ErrorPage {
+    status: StatusCode,
+    text: String,
+    help: Option<String>,
+}
+
+pub(super) const JSON: &str = "application/json; charset=utf-8";
+pub(super) const CSV: &str = "text/csv; charset=utf-8";
+const HTML: &str = "text/html; charset=utf-8";
+
+impl ErrorPage {
+    pub(super) fn new(status: StatusCode, text: &str) -> ErrorPage {
+        ErrorPage { status, text: text.to_owned(), help: None }
+    }
+
+    pub(super) fn not_found(text: &str) -> ErrorPage {
+        ErrorPage::new(StatusCode::NOT_FOUND, text)
+    }
+}
+
+impl<E: Into<CliError>> From<E> for ErrorPage {
+    fn from(error: E) -> ErrorPage {
+        let error = error.into();
+        let status = match error.kind {
+            ErrorKind::UnknownEpisode | ErrorKind::NotFound => StatusCode::NOT_FOUND,
+            ErrorKind::Conflict => StatusCode::CONFLICT,
+            ErrorKind::Invalid => StatusCode::BAD_REQUEST,
+            ErrorKind::Diagnostics | ErrorKind::Other => StatusCode::INTERNAL_SERVER_ERROR,
+        };
+        ErrorPage { status, text: error.to_string(), help: error.help }
+    }
+}
+
+impl From<PageResponse> for Response {
+    fn from(answer: PageResponse) -> Response {
+        match answer {
+            PageResponse::Page(text) => response(StatusCode::OK, HTML, text),
+            PageResponse::File(kind, text) => response(StatusCode::OK, kind, text),
+            PageResponse::Redirect(address) => {
+                let mut response = response(StatusCode::PERMANENT_REDIRECT, HTML, String::new());
+                if let Ok(address) = HeaderValue::try_from(address) {
+                    response.headers_mut().insert(header::LOCATION, address);
+                }
+                response
+            }
+        }
+    }
+}
+
+impl From<ErrorPage> for Response {
+    fn from(problem: ErrorPage) -> Response {
+        let title = match problem.status {
+            StatusCode::NOT_FOUND => "Page not found",
+            StatusCode::BAD_REQUEST => "Invalid request",
+            _ => "Cannot show this page",
+        };
+        response(problem.status, HTML, html::error_page(title, &problem.text, problem.help.as_deref()))
+    }
+}
+
+fn response(status: StatusCode, kind: &'static str, text: String) -> Response {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}

@@ -1,0 +1,278 @@
+use std::collections::BTreeMap;
+use std::time::Instant;
+
+use healbench_protocol::AgentKind;
+use healbench_record::{EpisodeRecord, ModelUsage, Outcome, Plan, Progress, RunManifest};
+use healbench_reports::LiveCells;
+use healbench_reports::render::LiveTable;
+
+/// The progress of an active run. The caller passes the time.
+pub(crate) struct ProgressState {
+    plan: Plan,
+    total: u64,
+    done: u64,
+    /// The number of episodes finished by this process, and its start time; the rate is computed from both.
+    finished_now: u64,
+    pub(crate) started: Instant,
+    failures: BTreeMap<Outcome, u64>,
+    cost: ModelCost,
+    live: Option<(LiveTable, LiveCells)>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct ModelCost {
+    usd: f64,
+    /// The number of episodes with known cost; the next field counts those with unknown cost.
+    known_episodes: u64,
+    unknown_episodes: u64,
+}
+
+impl ModelCost {
+    /// Adds an episode of a model. Replayed responses cost nothing.
+    pub(crate) fn add(&mut self, kind: AgentKind, model: Option<&ModelUsage>) {
+        let Some(model) = model.filter(|_| kind == AgentKind::Llm) else { return };
+        match model.usd {
+            Some(usd) => {
+                self.usd += usd;
+                self.known_episodes += 1;
+            }
+            // Without a request the cost is known to be 0.
+            None if model.turns == 0 => self.known_episodes += 1,
+            None => self.unknown_episodes += 1,
+        }
+    }
+
+    fn exact_usd(&self) -> Option<f64> {
+        (self.known_episodes > 0 && self.unknown_episodes == 0).then_some(self.usd)
+    }
+
+    fn min_usd(&self) -> Option<f64> {
+        (self.unknown_episodes > 0).then_some(self.usd)
+    }
+}
+
+impl ProgressState {
+    /// Creates the state of a run that starts or is resumed at `now`. With `live`, it returns a line for each complete
+    /// cell.
+    pub(crate) fn new(manifest: &RunManifest, live: bool, now: Instant) -> ProgressState {
+        let (plan, episodes) = (manifest.plan.clone(), manifest.episodes());
+        let total = episodes.end - episodes.start;
+        let live = live.then(|| (LiveTable::new(&plan), LiveCells::new(&plan, episodes)));
+        ProgressState {
+            plan,
+            total,
+            done: 0,
+            finished_now: 0,
+            started: now,
+            failures: BTreeMap::new(),
+            cost: ModelCost::default(),
+            live,
+        }
+    }
+
+    /// Sets the cost of earlier processes, including episodes that were lost.
+    pub(crate) fn set_earlier_cost(&mut self, cost: ModelCost) {
+        self.cost = cost;
+    }
+
+    /// Adds an episode that an earlier process finished.
+    pub(crate) fn add_earlier(&mut self, row: &EpisodeRecord) {
+        // The lines of cells that were complete then have already been printed.
+        self.count(row);
+    }
+
+    /// Adds an episode finished by this process. Returns the line of its cell if `live` is set and the cell is
+    /// complete.
+    pub(crate) fn add_finished(&mut self, row: &EpisodeRecord) -> Option<String> {
+        self.finished_now += 1;
+        if let Some(cell) = self.plan.cell(row.episode) {
+            self.cost.add(self.plan.agents[cell.agent].kind, row.model.as_deref());
+        }
+        self.count(row)
+    }
+
+    fn count(&mut self, row: &EpisodeRecord) -> Option<String> {
+        self.done += 1;
+        if row.outcome != Outcome::Success {
+            *self.failures.entry(row.outcome).or_default() += 1;
+        }
+        let (table, cells) = self.live.as_mut()?;
+        cells.add(&self.plan, row).map(|cell| table.cell(&cell))
+    }
+
+    /// Returns the heading of the table of cells if `live` is set.
+    pub(crate) fn header(&self) -> Option<String> {
+        self.live.as_ref().map(|(table, _)| table.header())
+    }
+
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+
+    pub(crate) fn done(&self) -> u64 {
+        self.done
+    }
+
+    /// Returns the progress at a point in time.
+    pub(crate) fn snapshot(&self, now: Instant, unix_seconds: u64) -> Progress {
+        let elapsed = now.saturating_duration_since(self.started).as_secs_f64();
+        let per_second = (self.finished_now > 0 && elapsed > 0.0).then(|| self.finished_now as f64 / elapsed);
+        let left = self.total.saturating_sub(self.done) as f64;
+        Progress {
+            done: self.done,
+            total: self.total,
+            per_second,
+            eta_s: per_second.map(|rate| left / rate),
+            usd: self.cost.exact_usd(),
+            usd_at_least: self.cost.min_usd(),
+            failures: self.failures.clone(),
+            updated_unix_s: unix_seconds,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use healbench_protocol::{AgentSpec, ErrorFormat, Guardrails, Opening, Seed};
+    use healbench_record::{Condition, FORMAT_VERSION, PlannedScenario, RunStatus};
+    use healbench_reports::render::progress as format_progress;
+
+    use super::*;
+
+    fn manifest(kind: AgentKind) -> RunManifest {
+        let agent = |name: &str| AgentSpec {
+            kind,
+            name: name.to_owned(),
+            opening: (kind != AgentKind::Scripted).then_some(Opening::Seeded),
+            tools: None,
+            settings: serde_json::Value::Null,
+        };
+        let scenario = PlannedScenario {
+            id: "shop/\u{1b}[2Jorder".to_owned(),
+            path: String::new(),
+            sha256: String::new(),
+            claims: Vec::new(),
+        };
+        RunManifest {
+            format_version: FORMAT_VERSION,
+            healbench: String::new(),
+            revision: None,
+            command: String::new(),
+            started: String::new(),
+            tokenizer: String::new(),
+            status: RunStatus::Running,
+            episodes_done: 0,
+            shard: None,
+            cassettes: None,
+            prices: None,
+            plan: Plan {
+                seed: Seed(1),
+                trials: 3,
+                agents: vec![agent("a"), agent("b")],
+                conditions: vec![Condition { guardrails: Guardrails::NONE, format: ErrorFormat::Bare }],
+                scenarios: vec![scenario],
+            },
+        }
+    }
+
+    fn row(episode: u64, outcome: Outcome, usd: Option<f64>) -> EpisodeRecord {
+        EpisodeRecord {
+            episode,
+            outcome,
+            claimed_done: false,
+            scheduled: false,
+            schedule_hash: String::new(),
+            turns: 1,
+            calls: 4,
+            perfect_calls: 1,
+            prompt_tokens: 10,
+            prose_tokens: 20,
+            counts: healbench_record::EpisodeCounts { call_tokens: 1_000, ..Default::default() },
+            model: Some(Box::new(ModelUsage { turns: 1, usd, ..ModelUsage::default() })),
+        }
+    }
+
+    /// Returns the progress text after each of some episodes, one every ten seconds.
+    fn progress_lines(kind: AgentKind, rows: &[EpisodeRecord]) -> Vec<String> {
+        let started = Instant::now();
+        let mut state = ProgressState::new(&manifest(kind), false, started);
+        let mut progress_lines = vec![format_progress(&state.snapshot(started, 0))];
+        for (index, row) in rows.iter().enumerate() {
+            state.add_finished(row);
+            progress_lines
+                .push(format_progress(&state.snapshot(started + Duration::from_secs(10 * (index as u64 + 1)), 0)));
+        }
+        progress_lines
+    }
+
+    #[test]
+    fn failures_are_counted_by_kind_and_costs_as_far_as_known() {
+        let rows = [
+            row(0, Outcome::Success, Some(0.02)),
+            row(4, Outcome::Infra, Some(0.0)),
+            row(1, Outcome::TaskFail, None),
+            row(5, Outcome::TaskFail, Some(0.5)),
+        ];
+        let expected = [
+            "0 of 6 episodes",
+            "1 of 6 episodes · 6.0/min · 50 s left · $0.020",
+            "2 of 6 episodes · 6.0/min · 40 s left · $0.020 · 1 infra",
+            "3 of 6 episodes · 6.0/min · 30 s left · ≥ $0.020 · 1 task_fail · 1 infra",
+            "4 of 6 episodes · 6.0/min · 20 s left · ≥ $0.520 · 2 task_fail · 1 infra",
+        ];
+        assert_eq!(progress_lines(AgentKind::Llm, &rows), expected);
+        let unknown = progress_lines(AgentKind::Llm, &[row(0, Outcome::Success, None)]);
+        assert_eq!(unknown[1], "1 of 6 episodes · 6.0/min · 50 s left · cost unknown");
+        // A replay costs nothing.
+        let replayed = progress_lines(AgentKind::Replay, &rows[..1]);
+        assert_eq!(replayed[1], "1 of 6 episodes · 6.0/min · 50 s left");
+    }
+
+    #[test]
+    fn the_rate_excludes_earlier_episodes() {
+        let started = Instant::now();
+        let mut state = ProgressState::new(&manifest(AgentKind::Scripted), false, started);
+        (0..4).for_each(|episode| state.add_earlier(&row(episode, Outcome::Limit, None)));
+        let later = started + Duration::from_secs(2);
+        assert_eq!(format_progress(&state.snapshot(later, 0)), "4 of 6 episodes · 4 limit");
+        state.add_finished(&row(4, Outcome::Success, None));
+        assert_eq!(format_progress(&state.snapshot(later, 0)), "5 of 6 episodes · 30/min · 2 s left · 4 limit");
+    }
+
+    #[test]
+    fn a_cell_is_printed_after_its_last_trial() {
+        let mut state = ProgressState::new(&manifest(AgentKind::Llm), true, Instant::now());
+        state.add_earlier(&row(5, Outcome::Success, Some(0.25)));
+        let rows = [
+            row(0, Outcome::Success, Some(0.02)),
+            row(4, Outcome::Infra, None),
+            row(1, Outcome::Success, None),
+            row(3, Outcome::GaveUp, Some(0.75)),
+            row(2, Outcome::TaskFail, Some(0.02)),
+        ];
+        let lines: Vec<Option<String>> = rows.iter().map(|row| state.add_finished(row)).collect();
+        assert!(lines[..3].iter().all(Option::is_none));
+        let (header, b, a) = (state.header().unwrap(), lines[3].as_deref().unwrap(), lines[4].as_deref().unwrap());
+        let table = [header.as_str(), b, a].join("\n");
+        assert_eq!(
+            table,
+            "scenario             agent       setting  success   calls/ep.  tokens/ep.    US $/ep.\n\
+             shop/\\u{1b}[2Jorder  b · seeded  none         1/2         4.0       1,020       0.500\n\
+             shop/\\u{1b}[2Jorder  a · seeded  none         2/3         4.0       1,020           —"
+        );
+        assert_eq!(state.live.unwrap().1.open(), 0);
+    }
+
+    #[test]
+    fn a_shard_has_parts_of_cells() {
+        let mut sharded = manifest(AgentKind::Scripted);
+        sharded.shard = healbench_record::Shard::new(2, 4);
+        assert_eq!(sharded.episodes(), 1..3);
+        let mut state = ProgressState::new(&sharded, true, Instant::now());
+        assert_eq!(state.total(), 2);
+        assert_eq!(state.add_finished(&row(1, Outcome::Success, None)), None);
+        assert!(state.add_finished(&row(2, Outcome::Limit, None)).unwrap().contains("1/2"));
+    }
+}

@@ -1,0 +1,227 @@
+//! The conversion between records and rows of the frames. A null or a word that healbench does not write is an error with its row.
+
+use std::borrow::Cow;
+use std::path::Path;
+
+use healbench_protocol::Usage;
+use healbench_record::{CallRecord, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan};
+use polars::prelude::DataFrame;
+
+use super::FrameError;
+use crate::columns::*;
+
+/// The `token_source` of tokens counted by the provider.
+pub(super) const PROVIDER: &str = "provider";
+/// The `token_source` of tokens counted by healbench with `o200k_base`.
+pub(super) const BPE: &str = "bpe";
+
+/// The names on the axes of a plan, formatted once for all rows.
+pub(super) struct AxisNames {
+    plan: Plan,
+    agents: Vec<String>,
+    guardrails: Vec<String>,
+    formats: Vec<String>,
+}
+
+impl AxisNames {
+    pub(super) fn of(plan: &Plan) -> AxisNames {
+        let conditions = &plan.conditions;
+        AxisNames {
+            plan: plan.clone(),
+            agents: plan.agents.iter().map(ToString::to_string).collect(),
+            guardrails: conditions.iter().map(|condition| condition.guardrails.to_string()).collect(),
+            formats: conditions.iter().map(|condition| condition.format.name().to_string()).collect(),
+        }
+    }
+}
+
+pub(super) fn episode_row<'a>(row: &'a EpisodeRecord, axes: &'a AxisNames) -> Result<EpisodeRow<'a>, FrameError> {
+    let cell = axes.plan.cell(row.episode).ok_or(FrameError::NotInPlan { episode: row.episode })?;
+    let agent = &axes.plan.agents[cell.agent];
+    let counts = &row.counts;
+    let model = row.model.as_deref();
+    // Null unless a request was sent.
+    let asked = model.filter(|model| model.turns > 0);
+    let usage = model.and_then(|model| model.usage);
+    Ok(EpisodeRow {
+        episode: row.episode,
+        scenario: &axes.plan.scenarios[cell.scenario].id,
+        agent: &axes.agents[cell.agent],
+        agent_kind: agent.kind.name(),
+        guardrails: &axes.guardrails[cell.condition],
+        format: &axes.formats[cell.condition],
+        trial: cell.trial,
+        outcome: row.outcome.name(),
+        claimed_done: row.claimed_done,
+        scheduled: row.scheduled,
+        schedule_hash: &row.schedule_hash,
+        turns: row.turns,
+        calls: row.calls,
+        perfect_calls: row.perfect_calls,
+        prompt_tokens: row.prompt_tokens,
+        prose_tokens: row.prose_tokens,
+        first_call_success: counts.first_call_success,
+        errors: counts.errors,
+        calls_after_error: counts.calls_after_error,
+        repeated_calls: counts.repeated_calls,
+        chains: counts.chains,
+        errors_fixed: counts.errors_fixed,
+        retries: counts.retries,
+        hinted_calls: counts.hinted_calls,
+        hints_followed: counts.hints_followed,
+        stuck: counts.stuck,
+        leaked_fields: counts.leaked_fields,
+        call_tokens: counts.call_tokens,
+        wasted_tokens: counts.wasted_tokens,
+        guardrail_tokens: counts.guardrail_tokens,
+        largest_response: counts.largest_response,
+        opening: model.and(agent.opening).map(|opening| opening.name()),
+        tools_mode: model.and(agent.tools).map(|tools| tools.name()),
+        opening_calls: model.map(|model| model.opening_calls),
+        model_turns: model.map(|model| model.turns),
+        token_source: asked.map(|model| if model.usage.is_some() { PROVIDER } else { BPE }),
+        input_tokens: usage.map(|usage| usage.input).or(asked.map(|model| model.bpe_input)),
+        cache_read_tokens: usage.and_then(|usage| usage.cache_read),
+        cache_write_tokens: usage.and_then(|usage| usage.cache_write),
+        output_tokens: usage.map(|usage| usage.output).or(asked.map(|model| model.bpe_output)),
+        reasoning_tokens: usage.and_then(|usage| usage.reasoning),
+        bpe_input_tokens: asked.map(|model| model.bpe_input),
+        bpe_output_tokens: asked.map(|model| model.bpe_output),
+        cost_usd: model.and_then(|model| model.usd),
+        latency_ms: asked.map(|model| model.latency_ms),
+    })
+}
+
+pub(super) fn call_row(row: &CallRecord) -> CallRow<'_> {
+    CallRow {
+        episode: row.episode,
+        call: row.call,
+        turn: row.turn,
+        tool: &row.tool,
+        action: row.action.as_deref(),
+        arguments: &row.arguments,
+        is_error: row.is_error,
+        error_class: row.error_class.as_deref(),
+        injected: row.injected,
+        named_fields: row.named_fields.as_deref().map(Cow::Borrowed),
+        changed_fields: row.changed_fields.as_deref().map(Cow::Borrowed),
+        leaked_fields: row.leaked_fields,
+        omitted_rows: row.omitted_rows,
+        contract_deltas: row.contract_deltas,
+        state_changed: row.state_changed,
+        repeated_call: row.repeated,
+        chain: row.chain,
+        waited_s: row.waited_s,
+        request_tokens: row.request_tokens,
+        response_tokens: row.response_tokens,
+        response_hash: row.response_hash,
+        guardrail_tokens: row.guardrail_tokens,
+        context_tokens: row.context_tokens,
+    }
+}
+
+pub(crate) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeRecord>, FrameError> {
+    let rows = EpisodeRow::read(path, frame)?.enumerate();
+    rows.map(|(at, row)| {
+        let unknown = |column| FrameError::Value { path: path.into(), column, row: at };
+        Ok(EpisodeRecord {
+            model: model(&row).map_err(unknown)?.map(Box::new),
+            episode: row.episode,
+            outcome: outcome(row.outcome).ok_or_else(|| unknown(OUTCOME))?,
+            claimed_done: row.claimed_done,
+            scheduled: row.scheduled,
+            schedule_hash: row.schedule_hash.to_owned(),
+            turns: row.turns,
+            calls: row.calls,
+            perfect_calls: row.perfect_calls,
+            prompt_tokens: row.prompt_tokens,
+            prose_tokens: row.prose_tokens,
+            counts: EpisodeCounts {
+                first_call_success: row.first_call_success,
+                errors: row.errors,
+                calls_after_error: row.calls_after_error,
+                repeated_calls: row.repeated_calls,
+                chains: row.chains,
+                errors_fixed: row.errors_fixed,
+                retries: row.retries,
+                hinted_calls: row.hinted_calls,
+                hints_followed: row.hints_followed,
+                stuck: row.stuck,
+                leaked_fields: row.leaked_fields,
+                call_tokens: row.call_tokens,
+                wasted_tokens: row.wasted_tokens,
+                guardrail_tokens: row.guardrail_tokens,
+                largest_response: row.largest_response,
+            },
+        })
+    })
+    .collect()
+}
+
+/// Returns an error with the name of the invalid column.
+fn model(row: &EpisodeRow<'_>) -> Result<Option<ModelUsage>, &'static str> {
+    let Some(turns) = row.model_turns else { return Ok(None) };
+    let usage = match row.token_source {
+        Some(PROVIDER) => Some(Usage {
+            input: row.input_tokens.ok_or(INPUT_TOKENS)?,
+            cache_read: row.cache_read_tokens,
+            cache_write: row.cache_write_tokens,
+            output: row.output_tokens.ok_or(OUTPUT_TOKENS)?,
+            reasoning: row.reasoning_tokens,
+        }),
+        Some(BPE) | None => None,
+        Some(_) => return Err(TOKEN_SOURCE),
+    };
+    // Not null exactly if a request was sent.
+    let count = |value: Option<u64>, column| if turns == 0 { Ok(0) } else { value.ok_or(column) };
+    Ok(Some(ModelUsage {
+        opening_calls: row.opening_calls.ok_or(OPENING_CALLS)?,
+        turns,
+        usage,
+        usd: row.cost_usd,
+        latency_ms: count(row.latency_ms, LATENCY_MS)?,
+        bpe_input: count(row.bpe_input_tokens, BPE_INPUT_TOKENS)?,
+        bpe_output: count(row.bpe_output_tokens, BPE_OUTPUT_TOKENS)?,
+    }))
+}
+
+fn outcome(word: &str) -> Option<Outcome> {
+    Outcome::ALL.into_iter().find(|known| known.name() == word)
+}
+
+/// Decodes the column of outcomes.
+pub(crate) fn outcomes(path: &Path, frame: &DataFrame) -> Result<Vec<Outcome>, FrameError> {
+    let words = read::<Text>(path, frame, OUTCOME)?.into_iter().enumerate();
+    let unknown = |row| FrameError::Value { path: path.into(), column: OUTCOME, row };
+    words.map(|(row, word)| outcome(word).ok_or_else(|| unknown(row))).collect()
+}
+
+pub(crate) fn calls(path: &Path, frame: &DataFrame) -> Result<Vec<CallRecord>, FrameError> {
+    let rows = CallRow::read(path, frame)?;
+    let record = |row: CallRow<'_>| CallRecord {
+        episode: row.episode,
+        call: row.call,
+        turn: row.turn,
+        tool: row.tool.into(),
+        action: row.action.map(Into::into),
+        arguments: row.arguments.into(),
+        is_error: row.is_error,
+        error_class: row.error_class.map(Into::into),
+        injected: row.injected,
+        named_fields: row.named_fields.map(|fields| fields.into_owned().into()),
+        changed_fields: row.changed_fields.map(|fields| fields.into_owned().into()),
+        leaked_fields: row.leaked_fields,
+        omitted_rows: row.omitted_rows,
+        contract_deltas: row.contract_deltas,
+        state_changed: row.state_changed,
+        repeated: row.repeated_call,
+        chain: row.chain,
+        waited_s: row.waited_s,
+        request_tokens: row.request_tokens,
+        response_tokens: row.response_tokens,
+        response_hash: row.response_hash,
+        guardrail_tokens: row.guardrail_tokens,
+        context_tokens: row.context_tokens,
+    };
+    Ok(rows.map(record).collect())
+}

@@ -1,0 +1,119 @@
+use healbench_engine::definition::{FaultDef, FaultKind};
+use healbench_protocol::Object;
+use serde_json::{Value, json};
+
+use super::Compiler;
+use super::tools::Tools;
+use super::world::Tables;
+use crate::expectation::Expectation;
+use crate::file::{ExpectFile, FaultFile};
+use crate::locate::child;
+
+pub(super) fn faults(compiler: &mut Compiler<'_>, tools: &Tools) -> Option<Vec<FaultDef>> {
+    let pointers = compiler.items("/faults");
+    let faults: Vec<Option<FaultDef>> = pointers.iter().map(|pointer| fault(compiler, pointer, tools)).collect();
+    faults.into_iter().collect()
+}
+
+fn fault(compiler: &mut Compiler<'_>, pointer: &str, tools: &Tools) -> Option<FaultDef> {
+    let file: FaultFile = compiler.section(pointer)?;
+    let kind = match file.kind.as_str() {
+        "rate_limited" => FaultKind::RateLimited,
+        "timeout" => FaultKind::Timeout,
+        "busy" => FaultKind::Busy,
+        "internal" => FaultKind::Internal,
+        // Already reported: it is not in the schema's list.
+        _ => return None,
+    };
+    // The name of a tool may contain a dot, so compare whole names instead of splitting the text.
+    let whole_tool = tools.get(&file.on).map(|tool| (tool.name.clone(), None));
+    let split = || {
+        let matches = |tool: &str, action: &str| file.on == format!("{tool}.{action}");
+        tools.names().find_map(|tool| {
+            let actions = &tools.get(tool)?.actions;
+            let action = actions.iter().find(|action| matches(tool, action))?;
+            Some((tool.to_owned(), Some(action.clone())))
+        })
+    };
+    let Some((tool, action)) = whole_tool.or_else(split) else {
+        let paths = tools.paths();
+        compiler.report_unknown(&child(pointer, "on"), "action", &file.on, paths.iter().map(String::as_str));
+        return None;
+    };
+    Some(FaultDef { kind, tool, action, from_call: file.from_call, calls: file.calls, retry_after: file.retry_after })
+}
+
+/// Returns the faults in the form included in a schedule's hash.
+pub(super) fn faults_json(faults: &[FaultDef]) -> Value {
+    let fault = |fault: &FaultDef| {
+        let kind = match fault.kind {
+            FaultKind::RateLimited => "rate_limited",
+            FaultKind::Timeout => "timeout",
+            FaultKind::Busy => "busy",
+            FaultKind::Internal => "internal",
+        };
+        json!({
+            "kind": kind, "tool": fault.tool, "action": fault.action, "from_call": fault.from_call,
+            "calls": fault.calls, "retry_after": fault.retry_after,
+        })
+    };
+    faults.iter().map(fault).collect()
+}
+
+pub(super) fn expectations(compiler: &mut Compiler<'_>, tables: &Tables, tools: &Tools) -> Option<Vec<Expectation>> {
+    let pointers = compiler.items("/expect");
+    let read = |pointer: &String| expectation(compiler, pointer, tables, tools);
+    let expectations: Vec<Option<Expectation>> = pointers.iter().map(read).collect();
+    expectations.into_iter().collect()
+}
+
+fn expectation(compiler: &mut Compiler<'_>, pointer: &str, tables: &Tables, tools: &Tools) -> Option<Expectation> {
+    let file: ExpectFile = compiler.section(pointer)?;
+    let given = [
+        ("row", file.row.is_some()),
+        ("no_row", file.no_row.is_some()),
+        ("count", file.count.is_some()),
+        ("unchanged", file.unchanged.is_some()),
+        ("called", file.called.is_some()),
+        ("stops", file.stops.is_some()),
+    ];
+    let kind = compiler.exactly_one(pointer, &given)?;
+    let at = child(pointer, kind);
+    if let Some(row) = file.row {
+        let exists = compiler.has_table(&child(&at, "in"), &row.table, tables);
+        let exclusive_key = if row.only { Some(tables.get(&row.table)?.def.key.clone()) } else { None };
+        return exists.then_some(Expectation::Row { table: row.table, matching: row.matching, exclusive_key });
+    }
+    if let Some(row) = file.no_row {
+        return compiler
+            .has_table(&child(&at, "in"), &row.table, tables)
+            .then_some(Expectation::NoRow { table: row.table, matching: row.matching });
+    }
+    if let Some(count) = file.count {
+        let exists = compiler.has_table(&child(&at, "in"), &count.table, tables);
+        let equals = usize::try_from(count.equals).ok()?;
+        return exists.then_some(Expectation::Count { table: count.table, matching: count.matching, equals });
+    }
+    if let Some(table) = file.unchanged {
+        return compiler.has_table(&at, &table, tables).then_some(Expectation::Unchanged { table });
+    }
+    if let Some(called) = file.called {
+        let reference = compiler.resolve_action(&at, &called.tool, called.action.as_deref(), tools)?;
+        let mut arguments = Object::new();
+        let discriminator = reference.tool.tool.as_ref().and_then(|tool| tool.discriminator.clone());
+        let action = discriminator.as_ref().and(reference.action);
+        if let (Some(discriminator), Some(action)) = (discriminator, &action) {
+            arguments.insert(discriminator, action.clone().into());
+        }
+        arguments.extend(called.arguments);
+        return Some(Expectation::Called { tool: called.tool, action, arguments });
+    }
+    match file.stops {
+        Some(true) => Some(Expectation::Stops),
+        _ => {
+            let help = "leave it out: an agent that can do the task is not expected to stop".to_owned();
+            compiler.at_value(&at, "`stops` can only be true", help);
+            None
+        }
+    }
+}

@@ -1,0 +1,211 @@
+use healbench_engine::definition::{Filter, Handler, Relation, Rule, Severity, ToolFailure};
+use healbench_protocol::Object;
+use indexmap::IndexMap;
+use serde_json::Value;
+
+use super::Compiler;
+use super::world::Tables;
+use crate::file::{FailFile, FilterFile, HandlerFile, RuleFile};
+use crate::locate::child;
+use crate::suggest;
+
+pub(super) fn handler(
+    compiler: &mut Compiler<'_>,
+    pointer: &str,
+    file: HandlerFile,
+    input: &Value,
+    tables: &Tables,
+) -> Option<Handler> {
+    let given = [
+        ("insert", file.insert.is_some()),
+        ("select", file.select.is_some()),
+        ("get", file.get.is_some()),
+        ("update", file.update.is_some()),
+        ("delete", file.delete.is_some()),
+        ("return", file.constant.is_some()),
+        ("fail", file.fail.is_some()),
+    ];
+    let kind = compiler.exactly_one(pointer, &given)?;
+    if file.by.is_some() && !matches!(kind, "get" | "update" | "delete") {
+        compiler.at_key(&child(pointer, "by"), format!("`by` has no meaning together with `{kind}`"), None);
+    }
+    if !file.filters.is_empty() && kind != "select" {
+        compiler.at_key(&child(pointer, "filters"), format!("`filters` have no meaning together with `{kind}`"), None);
+    }
+    if let Some(value) = file.constant {
+        return Some(Handler::Return(value));
+    }
+    if let Some(file) = file.fail {
+        return Some(Handler::Fail(failure(file)));
+    }
+    let table = [file.insert, file.select, file.get, file.update, file.delete].into_iter().flatten().next()?;
+    let at = child(pointer, kind);
+    if !compiler.has_table(&at, &table, tables) {
+        return None;
+    }
+    match kind {
+        "insert" => Some(Handler::Insert { table }),
+        "select" => {
+            let filters = filters(compiler, &child(pointer, "filters"), &table, file.filters, input, tables);
+            Some(Handler::Select { table, filters })
+        }
+        _ => {
+            let (key_pointer, by) = match file.by {
+                Some(by) => (child(pointer, "by"), by),
+                None => (at, tables.get(&table)?.def.key.clone()),
+            };
+            if !is_declared(input, &by) {
+                let message = format!("the input schema declares no argument `{by}` to hold the key");
+                compiler.at_value(&key_pointer, message, declared_help(input, &by));
+                return None;
+            }
+            Some(match kind {
+                "get" => Handler::Get { table, by },
+                "update" => Handler::Update { table, by },
+                _ => Handler::Delete { table, by },
+            })
+        }
+    }
+}
+
+/// Arguments of a select that page or sort instead of filtering.
+const PAGING_ARGUMENTS: [&str; 3] = ["limit", "offset", "sort"];
+
+fn filters(
+    compiler: &mut Compiler<'_>,
+    pointer: &str,
+    table: &str,
+    mut declared: IndexMap<String, FilterFile>,
+    input: &Value,
+    tables: &Tables,
+) -> Vec<Filter> {
+    let columns = tables.columns(table);
+    let is_column = |name: &str| columns.as_ref().is_none_or(|columns| columns.contains(name));
+    for (argument, filter) in &declared {
+        let at = child(pointer, argument);
+        if !is_declared(input, argument) {
+            let message = format!("the input schema declares no argument `{argument}`");
+            compiler.at_key(&at, message, declared_help(input, argument));
+        }
+        if !is_column(&filter.column) {
+            let known = columns.iter().flatten().copied();
+            compiler.report_unknown(&child(&at, "column"), &format!("column of `{table}`:"), &filter.column, known);
+        }
+    }
+    let mut filters = Vec::new();
+    for argument in properties(input) {
+        match declared.shift_remove(argument) {
+            Some(file) => filters.push(Filter {
+                argument: argument.to_owned(),
+                column: file.column,
+                relation: relation(&file.relation),
+            }),
+            None if !PAGING_ARGUMENTS.contains(&argument) && columns.is_some() && is_column(argument) => filters
+                .push(Filter { argument: argument.to_owned(), column: argument.to_owned(), relation: Relation::Equal }),
+            None => {}
+        }
+    }
+    filters
+}
+
+fn relation(name: &str) -> Relation {
+    match name {
+        "before" => Relation::Before,
+        "after" => Relation::After,
+        "contains" => Relation::Contains,
+        _ => Relation::Equal,
+    }
+}
+
+fn failure(file: FailFile) -> ToolFailure {
+    ToolFailure {
+        severity: match file.severity.as_deref() {
+            Some("warning") => Some(Severity::Warning),
+            Some("critical") => Some(Severity::Critical),
+            Some(_) => Some(Severity::Error),
+            None => file.code.is_some().then_some(Severity::Error),
+        },
+        code: file.code,
+        message: file.message,
+        recovery: file.recovery,
+        available_actions: file.available_actions,
+        details: file.details.into_iter().collect(),
+        retry_after: file.retry_after,
+        bare: file.bare,
+    }
+}
+
+pub(super) fn rules(
+    compiler: &mut Compiler<'_>,
+    pointer: &str,
+    files: Vec<RuleFile>,
+    input: &Value,
+    tables: &Tables,
+) -> Option<Vec<Rule>> {
+    let read = |(index, file)| rule(compiler, &child(pointer, index), file, input, tables);
+    // Collect all results before combining them, so that all rules are checked.
+    let rules: Vec<Option<Rule>> = files.into_iter().enumerate().map(read).collect();
+    rules.into_iter().collect()
+}
+
+fn rule(compiler: &mut Compiler<'_>, pointer: &str, file: RuleFile, input: &Value, tables: &Tables) -> Option<Rule> {
+    let given = [
+        ("deny", file.deny.is_some()),
+        ("allow", file.allow.is_some()),
+        ("conflict", file.conflict.is_some()),
+        ("missing", file.missing.is_some()),
+    ];
+    compiler.exactly_one(pointer, &given)?;
+    if let Some(deny) = file.deny {
+        let when = child(&child(pointer, "deny"), "when");
+        for argument in deny.when.keys().filter(|argument| !is_declared(input, argument)) {
+            let message = format!("the input schema declares no argument `{argument}`");
+            compiler.at_key(&child(&when, argument), message, declared_help(input, argument));
+        }
+        return Some(Rule::Deny {
+            unless_role: deny.unless_role,
+            when: deny.when,
+            message: deny.message,
+            recovery: deny.recovery,
+        });
+    }
+    if let Some(allow) = file.allow {
+        if !is_declared(input, &allow.argument) {
+            let message = format!("the input schema declares no argument `{}`", allow.argument);
+            let at = child(&child(pointer, "allow"), "argument");
+            compiler.at_value(&at, message, declared_help(input, &allow.argument));
+        }
+        let otherwise = failure(allow.otherwise);
+        return Some(Rule::Allow { argument: allow.argument, options: allow.options, otherwise });
+    }
+    if let Some(conflict) = file.conflict {
+        let at = child(pointer, "conflict");
+        for (index, field) in conflict.fields.iter().enumerate().filter(|(_, field)| !is_declared(input, field)) {
+            let message = format!("the input schema declares no argument `{field}`");
+            compiler.at_value(&child(&child(&at, "fields"), index), message, declared_help(input, field));
+        }
+        let exists = compiler.has_table(&child(&at, "table"), &conflict.table, tables);
+        return exists.then_some(Rule::Conflict { table: conflict.table, fields: conflict.fields });
+    }
+    let missing = file.missing?;
+    let at = child(pointer, "missing");
+    if !is_declared(input, &missing.argument) {
+        let message = format!("the input schema declares no argument `{}`", missing.argument);
+        compiler.at_value(&child(&at, "argument"), message, declared_help(input, &missing.argument));
+    }
+    let exists = compiler.has_table(&child(&at, "table"), &missing.table, tables);
+    exists.then_some(Rule::Missing { table: missing.table, argument: missing.argument })
+}
+
+/// Returns the declared arguments of an input schema.
+pub(super) fn properties(input: &Value) -> impl Iterator<Item = &str> {
+    input["properties"].as_object().into_iter().flat_map(Object::keys).map(String::as_str)
+}
+
+pub(super) fn is_declared(input: &Value, argument: &str) -> bool {
+    properties(input).any(|name| name == argument)
+}
+
+pub(super) fn declared_help(input: &Value, argument: &str) -> Option<String> {
+    suggest::help(argument, properties(input))
+}

@@ -1,0 +1,189 @@
+//! Conversion of a raw file to a validated scenario, with all checks beyond the file's shape. Sections are read
+//! independently, so that all problems are reported at once.
+
+mod claims;
+mod expect;
+mod handlers;
+mod script;
+mod tools;
+mod world;
+
+use healbench_engine::definition::WorldDef;
+use healbench_protocol::canonical_json;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use crate::Diagnostic;
+use crate::file::TaskFile;
+use crate::locate::{Document, child};
+use crate::scenario::{Scenario, Source, Task};
+use crate::schedule::WorldSummaryCache;
+use crate::suggest;
+
+/// The state of the conversion of one file.
+pub(crate) struct Compiler<'a> {
+    document: &'a Document<'a>,
+    /// The content without unknown keys, which are already reported and would hide other problems in the same mapping.
+    content: Value,
+    /// True if the file has the shape of a scenario.
+    is_shaped: bool,
+    diagnostics: Vec<Diagnostic>,
+}
+
+/// Converts a file to a scenario.
+///
+/// # Errors
+/// Returns all problems beyond the file's shape. The list is empty if only the shape is wrong.
+pub(crate) fn compile(
+    document: &Document<'_>,
+    unknown: &[String],
+    is_shaped: bool,
+    source: Source,
+) -> Result<Scenario, Vec<Diagnostic>> {
+    let mut content = document.value.clone();
+    for pointer in unknown {
+        remove(&mut content, pointer);
+    }
+    let mut compiler = Compiler { document, content, is_shaped, diagnostics: Vec::new() };
+    let scenario = compile_sections(&mut compiler, source);
+    match scenario {
+        Some(scenario) if compiler.diagnostics.is_empty() => Ok(scenario),
+        _ => Err(compiler.diagnostics),
+    }
+}
+
+fn compile_sections(compiler: &mut Compiler<'_>, source: Source) -> Option<Scenario> {
+    let task: Option<TaskFile> = compiler.section("/task");
+    let id = compiler.id();
+    let world = world::compile(compiler);
+    let tools = tools::compile(compiler, &world);
+    let faults = expect::faults(compiler, &tools);
+    let expect = expect::expectations(compiler, &world, &tools);
+    let claims = claims::compile(compiler);
+    let declared_world = WorldDef {
+        tables: world.valid().map(|plan| plan.def.clone()).collect(),
+        role: world.role.clone(),
+        faults: Vec::new(),
+    };
+    let steps = script::compile(compiler, &tools, &declared_world);
+    let steps = match steps {
+        Some(steps) if compiler.diagnostics.is_empty() => script::check_combinations(compiler, steps, &declared_world),
+        _ => None,
+    };
+    let text = |compiler: &Compiler<'_>, key: &str| compiler.content[key].as_str().unwrap_or_default().to_owned();
+    let task = task?;
+    let faults = faults?;
+    Some(Scenario {
+        id: id?,
+        title: text(compiler, "title"),
+        description: text(compiler, "description").trim().to_owned(),
+        tags: compiler.section("/tags").unwrap_or_default(),
+        task: Task { prompt: task.prompt.trim().to_owned(), max_calls: task.max_calls },
+        tools: tools.into_checked()?,
+        expect: expect?,
+        claims: claims?,
+        source,
+        role: world.role.clone(),
+        canonical_faults: canonical_json(&expect::faults_json(&faults)),
+        faults,
+        key_tables: world.tables.iter().map(|(name, _)| name.clone()).collect(),
+        tables: world.into_checked()?,
+        steps: steps?,
+        summary_cache: WorldSummaryCache::default(),
+    })
+}
+
+impl Compiler<'_> {
+    /// Reports a problem with the value behind `pointer`.
+    fn at_value(&mut self, pointer: &str, message: impl Into<String>, help: impl Into<Option<String>>) {
+        let diagnostic = self.document.at_value(pointer, message, help.into());
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Reports a problem with the key of the entry behind `pointer`.
+    fn at_key(&mut self, pointer: &str, message: impl Into<String>, help: impl Into<Option<String>>) {
+        let diagnostic = self.document.at_key(pointer, message, help.into());
+        self.diagnostics.push(diagnostic);
+    }
+
+    /// Reports an unknown name and suggests similar ones.
+    fn report_unknown<'n>(&mut self, pointer: &str, what: &str, name: &str, known: impl IntoIterator<Item = &'n str>) {
+        self.at_value(pointer, format!("unknown {what} `{name}`"), suggest::help(name, known));
+    }
+
+    /// Deserializes the section behind `pointer`. Returns `None` if it is missing or has the wrong shape, which is
+    /// reported elsewhere.
+    fn section<T: DeserializeOwned>(&mut self, pointer: &str) -> Option<T> {
+        let value = self.content.pointer(pointer)?;
+        match T::deserialize(value) {
+            Ok(section) => Some(section),
+            Err(error) => {
+                // The schema is derived from the raw types. Should they ever differ, the problem must still be
+                // reported.
+                if self.is_shaped {
+                    self.at_value(pointer, error.to_string(), None);
+                }
+                None
+            }
+        }
+    }
+
+    /// Returns the keys of the mapping behind `pointer`, in the order of the file.
+    fn keys(&self, pointer: &str) -> Vec<String> {
+        let map = self.content.pointer(pointer).and_then(Value::as_object);
+        map.into_iter().flat_map(|map| map.keys().cloned()).collect()
+    }
+
+    /// Returns the pointers of the items of the list behind `pointer`.
+    fn items(&self, pointer: &str) -> Vec<String> {
+        let count = self.content.pointer(pointer).and_then(Value::as_array).map_or(0, Vec::len);
+        (0..count).map(|index| child(pointer, index)).collect()
+    }
+
+    /// Returns the only given key of several. Reports a problem if there is none or more than one.
+    fn exactly_one<'k>(&mut self, pointer: &str, given: &[(&'k str, bool)]) -> Option<&'k str> {
+        let present: Vec<&str> = given.iter().filter(|(_, is_given)| *is_given).map(|(key, _)| *key).collect();
+        let names: Vec<&str> = given.iter().map(|(key, _)| *key).collect();
+        match present.as_slice() {
+            [] => {
+                self.at_value(pointer, format!("exactly one of {} is needed", suggest::list(&names)), None);
+                None
+            }
+            [one] => given.iter().map(|(key, _)| *key).find(|key| key == one),
+            [_, second, ..] => {
+                let message = format!("only one of {} may be given", suggest::list(&present));
+                self.at_key(&child(pointer, second), message, None);
+                None
+            }
+        }
+    }
+
+    /// Returns the id: words of letters, digits, `-`, `_` and `.`, joined by `/`.
+    fn id(&mut self) -> Option<String> {
+        let id = self.content["id"].as_str()?.to_owned();
+        let word =
+            |word: &str| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
+        if !id.split('/').all(word) {
+            let help = "an id is words of letters, digits, `-`, `_` and `.`, joined by `/`: `billing/new-currency`";
+            self.at_value("/id", format!("`{id}` cannot be an id"), help.to_owned());
+            return None;
+        }
+        Some(id)
+    }
+}
+
+fn remove(content: &mut Value, pointer: &str) {
+    let Some((parent, token)) = pointer.rsplit_once('/') else { return };
+    if let Some(Value::Object(map)) = content.pointer_mut(parent) {
+        map.shift_remove(&token.replace("~1", "/").replace("~0", "~"));
+    }
+}
+
+/// Formats a value as JSON for a message, truncated to 60 characters.
+fn short_json(value: &Value) -> String {
+    let text = json!(value).to_string();
+    match text.char_indices().nth(60) {
+        Some((byte, _)) => format!("{}…", &text[..byte]),
+        None => text,
+    }
+}

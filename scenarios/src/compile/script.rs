@@ -1,0 +1,175 @@
+use std::collections::BTreeMap;
+
+use healbench_engine::definition::{Action, Tool, WorldDef};
+use healbench_protocol::{DrawKey, Object, RecordQuery, Seed, Step, ToolCall};
+use jsonschema::Validator;
+use serde_json::Value;
+
+use super::handlers::{declared_help, is_declared};
+use super::tools::Tools;
+use super::{Compiler, short_json};
+use crate::file::{MistakeFile, StepFile};
+use crate::locate::child;
+use crate::mistakes::{self, MistakeKind, MistakeParams, MistakePart, MutationPlan, Target};
+use crate::schedule::{PlannedStep, WorldSummary, mutated_step};
+use crate::suggest;
+
+pub(super) fn compile(compiler: &mut Compiler<'_>, tools: &Tools, world: &WorldDef) -> Option<Vec<PlannedStep>> {
+    let pointers = compiler.items("/script");
+    let read = |pointer: &String| step(compiler, pointer, tools, world);
+    let steps: Vec<Option<PlannedStep>> = pointers.iter().map(read).collect();
+    steps.into_iter().collect()
+}
+
+fn step(compiler: &mut Compiler<'_>, pointer: &str, tools: &Tools, world: &WorldDef) -> Option<PlannedStep> {
+    let file: StepFile = compiler.section(pointer)?;
+    let at = child(pointer, "call");
+    let reference = compiler.resolve_action(&at, &file.call.tool, file.call.action.as_deref(), tools);
+    for (argument, _) in file.find.iter().filter(|(argument, _)| !file.call.arguments.contains_key(*argument)) {
+        let known = file.call.arguments.keys().map(String::as_str);
+        let message = format!("the call has no argument `{argument}` to find");
+        compiler.at_key(&child(&child(pointer, "find"), argument), message, suggest::help(argument, known));
+    }
+    let reference = reference?;
+    let tool = reference.tool.tool.as_ref()?;
+    // An action that the tool lacks is invalid, and its own problems are reported.
+    let action = tool.actions.iter().find(|action| Some(&action.name) == reference.action.as_ref())?;
+    let validator = compile_schema(&action.input)?;
+    if !is_valid_intended_call(compiler, &child(&at, "arguments"), &file.call.arguments, tool, action, &validator) {
+        return None;
+    }
+    let target = Target {
+        tool,
+        action,
+        previous: reference.tool.previous(&action.name),
+        arguments: &file.call.arguments,
+        validator: &validator,
+        world,
+    };
+    let mistakes = plans(compiler, &child(pointer, "mistakes"), file.mistakes, &target);
+    let draw = match file.draw {
+        Some(draw) => {
+            let at = child(pointer, "draw");
+            let offered = draw.from.len();
+            if usize::try_from(draw.count).is_ok_and(|count| count > offered) {
+                let message = format!("{} mistakes cannot be drawn from {offered}, each at most once", draw.count);
+                compiler.at_value(&child(&at, "count"), message, None);
+            }
+            Some((draw.count, plans(compiler, &child(&at, "from"), draw.from, &target)?))
+        }
+        None => None,
+    };
+    let mut arguments = Object::new();
+    if let Some(discriminator) = &tool.discriminator {
+        arguments.insert(discriminator.clone(), action.name.clone().into());
+    }
+    arguments.extend(file.call.arguments.clone());
+    let intended = ToolCall { tool: tool.name.clone(), arguments: Value::Object(arguments) };
+    let find = |(name, find): (String, crate::file::FindFile)| {
+        (name, RecordQuery { column: find.column, matching: find.matching })
+    };
+    let find: BTreeMap<String, RecordQuery> = file.find.into_iter().map(find).collect();
+    Some(PlannedStep::new(Step { draft: intended.clone(), intended, find }, mistakes?, draw))
+}
+
+/// Compiles an input schema as the engine does, with format validation.
+fn compile_schema(input: &Value) -> Option<Validator> {
+    let options = jsonschema::options().with_draft(jsonschema::Draft::Draft202012).should_validate_formats(true);
+    options.build(input).ok()
+}
+
+/// Reports arguments that the engine would reject. With an invalid intended call, the script could never succeed.
+fn is_valid_intended_call(
+    compiler: &mut Compiler<'_>,
+    pointer: &str,
+    arguments: &Object,
+    tool: &Tool,
+    action: &Action,
+    validator: &Validator,
+) -> bool {
+    let before = compiler.diagnostics.len();
+    for name in arguments.keys().filter(|name| !is_declared(&action.input, name)) {
+        let at = child(pointer, name);
+        if tool.discriminator.as_ref() == Some(name) {
+            let help = "name both the tool and the action: `call: {tool: …, action: …}`".to_owned();
+            compiler.at_key(&at, format!("`{name}` is not given among the arguments"), help);
+        } else {
+            let message = format!("`{}.{}` declares no argument `{name}`", tool.name, action.name);
+            compiler.at_key(&at, message, declared_help(&action.input, name));
+        }
+    }
+    for error in validator.iter_errors(&Value::Object(arguments.clone())) {
+        if matches!(error.kind(), jsonschema::error::ValidationErrorKind::AdditionalProperties { .. }) {
+            continue;
+        }
+        let message = format!("the input schema rejects this call, so the script can never succeed: {error}");
+        compiler.at_value(&format!("{pointer}{}", error.instance_path().as_str()), message, None);
+    }
+    compiler.diagnostics.len() == before
+}
+
+fn plans(
+    compiler: &mut Compiler<'_>,
+    pointer: &str,
+    files: Vec<MistakeFile>,
+    target: &Target<'_>,
+) -> Option<Vec<MutationPlan>> {
+    let read = |(index, file)| mistake(compiler, &child(pointer, index), file, target);
+    let plans: Vec<Option<MutationPlan>> = files.into_iter().enumerate().map(read).collect();
+    plans.into_iter().collect()
+}
+
+fn mistake(compiler: &mut Compiler<'_>, pointer: &str, file: MistakeFile, target: &Target<'_>) -> Option<MutationPlan> {
+    // An unknown kind is already reported as an error of shape.
+    let kind: MistakeKind = file.kind().parse().ok()?;
+    let params = match file {
+        MistakeFile::Kind(_) => MistakeParams::default(),
+        MistakeFile::Detailed { field, value, .. } => MistakeParams { field, value },
+    };
+    match mistakes::plan_mutations(kind, target, &params) {
+        Ok(plan) => Some(plan),
+        Err(inapplicable) => {
+            let (at, sent) = match inapplicable.part {
+                MistakePart::Kind => (pointer.to_owned(), None),
+                MistakePart::Field => (child(pointer, "field"), params.field.as_ref()),
+                MistakePart::Value => (child(pointer, "value"), None),
+            };
+            let help = sent.and_then(|field| suggest::help(field, target.arguments.keys().map(String::as_str)));
+            let message = format!("`{kind}` cannot happen here: {}", inapplicable.reason);
+            compiler.at_value(&at, message, help);
+            None
+        }
+    }
+}
+
+/// The number of trials checked when a file is loaded.
+const TRIALS: u32 = 32;
+
+/// Reports mistakes that cannot be combined. Each mistake may be applicable on its own but have no argument left to
+/// change after another. Checking here prevents failures during a run.
+pub(super) fn check_combinations(
+    compiler: &mut Compiler<'_>,
+    steps: Vec<PlannedStep>,
+    world: &WorldDef,
+) -> Option<Vec<PlannedStep>> {
+    let tables = world.tables.iter().map(|table| table.name.clone()).collect();
+    let summary = WorldSummary::new(world, &tables);
+    for (index, planned) in steps.iter().enumerate().filter(|(_, planned)| planned.has_mistakes()) {
+        let pointer = child("/script", index);
+        for trial in 0..TRIALS {
+            let key = DrawKey::of_trial(Seed(0), "load", trial);
+            let (step, all_applied) =
+                mutated_step(planned, summary.existing_keys(), &mut key.draws("mistake", index as u64));
+            let problem = match (all_applied, step.draft == step.intended) {
+                (false, _) => "these mistakes do not fit into one call: an argument would have to go wrong twice",
+                (true, true) => "these mistakes undo one another",
+                (true, false) => continue,
+            };
+            let help = format!("a call that they were tried on: {}", short_json(&step.intended.arguments));
+            let at = if planned.mistakes.is_empty() { "draw" } else { "mistakes" };
+            compiler.at_value(&child(&pointer, at), problem, help);
+            return None;
+        }
+    }
+    Some(steps)
+}
