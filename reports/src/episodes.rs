@@ -11,7 +11,7 @@ use crate::summary::ReportError;
 /// The number of rows in memory at once: one row group.
 pub(crate) const BATCH_ROWS: usize = 1 << 16;
 
-/// Calls `add` with each episode of a run in the order of the plan, and with the index after the last episode.
+/// Calls `add` with each episode of a run in the order of the plan. Returns the index after the last episode.
 ///
 /// # Errors
 /// [`ReportError::Frame`] if the frame cannot be read, [`ReportError::ForeignEpisode`] if it belongs to another plan,

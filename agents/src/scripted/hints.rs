@@ -1,8 +1,8 @@
-//! What a text says about a failed call, or about how to get a better answer.
+//! The hints of a text: what it says about a failed call, or about how to get a better response.
 //!
-//! One extractor reads any text. It knows how texts are built in general (elements, JSON objects, bullets, indentation, quotes)
-//! and which phrases say what; it does not know which error format wrote a text, and nothing here may ask. What a text does not
-//! say, no evidence says: `Error: Invalid arguments` yields nothing.
+//! One extractor reads any text. It knows how texts are structured in general (elements, JSON objects, bullets, indentation, quotes)
+//! and the meaning of phrases; it does not know the error format, and must not depend on it. It infers nothing:
+//! `Error: Invalid arguments` yields no hint.
 
 mod advice;
 mod constraints;
@@ -24,7 +24,7 @@ use serde_json::Value;
 pub use shape::ShapeField;
 pub use vocabulary::Vocabulary;
 
-/// One thing that a text says. Fields are dotted paths (`address.city`, `lines.0.qty`).
+/// A hint extracted from a text. Fields are dotted paths (`address.city`, `lines.0.qty`).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Hint {
     /// The field has to be there.
@@ -46,7 +46,7 @@ pub enum Hint {
         /// The values as written, without quotes.
         values: Vec<String>,
     },
-    /// The field has a limit: of the number, of the text's length in characters, or of the list's length.
+    /// A limit on a number, on the length of a text in characters, or on the length of a list.
     Bound {
         /// The field.
         field: String,
@@ -84,7 +84,7 @@ pub enum Hint {
     },
     /// Another action should be called first.
     Suggest {
-        /// The action's tool; `None` when the text does not name one, and means the tool that answered.
+        /// The action's tool; `None` if the text names none, which means the tool that was called.
         tool: Option<String>,
         /// The action.
         action: String,
@@ -98,14 +98,14 @@ pub enum Hint {
     Transient,
     /// Trying again is of no use: someone else has to act.
     Stop,
-    /// The answer was cut, and this filter would narrow it.
+    /// The response was truncated, and this filter would reduce it.
     Narrow {
         /// The filter.
         field: String,
         /// Its valid values, where the text lists them.
         values: Vec<String>,
     },
-    /// The answer was cut, and the rows after it come with a higher value of this field.
+    /// The response was truncated; a higher value of this field returns the next rows.
     Page {
         /// The field.
         field: String,
@@ -152,14 +152,14 @@ pub enum ExpectedFormat {
     Pattern(String),
 }
 
-/// Takes from `text` everything that it says, each thing once, in the order of the text.
+/// Extracts all hints from `text`, without duplicates, in the order of the text.
 pub fn extract(text: &str, vocabulary: &Vocabulary<'_>) -> Vec<Hint> {
     extract_with_arguments(text, vocabulary, &Value::Null)
 }
 
-/// As [`extract`], for a reader that also remembers the arguments it sent: a text that names no field but quotes a value
-/// (``unknown variant `superadmin` ``) is about the only place in them that had this value. What it said itself it does not take for an
-/// answer: the words inside of such a value are no evidence.
+/// Like [`extract`], but also uses the arguments that were sent: if a text names no field but quotes a value
+/// (``unknown variant `superadmin` ``) that occurs once in the arguments, the hint is about that argument. Words inside quoted values of
+/// arguments are ignored.
 pub fn extract_with_arguments(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value) -> Vec<Hint> {
     let (text, sent) = echoed_values::mask_echoed_values(text, sent);
     let mut extractor = extractor::HintExtractor::new(vocabulary, &sent, phrases::PhraseTable::shipped());

@@ -69,7 +69,9 @@ impl MergeError {
             MergeError::NotAShard(_) => Some("create shards with `healbench run --shard I/N`"),
             MergeError::Incomplete { .. } => Some("finish it with `healbench run --resume`"),
             MergeError::LostEpisodes(_) => Some("run them again with `healbench run --resume`"),
-            MergeError::Mismatch { .. } => Some("run all shards with the same options and the same version of healbench"),
+            MergeError::Mismatch { .. } => {
+                Some("run all shards with the same options and the same version of healbench")
+            }
             MergeError::Duplicate { .. } => Some("name each shard once"),
             MergeError::Missing { .. } => Some("name all shards of the run"),
         }

@@ -11,7 +11,7 @@ use super::tokens::{Token, TokenKind, lex};
 const MAX_HEADING_BYTES: usize = 80;
 
 impl HintExtractor<'_> {
-    /// A list of actions: full names (`billing.list`) advise a call, others are values of the discriminator.
+    /// Reads a list of actions. Qualified names (`billing.list`) are suggested calls; others are values of the discriminator.
     pub(super) fn push_actions(&mut self, list: &List<'_>) {
         let mut names = Vec::new();
         for item in &list.items {
@@ -25,7 +25,7 @@ impl HintExtractor<'_> {
         }
     }
 
-    /// `<action>…</action>`: one of several if what is around it lists actions, advice if it is a full name.
+    /// Reads `<action>…</action>`: a suggested call if the name is qualified, else one action of the enclosing list.
     pub(super) fn read_action_element(&mut self, segment: &Segment<'_>, text: &[Token<'_>]) {
         let [only] = text else { return };
         if let Some((tool, action)) = self.vocabulary.resolve_action(only.text) {
@@ -41,7 +41,7 @@ impl HintExtractor<'_> {
         self.push_listed_action(only.text);
     }
 
-    /// One more item of a list of actions.
+    /// Adds an action to the latest list of actions.
     fn push_listed_action(&mut self, name: &str) {
         let listed = self.hints.iter_mut().rev().find_map(|hint| match hint {
             Hint::Actions { names } => Some(names),
@@ -54,7 +54,7 @@ impl HintExtractor<'_> {
         }
     }
 
-    /// A line of its own: whether the lines with bullets under it are actions.
+    /// Notes whether a heading line introduces a bulleted list of actions.
     pub(super) fn note_list_heading(&mut self, line: &str) {
         self.in_action_list = false;
         if line.len() > MAX_HEADING_BYTES || !line.ends_with(':') {
@@ -65,7 +65,7 @@ impl HintExtractor<'_> {
         self.in_action_list = self.phrases.is_phrase(&tokens, HintPattern::Actions);
     }
 
-    /// A line with a bullet: true when it was an item of a list of actions.
+    /// Reads a bulleted line. Returns true if it is an item of a list of actions.
     pub(super) fn read_list_item(&mut self, line: &str) -> bool {
         let mut tokens = Vec::new();
         if !self.in_action_list {
@@ -87,7 +87,7 @@ impl HintExtractor<'_> {
             return;
         }
         let mut at = skip_words(tokens, context.next, &["the", "calling", "action", "tool", "to", "instead"], 4);
-        // `or` with a comma before it is one joint.
+        // `, or` counts as one separator.
         let joins = |token: &Token<'_>| token.is_symbol(",/|") || token.is_word("or");
         while let Some(token) = tokens.get(at).filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Quoted))
         {
@@ -98,7 +98,7 @@ impl HintExtractor<'_> {
             {
                 self.push(Hint::Suggest { tool: None, action: token.text.to_owned() });
             }
-            // A name that is new to the reader is passed over: the next one may be known.
+            // Skip an unknown name; a later one may be known.
             let joints = tokens.iter().skip(at + 1).take(2).take_while(|token| joins(token)).count();
             if joints == 0 {
                 return;
@@ -107,13 +107,13 @@ impl HintExtractor<'_> {
         }
     }
 
-    /// `Try: reserve, return, list` with a name among known ones that the reader does not know: these are the actions that
-    /// there are, some of them new.
+    /// Reads `Try: reserve, return, list` with known and unknown names as the current list of actions, of which the unknown
+    /// ones are new.
     fn read_new_action_names(&mut self, context: &PhraseContext<'_>) -> bool {
         let list = list_at(context.tokens, context.next);
         let known = |name: &&&str| self.vocabulary.is_action(name);
         let has_new = list.announced && (1..list.items.len()).contains(&list.items.iter().filter(known).count());
-        // A full name of another tool is advice, whatever stands beside it.
+        // A qualified name of another tool is a suggestion, whatever the other items are.
         if !has_new || list.items.iter().any(|name| self.vocabulary.resolve_action(name).is_some()) {
             return false;
         }
@@ -145,7 +145,7 @@ impl HintExtractor<'_> {
             _ if labelled.to_ascii_lowercase().ends_with("ms") => amount / 1000.0,
             _ => amount,
         };
-        // `as` saturates; nobody waits longer than `u32::MAX` seconds.
+        // `as` saturates at `u32::MAX` seconds, longer than any real delay.
         self.push(Hint::Delay { seconds: seconds.ceil() as u32 });
     }
 
@@ -171,7 +171,7 @@ impl HintExtractor<'_> {
         }
     }
 
-    /// `raise offset by 50`, `add 50 to offset`: only of an answer that was cut.
+    /// Reads `raise offset by 50` and `add 50 to offset`. Ignored unless the response was truncated.
     pub(super) fn read_page(&mut self, context: &PhraseContext<'_>) {
         let tokens = context.tokens;
         let at = skip_words(tokens, context.next, &["the", "argument", "parameter", "field"], 3);
@@ -185,7 +185,7 @@ impl HintExtractor<'_> {
         };
         let step = amount.number().filter(|step| *step >= 1.0 && step.fract() == 0.0);
         if let (Some(field), Some(step)) = (self.vocabulary.field_path(name.text), step) {
-            // `as` saturates; a list has fewer rows.
+            // `as` saturates, which no real list reaches.
             self.push(Hint::Page { field, step: step as u64 });
         }
     }

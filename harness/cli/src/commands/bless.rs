@@ -64,13 +64,17 @@ fn baseline_changes(
 ) -> String {
     let before = match Baseline::parse(before) {
         Ok(before) => before,
-        Err(error) => return format!("the previous baseline is replaced completely: {}\n", plain_text(&error.to_string())),
+        Err(error) => {
+            return format!("the previous baseline is replaced completely: {}\n", plain_text(&error.to_string()));
+        }
     };
     let (base, candidate) =
         (NamedBaseline { name: file, baseline: &before }, NamedBaseline { name: run, baseline: after });
     let policy = Policy { may_differ: MayDiffer::ALL.to_vec(), ..policy.clone() };
     match gate(base, candidate, &policy, &BTreeMap::new()) {
-        Err(incompatible) => format!("the previous baseline is replaced completely: {}\n", plain_text(&incompatible.to_string())),
+        Err(incompatible) => {
+            format!("the previous baseline is replaced completely: {}\n", plain_text(&incompatible.to_string()))
+        }
         Ok(report) => changed_rows(&report, GateOptions { width: terminal.width(), color: terminal.colors_results() }),
     }
 }

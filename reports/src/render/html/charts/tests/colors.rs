@@ -38,7 +38,7 @@ fn colors_are_roles() {
             for attribute in attributes {
                 match attribute.name() {
                     "fill" | "stroke" => seen.insert(attribute.value().to_owned()),
-                    "opacity" => panic!("{attribute:?}: what is behind changes a colour"),
+                    "opacity" => panic!("{attribute:?}: the color would depend on the background"),
                     _ => continue,
                 };
             }
@@ -52,14 +52,14 @@ fn colors_are_roles() {
 #[test]
 fn roles_have_colors_in_both_themes() {
     let [light, switched, preferred] = themes();
-    assert_eq!(switched, preferred, "dark is dark, however it is chosen");
+    assert_eq!(switched, preferred, "both dark themes have the same colors");
     assert_eq!(light.get("--paper").map(String::as_str), Some("#ffffff"));
     assert_eq!(switched.get("--paper").map(String::as_str), Some("#14171c"));
     for role in roles() {
         let name = variable(role);
-        let in_light = light.get(&name).unwrap_or_else(|| panic!("{name} has no colour"));
-        assert_eq!(in_light.to_uppercase(), hex(role), "{name} is called after its light colour");
-        assert_ne!(Some(in_light), switched.get(&name), "{name} has no dark colour");
+        let in_light = light.get(&name).unwrap_or_else(|| panic!("{name} has no color"));
+        assert_eq!(in_light.to_uppercase(), hex(role), "{name} differs from the chart's color");
+        assert_ne!(Some(in_light), switched.get(&name), "{name} has no dark color");
     }
 }
 
@@ -69,20 +69,20 @@ fn roles_stand_out_from_the_paper() {
         let marks = SERIES.into_iter().chain([GOOD]).map(|role| (role, MARKS));
         for (role, least) in marks.chain([(INK, TEXTS), (FAINT, TEXTS)]) {
             let variable = variable(role);
-            let headline = headline(&theme[&variable], &theme["--paper"]);
-            assert!(headline >= least, "{variable} in {name}: {headline:.2}");
+            let ratio = contrast_ratio(&theme[&variable], &theme["--paper"]);
+            assert!(ratio >= least, "{variable} in {name}: {ratio:.2}");
         }
     }
 }
 
 #[test]
 fn contrast_is_what_wcag_says() {
-    assert!((headline("#000000", "#ffffff") - 21.0).abs() < 1e-9);
-    assert!((headline("#777777", "#ffffff") - 4.48).abs() < 0.01);
+    assert!((contrast_ratio("#000000", "#ffffff") - 21.0).abs() < 1e-9);
+    assert!((contrast_ratio("#777777", "#ffffff") - 4.48).abs() < 0.01);
 }
 
 /// Returns the contrast ratio of WCAG 2.2.
-fn headline(one: &str, other: &str) -> f64 {
+fn contrast_ratio(one: &str, other: &str) -> f64 {
     let (one, other) = (luminance(one), luminance(other));
     (one.max(other) + 0.05) / (one.min(other) + 0.05)
 }
