@@ -1,8 +1,8 @@
-//! The time of the contract enhancer: without one, as the identity that is known at compile time, as the identity that is selected at
-//! run time, and with deltas.
+//! The time of the contract enhancer, which adds changes of the contract to an error: without an enhancer, with the
+//! identity selected at compile time, with the identity selected at run time, and with changes to show.
 //!
-//! All of them run the same closure on a buffer of their own. Buffers are created and results dropped outside the measured time. After
-//! the benchmarks, the estimates of criterion are compared in words.
+//! All of them run the same closure on a buffer of their own. Buffers are created and results dropped outside the
+//! measured time. After the benchmarks, the estimates of criterion are compared in words.
 
 use std::hint::black_box;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const GROUP: &str = "enhancer";
 const DIRECT: &str = "direct";
 const STATIC: &str = "static_identity";
 const RUN_TIME: &str = "run_time_identity";
-/// The first benchmark once more: the difference between the two is the noise of this machine.
+/// The first benchmark again: the difference between the two is the noise of this machine.
 const DIRECT_AGAIN: &str = "direct_again";
 
 /// The limit for the identity selected at run time, in nanoseconds over the direct path.

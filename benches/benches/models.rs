@@ -1,7 +1,8 @@
-//! What the harness costs beside a model: turns a second against a server on loopback that answers at once, and the time of a run
-//! against one that takes 50 ms, over the least time that such a run can take.
+//! The overhead of the harness in runs with models: turns per second with a local server that answers immediately, and
+//! the time of a run with a server that takes 50 ms, compared with the least time that such a run can take.
 //!
-//! Everything of a run with models but its files is there: lanes, slots, requests over HTTP, the conversation, the engine, rows.
+//! The measured code is that of a run with models except its files: worker pool, limits, HTTP requests, the
+//! conversation, the engine, rows.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used)]
 
@@ -9,21 +10,20 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use healbench_agents::llm::{
     Connections, Endpoint, LlmAgentFactory, Model, ModelBackend, Network, PriceTable, parse_model_tables, resolve_model,
 };
-use healbench_protocol::{Agent, AgentKind, EpisodeStart, ErrorFormat, Guardrails, Opening, Seed};
-use healbench_record::EpisodeResult;
-use healbench_runner::{Axes, Job, WorkerPool, build_plan, run_pools};
+use healbench_protocol::{Agent, AgentKind, EpisodeStart, ErrorFormat, Guardrails, Opening, Script, Seed};
+use healbench_runner::{Axes, Job, RunEvent, WorkerPool, build_plan, execute};
 use healbench_scenarios::load_suite;
 
 const CONNECTIONS: u32 = 64;
 
 fn main() {
-    // `cargo test` starts benches too, to see that they run.
+    // `cargo test` also starts benches, to check that they run.
     let quick = !std::env::args().any(|word| word == "--bench");
     let trials = if quick { 64 } else { 20_000 };
     let (turns, elapsed) = run_model(trials, Duration::ZERO);
@@ -44,7 +44,7 @@ fn main() {
     );
 }
 
-/// Plays a scenario that takes two turns, and gives the turns and the time.
+/// Runs a scenario of two turns per episode, and returns the number of turns and the time.
 fn run_model(trials: u32, latency: Duration) -> (u64, Duration) {
     let model = model(&serve(latency));
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
@@ -60,27 +60,35 @@ fn run_model(trials: u32, latency: Duration) -> (u64, Duration) {
     let stop = Arc::new(AtomicBool::new(false));
     let endpoint = Endpoint::new(&Arc::new(Network::new().unwrap()), &model, &|_| None).unwrap();
     let backend = Arc::new(ModelBackend::Live(endpoint));
-    let factory =
-        Arc::new(LlmAgentFactory { model, opening: Opening::Seeded, backend, stop, recording_date: String::new() });
-    let make_agent = for_any_episode(|_, start| Box::new(factory.agent(start)));
-    let job = Job { plan: &plan, scenarios: &scenarios, episodes: 0..plan.len(), jobs: 1, make_agent: &make_agent };
-    let turns = AtomicU64::new(0);
-    let pools = [WorkerPool { agents: vec![0], threads: CONNECTIONS as usize }];
-    let count = |result: EpisodeResult| {
-        turns.fetch_add(result.episode.model.map_or(0, |model| u64::from(model.turns)), Ordering::Relaxed);
-        Ok::<(), std::convert::Infallible>(())
+    let factory = Arc::new(LlmAgentFactory { model, backend, stop, recording_date: String::new() });
+    let make_agent = for_any_episode(|_, start, _| Box::new(factory.agent(start)));
+    let pools = [WorkerPool { agents: vec![0], threads: CONNECTIONS as usize, costly: true }];
+    let job = Job {
+        plan: &plan,
+        scenarios: &scenarios,
+        episodes: 0..plan.len(),
+        pools: &pools,
+        make_agent: &make_agent,
+        make_environment: None,
     };
+    let mut turns = 0;
     let started = Instant::now();
-    assert!(run_pools(&job, &pools, &|_| false, &|| false, &count).unwrap());
+    let end = execute(&job, None, &AtomicBool::new(false), &mut |event| {
+        if let RunEvent::Finished(results) = event {
+            let models = results.iter().filter_map(|result| result.episode.model.as_ref());
+            turns += models.map(|model| u64::from(model.turns)).sum::<u64>();
+        }
+        Ok::<(), std::convert::Infallible>(())
+    });
+    assert!(end.unwrap().stopped.is_none());
     let elapsed = started.elapsed();
-    let turns = turns.into_inner();
     assert_eq!(turns, 2 * u64::from(trials));
     (turns, elapsed)
 }
 
 fn for_any_episode<F>(make_agent: F) -> F
 where
-    F: for<'s> Fn(usize, EpisodeStart<'s>) -> Box<dyn Agent + 's>,
+    F: for<'s> Fn(usize, EpisodeStart<'s>, Option<&'s Script>) -> Box<dyn Agent + 's>,
 {
     make_agent
 }
@@ -92,7 +100,7 @@ fn model(url: &str) -> Model {
     Model { connections: Connections { start: CONNECTIONS, min: CONNECTIONS, max: CONNECTIONS }, ..model }
 }
 
-/// A server whose model looks around first, and then mends the call of the scenario. Gives its base URL.
+/// Starts a server whose model first makes a lookup and then repairs the call of the scenario. Returns its base URL.
 fn serve(latency: Duration) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}/v1", listener.local_addr().unwrap());

@@ -1,5 +1,6 @@
-//! Paired rounds of the engine: `cargo bench --bench paired -- --out FILE [--rounds N]` measures every pair and writes the file
-//! from which `healbench gate --perf` decides; a relative FILE is one of the workspace's. With `--slow PAIR` that pair's candidate does a fifth more, which a gate has to find.
+//! Paired rounds of the engine: `cargo bench --bench paired -- --out FILE [--rounds N]` measures every pair and writes
+//! the file for `healbench gate --perf`. A relative FILE is resolved in the workspace. With `--slow PAIR`, the
+//! candidate of that pair does a fifth more work, which the gate must detect.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
@@ -15,7 +16,7 @@ struct Args {
     out: Option<PathBuf>,
     rounds: Option<usize>,
     slow: Option<String>,
-    /// Whether cargo started it to measure, and not only to see that it runs.
+    /// True if cargo started the bench to measure, and not only to check that it runs.
     bench: bool,
 }
 
@@ -41,9 +42,9 @@ fn main() -> ExitCode {
     )
 }
 
-/// Where the file goes, when something can be written there: minutes of measuring are not to be lost.
+/// Returns the path of the output file. It is checked before measuring, which takes minutes.
 ///
-/// Cargo starts a bench in its package's folder, which nobody means who names a file.
+/// Cargo starts a bench in the folder of its package; paths are relative to the workspace instead.
 fn resolve_out(out: &Path, by_cargo: bool) -> Result<PathBuf, String> {
     let workspace = Path::new(env!("CARGO_MANIFEST_DIR")).parent().filter(|_| by_cargo);
     let out = workspace.map_or_else(|| out.to_owned(), |workspace| workspace.join(out));
@@ -57,7 +58,7 @@ fn resolve_out(out: &Path, by_cargo: bool) -> Result<PathBuf, String> {
     Ok(out)
 }
 
-/// The pairs, one of them with a slower candidate.
+/// Slows down the candidate of the pair named `slow`.
 fn slowed(pairs: Vec<Pair>, slow: Option<&str>) -> Result<Vec<Pair>, String> {
     if let Some(name) = slow
         && !pairs.iter().any(|pair| pair.name == name)
@@ -94,7 +95,7 @@ fn args() -> Result<Args, String> {
     Ok(args)
 }
 
-/// Medians and quartiles: to look at, not to decide by.
+/// Prints medians and quartiles for information. The gate does not use them.
 fn table(pairs: &[PairRounds]) -> String {
     let width = pairs.iter().map(|pair| pair.name.len()).max().unwrap_or(0);
     let mut out = format!("{:width$}  median ratio  half of the rounds\n", "pair");

@@ -1,5 +1,5 @@
-//! The corpus that every bench and proof works on: one tool as it was and as it is, one valid and one invalid call; and paired
-//! rounds over it.
+//! The input of all benches and proofs, called the corpus: a tool with its previous and its current contract, a valid
+//! and an invalid call. Also the code for paired rounds.
 
 pub mod pairs;
 pub mod reference_workload;
@@ -17,7 +17,7 @@ use healbench_engine::{Engine, World, WorldBase};
 use healbench_protocol::{ErrorFormat, Guardrails, ToolCall};
 use serde_json::{Value, json};
 
-/// A validation error as `fusion-xml` writes it.
+/// A validation error in the format `fusion-xml`.
 pub const ERROR: &str = "<validation_error action=\"invoices/create\">
   <field name=\"currency\">Required. You sent: (missing). Expected type: 'USD' | 'EUR' | 'GBP'.</field>
   <recovery>Fix the fields above and call the tool again. Do not explain the error.</recovery>
@@ -40,7 +40,7 @@ fn tool(input: Value) -> Tool {
     }
 }
 
-/// The tool as it was: no currency.
+/// Returns the previous tool, without a currency.
 pub fn previous() -> Tool {
     tool(json!({
         "type": "object",
@@ -49,7 +49,7 @@ pub fn previous() -> Tool {
     }))
 }
 
-/// The tool as it is: a currency and a status are required.
+/// Returns the current tool, which requires a currency and a status.
 pub fn current() -> Tool {
     let mut tool = tool(json!({
         "type": "object",
@@ -65,8 +65,8 @@ pub fn current() -> Tool {
     tool
 }
 
-/// No enhancer: the error is not even looked at. What an engine costs with it is what a call costs without contract awareness,
-/// known when the program is built; every other enhancer is held against it.
+/// No enhancer: the error is not examined. An engine with it has the cost of a call without the contract guardrail,
+/// decided at compile time. Every other enhancer is compared with it.
 #[derive(Debug, Clone, Copy)]
 pub struct Direct;
 
@@ -82,12 +82,12 @@ impl Enhance for Direct {
     }
 }
 
-/// The enhancer of a tool whose contract did not move: the identity.
+/// Returns the enhancer of a tool whose contract has not changed: the identity.
 pub fn identity() -> Enhancer {
     enhancer(ContractDiff::default())
 }
 
-/// The enhancer of a tool whose contract moved.
+/// Returns the enhancer of a tool whose contract has changed.
 pub fn with_deltas() -> Enhancer {
     enhancer(diff_contracts(&ToolContract::from_tool(&previous()), &ToolContract::from_tool(&current())))
 }
@@ -97,47 +97,52 @@ fn enhancer(diff: ContractDiff) -> Enhancer {
     tool_enhancer("invoices", ["create"], &config, BlockStyle::Xml)
 }
 
-/// An engine with all guardrails, writing `fusion-xml`.
+/// Returns an engine with all guardrails and the format `fusion-xml`.
 ///
 /// # Panics
+///
 /// Never: the corpus compiles.
 pub fn engine() -> Engine {
     engine_writing(&ErrorFormat::FusionXml)
 }
 
-/// An engine with all guardrails.
+/// Returns an engine with all guardrails.
 ///
 /// # Panics
-/// When a template does not compile; the corpus does.
+///
+/// Panics if a template does not compile.
 pub fn engine_writing(format: &ErrorFormat) -> Engine {
     Engine::new(&[current()], Guardrails::ALL, format).expect("the corpus compiles")
 }
 
-/// An engine with all guardrails but perhaps `contract`, on a tool whose contract did not move: what is to cost nothing.
+/// Returns an engine with all guardrails, `contract` as given, for a tool whose contract has not changed. The guardrail
+/// must cost nothing then.
 ///
 /// # Panics
-/// When a template does not compile; the corpus does.
+///
+/// Panics if a template does not compile.
 pub fn unchanged_engine(contract: bool, format: &ErrorFormat) -> Engine {
     Engine::new(&[unchanged()], Guardrails { contract, ..Guardrails::ALL }, format).expect("the corpus compiles")
 }
 
-/// The same engine with another enhancer in it, writing `fusion-xml`.
+/// Returns the same engine with another enhancer and the format `fusion-xml`.
 ///
 /// # Panics
+///
 /// Never: the corpus compiles.
 pub fn unchanged_engine_with<E: Enhance>(enhancer: impl Fn() -> E) -> Engine<E> {
     let made = Engine::with_enhancers(&[unchanged()], Guardrails::ALL, &ErrorFormat::FusionXml, |_, _| enhancer());
     made.expect("the corpus compiles")
 }
 
-/// The tool as it is, and ever was.
+/// Returns the current tool with an equal previous contract.
 fn unchanged() -> Tool {
     let mut tool = current();
     tool.previous = Some(Box::new(Tool { previous: None, ..tool.clone() }));
     tool
 }
 
-/// An empty world.
+/// Returns an environment without tables and faults.
 pub fn world() -> World {
     World::new(Arc::new(WorldBase::new(WorldDef::default())))
 }
@@ -146,12 +151,12 @@ fn call(arguments: Value) -> ToolCall {
     ToolCall { tool: "invoices".to_owned(), arguments }
 }
 
-/// A call that passes.
+/// Returns a valid call.
 pub fn valid_call() -> ToolCall {
     call(json!({"action": "create", "customer": "Acme", "amount_cents": 45_000, "currency": "USD", "status": "draft"}))
 }
 
-/// A call with three bad fields: a wrong type, a wrong option, an undeclared one.
+/// Returns a call with three invalid fields: a wrong type, a wrong option, an undeclared field.
 pub fn invalid_call() -> ToolCall {
     call(json!({
         "action": "create",

@@ -1,5 +1,5 @@
-//! The pairs that are measured, by `cargo bench --bench paired` and by the proofs. All of them are whole calls: an enhancer alone takes
-//! a nanosecond, of which the place of the very same instructions makes a tenth.
+//! The pairs that `cargo bench --bench paired` and the proofs measure. All of them are whole calls: an enhancer alone
+//! takes a nanosecond, and the address of its code changes that by a tenth.
 
 use std::hint::black_box;
 
@@ -14,47 +14,57 @@ use crate::{Direct, invalid_call, unchanged_engine, unchanged_engine_with, valid
 
 /// The control: the same failed call twice.
 pub const CONTROL: &str = "invalid call over itself";
-/// A call that passes, with the contract guardrail on and nothing to tell: over an engine that has no enhancer.
+/// A valid call with the contract guardrail and no changes to show, compared with an engine without an enhancer.
 pub const VALID: &str = "valid call, identity over no enhancer";
-/// A call that fails, with the contract guardrail on and nothing to tell.
+/// A failed call with the contract guardrail and no changes to show.
 pub const INVALID: &str = "invalid call, identity over no enhancer";
-/// A call that fails, with the identity that is chosen when the program is built.
+/// A failed call with the identity selected at compile time.
 pub const STATIC: &str = "invalid call, static identity over no enhancer";
 
-/// All pairs.
+/// Returns all pairs.
 pub fn pairs() -> Vec<Pair> {
     let mut pairs = vec![control(), valid(), invalid(), invalid_static()];
     let xml = ErrorFormat::FusionXml;
-    pairs.push(over_reference_workload("valid call over yardstick", "valid call", &xml, valid_call));
-    pairs.push(over_reference_workload("invalid call over yardstick", "invalid call, fusion-xml", &xml, invalid_call));
+    pairs.push(over_reference_workload("valid call over reference workload", "valid call", &xml, valid_call));
+    pairs.push(over_reference_workload(
+        "invalid call over reference workload",
+        "invalid call, fusion-xml",
+        &xml,
+        invalid_call,
+    ));
     for format in [ErrorFormat::LlmFriendly, ErrorFormat::ProblemJson] {
         let of_format = format!("invalid call, {}", format.name());
-        pairs.push(over_reference_workload(&format!("{of_format} over yardstick"), &of_format, &format, invalid_call));
+        pairs.push(over_reference_workload(
+            &format!("{of_format} over reference workload"),
+            &of_format,
+            &format,
+            invalid_call,
+        ));
     }
     pairs
 }
 
-/// The pair of [`CONTROL`].
+/// Returns the pair of [`CONTROL`].
 pub fn control() -> Pair {
     let variant = || without("invalid call, no enhancer", invalid_call);
     Pair { name: CONTROL.to_owned(), role: PairRole::Control, reference: variant(), candidate: variant() }
 }
 
-/// The pair of [`VALID`].
+/// Returns the pair of [`VALID`].
 pub fn valid() -> Pair {
     let reference = without("valid call, no enhancer", valid_call);
     let candidate = unchanged("valid call, identity", valid_call);
     Pair { name: VALID.to_owned(), role: PairRole::Equal, reference, candidate }
 }
 
-/// The pair of [`INVALID`].
+/// Returns the pair of [`INVALID`].
 pub fn invalid() -> Pair {
     let reference = without("invalid call, no enhancer", invalid_call);
     let candidate = unchanged("invalid call, identity", invalid_call);
     Pair { name: INVALID.to_owned(), role: PairRole::Equal, reference, candidate }
 }
 
-/// The pair of [`STATIC`].
+/// Returns the pair of [`STATIC`].
 pub fn invalid_static() -> Pair {
     let reference = without("invalid call, no enhancer", invalid_call);
     let engine = || calls(unchanged_engine_with(|| Identity), invalid_call());
@@ -67,7 +77,7 @@ fn over_reference_workload(name: &str, candidate: &str, format: &ErrorFormat, ca
     Pair {
         name: name.to_owned(),
         role: PairRole::ReferenceWorkload,
-        reference: Variant::new("yardstick 1", || {
+        reference: Variant::new("reference workload 1", || {
             let input = input();
             Box::new(move |iterations| run_reference_workload(&input, iterations))
         }),

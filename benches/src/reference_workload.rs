@@ -1,12 +1,14 @@
-//! A piece of ordinary work to hold the engine's times against, so that they can be compared over days on one machine.
+//! The reference workload: ordinary work that the engine's times are divided by, so that they can be compared over days
+//! on one machine.
 //!
-//! It is frozen: what was measured over it means nothing any more once it changes. Another piece of work gets another name.
+//! It must never change, because earlier measurements relative to it would become meaningless. A different workload
+//! needs a new name.
 
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-/// What [`reference_workload_1`] walks.
+/// Returns the input of [`reference_workload_1`].
 pub fn input() -> Value {
     json!({
         "order": "A-1007",
@@ -21,7 +23,7 @@ pub fn input() -> Value {
     })
 }
 
-/// Writes a value as lines of paths and texts: walking, formatting, allocating, escaping, as a renderer of errors does.
+/// Writes a value as lines of paths and texts. Like a renderer of errors, it traverses, formats, allocates and escapes.
 pub fn reference_workload_1(value: &Value) -> String {
     let mut out = String::new();
     walk(value, "", &mut out);
@@ -49,7 +51,7 @@ fn walk(value: &Value, path: &str, out: &mut String) {
 mod tests {
     use super::*;
 
-    /// Not to be blessed: see the module.
+    /// Do not update the expected text: see the module's documentation.
     #[test]
     fn the_reference_workload_never_changes() {
         let text = reference_workload_1(&input());

@@ -1,56 +1,58 @@
-//! Paired rounds: two pieces of work in turns, A B B A, in one process. Whatever the machine does to one of them it does to the
-//! other, so that their ratio is worth something where their times are not.
+//! Paired rounds: two workloads are measured alternately in the order A B B A, in one process. Disturbances of the
+//! machine affect both, so their ratio is reliable even if their times are not.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use healbench_record::{PairRole, PairRounds, PairedRun, ROUNDS_VERSION};
 
-/// Does its work so many times.
+/// A workload, which runs the given number of times.
 pub type Workload = Box<dyn FnMut(u32)>;
 
-/// How long an epoch is meant to take: short beside what disturbs a machine, long beside a look at the clock.
+/// The target duration of an epoch, which is the time between two readings of the clock: short compared with
+/// disturbances of the machine, long compared with reading the clock.
 pub const EPOCH: Duration = Duration::from_micros(50);
 
-/// Rounds of a pair, unless one asks for others.
+/// The default number of rounds per pair.
 pub const ROUNDS: usize = 2001;
 
-/// After so many rounds both arms are made anew, elsewhere on the heap: where something lies makes it faster or slower, and that
-/// is luck.
+/// The number of rounds after which both workloads are created again at other heap addresses, because addresses affect
+/// speed at random.
 const ROUNDS_PER_BUILD: usize = 25;
 
-/// So many iterations an epoch at least where a fifth of them counts: of fewer, a fifth is a third or a half.
+/// The minimum number of iterations per epoch of a slowed workload. With fewer, rounding up would make the additional
+/// fifth much larger.
 const MIN_SLOWED_ITERATIONS: u32 = 20;
 
-/// One side of a pair.
+/// One of the two workloads of a pair.
 pub struct Variant {
-    /// What it does.
+    /// The name of the work.
     pub name: String,
-    /// Makes an arm with everything that it works on.
+    /// Creates the workload with its data.
     pub make: Box<dyn Fn() -> Workload>,
-    /// How often it does its work in an epoch at least, however long that takes.
+    /// The minimum number of iterations per epoch, even if they take longer.
     pub min_iterations: u32,
 }
 
-/// Two sides that are measured in turns.
+/// Two workloads that are measured alternately.
 pub struct Pair {
-    /// The name, unique among the pairs that are measured together.
+    /// The name, unique among pairs measured together.
     pub name: String,
-    /// What it is there for.
+    /// The purpose of the pair.
     pub role: PairRole,
-    /// A.
+    /// The workload A.
     pub reference: Variant,
-    /// B.
+    /// The workload B.
     pub candidate: Variant,
 }
 
 impl Variant {
-    /// A side.
+    /// Creates a workload.
     pub fn new(name: &str, make: impl Fn() -> Workload + 'static) -> Variant {
         Variant { name: name.to_owned(), make: Box::new(make), min_iterations: 1 }
     }
 
-    /// The same side, and a fifth more of its work that nobody is told of: what a measurement has to find.
+    /// Returns the same workload with a fifth more iterations than counted, which a measurement must detect.
     pub fn slowed(self) -> Variant {
         let make = move || -> Workload {
             let mut workload = (self.make)();
@@ -60,7 +62,7 @@ impl Variant {
     }
 }
 
-/// Measures all pairs, some rounds of each in turn, so that a bad minute hits the control as well.
+/// Measures all pairs, some rounds of each in turn, so that a disturbance affects the control too.
 pub fn measure(pairs: &[Pair], rounds: usize) -> Vec<PairRounds> {
     let mut measured: Vec<PairRounds> = pairs.iter().map(|pair| calibrate_pair(pair, rounds)).collect();
     let builds = rounds.div_ceil(ROUNDS_PER_BUILD);
@@ -69,7 +71,7 @@ pub fn measure(pairs: &[Pair], rounds: usize) -> Vec<PairRounds> {
         for (pair, measured) in pairs.iter().zip(&mut measured) {
             let mut workloads = build_workloads(pair, build);
             let iterations = measured.iterations;
-            // The first times are those of cold caches.
+            // Discard the first round, which has cold caches.
             round(&mut workloads, iterations);
             measured.rounds.extend((0..rounds).map(|_| round(&mut workloads, iterations)));
         }
@@ -77,7 +79,7 @@ pub fn measure(pairs: &[Pair], rounds: usize) -> Vec<PairRounds> {
     measured
 }
 
-/// What is measured, with where and of what: the file's content.
+/// Returns the content of the file: the measurements, the version and the machine.
 pub fn paired_run(pairs: Vec<PairRounds>) -> PairedRun {
     PairedRun {
         format_version: ROUNDS_VERSION,
@@ -90,7 +92,7 @@ pub fn paired_run(pairs: Vec<PairRounds>) -> PairedRun {
     }
 }
 
-/// The processor's model, where Linux tells it.
+/// Returns the processor's model, if Linux provides it.
 fn cpu() -> Option<String> {
     let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     let (_, model) =
@@ -98,12 +100,12 @@ fn cpu() -> Option<String> {
     Some(model.trim().to_owned())
 }
 
-/// A pair without rounds, with its number of iterations.
+/// Determines the numbers of iterations of a pair. The result has no rounds yet.
 fn calibrate_pair(pair: &Pair, rounds: usize) -> PairRounds {
     let [mut a, mut b] = build_workloads(pair, 0);
     let least = pair.candidate.min_iterations;
     let a = calibrate(&mut a).max(least);
-    // What is claimed to take the same time does the same number of times.
+    // Workloads that should take the same time get the same number of iterations.
     let b = if pair.role == PairRole::ReferenceWorkload { calibrate(&mut b).max(least) } else { a };
     PairRounds {
         name: pair.name.clone(),
@@ -115,7 +117,7 @@ fn calibrate_pair(pair: &Pair, rounds: usize) -> PairRounds {
     }
 }
 
-/// Makes both arms: the reference first, then the candidate, then the other way round, and at ever other places.
+/// Creates both workloads. Their order alternates between builds, and `pad` changes their heap addresses.
 fn build_workloads(pair: &Pair, build: usize) -> [Workload; 2] {
     let pad = black_box(vec![0_u8; (build * 1_040) % 16_384 + 1_040]);
     let workloads = if build.is_multiple_of(2) {
@@ -131,10 +133,10 @@ fn build_workloads(pair: &Pair, build: usize) -> [Workload; 2] {
     workloads
 }
 
-/// How many iterations fill an epoch; at least one.
+/// Returns the number of iterations that fill an epoch; at least one.
 fn calibrate(workload: &mut Workload) -> u32 {
     let mut iterations = 1;
-    // The least of some tries: the others were disturbed.
+    // Take the minimum of several attempts, since the others were disturbed.
     let mut least = |iterations| (0..8).map(|_| timed(workload, iterations)).min().unwrap_or(1).max(1);
     let target = EPOCH.as_nanos() as u64;
     while least(iterations) < target / 4 && iterations < u32::MAX / 2 {
@@ -162,7 +164,7 @@ mod tests {
     use super::*;
     use crate::pairs::{CONTROL, pairs};
 
-    /// A pair whose sides write their names when they are made.
+    /// Returns a pair whose workloads record their names when they are created.
     fn pair(role: PairRole, made: &Rc<RefCell<String>>) -> Pair {
         let variant = |name: &'static str| {
             let made = Rc::clone(made);
@@ -185,7 +187,7 @@ mod tests {
         assert_eq!(measured[0].rounds.len(), 2 * ROUNDS_PER_BUILD + 1);
         let [a_iterations, b_iterations] = measured[0].iterations;
         assert_eq!(a_iterations, b_iterations);
-        // To find the number of iterations, and then three times.
+        // Once for the number of iterations, and then three times.
         assert_eq!(*made.borrow(), "ababbaab");
     }
 

@@ -144,7 +144,7 @@ describe('the page of a run', () => {
     await close();
   });
 
-  it('can be used with forced colours and without motion', async () => {
+  it('can be used with forced colors and without motion', async () => {
     const { page, close } = await open(full, { forcedColors: 'active', reducedMotion: 'reduce', viewport: sizes.narrow });
     await flip(page).locator(':scope > summary').press('Enter');
     assert.ok(await flip(page).locator('mark').first().isVisible());

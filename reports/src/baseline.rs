@@ -7,7 +7,7 @@ mod text;
 
 use std::collections::BTreeMap;
 
-use healbench_protocol::{AgentKind, ErrorFormat, Guardrails};
+use healbench_protocol::{AgentId, AgentKind, ErrorFormat, Guardrails};
 
 use crate::metric::Metric;
 use crate::summary::ReportError;
@@ -15,7 +15,7 @@ pub use outcomes::{Ending, Flags, Outcomes};
 pub use text::BaselineError;
 
 /// The version of the baseline format. Other versions are rejected.
-pub const BASELINE_VERSION: u32 = 1;
+pub const BASELINE_VERSION: u32 = 2;
 
 /// The summary of a run that later runs are compared with.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,10 +28,12 @@ pub struct Baseline {
     pub trials: u32,
     /// The name of the tokenizer used for token counts.
     pub tokenizer: String,
+    /// The environment: `simulator`, or `mcp` and the name of the server.
+    pub environment: String,
     /// Date and fingerprint of the price table; `None` in a run without models.
     pub prices: Option<String>,
     /// The agents, by [`CellName::agent`].
-    pub agents: BTreeMap<String, AgentFingerprint>,
+    pub agents: BTreeMap<AgentId, AgentFingerprint>,
     /// The fingerprints of error format templates, by name; empty for built-in formats.
     pub formats: BTreeMap<String, String>,
     /// The scenarios, by id.
@@ -60,8 +62,7 @@ pub struct ScenarioFingerprint {
 /// An agent in one condition.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CellName {
-    /// The title of the agent's rows without `replayed`, so that a live run and its replay have the same name.
-    pub agent: String,
+    pub agent: AgentId,
     pub guardrails: Guardrails,
     pub format: String,
 }

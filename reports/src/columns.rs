@@ -74,18 +74,35 @@ frame! {
         EPISODE episode: U64;
         /// The scenario's id.
         SCENARIO scenario: Text;
+        /// The scenario's cluster: scenarios that vary one situation.
+        CLUSTER cluster: Text;
+        /// The kind of environment that executed the calls: `simulator` or `mcp`.
+        ENVIRONMENT environment: Text;
+        /// The name of the server. Null for the simulator.
+        SERVER server: Option<Text>;
         /// The agent as named on the command line: `scripted:typical`.
         AGENT agent: Text;
         /// `scripted`, `llm` or `replay`.
         AGENT_KIND agent_kind: Text;
+        /// The name of the condition; by default its guardrails and error format: `all fusion-xml`.
+        CONDITION condition: Text;
+        /// What happens to undeclared fields: `reject`, or `pass` without `strict`.
+        UNDECLARED undeclared: Text;
         /// The guardrails in force: `none`, `all`, or switches joined by `+`.
         GUARDRAILS guardrails: Text;
         /// The error format; `bare` exactly when `healing` is off.
         FORMAT format: Text;
+        /// The facts that error texts may state: `native` for those of the format.
+        CONTENT content: Text;
+        /// How the agent's client presents responses: `raw` for as they were sent.
+        CLIENT client: Text;
         /// Repetition of the cell, from 0.
         TRIAL trial: U32;
         /// The outcome of the episode.
         OUTCOME outcome: Text;
+        /// The way in which the conversation ended: `done`, `gave_up`, `answer`, `goal_reached`, `call_limit`, `turn_limit`,
+        /// `incomplete` or `agent_error`.
+        ENDED_BY ended_by: Text;
         /// True if the agent's last turn claims that the task is complete.
         CLAIMED_DONE claimed_done: Flag;
         /// True if a mistake or a fault was scheduled.
@@ -122,8 +139,8 @@ frame! {
         HINTS_FOLLOWED hints_followed: U32;
         /// True if the agent got stuck: repeated failing calls without a change of state.
         STUCK stuck: Flag;
-        /// Undeclared fields that reached the environment.
-        LEAKED_FIELDS leaked_fields: U64;
+        /// Undeclared fields that reached the environment. Null if it does not count them.
+        LEAKED_FIELDS leaked_fields: Option<U64>;
         /// Tokens of calls and responses.
         CALL_TOKENS call_tokens: U64;
         /// Tokens of calls that failed, and of their responses.
@@ -188,14 +205,14 @@ frame! {
         NAMED_FIELDS named_fields: Option<Texts>;
         /// Arguments that differ from those of the previous call. Null for the first call.
         CHANGED_FIELDS changed_fields: Option<Texts>;
-        /// Undeclared fields that reached the environment.
-        LEAKED_FIELDS leaked_fields: U32;
+        /// Undeclared fields that reached the environment. Null if it does not count them.
+        LEAKED_FIELDS leaked_fields: Option<U32>;
         /// Rows removed by truncation.
         OMITTED_ROWS omitted_rows: U32;
         /// Contract changes listed in the response.
         CONTRACT_DELTAS contract_deltas: U32;
-        /// True if the call changed the environment's state.
-        STATE_CHANGED state_changed: Flag;
+        /// True if the call changed the environment's state. Null if the environment cannot know.
+        STATE_CHANGED state_changed: Option<Flag>;
         /// True if an equal call of the episode failed before.
         REPEATED_CALL repeated_call: Flag;
         /// Number of the error chain, from 1. Null outside of chains.

@@ -17,7 +17,6 @@ pub(crate) use difference::{Cluster, difference};
 pub(crate) use episode_metrics::EpisodeMetrics;
 pub(crate) use matrix::main_matrix;
 pub use matrix::{Axis, Matrix, MatrixCell, MatrixColumn, matrix};
-pub(crate) use pairs::agent_key;
 pub use pairs::compare;
 
 /// A run to compare.
@@ -29,53 +28,53 @@ pub struct Side<'a> {
     pub manifest: &'a RunManifest,
 }
 
-/// What a candidate shows beside a base, over pairs of the same scenario, agent, guardrails, format and trial.
+/// A candidate compared with a base, over pairs of the same scenario, agent, guardrails, format and trial.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
-    /// The base as it was named.
+    /// The base as named by the user.
     pub base: String,
-    /// The candidate as it was named.
+    /// The candidate as named by the user.
     pub candidate: String,
     /// The confidence of every interval: 0.95.
     pub confidence: f64,
-    /// What is missing of a run that was interrupted, or is a shard, in words.
+    /// Sentences about what is missing from a run that was interrupted or is a shard.
     pub partial: Vec<String>,
-    /// Other differences between the runs, in words: versions, prices, texts of scenarios, settings of agents.
+    /// Sentences about other differences between the runs: versions, prices, texts of scenarios, settings of agents.
     pub differs: Vec<String>,
     /// Pairs of which both episodes were scored.
     pub pairs: u64,
-    /// Those whose episodes differ in any metric.
+    /// Pairs whose episodes differ in any metric.
     pub changed: u64,
-    /// The differences, one entry an agent and condition that both runs have.
+    /// The differences, one entry per agent and condition that both runs have.
     pub cells: Vec<CellComparison>,
-    /// Pairs of which one episode succeeded and the other did not: those that were lost first.
+    /// Pairs in which only one episode succeeded, beginning with those that only the base's did.
     pub flips: Vec<Flip>,
-    /// What could not be paired, and why.
+    /// The episodes that could not be paired, by reason.
     pub unpaired: Vec<Unpaired>,
 }
 
-/// One agent under one setting, over all scenarios that both runs have.
+/// One agent under one condition, over all scenarios that both runs have.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct CellComparison {
-    /// The agent as it was asked for.
+    /// The agent as requested.
     pub agent: String,
-    /// What its rows are headed with.
+    /// The heading of its rows.
     pub title: String,
-    /// What plays it in the candidate.
+    /// The kind of agent in the candidate.
     #[schemars(with = "crate::schema::AgentKindSchema")]
     pub kind: AgentKind,
     /// The guardrails in force.
     #[schemars(with = "crate::schema::GuardrailsSchema")]
     pub guardrails: Guardrails,
-    /// How failures were written; its name in JSON.
+    /// The error format; in JSON, its name.
     #[serde(serialize_with = "by_name")]
     #[schemars(with = "String")]
     pub format: ErrorFormat,
     /// Pairs of which both episodes were scored.
     pub pairs: u64,
-    /// Those whose episodes differ in any metric.
+    /// Pairs whose episodes differ in any metric.
     pub changed: u64,
-    /// One entry a metric.
+    /// One entry per metric.
     pub metrics: Vec<MetricDifference>,
 }
 
@@ -85,46 +84,46 @@ pub struct MetricDifference {
     /// The metric.
     #[schemars(with = "crate::schema::MetricSchema")]
     pub metric: Metric,
-    /// Pairs in which both episodes have the number.
+    /// Pairs in which the metric is defined for both episodes.
     pub pairs: u64,
-    /// The base's mean over them; null without any, and when a number that every pair should have is unknown.
+    /// The base's mean over these pairs; null if there are none, or if a value that every pair should have is unknown.
     pub base: Option<f64>,
     /// The candidate's mean.
     pub candidate: Option<f64>,
     /// The mean difference.
     pub difference: Option<f64>,
-    /// Of a rate Tango's score interval, of a count the BCa bootstrap over scenarios.
+    /// Tango's score interval for a rate, the BCa bootstrap over scenarios for a count.
     pub interval: Option<Interval>,
-    /// Pairs in which the candidate's number is larger.
+    /// Pairs in which the candidate's value is larger.
     pub more: u64,
     /// Pairs in which it is smaller.
     pub fewer: u64,
-    /// Of a rate McNemar's test, two-sided mid-p.
+    /// McNemar's two-sided mid-p test for a rate.
     pub p_value: Option<f64>,
-    /// The same, adjusted by Holm for all cells that ask the same of this metric.
+    /// The same, adjusted by Holm for all cells that test this metric.
     pub p_adjusted: Option<f64>,
 }
 
-/// A pair of which one episode succeeded and the other did not.
+/// A pair in which only one episode succeeded.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Flip {
     /// The scenario.
     pub scenario: String,
-    /// What the agent's rows are headed with.
+    /// The heading of the agent's rows.
     pub title: String,
     /// The guardrails in force.
     #[schemars(with = "crate::schema::GuardrailsSchema")]
     pub guardrails: Guardrails,
-    /// How failures were written; its name in JSON.
+    /// The error format; in JSON, its name.
     #[serde(serialize_with = "by_name")]
     #[schemars(with = "String")]
     pub format: ErrorFormat,
     /// The trial.
     pub trial: u32,
-    /// How the base's episode ended.
+    /// The outcome of the base's episode.
     #[schemars(with = "crate::schema::OutcomeSchema")]
     pub base: Outcome,
-    /// How the candidate's episode ended.
+    /// The outcome of the candidate's episode.
     #[schemars(with = "crate::schema::OutcomeSchema")]
     pub candidate: Outcome,
     /// The base's episode.
@@ -143,17 +142,17 @@ impl Flip {
 /// Episodes that have no partner.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Unpaired {
-    /// Why.
+    /// The reason.
     pub reason: PairingFailure,
-    /// What they have in common: the scenario, agent, setting or trial that the other run does not have.
+    /// What they have in common: the scenario, agent, condition or trial that the other run does not have.
     pub subject: String,
-    /// How many there are in the base.
+    /// The number of such episodes in the base.
     pub base: u64,
-    /// How many there are in the candidate.
+    /// The number of such episodes in the candidate.
     pub candidate: u64,
 }
 
-/// Why episodes have no partner.
+/// The reason why episodes have no partner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum PairingFailure {
@@ -165,9 +164,9 @@ pub enum PairingFailure {
     Condition,
     /// Only one run has the trial.
     Trial,
-    /// They met different difficulties.
+    /// They had different mistakes or faults.
     Schedule,
-    /// The other one was not played.
+    /// The other one was not executed.
     NotPlayed,
     /// One of them was lost to infrastructure or configuration.
     NotScored,

@@ -137,11 +137,10 @@ pub(crate) fn check_names(plan: &Plan) -> Result<(), FrameError> {
         None => agent.to_string(),
     };
     let agents = plan.agents.iter().map(named).collect();
-    let conditions =
-        plan.conditions.iter().map(|condition| format!("{} {}", condition.guardrails, condition.format)).collect();
+    let conditions = plan.conditions.iter().map(|condition| condition.name.clone()).collect();
     let scenarios = plan.scenarios.iter().map(|scenario| scenario.id.clone()).collect();
     for (axis, mut names) in
-        [("agent", agents), ("setting", conditions), ("scenario", scenarios)] as [(_, Vec<String>); 3]
+        [("agent", agents), ("condition", conditions), ("scenario", scenarios)] as [(_, Vec<String>); 3]
     {
         names.sort_unstable();
         if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {

@@ -10,14 +10,14 @@ mod stochastic;
 
 use std::collections::BTreeMap;
 
-use healbench_protocol::Guardrails;
-use serde::Serialize;
+use healbench_protocol::{AgentId, Guardrails};
+use serde::{Serialize, Serializer};
 
 use crate::baseline::{Baseline, BaselineError, BlessError, CellName, CellScenario};
 use crate::statistics::Interval;
 pub use incompatible::IncompatibleRuns;
 pub use perf::gate_rounds;
-pub use policy::{Check, Direction, Margin, MayDiffer, PerfCheck, PerfPolicy, Policy, PolicyError, Tier};
+pub use policy::{Check, Direction, Margin, MayDiffer, PerfCheck, PerfPolicy, Policy, Tier};
 pub use runs::{gate, scenario_locations};
 
 /// The result of one row, or of the gate.
@@ -68,8 +68,9 @@ pub enum Method {
 pub enum Subject {
     /// An agent in one condition.
     Cell {
-        /// The title of the agent's rows.
-        agent: String,
+        /// The agent; its title in JSON.
+        #[serde(serialize_with = "as_text")]
+        agent: AgentId,
         /// The guardrails in force.
         guardrails: Guardrails,
         /// The name of the error format.
@@ -85,6 +86,10 @@ pub enum Subject {
         /// The run as named on the command line.
         run: String,
     },
+}
+
+fn as_text<S: Serializer>(agent: &AgentId, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(agent)
 }
 
 impl Subject {

@@ -127,7 +127,7 @@ impl Metric {
             Metric::Tokens => Some(tokens(row) as f64),
             Metric::WastedTokens => Some(row.counts.wasted_tokens as f64),
             Metric::GuardrailTokens => Some(row.counts.guardrail_tokens as f64),
-            Metric::LeakedFields => Some(row.counts.leaked_fields as f64),
+            Metric::LeakedFields => row.counts.leaked_fields.map(|fields| fields as f64),
             Metric::CostUsd => row.model.as_ref().and_then(|model| model.usd),
         }
     }
@@ -198,8 +198,14 @@ pub(crate) enum Unit {
     Decimal,
     /// The rate, of any magnitude.
     Amount,
-    /// The numerator. The metric has no denominator; JSON and CSV contain a number instead of a rate.
+    /// The numerator; JSON and CSV contain a number instead of a rate. The denominator is the number of episodes in
+    /// which the count is unknown.
     Count,
+}
+
+/// Returns the value of a metric with the unit [`Unit::Count`]; `None` if it is unknown for an episode.
+pub(crate) fn known_count(rate: Rate) -> Option<u64> {
+    (rate.denominator == 0).then_some(rate.numerator)
 }
 
 /// The table that contains a row metric.
@@ -269,8 +275,8 @@ pub(crate) const ROW_METRICS: [RowMetricEntry; 18] = {
         row(CallEfficiencyOfSuccesses, "call_efficiency_of_successes", ["", ""], Percent, Hidden,
             |row| success(row) * u64::from(row.perfect_calls), |row| success(row) * calls(row),
             "The call efficiency of episodes that succeeded."),
-        row(LeakedFields, "leaked_fields", ["leaked", "fields"], Count, Behavior, |row| row.counts.leaked_fields, zero,
-            "Undeclared fields that reached the environment."),
+        row(LeakedFields, "leaked_fields", ["leaked", "fields"], Count, Behavior, |row| row.counts.leaked_fields.unwrap_or(0),
+            |row| row.counts.leaked_fields.is_none().into(), "Undeclared fields that reached the environment."),
         row(ProseTokens, "prose_tokens", ["", ""], Count, Hidden, |row| row.prose_tokens.into(), zero,
             "Tokens of turns without a call; they are part of all tokens."),
         row(GuardrailTokens, "guardrail_tokens", ["guardrail", "tokens"], Count, Cost, |row| row.counts.guardrail_tokens, zero,
@@ -355,7 +361,7 @@ impl RowMetrics {
         RowMetrics(std::array::from_fn(|index| rate(ROW_METRICS[index].metric)))
     }
 
-    /// Returns a metric. A count has no denominator.
+    /// Returns a metric.
     pub fn get(&self, metric: RowMetric) -> Rate {
         self.0[metric as usize]
     }
@@ -371,7 +377,7 @@ impl Serialize for RowMetrics {
         let mut map = serializer.serialize_map(Some(self.0.len()))?;
         for (entry, rate) in self.iter() {
             match entry.unit {
-                Unit::Count => map.serialize_entry(entry.key, &rate.numerator)?,
+                Unit::Count => map.serialize_entry(entry.key, &known_count(rate))?,
                 _ => map.serialize_entry(entry.key, &rate)?,
             }
         }
@@ -391,7 +397,7 @@ impl JsonSchema for RowMetrics {
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
         let property = |entry: &RowMetricEntry, generator: &mut SchemaGenerator| {
             let mut schema = match entry.unit {
-                Unit::Count => u64::json_schema(generator),
+                Unit::Count => Option::<u64>::json_schema(generator),
                 _ => generator.subschema_for::<Rate>(),
             };
             schema.insert("description".to_owned(), entry.summary.into());

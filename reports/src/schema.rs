@@ -85,22 +85,22 @@ enum_schemas! {
     ToolsModeSchema, "ToolsMode": ToolsMode::ALL;
 }
 
-/// A [`Claim`](healbench_protocol::Claim) in JSON: its crate knows nothing of schemas.
+/// The JSON form of a [`Claim`](healbench_protocol::Claim), whose crate does not depend on schemars.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "it is there for its form")]
 #[schemars(rename = "Claim")]
 pub(crate) struct ClaimSchema {
     /// The claim in words.
     says: String,
-    /// What it is about, counted in each episode.
+    /// The number that is counted in each episode.
     measure: MeasureSchema,
-    /// The mean that is claimed without guardrails; null when no number is.
+    /// The claimed mean without guardrails; null if the claim has no number.
     without: Option<SpanSchema>,
-    /// The mean that is claimed with guardrails.
+    /// The claimed mean with all guardrails.
     with: Option<SpanSchema>,
 }
 
-/// What a claim is about.
+/// The number that a claim is about.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "it is there for its form")]
 #[schemars(rename = "Measure", rename_all = "snake_case")]
@@ -113,11 +113,11 @@ enum MeasureSchema {
     RepeatedCalls,
     /// Tokens of the largest response.
     ResponseTokens,
-    /// Those tokens in US dollars, at this price for a million of them.
+    /// The cost of these tokens in US dollars, at this price per million.
     ResponseUsd(f64),
 }
 
-/// Numbers between two others, both included.
+/// A range of numbers that includes both ends.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "it is there for its form")]
 #[schemars(rename = "Span")]

@@ -10,7 +10,7 @@ mod live;
 mod positions;
 mod sums;
 
-use healbench_protocol::{AgentKind, ErrorFormat, Guardrails, Opening, Seed, ToolsMode};
+use healbench_protocol::{AgentId, AgentKind, ErrorClass, ErrorFormat, Guardrails, Opening, Seed, ToolsMode};
 use healbench_record::RunStatus;
 use schemars::JsonSchema;
 use serde::{Serialize, Serializer};
@@ -29,12 +29,12 @@ pub use positions::{CallsAt, LAST_CALL_NUMBER};
 /// The confidence of every interval in a report.
 pub const CONFIDENCE: f64 = 0.95;
 
-/// What a run shows, per agent and condition, in the order of its plan.
+/// The results of a run per agent and condition, in the order of its plan.
 ///
-/// Every number but the counts of episodes and of unscored outcomes is over scored episodes alone.
+/// Only the counts of episodes and of unscored outcomes include episodes that are not scored.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Report {
-    /// The folder that all scenario files were read from, without what is above it; null when there is none or more than one.
+    /// The name of the folder that contains all scenario files; null if there is none or more than one.
     pub suite: Option<String>,
     /// The seed of the plan.
     #[schemars(with = "u64")]
@@ -43,14 +43,14 @@ pub struct Report {
     pub trials: u32,
     /// Scenario ids, in the order of the plan.
     pub scenarios: Vec<String>,
-    /// Episodes that the plan has.
+    /// The number of episodes in the plan.
     pub planned: u64,
-    /// `complete`, or `interrupted`: then it has fewer episodes than were planned.
+    /// `complete`, or `interrupted` if it has fewer episodes than planned.
     #[schemars(with = "crate::schema::RunStatusSchema")]
     pub status: RunStatus,
-    /// Which shard of a run it is, as `2/4`; null when it is a whole one.
+    /// The shard of the run, such as `2/4`; null for a complete run.
     pub shard: Option<String>,
-    /// The vocabulary of token counts.
+    /// The tokenizer that counted tokens.
     pub tokenizer: String,
     /// The confidence of every interval: 0.95.
     pub confidence: f64,
@@ -58,18 +58,20 @@ pub struct Report {
     pub totals: Totals,
     /// The rows, by agent.
     pub agents: Vec<AgentReport>,
-    /// What the scenarios claim; empty when they claim nothing.
+    /// The claims of the scenarios, compared with the measurements.
     pub claims: Vec<ClaimReport>,
-    /// Effects of guardrails, by agent and error format; empty when the plan has no sets of guardrails that would show it.
+    /// Effects of guardrails, by agent and error format; empty if the plan's sets of guardrails do not allow computing
+    /// any.
     pub ablation: Vec<Ablation>,
-    /// The two settings that are laid side by side; null when the plan has one only.
+    /// The two conditions of the headline comparison; null if the plan has only one.
     pub headline: Option<HeadlineConditions>,
-    /// The most frequent error classes, the most frequent first: seven at most.
-    pub error_classes: Vec<String>,
-    /// The episodes that are worth reading, one entry a scenario and agent in the order of the plan.
+    /// The most frequent error classes, at most seven, in descending order.
+    #[schemars(with = "Vec<String>")]
+    pub error_classes: Vec<ErrorClass>,
+    /// An example for each scenario and agent, in the order of the plan.
     pub examples: Vec<Example>,
-    /// Error formats by agents, or sets of guardrails where there is one format; null when there is one of either, and when it was not
-    /// asked for.
+    /// A matrix of error formats, or of sets of guardrails if there is only one format; null if there is only one of
+    /// both, or if it was not requested.
     pub matrix: Option<Matrix>,
 }
 
@@ -78,11 +80,11 @@ pub struct Report {
 pub struct Totals {
     /// Episodes in the frames.
     pub episodes: u64,
-    /// Those that count in a rate.
+    /// Scored episodes.
     pub scored: u64,
-    /// Those lost to the agent's infrastructure.
+    /// Episodes with the outcome `infra`.
     pub infra: u64,
-    /// Those lost to the agent's configuration.
+    /// Episodes with the outcome `config`.
     pub config: u64,
     /// Unmatched episodes of every comparison to `none`.
     pub unmatched: u64,
@@ -91,55 +93,64 @@ pub struct Totals {
 /// The rows of one agent.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct AgentReport {
-    /// The agent as it was asked for: `scripted:typical`.
+    /// The agent as requested, such as `scripted:typical`.
     pub agent: String,
-    /// What its rows are headed with: `openai:gpt-5-mini · seeded · native`.
+    /// The heading of its rows, such as `openai:gpt-5-mini · seeded · native`.
     pub title: String,
-    /// What plays it. Rows of a scripted agent show nothing about a real model.
+    /// The kind of agent. Rows of a scripted agent say nothing about real models.
     #[schemars(with = "crate::schema::AgentKindSchema")]
     pub kind: AgentKind,
-    /// How its episodes begin; null for an agent without a model.
+    /// The opening of its episodes; null for an agent without a model.
     #[schemars(with = "Option<crate::schema::OpeningSchema>")]
     pub opening: Option<Opening>,
-    /// How it is told of the tools; null for an agent without a model.
+    /// How the tools are sent to the model; null for an agent without a model.
     #[schemars(with = "Option<crate::schema::ToolsModeSchema>")]
     pub tools: Option<ToolsMode>,
-    /// What the right setting of the report's contrast shows beside the left one; null without a contrast.
+    /// The headline comparison for this agent; null if the plan has only one condition.
     pub headline: Option<HeadlineComparison>,
-    /// One row a setting.
+    /// One row per condition.
     pub rows: Vec<ReportRow>,
+}
+
+impl AgentReport {
+    /// Returns the parts of the title.
+    pub fn title_parts(&self) -> Vec<String> {
+        let id = AgentId { name: self.agent.clone(), opening: self.opening, tools: self.tools };
+        id.title_parts().into_iter().chain(self.kind.title_suffix()).map(str::to_owned).collect()
+    }
 }
 
 pub(crate) fn by_name<S: Serializer>(format: &ErrorFormat, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_str(format)
 }
 
-/// One agent under one setting.
+/// One agent under one condition.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ReportRow {
     /// The guardrails in force.
     #[schemars(with = "crate::schema::GuardrailsSchema")]
     pub guardrails: Guardrails,
-    /// How failures were written; its name in JSON.
+    /// The error format; in JSON, its name.
     #[serde(serialize_with = "by_name")]
     #[schemars(with = "String")]
     pub format: ErrorFormat,
     /// Episodes in the frames.
     pub episodes: u64,
-    /// Those that count in a rate.
+    /// Scored episodes.
     pub scored: u64,
-    /// Those lost to the agent's infrastructure.
+    /// Episodes with the outcome `infra`.
     pub infra: u64,
-    /// Those lost to the agent's configuration.
+    /// Episodes with the outcome `config`.
     pub config: u64,
-    /// The metrics of the registry; in JSON, a key for each.
+    /// The row metrics; in JSON, a key for each.
     #[serde(flatten)]
     pub metrics: RowMetrics,
-    /// Wilson's interval of the success rate; null when nothing was scored.
+    /// Wilson's interval of the success rate; null if no episode is scored.
     pub success_interval: Option<Interval>,
-    /// The difference in success to the same agent under no guardrails; null for that row itself, and when the plan has none.
+    /// The difference in success to the same agent without guardrails; null for that row itself, and if the plan has no
+    /// such row.
     pub vs_none: Option<PairedDifference>,
-    /// The difference in calls per episode to `none`; null as `vs_none`.
+    /// The difference in calls per episode to `none`; null like `vs_none`.
     pub calls_vs_none: Option<Difference>,
     /// The difference in tokens per episode to `none`.
     pub tokens_vs_none: Option<Difference>,
@@ -149,13 +160,13 @@ pub struct ReportRow {
     pub repair_at: Vec<Repair>,
     /// US dollars over successes; null unless the cost of every scored episode is known.
     pub cost_per_success: Option<f64>,
-    /// What the model took; null for an agent without one, and when nothing was scored.
+    /// The usage of the model; null for an agent without one, and if no episode is scored.
     pub model: Option<ModelReport>,
     /// pass@k and pass^k for 1, 2, 4 and 8 trials.
     pub passes: Vec<Pass>,
     /// Calls by their number in the episode.
     pub calls_by_number: Vec<CallsAt>,
-    /// The success rate by scenario, one entry a scenario in the order of the plan.
+    /// The success rate of each scenario, in the order of the plan.
     pub scenarios: Vec<ScenarioRate>,
 }
 
@@ -166,30 +177,30 @@ impl ReportRow {
     }
 }
 
-/// What a model took in scored episodes.
+/// The usage of a model in scored episodes.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct ModelReport {
     /// Turns of the model over episodes.
     pub turns_per_episode: Rate,
-    /// Input tokens over episodes: the provider's counts, and where it gave none, those of healbench.
+    /// Input tokens over episodes: the provider's counts, or healbench's if there are none.
     pub input_per_episode: Rate,
-    /// Output tokens over episodes, in the same way.
+    /// Output tokens over episodes, counted in the same way.
     pub output_per_episode: Rate,
-    /// Input tokens that were read from a cache among those of episodes whose provider says so.
+    /// Input tokens that were read from a cache, among those of episodes whose provider reports it.
     pub cache_read: Rate,
-    /// Input tokens that were written to a cache, in the same way.
+    /// Input tokens that were written to a cache, among the same.
     pub cache_write: Rate,
-    /// Output tokens of reasoning among those of episodes whose provider says so.
+    /// Output tokens of reasoning, among those of episodes whose provider reports it.
     pub reasoning: Rate,
-    /// Exact `o200k_base` counts of the input over the provider's counts: how far off the estimate is.
+    /// Exact `o200k_base` counts of the input over the provider's counts: the accuracy of the estimate.
     pub bpe_input: Rate,
-    /// The same of the output.
+    /// The same for the output.
     pub bpe_output: Rate,
     /// US dollars of all scored episodes; null unless the cost of each is known.
     pub usd: Option<f64>,
     /// The same over episodes.
     pub usd_per_episode: Option<f64>,
-    /// Milliseconds that the model took over its turns.
+    /// The model's latency in milliseconds over its turns.
     pub latency_ms_per_turn: Rate,
 }
 
@@ -206,17 +217,17 @@ pub struct ScenarioRate {
     pub tokens_per_episode: Rate,
 }
 
-/// How many further attempts it took to fix an error chain.
+/// The number of further attempts until an error chain is fixed.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Retries {
     /// Chains that were fixed.
     pub fixed: u64,
-    /// Chains that never were: all that is known of them is that it would have taken more attempts.
+    /// Chains that were not fixed: censored, because fixing them would have taken more attempts than were made.
     pub censored: u64,
     /// The median by Kaplan and Meier, with its interval; null when fewer than half would have been fixed.
     #[serde(flatten)]
     pub median: Median,
-    /// The share of all chains that is fixed within so many attempts.
+    /// The share of all chains that are fixed, by number of attempts.
     pub curve: Vec<FixedWithin>,
 }
 
@@ -236,13 +247,13 @@ pub struct Pass {
 /// A mean difference within the same scenario and trial.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Difference {
-    /// The mean over what is matched; null when there is nothing.
+    /// The mean over the matched trials; null if there are none.
     pub difference: Option<f64>,
     /// BCa bootstrap over scenarios; null for fewer than two.
     pub interval: Option<Interval>,
 }
 
-/// Chains fixed within so many further attempts.
+/// Chains fixed within a number of further attempts.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Repair {
     /// Attempts after the first error.
@@ -254,9 +265,9 @@ pub struct Repair {
 /// One count over another.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Rate {
-    /// What was counted.
+    /// The number that was counted.
     pub numerator: u64,
-    /// Out of, or per, how many.
+    /// The number it is a share of, or is divided by.
     pub denominator: u64,
     /// The quotient; null when the denominator is 0.
     pub rate: Option<f64>,
@@ -279,9 +290,9 @@ pub struct PairedDifference {
     pub gains: u64,
     /// Pairs with a success only in the other row.
     pub losses: u64,
-    /// Scenarios and trials of which only one episode is there, or not both are scored.
+    /// Scenarios and trials with only one episode, or with an episode that is not scored.
     pub unmatched: u64,
-    /// `(gains - losses) / pairs`: -1 to 1; null when there is no pair.
+    /// `(gains - losses) / pairs`, from -1 to 1; null without pairs.
     pub difference: Option<f64>,
     /// Tango's score interval of the difference; null for fewer than two pairs.
     pub interval: Option<Interval>,
@@ -291,34 +302,36 @@ pub struct PairedDifference {
     pub p_adjusted: Option<f64>,
 }
 
-/// The effects of the guardrails' switches on one agent in one error format. A setting without `healing` counts in every format.
+/// The effects of the guardrails' switches on one agent in one error format. A condition without `healing` counts in
+/// every format.
 ///
-/// What the plan has no settings for is an empty list.
+/// A list is empty if the plan does not have the conditions it needs.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Ablation {
-    /// The agent as it was asked for.
+    /// The agent as requested.
     pub agent: String,
-    /// What its rows are headed with.
+    /// The heading of its rows.
     pub title: String,
-    /// How failures were written; its name in JSON.
+    /// The error format; in JSON, its name.
     #[serde(serialize_with = "by_name")]
     #[schemars(with = "String")]
     pub format: ErrorFormat,
-    /// With all 16 sets: the effect of each switch, the mean over all settings of the others.
+    /// With all 16 sets: the effect of each switch, the mean over all combinations of the others.
     pub main: Vec<Effect>,
-    /// With all 16 sets, of each two switches: half the difference between the effect of one with the other on and with the other
-    /// off, the mean over all settings of the rest.
+    /// With all 16 sets, for each two switches: half the difference between the effect of one with the other on and
+    /// with the other off, the mean over all combinations of the rest.
     ///
-    /// Main effects and interactions are those of a two-level factorial design: G. E. P. Box, J. S. Hunter, W. G. Hunter (2005),
-    /// "Statistics for experimenters", 2nd edition, chapter 5.
+    /// Main effects and interactions are those of a two-level factorial design: G. E. P. Box, J. S. Hunter, W. G.
+    /// Hunter (2005), "Statistics for experimenters", 2nd edition, chapter 5.
     pub interactions: Vec<Effect>,
-    /// The effect of each switch that is there alone: over no guardrails.
+    /// The effect of each switch alone, compared with no guardrails.
     pub one_in: Vec<Effect>,
-    /// The effect of each switch that is there as the only one off: what all guardrails gain by it.
+    /// The effect of adding each switch last: all guardrails compared with all but this one.
     pub one_out: Vec<Effect>,
 }
 
-/// What a switch changes, with it minus without it, or two switches together. Everything is computed within a scenario and trial.
+/// The effect of a switch (with it minus without it), or the interaction of two. It is computed within each scenario
+/// and trial.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct Effect {
     /// The switch, or both of an interaction.
@@ -328,11 +341,11 @@ pub struct Effect {
     pub success: Difference,
     /// On the tokens of an episode, whatever its outcome: those of calls, responses and prose.
     pub tokens: Difference,
-    /// Scenarios with a match: the clusters of the intervals.
+    /// Scenarios with matched trials, which are the clusters of the intervals.
     pub scenarios: u64,
-    /// Scenarios and trials of which all episodes that are compared are there and scored.
+    /// Trials of scenarios in which all compared episodes exist and are scored.
     pub matched: u64,
-    /// Scenarios and trials of which some are there, but not all of them scored.
+    /// Trials of scenarios in which some, but not all, compared episodes are scored.
     pub unmatched: u64,
 }
 

@@ -25,7 +25,7 @@ pub struct Transcript {
     pub agent: String,
     /// The guardrails in force.
     pub guardrails: Guardrails,
-    /// How failures were written; its name in JSON.
+    /// The error format; in JSON, its name.
     #[serde(serialize_with = "by_name")]
     pub format: ErrorFormat,
     /// The trial, from 0.

@@ -20,6 +20,6 @@ pub struct Diagnostic {
 impl fmt::Display for Diagnostic {
     /// Formats the diagnostic as `file:line:column: message` on one line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}: {}", self.file, self.line, self.column, crate::render::escape_invisible(&self.message))
+        write!(f, "{}:{}:{}: {}", self.file, self.line, self.column, crate::render::escape_unprintable(&self.message))
     }
 }

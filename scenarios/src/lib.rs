@@ -2,9 +2,9 @@
 //!
 //! A file is loaded in steps: text → tree with positions (`locate`) → check against the JSON Schema (`shape`) → raw
 //! types (`file`) → validated [`Scenario`] (`compile`). All problems of a file are reported at once, each as a
-//! [`Diagnostic`] with its position. A scenario then generates the [world](Scenario::world) of a seed and the
-//! [schedule](Scenario::schedule) of a trial. Both depend only on keyed draws: this crate uses no clock and no other
-//! randomness, and prints nothing.
+//! [`Diagnostic`] with its position. A scenario then generates the [initial state](Scenario::world) of its environment
+//! for a seed and the [schedule](Scenario::schedule) of a trial. Both depend only on keyed draws: this crate uses no
+//! clock and no other randomness, and prints nothing.
 
 mod compile;
 mod diagnostic;
@@ -24,7 +24,7 @@ mod suite;
 mod tools_file;
 
 pub use diagnostic::Diagnostic;
-pub use expectation::{EpisodeState, Expectation, InitialCounts};
+pub use expectation::{EpisodeState, Expectation};
 pub use load::{LoadError, load_file, load_str, load_suite};
 pub use locate::Syntax;
 pub use mistakes::MistakeKind;

@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use healbench_protocol::is_unprintable;
 
 use crate::Diagnostic;
 
@@ -22,10 +23,10 @@ pub fn render_diagnostics(diagnostics: &[Diagnostic], sources: &BTreeMap<String,
 }
 
 fn render_one(diagnostic: &Diagnostic, line: Option<&str>, renderer: &Renderer) -> String {
-    let message = escape_invisible(&diagnostic.message);
-    let help = diagnostic.help.as_deref().map(escape_invisible);
-    let file = escape_invisible(&diagnostic.file);
-    let display_line = line.map(replace_invisible);
+    let message = escape_unprintable(&diagnostic.message);
+    let help = diagnostic.help.as_deref().map(escape_unprintable);
+    let file = escape_unprintable(&diagnostic.file);
+    let display_line = line.map(replace_unprintable);
     let mut group = Group::with_title(Level::ERROR.primary_title(&message));
     group = match &display_line {
         Some(display_line) => {
@@ -57,22 +58,18 @@ fn byte_of_column(line: &str, column: usize) -> usize {
     line.char_indices().nth(column - 1).map_or(line.len(), |(byte, _)| byte)
 }
 
-/// Replaces invisible characters that annotate-snippets does not: the C1 controls (terminals interpret U+009B as an
+/// Replaces unprintable characters that annotate-snippets does not: the C1 controls (terminals interpret U+009B as an
 /// escape sequence) and line separators. It replaces C0 and bidirectional controls with pictures itself.
-fn replace_invisible(line: &str) -> String {
-    let replace = |c: char| if is_hidden(c) && !c.is_ascii() { char::REPLACEMENT_CHARACTER } else { c };
+fn replace_unprintable(line: &str) -> String {
+    let replace = |c: char| if is_unprintable(c) && !c.is_ascii() { char::REPLACEMENT_CHARACTER } else { c };
     line.chars().map(replace).collect()
 }
 
-fn is_hidden(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
-/// Escapes invisible characters in `text`, for messages that quote a file.
-pub(crate) fn escape_invisible(text: &str) -> String {
+/// Escapes unprintable characters in `text`, for messages that quote a file.
+pub(crate) fn escape_unprintable(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_hidden(c) {
+        if is_unprintable(c) {
             out.extend(c.escape_default());
         } else {
             out.push(c);

@@ -1,9 +1,10 @@
 use std::collections::BTreeSet;
 
 use healbench_engine::definition::{FaultDef, Tool, WorldDef};
+use healbench_engine::{Simulator, StateCheck};
 use healbench_protocol::{Claim, DrawKey, Seed, ToolSpec};
 
-use crate::expectation::{EpisodeState, Expectation, InitialCounts};
+use crate::expectation::{EpisodeState, Expectation};
 use crate::generate::TablePlan;
 use crate::schedule::{PlannedStep, Schedule, WorldSummary, WorldSummaryCache, schedule};
 
@@ -18,6 +19,8 @@ pub struct Scenario {
     pub description: String,
     /// Arbitrary labels.
     pub tags: Vec<String>,
+    /// The cluster: the id, unless the file names another one.
+    pub cluster: String,
     /// The agent's task.
     pub task: Task,
     /// The tools, in the order of the file.
@@ -62,10 +65,10 @@ pub struct Source {
 }
 
 impl Scenario {
-    /// Generates the world at the beginning of an episode.
+    /// Generates the initial state of the environment, which scenario files call `world`.
     ///
     /// Rows are drawn with the key (seed, scenario), without the trial, so they are the same in all trials: generate
-    /// the world once and share it.
+    /// the state once and share it.
     pub fn world(&self, seed: Seed) -> WorldDef {
         let key = DrawKey::of_scenario(seed, &self.id);
         let table = |plan: &TablePlan| plan.build(&mut key.draws(&format!("table/{}", plan.def.name), 0));
@@ -88,22 +91,20 @@ impl Scenario {
         self.tools.iter().map(Tool::advertised).collect()
     }
 
-    /// Counts the rows of the initial world that match each expectation.
-    pub fn initial_counts(&self, world: &WorldDef) -> InitialCounts {
-        InitialCounts::new(&self.expect, world)
+    /// Returns the expectations on the final state, in the order of the file.
+    pub fn state_checks(&self) -> impl Iterator<Item = &StateCheck> {
+        self.expect.iter().filter_map(Expectation::state_check)
+    }
+
+    /// Returns the simulator of the scenario.
+    pub fn simulator(&self, seed: Seed) -> Simulator {
+        Simulator::new(&self.tools, self.world(seed), self.state_checks().cloned())
     }
 
     /// Returns the expectations that do not hold, in the order of the file.
-    pub fn unmet<'a>(&'a self, state: &EpisodeState<'_>) -> Vec<&'a Expectation> {
-        self.unmet_with(&self.initial_counts(state.world.base().def()), state)
-    }
-
-    /// Same as [`unmet`](Scenario::unmet), with precomputed counts from [`initial_counts`](Scenario::initial_counts).
-    pub fn unmet_with<'a>(&'a self, initial_counts: &InitialCounts, state: &EpisodeState<'_>) -> Vec<&'a Expectation> {
-        let unmet = |(expectation, initial_count): (&'a Expectation, usize)| {
-            (!expectation.is_met(state, initial_count)).then_some(expectation)
-        };
-        self.expect.iter().zip(initial_counts.counts()).filter_map(unmet).collect()
+    pub fn unmet<'a>(&'a self, episode: &EpisodeState<'_>) -> Vec<&'a Expectation> {
+        let mut state = episode.state.iter();
+        self.expect.iter().filter(|expectation| !expectation.is_met(episode, &mut state)).collect()
     }
 
     /// Returns true if the correct result is to say that the task cannot be done.

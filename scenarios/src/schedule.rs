@@ -2,7 +2,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use healbench_engine::definition::WorldDef;
-use healbench_protocol::{DrawKey, Draws, Object, Script, Seed, Step, canonical_json, fingerprint};
+use healbench_protocol::{DrawKey, Draws, Object, Script, Seed, Step, ToolCall, canonical_json, fingerprint};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
@@ -12,13 +12,29 @@ use crate::mistakes::{ExistingKeys, MutationPlan, mutate};
 /// all cells.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Schedule {
-    /// The intended calls and the drafts with mistakes.
+    /// The intended calls (those that a perfect agent would make), each with its draft: the same call with the trial's
+    /// mistakes.
     pub script: Script,
     /// True if the trial has a mistake or a fault.
     pub scheduled: bool,
     /// The first 64 bits, as 16 hexadecimal digits, of the SHA-256 hash of the canonical JSON of script, faults and a
-    /// fingerprint of the world. Result rows with different hashes had different mistakes, faults or data.
+    /// fingerprint of the environment's data. Result rows with different hashes had different mistakes, faults or data.
     pub hash: String,
+}
+
+impl Schedule {
+    /// Returns the calls of a seeded opening: all drafts up to and including the first mistake; the first one if only a
+    /// fault is scheduled; none if nothing is scheduled, because the model performs trials without errors itself.
+    pub fn opening_calls(&self) -> Vec<&ToolCall> {
+        let steps = &self.script.steps;
+        let first_mistake = steps.iter().position(|step| step.draft != step.intended);
+        let count = match first_mistake {
+            _ if !self.scheduled => 0,
+            Some(at) => at + 1,
+            None => steps.len().min(1),
+        };
+        steps[..count].iter().map(|step| &step.draft).collect()
+    }
 }
 
 /// A step with its planned mistakes.
@@ -102,7 +118,7 @@ pub(crate) fn schedule(steps: &[PlannedStep], faults: &str, summary: &WorldSumma
     Schedule { script, scheduled, hash }
 }
 
-/// The parts of a generated world that schedules depend on.
+/// The parts of an environment's initial state that schedules depend on.
 #[derive(Debug)]
 pub(crate) struct WorldSummary {
     fingerprint: String,
@@ -114,7 +130,7 @@ impl WorldSummary {
         &self.existing_keys
     }
 
-    /// Summarizes a world. Only the keys of `tables` are kept.
+    /// Summarizes an initial state. Only the keys of `tables` are kept.
     pub(crate) fn new(world: &WorldDef, tables: &BTreeSet<String>) -> WorldSummary {
         let mut hasher = Sha256::new();
         hasher.update(canonical_json(&json!(world.role)));
@@ -152,8 +168,8 @@ fn canonical_row(row: &Object) -> String {
     out
 }
 
-/// A cache of the last seed's summary. A run has one seed and many trials, and summarizing a world of thousands of rows
-/// takes about a thousand times as long as creating a schedule.
+/// A cache of the last seed's summary. A run has one seed and many trials, and summarizing thousands of rows takes
+/// about a thousand times as long as creating a schedule.
 #[derive(Debug, Default)]
 pub(crate) struct WorldSummaryCache(Mutex<Option<(Seed, Arc<WorldSummary>)>>);
 

@@ -1,4 +1,4 @@
-//! Files with tools but no world: the result of a server's `tools/list`, or the same with actions behind a
+//! Files with tools but no data: the result of a server's `tools/list`, or the same with actions behind a
 //! discriminator.
 
 use std::collections::{BTreeMap, BTreeSet};

@@ -4,9 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use healbench_protocol::{
-    Agent, AgentError, EpisodeStart, Opening, Origin, Script, ToolCall, ToolResponse, ToolsMode, Turn, TurnCost,
-};
+use healbench_protocol::{Agent, AgentError, EpisodeStart, Origin, ToolCall, ToolResponse, ToolsMode, Turn, TurnCost};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -41,8 +39,6 @@ impl ModelBackend {
 pub struct LlmAgentFactory {
     /// The model's settings.
     pub model: Model,
-    /// The opening of every episode.
-    pub opening: Opening,
     /// The source of replies.
     pub backend: Arc<ModelBackend>,
     /// The flag that stops the run.
@@ -57,10 +53,6 @@ impl LlmAgentFactory {
         let functions = tools::functions(start.tools);
         let (system, native) = system_and_functions(&self.model, functions.clone());
         let preamble = preamble(&system, &native);
-        let opening_len = match self.opening {
-            Opening::Seeded => opening_steps(start.script, start.scheduled),
-            Opening::Natural => 0,
-        };
         LlmAgent {
             factory: Arc::clone(self),
             start,
@@ -71,7 +63,6 @@ impl LlmAgentFactory {
                 messages: vec![Message::User(start.prompt.to_owned())],
             },
             preamble,
-            opening_len,
             opening_done: 0,
             pending_calls: Vec::new(),
             origin: Origin::Script,
@@ -110,17 +101,6 @@ fn preamble(system: &str, native: &[Function]) -> String {
     text
 }
 
-/// Returns the number of script steps in a seeded opening: all up to and including the first mistake; the first step if
-/// only a fault is scheduled; 0 if nothing is scheduled, because the model performs trials without errors itself.
-pub fn opening_steps(script: &Script, scheduled: bool) -> usize {
-    let first_mistake = script.steps.iter().position(|step| step.draft != step.intended);
-    match first_mistake {
-        _ if !scheduled => 0,
-        Some(at) => at + 1,
-        None => script.steps.len().min(1),
-    }
-}
-
 /// The agent of a model in one episode.
 pub struct LlmAgent<'s> {
     factory: Arc<LlmAgentFactory>,
@@ -128,8 +108,6 @@ pub struct LlmAgent<'s> {
     functions: Vec<Function>,
     conversation: Conversation,
     preamble: String,
-    /// The number of script steps in the opening.
-    opening_len: usize,
     opening_done: usize,
     /// The ids and function names of the calls whose responses are pending.
     pending_calls: Vec<(String, String)>,
@@ -151,9 +129,9 @@ impl Agent for LlmAgent<'_> {
         self.append_results(responses);
         // An error before the scheduled one ends the opening: the model takes over.
         if went_wrong {
-            self.opening_len = self.opening_done;
+            self.start.opening = &self.start.opening[..self.opening_done];
         }
-        if self.opening_done < self.opening_len {
+        if self.opening_done < self.start.opening.len() {
             return Ok(self.opening_turn());
         }
         let tokens = self.factory.model.limits.episode_tokens.is_some_and(|limit| self.tokens >= limit);
@@ -201,7 +179,7 @@ impl LlmAgent<'_> {
 
     /// Returns the next call of the opening, recorded in the conversation as if the model had made it.
     fn opening_turn(&mut self) -> Turn {
-        let call = self.start.script.steps[self.opening_done].draft.clone();
+        let call = self.start.opening[self.opening_done].clone();
         self.opening_done += 1;
         self.origin = Origin::Opening;
         // Mistral requires ids of exactly nine letters and digits.
@@ -310,7 +288,7 @@ impl LlmAgent<'_> {
         match &*factory.backend {
             ModelBackend::Replay(cassette) => match cassette.get(&request) {
                 Some(recorded) => ModelReply::from_recording(model.api, &recorded),
-                None => Err(AgentError::RecordingMissing(cassette.miss(&request).to_string())),
+                None => Err(AgentError::RecordingMissing(cassette.explain_miss(&request))),
             },
             ModelBackend::Live(endpoint) => {
                 self.acquire_permit(endpoint)?;

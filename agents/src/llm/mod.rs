@@ -10,7 +10,6 @@ mod conversation;
 mod endpoint;
 mod limiter;
 mod model;
-mod position;
 mod preflight;
 mod prices;
 mod prompt_tools;
@@ -18,7 +17,7 @@ mod secret;
 mod settings;
 mod tools;
 
-pub use agent::{LlmAgent, LlmAgentFactory, ModelBackend, opening_steps, preamble_of};
+pub use agent::{LlmAgent, LlmAgentFactory, ModelBackend, preamble_of};
 pub use api::{Api, ApiRequest, UnreadableResponse};
 pub use conversation::{
     Arguments, AssistantMessage, CallResult, Conversation, FinishReason, Function, Message, Reply, SentCall,
@@ -27,7 +26,5 @@ pub use endpoint::{Endpoint, EndpointError, EndpointResponse, Network, SetupErro
 pub use limiter::{ConcurrencyLimiter, EpisodePermit};
 pub use model::{Connections, Limits, Model, Price, Sampling};
 pub use preflight::{Preflight, PreflightError};
-pub use prices::{PriceEntry, PriceError, PriceTable, Provider};
-pub use settings::{
-    DEFAULT_SYSTEM_TEXT, ModelRefError, ModelTable, SettingsError, SettingsProblem, parse_model_tables, resolve_model,
-};
+pub use prices::{PriceEntry, PriceTable, Provider};
+pub use settings::{DEFAULT_SYSTEM_TEXT, ModelRef, ModelRefError, ModelTable, parse_model_tables, resolve_model};

@@ -1,11 +1,9 @@
 //! Token prices: a dated table with its sources.
 
+use healbench_config::{ConfigError, Document, Table, Value};
 use healbench_protocol::{Usage, fingerprint};
-use serde::Deserialize;
-use toml::Spanned;
-use toml::value::Datetime;
 
-use super::position::line_and_column;
+use super::settings::read_price;
 use super::{Api, Price};
 
 const SHIPPED: &str = include_str!("../../prices.toml");
@@ -40,8 +38,7 @@ pub struct PriceEntry {
 }
 
 /// A provider of paid models.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Provider {
     /// OpenAI, through either of its APIs.
     Openai,
@@ -51,43 +48,11 @@ pub enum Provider {
     Gemini,
 }
 
-/// An error in a price table.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{file}:{line}:{column}: {message}")]
-pub struct PriceError {
-    /// The file.
-    pub file: String,
-    /// The line, from 1.
-    pub line: usize,
-    /// The column in characters, from 1.
-    pub column: usize,
-    /// The problem.
-    pub message: String,
-}
+const PROVIDERS: [(&str, Provider); 3] =
+    [("openai", Provider::Openai), ("anthropic", Provider::Anthropic), ("gemini", Provider::Gemini)];
 
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawTable {
-    date: Spanned<Datetime>,
-    #[serde(default, rename = "price")]
-    prices: Vec<RawEntry>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct RawEntry {
-    provider: Provider,
-    model: Spanned<String>,
-    input: Spanned<f64>,
-    cache_read: Option<Spanned<f64>>,
-    cache_write: Option<Spanned<f64>>,
-    output: Spanned<f64>,
-    #[serde(default)]
-    except: Vec<String>,
-    source: Spanned<String>,
-    as_of: Spanned<Datetime>,
-    until: Option<Spanned<Datetime>>,
-}
+const ENTRY_KEYS: [&str; 10] =
+    ["provider", "model", "input", "cache_read", "cache_write", "output", "except", "source", "as_of", "until"];
 
 impl PriceTable {
     /// Returns the table included in healbench.
@@ -102,21 +67,22 @@ impl PriceTable {
     ///
     /// # Errors
     /// Returns the first problem with its position.
-    pub fn parse(name: &str, text: &str) -> Result<PriceTable, PriceError> {
-        let table = TableText { name, text };
-        let raw: RawTable = toml::from_str(text).map_err(|error| {
-            table.error(error.span().map_or(0, |span| span.start), error.message().replace('\n', " "))
-        })?;
-        let mut entries: Vec<PriceEntry> = Vec::with_capacity(raw.prices.len());
-        for raw in raw.prices {
-            let at = raw.model.span().start;
-            let entry = table.entry(raw)?;
+    pub fn parse(name: &str, text: &str) -> Result<PriceTable, ConfigError> {
+        let document = Document::parse(name, text)?;
+        let root = document.root();
+        root.deny_unknown(&["date", "price"])?;
+        let mut entries: Vec<PriceEntry> = Vec::new();
+        for value in root.read("price", Value::list)?.unwrap_or_default() {
+            let table = value.table()?;
+            let entry = price_entry(&table)?;
             if entries.iter().any(|other| other.provider == entry.provider && other.model == entry.model) {
-                return Err(table.error(at, format!("`{}` has two prices", entry.model.escape_debug())));
+                let problem = format_args!("has two prices for `{}`", entry.model.escape_debug()).to_string();
+                return Err(table.error(problem, "remove one of them"));
             }
             entries.push(entry);
         }
-        Ok(PriceTable { date: table.day("date", &raw.date)?, entries, sha256: fingerprint(text.as_bytes()) })
+        let date = root.require("date", "it is the day of the table, such as 2026-11-22")?.day()?;
+        Ok(PriceTable { date, entries, sha256: fingerprint(text.as_bytes()) })
     }
 
     /// Returns the price of a model at the provider of `api`, or `None` if it is unknown.
@@ -181,57 +147,24 @@ fn without_date(model: &str) -> Option<&str> {
     Some(name)
 }
 
-/// A table's text and file name, for errors with positions.
-struct TableText<'t> {
-    name: &'t str,
-    text: &'t str,
-}
-
-impl TableText<'_> {
-    fn error(&self, offset: usize, message: String) -> PriceError {
-        let (line, column) = line_and_column(self.text, offset);
-        PriceError { file: self.name.to_owned(), line, column, message }
+fn price_entry(table: &Table<'_>) -> Result<PriceEntry, ConfigError> {
+    table.deny_unknown(&ENTRY_KEYS)?;
+    let model = table.require("model", "it is the provider's name for the model")?;
+    if model.text()?.trim().is_empty() {
+        return Err(model.error("is empty", "it is the provider's name for the model"));
     }
-
-    fn entry(&self, raw: RawEntry) -> Result<PriceEntry, PriceError> {
-        let optional = |key, number: &Option<Spanned<f64>>| number.as_ref().map(|n| self.dollars(key, n)).transpose();
-        let price = Price {
-            input: self.dollars("input", &raw.input)?,
-            cache_read: optional("cache_read", &raw.cache_read)?,
-            cache_write: optional("cache_write", &raw.cache_write)?,
-            output: self.dollars("output", &raw.output)?,
-        };
-        if !raw.source.get_ref().starts_with("https://") {
-            let message = "`source` has to be the address of a page, which begins with `https://`";
-            return Err(self.error(raw.source.span().start, message.to_owned()));
-        }
-        if raw.model.get_ref().trim().is_empty() {
-            return Err(self.error(raw.model.span().start, "`model` is empty".to_owned()));
-        }
-        Ok(PriceEntry {
-            provider: raw.provider,
-            as_of: self.day("as_of", &raw.as_of)?,
-            until: raw.until.as_ref().map(|day| self.day("until", day)).transpose()?,
-            model: raw.model.into_inner(),
-            price,
-            except: raw.except,
-            source: raw.source.into_inner(),
-        })
+    const SOURCE_HELP: &str = "it is the address of a page, which begins with `https://`";
+    let source = table.require("source", SOURCE_HELP)?;
+    if !source.text()?.starts_with("https://") {
+        return Err(source.error("is not an address", SOURCE_HELP));
     }
-
-    fn dollars(&self, key: &str, number: &Spanned<f64>) -> Result<f64, PriceError> {
-        let value = *number.get_ref();
-        if value.is_finite() && value >= 0.0 {
-            return Ok(value);
-        }
-        let message = format!("`{key}` is {value}; it has to be a finite number of at least 0");
-        Err(self.error(number.span().start, message))
-    }
-
-    fn day(&self, key: &str, day: &Spanned<Datetime>) -> Result<String, PriceError> {
-        match day.get_ref() {
-            Datetime { date: Some(date), time: None, offset: None } => Ok(date.to_string()),
-            _ => Err(self.error(day.span().start, format!("`{key}` has to be a day, such as 2026-11-22"))),
-        }
-    }
+    Ok(PriceEntry {
+        provider: table.require("provider", "it is `openai`, `anthropic` or `gemini`")?.one_of(PROVIDERS)?,
+        model: model.text()?.to_owned(),
+        price: read_price(table)?,
+        except: table.read("except", Value::texts)?.unwrap_or_default(),
+        source: source.text()?.to_owned(),
+        as_of: table.require("as_of", "it is the day on which the source gave this price")?.day()?,
+        until: table.read("until", Value::day)?,
+    })
 }

@@ -1,5 +1,5 @@
-//! Conversion of tools to functions: one flat schema for all actions of a tool, with the discriminator, as Fusion sends
-//! them.
+//! Converts tools to function definitions. All actions of a tool share one flat schema with the discriminator, as in
+//! Fusion.
 
 use healbench_protocol::{ActionSpec, Object, ToolSpec};
 use serde_json::{Value, json};
@@ -36,7 +36,8 @@ fn description_with_actions(tool: &ToolSpec, actions: &[ActionSpec]) -> String {
     text
 }
 
-/// Returns the schema with `type` and `properties`, and without branches at its root: APIs demand both.
+/// Returns the schema in the form that APIs require: `type` and `properties` are present, and the root has no `allOf`,
+/// `anyOf` or `oneOf`.
 fn object_schema(schema: &Value) -> Value {
     let mut schema = schema.as_object().cloned().unwrap_or_default();
     hoist_branches(&mut schema);
@@ -45,8 +46,8 @@ fn object_schema(schema: &Value) -> Value {
     schema.into()
 }
 
-/// Moves the fields of root branches to the root. `required` is kept only from `allOf`; the server reports fields that
-/// exclude each other.
+/// Moves the fields in the root's `allOf`, `anyOf` and `oneOf` to the root. Only the `required` lists of `allOf` are
+/// kept. The server still reports fields that exclude each other.
 fn hoist_branches(schema: &mut Object) {
     for key in ["allOf", "anyOf", "oneOf"] {
         let Some(Value::Array(branches)) = schema.remove(key) else { continue };
@@ -61,7 +62,7 @@ fn hoist_branches(schema: &mut Object) {
     }
 }
 
-/// Adds to the object or list at `key` the entries that it lacks.
+/// Adds the entries of `more` that are missing in the object or list at `key`.
 fn merge(schema: &mut Object, key: &str, more: Option<&Value>) {
     match (more, schema.get_mut(key)) {
         (Some(Value::Object(more)), Some(Value::Object(known))) => {
@@ -162,9 +163,9 @@ impl Field<'_> {
     }
 }
 
-/// Returns the action's schema with its definitions moved to `definitions`. If a name there is already taken by a
-/// different definition, all definitions of this action are prefixed with its name: even an equal one may refer to one
-/// that differs.
+/// Moves the definitions of the action's schema to `definitions`, and returns the rest of the schema. If a name is
+/// already taken by a different definition, all definitions of this action are prefixed with the action's name, because
+/// even an equal definition may refer to a different one.
 fn extract_definitions(action: &ActionSpec, definitions: &mut Object) -> Object {
     let mut schema = action.input_schema.as_object().cloned().unwrap_or_default();
     for key in ["$defs", "definitions"] {

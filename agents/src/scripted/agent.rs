@@ -1,4 +1,5 @@
-//! The turns of a scripted agent: it sends a draft call, reads the response, and repairs, looks up, waits or stops.
+//! The turns of a scripted agent: it sends a draft call (the intended call of the script's step with the scheduled
+//! mistakes), reads the response, and then repairs the call, looks up a value, waits or stops.
 
 mod guess;
 
@@ -6,9 +7,10 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use healbench_protocol::{Agent, AgentError, Draws, EpisodeStart, Step, ToolCall, ToolResponse, Turn};
+use healbench_protocol::{Agent, AgentError, Draws, EpisodeStart, Script, Step, ToolCall, ToolResponse, Turn};
 use serde_json::Value;
 
+use super::ScriptedStart;
 use super::hint_cache::HintCache;
 use super::hints::{Hint, Vocabulary, extract_with_arguments};
 use super::lookup::{TruncatedResult, action_of, advised_call, discriminator};
@@ -21,16 +23,16 @@ use super::repair::{ArgumentEdit, RepairContext, repairs};
 const MAX_CACHED_TEXT_BYTES: usize = 1 << 16;
 
 thread_local! {
-    /// The hints of texts, by the known names, the arguments of the call, and the text.
+    /// The hints of texts. The key consists of the known names, the arguments of the call, and the text.
     static HINT_CACHE: RefCell<HintCache<Rc<[Hint]>>> = RefCell::default();
 }
 
 /// An agent that follows the script of a scenario and repairs failed calls by what their responses say.
 ///
-/// Its draws are keyed by purpose, step and attempt, so episodes that differ in the error format draw alike for the same decision.
+/// Its draws are keyed by purpose, step and attempt, so equal decisions get equal draws in all error formats.
 pub struct ScriptedAgent<'a> {
     profile: Profile,
-    start: EpisodeStart<'a>,
+    start: ScriptedStart<'a>,
     /// Created for the first text that has to be read.
     vocabulary: Option<(Vocabulary<'a>, Vec<u8>)>,
     found_values: FoundValues<'a>,
@@ -56,13 +58,15 @@ pub struct ScriptedAgent<'a> {
 
 impl<'a> ScriptedAgent<'a> {
     /// Creates an agent with this profile for an episode.
-    pub fn new(profile: &Profile, start: EpisodeStart<'a>) -> ScriptedAgent<'a> {
+    pub fn new(profile: &Profile, start: EpisodeStart<'a>, script: &'a Script) -> ScriptedAgent<'a> {
+        let prompt = start.prompt;
+        let start = ScriptedStart { tools: start.tools, script, draws: start.draws };
         ScriptedAgent {
             profile: *profile,
             start,
             vocabulary: None,
             found_values: FoundValues::new(start.script),
-            seen_tokens: estimate_tokens(start.prompt),
+            seen_tokens: estimate_tokens(prompt),
             step: 0,
             draft: ToolCall { tool: String::new(), arguments: Value::Null },
             lookup: None,
@@ -110,7 +114,8 @@ impl<'a> ScriptedAgent<'a> {
         };
         self.draft = step.draft.clone();
         for argument in step.find.keys() {
-            // A belief that was spoiled is believed until a response says otherwise; any other value has to be read first.
+            // A mistaken value is sent until a response says otherwise. Any other value that must be found has to be
+            // read from a response first.
             if paths::get(&step.draft.arguments, argument) == paths::get(&step.intended.arguments, argument) {
                 paths::remove(&mut self.draft.arguments, argument);
                 if let Some(found) = self.found_values.get(self.step, argument) {
@@ -194,7 +199,8 @@ impl<'a> ScriptedAgent<'a> {
         }
         let mut cache_key = Vec::with_capacity(vocabulary_key.len() + 256);
         cache_key.extend_from_slice(vocabulary_key);
-        // JSON that is written into memory cannot fail. The names have their length before them: nothing runs together.
+        // Writing JSON to memory cannot fail. The names are preceded by their length, so different keys cannot have
+        // equal bytes.
         let _ = serde_json::to_writer(&mut cache_key, sent);
         HINT_CACHE.with_borrow_mut(|cache| cache.get_or_insert_with(&cache_key, text, compute))
     }
@@ -202,8 +208,8 @@ impl<'a> ScriptedAgent<'a> {
     /// Reads the hints of a success if a value is still to be found or the call was not the intended one.
     fn note_advice(&mut self, texts: &[&str]) {
         self.advice.clear();
-        // A shortcut, not knowledge: narrowing adds what the intent has and the belief lacks, which is nothing when they are equal,
-        // and whatever is still to be found is asked for below.
+        // An optimization without an effect on results: `narrow_step_call` adds only filters that the intended call has
+        // and the draft lacks, so it adds nothing if they are equal.
         let is_unintended = self.lookup.is_none() && self.script_step().is_some_and(|step| self.draft != step.intended);
         if !is_unintended && !self.found_values.is_incomplete_from(self.step) {
             return;
@@ -271,7 +277,7 @@ impl<'a> ScriptedAgent<'a> {
             }
             let mut changed = call != truncated.call;
             if !changed && let Some(page) = &truncated.page {
-                // Whoever has begun to read page by page goes on.
+                // An agent that has begun to read pages continues.
                 let started = paths::get(&truncated.call.arguments, &page.field).is_some();
                 changed = (started || self.takes_up("page", &page.field, self.profile.uptake.narrow))
                     && page.advance(&mut call.arguments);
@@ -338,7 +344,7 @@ impl<'a> ScriptedAgent<'a> {
         let mut fixes = 0;
         for hint in hints {
             let (kind, subject, uptake) = match hint {
-                // A suggestion that mends the call lists the actions that there are, in other words.
+                // A suggestion that repairs the call is equivalent to a list of the valid actions.
                 Hint::Suggest { .. } => ("actions", "", self.profile.uptake.actions),
                 _ => self.uptake(hint),
             };
@@ -346,7 +352,7 @@ impl<'a> ScriptedAgent<'a> {
                 if fixes >= self.profile.fixes_per_turn {
                     return true;
                 }
-                // One draw per fix: of a contract's many changes a reader may carry over some.
+                // One draw per fix: an agent may follow only some of the changes of a contract.
                 let name = match &fix[0] {
                     ArgumentEdit::Set(path, _) | ArgumentEdit::Remove(path) if subject.is_empty() => path.clone(),
                     _ => subject.to_owned(),
@@ -370,7 +376,8 @@ impl<'a> ScriptedAgent<'a> {
         let call = self.lookup.as_ref().unwrap_or(&self.draft);
         let field = discriminator(&self.start, &call.tool).unwrap_or_default();
         if let Some(lookup) = &self.lookup {
-            // All that is known of a lookup is what it was made of; a text can still say which part to send otherwise.
+            // The known values of a lookup are the arguments it was built from; a text can still say which of them is
+            // wrong.
             let action = action_of(&self.start, lookup).unwrap_or_default();
             let known = advised_call(&self.start, &self.found_values, self.step, &lookup.tool, action);
             let context = RepairContext {
@@ -406,13 +413,14 @@ impl<'a> ScriptedAgent<'a> {
         let all =
             spec.is_some_and(|spec| spec.actions.len() > 1 && spec.actions.iter().all(|action| suggests(&action.name)));
         if all || (own != intended && suggests(intended)) {
-            // The names are the actions that there are, to choose from; the others among them are no advice.
+            // The text lists all valid actions, which suggests none of them in particular.
             return false;
         }
         for hint in hints {
             let (tool, action) = match hint {
                 Hint::Suggest { tool, action } => (tool.as_ref().unwrap_or(&last.tool), action),
-                // A few actions without the one that was called, which does exist: advice, not a correction.
+                // A short list without the action that was called, although it is valid, is advice and not a
+                // correction.
                 Hint::Actions { names } if seeks && names.len() <= 3 && !names.contains(&own) => {
                     let known = self.start.tools.iter().find(|spec| spec.name == last.tool);
                     match names.first().filter(|_| known.is_some_and(|spec| spec.action(&own).is_some())) {
@@ -467,7 +475,7 @@ impl<'a> ScriptedAgent<'a> {
         }
     }
 
-    /// Draws whether a hint is followed. The draw is keyed by its content, not by its place in the text.
+    /// Draws whether a hint is followed. The draw is keyed by the hint's content, not by its position in the text.
     fn takes_up(&self, kind: &str, subject: &str, probability: f64) -> bool {
         self.chance(probability, &format!("agent/uptake/{kind}/{subject}"))
     }

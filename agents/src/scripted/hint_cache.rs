@@ -1,17 +1,17 @@
-//! What texts were found to say, so that a text is not read again for every trial that is shown it.
+//! A cache of the results of reading a text, because many trials show the same text.
 //!
-//! An entry is found by everything that its making depends on, byte for byte; so what is remembered never changes what an agent
-//! does. Each thread has its own memory, which is emptied when it is full.
+//! The key contains everything that the result depends on, so the cache never changes what an agent does. Each thread
+//! has its own cache, which is cleared when it is full.
 
 use rustc_hash::FxHashMap;
 
-/// Past this a memory is emptied: it is a shortcut, not a store.
+/// The size at which the cache is cleared.
 const MAX_BYTES: usize = 16 << 20;
 
-/// What an entry takes besides its key, roughly.
+/// The approximate size of an entry without its key.
 const ENTRY_OVERHEAD_BYTES: usize = 512;
 
-/// Entries by what was asked about a text, and the text.
+/// Values by key and text.
 pub(super) struct HintCache<T> {
     entries: FxHashMap<Box<[u8]>, FxHashMap<Box<str>, T>>,
     bytes: usize,
@@ -24,7 +24,7 @@ impl<T> Default for HintCache<T> {
 }
 
 impl<T: Clone> HintCache<T> {
-    /// What is remembered, or what `compute` makes.
+    /// Returns the cached value, or inserts the result of `compute`.
     pub(super) fn get_or_insert_with(&mut self, key: &[u8], text: &str, compute: impl FnOnce() -> T) -> T {
         if let Some(entry) = self.entries.get(key).and_then(|texts| texts.get(text)) {
             return entry.clone();

@@ -1,8 +1,8 @@
-//! The hints of a text: what it says about a failed call, or about how to get a better response.
+//! Extracts the hints of a text: what it says about a failed call, or about how to get a better response.
 //!
-//! One extractor reads any text. It knows how texts are structured in general (elements, JSON objects, bullets, indentation, quotes)
-//! and the meaning of phrases; it does not know the error format, and must not depend on it. It infers nothing:
-//! `Error: Invalid arguments` yields no hint.
+//! One extractor reads all texts. It knows common text structures (elements, JSON objects, bullets, indentation,
+//! quotes) and the meaning of phrases. It does not know the error format and must not depend on it. It makes no
+//! guesses: `Error: Invalid arguments` yields no hint.
 
 mod advice;
 mod constraints;
@@ -27,7 +27,7 @@ pub use vocabulary::Vocabulary;
 /// A hint extracted from a text. Fields are dotted paths (`address.city`, `lines.0.qty`).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Hint {
-    /// The field has to be there.
+    /// The field is required.
     Missing {
         /// The field.
         field: String,
@@ -50,16 +50,16 @@ pub enum Hint {
     Bound {
         /// The field.
         field: String,
-        /// How the value relates to `limit`.
+        /// The required relation of the value to `limit`.
         relation: Relation,
         /// The limit.
         limit: f64,
     },
-    /// The field has to be written in a certain way.
+    /// The field has a required format.
     Format {
         /// The field.
         field: String,
-        /// What the text names: a word (`email`) or a pattern.
+        /// The format's name (`email`) or a pattern.
         expected: ExpectedFormat,
     },
     /// The field is not known to the tool.
@@ -67,7 +67,7 @@ pub enum Hint {
         /// The field as the text names it.
         field: String,
     },
-    /// The field's value is in use elsewhere, alone or together with other fields: another one is needed.
+    /// The field's value is already in use, alone or together with other fields, and must be changed.
     Conflict {
         /// The field.
         field: String,
@@ -94,41 +94,41 @@ pub enum Hint {
         /// Seconds, rounded up.
         seconds: u32,
     },
-    /// The failure will pass; the same call may succeed later.
+    /// The failure is transient: the same call may succeed later.
     Transient,
-    /// Trying again is of no use: someone else has to act.
+    /// A retry cannot succeed: someone else has to act.
     Stop,
     /// The response was truncated, and this filter would reduce it.
     Narrow {
         /// The filter.
         field: String,
-        /// Its valid values, where the text lists them.
+        /// Its valid values; empty if the text does not list them.
         values: Vec<String>,
     },
     /// The response was truncated; a higher value of this field returns the next rows.
     Page {
         /// The field.
         field: String,
-        /// How much higher.
+        /// The amount to add.
         step: u64,
     },
     /// The contract changed, and this is the input's current shape.
     Contract {
-        /// The action whose input it is, where the text says so.
+        /// The action whose input it is; `None` if the text does not say.
         action: Option<String>,
         /// The fields of the current shape.
         fields: Vec<ShapeField>,
-        /// Fields of the previous shape that are gone.
+        /// The fields of the previous shape that no longer exist.
         dropped: Vec<String>,
     },
-    /// Arguments that are said to be valid.
+    /// An example of valid arguments.
     Example {
         /// The arguments.
         object: Object,
     },
 }
 
-/// How a valid value relates to a limit.
+/// The required relation of a value to a limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Relation {
     /// `>=`
@@ -139,11 +139,11 @@ pub enum Relation {
     AtMost,
     /// `<`
     Below,
-    /// A whole multiple.
+    /// A multiple of the limit.
     MultipleOf,
 }
 
-/// What a text says about how a value has to be written.
+/// A required format of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExpectedFormat {
     /// A format's name, in lower case.
@@ -162,7 +162,7 @@ pub fn extract(text: &str, vocabulary: &Vocabulary<'_>) -> Vec<Hint> {
 /// arguments are ignored.
 pub fn extract_with_arguments(text: &str, vocabulary: &Vocabulary<'_>, sent: &Value) -> Vec<Hint> {
     let (text, sent) = echoed_values::mask_echoed_values(text, sent);
-    let mut extractor = extractor::HintExtractor::new(vocabulary, &sent, phrases::PhraseTable::shipped());
+    let mut extractor = extractor::HintExtractor::new(vocabulary, &sent, phrases::PhraseTable::built_in());
     segments::walk(&text, &mut extractor);
     extractor.into_hints()
 }

@@ -1,29 +1,31 @@
-//! Calls that no step intends: looking up what a step lacks.
+//! Lookups: calls that are not in the script and find values that a step needs.
 
-use healbench_protocol::{EpisodeStart, Object, ToolCall};
+use healbench_protocol::{Object, ToolCall};
 use serde_json::Value;
 
+use super::ScriptedStart;
 use super::hints::Hint;
 use super::paths;
 use super::records::FoundValues;
 
-/// The latest answer that was cut, and the filters that its text teaches.
+/// The latest truncated response, and the filters and paging that its text suggests.
 pub(super) struct TruncatedResult {
     pub(super) call: ToolCall,
-    /// Each filter with its valid values, where the text lists them.
+    /// Each filter with its valid values; empty if the text does not list them.
     pub(super) filters: Vec<(String, Vec<String>)>,
-    /// How to read on, where the text tells.
+    /// How to request the next rows, if the text says so.
     pub(super) page: Option<NextPage>,
 }
 
-/// The field that leads to the rows after a cut, and how much to add to it.
+/// The field that selects the next rows, and the amount to add to it.
 pub(super) struct NextPage {
     pub(super) field: String,
     step: u64,
 }
 
 impl NextPage {
-    /// Makes the arguments those of the next page; an absent field counts as zero. False if they hold no whole number there.
+    /// Changes the arguments to those of the next page; an absent field counts as zero. Returns false if the field is
+    /// not a whole number.
     pub(super) fn advance(&self, arguments: &mut Value) -> bool {
         let current = paths::get(arguments, &self.field).map_or(Some(0), Value::as_u64);
         current.is_some_and(|current| paths::set(arguments, &self.field, current.saturating_add(self.step).into()))
@@ -31,7 +33,7 @@ impl NextPage {
 }
 
 impl TruncatedResult {
-    /// The cut that `hints` tells of.
+    /// Returns the truncation that `hints` describe, if any.
     pub(super) fn from_hints(call: &ToolCall, hints: &[Hint]) -> Option<TruncatedResult> {
         let filters: Vec<_> = hints
             .iter()
@@ -48,7 +50,7 @@ impl TruncatedResult {
     }
 
     /// The filters that this call does not use yet and whose values the agent knows, with those values.
-    pub(super) fn unused_filters(&self, start: &EpisodeStart<'_>, step: usize) -> Vec<(String, Value)> {
+    pub(super) fn unused_filters(&self, start: &ScriptedStart<'_>, step: usize) -> Vec<(String, Value)> {
         let mut unused_filters = Vec::new();
         for (field, values) in &self.filters {
             let known = intended_argument(start, &self.call, field).or_else(|| search_argument(start, step, field));
@@ -67,7 +69,7 @@ impl TruncatedResult {
 }
 
 /// The action of a call: the value of its tool's discriminator, or the single action of a tool without one.
-pub(super) fn action_of<'c>(start: &EpisodeStart<'c>, call: &'c ToolCall) -> Option<&'c str> {
+pub(super) fn action_of<'c>(start: &ScriptedStart<'c>, call: &'c ToolCall) -> Option<&'c str> {
     let spec = start.tools.iter().find(|spec| spec.name == call.tool);
     match (spec, discriminator(start, &call.tool)) {
         (Some(spec), None) => spec.actions.first().map(|action| action.name.as_str()),
@@ -76,15 +78,15 @@ pub(super) fn action_of<'c>(start: &EpisodeStart<'c>, call: &'c ToolCall) -> Opt
 }
 
 /// The discriminator of a tool. A tool that was not told of is taken to have the usual one.
-pub(super) fn discriminator<'a>(start: &EpisodeStart<'a>, tool: &str) -> Option<&'a str> {
+pub(super) fn discriminator<'a>(start: &ScriptedStart<'a>, tool: &str) -> Option<&'a str> {
     match start.tools.iter().find(|spec| spec.name == tool) {
         Some(spec) => spec.discriminator.as_deref(),
         None => Some("action"),
     }
 }
 
-/// What an intent for the same action says about an argument. What has to be found is not said.
-fn intended_argument<'a>(start: &EpisodeStart<'a>, call: &ToolCall, field: &str) -> Option<&'a Value> {
+/// Returns an argument's value in an intended call of the same action, unless it has to be looked up.
+fn intended_argument<'a>(start: &ScriptedStart<'a>, call: &ToolCall, field: &str) -> Option<&'a Value> {
     let action = action_of(start, call);
     let same_action_steps = start.script.steps.iter().filter(|step| {
         step.intended.tool == call.tool && action_of(start, &step.intended) == action && !step.find.contains_key(field)
@@ -92,17 +94,18 @@ fn intended_argument<'a>(start: &EpisodeStart<'a>, call: &ToolCall, field: &str)
     same_action_steps.into_iter().find_map(|step| step.intended.arguments.get(field))
 }
 
-/// What the task tells about the record that a step has to find.
-fn search_argument<'a>(start: &EpisodeStart<'a>, step: usize, field: &str) -> Option<&'a Value> {
+/// Returns a field's value as stated by the task for a record that a step has to find.
+fn search_argument<'a>(start: &ScriptedStart<'a>, step: usize, field: &str) -> Option<&'a Value> {
     start.script.steps.get(step)?.find.values().find_map(|find| find.matching.get(field))
 }
 
-/// The call of an action that a text advises, with the arguments that the agent knows of the declared ones.
+/// Returns the call of an action that a text suggests, with all declared arguments that the agent knows.
 ///
-/// An argument comes from an intent for the same action, or from what is known of the record that is sought. From another
-/// action's intent it is taken only if it is required here: the status that an update will set is not the one to list by.
+/// An argument comes from an intended call of the same action, or from the description of the record to find. Intended
+/// calls of other actions are used only for required arguments: the status that an update sets is not the status to
+/// filter a list by.
 pub(super) fn advised_call(
-    start: &EpisodeStart<'_>,
+    start: &ScriptedStart<'_>,
     found_values: &FoundValues<'_>,
     step: usize,
     tool: &str,
@@ -130,9 +133,9 @@ pub(super) fn advised_call(
     call
 }
 
-/// An argument of this name in any step, the step in hand first.
+/// Returns an argument of this name from any step, beginning with the current one.
 fn argument_of_any_step(
-    start: &EpisodeStart<'_>,
+    start: &ScriptedStart<'_>,
     found_values: &FoundValues<'_>,
     step: usize,
     field: &str,

@@ -1,4 +1,5 @@
-//! Scripted agents: what a reader of a given skill does with what a text says.
+//! Scripted agents: they follow a script and repair failed calls by what error texts say, as well as their profile
+//! allows.
 
 mod agent;
 mod hint_cache;
@@ -10,4 +11,13 @@ mod records;
 mod repair;
 
 pub use agent::ScriptedAgent;
+use healbench_protocol::{DrawKey, Script, ToolSpec};
 pub use profile::{Profile, ProfileError, Uptake, shipped_profile, shipped_profiles};
+
+/// The data that a scripted agent works with.
+#[derive(Debug, Clone, Copy)]
+struct ScriptedStart<'a> {
+    tools: &'a [ToolSpec],
+    script: &'a Script,
+    draws: DrawKey,
+}

@@ -3,7 +3,7 @@
 use healbench_protocol::Object;
 use serde_json::Value;
 
-/// The value at `path`; a field whose own name has dots is found too.
+/// Returns the value at `path`. Field names that contain dots are found too.
 pub(super) fn get<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     if let Some(found) = value.get(path) {
         return Some(found);
@@ -14,7 +14,8 @@ pub(super) fn get<'v>(value: &'v Value, path: &str) -> Option<&'v Value> {
     })
 }
 
-/// Puts `new` at `path` and says whether that was possible. Objects on the way are made; list items are not.
+/// Sets the value at `path` and returns true if that was possible. Missing objects are created; missing list items are
+/// not.
 pub(super) fn set(value: &mut Value, path: &str, new: Value) -> bool {
     if value.is_null() {
         *value = Value::Object(Object::new());
@@ -37,7 +38,8 @@ pub(super) fn set(value: &mut Value, path: &str, new: Value) -> bool {
     }
 }
 
-/// Takes the field at `path` away. The other fields keep their order; list items stay, because their neighbours would move.
+/// Removes the field at `path`. Other fields keep their order. List items are not removed, because the indices of later
+/// ones would change.
 pub(super) fn remove(value: &mut Value, path: &str) -> Option<Value> {
     if let Value::Object(object) = value
         && let Some(removed) = object.shift_remove(path)
@@ -52,12 +54,12 @@ pub(super) fn remove(value: &mut Value, path: &str) -> Option<Value> {
     }
 }
 
-/// The path of the object that holds the field, and the field's own name.
+/// Splits a path into the path of the parent object and the field's name.
 pub(super) fn split(path: &str) -> (&str, &str) {
     path.rsplit_once('.').unwrap_or(("", path))
 }
 
-/// The object at `path`; the whole value for the empty path.
+/// Returns the object at `path`; the value itself for an empty path.
 pub(super) fn object_at<'v>(value: &'v Value, path: &str) -> Option<&'v Object> {
     if path.is_empty() { value.as_object() } else { get(value, path)?.as_object() }
 }

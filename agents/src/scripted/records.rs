@@ -1,7 +1,7 @@
-//! Values that have to be read from records, and the reading of records.
+//! Searches responses for the records that contain needed values.
 //!
-//! Every value that a script will ever look for is known from the start. So a text is read once, when it arrives, for all of them,
-//! and nothing of it is kept; a text that cannot hold a matching record is not parsed.
+//! All values that a script needs are known from the start, so each text is searched once for all of them and not kept.
+//! A text that cannot contain a matching record is not parsed.
 
 use std::cell::RefCell;
 use std::fmt;
@@ -14,17 +14,17 @@ use serde_json::Value;
 use super::hint_cache::HintCache;
 
 thread_local! {
-    /// The values that a long text has for what is wanted, by the wanted and the text.
+    /// The values found in long texts. The key consists of the queries and the text.
     static RECORD_CACHE: RefCell<HintCache<Rc<[Option<Value>]>>> = RefCell::default();
 }
 
-/// A text that is shorter is read faster than it is looked up.
+/// Shorter texts are not cached, because reading them is faster than a cache lookup.
 const MIN_CACHED_TEXT_BYTES: usize = 1 << 14;
 
-/// What has been found so far for each `find` of a script.
+/// The values found so far for each `find` of a script.
 pub(super) struct FoundValues<'a> {
     fields: Vec<SearchField<'a>>,
-    /// The columns that any of them asks about, sorted.
+    /// The columns used by any of the queries, sorted.
     columns: Vec<&'a str>,
 }
 
@@ -33,12 +33,12 @@ struct SearchField<'a> {
     argument: &'a str,
     query: &'a RecordQuery,
     value: Option<Value>,
-    /// Whether the text that is being read has given a value: of one text the first matching record counts, of several texts
-    /// the last.
+    /// True if the current text contained a value. Within a text, the first matching record counts; a later text
+    /// replaces the value.
     found_in_text: bool,
 }
 
-/// A text that holds more unfinished objects than this is not searched through.
+/// The maximum number of attempts to parse JSON in one text.
 const MAX_PARSES: usize = 64;
 
 impl<'a> FoundValues<'a> {
@@ -57,17 +57,17 @@ impl<'a> FoundValues<'a> {
         FoundValues { fields, columns }
     }
 
-    /// What was found for an argument of a step.
+    /// Returns the value found for an argument of a step.
     pub(super) fn get(&self, step: usize, argument: &str) -> Option<&Value> {
         self.fields.iter().find(|field| field.step == step && field.argument == argument)?.value.as_ref()
     }
 
-    /// Whether something that a step from `step` on needs has not been found.
+    /// Returns true if a value that `step` or a later step needs has not been found.
     pub(super) fn is_incomplete_from(&self, step: usize) -> bool {
         self.fields.iter().any(|field| field.step >= step && field.value.is_none())
     }
 
-    /// Reads the records of a text, if a step from `step` on could use one.
+    /// Searches the records of a text if `step` or a later step needs a value.
     pub(super) fn read(&mut self, text: &str, step: usize) {
         if !self.fields.iter().any(|field| field.step >= step) {
             return;
@@ -89,7 +89,7 @@ impl<'a> FoundValues<'a> {
         }
     }
 
-    /// All that reading a text at this step depends on besides the text.
+    /// Returns everything besides the text that the result depends on.
     fn cache_key(&self, step: usize) -> Vec<u8> {
         let key: Vec<(bool, &RecordQuery)> =
             self.fields.iter().map(|field| (field.step >= step, field.query)).collect();
@@ -108,7 +108,7 @@ impl<'a> FoundValues<'a> {
             let Some(start) = text[at..].find(['{', '[']) else { return };
             at += start;
             let mut json = serde_json::Deserializer::from_str(&text[at..]);
-            // Records before a cut or a mistake have been seen, so the error itself does not matter.
+            // Records before a truncation or a syntax error have been read, so the error can be ignored.
             let read = RecordVisitor { found_values: self }.deserialize(&mut json).is_ok();
             if read && json.end().is_ok() {
                 return;
@@ -133,16 +133,16 @@ impl<'a> FoundValues<'a> {
     }
 }
 
-/// The length of the JSON value at the start of `text`.
+/// Returns the length of the JSON value at the start of `text`.
 fn value_length(text: &str) -> usize {
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<IgnoredAny>();
     let _ = values.next();
     values.byte_offset().max(1)
 }
 
-/// Whether the text can hold a record that matches: a search for plain text is far cheaper than parsing.
+/// Returns false if the text cannot contain a matching record. Searching for plain text is far cheaper than parsing.
 fn may_contain_record(text: &str, query: &RecordQuery) -> bool {
-    // JSON may write other characters in several ways.
+    // Other characters may be escaped in JSON.
     let is_unescaped =
         |word: &str| word.bytes().all(|byte| byte.is_ascii_alphanumeric() || b" _-.:@#,+".contains(&byte));
     let may_contain = |word: &str| !is_unescaped(word) || text.contains(word);
@@ -178,7 +178,7 @@ impl<'de> Visitor<'de> for RecordVisitor<'_, '_> {
                 Some(column) => {
                     let value: Value = map.next_value()?;
                     if value.is_object() || value.is_array() {
-                        // Records inside of a cell are records too. A `Value` never fails to be read.
+                        // Records nested in a cell are records too. Deserializing from a `Value` cannot fail here.
                         let _ = RecordVisitor { found_values: self.found_values }.deserialize(&value);
                     }
                     cells[column] = Some(value);
@@ -223,7 +223,7 @@ impl<'de> Visitor<'de> for RecordVisitor<'_, '_> {
     }
 }
 
-/// A key, as the index of a column that somebody asks about.
+/// Reads a key as the index of its column; `None` if no query uses the column.
 struct ColumnVisitor<'c>(&'c [&'c str]);
 
 impl<'de> DeserializeSeed<'de> for ColumnVisitor<'_> {

@@ -1,7 +1,7 @@
-//! Which change to a call a hint explains.
+//! Derives the changes to a call from a hint.
 //!
-//! A change is explained only if the text says that the call is wrong in this way *and* what the agent knows is right in this way.
-//! So evidence about a field that is already as it should be changes nothing, however the text lists its schema.
+//! A field is changed only if the sent value violates the hint *and* the value that the agent knows satisfies it. So a
+//! text that merely lists the schema of a valid field changes nothing.
 
 use std::collections::BTreeMap;
 
@@ -13,23 +13,23 @@ use super::hints::{ExpectedFormat, Hint, Relation, ShapeField};
 use super::paths;
 use super::records::FoundValues;
 
-/// What the agent knows about the arguments of the call in hand.
+/// What the agent knows about the arguments of the current call.
 pub(super) struct RepairContext<'k> {
-    /// Arguments that the task tells.
+    /// The arguments that the task states.
     pub(super) intended: &'k Value,
-    /// Arguments that the task does not tell, and what was found for them.
+    /// The arguments that must be found in records, and the values found so far.
     pub(super) queries: &'k BTreeMap<String, RecordQuery>,
     pub(super) found_values: &'k FoundValues<'k>,
     pub(super) step: usize,
-    /// The tool that is called.
+    /// The called tool.
     pub(super) tool: &'k str,
     /// The argument that selects the action.
     pub(super) discriminator: &'k str,
 }
 
 impl RepairContext<'_> {
-    /// The right value at `path`, if the agent knows it. What has to be found is known only once it was found, whatever the
-    /// script's intent holds there.
+    /// Returns the correct value at `path` if the agent knows it. A value that must be found is known only after a
+    /// response has shown it, although the script's intended call contains it.
     pub(super) fn value(&self, path: &str) -> Option<Value> {
         for argument in self.queries.keys() {
             let found = || self.found_values.get(self.step, argument);
@@ -69,10 +69,11 @@ impl ArgumentEdit {
     }
 }
 
-/// The changes that `hint` explains, as fixes: what belongs together is one. Empty when it explains none.
+/// Returns the fixes that `hint` suggests. A fix consists of edits that belong together, such as removing a misspelled
+/// field and adding the correct one.
 pub(super) fn repairs(hint: &Hint, arguments: &Value, context: &RepairContext<'_>) -> Vec<Vec<ArgumentEdit>> {
     let put = |path: &str, value: Value| vec![vec![ArgumentEdit::Set(path.to_owned(), value)]];
-    // What was sent is absent or wrong in the way that `fits` tells, and the known value is right.
+    // Replaces a value that is absent or does not satisfy `fits`, if the known value does.
     let replace = |field: &str, fits: &dyn Fn(&Value) -> bool| {
         if paths::get(arguments, field).is_some_and(fits) || !context.value(field).is_some_and(|known| fits(&known)) {
             return Vec::new();
@@ -90,7 +91,7 @@ pub(super) fn repairs(hint: &Hint, arguments: &Value, context: &RepairContext<'_
         Hint::WrongType { field, expected } => replace(field, &|value| has_type(value, expected)),
         Hint::Options { field, values } => replace(field, &|value| is_among(value, values)),
         Hint::Bound { field, relation, limit } => replace(field, &|value| is_within(value, *relation, *limit)),
-        // What the agent knows of the field is another value than the one that is in use.
+        // Replaces the value in use if the agent knows a different one.
         Hint::Conflict { field } => {
             let sent = paths::get(arguments, field);
             context.value(field).filter(|known| sent != Some(known)).map(|known| put(field, known)).unwrap_or_default()
@@ -119,12 +120,12 @@ pub(super) fn repairs(hint: &Hint, arguments: &Value, context: &RepairContext<'_
             }
             fixes
         }
-        // `Try: list, create`: an action that the agent wants anyhow, and did not call.
+        // `Try: list, create` suggests the intended action, which was not the one called.
         Hint::Suggest { tool, action } if tool.as_deref().is_none_or(|tool| tool == context.tool) => {
             let field = context.discriminator;
             replace(field, &|value| value.as_str() == Some(action))
         }
-        // These explain when or what to call, not how to mend the arguments.
+        // These say when or what to call, not how to repair the arguments.
         Hint::Suggest { .. }
         | Hint::Delay { .. }
         | Hint::Transient
@@ -134,12 +135,13 @@ pub(super) fn repairs(hint: &Hint, arguments: &Value, context: &RepairContext<'_
     }
 }
 
-/// Null counts as absent: that is how texts report it (`received undefined`, `You sent: (missing)`).
+/// Returns true if a field is absent. Null counts as absent, because texts report it so (`received undefined`, `You
+/// sent: (missing)`).
 fn is_absent(arguments: &Value, path: &str) -> bool {
     paths::get(arguments, path).is_none_or(Value::is_null)
 }
 
-/// Puts the known value in the field's place; where what holds the field is absent too, that as a whole.
+/// Sets the field to its known value, or its outermost absent parent, if any, to that parent's known value.
 fn set_known_value(field: &str, arguments: &Value, context: &RepairContext<'_>) -> Vec<Vec<ArgumentEdit>> {
     let parents = field.match_indices('.').map(|(end, _)| &field[..end]);
     let mut absent = parents.filter(|parent| is_absent(arguments, parent) && context.value(parent).is_some());
@@ -156,8 +158,8 @@ fn repair_format(
 ) -> Vec<Vec<ArgumentEdit>> {
     let sent = paths::get(arguments, field).unwrap_or(&Value::Null);
     let Some(known) = context.value(field).filter(|known| known != sent) else { return Vec::new() };
-    // The cheap question was asked first: a pattern is compiled only for a field whose value could change. One that is no
-    // regular expression explains nothing.
+    // A pattern is compiled only if the value could change, because compiling is expensive. An invalid pattern is
+    // ignored.
     let fits = match expected {
         ExpectedFormat::Pattern(pattern) => Regex::new(pattern).ok().map(|pattern| {
             let matches = |value: &Value| Some(value.as_str().is_some_and(|text| pattern.is_match(text)));
@@ -171,7 +173,7 @@ fn repair_format(
     }
 }
 
-/// Whether a value is written in the named format, as far as a reader can tell by looking; `None` where it cannot.
+/// Returns whether a value has the named format; `None` if this cannot be determined.
 fn has_format(value: &Value, format: &str) -> Option<bool> {
     let Some(text) = value.as_str() else { return Some(false) };
     let bytes = text.as_bytes();
@@ -191,8 +193,8 @@ fn has_format(value: &Value, format: &str) -> Option<bool> {
     }
 }
 
-/// Whether a time stands after the date of ten characters. A blank for the `T` and a time without its zone are valid in some places
-/// only, so looking does not tell.
+/// Returns whether a time follows the date, which has ten characters; `None` for a space instead of `T` or a time
+/// without a zone, which only some servers accept.
 fn has_time_part(text: &str, has_digits: bool) -> Option<bool> {
     let bytes = text.as_bytes();
     if !has_digits || bytes[13] != b':' || !matches!(bytes[10], b'T' | b't' | b' ') {
@@ -233,7 +235,7 @@ fn repair_contract(
     let mut fixes = Vec::new();
     for field in fields {
         let (parent, _) = paths::split(&field.path);
-        // A missing parent is put as a whole.
+        // A missing parent is set as a whole.
         if !parent.is_empty() && is_absent(arguments, parent) {
             continue;
         }
@@ -248,7 +250,8 @@ fn repair_contract(
     fixes
 }
 
-/// Whether a value fits a type as shapes write it (`number`, `"open" | "paid"`); `None` where the words do not tell.
+/// Returns whether a value has a type as written in shapes (`number`, `"open" | "paid"`); `None` if the type is not
+/// understood.
 fn fits_shape_type(value: &Value, kind: &str) -> Option<bool> {
     if kind.starts_with(['"', '\'']) {
         let literals: Vec<String> =
@@ -256,7 +259,7 @@ fn fits_shape_type(value: &Value, kind: &str) -> Option<bool> {
         return Some(is_among(value, &literals));
     }
     let word = kind.split([' ', '(', '<', '[']).next().unwrap_or_default();
-    // `string[]` is a list; of `string matching ^[0-9]+$` the brackets say nothing about the type.
+    // `string[]` is a list, but the brackets in `string matching ^[0-9]+$` do not belong to the type.
     let list = kind[word.len()..].starts_with('[');
     let known = ["string", "number", "integer", "boolean", "array", "object"].contains(&word) && !list;
     known.then(|| has_type(value, word))
@@ -305,8 +308,8 @@ fn is_within(value: &Value, relation: Relation, limit: f64) -> bool {
     })
 }
 
-/// How far two field names are apart, if one could have been meant by the other: a slip of the keyboard, or a part more or less
-/// (`customer`, `customer_id`).
+/// Returns the distance of two field names if one is probably a misspelling of the other: a typo, or an additional or
+/// missing part (`customer`, `customer_id`).
 fn name_distance(a: &str, b: &str) -> Option<usize> {
     let plain = |name: &str| -> Vec<u8> {
         name.bytes().filter(|byte| *byte != b'_' && *byte != b'-').map(|byte| byte.to_ascii_lowercase()).collect()

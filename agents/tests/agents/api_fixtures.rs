@@ -68,7 +68,7 @@ pub(crate) fn result(id: &str, name: &str, text: &str, is_error: bool) -> CallRe
     CallResult { id: id.to_owned(), name: name.to_owned(), text: text.to_owned(), is_error }
 }
 
-/// What the model said, and an answer to each of its calls.
+/// Returns the model's message and a result for each of its calls.
 pub(crate) fn with_results(reply: Reply) -> Vec<Message> {
     let results: Vec<CallResult> =
         reply.message.calls.iter().map(|call| result(&call.id, &call.name, "done", false)).collect();
@@ -76,7 +76,7 @@ pub(crate) fn with_results(reply: Reply) -> Vec<Message> {
     vec![Message::Assistant(reply.message), next]
 }
 
-/// What is done to a place of a body.
+/// A change of a value in a body.
 #[derive(Debug, Clone)]
 enum Mutation {
     Remove,

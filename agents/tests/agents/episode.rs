@@ -1,4 +1,4 @@
-//! Plays an agent against answers that a test makes up.
+//! Runs an agent with responses defined by a test.
 
 use healbench_agents::scripted::{Profile, ScriptedAgent, shipped_profile};
 use healbench_protocol::{
@@ -55,7 +55,8 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
     }]
 }
 
-/// The turns of an episode in which `answer` answers every call; it ends at the agent's last turn or after `max_turns` turns.
+/// Returns the turns of an episode in which `answer` responds to every call. It ends with the agent's last turn or
+/// after `max_turns` turns.
 pub(crate) fn run_episode(
     profile: &Profile,
     steps: Vec<Step>,
@@ -66,10 +67,8 @@ pub(crate) fn run_episode(
     let script = Script { steps };
     let tools = tools();
     let draws = DrawKey::of_trial(Seed(7), "test", trial);
-    let mut agent = ScriptedAgent::new(
-        profile,
-        EpisodeStart { prompt: "", tools: &tools, script: &script, scheduled: true, trial: 0, draws },
-    );
+    let mut agent =
+        ScriptedAgent::new(profile, EpisodeStart { prompt: "", tools: &tools, opening: &[], trial: 0, draws }, &script);
     let mut turns = Vec::new();
     let mut seen = Vec::new();
     let mut answered = 0;
@@ -91,7 +90,7 @@ pub(crate) fn run_episode(
     turns
 }
 
-/// The arguments of the calls of `turns`.
+/// Returns the arguments of the calls in `turns`.
 pub(crate) fn arguments(turns: &[Turn]) -> Vec<Value> {
     let calls = turns.iter().filter_map(|turn| match turn {
         Turn::Calls { calls, .. } => Some(calls[0].arguments.clone()),

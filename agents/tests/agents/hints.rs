@@ -1,4 +1,4 @@
-//! What the extractor takes from texts of many formats, none of which it knows.
+//! Tests of the hints that are extracted from texts in many formats, none of which the extractor knows.
 
 use healbench_agents::scripted::hints::{Hint, Vocabulary, extract, extract_with_arguments};
 use healbench_protocol::{ActionSpec, Script, ToolSpec};
@@ -34,7 +34,7 @@ pub(crate) fn tools() -> Vec<ToolSpec> {
     ]
 }
 
-/// Evidence in short, for tables.
+/// Formats hints briefly, for tables.
 pub(crate) fn describe(hints: &[Hint]) -> Vec<String> {
     let describe_one = |hint: &Hint| match hint {
         Hint::Missing { field } => format!("missing {field}"),
@@ -208,7 +208,7 @@ fn fusion_text() {
     assert_hints("[RATE_LIMITED] Too many requests.\n⏳ Retry after: 30 seconds", &["transient", "delay 30"]);
 }
 
-/// A value may hold anything; whoever sent it knows that the server did not say it.
+/// A repeated value may contain anything, but the agent knows that it is not the server's text.
 #[test]
 fn echoed_values_give_no_hints() {
     let tools = tools();
@@ -265,9 +265,9 @@ fn conflicting_fields_are_named() {
         &["taken username", "taken email"],
     );
     assert_hints("The email is already in use.", &["taken email"]);
-    // A rule is no failure.
+    // A rule is not a failure.
     assert_hints("username must be unique.", &[]);
-    // Nobody knows a field of these names.
+    // There are no fields with these names.
     assert_hints("The room already has the same colour and size.", &[]);
     assert_hints("User already exists", &[]);
 }
@@ -277,7 +277,7 @@ fn truncation_notices_name_the_next_page() {
     assert_hints("Showing 50 of 3,200 tasks.\nFor the next ones, raise limit_from by 50.", &["page limit_from 50"]);
     assert_hints("Showing 50 of 3,200 tasks. Add 50 to the field `limit_from` to read on.", &["page limit_from 50"]);
     assert_hints("Showing 50 of 3,200 tasks. Raise your voice by 50.", &[]);
-    // Of an answer that was not cut, it is no page.
+    // Without truncation, this is not paging.
     assert_hints("Raise limit_from by 50.", &[]);
 }
 

@@ -121,7 +121,7 @@ fn serde() {
     assert_eq!(hints_of("unknown variant `superadmin`, expected `admin` or `user`"), Vec::<String>::new());
 }
 
-/// A value that is told back names the only place that held it, wherever that is.
+/// A repeated value identifies the only argument that contained it, at any depth.
 #[test]
 fn values_that_were_sent_name_their_field() {
     let (tools, script) = (tools(), Script::default());
@@ -141,13 +141,13 @@ fn values_that_were_sent_name_their_field() {
         ("invalid length 1, expected >= 2 elements", &["bound tags AtLeast 2"]),
         ("missing field `pieces`", &["missing lines.1.pieces"]),
         ("invalid type: integer `1`, expected a string", &["type lines.0.pieces string"]),
-        // No place.
+        // No argument has the value.
         ("invalid type: integer `2`, expected a string", &[]),
         ("invalid length 2, expected >= 3 elements", &["bound lines AtLeast 3"]),
     ] {
         assert_eq!(describe(&extract_with_arguments(text, &vocabulary, &sent)), expected, "{text}");
     }
-    // Two places.
+    // Two arguments have the value.
     let twice = json!({"age": 7, "lines": [{"pieces": 7}]});
     assert!(extract_with_arguments("invalid type: integer `7`, expected a string", &vocabulary, &twice).is_empty());
 }

@@ -56,13 +56,13 @@ fn bullets_under_a_heading_are_a_list_of_actions() {
 fn a_new_action_among_known_ones_is_an_action() {
     assert_hints("The action \"make\" does not exist.\n📋 Try: submit, list, get", &["actions submit|list|get"]);
     assert_hints("Try: list, get", &["suggest ?.list", "suggest ?.get"]);
-    // Names that nobody knows, full names, and a list that nothing announces are no such list.
+    // Unknown names, qualified names, and a list without an introduction are not lists of new actions.
     assert_hints("Try listing, list or rest", &["suggest ?.list"]);
     assert_hints("Try: later, elsewhere", &[]);
     assert_hints("Try: billing.list, list, wait", &["suggest billing.list", "suggest ?.list"]);
 }
 
-/// A row of a table, a key with its line, and a sentence that leaves the field to the one before.
+/// A table row, a key with its line, and a sentence whose field is in the sentence before.
 #[test]
 fn unseen_layouts_and_wordings_are_read() {
     assert_hints("| available actions | list, create |", &["actions list|create"]);
@@ -88,10 +88,31 @@ fn a_known_action_is_found_behind_new_ones() {
     assert_hints("Call Ann or ask Bob to get it", &[]);
 }
 
-/// A line that only ends a sentence nobody began, as cut texts have it.
+/// A line with only the end of a sentence, as in truncated texts.
 #[test]
 fn a_heading_without_words_is_no_heading() {
     for text in [":", "# :", "** :\n- create", "a\n:\n- billing.list"] {
         assert_hints(text, &[]);
+    }
+}
+
+#[test]
+fn a_negated_comparison_is_the_opposite_bound() {
+    for verb in ["must", "should", "can"] {
+        assert_hints(&format!("age {verb} not be less than 18"), &["bound age AtLeast 18"]);
+        assert_hints(&format!("age {verb} not be below 18"), &["bound age AtLeast 18"]);
+        assert_hints(&format!("age {verb} not be greater than 18"), &["bound age AtMost 18"]);
+        assert_hints(&format!("age {verb} not be more than 18"), &["bound age AtMost 18"]);
+        assert_hints(&format!("age {verb} not be above 18"), &["bound age AtMost 18"]);
+    }
+}
+
+#[test]
+fn a_field_that_has_to_be_present_is_missing() {
+    for verb in ["has", "have", "needs", "need", "ought"] {
+        assert_hints(&format!("age {verb} to be present"), &["missing age"]);
+    }
+    for verb in ["cannot", "can not", "must not"] {
+        assert_hints(&format!("age {verb} be omitted"), &["missing age"]);
     }
 }

@@ -8,7 +8,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime::Runtime;
 
-/// What is done with a request.
+/// The server's reaction to a request.
 pub(crate) enum ServerAction {
     /// An ordinary answer, after which the connection is kept.
     Answer { status: u16, headers: Vec<(&'static str, String)>, body: String },

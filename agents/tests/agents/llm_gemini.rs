@@ -332,7 +332,7 @@ fn usage_counts_thoughts_into_the_output() {
 fn what_is_no_answer_is_unreadable() {
     let error = json!({"error": {"code": 503, "message": "Overloaded", "status": "UNAVAILABLE"}});
     assert_eq!(unreadable(error), "the answer cannot be read: UNAVAILABLE: Overloaded");
-    let nothing = "the answer cannot be read: it has no candidate, and no reason for that";
+    let nothing = "the answer cannot be read: it has no candidate and does not say why";
     for body in
         [json!({}), json!({"candidates": []}), json!({"candidates": null, "promptFeedback": {"safetyRatings": []}})]
     {

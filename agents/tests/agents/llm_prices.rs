@@ -112,31 +112,39 @@ fn costs_agree_with_a_calculation_by_hand() {
 fn mistakes_are_named_with_their_place() {
     let error = |from: &str, to: &str| {
         assert!(ONE.contains(from), "{from}");
-        PriceTable::parse("mine.toml", &ONE.replace(from, to)).unwrap_err().to_string()
+        let error = PriceTable::parse("mine.toml", &ONE.replace(from, to)).unwrap_err();
+        format!("{error}; {}", error.help)
     };
-    let number = "has to be a finite number of at least 0";
-    assert_eq!(error("input = 1.25", "input = -1.0"), format!("mine.toml:5:9: `input` is -1; it {number}"));
-    assert_eq!(error("0.125", "nan"), format!("mine.toml:6:14: `cache_read` is NaN; it {number}"));
-    assert_eq!(error("10.0", "inf"), format!("mine.toml:7:10: `output` is inf; it {number}"));
+    let number = "which is out of range; it has to be a finite number of at least 0";
+    assert_eq!(error("input = 1.25", "input = -1.0"), format!("mine.toml:5:9: `price.input` is -1.0, {number}"));
+    assert_eq!(error("0.125", "nan"), format!("mine.toml:6:14: `price.cache_read` is nan, {number}"));
+    assert_eq!(error("10.0", "inf"), format!("mine.toml:7:10: `price.output` is inf, {number}"));
     assert_eq!(
         error("https:", "file:"),
-        "mine.toml:9:10: `source` has to be the address of a page, which begins with `https://`"
+        "mine.toml:9:10: `price.source` is not an address; it is the address of a page, which begins with `https://`"
     );
     assert_eq!(
         error("as_of = 2026-01-01", "as_of = 2026-01-01T10:00:00Z"),
-        "mine.toml:10:9: `as_of` has to be a day, such as 2026-11-22"
+        "mine.toml:10:9: `price.as_of` is a date or a time, which has the wrong type; it has to be a day without quotes, such as \
+         2026-11-22"
     );
-    assert_eq!(error("\"gpt-5\"", "\"\""), "mine.toml:4:9: `model` is empty");
+    assert_eq!(
+        error("\"gpt-5\"", "\"\""),
+        "mine.toml:4:9: `price.model` is empty; it is the provider's name for the model"
+    );
     assert_eq!(
         error("\"openai\"", "\"mistral\""),
-        "mine.toml:3:12: unknown variant `mistral`, expected one of `openai`, `anthropic`, `gemini`"
+        "mine.toml:3:12: `price.provider` is `mistral`, which is not known; known: `openai`, `anthropic`, `gemini`"
     );
     let unknown = error("input =", "in =");
-    assert!(unknown.starts_with("mine.toml:5:1: unknown field `in`, expected one of `provider`, `model`"), "{unknown}");
-    assert_eq!(error("output = 10.0\n", ""), "mine.toml:2:1: missing field `output`");
+    assert!(unknown.starts_with("mine.toml:5:1: unknown key `price.in`; known: `provider`, `model`"), "{unknown}");
+    assert_eq!(
+        error("output = 10.0\n", ""),
+        "mine.toml:2:1: `price.output` is missing; it is in US dollars for a million tokens"
+    );
     let twice = format!("{ONE}{}", ONE.replace("date = 2026-01-02\n", ""));
     let error = PriceTable::parse("mine.toml", &twice).unwrap_err().to_string();
-    assert_eq!(error, "mine.toml:14:9: `gpt-5` has two prices");
+    assert_eq!(error, "mine.toml:12:1: `price` has two prices for `gpt-5`");
 }
 
 proptest! {

@@ -49,7 +49,7 @@ fn tables(text: &str) -> BTreeMap<String, ModelTable> {
     parse_model_tables(Path::new("healbench.toml"), text, &no_files).unwrap()
 }
 
-/// Returns the error for a table `m` with these lines, which begin at line 2.
+/// Returns the error for a table `m` and its help, with these lines, which begin at line 2.
 fn problem(lines: &str) -> String {
     error(&format!("[model.m]\n{lines}"))
 }
@@ -61,7 +61,9 @@ fn problem_below_api(lines: &str) -> String {
 
 fn error(text: &str) -> String {
     let read = |_: &Path| Err(io::Error::other("it is not there"));
-    parse_model_tables(Path::new("conf/healbench.toml"), text, &read).unwrap_err().to_string()
+    let error = parse_model_tables(Path::new("conf/healbench.toml"), text, &read).unwrap_err();
+    assert!(!error.help.is_empty(), "{error}");
+    format!("{error}; {}", error.help)
 }
 
 fn at(position: &str, message: &str) -> String {
@@ -154,96 +156,170 @@ fn other_tables_are_left_alone() {
 
 #[test]
 fn tables_have_to_be_tables_with_names() {
-    assert_eq!(error("model = 3"), at("1:9", "`model` is a whole number; it has to be a table"));
-    assert_eq!(error("[model]\nm = \"x\""), at("2:5", "`model.m` is a string; it has to be a table"));
-    assert_eq!(error("[[model.m]]\napi = \"gemini\""), at("1:1", "`model.m` is a list; it has to be a table"));
-    let not_a_name = "has to be a name: not empty, without control characters, and without blanks around it";
+    assert_eq!(
+        error("model = 3"),
+        at("1:9", "`model` is a whole number, which has the wrong type; it has to be a table")
+    );
+    assert_eq!(
+        error("[model]\nm = \"x\""),
+        at("2:5", "`model.m` is a string, which has the wrong type; it has to be a table")
+    );
+    assert_eq!(
+        error("[[model.m]]\napi = \"gemini\""),
+        at("1:1", "`model.m` is a list, which has the wrong type; it has to be a table")
+    );
+    let not_a_name = "is not a name; a name is not empty, and has no control characters and no blanks around it";
     assert_eq!(error("[model.\"\"]"), at("1:8", &format!("`model.` {not_a_name}")));
     assert_eq!(error("[model.\"a\\u001bb\"]"), at("1:8", &format!("`model.a\\u{{1b}}b` {not_a_name}")));
     assert_eq!(error("[model.\"a\\u202eb\"]"), at("1:8", &format!("`model.a\\u{{202e}}b` {not_a_name}")));
-    assert_eq!(problem_below_api("model = \" x\""), at("3:9", &format!("`model` {not_a_name}")));
-    assert_eq!(problem("api = openai"), at("2:7", "string values must be quoted, expected literal string"));
+    assert_eq!(problem_below_api("model = \" x\""), at("3:9", &format!("`model.m.model` {not_a_name}")));
+    assert_eq!(
+        problem("api = openai"),
+        at("2:7", "string values must be quoted, expected literal string; the file has to be valid TOML")
+    );
 }
 
 #[test]
 fn unknown_words_name_the_nearest() {
     let apis = "`openai-chat`, `openai-responses`, `anthropic`, `gemini`";
-    assert_eq!(problem("model = \"x\""), at("1:8", &format!("`api` is missing; it is one of {apis}")));
+    assert_eq!(problem("model = \"x\""), at("1:1", &format!("`model.m.api` is missing; it is one of {apis}")));
     assert_eq!(
         problem("# é\napi = \"openai-chats\""),
-        at("3:7", &format!("`api` is `openai-chats`, which is not known; did you mean `openai-chat`? Known: {apis}"))
+        at(
+            "3:7",
+            &format!("`model.m.api` is `openai-chats`, which is not known; did you mean `openai-chat`? Known: {apis}")
+        )
     );
-    assert_eq!(problem("api = 1"), at("2:7", "`api` is a whole number; it has to be a string"));
+    assert_eq!(
+        problem("api = 1"),
+        at("2:7", "`model.m.api` is a whole number, which has the wrong type; it has to be a string")
+    );
     assert_eq!(
         problem_below_api("tools = \"json\""),
-        at("3:9", "`tools` is `json`, which is not known; known: `native`, `prompt`")
+        at("3:9", "`model.m.tools` is `json`, which is not known; known: `native`, `prompt`")
     );
     let keys = "`api`, `model`, `base_url`, `key_env`, `tools`, `temperature`, `top_p`, `max_output_tokens`, `seed`, \
                 `timeout_s`, `retries`, `episode_calls`, `episode_tokens`, `connections`, `system`, `check_model`, `headers`, `headers_env`, \
                 `price`, `extra_body`";
     assert_eq!(
         problem("temprature = 1\napi = \"gemini\""),
-        at("2:1", &format!("unknown key `temprature`; did you mean `temperature`? Known: {keys}"))
+        at("2:1", &format!("unknown key `model.m.temprature`; did you mean `temperature`? Known: {keys}"))
     );
     // The first key in the file, not in alphabetical order.
-    assert!(problem_below_api("zz = 1\naa = 2").starts_with("conf/healbench.toml:3:1: unknown key `zz`; "));
+    assert!(problem_below_api("zz = 1\naa = 2").starts_with("conf/healbench.toml:3:1: unknown key `model.m.zz`; "));
     assert_eq!(
         problem_below_api("\"\\u001b[2J\" = 1"),
-        at("3:1", &format!("unknown key `\\u{{1b}}[2J`; known: {keys}"))
+        at("3:1", &format!("unknown key `model.m.\\u{{1b}}[2J`; known: {keys}"))
     );
     assert_eq!(
         problem_below_api("price = {input = 1, outputs = 2}"),
         at(
             "3:21",
-            "unknown key `price.outputs`; did you mean `output`? Known: `input`, `cache_read`, `cache_write`, `output`"
+            "unknown key `model.m.price.outputs`; did you mean `output`? Known: `input`, `cache_read`, `cache_write`, `output`"
         )
     );
     assert_eq!(
         problem_below_api("connections = {begin = 2}"),
-        at("3:16", "unknown key `connections.begin`; known: `start`, `min`, `max`")
+        at("3:16", "unknown key `model.m.connections.begin`; known: `start`, `min`, `max`")
     );
 }
 
 #[test]
 fn numbers_are_checked() {
     let cases = [
-        ("temperature = -0.5", "3:15", "`temperature` is -0.5; it has to be a finite number of at least 0"),
-        ("temperature = inf", "3:15", "`temperature` is inf; it has to be a finite number of at least 0"),
-        ("temperature = nan", "3:15", "`temperature` is nan; it has to be a finite number of at least 0"),
-        ("temperature = \"0\"", "3:15", "`temperature` is a string; it has to be a number"),
-        ("top_p = 0", "3:9", "`top_p` is 0; it has to be a number above 0 and of at most 1"),
-        ("top_p = 1.01", "3:9", "`top_p` is 1.01; it has to be a number above 0 and of at most 1"),
-        ("max_output_tokens = 0", "3:21", "`max_output_tokens` is 0; it has to be a whole number from 1 to 4294967295"),
-        ("timeout_s = 0", "3:13", "`timeout_s` is 0; it has to be a whole number from 1 to 4294967295"),
-        ("timeout_s = 1.5", "3:13", "`timeout_s` is a number with a fraction; it has to be a whole number"),
-        ("retries = -1", "3:11", "`retries` is -1; it has to be a whole number from 0 to 4294967295"),
-        ("retries = 0x100000000", "3:11", "`retries` is 0x100000000; it has to be a whole number from 0 to 4294967295"),
+        (
+            "temperature = -0.5",
+            "3:15",
+            "`model.m.temperature` is -0.5, which is out of range; it has to be a finite number of at least 0",
+        ),
+        (
+            "temperature = inf",
+            "3:15",
+            "`model.m.temperature` is inf, which is out of range; it has to be a finite number of at least 0",
+        ),
+        (
+            "temperature = nan",
+            "3:15",
+            "`model.m.temperature` is nan, which is out of range; it has to be a finite number of at least 0",
+        ),
+        (
+            "temperature = \"0\"",
+            "3:15",
+            "`model.m.temperature` is a string, which has the wrong type; it has to be a number",
+        ),
+        (
+            "top_p = 0",
+            "3:9",
+            "`model.m.top_p` is 0, which is out of range; it has to be a number above 0 and of at most 1",
+        ),
+        (
+            "top_p = 1.01",
+            "3:9",
+            "`model.m.top_p` is 1.01, which is out of range; it has to be a number above 0 and of at most 1",
+        ),
+        (
+            "max_output_tokens = 0",
+            "3:21",
+            "`model.m.max_output_tokens` is 0, which is out of range; it has to be a whole number from 1 to 4294967295",
+        ),
+        (
+            "timeout_s = 0",
+            "3:13",
+            "`model.m.timeout_s` is 0, which is out of range; it has to be a whole number from 1 to 4294967295",
+        ),
+        (
+            "timeout_s = 1.5",
+            "3:13",
+            "`model.m.timeout_s` is a number with a fraction, which has the wrong type; it has to be a whole number",
+        ),
+        (
+            "retries = -1",
+            "3:11",
+            "`model.m.retries` is -1, which is out of range; it has to be a whole number from 0 to 4294967295",
+        ),
+        (
+            "retries = 0x100000000",
+            "3:11",
+            "`model.m.retries` is 0x100000000, which is out of range; it has to be a whole number from 0 to 4294967295",
+        ),
         (
             "episode_tokens = 0",
             "3:18",
-            "`episode_tokens` is 0; it has to be a whole number from 1 to 18446744073709551615",
+            "`model.m.episode_tokens` is 0, which is out of range; it has to be a whole number from 1 to 18446744073709551615",
         ),
-        ("connections = 0", "3:15", "`connections` is 0; it has to be a whole number from 1 to 4294967295"),
-        ("connections = {min = 0}", "3:22", "`connections.min` is 0; it has to be a whole number from 1 to 4294967295"),
+        (
+            "connections = 0",
+            "3:15",
+            "`model.m.connections` is 0, which is out of range; it has to be a whole number from 1 to 4294967295",
+        ),
+        (
+            "connections = {min = 0}",
+            "3:22",
+            "`model.m.connections.min` is 0, which is out of range; it has to be a whole number from 1 to 4294967295",
+        ),
         (
             "connections = {min = 5, max = 2}",
             "3:15",
-            "`connections` is out of order: it has to be `min` <= `start` <= `max`",
+            "`model.m.connections` is out of order; it has to be `min` <= `start` <= `max`",
         ),
         (
             "connections = {start = 9, max = 2}",
             "3:15",
-            "`connections` is out of order: it has to be `min` <= `start` <= `max`",
+            "`model.m.connections` is out of order; it has to be `min` <= `start` <= `max`",
         ),
-        ("seed = 1", "3:8", "`seed` is a whole number; it has to be true or false"),
-        ("price = {input = -1, output = 2}", "3:18", "`price.input` is -1; it has to be a finite number of at least 0"),
+        ("seed = 1", "3:8", "`model.m.seed` is a whole number, which has the wrong type; it has to be true or false"),
+        (
+            "price = {input = -1, output = 2}",
+            "3:18",
+            "`model.m.price.input` is -1, which is out of range; it has to be a finite number of at least 0",
+        ),
         (
             "price = {input = 1, output = nan}",
             "3:30",
-            "`price.output` is nan; it has to be a finite number of at least 0",
+            "`model.m.price.output` is nan, which is out of range; it has to be a finite number of at least 0",
         ),
-        ("price = {input = 1}", "3:9", "`price.output` is missing; it is in US dollars for a million tokens"),
-        ("price = 1", "3:9", "`price` is a whole number; it has to be a table"),
+        ("price = {input = 1}", "3:9", "`model.m.price.output` is missing; it is in US dollars for a million tokens"),
+        ("price = 1", "3:9", "`model.m.price` is a whole number, which has the wrong type; it has to be a table"),
     ];
     for (line, position, message) in cases {
         assert_eq!(problem_below_api(line), at(position, message), "{line}");
@@ -252,10 +328,11 @@ fn numbers_are_checked() {
 
 #[test]
 fn base_urls_are_checked_and_never_shown() {
-    let credentials = "`base_url` holds credentials, which are not shown: they belong into `key_env` or `headers_env`";
-    let query = "`base_url` must not have a query or a fragment; what stands there is not shown";
-    let scheme = "`base_url` has to be an `http` or `https` URL";
-    let no_url = "`base_url` is not a URL, such as `http://127.0.0.1:8080/v1`";
+    let credentials =
+        "`model.m.base_url` holds credentials, which are not shown; they belong into `key_env` or `headers_env`";
+    let query = "`model.m.base_url` has a query or a fragment, which is not shown; write one such as `http://127.0.0.1:8080/v1`";
+    let scheme = "`model.m.base_url` has to be an `http` or `https` URL; write one such as `http://127.0.0.1:8080/v1`";
+    let no_url = "`model.m.base_url` is not a URL; write one such as `http://127.0.0.1:8080/v1`";
     let cases = [
         ("https://me:hunter2@example.org/v1", credentials),
         ("https://hunter2@example.org/v1", credentials),
@@ -276,19 +353,22 @@ fn base_urls_are_checked_and_never_shown() {
 fn a_system_text_has_to_be_readable() {
     assert_eq!(
         problem_below_api("system = \"s.txt\""),
-        at("3:10", "cannot read `conf/s.txt`, which `system` names: it is not there")
+        at(
+            "3:10",
+            "`model.m.system` names `conf/s.txt`, which cannot be read: it is not there; the path is relative to the folder of this \
+             file"
+        )
     );
 }
 
 #[test]
 fn variables_are_names_and_not_keys() {
-    let reason =
-        "has to be the name of an environment variable (letters, digits and `_`); what stands there is not shown";
-    assert_eq!(problem_below_api("key_env = \"hunter-2\""), at("3:11", &format!("`key_env` {reason}")));
-    assert_eq!(problem_below_api("key_env = \"2hunter\""), at("3:11", &format!("`key_env` {reason}")));
+    let reason = "is not the name of an environment variable; what stands there is not shown; such a name has letters, digits and `_`";
+    assert_eq!(problem_below_api("key_env = \"hunter-2\""), at("3:11", &format!("`model.m.key_env` {reason}")));
+    assert_eq!(problem_below_api("key_env = \"2hunter\""), at("3:11", &format!("`model.m.key_env` {reason}")));
     assert_eq!(
         problem_below_api("headers_env = {\"X-S\" = \"hunter 2\"}"),
-        at("3:24", &format!("`headers_env.X-S` {reason}"))
+        at("3:24", &format!("`model.m.headers_env.X-S` {reason}"))
     );
 }
 
@@ -300,7 +380,7 @@ fn headers_hold_no_secrets() {
             at(
                 "3:12",
                 &format!(
-                    "`headers.{name}` carries a secret: name the environment variable that holds it in `key_env` or \
+                    "`model.m.headers.{name}` carries a secret; name the environment variable that holds it in `key_env` or \
                      `headers_env`"
                 )
             )
@@ -308,19 +388,22 @@ fn headers_hold_no_secrets() {
     }
     assert_eq!(
         problem_below_api("headers = {\"a b\" = \"x\"}"),
-        at("3:12", "`headers.a b` is not the name of a header")
+        at("3:12", "`model.m.headers.a b` is not the name of a header; a name has letters, digits and `-`")
     );
     assert_eq!(
         problem_below_api("headers = {X = \"a\\nb\"}"),
-        at("3:16", "`headers.X` has to be of visible ASCII characters and blanks, which headers are made of")
+        at(
+            "3:16",
+            "`model.m.headers.X` has other characters than a header may have; headers are made of visible ASCII characters and blanks"
+        )
     );
     assert_eq!(
         problem_below_api("headers = {X-A = \"1\"}\nheaders_env = {x-a = \"V\"}"),
-        at("4:16", "`headers_env.x-a` is given twice; a header's name is the same in all cases")
+        at("4:16", "`model.m.headers_env.x-a` is given twice; a header's name is the same in all cases")
     );
     assert_eq!(
         problem_below_api("headers = {X-A = 1}"),
-        at("3:18", "`headers.X-A` is a whole number; it has to be a string")
+        at("3:18", "`model.m.headers.X-A` is a whole number, which has the wrong type; it has to be a string")
     );
 }
 
@@ -340,7 +423,7 @@ fn an_extra_body_leaves_the_conversation_alone() {
     ];
     for key in reserved {
         let message = format!(
-            "`extra_body.{key}` cannot be set: healbench writes this part of a request, and a run would not be what its \
+            "`model.m.extra_body.{key}` cannot be set; healbench writes this part of a request, and a run would not be what its \
              records say"
         );
         assert_eq!(problem_below_api(&format!("[model.m.extra_body]\nx = 1\n{key} = 1")), at("5:1", &message));
@@ -349,7 +432,7 @@ fn an_extra_body_leaves_the_conversation_alone() {
     assert!(problem_below_api("extra_body = {a = \"é\", tools = 1}").starts_with("conf/healbench.toml:3:24: "));
     assert_eq!(
         problem_below_api("extra_body = {a = {b = [nan]}}"),
-        at("3:25", "`extra_body.a.b` is nan; it has to be a finite number")
+        at("3:25", "`model.m.extra_body.a.b` is nan, which is out of range; it has to be a finite number")
     );
 }
 
@@ -357,21 +440,21 @@ fn an_extra_body_leaves_the_conversation_alone() {
 fn what_looks_like_a_secret_is_refused_and_not_shown() {
     let message = |key: &str| {
         format!(
-            "something in `{key}` looks like a secret, which has no place in a file of settings and is not shown: put it into \
-             an environment variable, and the variable's name into `key_env` or `headers_env`"
+            "something in `{key}` looks like a secret, which has no place in a file and is not shown; put it into an \
+             environment variable, and the variable's name into `key_env` or `headers_env` of a model"
         )
     };
     let cases = [
-        ("key_env = \"sk-abc\"", "3:11", "key_env"),
-        ("key_env = \"AIzaSyXXX\"", "3:11", "key_env"),
-        ("api_key = \"sk-abc\"", "3:11", "api_key"),
-        ("model = \"gsk_0123456789abcdef\"", "3:9", "model"),
-        ("headers = {X-Auth = \"Bearer hunter2\"}", "3:21", "headers.X-Auth"),
-        ("headers = {X-Auth = \"Token eyJ0123456789abcdefgh\"}", "3:21", "headers.X-Auth"),
-        ("base_url = \"https://example.org/sk-0123456789abcdefgh\"", "3:12", "base_url"),
-        ("extra_body = {a = [{b = \"sk-abc\"}]}", "3:25", "extra_body.a.b"),
-        ("extra_body = {sk-abc = 1}", "3:15", "extra_body"),
-        ("sk-abc = 1", "3:1", "model"),
+        ("key_env = \"sk-abc\"", "3:11", "model.m.key_env"),
+        ("key_env = \"AIzaSyXXX\"", "3:11", "model.m.key_env"),
+        ("api_key = \"sk-abc\"", "3:11", "model.m.api_key"),
+        ("model = \"gsk_0123456789abcdef\"", "3:9", "model.m.model"),
+        ("headers = {X-Auth = \"Bearer hunter2\"}", "3:21", "model.m.headers.X-Auth"),
+        ("headers = {X-Auth = \"Token eyJ0123456789abcdefgh\"}", "3:21", "model.m.headers.X-Auth"),
+        ("base_url = \"https://example.org/sk-0123456789abcdefgh\"", "3:12", "model.m.base_url"),
+        ("extra_body = {a = [{b = \"sk-abc\"}]}", "3:25", "model.m.extra_body.a.b"),
+        ("extra_body = {sk-abc = 1}", "3:15", "model.m.extra_body"),
+        ("sk-abc = 1", "3:1", "model.m"),
     ];
     for (line, position, key) in cases {
         assert_eq!(problem_below_api(line), at(position, &message(key)), "{line}");
@@ -423,7 +506,7 @@ fn invalid_model_refs_list_the_accepted_forms() {
     let providers = "`openai`, `openai-responses`, `anthropic`, `gemini`, `model`";
     assert_eq!(error("opnai:gpt-5"), format!("unknown provider `opnai`; did you mean `openai`? Known: {providers}"));
     assert_eq!(error("mistral\u{7}:x"), format!("unknown provider `mistral\\u{{7}}`; known: {providers}"));
-    let not_a_name = "has to be a name: not empty, without control characters, and without blanks around it";
+    let not_a_name = "is not a name; a name is not empty, and has no control characters and no blanks around it";
     assert_eq!(error("openai:"), format!("what follows `openai:` {not_a_name}"));
     assert_eq!(error("model:a\nb"), format!("what follows `model:` {not_a_name}"));
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Values that have to be read from records: lists, suggestions, and answers that were cut.
+//! Tests of lookups: values that must be found in lists, by suggestions, or in truncated responses.
 
 use healbench_agents::scripted::Profile;
 use healbench_protocol::{Step, ToolResponse, Turn};
@@ -17,7 +17,7 @@ fn list(arguments: Value) -> Step {
     step("billing", arguments.clone(), arguments)
 }
 
-/// The step whose invoice has to be found; the intent holds a value that no agent may use.
+/// Returns a step whose invoice must be found. The intended call contains a value that no agent may use.
 fn get() -> Step {
     let arguments = json!({"action": "get", "invoice_id": "secret"});
     with_query(
@@ -31,7 +31,7 @@ fn get() -> Step {
 const TRUNCATION_NOTICE: &str = "⚠️ Dataset truncated. Showing 50 of 3,200 invoices.\nUse filters to narrow results:\n  • status: \"open\", \
      \"paid\"\n  • customer: user ID or name";
 
-/// A list of 3,200 of which 50 are shown, unless it is filtered by status.
+/// Returns a list of 3,200 rows of which 50 are shown, unless it is filtered by status.
 fn billing(arguments: &Value) -> ToolResponse {
     match (arguments["action"].as_str(), arguments["invoice_id"].as_str()) {
         (Some("list"), _) if arguments["status"] == "open" => ok(&rows(60..80)),
@@ -77,11 +77,11 @@ fn a_truncated_list_is_narrowed_by_named_filters() {
         sent(&turns),
         [r#"{"action":"list"}"#, r#"{"action":"list","status":"open"}"#, r#"{"action":"get","invoice_id":"inv_70"}"#,]
     );
-    // The same list, cut without a word about it.
+    // The same list, truncated without a notice.
     let turns = run_episode(&profile("perfect"), steps(), 0, 9, |_, _| ok(&rows(0..50)));
     assert_eq!(sent(&turns), [r#"{"action":"list"}"#]);
     assert!(gave_up(&turns));
-    // A text that does not list the known value as valid explains no use of it.
+    // The known value is not used if the text does not list it as valid.
     let other = TRUNCATION_NOTICE.replace("\"open\"", "\"void\"");
     let turns = run_episode(&profile("perfect"), steps(), 0, 9, |_, _| ok(&other));
     assert_eq!(sent(&turns), [r#"{"action":"list"}"#]);
@@ -102,7 +102,7 @@ fn a_filter_without_listed_values_takes_the_intended_value() {
     }
 }
 
-/// A list that shows 30 of 100 rows from `offset` on, and says how to read on while there is more.
+/// Returns a list that shows 30 of 100 rows from `offset` on, and says how to request more if there are any.
 fn paged(arguments: &Value) -> ToolResponse {
     if arguments["action"] == "get" {
         return ok(r#"{"id": "inv_70"}"#);
@@ -130,7 +130,7 @@ fn a_truncated_list_is_paged_where_the_text_says_how() {
         ]
     );
     assert!(is_done(&turns));
-    // What is on no page ends the search with the last one.
+    // If no page contains the record, the search ends with the last page.
     let mut lost = get();
     lost.find.get_mut("invoice_id").unwrap().matching.insert("number".to_owned(), json!("INV-700"));
     let turns = run_episode(&profile("perfect"), vec![list(json!({"action": "list"})), lost], 0, 9, |call, _| {
@@ -163,7 +163,7 @@ fn an_unfiltered_list_is_filtered_when_the_text_names_filters() {
     assert!(is_done(&turns));
 }
 
-/// The step with a wrong id, which the agent believes until it is told otherwise.
+/// Returns a step with a wrong id in the draft call, which the agent sends until a response rejects it.
 fn wrong_id() -> Step {
     let mut step = get();
     step.draft.arguments["invoice_id"] = json!("INV-999");
@@ -192,7 +192,7 @@ fn a_suggested_list_that_is_truncated_is_narrowed() {
         find.matching.insert("customer".to_owned(), json!("acme"));
     }
     let row = r#"[{"id": "inv_70", "number": "INV-70", "customer": "acme"}]"#;
-    // The agent was not told of a filter `customer`; the text names it.
+    // The tool list has no filter `customer`; only the text names it.
     let turns = run_episode(&profile("perfect"), vec![step], 0, 9, |call, n| match n {
         0 => billing(&call.arguments),
         1 => {
@@ -211,7 +211,7 @@ fn an_unknown_id_is_not_fixed_from_a_bare_line() {
     assert!(gave_up(&turns));
 }
 
-/// A text may name any action; one that changes something is called only where the task asks for it.
+/// A suggested action that changes data is called only if the task needs it.
 #[test]
 fn advice_to_change_something_is_not_followed() {
     let text = "Invoice 'INV-999' does not exist. You can use create / list.";

@@ -10,6 +10,7 @@ mod hints_unseen;
 mod hostile_server;
 mod llm_anthropic;
 mod llm_cassette;
+mod llm_cassette_damage;
 mod llm_cassette_miss;
 mod llm_endpoint;
 mod llm_gemini;

@@ -1,4 +1,4 @@
-//! Profiles: the shipped ones, and what a user can get wrong.
+//! Tests of the shipped profiles, and of invalid profiles.
 
 use healbench_agents::scripted::{Profile, ProfileError, shipped_profile, shipped_profiles};
 
@@ -25,20 +25,32 @@ fn an_unknown_name_lists_the_known_ones() {
 
 #[test]
 fn mistakes_are_named_with_file_key_and_line() {
-    let error = |text: &str| Profile::from_toml("my.toml", text).unwrap_err().to_string();
+    let error = |text: &str| {
+        let error = Profile::from_toml("my.toml", text).unwrap_err();
+        format!("{error}; {}", error.help)
+    };
     let line = |needle: &str| 1 + TYPICAL.lines().position(|line| line.starts_with(needle)).unwrap();
     let high = TYPICAL.replace("delay = 0.85", "delay = 1.5");
-    assert_eq!(error(&high), format!("my.toml:{}: `uptake.delay` is 1.5, which is not between 0 and 1", line("delay")));
+    assert_eq!(
+        error(&high),
+        format!(
+            "my.toml:{}:9: `uptake.delay` is 1.5, which is out of range; it has to be a number from 0 to 1",
+            line("delay")
+        )
+    );
     let nan = TYPICAL.replace("repeat = 0.5", "repeat = nan");
-    assert!(error(&nan).starts_with(&format!("my.toml:{}: `repeat` is NaN", line("repeat"))), "{}", error(&nan));
+    assert!(error(&nan).starts_with(&format!("my.toml:{}:10: `repeat` is nan", line("repeat"))), "{}", error(&nan));
     let unknown = TYPICAL.replace("guess = 0.2", "guess = 0.2\nguesses = 0.2");
     let message = error(&unknown);
     assert!(
-        message.starts_with(&format!("my.toml:{}: ", line("guess") + 1)) && message.contains("`guesses`"),
+        message.starts_with(&format!(
+            "my.toml:{}:1: unknown key `guesses`; did you mean `guess`? Known: ",
+            line("guess") + 1
+        )),
         "{message}"
     );
     let missing = TYPICAL.replace("patience = 6", "");
-    assert!(error(&missing).contains("`patience`"), "{}", error(&missing));
+    assert!(error(&missing).contains("`patience` is missing; it is a whole number"), "{}", error(&missing));
 }
 
 #[test]

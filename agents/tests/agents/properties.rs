@@ -1,4 +1,4 @@
-//! What must hold for any text.
+//! Properties that must hold for any text.
 
 use healbench_agents::scripted::hints::{Vocabulary, extract};
 use healbench_protocol::Script;
@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::episode::*;
 
-/// Texts made of the pieces that the extractor looks for, in any order, cut anywhere.
+/// Generates texts from the fragments that the extractor looks for, in any order, truncated anywhere.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("<field name=\"amount\">".to_owned()),
@@ -88,8 +88,8 @@ fn long_hostile_texts_are_read_in_linear_time() {
             };
             (0..3).map(time).min().unwrap()
         };
-        let (short, long) = (fastest(25_000), fastest(200_000));
-        let ratio = long.as_secs_f64() / short.as_secs_f64();
-        assert!(ratio < 32.0, "`{piece}` took {short:?}, and eight times as much of it {long:?}");
+        // On a busy machine one attempt may be disturbed, but not all of them.
+        let ratio = || fastest(200_000).as_secs_f64() / fastest(25_000).as_secs_f64();
+        assert!((0..5).any(|_| ratio() < 32.0), "eight times as much of `{piece}` takes more than 32 times as long");
     }
 }

@@ -1,4 +1,4 @@
-//! Mending a call from what an error says, and only from that.
+//! Tests that calls are repaired by what an error says, and only by that.
 
 use healbench_agents::scripted::Profile;
 use healbench_protocol::{Step, Turn};
@@ -13,7 +13,7 @@ fn intended() -> Value {
     })
 }
 
-/// The intent with one change.
+/// Returns the intended arguments with one change.
 fn mutated(change: impl FnOnce(&mut Value)) -> Value {
     let mut draft = intended();
     change(&mut draft);
@@ -46,7 +46,7 @@ const ROUTING_TEXT: &str = "[UNKNOWN_ACTION] The action \"craete\" does not exis
 const MISSING_TEXT: &str = "[MISSING_DISCRIMINATOR] The required field \"action\" is missing.\n💡 Suggestion: Add the \"action\" \
      field and call the tool again.\n📋 Try: list, create, get";
 
-/// Mistake, belief, and the texts that name it.
+/// Returns mistakes: name, arguments of the draft call, and error texts that name the mistake.
 fn mistakes() -> Vec<(&'static str, Value, Vec<String>)> {
     let both_formats = |name: &str, message: &str| vec![field_xml(name, message), field_text(name, message)];
     let put = |path: &str, value: Value| mutated(|draft| *draft.pointer_mut(path).unwrap() = value);
@@ -121,7 +121,7 @@ fn mistakes() -> Vec<(&'static str, Value, Vec<String>)> {
     ]
 }
 
-/// Plays one step that fails with `text` until the call is the intended one.
+/// Runs one step that fails with `text` until the call equals the intended one.
 fn run_repair(profile: &Profile, draft: &Value, text: &str) -> Vec<Turn> {
     let right = intended();
     run_episode(profile, vec![step("billing", right.clone(), draft.clone())], 0, 40, |call, _| {
@@ -157,7 +157,7 @@ fn perfect_never_fixes_from_a_bare_line() {
     }
 }
 
-/// What a blind agent sends does not depend on what the texts say.
+/// The calls of an agent that follows no hints do not depend on the texts.
 #[test]
 fn blind_ignores_the_text_of_errors() {
     for (mistake, draft, texts) in mistakes() {
@@ -173,7 +173,7 @@ fn blind_ignores_the_text_of_errors() {
     }
 }
 
-/// A client whose tool list is older than the server: the action that the intent calls is known from the task alone.
+/// The tool list is older than the server, so the intended action is known from the script only.
 #[test]
 fn an_action_that_is_newer_than_the_tool_list_is_found_among_those_that_are_listed() {
     let right = mutated(|intended| intended["action"] = json!("add_invoice"));
@@ -201,7 +201,7 @@ fn several_fields_are_fixed_up_to_the_profiles_limit() {
     assert_eq!((&sent[1]["amount"], &sent[1]["email"]), (&json!(120), &json!("x")));
 }
 
-/// Evidence that the intent itself would not satisfy explains no change.
+/// A hint that the intended value does not satisfy changes nothing.
 #[test]
 fn unexplained_values_are_not_changed() {
     for (name, wrong, message) in [
@@ -218,7 +218,7 @@ fn unexplained_values_are_not_changed() {
     }
 }
 
-/// A server need not say `missing` of a field that it did not get.
+/// Servers report missing fields in other words than `missing`, too.
 #[test]
 fn any_message_about_a_missing_field_fills_it() {
     for (name, message) in [
@@ -234,12 +234,12 @@ fn any_message_about_a_missing_field_fills_it() {
         let draft = mutated(|draft| _ = draft.as_object_mut().unwrap().shift_remove(name));
         assert!(is_done(&run_repair(&profile("perfect"), &draft, message)), "{message}");
     }
-    // What is known does not fit.
+    // The known value is not among the options.
     let draft = mutated(|draft| _ = draft.as_object_mut().unwrap().shift_remove("currency"));
     assert_eq!(run_repair(&profile("perfect"), &draft, "currency: valid options: 'GBP', 'CHF'").len(), 2);
 }
 
-/// A schema in the error lists fields that are right; a value that already fits stays even where the intent has another.
+/// A schema in the error lists valid fields too. A valid value stays even if the intended call has another.
 #[test]
 fn a_listed_constraint_changes_no_value_that_fits_it() {
     let draft = mutated(|draft| {
@@ -341,7 +341,7 @@ fn text_past_the_context_window_is_not_read() {
     // The field's element stands in the first half, the advice in the second.
     assert!(is_done(&run_repair(&with(needed * 2 / 3), &draft, text)));
     assert!(gave_up(&run_repair(&with(10), &draft, text)));
-    // What came first has filled the window.
+    // The first text has filled the context window.
     let steps: Vec<Step> = vec![step("billing", intended(), intended()), step("billing", intended(), draft.clone())];
     let turns =
         run_episode(&with(needed), steps, 0, 9, |_, n| if n == 0 { ok(&"x".repeat(400_000)) } else { error(text) });
@@ -360,7 +360,7 @@ fn episodes_are_deterministic() {
     assert!(all.iter().any(|episode| *episode != all[0]), "trials draw differently");
 }
 
-/// The same facts in another format meet the same draws.
+/// Equal hints get equal draws in all formats.
 #[test]
 fn formats_with_the_same_content_have_the_same_uptake() {
     for (mistake, draft, texts) in mistakes().iter().filter(|(_, _, texts)| texts.len() == 2) {
@@ -390,7 +390,7 @@ fn a_conflicting_value_is_replaced_by_the_intended_one() {
     let turns = run_repair(&profile("perfect"), &draft, text);
     assert_eq!(arguments(&turns).len(), 2);
     assert!(is_done(&turns));
-    // What the task tells is what is taken: there is nothing left to try.
+    // The value in use is the one that the task states, so there is no other to try.
     let turns =
         run_episode(&profile("perfect"), vec![step("billing", intended(), intended())], 0, 9, |_, _| error(text));
     assert_eq!(arguments(&turns).len(), 1);

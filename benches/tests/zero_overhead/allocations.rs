@@ -1,4 +1,4 @@
-//! (b) Nothing is allocated where there is nothing to tell, by a counting allocator.
+//! Proof (b): without changes to show, the contract guardrail allocates nothing, according to a counting allocator.
 
 use std::hint::black_box;
 
@@ -10,7 +10,7 @@ use healbench_protocol::{ErrorFormat, ToolCall};
 use crate::variants::{EnhancerVariant, Parts, Work};
 use crate::{Proof, refuted};
 
-/// An error passes without an allocation.
+/// Proves that an error passes the enhancer without an allocation.
 pub(crate) fn proof_of_enhancer(variant: EnhancerVariant) -> Proof {
     let (parts, path) = (Parts::new(), black_box(variant.path()));
     let mut error = Some(ERROR.to_owned());
@@ -18,11 +18,11 @@ pub(crate) fn proof_of_enhancer(variant: EnhancerVariant) -> Proof {
     if counted.count_total == 0 { Ok(()) } else { refuted(format!("it allocates: {counted:?}")) }
 }
 
-/// A whole call allocates exactly what it does with the guardrail off.
+/// Proves that a whole call has the same allocations as with the guardrail off.
 pub(crate) fn proof_of_call(variant: EnhancerVariant, work: Work) -> Proof {
     let parts = Parts::new();
     let counted = |variant: EnhancerVariant| -> AllocationInfo {
-        // What is set up once is set up now.
+        // Initialize lazily created data before counting.
         variant.work(work, &parts, 1);
         measure(|| variant.work(work, &parts, 10))
     };
@@ -33,7 +33,8 @@ pub(crate) fn proof_of_call(variant: EnhancerVariant, work: Work) -> Proof {
     if this == direct { Ok(()) } else { refuted(format!("ten calls allocate {this:?}, and without it {direct:?}")) }
 }
 
-/// The list of content blocks and its one text: with all guardrails on and a contract that moved, too.
+/// A valid call allocates only the list of content blocks and its text, also with all guardrails and a changed
+/// contract.
 pub(crate) fn valid_call_allocates_its_result() -> Proof {
     match allocations(&engine(), &valid_call()) {
         2 => Ok(()),
@@ -41,8 +42,8 @@ pub(crate) fn valid_call_allocates_its_result() -> Proof {
     }
 }
 
-/// What is said above compares two engines that share all their code; this holds what they share, so that a copy of the text in there
-/// is seen too.
+/// The proofs above compare two engines that share most of their code. This one compares the allocations of a failed
+/// call with a constant, so that an additional copy of the text in shared code is detected, too.
 pub(crate) fn failed_call_allocates_no_more_than_it_did() -> Proof {
     match allocations(&unchanged_engine(true, &ErrorFormat::FusionXml), &invalid_call()) {
         MAX_ALLOCATIONS_PER_FAILED_CALL => Ok(()),
@@ -53,13 +54,13 @@ pub(crate) fn failed_call_allocates_no_more_than_it_did() -> Proof {
     }
 }
 
-/// Three issues found, told and dropped again.
+/// The allocations of a failed call: to find three issues, to format them, and for the response.
 const MAX_ALLOCATIONS_PER_FAILED_CALL: u64 = 27;
 
 fn allocations(engine: &Engine, call: &ToolCall) -> u64 {
     let mut world = world();
     let mut answer = || measure(|| drop(black_box(engine.call(&mut world, black_box(call))))).count_total;
-    // What is set up once is set up now.
+    // Initialize lazily created data before counting.
     answer();
     answer()
 }

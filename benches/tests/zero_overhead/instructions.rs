@@ -1,8 +1,9 @@
-//! (d) Instructions per call, counted by callgrind: exact, and the same on every run.
+//! Proof (d): the number of instructions per call, counted by callgrind, which is exact and equal in every run.
 //!
-//! The proof starts its own executable under valgrind, with a cleared environment. What is counted is the difference between `2 N`
-//! calls and `N`, of one function and all that it calls. Keys of hash maps are random in every other program; here they are fixed
-//! (`getrandom`), and memory is compared in a way that takes the same instructions wherever it lies.
+//! The proof starts its own executable under valgrind, without environment variables. It counts the instructions of a
+//! function, including those it calls, for `2 N` calls and for `N`, and takes the difference. To make counts
+//! repeatable, the keys of hash maps are fixed (`getrandom`), and memory is compared by a function whose instructions
+//! do not depend on addresses.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -14,20 +15,22 @@ use libtest_mimic::{Failed, Trial};
 use crate::variants::{EnhancerVariant, Parts, Work};
 use crate::{NotProven, Proof, broken, optimized, program, refuted, unproven};
 
-/// The most that the identity which is chosen at run time may cost a failed call: a branch, and a text's three words moved.
+/// The maximum cost of the identity selected at run time for a failed call: a branch, and moving the three words of a
+/// `String`.
 pub(crate) const MAX_INSTRUCTIONS_PER_FAILED_CALL: i64 = 12;
 
-/// The argument that makes this program do some work and nothing else.
+/// The argument with which this program is started as the child: it only runs the work to count.
 pub(crate) const CHILD: &str = "--instructions";
 
-/// glibc compares memory in one of several ways. The fastest takes more instructions near the end of a page, so that a count would
-/// depend on where an engine happens to lie; this leaves it the one that does not look.
+/// glibc has several implementations of memory comparison. The fastest needs more instructions near the end of a page,
+/// so counts would depend on addresses. This setting selects one that does not.
 const PLAIN_COMPARISONS: &str = "glibc.cpu.hwcaps=-AVX2,-MOVBE";
 
-/// N.
+/// The number `N` of calls.
 const CALLS: u32 = 1000;
 
-/// The variant takes at most so many instructions a call more than no enhancer; where that is none, exactly as many.
+/// Proves that the variant takes at most this many more instructions per call than no enhancer; if the limit is 0,
+/// exactly as many.
 pub(crate) fn proof(variant: EnhancerVariant, work: Work, most: i64) -> Proof {
     optimized()?;
     let more = instructions_of_calls(variant, work)? - instructions_of_calls(EnhancerVariant::Direct, work)?;
@@ -38,7 +41,7 @@ pub(crate) fn proof(variant: EnhancerVariant, work: Work, most: i64) -> Proof {
     refuted(format!("{:+.3} instructions a call; {most} are allowed", more as f64 / f64::from(CALLS)))
 }
 
-/// Two counts of one thing are one count.
+/// Proves that counting is repeatable.
 pub(crate) fn repeats() -> Proof {
     optimized()?;
     for work in Work::ALL {
@@ -51,7 +54,7 @@ pub(crate) fn repeats() -> Proof {
     Ok(())
 }
 
-/// Prints the instructions per call of every variant; fails when one of them cannot be counted.
+/// Prints the instructions per call of every variant. Fails if one of them cannot be counted.
 #[allow(clippy::print_stdout, reason = "asked for with --table")]
 pub(crate) fn print_table() -> ExitCode {
     if let Err(not_proven) = optimized() {
@@ -73,7 +76,7 @@ pub(crate) fn print_table() -> ExitCode {
     if all_counted { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// What the child does: nothing but the work, after all that any variant needs is made.
+/// Runs the work in the child process, after creating what all variants need.
 pub(crate) fn run_child(words: &[String]) -> ExitCode {
     let Some((work, variant, times)) = parse_child_args(words) else { return ExitCode::FAILURE };
     let parts = Parts::new();
@@ -81,7 +84,7 @@ pub(crate) fn run_child(words: &[String]) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-/// The places of a work and of a variant in their lists, and how often: the child's arguments.
+/// Returns the child's arguments: the indices of the work and of the variant, and the number of calls.
 fn parse_child_args(words: &[String]) -> Option<(Work, EnhancerVariant, u32)> {
     let [work, variant, times] = words else { return None };
     let index = |word: &String| word.parse::<usize>().ok();
@@ -89,18 +92,18 @@ fn parse_child_args(words: &[String]) -> Option<(Work, EnhancerVariant, u32)> {
     Some((*work, *variant, times.parse().ok()?))
 }
 
-/// callgrind counts while this runs: by its name.
+/// The function that callgrind counts, found by its name.
 #[inline(never)]
 fn counted_calls(variant: EnhancerVariant, work: Work, parts: &Parts, times: u32) {
     variant.work(work, black_box(parts), times);
 }
 
-/// The instructions of so many calls.
+/// Returns the number of instructions of `calls` calls.
 fn instructions_of_calls(variant: EnhancerVariant, work: Work) -> Result<i64, NotProven> {
     Ok(cached_count(variant, work, 2 * CALLS)? - cached_count(variant, work, CALLS)?)
 }
 
-/// A count, which is made once.
+/// Counts instructions and caches the result.
 fn cached_count(variant: EnhancerVariant, work: Work, times: u32) -> Result<i64, NotProven> {
     type Counts = BTreeMap<(&'static str, &'static str, u32), Result<i64, NotProven>>;
     static COUNTS: Mutex<Counts> = Mutex::new(BTreeMap::new());
@@ -120,7 +123,7 @@ fn count(variant: EnhancerVariant, work: Work, times: u32) -> Result<i64, NotPro
         .env("GLIBC_TUNABLES", PLAIN_COMPARISONS)
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null", "--vgdb=no", "--toggle-collect=*counted_calls*"])
         .arg(executable)
-        // Arguments of one length: the stack begins where they end.
+        // Pad the arguments to a fixed length, since the stack begins after them.
         .arg(CHILD)
         .arg(index(Work::ALL.iter().position(|other| *other == work)))
         .arg(index(EnhancerVariant::ALL.iter().position(|other| *other == variant)))
@@ -132,27 +135,27 @@ fn count(variant: EnhancerVariant, work: Work, times: u32) -> Result<i64, NotPro
         return Err(failed(stderr.lines().last().unwrap_or("it failed without a word").to_owned()));
     }
     let count = collected(&stderr).ok_or_else(|| failed("it tells no count".to_owned()))?;
-    // Where the name is not found, nothing is counted.
+    // If callgrind does not find the name, it counts nothing.
     if count < i64::from(times) { Err(failed(format!("{count} instructions of {times} calls"))) } else { Ok(count) }
 }
 
-/// The number in `==1== Collected : 123456`.
+/// Parses the number in `==1== Collected : 123456`.
 fn collected(stderr: &str) -> Option<i64> {
     let line = stderr.lines().find(|line| line.contains("Collected"))?;
     line.rsplit(' ').next()?.parse().ok()
 }
 
-/// Takes the place of the C library's: hash maps get the same keys in every run, and take the same instructions.
+/// Replaces the C library's function, so that hash maps get the same keys and need the same instructions in every run.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code, reason = "a symbol that the linker takes instead of the C library's")]
 #[unsafe(no_mangle)]
 unsafe extern "C" fn getrandom(buffer: *mut u8, length: usize, _flags: u32) -> isize {
-    // SAFETY: as of the C library's, the caller gives a buffer of that length.
+    // SAFETY: as for the C library's function, the caller passes a buffer of that length.
     unsafe { buffer.write_bytes(0x5a, length) };
     length.cast_signed()
 }
 
-/// That a child which was asked for nothing it has does not pass for one that has worked, and that only a number is one.
+/// Tests that invalid arguments of the child and invalid counts are errors.
 pub(crate) fn self_tests() -> Vec<Trial> {
     let test = |name: &str, holds: bool| {
         Trial::test(format!("d_instructions::own_tests::{name}"), move || {

@@ -1,4 +1,4 @@
-//! (c) The identity that is chosen when the program is built is the same machine code as no identity at all.
+//! Proof (c): the identity selected at compile time has the same machine code as no enhancer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hint::black_box;
@@ -10,21 +10,22 @@ use libtest_mimic::{Failed, Trial};
 use crate::variants::EnhancerVariant;
 use crate::{NotProven, Proof, broken, optimized, program, refuted};
 
-/// A function of `variants.rs`: its name, and where it is.
+/// A function of `variants.rs`: its name and address.
 #[derive(Clone, Copy)]
 struct Function {
     name: &'static str,
     address: usize,
 }
 
-/// The variant's path is the direct one, or has the same instructions.
+/// Proves that the variant's path is the direct one, or has the same instructions.
 pub(crate) fn proof(variant: EnhancerVariant) -> Proof {
     let of = |variant: EnhancerVariant| Function { name: variant.name(), address: variant.path() as usize };
     let all: Vec<Function> = EnhancerVariant::ALL.into_iter().map(of).collect();
     same_code(of(EnhancerVariant::Direct), of(variant), &all)
 }
 
-/// The variant's whole call is the one without an enhancer, or has the same instructions, with all that it calls for itself alone.
+/// Proves that the variant's whole call is the one without an enhancer, or has the same instructions, including
+/// functions that only it calls.
 pub(crate) fn proof_of_call(variant: EnhancerVariant) -> Proof {
     let of = |(name, address)| Function { name, address };
     let all: Vec<Function> = EnhancerVariant::ALL.into_iter().filter_map(EnhancerVariant::whole_call).map(of).collect();
@@ -45,19 +46,19 @@ fn same_code(direct: Function, this: Function, all: &[Function]) -> Proof {
 }
 
 fn is_same_function(one: Function, other: Function) -> bool {
-    // Kept from the compiler, which may say what it likes of functions that it merges later.
+    // Hide the addresses from the optimizer, since the compiler may merge functions later.
     black_box(one.address) == black_box(other.address)
 }
 
-/// A function's symbol. One that was merged with others goes by the name of one of them.
+/// Returns a function's symbol. Merged functions share the symbol of one of them.
 fn symbol_of<'a>(function: Function, all: &[Function], listing: &'a str) -> Result<&'a str, NotProven> {
     let mut names = all.iter().filter(|other| is_same_function(**other, function)).map(|other| other.name);
     let found = names.find_map(|name| symbol(listing, name));
     found.ok_or_else(|| broken(format!("objdump shows no function `{}`", function.name)))
 }
 
-/// What keeps two symbols from being the same code. They may call functions of one path, such as one generic function for two types,
-/// where these are the same code in turn.
+/// Returns the code of two symbols if it differs, else `None`. They may call different functions of one path, such as a
+/// generic function for two types, if these have the same code, too.
 fn difference<'a>(
     listing: &'a str,
     one: &'a str,
@@ -87,18 +88,18 @@ fn difference<'a>(
     None
 }
 
-/// What is done with a function, and its symbol: of calls and jumps to its beginning.
+/// Returns the operation and the symbol of a call or a jump to the beginning of a function.
 fn target(instruction: &str) -> Option<(&str, &str)> {
     let (what, symbol) = instruction.strip_suffix('>')?.split_once(" at <")?;
     matches!(what, "call" | "jmp" | "call *table" | "jmp *table").then_some((what, symbol))
 }
 
-/// A symbol without the hash that tells one instance of a generic function from another.
+/// Removes the hash that distinguishes the instances of a generic function from a symbol.
 fn generic_path(symbol: &str) -> &str {
     symbol.rsplit_once("17h").map_or(symbol, |(path, _)| path)
 }
 
-/// The listing's own copy of a symbol, where it has that function.
+/// Returns the symbol as stored in the listing, if the listing contains the function.
 fn find_symbol<'a>(listing: &'a str, symbol: &str) -> Option<&'a str> {
     symbols(listing).find(|other| *other == symbol)
 }
@@ -107,7 +108,7 @@ fn symbols(listing: &str) -> impl Iterator<Item = &str> {
     listing.lines().filter_map(|line| Some(line.strip_suffix(">:")?.split_once('<')?.1))
 }
 
-/// The program's listing, which is made once.
+/// Returns the disassembly of this program, which is created once.
 fn disassembly() -> Result<&'static str, NotProven> {
     static LISTING: OnceLock<Result<String, NotProven>> = OnceLock::new();
     let make = || Ok(resolved(&objdump(&["-d", "--no-show-raw-insn"])?, &objdump(&["-R"])?));
@@ -125,8 +126,8 @@ fn objdump(what: &[&str]) -> Result<String, NotProven> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The listing with the names of functions that are called by a table of addresses, which the relocations tell: a slot of that table is
-/// nothing but where something lies.
+/// Returns the listing with indirect calls through the table of addresses replaced by the names of the functions,
+/// according to the relocations. The position in that table is irrelevant.
 fn resolved(listing: &str, relocations: &str) -> String {
     let number = |text: &str| u64::from_str_radix(text, 16).ok();
     let functions: BTreeMap<u64, &str> = listing
@@ -150,12 +151,12 @@ fn resolved(listing: &str, relocations: &str) -> String {
     lines.join("\n")
 }
 
-/// The symbol of a function of `variants.rs`.
+/// Returns the symbol of a function of `variants.rs`.
 fn symbol<'a>(listing: &'a str, name: &str) -> Option<&'a str> {
     symbols(listing).find(|symbol| is_variant(symbol, name))
 }
 
-/// A function's instructions, without what depends on where it lies; none when there is no such function, or nothing in it.
+/// Returns a function's instructions without addresses; empty if the function does not exist or is empty.
 fn instructions(listing: &str, symbol: &str) -> Vec<String> {
     let head = format!("<{symbol}>:");
     let lines = listing.lines().skip_while(|line| !line.ends_with(&head)).skip(1);
@@ -167,14 +168,14 @@ fn instructions(listing: &str, symbol: &str) -> Vec<String> {
     code
 }
 
-/// Whether a mangled symbol, of either scheme, is that of a function of `variants.rs`.
+/// Returns true if a mangled symbol, of either mangling scheme, belongs to a function of `variants.rs`.
 fn is_variant(symbol: &str, name: &str) -> bool {
     let path = format!("8variants{}{name}", name.len());
-    // The older scheme ends in a hash.
+    // Symbols of the older scheme end in a hash.
     symbol.split_once(&path).is_some_and(|(_, rest)| rest.is_empty() || rest.starts_with("17h"))
 }
 
-/// An instruction without addresses: a target is a symbol, and the function itself is `self`.
+/// Returns an instruction without addresses: targets are symbols, and the function itself is `self`.
 fn normalized(instruction: &str, own: &str) -> String {
     let own = format!("<{own}");
     let word = |word: &str| {
@@ -185,7 +186,7 @@ fn normalized(instruction: &str, own: &str) -> String {
             None => word.replace(&own, "<self"),
         }
     };
-    // The first word is the name; `add` is one, and no address.
+    // Skip the first word, which is the name of the instruction: `add` is not an address.
     let mut words = instruction.split_whitespace();
     let name = words.next().unwrap_or_default().to_owned();
     words.fold(name, |line, next| format!("{line} {}", word(next)))
@@ -195,7 +196,7 @@ fn is_padding(instruction: &str) -> bool {
     instruction.contains("nop") || instruction == "int3" || instruction == "xchg %ax,%ax"
 }
 
-/// That two functions count as equal only when they are.
+/// Tests that only equal functions are considered equal.
 pub(crate) fn self_tests() -> Vec<Trial> {
     const LISTING: &str = "
 0000000000001000 <_ZN4some8variants6direct17h0123456789abcdefE>:

@@ -1,11 +1,12 @@
-//! The proof that contract awareness costs nothing where there is nothing to tell.
+//! The proof that the contract guardrail costs nothing if a contract has not changed. Its enhancer, the function that
+//! adds changes to errors, is then the identity.
 //!
-//! `cargo test --release -p healbench-benches --test zero_overhead` proves all; `-- --table` prints the instructions of every
-//! variant instead. What cannot be proven here (no valgrind, no objdump, code without optimisation, a machine too noisy) is
-//! ignored as UNPROVEN, with the reason: it has not passed.
+//! `cargo test --release -p healbench-benches --test zero_overhead` proves all; `-- --table` prints the instructions of
+//! every variant instead. What cannot be checked (no valgrind, no objdump, code without optimization, a noisy machine)
+//! is reported as UNPROVEN with the reason, and has not passed.
 //!
-//! Each proof judges a variant (`variants.rs`). Three of them are regressions that somebody could well make, and are kept to see
-//! that the proofs catch them:
+//! Each proof examines variants of the enhancer (`variants.rs`). Three of them are plausible regressions, to check that
+//! the proofs detect them:
 //!
 //! | variant | (a) same buffer | (b) allocations | (c) machine code | (d) instructions | (e) wall clock |
 //! |---|---|---|---|---|---|
@@ -16,17 +17,20 @@
 //! | cosmetic | caught | caught | caught | caught | |
 //! | a fifth more work | | | | | caught |
 //!
-//! All but (a) look at whole calls, too, each of an engine that has the variant for its enhancer: on its path, where somebody would
-//! put it. The reference is an engine with no enhancer at all, which is known when the program is built. With the run-time identity a
-//! valid call takes +0 instructions, a failed one at most the constant. No regression is on a valid call's way, for no enhancer is.
+//! All proofs except (a) also examine whole calls of engines with the variant as their enhancer. The reference is an
+//! engine without an enhancer, decided at compile time. With the run-time identity, a valid call takes no more
+//! instructions, and a failed one at most a constant number. Valid calls do not reach the enhancer, so no regression
+//! affects them.
 //!
-//! An empty field is nothing that the proof could see: a look-up moves and allocates nothing. (c) compares the enhancer's function,
-//! and of whole calls all but the cosmetic one, whose engine runs the code of the run-time identity; that one is a branch, so that its
-//! code differs. (e) sees what takes more than 1% of a call's time, and is the only one that sees what instructions do not tell. What
-//! a call costs with the guardrail and without it alike is none of its overhead: the allocations of a failed call have a constant of
-//! their own, and its time is held against a yardstick (`cargo bench --bench paired`).
+//! An empty field means that the proof cannot detect the regression: a look-up moves and allocates nothing. (c)
+//! compares the enhancer's function, and whole calls except those of the cosmetic variant, whose engine runs the code
+//! of the run-time identity; that identity is a branch, so its code differs. (e) detects more than 1% of a call's time,
+//! and is the only proof that detects costs other than instructions. Costs that a call has with and without the
+//! guardrail are not its overhead: the allocations of a failed call are compared with a constant, and its time with the
+//! reference workload (`cargo bench --bench paired`).
 //!
-//! A proof that does not work (a child of valgrind fails, objdump shows no such function) is red, and catches no regression either.
+//! A proof that does not work (valgrind's child fails, objdump does not show the function) fails, and does not count as
+//! detecting a regression.
 
 mod allocations;
 mod instructions;
@@ -42,17 +46,17 @@ use std::process::ExitCode;
 use libtest_mimic::{Arguments, Completion, Failed, Trial};
 use variants::{EnhancerVariant, Work};
 
-/// What came of a proof.
+/// The result of a proof.
 type Proof = Result<(), NotProven>;
 
-/// Why a proof does not stand.
+/// The reason why a proof did not succeed.
 #[derive(Debug, Clone)]
 enum NotProven {
-    /// It is not so.
+    /// The statement is false.
     Refuted(String),
-    /// It cannot be told here.
+    /// The statement cannot be checked on this machine.
     Unproven(String),
-    /// The proof does not work, which is no proof of the contrary either: not even a regression passes for caught by it.
+    /// The proof itself fails. This does not refute the statement, and does not count as detecting a regression.
     Broken(String),
 }
 
@@ -74,7 +78,7 @@ fn main() -> ExitCode {
         _ => {}
     }
     let mut arguments = Arguments::from_args();
-    // Whoever measures time wants to be alone.
+    // Run one proof at a time, because some of them measure time.
     arguments.test_threads = Some(1);
     libtest_mimic::run(&arguments, trials()).exit_code()
 }
@@ -148,7 +152,7 @@ fn trials() -> Vec<Trial> {
     trials
 }
 
-/// What a variant may cost a failed call.
+/// Returns the maximum cost of a variant for a failed call.
 fn max_instructions(variant: EnhancerVariant) -> i64 {
     if variant == EnhancerVariant::StaticIdentity { 0 } else { instructions::MAX_INSTRUCTIONS_PER_FAILED_CALL }
 }
@@ -161,7 +165,7 @@ fn holds(name: impl Into<String>, proof: impl FnOnce() -> Proof + Send + 'static
     })
 }
 
-/// A regression: its proof has to fail.
+/// A trial of a regression, whose proof must fail.
 fn is_caught(name: impl Into<String>, proof: impl FnOnce() -> Proof + Send + 'static) -> Trial {
     holds(name, || match proof() {
         Ok(()) => Err(NotProven::Refuted("the regression went through".to_owned())),
@@ -182,12 +186,12 @@ fn broken(reason: impl Into<String>) -> NotProven {
     NotProven::Broken(reason.into())
 }
 
-/// Machine code, its instructions and its time mean nothing before they are optimised.
+/// Machine code, instructions and times are meaningful only with optimization.
 fn optimized() -> Proof {
-    if cfg!(debug_assertions) { Err(unproven("the code is not optimised; build with --release")) } else { Ok(()) }
+    if cfg!(debug_assertions) { Err(unproven("the code is not optimized; build with --release")) } else { Ok(()) }
 }
 
-/// Where a program is, by the search path.
+/// Returns the path of a program on the search path.
 fn program(name: &str) -> Result<PathBuf, NotProven> {
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&folders).map(|folder| folder.join(name)).find(|path| path.is_file());

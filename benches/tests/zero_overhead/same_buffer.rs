@@ -1,4 +1,4 @@
-//! (a) The error that comes back is the error that went in: the same pointer, length and capacity.
+//! Proof (a): the returned error is the one passed in, with the same pointer, length and capacity.
 
 use std::collections::BTreeMap;
 
@@ -16,13 +16,13 @@ use proptest::test_runner::{Config, TestCaseError, TestError, TestRunner};
 use crate::variants::{EnhancerVariant, Parts};
 use crate::{Proof, refuted};
 
-/// Any error, with any room to spare, of any action.
+/// Proves for any error, spare capacity and action that the variant returns the same buffer.
 pub(crate) fn proof(variant: EnhancerVariant) -> Proof {
     let (parts, path) = (Parts::new(), variant.path());
     prove(&arguments(), |(error, action)| check_same_buffer(error, |error| path(&parts, error, &action)))
 }
 
-/// Enhancers as they are made from contracts, of which none has a change to show.
+/// Proves the same for enhancers created from contracts without a change to show.
 pub(crate) fn proof_of_built_enhancers() -> Proof {
     prove(&(silent_enhancer(), arguments()), |(enhancer, (error, action))| {
         check_same_buffer(error, |error| enhancer.enhance(error, &action))
@@ -30,7 +30,8 @@ pub(crate) fn proof_of_built_enhancers() -> Proof {
 }
 
 fn prove<S: Strategy>(strategy: &S, test: impl Fn(S::Value) -> Result<(), TestCaseError>) -> Proof {
-    // They are the same on every run: this program has fixed keys (`instructions.rs`), so there are many of them.
+    // The cases are the same in every run, because this program has fixed hash keys (`instructions.rs`), so there are
+    // many of them.
     let config = Config { cases: 4096, failure_persistence: None, ..Config::default() };
     match TestRunner::new(config).run(strategy, test) {
         Ok(()) => Ok(()),
@@ -63,14 +64,14 @@ fn arguments() -> impl Strategy<Value = (String, String)> {
 
 fn silent_enhancer() -> impl Strategy<Value = Enhancer> {
     let config = prop_oneof![
-        // Changes that nobody is shown.
+        // Changes that are not shown.
         diff(&[Severity::Cosmetic, Severity::Safe]).prop_map(|diff| [("invoices", diff)]),
-        // A contract that is equal.
+        // An equal contract.
         Just([(
             "invoices",
             diff_contracts(&ToolContract::from_tool(&current()), &ToolContract::from_tool(&current()))
         )]),
-        // Changes of another tool, real ones among them.
+        // Changes of another tool, including significant ones.
         prop_oneof![
             diff(&[Severity::Cosmetic, Severity::Safe, Severity::Risky, Severity::Breaking]),
             Just(diff_contracts(&ToolContract::from_tool(&previous()), &ToolContract::from_tool(&current()))),

@@ -1,5 +1,5 @@
-//! What is compared: no enhancer, two identities, and three regressions. Each is an enhancer, which an engine of its own calls on its
-//! way through a failed call. All of them are in this one binary.
+//! The compared variants: no enhancer, two identities, and three regressions. Each is an enhancer that an engine of its
+//! own applies to failed calls. All are compiled into this binary.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,41 +11,41 @@ use healbench_benches::{
 use healbench_engine::contract::{
     Block, BlockStyle, ContractDiff, Delta, Enhance, Enhancer, Identity, SelfHealingConfig, Severity, tool_enhancer,
 };
-use healbench_engine::{Engine, SimulatorReply, World};
+use healbench_engine::{Engine, GuardedReply, World};
 use healbench_protocol::{ErrorFormat, ToolCall};
 
-/// What becomes of the text of a failed call.
+/// The treatment of the text of a failed call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum EnhancerVariant {
-    /// It goes on as it is: there is no enhancer.
+    /// No enhancer.
     Direct,
-    /// It passes the identity that was chosen when the program was built.
+    /// The identity selected at compile time.
     StaticIdentity,
-    /// It passes the identity that was chosen when the engine was made.
+    /// The identity selected when the engine is created.
     RunTimeIdentity,
-    /// It is copied.
+    /// A regression: the text is copied.
     Clone,
-    /// It is looked up whether there is something to tell.
+    /// A regression: each call looks up whether its tool has changed.
     LookUp,
-    /// It is told of changes that are all cosmetic.
+    /// A regression: changes that are only cosmetic are processed.
     Cosmetic,
 }
 
-/// What is counted.
+/// The work whose cost is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Work {
-    /// An error through the enhancer.
+    /// Passing an error through the enhancer.
     Enhance,
-    /// A call that passes.
+    /// A valid call.
     ValidCall,
-    /// A call that fails.
+    /// A failed call.
     FailedCall,
 }
 
-/// The way of a text.
+/// A function that passes a text through an enhancer.
 pub(crate) type Path = fn(&Parts, String, &str) -> String;
 
-/// Copies what it is to leave alone.
+/// An enhancer that copies the text instead of returning it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cloning;
 
@@ -59,7 +59,7 @@ impl Enhance for Cloning {
     }
 }
 
-/// Looks at every call whether its tool has a change, and finds those of another one.
+/// An enhancer that looks for changes of the tool at every call, and has only changes of another tool.
 #[derive(Debug, Clone)]
 pub(crate) struct LookingUp {
     changed: BTreeMap<String, Enhancer>,
@@ -71,7 +71,7 @@ impl Enhance for LookingUp {
     }
 }
 
-/// What the variants work with. All of it is made for each of them, so that their heaps look alike.
+/// The data of all variants. All of it is created for each of them, so that their heaps are similar.
 pub(crate) struct Parts {
     identity: Enhancer,
     looking_up: LookingUp,
@@ -81,11 +81,11 @@ pub(crate) struct Parts {
     invalid: ToolCall,
 }
 
-/// An engine for each variant.
+/// The engines, one for each variant.
 struct Engines {
     direct: Engine<Direct>,
     static_identity: Engine<Identity>,
-    /// Made as every engine is, with the guardrail on and a contract that did not move.
+    /// An ordinary engine with the contract guardrail and an unchanged contract.
     run_time_identity: Engine,
     cloning: Engine<Cloning>,
     looking_up: Engine<LookingUp>,
@@ -108,14 +108,14 @@ impl Parts {
     }
 }
 
-/// An enhancer that tells what nobody needs to know.
+/// Returns an enhancer with cosmetic changes only.
 fn cosmetic_enhancer() -> Enhancer {
     let deltas = BTreeMap::from([("invoices".to_owned(), cosmetic_diff())]);
     let shows_all = SelfHealingConfig { include_all_severities: true, ..SelfHealingConfig::new(deltas) };
     tool_enhancer("invoices", ["create"], &shows_all, BlockStyle::Xml)
 }
 
-/// A contract that moved in words only.
+/// Returns a change of descriptions only.
 fn cosmetic_diff() -> ContractDiff {
     let delta = Delta {
         field: "description".to_owned(),
@@ -136,7 +136,7 @@ impl EnhancerVariant {
         EnhancerVariant::Cosmetic,
     ];
 
-    /// The name of its function here, too: the disassembly is searched for it.
+    /// Returns the name, which is also that of its function: the disassembly is searched for it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             EnhancerVariant::Direct => "direct",
@@ -159,7 +159,7 @@ impl EnhancerVariant {
         }
     }
 
-    /// The function of its whole call, by its name and where it is, of those whose machine code is compared.
+    /// Returns the name and address of the function for its whole call, if its machine code is compared.
     pub(crate) fn whole_call(self) -> Option<(&'static str, usize)> {
         match self {
             EnhancerVariant::Direct => Some(("call_direct", call_direct as *const () as usize)),
@@ -171,12 +171,12 @@ impl EnhancerVariant {
             }
             EnhancerVariant::Clone => Some(("call_cloning", call_cloning as *const () as usize)),
             EnhancerVariant::LookUp => Some(("call_looking_up", call_looking_up as *const () as usize)),
-            // The very same function as of the identity of the run.
+            // The same function as for the run-time identity.
             EnhancerVariant::Cosmetic => None,
         }
     }
 
-    /// Does the work so many times. Which variant it is, is asked before the first time.
+    /// Does the work the given number of times. The variant is selected before the loop.
     pub(crate) fn work(self, work: Work, parts: &Parts, times: u32) {
         let call = match work {
             Work::Enhance => return enhance(parts, black_box(self.path()), times),
@@ -222,33 +222,33 @@ fn calls<E: Enhance>(engine: &Engine<E>, call: &ToolCall, times: u32) {
     }
 }
 
-/// A whole call without an enhancer, for its machine code.
+/// A whole call without an enhancer, to compare its machine code.
 #[inline(never)]
-fn call_direct(engine: &Engine<Direct>, world: &mut World, call: &ToolCall) -> SimulatorReply {
+fn call_direct(engine: &Engine<Direct>, world: &mut World, call: &ToolCall) -> GuardedReply {
     engine.call(world, call)
 }
 
-/// A whole call past the identity that was chosen when the program was built.
+/// A whole call with the identity selected at compile time.
 #[inline(never)]
-fn call_static_identity(engine: &Engine<Identity>, world: &mut World, call: &ToolCall) -> SimulatorReply {
+fn call_static_identity(engine: &Engine<Identity>, world: &mut World, call: &ToolCall) -> GuardedReply {
     engine.call(world, call)
 }
 
-/// A whole call past the identity that was chosen when the engine was made.
+/// A whole call with the identity selected at run time.
 #[inline(never)]
-fn call_run_time_identity(engine: &Engine, world: &mut World, call: &ToolCall) -> SimulatorReply {
+fn call_run_time_identity(engine: &Engine, world: &mut World, call: &ToolCall) -> GuardedReply {
     engine.call(world, call)
 }
 
-/// A whole call past a copy.
+/// A whole call with a copy.
 #[inline(never)]
-fn call_cloning(engine: &Engine<Cloning>, world: &mut World, call: &ToolCall) -> SimulatorReply {
+fn call_cloning(engine: &Engine<Cloning>, world: &mut World, call: &ToolCall) -> GuardedReply {
     engine.call(world, call)
 }
 
-/// A whole call past a look-up.
+/// A whole call with a look-up.
 #[inline(never)]
-fn call_looking_up(engine: &Engine<LookingUp>, world: &mut World, call: &ToolCall) -> SimulatorReply {
+fn call_looking_up(engine: &Engine<LookingUp>, world: &mut World, call: &ToolCall) -> GuardedReply {
     engine.call(world, call)
 }
 

@@ -1,6 +1,6 @@
-//! (e) A call takes at most 1% more time, by paired rounds, on a machine so quiet that the same call measured twice differs by at most
-//! 0.3%. A call that is faster refutes nothing: the two calls are different copies of the same code, and the place of a copy alone can
-//! make it faster or slower.
+//! Proof (e): a call takes at most 1% more time in paired rounds, on a machine quiet enough that two measurements of
+//! one call differ by at most 0.3%. A faster call refutes nothing: the two calls are different copies of the same code,
+//! whose addresses alone can affect their speed.
 
 use std::time::Duration;
 
@@ -11,14 +11,14 @@ use libtest_mimic::{Failed, Trial};
 
 use crate::{Proof, optimized, refuted, unproven};
 
-/// How much slower a call may be.
+/// The maximum slowdown of a call.
 const MARGIN: f64 = 0.01;
-/// How much the two sides of the control may differ.
+/// The maximum difference between the two workloads of the control.
 const CONTROL_MARGIN: f64 = 0.003;
 /// The number of measurements before a decision.
 const MAX_TRIES: usize = 3;
 
-/// The pause between measurements, in which other work on the machine may end.
+/// The pause between measurements, to let other work on the machine end.
 const PAUSE: Duration = Duration::from_secs(15);
 
 /// Proves that the candidate of a pair is no slower than its reference. Other work on the machine may disturb one pair and not the
@@ -91,8 +91,8 @@ fn interval_of(measured: &[PairRounds], name: &str) -> [f64; 2] {
     sign_interval(&ratios)
 }
 
-/// The 95% interval of the median by the sign test: from the k-th value to the k-th last, where at most 2.5% of as many tosses of a
-/// coin show heads fewer than k times.
+/// Returns the 95% interval of the median by the sign test: from the k-th value to the k-th last, where fewer than k
+/// heads in as many coin tosses have a probability of at most 2.5%.
 fn sign_interval(sorted: &[f64]) -> [f64; 2] {
     let n = sorted.len();
     let mut log_chance = -(n as f64) * std::f64::consts::LN_2;
@@ -124,7 +124,7 @@ fn format_interval([low, high]: [f64; 2]) -> String {
     format!("[{:.4}, {:.4}]", low.exp(), high.exp())
 }
 
-/// That the interval is the one of the tables.
+/// Tests the interval against published tables.
 pub(crate) fn self_tests() -> Vec<Trial> {
     // Ranks for 95%: Conover, Practical Nonparametric Statistics, by the binomial distribution with p = 1/2.
     let ranks = |n: usize| sign_interval(&(1..=n).map(|rank| rank as f64).collect::<Vec<_>>());

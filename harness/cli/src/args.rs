@@ -1,12 +1,16 @@
 //! The command-line arguments. `load` resolves them into a run specification.
 
+mod axes;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use healbench_record::Shard;
+use healbench_runner::Budget;
+
+pub(crate) use axes::AxisArgs;
 
 use crate::axis_help::{formats_help, guardrails_help};
-use crate::budget::Budget;
 
 /// Measures whether what a tool server says after a failed call helps an agent recover, and at what cost.
 #[derive(Debug, Parser)]
@@ -21,7 +25,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
 pub(crate) struct GlobalArgs {
-    /// When to use colours.
+    /// When to use colors.
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
     pub(crate) color: ColorChoice,
     /// Print results and errors only, without progress and notes.
@@ -90,7 +94,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "I/N", env = "HEALBENCH_SHARD", value_parser = clap::value_parser!(Shard))]
     pub(crate) shard: Option<Shard>,
     /// Resume an interrupted run with its own plan.
-    #[arg(long, value_name = "RUN")]
+    #[arg(long, value_name = "RUN", conflicts_with = "print_config")]
     pub(crate) resume: Option<PathBuf>,
     /// Record the models' answers in this folder, and reuse those already in it.
     #[arg(long, value_name = "DIR", env = "HEALBENCH_RECORD", conflicts_with = "replay")]
@@ -115,52 +119,6 @@ pub(crate) struct PlanArgs {
     pub(crate) axes: AxisArgs,
 }
 
-/// The axes of a plan.
-#[derive(Debug, Args)]
-pub(crate) struct AxisArgs {
-    /// Scenario files, folders of them, or names of built-in suites.
-    #[arg(value_name = "SCENARIO|SUITE", default_value = "quickstart")]
-    pub(crate) scenarios: Vec<PathBuf>,
-    /// Agents: `scripted:PROFILE`, with a shipped profile or a TOML file; `scripted` for all shipped profiles; `openai:MODEL`,
-    /// `openai-responses:MODEL`, `anthropic:MODEL`, `gemini:MODEL`, or `model:NAME` of a table in healbench.toml [default:
-    /// scripted:blind,scripted:typical,scripted:perfect; `scripted` when every scenario holds a claim]
-    #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HEALBENCH_AGENT")]
-    pub(crate) agent: Vec<String>,
-    #[arg(
-        long,
-        value_name = "LIST",
-        value_delimiter = ',',
-        env = "HEALBENCH_GUARDRAILS",
-        default_value = "none,all",
-        help = guardrails_help("Sets of guardrails", ", or the sweeps `full`, `one-out`, `one-in`"),
-    )]
-    pub(crate) guardrails: Vec<String>,
-    #[arg(
-        long,
-        value_name = "LIST",
-        value_delimiter = ',',
-        env = "HEALBENCH_FORMAT",
-        default_value = "fusion-xml,fusion-text",
-        help = formats_help(""),
-    )]
-    pub(crate) format: Vec<String>,
-    /// How episodes of models begin: `seeded`, with the scheduled mistake as the model's first call, or `natural`, with the task only.
-    #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HEALBENCH_OPENING", default_value = "seeded")]
-    pub(crate) opening: Vec<String>,
-    /// The file with `[model.NAME]` tables [default: healbench.toml, here or in the nearest folder above]
-    #[arg(long, value_name = "FILE", env = "HEALBENCH_CONFIG")]
-    pub(crate) config: Option<PathBuf>,
-    /// A price table that replaces the shipped one (agents/prices.toml).
-    #[arg(long, value_name = "FILE", env = "HEALBENCH_PRICES")]
-    pub(crate) prices: Option<PathBuf>,
-    /// Repetitions of each cell, each with its own mistakes.
-    #[arg(long, value_name = "N", env = "HEALBENCH_TRIALS", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
-    pub(crate) trials: u32,
-    /// The seed of every random draw.
-    #[arg(long, value_name = "S", env = "HEALBENCH_SEED", default_value_t = 1)]
-    pub(crate) seed: u64,
-}
-
 #[derive(Debug, Args)]
 pub(crate) struct ValidateArgs {
     /// Scenario files, folders of them, or names of built-in suites.
@@ -177,7 +135,7 @@ pub(crate) struct CallArgs {
     /// The arguments as a JSON object [default: {}]
     #[arg(value_name = "ARGUMENTS")]
     pub(crate) arguments: Option<String>,
-    /// The scenario whose tools and world answer. All calls act on the same world, in order.
+    /// The scenario whose environment answers. All calls act on the same environment, in order.
     #[arg(long, value_name = "FILE")]
     pub(crate) scenario: Option<PathBuf>,
     /// A JSON file with a list of tools, as MCP's `tools/list` gives it; valid calls are answered with `OK`.

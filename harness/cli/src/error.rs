@@ -5,17 +5,18 @@ use std::fmt::{self, Display};
 use std::io;
 use std::path::Path;
 
+use healbench_agents::llm::ModelRefError;
 use healbench_agents::llm::cassette::CassetteError;
-use healbench_agents::llm::{ModelRefError, PriceError, SettingsError};
 use healbench_agents::scripted::ProfileError;
+use healbench_config::ConfigError;
 use healbench_engine::{CompileError, TemplateError};
 use healbench_protocol::AxisError;
 use healbench_record::{JournalError, MergeError, RoundsError, RunDirError};
-use healbench_reports::gate::{GateError, PolicyError};
+use healbench_reports::gate::GateError;
 use healbench_reports::render::html::ChartError;
 use healbench_reports::render::shell_quote;
 use healbench_reports::{BaselineError, BlessError, ComparisonError, FrameError, ReportError};
-use healbench_runner::ScenarioSetupError;
+use healbench_runner::{RunError, ScenarioSetupError};
 use healbench_scenarios::LoadError;
 
 /// The program's exit codes; documented in the README.
@@ -176,17 +177,13 @@ macro_rules! usage_errors {
     )+};
 }
 
-usage_errors!(
-    SettingsError,
-    PriceError,
-    TemplateError,
-    CompileError,
-    FrameError,
-    ReportError,
-    PolicyError,
-    ChartError,
-    ScenarioSetupError,
-);
+usage_errors!(TemplateError, CompileError, FrameError, ReportError, ChartError, ScenarioSetupError,);
+
+impl From<ConfigError> for CliError {
+    fn from(error: ConfigError) -> CliError {
+        CliError::new(&error).help(error.help)
+    }
+}
 
 impl From<csv::Error> for CliError {
     fn from(error: csv::Error) -> CliError {
@@ -243,15 +240,37 @@ impl From<JournalError> for CliError {
     }
 }
 
+impl<E> From<RunError<E>> for CliError
+where
+    CliError: From<E>,
+{
+    fn from(error: RunError<E>) -> CliError {
+        match error {
+            RunError::Setup(error) => error.into(),
+            RunError::Panicked { episode } => CliError::new(format_args!("a bug in healbench ended episode {episode}")),
+            RunError::RecordingMissing { episode, miss } => {
+                CliError::new(format_args!("episode {episode} cannot be replayed: {miss}"))
+                    .status(ExitStatus::Incomplete)
+                    .help("record the missing answers with `--record`; a replay sends no requests")
+            }
+            RunError::RecordingFailed { episode, reason } => {
+                CliError::new(format_args!("the answer to a request of episode {episode} is lost: {reason}"))
+            }
+            RunError::Journal(error) => error.into(),
+            RunError::Event(error) => error.into(),
+        }
+    }
+}
+
 impl From<ProfileError> for CliError {
     fn from(error: ProfileError) -> CliError {
-        let help = match &error {
-            ProfileError::Unknown { known, .. } => {
-                Some(format!("shipped: {}; or the path of a file that ends in .toml", known.join(", ")))
+        match error {
+            ProfileError::Invalid(error) => error.into(),
+            ProfileError::Unknown { ref known, .. } => {
+                let help = format!("shipped: {}; or the path of a file that ends in .toml", known.join(", "));
+                CliError::new(error).help(help)
             }
-            _ => None,
-        };
-        CliError::new(error).maybe_help(help)
+        }
     }
 }
 

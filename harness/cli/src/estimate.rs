@@ -6,15 +6,15 @@
 use std::convert::Infallible;
 use std::sync::atomic::AtomicBool;
 
-use healbench_agents::llm::{Model, opening_steps, preamble_of};
-use healbench_agents::scripted::{ScriptedAgent, shipped_profile};
-use healbench_protocol::{Agent, EpisodeStart, Opening, Usage};
+use healbench_agents::llm::{Model, preamble_of};
+use healbench_agents::scripted::shipped_profile;
+use healbench_protocol::{Agent, EpisodeStart, Opening, Script, Usage};
 use healbench_record::{CallRecord, EpisodeRecord, Outcome, Plan, Records};
-use healbench_runner::{Job, RunEvent, TokenCounter, run};
+use healbench_runner::{Job, RunEvent, TokenCounter, WorkerPool, execute};
 use healbench_scenarios::Scenario;
 
 use crate::error::CliError;
-use crate::load::{AgentConfig, RunSpec};
+use crate::load::{AgentConfig, RunSpec, scripted_agent};
 
 /// The estimated usage of one agent of a plan.
 pub(crate) struct Estimate {
@@ -111,7 +111,7 @@ fn opening_call_counts(run_spec: &RunSpec, trials: u32) -> Vec<Vec<usize>> {
     let scenario_counts = |scenario: &Scenario| {
         let world = scenario.world(seed);
         let schedules = (0..trials).map(|trial| scenario.schedule(seed, trial, &world));
-        schedules.map(|schedule| opening_steps(&schedule.script, schedule.scheduled)).collect()
+        schedules.map(|schedule| schedule.opening_calls().len()).collect()
     };
     run_spec.scenarios.iter().map(scenario_counts).collect()
 }
@@ -119,7 +119,7 @@ fn opening_call_counts(run_spec: &RunSpec, trials: u32) -> Vec<Vec<usize>> {
 /// Makes the compiler infer a closure that is generic over the lifetime of the episode.
 fn for_any_episode<F>(make_agent: F) -> F
 where
-    F: for<'s> Fn(usize, EpisodeStart<'s>) -> Box<dyn Agent + 's>,
+    F: for<'s> Fn(usize, EpisodeStart<'s>, Option<&'s Script>) -> Box<dyn Agent + 's>,
 {
     make_agent
 }
@@ -130,17 +130,26 @@ fn run_profile(run_spec: &RunSpec) -> Result<(Plan, Records), CliError> {
     let trials = run_spec.plan.trials.min(TRIALS);
     let plan = Plan { agents: vec![profile.spec(PROFILE)], trials, ..run_spec.plan.clone() };
     let mut records = Records::default();
-    let make_agent = for_any_episode(|_, start| Box::new(ScriptedAgent::new(&profile, start)));
-    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let job =
-        Job { plan: &plan, scenarios: &run_spec.scenarios, episodes: 0..plan.len(), jobs, make_agent: &make_agent };
-    run(&job, &AtomicBool::new(false), &mut |event| {
-        if let RunEvent::Episodes { records: batch, .. } = event {
-            records.episodes.extend(batch.episodes);
-            records.calls.extend(batch.calls);
+    let make_agent = for_any_episode(|_, start, script| scripted_agent(&profile, start, script));
+    let threads = std::thread::available_parallelism().map_or(1, usize::from);
+    let pools = [WorkerPool::of_all_agents(&plan, threads)];
+    let episodes = 0..plan.len();
+    let job = Job {
+        plan: &plan,
+        scenarios: &run_spec.scenarios,
+        episodes,
+        pools: &pools,
+        make_agent: &make_agent,
+        make_environment: None,
+    };
+    execute(&job, None, &AtomicBool::new(false), &mut |event| {
+        if let RunEvent::Rows(results) = event {
+            for result in results {
+                records.episodes.push(result.episode);
+                records.calls.extend(result.calls);
+            }
         }
         Ok::<(), Infallible>(())
-    })
-    .map_err(super::commands::run::run_error)?;
+    })?;
     Ok((plan.clone(), records))
 }

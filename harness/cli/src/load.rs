@@ -8,7 +8,7 @@ use healbench_agents::scripted::{Profile, ProfileError, ScriptedAgent, shipped_p
 use healbench_engine::check_template;
 use healbench_engine::definition::Tool;
 use healbench_protocol::{
-    Agent, AgentSpec, EpisodeStart, ErrorFormat, Guardrails, Opening, Seed, TemplateSource, fingerprint,
+    Agent, AgentSpec, EpisodeStart, ErrorFormat, Guardrails, Opening, Script, Seed, TemplateSource, fingerprint,
 };
 use healbench_record::{MAX_CELLS, Plan, PriceSource, RecordedTurns, RunDir};
 use healbench_reports::render::count;
@@ -51,9 +51,9 @@ impl RunSpec {
     pub(crate) fn make_agent<'a>(
         &'a self,
         models: ModelSource<'a>,
-    ) -> impl for<'s> Fn(usize, EpisodeStart<'s>) -> Box<dyn Agent + 's> + Sync + 'a {
-        move |index, start| match (&self.configs[index], &models) {
-            (AgentConfig::Scripted(profile), _) => Box::new(ScriptedAgent::new(profile, start)),
+    ) -> impl for<'s> Fn(usize, EpisodeStart<'s>, Option<&'s Script>) -> Box<dyn Agent + 's> + Sync + 'a {
+        move |index, start, script| match (&self.configs[index], &models) {
+            (AgentConfig::Scripted(profile), _) => scripted_agent(profile, start, script),
             (AgentConfig::Model(_), ModelSource::Clients(clients)) => match &clients.factories[index] {
                 Some(factory) => Box::new(factory.agent(start)),
                 None => Box::new(ReplayAgent::new(Vec::new(), None, String::new())),
@@ -66,6 +66,16 @@ impl RunSpec {
             (AgentConfig::Model(_), ModelSource::Absent) => Box::new(ReplayAgent::new(Vec::new(), None, String::new())),
         }
     }
+}
+
+/// Creates a scripted agent. Without a script it has nothing to do and declares the task complete.
+pub(crate) fn scripted_agent<'s>(
+    profile: &Profile,
+    start: EpisodeStart<'s>,
+    script: Option<&'s Script>,
+) -> Box<dyn Agent + 's> {
+    static EMPTY: Script = Script { steps: Vec::new() };
+    Box::new(ScriptedAgent::new(profile, start, script.unwrap_or(&EMPTY)))
 }
 
 /// Reads scenarios. All problems are returned as one rendered error.
@@ -109,9 +119,9 @@ pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Termina
     for value in values {
         match value.split_once(':') {
             None if value == ALL_PROFILES => {
-                configured.extend(shipped_profiles().map(scripted_agent).collect::<Result<Vec<_>, _>>()?)
+                configured.extend(shipped_profiles().map(load_profile).collect::<Result<Vec<_>, _>>()?)
             }
-            Some((ALL_PROFILES, profile)) => configured.push(scripted_agent(profile)?),
+            Some((ALL_PROFILES, profile)) => configured.push(load_profile(profile)?),
             _ => {
                 // Read the settings only if a model needs them, and only once.
                 let catalog = match &mut catalog {
@@ -179,7 +189,7 @@ pub(crate) fn run_spec_of(run: &RunDir, plan: Plan) -> Result<RunSpec, CliError>
 }
 
 /// Loads a shipped profile, or a profile from a TOML file.
-fn scripted_agent(profile_name: &str) -> Result<(AgentSpec, AgentConfig), CliError> {
+fn load_profile(profile_name: &str) -> Result<(AgentSpec, AgentConfig), CliError> {
     let profile = match shipped_profile(profile_name) {
         Ok(profile) => profile,
         Err(ProfileError::Unknown { .. }) if profile_name.ends_with(".toml") => {
@@ -192,7 +202,7 @@ fn scripted_agent(profile_name: &str) -> Result<(AgentSpec, AgentConfig), CliErr
     Ok((profile.spec(profile_name), AgentConfig::Scripted(profile)))
 }
 
-fn parse_guardrails(values: &[String]) -> Result<Vec<Guardrails>, CliError> {
+pub(crate) fn parse_guardrails(values: &[String]) -> Result<Vec<Guardrails>, CliError> {
     let mut sets: Vec<Guardrails> = Vec::new();
     for value in values {
         let selected = match Guardrails::sweep(value) {

@@ -2,7 +2,6 @@
 
 mod args;
 mod axis_help;
-mod budget;
 mod commands;
 mod error;
 mod estimate;
@@ -10,6 +9,7 @@ mod load;
 mod models;
 mod output;
 mod progress;
+mod run_config;
 mod terminal;
 
 use std::process::ExitCode;
@@ -19,7 +19,7 @@ use clap::parser::ValueSource;
 use clap::{ArgMatches, CommandFactory as _, FromArgMatches as _};
 use healbench_reports::render::shell_quote;
 
-use crate::args::{Arguments, Command};
+use crate::args::{Arguments, Command, PlanArgs, RunArgs};
 use crate::error::{CliError, ExitStatus};
 use crate::terminal::Terminal;
 
@@ -30,13 +30,28 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 fn main() -> ExitCode {
     let matches = Arguments::command().get_matches();
     reject_axes_with_resume(&matches);
-    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    let terminal = Terminal::new(&arguments.global);
-    let status = dispatch(&arguments.command, &terminal).unwrap_or_else(|error| {
+    let terminal = Terminal::new(&parse(&matches).global);
+    let status = execute(matches, &terminal).unwrap_or_else(|error| {
         terminal.error(&error);
         error.status
     });
     ExitCode::from(status as u8)
+}
+
+fn parse(matches: &ArgMatches) -> Arguments {
+    Arguments::from_arg_matches(matches).unwrap_or_else(|error| error.exit())
+}
+
+/// Executes the command with the values of healbench.toml, or prints them.
+fn execute(matches: ArgMatches, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    let resolved = run_config::resolve(matches)?;
+    match &parse(&resolved.matches).command {
+        Command::Run(RunArgs { axes, .. }) | Command::Plan(PlanArgs { axes }) if axes.print_config => {
+            terminal.result(&resolved.to_toml())?;
+            Ok(ExitStatus::Success)
+        }
+        command => dispatch(command, terminal),
+    }
 }
 
 /// Returns the command line, for manifests.

@@ -1,7 +1,7 @@
 //! Resolves names of models into clients: settings, prices, keys, connections and recordings.
 
-use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -12,14 +12,13 @@ use healbench_agents::llm::{
 };
 use healbench_protocol::{AgentKind, AgentSpec, Opening, fingerprint};
 use healbench_record::{CassetteMode, PriceSource};
+use healbench_reports::render::plain_text;
+use healbench_runner::{Budget, WorkerPool};
 
 use crate::args::AxisArgs;
 use crate::error::{CliError, ExitStatus};
 use crate::load::{AgentConfig, RunSpec};
 use crate::terminal::Terminal;
-
-/// The file name of the settings file.
-const CONFIG: &str = "healbench.toml";
 
 /// The settings of models and their prices.
 pub(crate) struct ModelCatalog {
@@ -34,8 +33,8 @@ impl ModelCatalog {
             Some(path) => PriceTable::parse(&path.display().to_string(), &read_config(path)?)?,
             None => PriceTable::shipped(),
         };
-        let tables = match args.config.clone().or_else(nearest_config) {
-            Some(path) => parse_model_tables(&path, &read_config(&path)?, &|path| std::fs::read_to_string(path))?,
+        let tables = match &args.config {
+            Some(path) => parse_model_tables(path, &read_config(path)?, &|path| std::fs::read_to_string(path))?,
             None => BTreeMap::new(),
         };
         Ok(ModelCatalog { tables, prices })
@@ -54,11 +53,6 @@ impl ModelCatalog {
 
 fn read_config(path: &Path) -> Result<String, CliError> {
     std::fs::read_to_string(path).map_err(|source| CliError::read(path, &source))
-}
-
-fn nearest_config() -> Option<PathBuf> {
-    let here = std::env::current_dir().ok()?;
-    here.ancestors().map(|folder| folder.join(CONFIG)).find(|path| path.is_file())
 }
 
 /// Builds the plan's entry for a model. It includes a hash of the system prompt, so that different prompts are easy to
@@ -81,12 +75,44 @@ pub(crate) struct ModelClients {
 }
 
 impl ModelClients {
-    /// Creates the clients: reads keys and opens recordings. Sends no requests.
+    /// Creates the clients of a run and checks that all models can be reached, and their cost be limited.
+    pub(crate) fn connect(
+        run_spec: &RunSpec,
+        cassettes: Option<&CassetteMode>,
+        budget: Option<Budget>,
+        stop: &Arc<AtomicBool>,
+        terminal: &Terminal,
+    ) -> Result<ModelClients, CliError> {
+        let mut unpriced_models = BTreeSet::new();
+        for (spec, config) in run_spec.plan.agents.iter().zip(&run_spec.configs) {
+            let AgentConfig::Model(model) = config else { continue };
+            if model.price.is_none()
+                && unpriced_models.insert(&spec.name)
+                && let Some(Budget::Usd(_)) = budget
+            {
+                return Err(CliError::new(format_args!(
+                    "the price of {spec} is unknown, so a budget in money cannot limit the run"
+                ))
+                .help("set its `price` in healbench.toml, or limit tokens, as in `--budget 300ktokens`"));
+            }
+        }
+        let clients = ModelClients::new(run_spec, cassettes, stop)?;
+        clients.preflight(run_spec, stop, terminal)?;
+        for name in unpriced_models {
+            terminal.note(&format!("{}: its price is unknown, so is what it costs", plain_text(name)));
+        }
+        Ok(clients)
+    }
+
+    /// Creates the clients: reads keys and opens recordings. Sends no requests. Does nothing for a plan without models.
     pub(crate) fn new(
         run_spec: &RunSpec,
         cassettes: Option<&CassetteMode>,
         stop: &Arc<AtomicBool>,
     ) -> Result<ModelClients, CliError> {
+        if run_spec.plan.agents.iter().all(|agent| agent.opening.is_none()) {
+            return Ok(ModelClients { factories: vec![None; run_spec.plan.agents.len()], cassette: None });
+        }
         let cassette = match cassettes {
             None => None,
             Some(CassetteMode::Record(dir)) => Some(Arc::new(Cassette::open_or_create(dir)?)),
@@ -101,7 +127,7 @@ impl ModelClients {
         let mut backends: Vec<(&str, Arc<ModelBackend>)> = Vec::new();
         let mut factories = Vec::new();
         for (spec, config) in run_spec.plan.agents.iter().zip(&run_spec.configs) {
-            let (AgentConfig::Model(model), Some(opening)) = (config, spec.opening) else {
+            let AgentConfig::Model(model) = config else {
                 factories.push(None);
                 continue;
             };
@@ -124,7 +150,7 @@ impl ModelClients {
             };
             backends.push((&spec.name, Arc::clone(&backend)));
             let (model, stop, recording_date) = (model.as_ref().clone(), Arc::clone(stop), recording_date.clone());
-            factories.push(Some(Arc::new(LlmAgentFactory { model, opening, backend, stop, recording_date })));
+            factories.push(Some(Arc::new(LlmAgentFactory { model, backend, stop, recording_date })));
         }
         Ok(ModelClients { factories, cassette })
     }
@@ -136,6 +162,25 @@ impl ModelClients {
             Some(cassette) => Ok(cassette.finish()?),
             None => Ok(()),
         }
+    }
+
+    /// Returns one worker pool per model that is called, and one for all agents that send no requests, with `jobs`
+    /// threads.
+    pub(crate) fn pools(&self, run_spec: &RunSpec, jobs: usize) -> Vec<WorkerPool> {
+        let mut pools: Vec<(Option<&Arc<ModelBackend>>, WorkerPool)> = Vec::new();
+        for (index, (factory, config)) in self.factories.iter().zip(&run_spec.configs).enumerate() {
+            let backend = factory.as_ref().map(|factory| &factory.backend);
+            let backend = backend.filter(|backend| backend.endpoint().is_some());
+            let threads = match (backend, config) {
+                (Some(_), AgentConfig::Model(model)) => model.connections.max as usize,
+                _ => jobs,
+            };
+            match pools.iter_mut().find(|(known, _)| known.map(Arc::as_ptr) == backend.map(Arc::as_ptr)) {
+                Some((_, pool)) => pool.agents.push(index),
+                None => pools.push((backend, WorkerPool { agents: vec![index], threads, costly: backend.is_some() })),
+            }
+        }
+        pools.into_iter().map(|(_, pool)| pool).collect()
     }
 
     /// Checks each endpoint before anything is spent: that it can be reached, accepts the key and has the model. Checks

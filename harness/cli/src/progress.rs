@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use healbench_record::{EpisodeRecord, RunDir};
+use healbench_record::{EpisodeResult, RunDir};
 use healbench_reports::render::progress as format_progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::terminal::Terminal;
-pub(crate) use state::{ModelCost, ProgressState};
+pub(crate) use state::ProgressState;
 use throttle::Throttle;
 
 /// Reports the progress of a run until it is dropped.
@@ -63,9 +63,9 @@ impl RunProgress {
     }
 
     /// Adds finished episodes. Lines of cells are printed in the order of these calls.
-    pub(crate) fn add_finished(&self, rows: &[EpisodeRecord]) {
+    pub(crate) fn add_finished(&self, results: &[EpisodeResult]) {
         let mut state = self.reporter.lock();
-        let lines: Vec<String> = rows.iter().filter_map(|row| state.add_finished(row)).collect();
+        let lines: Vec<String> = results.iter().filter_map(|result| state.add_finished(&result.episode)).collect();
         if !lines.is_empty() {
             let print = || self.reporter.terminal.note(&lines.join("\n"));
             self.reporter.bar.as_ref().map_or_else(print, |bar| bar.suspend(print));

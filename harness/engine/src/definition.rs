@@ -1,5 +1,5 @@
-//! The definition of an engine: tools with their handlers, and the tables and faults of a world. The caller must have
-//! checked that all names exist; the engine checks that the schemas compile.
+//! The definition of an engine: tools with their handlers, and the tables and faults of the environment. The caller
+//! must have checked that all names exist; the engine checks that the schemas compile.
 
 mod entitlement;
 
@@ -7,9 +7,8 @@ use std::collections::BTreeSet;
 
 pub use entitlement::Entitlement;
 use healbench_protocol::{ActionSpec, Object, ToolSpec};
+pub use healbench_protocol::{Code, Severity, ToolFailure};
 use serde_json::{Value, json};
-
-pub use crate::tool_failure::{Code, Severity, ToolFailure};
 
 /// A tool as the server defines it. The fields from `tags` on do not affect calls; they are part of the tool's
 /// contract.
@@ -100,7 +99,7 @@ impl Default for Action {
     }
 }
 
-/// The effect of a valid call on the world.
+/// The effect of a valid call on the environment.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Handler {
     /// Inserts a row made of the arguments, including undeclared ones, and returns it. A missing key is generated.
@@ -170,8 +169,8 @@ pub enum Relation {
 /// A business rule.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rule {
-    /// Fails with FORBIDDEN if the world's role is not `unless_role` and all arguments in `when` are equal. An empty
-    /// `when` always matches.
+    /// Fails with FORBIDDEN if the environment's role is not `unless_role` and all arguments in `when` are equal. An
+    /// empty `when` always matches.
     Deny {
         /// The exempt role.
         unless_role: Option<String>,
@@ -276,7 +275,7 @@ pub enum FaultKind {
     Internal,
 }
 
-/// The initial state of a world.
+/// The initial state of an environment, without its tools.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WorldDef {
     /// The tables; their names are unique.

@@ -1,6 +1,7 @@
 //! The structured reason why a call did not succeed. It is data, never a Rust `Err`, and independent of the error
 //! format.
 
+use healbench_protocol::ErrorClass;
 use serde_json::Value;
 
 use crate::definition::ToolFailure;
@@ -182,15 +183,16 @@ impl Bound {
 }
 
 impl Failure {
-    /// Returns the failure class stored in rows: `VALIDATION`, a routing code, or the code of a tool error (`ERROR` if
-    /// it has none).
-    pub fn class(&self) -> &str {
+    /// Returns the failure class stored in rows.
+    pub fn class(&self) -> ErrorClass {
         match self {
-            Failure::Routing(Routing::MissingDiscriminator { .. }) => "MISSING_DISCRIMINATOR",
-            Failure::Routing(Routing::UnknownAction { .. }) => "UNKNOWN_ACTION",
-            Failure::Routing(Routing::UnknownTool { .. }) => "UNKNOWN_TOOL",
-            Failure::Validation { .. } => "VALIDATION",
-            Failure::Tool(failure) | Failure::Fault(failure) => failure.code.as_deref().unwrap_or("ERROR"),
+            Failure::Routing(Routing::MissingDiscriminator { .. }) => ErrorClass::MissingDiscriminator,
+            Failure::Routing(Routing::UnknownAction { .. }) => ErrorClass::UnknownAction,
+            Failure::Routing(Routing::UnknownTool { .. }) => ErrorClass::UnknownTool,
+            Failure::Validation { .. } => ErrorClass::Validation,
+            Failure::Tool(failure) | Failure::Fault(failure) => {
+                failure.code.as_deref().map_or(ErrorClass::Uncoded, ErrorClass::from)
+            }
         }
     }
 

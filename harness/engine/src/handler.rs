@@ -2,23 +2,11 @@
 
 use std::cmp::Ordering;
 
-use healbench_protocol::{Object, same_json};
+use healbench_protocol::{Object, ReplyOutcome, same_json};
 use serde_json::Value;
 
 use crate::definition::{Action, Code, Filter, Handler, Relation, Rule, Tool, ToolFailure};
-use crate::world::World;
-
-#[derive(Debug)]
-pub(crate) enum HandlerOutput<'w> {
-    /// A constant value.
-    Constant(&'w Value),
-    /// One row.
-    Row(&'w Object),
-    /// The key of a deleted row.
-    Deleted(Value),
-    /// A list, still to be presented.
-    Rows(Vec<&'w Object>),
-}
+use crate::world::Tables;
 
 /// A view of valid arguments without the discriminator; most handlers need no owned copy.
 #[derive(Debug, Clone, Copy)]
@@ -44,25 +32,27 @@ impl<'a> Arguments<'a> {
 /// Arguments of `select` that page and order the result and are not filters.
 const PAGING_ARGUMENTS: [&str; 3] = ["limit", "offset", "sort"];
 
-/// Checks the rules and runs the handler. `list_actions` are the actions that list the rows of a table, for failures
+/// Checks the rules, runs the handler, and returns its result and whether a row changed. `list_actions` are the actions that list the rows of a table, for failures
 /// that suggest them.
 pub(crate) fn run_action<'w>(
     action: &'w Action,
     list_actions: &[(String, String)],
-    world: &'w mut World,
+    world: &'w mut Tables,
     arguments: Arguments<'_>,
-) -> Result<HandlerOutput<'w>, ToolFailure> {
+) -> Result<(ReplyOutcome<'w>, bool), ToolFailure> {
     for rule in &action.rules {
         check(rule, list_actions, world, arguments)?;
     }
+    let row_text = |row: &Object| ReplyOutcome::Text(serde_json::to_string(row).unwrap_or_default());
     match &action.handler {
-        Handler::Return(value) => Ok(HandlerOutput::Constant(value)),
+        Handler::Return(Value::String(text)) => Ok((ReplyOutcome::Text(text.clone()), false)),
+        Handler::Return(value) => Ok((ReplyOutcome::Text(value.to_string()), false)),
         Handler::Fail(failure) => Err(failure.clone()),
-        Handler::Insert { table } => insert(world, list_actions, table, arguments).map(HandlerOutput::Row),
-        Handler::Select { table, filters } => Ok(HandlerOutput::Rows(select(world, table, filters, arguments))),
+        Handler::Insert { table } => Ok((row_text(insert(world, list_actions, table, arguments)?), true)),
+        Handler::Select { table, filters } => Ok((ReplyOutcome::Rows(select(world, table, filters, arguments)), false)),
         Handler::Get { table, by } => {
             let (at, key) = locate(world, list_actions, table, by, arguments)?;
-            world.find(at, &key).map(HandlerOutput::Row).ok_or_else(|| table_unavailable(table))
+            Ok((row_text(world.find(at, &key).ok_or_else(|| table_unavailable(table))?), false))
         }
         Handler::Update { table, by } => {
             let (at, key) = locate(world, list_actions, table, by, arguments)?;
@@ -70,13 +60,13 @@ pub(crate) fn run_action<'w>(
             for (name, value) in arguments.iter().filter(|(name, _)| *name != by) {
                 row.insert(name.clone(), value.clone());
             }
-            world.set_row(at, &key, Some(row));
-            world.find(at, &key).map(HandlerOutput::Row).ok_or_else(|| table_unavailable(table))
+            let changed = world.set_row(at, &key, Some(row));
+            Ok((row_text(world.find(at, &key).ok_or_else(|| table_unavailable(table))?), changed))
         }
         Handler::Delete { table, by } => {
             let (at, key) = locate(world, list_actions, table, by, arguments)?;
-            world.set_row(at, &key, None);
-            Ok(HandlerOutput::Deleted(key))
+            let changed = world.set_row(at, &key, None);
+            Ok((ReplyOutcome::Text(format!("{{\"deleted\":{key}}}")), changed))
         }
     }
 }
@@ -84,7 +74,7 @@ pub(crate) fn run_action<'w>(
 fn check(
     rule: &Rule,
     list_actions: &[(String, String)],
-    world: &World,
+    world: &Tables,
     arguments: Arguments<'_>,
 ) -> Result<(), ToolFailure> {
     match rule {
@@ -124,7 +114,7 @@ fn check(
 }
 
 fn insert<'w>(
-    world: &'w mut World,
+    world: &'w mut Tables,
     list_actions: &[(String, String)],
     table: &str,
     arguments: Arguments<'_>,
@@ -148,7 +138,7 @@ fn insert<'w>(
     Ok(world.add(at, row))
 }
 
-fn select<'w>(world: &'w World, table: &str, filters: &[Filter], arguments: Arguments<'_>) -> Vec<&'w Object> {
+fn select<'w>(world: &'w Tables, table: &str, filters: &[Filter], arguments: Arguments<'_>) -> Vec<&'w Object> {
     let Some(at) = world.table_index(table) else { return Vec::new() };
     let active: Vec<(&Filter, &Value)> = filters
         .iter()
@@ -208,7 +198,7 @@ fn compare(a: &Value, b: &Value) -> Ordering {
 
 /// Returns the index of the table and the key that the argument names if such a row exists.
 fn locate(
-    world: &World,
+    world: &Tables,
     list_actions: &[(String, String)],
     table: &str,
     by: &str,
@@ -219,7 +209,7 @@ fn locate(
     if world.find(at, &key).is_some() { Ok((at, key)) } else { Err(not_found(world, list_actions, at, &key)) }
 }
 
-fn not_found(world: &World, list_actions: &[(String, String)], at: usize, key: &Value) -> ToolFailure {
+fn not_found(world: &Tables, list_actions: &[(String, String)], at: usize, key: &Value) -> ToolFailure {
     let def = world.table_def(at);
     let available = list_actions_of(list_actions, &def.name);
     let entity = capitalize(&def.singular);
@@ -232,7 +222,7 @@ fn not_found(world: &World, list_actions: &[(String, String)], at: usize, key: &
     }
 }
 
-fn conflict(world: &World, at: usize, row: &Object, fields: &[String]) -> ToolFailure {
+fn conflict(world: &Tables, at: usize, row: &Object, fields: &[String]) -> ToolFailure {
     let def = world.table_def(at);
     let entity = capitalize(&def.singular);
     let key =

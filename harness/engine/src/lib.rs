@@ -1,24 +1,35 @@
-//! The Fusion engine: answers one tool call, on one world, under one set of guardrails.
+//! The Fusion engine: answers one tool call in one environment under one set of guardrails.
 //!
-//! The engine reads no clock, file or random number: the same call on the same world gives the same bytes. Guardrails
+//! The engine reads no clock, file or random number: the same call in the same state gives the same bytes. Guardrails
 //! are compiled in when an [`Engine`] is created, and an inactive guardrail costs nothing per call, except `strict`:
 //! without it, undeclared fields are counted.
 
 #![warn(missing_docs)]
 
+mod compile;
 pub mod contract;
 pub mod definition;
 mod failure;
+mod faults;
+mod foreign;
 mod handler;
 mod pipeline;
 mod presenter;
 mod render;
+mod reply;
 mod schema;
-mod tool_failure;
+mod simulator;
+mod state_check;
 mod world;
 
+pub use compile::CompileError;
 pub use failure::{Bound, Expected, Failure, Issue, IssueKind, Quantity, Routing};
-pub use pipeline::{CompileError, Engine, SimulatorReply};
+pub use faults::Faults;
+pub use foreign::ForeignSettings;
+pub use pipeline::Engine;
 pub use render::{TemplateError, check_template};
+pub use reply::{GuardedReply, Refusal};
 pub use schema::{SchemaError, check_schema, validate};
-pub use world::{World, WorldBase};
+pub use simulator::Simulator;
+pub use state_check::{DisplayMatching, StateCheck, StateChecks, contains_all};
+pub use world::{Tables, World, WorldBase};

@@ -1,24 +1,27 @@
-//! The processing of one call: parse, route, validate, run, present. Everything that does not depend on the call is
-//! computed when the engine is created.
+//! The guardrails in front of a session: route, validate, inject faults, let the session answer, present. Everything
+//! that does not depend on the call is computed when the engine is created.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 
-use healbench_protocol::{ErrorFormat, Guardrails, Object, ToolCall, ToolResponse};
+use healbench_protocol::{
+    CallResult, Deadline, EnvironmentError, ErrorFormat, Guardrails, Object, ReplyOutcome, Session, ToolCall,
+    ToolResponse, ToolSpec,
+};
 use serde_json::Value;
 
-use crate::contract::{
-    Block, BlockStyle, Enhance, Enhancer, SelfHealingConfig, ToolContract, diff_contracts, tool_enhancer,
-};
-use crate::definition::{Action, Handler, Presenter, Tool, ToolFailure};
+use crate::compile::{CompileError, CompiledAction, CompiledTool, compile_spec, compile_tool, contract_enhancer};
+use crate::contract::{Block, BlockStyle, Enhance, Enhancer};
+use crate::definition::{Tool, ToolFailure};
 use crate::failure::{Expected, Failure, Issue, IssueKind, Routing};
-use crate::handler::{Arguments, HandlerOutput, list_actions, run_action};
-use crate::presenter::present;
-use crate::render::{ActionDoc, FormatRenderer, RenderInput, TemplateError, bare_line};
-use crate::schema::{InputSchema, RowSchema, SchemaError};
+use crate::faults::Faults;
+use crate::foreign::{self, ForeignSettings};
+use crate::presenter::{present, rows_text};
+use crate::render::{FormatRenderer, RenderInput};
+use crate::reply::{GuardedReply, Refusal};
+use crate::simulator::{Handlers, SimulatorSession};
 use crate::world::World;
 
-/// Answers calls under one set of guardrails and in one error format.
+/// The guardrails of one condition, in front of any session.
 ///
 /// `E` decides what is added to validation errors: [`Enhancer`] at run time, when the engine is created, and
 /// [`Identity`](crate::contract::Identity) at compile time.
@@ -27,6 +30,8 @@ pub struct Engine<E = Enhancer> {
     pipeline: Pipeline,
     /// One for each tool, in the same order.
     enhancers: Vec<E>,
+    /// The handlers of the simulator, for [`Engine::call`]; none for a server.
+    handlers: Handlers,
 }
 
 /// The part of an engine that does not depend on the enhancer type, so that its code and memory are the same for all of
@@ -34,74 +39,20 @@ pub struct Engine<E = Enhancer> {
 #[derive(Debug)]
 struct Pipeline {
     tools: Vec<CompiledTool>,
-    /// The actions that list a table, for failures that suggest them.
-    list_actions: Vec<(String, String)>,
     renderer: FormatRenderer,
     truncate: bool,
+    /// The guardrails for a server's own results; `None` in front of the simulator.
+    server: Option<ServerGuardrails>,
 }
 
-#[derive(Debug)]
-struct CompiledTool {
-    name: String,
-    discriminator: Option<String>,
-    actions: Vec<CompiledAction>,
-}
-
-#[derive(Debug)]
-struct CompiledAction {
-    action: Action,
-    input: InputSchema,
-    /// The action's presenter, if it has one.
-    presenter: Option<Presenter>,
-    /// The schema that the rows of a list must match.
-    egress: Option<RowSchema>,
-    doc: ActionDoc,
-}
-
-/// The reason why an engine cannot be created.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CompileError {
-    /// An input schema is invalid.
-    #[error("tool `{tool}`, action `{action}`: {source}")]
-    Schema {
-        /// The tool.
-        tool: String,
-        /// The action.
-        action: String,
-        /// The problem with the schema.
-        source: SchemaError,
-    },
-    /// The template of the error format is invalid.
-    #[error(transparent)]
-    Template(#[from] TemplateError),
-}
-
-/// The reply to one call: the response, and data for the record that no agent is shown.
-#[derive(Debug, Clone, PartialEq)]
-pub struct SimulatorReply {
-    /// The response sent to the agent.
-    pub response: ToolResponse,
-    /// The reason why the call did not succeed; `None` if it did.
-    pub failure: Option<Failure>,
-    /// True if the failure's text names the failing fields.
-    pub names_fields: bool,
-    /// The number of undeclared fields that reached the world.
-    pub leaked_fields: u32,
-    /// The number of rows that truncation omitted.
-    pub omitted_rows: u32,
-    /// The index of the content block with the truncation notice.
-    pub truncation_notice: Option<usize>,
-    /// The number of contract deltas in the response.
-    pub contract_deltas: u32,
-    /// True if rows of the world changed.
-    pub state_changed: bool,
-}
-
-impl SimulatorReply {
-    /// Returns the line that a server without error handling would have sent for the failure.
-    pub fn bare_line(&self) -> Option<String> {
-        self.failure.as_ref().map(bare_line)
-    }
+/// The guardrails in front of a server that a simulator does not need.
+#[derive(Debug, Clone, Copy)]
+struct ServerGuardrails {
+    settings: ForeignSettings,
+    /// True if calls are validated; otherwise every call is passed on.
+    strict: bool,
+    /// True if refusals are formatted.
+    healing: bool,
 }
 
 impl Engine {
@@ -111,6 +62,27 @@ impl Engine {
     /// [`CompileError`] if an input schema or the template does not compile.
     pub fn new(tools: &[Tool], guardrails: Guardrails, format: &ErrorFormat) -> Result<Engine, CompileError> {
         Engine::with_enhancers(tools, guardrails, format, |tool, style| contract_enhancer(tool, guardrails, style))
+    }
+
+    /// Compiles the guardrails in front of a server with these tools. A tool whose schema does not compile is not
+    /// validated. `contract` has no effect, because the server's earlier contract is not known.
+    ///
+    /// # Errors
+    /// [`CompileError::Template`].
+    pub fn for_server(
+        tools: &[ToolSpec],
+        guardrails: Guardrails,
+        format: &ErrorFormat,
+        settings: ForeignSettings,
+    ) -> Result<Engine, CompileError> {
+        let renderer = FormatRenderer::new(if guardrails.healing { format } else { &ErrorFormat::Bare })?;
+        let compiled = tools.iter().map(|spec| compile_spec(spec, guardrails, &renderer)).collect();
+        let server = Some(ServerGuardrails { settings, strict: guardrails.strict, healing: guardrails.healing });
+        Ok(Engine {
+            pipeline: Pipeline { tools: compiled, renderer, truncate: guardrails.truncation, server },
+            enhancers: tools.iter().map(|_| Enhancer::Identity).collect(),
+            handlers: Handlers::new(&[]),
+        })
     }
 }
 
@@ -129,23 +101,42 @@ impl<E: Enhance> Engine<E> {
         let enhancers = tools.iter().map(|tool| enhancer(tool, renderer.block_style())).collect();
         let compile = |tool| compile_tool(tool, guardrails, &renderer);
         let compiled = tools.iter().map(compile).collect::<Result<_, _>>()?;
-        let pipeline =
-            Pipeline { tools: compiled, list_actions: list_actions(tools), renderer, truncate: guardrails.truncation };
-        Ok(Engine { pipeline, enhancers })
+        let pipeline = Pipeline { tools: compiled, renderer, truncate: guardrails.truncation, server: None };
+        Ok(Engine { pipeline, enhancers, handlers: Handlers::new(tools) })
     }
 
-    /// Runs one call on `world` and returns the reply. A failed call is a reply too.
-    pub fn call(&self, world: &mut World, call: &ToolCall) -> SimulatorReply {
-        match self.pipeline.run(world, call) {
-            Ok(success) => success.into_reply(),
-            Err(failed) => self.fail(failed, call),
+    /// Runs one call in a simulated environment and returns the reply. A failed call is a reply too.
+    pub fn call(&self, world: &mut World, call: &ToolCall) -> GuardedReply {
+        let World { tables, faults } = world;
+        let mut session = SimulatorSession { handlers: &self.handlers, checks: None, tables };
+        match self.answer(&mut session, faults, call, Deadline::NONE) {
+            Ok(reply) => reply,
+            Err(error) => unreachable!("the simulator always replies: {error}"),
+        }
+    }
+
+    /// Passes one call through the guardrails to a session and returns the reply. A failed call is a reply too.
+    ///
+    /// # Errors
+    /// [`EnvironmentError`] if the session gave no reply.
+    pub fn answer<S: Session + ?Sized>(
+        &self,
+        session: &mut S,
+        faults: &mut Faults,
+        call: &ToolCall,
+        deadline: Deadline,
+    ) -> Result<GuardedReply, EnvironmentError> {
+        match self.pipeline.run(session, faults, call, deadline) {
+            Ok(success) => Ok(success.into_reply()),
+            Err(NoSuccess::Failed(failed)) => Ok(self.fail(failed, call)),
+            Err(NoSuccess::NoReply(error)) => Err(error),
         }
     }
 
     /// Renders a failed call. Kept out of line, so that a successful call is the same code with any enhancer, and free
     /// of block handling, so that only the enhancer's own code runs between rendering and replying.
     #[inline(never)]
-    fn fail(&self, failed: FailedCall<'_>, call: &ToolCall) -> SimulatorReply {
+    fn fail(&self, failed: FailedCall<'_>, call: &ToolCall) -> GuardedReply {
         let (Failure::Validation { action, .. }, Some(tool)) = (&failed.failure, failed.tool) else {
             return self.pipeline.render_failure(&failed, call, None).into_reply(failed, 0);
         };
@@ -159,13 +150,7 @@ impl<E: Enhance> Engine<E> {
     }
 
     #[inline(never)]
-    fn fail_with(
-        &self,
-        block: Cow<'_, Block>,
-        enhancer: &E,
-        failed: FailedCall<'_>,
-        call: &ToolCall,
-    ) -> SimulatorReply {
+    fn fail_with(&self, block: Cow<'_, Block>, enhancer: &E, failed: FailedCall<'_>, call: &ToolCall) -> GuardedReply {
         let mut rendered = self.pipeline.render_failure(&failed, call, Some(&block));
         let deltas = u32::try_from(block.deltas().len()).unwrap_or(u32::MAX);
         rendered.text = enhancer.put(Some(block), rendered.text);
@@ -176,56 +161,107 @@ impl<E: Enhance> Engine<E> {
 impl Pipeline {
     /// Runs a call until it succeeds or fails.
     #[inline(never)]
-    fn run<'a>(&'a self, world: &mut World, call: &ToolCall) -> Result<Success, FailedCall<'a>> {
-        let Some(index) = self.tools.iter().position(|tool| tool.name == call.tool) else {
+    fn run<'a, S: Session + ?Sized>(
+        &'a self,
+        session: &mut S,
+        faults: &mut Faults,
+        call: &ToolCall,
+        deadline: Deadline,
+    ) -> Result<Success, NoSuccess<'a>> {
+        let Accepted { tool, action, leaked_fields } = self.accept(call)?;
+        let failed = |failure| FailedCall { failure, tool, action, refusal: None, state_changed: Some(false) };
+        if let Some(action) = action
+            && let Some(fault) = faults.inject(&call.tool, &action.action.name)
+        {
+            return Err(failed(Failure::Fault(fault)).into());
+        }
+        let reply = session.call(call, deadline).map_err(NoSuccess::NoReply)?;
+        let state_changed = reply.state_changed;
+        let success = match reply.outcome {
+            ReplyOutcome::Text(text) => Success::of_content(vec![text]),
+            ReplyOutcome::Rows(rows) => self.present_rows(action, &rows).map_err(|failure| failed(failure.into()))?,
+            ReplyOutcome::Failed(failure) => return Err(failed(failure.into()).into()),
+            ReplyOutcome::Foreign(result) => {
+                let schema = action.map(|action| &action.action.input);
+                if result.is_refusal() {
+                    let text = result.shown().join("\n\n");
+                    let named_properties = schema.map_or(Vec::new(), |schema| foreign::named_properties(&text, schema));
+                    let refusal = Some(Box::new(Refusal { text, named_properties }));
+                    let failure = Failure::Tool(foreign::failure(&result));
+                    return Err(FailedCall { state_changed, refusal, ..failed(failure) }.into());
+                }
+                self.present_result(&result, schema)
+            }
+        };
+        Ok(Success { leaked_fields, state_changed, ..success })
+    }
+
+    /// Routes and validates a call.
+    fn accept<'a>(&'a self, call: &ToolCall) -> Result<Accepted<'a>, FailedCall<'a>> {
+        let position = self.tools.iter().position(|tool| tool.name == call.tool);
+        let unguarded = self.server.is_some_and(|server| !server.strict);
+        let Some(index) = position else {
+            if self.server.is_some() {
+                return Ok(Accepted { tool: None, action: None, leaked_fields: None });
+            }
             let available = self.tools.iter().map(|tool| tool.name.clone()).collect();
             let failure = Routing::UnknownTool { tool: call.tool.clone(), available };
-            return Err(FailedCall { failure: Failure::Routing(failure), tool: None, action: None });
+            return Err(FailedCall::new(Failure::Routing(failure), None, None));
         };
         let tool = &self.tools[index];
-        let failed = |failure, action| FailedCall { failure, tool: Some(index), action };
+        if unguarded {
+            return Ok(Accepted { tool: Some(index), action: tool.actions.first(), leaked_fields: None });
+        }
+        let failed = |failure, action| FailedCall::new(failure, Some(index), action);
         let Some(object) = call.arguments.as_object() else {
             return Err(failed(not_an_object(tool, &call.arguments), None));
         };
         let action = resolve(tool, object).map_err(|failure| failed(failure, None))?;
-        let failed = |failure| failed(failure, Some(action));
-        if !action.input.accepts(&call.arguments) {
-            let issues = action.input.issues(&call.arguments);
-            let (tool, action) = (tool.name.clone(), action.action.name.clone());
-            return Err(failed(Failure::Validation { tool, action, issues }));
+        let Some(input) = &action.input else {
+            return Ok(Accepted { tool: Some(index), action: Some(action), leaked_fields: None });
+        };
+        if !input.accepts(&call.arguments) {
+            let issues = input.issues(&call.arguments);
+            let (tool, name) = (tool.name.clone(), action.action.name.clone());
+            return Err(failed(Failure::Validation { tool, action: name, issues }, Some(action)));
         }
-        let leaked_fields = action.input.count_undeclared(&call.arguments);
-        if let Some(fault) = world.inject_fault(&tool.name, &action.action.name) {
-            return Err(failed(Failure::Fault(fault)));
-        }
-        let arguments = Arguments { object, discriminator: tool.discriminator.as_deref() };
-        let before = world.change_count();
-        let output = run_action(&action.action, &self.list_actions, world, arguments)
-            .map_err(|failure| failed(failure.into()))?;
-        let success = self.build_success(action, &output).map_err(|failure| failed(failure.into()))?;
-        Ok(Success { leaked_fields, state_changed: world.change_count() != before, ..success })
+        let leaked_fields = self.server.is_none().then(|| input.count_undeclared(&call.arguments));
+        Ok(Accepted { tool: Some(index), action: Some(action), leaked_fields })
     }
 
-    fn build_success(&self, action: &CompiledAction, output: &HandlerOutput) -> Result<Success, ToolFailure> {
-        let (content, omitted_rows, truncation_notice) = match output {
-            HandlerOutput::Constant(Value::String(text)) => (vec![text.clone()], 0, None),
-            HandlerOutput::Constant(value) => (vec![value.to_string()], 0, None),
-            // Serializing a map with string keys cannot fail.
-            HandlerOutput::Row(row) => (vec![serde_json::to_string(row).unwrap_or_default()], 0, None),
-            HandlerOutput::Deleted(key) => (vec![format!("{{\"deleted\":{key}}}")], 0, None),
-            HandlerOutput::Rows(rows) => {
-                let (presenter, egress) = (action.presenter.as_ref(), action.egress.as_ref());
-                let presented = present(&action.action, presenter, egress, rows, self.truncate)?;
-                (presented.content, presented.omitted, presented.truncation_notice)
-            }
-        };
-        Ok(Success { content, leaked_fields: 0, omitted_rows, truncation_notice, state_changed: false })
+    fn present_rows(&self, action: Option<&CompiledAction>, rows: &[&Object]) -> Result<Success, ToolFailure> {
+        let Some(action) = action else { return Ok(Success::of_content(vec![rows_text(rows)])) };
+        let (presenter, egress) = (action.presenter.as_ref(), action.egress.as_ref());
+        let presented = present(&action.action, presenter, egress, rows, self.truncate)?;
+        Ok(Success {
+            omitted_rows: presented.omitted,
+            truncation_notice: presented.truncation_notice,
+            ..Success::of_content(presented.content)
+        })
+    }
+
+    /// Presents the successful result of a server. Only truncation may change it.
+    fn present_result(&self, result: &CallResult, schema: Option<&Value>) -> Success {
+        let content = result.shown();
+        let settings = self.server.filter(|_| self.truncate).map(|server| server.settings);
+        match settings.and_then(|settings| foreign::shorten(&content, schema, &settings)) {
+            None => Success::of_content(content),
+            Some(shortened) => Success {
+                omitted_rows: shortened.omitted,
+                truncation_notice: Some(shortened.content.len() - 1),
+                ..Success::of_content(shortened.content)
+            },
+        }
     }
 
     /// Renders the failure's text, with spare capacity for a block that is inserted later.
     #[inline(never)]
     fn render_failure(&self, failed: &FailedCall<'_>, call: &ToolCall, block: Option<&Block>) -> FailureText {
         let tool = failed.tool.map(|tool| &self.tools[tool]);
+        let is_raw = self.server.is_some_and(|server| !server.healing);
+        if let Some(refusal) = failed.refusal.as_ref().filter(|_| is_raw) {
+            return FailureText { names_fields: false, text: refusal.text.clone() };
+        }
         let text = self.renderer.render(&RenderInput {
             failure: &failed.failure,
             arguments: &call.arguments,
@@ -239,18 +275,29 @@ impl Pipeline {
     }
 }
 
+/// A call that passed routing and validation.
+struct Accepted<'a> {
+    tool: Option<usize>,
+    action: Option<&'a CompiledAction>,
+    leaked_fields: Option<u32>,
+}
+
 /// The result of a successful call.
 struct Success {
     content: Vec<String>,
-    leaked_fields: u32,
+    leaked_fields: Option<u32>,
     omitted_rows: u32,
     truncation_notice: Option<usize>,
-    state_changed: bool,
+    state_changed: Option<bool>,
 }
 
 impl Success {
-    fn into_reply(self) -> SimulatorReply {
-        SimulatorReply {
+    fn of_content(content: Vec<String>) -> Success {
+        Success { content, leaked_fields: None, omitted_rows: 0, truncation_notice: None, state_changed: None }
+    }
+
+    fn into_reply(self) -> GuardedReply {
+        GuardedReply {
             response: ToolResponse { content: self.content, is_error: false },
             failure: None,
             names_fields: false,
@@ -259,7 +306,20 @@ impl Success {
             truncation_notice: self.truncation_notice,
             contract_deltas: 0,
             state_changed: self.state_changed,
+            refusal: None,
         }
+    }
+}
+
+/// The reason why a call did not succeed.
+enum NoSuccess<'a> {
+    Failed(FailedCall<'a>),
+    NoReply(EnvironmentError),
+}
+
+impl<'a> From<FailedCall<'a>> for NoSuccess<'a> {
+    fn from(failed: FailedCall<'a>) -> NoSuccess<'a> {
+        NoSuccess::Failed(failed)
     }
 }
 
@@ -269,6 +329,16 @@ struct FailedCall<'a> {
     /// The index of the tool.
     tool: Option<usize>,
     action: Option<&'a CompiledAction>,
+    /// The refusal of a server.
+    refusal: Option<Box<Refusal>>,
+    state_changed: Option<bool>,
+}
+
+impl<'a> FailedCall<'a> {
+    /// A call that did not reach the session.
+    fn new(failure: Failure, tool: Option<usize>, action: Option<&'a CompiledAction>) -> FailedCall<'a> {
+        FailedCall { failure, tool, action, refusal: None, state_changed: Some(false) }
+    }
 }
 
 /// The rendered text of a failure.
@@ -280,52 +350,22 @@ struct FailureText {
 
 impl FailureText {
     #[inline(never)]
-    fn into_reply(self, failed: FailedCall<'_>, contract_deltas: u32) -> SimulatorReply {
+    fn into_reply(self, failed: FailedCall<'_>, contract_deltas: u32) -> GuardedReply {
         let is_error = match &failed.failure {
             Failure::Tool(failure) | Failure::Fault(failure) => failure.is_error(),
             Failure::Routing(_) | Failure::Validation { .. } => true,
         };
-        SimulatorReply {
+        GuardedReply {
             response: ToolResponse { content: vec![self.text], is_error },
             failure: Some(failed.failure),
             names_fields: self.names_fields,
-            leaked_fields: 0,
+            leaked_fields: if failed.refusal.is_none() { Some(0) } else { None },
             omitted_rows: 0,
             truncation_notice: None,
             contract_deltas,
-            state_changed: false,
+            state_changed: failed.state_changed,
+            refusal: failed.refusal,
         }
-    }
-}
-
-fn compile_tool(tool: &Tool, guardrails: Guardrails, renderer: &FormatRenderer) -> Result<CompiledTool, CompileError> {
-    let compile = |action: &Action| -> Result<CompiledAction, CompileError> {
-        let discriminator = tool.discriminator.as_deref().map(|field| (field, action.name.as_str()));
-        let failed = |source| CompileError::Schema { tool: tool.name.clone(), action: action.name.clone(), source };
-        let input = InputSchema::compile(&action.input, discriminator, guardrails.strict).map_err(failed)?;
-        // Only lists are presented.
-        let is_list = matches!(action.handler, Handler::Select { .. });
-        let row_schema = action.presenter.as_ref().filter(|_| is_list).and_then(|presenter| presenter.egress.as_ref());
-        let egress = row_schema.map(RowSchema::compile).transpose().map_err(failed)?;
-        let doc = renderer.action_doc(tool, action);
-        Ok(CompiledAction { action: action.clone(), input, presenter: action.presenter.clone(), egress, doc })
-    };
-    Ok(CompiledTool {
-        name: tool.name.clone(),
-        discriminator: tool.discriminator.clone(),
-        actions: tool.actions.iter().map(compile).collect::<Result<_, _>>()?,
-    })
-}
-
-/// Creates the enhancer for the contract guardrail.
-fn contract_enhancer(tool: &Tool, guardrails: Guardrails, style: BlockStyle) -> Enhancer {
-    match &tool.previous {
-        Some(previous) if guardrails.contract => {
-            let diff = diff_contracts(&ToolContract::from_tool(previous), &ToolContract::from_tool(tool));
-            let config = SelfHealingConfig::new(BTreeMap::from([(tool.name.clone(), diff)]));
-            tool_enhancer(&tool.name, tool.actions.iter().map(|action| action.name.as_str()), &config, style)
-        }
-        _ => Enhancer::Identity,
     }
 }
 

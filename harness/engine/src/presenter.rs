@@ -58,7 +58,7 @@ pub(crate) fn present(
 }
 
 /// Formats a JSON array with one row per line.
-fn rows_text(rows: &[&Object]) -> String {
+pub(crate) fn rows_text(rows: &[&Object]) -> String {
     let mut out = String::from("[");
     for (index, row) in rows.iter().enumerate() {
         out.push_str(if index == 0 { "\n" } else { ",\n" });

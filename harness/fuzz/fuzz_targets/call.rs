@@ -8,7 +8,7 @@ use healbench_scenarios::{Scenario, load_suite};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
-/// The tools and worlds of the built-in suites.
+/// The tools and environments of the built-in suites.
 static SCENARIOS: LazyLock<Vec<(Arc<WorldBase>, Vec<Engine>)>> = LazyLock::new(|| {
     let scenarios = load_suite(&["quickstart".into(), "recovery".into()]).expect("the suites load");
     let engines = |scenario: &Scenario| {

@@ -4,7 +4,8 @@ use healbench_protocol::Seed;
 use healbench_scenarios::{Syntax, load_str};
 use libfuzzer_sys::fuzz_target;
 
-// A scenario file is refused with diagnostics, or it can be played: its world and the schedule of a trial come out.
+// A scenario file is either rejected with diagnostics, or an environment and the schedule of a trial can be created
+// from it.
 fuzz_target!(|text: &str| {
     for syntax in [Syntax::Yaml, Syntax::Json] {
         match load_str("fuzz", text, syntax) {

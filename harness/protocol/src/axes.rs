@@ -27,7 +27,7 @@ impl AxisError {
 pub struct GuardrailEntry {
     /// The name in plans, columns and documents.
     pub name: &'static str,
-    /// What the engine does when it is on, as a sentence.
+    /// A sentence that says what the engine does if the guardrail is on.
     pub summary: &'static str,
     field: fn(&mut Guardrails) -> &mut bool,
 }
@@ -175,7 +175,7 @@ pub struct FormatEntry {
     pub format: ErrorFormat,
     /// The name in plans, columns and documents.
     pub name: &'static str,
-    /// Who writes errors like this, and what they hold.
+    /// A sentence that says which software writes such errors and what they contain.
     pub summary: &'static str,
 }
 
@@ -262,12 +262,9 @@ impl AgentKind {
         }
     }
 
-    /// Returns the kind that is being measured: [`AgentKind::Llm`] for a replay.
-    pub fn underlying(self) -> AgentKind {
-        match self {
-            AgentKind::Replay => AgentKind::Llm,
-            kind => kind,
-        }
+    /// Returns the last part of the titles of such agents, which tells a replay from a live model.
+    pub fn title_suffix(self) -> Option<&'static str> {
+        (self == AgentKind::Replay).then_some("replayed")
     }
 }
 
@@ -348,17 +345,53 @@ pub struct AgentSpec {
     pub settings: serde_json::Value,
 }
 
+/// The identity of an agent within a plan. A live model and its replay have the same one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AgentId {
+    /// The name as on the command line: `scripted:typical`, `openai:gpt-5-mini`.
+    pub name: String,
+    /// The opening of its episodes; `None` for a scripted agent.
+    pub opening: Option<Opening>,
+    /// The tools mode; `None` for a scripted agent.
+    pub tools: Option<ToolsMode>,
+}
+
+impl AgentId {
+    /// Returns the parts of the title: name, opening and tools mode, as far as there are any.
+    pub fn title_parts(&self) -> Vec<&str> {
+        let details = [self.opening.map(Opening::name), self.tools.map(ToolsMode::name)];
+        std::iter::once(self.name.as_str()).chain(details.into_iter().flatten()).collect()
+    }
+
+    /// Returns true if `text` is the name or the title.
+    pub fn is_named(&self, text: &str) -> bool {
+        text == self.name || text == self.to_string()
+    }
+}
+
+impl fmt::Display for AgentId {
+    /// Formats the title: `openai:gpt-5-mini · seeded · native`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.title_parts().join(TITLE_SEPARATOR))
+    }
+}
+
+/// The text between the parts of a title.
+const TITLE_SEPARATOR: &str = " · ";
+
 impl AgentSpec {
-    /// Returns the heading of this agent's rows, unique within a plan: `openai:gpt-5-mini · seeded · native`.
+    /// Returns the identity within the plan.
+    pub fn id(&self) -> AgentId {
+        AgentId { name: self.to_string(), opening: self.opening, tools: self.tools }
+    }
+
+    /// Returns the heading of this agent's rows, unique within a plan: `openai:gpt-5-mini · seeded · native`, with
+    /// `replayed` for a replay.
     pub fn title(&self) -> String {
-        let name = self.to_string();
-        let parts = [
-            Some(name.as_str()),
-            self.opening.map(Opening::name),
-            self.tools.map(ToolsMode::name),
-            (self.kind == AgentKind::Replay).then_some("replayed"),
-        ];
-        parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
+        let id = self.id();
+        let mut parts = id.title_parts();
+        parts.extend(self.kind.title_suffix());
+        parts.join(TITLE_SEPARATOR)
     }
 }
 

@@ -1,7 +1,7 @@
 //! The data that agents and the engine exchange, and the trait of agents.
 //!
 //! Every other crate of the workspace depends on this one; it depends on none of them. Its only behavior is parsing and
-//! formatting names, canonical JSON, and keyed random draws.
+//! formatting names, canonical JSON, keyed random draws, and a check for unprintable characters.
 
 #![warn(missing_docs)]
 
@@ -9,19 +9,34 @@ mod axes;
 mod call;
 mod canonical;
 mod claim;
+mod condition;
 mod draw;
+mod environment;
+mod error_class;
+mod printable;
 mod script;
+mod tool_failure;
 mod turn;
 
 pub use axes::{
-    AgentKind, AgentSpec, AxisError, ErrorFormat, FORMATS, FormatEntry, GUARDRAILS, GuardrailEntry, Guardrails,
-    Opening, TemplateSource, ToolsMode,
+    AgentId, AgentKind, AgentSpec, AxisError, ErrorFormat, FORMATS, FormatEntry, GUARDRAILS, GuardrailEntry,
+    Guardrails, Opening, TemplateSource, ToolsMode,
 };
 pub use call::{ActionSpec, ToolCall, ToolResponse, ToolSpec};
 pub use canonical::{canonical_json, fingerprint, same_json};
 pub use claim::{Claim, Measure, Span};
+pub use condition::{
+    CLIENTS, CONTENTS, Client, Content, ENVIRONMENTS, EnvironmentKind, NamedEntry, UNDECLARED, Undeclared,
+};
 pub use draw::{DrawKey, Draws, Seed};
+pub use environment::{
+    CallResult, Capabilities, ContentBlock, Deadline, Environment, EnvironmentError, ProtocolError, Reply,
+    ReplyOutcome, Session,
+};
+pub use error_class::ErrorClass;
+pub use printable::is_unprintable;
 pub use script::{RecordQuery, Script, Step};
+pub use tool_failure::{Code, Severity, ToolFailure};
 pub use turn::{Agent, AgentError, EpisodeStart, Origin, Turn, TurnCost, Usage};
 
 /// A JSON object that preserves the order of its keys; schemas and error texts depend on that order.

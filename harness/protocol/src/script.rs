@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Object, ToolCall};
 
-/// The plan of a scripted agent: the intended calls, in order, each with the draft that the agent sends first.
+/// The plan of a scripted agent: the intended calls in order, each with its draft, which is the call that the agent
+/// sends first.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Script {
     /// The steps. The agent is done when all of them have succeeded.

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use crate::{DrawKey, Script, ToolCall, ToolResponse, ToolSpec};
+use crate::{DrawKey, ToolCall, ToolResponse, ToolSpec};
 
 /// The next turn of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -30,7 +30,7 @@ pub enum Turn {
         /// The closing answer.
         reason: String,
     },
-    /// A model stops calling tools and answers with text. The text is not judged: the state of the world decides
+    /// A model stops calling tools and answers with text. The text is not judged: the state of the environment decides
     /// whether the task is complete.
     Answer {
         /// The text; may be empty.
@@ -83,20 +83,18 @@ pub struct Usage {
     pub reasoning: Option<u64>,
 }
 
-/// Everything that an agent receives when an episode starts: what a model would be sent, and the script of a scripted
-/// agent.
+/// Everything that an agent receives when an episode starts.
 ///
-/// An agent must never receive the active guardrails or the error format, here or in any other way.
+/// An agent must never receive the active guardrails or the error format, here or in any other way. The intended calls
+/// are passed to the factory of scripted agents only.
 #[derive(Debug, Clone, Copy)]
 pub struct EpisodeStart<'a> {
     /// The text of the task.
     pub prompt: &'a str,
     /// The tools as listed for the agent; in a drift scenario, the previous contract.
     pub tools: &'a [ToolSpec],
-    /// The script of a scripted agent; an LLM agent uses at most its opening call.
-    pub script: &'a Script,
-    /// True if a mistake or a fault is scheduled, so that a seeded opening exists.
-    pub scheduled: bool,
+    /// The calls of a seeded opening, up to and including the first mistake; empty for any other agent.
+    pub opening: &'a [&'a ToolCall],
     /// The repetition of the cell, from 0.
     pub trial: u32,
     /// The key of the agent's random draws. It depends on seed, scenario and trial, and on no other axis.
@@ -131,6 +129,9 @@ pub enum AgentError {
     /// The agent's infrastructure failed: network, rate limits after all retries, or a server error.
     #[error("the agent's infrastructure failed: {0}")]
     Infra(String),
+    /// The environment gave no reply.
+    #[error("{0}")]
+    Environment(String),
     /// The agent cannot work as configured.
     #[error("the agent's configuration is wrong: {0}")]
     Config(String),

@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use healbench_protocol::ErrorClass;
 use serde::{Deserialize, Serialize};
 
 use crate::CallRecord;
@@ -27,8 +28,8 @@ pub struct EpisodeCounts {
     pub hints_followed: u32,
     /// True if the agent got stuck, as defined by [`EpisodeCounts::from_calls`].
     pub stuck: bool,
-    /// Undeclared fields that reached the world.
-    pub leaked_fields: u64,
+    /// Undeclared fields that reached the state; null if this is unknown for a call.
+    pub leaked_fields: Option<u64>,
     /// Tokens of all calls and responses.
     pub call_tokens: u64,
     /// Tokens of failed calls and their responses.
@@ -55,6 +56,7 @@ impl EpisodeCounts {
     pub fn from_calls(calls: &[CallRecord]) -> EpisodeCounts {
         let mut counts = EpisodeCounts {
             first_call_success: calls.first().is_some_and(|call| !call.is_error),
+            leaked_fields: Some(0),
             ..EpisodeCounts::default()
         };
         let mut chains: BTreeMap<u32, bool> = BTreeMap::new();
@@ -63,7 +65,7 @@ impl EpisodeCounts {
             counts.calls_after_error += u32::from(counts.errors > 0);
             counts.errors += u32::from(call.is_error);
             counts.repeated_calls += u32::from(call.repeated);
-            counts.leaked_fields += u64::from(call.leaked_fields);
+            counts.leaked_fields = add(counts.leaked_fields, call.leaked_fields);
             counts.call_tokens += tokens;
             counts.wasted_tokens += if call.is_error { tokens } else { 0 };
             counts.guardrail_tokens += u64::from(call.guardrail_tokens);
@@ -88,6 +90,11 @@ impl EpisodeCounts {
     }
 }
 
+/// Adds two counts; the sum of an unknown count is unknown.
+fn add(sum: Option<u64>, count: Option<u32>) -> Option<u64> {
+    Some(sum? + u64::from(count?))
+}
+
 fn is_same_call(a: &CallRecord, b: &CallRecord) -> bool {
     a.tool == b.tool && a.arguments == b.arguments
 }
@@ -109,12 +116,13 @@ fn alternates_between_two_calls(calls: &[CallRecord]) -> bool {
 }
 
 fn repeats_an_error_class(calls: &[CallRecord]) -> bool {
-    let mut since_change: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut since_change: BTreeMap<&ErrorClass, u32> = BTreeMap::new();
     for call in calls {
-        if call.state_changed {
+        // An unknown change counts as none: a failing call of a server rarely changes anything.
+        if call.state_changed == Some(true) {
             since_change.clear();
         }
-        if let Some(class) = call.error_class.as_deref().filter(|_| call.is_error) {
+        if let Some(class) = call.error_class.as_ref().filter(|_| call.is_error) {
             let count = since_change.entry(class).or_default();
             *count += 1;
             if *count >= STUCK_SAME_CLASS_FAILURES {
@@ -171,7 +179,7 @@ mod tests {
         assert!(EpisodeCounts::from_calls(&failures(5)).stuck);
         assert!(!EpisodeCounts::from_calls(&failures(4)).stuck);
         let mut changed = failures(5);
-        changed.insert(2, CallRecord { state_changed: true, ..succeeded("x") });
+        changed.insert(2, CallRecord { state_changed: Some(true), ..succeeded("x") });
         assert!(!EpisodeCounts::from_calls(&changed).stuck);
         let mut with_success = failures(5);
         with_success.insert(2, succeeded("x"));
@@ -215,6 +223,10 @@ mod tests {
         assert_eq!((counts.chains, counts.errors_fixed, counts.retries), (2, 1, 1));
         assert_eq!((counts.call_tokens, counts.wasted_tokens), (104, 32));
         assert!(EpisodeCounts::from_calls(&calls[2..]).first_call_success);
-        assert_eq!(EpisodeCounts::from_calls(&[]), EpisodeCounts::default());
+        let none = EpisodeCounts { leaked_fields: Some(0), ..EpisodeCounts::default() };
+        assert_eq!(EpisodeCounts::from_calls(&[]), none);
+        let unknown = [CallRecord { leaked_fields: Some(1), ..CallRecord::default() }, CallRecord::default()];
+        assert_eq!(EpisodeCounts::from_calls(&unknown).leaked_fields, None);
+        assert_eq!(EpisodeCounts::from_calls(&unknown[..1]).leaked_fields, Some(1));
     }
 }

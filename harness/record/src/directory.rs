@@ -228,6 +228,18 @@ impl RunDir {
         self.path.join("journal.jsonl")
     }
 
+    /// Removes the journal of a complete run, whose frames and recorded turns contain all of its data.
+    ///
+    /// # Errors
+    /// [`RunDirError::Io`] if it exists and cannot be removed.
+    pub fn remove_journal(&self) -> Result<(), RunDirError> {
+        let path = self.journal_path();
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error("remove", &path)(error)),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the path of the recorded turns of models.
     pub fn transcripts_path(&self) -> PathBuf {
         self.path.join("transcripts.jsonl.zst")

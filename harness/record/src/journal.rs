@@ -2,11 +2,11 @@
 //! starts its next one.
 //!
 //! Model answers cost money and cannot be reproduced. The frames are written from the journal when the run ends for any
-//! reason.
+//! reason, one result at a time: memory holds only the positions of the results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -49,7 +49,7 @@ pub enum JournalError {
     },
 }
 
-/// The journal of a run, open for writing.
+/// The journal of a run, open for reading and appending.
 #[derive(Debug)]
 pub struct Journal {
     path: PathBuf,
@@ -59,59 +59,73 @@ pub struct Journal {
     line: Vec<u8>,
 }
 
+/// The position of a result in its journal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JournalEntry {
+    offset: u64,
+    bytes: usize,
+}
+
 impl Journal {
-    /// Opens or creates the journal of a run and returns its contents in the order of execution. An episode that was
-    /// lost and run again occurs twice. An incomplete last line, left by a killed process, is truncated.
+    /// Opens or creates the journal of a run and passes its results to `visit` in the order of execution. An episode
+    /// that was lost and run again occurs twice. An incomplete last line, left by a killed process, is truncated.
     ///
     /// # Errors
     /// [`JournalError`].
-    pub fn open(run: &RunDir) -> Result<(Journal, Vec<EpisodeResult>), JournalError> {
+    pub fn open(run: &RunDir, visit: &mut dyn FnMut(JournalEntry, EpisodeResult)) -> Result<Journal, JournalError> {
         let path = run.journal_path();
         let mut file =
             OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(io_error("create", &path))?;
-        let mut results = Vec::new();
         let mut reader = BufReader::new(&mut file);
         let (mut complete_bytes, mut line, mut number) = (0, Vec::new(), 0);
         loop {
             line.clear();
-            let read = reader.read_until(b'\n', &mut line).map_err(io_error("read", &path))?;
+            let bytes = reader.read_until(b'\n', &mut line).map_err(io_error("read", &path))?;
             number += 1;
-            if read == 0 || line.last() != Some(&b'\n') {
+            if bytes == 0 || line.last() != Some(&b'\n') {
                 break;
             }
-            let episode: EpisodeResult = serde_json::from_slice(&line).map_err(|error| JournalError::Damaged {
+            let result: EpisodeResult = serde_json::from_slice(&line).map_err(|error| JournalError::Damaged {
                 path: path.clone(),
                 line: number,
                 reason: error.to_string(),
             })?;
-            results.push(episode);
-            complete_bytes += read as u64;
+            visit(JournalEntry { offset: complete_bytes, bytes }, result);
+            complete_bytes += bytes as u64;
         }
         file.set_len(complete_bytes).map_err(io_error("write", &path))?;
-        Ok((Journal { path, file, complete_bytes, line: Vec::new() }, results))
+        Ok(Journal { path, file, complete_bytes, line: Vec::new() })
     }
 
-    /// Appends an episode. Once this returns, it is not lost even if the process is killed.
+    /// Appends a result and returns its position. Once this returns, the result is not lost even if the process is
+    /// killed.
     ///
     /// # Errors
     /// [`JournalError::Io`].
-    pub fn append(&mut self, result: &EpisodeResult) -> Result<(), JournalError> {
+    pub fn append(&mut self, result: &EpisodeResult) -> Result<JournalEntry, JournalError> {
         self.line.clear();
         serde_json::to_writer(&mut self.line, result)
             .map_err(|error| io_error("write", &self.path)(io::Error::other(error)))?;
         self.line.push(b'\n');
-        match self.file.write_all(&self.line) {
-            Ok(()) => {
-                self.complete_bytes += self.line.len() as u64;
-                Ok(())
-            }
-            Err(error) => {
-                // A full disk may accept part of a line, which must not be followed by the next one. If truncating
-                // fails too, later writes will also fail.
-                let _ = self.file.set_len(self.complete_bytes);
-                Err(io_error("write", &self.path)(error))
-            }
+        if let Err(error) = self.file.write_all(&self.line) {
+            // A full disk may accept part of a line, which must not be followed by the next one. If truncating fails
+            // too, later writes will also fail.
+            let _ = self.file.set_len(self.complete_bytes);
+            return Err(io_error("write", &self.path)(error));
         }
+        let entry = JournalEntry { offset: self.complete_bytes, bytes: self.line.len() };
+        self.complete_bytes += entry.bytes as u64;
+        Ok(entry)
+    }
+
+    /// Reads a result.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`], also if another process changed the file.
+    pub fn read(&mut self, entry: JournalEntry) -> Result<EpisodeResult, JournalError> {
+        self.line.resize(entry.bytes, 0);
+        let read = self.file.seek(SeekFrom::Start(entry.offset)).and_then(|_| self.file.read_exact(&mut self.line));
+        read.and_then(|()| Ok(serde_json::from_slice(&self.line)?)).map_err(io_error("read", &self.path))
     }
 
     /// Flushes the journal to disk.
@@ -121,39 +135,49 @@ impl Journal {
     pub fn sync(&self) -> Result<(), JournalError> {
         self.file.sync_data().map_err(io_error("write", &self.path))
     }
-
-    /// Removes the journal of a complete run, whose frames and recorded turns contain all of its data.
-    ///
-    /// # Errors
-    /// [`JournalError::Io`].
-    pub fn remove(self) -> Result<(), JournalError> {
-        fs::remove_file(&self.path).map_err(io_error("write", &self.path))
-    }
 }
 
 /// The zstd level: the file is written once and kept.
 const ZSTD_LEVEL: i32 = 9;
 
-/// Writes `transcripts.jsonl.zst` atomically, with one line per episode in the given order.
-///
-/// # Errors
-/// [`JournalError::Io`].
-pub fn write_recorded_turns<'a>(
-    run: &RunDir,
-    all_turns: impl Iterator<Item = &'a RecordedTurns>,
-) -> Result<(), JournalError> {
-    let path = run.transcripts_path();
-    let partial = path.with_extension("zst.part");
-    let write = || -> io::Result<()> {
-        let mut out = zstd::Encoder::new(File::create(&partial)?, ZSTD_LEVEL)?;
-        for recorded_turns in all_turns {
-            serde_json::to_writer(&mut out, recorded_turns)?;
-            out.write_all(b"\n")?;
-        }
-        out.finish()?.sync_all()?;
-        fs::rename(&partial, &path)
-    };
-    write().map_err(io_error("write", &path))
+/// Writes `transcripts.jsonl.zst`, with one line per episode. The file is renamed to its final name when it is
+/// complete; until then an existing one stays in place.
+#[must_use = "the file is there only after `finish`"]
+pub struct RecordedTurnsWriter {
+    path: PathBuf,
+    partial: PathBuf,
+    out: zstd::Encoder<'static, File>,
+}
+
+impl RecordedTurnsWriter {
+    /// Creates the file.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`].
+    pub fn create(run: &RunDir) -> Result<RecordedTurnsWriter, JournalError> {
+        let path = run.transcripts_path();
+        let partial = path.with_extension("zst.part");
+        let out = File::create(&partial).and_then(|file| zstd::Encoder::new(file, ZSTD_LEVEL));
+        Ok(RecordedTurnsWriter { out: out.map_err(io_error("write", &path))?, path, partial })
+    }
+
+    /// Appends the recorded turns of an episode.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`].
+    pub fn write(&mut self, recorded_turns: &RecordedTurns) -> Result<(), JournalError> {
+        let written = serde_json::to_writer(&mut self.out, recorded_turns).map_err(io::Error::from);
+        written.and_then(|()| self.out.write_all(b"\n")).map_err(io_error("write", &self.path))
+    }
+
+    /// Completes the file.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`].
+    pub fn finish(self) -> Result<(), JournalError> {
+        let synced = self.out.finish().and_then(|file| file.sync_all());
+        synced.and_then(|()| fs::rename(&self.partial, &self.path)).map_err(io_error("write", &self.path))
+    }
 }
 
 /// Returns the recorded turns of one episode; `None` if the run has none for it.
@@ -230,7 +254,7 @@ mod tests {
     use healbench_protocol::{Origin, Turn, TurnCost};
 
     use super::*;
-    use crate::{EpisodeCounts, Outcome, RecordedTurn};
+    use crate::{EndedBy, EpisodeCounts, Outcome, RecordedTurn};
 
     fn result(episode: u64, outcome: Outcome) -> EpisodeResult {
         let turn = RecordedTurn {
@@ -241,6 +265,7 @@ mod tests {
             episode: EpisodeRecord {
                 episode,
                 outcome,
+                ended_by: EndedBy::Answer,
                 claimed_done: true,
                 scheduled: true,
                 schedule_hash: "00".to_owned(),
@@ -263,31 +288,40 @@ mod tests {
         (folder, run)
     }
 
+    fn open(run: &RunDir) -> (Journal, Vec<EpisodeResult>) {
+        let mut results = Vec::new();
+        let journal = Journal::open(run, &mut |_, result| results.push(result)).unwrap();
+        (journal, results)
+    }
+
     #[test]
     fn episodes_are_read_in_the_order_written() {
         let (_folder, run) = run();
-        let (mut journal, found) = Journal::open(&run).unwrap();
+        let (mut journal, found) = open(&run);
         assert_eq!(found, []);
         let lines = [result(7, Outcome::Infra), result(2, Outcome::Success), result(7, Outcome::Success)];
-        for line in &lines {
-            journal.append(line).unwrap();
-        }
+        let entries = lines.each_ref().map(|line| journal.append(line).unwrap());
         drop(journal);
-        let (_, found) = Journal::open(&run).unwrap();
+        let (mut journal, found) = open(&run);
         assert_eq!(found, lines);
+        // Results are read in any order, also after others were appended.
+        journal.append(&lines[0]).unwrap();
+        for at in [2, 0, 1] {
+            assert_eq!(journal.read(entries[at]).unwrap(), lines[at]);
+        }
     }
 
     #[test]
     fn an_incomplete_last_line_is_truncated() {
         let (_folder, run) = run();
-        let (mut journal, _) = Journal::open(&run).unwrap();
+        let (mut journal, _) = open(&run);
         journal.append(&result(1, Outcome::Success)).unwrap();
         let first = fs::read(run.journal_path()).unwrap();
         journal.append(&result(2, Outcome::Success)).unwrap();
         let both = fs::read(run.journal_path()).unwrap();
         for length in first.len()..both.len() {
             fs::write(run.journal_path(), &both[..length]).unwrap();
-            let (mut journal, found) = Journal::open(&run).unwrap();
+            let (mut journal, found) = open(&run);
             assert_eq!(found, [result(1, Outcome::Success)], "torn after {length} bytes");
             journal.append(&result(2, Outcome::Success)).unwrap();
             assert_eq!(fs::read(run.journal_path()).unwrap(), both);
@@ -297,17 +331,17 @@ mod tests {
     #[test]
     fn a_damaged_line_is_reported_with_its_number() {
         let (_folder, run) = run();
-        let (mut journal, _) = Journal::open(&run).unwrap();
+        let (mut journal, _) = open(&run);
         journal.append(&result(1, Outcome::Success)).unwrap();
         let mut text = fs::read(run.journal_path()).unwrap();
         text.extend_from_slice(b"{\"episode\": 3}\n");
         fs::write(run.journal_path(), text).unwrap();
-        let error = Journal::open(&run).unwrap_err();
+        let error = Journal::open(&run, &mut |_, _| ()).unwrap_err();
         assert!(matches!(error, JournalError::Damaged { line: 2, .. }), "{error}");
         // Missing fields are an error and get no default.
         let line = serde_json::to_string(&result(1, Outcome::Success)).unwrap();
         fs::write(run.journal_path(), line.replacen("\"response_hash\":0,", "", 1) + "\n").unwrap();
-        let error = Journal::open(&run).unwrap_err().to_string();
+        let error = Journal::open(&run, &mut |_, _| ()).unwrap_err().to_string();
         assert!(error.contains("damaged in line 1: missing field `response_hash`"), "{error}");
     }
 
@@ -316,7 +350,10 @@ mod tests {
         let (_folder, run) = run();
         assert_eq!(read_recorded_turns(&run, 5).unwrap(), None);
         let all_turns = [4, 5].map(|episode| result(episode, Outcome::Success).recorded_turns.unwrap());
-        write_recorded_turns(&run, all_turns.iter()).unwrap();
+        let mut writer = RecordedTurnsWriter::create(&run).unwrap();
+        all_turns.iter().for_each(|recorded_turns| writer.write(recorded_turns).unwrap());
+        assert_eq!(read_recorded_turns(&run, 5).unwrap(), None, "the file is not complete yet");
+        writer.finish().unwrap();
         assert_eq!(read_recorded_turns(&run, 5).unwrap().as_ref(), Some(&all_turns[1]));
         assert_eq!(read_recorded_turns(&run, 6).unwrap(), None);
         let both = read_recorded_turns_of(&run, &BTreeSet::from([3, 4, 5, 6])).unwrap();

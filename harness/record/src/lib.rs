@@ -16,13 +16,15 @@ mod shard;
 pub use counts::EpisodeCounts;
 pub use directory::{MAX_CELLS, RunDir, RunDirError, RunLock};
 pub use journal::{
-    EpisodeResult, Journal, JournalError, read_recorded_turns, read_recorded_turns_of, visit_recorded_turns,
-    write_recorded_turns,
+    EpisodeResult, Journal, JournalEntry, JournalError, RecordedTurnsWriter, read_recorded_turns,
+    read_recorded_turns_of, visit_recorded_turns,
 };
 pub use manifest::{CassetteMode, FORMAT_VERSION, PriceSource, RunManifest, RunStatus};
 pub use merge::{MergeError, merge_manifests};
-pub use plan::{CellRef, Condition, Plan, PlannedScenario};
+pub use plan::{CellRef, Condition, Environment, Plan, PlannedScenario};
 pub use progress::Progress;
 pub use rounds::{MIN_ROUNDS, PairRole, PairRounds, PairedRun, ROUNDS_VERSION, RoundsError};
-pub use rows::{CallRecord, EpisodeRecord, ModelUsage, Outcome, RecordedTurn, RecordedTurns, Records};
+pub use rows::{
+    CallRecord, ENDINGS, EndedBy, EpisodeRecord, ModelUsage, Outcome, RecordedTurn, RecordedTurns, Records,
+};
 pub use shard::{InvalidShard, Shard};

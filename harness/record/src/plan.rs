@@ -1,4 +1,8 @@
-use healbench_protocol::{AgentSpec, Claim, ErrorFormat, Guardrails, Seed};
+use std::fmt;
+
+use healbench_protocol::{
+    AgentKind, AgentSpec, Claim, Client, Content, EnvironmentKind, ErrorFormat, Guardrails, Seed, Undeclared,
+};
 use serde::{Deserialize, Serialize};
 
 /// The ordered list of episodes to run, stored as its axes: scenario, agent, condition and trial, with the last varying
@@ -11,6 +15,8 @@ pub struct Plan {
     pub seed: Seed,
     /// The number of repetitions of each cell.
     pub trials: u32,
+    /// What executes the calls.
+    pub environment: Environment,
     /// The agents, in the order requested.
     pub agents: Vec<AgentSpec>,
     /// The conditions, in the order of the report's rows.
@@ -19,13 +25,59 @@ pub struct Plan {
     pub scenarios: Vec<PlannedScenario>,
 }
 
-/// A set of guardrails and an error format.
+/// The environment of a run, the same for all of its episodes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Environment {
+    /// The kind of environment.
+    pub kind: EnvironmentKind,
+    /// The name of the server; null for the simulator.
+    pub server: Option<String>,
+}
+
+/// A set of guardrails, an error format, and everything else that decides what an agent is shown: the unit that is
+/// compared.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Condition {
+    /// The name, unique within a plan. By default the guardrails and the error format: `all fusion-xml`, `none bare`.
+    pub name: String,
+    /// The treatment of undeclared fields.
+    pub undeclared: Undeclared,
     /// The active guardrails.
     pub guardrails: Guardrails,
     /// The error format; `bare` exactly if `healing` is off.
     pub format: ErrorFormat,
+    /// The facts that error texts may state.
+    pub content: Content,
+    /// The presentation of responses by the agent's client.
+    pub client: Client,
+    /// The SHA-256 of the lockfile that contracts are compared with, in hexadecimal; null for the contracts of the
+    /// scenario.
+    pub lock: Option<String>,
+}
+
+impl fmt::Display for Environment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind.name())?;
+        match &self.server {
+            Some(server) => write!(f, " {server}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Condition {
+    /// Creates the unnamed condition of guardrails and an error format. Everything else follows or has its default.
+    pub fn new(guardrails: Guardrails, format: ErrorFormat) -> Condition {
+        Condition {
+            name: format!("{guardrails} {format}"),
+            undeclared: Undeclared::of(guardrails),
+            guardrails,
+            format,
+            content: Content::default(),
+            client: Client::default(),
+            lock: None,
+        }
+    }
 }
 
 /// A scenario of a plan.
@@ -33,6 +85,8 @@ pub struct Condition {
 pub struct PlannedScenario {
     /// The scenario's id.
     pub id: String,
+    /// The cluster. Statistics may treat scenarios of one cluster as dependent.
+    pub cluster: String,
     /// The path from which it was read, for information only; the folder of a built-in scenario is the name of its
     /// suite.
     pub path: String,
@@ -72,6 +126,12 @@ impl Plan {
         (self.scenarios.len() * self.agents.len() * self.conditions.len()) as u64
     }
 
+    /// Returns true if the rows of an agent can be computed again bit by bit: those of scripted agents and of recorded
+    /// models on the simulator.
+    pub fn is_reproducible(&self, agent: usize) -> bool {
+        self.environment.kind == EnvironmentKind::Simulator && self.agents[agent].kind != AgentKind::Llm
+    }
+
     /// Returns the index of the condition without guardrails.
     pub fn unguarded_condition(&self) -> Option<usize> {
         self.conditions.iter().position(|condition| condition.guardrails == Guardrails::NONE)
@@ -105,6 +165,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_condition_is_named_after_its_parts() {
+        let none = Condition::new(Guardrails::NONE, ErrorFormat::Bare);
+        assert_eq!((none.name.as_str(), none.undeclared), ("none bare", Undeclared::Pass));
+        let all = Condition::new(Guardrails::ALL, ErrorFormat::FusionXml);
+        assert_eq!((all.name.as_str(), all.undeclared), ("all fusion-xml", Undeclared::Reject));
+        assert_eq!((all.content, all.client, all.lock.clone()), (Content::Native, Client::Raw, None));
+        let json = serde_json::to_string(&all).unwrap();
+        assert_eq!(serde_json::from_str::<Condition>(&json).unwrap(), all);
+    }
+
+    #[test]
     fn index_and_cell_are_inverse() {
         let agent = |name: &str| AgentSpec {
             kind: AgentKind::Scripted,
@@ -115,6 +186,7 @@ mod tests {
         };
         let scenario = |id: &str| PlannedScenario {
             id: id.to_owned(),
+            cluster: id.to_owned(),
             path: String::new(),
             sha256: String::new(),
             claims: Vec::new(),
@@ -122,10 +194,11 @@ mod tests {
         let plan = Plan {
             seed: Seed(1),
             trials: 5,
+            environment: Environment::default(),
             agents: vec![agent("a"), agent("b"), agent("c")],
             conditions: vec![
-                Condition { guardrails: Guardrails::NONE, format: ErrorFormat::Bare },
-                Condition { guardrails: Guardrails::ALL, format: ErrorFormat::FusionXml },
+                Condition::new(Guardrails::NONE, ErrorFormat::Bare),
+                Condition::new(Guardrails::ALL, ErrorFormat::FusionXml),
             ],
             scenarios: vec![scenario("x"), scenario("y")],
         };

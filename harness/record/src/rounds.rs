@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 /// The version of the file's format.
-pub const ROUNDS_VERSION: u32 = 1;
+pub const ROUNDS_VERSION: u32 = 2;
 
 /// The minimum number of rounds in a pair.
 pub const MIN_ROUNDS: usize = 501;
@@ -160,7 +160,7 @@ impl PairedRun {
                 return Err(format!("it has two pairs named {name:?}"));
             }
             if pair.iterations.contains(&0) {
-                return Err(format!("the pair {name:?} has an arm with 0 iterations"));
+                return Err(format!("the pair {name:?} has a variant with 0 iterations"));
             }
             if pair.rounds.is_empty() {
                 return Err(format!("the pair {name:?} has no rounds"));
@@ -255,7 +255,7 @@ mod tests {
             ),
             (
                 error_after(|run| first(run, "iterations", json!([0, 1]))),
-                "the pair \"same\" has an arm with 0 iterations",
+                "the pair \"same\" has a variant with 0 iterations",
             ),
             (error_after(|run| first(run, "name", json!("other"))), "it has two pairs named \"other\""),
             (error_after(|run| run["pairs"] = json!([])), "it has no pair"),
@@ -275,7 +275,9 @@ mod tests {
         let message = error_for_text(&whole[..whole.len() / 2]);
         assert!(message.starts_with(of) && message.contains("EOF while parsing"), "{message}");
         let message = error_after(|run| run["format_version"] = json!(5_000_000_000_u64));
-        assert_eq!(message, "`FILE` has paired rounds of format 5000000000; this program reads 1");
+        assert_eq!(message, "`FILE` has paired rounds of format 5000000000; this program reads 2");
+        let message = error_after(|run| run["format_version"] = json!(1));
+        assert_eq!(message, "`FILE` has paired rounds of format 1; this program reads 2");
     }
 
     #[test]

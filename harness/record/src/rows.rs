@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use healbench_protocol::{AgentError, Origin, Turn, Usage};
+use healbench_protocol::{AgentError, ErrorClass, NamedEntry, Origin, Turn, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::EpisodeCounts;
@@ -63,6 +63,48 @@ impl fmt::Display for Outcome {
     }
 }
 
+/// The way in which an episode ended: of several that apply, the first that happened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the registry describes them")]
+pub enum EndedBy {
+    Done,
+    GaveUp,
+    Answer,
+    GoalReached,
+    CallLimit,
+    TurnLimit,
+    Incomplete,
+    AgentError,
+    EnvironmentError,
+}
+
+/// All ways in which an episode ends: each with its name in columns and documents, and a sentence.
+#[rustfmt::skip]
+pub const ENDINGS: [NamedEntry<EndedBy>; 9] = [
+    NamedEntry { value: EndedBy::Done, name: "done", summary: "The agent declared the task complete." },
+    NamedEntry { value: EndedBy::GaveUp, name: "gave_up", summary: "The agent declared that it cannot complete the task." },
+    NamedEntry { value: EndedBy::Answer, name: "answer", summary: "A model answered with text instead of calls." },
+    NamedEntry { value: EndedBy::GoalReached, name: "goal_reached", summary: "The calls of a model met all expectations." },
+    NamedEntry { value: EndedBy::CallLimit, name: "call_limit", summary: "The agent requested more calls than the task allows." },
+    NamedEntry { value: EndedBy::TurnLimit, name: "turn_limit", summary: "The agent took as many turns as are allowed." },
+    NamedEntry { value: EndedBy::Incomplete, name: "incomplete", summary: "A turn of a model was incomplete: its answer or the conversation was too long." },
+    NamedEntry { value: EndedBy::AgentError, name: "agent_error", summary: "The agent failed." },
+    NamedEntry { value: EndedBy::EnvironmentError, name: "environment_error", summary: "The environment gave no reply." },
+];
+
+impl EndedBy {
+    /// Returns the name used in columns and documents.
+    pub fn name(self) -> &'static str {
+        ENDINGS.iter().find(|entry| entry.value == self).map_or("", |entry| entry.name)
+    }
+
+    /// Returns the ending with this name.
+    pub fn from_name(name: &str) -> Option<EndedBy> {
+        ENDINGS.iter().find(|entry| entry.name == name).map(|entry| entry.value)
+    }
+}
+
 /// The row of one episode. Its cell and trial follow from `episode` and the plan.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EpisodeRecord {
@@ -70,13 +112,16 @@ pub struct EpisodeRecord {
     pub episode: u64,
     /// The outcome.
     pub outcome: Outcome,
+    /// The way in which the conversation ended.
+    pub ended_by: EndedBy,
     /// True if the agent's last turn claimed that the task was complete.
     pub claimed_done: bool,
     /// True if a mistake or a fault was scheduled. These episodes are the denominator of "episodes recovered", and are
     /// the same in every cell.
     pub scheduled: bool,
-    /// The first 64 bits of the SHA-256 of the trial schedule (draft calls, faults and generated data), as 16
-    /// hexadecimal digits. Rows with different hashes had different mistakes, faults or data and are never paired.
+    /// The first 64 bits of the SHA-256 of the trial schedule (draft calls, which contain the mistakes, faults and
+    /// generated data), as 16 hexadecimal digits. Rows with different hashes had different mistakes, faults or data and
+    /// are never paired.
     pub schedule_hash: String,
     /// The number of turns, including messages.
     pub turns: u32,
@@ -156,10 +201,8 @@ pub struct CallRecord {
     pub arguments: Arc<str>,
     /// MCP's `isError` of the response.
     pub is_error: bool,
-    /// `VALIDATION`, `MISSING_DISCRIMINATOR`, `UNKNOWN_ACTION`, `UNKNOWN_TOOL` or the code of a tool error; null if
-    /// nothing failed. A warning has a code although `is_error` is false.
-    #[serde(with = "shared")]
-    pub error_class: Option<Arc<str>>,
+    /// The class of the failure; null if nothing failed. A warning has a class although `is_error` is false.
+    pub error_class: Option<ErrorClass>,
     /// True if the failure was an injected fault.
     pub injected: bool,
     /// The failed top-level fields, sorted, if the response named them to the agent; null otherwise, such as for every
@@ -169,14 +212,14 @@ pub struct CallRecord {
     /// The top-level arguments that differ from those of the previous call, sorted; null for the first call.
     #[serde(with = "shared")]
     pub changed_fields: Option<Arc<[String]>>,
-    /// The number of undeclared fields that reached the world.
-    pub leaked_fields: u32,
+    /// The number of undeclared fields that reached the state; null if the environment does not count them.
+    pub leaked_fields: Option<u32>,
     /// The number of rows omitted by truncation.
     pub omitted_rows: u32,
     /// The number of contract deltas in the response.
     pub contract_deltas: u32,
-    /// True if the call changed rows of the world.
-    pub state_changed: bool,
+    /// True if the call changed the state; null if the environment cannot know.
+    pub state_changed: Option<bool>,
     /// True if an earlier call of the episode with the same tool and canonical arguments failed.
     pub repeated: bool,
     /// The number of the error chain to which the call belongs, from 1; null if there is none. The error is fixed

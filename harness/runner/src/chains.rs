@@ -1,12 +1,12 @@
-//! Error chains: a failed call and the following calls with the same intent, until one succeeds, the agent gives up, or
+//! Error chains: a failed call and the following calls of the same action, until one succeeds, the agent gives up, or
 //! the episode ends.
 //!
-//! The intent is derived from the rows alone, so that it has the same meaning for every agent: a tool and its action. A
-//! call that selected no action (an unknown one, or none) opens a chain of the tool, which adopts the action of the
-//! next call that has one.
+//! Chains are derived from the tool and action of the rows alone, so that they have the same meaning for every agent. A
+//! call without a valid action opens a chain of its tool, which adopts the action of the next call that has one.
 
 use std::sync::Arc;
 
+use healbench_protocol::ErrorClass;
 use healbench_record::CallRecord;
 
 struct OpenChain {
@@ -20,8 +20,7 @@ pub(crate) fn number_chains(calls: &mut [CallRecord]) {
     let mut open: Vec<OpenChain> = Vec::new();
     let mut chains = 0;
     for call in calls {
-        let routed =
-            !matches!(call.error_class.as_deref(), Some("MISSING_DISCRIMINATOR" | "UNKNOWN_ACTION" | "UNKNOWN_TOOL"));
+        let routed = call.error_class.as_ref().is_none_or(ErrorClass::is_routed);
         let continues = |chain: &OpenChain| {
             let same_action = !routed || chain.action.is_none() || chain.action == call.action;
             chain.tool == call.tool && same_action

@@ -1,10 +1,12 @@
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
-use healbench_engine::{Failure, SimulatorReply, World};
+use healbench_engine::{Failure, Faults, GuardedReply};
 use healbench_protocol::{
-    Agent, AgentError, DrawKey, EpisodeStart, Object, Origin, ToolCall, ToolResponse, Turn, Usage,
+    Agent, AgentError, AgentKind, Deadline, DrawKey, EnvironmentError, EpisodeStart, Object, Opening, Origin, Reply,
+    Session, ToolCall, ToolResponse, Turn, Usage,
 };
-use healbench_record::{CallRecord, CellRef, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan};
+use healbench_record::{CallRecord, CellRef, EndedBy, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan};
 use healbench_scenarios::{EpisodeState, Schedule};
 
 use crate::chains::number_chains;
@@ -17,7 +19,7 @@ pub enum EpisodeEvent<'a> {
     /// The agent took a turn with this origin.
     Turn(&'a Turn, Origin),
     /// A call of the turn was answered; the row is complete except for its chain.
-    Call(&'a ToolCall, &'a SimulatorReply, &'a CallRecord),
+    Call(&'a ToolCall, &'a GuardedReply, &'a CallRecord),
     /// The agent failed.
     Failed(&'a AgentError),
     /// The episode ended; the texts describe the expectations that do not hold.
@@ -26,6 +28,9 @@ pub enum EpisodeEvent<'a> {
 
 /// The number of turns allowed in addition to the call limit, for messages and the closing answer.
 const MAX_EXTRA_TURNS: u32 = 8;
+
+/// The time in which an environment that is not deterministic must answer a call.
+const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The reason why an episode has no row.
 #[derive(Debug)]
@@ -49,20 +54,53 @@ pub(crate) fn run_episode(
 ) -> Result<(EpisodeRecord, Vec<CallRecord>), EpisodeAborted> {
     cache.enter_cell(cell);
     context.with_schedule(cell.trial, |schedule| {
+        let spec = &plan.agents[cell.agent];
+        let opening = match spec.opening {
+            Some(Opening::Seeded) => schedule.opening_calls(),
+            Some(Opening::Natural) | None => Vec::new(),
+        };
+        let script = (spec.kind == AgentKind::Scripted).then_some(&schedule.script);
         let start = EpisodeStart {
             prompt: &context.scenario.task.prompt,
-            tools: &context.advertised,
-            script: &schedule.script,
-            scheduled: schedule.scheduled,
+            tools: context.environment.tools(),
+            opening: &opening,
             trial: cell.trial,
             draws: DrawKey::of_trial(plan.seed, &context.scenario.id, cell.trial),
         };
-        let mut agent = make_agent(cell.agent, start);
-        let mut episode_run = EpisodeRun::new(plan.episode(cell), context, cache);
-        episode_run.has_model = plan.agents[cell.agent].opening.is_some();
-        let ending = episode_run.run(agent.as_mut(), observe)?;
+        let mut agent = make_agent(cell.agent, start, script);
+        let (session, unavailable): (Box<dyn Session + '_>, _) = match context.environment.open() {
+            Ok(session) => (session, None),
+            Err(error) => (Box::new(Unavailable(error.clone())), Some(error)),
+        };
+        let mut episode_run = EpisodeRun::new(plan.episode(cell), context, session, cache);
+        episode_run.has_model = spec.opening.is_some();
+        let ending = match unavailable {
+            None => episode_run.run(agent.as_mut(), observe)?,
+            // Do not call the model if the environment cannot be opened.
+            Some(error) => lost(&error, observe),
+        };
         Ok(episode_run.finish(ending, schedule, observe))
     })
+}
+
+/// The session of an environment that could not be opened.
+struct Unavailable(EnvironmentError);
+
+impl Session for Unavailable {
+    fn call<'s>(&'s mut self, _: &ToolCall, _: Deadline) -> Result<Reply<'s>, EnvironmentError> {
+        Err(self.0.clone())
+    }
+
+    fn check(&mut self, _: Deadline) -> Result<Vec<bool>, EnvironmentError> {
+        Err(self.0.clone())
+    }
+}
+
+/// Ends an episode whose environment gave no reply.
+fn lost(error: &EnvironmentError, observe: &mut dyn FnMut(EpisodeEvent<'_>)) -> Ending {
+    let error = AgentError::Environment(error.to_string());
+    observe(EpisodeEvent::Failed(&error));
+    Ending::Failed(error)
 }
 
 /// The way in which the conversation ended.
@@ -76,16 +114,36 @@ enum Ending {
         /// True if the text is not empty.
         has_text: bool,
     },
-    Limit,
+    CallLimit,
+    TurnLimit,
+    /// A model's turn was incomplete.
+    Incomplete,
     Failed(AgentError),
 }
 
-/// The state of an episode: the world, and the rows so far.
+impl Ending {
+    fn ended_by(&self) -> EndedBy {
+        match self {
+            Ending::Done => EndedBy::Done,
+            Ending::GaveUp => EndedBy::GaveUp,
+            Ending::GoalReached => EndedBy::GoalReached,
+            Ending::AnsweredInWords { .. } => EndedBy::Answer,
+            Ending::CallLimit => EndedBy::CallLimit,
+            Ending::TurnLimit => EndedBy::TurnLimit,
+            Ending::Incomplete => EndedBy::Incomplete,
+            Ending::Failed(AgentError::Environment(_)) => EndedBy::EnvironmentError,
+            Ending::Failed(_) => EndedBy::AgentError,
+        }
+    }
+}
+
+/// The state of an episode: the session, and the rows so far.
 struct EpisodeRun<'a> {
     episode: u64,
     context: &'a ScenarioContext<'a>,
     cache: &'a mut ResponseCache,
-    world: World,
+    session: Box<dyn Session + 'a>,
+    faults: Faults,
     calls: Vec<CallRecord>,
     succeeded: Vec<ToolCall>,
     /// The latest call, if it failed.
@@ -99,13 +157,19 @@ struct EpisodeRun<'a> {
 }
 
 impl<'a> EpisodeRun<'a> {
-    fn new(episode: u64, context: &'a ScenarioContext<'a>, cache: &'a mut ResponseCache) -> EpisodeRun<'a> {
+    fn new(
+        episode: u64,
+        context: &'a ScenarioContext<'a>,
+        session: Box<dyn Session + 'a>,
+        cache: &'a mut ResponseCache,
+    ) -> EpisodeRun<'a> {
         let prompt_tokens = cache.tokens.count(&context.scenario.task.prompt);
         EpisodeRun {
             episode,
             context,
             cache,
-            world: World::new(Arc::clone(&context.base)),
+            session,
+            faults: Faults::new(Arc::clone(&context.faults)),
             calls: Vec::new(),
             succeeded: Vec::new(),
             failed: None,
@@ -127,7 +191,7 @@ impl<'a> EpisodeRun<'a> {
         let mut cached_responses: Vec<Arc<CachedResponse>> = Vec::new();
         loop {
             if self.turns >= max_calls.saturating_add(MAX_EXTRA_TURNS) {
-                return Ok(Ending::Limit);
+                return Ok(Ending::TurnLimit);
             }
             let responses: Vec<&ToolResponse> = cached_responses.iter().map(|cached| cached.response()).collect();
             let turn = match agent.next_turn(&responses) {
@@ -149,7 +213,8 @@ impl<'a> EpisodeRun<'a> {
             cached_responses.clear();
             match turn {
                 Turn::Calls { calls, waited_s, text } => {
-                    self.world.wait(waited_s);
+                    self.session.wait(waited_s);
+                    self.faults.wait(waited_s);
                     if !text.is_empty() {
                         self.count_prose(&text);
                     }
@@ -160,14 +225,21 @@ impl<'a> EpisodeRun<'a> {
                             break;
                         }
                         let waited_s = if index == 0 { waited_s } else { 0 };
-                        cached_responses.push(self.make_call(call, waited_s, observe));
+                        match self.make_call(call, waited_s, observe) {
+                            Ok(cached) => cached_responses.push(cached),
+                            Err(error) => return Ok(lost(&error, observe)),
+                        }
                     }
                     let succeeded = cached_responses.iter().any(|cached| !cached.response().is_error);
-                    if matches!(origin, Origin::Model(_)) && succeeded && self.goal_reached() {
-                        return Ok(Ending::GoalReached);
+                    if matches!(origin, Origin::Model(_)) && succeeded {
+                        match self.goal_reached() {
+                            Ok(true) => return Ok(Ending::GoalReached),
+                            Ok(false) => {}
+                            Err(error) => return Ok(lost(&error, observe)),
+                        }
                     }
                     if limit_reached {
-                        return Ok(Ending::Limit);
+                        return Ok(Ending::CallLimit);
                     }
                 }
                 Turn::Message { text } => self.count_prose(&text),
@@ -185,15 +257,25 @@ impl<'a> EpisodeRun<'a> {
                 }
                 Turn::Incomplete { text } => {
                     self.count_prose(&text);
-                    return Ok(Ending::Limit);
+                    return Ok(Ending::Incomplete);
                 }
             }
         }
     }
 
-    fn goal_reached(&self) -> bool {
-        let state = EpisodeState { world: &self.world, gave_up: false, succeeded: &self.succeeded };
-        self.context.has_goal && self.context.scenario.unmet_with(&self.context.initial_counts, &state).is_empty()
+    fn goal_reached(&mut self) -> Result<bool, EnvironmentError> {
+        if !self.context.has_goal {
+            return Ok(false);
+        }
+        let state = self.session.check(self.deadline())?;
+        let episode = EpisodeState { state: &state, gave_up: false, succeeded: &self.succeeded };
+        Ok(self.context.scenario.unmet(&episode).is_empty())
+    }
+
+    /// Returns the time by which the next call must be answered.
+    fn deadline(&self) -> Deadline {
+        let is_deterministic = self.context.environment.capabilities().deterministic;
+        Deadline((!is_deterministic).then(|| Instant::now() + CALL_TIMEOUT))
     }
 
     /// Adds the cost of a turn; must be called before the turn becomes part of the conversation.
@@ -244,8 +326,10 @@ impl<'a> EpisodeRun<'a> {
         call: ToolCall,
         waited_s: u32,
         observe: &mut dyn FnMut(EpisodeEvent<'_>),
-    ) -> Arc<CachedResponse> {
-        let (call_text, cached) = self.cache.respond(self.context, &mut self.world, &call);
+    ) -> Result<Arc<CachedResponse>, EnvironmentError> {
+        let deadline = self.deadline();
+        let (session, faults) = (self.session.as_mut(), &mut self.faults);
+        let (call_text, cached) = self.cache.respond(self.context, session, faults, &call, deadline)?;
         let row = self.make_row(&call, &call_text, &cached, waited_s);
         observe(EpisodeEvent::Call(&call, &cached.answer, &row));
         self.context_tokens += u64::from(row.request_tokens) + u64::from(row.response_tokens);
@@ -256,7 +340,7 @@ impl<'a> EpisodeRun<'a> {
             self.succeeded.push(call);
             None
         };
-        cached
+        Ok(cached)
     }
 
     /// Returns the call before the current one.
@@ -297,7 +381,7 @@ impl<'a> EpisodeRun<'a> {
 
     fn finish(
         mut self,
-        ending: Ending,
+        mut ending: Ending,
         schedule: &Schedule,
         observe: &mut dyn FnMut(EpisodeEvent<'_>),
     ) -> (EpisodeRecord, Vec<CallRecord>) {
@@ -305,12 +389,21 @@ impl<'a> EpisodeRun<'a> {
         let stopped_calling =
             matches!(ending, Ending::AnsweredInWords { has_text: true }) && self.context.scenario.expects_stop();
         let gave_up = stopped_calling || matches!(ending, Ending::GaveUp);
-        let state = EpisodeState { world: &self.world, gave_up, succeeded: &self.succeeded };
-        let unmet = self.context.scenario.unmet_with(&self.context.initial_counts, &state);
+        let state = match self.session.check(self.deadline()) {
+            Ok(state) => state,
+            Err(error) => {
+                if !matches!(ending, Ending::Failed(_)) {
+                    ending = lost(&error, observe);
+                }
+                Vec::new()
+            }
+        };
+        let episode = EpisodeState { state: &state, gave_up, succeeded: &self.succeeded };
+        let unmet = self.context.scenario.unmet(&episode);
         let outcome = match &ending {
             Ending::Failed(AgentError::Config(_)) => Outcome::Config,
             Ending::Failed(_) => Outcome::Infra,
-            Ending::Limit => Outcome::Limit,
+            Ending::CallLimit | Ending::TurnLimit | Ending::Incomplete => Outcome::Limit,
             Ending::GoalReached => Outcome::Success,
             Ending::Done | Ending::GaveUp | Ending::AnsweredInWords { .. }
                 if unmet.is_empty() && gave_up == self.context.scenario.expects_stop() =>
@@ -326,6 +419,7 @@ impl<'a> EpisodeRun<'a> {
         let record = EpisodeRecord {
             episode: self.episode,
             outcome,
+            ended_by: ending.ended_by(),
             claimed_done: matches!(ending, Ending::Done | Ending::AnsweredInWords { has_text: true }),
             scheduled: schedule.scheduled,
             schedule_hash: schedule.hash.clone(),

@@ -1,28 +1,33 @@
 //! Runs a plan and produces its records; the only crate that uses agents and the engine together.
 //!
-//! This crate does not access files, frames or the terminal. The caller of [`run`] receives a [`RunEvent`] for
-//! everything that happens, in the order of the plan, and processes it.
+//! [`execute`] runs agents of every kind. It passes on a [`RunEvent`] for everything that happens, and the rows in the
+//! order of the plan; the caller writes, counts or prints them. [`Checkpoints`] keep results that cost money in the
+//! journal of the run, and stop it at its [`Limits`]. This crate knows neither frames nor the terminal.
 
 mod chains;
+mod checkpoints;
 mod episode;
-mod ordered_run;
+mod executor;
+mod limits;
 mod plan;
-mod pools;
 mod replay;
 mod response_cache;
 mod response_digest;
 mod scenario_context;
 mod tokens;
 
+pub use checkpoints::Checkpoints;
 pub use episode::EpisodeEvent;
-pub use ordered_run::{Job, RunEnd, RunError, RunEvent, run};
+pub use executor::{Job, RunEnd, RunError, RunEvent, StopReason, WorkerPool, execute};
+pub use limits::{Budget, Limits, ParseBudgetError, StopRule};
 pub use plan::{Axes, build_plan};
-pub use pools::{WorkerPool, run_pools};
 pub use replay::{Replayer, replay};
-pub use scenario_context::{ScenarioContext, ScenarioSetupError};
+pub use scenario_context::{EnvironmentFactory, ScenarioContext, ScenarioSetupError, SetupFailure};
 pub use tokens::{TOKENIZER, TokenCounter};
 
-use healbench_protocol::{Agent, EpisodeStart};
+use healbench_protocol::{Agent, EpisodeStart, Script};
 
-/// Creates the agent with this index in the plan for one episode.
-pub type AgentFactory<'a> = dyn for<'s> Fn(usize, EpisodeStart<'s>) -> Box<dyn Agent + 's> + Sync + 'a;
+/// Creates the agent with this index in the plan for one episode. The script, which holds the intended calls, is passed
+/// for scripted agents only.
+pub type AgentFactory<'a> =
+    dyn for<'s> Fn(usize, EpisodeStart<'s>, Option<&'s Script>) -> Box<dyn Agent + 's> + Sync + 'a;

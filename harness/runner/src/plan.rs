@@ -1,5 +1,5 @@
 use healbench_protocol::{AgentSpec, ErrorFormat, Guardrails, Seed};
-use healbench_record::{Condition, Plan, PlannedScenario};
+use healbench_record::{Condition, Environment, Plan, PlannedScenario};
 use healbench_scenarios::Scenario;
 
 /// The axes of a plan, except for the scenarios.
@@ -24,7 +24,7 @@ pub fn build_plan(axes: &Axes, scenarios: &[Scenario]) -> Plan {
     for guardrails in &axes.guardrails {
         let formats = if guardrails.healing { axes.formats.as_slice() } else { &[ErrorFormat::Bare] };
         for format in formats {
-            let condition = Condition { guardrails: *guardrails, format: format.clone() };
+            let condition = Condition::new(*guardrails, format.clone());
             if !conditions.contains(&condition) {
                 conditions.push(condition);
             }
@@ -32,6 +32,7 @@ pub fn build_plan(axes: &Axes, scenarios: &[Scenario]) -> Plan {
     }
     let planned = |scenario: &Scenario| PlannedScenario {
         id: scenario.id.clone(),
+        cluster: scenario.cluster.clone(),
         path: scenario.source.path.clone(),
         sha256: scenario.source.sha256.clone(),
         claims: scenario.claims.clone(),
@@ -39,6 +40,7 @@ pub fn build_plan(axes: &Axes, scenarios: &[Scenario]) -> Plan {
     Plan {
         seed: axes.seed,
         trials: axes.trials,
+        environment: Environment::default(),
         agents: axes.agents.clone(),
         conditions,
         scenarios: scenarios.iter().map(planned).collect(),

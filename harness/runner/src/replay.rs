@@ -37,7 +37,9 @@ impl<'a> Replayer<'a> {
         let Some(cell) = self.plan.cell(episode) else { return Ok(None) };
         let context = match self.contexts.entry(cell.scenario) {
             Entry::Occupied(context) => context.into_mut(),
-            Entry::Vacant(place) => place.insert(ScenarioContext::new(&self.scenarios[cell.scenario], self.plan)?),
+            Entry::Vacant(place) => {
+                place.insert(ScenarioContext::new(&self.scenarios[cell.scenario], self.plan, None)?)
+            }
         };
         Ok(run_episode(self.plan, cell, context, make_agent, &mut self.cache, observe).ok())
     }

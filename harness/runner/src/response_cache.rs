@@ -1,12 +1,12 @@
 //! A cache that each thread keeps across episodes.
 //!
-//! Trials of a cell repeat the same calls, usually on an unchanged world. The same call on the same world under the
+//! Trials of a cell repeat the same calls, usually on an unchanged state. In a pristine session the same call under the
 //! same guardrails gives the same bytes, so such a response is computed once and shared.
 
 use std::sync::Arc;
 
-use healbench_engine::{SimulatorReply, World};
-use healbench_protocol::{ToolCall, ToolResponse, canonical_json};
+use healbench_engine::{Failure, Faults, GuardedReply};
+use healbench_protocol::{Deadline, EnvironmentError, ErrorClass, Session, ToolCall, ToolResponse, canonical_json};
 use healbench_record::CellRef;
 use rustc_hash::FxHashMap;
 
@@ -25,8 +25,8 @@ pub(crate) struct CallText {
 
 /// A reply, with the values stored in rows.
 pub(crate) struct CachedResponse {
-    pub(crate) answer: SimulatorReply,
-    pub(crate) error_class: Option<Arc<str>>,
+    pub(crate) answer: GuardedReply,
+    pub(crate) error_class: Option<ErrorClass>,
     pub(crate) named_fields: Option<Arc<[String]>>,
     pub(crate) digest: ResponseDigest,
     pub(crate) guardrail_tokens: u32,
@@ -41,7 +41,7 @@ impl CachedResponse {
 /// The cached data of a call in the current cell.
 struct CacheEntry {
     call_text: Arc<CallText>,
-    /// The response on a fresh world, if the world stays fresh.
+    /// The response in a pristine session, if the session stays pristine.
     fresh: Option<Arc<CachedResponse>>,
 }
 
@@ -79,29 +79,31 @@ impl ResponseCache {
         self.bytes = 0;
     }
 
-    /// Returns the cached response, or else calls the engine of the cell.
+    /// Returns the cached response, or else passes the call through the guardrails of the cell.
     pub(crate) fn respond(
         &mut self,
         context: &ScenarioContext<'_>,
-        world: &mut World,
+        session: &mut dyn Session,
+        faults: &mut Faults,
         call: &ToolCall,
-    ) -> (Arc<CallText>, Arc<CachedResponse>) {
+        deadline: Deadline,
+    ) -> Result<(Arc<CallText>, Arc<CachedResponse>), EnvironmentError> {
         self.key = call.wire_bytes(std::mem::take(&mut self.key));
-        let fresh = world.is_fresh();
+        let fresh = session.is_pristine() && faults.is_pristine();
         let entry = self.calls.get(self.key.as_slice());
         if fresh && let Some(CacheEntry { call_text, fresh: Some(cached) }) = entry {
-            return (Arc::clone(call_text), Arc::clone(cached));
+            return Ok((Arc::clone(call_text), Arc::clone(cached)));
         }
         let entry = entry.map(|entry| Arc::clone(&entry.call_text));
         let is_cached = entry.is_some();
         let call_text = entry.unwrap_or_else(|| Arc::new(self.call_text(context, call)));
-        let answer = context.engines[self.cell_key.1].call(world, call);
+        let answer = context.engines[self.cell_key.1].answer(session, faults, call, deadline)?;
         let cached = Arc::new(self.cached_response(answer));
-        let stays_fresh = fresh && world.is_fresh();
+        let stays_fresh = fresh && session.is_pristine() && faults.is_pristine();
         if stays_fresh || !is_cached {
             self.insert(&call_text, stays_fresh.then_some(&cached));
         }
-        (call_text, cached)
+        Ok((call_text, cached))
     }
 
     fn insert(&mut self, call_text: &Arc<CallText>, fresh: Option<&Arc<CachedResponse>>) {
@@ -116,7 +118,7 @@ impl ResponseCache {
     }
 
     fn call_text(&mut self, context: &ScenarioContext<'_>, call: &ToolCall) -> CallText {
-        let tool = context.scenario.tools.iter().find(|tool| tool.name == call.tool);
+        let tool = context.environment.tools().iter().find(|tool| tool.name == call.tool);
         let discriminator = tool.and_then(|tool| tool.discriminator.as_deref());
         let action = discriminator.and_then(|field| call.object()?.get(field)?.as_str());
         CallText {
@@ -127,17 +129,17 @@ impl ResponseCache {
         }
     }
 
-    fn cached_response(&mut self, answer: SimulatorReply) -> CachedResponse {
+    fn cached_response(&mut self, answer: GuardedReply) -> CachedResponse {
         let digest = self.digests.digest(&answer.response);
-        let guardrail_tokens = match (answer.bare_line(), answer.truncation_notice) {
+        let guardrail_tokens = match (answer.unguarded_text(), answer.truncation_notice) {
             (Some(bare), _) => digest.tokens.saturating_sub(self.tokens.count(&bare)),
             (None, Some(block)) => self.tokens.count(&answer.response.content[block]),
             (None, None) => 0,
         };
         let failure = answer.failure.as_ref();
         CachedResponse {
-            error_class: failure.map(|failure| failure.class().into()),
-            named_fields: failure.filter(|_| answer.names_fields).map(|failure| failure.fields().into()),
+            error_class: failure.map(Failure::class),
+            named_fields: answer.named_fields().map(Into::into),
             digest,
             guardrail_tokens,
             answer,

@@ -1,21 +1,28 @@
 use std::sync::{Arc, OnceLock};
 
-use healbench_engine::{CompileError, Engine, World, WorldBase};
-use healbench_protocol::{Seed, ToolSpec};
+use healbench_engine::definition::{FaultDef, WorldDef};
+use healbench_engine::{CompileError, Engine, ForeignSettings};
+use healbench_protocol::{Deadline, Environment, EnvironmentError, EnvironmentKind, Seed};
 use healbench_record::{Condition, Plan};
-use healbench_scenarios::{EpisodeState, InitialCounts, Scenario, Schedule};
+use healbench_scenarios::{EpisodeState, Scenario, Schedule};
 
-/// The data shared by all episodes of a scenario: the world's base rows, the advertised tools, and one engine per
-/// condition.
-#[derive(Debug)]
+use crate::tokens::count_tokens;
+
+/// Creates the environment of a scenario of a plan with this seed.
+pub type EnvironmentFactory<'a> =
+    dyn for<'s> Fn(&'s Scenario, Seed) -> Result<Box<dyn Environment + 's>, EnvironmentError> + Sync + 'a;
+
+/// The data shared by all episodes of a scenario: the environment, and the guardrails of each condition.
 pub struct ScenarioContext<'a> {
     pub(crate) scenario: &'a Scenario,
-    pub(crate) base: Arc<WorldBase>,
-    pub(crate) initial_counts: InitialCounts,
-    pub(crate) advertised: Vec<ToolSpec>,
+    pub(crate) environment: Box<dyn Environment + 'a>,
+    pub(crate) faults: Arc<[FaultDef]>,
+    /// One for each condition.
     pub(crate) engines: Vec<Engine>,
-    /// True if an expectation does not hold in the initial state.
+    /// True if an expectation does not hold in the initial state and expectations may be checked between turns.
     pub(crate) has_goal: bool,
+    /// The tables of the scenario, from which mistakes are drawn.
+    world: WorldDef,
     seed: Seed,
     /// The schedules of the first trials, reused in every cell of the scenario.
     schedules: Vec<OnceLock<Schedule>>,
@@ -28,34 +35,65 @@ pub struct ScenarioSetupError {
     /// The scenario's id.
     pub scenario: String,
     /// The reason.
-    pub source: CompileError,
+    pub source: SetupFailure,
 }
+
+/// The reason why a scenario cannot be set up.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum SetupFailure {
+    /// A tool or a template does not compile.
+    #[error(transparent)]
+    Compile(#[from] CompileError),
+    /// The environment cannot be started.
+    #[error(transparent)]
+    Environment(#[from] EnvironmentError),
+}
+
+/// The tokens above which the guardrail `truncation` shortens a result of a server.
+const MAX_RESULT_TOKENS: u32 = 10_000;
 
 /// The maximum number of cached schedules per scenario; those of later trials are computed for each cell.
 const MAX_CACHED_SCHEDULES: u32 = 1024;
 
 impl<'a> ScenarioContext<'a> {
-    /// Sets up `scenario` for the conditions of `plan`.
+    /// Sets up `scenario` for the conditions of `plan`, in its simulator unless `make_environment` is given.
     ///
     /// # Errors
     /// [`ScenarioSetupError`] if a tool does not compile; cannot occur for a loaded scenario with valid error formats.
-    pub fn new(scenario: &'a Scenario, plan: &Plan) -> Result<ScenarioContext<'a>, ScenarioSetupError> {
-        let engine = |condition: &Condition| {
-            Engine::new(&scenario.tools, condition.guardrails, &condition.format)
-                .map_err(|source| ScenarioSetupError { scenario: scenario.id.clone(), source })
+    pub fn new(
+        scenario: &'a Scenario,
+        plan: &Plan,
+        make_environment: Option<&EnvironmentFactory<'_>>,
+    ) -> Result<ScenarioContext<'a>, ScenarioSetupError> {
+        let failed = |source: SetupFailure| ScenarioSetupError { scenario: scenario.id.clone(), source };
+        let world = scenario.world(plan.seed);
+        let environment: Box<dyn Environment + 'a> = match make_environment {
+            None => Box::new(scenario.simulator(plan.seed)),
+            Some(make) => make(scenario, plan.seed).map_err(|error| failed(error.into()))?,
         };
-        let base = Arc::new(WorldBase::new(scenario.world(plan.seed)));
+        let engine = |condition: &Condition| match environment.kind() {
+            EnvironmentKind::Simulator => Engine::new(&scenario.tools, condition.guardrails, &condition.format),
+            EnvironmentKind::Mcp => {
+                let settings = ForeignSettings { max_tokens: MAX_RESULT_TOKENS, count_tokens };
+                Engine::for_server(environment.tools(), condition.guardrails, &condition.format, settings)
+            }
+        };
+        let engines = plan.conditions.iter().map(engine).collect::<Result<_, _>>();
+        let engines = engines.map_err(|error| failed(error.into()))?;
+        let has_goal = environment.capabilities().state_is_cheap && {
+            let mut session = environment.open().map_err(|error| failed(error.into()))?;
+            let state = session.check(Deadline::NONE).map_err(|error| failed(error.into()))?;
+            let initial = EpisodeState { state: &state, gave_up: false, succeeded: &[] };
+            !scenario.unmet(&initial).is_empty()
+        };
         let cached = plan.trials.min(MAX_CACHED_SCHEDULES);
-        let initial_counts = scenario.initial_counts(base.def());
-        let world = World::new(Arc::clone(&base));
-        let fresh = EpisodeState { world: &world, gave_up: false, succeeded: &[] };
         Ok(ScenarioContext {
             scenario,
-            has_goal: !scenario.unmet_with(&initial_counts, &fresh).is_empty(),
-            initial_counts,
-            base,
-            advertised: scenario.advertised(),
-            engines: plan.conditions.iter().map(engine).collect::<Result<_, _>>()?,
+            has_goal,
+            faults: world.faults.as_slice().into(),
+            engines,
+            environment,
+            world,
             seed: plan.seed,
             schedules: (0..cached).map(|_| OnceLock::new()).collect(),
         })
@@ -63,7 +101,7 @@ impl<'a> ScenarioContext<'a> {
 
     /// Calls `then` with the schedule of this trial, which is the same in every cell.
     pub(crate) fn with_schedule<T>(&self, trial: u32, then: impl FnOnce(&Schedule) -> T) -> T {
-        let make = || self.scenario.schedule(self.seed, trial, self.base.def());
+        let make = || self.scenario.schedule(self.seed, trial, &self.world);
         match self.schedules.get(trial as usize) {
             Some(cached) => then(cached.get_or_init(make)),
             None => then(&make()),

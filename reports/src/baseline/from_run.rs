@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use healbench_protocol::{AgentKind, canonical_json, fingerprint};
+use healbench_protocol::{canonical_json, fingerprint};
 use healbench_record::{CallRecord, CellRef, EpisodeRecord, Outcome, Plan, RunDir, RunManifest, RunStatus};
 use serde::Serialize;
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
@@ -14,7 +14,6 @@ use super::{
     short_hash, template_hash,
 };
 use crate::columns::CALL_COLUMNS;
-use crate::comparison::agent_key;
 use crate::episodes::{BATCH_ROWS, for_each_episode};
 use crate::frames::{FrameError, RowRange, check_names, convert, read_frame, row_ranges};
 use crate::metric::Metric;
@@ -38,7 +37,7 @@ impl Baseline {
         let sums = aggregate(run, plan)?;
         let lost = sums.infra + sums.config;
         if sums.config > 0 || sums.infra as f64 > max_lost_share * plan.len() as f64 {
-            // Not more digits than the user wrote.
+            // Round, so that the message does not have more digits than the user wrote.
             let limit = format!("{}%", (max_lost_share * 1e6).round() / 1e4);
             return Err(BlessError::Lost { lost, planned: plan.len(), limit });
         }
@@ -46,7 +45,7 @@ impl Baseline {
         for (index, builder) in sums.builders.into_iter().enumerate() {
             let Some(cell) = plan.cell(index as u64 * u64::from(plan.trials)) else { continue };
             let (name, scenario) = (cell_name(plan, cell), plan.scenarios[cell.scenario].id.clone());
-            let stochastic = plan.agents[cell.agent].kind == AgentKind::Llm;
+            let stochastic = !plan.is_reproducible(cell.agent);
             cells.entry(name).or_default().insert(scenario, builder.finish(stochastic));
         }
         let scenarios = plan.scenarios.iter().zip(sums.schedules).map(|(scenario, schedules)| {
@@ -63,11 +62,12 @@ impl Baseline {
             seed: plan.seed.0,
             trials: plan.trials,
             tokenizer: manifest.tokenizer.clone(),
+            environment: plan.environment.to_string(),
             prices: manifest.prices.as_ref().map(|prices| format!("{} {}", prices.date, short_hash(&prices.sha256))),
             agents: plan
                 .agents
                 .iter()
-                .map(|agent| (agent_key(agent), agent_fingerprint(agent.kind, &agent.settings)))
+                .map(|agent| (agent.id(), agent_fingerprint(agent.kind, &agent.settings)))
                 .collect(),
             formats: plan.conditions.iter().map(|s| (s.format.to_string(), template_hash(&s.format))).collect(),
             scenarios: scenarios.collect(),
@@ -79,7 +79,7 @@ impl Baseline {
 fn cell_name(plan: &Plan, cell: CellRef) -> CellName {
     let condition = &plan.conditions[cell.condition];
     CellName {
-        agent: agent_key(&plan.agents[cell.agent]),
+        agent: plan.agents[cell.agent].id(),
         guardrails: condition.guardrails,
         format: condition.format.to_string(),
     }

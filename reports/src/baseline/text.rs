@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use healbench_protocol::{AgentKind, Guardrails, fingerprint};
+use healbench_protocol::{AgentId, AgentKind, EnvironmentKind, Guardrails, Opening, ToolsMode, fingerprint};
 use healbench_record::Outcome;
 use serde::Deserialize;
 use toml::Value;
@@ -68,13 +68,22 @@ impl Baseline {
         line(format!("seed = {}", quoted(&self.seed.to_string())));
         line(format!("trials = {}", self.trials));
         line(format!("tokenizer = {}", quoted(&self.tokenizer)));
+        line(format!("environment = {}", quoted(&self.environment)));
         if let Some(prices) = &self.prices {
             line(format!("prices = {}", quoted(prices)));
         }
         line("\n[agents]".to_owned());
-        for (name, agent) in &self.agents {
-            let (kind, settings) = (quoted(agent.kind.name()), quoted(&agent.settings));
-            line(format!("{} = {{ kind = {kind}, settings = {settings} }}", quoted(name)));
+        for (id, agent) in &self.agents {
+            let title = id.to_string();
+            let details = [
+                ("kind", Some(agent.kind.name())),
+                ("name", (title != id.name).then_some(id.name.as_str())),
+                ("opening", id.opening.map(Opening::name)),
+                ("tools", id.tools.map(ToolsMode::name)),
+                ("settings", Some(agent.settings.as_str())),
+            ];
+            let details = details.into_iter().filter_map(|(key, value)| Some(format!("{key} = {}", quoted(value?))));
+            line(format!("{} = {{ {} }}", quoted(&title), details.collect::<Vec<_>>().join(", ")));
         }
         line("\n[formats]".to_owned());
         for (name, text) in &self.formats {
@@ -87,7 +96,7 @@ impl Baseline {
         }
         for (cell, scenarios) in &self.cells {
             line("\n[[cells]]".to_owned());
-            line(format!("agent = {}", quoted(&cell.agent)));
+            line(format!("agent = {}", quoted(&cell.agent.to_string())));
             line(format!("guardrails = {}", quoted(&cell.guardrails.to_string())));
             line(format!("format = {}", quoted(&cell.format)));
             line("[cells.scenarios]".to_owned());
@@ -138,7 +147,7 @@ type ByTrial = (Metric, &'static str, fn(&mut Flags) -> &mut Option<bool>);
 const BY_TRIAL: [ByTrial; 3] = [
     (Metric::Recovered, "recovered_by_trial", |flags| &mut flags.recovered),
     (Metric::FirstCallSuccess, "first_call_by_trial", |flags| &mut flags.first_call_success),
-    (Metric::Stuck, "error_spirals_by_trial", |flags| &mut flags.stuck),
+    (Metric::Stuck, "stuck_by_trial", |flags| &mut flags.stuck),
 ];
 
 fn format_scenario(line: &CellScenario) -> String {
@@ -184,6 +193,7 @@ struct RawBaseline {
     seed: String,
     trials: u32,
     tokenizer: String,
+    environment: String,
     prices: Option<String>,
     agents: BTreeMap<String, RawAgent>,
     formats: BTreeMap<String, String>,
@@ -196,7 +206,18 @@ struct RawBaseline {
 #[serde(deny_unknown_fields)]
 struct RawAgent {
     kind: AgentKind,
+    name: Option<String>,
+    opening: Option<Opening>,
+    tools: Option<ToolsMode>,
     settings: String,
+}
+
+impl RawAgent {
+    /// Returns the agent with this title; `None` if the entry describes another one.
+    fn id(&self, title: &str) -> Option<AgentId> {
+        let name = self.name.clone().unwrap_or_else(|| title.to_owned());
+        Some(AgentId { name, opening: self.opening, tools: self.tools }).filter(|id| id.to_string() == title)
+    }
 }
 
 #[derive(Deserialize)]
@@ -217,9 +238,13 @@ struct RawCell {
 
 impl RawBaseline {
     /// Returns the reason why a cell is not valid in this baseline.
-    fn cell_problem(&self, cell: &CellName, scenarios: &BTreeMap<String, CellScenario>) -> Option<&'static str> {
-        let Some(agent) = self.agents.get(&cell.agent) else { return Some("is of no agent that it names") };
-        let stochastic = agent.kind == AgentKind::Llm;
+    fn cell_problem(
+        &self,
+        cell: &CellName,
+        kind: AgentKind,
+        scenarios: &BTreeMap<String, CellScenario>,
+    ) -> Option<&'static str> {
+        let stochastic = kind == AgentKind::Llm || self.environment != EnvironmentKind::Simulator.name();
         if !self.formats.contains_key(&cell.format) {
             Some("is of no format that it names")
         } else if !scenarios.keys().eq(self.scenarios.keys()) {
@@ -234,6 +259,16 @@ impl RawBaseline {
     }
 
     fn into_baseline(mut self) -> Result<Baseline, BaselineError> {
+        let mut agents = BTreeMap::new();
+        // By the titles that cells are named with.
+        let mut titles = BTreeMap::new();
+        for (title, agent) in std::mem::take(&mut self.agents) {
+            let Some(id) = agent.id(&title) else {
+                return Err(BaselineError::Shape(format!("the agent `{title}` has another name or other details")));
+            };
+            titles.insert(title, (id.clone(), agent.kind));
+            agents.insert(id, AgentFingerprint { kind: agent.kind, settings: agent.settings });
+        }
         let mut cells = BTreeMap::new();
         for cell in std::mem::take(&mut self.cells) {
             let RawCell { agent, guardrails, format, scenarios } = cell;
@@ -244,19 +279,18 @@ impl RawBaseline {
             };
             let scenarios: BTreeMap<String, CellScenario> =
                 scenarios.into_iter().map(read).collect::<Result<_, _>>()?;
-            let name = CellName { agent, guardrails, format };
-            if let Some(wrong) = self.cell_problem(&name, &scenarios) {
-                return Err(BaselineError::Shape(format!(
-                    "the cell of {}, {}, {} {wrong}",
-                    name.agent, name.guardrails, name.format
-                )));
+            let problem = |wrong| BaselineError::Shape(format!("the cell of {agent}, {guardrails}, {format} {wrong}"));
+            let known = titles.get(&agent).cloned();
+            let (id, kind) = known.ok_or_else(|| problem("is of no agent that it names"))?;
+            let name = CellName { agent: id, guardrails, format: format.clone() };
+            if let Some(wrong) = self.cell_problem(&name, kind, &scenarios) {
+                return Err(problem(wrong));
             }
             if cells.insert(name, scenarios).is_some() {
                 return Err(BaselineError::Shape("it has a cell twice".to_owned()));
             }
         }
         let seed = self.seed.parse().map_err(|_| BaselineError::Shape("its seed is none".to_owned()))?;
-        let agents = self.agents.into_iter();
         let scenarios = self.scenarios.into_iter();
         Ok(Baseline {
             healbench: self.healbench,
@@ -264,10 +298,9 @@ impl RawBaseline {
             seed,
             trials: self.trials,
             tokenizer: self.tokenizer,
+            environment: self.environment,
             prices: self.prices,
-            agents: agents
-                .map(|(name, RawAgent { kind, settings })| (name, AgentFingerprint { kind, settings }))
-                .collect(),
+            agents,
             formats: self.formats,
             scenarios: scenarios
                 .map(|(id, RawScenario { text, schedules })| (id, ScenarioFingerprint { text, schedules }))

@@ -2,20 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use healbench_protocol::{AgentKind, AxisError, ErrorFormat, Guardrails};
+use healbench_protocol::{AgentKind, AgentSpec, AxisError, ErrorFormat, Guardrails};
 use healbench_record::{CellRef, Outcome, Plan, RunDir};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::episode_metrics::RunEpisodes;
-use super::pairs::{adjust, agent_key};
+use super::pairs::adjust;
 use super::{Cluster, ComparisonError, EpisodeMetrics, MetricDifference, Side, difference};
 use crate::frames::check_names;
 use crate::metric::Metric;
 use crate::statistics::{Interval, Resamples, wilson};
 use crate::summary::{CONFIDENCE, Rate, ReportError};
 
-/// What is put compared.
+/// The dimension of a run that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Axis {
@@ -27,14 +27,15 @@ pub enum Axis {
     Agent,
 }
 
-/// A matrix: what is compared by what it is compared within. Every difference is over pairs of the same scenario and trial.
+/// A matrix of cells: rows are compared within each column. Every difference is over pairs of the same scenario and
+/// trial.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Matrix {
-    /// The run as it was named; empty in a report.
+    /// The run as named by the user; empty in a report.
     pub run: String,
-    /// What is compared.
+    /// The compared dimension.
     pub axis: Axis,
-    /// What the others are compared with.
+    /// The row that the others are compared with.
     pub reference: String,
     /// The confidence of every interval: 0.95.
     pub confidence: f64,
@@ -42,26 +43,28 @@ pub struct Matrix {
     pub scenarios: u64,
     /// Trials of the plan.
     pub trials: u32,
-    /// What is compared: formats, sets of guardrails, or agents, in the order of the plan.
+    /// The names of the compared formats, sets of guardrails or agents, in the order of the plan.
     pub rows: Vec<String>,
-    /// Within what.
+    /// The columns. The cells of a column are compared with each other.
     pub columns: Vec<MatrixColumn>,
-    /// Pairs of episodes that were not both played, scored and met the same.
+    /// Pairs of episodes that were not both executed and scored with the same mistakes and faults.
     pub unpaired: u64,
 }
 
 /// One column of a matrix.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MatrixColumn {
-    /// What its cells have in common: an agent and guardrails, an agent and a format, or a setting.
+    /// What its cells have in common: an agent and guardrails, an agent and a format, or a condition.
     pub title: String,
-    /// The agent's part of it; null where agents are compared.
+    /// The agent in the title; null if agents are compared.
     pub agent: Option<String>,
-    /// The rest of it.
+    /// The agent's name without opening and tools mode; null where agents are compared.
+    pub agent_name: Option<String>,
+    /// The rest of the title.
     pub condition: String,
-    /// Whether any of its agents is scripted.
+    /// True if any of its agents is scripted.
     pub scripted: bool,
-    /// By row; null where the plan has no such cell.
+    /// The cells by row; null if the plan has no such cell.
     pub cells: Vec<Option<MatrixCell>>,
 }
 
@@ -72,8 +75,8 @@ pub struct MatrixCell {
     pub success: Rate,
     /// Wilson's interval.
     pub success_interval: Option<Interval>,
-    /// Differences to the reference's cell in this column, one entry a metric; empty for the reference itself, and where the plan does
-    /// not have it. P-values are adjusted by Holm for all cells of the matrix.
+    /// The difference to the reference's cell in this column, one entry per metric; empty for the reference itself, and
+    /// if the plan has no such cell. P-values are adjusted by Holm for all cells of the matrix.
     pub differences: Vec<MetricDifference>,
 }
 
@@ -82,7 +85,7 @@ type CellIndex = (usize, usize);
 
 /// A column before its cells are computed.
 struct ColumnLayout {
-    agent: Option<String>,
+    agent: Option<AgentSpec>,
     condition: String,
     scripted: bool,
     indices: Vec<Option<CellIndex>>,
@@ -164,10 +167,12 @@ fn build_matrix(
         .map(|column| {
             let cells = (0..rows.len())
                 .map(|row| compared_cells(&column, row).and_then(|compared| cells.get(&compared).cloned()));
+            let agent = column.agent.as_ref().map(AgentSpec::title);
             MatrixColumn {
                 cells: cells.collect(),
-                title: [column.agent.clone().unwrap_or_default(), column.condition.clone()].join(" ").trim().to_owned(),
-                agent: column.agent,
+                title: [agent.clone().unwrap_or_default(), column.condition.clone()].join(" ").trim().to_owned(),
+                agent,
+                agent_name: column.agent.as_ref().map(ToString::to_string),
                 condition: column.condition,
                 scripted: column.scripted,
             }
@@ -212,7 +217,7 @@ fn layout(plan: &Plan, axis: Axis) -> (Vec<String>, Vec<ColumnLayout>) {
             conditions(agent).into_iter().map(move |(condition, indices)| (agent, condition, indices))
         });
         let column = |(agent, condition, indices): (usize, String, Vec<Option<CellIndex>>)| ColumnLayout {
-            agent: Some(plan.agents[agent].title()),
+            agent: Some(plan.agents[agent].clone()),
             condition,
             scripted: scripted(agent),
             indices,
@@ -250,7 +255,10 @@ fn layout(plan: &Plan, axis: Axis) -> (Vec<String>, Vec<ColumnLayout>) {
                 scripted: (0..plan.agents.len()).any(scripted),
                 indices: (0..plan.agents.len()).map(|agent| Some((agent, index))).collect(),
             };
-            (plan.agents.iter().map(agent_key).collect(), plan.conditions.iter().enumerate().map(column).collect())
+            (
+                plan.agents.iter().map(|agent| agent.id().to_string()).collect(),
+                plan.conditions.iter().enumerate().map(column).collect(),
+            )
         }
     }
 }

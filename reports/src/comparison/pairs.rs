@@ -45,7 +45,7 @@ pub fn compare(base: Side<'_>, candidate: Side<'_>) -> Result<Comparison, Compar
     pairing.count_unshared();
     let mut resamples = Resamples::new(before.seed);
     let mut cells = Vec::new();
-    for (agent, other_agent) in common_indices(&before.agents, &after.agents, agent_key) {
+    for (agent, other_agent) in common_indices(&before.agents, &after.agents, AgentSpec::id) {
         for (condition, other_condition) in common_indices(&before.conditions, &after.conditions, condition_key) {
             cells.push(pairing.cell([agent, other_agent], [condition, other_condition], &mut resamples));
         }
@@ -77,14 +77,9 @@ fn read(side: Side<'_>) -> Result<RunEpisodes, ComparisonError> {
     episodes.map_err(|source| ComparisonError::Report { run: side.name.to_owned(), source })
 }
 
-/// Identifies an agent within its plan. A live model and its replay have the same key.
-pub(crate) fn agent_key(agent: &AgentSpec) -> String {
-    AgentSpec { kind: agent.kind.underlying(), ..agent.clone() }.title()
-}
-
-/// Identifies a condition within its plan. A template is identified by its name, even if its text differs.
+/// Identifies a condition within its plan. A template is identified by its file name, even if its text differs.
 pub(crate) fn condition_key(condition: &Condition) -> String {
-    format!("{} {}", condition.guardrails, condition.format)
+    condition.name.clone()
 }
 
 /// Returns the indices of common entries in both lists, in the order of the first list.
@@ -123,7 +118,7 @@ impl Pairing<'_> {
         for side in 0..2 {
             let (plan, other) = (self.plans[side], self.plans[1 - side]);
             let scenarios = unshared_keys(&plan.scenarios, &other.scenarios, |scenario| scenario.id.clone());
-            let agents = unshared_keys(&plan.agents, &other.agents, agent_key);
+            let agents = unshared_keys(&plan.agents, &other.agents, |agent: &AgentSpec| agent.id().to_string());
             let conditions = unshared_keys(&plan.conditions, &other.conditions, condition_key);
             for index in 0..plan.len() {
                 let Some(cell) = plan.cell(index).filter(|cell| self.episodes[side].get(plan, *cell).is_some()) else {
@@ -254,7 +249,7 @@ fn differs(base: Side<'_>, candidate: Side<'_>) -> Vec<String> {
     };
     compare_field("prices", prices(before).as_deref(), prices(after).as_deref());
     let plans = (&before.plan, &after.plan);
-    for (here, there) in common_indices(&plans.0.agents, &plans.1.agents, agent_key) {
+    for (here, there) in common_indices(&plans.0.agents, &plans.1.agents, AgentSpec::id) {
         let (from, to) = (&plans.0.agents[here], &plans.1.agents[there]);
         if from.kind != to.kind {
             found.push(format!("agent {from}: {} → {}", from.kind.name(), to.kind.name()));

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use healbench_protocol::Usage;
-use healbench_record::{CallRecord, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan};
+use healbench_protocol::{ErrorClass, Usage};
+use healbench_record::{CallRecord, EndedBy, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan};
 use polars::prelude::DataFrame;
 
 use super::FrameError;
@@ -37,7 +37,8 @@ impl AxisNames {
 
 pub(super) fn episode_row<'a>(row: &'a EpisodeRecord, axes: &'a AxisNames) -> Result<EpisodeRow<'a>, FrameError> {
     let cell = axes.plan.cell(row.episode).ok_or(FrameError::NotInPlan { episode: row.episode })?;
-    let agent = &axes.plan.agents[cell.agent];
+    let (scenario, agent) = (&axes.plan.scenarios[cell.scenario], &axes.plan.agents[cell.agent]);
+    let condition = &axes.plan.conditions[cell.condition];
     let counts = &row.counts;
     let model = row.model.as_deref();
     // Null unless a request was sent.
@@ -45,13 +46,21 @@ pub(super) fn episode_row<'a>(row: &'a EpisodeRecord, axes: &'a AxisNames) -> Re
     let usage = model.and_then(|model| model.usage);
     Ok(EpisodeRow {
         episode: row.episode,
-        scenario: &axes.plan.scenarios[cell.scenario].id,
+        scenario: &scenario.id,
+        cluster: &scenario.cluster,
+        environment: axes.plan.environment.kind.name(),
+        server: axes.plan.environment.server.as_deref(),
         agent: &axes.agents[cell.agent],
         agent_kind: agent.kind.name(),
+        condition: &condition.name,
+        undeclared: condition.undeclared.name(),
         guardrails: &axes.guardrails[cell.condition],
         format: &axes.formats[cell.condition],
+        content: condition.content.name(),
+        client: condition.client.name(),
         trial: cell.trial,
         outcome: row.outcome.name(),
+        ended_by: row.ended_by.name(),
         claimed_done: row.claimed_done,
         scheduled: row.scheduled,
         schedule_hash: &row.schedule_hash,
@@ -101,7 +110,7 @@ pub(super) fn call_row(row: &CallRecord) -> CallRow<'_> {
         action: row.action.as_deref(),
         arguments: &row.arguments,
         is_error: row.is_error,
-        error_class: row.error_class.as_deref(),
+        error_class: row.error_class.as_ref().map(ErrorClass::name),
         injected: row.injected,
         named_fields: row.named_fields.as_deref().map(Cow::Borrowed),
         changed_fields: row.changed_fields.as_deref().map(Cow::Borrowed),
@@ -128,6 +137,7 @@ pub(crate) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeReco
             model: model(&row).map_err(unknown)?.map(Box::new),
             episode: row.episode,
             outcome: outcome(row.outcome).ok_or_else(|| unknown(OUTCOME))?,
+            ended_by: EndedBy::from_name(row.ended_by).ok_or_else(|| unknown(ENDED_BY))?,
             claimed_done: row.claimed_done,
             scheduled: row.scheduled,
             schedule_hash: row.schedule_hash.to_owned(),

@@ -38,6 +38,7 @@ pub(super) fn check(base: &Baseline, candidate: &Baseline, policy: &Policy) -> R
     number("the run format", base.run_format.into(), candidate.run_format.into())?;
     number("the seed", base.seed, candidate.seed)?;
     number("the number of trials", base.trials.into(), candidate.trials.into())?;
+    same("the environment", &base.environment, &candidate.environment, None)?;
     same("the tokenizer", &base.tokenizer, &candidate.tokenizer, None)?;
     let (before, after) = (&base.scenarios, &candidate.scenarios);
     for id in before.keys().chain(after.keys()) {
@@ -66,11 +67,11 @@ pub(super) fn check(base: &Baseline, candidate: &Baseline, policy: &Policy) -> R
     same("the price table", &prices(base), &prices(candidate), Some(MayDiffer::Prices))
 }
 
-fn both<'a, T>(
-    base: &'a BTreeMap<String, T>,
-    candidate: &'a BTreeMap<String, T>,
-) -> impl Iterator<Item = (&'a str, &'a T, &'a T)> {
-    base.iter().filter_map(|(name, entry)| Some((name.as_str(), entry, candidate.get(name)?)))
+fn both<'a, K: Ord, T>(
+    base: &'a BTreeMap<K, T>,
+    candidate: &'a BTreeMap<K, T>,
+) -> impl Iterator<Item = (&'a K, &'a T, &'a T)> {
+    base.iter().filter_map(|(name, entry)| Some((name, entry, candidate.get(name)?)))
 }
 
 fn short(hash: &str) -> &str {

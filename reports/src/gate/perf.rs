@@ -76,7 +76,7 @@ fn row_of(pair: &PairRounds, earlier: Option<&PairedRun>, policy: &Policy) -> Op
 fn caveat(run: &PairedRun, policy: &Policy) -> Option<&'static str> {
     let mut controls = run.pairs.iter().filter(|pair| pair.role == PairRole::Control).peekable();
     if !run.optimized {
-        Some("the code was not optimised")
+        Some("the code was not optimized")
     } else if controls.peek().is_none() {
         Some("there is no control")
     } else if controls.any(|pair| control_row(pair, policy).verdict != Verdict::Pass) {
@@ -86,7 +86,7 @@ fn caveat(run: &PairedRun, policy: &Policy) -> Option<&'static str> {
     }
 }
 
-const NOT_DECIDED: &str = "the policy names this pair, and nothing was decided: it is not there, or a yardstick without an \
+const NOT_DECIDED: &str = "the policy names this pair, and nothing was decided: it is not there, or a reference workload without an \
                            earlier measurement";
 
 /// Returns rows for pairs without a decision that are named in the policy or part of the earlier measurement.
@@ -125,7 +125,7 @@ fn check_comparable(earlier: &PairedRun, run: &PairedRun) -> Result<(), Incompat
         return Err(incompatible("the processor", cpu(earlier), cpu(run)));
     }
     if earlier.optimized != run.optimized {
-        let describe = |run: &PairedRun| if run.optimized { "optimised" } else { "not optimised" }.to_owned();
+        let describe = |run: &PairedRun| if run.optimized { "optimized" } else { "not optimized" }.to_owned();
         return Err(incompatible("the code", describe(earlier), describe(run)));
     }
     if earlier.epoch_ns != run.epoch_ns {
@@ -252,13 +252,13 @@ fn with_ratio(row: GateRow, (median, interval): (f64, Interval)) -> GateRow {
 }
 
 /// Fills in the number of rounds that would settle an inconclusive row: the interval's width is proportional to the
-/// inverse square root of that number.
-fn with_needed_rounds(row: GateRow, (median, interval): (f64, Interval), margin: f64, pair: &PairRounds) -> GateRow {
+/// inverse square root of that number. `limit` is the largest log ratio that passes.
+fn with_needed_rounds(row: GateRow, (median, interval): (f64, Interval), limit: f64, pair: &PairRounds) -> GateRow {
     if row.verdict != Verdict::Inconclusive {
         return row;
     }
     let half = (interval.upper - interval.lower) / 2.0;
-    let distance = (median.abs() - margin).abs();
+    let distance = (limit - median).abs();
     let rounds = (half / distance).powi(2) * pair.rounds.len() as f64;
     let needed_pairs = (rounds.is_finite() && rounds < 1e9).then(|| rounds.ceil() as u64);
     let reason = match needed_pairs {
@@ -266,4 +266,47 @@ fn with_needed_rounds(row: GateRow, (median, interval): (f64, Interval), margin:
         None => row.reason,
     };
     GateRow { needed_pairs, reason, ..row }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Returns an equal pair whose candidate takes `ratio` times as long as its reference.
+    fn pair(ratio: f64) -> PairRounds {
+        let b = (50_000.0 * ratio) as u64;
+        PairRounds {
+            name: "pair".to_owned(),
+            role: PairRole::Equal,
+            reference: "reference".to_owned(),
+            candidate: "candidate".to_owned(),
+            iterations: [10, 10],
+            rounds: vec![[50_000, b, b, 50_000]; MIN_ROUNDS],
+        }
+    }
+
+    #[test]
+    fn only_a_slower_candidate_fails() {
+        let verdict = |ratio: f64| equal(&pair(ratio), None, &Policy::default()).verdict;
+        assert_eq!(verdict(0.5), Verdict::Pass);
+        assert_eq!(verdict(0.95), Verdict::Pass);
+        assert_eq!(verdict(1.0), Verdict::Pass);
+        assert_eq!(verdict(1.05), Verdict::Fail);
+    }
+
+    #[test]
+    fn needed_rounds_follow_from_the_distance_to_the_upper_limit() {
+        let needed = |median: f64| {
+            let pair = pair(1.0);
+            let found = (median, Interval { lower: median - 0.02, upper: median + 0.02 });
+            with_needed_rounds(row(&pair, 0.01, Tier::Critical), found, 0.01, &pair).needed_pairs
+        };
+        let rounds = MIN_ROUNDS as u64;
+        // An interval of twice the distance needs four times the rounds.
+        assert_eq!(needed(0.0), Some(4 * rounds));
+        // The limit is 0.015 away, not 0.005.
+        assert_eq!(needed(-0.005), Some((rounds * 16).div_ceil(9)));
+        // Within the interval's half width of the limit on the slow side.
+        assert_eq!(needed(0.02), Some(4 * rounds));
+    }
 }

@@ -6,11 +6,10 @@ use std::fmt;
 use std::str::FromStr;
 
 use healbench_protocol::Guardrails;
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 
 use crate::baseline::CellName;
 use crate::metric::Metric;
-pub use file::PolicyError;
 
 /// The rules by which a gate decides.
 #[derive(Debug, Clone, PartialEq)]
@@ -41,7 +40,7 @@ pub struct Check {
     pub margin: Margin,
     /// The tier of the row: only critical rows decide the verdict.
     pub tier: Tier,
-    /// Restricts the check to agents with this title; `None` for all.
+    /// Restricts the check to agents with this name or title; `None` for all.
     pub agent: Option<String>,
     /// Restricts the check to these guardrails.
     pub guardrails: Option<Guardrails>,
@@ -52,8 +51,7 @@ pub struct Check {
 impl Check {
     pub(super) fn applies_to(&self, cell: &CellName) -> bool {
         // An agent's name without details matches every opening and tools mode.
-        let is_named = |name: &String| *name == cell.agent || cell.agent.split(" · ").next() == Some(name.as_str());
-        self.agent.as_ref().is_none_or(is_named)
+        self.agent.as_ref().is_none_or(|agent| cell.agent.is_named(agent))
             && self.guardrails.is_none_or(|guardrails| guardrails == cell.guardrails)
             && self.format.as_ref().is_none_or(|format| *format == cell.format)
     }
@@ -97,7 +95,7 @@ pub struct PerfCheck {
 }
 
 /// The effect of a row on the verdict.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Tier {
     /// The row decides the verdict.
@@ -108,7 +106,7 @@ pub enum Tier {
 }
 
 /// The direction in which a metric is better.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Direction {
     /// More is better: the metric must not fall by more than the margin.
@@ -120,7 +118,7 @@ pub enum Direction {
 }
 
 /// A property that may differ between a base and a candidate.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum MayDiffer {
     /// The texts of scenarios, if their trial schedules are equal.
@@ -183,7 +181,7 @@ impl FromStr for Margin {
     fn from_str(text: &str) -> Result<Margin, String> {
         let number = |text: &str| {
             let number = text.trim().parse::<f64>().ok().filter(|number| number.is_finite() && *number >= 0.0);
-            number.ok_or_else(|| format!("`{}` is no margin: write `5 points`, `10%` or `200`", text.escape_debug()))
+            number.ok_or_else(|| format!("`{}` is no margin", text.escape_debug()))
         };
         if let Some(points) = text.strip_suffix("points").or_else(|| text.strip_suffix("point")) {
             let share = number(points)? / 100.0;

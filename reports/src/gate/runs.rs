@@ -9,7 +9,7 @@ use super::{
     Subject, Verdict,
 };
 use super::{counts, deterministic, incompatible, missing_row, overall, stochastic};
-use crate::baseline::{Baseline, CellScenario};
+use crate::baseline::{Baseline, CellName, CellScenario};
 
 /// Compares a candidate with a base. `locations` are those of the candidate's scenarios.
 ///
@@ -94,7 +94,12 @@ fn lost_row(side: NamedBaseline<'_>, policy: &Policy) -> GateRow {
 
 /// Returns rows for cells that the policy requires and the candidate does not have.
 fn missing_cells(candidate: &Baseline, policy: &Policy) -> Vec<GateRow> {
-    let absent = policy.require.iter().filter(|wanted| !candidate.cells.contains_key(*wanted));
+    // A policy names an agent by its title.
+    let same = |cell: &CellName, wanted: &CellName| {
+        let by_title = |cell: &CellName| (cell.agent.to_string(), cell.guardrails, cell.format.clone());
+        by_title(cell) == by_title(wanted)
+    };
+    let absent = policy.require.iter().filter(|wanted| !candidate.cells.keys().any(|cell| same(cell, wanted)));
     absent.map(|cell| missing_row(Subject::of(cell), "cell", "the policy requires this cell")).collect()
 }
 

@@ -3,7 +3,7 @@
 use csv::Writer;
 
 use super::plain_text;
-use crate::metric::Unit;
+use crate::metric::{Unit, known_count};
 use crate::statistics::Interval;
 use crate::summary::{AgentReport, Difference, Rate, Report, ReportRow};
 
@@ -94,7 +94,7 @@ fn condition_record(agent: &AgentReport, row: &ReportRow) -> Record {
     record.add("config", row.config);
     for (entry, rate) in row.metrics.iter() {
         match entry.unit {
-            Unit::Count => record.add(entry.key, rate.numerator),
+            Unit::Count => record.add_optional(entry.key, known_count(rate)),
             _ => record.rate(entry.key, rate),
         }
     }

@@ -49,7 +49,7 @@ fn verdict(row: &GateRow) -> String {
 fn subject(subject: &Subject) -> String {
     match subject {
         Subject::Cell { agent, guardrails, format } => {
-            format!("{} · {guardrails}{}", plain_text(agent), format_suffix(format))
+            format!("{} · {guardrails}{}", plain_text(&agent.to_string()), format_suffix(format))
         }
         Subject::Variants { pair } => plain_text(pair).into_owned(),
         Subject::Run { run } => plain_text(run).into_owned(),
@@ -139,15 +139,12 @@ fn example_command(report: &GateReport, row: &GateRow) -> Option<String> {
 fn show_command(report: &GateReport, row: &GateRow, change: &ScenarioChange) -> Option<String> {
     let Subject::Cell { agent, guardrails, format } = &row.subject else { return None };
     let word = super::shell_quote;
-    // The agent's name without opening and tools mode.
-    let mut parts = agent.split(" · ");
-    let name = parts.next().unwrap_or_default();
-    let opening = parts.next().map_or(String::new(), |opening| format!(" --opening {}", word(opening)));
+    let opening = agent.opening.map_or(String::new(), |opening| format!(" --opening {}", opening.name()));
     let command = format!(
         "healbench show {} --scenario {} --agent {}{opening} --guardrails {guardrails} --format {} --trial {}",
         word(&report.candidate),
         word(&change.scenario),
-        word(name),
+        word(&agent.name),
         word(format),
         change.trial.unwrap_or(0)
     );

@@ -85,10 +85,10 @@ fn column_heading(matrix: &Matrix, column: &MatrixColumn) -> [String; 2] {
         let (first, second) = column.condition.split_once(' ').unwrap_or((&column.condition, ""));
         return [first, second].map(|text| plain_text(text).into_owned());
     };
-    let name = |agent: &str| agent.split(" · ").next().unwrap_or_default().to_owned();
     let other = |other: &&MatrixColumn| other.agent.as_ref() != Some(agent);
-    let same_name = |other: &MatrixColumn| other.agent.as_deref().map(name) == Some(name(agent));
-    let agent = if matrix.columns.iter().filter(other).any(same_name) { agent.clone() } else { name(agent) };
+    let same_name = |other: &MatrixColumn| other.agent_name == column.agent_name;
+    let is_ambiguous = matrix.columns.iter().filter(other).any(same_name);
+    let agent = column.agent_name.as_ref().filter(|_| !is_ambiguous).unwrap_or(agent);
     let one_condition = matrix.columns.iter().all(|other| other.condition == column.condition);
     let condition = if one_condition { "" } else { column.condition.as_str() };
     [agent.as_str(), condition].map(|text| plain_text(text).into_owned())

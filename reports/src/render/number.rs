@@ -1,6 +1,6 @@
 //! Formats numbers in all outputs.
 
-use crate::metric::Unit;
+use crate::metric::{Unit, known_count};
 use crate::statistics::Interval;
 use crate::summary::Rate;
 
@@ -81,7 +81,7 @@ pub(crate) fn metric_value(unit: Unit, rate: Rate) -> String {
         Unit::Percent => rate_percent(rate),
         Unit::Decimal => rate_decimal(rate),
         Unit::Amount => rate_amount(rate),
-        Unit::Count => count(rate.numerator),
+        Unit::Count => known_count(rate).map_or(UNKNOWN.to_owned(), count),
     }
 }
 

@@ -1,5 +1,6 @@
 //! A transcript as text for a terminal. All text of files, agents and errors is escaped.
 
+use healbench_protocol::ErrorClass;
 use healbench_record::{CallRecord, Outcome};
 
 use super::layout::{Paint, StyledSpan, wrap};
@@ -106,7 +107,7 @@ impl TranscriptWriter {
             self.line(EMPTY_LABEL, vec![StyledSpan::new(text, Paint::Dim)]);
         }
         let paint = if row.is_error { Paint::Red } else { Paint::Green };
-        let verdict = row.error_class.as_deref().unwrap_or("OK");
+        let verdict = row.error_class.as_ref().map_or("OK", ErrorClass::name);
         self.text("  →    ", &format!("{verdict}  {}", call_details(row)), paint);
         self.message(EMPTY_LABEL, &call.response, Paint::Plain);
     }
@@ -225,7 +226,7 @@ pub(super) fn call_details(row: &CallRecord) -> String {
     };
     add(row.guardrail_tokens, "guardrail token");
     add(row.omitted_rows, "omitted row");
-    add(row.leaked_fields, "leaked field");
+    add(row.leaked_fields.unwrap_or(0), "leaked field");
     add(row.contract_deltas, "contract change");
     if row.injected {
         details.push("injected".to_owned());

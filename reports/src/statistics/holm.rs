@@ -1,5 +1,5 @@
-/// Adjusts p-values for multiple testing by Holm's method, and returns them in the given order. Rejecting those at most
-/// `level` keeps the probability of any false rejection at most `level`.
+/// Returns p-values adjusted for multiple testing by Holm's method, in the given order. If all hypotheses with an
+/// adjusted p-value of at most α are rejected, the probability of any false rejection is at most α.
 ///
 /// Returns `None` if a p-value is not between 0 and 1.
 ///

@@ -9,7 +9,7 @@ pub struct FixedWithin {
     pub attempts: u32,
     /// Chains that were neither fixed nor left unfixed after fewer.
     pub at_risk: u64,
-    /// The share of all chains that is fixed within so many attempts: 0 to 1.
+    /// The share of all chains that are fixed within this number of attempts, from 0 to 1.
     pub share: f64,
 }
 

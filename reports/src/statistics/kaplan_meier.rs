@@ -14,11 +14,11 @@ pub struct EndedChains {
 /// A median of counts, with its interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize, schemars::JsonSchema)]
 pub struct Median {
-    /// The smallest number by which at least half is done; null where that is never reached.
+    /// The smallest number of attempts within which at least half of the chains are fixed; null if there is none.
     pub median: Option<u32>,
-    /// The lower end of the interval; null where not reached.
+    /// The lower end of the interval; null if it is not reached.
     pub lower: Option<u32>,
-    /// The upper end of the interval; null where not reached.
+    /// The upper end of the interval; null if it is not reached.
     pub upper: Option<u32>,
 }
 

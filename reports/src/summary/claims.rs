@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::{CONFIDENCE, Rate, by_name};
 use crate::statistics::{Interval, Moments};
 
-/// A claim of a scenario, and what was measured of each agent.
+/// A claim of a scenario, and the measurements of each agent.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ClaimReport {
     /// The scenario's id.
@@ -16,53 +16,53 @@ pub struct ClaimReport {
     /// The claim.
     #[schemars(with = "crate::schema::ClaimSchema")]
     pub claim: Claim,
-    /// One row an agent and condition: under no guardrails, and under all of them.
+    /// One row per agent and condition, without guardrails and with all of them.
     pub rows: Vec<ClaimRow>,
 }
 
-/// What was measured of one agent under one setting.
+/// The measurement of one agent under one condition.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ClaimRow {
-    /// The agent as it was asked for.
+    /// The agent as requested.
     pub agent: String,
-    /// What its rows are headed with.
+    /// The heading of its rows.
     pub title: String,
-    /// What plays it.
+    /// The kind of agent.
     #[schemars(with = "crate::schema::AgentKindSchema")]
     pub kind: AgentKind,
     /// `none` or `all`.
     #[schemars(with = "crate::schema::GuardrailsSchema")]
     pub guardrails: Guardrails,
-    /// How failures were written; its name in JSON.
+    /// The error format; in JSON, its name.
     #[serde(serialize_with = "by_name")]
     #[schemars(with = "String")]
     pub format: ErrorFormat,
-    /// Successes among scored episodes: few calls are no merit of an agent that gave up.
+    /// Successes among scored episodes. An agent that gives up early also makes few calls.
     pub success: Rate,
-    /// The mean over them; null of none.
+    /// The mean over scored episodes; null if there are none.
     pub mean: Option<f64>,
     /// Student's interval of the mean, over trials; null for fewer than two.
     pub interval: Option<Interval>,
-    /// What is claimed here; null when no number is.
+    /// The claimed range; null if the claim has no number for this row.
     #[schemars(with = "Option<crate::schema::SpanSchema>")]
     pub claimed: Option<Span>,
-    /// Whether the measurement bears the claim out; null where nothing is claimed of this row.
+    /// Whether the measurement supports the claim; null if there is no claim about this row.
     pub verdict: Option<ClaimVerdict>,
 }
 
-/// Whether a measurement bears a claim out.
+/// Whether a measurement supports a claim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClaimVerdict {
-    /// The whole interval is within what is claimed.
+    /// The interval is within the claimed range.
     Supported,
-    /// The whole interval is below what is claimed.
+    /// The interval is below the claimed range.
     Lower,
-    /// The whole interval is above what is claimed.
+    /// The interval is above the claimed range.
     Higher,
-    /// It is claimed that guardrails need less, and they need as much.
+    /// The claim is that guardrails need less, but they need as much.
     Same,
-    /// The interval reaches over an end of what is claimed, or there is none.
+    /// The interval includes an end of the claimed range, or there is no interval.
     Inconclusive,
 }
 

@@ -7,13 +7,14 @@ use serde::Serialize;
 use super::block::Block;
 use super::{Difference, PairedDifference, Rate};
 
-/// The two settings of a run that are laid side by side: no guardrails, or the first setting of a plan without that; and of the others
-/// the first one with the most guardrails. Both are places in the rows of every agent.
+/// The two conditions of the headline comparison, as indices of the rows of every agent. The left one has no
+/// guardrails, or is the first condition if the plan has no such condition. The right one is the first of the others
+/// with the most guardrails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct HeadlineConditions {
-    /// The one that is looked at first.
+    /// The reference condition.
     pub left: usize,
-    /// The one beside it.
+    /// The condition that is compared with it.
     pub right: usize,
 }
 
@@ -29,12 +30,12 @@ impl HeadlineConditions {
     }
 }
 
-/// What the right setting of the contrast shows beside the left one, of one agent and over pairs alone.
+/// The headline comparison for one agent, over pairs only: the right condition compared with the left one.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct HeadlineComparison {
     /// The difference in success; p-values are adjusted by Holm for the agents of the report.
     pub success: PairedDifference,
-    /// Successes of the pairs' episodes on the left and on the right.
+    /// Successes of the pairs' episodes under the left and the right condition.
     pub success_rates: [Rate; 2],
     /// Calls over the pairs' episodes, in the same way.
     pub calls_per_episode: [Rate; 2],
@@ -48,24 +49,25 @@ pub struct HeadlineComparison {
     pub tokens_per_success: [Rate; 2],
 }
 
-/// The episodes of one scenario and agent that are worth reading: of the first trial that ended differently under both settings of the
-/// contrast; without one, of the first in which a call failed; without that, of the first.
+/// Example episodes of one scenario and agent, from the first trial that ended differently under the two conditions of
+/// the headline comparison, else from the first trial in which a call failed, else from the first trial.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Example {
-    /// The scenario's place in the report's list.
+    /// The index of the scenario in the report.
     pub scenario: usize,
-    /// The agent's place in the report's list.
+    /// The index of the agent in the report.
     pub agent: usize,
     /// The trial.
     pub trial: u32,
-    /// The episode on the left of the contrast, or the only one; null when it was not played.
+    /// The index of the episode under the left condition, or under the only one; null if it was not executed.
     pub left: Option<u64>,
-    /// The episode on the right; null when it was not played, and without a contrast.
+    /// The index of the episode under the right condition; null if it was not executed, or if there is only one
+    /// condition.
     pub right: Option<u64>,
-    /// Whether one of them succeeded and the other did not.
+    /// True if one of them succeeded and the other did not.
     pub flips: bool,
-    /// The success rate on the right minus that on the left, over all trials of the scenario and agent; null without a contrast, and
-    /// when nothing was scored on one side.
+    /// The success rate under the right condition minus that under the left one, over all trials of the scenario and
+    /// agent; null if there is only one condition, or if one of the two has no scored episode.
     pub difference: Option<f64>,
 }
 

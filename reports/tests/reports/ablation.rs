@@ -14,7 +14,7 @@ pub(crate) fn sweep(trials: u32, sets: impl IntoIterator<Item = usize>, formats:
     for guardrails in sets.into_iter().map(Guardrails::from_bits) {
         let bare = [ErrorFormat::Bare];
         for format in if guardrails.healing { formats } else { &bare } {
-            plan.conditions.push(Condition { guardrails, format: format.clone() });
+            plan.conditions.push(Condition::new(guardrails, format.clone()));
         }
     }
     plan

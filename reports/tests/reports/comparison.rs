@@ -71,7 +71,7 @@ fn slow_number(metric: Metric, row: &EpisodeRecord) -> Option<f64> {
         Metric::Tokens => Some(row.counts.call_tokens as f64 + f64::from(row.prose_tokens)),
         Metric::WastedTokens => Some(row.counts.wasted_tokens as f64),
         Metric::GuardrailTokens => Some(row.counts.guardrail_tokens as f64),
-        Metric::LeakedFields => Some(row.counts.leaked_fields as f64),
+        Metric::LeakedFields => row.counts.leaked_fields.map(|fields| fields as f64),
         Metric::CostUsd => row.model.as_ref()?.usd,
     }
 }

@@ -61,6 +61,16 @@ fn the_episodes_frame_names_the_cell() {
     assert_eq!(text(columns::AGENT_KIND, last), "llm");
     assert_eq!(text(columns::GUARDRAILS, last), "strict+healing");
     assert_eq!(text(columns::FORMAT, last), "fusion-text");
+    assert_eq!(text(columns::CONDITION, last), "strict+healing fusion-text");
+    assert_eq!(text(columns::UNDECLARED, last), "reject");
+    assert_eq!(text(columns::UNDECLARED, 0), "pass");
+    assert_eq!(text(columns::CONTENT, last), "native");
+    assert_eq!(text(columns::CLIENT, last), "raw");
+    assert_eq!(text(columns::ENVIRONMENT, last), "simulator");
+    assert_eq!(episodes.column(columns::SERVER).unwrap().null_count(), episodes.height());
+    assert_eq!(text(columns::CLUSTER, last), "control/nothing-wrong");
+    let clusters = episodes.column(columns::CLUSTER).unwrap().n_unique().unwrap();
+    assert_eq!((clusters, plan.scenarios.len()), (2, 3));
     assert_eq!(episodes.column(columns::TRIAL).unwrap().u32().unwrap().get(last), Some(1));
 }
 

@@ -80,7 +80,7 @@ fn a_baseline_adds_up_what_the_rows_say() {
                 let place = plan.cell(row.episode).unwrap();
                 let condition = &plan.conditions[place.condition];
                 plan.scenarios[place.scenario].id == *scenario
-                    && cell.agent.starts_with(&plan.agents[place.agent].to_string())
+                    && cell.agent == plan.agents[place.agent].id()
                     && (condition.guardrails, condition.format.to_string()) == (cell.guardrails, cell.format.clone())
             };
             let rows: Vec<_> = records.episodes.iter().filter(mine).collect();
@@ -105,13 +105,15 @@ fn an_edited_baseline_is_refused() {
     assert!(matches!(Baseline::parse(cut), Err(BaselineError::Edited { .. })));
     let edited = text.replacen("calls = ", "calls = 1", 1);
     assert!(matches!(Baseline::parse(&edited), Err(BaselineError::Edited { .. })));
-    let newer = text.replacen("version = 1", "version = 2", 1);
-    assert_eq!(Baseline::parse(&newer), Err(BaselineError::Version { found: 2 }));
-    for foreign in ["", "version = 1\n", "{}"] {
+    for version in [1, 3] {
+        let other = text.replacen("version = 2", &format!("version = {version}"), 1);
+        assert_eq!(Baseline::parse(&other), Err(BaselineError::Version { found: version }));
+    }
+    for foreign in ["", "version = 2\n", "{}"] {
         assert_eq!(Baseline::parse(foreign), Err(BaselineError::NotABaseline), "{foreign}");
     }
     // Texts with a correct hash that are not baselines.
-    for body in ["version = 1\n", "version = 1\nluck = 2\n", "[[["] {
+    for body in ["version = 2\n", "version = 2\nluck = 2\n", "[[["] {
         let text = format!("# healbench baseline {}\n{body}", healbench_protocol::fingerprint(body.as_bytes()));
         assert!(matches!(Baseline::parse(&text), Err(BaselineError::Shape(_))), "{body}");
     }
@@ -197,7 +199,7 @@ fn a_difference_that_no_sum_shows_is_a_change() {
         BTreeSet::from(["FAIL openai:gpt-5-mini · seeded · prompt none bare: rows [billing/new-currency]".into()])
     );
     // A policy may make these rows advisory.
-    let policy = Policy::parse("gate.toml", "[exact]\nadvisory = [\"rows\"]\n").unwrap();
+    let policy = Policy::parse("gate.toml", "[deterministic]\nadvisory = [\"rows\"]\n").unwrap();
     let report = run_gate(&baseline(&plan, &complete_records(&plan)), &baseline(&plan, &after), &policy).unwrap();
     assert_eq!((report.verdict, failing_rows(&report).len()), (Verdict::Pass, 1));
 }
@@ -248,7 +250,8 @@ fn incompatible_runs_are_refused_with_the_first_difference() {
     assert_eq!(property(&|other| drop(other.scenarios.remove("orders/typo"))), "scenario `orders/typo`");
     let text = |other: &mut Baseline| other.scenarios.get_mut("orders/typo").unwrap().text = "other".to_owned();
     assert_eq!(property(&text), "the text of scenario `orders/typo`");
-    let settings = |other: &mut Baseline| other.agents.get_mut("scripted:typical").unwrap().settings = "x".to_owned();
+    let scripted = plan.agents[0].id();
+    let settings = |other: &mut Baseline| other.agents.get_mut(&scripted).unwrap().settings = "x".to_owned();
     assert_eq!(property(&settings), "the settings of agent `scripted:typical`");
     let template = |other: &mut Baseline| drop(other.formats.insert("fusion-xml".to_owned(), "x".to_owned()));
     assert_eq!(property(&template), "the text of error format `fusion-xml`");
@@ -379,29 +382,43 @@ fn a_check_that_is_about_nothing_is_missing() {
 #[test]
 fn mistakes_in_a_policy_have_their_place() {
     let table = [
-        ("luck = 1\n", 1, "unknown field `luck`"),
+        (
+            "luck = 1\n",
+            1,
+            "unknown key `luck`; known: `infra_share`, `may_differ`, `deterministic`, `check`, `require`, `perf`",
+        ),
         ("infra_share = \"5 points\"\n", 1, "is no share"),
         ("infra_share = \"-5%\"\n", 1, "is no share"),
         (
             "\n[[check]]\nmetric = \"sucess\"\nmargin = \"5 points\"\n",
             3,
-            "unknown metric `sucess`; known: success, recovered",
+            "`check.metric` is `sucess`, which is not known; did you mean `success`? Known: `success`, `recovered`",
         ),
-        ("[[check]]\nmetric = \"success\"\nmargin = \"5%\"\n", 1, "its margin is in points"),
-        ("[[check]]\nmetric = \"tokens\"\nmargin = \"5 points\"\n", 1, "is no rate"),
+        ("[[check]]\nmetric = \"success\"\nmargin = \"5%\"\n", 3, "its margin is in points"),
+        ("[[check]]\nmetric = \"tokens\"\nmargin = \"5 points\"\n", 3, "is no rate"),
         ("[[check]]\nmetric = \"success\"\nmargin = \"100 points\"\n", 3, "a rate has 100 points"),
-        ("[[check]]\nmetric = \"success\"\n", 1, "missing field `margin`"),
-        ("[exact]\nadvisory = [\n\"rows\",\n\"luck\"]\n", 4, "unknown metric `luck`"),
-        ("may_differ = [\"seed\"]\n", 1, "unknown variant `seed`"),
-        ("[perf]\nequal = 0.01\n", 2, "invalid type"),
+        ("[[check]]\nmetric = \"success\"\n", 1, "`check.margin` is missing; it is the largest change that passes"),
+        (
+            "[deterministic]\nadvisory = [\n\"rows\",\n\"luck\"]\n",
+            4,
+            "`deterministic.advisory` is `luck`, which is not known; known: `success`",
+        ),
+        (
+            "may_differ = [\"seed\"]\n",
+            1,
+            "`may_differ` is `seed`, which is not known; known: `scenarios`, `formats`, `agents`, `prices`",
+        ),
+        ("[perf]\nequal = 0.01\n", 2, "`perf.equal` is a number with a fraction, which has the wrong type"),
         ("[[perf.check]]\npair = \"a\"\n[[perf.check]]\npair = \"a\"\n", 3, "has a check already"),
         ("[[require]]\nagent = \"a\"\nguardrails = \"all\"\n", 1, "with `healing` a cell has a format"),
-        ("[[require]]\nagent = \"a\"\nguardrails = \"all\"\nformat = \"bare\"\n", 1, "`bare` is the format of"),
-        ("[[require]]\nagent = \"a\"\nguardrails = \"none\"\nformat = \"serde\"\n", 1, "without `healing`"),
+        ("[[require]]\nagent = \"a\"\nguardrails = \"all\"\nformat = \"bare\"\n", 4, "`bare` is the format of"),
+        ("[[require]]\nagent = \"a\"\nguardrails = \"none\"\nformat = \"serde\"\n", 4, "without `healing`"),
     ];
     for (text, line, message) in table {
         let error = Policy::parse("gate.toml", text).unwrap_err();
-        assert!(error.message.contains(message), "{text}: {error}");
+        let shown = format!("{}; {}", error.message, error.help);
+        assert!(shown.contains(message), "{text}: {shown}");
+        assert!(!error.help.is_empty(), "{text}: {error}");
         assert_eq!(error.line, line, "{text}: {error}");
     }
 }

@@ -2,10 +2,10 @@
 
 use crate::gate::{baseline, complete_records, deterministic_plan, failing_rows, run_gate};
 use crate::sample::{manifest, plan, run_with};
-use healbench_protocol::AgentKind;
+use healbench_protocol::{AgentKind, Opening};
 use healbench_record::{Outcome, Plan};
 use healbench_reports::Baseline;
-use healbench_reports::gate::{Policy, Verdict};
+use healbench_reports::gate::{Policy, Subject, Verdict};
 
 /// Returns the baseline of a run with a live model agent whose rows were modified by `change`.
 fn stochastic_baseline_with(trials: u32, change: impl Fn(&Plan, &mut healbench_record::EpisodeRecord)) -> Baseline {
@@ -93,9 +93,9 @@ fn means_and_margin_are_over_what_is_paired() {
     assert_eq!((row.base, row.candidate, row.difference, row.pairs), (Some(100.0), Some(100.0), Some(0.0), Some(9)));
     assert!(row.reason.ends_with("left out, for one side was lost: 3"), "{}", row.reason);
     // A relative margin of a mean of 0 excludes nothing.
-    let nothing = stochastic_baseline_with(4, |_, row| row.counts.leaked_fields = 0);
+    let nothing = stochastic_baseline_with(4, |_, row| row.counts.leaked_fields = Some(0));
     let some = stochastic_baseline_with(4, |plan, row| {
-        row.counts.leaked_fields = u64::from(plan.cell(row.episode).unwrap().trial == 0);
+        row.counts.leaked_fields = Some(u64::from(plan.cell(row.episode).unwrap().trial == 0));
     });
     let policy = "[[check]]\nmetric = \"leaked_fields\"\nmargin = \"10%\"\n";
     let policy = Policy::parse("gate.toml", policy).unwrap();
@@ -110,7 +110,7 @@ fn an_advisory_metric_hides_nothing() {
     let mut after = complete_records(&plan);
     after.episodes[5].prose_tokens += 1;
     after.episodes[5].counts.largest_response += 1;
-    let policy = Policy::parse("gate.toml", "[exact]\nadvisory = [\"tokens\"]\n").unwrap();
+    let policy = Policy::parse("gate.toml", "[deterministic]\nadvisory = [\"tokens\"]\n").unwrap();
     let report = run_gate(&baseline(&plan, &complete_records(&plan)), &baseline(&plan, &after), &policy).unwrap();
     assert_eq!(report.verdict, Verdict::Fail);
     assert!(failing_rows(&report).contains("FAIL scripted:typical all fusion-xml: rows [billing/new-currency]"));
@@ -128,6 +128,25 @@ fn a_replay_is_not_compared_with_a_live_run() {
     let policy = Policy { may_differ: vec![healbench_reports::gate::MayDiffer::Agents], ..Policy::default() };
     let report = run_gate(&replayed, &live, &policy).unwrap();
     assert!(report.rows.iter().any(|row| row.metric == "success" && row.margin.is_some() && row.pairs == Some(15)));
+}
+
+#[test]
+fn a_check_names_an_agent_by_its_name_or_its_title() {
+    let base = stochastic_baseline_with(5, |_, _| ());
+    for (agent, rows) in [
+        ("openai:gpt-5-mini", 1),
+        ("openai:gpt-5-mini · seeded · prompt", 1),
+        ("openai:gpt-5-mini · seeded", 0),
+        ("openai:gpt-5", 0),
+    ] {
+        let text = format!("[[check]]\nmetric = \"success\"\nmargin = \"5 points\"\nagent = \"{agent}\"\n");
+        let report = run_gate(&base, &base, &Policy::parse("gate.toml", &text).unwrap()).unwrap();
+        let checked = report.rows.iter().filter(|row| row.margin.is_some());
+        let subjects = checked.filter(
+            |row| matches!(&row.subject, Subject::Cell { agent, .. } if agent.opening == Some(Opening::Seeded)),
+        );
+        assert_eq!(subjects.count(), rows, "{agent}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 
-use healbench_protocol::Guardrails;
+use healbench_protocol::{AgentId, Guardrails, Opening, ToolsMode};
 use healbench_reports::gate::{
     GateReport, GateRow, Margin, Method, ScenarioChange, SourceLocation, Subject, Tier, Verdict,
 };
@@ -9,7 +9,11 @@ use healbench_reports::statistics::Interval;
 use roxmltree::{Document, Node};
 
 pub(crate) fn cell(agent: &str) -> Subject {
-    Subject::Cell { agent: agent.to_owned(), guardrails: Guardrails::ALL, format: "fusion-xml".to_owned() }
+    cell_of(AgentId { name: agent.to_owned(), opening: None, tools: None })
+}
+
+fn cell_of(agent: AgentId) -> Subject {
+    Subject::Cell { agent, guardrails: Guardrails::ALL, format: "fusion-xml".to_owned() }
 }
 
 pub(crate) fn variants(pair: &str) -> Subject {
@@ -87,7 +91,10 @@ pub(crate) fn report(verdict: Verdict, rows: Vec<GateRow>) -> GateReport {
 pub(crate) fn sample() -> GateReport {
     use Verdict::{Fail, Inconclusive, Missing, Pass};
     let scripted = || cell("scripted:typical");
-    let model = || cell("openai:gpt-5-mini · seeded · prompt");
+    let model = || {
+        let name = "openai:gpt-5-mini".to_owned();
+        cell_of(AgentId { name, opening: Some(Opening::Seeded), tools: Some(ToolsMode::Prompt) })
+    };
     let deterministic = |metric, verdict, reason| row(scripted(), metric, verdict, Method::Exact, reason);
     let stochastic = |metric, verdict, method, reason| row(model(), metric, verdict, method, reason);
     let run = Subject::Run { run: "runs/new".to_owned() };
@@ -129,7 +136,7 @@ pub(crate) fn sample() -> GateReport {
         ),
         advisory(stochastic("tokens", Missing, Method::Bootstrap, "the number is not known on both sides")),
         with(
-            row(variants("direct/identity"), "time", Pass, Method::SignTest, "as fast as direct, within 1%"),
+            row(variants("direct/identity"), "time", Pass, Method::SignTest, "at most 1% slower than direct"),
             1.0,
             1.001,
             Some((-0.002, 0.003)),

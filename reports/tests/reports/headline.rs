@@ -1,3 +1,4 @@
+use healbench_protocol::ErrorClass;
 use healbench_record::{CallRecord, CellRef, EpisodeRecord, Outcome, Plan, Records};
 use healbench_reports::{Example, HeadlineConditions, PairedDifference, Rate};
 
@@ -57,7 +58,7 @@ fn examples_are_episodes_that_end_differently() {
         let examples = slow_examples(&plan, &records, HeadlineConditions { left: 0, right: 1 });
         assert!(examples.iter().any(|example| example.flips) && examples.iter().any(|example| !example.flips));
         assert_eq!(report.examples, examples);
-        assert_eq!(report.error_classes, ["VALIDATION"]);
+        assert_eq!(report.error_classes, [ErrorClass::Validation]);
     }
 }
 

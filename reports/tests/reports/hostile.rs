@@ -64,7 +64,7 @@ fn run_containing(hostile: &str) -> (Plan, RunManifest, Records) {
     let mut plan = plan(3);
     let file = format!("{hostile}.jinja");
     let template = TemplateSource { file, text: String::new() };
-    plan.conditions[2] = Condition { guardrails: Guardrails::ALL, format: ErrorFormat::Template(template) };
+    plan.conditions[2] = Condition::new(Guardrails::ALL, ErrorFormat::Template(template));
     for (index, agent) in plan.agents.iter_mut().enumerate() {
         agent.name = format!("{hostile}{index}");
     }
@@ -75,7 +75,7 @@ fn run_containing(hostile: &str) -> (Plan, RunManifest, Records) {
     }
     let mut records = records(&plan);
     for call in records.calls.iter_mut().filter(|call| call.is_error) {
-        call.error_class = Some(format!("{hostile}{}", call.call % 3).into());
+        call.error_class = Some(format!("{hostile}{}", call.call % 3).as_str().into());
         call.tool = hostile.into();
     }
     let text = || hostile.to_owned();

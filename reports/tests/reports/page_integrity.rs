@@ -1,4 +1,4 @@
-//! Tests that a page loads nothing and allows no script but its own.
+//! Security tests of pages: a page loads nothing from elsewhere, and its policy allows only its own script.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! Parses pages like a browser, as far as the tests need it.
+//! Helpers for the tests of pages: they parse a page like a browser, as far as needed. This file contains no tests.
 
 use roxmltree::{Document, Node};
 

@@ -1,5 +1,6 @@
-//! Tests that every output format shows the numbers of one `Report` value, checked against a second implementation of
-//! number formatting.
+//! Shared code of the tests that every output shows the numbers of one `Report`, checked against a second
+//! implementation of number formatting: sample reports, their expected numbers, and the tests of JSON and CSV. The
+//! tests of text outputs are in `renderers_text`, those of pages in `renderers_page`.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -58,7 +59,7 @@ fn interrupted_sample(name: &'static str, plan: Plan, done: u64) -> Sample {
 fn sample_with_many_classes(name: &'static str, plan: Plan) -> Sample {
     let mut records = records(&plan);
     for call in records.calls.iter_mut().filter(|call| call.is_error) {
-        call.error_class = Some(format!("KIND_{}", (call.episode + u64::from(call.call)) % 10).into());
+        call.error_class = Some(format!("KIND_{}", (call.episode + u64::from(call.call)) % 10).as_str().into());
     }
     sample(name, plan, &records)
 }

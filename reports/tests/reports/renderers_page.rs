@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use healbench_protocol::ErrorClass;
 use healbench_reports::{Ablation, AgentReport, Effect, LAST_CALL_NUMBER, Metric, ReportRow};
 
 use crate::numbers::{
@@ -252,7 +253,7 @@ fn the_calls_of_a_page_are_those_of_the_report() {
                 row.calls_by_number.iter().map(move |calls| {
                     let number =
                         if calls.number == LAST_CALL_NUMBER { "13+".to_owned() } else { calls.number.to_string() };
-                    let of = |class: &String| calls.errors.get(class).copied().unwrap_or(0);
+                    let of = |class: &ErrorClass| calls.errors.get(class).copied().unwrap_or(0);
                     let named_errors: u64 = classes.iter().map(of).sum();
                     let other = calls.errors.values().sum::<u64>() - named_errors;
                     let mut cells = vec![row_label(row), number, count(calls.ok)];
@@ -273,7 +274,8 @@ fn the_calls_of_a_page_are_those_of_the_report() {
                 assert_eq!(all(figure, "figcaption").map(text).next().as_ref(), Some(title));
                 let found = table(figure);
                 let heads = ["condition", "call", "ok"].into_iter().map(str::to_owned);
-                let heads = heads.chain(classes.iter().cloned()).chain(others.then(|| "other".to_owned()));
+                let heads =
+                    heads.chain(classes.iter().map(ToString::to_string)).chain(others.then(|| "other".to_owned()));
                 assert_eq!(found.heads, heads.collect::<Vec<_>>());
                 assert_eq!(found.texts(), *rows, "{}", sample.name);
             }

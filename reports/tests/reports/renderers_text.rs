@@ -1,4 +1,4 @@
-//! Tests that the terminal output and Markdown show the numbers of the report.
+//! Tests that the terminal output and Markdown show the numbers of the report. `rendering` tests their layout.
 
 use std::collections::BTreeSet;
 

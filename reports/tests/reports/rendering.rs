@@ -1,3 +1,5 @@
+//! Snapshot tests of the layout of the terminal output, for sample reports and several widths.
+
 use healbench_protocol::{Claim, ErrorFormat, Measure, Span};
 use healbench_record::{EpisodeRecord, Plan};
 use healbench_reports::render::{Detail, TerminalOptions, json, plain_text, terminal};

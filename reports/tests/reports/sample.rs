@@ -2,8 +2,8 @@
 
 use healbench_protocol::{AgentKind, AgentSpec, ErrorFormat, Guardrails, Opening, Seed, ToolsMode, Usage};
 use healbench_record::{
-    CallRecord, Condition, EpisodeCounts, EpisodeRecord, FORMAT_VERSION, ModelUsage, Outcome, Plan, PlannedScenario,
-    Records, RunDir, RunManifest, RunStatus,
+    CallRecord, Condition, ENDINGS, Environment, EpisodeCounts, EpisodeRecord, FORMAT_VERSION, ModelUsage, Outcome,
+    Plan, PlannedScenario, Records, RunDir, RunManifest, RunStatus,
 };
 use healbench_reports::FrameWriter;
 use tempfile::TempDir;
@@ -18,6 +18,8 @@ pub(crate) fn plan(trials: u32) -> Plan {
     };
     let scenario = |id: &str| PlannedScenario {
         id: id.to_owned(),
+        // The first two share a cluster.
+        cluster: if id == "orders/typo" { "billing/new-currency" } else { id }.to_owned(),
         path: format!("scenarios/suites/quickstart/{}.yaml", id.replace('/', "-")),
         sha256: String::new(),
         claims: Vec::new(),
@@ -25,11 +27,12 @@ pub(crate) fn plan(trials: u32) -> Plan {
     Plan {
         seed: Seed(7),
         trials,
+        environment: Environment::default(),
         agents: vec![agent(AgentKind::Scripted, "typical"), agent(AgentKind::Llm, "openai:gpt-5-mini")],
         conditions: vec![
-            Condition { guardrails: Guardrails::NONE, format: ErrorFormat::Bare },
-            Condition { guardrails: Guardrails::ALL, format: ErrorFormat::FusionXml },
-            Condition { guardrails: Guardrails::from_bits(0b0011), format: ErrorFormat::FusionText },
+            Condition::new(Guardrails::NONE, ErrorFormat::Bare),
+            Condition::new(Guardrails::ALL, ErrorFormat::FusionXml),
+            Condition::new(Guardrails::from_bits(0b0011), ErrorFormat::FusionText),
         ],
         scenarios: vec![scenario("billing/new-currency"), scenario("orders/typo"), scenario("control/nothing-wrong")],
     }
@@ -109,10 +112,10 @@ fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>
             injected: draw.below(10) == 0,
             named_fields: is_error.then(|| fields(draw.below(3)).into()),
             changed_fields: (number > 1).then(|| fields(draw.below(3)).into()),
-            leaked_fields: draw.below(3) as u32,
+            leaked_fields: Some(draw.below(3) as u32),
             omitted_rows: draw.below(2) as u32 * 40,
             contract_deltas: draw.below(2) as u32,
-            state_changed: !is_error,
+            state_changed: Some(!is_error),
             repeated: number > 1 && is_error && draw.below(2) == 0,
             chain,
             waited_s: draw.below(2) as u32 * 30,
@@ -138,6 +141,7 @@ fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>
     let row = EpisodeRecord {
         episode,
         outcome: if episode == 5 { Outcome::Config } else { outcome },
+        ended_by: ENDINGS[episode as usize % ENDINGS.len()].value,
         claimed_done: draw.below(3) > 0,
         scheduled: !control,
         schedule_hash: format!("{:016x}", cell.scenario as u64 * 1000 + u64::from(cell.trial)),

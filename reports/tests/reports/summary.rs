@@ -61,7 +61,7 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resa
             tokens += both;
             wasted += if call.is_error { both } else { 0 };
             guardrail += u64::from(call.guardrail_tokens);
-            leaked += u64::from(call.leaked_fields);
+            leaked += u64::from(call.leaked_fields.unwrap());
             after_error += u64::from(failed_before);
             repeats += u64::from(call.repeated);
             failed_before |= call.is_error;
@@ -227,7 +227,7 @@ fn slow_positions(records: &Records, scored: &[&EpisodeRecord]) -> Vec<CallsAt> 
     let at = |number| {
         let here: Vec<&&CallRecord> = mine.iter().filter(|call| call.call.min(LAST_CALL_NUMBER) == number).collect();
         let mut errors = BTreeMap::new();
-        for class in here.iter().filter_map(|call| call.error_class.as_deref()) {
+        for class in here.iter().filter_map(|call| call.error_class.as_ref()) {
             *errors.entry(class.to_owned()).or_insert(0) += 1;
         }
         CallsAt { number, ok: here.iter().filter(|call| !call.is_error).count() as u64, errors }
@@ -289,7 +289,7 @@ fn slow_stuck(calls: &[&CallRecord]) -> bool {
             && (0..4).all(|pair| failing(first + 2 * pair) || failing(first + 2 * pair + 1))
     });
     let stuck = (0..calls.len()).any(|from| {
-        let unchanged = (from..calls.len()).take_while(|at| *at == from || !calls[*at].state_changed);
+        let unchanged = (from..calls.len()).take_while(|at| *at == from || calls[*at].state_changed != Some(true));
         unchanged
             .filter(|at| failing(*at) && failing(from) && calls[*at].error_class == calls[from].error_class)
             .count()
@@ -449,7 +449,7 @@ fn sums_do_not_overflow() {
         call.request_tokens = u32::MAX;
         call.response_tokens = u32::MAX;
         call.guardrail_tokens = u32::MAX;
-        call.leaked_fields = u32::MAX;
+        call.leaked_fields = Some(u32::MAX);
     }
     for row in &mut records.episodes {
         let calls: Vec<CallRecord> = records.calls.iter().filter(|call| call.episode == row.episode).cloned().collect();

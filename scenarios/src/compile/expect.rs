@@ -1,3 +1,4 @@
+use healbench_engine::StateCheck;
 use healbench_engine::definition::{FaultDef, FaultKind};
 use healbench_protocol::Object;
 use serde_json::{Value, json};
@@ -82,20 +83,28 @@ fn expectation(compiler: &mut Compiler<'_>, pointer: &str, tables: &Tables, tool
     if let Some(row) = file.row {
         let exists = compiler.has_table(&child(&at, "in"), &row.table, tables);
         let exclusive_key = if row.only { Some(tables.get(&row.table)?.def.key.clone()) } else { None };
-        return exists.then_some(Expectation::Row { table: row.table, matching: row.matching, exclusive_key });
+        return exists.then_some(Expectation::State(StateCheck::Row {
+            table: row.table,
+            matching: row.matching,
+            exclusive_key,
+        }));
     }
     if let Some(row) = file.no_row {
         return compiler
             .has_table(&child(&at, "in"), &row.table, tables)
-            .then_some(Expectation::NoRow { table: row.table, matching: row.matching });
+            .then_some(Expectation::State(StateCheck::NoRow { table: row.table, matching: row.matching }));
     }
     if let Some(count) = file.count {
         let exists = compiler.has_table(&child(&at, "in"), &count.table, tables);
         let equals = usize::try_from(count.equals).ok()?;
-        return exists.then_some(Expectation::Count { table: count.table, matching: count.matching, equals });
+        return exists.then_some(Expectation::State(StateCheck::Count {
+            table: count.table,
+            matching: count.matching,
+            equals,
+        }));
     }
     if let Some(table) = file.unchanged {
-        return compiler.has_table(&at, &table, tables).then_some(Expectation::Unchanged { table });
+        return compiler.has_table(&at, &table, tables).then_some(Expectation::State(StateCheck::Unchanged { table }));
     }
     if let Some(called) = file.called {
         let reference = compiler.resolve_action(&at, &called.tool, called.action.as_deref(), tools)?;

@@ -54,7 +54,8 @@ pub(crate) fn compile(
 
 fn compile_sections(compiler: &mut Compiler<'_>, source: Source) -> Option<Scenario> {
     let task: Option<TaskFile> = compiler.section("/task");
-    let id = compiler.id();
+    let id = compiler.id("id");
+    let cluster = if compiler.content.get("cluster").is_some() { compiler.id("cluster") } else { id.clone() };
     let world = world::compile(compiler);
     let tools = tools::compile(compiler, &world);
     let faults = expect::faults(compiler, &tools);
@@ -77,6 +78,7 @@ fn compile_sections(compiler: &mut Compiler<'_>, source: Source) -> Option<Scena
         id: id?,
         title: text(compiler, "title"),
         description: text(compiler, "description").trim().to_owned(),
+        cluster: cluster?,
         tags: compiler.section("/tags").unwrap_or_default(),
         task: Task { prompt: task.prompt.trim().to_owned(), max_calls: task.max_calls },
         tools: tools.into_checked()?,
@@ -158,14 +160,14 @@ impl Compiler<'_> {
         }
     }
 
-    /// Returns the id: words of letters, digits, `-`, `_` and `.`, joined by `/`.
-    fn id(&mut self) -> Option<String> {
-        let id = self.content["id"].as_str()?.to_owned();
+    /// Returns the id behind a key: words of letters, digits, `-`, `_` and `.`, joined by `/`.
+    fn id(&mut self, key: &str) -> Option<String> {
+        let id = self.content[key].as_str()?.to_owned();
         let word =
             |word: &str| !word.is_empty() && word.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
         if !id.split('/').all(word) {
             let help = "an id is words of letters, digits, `-`, `_` and `.`, joined by `/`: `billing/new-currency`";
-            self.at_value("/id", format!("`{id}` cannot be an id"), help.to_owned());
+            self.at_value(&child("", key), format!("`{id}` cannot be an id"), help.to_owned());
             return None;
         }
         Some(id)

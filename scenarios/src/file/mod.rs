@@ -19,51 +19,55 @@ pub(crate) use tool::{
 };
 pub(crate) use world::{FieldFile, GenerateFile, TableFile, WorldFile};
 
-/// One scenario: a world with tools and data, a task, what must hold at the end, and what a scripted agent sets out to do.
+/// One scenario: tools, data, a task, the expected end, and the calls that a scripted agent intends to make.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(dead_code, reason = "read section by section, so that one broken section hides no problem of another")]
 pub(crate) struct ScenarioFile {
-    /// The name in plans, columns and reports, unique in a suite: `billing/new-required-currency`.
+    /// The name in plans, columns and reports, unique within a suite: `billing/new-required-currency`.
     #[schemars(length(min = 1))]
     pub id: String,
-    /// One line for people.
+    /// A one-line title.
     #[schemars(length(min = 1))]
     pub title: String,
-    /// What the scenario is there to tell, in a sentence or two.
+    /// The purpose of the scenario, in a sentence or two.
     pub description: Option<String>,
-    /// Free labels, to select scenarios by.
+    /// Free labels, used to select scenarios.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// What the agent is asked to do.
+    /// The group of scenarios that vary one situation and are not independent of each other; the id if left out. Words of
+    /// letters, digits, `-`, `_` and `.`, joined by `/`.
+    #[schemars(length(min = 1))]
+    pub cluster: Option<String>,
+    /// The task of the agent.
     pub task: TaskFile,
     /// The tools, by name.
     #[schemars(extend("minProperties" = 1))]
     pub tools: IndexMap<String, ToolFile>,
-    /// The data that the tools act on: tables by name, and the role that calls are made in.
+    /// The data that the tools act on: tables by name, and the role of the caller.
     pub world: Option<WorldFile>,
-    /// What goes wrong on the server, and when. It is scheduled, never rolled.
+    /// The scheduled failures of the server.
     #[serde(default)]
     pub faults: Vec<FaultFile>,
-    /// What must hold when the agent says that it is done; all of it.
+    /// The expectations, all of which must hold when the agent declares the task complete.
     #[schemars(length(min = 1))]
     pub expect: Vec<ExpectFile>,
-    /// What is said of the cost with and without guardrails, to be held against what is measured.
+    /// Published claims about cost with and without guardrails, to be compared with the measurements.
     #[serde(default)]
     pub claims: Vec<ClaimFile>,
-    /// The calls that a perfect agent would make, in order, with the mistakes that a scripted agent makes at first.
+    /// The calls of a perfect agent, in order, with the mistakes that a scripted agent makes first.
     #[schemars(length(min = 1))]
     pub script: Vec<StepFile>,
 }
 
-/// What the agent is asked to do.
+/// The task of the agent.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct TaskFile {
-    /// The task in words: everything that the agent is told.
+    /// The text of the task: the only instruction that the agent receives.
     #[schemars(length(min = 1))]
     pub prompt: String,
-    /// The most calls that the agent may make, failed ones included.
+    /// The maximum number of calls, including failed ones.
     #[schemars(range(min = 1, max = 1000))]
     pub max_calls: u32,
 }

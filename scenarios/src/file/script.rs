@@ -6,24 +6,24 @@ use serde_json::Value;
 
 use crate::mistakes::MistakeKind;
 
-/// A fault that calls will meet.
+/// A fault that affects calls.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FaultFile {
-    /// What goes wrong: `rate_limited`, `timeout`, `busy` or `internal`.
+    /// The kind: `rate_limited`, `timeout`, `busy` or `internal`.
     #[schemars(extend("enum" = ["rate_limited", "timeout", "busy", "internal"]))]
     pub kind: String,
-    /// What it strikes: `tool.action`, or a tool with all of its actions.
+    /// The affected calls: `tool.action`, or a tool with all of its actions.
     pub on: String,
-    /// The first matching call that it strikes, from 1. Only calls that pass validation count.
+    /// The first affected matching call, from 1. Only calls that pass validation are counted.
     #[serde(default = "one")]
     #[schemars(range(min = 1))]
     pub from_call: u32,
-    /// How many matching calls it strikes. A `rate_limited` fault also ends once the agent has waited `retry_after` seconds.
+    /// The number of affected matching calls. A `rate_limited` fault also ends once the agent has waited `retry_after` seconds.
     #[serde(default = "one")]
     #[schemars(range(min = 1))]
     pub calls: u32,
-    /// What the failure tells to wait, in seconds.
+    /// The seconds to wait, as stated by the failure.
     pub retry_after: Option<u32>,
 }
 
@@ -31,21 +31,21 @@ fn one() -> u32 {
     1
 }
 
-/// What must hold at the end: exactly one of row, no_row, count, unchanged, called and stops.
+/// An expectation at the end: exactly one of row, no_row, count, unchanged, called and stops.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExpectFile {
-    /// A row like this is there.
+    /// At least one row matches.
     pub row: Option<OneRowFile>,
-    /// No row like this is there.
+    /// No row matches.
     pub no_row: Option<RowFile>,
-    /// So many rows like this are there.
+    /// Exactly this number of rows matches.
     pub count: Option<CountFile>,
-    /// This table is as it was at the beginning.
+    /// The table has its initial rows.
     pub unchanged: Option<String>,
-    /// A call like this succeeded.
+    /// A matching call succeeded.
     pub called: Option<CalledFile>,
-    /// `true`: the task cannot be done, and the agent says so.
+    /// `true`: the task cannot be done, and the agent must say so.
     pub stops: Option<bool>,
 }
 
@@ -56,10 +56,10 @@ pub(crate) struct OneRowFile {
     /// The table.
     #[serde(rename = "in")]
     pub table: String,
-    /// Columns and values that are all equal.
+    /// The columns and their required values.
     #[serde(rename = "where")]
     pub matching: Object,
-    /// Whether the row may hold nothing else than these columns and its key: nothing that was made up reached the data.
+    /// True if the row may have no other columns than these and its key, so that no invented field was stored.
     #[serde(default)]
     pub only: bool,
 }
@@ -71,7 +71,7 @@ pub(crate) struct RowFile {
     /// The table.
     #[serde(rename = "in")]
     pub table: String,
-    /// Columns and values that are all equal.
+    /// The columns and their required values.
     #[serde(rename = "where")]
     pub matching: Object,
 }
@@ -83,10 +83,10 @@ pub(crate) struct CountFile {
     /// The table.
     #[serde(rename = "in")]
     pub table: String,
-    /// Columns and values that are all equal; all rows when left out.
+    /// The columns and their required values; all rows if left out.
     #[serde(default, rename = "where")]
     pub matching: Object,
-    /// How many.
+    /// The number of rows.
     pub equals: u32,
 }
 
@@ -96,26 +96,26 @@ pub(crate) struct CountFile {
 pub(crate) struct CalledFile {
     /// The tool.
     pub tool: String,
-    /// The action; may be left out for a tool without a discriminator.
+    /// The action; may be omitted for a tool without a discriminator.
     pub action: Option<String>,
-    /// Arguments that were among those of the call.
+    /// Arguments that the call must contain.
     #[serde(default)]
     pub arguments: Object,
 }
 
-/// One intended call, with what goes wrong at first.
+/// One intended call, with the mistakes that are made first.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct StepFile {
-    /// The call that a perfect agent would make.
+    /// The call of a perfect agent.
     pub call: CallFile,
-    /// Arguments whose value the task does not tell: it has to be read from a record. By argument.
+    /// Arguments, by name, whose value the task does not state and a record has to provide.
     #[serde(default)]
     pub find: IndexMap<String, FindFile>,
-    /// What a scripted agent gets wrong in its first try, all of it.
+    /// The mistakes of a scripted agent's first attempt, all of them.
     #[serde(default)]
     pub mistakes: Vec<MistakeFile>,
-    /// Mistakes that are drawn anew in every trial.
+    /// Mistakes that are drawn for every trial.
     pub draw: Option<DrawFile>,
 }
 
@@ -125,29 +125,29 @@ pub(crate) struct StepFile {
 pub(crate) struct CallFile {
     /// The tool.
     pub tool: String,
-    /// The action; may be left out for a tool without a discriminator.
+    /// The action; may be omitted for a tool without a discriminator.
     pub action: Option<String>,
     /// The arguments, without the discriminator.
     #[serde(default)]
     pub arguments: Object,
 }
 
-/// How the record that holds a value is recognised.
+/// How to recognize the record that provides a value.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FindFile {
-    /// The record's field that holds the value.
+    /// The record's field that provides the value.
     pub column: String,
-    /// What the task tells about the record: fields and values that are all equal.
+    /// The fields of the record that the task states, with their values.
     #[schemars(extend("minProperties" = 1))]
     pub matching: Object,
 }
 
-/// Mistakes that are drawn anew in every trial.
+/// Mistakes that are drawn for every trial.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DrawFile {
-    /// How many of them are made.
+    /// The number of mistakes.
     #[schemars(range(min = 1))]
     pub count: u32,
     /// The mistakes to draw from, each at most once.

@@ -8,33 +8,33 @@ use serde_json::Value;
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ToolFile {
-    /// What the tool is for, for the agent to read.
+    /// The description shown to the agent.
     pub description: String,
-    /// The argument that selects the action; `action` when left out. `null` for a tool with one action and no such argument.
+    /// The argument that selects the action; `action` if left out. `null` for a tool with one action and no such argument.
     #[serde(default = "action", deserialize_with = "nullable")]
     #[schemars(schema_with = "nullable_text")]
     pub discriminator: Option<String>,
-    /// Free labels; a part of the contract.
+    /// Free labels; part of the contract.
     #[serde(default)]
     pub tags: Vec<String>,
-    /// What every call passes through on the server, outermost first. For the contract: it changes nothing about a call.
+    /// The middleware that every call passes through, outermost first. Part of the contract only.
     #[serde(default)]
     pub middleware: Vec<String>,
-    /// What a call makes stale in a client's cache, one policy each, in the order in which they apply. For the contract.
+    /// The state-sync policies (cache invalidations on the client), in the order in which they apply. Part of the contract only.
     #[serde(default)]
     pub state_sync: Vec<String>,
-    /// The most calls at a time; no limit when left out. For the contract: calls are made one by one.
+    /// The maximum number of concurrent calls; no limit if left out. Part of the contract only.
     #[schemars(range(min = 1))]
     pub concurrency: Option<u32>,
-    /// What the tool's code may reach. For the contract.
+    /// The resources that the tool's code may access. Part of the contract only.
     #[serde(default)]
     pub entitlements: Vec<EntitlementFile>,
     /// The actions, by name.
     // Deserialized one by one, so that an invalid action does not hide problems of others.
     #[schemars(with = "IndexMap<String, ActionFile>", extend("minProperties" = 1))]
     pub actions: IndexMap<String, Value>,
-    /// What the agent was told of the tool, where that differs: a contract that has moved since. Agents are shown the
-    /// previous contract, the engine enforces the current one.
+    /// The differences of the previous contract. Agents are shown the previous contract; the engine enforces the current
+    /// one.
     pub previous: Option<PreviousFile>,
 }
 
@@ -50,7 +50,7 @@ fn nullable_text(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
     schemars::json_schema!({"type": ["string", "null"], "minLength": 1, "default": "action", "nullable": true})
 }
 
-/// Something outside of the server that a tool's code may reach.
+/// A resource that a tool's code may access.
 // With comments on the variants, the schema would be a choice of constants, and error messages would mention branches.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -66,17 +66,17 @@ pub(crate) enum EntitlementFile {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ActionFile {
-    /// What the action does, for the agent to read.
+    /// The description shown to the agent.
     #[serde(default)]
     pub description: String,
-    /// JSON Schema (draft 2020-12) of the arguments without the discriminator; `type: object` may be left out.
+    /// The JSON Schema (draft 2020-12) of the arguments without the discriminator; `type: object` may be omitted.
     pub input: Object,
-    /// What a valid call does: exactly one of insert, select, get, update, delete, return and fail.
+    /// The effect of a valid call: exactly one of insert, select, get, update, delete, return and fail.
     pub handler: HandlerFile,
-    /// Business rules, checked in order before the handler.
+    /// The business rules, checked in order before the handler.
     #[serde(default)]
     pub rules: Vec<RuleFile>,
-    /// How a list is presented to the agent.
+    /// The presentation of a list to the agent.
     pub presenter: Option<PresenterFile>,
     /// MCP's `destructiveHint`.
     #[serde(default)]
@@ -89,29 +89,29 @@ pub(crate) struct ActionFile {
     pub idempotent: bool,
 }
 
-/// What a valid call does: exactly one of insert, select, get, update, delete, return and fail.
+/// The effect of a valid call: exactly one of insert, select, get, update, delete, return and fail.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct HandlerFile {
-    /// Adds a row made of the arguments to this table and answers with it. A missing key is numbered.
+    /// Inserts a row made of the arguments into this table and returns it. A missing key is generated.
     pub insert: Option<String>,
-    /// Answers with the rows of this table that pass the filters. Arguments named `limit`, `offset` and `sort` page and order
-    /// them (`sort` is a column, `-column` for descending). Every other argument that names a column filters by equality.
+    /// Returns the rows of this table that pass the filters. Arguments named `limit`, `offset` and `sort` page and order
+    /// them (`sort` is a column, or `-column` for descending order). Any other argument that names a column filters by equality.
     pub select: Option<String>,
-    /// Answers with the row of this table whose key is the argument `by`, or NOT_FOUND.
+    /// Returns the row of this table whose key is the argument `by`, or NOT_FOUND.
     pub get: Option<String>,
-    /// Sets the other arguments on the row of this table whose key is the argument `by`, or NOT_FOUND.
+    /// Sets the other arguments on the row of this table whose key is the argument `by` and returns it, or NOT_FOUND.
     pub update: Option<String>,
-    /// Removes the row of this table whose key is the argument `by`, or NOT_FOUND.
+    /// Removes the row of this table whose key is the argument `by`, or returns NOT_FOUND.
     pub delete: Option<String>,
-    /// Answers with a constant: a text as it is, anything else as JSON.
+    /// Returns a constant: a string unchanged, any other value as JSON.
     #[serde(default, rename = "return", deserialize_with = "super::present")]
     pub constant: Option<Value>,
-    /// Answers with a tool error.
+    /// Returns a tool error.
     pub fail: Option<FailFile>,
-    /// The argument that holds the row's key, for get, update and delete; the table's key column when left out.
+    /// The argument with the row's key, for get, update and delete; the table's key column if left out.
     pub by: Option<String>,
-    /// Filters of a select that are not plain equality with the column of the argument's name, by argument.
+    /// The filters of a select that differ from equality with the column of the argument's name, by argument.
     #[serde(default)]
     pub filters: IndexMap<String, FilterFile>,
 }
@@ -122,7 +122,7 @@ pub(crate) struct HandlerFile {
 pub(crate) struct FilterFile {
     /// The column that is compared with the argument.
     pub column: String,
-    /// How: `equal`, `before` (the column is less), `after` (the column is greater), `contains` (a text, case ignored).
+    /// The comparison: `equal`, `before` (the column is less), `after` (the column is greater), or `contains` (a substring, ignoring case).
     #[serde(default = "equal")]
     #[schemars(extend("enum" = ["equal", "before", "after", "contains"]))]
     pub relation: String,
@@ -136,24 +136,24 @@ fn equal() -> String {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct FailFile {
-    /// A canonical code such as NOT_FOUND or CONFLICT, or the domain's own.
+    /// A canonical code such as NOT_FOUND or CONFLICT, or a domain-specific one.
     pub code: Option<String>,
-    /// How bad it is: `warning`, `error` or `critical`.
+    /// The severity: `warning`, `error` or `critical`.
     #[schemars(extend("enum" = ["warning", "error", "critical"]))]
     pub severity: Option<String>,
-    /// What went wrong, in words.
+    /// The description of the problem.
     pub message: String,
-    /// What to do about it.
+    /// The suggested remedy.
     pub recovery: Option<String>,
-    /// Actions to try instead, as `tool.action`.
+    /// Alternative actions, as `tool.action`.
     #[serde(default)]
     pub available_actions: Vec<String>,
     /// Further facts, in order.
     #[serde(default)]
     pub details: IndexMap<String, String>,
-    /// Seconds to wait before trying again.
+    /// The seconds to wait before a retry.
     pub retry_after: Option<u32>,
-    /// What a raw server says instead of all of this, without `Error: `.
+    /// The line that a server without error handling sends instead, without `Error: `.
     pub bare: Option<String>,
 }
 
@@ -161,139 +161,139 @@ pub(crate) struct FailFile {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RuleFile {
-    /// FORBIDDEN, unless the world's role is `unless_role`, whenever every argument in `when` is equal.
+    /// Fails with FORBIDDEN if the world's role is not `unless_role` and every argument in `when` is equal.
     pub deny: Option<DenyFile>,
-    /// A failure of the domain's own, when the argument's value is none of the options. An absent argument passes.
+    /// Fails with a domain-specific error if the argument's value is none of the options. An absent argument passes.
     pub allow: Option<AllowFile>,
-    /// CONFLICT when a row has the same values in all of `fields` as the arguments.
+    /// Fails with CONFLICT if a row has the same values as the arguments in all of `fields`.
     pub conflict: Option<ConflictFile>,
-    /// NOT_FOUND when no row's key is the argument's value. An absent argument passes.
+    /// Fails with NOT_FOUND if no row's key is the argument's value. An absent argument passes.
     pub missing: Option<MissingFile>,
 }
 
-/// FORBIDDEN, unless the world's role is `unless_role`.
+/// Fails with FORBIDDEN if the world's role is not `unless_role`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct DenyFile {
-    /// The role that may.
+    /// The exempt role.
     pub unless_role: Option<String>,
-    /// Arguments and values that must all be equal; left out, the rule always applies.
+    /// The arguments and their values for which the rule applies; it always applies if left out.
     #[serde(default)]
     pub when: Object,
-    /// What the failure says.
+    /// The message of the failure.
     pub message: String,
-    /// What to do about it.
+    /// The suggested remedy.
     pub recovery: Option<String>,
 }
 
-/// A failure of the domain's own, when the argument's value is none of the options: for what a schema leaves open.
+/// Fails with a domain-specific error if the argument's value is none of the options: for values that the schema does not restrict.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AllowFile {
     /// The argument.
     pub argument: String,
-    /// The values that may be sent.
+    /// The valid values.
     #[schemars(length(min = 1))]
     pub options: Vec<Value>,
-    /// What the call fails with otherwise; `{sent}` in its message stands for the value.
+    /// The failure; `{sent}` in its message is replaced by the value.
     pub otherwise: FailFile,
 }
 
-/// CONFLICT when a row has the same values as the arguments.
+/// Fails with CONFLICT if a row has the same values as the arguments.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ConflictFile {
     /// The table.
     pub table: String,
-    /// Arguments, and columns of the same names.
+    /// The names of both arguments and columns.
     #[schemars(length(min = 1))]
     pub fields: Vec<String>,
 }
 
-/// NOT_FOUND when no row's key is the argument's value.
+/// Fails with NOT_FOUND if no row's key is the argument's value.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct MissingFile {
     /// The table.
     pub table: String,
-    /// The argument that holds a key of the table.
+    /// The argument with a key of the table.
     pub argument: String,
 }
 
-/// How a list is presented to the agent.
+/// The presentation of a list to the agent.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PresenterFile {
-    /// What the presenter is called. For the contract.
+    /// The presenter's name. Part of the contract only.
     pub name: Option<String>,
-    /// The most rows that are shown when truncation is on; no limit when left out.
+    /// The maximum number of rows shown if truncation is on; no limit if left out.
     #[schemars(range(min = 1))]
     pub agent_limit: Option<u32>,
-    /// The teaching block's text, with `{shown}`, `{total}`, `{omitted}` and `{filters}`.
+    /// The text of the truncation notice, with `{shown}`, `{total}`, `{omitted}` and `{filters}`.
     pub teach: Option<String>,
-    /// Rules about the data, for the agent.
+    /// Rules about the data, shown to the agent.
     #[serde(default)]
     pub rules: Vec<String>,
-    /// Actions that make sense next, as `tool.action`.
+    /// Suggested next actions, as `tool.action`.
     #[serde(default)]
     pub suggest_actions: Vec<String>,
-    /// JSON Schema of a row, a part of the contract. A list with a row that does not fit fails with INTERNAL_ERROR; rows that are
-    /// cut off are not looked at, and rows are shown with all their columns, declared or not.
+    /// The JSON Schema of a row; part of the contract. A list with a row that does not match fails with INTERNAL_ERROR. Truncated rows
+    /// are not checked, and rows are shown with all their columns, declared or not.
     pub egress: Option<Object>,
-    /// The most bytes of a response. For the contract: nothing is cut by it.
+    /// The maximum size of a response in bytes. Part of the contract only: it is not enforced.
     #[schemars(range(min = 1))]
     pub egress_max_bytes: Option<u64>,
-    /// The presenters inside of this one, by name. For the contract.
+    /// The names of the embedded presenters. Part of the contract only.
     #[serde(default)]
     pub embeds: Vec<String>,
 }
 
-/// What the agent was told of the tool, where that differs from what the engine enforces. What is left out was the same.
+/// The differences of the previous contract, which agents are shown. Keys that are left out were the same.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PreviousFile {
     /// The previous description.
     pub description: Option<String>,
-    /// All tags as they were.
+    /// All previous tags.
     pub tags: Option<Vec<String>>,
-    /// The whole middleware as it was.
+    /// The complete previous middleware.
     pub middleware: Option<Vec<String>>,
-    /// All state-sync policies as they were.
+    /// All previous state-sync policies.
     pub state_sync: Option<Vec<String>>,
-    /// The most calls at a time as it was; `null` when there was no limit.
+    /// The previous maximum number of concurrent calls; `null` if there was no limit.
     #[serde(default, deserialize_with = "present_or_null")]
     #[schemars(schema_with = "nullable_limit")]
     pub concurrency: Option<Option<u32>>,
-    /// All entitlements as they were.
+    /// All previous entitlements.
     pub entitlements: Option<Vec<EntitlementFile>>,
-    /// What was different, by the action's current name.
+    /// The differences of actions, by their current names.
     #[serde(default)]
     pub actions: IndexMap<String, PreviousActionFile>,
-    /// Actions that were not there yet.
+    /// Actions that did not exist yet.
     #[serde(default)]
     pub without: Vec<String>,
 }
 
-/// What was different about an action.
+/// The differences of an action.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct PreviousActionFile {
-    /// What the action was called.
+    /// The previous name.
     #[schemars(length(min = 1))]
     pub name: Option<String>,
-    /// What it was said to do.
+    /// The previous description.
     pub description: Option<String>,
-    /// The whole input schema as it was.
+    /// The complete previous input schema.
     pub input: Option<Object>,
-    /// The whole presenter as it was; `null` when there was none.
+    /// The complete previous presenter; `null` if there was none.
     #[serde(default, deserialize_with = "present_or_null")]
     #[schemars(schema_with = "nullable_presenter")]
     pub presenter: Option<Option<PresenterFile>>,
-    /// `destructiveHint` as it was.
+    /// The previous `destructiveHint`.
     pub destructive: Option<bool>,
-    /// `readOnlyHint` as it was.
+    /// The previous `readOnlyHint`.
     pub read_only: Option<bool>,
-    /// `idempotentHint` as it was.
+    /// The previous `idempotentHint`.
     pub idempotent: Option<bool>,
 }
 

@@ -86,7 +86,11 @@ pub(super) fn misspelled(target: &Target<'_>, params: &MistakeParams) -> Result<
         Some(Value::String(name)) => {
             return Err(InapplicableMistake::value(format!("`{name}` is declared, so it is no misspelling")));
         }
-        Some(_) => return Err(InapplicableMistake::value("the value of `misspelled_field` is the wrong name: a text")),
+        Some(_) => {
+            return Err(InapplicableMistake::value(
+                "the value of `misspelled_field` has to be a text: the misspelled name",
+            ));
+        }
     };
     let mut fields = Vec::new();
     for name in target.arguments.keys().filter(|name| params.field.as_ref().is_none_or(|field| field == *name)) {

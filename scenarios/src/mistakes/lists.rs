@@ -7,13 +7,16 @@ use super::{Edit, InapplicableMistake, MistakeKind, MistakeParams, MutationPlan,
 pub(super) fn unfiltered(target: &Target<'_>, params: &MistakeParams) -> Result<MutationPlan, InapplicableMistake> {
     reject_params(MistakeKind::UnfilteredList, params)?;
     let Handler::Select { filters, .. } = &target.action.handler else {
-        return Err(InapplicableMistake::kind(format!("`{}` does not list anything (`select`)", target.action.name)));
+        return Err(InapplicableMistake::kind(format!(
+            "`{}` does not list rows: its handler is not `select`",
+            target.action.name
+        )));
     };
     let is_filter = |name: &str| filters.iter().any(|filter| filter.argument == name);
     let given = target.arguments.keys().filter(|name| is_filter(name) && !target.is_required(name));
     let edits: Vec<Edit> = given.map(|name| Edit::Remove(name.clone())).collect();
     match edits.is_empty() {
         true => Err(InapplicableMistake::kind("the call has no filter that could be left out")),
-        false => Ok(MutationPlan { fields: vec![vec![edits]] }),
+        false => Ok(MutationPlan::of_mutation(edits)),
     }
 }

@@ -29,7 +29,7 @@ impl Edit {
     }
 }
 
-/// One possible form of a mistake: edits that are applied together.
+/// One possible form of a mistake: the edits of the arguments that are applied together.
 pub(crate) type Mutation = Vec<Edit>;
 
 /// The mutations that a mistake can make, by field. First a field is drawn, then one of its mutations, so that a field
@@ -38,6 +38,18 @@ pub(crate) type Mutation = Vec<Edit>;
 pub(crate) struct MutationPlan {
     /// The mutations of each field; none of the lists is empty.
     pub(crate) fields: Vec<Vec<Mutation>>,
+}
+
+impl MutationPlan {
+    /// Returns the plan of a mistake that changes one field, in one of several ways.
+    pub(super) fn of_field(mutations: Vec<Mutation>) -> MutationPlan {
+        MutationPlan { fields: vec![mutations] }
+    }
+
+    /// Returns the plan of a mistake that can be made in one way only.
+    pub(super) fn of_mutation(mutation: Mutation) -> MutationPlan {
+        MutationPlan::of_field(vec![mutation])
+    }
 }
 
 /// The existing keys, as canonical JSON, by table.

@@ -1,4 +1,4 @@
-//! Mistakes in the discriminator.
+//! Mistakes in the discriminator, which selects the action of a call.
 
 use serde_json::Value;
 
@@ -21,14 +21,16 @@ pub(super) fn misspelled_action(
         }
         Some(Value::String(name)) => vec![name.clone()],
         Some(_) => {
-            return Err(InapplicableMistake::value("the value of `misspelled_action` is the wrong name: a text"));
+            return Err(InapplicableMistake::value(
+                "the value of `misspelled_action` has to be a text: the misspelled name",
+            ));
         }
     };
     let set = |name: String| vec![Edit::Set(discriminator.to_owned(), Value::String(name))];
     let mutations: Vec<_> = wrong.into_iter().filter(|name| !is_action(name)).map(set).collect();
     match mutations.is_empty() {
         true => Err(InapplicableMistake::kind("every typo of the action is itself an action")),
-        false => Ok(MutationPlan { fields: vec![mutations] }),
+        false => Ok(MutationPlan::of_field(mutations)),
     }
 }
 
@@ -38,7 +40,7 @@ pub(super) fn missing_discriminator(
 ) -> Result<MutationPlan, InapplicableMistake> {
     reject_params(MistakeKind::MissingDiscriminator, params)?;
     let discriminator = discriminator(target)?;
-    Ok(MutationPlan { fields: vec![vec![vec![Edit::Remove(discriminator.to_owned())]]] })
+    Ok(MutationPlan::of_mutation(vec![Edit::Remove(discriminator.to_owned())]))
 }
 
 fn discriminator<'a>(target: &Target<'a>) -> Result<&'a str, InapplicableMistake> {

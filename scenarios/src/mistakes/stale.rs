@@ -21,7 +21,9 @@ pub(super) fn stale_contract(target: &Target<'_>, params: &MistakeParams) -> Res
     let renamed = previous.name != target.action.name;
     let undeclared = previous_arguments.keys().any(|name| target.schema(name).is_null());
     if !renamed && !undeclared && target.validator.is_valid(&Value::Object(previous_arguments.clone())) {
-        return Err(InapplicableMistake::kind("a call by the previous contract is still valid, so nothing goes wrong"));
+        return Err(InapplicableMistake::kind(
+            "the current contract accepts the call of the previous one, so sending it is no mistake",
+        ));
     }
     let mut edits = Vec::new();
     if let (true, Some(discriminator)) = (renamed, &target.tool.discriminator) {
@@ -31,7 +33,7 @@ pub(super) fn stale_contract(target: &Target<'_>, params: &MistakeParams) -> Res
     edits.extend(removed.map(|name| Edit::Remove(name.clone())));
     let set = previous_arguments.iter().filter(|(name, value)| target.arguments.get(*name) != Some(*value));
     edits.extend(set.map(|(name, value)| Edit::Set(name.clone(), value.clone())));
-    Ok(MutationPlan { fields: vec![vec![edits]] })
+    Ok(MutationPlan::of_mutation(edits))
 }
 
 /// Returns the arguments that an agent would send if it knew only the previous schema.

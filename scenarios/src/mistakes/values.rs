@@ -126,7 +126,7 @@ fn plan_against_rule(target: &Target<'_>, params: &MistakeParams) -> Option<Resu
     // A value that the schema rejects would fail before the rule is checked.
     let wrong = proposed.into_iter().filter(|value| !target.rejects(argument, value));
     let mutations: Vec<Mutation> = wrong.map(|value| vec![Edit::Set(argument.clone(), value)]).collect();
-    (!mutations.is_empty()).then_some(Ok(MutationPlan { fields: vec![mutations] }))
+    (!mutations.is_empty()).then_some(Ok(MutationPlan::of_field(mutations)))
 }
 
 /// Returns plausible values that are not among the options.

@@ -5,7 +5,7 @@ use healbench_protocol::{Seed, ToolCall};
 use healbench_scenarios::{EpisodeState, Expectation};
 use serde_json::{Value, json};
 
-use crate::{CHANGE_CALL, mistakes_yaml, scenario, world_and_engine};
+use crate::{CHANGE_CALL, mistakes_yaml, scenario, state_of, world_and_engine};
 
 fn with_expectation(expectation: &str) -> healbench_scenarios::Scenario {
     let mut text = mistakes_yaml(CHANGE_CALL);
@@ -36,7 +36,7 @@ fn each_kind_can_hold_and_fail() {
     for (text, before, after) in table {
         let scenario = with_expectation(&format!("{{{text}}}"));
         let (mut world, _) = world_and_engine(&scenario, Seed(1));
-        let state = EpisodeState { world: &world, gave_up: false, succeeded: &[] };
+        let state = EpisodeState { state: &state_of(&scenario, &world), gave_up: false, succeeded: &[] };
         assert_eq!(scenario.unmet(&state).is_empty(), before, "{text}");
         assert_eq!(scenario.expects_stop(), text.starts_with("stops"));
 
@@ -44,7 +44,11 @@ fn each_kind_can_hold_and_fail() {
         let (_, engine) = world_and_engine(&crate::scenario(&open), Seed(1));
         let change = call(json!({"action": "change", "id": "N-07", "status": "draft", "size": 3, "due": "x"}));
         assert!(!engine.call(&mut world, &change).response.is_error);
-        let state = EpisodeState { world: &world, gave_up: true, succeeded: &[done.clone(), other.clone()] };
+        let state = EpisodeState {
+            state: &state_of(&scenario, &world),
+            gave_up: true,
+            succeeded: &[done.clone(), other.clone()],
+        };
         assert_eq!(scenario.unmet(&state).is_empty(), after, "{text}");
     }
 }
@@ -56,7 +60,7 @@ fn an_only_row_may_also_have_its_key() {
         let mut def = scenario.world(Seed(1));
         def.tables[0].rows = vec![row.as_object().unwrap().clone()];
         let world = World::new(Arc::new(WorldBase::new(def)));
-        scenario.unmet(&EpisodeState { world: &world, gave_up: false, succeeded: &[] }).is_empty()
+        scenario.unmet(&EpisodeState { state: &state_of(&scenario, &world), gave_up: false, succeeded: &[] }).is_empty()
     };
     assert!(met(json!({"id": "N-01", "size": 3})));
     assert!(!met(json!({"id": "N-01", "size": 3, "priority": "high"})));
@@ -70,7 +74,11 @@ fn numbers_are_compared_by_value() {
     let row = def.tables[0].rows.iter_mut().find(|row| row["id"] == "N-07").unwrap();
     row["size"] = json!(3);
     let world = World::new(Arc::new(WorldBase::new(def)));
-    assert!(scenario.unmet(&EpisodeState { world: &world, gave_up: false, succeeded: &[] }).is_empty());
+    assert!(
+        scenario
+            .unmet(&EpisodeState { state: &state_of(&scenario, &world), gave_up: false, succeeded: &[] })
+            .is_empty()
+    );
 }
 
 #[test]

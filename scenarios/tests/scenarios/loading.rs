@@ -51,6 +51,15 @@ fn texts_that_are_not_scenarios() {
     "#);
 }
 
+#[test]
+fn a_scenario_is_a_cluster_of_its_own_unless_the_file_names_one() {
+    let text = mistakes_yaml(CHANGE_CALL);
+    assert_eq!(load_str("x.yaml", &text, Syntax::Yaml).unwrap().cluster, "lab/mistakes");
+    let text = text.replacen("title:", "cluster: lab\ntitle:", 1);
+    let scenario = load_str("x.yaml", &text, Syntax::Yaml).unwrap();
+    assert_eq!((scenario.id.as_str(), scenario.cluster.as_str()), ("lab/mistakes", "lab"));
+}
+
 /// Each row is a replacement in a valid file and the only diagnostic that it causes.
 #[test]
 fn small_errors_are_reported() {
@@ -60,6 +69,8 @@ fn small_errors_are_reported() {
         ("title: Everything can go wrong\n", "", "missing key `title`"),
         ("title: Everything can go wrong", "title: \"\"", "`title` must not be empty"),
         ("id: lab/mistakes", "id: lab//mistakes", "`lab//mistakes` cannot be an id"),
+        ("title:", "cluster: two words\ntitle:", "`two words` cannot be an id"),
+        ("title:", "cluster: 7\ntitle:", "`cluster` must be a text, and this is a number"),
         ("title:", "tilte: x\ntitle:", "unknown key `tilte`"),
         ("title:", "title: x\ntitle:", "duplicate key `title`"),
         ("sequence: \"N-{n:02}\"", "pick: [a]", "generated rows need different keys in `id`"),

@@ -13,7 +13,7 @@ mod suites;
 
 use std::sync::Arc;
 
-use healbench_engine::{Engine, World, WorldBase};
+use healbench_engine::{Engine, StateChecks, World, WorldBase};
 use healbench_protocol::{ErrorFormat, Guardrails, Seed};
 use healbench_scenarios::{Scenario, Syntax, load_str, load_suite};
 
@@ -35,10 +35,16 @@ fn quickstart() -> Vec<Scenario> {
     load_suite(&["quickstart".into()]).unwrap()
 }
 
-/// Returns a new world and an engine with all guardrails.
+/// Returns a new environment and an engine with all guardrails.
 fn world_and_engine(scenario: &Scenario, seed: Seed) -> (World, Engine) {
     let world = World::new(Arc::new(WorldBase::new(scenario.world(seed))));
     (world, Engine::new(&scenario.tools, Guardrails::ALL, &ErrorFormat::FusionXml).unwrap())
+}
+
+/// Returns the results of the scenario's state checks.
+fn state_of(scenario: &Scenario, world: &World) -> Vec<bool> {
+    let tables = world.tables();
+    StateChecks::new(scenario.state_checks().cloned(), tables.base().def()).results(tables)
 }
 
 /// Returns a scenario of one tool in which every kind of mistake is possible. `step` is the text after `call:`.

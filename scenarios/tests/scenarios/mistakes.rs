@@ -45,7 +45,7 @@ fn every_kind_mutates_the_call_in_its_own_way() {
             let (draft, intended) = (arguments(&step.draft), arguments(&step.intended));
             drafts.insert(step.draft.arguments.to_string());
             assert_ne!(draft, intended, "{kind}");
-            assert!(!is_rejected(&scenario, &step.intended.arguments, "notes"), "{kind}: the intent is valid");
+            assert!(!is_rejected(&scenario, &step.intended.arguments, "notes"), "{kind}: the intended call is valid");
             let rejected = is_rejected(&scenario, &step.draft.arguments, "notes");
             match kind {
                 MistakeKind::UnknownId => {
@@ -80,7 +80,7 @@ fn every_kind_mutates_the_call_in_its_own_way() {
         }
         let certain = [MistakeKind::MissingDiscriminator, MistakeKind::UnfilteredList, MistakeKind::StaleContract]
             .contains(&kind);
-        assert_eq!(drafts.len() == 1, certain, "{kind}: {} different beliefs in {TRIALS} trials", drafts.len());
+        assert_eq!(drafts.len() == 1, certain, "{kind}: {} different draft calls in {TRIALS} trials", drafts.len());
     }
 }
 
@@ -140,8 +140,12 @@ fn an_inapplicable_mistake_is_an_error() {
         (list, "wrong_enum", "no argument of the call is restricted to listed values (`enum`)"),
         (list, "unknown_id", "no argument of the call names a row of a table"),
         (list, "missing", "the call has no required argument"),
-        (list, "stale_contract", "a call by the previous contract is still valid, so nothing goes wrong"),
-        (CHANGE_CALL, "unfiltered_list", "`change` does not list anything (`select`)"),
+        (
+            list,
+            "stale_contract",
+            "the current contract accepts the call of the previous one, so sending it is no mistake",
+        ),
+        (CHANGE_CALL, "unfiltered_list", "`change` does not list rows: its handler is not `select`"),
         (CHANGE_CALL, "{kind: wrong_enum, field: size}", "`size` is not restricted to listed values (`enum`)"),
         (
             CHANGE_CALL,

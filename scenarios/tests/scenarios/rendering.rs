@@ -1,3 +1,5 @@
+//! Snapshot tests of diagnostics as shown to the author of a scenario file.
+
 use std::collections::BTreeMap;
 
 use healbench_scenarios::{Syntax, load_str, render_diagnostics};
@@ -205,7 +207,7 @@ fn wide_and_tabbed_lines_keep_their_caret() {
     1 | id: x
       | ^
       |
-      = help: `expect`: What must hold when the agent says that it is done; all of it.
+      = help: `expect`: The expectations, all of which must hold when the agent declares the task complete.
 
     error: missing key `script`
      --> broken.yaml:1:1
@@ -213,7 +215,7 @@ fn wide_and_tabbed_lines_keep_their_caret() {
     1 | id: x
       | ^
       |
-      = help: `script`: The calls that a perfect agent would make, in order, with the mistakes that a scripted agent makes at first.
+      = help: `script`: The calls of a perfect agent, in order, with the mistakes that a scripted agent makes first.
 
     error: missing key `task`
      --> broken.yaml:1:1
@@ -221,7 +223,7 @@ fn wide_and_tabbed_lines_keep_their_caret() {
     1 | id: x
       | ^
       |
-      = help: `task`: What the agent is asked to do.
+      = help: `task`: The task of the agent.
 
     error: missing key `tools`
      --> broken.yaml:1:1

@@ -1,7 +1,7 @@
 use healbench_protocol::Seed;
 use healbench_scenarios::{EpisodeState, LoadError, Scenario, built_in_suites, load_suite};
 
-use crate::{built_in, quickstart, world_and_engine};
+use crate::{built_in, quickstart, state_of, world_and_engine};
 
 fn quickstart_scenario(name: &str) -> Scenario {
     quickstart().into_iter().find(|scenario| scenario.id == name).unwrap()
@@ -43,7 +43,7 @@ fn a_perfect_agent_meets_every_expectation_and_an_idle_one_does_not() {
     for scenario in built_in() {
         for seed in [Seed(1), Seed(2)] {
             let (mut world, engine) = world_and_engine(&scenario, seed);
-            let idle = EpisodeState { world: &world, gave_up: false, succeeded: &[] };
+            let idle = EpisodeState { state: &state_of(&scenario, &world), gave_up: false, succeeded: &[] };
             assert!(!scenario.unmet(&idle).is_empty(), "{} is not met by doing nothing", scenario.id);
             let script = scenario.schedule(seed, 0, &scenario.world(seed)).script;
             let mut succeeded = Vec::new();
@@ -62,7 +62,7 @@ fn a_perfect_agent_meets_every_expectation_and_an_idle_one_does_not() {
             }
             let gave_up = scenario.expects_stop();
             assert_eq!(stopped, gave_up, "{}", scenario.id);
-            let state = EpisodeState { world: &world, gave_up, succeeded: &succeeded };
+            let state = EpisodeState { state: &state_of(&scenario, &world), gave_up, succeeded: &succeeded };
             assert_eq!(scenario.unmet(&state), Vec::<&healbench_scenarios::Expectation>::new(), "{}", scenario.id);
         }
     }

@@ -1,7 +1,7 @@
 //! The Gemini `generateContent` API.
 //!
-//! Function responses are matched to calls by order and name. A response has an id only if Gemini gave the call one;
-//! other ids in the conversation are generated here and never sent.
+//! Gemini matches results to calls by order and name. It returns ids for some calls only: these are sent back with the
+//! results. All other ids in a conversation are generated here and not sent.
 
 use healbench_protocol::{Object, Usage};
 use serde::{Deserialize, Serialize};
@@ -303,7 +303,9 @@ pub(super) fn reply(body: &Value) -> Result<Reply, UnreadableResponse> {
     if let Some(candidate) = response.candidates.into_iter().flatten().next() {
         let reason = candidate.finish_reason.as_deref();
         if reason == Some("MISSING_THOUGHT_SIGNATURE") {
-            return Err(UnreadableResponse("it wants the signature of a thought back that it did not give".to_owned()));
+            return Err(UnreadableResponse(
+                "it reports a missing thought signature, but Gemini never sent one".to_owned(),
+            ));
         }
         let finish = finish(reason);
         let message = read_message(response.response_id.as_deref(), candidate, finish);
@@ -317,7 +319,7 @@ pub(super) fn reply(body: &Value) -> Result<Reply, UnreadableResponse> {
             finish_reason: FinishReason::Refusal,
             usage,
         }),
-        None => Err(UnreadableResponse("it has no candidate, and no reason for that".to_owned())),
+        None => Err(UnreadableResponse("it has no candidate and does not say why".to_owned())),
     }
 }
 
@@ -339,8 +341,8 @@ fn finish(reason: Option<&str>) -> Finish {
     }
 }
 
-/// Converts a candidate. For a failed call, whose content is unknown, the message has the model's text, or else
-/// Gemini's error message, and no `raw` value: a call in `raw` would have to be answered.
+/// Converts a candidate. If Gemini could not parse a call, the message consists of the model's text or Gemini's error
+/// message. It has no `raw` value, because the API requires a result for each call in `raw`.
 fn read_message(message_id: Option<&str>, candidate: Candidate, finish: Finish) -> AssistantMessage {
     let mut text = text(&candidate.content);
     let calls = if finish == Finish::FailedCall { Vec::new() } else { read_calls(message_id, &candidate.content) };

@@ -103,7 +103,7 @@ pub(super) fn read_arguments(sent: &mut Value) -> Arguments {
     arguments
 }
 
-/// Replaces empty and repeated ids.
+/// Replaces empty and repeated ids of calls by `call_N`, so that each result refers to one call.
 pub(super) fn ensure_unique<'a>(ids: impl IntoIterator<Item = &'a mut String>) {
     let ids: Vec<&mut String> = ids.into_iter().collect();
     let mut taken: BTreeSet<String> = ids.iter().map(|id| id.to_string()).collect();
@@ -133,7 +133,8 @@ pub(super) fn read<T: DeserializeOwned>(value: &Value, context: &str) -> Result<
     T::deserialize(value).map_err(|error| UnreadableResponse(format!("{context}: {error}")))
 }
 
-/// Deserializes a value, or its default if it is invalid: an unexpected token count must not invalidate the reply.
+/// Deserializes a field, or its default if the value has an unexpected type. Used with `deserialize_with` for fields
+/// that a reply can do without, such as token counts.
 pub(super) fn lenient<'de, D: Deserializer<'de>, T: DeserializeOwned + Default>(
     deserializer: D,
 ) -> Result<T, D::Error> {

@@ -33,15 +33,18 @@ pub enum CassetteError {
         expected: String,
     },
     /// A file is damaged.
-    #[error("`{}`{} is damaged: {reason}", path.display(), line.map(|line| format!(", line {line},")).unwrap_or_default())]
+    #[error("`{}`, line {line}, is damaged: {reason}", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
-        /// The line, from 1, of the decompressed file; null if it cannot be decompressed.
-        line: Option<usize>,
+        /// The line of the decompressed file, from 1. Every line after the first one is a recording.
+        line: usize,
         /// The problem.
         reason: String,
     },
+    /// Another process records into the folder.
+    #[error("another process records into `{}`", .0.display())]
+    Busy(PathBuf),
     /// The model was recorded from another server.
     #[error("`{model}` is recorded in `{}` from {recorded_url}, and would now be asked at {requested_url}", path.display())]
     OtherServer {
@@ -53,12 +56,6 @@ pub enum CassetteError {
         recorded_url: String,
         /// The base URL in the current settings.
         requested_url: String,
-    },
-    /// The request's body is not a JSON object.
-    #[error("a request of {model} has a body that is no JSON object")]
-    NotAnObject {
-        /// The model.
-        model: String,
     },
     /// An operation of the file system failed.
     #[error("cannot {operation} `{}`: {source}", path.display())]
@@ -82,11 +79,14 @@ impl CassetteError {
                 Some("use the version of healbench that recorded it, or record again")
             }
             CassetteError::Misnamed { .. } => Some("rename it; of two files for one model, remove one"),
-            CassetteError::Damaged { .. } => Some("take it from version control again, or remove it and record again"),
+            CassetteError::Damaged { .. } => {
+                Some("take it from version control again, or remove that line and record it again")
+            }
+            CassetteError::Busy(_) => Some("wait until it ends, or record into another folder"),
             CassetteError::OtherServer { .. } => Some(
                 "record models of the same name from different servers in different folders; if it is the same server that moved, change servers.json",
             ),
-            CassetteError::NotAnObject { .. } | CassetteError::Io { .. } => None,
+            CassetteError::Io { .. } => None,
         }
     }
 }

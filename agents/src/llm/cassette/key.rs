@@ -3,7 +3,6 @@ use std::fmt;
 use healbench_protocol::{canonical_json, fingerprint};
 use serde_json::Value;
 
-use super::VERSION;
 use crate::llm::Api;
 
 /// The parts of a request that its response depends on.
@@ -26,18 +25,17 @@ pub struct Key(u128);
 impl Request<'_> {
     /// Returns the key of the request's recording.
     pub fn key(&self) -> Key {
-        self.key_of(&canonical_json(self.body))
+        key_of(self.api, self.model, self.trial, &canonical_json(self.body))
     }
+}
 
-    /// Returns the key, given the canonical JSON of the body.
-    pub(super) fn key_of(&self, body: &str) -> Key {
-        let (api, model) = (Value::from(self.api.name()), Value::from(self.model));
-        // This is the canonical JSON of the five values, assembled without copying the body.
-        let text =
-            format!(r#"{{"api":{api},"body":{body},"model":{model},"trial":{},"version":{VERSION}}}"#, self.trial);
-        let digits = fingerprint(text.as_bytes());
-        Key(u128::from_str_radix(&digits[..DIGITS], 16).unwrap_or_default())
-    }
+/// Returns the key of a request, given the canonical JSON of its body.
+pub(super) fn key_of(api: Api, model: &str, trial: u32, body: &str) -> Key {
+    let (api, model) = (Value::from(api.name()), Value::from(model));
+    // This is the canonical JSON of the five values, assembled without parsing the body.
+    let text = format!(r#"{{"api":{api},"body":{body},"model":{model},"trial":{trial},"version":1}}"#);
+    let digits = fingerprint(text.as_bytes());
+    Key(u128::from_str_radix(&digits[..DIGITS], 16).unwrap_or_default())
 }
 
 const DIGITS: usize = 32;

@@ -4,10 +4,8 @@ use serde_json::Value;
 
 use healbench_protocol::Usage;
 
-use super::body::Body;
 use super::excerpt::{escape_invisible, excerpt};
-use super::line::RecordingLine;
-use super::recording_file::{RecordingFile, file_name};
+use super::record::Record;
 use super::{Key, RecordedResponse};
 use crate::llm::Api;
 
@@ -20,7 +18,7 @@ pub struct Recordings {
     pub model: String,
     /// The file name.
     pub file: String,
-    /// The size of the file in bytes; null while recordings are not yet merged into it.
+    /// The size of the file in bytes; null while new recordings are not merged into it.
     pub bytes: Option<u64>,
     /// The recordings, sorted by request.
     pub entries: Vec<Entry>,
@@ -72,40 +70,30 @@ impl Recordings {
     }
 }
 
-pub(super) fn recordings(file: &RecordingFile) -> Recordings {
-    let mut entries = Vec::new();
-    file.for_each(|line, body| entries.push(entry(file, &line, body)));
-    let name = file_name(file.api, &file.model);
-    Recordings { api: file.api, model: file.model.clone(), file: name, bytes: file.bytes, entries }
+pub(super) fn exchange(record: &Record) -> Option<Exchange> {
+    Some(Exchange { entry: entry(record), request: record.request_body(), response: record.recorded_response()? })
 }
 
-pub(super) fn exchange(file: &RecordingFile, key: Key) -> Option<Exchange> {
-    let mut found = None;
-    file.for_each(|line, body| {
-        if line.key == key {
-            let response = line.recorded_response();
-            found =
-                response.map(|response| Exchange { entry: entry(file, &line, body), request: body.value(), response });
-        }
-    });
-    found
-}
-
-fn entry(file: &RecordingFile, line: &RecordingLine<'_>, body: &Body<'_>) -> Entry {
-    let messages = body.items(file.api.entry().messages_key);
-    let usage = line.recorded_response().and_then(|response| file.api.reply(&response.body).ok()?.usage);
-    let last_message =
-        messages.last().and_then(|last_message| serde_json::from_str(last_message).ok()).unwrap_or_default();
+pub(super) fn entry(record: &Record) -> Entry {
+    let metadata = &record.metadata;
+    let body = record.request_body();
+    let messages = messages(metadata.api, &body);
+    let usage = record.recorded_response().and_then(|response| metadata.api.reply(&response.body).ok()?.usage);
     Entry {
-        key: line.key,
-        api: file.api,
-        model: file.model.clone(),
-        trial: line.trial,
-        recorded_on: line.date(),
+        key: record.key(),
+        api: metadata.api,
+        model: metadata.model.clone(),
+        trial: metadata.trial,
+        recorded_on: metadata.recorded.clone(),
         messages: messages.len(),
         usage,
-        last_message: message_excerpt(&last_message),
+        last_message: messages.last().map(message_excerpt).unwrap_or_default(),
     }
+}
+
+/// Returns the messages of a request's body, or an empty slice if there are none.
+pub(super) fn messages(api: Api, body: &Value) -> &[Value] {
+    body.get(api.entry().messages_key).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
 const EXCERPT_CHARS: usize = 60;

@@ -1,28 +1,25 @@
 //! Cassettes: folders of recorded model responses that can be replayed without a network.
 //!
-//! A folder has one file per model, `API-MODEL.jsonl.zst`: a header, then one line per recording, sorted by request. A
-//! line stores only the parts of a request that differ from the previous line, because every request of a conversation
-//! repeats all earlier messages. Equal recordings produce identical files, regardless of their order and the number of
-//! threads.
+//! A folder has one file per model, `API-MODEL.jsonl.zst`: a header, then one line per recording with a checksum and the
+//! complete request. Lines are sorted by request, so equal recordings give identical files, regardless of the order in
+//! which they were made. Requests of one conversation are adjacent, so compression removes the text that they repeat.
 //!
-//! New responses are appended to `recording-N.jsonl`, one file per process, and merged when the run ends. Segments left
-//! by killed processes are read too, and are merged by the next process that records.
+//! New responses are appended to `journal.jsonl`, which has the same lines. When the run ends, they are merged
+//! into the files of their models, and the journal is removed. The journal of a killed process is read too, and the next
+//! process that records continues it.
 //!
 //! Only request and response bodies are stored. Headers are not, so recordings do not contain keys.
 
-mod body;
 mod error;
 mod excerpt;
-mod index;
+mod file;
+mod journal;
 mod key;
-mod line;
 mod listing;
 mod miss;
-mod raw;
-mod recording_file;
-mod segment;
+mod record;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -36,19 +33,16 @@ use serde_json::Value;
 pub use error::CassetteError;
 pub use key::{Key, Request};
 pub use listing::{Entry, Exchange, Recordings};
-pub use miss::{Miss, MissReason, NearestRecording};
 
 use error::io_error;
-use index::RecordingIndex;
-use line::RecordingLine;
-use recording_file::RecordingFile;
-use segment::{FolderLock, SegmentWriter};
+use journal::Journal;
+use record::{Metadata, Record};
 
 use crate::llm::Api;
 use crate::llm::limiter::STOP_POLL;
 
 /// The version of the file format.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 const SUFFIX: &str = ".jsonl.zst";
 /// The file with the base URLs of the recorded models, by API and model.
 const SERVERS: &str = "servers.json";
@@ -75,11 +69,13 @@ pub struct Cassette {
 
 #[derive(Debug, Default)]
 struct State {
-    index: Arc<RecordingIndex>,
-    /// Responses that are recorded but not merged yet.
-    unmerged: FxHashMap<Key, Arc<RecordedResponse>>,
-    segment: Option<SegmentWriter>,
+    records: FxHashMap<Key, Arc<Record>>,
+    /// The models with recordings that are not merged into their files.
+    unmerged: BTreeSet<(Api, String)>,
+    /// Held while recording, so that no other process changes the folder.
+    journal: Option<Journal>,
     in_flight: FxHashSet<Key>,
+    /// The recordings that were read or added since the folder was opened.
     used: FxHashSet<Key>,
 }
 
@@ -87,7 +83,7 @@ struct State {
 #[derive(Debug)]
 pub enum Reservation<'a> {
     /// The response is recorded.
-    Recorded(Arc<RecordedResponse>),
+    Recorded(RecordedResponse),
     /// The caller must send the request; no other thread does.
     Reserved(PendingRecording<'a>),
 }
@@ -103,6 +99,58 @@ pub struct PendingRecording<'a> {
     body: String,
 }
 
+impl State {
+    /// Reads the files of a folder and adds the recordings of its journal. Of two responses to one request, the one in
+    /// a file is kept.
+    fn load(&mut self, dir: &Path, journal: Vec<Record>) -> Result<(), CassetteError> {
+        self.records.clear();
+        for entry in fs::read_dir(dir).map_err(io_error("read", dir))? {
+            let path = entry.map_err(io_error("read", dir))?.path();
+            if path.to_string_lossy().ends_with(SUFFIX) {
+                let records = file::read(&path)?.into_iter();
+                self.records.extend(records.map(|record| (record.key(), Arc::new(record))));
+            }
+        }
+        for record in journal {
+            if !self.records.contains_key(&record.key()) {
+                self.add(record);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a recording that is in the journal.
+    fn add(&mut self, record: Record) {
+        self.unmerged.insert((record.metadata.api, record.metadata.model.clone()));
+        self.records.insert(record.key(), Arc::new(record));
+    }
+
+    /// Returns a recording and marks it as used.
+    fn find(&mut self, key: Key) -> Option<Arc<Record>> {
+        let record = self.records.get(&key)?;
+        self.used.insert(key);
+        Some(Arc::clone(record))
+    }
+
+    /// Returns all recordings by model, sorted by request.
+    fn sorted(&self) -> Vec<Arc<Record>> {
+        let mut records: Vec<_> = self.records.values().cloned().collect();
+        records.sort_by(|a, b| a.compare(b));
+        records
+    }
+
+    /// Writes the files of the models with new recordings.
+    fn save(&mut self, dir: &Path) -> Result<(), CassetteError> {
+        let records = self.sorted();
+        for (api, model) in &self.unmerged {
+            let records = records.iter().map(Arc::as_ref).filter(|record| record.is_of(*api, model));
+            file::write(dir, *api, model, &records.collect::<Vec<_>>())?;
+        }
+        self.unmerged.clear();
+        Ok(())
+    }
+}
+
 impl Cassette {
     /// Opens a folder for replay. No file is written.
     ///
@@ -112,36 +160,60 @@ impl Cassette {
         if !dir.is_dir() {
             return Err(CassetteError::Missing(dir.into()));
         }
-        let cassette = Cassette::read(dir)?;
-        if cassette.state().index.is_empty() {
+        let cassette = Cassette::new(dir);
+        // Read the journal first: if it has disappeared by now, its recordings are in the files that are read next.
+        let (journal, _) = journal::read(dir)?;
+        cassette.state().load(dir, journal)?;
+        if cassette.state().records.is_empty() {
             return Err(CassetteError::Empty(dir.into()));
         }
         Ok(cassette)
     }
 
-    /// Opens a folder for recording and creates it if necessary. Several processes may record at once, but they do not
-    /// see each other's recordings until these are merged, so they should not send the same requests.
+    /// Opens a folder for recording and creates it if necessary.
     ///
     /// # Errors
-    /// Returns a [`CassetteError`] if the folder cannot be created or has an invalid file.
+    /// Returns [`CassetteError::Busy`] while another process records into the folder, or another [`CassetteError`] if
+    /// the folder cannot be created or has an invalid file.
     pub fn open_or_create(dir: &Path) -> Result<Cassette, CassetteError> {
         fs::create_dir_all(dir).map_err(io_error("create", dir))?;
-        Cassette::read(dir)
+        let cassette = Cassette::new(dir);
+        cassette.lock(&mut cassette.state())?;
+        Ok(cassette)
+    }
+
+    fn new(dir: &Path) -> Cassette {
+        Cassette { dir: dir.into(), state: Mutex::default(), request_done: Condvar::new() }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // A panic cannot occur while the state is being changed, so a poisoned lock is safe to use.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Locks the folder's journal unless it is already held, and reads the folder.
+    fn lock(&self, state: &mut State) -> Result<(), CassetteError> {
+        if state.journal.is_none() {
+            let (journal, records) = Journal::open(&self.dir)?;
+            state.load(&self.dir, records)?;
+            state.journal = Some(journal);
+        }
+        Ok(())
     }
 
     /// Stores the server of a model that is about to be recorded. Requests do not contain the server, and responses of
     /// two servers with the same model name must not be mixed, so each folder accepts only the first.
     ///
     /// # Errors
-    /// Returns [`CassetteError::OtherServer`] if the model was recorded from another server, [`CassetteError::Damaged`]
-    /// or [`CassetteError::Io`].
+    /// Returns [`CassetteError::OtherServer`] if the model was recorded from another server, or another
+    /// [`CassetteError`] if a file cannot be read or written.
     pub fn bind(&self, api: Api, model: &str, base_url: &str) -> Result<(), CassetteError> {
-        let _lock = FolderLock::acquire(&self.dir)?;
+        self.lock(&mut self.state())?;
         let path = self.dir.join(SERVERS);
         let mut servers: BTreeMap<String, String> = match fs::read(&path) {
             Ok(text) => serde_json::from_slice(&text).map_err(|error| CassetteError::Damaged {
                 path: path.clone(),
-                line: Some(error.line()),
+                line: error.line(),
                 reason: error.to_string(),
             })?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
@@ -156,42 +228,18 @@ impl Cassette {
             }
             None => servers.insert(name, base_url.to_owned()),
         };
-        let temporary = self.dir.join(format!("{SERVERS}.part"));
         let write = || -> io::Result<()> {
             let mut text = serde_json::to_vec_pretty(&servers)?;
             text.push(b'\n');
-            fs::write(&temporary, text)?;
-            fs::rename(&temporary, &path)
+            file::replace(&path, &text)
         };
         write().map_err(io_error("write", &path))
     }
 
-    fn read(dir: &Path) -> Result<Cassette, CassetteError> {
-        let (index, _) = RecordingIndex::read(dir, &segment::abandoned(dir)?)?;
-        let state = State { index: Arc::new(index), ..State::default() };
-        Ok(Cassette { dir: dir.into(), state: Mutex::new(state), request_done: Condvar::new() })
-    }
-
-    fn state(&self) -> MutexGuard<'_, State> {
-        // A panic cannot occur while the state is being changed, so a poisoned lock is safe to use.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the recorded response to a request.
-    pub fn get(&self, request: &Request<'_>) -> Option<Arc<RecordedResponse>> {
-        let key = request.key();
-        let index = {
-            let mut state = self.state();
-            if let Some(recorded) = state.unmerged.get(&key).cloned() {
-                return Some(recorded);
-            }
-            if !state.index.contains(key) {
-                return None;
-            }
-            state.used.insert(key);
-            state.index.clone()
-        };
-        index.get(key).map(Arc::new)
+    pub fn get(&self, request: &Request<'_>) -> Option<RecordedResponse> {
+        let record = self.state().find(request.key())?;
+        record.recorded_response()
     }
 
     /// Returns the recorded response to a request, or reserves the request for the caller. Waits while another
@@ -199,7 +247,7 @@ impl Cassette {
     /// set.
     pub fn get_or_reserve(&self, request: &Request<'_>, stop: &AtomicBool) -> Option<Reservation<'_>> {
         let body = canonical_json(request.body);
-        let key = request.key_of(&body);
+        let key = key::key_of(request.api, request.model, request.trial, &body);
         let mut state = self.state();
         while state.in_flight.contains(&key) {
             if stop.load(Ordering::Relaxed) {
@@ -207,71 +255,64 @@ impl Cassette {
             }
             state = self.request_done.wait_timeout(state, STOP_POLL).unwrap_or_else(PoisonError::into_inner).0;
         }
-        if let Some(recorded) = state.unmerged.get(&key) {
-            return Some(Reservation::Recorded(recorded.clone()));
-        }
-        if let Some(recorded) = state.index.get(key) {
-            state.used.insert(key);
-            return Some(Reservation::Recorded(Arc::new(recorded)));
+        if let Some(recorded) = state.find(key).and_then(|record| record.recorded_response()) {
+            return Some(Reservation::Recorded(recorded));
         }
         state.in_flight.insert(key);
         let (api, model, trial) = (request.api, request.model.to_owned(), request.trial);
         Some(Reservation::Reserved(PendingRecording { cassette: self, api, model, trial, key, body }))
     }
 
-    /// Merges new recordings and the segments of killed processes into the files. Segments that other processes are
-    /// still writing are skipped.
+    /// Merges new recordings into the files, removes the journal, and lets other processes record into the folder.
     ///
     /// # Errors
-    /// Returns a [`CassetteError`] if files cannot be read or written. No recordings are lost: segment files are
-    /// removed only after everything is written.
+    /// Returns a [`CassetteError`] if files cannot be written. No recordings are lost: the journal is removed only after
+    /// everything is written.
     pub fn finish(&self) -> Result<(), CassetteError> {
-        self.merge_segments(&mut self.state())
-    }
-
-    fn merge_segments(&self, state: &mut State) -> Result<(), CassetteError> {
-        if state.segment.is_none() && !segment::exist_in(&self.dir)? {
-            return Ok(());
+        let mut state = self.state();
+        match state.journal.take() {
+            Some(journal) => state.save(&self.dir).and_then(|()| journal.remove()),
+            None => Ok(()),
         }
-        let _lock = FolderLock::acquire(&self.dir)?;
-        // Close this process's segment, which releases its lock. If merging fails, the next recording process merges
-        // it.
-        state.segment = None;
-        let segments = segment::abandoned(&self.dir)?;
-        let (mut index, changed) = RecordingIndex::read(&self.dir, &segments)?;
-        for number in changed {
-            index.files[number].write(&self.dir)?;
-        }
-        segments.iter().try_for_each(|path| segment::remove(path))?;
-        state.used.extend(state.unmerged.drain().map(|(key, _)| key));
-        state.index = Arc::new(index);
-        Ok(())
     }
 
-    /// Explains why [`Cassette::get`] has no response for a request. Searches all recordings of the model, except those
-    /// added since the last [`Cassette::finish`].
-    pub fn miss(&self, request: &Request<'_>) -> Miss {
-        let index = self.state().index.clone();
-        miss::miss(&index, request, &canonical_json(request.body))
+    /// Explains in a few lines why [`Cassette::get`] has no response for a request.
+    pub fn explain_miss(&self, request: &Request<'_>) -> String {
+        let records = self.state().sorted();
+        miss::explain(&records, request)
     }
 
-    /// Returns all recordings by model, except those added since the last [`Cassette::finish`].
+    /// Returns all recordings by model, sorted by request.
     pub fn entries(&self) -> Vec<Recordings> {
-        let index = self.state().index.clone();
-        index.files.iter().map(listing::recordings).collect()
+        let state = self.state();
+        let mut lists: Vec<Recordings> = Vec::new();
+        for record in state.sorted() {
+            let Metadata { api, model, .. } = &record.metadata;
+            if lists.last().is_none_or(|list| !record.is_of(list.api, &list.model)) {
+                let file = file::file_name(*api, model);
+                let is_merged = !state.unmerged.contains(&(*api, model.clone()));
+                let metadata = fs::metadata(self.dir.join(&file)).ok().filter(|_| is_merged);
+                let bytes = metadata.map(|metadata| metadata.len());
+                lists.push(Recordings { api: *api, model: model.clone(), file, bytes, entries: Vec::new() });
+            }
+            if let Some(list) = lists.last_mut() {
+                list.entries.push(listing::entry(&record));
+            }
+        }
+        lists
     }
 
     /// Returns one recording with its complete request and response.
     pub fn exchange(&self, key: Key) -> Option<Exchange> {
-        let index = self.state().index.clone();
-        index.file_of(key).and_then(|file| listing::exchange(file, key))
+        let record = self.state().records.get(&key).cloned()?;
+        listing::exchange(&record)
     }
 
     /// Returns the recordings that were not read, reserved or added since the folder was opened, in the order of
     /// [`Cassette::entries`].
     pub fn unused(&self) -> Vec<Key> {
         let state = self.state();
-        state.index.keys().filter(|key| !state.used.contains(key) && !state.unmerged.contains_key(key)).collect()
+        state.sorted().iter().map(|record| record.key()).filter(|key| !state.used.contains(key)).collect()
     }
 
     /// Removes all recordings for which `keep` returns false and returns their number. Files are replaced atomically;
@@ -281,62 +322,50 @@ impl Cassette {
     /// Returns a [`CassetteError`] if files cannot be read or written.
     pub fn retain(&self, keep: &dyn Fn(&Entry) -> bool) -> Result<u64, CassetteError> {
         let mut state = self.state();
-        self.merge_segments(&mut state)?;
-        let _lock = FolderLock::acquire(&self.dir)?;
-        let (index, _) = RecordingIndex::read(&self.dir, &[])?;
-        let mut dropped = 0;
-        let mut files: Vec<RecordingFile> = Vec::new();
-        for file in index.files {
-            let kept: Vec<bool> = listing::recordings(&file).entries.iter().map(keep).collect();
-            let gone = kept.iter().filter(|kept| !**kept).count();
-            if gone == 0 {
-                files.push(file);
-                continue;
-            }
-            dropped += gone as u64;
-            let mut rest = file.filtered(&kept);
-            rest.write(&self.dir)?;
-            if gone < kept.len() {
-                files.push(rest);
+        self.lock(&mut state)?;
+        let mut removed = 0;
+        for record in state.sorted() {
+            if !keep(&listing::entry(&record)) {
+                state.records.remove(&record.key());
+                state.unmerged.insert((record.metadata.api, record.metadata.model.clone()));
+                removed += 1;
             }
         }
-        state.index = Arc::new(RecordingIndex::new(files));
-        if state.index.is_empty() {
+        state.save(&self.dir)?;
+        if state.records.is_empty() {
             // No model is recorded any more, so no server needs to be remembered.
-            segment::remove(&self.dir.join(SERVERS))?;
+            file::remove(&self.dir.join(SERVERS))?;
         }
-        Ok(dropped)
+        state.journal.take().map_or(Ok(()), Journal::remove)?;
+        Ok(removed)
     }
 }
 
 impl PendingRecording<'_> {
-    /// Records the response. It is written to a file when this returns.
+    /// Records the response. It is written to the journal when this returns.
     ///
     /// # Errors
     /// Returns a [`CassetteError`] if the response cannot be written.
     pub fn put(self, recorded: RecordedResponse) -> Result<(), CassetteError> {
-        if !self.body.starts_with('{') {
-            return Err(CassetteError::NotAnObject { model: self.model.clone() });
-        }
-        let (date, response) = (Value::from(recorded.recorded_on.as_str()).to_string(), recorded.body.to_string());
-        let entry = RecordingLine {
-            key: self.key,
-            trial: self.trial,
-            recorded_on: &date,
-            latency_ms: recorded.latency_ms,
-            shared: "{}",
-            request: &self.body,
-            response: &response,
+        let RecordedResponse { body, latency_ms, recorded_on } = recorded;
+        let record = Record {
+            metadata: Metadata {
+                api: self.api,
+                model: self.model.clone(),
+                trial: self.trial,
+                recorded: recorded_on,
+                latency_ms,
+            },
+            request: self.body.clone(),
+            response: body.to_string(),
         };
-        let line = segment::format_line(self.api, &self.model, &entry);
         let mut state = self.cassette.state();
-        if state.segment.is_none() {
-            state.segment = Some(SegmentWriter::create(&self.cassette.dir)?);
+        self.cassette.lock(&mut state)?;
+        if let Some(journal) = &mut state.journal {
+            journal.append(&record.line())?;
         }
-        if let Some(segment) = &mut state.segment {
-            segment.append(&line)?;
-        }
-        state.unmerged.insert(self.key, Arc::new(recorded));
+        state.used.insert(self.key);
+        state.add(record);
         Ok(())
     }
 }

@@ -1,6 +1,5 @@
 //! Conversion of settings to an HTTP client: address, headers, proxy and TLS.
 
-use std::net::IpAddr;
 use std::time::Duration;
 
 use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
@@ -10,6 +9,7 @@ use reqwest::{Client, ClientBuilder, Url};
 use super::Model;
 use super::attempt::describe;
 use crate::llm::secret::{Secret, Secrets};
+use crate::llm::settings::is_loopback;
 
 /// The most idle connections per host, enough for all threads that may send requests at once.
 const IDLE_CONNECTIONS: usize = 128;
@@ -144,7 +144,7 @@ fn header_value(name: &str, value: &str) -> Result<HeaderValue, SetupError> {
 
 /// Creates a client for one host. Without TLS it needs no certificates, so it works on systems without any.
 pub(super) fn client(base: &Url, headers: HeaderMap) -> Result<Client, SetupError> {
-    let local = is_loopback(base);
+    let local = is_this_machine(base);
     let plain = base.scheme() == "http";
     let build = |certificates: bool| {
         let builder = builder(headers.clone(), plain);
@@ -180,14 +180,10 @@ fn builder(headers: HeaderMap, plain: bool) -> ClientBuilder {
     if plain { builder.http1_only() } else { builder }
 }
 
-/// Returns true if the host is this machine. Such requests bypass proxies.
-fn is_loopback(url: &Url) -> bool {
-    let Some(host) = url.host_str() else { return false };
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    match host.parse::<IpAddr>() {
-        Ok(address) => address.is_loopback() || address.is_unspecified(),
-        Err(_) => host == "localhost" || host.ends_with(".localhost"),
-    }
+/// Returns true if the host is this machine. Such requests bypass proxies. A connection to the unspecified address also
+/// reaches this machine.
+fn is_this_machine(url: &Url) -> bool {
+    is_loopback(url) || matches!(url.host_str(), Some("0.0.0.0" | "[::]"))
 }
 
 #[cfg(test)]
@@ -215,10 +211,18 @@ mod tests {
 
     #[test]
     fn this_machine_is_known_by_all_its_names() {
-        let is = |url: &str| is_loopback(&Url::parse(url).unwrap());
+        let is = |url: &str| is_this_machine(&Url::parse(url).unwrap());
         assert!(
-            ["http://localhost:1", "http://127.0.0.1", "http://127.1.2.3", "http://[::1]:80", "http://0.0.0.0"].map(is)
-                == [true; 5]
+            [
+                "http://localhost:1",
+                "http://127.0.0.1",
+                "http://127.1.2.3",
+                "http://[::1]:80",
+                "http://0.0.0.0",
+                "http://[::]"
+            ]
+            .map(is)
+                == [true; 6]
         );
         assert!(["http://10.0.0.1", "http://localhost.example.com", "http://[::2]"].map(is) == [false; 3]);
     }

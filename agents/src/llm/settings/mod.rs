@@ -1,25 +1,23 @@
-//! Resolution of model references to models with settings: those of a `[model.NAME]` table, or the defaults.
+//! The settings of models: from the `[model.NAME]` tables of a file, or defaults for a reference such as
+//! `openai:gpt-5`.
 
 mod base_url;
-mod error;
 mod model_ref;
-mod names;
 mod table;
-mod table_reader;
 
 use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
+use healbench_config::{ConfigError, Document, is_name};
 use healbench_protocol::{Object, ToolsMode};
-use toml::de::{DeTable, DeValue};
+use reqwest::Url;
 
-pub use error::{SettingsError, SettingsProblem};
-pub use model_ref::{ModelRefError, resolve_model};
+pub(super) use base_url::is_loopback;
+pub use model_ref::{ModelRef, ModelRefError, resolve_model};
+pub(super) use table::read_price;
 
 use super::{Api, Connections, Limits, Model, Sampling};
-use error::Source;
-use table_reader::TableReader;
 
 /// The system text of models whose settings do not specify one.
 pub const DEFAULT_SYSTEM_TEXT: &str = include_str!("../system.txt").trim_ascii_end();
@@ -29,7 +27,8 @@ pub const DEFAULT_SYSTEM_TEXT: &str = include_str!("../system.txt").trim_ascii_e
 const CONNECTIONS: Connections = Connections { start: 20, min: 10, max: 100 };
 const LOOPBACK_CONNECTIONS: Connections = Connections { start: 4, min: 4, max: 4 };
 
-const NOT_A_NAME: &str = "has to be a name: not empty, without control characters, and without blanks around it";
+const NOT_A_NAME: &str = "is not a name";
+const NAME_HELP: &str = "a name is not empty, and has no control characters and no blanks around it";
 
 /// The settings in a `[model.NAME]` table.
 #[derive(Debug, Clone, PartialEq)]
@@ -43,34 +42,22 @@ pub struct ModelTable {
 /// Parses the `[model.NAME]` tables of a file, by name, and ignores other tables. `read` reads the files they refer to.
 ///
 /// # Errors
-/// Returns the first [`SettingsError`].
+/// Returns the first error in the file.
 pub fn parse_model_tables(
     file: &Path,
     text: &str,
     read: &dyn Fn(&Path) -> io::Result<String>,
-) -> Result<BTreeMap<String, ModelTable>, SettingsError> {
-    let source = Source { file: file.display().to_string(), text };
-    let document = DeTable::parse(text).map_err(|error| {
-        let problem = SettingsProblem::Syntax(error.message().replace('\n', " "));
-        source.error(error.span().map_or(0, |span| span.start), problem)
-    })?;
-    let top = TableReader { source: &source, prefix: String::new(), table: document.get_ref(), start: 0 };
-    let Some(tables) = top.table("model")? else { return Ok(BTreeMap::new()) };
+) -> Result<BTreeMap<String, ModelTable>, ConfigError> {
+    let name = file.display().to_string();
+    let document = Document::parse(&name, text)?;
+    let Some(tables) = document.root().read("model", |value| value.table())? else { return Ok(BTreeMap::new()) };
     let mut models = BTreeMap::new();
-    for (name, value) in tables.entries() {
-        if names::looks_like_secret(name.text) {
-            return Err(source.error(name.offset, SettingsProblem::Secret { key: "model".to_owned() }));
+    for entry in tables.entries() {
+        if !is_name(entry.key()) {
+            return Err(entry.key_error(NOT_A_NAME, NAME_HELP));
         }
-        if !names::is_name(name.text) {
-            return Err(tables.malformed(name.text, name.offset, NOT_A_NAME));
-        }
-        let DeValue::Table(table) = value.get_ref() else {
-            return Err(tables.mistyped(name.text, value, "a table"));
-        };
-        let reader = TableReader { source: &source, prefix: String::new(), table, start: name.offset };
-        let model = table::model(name.text, &reader, file, read)?;
-        let (line, _) = super::position::line_and_column(text, name.offset);
-        models.insert(name.text.to_owned(), ModelTable { model, line });
+        let model = table::model(entry.key(), &entry.table()?, file, read)?;
+        models.insert(entry.key().to_owned(), ModelTable { model, line: entry.line() });
     }
     Ok(models)
 }
@@ -78,13 +65,13 @@ pub fn parse_model_tables(
 /// Returns a model with default settings.
 fn defaults(api: Api, model: &str, base_url: String) -> Model {
     let is_default_url = base_url == api.default_base_url();
-    let is_local = base_url::is_loopback(&base_url);
+    let is_local = Url::parse(&base_url).is_ok_and(|url| is_loopback(&url));
     Model {
         api,
         model: model.to_owned(),
         key_env: is_default_url.then(|| api.default_key_env().to_owned()),
         tools: ToolsMode::Native,
-        // Some compatible servers (Mistral) reject unknown keys, but local servers accept this one.
+        // Some OpenAI-compatible services, such as Mistral, reject the key `seed`; local servers accept it.
         sampling: Sampling {
             temperature: None,
             top_p: None,

@@ -2,9 +2,47 @@
 
 use std::collections::BTreeMap;
 
-use super::names::{hint, is_name, list, looks_like_secret, printable};
+use healbench_config::{hint, is_name, list, looks_like_secret, printable};
+
 use super::{ModelTable, defaults};
 use crate::llm::{Api, Model, PriceTable};
+
+/// What a model reference names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelRef<'a> {
+    /// A model of a provider, with the default settings.
+    Provider(Api, &'a str),
+    /// A `[model.NAME]` table of the settings file.
+    Table(&'a str),
+}
+
+impl<'a> ModelRef<'a> {
+    /// Parses a reference. Does not check that the table exists.
+    ///
+    /// # Errors
+    /// Returns a [`ModelRefError`] that names the accepted forms.
+    pub fn parse(model_ref: &'a str) -> Result<ModelRef<'a>, ModelRefError> {
+        let (provider, name) = model_ref.split_once(':').unwrap_or((model_ref, ""));
+        if looks_like_secret(provider) || looks_like_secret(name) {
+            return Err(ModelRefError::Secret);
+        }
+        if !model_ref.contains(':') {
+            return Err(ModelRefError::NoProvider {
+                model_ref: printable(model_ref),
+                accepted_forms: accepted_forms(),
+            });
+        }
+        let api = Api::all().find(|api| api.entry().prefix == provider);
+        if api.is_none() && provider != TABLE_PREFIX {
+            let known = Api::all().map(|api| api.entry().prefix).chain([TABLE_PREFIX]);
+            return Err(ModelRefError::UnknownProvider { provider: printable(provider), hint: hint(provider, known) });
+        }
+        if !is_name(name) {
+            return Err(ModelRefError::BadName { provider: provider.to_owned() });
+        }
+        Ok(api.map_or(ModelRef::Table(name), |api| ModelRef::Provider(api, name)))
+    }
+}
 
 /// The prefix of references to `[model.NAME]` tables.
 const TABLE_PREFIX: &str = "model";
@@ -29,7 +67,7 @@ pub enum ModelRefError {
         hint: String,
     },
     /// The text after the colon is not a valid name.
-    #[error("what follows `{provider}:` {}", super::NOT_A_NAME)]
+    #[error("what follows `{provider}:` {}; {}", super::NOT_A_NAME, super::NAME_HELP)]
     BadName {
         /// The prefix.
         provider: String,
@@ -58,24 +96,9 @@ pub fn resolve_model(
     tables: &BTreeMap<String, ModelTable>,
     prices: &PriceTable,
 ) -> Result<Model, ModelRefError> {
-    let (provider, name) = model_ref.split_once(':').unwrap_or((model_ref, ""));
-    if looks_like_secret(provider) || looks_like_secret(name) {
-        return Err(ModelRefError::Secret);
-    }
-    if !model_ref.contains(':') {
-        return Err(ModelRefError::NoProvider { model_ref: printable(model_ref), accepted_forms: accepted_forms() });
-    }
-    let api = Api::all().find(|api| api.entry().prefix == provider);
-    if api.is_none() && provider != TABLE_PREFIX {
-        let known = Api::all().map(|api| api.entry().prefix).chain([TABLE_PREFIX]);
-        return Err(ModelRefError::UnknownProvider { provider: printable(provider), hint: hint(provider, known) });
-    }
-    if !is_name(name) {
-        return Err(ModelRefError::BadName { provider: provider.to_owned() });
-    }
-    let mut model = match api {
-        Some(api) => defaults(api, name, api.default_base_url().to_owned()),
-        None => tables.get(name).ok_or_else(|| unknown_table(name, tables))?.model.clone(),
+    let mut model = match ModelRef::parse(model_ref)? {
+        ModelRef::Provider(api, name) => defaults(api, name, api.default_base_url().to_owned()),
+        ModelRef::Table(name) => tables.get(name).ok_or_else(|| unknown_table(name, tables))?.model.clone(),
     };
     if model.price.is_none() && model.base_url == model.api.default_base_url() {
         model.price = prices.price(model.api, &model.model);

@@ -1,4 +1,4 @@
-//! Evidence about what to call and when, rather than about the arguments.
+//! Hints about what to call and when, rather than about arguments.
 
 use super::Hint;
 use super::extractor::{HintExtractor, PhraseContext, owned_items};
@@ -7,7 +7,7 @@ use super::phrases::HintPattern;
 use super::segments::Segment;
 use super::tokens::{Token, TokenKind, lex};
 
-/// Bytes of a heading, at most.
+/// The maximum length of a heading.
 const MAX_HEADING_BYTES: usize = 80;
 
 impl HintExtractor<'_> {
@@ -33,7 +33,7 @@ impl HintExtractor<'_> {
             return;
         }
         let mut outer = Vec::new();
-        lex(segment.outer, &mut outer);
+        lex(segment.outer_label, &mut outer);
         if outer.is_empty() || !self.phrases.patterns_at(&outer, 0).any(|(pattern, _)| pattern == HintPattern::Actions)
         {
             return;
@@ -80,15 +80,14 @@ impl HintExtractor<'_> {
         true
     }
 
-    /// `Call billing.list first`, `Try: billing.list`.
+    /// Reads suggested calls: `Call billing.list first`, `Try: billing.list`.
     pub(super) fn read_call(&mut self, context: &PhraseContext<'_>) {
         let tokens = context.tokens;
         if self.read_new_action_names(context) {
             return;
         }
         let mut at = skip_words(tokens, context.next, &["the", "calling", "action", "tool", "to", "instead"], 4);
-        // `, or` counts as one separator.
-        let joins = |token: &Token<'_>| token.is_symbol(",/|") || token.is_word("or");
+        let is_separator = |token: &Token<'_>| token.is_symbol(",/|") || token.is_word("or");
         while let Some(token) = tokens.get(at).filter(|token| matches!(token.kind, TokenKind::Word | TokenKind::Quoted))
         {
             if let Some((tool, action)) = self.vocabulary.resolve_action(token.text) {
@@ -98,12 +97,12 @@ impl HintExtractor<'_> {
             {
                 self.push(Hint::Suggest { tool: None, action: token.text.to_owned() });
             }
-            // Skip an unknown name; a later one may be known.
-            let joints = tokens.iter().skip(at + 1).take(2).take_while(|token| joins(token)).count();
-            if joints == 0 {
+            // Skip an unknown name; a later one may be known. `, or` is two separators.
+            let separators = tokens.iter().skip(at + 1).take(2).take_while(|token| is_separator(token)).count();
+            if separators == 0 {
                 return;
             }
-            at += 1 + joints;
+            at += 1 + separators;
         }
     }
 
@@ -137,12 +136,13 @@ impl HintExtractor<'_> {
             return;
         };
         let unit = tokens.get(at + 1).filter(|token| token.kind == TokenKind::Word).map_or("", |token| token.text);
-        let labelled = tokens[context.at].text;
+        // The phrase itself may contain the unit, as in `retry_after_ms`.
+        let phrase = tokens[context.at].text;
         let seconds = match unit.to_ascii_lowercase().as_str() {
             "ms" | "millisecond" | "milliseconds" | "msec" => amount / 1000.0,
             "m" | "min" | "mins" | "minute" | "minutes" => amount * 60.0,
             "h" | "hour" | "hours" => amount * 3600.0,
-            _ if labelled.to_ascii_lowercase().ends_with("ms") => amount / 1000.0,
+            _ if phrase.to_ascii_lowercase().ends_with("ms") => amount / 1000.0,
             _ => amount,
         };
         // `as` saturates at `u32::MAX` seconds, longer than any real delay.
@@ -175,17 +175,19 @@ impl HintExtractor<'_> {
     pub(super) fn read_page(&mut self, context: &PhraseContext<'_>) {
         let tokens = context.tokens;
         let at = skip_words(tokens, context.next, &["the", "argument", "parameter", "field"], 3);
-        let (Some(first), Some(joint), true) = (tokens.get(at), tokens.get(at + 1), self.truncated) else { return };
+        let (Some(first), Some(preposition), true) = (tokens.get(at), tokens.get(at + 1), self.truncated) else {
+            return;
+        };
         let second = skip_words(tokens, at + 2, &["the", "argument", "parameter", "field"], 3);
         let Some(second) = tokens.get(second) else { return };
-        let (name, amount) = match (joint.is_word("by"), joint.is_word("to")) {
+        let (name, amount) = match (preposition.is_word("by"), preposition.is_word("to")) {
             (true, _) => (first, second),
             (_, true) => (second, first),
             _ => return,
         };
         let step = amount.number().filter(|step| *step >= 1.0 && step.fract() == 0.0);
         if let (Some(field), Some(step)) = (self.vocabulary.field_path(name.text), step) {
-            // `as` saturates, which no real list reaches.
+            // `as` saturates at a value larger than any real list.
             self.push(Hint::Page { field, step: step as u64 });
         }
     }

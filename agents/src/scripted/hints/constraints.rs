@@ -6,7 +6,7 @@ use super::patterns::is_format;
 use super::tokens::{Token, TokenKind};
 use super::{ExpectedFormat, Hint, Relation};
 
-/// Words between a phrase and its pattern.
+/// Words that may stand between a phrase and its pattern.
 const PATTERN_WORDS: [&str; 8] = ["the", "pattern", "regex", "regular", "expression", "of", "a", "is"];
 
 impl HintExtractor<'_> {

@@ -1,5 +1,5 @@
-//! What a reader sent itself and is told again. A server tells values back inside of its own words, and a long one may hold
-//! anything: line ends, labels, advice. Whoever remembers what it sent does not take this for the server's.
+//! Masks values that the agent sent and that a response repeats. A long value may contain anything, such as line
+//! breaks, labels or advice, which must not be read as the server's own text.
 
 use std::borrow::Cow;
 
@@ -7,14 +7,15 @@ use serde_json::Value;
 
 use super::markup::entity;
 
-/// A value of fewer words, on one line and without quotation marks, is a name and says nothing by itself.
+/// The number of words from which a value is masked. A shorter one without line breaks and quotation marks cannot be
+/// mistaken for advice.
 const MIN_WORDS: usize = 3;
 
-/// So many characters of a value that was cut are told from chance.
+/// The minimum length of the match with a truncated value; a shorter match may be a coincidence.
 const MIN_PARTIAL_CHARS: usize = 40;
 
-/// Puts `own-1`, `own-2` and so on for the wordy values of `sent`, in the text and in the arguments alike: that a value was told
-/// back still says which field is meant.
+/// Replaces long values of `sent` by `own-1`, `own-2` and so on, both in the text and in the arguments, so that a
+/// repeated value still identifies its field.
 pub(super) fn mask_echoed_values<'t>(text: &'t str, sent: &'t Value) -> (Cow<'t, str>, Cow<'t, Value>) {
     let mut values = Vec::new();
     collect_values(sent, &mut values);
@@ -54,7 +55,7 @@ fn rename(sent: &mut Value, from: &str, to: &str) {
     }
 }
 
-/// The text with `name` wherever it shows `value`; `None` if it does not.
+/// Replaces `value` by `name` in the text. Returns `None` if the text does not contain it.
 fn replace_value(text: &str, value: &str, name: &str) -> Option<String> {
     let mut out: Option<String> = None;
     let (mut from, mut at) = (0, 0);
@@ -73,8 +74,8 @@ fn replace_value(text: &str, value: &str, name: &str) -> Option<String> {
     out.map(|out| out + &text[from..])
 }
 
-/// The length of `value` as it is shown at the start of `text`, all of it or as much as tells it from chance; with `escaped`,
-/// entities and escapes stand for what they mean.
+/// Returns the length of `value`, or of a long enough beginning of it, at the start of `text`. With `escaped`, entities
+/// and escapes in the text are decoded.
 fn match_length(text: &str, value: &str, escaped: bool) -> Option<usize> {
     let mut length = 0;
     for (matched, c) in value.chars().enumerate() {
@@ -93,7 +94,8 @@ fn first_char(text: &str) -> (Option<char>, usize) {
     (first, first.map_or(0, char::len_utf8))
 }
 
-/// The character at the start of `text`, and how many bytes stand for it: `&lt;`, `\n`, `\u001b`, `\u{1b}`, `\x1b`.
+/// Decodes the character at the start of `text` and returns its length in bytes: `&lt;`, `\n`, `\u001b`, `\u{1b}`,
+/// `\x1b`.
 fn decode_char(text: &str) -> (Option<char>, usize) {
     let escape = match text.as_bytes().first() {
         Some(b'&') => {

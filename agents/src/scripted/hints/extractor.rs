@@ -1,4 +1,4 @@
-//! From segments to evidence: the phrases of a segment, and what stands around them.
+//! Extracts hints from segments: finds phrases, and the fields and values near them.
 
 use serde_json::Value;
 
@@ -12,19 +12,20 @@ use super::tokens::{Token, TokenKind, lex};
 use super::vocabulary::Vocabulary;
 use super::{ExpectedFormat, Hint, Relation};
 
-/// Collects evidence while a text is walked.
+/// Collects the hints of a text, segment by segment.
 pub(super) struct HintExtractor<'v> {
     pub(super) vocabulary: &'v Vocabulary<'v>,
     sent: &'v Value,
     pub(super) phrases: &'v PhraseTable,
     pub(super) hints: Vec<Hint>,
-    /// The text says that its answer was cut: from here on, named fields are filters.
+    /// True if the text has said that the response is truncated. The fields it names from there on are filters.
     pub(super) truncated: bool,
-    /// The lines with bullets that follow are actions.
+    /// True if the following bulleted lines list actions.
     pub(super) in_action_list: bool,
-    /// The action that was named last in a path such as `actions.create.inputSchema`.
+    /// The action named last in a path such as `actions.create.inputSchema`.
     action: Option<String>,
-    /// A shape that has no successor yet: the previous one, or the first of two that are not labelled.
+    /// The input shape before a change of the contract: one that is marked as previous, or the first of two without
+    /// such marks. It waits for the current shape.
     previous_shape: Option<Vec<ShapeField>>,
 }
 
@@ -32,12 +33,12 @@ pub(super) const ARTICLES: [&str; 12] =
     ["a", "an", "the", "valid", "type", "of", "be", "one", "single", "following", "by", "calling"];
 const NOUNS: [&str; 10] =
     ["field", "fields", "parameter", "property", "argument", "key", "keys", "input", "attribute", "parameters"];
-/// What error messages call any argument.
+/// Nouns by which error messages refer to any argument.
 const GENERIC_NOUNS: [&str; 10] =
     ["value", "values", "type", "name", "field", "input", "argument", "key", "length", "error"];
-/// A name further away than this many tokens belongs to something else.
+/// The maximum distance in tokens between a phrase and the name it refers to.
 const MAX_NAME_DISTANCE: usize = 12;
-/// Nobody acts on more than this, and the limit keeps the search for repetitions short.
+/// The maximum number of hints of a text. It bounds the search for duplicates.
 const MAX_HINTS: usize = 500;
 
 impl<'v> HintExtractor<'v> {
@@ -64,24 +65,24 @@ impl<'v> HintExtractor<'v> {
         }
     }
 
-    /// A known field at the head of a line, with what stands after it.
+    /// Reads a line that begins with a known field; `rest` is the text after the field.
     pub(super) fn read_heading(&mut self, field: &str, rest: &str) {
         if self.truncated {
             let mut tokens = Vec::new();
             lex(rest, &mut tokens);
             let list = list_at(&tokens, 0);
-            // One bare word says what kind of value it is (`assignee: string`), not which.
+            // A single unquoted word is a type (`assignee: string`), not a value.
             let values = if list.quoted || list.items.len() > 1 { owned_items(&list) } else { Vec::new() };
             self.push_narrow(field.to_owned(), values);
         }
-        // `role (string): …` names the type.
+        // `role (string): …` states the type.
         let kind = rest.strip_prefix('(').and_then(|rest| rest.split([')', ',']).next());
         if let Some(expected) = kind.and_then(json_type) {
             self.push(Hint::WrongType { field: field.to_owned(), expected });
         }
     }
 
-    /// A JSON object that the text calls an example, or the first of a list of them.
+    /// Reads a JSON object that the text calls an example, or the first of a list of them.
     pub(super) fn read_example(&mut self, value: &Value) {
         let object = match value {
             Value::Object(object) => Some(object),
@@ -93,7 +94,8 @@ impl<'v> HintExtractor<'v> {
         }
     }
 
-    /// An input's shape; `words` (before it, or the label around it) may say whether it is the previous or the current one.
+    /// Reads an input shape. `words` (the text before it, or the label around it) may say whether it is the previous or
+    /// the current one.
     pub(super) fn read_shape(&mut self, fields: Vec<ShapeField>, words: &str) {
         let mut tokens = Vec::new();
         lex(words, &mut tokens);
@@ -198,7 +200,7 @@ impl<'v> HintExtractor<'v> {
                     }
                     return;
                 }
-                // `choose 'currency' from …` has it between.
+                // `choose 'currency' from …` names it between the words.
                 if let [name, from, ..] = &tokens[next..]
                     && ["from", "among", "between"].iter().any(|word| from.is_word(word))
                     && let Some(field) = self.vocabulary.field_path(name.text)
@@ -274,7 +276,7 @@ impl<'v> HintExtractor<'v> {
         }
     }
 
-    /// The field that a phrase is about: the segment's, or one that its sentence names.
+    /// Returns the field that a phrase is about: the segment's, or one that its sentence names.
     pub(super) fn field(&self, context: &PhraseContext<'_>) -> Option<String> {
         match context.segment.subject {
             Some(Subject { name, known: true }) => Some(name.clone()),
@@ -282,8 +284,8 @@ impl<'v> HintExtractor<'v> {
         }
     }
 
-    /// The known field that the sentence names or quotes a value of: in quotes rather than bare, before the phrase rather than
-    /// after it.
+    /// Returns the known field that the sentence names, or whose value it quotes. Quoted names are preferred over
+    /// unquoted ones, and names before the phrase over those after it.
     fn field_in_sentence(&self, context: &PhraseContext<'_>) -> Option<String> {
         let tokens = context.tokens;
         let field_by_value = || {
@@ -304,8 +306,8 @@ impl<'v> HintExtractor<'v> {
         })
     }
 
-    /// The known field that the sentence names. `invalid value: …` speaks of any field, and of one that is called `value` only if
-    /// nothing else is meant.
+    /// Returns the known field that the sentence names. A generic noun, as in `invalid value: …`, is skipped unless it
+    /// is in quotes.
     fn field_by_name(&self, context: &PhraseContext<'_>) -> Option<String> {
         let tokens = context.tokens;
         let of = |kind: TokenKind| {
@@ -316,7 +318,7 @@ impl<'v> HintExtractor<'v> {
         of(TokenKind::Quoted).or_else(|| of(TokenKind::Word))
     }
 
-    /// The known field that the line names before the sentence: `Bad role. Options: a, b`.
+    /// Returns the known field that the line names before the sentence: `Bad role. Options: a, b`.
     fn field_named_before(&self, context: &PhraseContext<'_>) -> Option<String> {
         let start = sentence(context.tokens, context.at).start;
         let before = context.tokens[..start].iter().rev().take(MAX_NAME_DISTANCE);
@@ -333,7 +335,7 @@ impl<'v> HintExtractor<'v> {
         let list = list_at(context.tokens, context.next);
         let path = |item: &&str| self.vocabulary.field_path(item).or_else(|| path_missing_in_item(self.sent, item));
         let fields: Vec<String> = list.items.iter().filter_map(path).collect();
-        // Of a known field's own segment, a list can only be of fields inside of it; those have their own segments.
+        // A list in the segment of a known field names its subfields, which have their own segments.
         let own = context.segment.subject.is_some_and(|subject| subject.known);
         if !own && !fields.is_empty() && fields.len() == list.items.len() {
             fields.into_iter().for_each(|field| self.push_missing(field));
@@ -376,7 +378,7 @@ impl<'v> HintExtractor<'v> {
             return;
         }
         let own = context.segment.subject.is_some_and(|subject| subject.known);
-        // Values that are listed as valid name no field by having been sent.
+        // Do not identify the field by a sent value: the values in this sentence are the valid ones.
         let named = || self.field_by_name(context).or_else(|| self.field_named_before(context));
         let field = if own { None } else { named() }.or_else(|| self.field(context));
         let discriminator = field.as_deref().is_some_and(|field| self.vocabulary.is_discriminator(field));
@@ -393,7 +395,7 @@ impl<'v> HintExtractor<'v> {
         }
     }
 
-    /// Names after the phrase, before it, or else the segment's own.
+    /// Reads the names of unknown fields: those after the phrase, before it, or else the segment's.
     fn read_unrecognized(&mut self, context: &PhraseContext<'_>) {
         let tokens = context.tokens;
         let remove = tokens[context.at].is_word("remove");
@@ -433,7 +435,7 @@ impl<'v> HintExtractor<'v> {
         }
     }
 
-    /// `already has the same room and date`: known fields, or the list says something else.
+    /// Reads `already has the same room and date`. Ignored unless all names are known fields.
     fn read_conflict(&mut self, context: &PhraseContext<'_>) {
         let list = list_at(context.tokens, context.next);
         let fields: Vec<String> = list.items.iter().filter_map(|item| self.vocabulary.field_path(item)).collect();
@@ -447,7 +449,7 @@ impl<'v> HintExtractor<'v> {
     }
 }
 
-/// What was said so far in a sentence.
+/// The state of the current sentence.
 #[derive(Default)]
 struct SentenceState {
     unrecognized: bool,
@@ -457,17 +459,19 @@ fn is_generic_noun(token: &Token<'_>) -> bool {
     GENERIC_NOUNS.iter().any(|noun| token.is_word(noun))
 }
 
-/// The tokens of the sentence around a phrase: backwards from it, then onwards.
+/// Returns the indices of the tokens around a phrase in its sentence: backward from it, then forward.
 fn nearby_tokens(context: &PhraseContext<'_>) -> impl Iterator<Item = usize> {
     let sentence = sentence(context.tokens, context.at);
     (sentence.start..context.at).rev().chain(context.next..sentence.end)
 }
 
-/// A phrase in its segment: its first token, and the first after it.
+/// A phrase in its segment.
 pub(super) struct PhraseContext<'t> {
     pub(super) segment: &'t Segment<'t>,
     pub(super) tokens: &'t [Token<'t>],
+    /// The index of the phrase's first token.
     pub(super) at: usize,
+    /// The index of the first token after the phrase.
     pub(super) next: usize,
 }
 

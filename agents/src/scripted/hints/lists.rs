@@ -1,12 +1,14 @@
-//! Lists of names and values, and what may stand between a phrase and what it announces.
+//! Reads lists of names and values, and skips the filler words between a phrase and its list.
 
 use super::tokens::{Token, TokenKind};
 
-/// A list that was read from tokens.
+/// A list read from tokens.
 pub(super) struct List<'t> {
     pub(super) items: Vec<&'t str>,
+    /// True if the items are in quotes.
     pub(super) quoted: bool,
-    /// A colon, an equals sign, a bracket or the border of a table's cell announced it.
+    /// True if a colon, an equals sign, a bracket or a table cell's border precedes the first item. Even a single
+    /// unquoted item is then a list.
     pub(super) announced: bool,
 }
 
@@ -35,8 +37,8 @@ const FILLERS: [&str; 22] = [
     "s",
 ];
 
-/// The list that starts at `at` after fillers (`: the following values`). Quoted items stay among quoted ones. A bare item
-/// is a single word before a separator or the end: `user ID or name` is prose.
+/// Reads the list at `at`, after fillers (`: the following values`). If the first item is quoted, all must be. An
+/// unquoted item is a single word before a separator or the end: `user ID or name` is prose.
 pub(super) fn list_at<'t>(tokens: &[Token<'t>], at: usize) -> List<'t> {
     let mut list = List { items: Vec::new(), quoted: false, announced: false };
     let mut at = at;
@@ -75,7 +77,7 @@ pub(super) fn list_at<'t>(tokens: &[Token<'t>], at: usize) -> List<'t> {
     list
 }
 
-/// A filler that is followed by a separator is an item of the list: `one of a, the, value`.
+/// Returns true for a filler word. Before a separator it is an item of the list: `one of a, the, value`.
 fn is_filler(tokens: &[Token<'_>], at: usize) -> bool {
     FILLERS.iter().any(|filler| tokens[at].is_word(filler))
         && !tokens.get(at + 1).is_some_and(|next| next.is_symbol(",|"))
@@ -89,13 +91,14 @@ fn ends_item(token: &Token<'_>) -> bool {
     token.kind == TokenKind::End || is_separator(token) || token.is_symbol(")]}*—")
 }
 
-/// The index of the first token after articles and colons; at most `max` are skipped.
+/// Returns the index of the first token that is neither punctuation nor one of `words`. At most `max` tokens are
+/// skipped.
 pub(super) fn skip_words(tokens: &[Token<'_>], at: usize, words: &[&str], max: usize) -> usize {
     let skipped = tokens.iter().skip(at).take(max);
     at + skipped.take_while(|token| token.is_symbol(":=*(") || words.iter().any(|word| token.is_word(word))).count()
 }
 
-/// The sentence around `at`, as a range of tokens; of an endless one only what is near, which keeps reading linear.
+/// Returns the tokens of the sentence around `at`, limited to those nearby to keep the time linear.
 pub(super) fn sentence(tokens: &[Token<'_>], at: usize) -> std::ops::Range<usize> {
     const MAX_TOKENS: usize = 60;
     let ends = |token: &Token<'_>| token.kind == TokenKind::End;

@@ -1,4 +1,4 @@
-//! Tags, attributes and entities of XML-like text.
+//! Parses the tags, attributes and entities of XML-like text.
 
 use std::borrow::Cow;
 
@@ -10,13 +10,13 @@ pub(super) struct Tag<'t> {
     pub(super) length: usize,
 }
 
-/// Whether the same quotation mark stands right before and right after.
+/// Returns true if the same quotation mark immediately precedes and follows.
 pub(super) fn is_quoted(bytes: &[u8], at: usize, length: usize) -> bool {
     let before = at.checked_sub(1).map(|before| bytes[before]);
     before.is_some_and(|quote| matches!(quote, b'\'' | b'"' | b'`') && bytes.get(at + length) == Some(&quote))
 }
 
-/// A tag of XML at the start of `text`: `a < b` is none.
+/// Parses the XML tag at the start of `text`. Returns `None` for a plain `<`, as in `a < b`.
 pub(super) fn tag_at(text: &str) -> Option<Tag<'_>> {
     let closing = text[1..].starts_with('/');
     let start = 1 + usize::from(closing);
@@ -27,7 +27,7 @@ pub(super) fn tag_at(text: &str) -> Option<Tag<'_>> {
     }
     let rest = &text[start + name_length..];
     let mut quote = None;
-    // The limit keeps reading linear where many `<` are never closed.
+    // The limit keeps the time linear if many `<` are never closed.
     let end = rest.char_indices().take(2000).find_map(|(index, c)| match (quote, c) {
         (Some(open), _) => {
             if c == open {
@@ -60,7 +60,7 @@ pub(super) fn attributes(text: &str) -> impl Iterator<Item = (&str, Cow<'_, str>
     })
 }
 
-/// Resolves XML's entities; anything else that begins with `&` stays.
+/// Resolves XML entities and leaves any other `&` unchanged.
 pub(super) fn unescape(text: &str) -> Cow<'_, str> {
     if !text.contains('&') {
         return Cow::Borrowed(text);
@@ -80,7 +80,7 @@ pub(super) fn unescape(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The character that a named or numbered entity stands for.
+/// Returns the character of a named or numeric entity.
 pub(super) fn entity(name: &str) -> Option<char> {
     match name {
         "lt" => Some('<'),

@@ -1,6 +1,6 @@
 //! Words for JSON types and value formats.
 
-/// The JSON type that a word names.
+/// Returns the JSON type that a word names.
 pub(super) fn json_type(word: &str) -> Option<&'static str> {
     const TYPES: &[(&str, &[&str])] = &[
         ("string", &["string", "str"]),
@@ -14,12 +14,12 @@ pub(super) fn json_type(word: &str) -> Option<&'static str> {
     TYPES.iter().find(|(_, words)| words.iter().any(|known| known.eq_ignore_ascii_case(word))).map(|(name, _)| *name)
 }
 
-/// Whether a word names a type of whole numbers that are never negative.
+/// Returns true if a word names an unsigned integer type.
 pub(super) fn is_unsigned(word: &str) -> bool {
     ["u8", "u16", "u32", "u64", "u128", "usize", "uint", "unsigned"].contains(&word)
 }
 
-/// Whether a word names a way to write a value.
+/// Returns true if a word names a value format.
 pub(super) fn is_format(word: &str) -> bool {
     const FORMATS: &[&str] = &[
         "email",

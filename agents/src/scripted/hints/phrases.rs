@@ -1,7 +1,7 @@
-//! The phrases that the hint reader recognizes, read from `phrases.tsv`.
+//! The phrases that the hint extractor recognizes, read from `phrases.tsv`.
 //!
-//! They are ordinary English of error messages, collected from schema validators, web frameworks and tool servers. None is specific
-//! to one error format.
+//! They are common in error messages of schema validators, web frameworks and tool servers. None is specific to one
+//! error format.
 
 use std::sync::LazyLock;
 
@@ -10,15 +10,15 @@ use super::tokens::{Token, TokenKind};
 /// The meaning of a phrase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum HintPattern {
-    /// A field is not there.
+    /// A field is missing.
     Missing,
-    /// The same, but only if a name follows at once: `add the "action" field`.
+    /// A field is missing, if its name follows immediately: `add the "action" field`.
     MissingNamed,
-    /// A type or, where quoted values follow, a list of options.
+    /// A type follows, or a list of quoted options.
     Expected,
-    /// A list of valid values.
+    /// A list of valid values follows.
     Options,
-    /// `valid`: a format's name, or `valid statuses: a, b`.
+    /// A format's name follows (`valid email`), or a plural and its values (`valid statuses: a, b`).
     Valid,
     AtLeast,
     Above,
@@ -28,9 +28,9 @@ pub(super) enum HintPattern {
     MultipleOf,
     /// A format's name follows.
     Invalid,
-    /// A format's name stands before or after.
+    /// A format's name precedes or follows.
     Format,
-    /// The words are a format themselves.
+    /// The phrase itself is a format.
     FormatName,
     Regex,
     Unrecognized,
@@ -46,14 +46,14 @@ pub(super) enum HintPattern {
     Transient,
     Stop,
     Truncated,
-    /// A field of a cut answer, and by how much to raise it, follow.
+    /// A paging field and the amount to add to it follow.
     Page,
-    /// Says nothing; stands here so that a shorter phrase inside of it is not heard.
+    /// No meaning; prevents a shorter phrase within it from being recognized.
     Ignored,
 }
 
 impl HintPattern {
-    /// The pattern of a kind in `phrases.tsv`.
+    /// Returns the pattern of a kind in `phrases.tsv`.
     fn from_kind(kind: &str) -> Option<HintPattern> {
         Some(match kind {
             "missing" => HintPattern::Missing,
@@ -115,7 +115,7 @@ struct Phrase {
 
 impl PhraseTable {
     /// Returns the table of all lines of `phrases.tsv`.
-    pub(super) fn shipped() -> &'static PhraseTable {
+    pub(super) fn built_in() -> &'static PhraseTable {
         static TABLE: LazyLock<PhraseTable> = LazyLock::new(|| PhraseTable::new(phrase_lines()));
         &TABLE
     }
@@ -162,7 +162,7 @@ impl PhraseTable {
         })
     }
 
-    /// Returns whether `tokens` are exactly one phrase of `pattern`.
+    /// Returns true if `tokens` are exactly one phrase of `pattern`.
     pub(super) fn is_phrase(&self, tokens: &[Token<'_>], pattern: HintPattern) -> bool {
         !tokens.is_empty() && self.patterns_at(tokens, 0).any(|found| found == (pattern, tokens.len()))
     }

@@ -1,7 +1,7 @@
 //! Splits a text into segments, each with the field that it is about.
 //!
-//! Elements, JSON objects, and lines with deeper lines under them are scopes: what stands inside is about the field that the scope
-//! names, unless it names its own.
+//! Elements, JSON objects, and lines with more deeply indented lines below them are scopes. Text in a scope is about
+//! the field that the scope names, unless the text names another one.
 
 use std::borrow::Cow;
 
@@ -14,24 +14,25 @@ use super::shape;
 use super::tokens::lex;
 use super::vocabulary::Vocabulary;
 
-/// A piece of text with its surroundings.
+/// A line, an attribute's value or a JSON value, with the scopes around it.
 pub(super) struct Segment<'t> {
-    /// The field that it is about.
+    /// The field that the text is about.
     pub(super) subject: Option<&'t Subject>,
-    /// The name of the element or JSON key that holds it, or empty.
+    /// The name of the innermost element or JSON key around the text; empty if there is none.
     pub(super) label: &'t str,
-    /// The label around the label.
-    pub(super) outer: &'t str,
+    /// The name of the next enclosing element or JSON key, such as `available_actions` for the label `action`; empty if
+    /// there is none.
+    pub(super) outer_label: &'t str,
     /// The text, unescaped.
     pub(super) text: &'t str,
-    /// Whether it is the value of an attribute, and so names a thing rather than advises it.
+    /// True for the value of an attribute, which names something but advises nothing.
     pub(super) attribute: bool,
 }
 
-/// The name that a scope gives.
+/// The field that a scope names.
 #[derive(Debug, Clone)]
 pub(super) struct Subject {
-    /// A field's path, or the name as written if it is no known field's.
+    /// The path of a known field, or the name as written.
     pub(super) name: String,
     pub(super) known: bool,
 }
@@ -44,9 +45,9 @@ struct Scope {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Level {
-    /// An element or a JSON value: closed by its end.
+    /// An element or a JSON value, closed by its end.
     Block,
-    /// A line: closed by the next line that is not indented deeper.
+    /// A line with this indentation, closed by the next line that is not indented more deeply.
     Line(usize),
 }
 
@@ -68,7 +69,8 @@ const FIELD_KEYS: [&str; 14] = [
     "for",
 ];
 
-/// Keys and elements that hold prose or names even where a tool has an argument of the same name.
+/// Keys and elements that usually contain prose or names. They do not name a field, even if a tool has an argument of
+/// the same name.
 const GENERIC_KEYS: [&str; 16] = [
     "message",
     "error",
@@ -88,13 +90,13 @@ const GENERIC_KEYS: [&str; 16] = [
     "description",
 ];
 
-/// A text that opens this many things which do not parse as JSON is not worth more attempts; it keeps reading linear.
+/// The maximum number of failed attempts to parse JSON in one text. It keeps the time linear.
 const MAX_FAILED_PARSES: usize = 16;
 
-/// Elements nested deeper than this are read as part of the one around them; it keeps reading linear.
+/// The maximum nesting of elements; deeper ones are read as part of their parent. It keeps the time linear.
 const MAX_SCOPES: usize = 100;
 
-/// JSON texts inside of JSON texts are followed this deep.
+/// The maximum nesting of JSON values, including JSON in strings.
 const MAX_JSON_DEPTH: usize = 32;
 
 /// Reads all segments of `text`.
@@ -119,7 +121,7 @@ impl<'v> Walker<'_, 'v> {
         let bytes = text.as_bytes();
         let base = self.scopes.len();
         let (mut at, mut start, mut indent) = (0, 0, 0);
-        // What stands before a JSON object says whether it is an example.
+        // The text before a JSON object says whether the object is an example.
         let mut before = "";
         while let Some(byte) = bytes.get(at) {
             match byte {
@@ -159,7 +161,8 @@ impl<'v> Walker<'_, 'v> {
                             self.read_json(&value, "");
                         }
                     } else if let Some((fields, _)) = shape {
-                        // On one line the words before the shape say which it is, else the label around it.
+                        // The words before the shape on its line, or else the label around it, say whether it is the
+                        // previous or the current one.
                         let words = if chunk.trim().is_empty() { label.as_str() } else { chunk };
                         self.extractor.read_shape(fields, words);
                     }
@@ -173,8 +176,8 @@ impl<'v> Walker<'_, 'v> {
         self.scopes.truncate(base);
     }
 
-    /// A JSON object, or a list of objects, at the start of `rest`, and its length. Other JSON values are left to prose: a list of
-    /// strings in a sentence belongs to the sentence.
+    /// Returns the JSON object, or list of objects, at the start of `rest` and its length. Other JSON values are read
+    /// as prose: a list of strings in a sentence belongs to the sentence.
     fn json_at(&mut self, rest: &str) -> Option<(Value, usize)> {
         let inner = rest[1..].trim_start();
         let plausible = match rest.as_bytes()[0] {
@@ -230,7 +233,7 @@ impl<'v> Walker<'_, 'v> {
         }
     }
 
-    /// A line, or the part of it before or after a tag.
+    /// Reads a line, or the part of it before or after a tag.
     fn read_chunk<'t>(&mut self, raw: &'t str, indent: usize, base: usize, before: &mut &'t str) {
         let chunk = raw.trim();
         if chunk.is_empty() || chunk.starts_with("```") {
@@ -269,19 +272,19 @@ impl<'v> Walker<'_, 'v> {
         {
             self.extractor.read_heading(&subject.name, heading.rest);
         }
-        // A line of its own inside of an element keeps the element's field, unless it names a known one.
+        // A line in an element is about the element's field unless it names a known one.
         self.scopes.push(Scope { level: Level::Line(indent), label: String::new(), subject });
         self.emit_segment(text, "", false);
     }
 
-    /// Hands a segment over, about the nearest known field around it, or else the nearest name.
+    /// Passes a segment to the extractor. Its subject is the nearest known field around it, or else the nearest name.
     fn emit_segment(&mut self, text: &str, label: &str, attribute: bool) {
         let subjects = || self.scopes.iter().rev().filter_map(|scope| scope.subject.as_ref());
         let subject = subjects().find(|subject| subject.known).or_else(|| subjects().next());
         let mut labels = self.scopes.iter().rev().filter(|scope| scope.level == Level::Block).map(|s| s.label.as_str());
         let label = if label.is_empty() { labels.next().unwrap_or_default() } else { label };
-        let outer = labels.next().unwrap_or_default();
-        self.extractor.read_segment(&Segment { subject, label, outer, text, attribute });
+        let outer_label = labels.next().unwrap_or_default();
+        self.extractor.read_segment(&Segment { subject, label, outer_label, text, attribute });
     }
 
     fn read_json(&mut self, value: &Value, label: &str) {
@@ -301,7 +304,7 @@ impl<'v> Walker<'_, 'v> {
                 self.scopes.push(Scope { level: Level::Block, label: label.to_owned(), subject });
                 for (key, item) in object {
                     if FIELD_KEYS.contains(&key.as_str()) && (json_path(item).is_some() || item.is_array()) {
-                        // Not evidence, but a contract's delta says here which action it is about.
+                        // This yields no hint, but contract changes name their action here.
                         if let Value::String(text) = item {
                             self.emit_segment(text, key, true);
                         }
@@ -366,7 +369,7 @@ fn quote_value(value: &Value) -> String {
     }
 }
 
-/// The path that a JSON value spells: `"role"` or `["lines", 0, "qty"]`.
+/// Returns the path in a JSON value: `"role"` or `["lines", 0, "qty"]`.
 fn json_path(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
@@ -392,7 +395,7 @@ fn subject_named(vocabulary: &Vocabulary<'_>, raw: &str) -> Subject {
     }
 }
 
-/// Whether a JSON key holds values, whatever they look like: `options`, `allowed_values`.
+/// Returns true if a JSON key introduces valid values: `options`, `allowed_values`.
 fn is_options_key(phrases: &PhraseTable, label: &str) -> bool {
     let words = label.replace('_', " ");
     let mut tokens = Vec::new();
@@ -405,7 +408,7 @@ fn is_example(words: &str) -> bool {
     words.len() < 120 && (found(b"example") || found(b"e.g.") || found(b"for instance") || found(b"valid request"))
 }
 
-/// The line without bullets, numbering, heading marks and pictures in front.
+/// Removes leading bullets, numbering, heading marks and emoji.
 fn strip_bullet(line: &str) -> &str {
     let mut rest = line;
     loop {
@@ -430,12 +433,13 @@ fn strip_bullet(line: &str) -> &str {
 
 struct LineHeading<'t> {
     name: &'t str,
+    /// The text after the name and its separator.
     rest: &'t str,
-    /// Set off by more than a colon, so that it may be a name which the reader does not know.
+    /// True if the name is marked by more than a colon. Then it counts as a field's name even if it is unknown.
     emphasized: bool,
 }
 
-/// The name at the head of a line: `**role**: …`, `role — …`, `role: …`, `"role": …`, or a name alone.
+/// Returns the name at the beginning of a line: `**role**: …`, `role — …`, `role: …`, `"role": …`, or a name alone.
 fn parse_line_heading(line: &str) -> Option<LineHeading<'_>> {
     let bold = line.strip_prefix("**").and_then(|rest| rest.split_once("**"));
     let (name, rest, wrapped) = if let Some((name, rest)) = bold {

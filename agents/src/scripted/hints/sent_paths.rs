@@ -1,10 +1,10 @@
-//! Paths of sent arguments that a text identifies by their value.
+//! Finds the paths of sent arguments that a text identifies by their value.
 
 use serde_json::Value;
 
 use crate::scripted::paths;
 
-/// The only place of the arguments that was sent with this value: a field, or one inside of it.
+/// Returns the path of the only sent value, at any depth, that equals `shown`.
 pub(super) fn path_of_value(sent: &Value, shown: &str) -> Option<String> {
     only_path(sent, &|value| match value {
         Value::String(text) => text == shown,
@@ -14,7 +14,7 @@ pub(super) fn path_of_value(sent: &Value, shown: &str) -> Option<String> {
     })
 }
 
-/// The only list or text that was sent with this length.
+/// Returns the path of the only sent list or text of this length.
 pub(super) fn path_of_length(sent: &Value, length: f64) -> Option<String> {
     only_path(sent, &|value| match value {
         Value::Array(items) => items.len() as f64 == length,
@@ -23,7 +23,7 @@ pub(super) fn path_of_length(sent: &Value, length: f64) -> Option<String> {
     })
 }
 
-/// The field of this name in the only item of a list that lacks it while others have it.
+/// Returns the path of a missing field: exactly one item of a list lacks it while others have it.
 pub(super) fn path_missing_in_item(sent: &Value, name: &str) -> Option<String> {
     let list = |value: &Value| {
         let items = value.as_array().map_or(&[][..], Vec::as_slice);
@@ -37,7 +37,7 @@ pub(super) fn path_missing_in_item(sent: &Value, name: &str) -> Option<String> {
     Some(format!("{path}.{index}.{name}"))
 }
 
-/// The path of the only value inside of `sent` for which `is_match` holds.
+/// Returns the path of the only value in `sent` for which `is_match` is true.
 fn only_path(sent: &Value, is_match: &dyn Fn(&Value) -> bool) -> Option<String> {
     let mut found = Vec::new();
     collect_paths(sent, "", is_match, &mut found);
@@ -45,7 +45,7 @@ fn only_path(sent: &Value, is_match: &dyn Fn(&Value) -> bool) -> Option<String> 
 }
 
 fn collect_paths(value: &Value, path: &str, is_match: &dyn Fn(&Value) -> bool, found: &mut Vec<String>) {
-    // Two are as good as many.
+    // Two matches already make the path ambiguous.
     if found.len() > 1 {
         return;
     }

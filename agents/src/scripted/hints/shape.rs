@@ -1,20 +1,20 @@
-//! Input shapes as people write them: `{ amount: number, status?: "open" | "paid" }`.
+//! Parses input shapes in TypeScript-like notation: `{ amount: number, status?: "open" | "paid" }`.
 
 /// One field of a shape.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShapeField {
-    /// Dotted path.
+    /// The dotted path.
     pub path: String,
-    /// What stands after the colon, trimmed.
+    /// The text after the colon, trimmed.
     pub kind: String,
-    /// Whether the shape marks it as optional (`?`).
+    /// True if it is marked as optional (`?`).
     pub optional: bool,
 }
 
-/// Nesting past this depth is not a shape that anybody wrote to be read.
+/// The maximum nesting of a shape.
 const MAX_DEPTH: usize = 16;
 
-/// Reads a shape at the start of `text`; the second value is its length in bytes.
+/// Parses a shape at the start of `text`. Also returns its length in bytes.
 pub(super) fn shape_at(text: &str) -> Option<(Vec<ShapeField>, usize)> {
     let mut fields = Vec::new();
     let rest = parse_object(text, "", &mut fields, 0)?;
@@ -54,11 +54,11 @@ fn parse_object<'t>(text: &'t str, prefix: &str, fields: &mut Vec<ShapeField>, d
     rest.strip_prefix('}')
 }
 
-/// Where a field's type ends: at a separator or the closing brace outside of brackets and quotes.
+/// Returns the end of a field's type: a separator or the closing brace outside of brackets and quotes.
 fn value_end(text: &str) -> Option<usize> {
     let mut depth = 0_usize;
     let mut quote = None;
-    // The limit keeps reading linear where many braces are never closed.
+    // The limit keeps the time linear if many braces are never closed.
     for (index, c) in text.char_indices().take(2000) {
         match (quote, c) {
             (Some(open), _) if c == open => quote = None,

@@ -1,11 +1,11 @@
-//! Words, quoted text, numbers and marks of a piece of text.
+//! Splits text into words, quoted text, numbers and symbols.
 
-/// One token. Its text is what stands between the quotes, for a quoted one.
+/// A token. The text of a quoted token does not include its quotes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Token<'t> {
     pub(super) kind: TokenKind,
     pub(super) text: &'t str,
-    /// The text after this token, for what cannot be read in tokens (patterns).
+    /// All of the text after this token, unsplit; used to read regular expressions, which tokens would break up.
     pub(super) rest: &'t str,
 }
 
@@ -14,14 +14,14 @@ pub(super) enum TokenKind {
     /// A word or a dotted name: `billing.list`, `retry-after`, `lines[0].qty`, `2026-01-31`.
     Word,
     Quoted,
-    /// A number without its thousands separators removed.
+    /// A number, including any thousands separators.
     Number,
     Symbol,
     /// The end of a sentence.
     End,
 }
 
-/// A quote that is longer than this is taken for a stray quotation mark. The limit keeps reading linear.
+/// The maximum length of quoted text; otherwise the quotation mark is a symbol. The limit keeps the time linear.
 const MAX_QUOTE_BYTES: usize = 256;
 
 impl Token<'_> {
@@ -33,7 +33,7 @@ impl Token<'_> {
         self.kind == TokenKind::Symbol && symbols.contains(self.text)
     }
 
-    /// The value of a number token: `3,200` is 3200.
+    /// Returns the value of a number token: `3,200` is 3200.
     pub(super) fn number(&self) -> Option<f64> {
         if self.kind != TokenKind::Number {
             return None;
@@ -82,7 +82,8 @@ pub(super) fn lex<'t>(text: &'t str, out: &mut Vec<Token<'t>>) {
     }
 }
 
-/// A full stop ends a sentence before white space, at the end, and after a closing quote or bracket.
+/// Returns true if a full stop ends a sentence: before white space, a closing quote or bracket, and at the end of the
+/// text.
 fn ends_sentence(bytes: &[u8], at: usize) -> bool {
     bytes
         .get(at + 1)
@@ -92,7 +93,7 @@ fn ends_sentence(bytes: &[u8], at: usize) -> bool {
 type ByteRange = std::ops::Range<usize>;
 
 fn lex_quoted(text: &str, at: usize, open: char, previous: char) -> Option<(ByteRange, usize)> {
-    // An apostrophe opens nothing: `don't`, `users'`.
+    // An apostrophe does not open a quote: `don't`, `users'`.
     if open == '\'' && previous.is_alphanumeric() {
         return None;
     }

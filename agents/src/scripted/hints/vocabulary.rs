@@ -1,27 +1,29 @@
-//! The names that a reader knows, and how a text may write them.
+//! The names that an agent knows, and the spellings in which texts mention them.
 
 use std::borrow::Cow;
 
 use healbench_protocol::{Script, ToolSpec};
 use serde_json::Value;
 
-/// Names of tools, actions and fields: of the tool list, of the intents and of the beliefs.
+/// The names of tools, actions and fields that an agent knows: those of the tool list, and those in the script's
+/// intended calls (which a perfect agent would make) and drafts (which this agent sends first). A text is searched
+/// for these names.
 #[derive(Debug, Clone, Default)]
 pub struct Vocabulary<'a> {
     tools: Vec<&'a ToolSpec>,
     /// Top-level fields, sorted.
     fields: Vec<&'a str>,
-    /// Nested fields outside of lists as (name, path), sorted; a text may name them without the path.
+    /// Nested fields outside of lists as (name, path), sorted. A text may mention them without the path.
     nested: Vec<(&'a str, String)>,
-    /// Actions that an intent calls; the tool list may be too old to have them.
+    /// The actions of intended calls. An outdated tool list may lack them.
     intended: Vec<&'a str>,
 }
 
-/// Where servers keep arguments, as in `body.amount`: no part of a field's path.
+/// Names under which servers pass arguments, as in `body.amount`. They are not part of a field's path.
 const WRAPPER_KEYS: [&str; 8] = ["body", "query", "params", "args", "arguments", "input", "properties", "root"];
 
 impl<'a> Vocabulary<'a> {
-    /// Everything that an agent knows by name at the start of an episode.
+    /// Collects the names that an agent knows at the start of an episode.
     pub fn new(tools: &'a [ToolSpec], script: &'a Script) -> Vocabulary<'a> {
         let mut vocabulary = Vocabulary { tools: tools.iter().collect(), ..Vocabulary::default() };
         for tool in tools {
@@ -46,9 +48,10 @@ impl<'a> Vocabulary<'a> {
         vocabulary
     }
 
-    /// Everything that it holds: vocabularies with the same bytes read every text alike. The length comes first.
+    /// Returns all names as bytes, beginning with their length. Texts have the same hints under vocabularies with equal
+    /// bytes.
     pub(crate) fn cache_key(&self) -> Vec<u8> {
-        // Taken apart, so that what is added to it cannot be forgotten here.
+        // Destructured, so that a new field cannot be forgotten here.
         let Vocabulary { tools, fields, nested, intended } = self;
         let mut out = Vec::with_capacity(1024);
         out.extend_from_slice(&[0; 8]);
@@ -101,8 +104,8 @@ impl<'a> Vocabulary<'a> {
         }
     }
 
-    /// The dotted path that `raw` (`role`, `/lines/0/qty`, `lines[0].qty`, `body.role`, `city`) stands for, if it names a known
-    /// field.
+    /// Returns the dotted path of the known field that `raw` names (`role`, `/lines/0/qty`, `lines[0].qty`,
+    /// `body.role`, `city`).
     pub(super) fn field_path(&self, raw: &str) -> Option<String> {
         let raw = raw.trim_matches(|c: char| matches!(c, '*' | '`' | '"' | '\'') || c.is_whitespace());
         if raw.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_') {
@@ -135,12 +138,12 @@ impl<'a> Vocabulary<'a> {
         let mut same = self.nested[from..].iter().take_while(|(leaf, _)| *leaf == name);
         match (same.next(), same.next()) {
             (Some((_, path)), None) => Some(Cow::Borrowed(path)),
-            // A name that stands in two places says neither.
+            // A name with two paths is ambiguous.
             _ => None,
         }
     }
 
-    /// The field that a plural speaks of: `statuses` of `status`, `priorities` of `priority`.
+    /// Returns the field whose plural this is: `status` for `statuses`, `priority` for `priorities`.
     pub(super) fn field_of_plural(&self, plural: &str) -> Option<String> {
         let plural = plural.to_lowercase();
         let singular = [("ies", "y"), ("es", ""), ("s", "")].into_iter().filter_map(|(end, instead)| {
@@ -154,18 +157,18 @@ impl<'a> Vocabulary<'a> {
         self.fields.binary_search(&name).is_ok()
     }
 
-    /// Whether the field selects a tool's action.
+    /// Returns true if the field is a tool's discriminator.
     pub(super) fn is_discriminator(&self, field: &str) -> bool {
         self.tools.iter().any(|tool| tool.discriminator.as_deref() == Some(field))
     }
 
-    /// Whether some tool has an action of this name, as far as the reader knows.
+    /// Returns true if the name is a known action of any tool.
     pub(super) fn is_action(&self, name: &str) -> bool {
         self.intended.contains(&name) || self.tools.iter().any(|tool| tool.action(name).is_some())
     }
 
-    /// The tool and action of a full name (`billing.list`, `billing/list`, or a tool with a single action); the action need
-    /// not be one that the reader knows.
+    /// Returns the tool and action of a qualified name (`billing.list`, `billing/list`, or a tool with a single
+    /// action). The action may be unknown.
     pub(super) fn resolve_action(&self, name: &str) -> Option<(String, String)> {
         for tool in &self.tools {
             let rest = match name.get(..tool.name.len()) {
@@ -195,7 +198,7 @@ mod tests {
 
     use super::*;
 
-    /// What an agent knows besides the tool list and the names of arguments.
+    /// The key includes actions that only intended calls mention.
     #[test]
     fn different_vocabularies_have_different_cache_keys() {
         let tools = [ToolSpec {

@@ -131,7 +131,7 @@ fn read_call(line: &[u8]) -> Result<ToolCall, String> {
     }
 }
 
-/// One engine and one world per error format; the worlds are separate because calls change them.
+/// One engine and one environment per error format; the environments are separate because calls change them.
 struct Engines {
     formats: Vec<(ErrorFormat, Engine, World)>,
     output: CallOutput,

@@ -7,9 +7,9 @@ use std::sync::atomic::AtomicBool;
 use healbench_agents::llm::cassette::{Cassette, Entry, Key};
 use healbench_record::{CassetteMode, RunDir, RunStatus};
 use healbench_reports::render::{count, plain_text, pluralize, shell_quote};
-use healbench_runner::{Job, WorkerPool, run_pools};
+use healbench_runner::{Job, execute};
 
-use super::model_run::all_scored;
+use super::run::all_scored;
 use crate::args::{CassetteArgs, CassetteCommand};
 use crate::error::{CliError, ExitStatus};
 use crate::load::{ModelSource, run_spec_of};
@@ -103,14 +103,18 @@ fn prune(dir: &Path, runs: &[PathBuf], dry_run: bool, terminal: &Terminal) -> Re
                 )));
         }
         let run_spec = run_spec_of(&run, manifest.plan)?;
-        let clients = ModelClients::new(&run_spec, Some(&cassettes), &Arc::new(AtomicBool::new(false)))?;
-        let make_agent = run_spec.make_agent(ModelSource::Clients(&clients));
-        let job =
-            Job { plan: &run_spec.plan, scenarios: &run_spec.scenarios, episodes, jobs: 1, make_agent: &make_agent };
-        let agents = (0..run_spec.plan.agents.len()).collect();
+        let stop = Arc::new(AtomicBool::new(false));
+        let clients = ModelClients::new(&run_spec, Some(&cassettes), &stop)?;
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
-        run_pools(&job, &[WorkerPool { agents, threads }], &|_| false, &|| false, &|_| Ok::<(), CliError>(()))
-            .map_err(super::run::run_error)?;
+        let job = Job {
+            plan: &run_spec.plan,
+            scenarios: &run_spec.scenarios,
+            episodes,
+            pools: &clients.pools(&run_spec, threads),
+            make_agent: &run_spec.make_agent(ModelSource::Clients(&clients)),
+            make_environment: None,
+        };
+        execute(&job, None, &stop, &mut |_| Ok::<(), CliError>(()))?;
         let Some(cassette) = &clients.cassette else { continue };
         let unused_here: BTreeSet<Key> = cassette.unused().into_iter().collect();
         unused = Some(match unused {

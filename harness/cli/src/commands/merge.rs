@@ -1,10 +1,10 @@
 use healbench_protocol::fingerprint;
-use healbench_record::{MergeError, RunDir, RunStatus, merge_manifests, visit_recorded_turns, write_recorded_turns};
+use healbench_record::{MergeError, RecordedTurnsWriter, RunDir, RunStatus, merge_manifests, visit_recorded_turns};
 use healbench_reports::FrameWriter;
 use healbench_reports::render::{Detail, shell_quote};
 
-use super::model_run::all_scored;
 use super::report;
+use super::run::all_scored;
 use crate::args::MergeArgs;
 use crate::error::{CliError, ExitStatus};
 use crate::terminal::Terminal;
@@ -47,14 +47,16 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
     }
     writer.finish()?;
     if manifest.has_models() {
-        let mut all_turns = Vec::new();
+        let mut writer = RecordedTurnsWriter::create(&merged)?;
         for (_, run) in &shards {
+            let mut written = Ok(());
             visit_recorded_turns(run, &mut |recorded_turns| {
-                all_turns.push(recorded_turns);
-                true
+                written = writer.write(&recorded_turns);
+                written.is_ok()
             })?;
+            written?;
         }
-        write_recorded_turns(&merged, all_turns.iter())?;
+        writer.finish()?;
     }
     manifest.status = RunStatus::Complete;
     manifest.episodes_done = manifest.plan.len();

@@ -8,7 +8,6 @@ pub(crate) mod completions;
 pub(crate) mod contract;
 pub(crate) mod gate;
 pub(crate) mod merge;
-mod model_run;
 pub(crate) mod plan;
 pub(crate) mod report;
 pub(crate) mod run;

@@ -154,7 +154,7 @@ pub(super) fn resolve_condition(
             .find(|format| *format != ErrorFormat::Bare)
             .unwrap_or(ErrorFormat::FusionXml),
     };
-    Ok(Condition { guardrails, format })
+    Ok(Condition::new(guardrails, format))
 }
 
 /// The name of the error format without `healing`.

@@ -2,7 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use healbench_protocol::{ErrorFormat, Origin, Turn};
+use healbench_agents::llm::ModelRef;
+use healbench_protocol::{EnvironmentKind, ErrorFormat, Origin, Turn};
 use healbench_record::{
     CallRecord, CellRef, Condition, EpisodeRecord, Plan, RecordedTurns, RunDir, read_recorded_turns_of,
 };
@@ -41,6 +42,7 @@ pub(crate) fn each_transcript(
     episodes: &[u64],
     visit: &mut dyn FnMut(u64, Result<Transcript, CliError>) -> bool,
 ) -> Result<(), CliError> {
+    check_reproducible(&run_spec.plan)?;
     let requested: BTreeSet<u64> = episodes.iter().copied().collect();
     let recorded = rows_of_episodes(run, &requested)?;
     let model_episodes = recorded.iter().filter(|(_, (row, _))| row.model.is_some()).map(|(episode, _)| *episode);
@@ -76,6 +78,7 @@ pub(crate) fn transcripts_under(
     run_spec: &RunSpec,
     requested: &[(CellRef, Condition)],
 ) -> Result<Vec<Result<Transcript, CliError>>, CliError> {
+    check_reproducible(&run_spec.plan)?;
     let mut conditions: Vec<Condition> = Vec::new();
     for (_, condition) in requested {
         if !conditions.contains(condition) {
@@ -102,6 +105,20 @@ pub(crate) fn transcripts_under(
     Ok(requested.iter().map(&mut replay).collect())
 }
 
+/// Rejects a run on a server: its responses cannot be computed again.
+fn check_reproducible(plan: &Plan) -> Result<(), CliError> {
+    if plan.environment.kind == EnvironmentKind::Simulator {
+        return Ok(());
+    }
+    let server = plan.environment.to_string();
+    Err(CliError::new(format_args!(
+        "the episodes were executed on {}, which may answer differently each time, so they cannot be shown again",
+        plain_text(&server)
+    ))
+    .kind(ErrorKind::Invalid)
+    .help("the numbers of its episodes are in `healbench report`; run it on the simulator for transcripts"))
+}
+
 fn not_recorded(plan: &Plan, cell: CellRef, condition: &Condition) -> CliError {
     let agent = &plan.agents[cell.agent];
     let opening = agent.opening.map(|opening| format!(" --opening {}", opening.name())).unwrap_or_default();
@@ -112,7 +129,10 @@ fn not_recorded(plan: &Plan, cell: CellRef, condition: &Condition) -> CliError {
         format => format!(" --format {}", quoted(&format.name())),
     };
     // The run does not record the path of the settings file.
-    let config = if agent.to_string().starts_with("model:") { " --config FILE" } else { "" };
+    let config = match ModelRef::parse(&agent.name) {
+        Ok(ModelRef::Table(_)) => " --config FILE",
+        Ok(ModelRef::Provider(..)) | Err(_) => "",
+    };
     // Name the whole built-in suite, since its files have no paths.
     let path = plan.scenarios[cell.scenario].path.as_str();
     let scenarios = path.strip_prefix("built-in:").and_then(|path| path.split('/').next()).unwrap_or(path);

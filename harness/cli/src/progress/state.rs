@@ -19,8 +19,8 @@ pub(crate) struct ProgressState {
     live: Option<(LiveTable, LiveCells)>,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct ModelCost {
+#[derive(Default)]
+struct ModelCost {
     usd: f64,
     /// The number of episodes with known cost; the next field counts those with unknown cost.
     known_episodes: u64,
@@ -29,7 +29,7 @@ pub(crate) struct ModelCost {
 
 impl ModelCost {
     /// Adds an episode of a model. Replayed responses cost nothing.
-    pub(crate) fn add(&mut self, kind: AgentKind, model: Option<&ModelUsage>) {
+    fn add(&mut self, kind: AgentKind, model: Option<&ModelUsage>) {
         let Some(model) = model.filter(|_| kind == AgentKind::Llm) else { return };
         match model.usd {
             Some(usd) => {
@@ -70,25 +70,27 @@ impl ProgressState {
         }
     }
 
-    /// Sets the cost of earlier processes, including episodes that were lost.
-    pub(crate) fn set_earlier_cost(&mut self, cost: ModelCost) {
-        self.cost = cost;
-    }
-
-    /// Adds an episode that an earlier process finished.
+    /// Adds an episode that an earlier process finished. A lost one is run again, but its cost counts.
     pub(crate) fn add_earlier(&mut self, row: &EpisodeRecord) {
-        // The lines of cells that were complete then have already been printed.
-        self.count(row);
+        self.add_cost(row);
+        if row.outcome.is_scored() {
+            // The lines of cells that were complete then have already been printed.
+            self.count(row);
+        }
     }
 
     /// Adds an episode finished by this process. Returns the line of its cell if `live` is set and the cell is
     /// complete.
     pub(crate) fn add_finished(&mut self, row: &EpisodeRecord) -> Option<String> {
         self.finished_now += 1;
+        self.add_cost(row);
+        self.count(row)
+    }
+
+    fn add_cost(&mut self, row: &EpisodeRecord) {
         if let Some(cell) = self.plan.cell(row.episode) {
             self.cost.add(self.plan.agents[cell.agent].kind, row.model.as_deref());
         }
-        self.count(row)
     }
 
     fn count(&mut self, row: &EpisodeRecord) -> Option<String> {
@@ -136,7 +138,7 @@ mod tests {
     use std::time::Duration;
 
     use healbench_protocol::{AgentSpec, ErrorFormat, Guardrails, Opening, Seed};
-    use healbench_record::{Condition, FORMAT_VERSION, PlannedScenario, RunStatus};
+    use healbench_record::{Condition, EndedBy, Environment, FORMAT_VERSION, PlannedScenario, RunStatus};
     use healbench_reports::render::progress as format_progress;
 
     use super::*;
@@ -151,6 +153,7 @@ mod tests {
         };
         let scenario = PlannedScenario {
             id: "shop/\u{1b}[2Jorder".to_owned(),
+            cluster: "shop".to_owned(),
             path: String::new(),
             sha256: String::new(),
             claims: Vec::new(),
@@ -170,8 +173,9 @@ mod tests {
             plan: Plan {
                 seed: Seed(1),
                 trials: 3,
+                environment: Environment::default(),
                 agents: vec![agent("a"), agent("b")],
-                conditions: vec![Condition { guardrails: Guardrails::NONE, format: ErrorFormat::Bare }],
+                conditions: vec![Condition::new(Guardrails::NONE, ErrorFormat::Bare)],
                 scenarios: vec![scenario],
             },
         }
@@ -181,6 +185,7 @@ mod tests {
         EpisodeRecord {
             episode,
             outcome,
+            ended_by: EndedBy::Done,
             claimed_done: false,
             scheduled: false,
             schedule_hash: String::new(),

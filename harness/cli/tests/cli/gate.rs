@@ -185,16 +185,16 @@ fn incompatible_runs_are_never_compared() {
     refused(&["gate", "cut.toml", "run"], "it was truncated or edited");
     sandbox.write("edited.toml", &text.replacen("calls = ", "calls = 1", 1));
     refused(&["gate", "edited.toml", "run"], "it was truncated or edited");
-    sandbox.write("newer.toml", &text.replacen("version = 1", "version = 2", 1));
-    refused(&["gate", "newer.toml", "run"], "its version is 2; this program reads 1");
+    sandbox.write("older.toml", &text.replacen("version = 2", "version = 1", 1));
+    refused(&["gate", "older.toml", "run"], "its version is 1; this program reads 2");
     sandbox.write("foreign.toml", "[tool]\n");
     refused(&["gate", "foreign.toml", "run"], "it does not begin as a baseline does");
     // A run of a newer version, as base and as candidate.
     let manifest = std::fs::read_to_string(sandbox.path("seed/manifest.json")).unwrap();
-    sandbox.write("seed/manifest.json", &manifest.replacen("\"format_version\": 5", "\"format_version\": 6", 1));
-    refused(&["gate", "seed", "run"], "has run format 6");
-    refused(&["gate", "baseline.toml", "seed"], "has run format 6");
-    refused(&["bless", "seed"], "has run format 6");
+    sandbox.write("seed/manifest.json", &manifest.replacen("\"format_version\": 6", "\"format_version\": 7", 1));
+    refused(&["gate", "seed", "run"], "has run format 7");
+    refused(&["gate", "baseline.toml", "seed"], "has run format 7");
+    refused(&["bless", "seed"], "has run format 7");
     // A run that was interrupted, and one with fewer episodes than planned.
     let other = manifest.replacen("\"status\": \"complete\"", "\"status\": \"interrupted\"", 1);
     sandbox.write("seed/manifest.json", &other);
@@ -272,7 +272,10 @@ fn invalid_arguments_have_distinct_errors() {
     let table: [(&[&str], &str); 6] = [
         (&["gate", "nowhere.toml", "run"], "cannot read `nowhere.toml`"),
         (&["gate", "run"], "<CANDIDATE>"),
-        (&["gate", "run", "run", "--policy", "bad.toml"], "bad.toml:1: success is a rate"),
+        (
+            &["gate", "run", "run", "--policy", "bad.toml"],
+            "bad.toml:3:10: `check.margin` does not fit: success is a rate",
+        ),
         (&["gate", "run", "run", "--policy", "none.toml"], "cannot read `none.toml`"),
         (&["compare", "run"], "<CANDIDATE>"),
         (&["compare", "run", "--by", "format", "--reference", "zod"], "unknown reference `zod`"),
@@ -304,11 +307,11 @@ fn rounds(invalid: f64, slower_invalid: f64) -> String {
         pair("control", "control", 1.0),
         pair("identity", "equal", 1.0),
         pair("invalid call", "equal", invalid),
-        pair("valid call over yardstick", "reference_workload", 2.0),
-        pair("invalid call over yardstick", "reference_workload", 9.0 * slower_invalid),
+        pair("valid call over reference workload", "reference_workload", 2.0),
+        pair("invalid call over reference workload", "reference_workload", 9.0 * slower_invalid),
     ];
     format!(
-        "{{\"format_version\":1,\"healbench\":\"0.1.0\",\"revision\":null,\"cpu\":\"x\",\"optimized\":true,\"epoch_ns\":50000,\"pairs\":[{}]}}\n",
+        "{{\"format_version\":2,\"healbench\":\"0.1.0\",\"revision\":null,\"cpu\":\"x\",\"optimized\":true,\"epoch_ns\":50000,\"pairs\":[{}]}}\n",
         pairs.join(",")
     )
 }
@@ -335,7 +338,7 @@ fn a_slower_invalid_call_fails_its_own_row() {
     assert_eq!(failures(&["gate", "--perf", "slow.json"]), (Some(1), vec!["FAIL invalid call".to_owned()]));
     assert_eq!(
         failures(&["gate", "base.json", "--perf", "slow.json"]),
-        (Some(1), vec!["FAIL invalid call".to_owned(), "FAIL invalid call over yardstick".to_owned()])
+        (Some(1), vec!["FAIL invalid call".to_owned(), "FAIL invalid call over reference workload".to_owned()])
     );
     // A noisy machine and too few rounds are both inconclusive.
     let shaken = rounds(1.2, 1.2).replacen("50000,50", "50000,51", 501);
@@ -364,7 +367,7 @@ fn a_slower_invalid_call_fails_its_own_row() {
     sandbox.write("gate.toml", "[[perf.check]]\npair = \"invalid call\"\ntier = \"advisory\"\n");
     sandbox.write("no-control.json", &without("control"));
     assert_eq!(failures(&["gate", "--perf", "no-control.json", "--policy", "gate.toml"]).0, Some(3));
-    sandbox.write("gate.toml", "[[perf.check]]\npair = \"invalid call over yardstick\"\n");
+    sandbox.write("gate.toml", "[[perf.check]]\npair = \"invalid call over reference workload\"\n");
     assert_eq!(failures(&["gate", "--perf", "base.json", "--policy", "gate.toml"]).0, Some(4));
     sandbox.write("gate.toml", "[[perf.check]]\npair = \"control\"\n");
     assert_eq!(failures(&["gate", "--perf", "base.json", "--policy", "gate.toml"]).0, Some(4));

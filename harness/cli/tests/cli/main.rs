@@ -15,6 +15,7 @@ mod models;
 mod progress;
 mod quickstart;
 mod report;
+mod run_config;
 mod schemas;
 mod shards;
 mod transcripts;

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
 use healbench_agents::scripted::{Profile, ScriptedAgent, shipped_profile, shipped_profiles};
-use healbench_protocol::{Agent, EpisodeStart, ErrorFormat, Guardrails, Seed, ToolCall, Turn, canonical_json};
+use healbench_protocol::{Agent, EpisodeStart, ErrorFormat, Guardrails, Script, Seed, ToolCall, Turn, canonical_json};
 use healbench_record::{Outcome, Plan, Records, RunDir, RunManifest, RunStatus};
 use healbench_reports::{FrameWriter, Rate, Report, ReportRow, RowMetric, summarize};
-use healbench_runner::{Axes, EpisodeEvent, Job, RunEvent, TokenCounter, build_plan, replay, run};
+use healbench_runner::{Axes, EpisodeEvent, Job, RunEvent, TokenCounter, WorkerPool, build_plan, execute, replay};
 use healbench_scenarios::{Scenario, load_suite};
 use proptest::prelude::*;
 
@@ -59,11 +59,11 @@ fn trace_episode(job: &Job<'_>, episode: u64) -> EpisodeTrace {
             call: call.clone(),
             text: answer.response.text().into_owned(),
             is_error: answer.response.is_error,
-            class: answer.failure.as_ref().map(|failure| failure.class().to_owned()),
+            class: answer.failure.as_ref().map(|failure| failure.class().to_string()),
             named_fields: answer.failure.as_ref().filter(|_| answer.names_fields).map(|failure| failure.fields()),
-            leaked_fields: u64::from(answer.leaked_fields),
-            state_changed: answer.state_changed,
-            bare_line: answer.bare_line(),
+            leaked_fields: u64::from(answer.leaked_fields.unwrap()),
+            state_changed: answer.state_changed.unwrap(),
+            bare_line: answer.unguarded_text(),
             truncation_notice: answer.truncation_notice.map(|block| answer.response.content[block].clone()),
         }),
         EpisodeEvent::End(ending, _) => outcome = Some(ending),
@@ -261,8 +261,10 @@ fn report(plan: &Plan, records: &Records) -> Report {
     summarize(&run, &manifest, healbench_reports::Scope::Full).unwrap()
 }
 
-fn agent_factory(profiles: &[Profile]) -> impl for<'s> Fn(usize, EpisodeStart<'s>) -> Box<dyn Agent + 's> + Sync + '_ {
-    |index, start| Box::new(ScriptedAgent::new(&profiles[index], start))
+fn agent_factory(
+    profiles: &[Profile],
+) -> impl for<'s> Fn(usize, EpisodeStart<'s>, Option<&'s Script>) -> Box<dyn Agent + 's> + Sync + '_ {
+    |index, start, script| Box::new(ScriptedAgent::new(&profiles[index], start, script.unwrap()))
 }
 
 fn scenarios() -> Vec<Scenario> {
@@ -295,13 +297,14 @@ proptest! {
         };
         let plan = build_plan(&axes, &chosen);
         let make_agent = agent_factory(&profiles);
-        let job =
-            Job { plan: &plan, scenarios: &chosen, episodes: 0..plan.len(), jobs: 2, make_agent: &make_agent };
+        let pools = [WorkerPool::of_all_agents(&plan, 2)];
+        let episodes = 0..plan.len();
+        let job = Job { plan: &plan, scenarios: &chosen, episodes, pools: &pools, make_agent: &make_agent, make_environment: None };
         let mut records = Records::default();
-        run::<std::convert::Infallible>(&job, &AtomicBool::new(false), &mut |event| {
-            if let RunEvent::Episodes { records: more, .. } = event {
-                records.episodes.extend(more.episodes);
-                records.calls.extend(more.calls);
+        execute::<std::convert::Infallible>(&job, None, &AtomicBool::new(false), &mut |event| {
+            if let RunEvent::Finished(results) = event {
+                records.episodes.extend(results.iter().map(|result| result.episode.clone()));
+                records.calls.extend(results.iter().flat_map(|result| result.calls.clone()));
             }
             Ok(())
         }).unwrap();

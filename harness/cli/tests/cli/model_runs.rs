@@ -212,12 +212,12 @@ fn an_interrupt_ends_a_slow_request_and_says_how_to_go_on() {
     assert!(started.elapsed() < Duration::from_secs(10), "it waits for the model");
 }
 
-/// Kills a run at pseudo-random times: every planned episode must occur once, and no finished one is requested again.
+/// Kills a run fifty times at pseudo-random moments: every planned episode must occur once, and no finished one is requested again.
 #[cfg(unix)]
 #[test]
-fn a_run_killed_many_times_is_complete_and_pays_for_nothing_twice() {
-    const TRIALS: usize = 80;
-    const KILLS: u32 = 12;
+fn a_run_killed_fifty_times_is_complete_and_pays_for_nothing_twice() {
+    const TRIALS: usize = 300;
+    const KILLS: u32 = 50;
     let server = ModelServer::start(|number, request| {
         std::thread::sleep(Duration::from_millis(15));
         repairing_model(number, request)
@@ -283,4 +283,101 @@ fn finished_seeds(run: &Path) -> BTreeMap<u64, u64> {
         assert_eq!(found.insert(seed, episode), None, "{} is in the journal twice", canonical_json(&line["episode"]));
     }
     found
+}
+
+/// A replay is free and deterministic, so its frames must be equal byte for byte however often it was killed.
+#[cfg(unix)]
+#[test]
+fn a_replay_killed_50_times_has_the_frames_of_an_undisturbed_one() {
+    const KILLS: u32 = 50;
+    let server = ModelServer::start(repairing_model);
+    let sandbox = sandbox_with(&server, "connections = 8\n");
+    let agents = "--agent=model:mini,scripted:typical";
+    let axes = ["--guardrails=none,all", "--format=fusion-xml", "--trials=60", "--quiet"];
+    let run = |more: &[&'static str]| [&["run", "scenario.yaml", agents], &axes[..], more].concat();
+    sandbox.ok(&run(&["--out=recorded", "--record=tape"]));
+    sandbox.ok(&run(&["--out=straight", "--replay=tape", "-j1"]));
+    let begin = run(&["--out=run", "--replay=tape"]);
+    let resume = ["run", "--resume", "run", "--quiet"];
+    let (mut kills, mut delay) = (0, 0x2545_f491_4f6c_dd1d_u64);
+    while kills < KILLS {
+        let args = if sandbox.path("run/manifest.json").exists() { &resume[..] } else { &begin[..] };
+        let mut child = sandbox.command(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        delay ^= delay << 13;
+        delay ^= delay >> 7;
+        delay ^= delay << 17;
+        std::thread::sleep(Duration::from_millis(delay % 120));
+        if child.try_wait().unwrap().is_some() {
+            // It was complete before it could be killed, so kill another one.
+            assert!(same_frames(&sandbox.path("run"), &sandbox.path("straight")));
+            std::fs::remove_dir_all(sandbox.path("run")).unwrap();
+            continue;
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        kills += 1;
+        if sandbox.path("run").exists() && !sandbox.path("run/manifest.json").exists() {
+            // It was killed before it had written its plan.
+            std::fs::remove_dir_all(sandbox.path("run")).unwrap();
+        }
+    }
+    let args = if sandbox.path("run").exists() { &resume[..] } else { &begin[..] };
+    sandbox.ok(args);
+    assert!(same_frames(&sandbox.path("run"), &sandbox.path("straight")));
+    let transcripts = |run: &str| std::fs::read(sandbox.path(run).join("transcripts.jsonl.zst")).unwrap();
+    assert_eq!(transcripts("run"), transcripts("straight"));
+    // So are those of shards.
+    sandbox.ok(&run(&["--out=one", "--replay=tape", "--shard=1/2"]));
+    sandbox.ok(&run(&["--out=two", "--replay=tape", "--shard=2/2", "-j3"]));
+    sandbox.ok(&["merge", "one", "two", "--out", "merged"]);
+    assert!(same_frames(&sandbox.path("merged"), &sandbox.path("straight")));
+    assert_eq!(transcripts("merged"), transcripts("straight"));
+}
+
+#[test]
+fn frames_replace_a_journal_that_was_deleted() {
+    let broken = Arc::new(AtomicBool::new(true));
+    let is_broken = Arc::clone(&broken);
+    let server = ModelServer::start(move |number, request| match is_broken.load(Ordering::SeqCst) && number % 4 == 3 {
+        true => (503, json!({"error": {"message": "overloaded"}})),
+        false => repairing_model(number, request),
+    });
+    let sandbox = sandbox_with(&server, "connections = 1\n");
+    sandbox.start(&[&RUN[..], &["--trials", "4", "--out", "run"]].concat());
+    let lost = outcomes(&sandbox.path("run")).iter().filter(|outcome| **outcome == Outcome::Infra).count();
+    std::fs::remove_file(sandbox.path("run/journal.jsonl")).unwrap();
+    broken.store(false, Ordering::SeqCst);
+    let asked = server.requests().len();
+    sandbox.ok(&["run", "--resume", "run"]);
+    assert_eq!(outcomes(&sandbox.path("run")), [Outcome::Success; 8]);
+    assert_eq!(server.requests().len() - asked, 2 * lost);
+    for episode in ["0", "7"] {
+        assert!(sandbox.ok(&["show", "run", episode]).out.contains("success after 3 calls"));
+    }
+}
+
+/// Long answers would fill the memory if the results of all episodes were kept in it.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_does_not_grow_with_episodes() {
+    let answer = "A long answer. ".repeat(1_500);
+    let server = ModelServer::start(move |_, _| crate::model_server::text_reply(&answer));
+    let sandbox = sandbox_with(&server, "connections = 2\n");
+    let peak_kib = |trials: &str, out: &str| {
+        let args = [&RUN[..4], &["--guardrails=all", "--format=fusion-xml", "--trials", trials, "--out", out]].concat();
+        let mut child = sandbox.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let status = format!("/proc/{}/status", child.id());
+        let mut peak = 0;
+        while child.try_wait().unwrap().is_none() {
+            let text = std::fs::read_to_string(&status).unwrap_or_default();
+            let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+            peak = line.and_then(|line| line.trim().strip_suffix(" kB")?.parse::<u64>().ok()).unwrap_or(peak);
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        assert_eq!(outcomes(&sandbox.path(out)).len().to_string(), trials);
+        peak
+    };
+    let (few, many) = (peak_kib("200", "few"), peak_kib("2000", "many"));
+    // The answers of 1,800 episodes have 40 MB.
+    assert!(few > 0 && many < few + 15_000, "{few} KiB, {many} KiB");
 }

@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 
+use healbench_protocol::ErrorClass;
 use healbench_record::{Outcome, RunDir};
 use serde_json::{Value, json};
 
@@ -141,7 +142,7 @@ fn a_natural_opening_begins_with_the_task() {
     assert_eq!(openings.collect::<Vec<_>>(), ["natural", "seeded"]);
     let (row, calls) = healbench_reports::episode_rows(&run, 0).unwrap().unwrap();
     assert_eq!((row.outcome, row.model.unwrap().opening_calls), (Outcome::TaskFail, 0));
-    assert_eq!(calls[0].error_class.as_deref(), Some("UNKNOWN_TOOL"));
+    assert_eq!(calls[0].error_class, Some(ErrorClass::UnknownTool));
 }
 
 #[test]

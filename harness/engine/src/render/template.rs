@@ -131,7 +131,7 @@ struct TemplateContext<'a> {
     /// `validation`, `routing` or `tool`.
     kind: &'static str,
     /// `VALIDATION`, a routing code, or a tool error's code.
-    code: &'a str,
+    code: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     tool: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -214,7 +214,7 @@ impl<'a> TemplateContext<'a> {
             current: delta.current.as_deref(),
         };
         let common = TemplateContext {
-            code: input.failure.class(),
+            code: input.failure.class().to_string(),
             tool: input.tool,
             action: input.action.map(|doc| doc.action.as_str()),
             description: input.action.map(|doc| doc.description.as_str()),

@@ -22,7 +22,7 @@ mod world;
 use std::sync::Arc;
 
 use healbench_engine::definition::{Action, Handler, TableDef, Tool, WorldDef};
-use healbench_engine::{Engine, SimulatorReply, World, WorldBase};
+use healbench_engine::{Engine, GuardedReply, World, WorldBase};
 use healbench_protocol::{ErrorFormat, Guardrails, Object, ToolCall};
 use serde_json::{Value, json};
 
@@ -64,8 +64,8 @@ fn call(tool: &str, arguments: Value) -> ToolCall {
     ToolCall { tool: tool.to_owned(), arguments }
 }
 
-/// Runs one call on a new, empty world.
-fn answer(tools: &[Tool], guardrails: &str, format: ErrorFormat, tool: &str, arguments: Value) -> SimulatorReply {
+/// Runs one call in a new, empty environment.
+fn answer(tools: &[Tool], guardrails: &str, format: ErrorFormat, tool: &str, arguments: Value) -> GuardedReply {
     let engine = Engine::new(tools, guardrails.parse().unwrap(), &format).unwrap();
     engine.call(&mut world(WorldDef::default()), &call(tool, arguments))
 }

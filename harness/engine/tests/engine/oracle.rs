@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use healbench_engine::definition::{Action, Handler, Tool, ToolFailure, WorldDef};
-use healbench_engine::{Engine, Failure, Issue, IssueKind, Routing, SimulatorReply, World, WorldBase};
+use healbench_engine::{Engine, Failure, GuardedReply, Issue, IssueKind, Routing, World, WorldBase};
 use healbench_protocol::{ErrorFormat, Guardrails, ToolCall};
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ pub(crate) fn check_all(format: &ErrorFormat, texts: &Texts) {
 }
 
 /// Checks one failure's text.
-fn check(format: &ErrorFormat, answer: &SimulatorReply, texts: &Texts) {
+fn check(format: &ErrorFormat, answer: &GuardedReply, texts: &Texts) {
     let text = answer.response.text();
     let failure = answer.failure.as_ref().expect("only failures are checked");
     match format {
@@ -92,7 +92,7 @@ fn is_control(c: char) -> bool {
 }
 
 /// After the SDK's prefix there are only issues, and a failure outside of validation is only its message.
-fn check_zod(text: &str, answer: &SimulatorReply, texts: &Texts) {
+fn check_zod(text: &str, answer: &GuardedReply, texts: &Texts) {
     let failure = answer.failure.as_ref().expect("only failures are checked");
     let tool = match failure {
         Failure::Tool(failure) | Failure::Fault(failure) => return assert_eq!(text, failure.message),
@@ -117,7 +117,7 @@ fn check_zod(text: &str, answer: &SimulatorReply, texts: &Texts) {
 
 /// Checks that every line of an error is of a known kind. pydantic does not escape names, so a name must be compared
 /// exactly; a value that was sent stays on one line.
-fn check_pydantic(text: &str, answer: &SimulatorReply, texts: &Texts) {
+fn check_pydantic(text: &str, answer: &GuardedReply, texts: &Texts) {
     let failure = answer.failure.as_ref().expect("only failures are checked");
     let (tool, locations) = match failure {
         Failure::Tool(failure) | Failure::Fault(failure) => {
@@ -203,7 +203,7 @@ fn is_text_block(text: &str) -> bool {
 }
 
 /// Checks that every line belongs to the template, and that their number is as expected.
-fn check_shipped(text: &str, answer: &SimulatorReply) {
+fn check_shipped(text: &str, answer: &GuardedReply) {
     assert!(!text.contains(is_control), "a control character in {text:?}");
     let lines: Vec<&str> = text.split('\n').collect();
     let expected = match answer.failure.as_ref().expect("only failures are checked") {

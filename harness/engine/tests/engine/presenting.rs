@@ -48,14 +48,14 @@ fn many(count: usize) -> WorldDef {
     WorldDef { tables: vec![table], ..WorldDef::default() }
 }
 
-fn list(presenter: Option<Presenter>, guardrails: &str, count: usize, arguments: Value) -> SimulatorReply {
+fn list(presenter: Option<Presenter>, guardrails: &str, count: usize, arguments: Value) -> GuardedReply {
     let mut arguments = arguments;
     arguments["action"] = json!("list");
     let engine = Engine::new(&tasks(presenter), guardrails.parse().unwrap(), &FusionXml).unwrap();
     engine.call(&mut world(many(count)), &call("tasks", arguments))
 }
 
-fn rows(answer: &SimulatorReply) -> Vec<Value> {
+fn rows(answer: &GuardedReply) -> Vec<Value> {
     serde_json::from_str(&answer.response.content[0]).unwrap()
 }
 
@@ -169,7 +169,7 @@ fn only_the_rows_that_are_kept_are_validated() {
     assert_eq!((rows(&kept).len(), kept.omitted_rows), (2, 3));
     for (max, guardrails) in [(3, "all"), (2, "strict+healing")] {
         let refused = list(presenter(max), guardrails, 5, json!({}));
-        assert_eq!(refused.failure.unwrap().class(), "INTERNAL_ERROR");
+        assert_eq!(refused.failure.unwrap().class().name(), "INTERNAL_ERROR");
         let text = refused.response.text().into_owned();
         assert!(text.contains("Row 3 of the answer does not fit the contract of its list."), "{text}");
     }

@@ -21,7 +21,7 @@ fn billing(rules: Vec<Rule>) -> Vec<Tool> {
     )]
 }
 
-/// A world and an engine without strict validation.
+/// An environment and an engine without strict validation.
 struct Server {
     engine: Engine,
     world: World,
@@ -32,14 +32,14 @@ impl Server {
         Server { engine: engine(&billing(rules), "healing".parse().unwrap()), world: world(def) }
     }
 
-    fn call(&mut self, action: &str, arguments: Value) -> SimulatorReply {
+    fn call(&mut self, action: &str, arguments: Value) -> GuardedReply {
         let mut arguments = arguments;
         arguments["action"] = json!(action);
         self.engine.call(&mut self.world, &call("billing", arguments))
     }
 
     fn class(&mut self, action: &str, arguments: Value) -> String {
-        self.call(action, arguments).failure.map_or_else(|| "ok".to_owned(), |failure| failure.class().to_owned())
+        self.call(action, arguments).failure.map_or_else(|| "ok".to_owned(), |failure| failure.class().to_string())
     }
 }
 
@@ -52,7 +52,7 @@ fn two_invoices() -> WorldDef {
 fn rows_are_added_read_changed_and_removed() {
     let mut server = Server::new(Vec::new(), two_invoices());
     let added = server.call("create", json!({"customer": "Initech"}));
-    assert!(added.state_changed);
+    assert!(added.state_changed == Some(true));
     assert_eq!(added.response.text(), r#"{"id":"INV-3","customer":"Initech"}"#);
     assert_eq!(
         server.call("update", json!({"id": "INV-1", "paid": true})).response.text(),
@@ -62,14 +62,14 @@ fn rows_are_added_read_changed_and_removed() {
         server.call("get", json!({"id": "INV-1"})).response.text(),
         r#"{"id":"INV-1","customer":"Acme","paid":true}"#
     );
-    assert!(!server.call("get", json!({"id": "INV-1"})).state_changed);
+    assert_eq!(server.call("get", json!({"id": "INV-1"})).state_changed, Some(false));
     assert_eq!(server.class("delete", json!({"id": "INV-2"})), "ok");
     assert_eq!(server.class("get", json!({"id": "INV-2"})), "NOT_FOUND");
     assert_eq!(server.class("delete", json!({"id": "INV-2"})), "NOT_FOUND");
     assert_eq!(server.class("delete", json!({"id": "INV-3"})), "ok");
-    let ids: Vec<&Value> = server.world.rows("invoices").iter().map(|row| &row["id"]).collect();
+    let ids: Vec<&Value> = server.world.tables().rows("invoices").iter().map(|row| &row["id"]).collect();
     assert_eq!(ids, ["INV-1"]);
-    assert!(!server.world.is_unchanged("invoices"));
+    assert!(!server.world.tables().is_unchanged("invoices"));
     // A generated key is never reused.
     assert!(server.call("create", json!({})).response.text().contains("INV-4"));
 }
@@ -79,11 +79,11 @@ fn a_failed_call_changes_nothing_and_a_reverted_row_counts_as_unchanged() {
     let mut server = Server::new(Vec::new(), two_invoices());
     assert_eq!(server.class("update", json!({"id": "INV-9", "paid": true})), "NOT_FOUND");
     assert_eq!(server.class("create", json!({"id": "INV-1"})), "CONFLICT");
-    assert!(server.world.is_unchanged("invoices"));
+    assert!(server.world.tables().is_unchanged("invoices"));
     server.call("update", json!({"id": "INV-1", "customer": "Other"}));
-    assert!(!server.world.is_unchanged("invoices"));
+    assert!(!server.world.tables().is_unchanged("invoices"));
     server.call("update", json!({"id": "INV-1", "customer": "Acme"}));
-    assert!(server.world.is_unchanged("invoices"));
+    assert!(server.world.tables().is_unchanged("invoices"));
 }
 
 #[test]
@@ -98,10 +98,10 @@ fn a_text_and_a_number_are_different_keys() {
 #[test]
 fn an_update_with_what_is_there_changes_nothing() {
     let mut server = Server::new(Vec::new(), two_invoices());
-    assert!(!server.call("update", json!({"id": "INV-1", "customer": "Acme"})).state_changed);
-    assert!(server.call("update", json!({"id": "INV-1", "customer": "New"})).state_changed);
-    assert!(server.call("delete", json!({"id": "INV-1"})).state_changed);
-    assert!(!server.call("delete", json!({"id": "INV-1"})).state_changed);
+    assert_eq!(server.call("update", json!({"id": "INV-1", "customer": "Acme"})).state_changed, Some(false));
+    assert_eq!(server.call("update", json!({"id": "INV-1", "customer": "New"})).state_changed, Some(true));
+    assert_eq!(server.call("delete", json!({"id": "INV-1"})).state_changed, Some(true));
+    assert_eq!(server.call("delete", json!({"id": "INV-1"})).state_changed, Some(false));
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn worlds_on_one_base_do_not_see_each_other() {
     let engine = engine(&billing(Vec::new()), Guardrails::NONE);
     let (mut first, second) = (World::new(Arc::clone(&base)), World::new(base));
     engine.call(&mut first, &call("billing", json!({"action": "delete", "id": "INV-1"})));
-    assert_eq!((first.rows("invoices").len(), second.rows("invoices").len()), (1, 2));
+    assert_eq!((first.tables().rows("invoices").len(), second.tables().rows("invoices").len()), (1, 2));
 }
 
 #[test]
@@ -172,6 +172,6 @@ fn an_injected_fault_names_its_delay() {
     let def = WorldDef { faults: vec![fault(FaultKind::RateLimited, 1, 1)], ..two_invoices() };
     let answer = Server::new(Vec::new(), def).call("list", json!({}));
     assert!(answer.response.text().contains("<retry_after>30 seconds</retry_after>"));
-    assert_eq!(answer.bare_line().as_deref(), Some("Error: Too many requests"));
+    assert_eq!(answer.unguarded_text().as_deref(), Some("Error: Too many requests"));
     assert!(matches!(answer.failure, Some(healbench_engine::Failure::Fault(_))));
 }

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod checkpoints;
+mod foreign;
 mod frozen;
 mod random_templates;
 mod suites;
@@ -15,8 +17,10 @@ use healbench_protocol::{
     Agent, AgentError, AgentKind, AgentSpec, EpisodeStart, ErrorFormat, Guardrails, Script, Seed, ToolResponse, Turn,
     fingerprint,
 };
-use healbench_record::{Outcome, Plan, Records};
-use healbench_runner::{AgentFactory, Axes, EpisodeEvent, Job, RunEnd, RunError, RunEvent, build_plan, replay, run};
+use healbench_record::{EndedBy, EpisodeRecord, Outcome, Plan, Records};
+use healbench_runner::{
+    AgentFactory, Axes, EpisodeEvent, Job, RunError, RunEvent, StopReason, WorkerPool, build_plan, execute, replay,
+};
 use healbench_scenarios::{Scenario, load_suite};
 
 /// Makes each call of its script once and declares the task complete.
@@ -61,7 +65,7 @@ impl Agent for EndlessAgent<'_> {
     }
 }
 
-/// Sends the draft, the intended call and the draft again for each step.
+/// Sends for each step the draft (the call with the scheduled mistakes), the intended call, and the draft again.
 struct DraftFirstAgent<'a> {
     script: &'a Script,
     turn: usize,
@@ -78,32 +82,65 @@ impl Agent for DraftFirstAgent<'_> {
     }
 }
 
-fn draft_first_agent<'s>(_: usize, start: EpisodeStart<'s>) -> Box<dyn Agent + 's> {
-    Box::new(DraftFirstAgent { script: start.script, turn: 0 })
+fn draft_first_agent<'s>(_: usize, _: EpisodeStart<'s>, script: Option<&'s Script>) -> Box<dyn Agent + 's> {
+    Box::new(DraftFirstAgent { script: script.unwrap(), turn: 0 })
 }
 
-fn script_agent<'s>(_: usize, start: EpisodeStart<'s>) -> Box<dyn Agent + 's> {
-    Box::new(ScriptAgent { script: start.script, step: 0 })
+fn script_agent<'s>(index: usize, start: EpisodeStart<'s>, script: Option<&'s Script>) -> Box<dyn Agent + 's> {
+    match script {
+        Some(script) => Box::new(ScriptAgent { script, step: 0 }),
+        // A model gets no script.
+        None => answers(index, start, None),
+    }
 }
 
-fn panics_in_one_scenario<'s>(index: usize, start: EpisodeStart<'s>) -> Box<dyn Agent + 's> {
-    if start.prompt.contains("Warehouse Move") { Box::new(FailingAgent(None)) } else { script_agent(index, start) }
+fn panics_in_one_scenario<'s>(
+    index: usize,
+    start: EpisodeStart<'s>,
+    script: Option<&'s Script>,
+) -> Box<dyn Agent + 's> {
+    if start.prompt.contains("Warehouse Move") {
+        Box::new(FailingAgent(None))
+    } else {
+        script_agent(index, start, script)
+    }
 }
 
-fn unreachable<'s>(_: usize, _: EpisodeStart<'s>) -> Box<dyn Agent + 's> {
+fn unreachable<'s>(_: usize, _: EpisodeStart<'s>, _: Option<&'s Script>) -> Box<dyn Agent + 's> {
     Box::new(FailingAgent(Some(AgentError::Infra("gone".to_owned()))))
 }
 
-fn misconfigured<'s>(_: usize, _: EpisodeStart<'s>) -> Box<dyn Agent + 's> {
+fn misconfigured<'s>(_: usize, _: EpisodeStart<'s>, _: Option<&'s Script>) -> Box<dyn Agent + 's> {
     Box::new(FailingAgent(Some(AgentError::Config("no key".to_owned()))))
 }
 
-fn endless_talker<'s>(_: usize, _: EpisodeStart<'s>) -> Box<dyn Agent + 's> {
+fn endless_talker<'s>(_: usize, _: EpisodeStart<'s>, _: Option<&'s Script>) -> Box<dyn Agent + 's> {
     Box::new(EndlessAgent(None))
 }
 
-fn endless_caller<'s>(_: usize, start: EpisodeStart<'s>) -> Box<dyn Agent + 's> {
-    Box::new(EndlessAgent(Some(start.script)))
+fn endless_caller<'s>(_: usize, _: EpisodeStart<'s>, script: Option<&'s Script>) -> Box<dyn Agent + 's> {
+    Box::new(EndlessAgent(script))
+}
+
+/// Takes one turn, which ends the episode.
+struct OneTurnAgent(Option<Turn>);
+
+impl Agent for OneTurnAgent {
+    fn next_turn(&mut self, _: &[&ToolResponse]) -> Result<Turn, AgentError> {
+        self.0.take().ok_or_else(|| AgentError::Infra("asked twice".to_owned()))
+    }
+}
+
+fn breaks_off<'s>(_: usize, _: EpisodeStart<'s>, _: Option<&'s Script>) -> Box<dyn Agent + 's> {
+    Box::new(OneTurnAgent(Some(Turn::Incomplete { text: "I will".to_owned() })))
+}
+
+fn gives_up<'s>(_: usize, _: EpisodeStart<'s>, _: Option<&'s Script>) -> Box<dyn Agent + 's> {
+    Box::new(OneTurnAgent(Some(Turn::GiveUp { reason: "no".to_owned() })))
+}
+
+fn answers<'s>(_: usize, _: EpisodeStart<'s>, _: Option<&'s Script>) -> Box<dyn Agent + 's> {
+    Box::new(OneTurnAgent(Some(Turn::Answer { text: "it is done".to_owned() })))
 }
 
 fn quickstart(trials: u32) -> (Plan, Vec<Scenario>) {
@@ -125,44 +162,67 @@ fn quickstart(trials: u32) -> (Plan, Vec<Scenario>) {
     (build_plan(&axes, &scenarios), scenarios)
 }
 
-type RunResult = Result<(Records, RunEnd), RunError<Infallible>>;
-
-fn run_plan(trials: u32, jobs: usize, from: u64, make_agent: &AgentFactory<'_>) -> RunResult {
-    let (plan, scenarios) = quickstart(trials);
-    let episodes = from..plan.len();
-    let job = Job { plan: &plan, scenarios: &scenarios, episodes, jobs, make_agent };
+/// Runs a job without checkpoints and returns its rows, and true if it was interrupted.
+fn run_job(job: &Job<'_>) -> Result<(Records, bool), RunError<Infallible>> {
     let mut all = Records::default();
-    let end = run(&job, &AtomicBool::new(false), &mut |event| {
-        if let RunEvent::Episodes { records, next } = event {
-            all.episodes.extend(records.episodes);
-            all.calls.extend(records.calls);
-            assert_eq!(next, from + all.episodes.len() as u64);
+    let end = execute(job, None, &AtomicBool::new(false), &mut |event| {
+        if let RunEvent::Rows(results) = event {
+            for result in results {
+                all.episodes.push(result.episode);
+                all.calls.extend(result.calls);
+            }
         }
         Ok(())
     })?;
-    Ok((all, end))
+    Ok((all, end.stopped.is_some()))
+}
+
+fn run_plan(
+    trials: u32,
+    jobs: usize,
+    from: u64,
+    make_agent: &AgentFactory<'_>,
+) -> Result<Records, RunError<Infallible>> {
+    let (plan, scenarios) = quickstart(trials);
+    let pools = [WorkerPool::of_all_agents(&plan, jobs)];
+    let job = Job {
+        plan: &plan,
+        scenarios: &scenarios,
+        episodes: from..plan.len(),
+        pools: &pools,
+        make_agent,
+        make_environment: None,
+    };
+    let (records, interrupted) = run_job(&job)?;
+    assert!(!interrupted);
+    Ok(records)
 }
 
 #[test]
 fn rows_come_in_the_order_of_the_plan_at_any_number_of_threads() {
-    let (one, end) = run_plan(7, 1, 0, &script_agent).unwrap();
+    let one = run_plan(7, 1, 0, &script_agent).unwrap();
     let (plan, _) = quickstart(7);
-    assert_eq!(end, RunEnd { next: plan.len(), interrupted: false });
     assert!(one.episodes.iter().map(|row| row.episode).eq(0..plan.len()));
     assert!(one.calls.is_sorted_by_key(|row| (row.episode, row.call)));
     for jobs in [2, 5, 32] {
-        assert_eq!(run_plan(7, jobs, 0, &script_agent).unwrap().0, one);
+        assert_eq!(run_plan(7, jobs, 0, &script_agent).unwrap(), one);
     }
-    let (rest, _) = run_plan(7, 2, 100, &script_agent).unwrap();
+    let rest = run_plan(7, 2, 100, &script_agent).unwrap();
     assert_eq!(rest.episodes, one.episodes[100..]);
 }
 
 #[test]
 fn caching_changes_no_row() {
-    let (records, _) = run_plan(5, 1, 0, &draft_first_agent).unwrap();
+    let records = run_plan(5, 1, 0, &draft_first_agent).unwrap();
     let (plan, scenarios) = quickstart(5);
-    let job =
-        Job { plan: &plan, scenarios: &scenarios, episodes: 0..plan.len(), jobs: 1, make_agent: &draft_first_agent };
+    let job = Job {
+        plan: &plan,
+        scenarios: &scenarios,
+        episodes: 0..plan.len(),
+        pools: &[],
+        make_agent: &draft_first_agent,
+        make_environment: None,
+    };
     let mut alone = Records::default();
     for episode in 0..plan.len() {
         // A replay starts with an empty cache.
@@ -201,28 +261,52 @@ fn stopping_hands_over_the_beginning_of_the_plan() {
     let (plan, scenarios) = quickstart(400);
     for jobs in [1, 2, 4] {
         let stop = AtomicBool::new(false);
-        let job = Job { plan: &plan, scenarios: &scenarios, episodes: 0..plan.len(), jobs, make_agent: &script_agent };
+        let pools = [WorkerPool::of_all_agents(&plan, jobs)];
+        let episodes = 0..plan.len();
+        let job = Job {
+            plan: &plan,
+            scenarios: &scenarios,
+            episodes,
+            pools: &pools,
+            make_agent: &script_agent,
+            make_environment: None,
+        };
         let mut episodes = Vec::new();
-        let end = run(&job, &stop, &mut |event| {
-            if let RunEvent::Episodes { records, .. } = event {
-                episodes.extend(records.episodes.into_iter().map(|row| row.episode));
+        let end = execute(&job, None, &stop, &mut |event| {
+            if let RunEvent::Rows(results) = event {
+                episodes.extend(results.into_iter().map(|result| result.episode.episode));
                 stop.store(episodes.len() > 500, Ordering::Relaxed);
             }
             Ok::<(), Infallible>(())
         })
         .unwrap();
-        assert!(end.interrupted && end.next > 500 && end.next < plan.len(), "{end:?}");
-        assert!(episodes.into_iter().eq(0..end.next));
+        assert!(matches!(end.stopped, Some(StopReason::Interrupt)), "{end:?}");
+        let next = episodes.len() as u64;
+        assert!(next > 500 && next < plan.len(), "{next}");
+        assert!(episodes.into_iter().eq(0..next));
     }
 }
 
 #[test]
 fn a_receiver_that_fails_ends_the_run() {
     let (plan, scenarios) = quickstart(400);
-    let job = Job { plan: &plan, scenarios: &scenarios, episodes: 0..plan.len(), jobs: 3, make_agent: &script_agent };
-    let result = run(&job, &AtomicBool::new(false), &mut |event| match event {
-        RunEvent::Episodes { next, .. } if next > 300 => Err("full"),
-        _ => Ok(()),
+    let pools = [WorkerPool::of_all_agents(&plan, 3)];
+    let job = Job {
+        plan: &plan,
+        scenarios: &scenarios,
+        episodes: 0..plan.len(),
+        pools: &pools,
+        make_agent: &script_agent,
+        make_environment: None,
+    };
+    let mut received = 0;
+    let result = execute(&job, None, &AtomicBool::new(false), &mut |event| match event {
+        RunEvent::Rows(results) => {
+            assert!(received <= 300, "nothing may follow the error");
+            received += results.len();
+            if received > 300 { Err("full") } else { Ok(()) }
+        }
+        RunEvent::Finished(_) => Ok(()),
     });
     assert!(matches!(result, Err(RunError::Event("full"))));
 }
@@ -230,17 +314,22 @@ fn a_receiver_that_fails_ends_the_run() {
 #[test]
 fn every_way_to_fail_is_one_row() {
     let outcome = |make: &AgentFactory<'_>| {
-        let (records, _) = run_plan(1, 2, 0, make).unwrap();
-        let first = records.episodes[0].outcome;
-        assert!(records.episodes.iter().all(|row| row.outcome == first), "{first}");
+        let records = run_plan(1, 2, 0, make).unwrap();
+        let first = (records.episodes[0].outcome, records.episodes[0].ended_by);
+        // Giving up is a success where it is expected.
+        let same = |row: &EpisodeRecord| [first.0, Outcome::Success].contains(&row.outcome) && row.ended_by == first.1;
+        assert!(records.episodes.iter().all(same), "{first:?}");
         (first, records)
     };
-    assert_eq!(outcome(&unreachable).0, Outcome::Infra);
-    assert_eq!(outcome(&misconfigured).0, Outcome::Config);
+    assert_eq!(outcome(&unreachable).0, (Outcome::Infra, EndedBy::AgentError));
+    assert_eq!(outcome(&misconfigured).0, (Outcome::Config, EndedBy::AgentError));
     let (limit, records) = outcome(&endless_talker);
-    assert_eq!((limit, records.calls.len()), (Outcome::Limit, 0));
+    assert_eq!((limit, records.calls.len()), ((Outcome::Limit, EndedBy::TurnLimit), 0));
+    assert_eq!(outcome(&breaks_off).0, (Outcome::Limit, EndedBy::Incomplete));
+    assert_eq!(outcome(&gives_up).0.1, EndedBy::GaveUp);
+    assert_eq!(outcome(&answers).0.1, EndedBy::Answer);
     let (limit, records) = outcome(&endless_caller);
-    assert_eq!(limit, Outcome::Limit);
+    assert_eq!(limit, (Outcome::Limit, EndedBy::CallLimit));
     let (_, scenarios) = quickstart(1);
     assert!(records.episodes.iter().all(|row| scenarios.iter().any(|scenario| scenario.task.max_calls == row.calls)));
 }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_agents::scripted::{Profile, ScriptedAgent, shipped_profile};
+use healbench_protocol::ErrorClass;
 use healbench_scenarios::built_in_suites;
 
 use super::*;
@@ -23,8 +24,10 @@ fn guardrails(word: &str) -> Guardrails {
     word.parse().unwrap()
 }
 
-fn agent_factory(profile: &Profile) -> impl for<'s> Fn(usize, EpisodeStart<'s>) -> Box<dyn Agent + 's> + Sync + '_ {
-    move |_, start| Box::new(ScriptedAgent::new(profile, start))
+fn agent_factory(
+    profile: &Profile,
+) -> impl for<'s> Fn(usize, EpisodeStart<'s>, Option<&'s Script>) -> Box<dyn Agent + 's> + Sync + '_ {
+    move |_, start, script| Box::new(ScriptedAgent::new(profile, start, script.unwrap()))
 }
 
 /// Runs scenarios with one profile.
@@ -45,16 +48,16 @@ pub(super) fn run_profile(
     };
     let plan = build_plan(&axes, scenarios);
     let make_agent = agent_factory(&profile);
-    let job = Job { plan: &plan, scenarios, episodes: 0..plan.len(), jobs: 2, make_agent: &make_agent };
-    let mut all = Records::default();
-    run::<Infallible>(&job, &AtomicBool::new(false), &mut |event| {
-        if let RunEvent::Episodes { records, .. } = event {
-            all.episodes.extend(records.episodes);
-            all.calls.extend(records.calls);
-        }
-        Ok(())
-    })
-    .unwrap();
+    let pools = [WorkerPool::of_all_agents(&plan, 2)];
+    let job = Job {
+        plan: &plan,
+        scenarios,
+        episodes: 0..plan.len(),
+        pools: &pools,
+        make_agent: &make_agent,
+        make_environment: None,
+    };
+    let (all, _) = run_job(&job).unwrap();
     (plan, all)
 }
 
@@ -62,7 +65,8 @@ pub(super) fn run_profile(
 pub(super) fn transcript(name: &str, plan: &Plan, scenarios: &[Scenario], episode: u64) -> String {
     let profile: Profile = shipped_profile(name).unwrap();
     let make_agent = agent_factory(&profile);
-    let job = Job { plan, scenarios, episodes: 0..plan.len(), jobs: 1, make_agent: &make_agent };
+    let job =
+        Job { plan, scenarios, episodes: 0..plan.len(), pools: &[], make_agent: &make_agent, make_environment: None };
     let mut lines = String::new();
     replay(&job, episode, &mut |event| {
         if let EpisodeEvent::Call(call, answer, _) = event {
@@ -127,14 +131,15 @@ fn perfect_recovers_wherever_the_text_allows_it() {
 fn perfect_never_fixes_what_a_bare_line_does_not_explain() {
     let scenarios = all_scenarios();
     let (_, records) = run_profile("perfect", &scenarios, &["none", "strict+truncation"], &COMPLETE_FORMATS, 2);
-    let mut first: BTreeMap<(u64, u32), &str> = BTreeMap::new();
+    const UNEXPLAINED: [ErrorClass; 3] =
+        [ErrorClass::Validation, ErrorClass::MissingDiscriminator, ErrorClass::UnknownAction];
+    let mut first: BTreeMap<(u64, u32), Option<&ErrorClass>> = BTreeMap::new();
     let mut seen = 0;
     for call in &records.calls {
         let Some(chain) = call.chain else { continue };
-        let class = call.error_class.as_deref().unwrap_or_default();
-        let opened = *first.entry((call.episode, chain)).or_insert(class);
+        let opened = *first.entry((call.episode, chain)).or_insert(call.error_class.as_ref());
         // The bare line of these failures does not state the problem.
-        if ["VALIDATION", "MISSING_DISCRIMINATOR", "UNKNOWN_ACTION"].contains(&opened) {
+        if opened.is_some_and(|class| UNEXPLAINED.contains(class)) {
             seen += 1;
             assert!(call.is_error, "episode {} chain {chain}: {}", call.episode, call.arguments);
         }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::{estimate, sort_header, sort_key, visible};
-use crate::metric::{Group, RowMetric, RowMetricEntry, Unit};
+use crate::metric::{Group, RowMetric, RowMetricEntry, Unit, known_count};
 use crate::render::number::{
     UNKNOWN, amount, amount_interval, count, metric_value, money, p_value, percent, percent_interval, pluralize,
     points, points_interval, seconds, signed_amount,
@@ -43,7 +43,7 @@ impl Column {
 fn metric_columns(group: Group) -> impl Iterator<Item = Column> {
     RowMetricEntry::of_group(group).map(|entry| {
         let key = |row: &ReportRow| match row.rate(entry.metric) {
-            rate if entry.unit == Unit::Count => Some(rate.numerator as f64),
+            rate if entry.unit == Unit::Count => known_count(rate).map(|count| count as f64),
             rate => rate.rate,
         };
         Column::new(entry.title(), key, |row| html! { (metric_value(entry.unit, row.rate(entry.metric))) })

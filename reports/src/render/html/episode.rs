@@ -35,7 +35,7 @@ pub fn episode(episode: &EpisodePage<'_>) -> String {
         @if let Some(first) = transcripts.first() { h1 { (visible(&first.scenario)) } }
         @if let Some(cell) = plan.cell(*number) {
             (other_conditions(episode, cell))
-            @if plan.agents[cell.agent].kind == AgentKind::Scripted { (rerun_form(episode)) }
+            @if plan.agents[cell.agent].kind == AgentKind::Scripted && plan.is_reproducible(cell.agent) { (rerun_form(episode)) }
         }
         (side_by_side(&transcripts.iter().collect::<Vec<_>>(), true))
     };
@@ -49,7 +49,7 @@ fn other_conditions(page: &EpisodePage<'_>, cell: CellRef) -> Markup {
         @if page.plan.conditions.len() > 1 {
             p.note {
                 "Compare with: "
-                @for (index, (index_in_plan, Condition { guardrails, format })) in episodes.enumerate() {
+                @for (index, (index_in_plan, Condition { guardrails, format, .. })) in episodes.enumerate() {
                     @if index > 0 { ", " }
                     @let other = page.plan.episode(CellRef { condition: index_in_plan, ..cell });
                     a href={ (run_address(page.name)) "episodes/" (page.episode) "?versus=" (other) } {

@@ -54,8 +54,8 @@ fn text(text: &str) -> String {
 
 /// Returns the titles of agents without their common suffix.
 fn short_titles(report: &Report) -> Vec<String> {
-    let mut titles: Vec<Vec<&str>> = report.agents.iter().map(|agent| agent.title.split(" · ").collect()).collect();
-    while let Some(end) = titles.first().and_then(|title| title.last().copied())
+    let mut titles: Vec<Vec<String>> = report.agents.iter().map(AgentReport::title_parts).collect();
+    while let Some(end) = titles.first().and_then(|title| title.last().cloned())
         && titles.len() > 1
         && titles.iter().all(|title| title.len() > 1 && title.last() == Some(&end))
     {
@@ -276,7 +276,8 @@ fn call_timeline(report: &Report) -> Result<Markup, ChartError> {
 }
 
 fn kinds(report: &Report) -> Vec<CallKind> {
-    let errors = report.error_classes.iter().map(|class| CallKind { label: text(class), status: CallStatus::Error });
+    let errors =
+        report.error_classes.iter().map(|class| CallKind { label: text(class.name()), status: CallStatus::Error });
     let mut kinds = vec![CallKind { label: "ok".to_owned(), status: CallStatus::Ok }];
     kinds.extend(errors);
     if has_others(report) {
@@ -313,7 +314,7 @@ fn number(calls: &CallsAt) -> String {
 fn describe_calls(row: &ReportRow) -> String {
     let words = row.calls_by_number.iter().take(4).map(|calls| {
         let errors: Vec<String> =
-            calls.errors.iter().map(|(class, calls)| format!("{} {}", count(*calls), text(class))).collect();
+            calls.errors.iter().map(|(class, calls)| format!("{} {}", count(*calls), text(class.name()))).collect();
         let errors = if errors.is_empty() { String::new() } else { format!(", {}", errors.join(", ")) };
         format!("call {}: {} ok{errors}", number(calls), count(calls.ok))
     });

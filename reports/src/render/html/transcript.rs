@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use healbench_protocol::ErrorClass;
 use healbench_record::Outcome;
 use maud::{Markup, html};
 
@@ -122,7 +123,7 @@ fn render_message(label: &str, text: &str, class: &str, full: bool) -> Markup {
 
 fn render_call(step: &CallStep, full: bool) -> Markup {
     let row = &step.row;
-    let verdict = row.error_class.as_deref().unwrap_or("OK");
+    let verdict = row.error_class.as_ref().map_or("OK", ErrorClass::name);
     html! {
         div class={ @if step.compared_with.is_some() { "repair" } } {
             span.who { "call " (row.call) @if step.opening { ", scheduled opening: no request was sent to the model" } }

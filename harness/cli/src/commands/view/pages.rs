@@ -1,4 +1,4 @@
-//! The content of each address.
+//! The request handlers of `healbench view`: one for each kind of address, returning a page, JSON or CSV.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -1,4 +1,6 @@
-//! The roles of colors. The value of a role is its color in light mode and also identifies it: `charts.css` matches it.
+//! The colors of charts, named by role, which is what a color is used for: text, grid, background and so on. A chart is
+//! drawn in the colors of light mode. `charts.css` matches these values and replaces them by variables, so that charts
+//! follow the theme of the page.
 
 use plotters::style::RGBColor;
 
@@ -28,7 +30,7 @@ pub(super) fn series(index: usize) -> RGBColor {
     SERIES[index % SERIES.len()]
 }
 
-/// Returns a role as plotters writes it.
+/// Returns the color of a role in the notation of plotters, such as `#1B1F24`.
 pub(super) fn hex(role: RGBColor) -> String {
     format!("#{:02X}{:02X}{:02X}", role.0, role.1, role.2)
 }

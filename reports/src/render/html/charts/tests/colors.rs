@@ -1,4 +1,6 @@
-//! Tests that all colors are roles with a variable in the page.
+//! Tests of the colors in charts. Each must have a role (its use, such as text or grid), and each role a CSS variable
+//! with a color in all three themes of a page: light, dark by the page's switch (`switched`), and dark by the system's
+//! preference (`preferred`).
 
 use std::collections::BTreeSet;
 

@@ -14,7 +14,8 @@ struct Rule {
     declarations: Vec<(String, String)>,
 }
 
-/// The media condition and selector of dark mode: by the page's switch, and below by the system's preference.
+/// The media condition and selector of dark mode: if the reader selected it by the page's switch, and below if the
+/// system prefers it and the reader selected nothing.
 const SWITCHED: (&str, &str) = ("", ":root[data-theme=\"dark\"]");
 const PREFERRED: (&str, &str) = ("(prefers-color-scheme: dark)", ":root:not([data-theme=\"light\"])");
 

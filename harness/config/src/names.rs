@@ -1,4 +1,6 @@
-//! Checks and suggestions for names: printable names, secrets, and similar names.
+//! Checks of names: printable names, secrets, and suggestions for unknown ones.
+
+use healbench_protocol::is_unprintable;
 
 /// The most names listed in an error: a longer list does not help the reader.
 const MAX_LISTED: usize = 24;
@@ -26,7 +28,7 @@ const SECRET_PREFIXES: [&str; 15] = [
 const MIN_SECRET_CHARS: usize = 20;
 
 /// Returns true if a text appears to contain a secret.
-pub(super) fn looks_like_secret(text: &str) -> bool {
+pub fn looks_like_secret(text: &str) -> bool {
     let text = text.trim();
     let is_inside = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let is_secret =
@@ -36,22 +38,17 @@ pub(super) fn looks_like_secret(text: &str) -> bool {
 }
 
 /// Returns true if a name can be used in file names and shown on terminals.
-pub(super) fn is_name(name: &str) -> bool {
+pub fn is_name(name: &str) -> bool {
     !name.trim().is_empty() && name.trim() == name && !name.chars().any(is_unprintable)
 }
 
-/// Returns true for characters that control a terminal or change the text direction.
-fn is_unprintable(c: char) -> bool {
-    c.is_control() || matches!(c, '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
 /// Escapes the unprintable characters of user input.
-pub(super) fn printable(word: &str) -> String {
+pub fn printable(word: &str) -> String {
     word.chars().flat_map(|c| if is_unprintable(c) { c.escape_unicode().collect() } else { vec![c] }).collect()
 }
 
 /// Suggests the known name that was probably meant and lists the known names.
-pub(super) fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
+pub fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let listed = list(&known);
     match nearest(word, &known) {
@@ -61,7 +58,7 @@ pub(super) fn hint<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> 
 }
 
 /// Lists names in backticks, separated by commas.
-pub(super) fn list(known: &[&str]) -> String {
+pub fn list(known: &[&str]) -> String {
     let mut listed: Vec<String> = known.iter().take(MAX_LISTED).map(|name| format!("`{}`", printable(name))).collect();
     if known.len() > MAX_LISTED {
         listed.push(format!("and {} more", known.len() - MAX_LISTED));
@@ -77,4 +74,18 @@ fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
         (distance <= allowed).then_some((distance, *name))
     };
     known.iter().filter_map(near).min().map(|(_, name)| name)
+}
+
+/// Formats a text as a TOML string on one line, with its unprintable characters escaped.
+pub fn quote(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            '\n' => quoted.push_str("\\n"),
+            c if is_unprintable(c) => quoted.push_str(&format!("\\U{:08X}", u32::from(c))),
+            c => quoted.push(c),
+        }
+    }
+    quoted + "\""
 }

@@ -1,0 +1,57 @@
+//! The options that decide what a plan contains, shared by `run` and `plan`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use crate::axis_help::{formats_help, guardrails_help};
+
+/// The axes of a plan.
+#[derive(Debug, Args)]
+pub(crate) struct AxisArgs {
+    /// Scenario files, folders of them, or names of built-in suites.
+    #[arg(value_name = "SCENARIO|SUITE", default_value = "quickstart")]
+    pub(crate) scenarios: Vec<PathBuf>,
+    /// Agents: `scripted:PROFILE`, with a shipped profile or a TOML file; `scripted` for all shipped profiles; `openai:MODEL`,
+    /// `openai-responses:MODEL`, `anthropic:MODEL`, `gemini:MODEL`, or `model:NAME` of a table in healbench.toml [default:
+    /// scripted:blind,scripted:typical,scripted:perfect; `scripted` when every scenario holds a claim]
+    #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HEALBENCH_AGENT")]
+    pub(crate) agent: Vec<String>,
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        env = "HEALBENCH_GUARDRAILS",
+        default_value = "none,all",
+        help = guardrails_help("Sets of guardrails", ", or the sweeps `full`, `one-out`, `one-in`"),
+    )]
+    pub(crate) guardrails: Vec<String>,
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        env = "HEALBENCH_FORMAT",
+        default_value = "fusion-xml,fusion-text",
+        help = formats_help(""),
+    )]
+    pub(crate) format: Vec<String>,
+    /// How episodes of models begin: `seeded`, with the scheduled mistake as the model's first call, or `natural`, with the task only.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HEALBENCH_OPENING", default_value = "seeded")]
+    pub(crate) opening: Vec<String>,
+    /// The file with `[model.NAME]` tables, and with `[run]`, which sets the options of `run` and `plan` that neither the
+    /// command line nor the environment sets [default: healbench.toml, here or in the nearest folder above]
+    #[arg(long, value_name = "FILE", env = "HEALBENCH_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// A price table that replaces the shipped one (agents/prices.toml).
+    #[arg(long, value_name = "FILE", env = "HEALBENCH_PRICES")]
+    pub(crate) prices: Option<PathBuf>,
+    /// Repetitions of each cell, each with its own mistakes.
+    #[arg(long, value_name = "N", env = "HEALBENCH_TRIALS", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) trials: u32,
+    /// The seed of every random draw.
+    #[arg(long, value_name = "S", env = "HEALBENCH_SEED", default_value_t = 1)]
+    pub(crate) seed: u64,
+    /// Print all options as a `[run]` table with the source of each value, and do nothing else.
+    #[arg(long)]
+    pub(crate) print_config: bool,
+}

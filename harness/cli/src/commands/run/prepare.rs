@@ -1,0 +1,141 @@
+//! Prepares a new run, or the rest of an interrupted one.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use healbench_record::{CassetteMode, FORMAT_VERSION, RunDir, RunDirError, RunLock, RunManifest, RunStatus};
+use healbench_reports::count_outcomes;
+use healbench_runner::TOKENIZER;
+
+use crate::args::RunArgs;
+use crate::error::CliError;
+use crate::load::{RunSpec, build_run_spec, run_spec_of};
+use crate::models::ModelClients;
+use crate::terminal::Terminal;
+
+/// A run that is ready to start.
+pub(super) struct PreparedRun {
+    pub(super) run: RunDir,
+    pub(super) manifest: RunManifest,
+    pub(super) run_spec: RunSpec,
+    pub(super) clients: ModelClients,
+    /// The episodes whose rows are copied from the existing frames. Those of a run with models are in its journal.
+    pub(super) done: Range<u64>,
+    pub(super) _lock: RunLock,
+}
+
+/// A run that is ready to start, or has nothing left to run.
+pub(super) enum Prepared {
+    Ready(Box<PreparedRun>),
+    Complete(RunDir, Box<RunManifest>),
+}
+
+/// Prepares the run that the arguments describe.
+pub(super) fn prepare(args: &RunArgs, stop: &Arc<AtomicBool>, terminal: &Terminal) -> Result<Prepared, CliError> {
+    match &args.resume {
+        Some(path) => prepare_resumed(path, args, stop, terminal),
+        None => prepare_new(args, stop, terminal),
+    }
+}
+
+fn prepare_new(args: &RunArgs, stop: &Arc<AtomicBool>, terminal: &Terminal) -> Result<Prepared, CliError> {
+    let run_spec = build_run_spec(&args.axes, args.replay.is_some(), terminal)?;
+    // A run may be resumed from another working directory, so the manifest stores absolute paths.
+    let absolute = |dir: &Path| std::path::absolute(dir).map_err(|source| CliError::read(dir, &source));
+    let cassettes = match (&args.record, &args.replay) {
+        (Some(dir), _) => Some(CassetteMode::Record(absolute(dir)?)),
+        (_, Some(dir)) => Some(CassetteMode::Replay(absolute(dir)?)),
+        (None, None) => None,
+    };
+    let has_models = run_spec.plan.agents.iter().any(|agent| agent.opening.is_some());
+    if !has_models && (args.budget.is_some() || cassettes.is_some()) {
+        terminal.note("the plan has no model: there is nothing to record, replay or limit");
+    }
+    if let Some(path) = args.out.as_ref().filter(|path| path.exists()) {
+        return Err(RunDirError::Exists(path.clone()).into());
+    }
+    // Check all models before anything is written or spent.
+    let clients = ModelClients::connect(&run_spec, cassettes.as_ref(), args.budget, stop, terminal)?;
+    let manifest = RunManifest {
+        format_version: FORMAT_VERSION,
+        healbench: env!("CARGO_PKG_VERSION").to_owned(),
+        revision: option_env!("HEALBENCH_REVISION").map(str::to_owned),
+        command: crate::command_line(),
+        started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        tokenizer: TOKENIZER.to_owned(),
+        status: RunStatus::Running,
+        episodes_done: 0,
+        shard: args.shard,
+        cassettes: cassettes.filter(|_| has_models),
+        prices: run_spec.prices.clone(),
+        plan: run_spec.plan.clone(),
+    };
+    let sources: Vec<(&str, &str, &str)> = run_spec
+        .scenarios
+        .iter()
+        .map(|scenario| (scenario.id.as_str(), scenario.source.extension.as_str(), scenario.source.text.as_str()))
+        .collect();
+    let run = match &args.out {
+        Some(path) => RunDir::create(path, &manifest, &sources)?,
+        None => create_default(&args.axes.scenarios, &manifest, &sources)?,
+    };
+    let lock = run.lock()?;
+    let first = manifest.episodes().start;
+    let done = first..first;
+    Ok(Prepared::Ready(Box::new(PreparedRun { run, manifest, run_spec, clients, done, _lock: lock })))
+}
+
+/// Creates `runs/TIME-SUITE`, with a numeric suffix if it exists.
+fn create_default(
+    paths: &[PathBuf],
+    manifest: &RunManifest,
+    sources: &[(&str, &str, &str)],
+) -> Result<RunDir, CliError> {
+    let suite = match paths {
+        [only] => only.file_stem().map_or_else(|| "suite".into(), |stem| stem.to_string_lossy()),
+        _ => "suites".into(),
+    };
+    let time: String = manifest.started.chars().filter(|c| !"-:Z".contains(*c)).collect();
+    let mut path = Path::new("runs").join(format!("{time}-{suite}"));
+    for number in 2.. {
+        match RunDir::create(&path, manifest, sources) {
+            Err(RunDirError::Exists(_)) if number < 1000 => {
+                path = Path::new("runs").join(format!("{time}-{suite}-{number}"));
+            }
+            result => return Ok(result?),
+        }
+    }
+    Err(RunDirError::Exists(path).into())
+}
+
+fn prepare_resumed(
+    path: &Path,
+    args: &RunArgs,
+    stop: &Arc<AtomicBool>,
+    terminal: &Terminal,
+) -> Result<Prepared, CliError> {
+    // Read the manifest again under the lock, since another process may have changed it.
+    let (run, _) = RunDir::open_any(path)?;
+    let lock = run.lock()?;
+    let (run, manifest) = RunDir::open_any(run.path())?;
+    let has_frames = run.has_frames();
+    if manifest.status == RunStatus::Complete && has_frames && (!manifest.has_models() || all_scored(&run)?) {
+        run.remove_journal()?;
+        return Ok(Prepared::Complete(run, Box::new(manifest)));
+    }
+    let run_spec = run_spec_of(&run, manifest.plan.clone())?;
+    let clients = ModelClients::connect(&run_spec, manifest.cassettes.as_ref(), args.budget, stop, terminal)?;
+    let done = match manifest.status {
+        RunStatus::Interrupted if has_frames && !manifest.has_models() => manifest.completed_episodes(),
+        // The frames are incomplete or missing. Running scripted episodes again costs nothing.
+        _ => manifest.episodes().start..manifest.episodes().start,
+    };
+    Ok(Prepared::Ready(Box::new(PreparedRun { run, manifest, run_spec, clients, done, _lock: lock })))
+}
+
+/// Returns true if no episode of a run was lost.
+pub(in crate::commands) fn all_scored(run: &RunDir) -> Result<bool, CliError> {
+    Ok(count_outcomes(run)?.keys().all(|outcome| outcome.is_scored()))
+}

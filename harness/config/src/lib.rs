@@ -1,0 +1,113 @@
+//! The reader of TOML files: settings, prices, profiles and policies.
+//!
+//! Every error has a position, the path of its key and help. No error shows a value that may be a secret.
+
+mod names;
+mod table;
+
+use std::fmt::Display;
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+pub use names::{hint, is_name, list, looks_like_secret, printable, quote};
+pub use table::{Table, Value};
+
+/// An error in a TOML file.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file}:{line}:{column}: {message}")]
+pub struct ConfigError {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// The column in characters, from 1.
+    pub column: usize,
+    /// The problem, with the path of the key.
+    pub message: String,
+    /// The way to fix it.
+    pub help: String,
+}
+
+/// A parsed file.
+#[derive(Debug)]
+pub struct Document<'t> {
+    source: Source<'t>,
+    root: Spanned<DeTable<'t>>,
+}
+
+impl<'t> Document<'t> {
+    /// Parses a text; `file` is named in errors.
+    ///
+    /// # Errors
+    /// Returns an error for a text that is not TOML, and for the first key or value that looks like a secret.
+    pub fn parse(file: &'t str, text: &'t str) -> Result<Document<'t>, ConfigError> {
+        let source = Source { file, text };
+        let root = DeTable::parse(text).map_err(|error| {
+            let message = error.message().replace('\n', " ");
+            source.error(error.span().map_or(0, |span| span.start), message, "the file has to be valid TOML")
+        })?;
+        let mut secrets = Vec::new();
+        find_secrets("", root.get_ref(), &mut secrets);
+        match secrets.into_iter().min() {
+            Some((offset, place)) => Err(source.error(
+                offset,
+                format_args!("something in {place} looks like a secret, which has no place in a file and is not shown"),
+                "put it into an environment variable, and the variable's name into `key_env` or `headers_env` of a model",
+            )),
+            None => Ok(Document { source, root }),
+        }
+    }
+
+    /// Returns the table of the whole file.
+    pub fn root(&self) -> Table<'_> {
+        Table { source: self.source, path: String::new(), offset: 0, table: self.root.get_ref() }
+    }
+}
+
+/// Collects the positions of keys and values that look like secrets, each with the key that contains it.
+fn find_secrets(path: &str, table: &DeTable<'_>, found: &mut Vec<(usize, String)>) {
+    for (key, value) in table {
+        if looks_like_secret(key.get_ref()) {
+            let place = if path.is_empty() { "the file".to_owned() } else { format!("`{path}`") };
+            found.push((key.span().start, place));
+        } else {
+            find_secrets_of_value(&join(path, key.get_ref()), value, found);
+        }
+    }
+}
+
+fn find_secrets_of_value(path: &str, value: &Spanned<DeValue<'_>>, found: &mut Vec<(usize, String)>) {
+    match value.get_ref() {
+        DeValue::String(text) if looks_like_secret(text) => found.push((value.span().start, format!("`{path}`"))),
+        DeValue::Array(items) => items.iter().for_each(|item| find_secrets_of_value(path, item, found)),
+        DeValue::Table(table) => find_secrets(path, table, found),
+        _ => {}
+    }
+}
+
+/// Appends a key to the path of a table.
+fn join(path: &str, key: &str) -> String {
+    let dot = if path.is_empty() { "" } else { "." };
+    format!("{path}{dot}{}", printable(key))
+}
+
+/// The text of a file and its name.
+#[derive(Debug, Clone, Copy)]
+struct Source<'t> {
+    file: &'t str,
+    text: &'t str,
+}
+
+impl Source<'_> {
+    fn error(&self, offset: usize, message: impl Display, help: impl Into<String>) -> ConfigError {
+        let (line, column) = self.line_and_column(offset);
+        ConfigError { file: printable(self.file), line, column, message: message.to_string(), help: help.into() }
+    }
+
+    fn line_and_column(&self, offset: usize) -> (usize, usize) {
+        let before = self.text.get(..offset).unwrap_or(self.text);
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        (1 + before.matches('\n').count(), 1 + before[line_start..].chars().count())
+    }
+}

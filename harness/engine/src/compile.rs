@@ -1,0 +1,108 @@
+//! The parts of an engine that do not depend on a call, computed once.
+
+use std::collections::BTreeMap;
+
+use healbench_protocol::{ActionSpec, Guardrails, ToolSpec};
+
+use crate::contract::{BlockStyle, Enhancer, SelfHealingConfig, ToolContract, diff_contracts, tool_enhancer};
+use crate::definition::{Action, Handler, Presenter, Tool};
+use crate::render::{ActionDoc, FormatRenderer, TemplateError};
+use crate::schema::{InputSchema, RowSchema, SchemaError};
+
+#[derive(Debug)]
+pub(crate) struct CompiledTool {
+    pub(crate) name: String,
+    pub(crate) discriminator: Option<String>,
+    pub(crate) actions: Vec<CompiledAction>,
+}
+
+#[derive(Debug)]
+pub(crate) struct CompiledAction {
+    pub(crate) action: Action,
+    /// `None` if a server's schema does not compile; its calls are passed on.
+    pub(crate) input: Option<InputSchema>,
+    /// The action's presenter, if it has one.
+    pub(crate) presenter: Option<Presenter>,
+    /// The schema that the rows of a list must match.
+    pub(crate) egress: Option<RowSchema>,
+    pub(crate) doc: ActionDoc,
+}
+
+/// The reason why an engine cannot be created.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CompileError {
+    /// An input schema is invalid.
+    #[error("tool `{tool}`, action `{action}`: {source}")]
+    Schema {
+        /// The tool.
+        tool: String,
+        /// The action.
+        action: String,
+        /// The problem with the schema.
+        source: SchemaError,
+    },
+    /// The template of the error format is invalid.
+    #[error(transparent)]
+    Template(#[from] TemplateError),
+}
+
+pub(crate) fn compile_tool(
+    tool: &Tool,
+    guardrails: Guardrails,
+    renderer: &FormatRenderer,
+) -> Result<CompiledTool, CompileError> {
+    let compile = |action: &Action| -> Result<CompiledAction, CompileError> {
+        let discriminator = tool.discriminator.as_deref().map(|field| (field, action.name.as_str()));
+        let failed = |source| CompileError::Schema { tool: tool.name.clone(), action: action.name.clone(), source };
+        let input = InputSchema::compile(&action.input, discriminator, guardrails.strict).map_err(failed)?;
+        // Only lists are presented.
+        let is_list = matches!(action.handler, Handler::Select { .. });
+        let row_schema = action.presenter.as_ref().filter(|_| is_list).and_then(|presenter| presenter.egress.as_ref());
+        let egress = row_schema.map(RowSchema::compile).transpose().map_err(failed)?;
+        let doc = renderer.action_doc(tool, action);
+        let input = Some(input);
+        Ok(CompiledAction { action: action.clone(), input, presenter: action.presenter.clone(), egress, doc })
+    };
+    Ok(CompiledTool {
+        name: tool.name.clone(),
+        discriminator: tool.discriminator.clone(),
+        actions: tool.actions.iter().map(compile).collect::<Result<_, _>>()?,
+    })
+}
+
+/// Compiles a tool of a server.
+pub(crate) fn compile_spec(spec: &ToolSpec, guardrails: Guardrails, renderer: &FormatRenderer) -> CompiledTool {
+    let action = |action: &ActionSpec| Action {
+        name: action.name.clone(),
+        description: action.description.clone(),
+        input: action.input_schema.clone(),
+        ..Action::default()
+    };
+    let tool = Tool {
+        name: spec.name.clone(),
+        description: spec.description.clone(),
+        actions: spec.actions.iter().map(action).collect(),
+        ..Tool::default()
+    };
+    let compile = |action: &Action| CompiledAction {
+        input: InputSchema::compile(&action.input, None, guardrails.strict).ok(),
+        action: action.clone(),
+        presenter: None,
+        egress: None,
+        doc: renderer.action_doc(&tool, action),
+    };
+    let actions = tool.actions.iter().map(compile).collect();
+    CompiledTool { name: tool.name, discriminator: None, actions }
+}
+
+/// Creates the enhancer for the contract guardrail.
+pub(crate) fn contract_enhancer(tool: &Tool, guardrails: Guardrails, style: BlockStyle) -> Enhancer {
+    match &tool.previous {
+        Some(previous) if guardrails.contract => {
+            let diff = diff_contracts(&ToolContract::from_tool(previous), &ToolContract::from_tool(tool));
+            let config = SelfHealingConfig::new(BTreeMap::from([(tool.name.clone(), diff)]));
+            tool_enhancer(&tool.name, tool.actions.iter().map(|action| action.name.as_str()), &config, style)
+        }
+        _ => Enhancer::Identity,
+    }
+}

@@ -1,0 +1,57 @@
+//! The reply of the guardrails to one call.
+
+use healbench_protocol::ToolResponse;
+
+use crate::failure::Failure;
+use crate::render::bare_line;
+
+/// The reply to one call: the response, and data for the record that no agent is shown.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GuardedReply {
+    /// The response sent to the agent.
+    pub response: ToolResponse,
+    /// The reason why the call did not succeed; `None` if it did.
+    pub failure: Option<Failure>,
+    /// True if the failure's text names the failing fields.
+    pub names_fields: bool,
+    /// The number of undeclared fields that reached the state; `None` if the session does not count them.
+    pub leaked_fields: Option<u32>,
+    /// The number of rows, items or lines that truncation omitted.
+    pub omitted_rows: u32,
+    /// The index of the content block with the truncation notice.
+    pub truncation_notice: Option<usize>,
+    /// The number of contract deltas in the response.
+    pub contract_deltas: u32,
+    /// True if the state changed; `None` if the session cannot know.
+    pub state_changed: Option<bool>,
+    /// The result of a server that refused the call, and the properties that its text names.
+    pub refusal: Option<Box<Refusal>>,
+}
+
+/// A call that a server refused.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Refusal {
+    /// The text that the agent would see without guardrails.
+    pub text: String,
+    /// The properties of the input schema that stand as words in the text, sorted.
+    pub named_properties: Vec<String>,
+}
+
+impl GuardedReply {
+    /// Returns the text of the failure without guardrails: the line of a server without error handling, or what a
+    /// server sent.
+    pub fn unguarded_text(&self) -> Option<String> {
+        match &self.refusal {
+            Some(refusal) => Some(refusal.text.clone()),
+            None => self.failure.as_ref().map(bare_line),
+        }
+    }
+
+    /// Returns the fields that the text of the failure names; `None` if the call did not fail or no field is named.
+    pub fn named_fields(&self) -> Option<Vec<String>> {
+        match &self.refusal {
+            Some(refusal) => Some(refusal.named_properties.clone()),
+            None => self.failure.as_ref().filter(|_| self.names_fields).map(Failure::fields),
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! Runs the episodes of a plan on the threads of one or more pools.
+//!
+//! The caller's thread collects the results. Pools whose episodes cost nothing take batches of contiguous episodes, and
+//! their results are passed on in the order of the plan. A costly episode is a batch of its own and is passed on as soon
+//! as it has finished. No thread starts a batch while too many of its earlier ones are waiting to be passed on, so
+//! memory does not grow with the plan, and a thread never has two costly results that could be lost.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use healbench_record::{CellRef, EpisodeResult, JournalError, Plan, RecordedTurn, RecordedTurns};
+use healbench_scenarios::Scenario;
+
+use crate::checkpoints::Checkpoints;
+use crate::episode::{EpisodeAborted, EpisodeEvent, run_episode};
+use crate::limits::StopRule;
+use crate::response_cache::ResponseCache;
+use crate::{AgentFactory, EnvironmentFactory, ScenarioContext, ScenarioSetupError};
+
+/// A plan to run, and the threads for it.
+pub struct Job<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// The scenarios, in the order of the plan.
+    pub scenarios: &'a [Scenario],
+    /// The episodes to run, by their index in the plan.
+    pub episodes: Range<u64>,
+    /// The pools, of which each agent is in one.
+    pub pools: &'a [WorkerPool],
+    /// Creates the agents.
+    pub make_agent: &'a AgentFactory<'a>,
+    /// Creates the environments; the simulators of the scenarios if `None`.
+    pub make_environment: Option<&'a EnvironmentFactory<'a>>,
+}
+
+/// The agents that share threads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkerPool {
+    /// The indices of the agents in the plan.
+    pub agents: Vec<usize>,
+    /// The number of threads; each runs one episode at a time.
+    pub threads: usize,
+    /// True if an episode costs money or takes long.
+    pub costly: bool,
+}
+
+impl WorkerPool {
+    /// Returns a pool for all agents of a plan, whose episodes cost nothing.
+    pub fn of_all_agents(plan: &Plan, threads: usize) -> WorkerPool {
+        WorkerPool { agents: (0..plan.agents.len()).collect(), threads, costly: false }
+    }
+
+    fn batch_size(&self, episodes: &Range<u64>) -> u64 {
+        let left = episodes.end.saturating_sub(episodes.start);
+        if self.costly { 1 } else { (left / (self.threads.max(1) as u64 * 8)).clamp(1, MAX_BATCH) }
+    }
+}
+
+/// An event of a run.
+#[derive(Debug)]
+pub enum RunEvent<'a> {
+    /// Episodes have finished. With checkpoints, they are in the journal.
+    Finished(&'a [EpisodeResult]),
+    /// The next results in the order of the plan, for the frames. With checkpoints, they come at the end of the run.
+    /// Without, they come while it runs, and are in the order of the plan if there is one pool that costs nothing.
+    Rows(Vec<EpisodeResult>),
+}
+
+/// The end of a run whose results were all passed on.
+#[derive(Debug)]
+pub struct RunEnd<E> {
+    /// The reason why episodes are missing or lost; `None` if the run is complete, or lost episodes without stopping.
+    pub stopped: Option<StopReason<E>>,
+    /// The numbers of lost episodes by reason.
+    pub lost: BTreeMap<String, u64>,
+}
+
+/// The reason why a run stopped early.
+#[derive(Debug)]
+pub enum StopReason<E> {
+    /// The caller's flag was set.
+    Interrupt,
+    /// A limit was reached.
+    Rule(StopRule),
+    /// An error ended a run with checkpoints.
+    Failed(RunError<E>),
+}
+
+/// The reason why a run failed.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError<E> {
+    /// A scenario cannot be set up.
+    #[error(transparent)]
+    Setup(#[from] ScenarioSetupError),
+    /// A recorded answer is missing, so the episode cannot be replayed.
+    #[error("episode {episode}: {miss}")]
+    RecordingMissing {
+        /// The episode.
+        episode: u64,
+        /// The missing answer, and the available ones.
+        miss: String,
+    },
+    /// An answer cannot be recorded and is lost.
+    #[error("episode {episode}: {reason}")]
+    RecordingFailed {
+        /// The episode.
+        episode: u64,
+        /// The reason.
+        reason: String,
+    },
+    /// A bug in healbench caused a panic in this episode; the panic's message went to stderr.
+    #[error("a defect of healbench ended episode {episode}")]
+    Panicked {
+        /// The episode.
+        episode: u64,
+    },
+    /// The journal cannot be written or read.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// The receiver of events failed.
+    #[error("{0}")]
+    Event(E),
+}
+
+/// Runs the episodes of a job and passes on their results. With checkpoints, each result is first appended to the
+/// journal, and results of earlier processes are passed on too.
+///
+/// Setting `stop` ends the run after the episodes in progress. Without checkpoints, the rows passed on by then are a
+/// prefix of the plan.
+///
+/// # Errors
+/// [`RunError`] if not all results were passed on as rows. With checkpoints, an error of an episode is a
+/// [`StopReason`] instead, since the other results were paid for.
+pub fn execute<E: Send>(
+    job: &Job<'_>,
+    checkpoints: Option<&mut Checkpoints<'_>>,
+    stop: &AtomicBool,
+    on_event: &mut dyn FnMut(RunEvent<'_>) -> Result<(), E>,
+) -> Result<RunEnd<E>, RunError<E>> {
+    let Some(checkpoints) = checkpoints else {
+        let complete = run_pools(job, &BTreeSet::new(), stop, &mut |results| {
+            on_event(RunEvent::Finished(&results)).map_err(RunError::Event)?;
+            on_event(RunEvent::Rows(results)).map_err(RunError::Event)?;
+            Ok(true)
+        })?;
+        return Ok(RunEnd { stopped: (!complete).then_some(StopReason::Interrupt), lost: BTreeMap::new() });
+    };
+    let done = checkpoints.scored_episodes();
+    let executed = match checkpoints.stop_rule() {
+        Some(_) => Ok(done.len() as u64 == job.episodes.end - job.episodes.start),
+        None => run_pools(job, &done, stop, &mut |results| {
+            results.iter().try_for_each(|result| checkpoints.add(result))?;
+            on_event(RunEvent::Finished(&results)).map_err(RunError::Event)?;
+            Ok(checkpoints.stop_rule().is_none())
+        }),
+    };
+    let lost = checkpoints.pass_on(&mut |results| on_event(RunEvent::Rows(results)).map_err(RunError::Event))?;
+    let stopped = match executed {
+        Err(error) => Some(StopReason::Failed(error)),
+        // If the last episode reaches the budget, the run is complete nevertheless.
+        Ok(true) if lost.is_empty() => None,
+        Ok(complete) => match checkpoints.stop_rule() {
+            Some(rule) => Some(StopReason::Rule(rule.clone())),
+            None => (!complete).then_some(StopReason::Interrupt),
+        },
+    };
+    Ok(RunEnd { stopped, lost })
+}
+
+/// The maximum number of episodes in a batch; smaller if there are few, so that every thread gets some.
+const MAX_BATCH: u64 = 256;
+/// The number of batches per thread that may wait for an earlier batch of another thread.
+const MAX_WAITING: usize = 32;
+
+/// Runs the episodes that are not `done`. Returns true if all of them were run. No episode starts after `on_results`
+/// returned false or an error, but the costly results in progress are still passed on.
+fn run_pools<'a, E: Send>(
+    job: &'a Job<'a>,
+    done: &BTreeSet<u64>,
+    stop: &AtomicBool,
+    on_results: &mut dyn FnMut(Vec<EpisodeResult>) -> Result<bool, RunError<E>>,
+) -> Result<bool, RunError<E>> {
+    let state = SharedState {
+        job,
+        done,
+        stop,
+        halted: AtomicBool::new(false),
+        contexts: job.plan.scenarios.iter().map(|_| OnceLock::new()).collect(),
+        next_batch: job.pools.iter().map(|_| AtomicU64::new(0)).collect(),
+    };
+    std::thread::scope(|scope| {
+        let (send, receive) = channel();
+        for (index, pool) in job.pools.iter().enumerate() {
+            for _ in 0..pool.threads.max(1) {
+                let (state, send) = (&state, send.clone());
+                scope.spawn(move || state.work(index, &send));
+            }
+        }
+        drop(send);
+        state.collect(&receive, on_results)
+    })
+}
+
+/// The state shared by the threads.
+struct SharedState<'a> {
+    job: &'a Job<'a>,
+    done: &'a BTreeSet<u64>,
+    stop: &'a AtomicBool,
+    /// Set by the collector to stop all threads.
+    halted: AtomicBool,
+    contexts: Vec<OnceLock<Result<ScenarioContext<'a>, ScenarioSetupError>>>,
+    /// The number of the next batch, by pool.
+    next_batch: Vec<AtomicU64>,
+}
+
+/// The results of a batch.
+struct Batch<E> {
+    pool: usize,
+    number: u64,
+    results: Vec<EpisodeResult>,
+    end: BatchEnd<E>,
+    /// Dropped once the batch was passed on, which the thread that ran it observes.
+    pending: Sender<()>,
+}
+
+enum BatchEnd<E> {
+    Complete,
+    Stopped,
+    Failed(RunError<E>),
+}
+
+impl SharedState<'_> {
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed) || self.halted.load(Ordering::Relaxed)
+    }
+
+    fn work<E>(&self, index: usize, send: &Sender<Batch<E>>) {
+        let pool = &self.job.pools[index];
+        let batch_size = pool.batch_size(&self.job.episodes);
+        let max_pending = if pool.costly { 1 } else { MAX_WAITING };
+        let mut pending: VecDeque<Receiver<()>> = VecDeque::new();
+        let mut cache = ResponseCache::default();
+        loop {
+            while pending.len() >= max_pending {
+                // Nothing is sent. Receiving fails when the collector drops the batch.
+                let _ = pending.pop_front().map(|passed_on| passed_on.recv());
+            }
+            let number = self.next_batch[index].fetch_add(1, Ordering::Relaxed);
+            let first = self.job.episodes.start.saturating_add(number.saturating_mul(batch_size));
+            let episodes = first..first.saturating_add(batch_size).min(self.job.episodes.end);
+            if episodes.is_empty() {
+                return;
+            }
+            let (results, end) = self.run_batch(pool, episodes, &mut cache);
+            if pool.costly && results.is_empty() && matches!(end, BatchEnd::Complete) {
+                // The episode belongs to another pool or is done.
+                continue;
+            }
+            let is_last = !matches!(end, BatchEnd::Complete);
+            let (passing_on, passed_on) = channel();
+            let sent = send.send(Batch { pool: index, number, results, end, pending: passing_on });
+            if is_last || sent.is_err() {
+                return;
+            }
+            pending.push_back(passed_on);
+        }
+    }
+
+    fn run_batch<E>(
+        &self,
+        pool: &WorkerPool,
+        episodes: Range<u64>,
+        cache: &mut ResponseCache,
+    ) -> (Vec<EpisodeResult>, BatchEnd<E>) {
+        let mut results = Vec::with_capacity((episodes.end - episodes.start) as usize);
+        for episode in episodes {
+            let Some(cell) = self.job.plan.cell(episode) else { break };
+            if !pool.agents.contains(&cell.agent) || self.done.contains(&episode) {
+                continue;
+            }
+            if self.stopped() {
+                return (results, BatchEnd::Stopped);
+            }
+            // A panic is a bug; the results of other episodes must not be lost.
+            let run = catch_unwind(AssertUnwindSafe(|| self.run_one(episode, cell, cache)));
+            match run.unwrap_or(Err(BatchEnd::Failed(RunError::Panicked { episode }))) {
+                Ok(result) => results.push(result),
+                Err(end) => return (results, end),
+            }
+        }
+        (results, BatchEnd::Complete)
+    }
+
+    fn run_one<E>(&self, episode: u64, cell: CellRef, cache: &mut ResponseCache) -> Result<EpisodeResult, BatchEnd<E>> {
+        let Job { plan, scenarios, make_agent, make_environment, .. } = self.job;
+        let context = self.contexts[cell.scenario]
+            .get_or_init(|| ScenarioContext::new(&scenarios[cell.scenario], plan, *make_environment))
+            .as_ref()
+            .map_err(|error| BatchEnd::Failed(RunError::Setup(error.clone())))?;
+        let has_model = plan.agents[cell.agent].opening.is_some();
+        let mut recorded_turns = RecordedTurns { episode, ..RecordedTurns::default() };
+        let rows = run_episode(plan, cell, context, make_agent, cache, &mut |event| match event {
+            EpisodeEvent::Turn(turn, origin) if has_model => {
+                recorded_turns.turns.push(RecordedTurn { turn: turn.clone(), origin });
+            }
+            EpisodeEvent::Failed(error) => recorded_turns.failed = Some(error.clone()),
+            _ => {}
+        });
+        let (row, calls) = rows.map_err(|aborted| match aborted {
+            EpisodeAborted::Stopped => BatchEnd::Stopped,
+            EpisodeAborted::RecordingMissing(miss) => BatchEnd::Failed(RunError::RecordingMissing { episode, miss }),
+            EpisodeAborted::RecordingFailed(reason) => BatchEnd::Failed(RunError::RecordingFailed { episode, reason }),
+        })?;
+        Ok(EpisodeResult { episode: row, calls, recorded_turns: has_model.then_some(recorded_turns) })
+    }
+
+    /// Passes on the batches of all threads. Returns true if all episodes were run, and otherwise the first error.
+    fn collect<E>(
+        &self,
+        receive: &Receiver<Batch<E>>,
+        on_results: &mut dyn FnMut(Vec<EpisodeResult>) -> Result<bool, RunError<E>>,
+    ) -> Result<bool, RunError<E>> {
+        let (mut complete, mut first_error) = (true, None);
+        // Returns false if no batch may follow this one in its pool.
+        let mut pass_on = |Batch { results, end, pending, .. }: Batch<E>| {
+            let accepted = if results.is_empty() { Ok(true) } else { on_results(results) };
+            let may_go_on = accepted.is_ok() && matches!(end, BatchEnd::Complete);
+            if !may_go_on || matches!(accepted, Ok(false)) {
+                self.halted.store(true, Ordering::Relaxed);
+            }
+            complete &= matches!(end, BatchEnd::Complete);
+            let failed = if let BatchEnd::Failed(error) = end { Some(error) } else { None };
+            if let Some(error) = accepted.err().or(failed) {
+                first_error.get_or_insert(error);
+            }
+            drop(pending);
+            may_go_on
+        };
+        // By pool: the number of the next batch, and later ones that have arrived; `None` after the last one.
+        let mut waiting: Vec<_> = self.job.pools.iter().map(|_| Some((0, BTreeMap::new()))).collect();
+        while let Ok(batch) = receive.recv() {
+            let index = batch.pool;
+            if self.job.pools[index].costly {
+                pass_on(batch);
+                continue;
+            }
+            let Some((next, early)) = &mut waiting[index] else { continue };
+            early.insert(batch.number, batch);
+            while let Some(batch) = early.remove(next) {
+                *next += 1;
+                if !pass_on(batch) {
+                    // The results without a gap are a prefix of the plan. Running the others again costs nothing.
+                    waiting[index] = None;
+                    break;
+                }
+            }
+        }
+        first_error.map_or(Ok(complete), Err)
+    }
+}

@@ -1,0 +1,159 @@
+//! Tests of runs with checkpoints and several pools.
+
+use std::sync::atomic::AtomicUsize;
+
+use healbench_protocol::Opening;
+use healbench_record::{EpisodeResult, FORMAT_VERSION, RunDir, RunManifest, RunStatus};
+use healbench_runner::{Checkpoints, Limits, RunEnd};
+
+use super::*;
+
+/// A plan with a model and a scripted agent, a pool for each, and the directory of its run.
+struct MixedRun {
+    _folder: tempfile::TempDir,
+    run: RunDir,
+    plan: Plan,
+    scenarios: Vec<Scenario>,
+    pools: [WorkerPool; 2],
+}
+
+const MODEL_THREADS: usize = 3;
+
+fn mixed_run(trials: u32) -> MixedRun {
+    let (mut plan, scenarios) = quickstart(trials);
+    plan.agents.push(plan.agents[0].clone());
+    plan.agents[0].kind = AgentKind::Llm;
+    plan.agents[0].opening = Some(Opening::Natural);
+    let manifest = RunManifest {
+        format_version: FORMAT_VERSION,
+        healbench: String::new(),
+        revision: None,
+        command: String::new(),
+        started: String::new(),
+        tokenizer: String::new(),
+        status: RunStatus::Running,
+        episodes_done: 0,
+        shard: None,
+        cassettes: None,
+        prices: None,
+        plan: plan.clone(),
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let run = RunDir::create(&folder.path().join("run"), &manifest, &[]).unwrap();
+    let pools = [
+        WorkerPool { agents: vec![0], threads: MODEL_THREADS, costly: true },
+        WorkerPool { agents: vec![1], threads: 2, costly: false },
+    ];
+    MixedRun { _folder: folder, run, plan, scenarios, pools }
+}
+
+impl MixedRun {
+    /// Runs what is missing. Returns the rows, and the number of episodes finished by this call.
+    fn run(&self, stop: &AtomicBool, make_agent: &AgentFactory<'_>) -> (RunEnd<Infallible>, Vec<EpisodeResult>, usize) {
+        let limits = Limits { budget: None, price: &|_, _| None };
+        let mut checkpoints = Checkpoints::open(&self.run, &self.plan, limits, &mut |_| ()).unwrap();
+        let MixedRun { plan, scenarios, pools, .. } = self;
+        let job = Job { plan, scenarios, episodes: 0..plan.len(), pools, make_agent, make_environment: None };
+        let (mut rows, mut finished) = (Vec::new(), 0);
+        let end = execute(&job, Some(&mut checkpoints), stop, &mut |event| {
+            match event {
+                RunEvent::Finished(results) => finished += results.len(),
+                RunEvent::Rows(results) => {
+                    assert!(results.len() <= 256, "memory grows with the run");
+                    rows.extend(results);
+                }
+            }
+            Ok(())
+        });
+        (end.unwrap(), rows, finished)
+    }
+
+    fn journal_lines(&self) -> usize {
+        std::fs::read_to_string(self.run.journal_path()).unwrap_or_default().lines().count()
+    }
+}
+
+#[test]
+fn rows_come_in_the_order_of_the_plan_from_several_pools() {
+    let mixed = mixed_run(12);
+    let (end, rows, finished) = mixed.run(&AtomicBool::new(false), &script_agent);
+    assert!(end.stopped.is_none() && end.lost.is_empty());
+    assert!(rows.iter().map(|result| result.episode.episode).eq(0..mixed.plan.len()));
+    assert_eq!(finished, rows.len());
+    for result in &rows {
+        let has_model = mixed.plan.cell(result.episode.episode).unwrap().agent == 0;
+        assert_eq!(result.recorded_turns.is_some(), has_model);
+    }
+    // All results are in the journal, so nothing is run again.
+    let (end, again, finished) = mixed.run(&AtomicBool::new(false), &unreachable);
+    assert!(end.stopped.is_none());
+    assert_eq!((again, finished), (rows, 0));
+}
+
+#[test]
+fn a_costly_result_is_in_the_journal_before_its_thread_starts_another_episode() {
+    let mixed = mixed_run(6);
+    let started = AtomicUsize::new(0);
+    let make_agent = for_any_episode(|index, start, script| {
+        if index == 0 {
+            let started = started.fetch_add(1, Ordering::SeqCst);
+            assert!(started < mixed.journal_lines() + MODEL_THREADS, "{started}");
+        }
+        script_agent(index, start, script)
+    });
+    let (end, ..) = mixed.run(&AtomicBool::new(false), &make_agent);
+    assert!(end.stopped.is_none(), "{end:?}");
+}
+
+#[test]
+fn an_interrupted_or_failed_run_passes_on_what_has_finished_and_can_be_resumed() {
+    let mixed = mixed_run(40);
+    let (stop, started) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let make_agent = for_any_episode(|index, start, script| {
+        if index == 0 {
+            stop.store(started.fetch_add(1, Ordering::SeqCst) > 40, Ordering::SeqCst);
+        }
+        script_agent(index, start, script)
+    });
+    let (end, rows, finished) = mixed.run(&stop, &make_agent);
+    assert!(matches!(end.stopped, Some(StopReason::Interrupt)), "{end:?}");
+    assert!(finished >= 40 && finished == rows.len() && rows.len() < mixed.plan.len() as usize, "{finished}");
+
+    let (end, more, _) = mixed.run(&AtomicBool::new(false), &panics_in_one_scenario);
+    assert!(matches!(end.stopped, Some(StopReason::Failed(RunError::Panicked { .. }))), "{end:?}");
+    assert!(more.len() >= rows.len() && more.len() < mixed.plan.len() as usize);
+
+    let (end, all, finished) = mixed.run(&AtomicBool::new(false), &script_agent);
+    assert!(end.stopped.is_none(), "{end:?}");
+    assert_eq!(finished, all.len() - more.len());
+    assert_eq!(all, mixed_run(40).run(&AtomicBool::new(false), &script_agent).1);
+}
+
+#[test]
+fn lost_episodes_stop_a_run_and_are_run_again() {
+    for costly in [true, false] {
+        let mut mixed = mixed_run(40);
+        mixed.pools[0].costly = costly;
+        let half = for_any_episode(|index, start, script| match index {
+            0 => misconfigured(index, start, script),
+            _ => script_agent(index, start, script),
+        });
+        let (end, rows, finished) = mixed.run(&AtomicBool::new(false), &half);
+        assert!(matches!(end.stopped, Some(StopReason::Rule(_))), "{end:?}");
+        assert_eq!((finished, mixed.journal_lines()), (rows.len(), rows.len()));
+        let lost: u64 = end.lost.values().sum();
+        assert!(lost >= 3, "{lost}");
+        assert!(!costly || lost < 3 + MODEL_THREADS as u64, "{lost}");
+        let (end, all, finished) = mixed.run(&AtomicBool::new(false), &script_agent);
+        assert!(end.stopped.is_none() && end.lost.is_empty());
+        assert_eq!(finished as u64, mixed.plan.len() - rows.len() as u64 + lost);
+        assert_eq!(all.len() as u64, mixed.plan.len());
+    }
+}
+
+fn for_any_episode<F>(make_agent: F) -> F
+where
+    F: for<'s> Fn(usize, EpisodeStart<'s>, Option<&'s Script>) -> Box<dyn Agent + 's>,
+{
+    make_agent
+}
