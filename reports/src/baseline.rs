@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use healbench_protocol::{AgentId, AgentKind, ErrorFormat, Guardrails};
 
 use crate::metric::Metric;
-use crate::summary::ReportError;
+use crate::report_error::ReportError;
 pub use outcomes::{Ending, Flags, Outcomes};
 pub use text::BaselineError;
 

@@ -11,8 +11,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::metric::Metric;
+use crate::rate::by_name;
+use crate::report_error::ReportError;
 use crate::statistics::Interval;
-use crate::summary::{ReportError, by_name};
 pub(crate) use difference::{Cluster, difference};
 pub(crate) use episode_metrics::EpisodeMetrics;
 pub(crate) use matrix::main_matrix;

@@ -6,7 +6,7 @@ use polars::prelude::{DataFrame, PolarsError};
 
 use crate::columns::{AGENT, EPISODE, EPISODE_COLUMNS, FORMAT, GUARDRAILS, SCENARIO, TRIAL};
 use crate::frames::{RowRange, convert, read_frame, row_ranges};
-use crate::summary::ReportError;
+use crate::report_error::ReportError;
 
 /// The number of rows in memory at once: one row group.
 pub(crate) const BATCH_ROWS: usize = 1 << 16;

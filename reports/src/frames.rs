@@ -125,6 +125,10 @@ pub enum FrameError {
     },
 }
 
+/// The number of rows in a row group, which is the number of rows of either frame in memory. The files depend on the
+/// rows alone, not on how they were split over calls of [`FrameWriter::write`].
+const GROUP_ROWS: usize = 1 << 16;
+
 fn io_error(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> FrameError + use<> {
     let path = path.to_path_buf();
     move |source| FrameError::Io { operation, path, source }

@@ -9,7 +9,9 @@ mod episodes;
 mod frames;
 pub mod gate;
 mod metric;
+mod rate;
 pub mod render;
+mod report_error;
 mod schema;
 pub mod statistics;
 mod summary;
@@ -28,11 +30,13 @@ pub use frames::{
     FrameError, FrameWriter, count_outcomes, episode_rows, read_calls, read_episodes, read_records, rows_of_episodes,
 };
 pub use metric::{Better, Metric, RowMetric, RowMetrics};
+pub use rate::{CONFIDENCE, Rate};
+pub use report_error::ReportError;
 pub use schema::{JsonSchemaKind, json_schema};
 pub use summary::{
-    Ablation, AgentReport, CONFIDENCE, CallsAt, ClaimReport, ClaimRow, ClaimVerdict, Difference, Effect, Example,
+    Ablation, AgentReport, CallsAt, ClaimReport, ClaimRow, ClaimVerdict, Difference, Effect, Example,
     HeadlineComparison, HeadlineConditions, LAST_CALL_NUMBER, LiveCell, LiveCells, ModelReport, PairedDifference, Pass,
-    Rate, Repair, Report, ReportError, ReportRow, Retries, ScenarioRate, Scope, Totals, summarize,
+    Repair, Report, ReportRow, Retries, ScenarioRate, Scope, Totals, summarize,
 };
 pub use transcript::{
     ArgumentChange, CallStep, JsonSpan, SentCall, SpanChange, Transcript, TranscriptStep, diff_arguments,

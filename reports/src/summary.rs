@@ -13,11 +13,11 @@ mod sums;
 use healbench_protocol::{AgentId, AgentKind, ErrorClass, ErrorFormat, Guardrails, Opening, Seed, ToolsMode};
 use healbench_record::RunStatus;
 use schemars::JsonSchema;
-use serde::{Serialize, Serializer};
+use serde::Serialize;
 
 use crate::comparison::Matrix;
-use crate::frames::FrameError;
 use crate::metric::{RowMetric, RowMetrics};
+use crate::rate::{Rate, by_name};
 use crate::statistics::{FixedWithin, Interval, Median};
 pub use claims::{ClaimReport, ClaimRow, ClaimVerdict};
 pub(crate) use compute::suite_name;
@@ -25,9 +25,6 @@ pub use compute::{Scope, summarize};
 pub use headline::{Example, HeadlineComparison, HeadlineConditions};
 pub use live::{LiveCell, LiveCells};
 pub use positions::{CallsAt, LAST_CALL_NUMBER};
-
-/// The confidence of every interval in a report.
-pub const CONFIDENCE: f64 = 0.95;
 
 /// The results of a run per agent and condition, in the order of its plan.
 ///
@@ -118,10 +115,6 @@ impl AgentReport {
         let id = AgentId { name: self.agent.clone(), opening: self.opening, tools: self.tools };
         id.title_parts().into_iter().chain(self.kind.title_suffix()).map(str::to_owned).collect()
     }
-}
-
-pub(crate) fn by_name<S: Serializer>(format: &ErrorFormat, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_str(format)
 }
 
 /// One agent under one condition.
@@ -262,25 +255,6 @@ pub struct Repair {
     pub chains: Rate,
 }
 
-/// One count over another.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
-pub struct Rate {
-    /// The number that was counted.
-    pub numerator: u64,
-    /// The number it is a share of, or is divided by.
-    pub denominator: u64,
-    /// The quotient; null when the denominator is 0.
-    pub rate: Option<f64>,
-}
-
-impl Rate {
-    /// Returns `numerator / denominator`.
-    pub fn of(numerator: u64, denominator: u64) -> Rate {
-        let rate = (denominator > 0).then(|| numerator as f64 / denominator as f64);
-        Rate { numerator, denominator, rate }
-    }
-}
-
 /// A difference in success between two rows, over pairs of the same scenario and trial.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
 pub struct PairedDifference {
@@ -347,50 +321,4 @@ pub struct Effect {
     pub matched: u64,
     /// Trials of scenarios in which some, but not all, compared episodes are scored.
     pub unmatched: u64,
-}
-
-/// The error of computing a report.
-#[derive(Debug, thiserror::Error)]
-pub enum ReportError {
-    /// A frame cannot be read, or names on the plan's axes are not unique.
-    #[error(transparent)]
-    Frame(#[from] FrameError),
-    /// Two episodes to be compared have different trial schedules.
-    #[error(
-        "episodes {episode} and {none} cannot be compared: {agent} met another schedule under `{guardrails}` than under `none` in \
-         trial {trial} of `{scenario}`"
-    )]
-    Schedule {
-        agent: String,
-        scenario: String,
-        trial: u32,
-        /// The guardrails of the first episode.
-        guardrails: String,
-        episode: u64,
-        /// The index of the episode without guardrails.
-        none: u64,
-    },
-    /// Episodes that an ablation compares have different trial schedules.
-    #[error(
-        "the effects of guardrails cannot be computed: {agent} met another schedule in episode {episode}, under `{guardrails}`, than \
-         under other guardrails in trial {trial} of `{scenario}`"
-    )]
-    Schedules {
-        agent: String,
-        scenario: String,
-        trial: u32,
-        /// The guardrails of the first episode that differs from those before it.
-        guardrails: String,
-        /// The index of that episode.
-        episode: u64,
-    },
-    /// A row is not the episode that the manifest's plan has at its index, or occurs twice.
-    #[error("episode {episode} in the frames is not that of the manifest's plan")]
-    ForeignEpisode {
-        /// The index of the first such row.
-        episode: u64,
-    },
-    /// Polars failed on a column.
-    #[error("cannot compute the report: {0}")]
-    Column(#[from] polars::prelude::PolarsError),
 }

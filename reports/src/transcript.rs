@@ -11,7 +11,7 @@ use serde_json::Value;
 
 pub use difference::{ArgumentChange, JsonSpan, SpanChange, diff_arguments, unchanged_spans};
 
-use crate::summary::by_name;
+use crate::rate::by_name;
 
 /// A replayed episode.
 #[derive(Debug, Clone, PartialEq, Serialize)]

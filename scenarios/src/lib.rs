@@ -6,12 +6,14 @@
 //! for a seed and the [schedule](Scenario::schedule) of a trial. Both depend only on keyed draws: this crate uses no
 //! clock and no other randomness, and prints nothing.
 
+mod built_in;
 mod compile;
 mod diagnostic;
 mod expectation;
 mod file;
 mod generate;
 mod load;
+mod load_error;
 mod locate;
 mod mistakes;
 mod render;
@@ -23,14 +25,15 @@ mod suggest;
 mod suite;
 mod tools_file;
 
+pub use built_in::built_in_suites;
 pub use diagnostic::Diagnostic;
 pub use expectation::{EpisodeState, Expectation};
-pub use load::{LoadError, load_file, load_str, load_suite};
+pub use load::{load_file, load_str, load_suite};
+pub use load_error::LoadError;
 pub use locate::Syntax;
 pub use mistakes::MistakeKind;
 pub use render::render_diagnostics;
 pub use scenario::{Scenario, Source, Task};
 pub use schedule::Schedule;
 pub use schema::schema_json;
-pub use suite::built_in_suites;
 pub use tools_file::{load_tools, load_tools_str};

@@ -3,73 +3,11 @@ use std::path::{Path, PathBuf};
 
 use healbench_protocol::fingerprint;
 
-use crate::locate::{self, Syntax, parse};
+use crate::load_error::LoadError;
+use crate::locate::{self, Syntax, parse, syntax_of};
 use crate::scenario::{Scenario, Source};
-use crate::{Diagnostic, compile, shape, suite};
-
-/// The reason why scenarios could not be loaded.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum LoadError {
-    /// There is no file, folder or built-in suite with this name.
-    #[error("no file, folder or built-in suite `{path}`")]
-    NotFound {
-        /// The path as given.
-        path: String,
-        /// The built-in suite with the most similar name, if any.
-        nearest: Option<String>,
-    },
-    /// The folder contains no scenario files.
-    #[error("no scenario files (*.yaml, *.yml, *.json) in `{path}`")]
-    Empty {
-        /// The folder.
-        path: String,
-    },
-    /// A file or folder cannot be read.
-    #[error("cannot read `{path}`: {source}")]
-    Unreadable {
-        /// The file or folder.
-        path: String,
-        /// The error of the operating system.
-        source: std::io::Error,
-    },
-    /// The file's extension is not one of a scenario file.
-    #[error("`{path}` is not a scenario file (*.yaml, *.yml, *.json)")]
-    Extension {
-        /// The file.
-        path: String,
-    },
-    /// Files are not valid scenarios.
-    #[error("{} in the scenario files", problem_count(diagnostics.len()))]
-    Invalid {
-        /// All problems of all files, sorted by position.
-        diagnostics: Vec<Diagnostic>,
-        /// The texts of the files with problems, by path, for [`render_diagnostics`](crate::render_diagnostics).
-        sources: BTreeMap<String, String>,
-    },
-}
-
-fn problem_count(count: usize) -> String {
-    if count == 1 { "1 problem".to_owned() } else { format!("{count} problems") }
-}
-
-impl LoadError {
-    /// Returns advice on how to fix the problem, if there is any.
-    pub fn help(&self) -> Option<String> {
-        match self {
-            LoadError::NotFound { nearest: Some(name), .. } => {
-                Some(format!("did you mean the built-in suite `{name}`?"))
-            }
-            LoadError::NotFound { nearest: None, .. } => {
-                Some(format!("built-in suites: {}", suite::built_in_suites().join(", ")))
-            }
-            LoadError::Empty { .. } | LoadError::Extension { .. } => {
-                Some("a scenario file ends in .yaml, .yml or .json".to_owned())
-            }
-            LoadError::Unreadable { .. } | LoadError::Invalid { .. } => None,
-        }
-    }
-}
+use crate::suite::{SuiteFile, find_files};
+use crate::{Diagnostic, compile, shape};
 
 /// Parses a scenario. `path_label` is the file name used in diagnostics.
 ///
@@ -144,12 +82,10 @@ pub(crate) fn not_utf8(label: &str, bytes: &[u8], valid: usize) -> Diagnostic {
     locate::diagnostic(label, text, text.len()..text.len(), "the file is not UTF-8 from here".to_owned(), Some(help))
 }
 
-/// Returns the syntax of files with this extension.
-pub(crate) fn syntax_of(extension: &str) -> Option<Syntax> {
-    match extension.to_lowercase().as_str() {
-        "yaml" | "yml" => Some(Syntax::Yaml),
-        "json" => Some(Syntax::Json),
-        _ => None,
+fn load_suite_file(file: &SuiteFile) -> Result<Scenario, LoadError> {
+    match file {
+        SuiteFile::OnDisk { path, .. } => load_file(path),
+        SuiteFile::BuiltIn { label, bytes } => load_bytes(label, bytes),
     }
 }
 
@@ -161,16 +97,16 @@ pub(crate) fn syntax_of(extension: &str) -> Option<Syntax> {
 /// Returns [`LoadError::NotFound`], [`LoadError::Empty`] or [`LoadError::Unreadable`] for the first path without
 /// scenarios, or [`LoadError::Invalid`] with all problems of all files, including ids that occur twice.
 pub fn load_suite(paths: &[PathBuf]) -> Result<Vec<Scenario>, LoadError> {
-    let mut files: Vec<suite::SuiteFile> = Vec::new();
+    let mut files: Vec<SuiteFile> = Vec::new();
     let mut seen = BTreeSet::new();
     for path in paths {
-        files.extend(suite::find_files(path)?.into_iter().filter(|file| seen.insert(file.label().to_owned())));
+        files.extend(find_files(path)?.into_iter().filter(|file| seen.insert(file.label().to_owned())));
     }
     let mut scenarios: Vec<Scenario> = Vec::new();
     let mut all_diagnostics = Vec::new();
     let mut sources = BTreeMap::new();
     for file in &files {
-        match file.load() {
+        match load_suite_file(file) {
             Ok(scenario) => scenarios.push(scenario),
             Err(LoadError::Invalid { diagnostics, sources: texts }) => {
                 all_diagnostics.extend(diagnostics);

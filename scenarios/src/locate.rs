@@ -334,3 +334,12 @@ pub(crate) fn diagnostic(
         help,
     }
 }
+
+/// Returns the syntax of files with this extension.
+pub(crate) fn syntax_of(extension: &str) -> Option<Syntax> {
+    match extension.to_lowercase().as_str() {
+        "yaml" | "yml" => Some(Syntax::Yaml),
+        "json" => Some(Syntax::Json),
+        _ => None,
+    }
+}

@@ -1,22 +1,14 @@
 use std::path::{Path, PathBuf};
 
-use include_dir::{Dir, include_dir};
+use include_dir::Dir;
 
-use crate::load::{LoadError, load_bytes, load_file, syntax_of};
-use crate::scenario::Scenario;
+use crate::built_in::{SUITES, built_in_suites};
+use crate::load_error::LoadError;
+use crate::locate::syntax_of;
 use crate::suggest;
-
-static SUITES: Dir<'_> = include_dir!("$CARGO_MANIFEST_DIR/suites");
 
 /// The generated schema is in the same folder as scenarios but is not one.
 const SCHEMA_FILE: &str = "scenario.schema.json";
-
-/// Returns the names of the built-in suites, sorted.
-pub fn built_in_suites() -> Vec<&'static str> {
-    let mut names: Vec<&str> = SUITES.dirs().filter_map(|dir| dir.path().to_str()).collect();
-    names.sort_unstable();
-    names
-}
 
 /// A scenario file to load.
 pub(crate) enum SuiteFile {
@@ -29,13 +21,6 @@ impl SuiteFile {
     pub(crate) fn label(&self) -> &str {
         match self {
             SuiteFile::OnDisk { label, .. } | SuiteFile::BuiltIn { label, .. } => label,
-        }
-    }
-
-    pub(crate) fn load(&self) -> Result<Scenario, LoadError> {
-        match self {
-            SuiteFile::OnDisk { path, .. } => load_file(path),
-            SuiteFile::BuiltIn { label, bytes } => load_bytes(label, bytes),
         }
     }
 

@@ -9,7 +9,8 @@ use healbench_protocol::Object;
 use serde_json::{Value, json};
 
 use crate::Diagnostic;
-use crate::load::{LoadError, not_utf8, without_bom};
+use crate::load::{not_utf8, without_bom};
+use crate::load_error::LoadError;
 use crate::locate::{Document, Syntax, child, parse};
 use crate::suggest;
 

@@ -11,16 +11,13 @@ use healbench_protocol::{Agent, AgentError, Draws, EpisodeStart, Script, Step, T
 use serde_json::Value;
 
 use super::ScriptedStart;
-use super::hint_cache::HintCache;
+use super::hint_cache::{HintCache, MAX_CACHED_TEXT_BYTES};
 use super::hints::{Hint, Vocabulary, extract_with_arguments};
 use super::lookup::{TruncatedResult, action_of, advised_call, discriminator};
 use super::paths;
 use super::profile::Profile;
 use super::records::{FoundValues, is_records};
 use super::repair::{ArgumentEdit, RepairContext, repairs};
-
-/// Texts longer than this are not cached.
-const MAX_CACHED_TEXT_BYTES: usize = 1 << 16;
 
 thread_local! {
     /// The hints of texts. The key consists of the known names, the arguments of the call, and the text.

@@ -5,6 +5,9 @@
 
 use rustc_hash::FxHashMap;
 
+/// Texts longer than this are not cached.
+pub(super) const MAX_CACHED_TEXT_BYTES: usize = 1 << 16;
+
 /// The size at which the cache is cleared.
 const MAX_BYTES: usize = 16 << 20;
 

@@ -12,6 +12,7 @@ mod lists;
 mod markup;
 mod patterns;
 mod phrases;
+mod segment;
 mod segments;
 mod sent_paths;
 mod shape;

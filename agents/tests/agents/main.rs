@@ -18,6 +18,7 @@ mod llm_openai;
 mod llm_preflight;
 mod llm_prices;
 mod llm_settings;
+mod llm_settings_numbers;
 mod lookup;
 mod profiles;
 mod properties;

@@ -14,7 +14,8 @@ use healbench_runner::{Job, RunEvent, TokenCounter, WorkerPool, execute};
 use healbench_scenarios::Scenario;
 
 use crate::error::CliError;
-use crate::load::{AgentConfig, RunSpec, scripted_agent};
+use crate::load::scripted_agent;
+use crate::run_spec::{AgentConfig, RunSpec};
 
 /// The estimated usage of one agent of a plan.
 pub(crate) struct Estimate {

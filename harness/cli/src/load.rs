@@ -10,7 +10,7 @@ use healbench_engine::definition::Tool;
 use healbench_protocol::{
     Agent, AgentSpec, EpisodeStart, ErrorFormat, Guardrails, Opening, Script, Seed, TemplateSource, fingerprint,
 };
-use healbench_record::{MAX_CELLS, Plan, PriceSource, RecordedTurns, RunDir};
+use healbench_record::{MAX_CELLS, Plan, RecordedTurns, RunDir};
 use healbench_reports::render::count;
 use healbench_runner::{Axes, build_plan};
 use healbench_scenarios::{LoadError, Scenario, Syntax, load_str, load_suite, load_tools, render_diagnostics};
@@ -18,23 +18,8 @@ use healbench_scenarios::{LoadError, Scenario, Syntax, load_str, load_suite, loa
 use crate::args::AxisArgs;
 use crate::error::{CliError, ErrorKind};
 use crate::models::{self, ModelCatalog, ModelClients};
+use crate::run_spec::{AgentConfig, RunSpec};
 use crate::terminal::Terminal;
-
-/// A plan with everything needed to run it.
-pub(crate) struct RunSpec {
-    pub(crate) plan: Plan,
-    pub(crate) scenarios: Vec<Scenario>,
-    /// The configuration of each agent of the plan.
-    pub(crate) configs: Vec<AgentConfig>,
-    /// The price table of models; `None` without models, and for a run loaded from its directory.
-    pub(crate) prices: Option<PriceSource>,
-}
-
-/// The configuration of an agent.
-pub(crate) enum AgentConfig {
-    Scripted(Profile),
-    Model(Box<Model>),
-}
 
 /// The source of replies for the models of a plan.
 pub(crate) enum ModelSource<'a> {

@@ -10,6 +10,7 @@ mod models;
 mod output;
 mod progress;
 mod run_config;
+mod run_spec;
 mod terminal;
 
 use std::process::ExitCode;

@@ -17,7 +17,7 @@ use healbench_runner::{Budget, WorkerPool};
 
 use crate::args::AxisArgs;
 use crate::error::{CliError, ExitStatus};
-use crate::load::{AgentConfig, RunSpec};
+use crate::run_spec::{AgentConfig, RunSpec};
 use crate::terminal::Terminal;
 
 /// The settings of models and their prices.

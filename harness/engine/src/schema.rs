@@ -1,6 +1,7 @@
 //! Input schemas: compiled once, checked for validity on every call; issues are collected only for invalid arguments.
 
 mod branches;
+mod expected;
 mod issues;
 mod lookup;
 

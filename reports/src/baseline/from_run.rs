@@ -17,7 +17,7 @@ use crate::columns::CALL_COLUMNS;
 use crate::episodes::{BATCH_ROWS, for_each_episode};
 use crate::frames::{FrameError, RowRange, check_names, convert, read_frame, row_ranges};
 use crate::metric::Metric;
-use crate::summary::ReportError;
+use crate::report_error::ReportError;
 
 impl Baseline {
     /// Reduces a run. At most the share `max_lost_share` of its episodes may have been lost to infrastructure, and none

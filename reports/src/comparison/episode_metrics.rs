@@ -5,7 +5,7 @@ use healbench_record::{CellRef, EpisodeRecord, Outcome, Plan, RunDir};
 
 use crate::episodes::for_each_episode;
 use crate::metric::Metric;
-use crate::summary::ReportError;
+use crate::report_error::ReportError;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct EpisodeMetrics {

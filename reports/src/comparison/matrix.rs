@@ -12,8 +12,9 @@ use super::pairs::adjust;
 use super::{Cluster, ComparisonError, EpisodeMetrics, MetricDifference, Side, difference};
 use crate::frames::check_names;
 use crate::metric::Metric;
+use crate::rate::{CONFIDENCE, Rate};
+use crate::report_error::ReportError;
 use crate::statistics::{Interval, Resamples, wilson};
-use crate::summary::{CONFIDENCE, Rate, ReportError};
 
 /// The dimension of a run that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]

@@ -12,8 +12,8 @@ use super::{
 };
 use crate::frames::check_names;
 use crate::metric::Metric;
+use crate::rate::CONFIDENCE;
 use crate::statistics::{Resamples, holm};
-use crate::summary::CONFIDENCE;
 
 /// Compares two runs of the same seed, pair by pair.
 ///

@@ -9,8 +9,7 @@ use polars::prelude::{DataFrame, PolarsError};
 use polars_io::SerReader as _;
 use polars_io::parquet::read::ParquetReader;
 
-use super::write::GROUP_ROWS;
-use super::{FrameError, convert, io_error};
+use super::{FrameError, GROUP_ROWS, convert, io_error};
 use crate::columns::{CALL_COLUMNS, Column, ColumnType, EPISODE, EPISODE_COLUMNS, OUTCOME, Text, U64, read};
 
 /// The rows of a file to read.

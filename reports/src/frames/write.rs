@@ -9,12 +9,8 @@ use polars_io::parquet::write::{BatchedWriter, KeyValueMetadata, ParquetCompress
 use polars_parquet::write::schema_to_metadata_key;
 
 use super::convert::{AxisNames, call_row, episode_row};
-use super::{FrameError, RowRange, check_names, convert, io_error, read};
+use super::{FrameError, GROUP_ROWS, RowRange, check_names, convert, io_error, read};
 use crate::columns::{CALL_COLUMNS, CallRows, Column, EPISODE_COLUMNS, EpisodeRows};
-
-/// The number of rows in a row group, which is the number of rows of either frame in memory. The files depend on the
-/// rows alone, not on how they were split over calls of [`FrameWriter::write`].
-pub(super) const GROUP_ROWS: usize = 1 << 16;
 
 /// Streams the rows of a run into its two frames.
 ///
@@ -104,6 +100,15 @@ impl FrameWriter {
     pub fn write(&mut self, records: &Records) -> Result<(), FrameError> {
         self.write_episodes(&records.episodes)?;
         self.write_calls(&records.calls)
+    }
+
+    /// Appends the rows of one episode, like [`FrameWriter::write`].
+    ///
+    /// # Errors
+    /// As [`FrameWriter::write`].
+    pub fn write_episode(&mut self, episode: &EpisodeRecord, calls: &[CallRecord]) -> Result<(), FrameError> {
+        self.write_episodes(std::slice::from_ref(episode))?;
+        self.write_calls(calls)
     }
 
     /// Writes the rows still in memory and renames both files.

@@ -2,10 +2,10 @@
 
 use healbench_protocol::ErrorFormat;
 
+use super::labels::{Detail, Estimate, INDENT, TerminalOptions, align_estimates, plain_cell};
 use super::layout::{Paint, StyledSpan, Table, TableLine};
 use super::number::{UNKNOWN, amount_interval, count, percent, points, points_interval, signed_amount};
 use super::plain_text;
-use super::terminal::{Detail, Estimate, INDENT, TerminalOptions, align_estimates, plain_cell};
 use crate::statistics::Interval;
 use crate::summary::{Ablation, Difference, Effect, Report};
 

@@ -2,10 +2,10 @@
 
 use healbench_protocol::{Measure, Span};
 
+use super::labels::{INDENT, align_estimates, condition_label, plain_cell};
 use super::layout::{Paint, StyledSpan, Table, TableCell, TableLine, wrap};
 use super::number::{UNKNOWN, amount, rate_percent};
 use super::plain_text;
-use super::terminal::{INDENT, align_estimates, condition_label, plain_cell};
 use crate::summary::{ClaimReport, ClaimRow, ClaimVerdict};
 
 /// Returns the table in lines of at most `width` columns.

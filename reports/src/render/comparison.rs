@@ -2,6 +2,7 @@
 
 use healbench_protocol::AgentKind;
 
+use super::labels::{Estimate, INDENT, align_estimates, condition_label, plain_cell};
 use super::layout::{Paint, StyledSpan, Table, TableCell, TableLine, wrap};
 use super::number::{
     UNKNOWN, amount, amount_interval, count, money, percent, percent_digits, pluralize, points, points_interval,
@@ -9,7 +10,6 @@ use super::number::{
 };
 use super::plain_text;
 use super::shell::show_flip_commands;
-use super::terminal::{Estimate, INDENT, align_estimates, condition_label, plain_cell};
 use crate::comparison::{CellComparison, Comparison, Flip, MetricDifference, PairingFailure, Unpaired};
 use crate::metric::{Better, Metric};
 

@@ -4,8 +4,9 @@ use csv::Writer;
 
 use super::plain_text;
 use crate::metric::{Unit, known_count};
+use crate::rate::Rate;
 use crate::statistics::Interval;
-use crate::summary::{AgentReport, Difference, Rate, Report, ReportRow};
+use crate::summary::{AgentReport, Difference, Report, ReportRow};
 
 /// Formats the rows of a report with all their numbers or, if `by_scenario`, one line per scenario.
 ///

@@ -10,9 +10,9 @@ pub use junit::junit;
 pub use markdown::markdown;
 pub use terminal::{GateOptions, changes, terminal};
 
+use super::labels::format_suffix;
 use super::number::{amount, money, percent, points};
 use super::plain_text;
-use super::terminal::format_suffix;
 use crate::gate::{GateReport, GateRow, Method, ScenarioChange, Subject, Tier, Verdict};
 use crate::metric::Metric;
 

@@ -13,6 +13,7 @@ mod notes;
 mod page;
 mod progress;
 mod run;
+mod run_page;
 mod runs;
 mod scenarios;
 mod transcript;
@@ -27,7 +28,8 @@ pub use episode::{EpisodePage, episode};
 pub use error::error_page;
 pub use page::{Page, content_security_policy, page};
 pub use progress::{ProgressUpdate, progress_page};
-pub use run::{RunPage, run};
+pub use run::run;
+pub use run_page::RunPage;
 pub use runs::{ListedRun, RunState, RunSummary, run_address, runs};
 pub use transcript::Transcripts;
 

@@ -4,7 +4,7 @@ use healbench_record::Plan;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::number::{UNKNOWN, count, money, rate_amount, rate_decimal};
-use super::{plain_text, terminal};
+use super::{labels, plain_text};
 use crate::summary::LiveCell;
 
 /// The largest width of the name column; a longer name only misaligns its own line.
@@ -27,7 +27,7 @@ impl LiveTable {
         let scenarios: Vec<String> =
             plan.scenarios.iter().map(|scenario| plain_text(&scenario.id).into_owned()).collect();
         let agents: Vec<String> = plan.agents.iter().map(|agent| plain_text(&agent.title()).into_owned()).collect();
-        let condition = |guardrails, format| plain_text(&terminal::condition_label(guardrails, format)).into_owned();
+        let condition = |guardrails, format| plain_text(&labels::condition_label(guardrails, format)).into_owned();
         let conditions: Vec<String> =
             plan.conditions.iter().map(|found| condition(found.guardrails, &found.format)).collect();
         let trials = count(u64::from(plan.trials)).width();

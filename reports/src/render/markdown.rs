@@ -1,12 +1,13 @@
 //! A report for a pull request: the main results, and as many rows as fit.
 
 use super::ablation::{ablation_title, sections, success_effect, token_effect};
+use super::labels::{Detail, Estimate, condition_label, row_label};
 use super::number::{
     UNKNOWN, amount_interval, count, money, p_value, percent, percent_interval, pluralize, points, points_interval,
     rate_amount, rate_percent, signed_amount,
 };
 use super::plain_text;
-use super::terminal::{Detail, Estimate, agent_notes, condition_label, exclusion_notes, row_label, title};
+use super::terminal::{agent_notes, exclusion_notes, title};
 use super::warnings::incomplete_warnings;
 use crate::comparison::{Matrix, MatrixCell};
 use crate::metric::{Metric, RowMetric};

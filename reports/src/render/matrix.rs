@@ -3,10 +3,10 @@
 use unicode_width::UnicodeWidthStr as _;
 
 use super::comparison::estimate;
+use super::labels::{Estimate, INDENT, align_estimates, plain_cell};
 use super::layout::{Paint, StyledSpan, Table, TableCell, TableLine, wrap};
 use super::number::{UNKNOWN, p_value, percent, percent_digits, pluralize, points, rate_percent};
 use super::plain_text;
-use super::terminal::{Estimate, INDENT, align_estimates, plain_cell};
 use crate::comparison::{Matrix, MatrixCell, MatrixColumn, MetricDifference};
 use crate::metric::Metric;
 

@@ -1,8 +1,8 @@
 //! Formats numbers in all outputs.
 
 use crate::metric::{Unit, known_count};
+use crate::rate::Rate;
 use crate::statistics::Interval;
-use crate::summary::Rate;
 
 /// The text shown for an unknown number.
 pub(crate) const UNKNOWN: &str = "—";

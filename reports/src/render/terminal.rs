@@ -1,10 +1,11 @@
-use std::borrow::Cow;
-
-use healbench_protocol::{AgentKind, ErrorFormat, Guardrails, Opening};
+use healbench_protocol::{AgentKind, Opening};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::ablation;
 use super::claims;
+use super::labels::{
+    Detail, Estimate, INDENT, TerminalOptions, align_estimates, condition_label, format_name, plain_cell,
+};
 use super::layout::{Paint, StyledSpan, Table, TableCell, TableLine, wrap};
 use super::number::{
     UNKNOWN, amount_interval, count, metric_value, money, percent, percent_digits, percent_interval, pluralize, points,
@@ -15,30 +16,7 @@ use super::warnings::incomplete_warnings;
 use crate::metric::{Group, RowMetric, RowMetricEntry};
 use crate::summary::{AgentReport, Difference, Report, ReportRow};
 
-/// Options of the terminal output.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TerminalOptions {
-    /// The terminal's width in columns. Intervals are left out if they do not fit.
-    pub width: usize,
-    /// True if ANSI sequences may be used.
-    pub color: bool,
-    /// The amount of detail.
-    pub detail: Detail,
-}
-
-/// The amount of detail of a report.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Detail {
-    /// One table of success, recovery and cost, and the effect of each guardrail if the plan shows it.
-    Summary,
-    /// More tables: the reaction to errors, error chains, usage, and consistency over trials.
-    Metrics,
-    /// One more table: successes by scenario, which includes the negative controls.
-    Scenarios,
-}
-
 const SEPARATOR: &str = " · ";
-pub(super) const INDENT: &str = "  ";
 
 /// Formats the report for a terminal, ending with a line break.
 pub fn terminal(report: &Report, options: TerminalOptions) -> String {
@@ -277,9 +255,6 @@ fn scenarios(report: &Report, agent: &AgentReport, width: usize) -> Vec<Table> {
     tables
 }
 
-/// An estimate and its interval before alignment.
-pub(super) type Estimate = (StyledSpan, StyledSpan);
-
 fn success(row: &ReportRow, intervals: bool) -> Estimate {
     let interval = row.success_interval.filter(|_| intervals).map(percent_interval).unwrap_or_default();
     let rate = row.rate(RowMetric::Success).rate.map_or(UNKNOWN.to_owned(), percent_digits);
@@ -296,48 +271,6 @@ fn versus_none(row: &ReportRow, intervals: bool) -> Estimate {
     let difference = paired.and_then(|paired| paired.difference).map_or(UNKNOWN.to_owned(), points);
     let interval = paired.and_then(|paired| paired.interval).filter(|_| intervals).map(points_interval);
     (StyledSpan::new(difference, paint), StyledSpan::new(interval.unwrap_or_default(), Paint::Dim))
-}
-
-/// Aligns estimates with estimates and intervals with intervals.
-pub(super) fn align_estimates(column: Vec<Estimate>) -> Vec<TableCell> {
-    let width_of =
-        |text: fn(&Estimate) -> &str| column.iter().map(|estimate| text(estimate).width()).max().unwrap_or(0);
-    let (values, intervals) = (width_of(|(value, _)| &value.text), width_of(|(_, interval)| &interval.text));
-    let gap = usize::from(intervals > 0);
-    let cell = |(value, interval): Estimate| vec![value.pad_left(values), interval.pad_left(intervals + gap)];
-    column.into_iter().map(cell).collect()
-}
-
-pub(super) fn plain_cell(text: String) -> TableCell {
-    vec![StyledSpan::new(text, Paint::Plain)]
-}
-
-/// `all fusion-xml`: guardrails, and the format unless `healing` is off.
-pub(super) fn condition_label(guardrails: Guardrails, format: &ErrorFormat) -> String {
-    let format = format_name(format);
-    if format.is_empty() { guardrails.to_string() } else { format!("{guardrails} {format}") }
-}
-
-/// `no guardrails`, or the set and the format.
-pub(super) fn row_label(row: &ReportRow) -> String {
-    if row.guardrails == Guardrails::NONE {
-        "no guardrails".to_owned()
-    } else {
-        condition_label(row.guardrails, &row.format)
-    }
-}
-
-/// The name of a format with a space before it.
-pub(super) fn format_suffix(format: &str) -> String {
-    if format == ErrorFormat::Bare.name() { String::new() } else { format!(" {}", plain_text(format)) }
-}
-
-fn format_name(format: &ErrorFormat) -> Cow<'static, str> {
-    match format {
-        ErrorFormat::Bare => Cow::Borrowed(""),
-        // A template's file may have any name.
-        format => Cow::Owned(plain_text(&format.name()).into_owned()),
-    }
 }
 
 fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {

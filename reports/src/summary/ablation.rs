@@ -4,7 +4,8 @@ use healbench_protocol::{ErrorFormat, GUARDRAILS, Guardrails};
 use healbench_record::Plan;
 
 use super::block::Block;
-use super::{Ablation, CONFIDENCE, Difference, Effect};
+use super::{Ablation, Difference, Effect};
+use crate::rate::CONFIDENCE;
 use crate::statistics::{ClusterSums, Resamples, bca_ratio};
 
 /// The effects that a plan's guardrail sets allow to estimate, accumulated block by block.

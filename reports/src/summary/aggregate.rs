@@ -7,16 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_record::{Plan, RunDir};
 
-use super::ReportError;
 use super::ablation::Effects;
 use super::block::Block;
 use super::claims::{self, ClaimMoments};
-use super::headline::Example;
+use super::headline::{Example, HeadlineConditions, example};
 use super::positions::CallPositions;
 use super::sums::{PairSums, Sums};
 use crate::columns::{CALL, CHAIN, Column, ColumnType, EPISODE, ERROR_CLASS, Flag, IS_ERROR, Text, U32, U64};
 use crate::episodes::{BATCH_ROWS, for_each_episode};
 use crate::frames::{FrameError, RowRange, read_frame, row_ranges};
+use crate::report_error::ReportError;
 use crate::statistics::EndedChains;
 
 /// The numbers of error chains, by retries until their end.
@@ -63,12 +63,12 @@ impl Aggregates {
         (scenario * self.agents + agent) * self.conditions + condition
     }
 
-    pub(super) fn set_pairs(&mut self, scenario: usize, agent: usize, condition: usize, pairs: PairSums) {
+    fn set_pairs(&mut self, scenario: usize, agent: usize, condition: usize, pairs: PairSums) {
         let index = self.index(scenario, agent, condition);
         self.pairs[index] = pairs;
     }
 
-    pub(super) fn set_headline_pairs(&mut self, scenario: usize, agent: usize, pairs: PairSums) {
+    fn set_headline_pairs(&mut self, scenario: usize, agent: usize, pairs: PairSums) {
         let index = scenario * self.agents + agent;
         self.headline_pairs[index] = pairs;
     }
@@ -123,19 +123,36 @@ pub(super) fn aggregate(run: &RunDir, plan: &Plan) -> Result<Aggregates, ReportE
             claims::add(claims, aggregates.claim_moments.entry(index).or_default(), row);
         }
         if !block.holds(cell) {
-            block.close(plan, &mut aggregates)?;
+            close_block(&block, plan, &mut aggregates)?;
             block.open(cell);
         }
         block.add(cell, row);
         Ok(())
     })?;
-    block.close(plan, &mut aggregates)?;
+    close_block(&block, plan, &mut aggregates)?;
     let is_scored = |episode: u64| episode < next && !unscored.contains(&episode);
     let found = aggregate_calls(run, plan, is_scored, &mut aggregates)?;
     if found != made {
         return Err(FrameError::CallCount { path: run.calls_path(), found, expected: made }.into());
     }
     Ok(aggregates)
+}
+
+/// Adds the pairs of a complete block, its example, and the effects of guardrails in it.
+fn close_block(block: &Block, plan: &Plan, aggregates: &mut Aggregates) -> Result<(), ReportError> {
+    let Some((scenario, agent)) = block.current() else { return Ok(()) };
+    for (condition, pairs) in block.pairs_with_none(plan)? {
+        aggregates.set_pairs(scenario, agent, condition, pairs);
+    }
+    if !aggregates.effects.is_empty() {
+        block.check_schedules(plan)?;
+        aggregates.effects.add(agent, block);
+    }
+    aggregates.examples.extend(example(block, plan, scenario, agent));
+    if let Some(headline) = HeadlineConditions::of(plan) {
+        aggregates.set_headline_pairs(scenario, agent, block.pairs_of(headline.right, headline.left));
+    }
+    Ok(())
 }
 
 /// Follows each error chain of scored episodes to its end, counts calls by number and error class, and returns the

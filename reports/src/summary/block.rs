@@ -4,29 +4,9 @@ use std::ops::Range;
 
 use healbench_record::{CellRef, EpisodeRecord, Outcome, Plan};
 
-use super::ReportError;
-use super::aggregate::Aggregates;
-use super::headline::{HeadlineConditions, example};
-use super::sums::PairSums;
+use super::sums::{EpisodeValues, PairSums};
 use crate::metric::tokens;
-
-/// The values of an episode that pairs need.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct EpisodeValues {
-    pub(super) scored: bool,
-    pub(super) success: bool,
-    pub(super) failed_call: bool,
-    pub(super) calls: u32,
-    pub(super) tokens: u64,
-    schedule_hash: u64,
-}
-
-impl EpisodeValues {
-    /// Returns true if both have the same trial schedule and exactly one of them succeeded.
-    pub(super) fn flips(&self, other: &EpisodeValues) -> bool {
-        self.scored && other.scored && self.schedule_hash == other.schedule_hash && self.success != other.success
-    }
-}
+use crate::report_error::ReportError;
 
 /// The episodes of one scenario and agent, filled in the order of the plan.
 pub(super) struct Block {
@@ -94,29 +74,17 @@ impl Block {
         values.get(trial.checked_sub(*first)?).copied().flatten()
     }
 
-    /// Computes the pairs of every condition with `none`, and the contrasts of guardrails.
-    ///
-    /// # Errors
-    /// [`ReportError::Schedule`] and [`ReportError::Schedules`] for the first episodes in the order of the plan whose
-    /// trial schedules differ.
-    pub(super) fn close(&self, plan: &Plan, aggregates: &mut Aggregates) -> Result<(), ReportError> {
-        let Some((scenario, agent)) = self.current else { return Ok(()) };
-        if let Some(none) = self.none {
-            self.pair(plan, (scenario, agent), none, aggregates)?;
-        }
-        if !aggregates.effects.is_empty() {
-            self.check_schedules(plan, (scenario, agent))?;
-            aggregates.effects.add(agent, self);
-        }
-        aggregates.examples.extend(example(self, plan, scenario, agent));
-        if let Some(headline) = HeadlineConditions::of(plan) {
-            aggregates.set_headline_pairs(scenario, agent, self.headline_pairs(headline));
-        }
-        Ok(())
+    /// Returns the scenario and agent of the episodes, as indices; `None` before the first one.
+    pub(super) fn current(&self) -> Option<(usize, usize)> {
+        self.current
     }
 
     /// Checks that all conditions of a trial have the same schedule, because effects compare all of them.
-    fn check_schedules(&self, plan: &Plan, (scenario, agent): (usize, usize)) -> Result<(), ReportError> {
+    ///
+    /// # Errors
+    /// [`ReportError::Schedules`] for the first episode in the order of the plan whose trial schedule differs.
+    pub(super) fn check_schedules(&self, plan: &Plan) -> Result<(), ReportError> {
+        let Some((scenario, agent)) = self.current else { return Ok(()) };
         let mut hashes = vec![None; self.trials.len()];
         for condition in 0..self.conditions {
             for (schedule_hash, trial) in hashes.iter_mut().zip(self.trials()) {
@@ -135,12 +103,11 @@ impl Block {
         Ok(())
     }
 
-    /// Pairs the right condition of the headline comparison with the left one. Trials with different schedules are not
-    /// paired.
-    fn headline_pairs(&self, headline: HeadlineConditions) -> PairSums {
+    /// Pairs two conditions. Trials with different schedules are not paired.
+    pub(super) fn pairs_of(&self, condition: usize, reference: usize) -> PairSums {
         let mut pairs = PairSums::default();
         for trial in self.trials() {
-            match (self.values(headline.right, trial), self.values(headline.left, trial)) {
+            match (self.values(condition, trial), self.values(reference, trial)) {
                 (Some(here), Some(there))
                     if here.scored && there.scored && here.schedule_hash == there.schedule_hash =>
                 {
@@ -153,34 +120,26 @@ impl Block {
         pairs
     }
 
-    fn pair(
-        &self,
-        plan: &Plan,
-        (scenario, agent): (usize, usize),
-        none: usize,
-        aggregates: &mut Aggregates,
-    ) -> Result<(), ReportError> {
+    /// Pairs every other condition with the one without guardrails, if the plan has it.
+    ///
+    /// # Errors
+    /// [`ReportError::Schedule`] for the first episodes in the order of the plan whose trial schedules differ.
+    pub(super) fn pairs_with_none(&self, plan: &Plan) -> Result<Vec<(usize, PairSums)>, ReportError> {
+        let (Some((scenario, agent)), Some(none)) = (self.current, self.none) else { return Ok(Vec::new()) };
+        let mut all = Vec::new();
         for condition in (0..self.conditions).filter(|condition| *condition != none) {
-            let mut pairs = PairSums::default();
             for trial in self.trials() {
-                match (self.values(condition, trial), self.values(none, trial)) {
-                    (Some(here), Some(there)) if here.scored && there.scored => {
-                        if here.schedule_hash != there.schedule_hash {
-                            return Err(mismatch(
-                                plan,
-                                CellRef { scenario, agent, condition, trial: trial as u32 },
-                                none,
-                            ));
-                        }
-                        pairs.add_pair(&here, &there);
-                    }
-                    (None, None) => {}
-                    _ => pairs.unmatched += 1,
+                if let (Some(here), Some(there)) = (self.values(condition, trial), self.values(none, trial))
+                    && here.scored
+                    && there.scored
+                    && here.schedule_hash != there.schedule_hash
+                {
+                    return Err(mismatch(plan, CellRef { scenario, agent, condition, trial: trial as u32 }, none));
                 }
             }
-            aggregates.set_pairs(scenario, agent, condition, pairs);
+            all.push((condition, self.pairs_of(condition, none)));
         }
-        Ok(())
+        Ok(all)
     }
 }
 

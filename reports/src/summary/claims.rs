@@ -5,7 +5,7 @@ use healbench_record::{EpisodeRecord, Plan};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{CONFIDENCE, Rate, by_name};
+use crate::rate::{CONFIDENCE, Rate, by_name};
 use crate::statistics::{Interval, Moments};
 
 /// A claim of a scenario, and the measurements of each agent.

@@ -6,12 +6,14 @@ use super::headline::HeadlineConditions;
 use super::positions::frequent_classes;
 use super::sums::{ModelSums, PairSums, Sums};
 use super::{
-    AgentReport, CONFIDENCE, Difference, HeadlineComparison, ModelReport, PairedDifference, Pass, Rate, Repair, Report,
-    ReportError, ReportRow, Retries, ScenarioRate, Totals,
+    AgentReport, Difference, HeadlineComparison, ModelReport, PairedDifference, Pass, Repair, Report, ReportRow,
+    Retries, ScenarioRate, Totals,
 };
 use crate::comparison::main_matrix;
 use crate::frames::check_names;
 use crate::metric::RowMetric;
+use crate::rate::{CONFIDENCE, Rate};
+use crate::report_error::ReportError;
 use crate::statistics::{
     ClusterSums, Resamples, Trials, bca_ratio, cumulative_incidence, holm, kaplan_meier_median, mcnemar_mid_p,
     pass_at_k, pass_hat_k, pass_hat_k_interval, tango, wilson,

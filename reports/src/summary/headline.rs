@@ -5,7 +5,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::block::Block;
-use super::{Difference, PairedDifference, Rate};
+use super::{Difference, PairedDifference};
+use crate::rate::Rate;
 
 /// The two conditions of the headline comparison, as indices of the rows of every agent. The left one has no
 /// guardrails, or is the first condition if the plan has no such condition. The right one is the first of the others

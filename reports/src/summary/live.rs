@@ -3,10 +3,10 @@ use std::ops::Range;
 
 use healbench_record::{CellRef, EpisodeRecord, Plan};
 
-use super::Rate;
 use super::compute::usd_per_episode;
 use super::sums::Sums;
 use crate::metric::RowMetric;
+use crate::rate::Rate;
 
 /// Tracks the cells of a plan that are complete while episodes arrive in any order. Stores sums of open cells, not
 /// rows.

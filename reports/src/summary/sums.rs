@@ -2,9 +2,26 @@
 
 use healbench_record::{EpisodeRecord, ModelUsage, Outcome};
 
-use super::Rate;
-use super::block::EpisodeValues;
 use crate::metric::{ROW_METRICS, RowMetric, RowMetrics};
+use crate::rate::Rate;
+
+/// The values of an episode that pairs need.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct EpisodeValues {
+    pub(super) scored: bool,
+    pub(super) success: bool,
+    pub(super) failed_call: bool,
+    pub(super) calls: u32,
+    pub(super) tokens: u64,
+    pub(super) schedule_hash: u64,
+}
+
+impl EpisodeValues {
+    /// Returns true if both have the same trial schedule and exactly one of them succeeded.
+    pub(super) fn flips(&self, other: &EpisodeValues) -> bool {
+        self.scored && other.scored && self.schedule_hash == other.schedule_hash && self.success != other.success
+    }
+}
 
 /// Sums over the scored episodes of one or more cells. `episodes`, `infra` and `config` count all episodes.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]

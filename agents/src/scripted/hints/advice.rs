@@ -4,7 +4,7 @@ use super::Hint;
 use super::extractor::{HintExtractor, PhraseContext, owned_items};
 use super::lists::{List, list_at, sentence, skip_words};
 use super::phrases::HintPattern;
-use super::segments::Segment;
+use super::segment::Segment;
 use super::tokens::{Token, TokenKind, lex};
 
 /// The maximum length of a heading.

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::lists::{List, list_at, sentence, skip_words};
 use super::patterns::{is_format, is_unsigned, json_type};
 use super::phrases::{HintPattern, PhraseTable};
-use super::segments::{Segment, Subject};
+use super::segment::{Segment, Subject};
 use super::sent_paths::{path_missing_in_item, path_of_length, path_of_value};
 use super::shape::ShapeField;
 use super::tokens::{Token, TokenKind, lex};

@@ -6,9 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use healbench_protocol::Usage;
-use healbench_record::{
-    EpisodeResult, RecordedTurnsWriter, Records, RunDir, RunManifest, RunStatus, read_recorded_turns_of,
-};
+use healbench_record::{EpisodeResult, RecordedTurnsWriter, RunDir, RunManifest, RunStatus, read_recorded_turns_of};
 use healbench_reports::render::{Detail, plain_text, pluralize, shell_quote};
 use healbench_reports::{FrameWriter, for_each_episode, rows_of_episodes};
 use healbench_runner::{Checkpoints, Job, Limits, RunEnd, RunEvent, StopReason, StopRule, execute};
@@ -16,8 +14,9 @@ use healbench_runner::{Checkpoints, Job, Limits, RunEnd, RunEvent, StopReason, S
 use super::report;
 use crate::args::RunArgs;
 use crate::error::{CliError, ExitStatus};
-use crate::load::{AgentConfig, ModelSource, RunSpec};
+use crate::load::ModelSource;
 use crate::progress::{ProgressState, RunProgress};
+use crate::run_spec::{AgentConfig, RunSpec};
 use crate::terminal::Terminal;
 pub(super) use prepare::all_scored;
 use prepare::{Prepared, PreparedRun, prepare};
@@ -160,18 +159,13 @@ struct RowFiles {
 
 impl RowFiles {
     fn write(&mut self, results: Vec<EpisodeResult>) -> Result<(), CliError> {
-        let mut records = Records::default();
-        records.episodes.reserve(results.len());
-        records.calls.reserve(results.iter().map(|result| result.calls.len()).sum());
         for EpisodeResult { episode, calls, recorded_turns } in results {
-            records.episodes.push(episode);
-            records.calls.extend(calls);
+            self.frames.write_episode(&episode, &calls)?;
             if let (Some(writer), Some(recorded_turns)) = (&mut self.recorded_turns, recorded_turns) {
                 writer.write(&recorded_turns)?;
             }
+            self.episodes += 1;
         }
-        self.frames.write(&records)?;
-        self.episodes += records.episodes.len() as u64;
         Ok(())
     }
 

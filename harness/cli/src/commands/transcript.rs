@@ -13,7 +13,8 @@ use healbench_runner::{EpisodeEvent, Replayer};
 use serde_json::Value;
 
 use crate::error::{CliError, ErrorKind};
-use crate::load::{AgentConfig, ModelSource, RunSpec};
+use crate::load::ModelSource;
+use crate::run_spec::{AgentConfig, RunSpec};
 
 /// The row of an episode and the rows of its calls.
 type EpisodeRows = (EpisodeRecord, Vec<CallRecord>);

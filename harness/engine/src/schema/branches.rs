@@ -5,7 +5,7 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
-use super::issues::{dotted_path, expected_of, push_issue, type_names, value_at};
+use super::expected::{dotted_path, expected_of, type_names, value_at};
 use super::json_type;
 use super::lookup::{member, resolve_refs};
 use crate::contract::readable_subschema;
@@ -20,26 +20,29 @@ pub(super) struct FailedBranches<'a> {
     pub(super) errors: Vec<Vec<ValidationError<'static>>>,
 }
 
-/// Reports the issues of the intended branch if it is clear, or else the expected alternatives.
+/// What is wrong with a value that matches no branch.
+pub(super) enum BranchResult {
+    /// The errors of the intended branch.
+    Errors(Vec<ValidationError<'static>>),
+    /// The issue of the value itself, if no branch is clearly intended.
+    Issue(Issue),
+}
+
+/// Returns the errors of the intended branch if it is clear, or else an issue with the expected alternatives.
 ///
 /// A tag, which is a required property with distinct options in every branch, decides. Otherwise the only branch
 /// besides `null` is chosen, or a branch of which only bounds, formats and the like are violated: zod, and therefore
 /// Fusion, reports unions this way.
-pub(super) fn push_branch_issues(
-    issues: &mut Vec<Issue>,
-    root: &Value,
-    branches: FailedBranches<'_>,
-    arguments: &Value,
-) {
+pub(super) fn judge_branches(root: &Value, branches: FailedBranches<'_>, arguments: &Value) -> BranchResult {
     let FailedBranches { schema_path, pointer, errors } = branches;
     let listed = root.pointer(schema_path).and_then(Value::as_array).filter(|listed| listed.len() == errors.len());
     let schemas: Vec<&Value> = listed.into_iter().flatten().map(|schema| resolve_refs(root, schema)).collect();
     let value = value_at(arguments, pointer);
+    let errors_of = |errors: Option<Vec<ValidationError<'static>>>| BranchResult::Errors(errors.unwrap_or_default());
     if let (Some(tag), Some(Value::Object(object))) = (tag_of(root, &schemas), value) {
         let Some(sent) = object.get(tag.name) else {
             let kind = IssueKind::Missing { expected: Expected::Options(tag.all_options()) };
-            issues.push(Issue { path: child_path(pointer, tag.name), sent: None, kind });
-            return;
+            return BranchResult::Issue(Issue { path: child_path(pointer, tag.name), sent: None, kind });
         };
         let Some(intended) = tag.options.iter().position(|options| options.contains(&sent)) else {
             let options = tag.all_options();
@@ -48,11 +51,10 @@ pub(super) fn push_branch_issues(
             } else {
                 IssueKind::WrongType { expected: Expected::Options(options) }
             };
-            issues.push(Issue { path: child_path(pointer, tag.name), sent: Some(sent.clone()), kind });
-            return;
+            return BranchResult::Issue(Issue { path: child_path(pointer, tag.name), sent: Some(sent.clone()), kind });
         };
         let object_branches = schemas.iter().zip(errors).filter(|(schema, _)| !is_null(schema));
-        return push_branch_errors(issues, root, object_branches.map(|(_, errors)| errors).nth(intended), arguments);
+        return errors_of(object_branches.map(|(_, errors)| errors).nth(intended));
     }
     let non_null: Vec<usize> = (0..errors.len()).filter(|at| schemas.get(*at).is_none_or(|s| !is_null(s))).collect();
     let others = errors.len() > 1;
@@ -61,25 +63,14 @@ pub(super) fn push_branch_issues(
         several => several.iter().copied().filter(|at| !others || is_minor(&errors[*at])).collect(),
     };
     if let [intended] = intended.as_slice() {
-        return push_branch_errors(issues, root, errors.into_iter().nth(*intended), arguments);
+        return errors_of(errors.into_iter().nth(*intended));
     }
     let path = dotted_path(pointer);
     let kind = match expected_types(&errors, pointer) {
         Some(types) => IssueKind::WrongType { expected: Expected::Types(types) },
         None => IssueKind::Other { keyword: "anyOf".to_owned(), message: no_branch_message(root, &schemas) },
     };
-    issues.push(Issue { path, sent: value.cloned(), kind });
-}
-
-fn push_branch_errors(
-    issues: &mut Vec<Issue>,
-    root: &Value,
-    errors: Option<Vec<ValidationError<'static>>>,
-    arguments: &Value,
-) {
-    for error in errors.into_iter().flatten() {
-        push_issue(issues, root, error, arguments);
-    }
+    BranchResult::Issue(Issue { path, sent: value.cloned(), kind })
 }
 
 /// A required property with distinct options in every branch that is an object.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_agents::scripted::{Profile, ScriptedAgent, shipped_profile};
+use healbench_agents::scripted::{Profile, ScriptedAgent, shipped_profile, shipped_profiles};
 use healbench_protocol::ErrorClass;
 use healbench_scenarios::built_in_suites;
 
@@ -59,6 +59,36 @@ pub(super) fn run_profile(
     };
     let (all, _) = run_job(&job).unwrap();
     (plan, all)
+}
+
+/// The second trial of every cell of all scenarios, whose responses come from the cache where they can, has the rows of
+/// an episode that is executed alone.
+#[test]
+fn caching_changes_no_row_of_any_scenario() {
+    let scenarios = all_scenarios();
+    for name in shipped_profiles() {
+        let (plan, records) = run_profile(name, &scenarios, &["none", "all"], &[ErrorFormat::FusionXml], 2);
+        let profile: Profile = shipped_profile(name).unwrap();
+        let make_agent = agent_factory(&profile);
+        let episodes = 0..plan.len();
+        let job = Job {
+            plan: &plan,
+            scenarios: &scenarios,
+            episodes,
+            pools: &[],
+            make_agent: &make_agent,
+            make_environment: None,
+        };
+        let mut calls = records.calls.iter().peekable();
+        for row in &records.episodes {
+            let cached: Vec<_> = std::iter::from_fn(|| calls.next_if(|call| call.episode == row.episode)).collect();
+            if row.episode % 2 == 1 {
+                let (alone, alone_calls) = replay(&job, row.episode, &mut |_| ()).unwrap().unwrap();
+                assert_eq!(*row, alone, "{name}");
+                assert!(cached.into_iter().eq(&alone_calls), "{name}, episode {}", row.episode);
+            }
+        }
+    }
 }
 
 /// Returns the calls of an episode and their responses, printed for a failure.

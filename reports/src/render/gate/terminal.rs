@@ -2,9 +2,9 @@ use super::{
     by_severity, difference, example_command, format_change, is_listed, means, subject, verdict, verdict_counts,
 };
 use crate::gate::{GateReport, GateRow, Verdict};
+use crate::render::labels::INDENT;
 use crate::render::layout::{Paint, StyledSpan, wrap};
 use crate::render::plain_text;
-use crate::render::terminal::INDENT;
 
 /// Options of the terminal output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -4,8 +4,8 @@ use maud::{Markup, html};
 
 use super::visible;
 use crate::render::claims::{NOTE, format_mean, format_range, measure_title, verdict_text};
+use crate::render::labels::condition_label;
 use crate::render::number::{UNKNOWN, rate_percent};
-use crate::render::terminal::condition_label;
 use crate::summary::ClaimReport;
 
 /// Renders one table per claim.

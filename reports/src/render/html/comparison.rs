@@ -7,10 +7,10 @@ use super::{estimate, sort_key, visible, with_code_spans};
 use crate::comparison::{CellComparison, Comparison, Flip, MetricDifference};
 use crate::metric::{Better, Metric};
 use crate::render::comparison::{format_difference, format_interval, mean, notes, paint, pairing_failures, successes};
+use crate::render::labels::condition_label;
 use crate::render::layout::Paint;
 use crate::render::number::{UNKNOWN, count, p_value, pluralize};
 use crate::render::shell::show_flip_commands;
-use crate::render::terminal::condition_label;
 
 /// The content of a comparison page.
 #[derive(Debug)]

@@ -4,11 +4,11 @@ use maud::{Markup, html};
 
 use super::{estimate, sort_header, sort_key, visible};
 use crate::metric::{Group, RowMetric, RowMetricEntry, Unit, known_count};
+use crate::render::labels::condition_label;
 use crate::render::number::{
     UNKNOWN, amount, amount_interval, count, metric_value, money, p_value, percent, percent_interval, pluralize,
     points, points_interval, seconds, signed_amount,
 };
-use crate::render::terminal::condition_label;
 use crate::summary::{AgentReport, Difference, Report, ReportRow};
 
 type Number = dyn Fn(&ReportRow) -> Option<f64>;

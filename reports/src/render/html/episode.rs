@@ -7,8 +7,8 @@ use maud::{Markup, html};
 use super::page::{Page, page};
 use super::transcript::side_by_side;
 use super::{run_address, visible};
+use crate::render::labels::condition_label;
 use crate::render::plain_text;
-use crate::render::terminal::condition_label;
 use crate::transcript::Transcript;
 
 /// The content of an episode page.

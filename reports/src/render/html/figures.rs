@@ -9,9 +9,9 @@ use super::charts::{
     curves, scatter, stacks,
 };
 use crate::metric::RowMetric;
+use crate::render::labels::{Estimate, condition_label, row_label};
 use crate::render::number::{count, percent, pluralize, rate_amount, rate_percent};
 use crate::render::plain_text;
-use crate::render::terminal::{Estimate, condition_label, row_label};
 use crate::statistics::Interval;
 use crate::summary::{AgentReport, CallsAt, LAST_CALL_NUMBER, Report, ReportRow};
 

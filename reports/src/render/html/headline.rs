@@ -5,13 +5,14 @@ use maud::{Markup, html};
 
 use super::visible;
 use crate::metric::RowMetric;
+use crate::rate::Rate;
+use crate::render::labels::row_label;
 use crate::render::matrix::ALPHA;
 use crate::render::number::{
     UNKNOWN, amount_interval, money, p_value, percent_interval, pluralize, points, points_interval, rate_amount,
     rate_decimal, rate_percent, signed_amount,
 };
-use crate::render::terminal::row_label;
-use crate::summary::{AgentReport, HeadlineComparison, Rate, Report, ReportRow};
+use crate::summary::{AgentReport, HeadlineComparison, Report, ReportRow};
 
 /// Renders one card per agent.
 pub(super) fn headline_cards(report: &Report) -> Markup {

@@ -1,30 +1,14 @@
 //! The page of a run's report.
 
-use healbench_record::RunManifest;
 use maud::{Markup, html};
 
 use super::charts::ChartError;
 use super::figures::figures;
 use super::page::{Page, page};
+use super::run_page::RunPage;
 use super::scenarios::scenarios;
-use super::transcript::Transcripts;
 use super::{claims, conditions, headline, matrix, notes, visible};
 use crate::render::terminal::title;
-use crate::summary::Report;
-
-/// The content of a report page.
-#[derive(Debug)]
-pub struct RunPage<'a> {
-    /// The run's name in commands.
-    pub name: &'a str,
-    pub manifest: &'a RunManifest,
-    /// The report, of [`Scope::Full`](crate::Scope::Full).
-    pub report: &'a Report,
-    /// The transcripts shown in its rows.
-    pub transcripts: &'a Transcripts,
-    /// True if `healbench view` serves the page.
-    pub served: bool,
-}
 
 /// Renders the page.
 ///

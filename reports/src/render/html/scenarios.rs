@@ -2,16 +2,13 @@
 
 use maud::{Markup, html};
 
-use super::run::RunPage;
+use super::run_page::RunPage;
+use super::transcript::{MAX_PAGE_BYTES, MAX_ROWS};
 use super::{sort_key, visible};
 use crate::render::number::{count, pluralize, rate_amount, rate_decimal, rate_percent};
 use crate::render::shell::show_command;
 use crate::summary::{AgentReport, Example, Report, ScenarioRate};
 
-/// The largest number of rows, which limits the size of the file.
-pub(super) const MAX_ROWS: usize = 2_000;
-/// The largest size of a page in bytes, including its transcripts.
-pub(super) const MAX_PAGE_BYTES: usize = 2_950_000;
 /// The largest size of a row without its transcripts in bytes.
 const MAX_ROW_BYTES: usize = 1_000;
 

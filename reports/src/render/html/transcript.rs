@@ -6,12 +6,16 @@ use healbench_protocol::ErrorClass;
 use healbench_record::Outcome;
 use maud::{Markup, html};
 
-use super::scenarios::{MAX_PAGE_BYTES, MAX_ROWS};
-use crate::render::terminal::condition_label;
+use crate::render::labels::condition_label;
 use crate::render::transcript::{LAST_LINES, MAX_COLUMNS, MAX_LINES, call_details, describe_changes};
 use crate::render::{plain_text, pluralize};
 use crate::summary::Report;
 use crate::transcript::{CallStep, SpanChange, Transcript, TranscriptStep};
+
+/// The largest number of rows, which limits the size of the file.
+pub(super) const MAX_ROWS: usize = 2_000;
+/// The largest size of a page in bytes, including its transcripts.
+pub(super) const MAX_PAGE_BYTES: usize = 2_950_000;
 
 /// Renders transcripts next to each other if the window is wide enough; long texts are truncated unless `full`.
 pub(super) fn side_by_side(transcripts: &[&Transcript], full: bool) -> Markup {

@@ -11,8 +11,9 @@ use healbench_runner::TOKENIZER;
 
 use crate::args::RunArgs;
 use crate::error::CliError;
-use crate::load::{RunSpec, build_run_spec, run_spec_of};
+use crate::load::{build_run_spec, run_spec_of};
 use crate::models::ModelClients;
+use crate::run_spec::RunSpec;
 use crate::terminal::Terminal;
 
 /// A run that is ready to start.

@@ -20,7 +20,8 @@ use crate::commands::report::page_data;
 use crate::commands::show;
 use crate::commands::transcript::{transcripts, transcripts_under};
 use crate::error::{CliError, ErrorKind};
-use crate::load::{RunSpec, run_spec_of};
+use crate::load::run_spec_of;
+use crate::run_spec::RunSpec;
 
 /// The query of an episode page.
 #[derive(Debug, Default, Deserialize)]

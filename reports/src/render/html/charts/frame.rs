@@ -1,17 +1,15 @@
 //! The frame of a chart: axes, numbers and grid.
 
 use plotters::chart::{ChartBuilder, ChartContext};
-use plotters::coord::Shift;
-use plotters::prelude::{Cartesian2d, DrawingArea, IntoDrawingArea, SVGBackend, TRANSPARENT};
+use plotters::prelude::{Cartesian2d, IntoDrawingArea, SVGBackend, TRANSPARENT};
 use plotters::style::text_anchor::{HPos, VPos};
 
 use super::postprocess::{SeriesPattern, postprocess};
 use super::roles::{FAINT, GRID};
+use super::text::Area;
 use super::ticks::Axis;
 use super::{Caption, ChartError, text};
 
-/// A drawing area in pixels.
-pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// A drawing area with axes.
 pub(super) type Frame<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Axis, Axis>>;
 

@@ -4,10 +4,10 @@ use plotters::element::{PathElement, Rectangle};
 use plotters::style::text_anchor::{HPos, VPos};
 use plotters::style::{Color, RGBColor};
 
-use super::frame::Area;
 use super::markers::{self, Marker};
 use super::postprocess::DASHED_WIDTH;
 use super::roles::INK;
+use super::text::Area;
 use super::{ChartError, text};
 
 /// Height of a line in pixels.

@@ -4,8 +4,8 @@ use plotters::element::{Circle, PathElement, Polygon};
 use plotters::style::{Color, RGBColor};
 
 use super::ChartError;
-use super::frame::Area;
 use super::roles;
+use super::text::Area;
 
 /// The marker of a point.
 #[derive(Clone, Copy, Debug)]

@@ -4,11 +4,12 @@ use plotters::element::PathElement;
 use plotters::style::Color;
 use plotters::style::text_anchor::{HPos, VPos};
 
-use super::frame::{Area, Frame, Margins, build_frame, draw_axis_titles, draw_svg};
+use super::frame::{Frame, Margins, build_frame, draw_axis_titles, draw_svg};
 use super::legend::{self, LegendEntry, LegendKey};
 use super::markers::{self, Marker};
 use super::postprocess::SeriesPattern;
 use super::roles::{FAINT, INK};
+use super::text::Area;
 use super::ticks::Axis;
 use super::{Caption, ChartError, WIDE, clamp_width, is_drawable, text};
 

@@ -4,10 +4,11 @@ use plotters::element::Rectangle;
 use plotters::style::text_anchor::{HPos, VPos};
 use plotters::style::{Color, RGBColor};
 
-use super::frame::{Area, Margins, build_frame, draw_axis_titles, draw_svg};
+use super::frame::{Margins, build_frame, draw_axis_titles, draw_svg};
 use super::legend::{self, LegendEntry, LegendKey};
 use super::postprocess::SeriesPattern;
 use super::roles::{self, FAINT, GOOD, INK};
+use super::text::Area;
 use super::ticks::Axis;
 use super::{Caption, ChartError, WIDE, clamp_width, text};
 

@@ -1,12 +1,15 @@
 //! Text in a chart: estimating its width, truncating and drawing it.
 
-use plotters::prelude::{FontDesc, FontFamily, FontStyle, RGBColor, TextStyle};
+use plotters::coord::Shift;
+use plotters::prelude::{DrawingArea, FontDesc, FontFamily, FontStyle, RGBColor, SVGBackend, TextStyle};
 use plotters::style::Color;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use unicode_width::UnicodeWidthChar;
 
 use super::ChartError;
-use super::frame::Area;
+
+/// A drawing area in pixels.
+pub(super) type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// Font size in CSS pixels.
 pub(super) const SIZE: f64 = 12.0;

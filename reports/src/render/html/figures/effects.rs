@@ -5,8 +5,8 @@ use maud::{Markup, html};
 use super::{bounds, caption, draw_both_widths, format_estimate, left_out};
 use crate::render::ablation::{ablation_title, sections, success_effect, token_effect};
 use crate::render::html::charts::{ChartError, Forest, ForestRow, forest};
+use crate::render::labels::Detail;
 use crate::render::number::count;
-use crate::render::terminal::Detail;
 use crate::summary::{Ablation, Effect, Report};
 
 /// The largest number of charts.

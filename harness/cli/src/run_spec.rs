@@ -1,0 +1,20 @@
+use healbench_agents::llm::Model;
+use healbench_agents::scripted::Profile;
+use healbench_record::{Plan, PriceSource};
+use healbench_scenarios::Scenario;
+
+/// A plan with everything needed to run it.
+pub(crate) struct RunSpec {
+    pub(crate) plan: Plan,
+    pub(crate) scenarios: Vec<Scenario>,
+    /// The configuration of each agent of the plan.
+    pub(crate) configs: Vec<AgentConfig>,
+    /// The price table of models; `None` without models, and for a run loaded from its directory.
+    pub(crate) prices: Option<PriceSource>,
+}
+
+/// The configuration of an agent.
+pub(crate) enum AgentConfig {
+    Scripted(Profile),
+    Model(Box<Model>),
+}

@@ -1,0 +1,80 @@
+//! Labels and cells that several renderers share.
+
+use std::borrow::Cow;
+
+use healbench_protocol::{ErrorFormat, Guardrails};
+use unicode_width::UnicodeWidthStr as _;
+
+use super::layout::{Paint, StyledSpan, TableCell};
+use super::plain_text;
+use crate::summary::ReportRow;
+
+/// Options of the terminal output.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TerminalOptions {
+    /// The terminal's width in columns. Intervals are left out if they do not fit.
+    pub width: usize,
+    /// True if ANSI sequences may be used.
+    pub color: bool,
+    /// The amount of detail.
+    pub detail: Detail,
+}
+
+/// The amount of detail of a report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Detail {
+    /// One table of success, recovery and cost, and the effect of each guardrail if the plan shows it.
+    Summary,
+    /// More tables: the reaction to errors, error chains, usage, and consistency over trials.
+    Metrics,
+    /// One more table: successes by scenario, which includes the negative controls.
+    Scenarios,
+}
+
+/// The indentation of a level.
+pub(super) const INDENT: &str = "  ";
+
+/// An estimate and its interval before alignment.
+pub(super) type Estimate = (StyledSpan, StyledSpan);
+
+/// Aligns estimates with estimates and intervals with intervals.
+pub(super) fn align_estimates(column: Vec<Estimate>) -> Vec<TableCell> {
+    let width_of =
+        |text: fn(&Estimate) -> &str| column.iter().map(|estimate| text(estimate).width()).max().unwrap_or(0);
+    let (values, intervals) = (width_of(|(value, _)| &value.text), width_of(|(_, interval)| &interval.text));
+    let gap = usize::from(intervals > 0);
+    let cell = |(value, interval): Estimate| vec![value.pad_left(values), interval.pad_left(intervals + gap)];
+    column.into_iter().map(cell).collect()
+}
+
+pub(super) fn plain_cell(text: String) -> TableCell {
+    vec![StyledSpan::new(text, Paint::Plain)]
+}
+
+/// `all fusion-xml`: guardrails, and the format unless `healing` is off.
+pub(super) fn condition_label(guardrails: Guardrails, format: &ErrorFormat) -> String {
+    let format = format_name(format);
+    if format.is_empty() { guardrails.to_string() } else { format!("{guardrails} {format}") }
+}
+
+/// `no guardrails`, or the set and the format.
+pub(super) fn row_label(row: &ReportRow) -> String {
+    if row.guardrails == Guardrails::NONE {
+        "no guardrails".to_owned()
+    } else {
+        condition_label(row.guardrails, &row.format)
+    }
+}
+
+/// The name of a format with a space before it.
+pub(super) fn format_suffix(format: &str) -> String {
+    if format == ErrorFormat::Bare.name() { String::new() } else { format!(" {}", plain_text(format)) }
+}
+
+pub(super) fn format_name(format: &ErrorFormat) -> Cow<'static, str> {
+    match format {
+        ErrorFormat::Bare => Cow::Borrowed(""),
+        // A template's file may have any name.
+        format => Cow::Owned(plain_text(&format.name()).into_owned()),
+    }
+}

@@ -1,0 +1,47 @@
+use crate::frames::FrameError;
+
+/// The error of computing a report.
+#[derive(Debug, thiserror::Error)]
+pub enum ReportError {
+    /// A frame cannot be read, or names on the plan's axes are not unique.
+    #[error(transparent)]
+    Frame(#[from] FrameError),
+    /// Two episodes to be compared have different trial schedules.
+    #[error(
+        "episodes {episode} and {none} cannot be compared: {agent} met another schedule under `{guardrails}` than under `none` in \
+         trial {trial} of `{scenario}`"
+    )]
+    Schedule {
+        agent: String,
+        scenario: String,
+        trial: u32,
+        /// The guardrails of the first episode.
+        guardrails: String,
+        episode: u64,
+        /// The index of the episode without guardrails.
+        none: u64,
+    },
+    /// Episodes that an ablation compares have different trial schedules.
+    #[error(
+        "the effects of guardrails cannot be computed: {agent} met another schedule in episode {episode}, under `{guardrails}`, than \
+         under other guardrails in trial {trial} of `{scenario}`"
+    )]
+    Schedules {
+        agent: String,
+        scenario: String,
+        trial: u32,
+        /// The guardrails of the first episode that differs from those before it.
+        guardrails: String,
+        /// The index of that episode.
+        episode: u64,
+    },
+    /// A row is not the episode that the manifest's plan has at its index, or occurs twice.
+    #[error("episode {episode} in the frames is not that of the manifest's plan")]
+    ForeignEpisode {
+        /// The index of the first such row.
+        episode: u64,
+    },
+    /// Polars failed on a column.
+    #[error("cannot compute the report: {0}")]
+    Column(#[from] polars::prelude::PolarsError),
+}
