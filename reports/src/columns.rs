@@ -1,15 +1,15 @@
 //! The columns of both frames. Each is declared once with constant, type and description; schema, encoding and decoding
 //! follow from the declaration.
 
-mod types;
+mod column_type;
 
 use std::path::Path;
 
 use polars::prelude::{Column as PolarsColumn, DataFrame, DataType, PolarsResult};
 
 use crate::frames::FrameError;
-use types::F64;
-pub(crate) use types::{ColumnType, Field, Flag, Text, Texts, U32, U64, read};
+use column_type::F64;
+pub(crate) use column_type::{ColumnType, Field, Flag, Text, Texts, U32, U64, read};
 
 /// The name and the type of a column.
 pub(crate) type Column = (&'static str, fn() -> DataType);
@@ -86,7 +86,7 @@ frame! {
         AGENT_KIND agent_kind: Text;
         /// The name of the condition; by default its guardrails and error format: `all fusion-xml`.
         CONDITION condition: Text;
-        /// What happens to undeclared fields: `reject`, or `pass` without `strict`.
+        /// The treatment of undeclared fields: `reject`, or `pass` without `strict`.
         UNDECLARED undeclared: Text;
         /// The guardrails in force: `none`, `all`, or switches joined by `+`.
         GUARDRAILS guardrails: Text;
@@ -94,7 +94,7 @@ frame! {
         FORMAT format: Text;
         /// The facts that error texts may state: `native` for those of the format.
         CONTENT content: Text;
-        /// How the agent's client presents responses: `raw` for as they were sent.
+        /// The presentation of responses by the agent's client: `raw` for as they were sent.
         CLIENT client: Text;
         /// Repetition of the cell, from 0.
         TRIAL trial: U32;

@@ -13,7 +13,7 @@ use healbench_record::Plan;
 use polars::prelude::PolarsError;
 
 pub(crate) use read::{RowRange, read_frame, row_ranges};
-pub use read::{count_outcomes, episode_rows, read_calls, read_episodes, read_records, rows_of_episodes};
+pub use read::{count_outcomes, episode_rows, read_calls, read_episodes, rows_of_episodes};
 pub use write::FrameWriter;
 
 /// The error of writing or reading a frame.

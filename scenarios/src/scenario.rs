@@ -1,7 +1,8 @@
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use healbench_engine::definition::{FaultDef, Tool, WorldDef};
-use healbench_engine::{Simulator, StateCheck};
+use healbench_engine::{Simulator, StateCheck, WorldBase};
 use healbench_protocol::{Claim, DrawKey, Seed, ToolSpec};
 
 use crate::expectation::{EpisodeState, Expectation};
@@ -96,9 +97,9 @@ impl Scenario {
         self.expect.iter().filter_map(Expectation::state_check)
     }
 
-    /// Returns the simulator of the scenario.
-    pub fn simulator(&self, seed: Seed) -> Simulator {
-        Simulator::new(&self.tools, self.world(seed), self.state_checks().cloned())
+    /// Returns the simulator of the scenario with this initial state.
+    pub fn simulator(&self, base: Arc<WorldBase>) -> Simulator {
+        Simulator::new(&self.tools, base, self.state_checks().cloned())
     }
 
     /// Returns the expectations that do not hold, in the order of the file.

@@ -13,7 +13,7 @@ pub(super) struct TruncatedResult {
     pub(super) call: ToolCall,
     /// Each filter with its valid values; empty if the text does not list them.
     pub(super) filters: Vec<(String, Vec<String>)>,
-    /// How to request the next rows, if the text says so.
+    /// The way to request the next rows, if the text names one.
     pub(super) page: Option<NextPage>,
 }
 

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use healbench_protocol::RecordQuery;
+use healbench_protocol::{RecordQuery, json_type};
 use regex::Regex;
 use serde_json::Value;
 
@@ -13,7 +13,7 @@ use super::hints::{ExpectedFormat, Hint, Relation, ShapeField};
 use super::paths;
 use super::records::FoundValues;
 
-/// What the agent knows about the arguments of the current call.
+/// The agent's knowledge about the arguments of the current call.
 pub(super) struct RepairContext<'k> {
     /// The arguments that the task states.
     pub(super) intended: &'k Value,
@@ -112,7 +112,7 @@ pub(super) fn repairs(hint: &Hint, arguments: &Value, context: &RepairContext<'_
         Hint::Example { object } => {
             let mut fixes = Vec::new();
             for (field, example) in object {
-                let right = |value: &Value| type_of(value) == type_of(example);
+                let right = |value: &Value| json_type(value) == json_type(example);
                 let wrong = paths::get(arguments, field).is_none_or(|sent| !right(sent));
                 if wrong && let Some(known) = context.value(field).filter(right) {
                     fixes.extend(put(field, known));
@@ -265,22 +265,11 @@ fn fits_shape_type(value: &Value, kind: &str) -> Option<bool> {
     known.then(|| has_type(value, word))
 }
 
-fn type_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
-}
-
 fn has_type(value: &Value, expected: &str) -> bool {
     match expected {
         // JSON Schema counts 1.0 as an integer.
         "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
-        other => type_of(value) == other,
+        other => json_type(value) == other,
     }
 }
 

@@ -61,13 +61,9 @@ pub(crate) struct Shortened {
 /// Shortens texts above the limit: a JSON array, alone or as the only array of an object, keeps its first items, and
 /// any other text its first lines. The last block of the result is the notice. Returns `None` if the texts fit.
 pub(crate) fn shorten(content: &[String], schema: Option<&Value>, settings: &ForeignSettings) -> Option<Shortened> {
-    let bytes: usize = content.iter().map(String::len).sum();
-    // No token is shorter than a byte.
-    if bytes <= settings.max_tokens as usize {
-        return None;
-    }
     let text = content.join("\n\n");
-    if (settings.count_tokens)(&text) <= settings.max_tokens {
+    // No token is shorter than a byte, so most texts need no count.
+    if text.len() <= settings.max_tokens as usize || (settings.count_tokens)(&text) <= settings.max_tokens {
         return None;
     }
     let (kept, shown, total, noun) = shorten_json(&text, settings).unwrap_or_else(|| shorten_lines(&text, settings));

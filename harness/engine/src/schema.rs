@@ -6,6 +6,7 @@ mod issues;
 mod lookup;
 
 use healbench_protocol::Object;
+pub(crate) use healbench_protocol::json_type;
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{ValidationError, Validator};
 use serde_json::{Value, json};
@@ -159,16 +160,4 @@ pub(crate) fn prepare_schema(schema: &Value, discriminator: Option<(&str, &str)>
         }
     }
     Value::Object(root)
-}
-
-/// Returns the JSON Schema name of a value's type; integers are `number`.
-pub(crate) fn json_type(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(_) => "number",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
-    }
 }

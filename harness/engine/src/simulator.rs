@@ -9,7 +9,7 @@ use healbench_protocol::{
 };
 use serde_json::Value;
 
-use crate::definition::{Action, Tool, WorldDef};
+use crate::definition::{Action, Tool, ToolFailure};
 use crate::handler::{Arguments, list_actions, run_action};
 use crate::state_check::{StateCheck, StateChecks};
 use crate::world::{Tables, WorldBase};
@@ -24,13 +24,13 @@ pub struct Simulator {
 }
 
 impl Simulator {
-    /// Creates a simulator of `tools` with the initial state `world`. `checks` are the expectations on the final state.
-    pub fn new(tools: &[Tool], world: WorldDef, checks: impl IntoIterator<Item = StateCheck>) -> Simulator {
+    /// Creates a simulator of `tools` with the initial state `base`. `checks` are the expectations on the final state.
+    pub fn new(tools: &[Tool], base: Arc<WorldBase>, checks: impl IntoIterator<Item = StateCheck>) -> Simulator {
         Simulator {
             handlers: Handlers::new(tools),
             advertised: tools.iter().map(Tool::advertised).collect(),
-            checks: StateChecks::new(checks, &world),
-            base: Arc::new(WorldBase::new(world)),
+            checks: StateChecks::new(checks, base.def()),
+            base,
         }
     }
 }
@@ -115,7 +115,7 @@ impl Handlers {
             Some((action, Arguments { object, discriminator: tool.discriminator.as_deref() }))
         });
         let Some((action, arguments)) = found else {
-            let failure = crate::definition::ToolFailure::error("There is no such action.");
+            let failure = ToolFailure::error("There is no such action.");
             return Reply { outcome: ReplyOutcome::Failed(failure), state_changed: Some(false) };
         };
         match run_action(action, &self.list_actions, tables, arguments) {

@@ -1,4 +1,4 @@
-//! What the fuzz targets share: the oracle of the engine's property tests, and how bytes become its texts.
+//! Code shared by the fuzz targets: the oracle of the engine's property tests, and how bytes become its texts.
 
 use arbitrary::Arbitrary;
 use healbench_protocol::ErrorFormat;

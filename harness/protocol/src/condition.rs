@@ -12,7 +12,7 @@ pub struct NamedEntry<T> {
     pub value: T,
     /// The name in plans, columns and documents.
     pub name: &'static str,
-    /// What it means, as a sentence.
+    /// The meaning, as a sentence.
     pub summary: &'static str,
 }
 

@@ -23,7 +23,7 @@ pub use axes::{
     Guardrails, Opening, TemplateSource, ToolsMode,
 };
 pub use call::{ActionSpec, ToolCall, ToolResponse, ToolSpec};
-pub use canonical::{canonical_json, fingerprint, same_json};
+pub use canonical::{canonical_json, fingerprint, json_type, same_json};
 pub use claim::{Claim, Measure, Span};
 pub use condition::{
     CLIENTS, CONTENTS, Client, Content, ENVIRONMENTS, EnvironmentKind, NamedEntry, UNDECLARED, Undeclared,

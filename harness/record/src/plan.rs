@@ -15,7 +15,7 @@ pub struct Plan {
     pub seed: Seed,
     /// The number of repetitions of each cell.
     pub trials: u32,
-    /// What executes the calls.
+    /// The environment that executes the calls.
     pub environment: Environment,
     /// The agents, in the order requested.
     pub agents: Vec<AgentSpec>,

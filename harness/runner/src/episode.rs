@@ -169,7 +169,7 @@ impl<'a> EpisodeRun<'a> {
             context,
             cache,
             session,
-            faults: Faults::new(Arc::clone(&context.faults)),
+            faults: Faults::new(Arc::clone(context.base.faults())),
             calls: Vec::new(),
             succeeded: Vec::new(),
             failed: None,

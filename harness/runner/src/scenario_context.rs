@@ -1,7 +1,6 @@
 use std::sync::{Arc, OnceLock};
 
-use healbench_engine::definition::{FaultDef, WorldDef};
-use healbench_engine::{CompileError, Engine, ForeignSettings};
+use healbench_engine::{CompileError, Engine, ForeignSettings, WorldBase};
 use healbench_protocol::{Deadline, Environment, EnvironmentError, EnvironmentKind, Seed};
 use healbench_record::{Condition, Plan};
 use healbench_scenarios::{EpisodeState, Scenario, Schedule};
@@ -16,13 +15,12 @@ pub type EnvironmentFactory<'a> =
 pub struct ScenarioContext<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) environment: Box<dyn Environment + 'a>,
-    pub(crate) faults: Arc<[FaultDef]>,
     /// One for each condition.
     pub(crate) engines: Vec<Engine>,
     /// True if an expectation does not hold in the initial state and expectations may be checked between turns.
     pub(crate) has_goal: bool,
-    /// The tables of the scenario, from which mistakes are drawn.
-    world: WorldDef,
+    /// The tables, from which mistakes are drawn, and the faults.
+    pub(crate) base: Arc<WorldBase>,
     seed: Seed,
     /// The schedules of the first trials, reused in every cell of the scenario.
     schedules: Vec<OnceLock<Schedule>>,
@@ -66,9 +64,9 @@ impl<'a> ScenarioContext<'a> {
         make_environment: Option<&EnvironmentFactory<'_>>,
     ) -> Result<ScenarioContext<'a>, ScenarioSetupError> {
         let failed = |source: SetupFailure| ScenarioSetupError { scenario: scenario.id.clone(), source };
-        let world = scenario.world(plan.seed);
+        let base = Arc::new(WorldBase::new(scenario.world(plan.seed)));
         let environment: Box<dyn Environment + 'a> = match make_environment {
-            None => Box::new(scenario.simulator(plan.seed)),
+            None => Box::new(scenario.simulator(Arc::clone(&base))),
             Some(make) => make(scenario, plan.seed).map_err(|error| failed(error.into()))?,
         };
         let engine = |condition: &Condition| match environment.kind() {
@@ -90,10 +88,9 @@ impl<'a> ScenarioContext<'a> {
         Ok(ScenarioContext {
             scenario,
             has_goal,
-            faults: world.faults.as_slice().into(),
             engines,
             environment,
-            world,
+            base,
             seed: plan.seed,
             schedules: (0..cached).map(|_| OnceLock::new()).collect(),
         })
@@ -101,7 +98,7 @@ impl<'a> ScenarioContext<'a> {
 
     /// Calls `then` with the schedule of this trial, which is the same in every cell.
     pub(crate) fn with_schedule<T>(&self, trial: u32, then: impl FnOnce(&Schedule) -> T) -> T {
-        let make = || self.scenario.schedule(self.seed, trial, &self.world);
+        let make = || self.scenario.schedule(self.seed, trial, self.base.def());
         match self.schedules.get(trial as usize) {
             Some(cached) => then(cached.get_or_init(make)),
             None => then(&make()),

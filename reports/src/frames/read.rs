@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use healbench_record::{CallRecord, EpisodeRecord, Outcome, Records, RunDir};
+use healbench_record::{CallRecord, EpisodeRecord, Outcome, RunDir};
 use polars::prelude::{DataFrame, PolarsError};
 use polars_io::SerReader as _;
 use polars_io::parquet::read::ParquetReader;
@@ -47,15 +47,6 @@ pub fn count_outcomes(run: &RunDir) -> Result<BTreeMap<Outcome, u64>, FrameError
         *counts.entry(outcome).or_default() += 1;
     }
     Ok(counts)
-}
-
-/// Reads all rows of a run into memory, in the order of its frames. Runs with models are small enough.
-///
-/// # Errors
-/// As [`read_episodes`]; [`FrameError::Value`] for an unknown value.
-pub fn read_records(run: &RunDir) -> Result<Records, FrameError> {
-    let episodes = convert::episodes(&run.episodes_path(), &read_episodes(run)?)?;
-    Ok(Records { episodes, calls: convert::calls(&run.calls_path(), &read_calls(run)?)? })
 }
 
 /// The row of an episode and the rows of its calls.

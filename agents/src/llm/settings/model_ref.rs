@@ -7,7 +7,7 @@ use healbench_config::{hint, is_name, list, looks_like_secret, printable};
 use super::{ModelTable, defaults};
 use crate::llm::{Api, Model, PriceTable};
 
-/// What a model reference names.
+/// The target of a model reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ModelRef<'a> {
     /// A model of a provider, with the default settings.

@@ -66,7 +66,7 @@ pub(crate) struct RenderedDoc {
     pub(crate) options: bool,
 }
 
-/// How a built-in error format is rendered.
+/// The renderer of a built-in error format.
 #[derive(Debug)]
 pub(crate) struct BuiltIn {
     format: ErrorFormat,

@@ -20,7 +20,7 @@ pub(super) struct FailedBranches<'a> {
     pub(super) errors: Vec<Vec<ValidationError<'static>>>,
 }
 
-/// What is wrong with a value that matches no branch.
+/// The problem with a value that matches no branch.
 pub(super) enum BranchResult {
     /// The errors of the intended branch.
     Errors(Vec<ValidationError<'static>>),

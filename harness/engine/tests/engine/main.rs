@@ -6,6 +6,7 @@
 
 mod contracts;
 mod failures;
+mod foreign;
 mod friendly;
 mod hostile;
 mod lockfile;

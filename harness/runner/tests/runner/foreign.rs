@@ -286,7 +286,7 @@ fn check_row(call: &CallRecord, guardrails: Guardrails) {
         assert_eq!(call.state_changed, None);
         assert_eq!(call.leaked_fields, None);
         let names: Vec<String> = call.named_fields.as_deref().unwrap_or_default().to_vec();
-        assert!(names == ["role"] || names == ["name"] || names.is_empty(), "{names:?}");
+        assert!(names == ["role"] || names == ["name"], "{names:?}: {call:?}");
     }
     if guardrails == Guardrails::NONE {
         assert_eq!(call.guardrail_tokens, 0, "nothing is added without guardrails: {call:?}");
