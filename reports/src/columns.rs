@@ -1,4 +1,4 @@
-//! The columns of both frames. Each is declared once with constant, type and description; schema, encoding and decoding
+//! The columns of the frames. Each is declared once with constant, type and description; schema, encoding and decoding
 //! follow from the declaration.
 
 mod column_type;
@@ -232,7 +232,24 @@ frame! {
     }
 }
 
+frame! {
+    response_columns: RESPONSE_COLUMNS, ResponseRow, ResponseRows {
+        /// Hash of the bytes of the response.
+        RESPONSE_HASH response_hash: U64;
+        /// True if the call failed.
+        IS_ERROR is_error: Flag;
+        /// The text blocks shown to the agent.
+        CONTENT content: Texts;
+        /// The text that the agent would have been shown without guardrails. Null if the call succeeded.
+        UNGUARDED_TEXT unguarded_text: Option<Text>;
+        /// Tokens of the response.
+        RESPONSE_TOKENS response_tokens: U32;
+    }
+}
+
 pub use call_columns::*;
 pub use episode_columns::*;
-// The columns that both frames have.
-pub use episode_columns::{EPISODE, GUARDRAIL_TOKENS, LEAKED_FIELDS};
+pub use response_columns::UNGUARDED_TEXT;
+// The columns that several frames have.
+pub use call_columns::{IS_ERROR, RESPONSE_HASH, RESPONSE_TOKENS};
+pub use episode_columns::{CONTENT, EPISODE, GUARDRAIL_TOKENS, LEAKED_FIELDS};

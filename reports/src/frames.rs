@@ -1,8 +1,9 @@
-//! The two frames of a run, `episodes.parquet` and `calls.parquet`: written one row group at a time, read back and
+//! The frames of a run, `episodes.parquet`, `calls.parquet` and `responses.parquet`: written one row group at a time, read back and
 //! checked.
 
 pub(crate) mod convert;
 mod read;
+mod responses;
 mod write;
 
 use std::io;
@@ -14,6 +15,7 @@ use polars::prelude::PolarsError;
 
 pub(crate) use read::{RowRange, read_frame, row_ranges};
 pub use read::{count_outcomes, episode_rows, read_calls, read_episodes, rows_of_episodes};
+pub use responses::{MAX_RESPONSE_BYTES, read_responses};
 pub use write::FrameWriter;
 
 /// The error of writing or reading a frame.

@@ -26,7 +26,10 @@ pub use comparison::{
     PairingFailure, Side, Unpaired, compare, matrix,
 };
 pub use episodes::for_each_episode;
-pub use frames::{FrameError, FrameWriter, count_outcomes, episode_rows, read_calls, read_episodes, rows_of_episodes};
+pub use frames::{
+    FrameError, FrameWriter, MAX_RESPONSE_BYTES, count_outcomes, episode_rows, read_calls, read_episodes,
+    read_responses, rows_of_episodes,
+};
 pub use metric::{Better, Metric, RowMetric, RowMetrics};
 pub use rate::{CONFIDENCE, Rate};
 pub use report_error::ReportError;

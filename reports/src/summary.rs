@@ -33,6 +33,8 @@ pub use positions::{CallsAt, LAST_CALL_NUMBER};
 pub struct Report {
     /// The name of the folder that contains all scenario files; null if there is none or more than one.
     pub suite: Option<String>,
+    /// The server that executed the calls; null for the simulator.
+    pub server: Option<String>,
     /// The seed of the plan.
     #[schemars(with = "u64")]
     pub seed: Seed,

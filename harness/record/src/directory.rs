@@ -222,6 +222,11 @@ impl RunDir {
         self.path.join("episodes.parquet")
     }
 
+    /// Returns the path of the frame of distinct responses. Only their texts need it, so a run without it is complete.
+    pub fn responses_path(&self) -> PathBuf {
+        self.path.join("responses.parquet")
+    }
+
     /// Returns the path of the journal. It exists while a run with models is in progress or has episodes lost to
     /// infrastructure failures.
     pub fn journal_path(&self) -> PathBuf {
@@ -240,12 +245,12 @@ impl RunDir {
         }
     }
 
-    /// Returns the path of the recorded turns of models.
+    /// Returns the path of the recorded turns of agents that cannot be run again.
     pub fn transcripts_path(&self) -> PathBuf {
         self.path.join("transcripts.jsonl.zst")
     }
 
-    /// Returns true if both frames exist.
+    /// Returns true if the frames of episodes and calls exist.
     pub fn has_frames(&self) -> bool {
         self.calls_path().is_file() && self.episodes_path().is_file()
     }

@@ -11,17 +11,20 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{CallRecord, EpisodeRecord, RecordedTurns, RunDir};
+use crate::{CallRecord, EpisodeRecord, RecordedTurns, ResponseRecord, RunDir};
 
-/// The rows of a finished episode.
+/// The rows and texts of a finished episode.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EpisodeResult {
     /// The episode's row.
     pub episode: EpisodeRecord,
     /// The rows of its calls.
     pub calls: Vec<CallRecord>,
-    /// The turns of the model; null for an agent without one.
+    /// The turns of the agent; null if they can be computed again.
     pub recorded_turns: Option<RecordedTurns>,
+    /// The responses, each once. Those of an episode that costs nothing may be in an earlier result of the same process
+    /// instead.
+    pub responses: Vec<ResponseRecord>,
 }
 
 /// The reason why a journal or the recorded turns cannot be read or written.
@@ -278,7 +281,8 @@ mod tests {
                 model: None,
             },
             calls: vec![CallRecord { episode, call: 1, action: Some("list".into()), ..CallRecord::default() }],
-            recorded_turns: Some(RecordedTurns { episode, turns: vec![turn], failed: None }),
+            recorded_turns: Some(RecordedTurns { episode, turns: vec![turn], ..RecordedTurns::default() }),
+            responses: vec![ResponseRecord { content: vec!["two\nlines".to_owned()], ..ResponseRecord::default() }],
         }
     }
 

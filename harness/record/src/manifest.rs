@@ -1,6 +1,7 @@
 use std::ops::Range;
 use std::path::PathBuf;
 
+use healbench_protocol::EnvironmentKind;
 use serde::{Deserialize, Serialize};
 
 use crate::{Plan, Shard};
@@ -77,6 +78,12 @@ impl RunManifest {
     /// Returns true if the plan has a model agent.
     pub fn has_models(&self) -> bool {
         self.plan.agents.iter().any(|agent| agent.opening.is_some())
+    }
+
+    /// Returns true if episodes are written to a journal when they end, since running them again costs money or gives
+    /// other results: if a model takes part, or a server.
+    pub fn has_journal(&self) -> bool {
+        self.has_models() || self.plan.environment.kind != EnvironmentKind::Simulator
     }
 
     /// Returns the episodes of the plan or shard.

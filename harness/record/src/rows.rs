@@ -159,13 +159,16 @@ pub struct ModelUsage {
     pub bpe_output: u64,
 }
 
-/// The turns of a model in an episode: sufficient to replay the episode without the model.
+/// The turns of an agent in an episode that cannot be computed again. With the responses of its calls, they are a
+/// complete transcript; for a model on the simulator they suffice to replay the episode.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecordedTurns {
     /// The episode's index in the plan.
     pub episode: u64,
     /// The turns, in order.
     pub turns: Vec<RecordedTurn>,
+    /// Descriptions of the expectations that did not hold at the end.
+    pub unmet: Vec<String>,
     /// The agent's error that ended the episode, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<AgentError>,
@@ -240,6 +243,29 @@ pub struct CallRecord {
     /// The tokens of the conversation before this call: prompt, earlier calls and responses. A stateless API receives
     /// them again.
     pub context_tokens: u64,
+}
+
+/// A distinct response of a run.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResponseRecord {
+    /// The hash of the response; see [`CallRecord::response_hash`].
+    pub response_hash: u64,
+    /// MCP's `isError`.
+    pub is_error: bool,
+    /// The text blocks shown to the agent, in order.
+    pub content: Vec<String>,
+    /// The text that the agent would have been shown without guardrails, if the call failed: a bare line, or what a
+    /// server sent. Null if the call succeeded. If several texts led to this response, it is that of the first call.
+    pub unguarded_text: Option<String>,
+    /// Tokens of the response.
+    pub tokens: u32,
+}
+
+impl ResponseRecord {
+    /// Returns the text that the agent reads: the blocks joined by an empty line.
+    pub fn text(&self) -> String {
+        self.content.join("\n\n")
+    }
 }
 
 /// Serializes shared texts by value.

@@ -12,8 +12,13 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use healbench_record::{CellRef, EpisodeResult, JournalError, Plan, RecordedTurn, RecordedTurns};
+use healbench_engine::GuardedReply;
+use healbench_protocol::EnvironmentKind;
+use healbench_record::{
+    CallRecord, CellRef, EpisodeResult, JournalError, Plan, RecordedTurn, RecordedTurns, ResponseRecord,
+};
 use healbench_scenarios::Scenario;
+use rustc_hash::FxHashSet;
 
 use crate::checkpoints::Checkpoints;
 use crate::episode::{EpisodeAborted, EpisodeEvent, run_episode};
@@ -217,6 +222,41 @@ struct SharedState<'a> {
     next_batch: Vec<AtomicU64>,
 }
 
+/// What a thread keeps across episodes.
+#[derive(Default)]
+struct ThreadMemory {
+    cache: ResponseCache,
+    responses: KnownResponses,
+}
+
+/// The hashes of the responses that a thread has passed on. Since it runs episodes in the order of the plan, each response
+/// is in the result of the first episode of the plan that got it.
+#[derive(Default)]
+struct KnownResponses(FxHashSet<u64>);
+
+/// The number of hashes at which they are forgotten. Responses may then be passed on again.
+const MAX_KNOWN_RESPONSES: usize = 1 << 20;
+
+impl KnownResponses {
+    /// Adds a hash, and returns true if it is new.
+    fn add(&mut self, hash: u64) -> bool {
+        if self.0.len() >= MAX_KNOWN_RESPONSES {
+            self.0.clear();
+        }
+        self.0.insert(hash)
+    }
+}
+
+fn response_record(reply: &GuardedReply, row: &CallRecord) -> ResponseRecord {
+    ResponseRecord {
+        response_hash: row.response_hash,
+        is_error: reply.response.is_error,
+        content: reply.response.content.clone(),
+        unguarded_text: reply.unguarded_text(),
+        tokens: row.response_tokens,
+    }
+}
+
 /// The results of a batch.
 struct Batch<E> {
     pool: usize,
@@ -243,7 +283,7 @@ impl SharedState<'_> {
         let batch_size = pool.batch_size(&self.job.episodes);
         let max_pending = if pool.costly { 1 } else { MAX_WAITING };
         let mut pending: VecDeque<Receiver<()>> = VecDeque::new();
-        let mut cache = ResponseCache::default();
+        let mut memory = ThreadMemory::default();
         loop {
             while pending.len() >= max_pending {
                 // Nothing is sent. Receiving fails when the collector drops the batch.
@@ -255,7 +295,7 @@ impl SharedState<'_> {
             if episodes.is_empty() {
                 return;
             }
-            let (results, end) = self.run_batch(pool, episodes, &mut cache);
+            let (results, end) = self.run_batch(pool, episodes, &mut memory);
             if pool.costly && results.is_empty() && matches!(end, BatchEnd::Complete) {
                 // The episode belongs to another pool or is done.
                 continue;
@@ -274,7 +314,7 @@ impl SharedState<'_> {
         &self,
         pool: &WorkerPool,
         episodes: Range<u64>,
-        cache: &mut ResponseCache,
+        memory: &mut ThreadMemory,
     ) -> (Vec<EpisodeResult>, BatchEnd<E>) {
         let mut results = Vec::with_capacity((episodes.end - episodes.start) as usize);
         for episode in episodes {
@@ -286,7 +326,7 @@ impl SharedState<'_> {
                 return (results, BatchEnd::Stopped);
             }
             // A panic is a bug; the results of other episodes must not be lost.
-            let run = catch_unwind(AssertUnwindSafe(|| self.run_one(episode, cell, cache)));
+            let run = catch_unwind(AssertUnwindSafe(|| self.run_one(pool, episode, cell, memory)));
             match run.unwrap_or(Err(BatchEnd::Failed(RunError::Panicked { episode }))) {
                 Ok(result) => results.push(result),
                 Err(end) => return (results, end),
@@ -295,27 +335,48 @@ impl SharedState<'_> {
         (results, BatchEnd::Complete)
     }
 
-    fn run_one<E>(&self, episode: u64, cell: CellRef, cache: &mut ResponseCache) -> Result<EpisodeResult, BatchEnd<E>> {
+    fn run_one<E>(
+        &self,
+        pool: &WorkerPool,
+        episode: u64,
+        cell: CellRef,
+        memory: &mut ThreadMemory,
+    ) -> Result<EpisodeResult, BatchEnd<E>> {
         let Job { plan, scenarios, make_agent, make_environment, .. } = self.job;
         let context = self.contexts[cell.scenario]
             .get_or_init(|| ScenarioContext::new(&scenarios[cell.scenario], plan, *make_environment))
             .as_ref()
             .map_err(|error| BatchEnd::Failed(RunError::Setup(error.clone())))?;
-        let has_model = plan.agents[cell.agent].opening.is_some();
+        let records_turns =
+            plan.agents[cell.agent].opening.is_some() || plan.environment.kind != EnvironmentKind::Simulator;
+        let ThreadMemory { cache, responses: known } = memory;
+        let mut responses = Vec::new();
         let mut recorded_turns = RecordedTurns { episode, ..RecordedTurns::default() };
         let rows = run_episode(plan, cell, context, make_agent, cache, &mut |event| match event {
-            EpisodeEvent::Turn(turn, origin) if has_model => {
+            EpisodeEvent::Turn(turn, origin) if records_turns => {
                 recorded_turns.turns.push(RecordedTurn { turn: turn.clone(), origin });
             }
+            EpisodeEvent::Turn(..) => {}
+            EpisodeEvent::Call(_, reply, row) => {
+                // A lost episode may be replaced, so the result of a costly one has all of its responses.
+                let is_new = match pool.costly {
+                    true => responses.iter().all(|known: &ResponseRecord| known.response_hash != row.response_hash),
+                    false => known.add(row.response_hash),
+                };
+                if is_new {
+                    responses.push(response_record(reply, row));
+                }
+            }
             EpisodeEvent::Failed(error) => recorded_turns.failed = Some(error.clone()),
-            _ => {}
+            EpisodeEvent::End(_, unmet) if records_turns => recorded_turns.unmet = unmet.to_vec(),
+            EpisodeEvent::End(..) => {}
         });
         let (row, calls) = rows.map_err(|aborted| match aborted {
             EpisodeAborted::Stopped => BatchEnd::Stopped,
             EpisodeAborted::RecordingMissing(miss) => BatchEnd::Failed(RunError::RecordingMissing { episode, miss }),
             EpisodeAborted::RecordingFailed(reason) => BatchEnd::Failed(RunError::RecordingFailed { episode, reason }),
         })?;
-        Ok(EpisodeResult { episode: row, calls, recorded_turns: has_model.then_some(recorded_turns) })
+        Ok(EpisodeResult { episode: row, calls, recorded_turns: records_turns.then_some(recorded_turns), responses })
     }
 
     /// Passes on the batches of all threads. Returns true if all episodes were run, and otherwise the first error.

@@ -1,26 +1,29 @@
+use std::collections::HashSet;
 use std::fs::{self, File, OpenOptions};
 use std::io::BufWriter;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use healbench_record::{CallRecord, EpisodeRecord, Plan, Records, RunDir};
+use healbench_record::{CallRecord, EpisodeRecord, EpisodeResult, Plan, Records, RunDir};
 use polars::prelude::{CompatLevel, DataFrame, Field, PolarsError, Schema, SchemaExt as _};
 use polars_io::parquet::write::{BatchedWriter, KeyValueMetadata, ParquetCompression, ParquetWriter};
 use polars_parquet::write::schema_to_metadata_key;
 
 use super::convert::{AxisNames, call_row, episode_row};
+use super::responses::{MAX_RESPONSE_BYTES, ResponseWriter};
 use super::{FrameError, GROUP_ROWS, RowRange, check_names, convert, io_error, read};
 use crate::columns::{CALL_COLUMNS, CallRows, Column, EPISODE_COLUMNS, EpisodeRows};
 
-/// Streams the rows of a run into its two frames.
+/// Streams the rows of a run into its frames.
 ///
-/// The files are written as `episodes.parquet.part` and `calls.parquet.part`, and renamed by [`FrameWriter::finish`].
+/// The files are written as `episodes.parquet.part` and so on, and renamed by [`FrameWriter::finish`].
 /// Dropping an unfinished writer removes the `.part` files.
 #[must_use = "frames are there only after `finish`"]
 pub struct FrameWriter {
     axes: AxisNames,
     episodes: PartialFile,
     calls: PartialFile,
+    responses: ResponseWriter,
     episode_rows: EpisodeRows,
     call_rows: CallRows,
     next_episode: u64,
@@ -28,7 +31,7 @@ pub struct FrameWriter {
 }
 
 impl FrameWriter {
-    /// Creates both frames of a run. Existing frames stay in place until [`FrameWriter::finish`] replaces them; `.part`
+    /// Creates the frames of a run. Existing frames stay in place until [`FrameWriter::finish`] replaces them; `.part`
     /// files of a killed process are overwritten.
     ///
     /// # Errors
@@ -39,6 +42,7 @@ impl FrameWriter {
             axes: AxisNames::of(plan),
             episodes: PartialFile::create(run.episodes_path(), EPISODE_COLUMNS)?,
             calls: PartialFile::create(run.calls_path(), CALL_COLUMNS)?,
+            responses: ResponseWriter::create(run.responses_path(), MAX_RESPONSE_BYTES)?,
             episode_rows: EpisodeRows::new(),
             call_rows: CallRows::new(),
             next_episode: 0,
@@ -46,8 +50,8 @@ impl FrameWriter {
         })
     }
 
-    /// Creates both frames with the rows of these episodes, copied from the existing frames. Later rows, which an
-    /// interrupted finish may have left in one of the two files, are dropped.
+    /// Creates the frames with the rows of these episodes, copied from the existing frames. Later rows, which an
+    /// interrupted finish may have left in one of the files, are dropped.
     ///
     /// # Errors
     /// As [`FrameWriter::create`] and [`FrameWriter::copy`].
@@ -57,7 +61,7 @@ impl FrameWriter {
         Ok(writer)
     }
 
-    /// Appends the rows of these episodes from another run of the same plan.
+    /// Appends the rows of these episodes from another run of the same plan, and their responses as far as it stores them.
     ///
     /// # Errors
     /// [`FrameError::MissingEpisodes`] and [`FrameError::CallCount`] if the run does not have all of them; errors of
@@ -79,17 +83,19 @@ impl FrameWriter {
         if found != expected {
             return Err(FrameError::MissingEpisodes { path: from.episodes_path(), found, expected });
         }
+        let mut hashes = HashSet::new();
         for rows in read::row_ranges(&from.calls_path(), GROUP_ROWS)? {
             let frame = read::read_frame(&from.calls_path(), CALL_COLUMNS, RowRange::Rows(rows))?;
             let mut rows = convert::calls(&from.calls_path(), &frame)?;
             rows.retain(|row| episodes.contains(&row.episode));
             copied += rows.len() as u64;
+            hashes.extend(rows.iter().map(|row| row.response_hash));
             self.write_calls(&rows)?;
         }
         if copied != made {
             return Err(FrameError::CallCount { path: from.calls_path(), found: copied, expected: made });
         }
-        Ok(())
+        self.responses.copy(from, &hashes)
     }
 
     /// Appends rows, which must come after all earlier rows in the order of the plan.
@@ -102,18 +108,19 @@ impl FrameWriter {
         self.write_calls(&records.calls)
     }
 
-    /// Appends the rows of one episode, like [`FrameWriter::write`].
+    /// Appends the rows of one episode, like [`FrameWriter::write`], and its responses as far as they are not stored.
     ///
     /// # Errors
     /// As [`FrameWriter::write`].
-    pub fn write_episode(&mut self, episode: &EpisodeRecord, calls: &[CallRecord]) -> Result<(), FrameError> {
-        self.write_episodes(std::slice::from_ref(episode))?;
-        self.write_calls(calls)
+    pub fn write_result(&mut self, result: &EpisodeResult) -> Result<(), FrameError> {
+        self.write_episodes(std::slice::from_ref(&result.episode))?;
+        self.write_calls(&result.calls)?;
+        result.responses.iter().try_for_each(|response| self.responses.write(response))
     }
 
-    /// Writes the rows still in memory and renames both files.
+    /// Writes the rows still in memory and renames the files.
     ///
-    /// Two files cannot be renamed atomically. A new run has both files or neither, since the first is removed if
+    /// They cannot be renamed atomically. A new run has both episodes and calls or neither, since the first is removed if
     /// renaming the second fails. In a resumed run, each file may hold old or new rows until the manifest is replaced;
     /// they agree on every episode that the manifest counts as done.
     ///
@@ -122,8 +129,11 @@ impl FrameWriter {
     pub fn finish(mut self) -> Result<(), FrameError> {
         self.flush_episodes()?;
         self.flush_calls()?;
+        self.responses.flush()?;
+        self.responses.file.close()?;
         self.calls.close()?;
         self.episodes.close()?;
+        self.responses.file.rename()?;
         let replaces = self.calls.path.exists();
         self.calls.rename()?;
         self.episodes.rename().inspect_err(|_| {
@@ -175,7 +185,7 @@ impl FrameWriter {
 }
 
 /// A file that is renamed to its final path when it is complete.
-struct PartialFile {
+pub(super) struct PartialFile {
     path: PathBuf,
     temp_path: PathBuf,
     writer: BatchedWriter<BufWriter<File>>,
@@ -183,7 +193,7 @@ struct PartialFile {
 }
 
 impl PartialFile {
-    fn create(path: PathBuf, columns: &[Column]) -> Result<PartialFile, FrameError> {
+    pub(super) fn create(path: PathBuf, columns: &[Column]) -> Result<PartialFile, FrameError> {
         let mut temp_path = path.clone().into_os_string();
         temp_path.push(".part");
         let temp_path = PathBuf::from(temp_path);
@@ -199,19 +209,19 @@ impl PartialFile {
         Ok(PartialFile { path, temp_path, writer, renamed: false })
     }
 
-    fn write(&mut self, rows: Result<DataFrame, PolarsError>) -> Result<(), FrameError> {
+    pub(super) fn write(&mut self, rows: Result<DataFrame, PolarsError>) -> Result<(), FrameError> {
         let written = rows.and_then(|frame| if frame.height() == 0 { Ok(()) } else { self.writer.write_batch(&frame) });
         written.map_err(encode_error(&self.temp_path))
     }
 
     /// Writes the footer and syncs the file to disk.
-    fn close(&mut self) -> Result<(), FrameError> {
+    pub(super) fn close(&mut self) -> Result<(), FrameError> {
         self.writer.finish().map_err(encode_error(&self.temp_path))?;
         let file = OpenOptions::new().append(true).open(&self.temp_path);
         file.and_then(|file| file.sync_all()).map_err(io_error("write", &self.temp_path))
     }
 
-    fn rename(&mut self) -> Result<(), FrameError> {
+    pub(super) fn rename(&mut self) -> Result<(), FrameError> {
         fs::rename(&self.temp_path, &self.path).map_err(io_error("rename", &self.temp_path))?;
         self.renamed = true;
         Ok(())

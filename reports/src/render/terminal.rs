@@ -78,6 +78,7 @@ pub(super) fn title(report: &Report) -> String {
         format!("{} of {}", count(done), pluralize(report.planned, "episode"))
     });
     parts.push(format!("seed {}", report.seed));
+    parts.extend(report.server.as_deref().map(|server| format!("server {}", plain_text(server))));
     parts.join(SEPARATOR)
 }
 

@@ -79,6 +79,7 @@ pub fn summarize(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<R
             agents.iter().flat_map(|agent| &agent.rows).flat_map(|row| &row.calls_by_number),
         ),
         suite: suite_name(&plan.scenarios),
+        server: plan.environment.server.clone(),
         seed: plan.seed,
         trials: plan.trials,
         scenarios: plan.scenarios.iter().map(|scenario| scenario.id.clone()).collect(),

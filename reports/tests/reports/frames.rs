@@ -1,8 +1,10 @@
 use std::collections::BTreeSet;
 use std::fs;
 
-use healbench_record::{Plan, Records, RunDir};
-use healbench_reports::{FrameError, FrameWriter, columns, episode_rows, read_calls, read_episodes, rows_of_episodes};
+use healbench_record::{EpisodeRecord, EpisodeResult, Plan, Records, ResponseRecord, RunDir};
+use healbench_reports::{
+    FrameError, FrameWriter, columns, episode_rows, read_calls, read_episodes, read_responses, rows_of_episodes,
+};
 use polars::prelude::{CompatLevel, DataFrame, SchemaExt as _};
 use polars_io::SerReader as _;
 use polars_io::parquet::read::ParquetReader;
@@ -138,7 +140,7 @@ fn nothing_is_there_before_finish_and_nothing_is_left_without_it() {
     let (_folder, run) = empty_run(&plan);
     let mut writer = FrameWriter::create(&run, &plan).unwrap();
     writer.write(&records(&plan)).unwrap();
-    assert_eq!(parts(&run).len(), 2);
+    assert_eq!(parts(&run).len(), 3);
     assert!(!run.calls_path().exists() && !run.episodes_path().exists());
     drop(writer);
     assert_eq!(parts(&run), Vec::<String>::new());
@@ -169,6 +171,73 @@ fn frames_without_rows_are_frames() {
     assert_eq!((episodes.height(), calls.height()), (0, 0));
     assert!(episode_rows(&run, 0).unwrap().is_none());
     FrameWriter::resume(&run, &plan, 0..0).unwrap().finish().unwrap();
+}
+
+/// Returns the results of the plan's episodes, each with a response of its own and one that all have.
+fn results_with_responses(plan: &Plan) -> Vec<EpisodeResult> {
+    let Records { episodes, calls } = records(plan);
+    let result = |episode: EpisodeRecord| {
+        let number = episode.episode;
+        let mut calls: Vec<_> = calls.iter().filter(|call| call.episode == number).cloned().collect();
+        for call in &mut calls {
+            call.response_hash = if call.call == 1 { 7 } else { 1000 + number };
+        }
+        let response = |hash: u64| ResponseRecord {
+            response_hash: hash,
+            is_error: true,
+            content: vec![format!("text {hash}"), "<b>".to_owned()],
+            unguarded_text: (hash != 7).then(|| format!("Error {hash}")),
+            tokens: hash as u32,
+        };
+        let hashes: BTreeSet<u64> = calls.iter().map(|call| call.response_hash).collect();
+        EpisodeResult { episode, calls, recorded_turns: None, responses: hashes.into_iter().map(response).collect() }
+    };
+    episodes.into_iter().map(result).collect()
+}
+
+#[test]
+fn each_response_is_stored_once_and_found_by_its_hash() {
+    let plan = plan(50);
+    let results = results_with_responses(&plan);
+    let write = |mut writer: FrameWriter, results: &[EpisodeResult]| {
+        results.iter().for_each(|result| writer.write_result(result).unwrap());
+        writer.finish().unwrap();
+    };
+    let (_folder, run) = empty_run(&plan);
+    write(FrameWriter::create(&run, &plan).unwrap(), &results);
+    let hashes: BTreeSet<u64> =
+        results.iter().flat_map(|result| &result.calls).map(|call| call.response_hash).collect();
+    let found = read_responses(&run, &hashes).unwrap();
+    for result in &results {
+        for response in &result.responses {
+            assert_eq!(&found[&response.response_hash], response);
+        }
+    }
+    assert_eq!(found.len(), hashes.len());
+    assert!(read_responses(&run, &BTreeSet::from([8])).unwrap().is_empty());
+    let whole = fs::read(run.responses_path()).unwrap();
+
+    // In two steps, after an interrupted finish that renamed only the new responses, and from shards.
+    let half = results.len() / 2;
+    let (_folder, resumed) = empty_run(&plan);
+    write(FrameWriter::create(&resumed, &plan).unwrap(), &results[..half]);
+    fs::write(resumed.responses_path(), &whole).unwrap();
+    write(FrameWriter::resume(&resumed, &plan, 0..half as u64).unwrap(), &results[half..]);
+    assert!(fs::read(resumed.responses_path()).unwrap() == whole);
+    let (_folder, shard) = empty_run(&plan);
+    write(FrameWriter::create(&shard, &plan).unwrap(), &results[half..]);
+    let (_folder, merged) = empty_run(&plan);
+    let mut writer = FrameWriter::create(&merged, &plan).unwrap();
+    writer.copy(&run, 0..half as u64).unwrap();
+    writer.copy(&shard, half as u64..plan.len()).unwrap();
+    writer.finish().unwrap();
+    assert!(fs::read(merged.responses_path()).unwrap() == whole);
+
+    // A run without the file has all of its rows.
+    fs::remove_file(run.responses_path()).unwrap();
+    assert!(read_responses(&run, &hashes).unwrap().is_empty());
+    write(FrameWriter::resume(&run, &plan, 0..half as u64).unwrap(), &results[half..]);
+    assert_eq!(read_episodes(&run).unwrap().height() as u64, plan.len());
 }
 
 #[test]

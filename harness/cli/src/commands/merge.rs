@@ -17,7 +17,7 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
         shards.push((path.clone(), manifest, run));
     }
     let (mut manifest, shards) = merge_manifests(shards)?;
-    if manifest.has_models() {
+    if manifest.has_journal() {
         for (_, run) in &shards {
             if !all_scored(run)? {
                 return Err(MergeError::LostEpisodes(run.path().to_owned()).into());
@@ -46,7 +46,7 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
         writer.copy(run, shard.episodes())?;
     }
     writer.finish()?;
-    if manifest.has_models() {
+    if manifest.has_journal() {
         let mut writer = RecordedTurnsWriter::create(&merged)?;
         for (_, run) in &shards {
             let mut written = Ok(());

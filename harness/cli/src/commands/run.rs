@@ -8,7 +8,7 @@ use std::time::Instant;
 use healbench_protocol::Usage;
 use healbench_record::{EpisodeResult, RecordedTurnsWriter, RunDir, RunManifest, RunStatus, read_recorded_turns_of};
 use healbench_reports::render::{Detail, plain_text, pluralize, shell_quote};
-use healbench_reports::{FrameWriter, for_each_episode, rows_of_episodes};
+use healbench_reports::{FrameWriter, for_each_episode, read_responses, rows_of_episodes};
 use healbench_runner::{Checkpoints, Job, Limits, RunEnd, RunEvent, StopReason, StopRule, execute};
 
 use super::report;
@@ -36,8 +36,8 @@ pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
     let executed = execute_and_save(&mut prepared, args, &stop, terminal);
     let PreparedRun { run, manifest, .. } = &prepared;
     let end = executed.inspect_err(|_| {
-        // Finished episodes of models are in the journal, whatever failed.
-        if manifest.has_models() {
+        // Finished episodes are in the journal, whatever failed.
+        if manifest.has_journal() {
             terminal.warn(&format!("continue with: {}", resume_command(run)));
         }
     })?;
@@ -64,13 +64,13 @@ fn execute_and_save(
     };
     let limits = Limits { budget: args.budget, price: &price };
     let mut state = ProgressState::new(manifest, args.live, Instant::now());
-    let mut checkpoints = match manifest.has_models() {
+    let mut checkpoints = match manifest.has_journal() {
         true => Some(open_checkpoints(run, manifest, run_spec, limits, &mut state)?),
         false => None,
     };
     let mut files = RowFiles {
         frames: FrameWriter::resume(run, &run_spec.plan, done.clone())?,
-        recorded_turns: if manifest.has_models() { Some(RecordedTurnsWriter::create(run)?) } else { None },
+        recorded_turns: if manifest.has_journal() { Some(RecordedTurnsWriter::create(run)?) } else { None },
         episodes: done.end - done.start,
     };
     if !done.is_empty() {
@@ -134,10 +134,14 @@ fn open_checkpoints<'a>(
     let missing: Vec<u64> = manifest.episodes().filter(|episode| !checkpoints.contains(*episode)).collect();
     for episodes in missing.chunks(RECOVERED_AT_ONCE) {
         let rows = rows_of_episodes(run, &episodes.iter().copied().collect())?;
-        let with_model = rows.iter().filter(|(_, (row, _))| row.model.is_some()).map(|(episode, _)| *episode);
-        let mut all_turns = read_recorded_turns_of(run, &with_model.collect::<BTreeSet<u64>>())?;
+        let mut all_turns = read_recorded_turns_of(run, &rows.keys().copied().collect())?;
+        let hashes = rows.values().flat_map(|(_, calls)| calls).map(|call| call.response_hash);
+        let all_responses = read_responses(run, &hashes.collect())?;
         for (number, (episode, calls)) in rows {
-            let result = EpisodeResult { episode, calls, recorded_turns: all_turns.remove(&number) };
+            let mut added = BTreeSet::new();
+            let new = calls.iter().map(|call| call.response_hash).filter(|hash| added.insert(*hash));
+            let responses = new.filter_map(|hash| all_responses.get(&hash).cloned()).collect();
+            let result = EpisodeResult { episode, calls, recorded_turns: all_turns.remove(&number), responses };
             checkpoints.recover(&result)?;
             add_earlier(&result);
         }
@@ -151,7 +155,7 @@ const RECOVERED_AT_ONCE: usize = 4096;
 /// The files with the results of a run, in the order of the plan.
 struct RowFiles {
     frames: FrameWriter,
-    /// `None` in a run without models.
+    /// `None` in a run without a journal.
     recorded_turns: Option<RecordedTurnsWriter>,
     /// The number of episodes in the frames.
     episodes: u64,
@@ -159,10 +163,10 @@ struct RowFiles {
 
 impl RowFiles {
     fn write(&mut self, results: Vec<EpisodeResult>) -> Result<(), CliError> {
-        for EpisodeResult { episode, calls, recorded_turns } in results {
-            self.frames.write_episode(&episode, &calls)?;
-            if let (Some(writer), Some(recorded_turns)) = (&mut self.recorded_turns, recorded_turns) {
-                writer.write(&recorded_turns)?;
+        for result in results {
+            self.frames.write_result(&result)?;
+            if let (Some(writer), Some(recorded_turns)) = (&mut self.recorded_turns, &result.recorded_turns) {
+                writer.write(recorded_turns)?;
             }
             self.episodes += 1;
         }

@@ -1,14 +1,18 @@
-//! Replays episodes of a run as transcripts.
+//! Transcripts of the episodes of a run. Those of models and servers are read from its files; scripted episodes of the
+//! simulator are run again.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_agents::llm::ModelRef;
 use healbench_protocol::{EnvironmentKind, ErrorFormat, Origin, Turn};
 use healbench_record::{
-    CallRecord, CellRef, Condition, EpisodeRecord, Plan, RecordedTurns, RunDir, read_recorded_turns_of,
+    CallRecord, CellRef, Condition, EpisodeRecord, Plan, RecordedTurn, RecordedTurns, ResponseRecord, RunDir,
+    read_recorded_turns_of,
 };
 use healbench_reports::render::{plain_text, shell_quote};
-use healbench_reports::{CallStep, SentCall, Transcript, TranscriptStep, rows_of_episodes};
+use healbench_reports::{
+    CallStep, MAX_RESPONSE_BYTES, SentCall, Transcript, TranscriptStep, read_responses, rows_of_episodes,
+};
 use healbench_runner::{EpisodeEvent, Replayer};
 use serde_json::Value;
 
@@ -19,8 +23,8 @@ use crate::run_spec::{AgentConfig, RunSpec};
 /// The row of an episode and the rows of its calls.
 type EpisodeRows = (EpisodeRecord, Vec<CallRecord>);
 
-/// Replays these episodes of a run in their order: scripted agents run again, models from their recorded turns. Each
-/// replay is checked against the recorded rows. An episode that differs or is missing is an error at its position.
+/// Returns the transcripts of these episodes of a run in their order. An episode that is run again is checked against the
+/// recorded rows; one that differs or is missing is an error at its position.
 ///
 /// The rows of all episodes are read in one pass.
 pub(crate) fn transcripts(
@@ -36,26 +40,38 @@ pub(crate) fn transcripts(
     Ok(transcripts)
 }
 
-/// Replays one episode after another, since responses may be large, until `visit` returns false.
+/// Passes on one transcript after another, since responses may be large, until `visit` returns false.
 pub(crate) fn each_transcript(
     run: &RunDir,
     run_spec: &RunSpec,
     episodes: &[u64],
     visit: &mut dyn FnMut(u64, Result<Transcript, CliError>) -> bool,
 ) -> Result<(), CliError> {
-    check_reproducible(&run_spec.plan)?;
     let requested: BTreeSet<u64> = episodes.iter().copied().collect();
     let recorded = rows_of_episodes(run, &requested)?;
-    let model_episodes = recorded.iter().filter(|(_, (row, _))| row.model.is_some()).map(|(episode, _)| *episode);
-    let all_turns = read_recorded_turns_of(run, &model_episodes.collect())?;
+    let simulated = run_spec.plan.environment.kind == EnvironmentKind::Simulator;
+    let has_turns = |(row, _): &EpisodeRows| row.model.is_some() || !simulated;
+    let with_turns: BTreeSet<u64> =
+        recorded.iter().filter(|(_, rows)| has_turns(rows)).map(|(episode, _)| *episode).collect();
+    let all_turns = read_recorded_turns_of(run, &with_turns)?;
+    let calls = recorded.iter().filter(|(episode, _)| with_turns.contains(episode)).flat_map(|(_, (_, calls))| calls);
+    let responses = read_responses(run, &calls.map(|call| call.response_hash).collect())?;
     let mut replayer = Replayer::new(&run_spec.plan, &run_spec.scenarios);
     let mut replay = |episode: u64| {
         let recorded = recorded.get(&episode).ok_or_else(|| CliError::not_run(episode))?;
         let recorded_turns = all_turns.get(&episode);
-        if recorded.0.model.is_some() && recorded_turns.is_none() {
-            return Err(
+        if has_turns(recorded) {
+            let turns = recorded_turns.ok_or_else(|| {
                 CliError::new(format_args!("the run has no transcript of episode {episode}")).kind(ErrorKind::NotFound)
-            );
+            })?;
+            let is_stored = recorded.1.iter().all(|call| responses.contains_key(&call.response_hash));
+            // The simulator can give a response again that was not stored.
+            if is_stored || !simulated {
+                let cell = run_spec.plan.cell(episode).ok_or_else(|| CliError::no_episode(episode))?;
+                let transcript = TranscriptBuilder::stored(turns, &recorded.1, &responses);
+                let transcript = transcript.transcript(run_spec, &run_spec.plan, cell, recorded);
+                return Ok(Transcript { episode: Some(episode), ..transcript });
+            }
         }
         let (transcript, rows) = replay(&mut replayer, run_spec, &run_spec.plan, episode, recorded_turns)?;
         if rows != *recorded {
@@ -79,6 +95,9 @@ pub(crate) fn transcripts_under(
     run_spec: &RunSpec,
     requested: &[(CellRef, Condition)],
 ) -> Result<Vec<Result<Transcript, CliError>>, CliError> {
+    if requested.is_empty() {
+        return Ok(Vec::new());
+    }
     check_reproducible(&run_spec.plan)?;
     let mut conditions: Vec<Condition> = Vec::new();
     for (_, condition) in requested {
@@ -106,18 +125,19 @@ pub(crate) fn transcripts_under(
     Ok(requested.iter().map(&mut replay).collect())
 }
 
-/// Rejects a run on a server: its responses cannot be computed again.
+/// Rejects a run on a server: what it would respond under other settings is not known.
 fn check_reproducible(plan: &Plan) -> Result<(), CliError> {
     if plan.environment.kind == EnvironmentKind::Simulator {
         return Ok(());
     }
     let server = plan.environment.to_string();
     Err(CliError::new(format_args!(
-        "the episodes were executed on {}, which may answer differently each time, so they cannot be shown again",
+        "the episodes were executed on {}, which may answer differently each time, so they cannot be shown under other \
+         settings",
         plain_text(&server)
     ))
     .kind(ErrorKind::Invalid)
-    .help("the numbers of its episodes are in `healbench report`; run it on the simulator for transcripts"))
+    .help("leave out `--guardrails` and `--format`; to compare settings, name them all when running"))
 }
 
 fn not_recorded(plan: &Plan, cell: CellRef, condition: &Condition) -> CliError {
@@ -188,7 +208,37 @@ enum Event {
     },
 }
 
+/// Stands for a response beyond the stored ones.
+fn not_stored() -> String {
+    format!("[not stored: a run stores the texts of its first {} MiB of responses]", MAX_RESPONSE_BYTES >> 20)
+}
+
 impl TranscriptBuilder {
+    /// Collects the events of an episode from the files of its run.
+    fn stored(
+        recorded: &RecordedTurns,
+        calls: &[CallRecord],
+        responses: &BTreeMap<u64, ResponseRecord>,
+    ) -> TranscriptBuilder {
+        let mut builder = TranscriptBuilder { unmet: recorded.unmet.clone(), ..TranscriptBuilder::default() };
+        for (number, RecordedTurn { turn, origin }) in (1..).zip(&recorded.turns) {
+            builder.turn(turn);
+            let Turn::Calls { calls: sent, .. } = turn else { continue };
+            // A turn may have more calls than were left.
+            for (call, row) in sent.iter().zip(calls.iter().filter(|row| row.turn == number)) {
+                builder.events.push(Event::Call {
+                    arguments: call.arguments.clone(),
+                    opening: *origin == Origin::Opening,
+                    response: responses.get(&row.response_hash).map_or_else(not_stored, ResponseRecord::text),
+                });
+            }
+        }
+        if let Some(error) = &recorded.failed {
+            builder.step(TranscriptStep::Failed(error.to_string()));
+        }
+        builder
+    }
+
     fn add(&mut self, event: EpisodeEvent<'_>) {
         match event {
             EpisodeEvent::Turn(turn, origin) => {

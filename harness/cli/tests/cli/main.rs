@@ -8,6 +8,8 @@ mod contracts;
 mod gate;
 mod help;
 mod interrupted;
+#[path = "../../../runner/tests/runner/memory_server.rs"]
+mod memory_server;
 mod metrics;
 mod model_runs;
 mod model_server;
@@ -16,6 +18,7 @@ mod progress;
 mod quickstart;
 mod report;
 mod run_config;
+mod runs_on_servers;
 mod schemas;
 mod shards;
 mod transcripts;
@@ -91,8 +94,8 @@ fn same_frames(a: &Path, b: &Path) -> bool {
         let episodes = healbench_reports::read_episodes(&run).unwrap();
         let calls = healbench_reports::read_calls(&run).unwrap();
         assert!(episodes.height() > 0 && calls.height() > 0);
-        (episodes, calls)
+        (episodes, calls, std::fs::read(run.responses_path()).unwrap())
     };
-    let ((episodes_a, calls_a), (episodes_b, calls_b)) = (frames(a), frames(b));
-    episodes_a.equals_missing(&episodes_b) && calls_a.equals_missing(&calls_b)
+    let ((episodes_a, calls_a, responses_a), (episodes_b, calls_b, responses_b)) = (frames(a), frames(b));
+    episodes_a.equals_missing(&episodes_b) && calls_a.equals_missing(&calls_b) && responses_a == responses_b
 }

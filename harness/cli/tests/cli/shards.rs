@@ -20,7 +20,7 @@ fn record_run<'a>(sandbox: &Sandbox, out: &'a str, more: &[&'a str]) -> PathBuf 
 }
 
 fn same_files(a: &Path, b: &Path) -> bool {
-    ["calls.parquet", "episodes.parquet"]
+    ["calls.parquet", "episodes.parquet", "responses.parquet"]
         .iter()
         .all(|name| std::fs::read(a.join(name)).unwrap() == std::fs::read(b.join(name)).unwrap())
 }

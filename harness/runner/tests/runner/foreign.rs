@@ -1,247 +1,28 @@
-//! A server in memory: an environment with its own error texts, `structuredContent`, no telemetry, and no determinism.
+//! Runs on a server, in front of which the guardrails are.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use healbench_agents::scripted::{ScriptedAgent, shipped_profile, shipped_profiles};
-use healbench_protocol::{
-    AgentError, CallResult, Capabilities, ContentBlock, Deadline, Environment, EnvironmentError, EnvironmentKind,
-    ErrorClass, Origin, ProtocolError, Reply, ReplyOutcome, Session, ToolCall, ToolSpec, TurnCost,
-};
-use healbench_record::CallRecord;
-use healbench_scenarios::{Syntax, load_str};
+use healbench_protocol::ErrorClass;
+use healbench_record::{CallRecord, EpisodeResult};
 use serde_json::{Value, json};
 
 use super::*;
+use crate::memory_server::{Mode, STUB, run_on_server};
 
-const SCENARIO: &str = r#"
-id: lab/server
-title: A server in memory
-task: {prompt: "Invite Ada as an editor.", max_calls: 6}
-tools:
-  list_people:
-    description: A tool of the server.
-    discriminator: null
-    actions:
-      list_people:
-        description: List all people.
-        read_only: true
-        input: {properties: {role: {enum: [viewer, editor]}, limit: {type: integer}}}
-        handler: {select: people}
-  invite:
-    description: A tool of the server.
-    discriminator: null
-    actions:
-      invite:
-        description: Invite a person.
-        input:
-          properties:
-            name: {type: string}
-            role: {enum: [viewer, editor]}
-          required: [name, role]
-        handler: {insert: people}
-world:
-  people:
-    rows: [{id: "1", name: Grace, role: viewer}]
-expect:
-  - row: {in: people, where: {name: Ada, role: editor}}
-script:
-  - call: {tool: invite, arguments: {name: Ada, role: editor}}
-    mistakes: [missing]
-"#;
-
-/// The way in which the server fails.
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Mode {
-    Works,
-    /// It cannot be started.
-    Missing,
-    /// It ends at the first call.
-    Dies,
-    /// Arguments are refused with a JSON-RPC error.
-    ProtocolErrors,
+/// Runs the scenario of the server, and returns the plan and the rows.
+fn rows_on_server(mode: Mode, trials: u32) -> (Plan, Records) {
+    let (plan, results) = run_on_server(mode, trials);
+    (plan, records_of(results))
 }
 
-struct Server {
-    mode: Mode,
-    tools: Vec<ToolSpec>,
-    sessions: AtomicU64,
-}
-
-impl Server {
-    fn new(scenario: &Scenario, mode: Mode) -> Server {
-        Server { mode, tools: scenario.advertised(), sessions: AtomicU64::new(0) }
-    }
-}
-
-impl Environment for Server {
-    fn kind(&self) -> EnvironmentKind {
-        EnvironmentKind::Mcp
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities { deterministic: false, state_is_cheap: false }
-    }
-
-    fn tools(&self) -> &[ToolSpec] {
-        &self.tools
-    }
-
-    fn open(&self) -> Result<Box<dyn Session + '_>, EnvironmentError> {
-        if self.mode == Mode::Missing {
-            return Err(EnvironmentError::Unavailable("no such program".into()));
-        }
-        let session = self.sessions.fetch_add(1, Ordering::Relaxed);
-        Ok(Box::new(ServerSession {
-            mode: self.mode,
-            session,
-            calls: 0,
-            people: vec![("Grace".into(), "viewer".into())],
-        }))
-    }
-}
-
-struct ServerSession {
-    mode: Mode,
-    /// Part of every text, so that no two sessions answer alike.
-    session: u64,
-    calls: u64,
-    people: Vec<(String, String)>,
-}
-
-impl ServerSession {
-    fn refusal(&self, message: &str) -> CallResult {
-        match self.mode {
-            Mode::ProtocolErrors => CallResult {
-                protocol_error: Some(ProtocolError { code: -32602, message: message.to_owned() }),
-                ..CallResult::default()
-            },
-            _ => CallResult {
-                content: vec![ContentBlock::Text(format!("{message} (request {}-{})", self.session, self.calls))],
-                is_error: true,
-                ..CallResult::default()
-            },
-        }
-    }
-
-    fn answer(&mut self, call: &ToolCall) -> CallResult {
-        let text = |name: &str| call.arguments.get(name).and_then(Value::as_str);
-        match call.tool.as_str() {
-            "list_people" => {
-                let people: Vec<Value> =
-                    self.people.iter().map(|(name, role)| json!({"name": name, "role": role})).collect();
-                CallResult { structured: Some(json!({"people": people})), ..CallResult::default() }
-            }
-            "invite" => match (text("name"), text("role")) {
-                (Some(name), Some(role @ ("viewer" | "editor"))) => {
-                    self.people.push((name.to_owned(), role.to_owned()));
-                    let shown = format!("Invited {name} ({}-{})", self.session, self.calls);
-                    CallResult { content: vec![ContentBlock::Text(shown)], ..CallResult::default() }
-                }
-                (None, _) => self.refusal("<b>name</b> is needed; retry with \"name\""),
-                (_, None) => self.refusal("the role is needed, one of viewer, editor"),
-                (_, Some(role)) => self.refusal(&format!("`{role}` is no role")),
-            },
-            other => self.refusal(&format!("tool {other} not found")),
-        }
-    }
-}
-
-impl Session for ServerSession {
-    fn call<'s>(&'s mut self, call: &ToolCall, deadline: Deadline) -> Result<Reply<'s>, EnvironmentError> {
-        assert!(deadline.0.is_some(), "a server has a deadline");
-        if self.mode == Mode::Dies {
-            return Err(EnvironmentError::Unavailable("it ended with status 1".into()));
-        }
-        self.calls += 1;
-        Ok(Reply { outcome: ReplyOutcome::Foreign(self.answer(call)), state_changed: None })
-    }
-
-    fn check(&mut self, _: Deadline) -> Result<Vec<bool>, EnvironmentError> {
-        Ok(vec![self.people.contains(&("Ada".to_owned(), "editor".to_owned()))])
-    }
-}
-
-/// A stub of a model: it leaves the role out, and adds it once a response names it as a word.
-struct StubModel {
-    repaired: bool,
-}
-
-impl Agent for StubModel {
-    fn next_turn(&mut self, seen: &[&ToolResponse]) -> Result<Turn, AgentError> {
-        let arguments = match seen.first() {
-            None => json!({"name": "Ada"}),
-            Some(response) if response.is_error && response.text().contains("role") => {
-                self.repaired = true;
-                json!({"name": "Ada", "role": "editor"})
-            }
-            Some(_) => return Ok(Turn::Answer { text: "Done.".to_owned() }),
-        };
-        let call = ToolCall { tool: "invite".to_owned(), arguments };
-        Ok(Turn::Calls { calls: vec![call], waited_s: 0, text: String::new() })
-    }
-
-    fn origin(&self) -> Origin {
-        Origin::Model(TurnCost::default())
-    }
-}
-
-fn scenario() -> Scenario {
-    load_str("server.yaml", SCENARIO, Syntax::Yaml).unwrap_or_else(|error| panic!("{error:?}"))
-}
-
-/// Gives a closure the type of an agent factory.
-fn agent_factory<F>(make: F) -> F
-where
-    F: for<'s> Fn(usize, EpisodeStart<'s>, Option<&'s Script>) -> Box<dyn Agent + 's> + Sync,
-{
-    make
-}
-
-/// Gives a closure the type of an environment factory.
-fn environment_factory<F>(make: F) -> F
-where
-    F: for<'s> Fn(&'s Scenario, Seed) -> Result<Box<dyn Environment + 's>, EnvironmentError> + Sync,
-{
-    make
-}
-
-/// Runs the scenario on a server with all profiles and a stub model, under all sets of guardrails.
-fn run_on_server(mode: Mode, trials: u32) -> (Plan, Records) {
-    let scenarios = vec![scenario()];
-    let mut agents: Vec<AgentSpec> = shipped_profiles().map(|name| shipped_profile(name).unwrap().spec(name)).collect();
-    let model = AgentSpec { kind: AgentKind::Llm, name: "stub".to_owned(), ..agents[0].clone() };
-    agents.push(AgentSpec { opening: Some(healbench_protocol::Opening::Natural), ..model });
-    let axes = Axes {
-        agents,
-        guardrails: Guardrails::sweep("full").unwrap(),
-        formats: vec![ErrorFormat::FusionXml],
-        trials,
-        seed: Seed(1),
-    };
-    let plan = build_plan(&axes, &scenarios);
-    let profiles: Vec<_> = shipped_profiles().map(|name| shipped_profile(name).unwrap()).collect();
-    let make_agent = agent_factory(move |index, start, script| match (profiles.get(index), script) {
-        (Some(profile), Some(script)) => Box::new(ScriptedAgent::new(profile, start, script)),
-        (None, None) => Box::new(StubModel { repaired: false }),
-        (_, script) => panic!("agent {index} got {script:?}: only scripted agents get the intended calls"),
-    });
-    let make_environment = environment_factory(move |scenario, _| Ok(Box::new(Server::new(scenario, mode))));
-    let job = Job {
-        plan: &plan,
-        scenarios: &scenarios,
-        episodes: 0..plan.len(),
-        pools: &[WorkerPool::of_all_agents(&plan, 2)],
-        make_agent: &make_agent,
-        make_environment: Some(&make_environment),
-    };
-    let (all, _) = run_job(&job).unwrap();
-    (plan, all)
+fn records_of(results: Vec<EpisodeResult>) -> Records {
+    let calls = results.iter().flat_map(|result| result.calls.clone()).collect();
+    Records { episodes: results.into_iter().map(|result| result.episode).collect(), calls }
 }
 
 #[test]
 fn a_server_is_played_by_all_agents_under_all_guardrails() {
-    let (plan, records) = run_on_server(Mode::Works, 3);
+    let (plan, records) = rows_on_server(Mode::Works, 3);
     assert_eq!(records.episodes.len() as u64, plan.len());
     let mut successes: BTreeMap<String, u32> = BTreeMap::new();
     for row in &records.episodes {
@@ -251,7 +32,7 @@ fn a_server_is_played_by_all_agents_under_all_guardrails() {
         let mut calls = records.calls.iter().filter(|call| call.episode == row.episode);
         let reached_the_server = calls.any(|call| call.error_class != Some(ErrorClass::Validation));
         assert_eq!(row.counts.leaked_fields.is_none(), reached_the_server, "unknown is null: {row:?}");
-        if agent == "stub" {
+        if agent == STUB {
             // The server's text and that of a format name the role; the line of a bare refusal does not.
             let guardrails = plan.conditions[cell.condition].guardrails;
             let is_bare = guardrails.strict && !guardrails.healing;
@@ -296,7 +77,7 @@ fn check_row(call: &CallRecord, guardrails: Guardrails) {
 
 #[test]
 fn no_two_sessions_answer_alike_and_nothing_is_cached() {
-    let (plan, records) = run_on_server(Mode::Works, 3);
+    let (plan, records) = rows_on_server(Mode::Works, 3);
     let mut hashes: Vec<u64> = Vec::new();
     for call in &records.calls {
         let cell = plan.cell(call.episode).unwrap();
@@ -312,7 +93,7 @@ fn no_two_sessions_answer_alike_and_nothing_is_cached() {
 
 #[test]
 fn protocol_errors_have_their_own_class() {
-    let (_, records) = run_on_server(Mode::ProtocolErrors, 1);
+    let (_, records) = rows_on_server(Mode::ProtocolErrors, 1);
     let classes: BTreeSet<&str> =
         records.calls.iter().filter_map(|call| Some(call.error_class.as_ref()?.name())).collect();
     assert_eq!(classes, BTreeSet::from(["PROTOCOL_ERROR", "VALIDATION"]));
@@ -321,7 +102,7 @@ fn protocol_errors_have_their_own_class() {
 #[test]
 fn an_episode_without_its_server_is_lost_and_not_scored() {
     for mode in [Mode::Missing, Mode::Dies] {
-        let (plan, records) = run_on_server(mode, 1);
+        let (plan, records) = rows_on_server(mode, 1);
         assert_eq!(records.episodes.len() as u64, plan.len());
         for row in &records.episodes {
             let cell = plan.cell(row.episode).unwrap();
@@ -330,6 +111,32 @@ fn an_episode_without_its_server_is_lost_and_not_scored() {
             assert!(!refused || plan.conditions[cell.condition].guardrails.strict, "{row:?}");
             if !refused {
                 assert_eq!(row.outcome, Outcome::Infra, "{row:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn everything_that_a_transcript_needs_is_recorded() {
+    let (plan, results) = run_on_server(Mode::Works, 2);
+    for result in &results {
+        let turns = result.recorded_turns.as_ref().unwrap();
+        let sent = turns.turns.iter().filter_map(|recorded| match &recorded.turn {
+            Turn::Calls { calls, .. } => Some(calls.len()),
+            _ => None,
+        });
+        assert!(sent.sum::<usize>() >= result.calls.len(), "{result:?}");
+        assert_eq!(turns.unmet.is_empty(), result.episode.outcome == Outcome::Success, "{result:?}");
+        for call in &result.calls {
+            let mut found = result.responses.iter().filter(|response| response.response_hash == call.response_hash);
+            let response = found.next().unwrap();
+            assert!(found.next().is_none(), "a response is there once");
+            assert_eq!((response.is_error, response.tokens), (call.is_error, call.response_tokens));
+            assert_eq!(response.unguarded_text.is_some(), call.is_error);
+            let cell = plan.cell(call.episode).unwrap();
+            if call.error_class == Some(ErrorClass::ServerError) && plan.conditions[cell.condition].guardrails.healing {
+                let sent = response.unguarded_text.as_deref().unwrap();
+                assert!(sent.contains("(request ") && response.text() != sent, "{response:?}");
             }
         }
     }

@@ -122,14 +122,14 @@ fn prepare_resumed(
     let lock = run.lock()?;
     let (run, manifest) = RunDir::open_any(run.path())?;
     let has_frames = run.has_frames();
-    if manifest.status == RunStatus::Complete && has_frames && (!manifest.has_models() || all_scored(&run)?) {
+    if manifest.status == RunStatus::Complete && has_frames && (!manifest.has_journal() || all_scored(&run)?) {
         run.remove_journal()?;
         return Ok(Prepared::Complete(run, Box::new(manifest)));
     }
     let run_spec = run_spec_of(&run, manifest.plan.clone())?;
     let clients = ModelClients::connect(&run_spec, manifest.cassettes.as_ref(), args.budget, stop, terminal)?;
     let done = match manifest.status {
-        RunStatus::Interrupted if has_frames && !manifest.has_models() => manifest.completed_episodes(),
+        RunStatus::Interrupted if has_frames && !manifest.has_journal() => manifest.completed_episodes(),
         // The frames are incomplete or missing. Running scripted episodes again costs nothing.
         _ => manifest.episodes().start..manifest.episodes().start,
     };
