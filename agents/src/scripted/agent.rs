@@ -30,8 +30,8 @@ thread_local! {
 pub struct ScriptedAgent<'a> {
     profile: Profile,
     start: ScriptedStart<'a>,
-    /// Created for the first text that has to be read.
-    vocabulary: Option<(Vocabulary<'a>, Vec<u8>)>,
+    /// The key of the agent's vocabulary in the cache. Created for the first text that has to be read.
+    vocabulary_key: Option<Vec<u8>>,
     found_values: FoundValues<'a>,
     /// The agent's estimate of the tokens seen in this episode. The rows of a run have exact counts.
     seen_tokens: u64,
@@ -61,7 +61,7 @@ impl<'a> ScriptedAgent<'a> {
         ScriptedAgent {
             profile: *profile,
             start,
-            vocabulary: None,
+            vocabulary_key: None,
             found_values: FoundValues::new(start.script),
             seen_tokens: estimate_tokens(prompt),
             step: 0,
@@ -88,7 +88,7 @@ impl Agent for ScriptedAgent<'_> {
             (None, true) => self.send(0),
             (_, false) => self.begin_step(),
         };
-        if matches!(turn, Turn::Calls { .. }) && self.chance(self.profile.chatter, "agent/chatter") {
+        if matches!(turn, Turn::Calls { .. }) && self.chance(self.profile.chatter, || "agent/chatter") {
             self.pending_turn = Some(turn);
             return Ok(Turn::Message { text: "Let me look at this before I go on.".to_owned() });
         }
@@ -184,13 +184,10 @@ impl<'a> ScriptedAgent<'a> {
         if text.is_empty() || self.profile.uptake.is_zero() {
             return Rc::new([]);
         }
-        let (vocabulary, vocabulary_key) = self.vocabulary.get_or_insert_with(|| {
-            let vocabulary = Vocabulary::new(self.start.tools, self.start.script);
-            let vocabulary_key = vocabulary.cache_key();
-            (vocabulary, vocabulary_key)
-        });
+        let ScriptedStart { tools, script, .. } = self.start;
+        let vocabulary_key = self.vocabulary_key.get_or_insert_with(|| Vocabulary::cache_key(tools, script));
         let sent = &self.lookup.as_ref().unwrap_or(&self.draft).arguments;
-        let compute = || extract_with_arguments(text, vocabulary, sent).into();
+        let compute = || extract_with_arguments(text, &Vocabulary::new(tools, script), sent).into();
         if text.len() > MAX_CACHED_TEXT_BYTES {
             return compute();
         }
@@ -293,11 +290,11 @@ impl<'a> ScriptedAgent<'a> {
         if self.failures >= self.profile.patience {
             return give_up("What the task needs was not found.");
         }
-        if self.chance(self.profile.repeat, "agent/repeat") {
+        if self.chance(self.profile.repeat, || "agent/repeat") {
             self.lookup = self.last_call.as_deref().cloned();
             return self.send(0);
         }
-        if self.chance(self.profile.guess, "agent/guess") {
+        if self.chance(self.profile.guess, || "agent/guess") {
             return self.send(0);
         }
         give_up("What the task needs was not found.")
@@ -326,10 +323,10 @@ impl<'a> ScriptedAgent<'a> {
         if says(&Hint::Transient) && self.takes_up("transient", "", self.profile.uptake.transient) {
             return self.send(0);
         }
-        if self.chance(self.profile.repeat, "agent/repeat") {
+        if self.chance(self.profile.repeat, || "agent/repeat") {
             return self.send(0);
         }
-        if self.chance(self.profile.guess, "agent/guess") {
+        if self.chance(self.profile.guess, || "agent/guess") {
             self.change_at_random();
             return self.send(0);
         }
@@ -474,14 +471,14 @@ impl<'a> ScriptedAgent<'a> {
 
     /// Draws whether a hint is followed. The draw is keyed by the hint's content, not by its position in the text.
     fn takes_up(&self, kind: &str, subject: &str, probability: f64) -> bool {
-        self.chance(probability, &format!("agent/uptake/{kind}/{subject}"))
+        self.chance(probability, || format!("agent/uptake/{kind}/{subject}"))
     }
 
-    fn chance(&self, probability: f64, purpose: &str) -> bool {
+    fn chance<P: AsRef<str>>(&self, probability: f64, purpose: impl FnOnce() -> P) -> bool {
         if probability <= 0.0 || probability >= 1.0 {
             return probability >= 1.0;
         }
-        self.draws(purpose).chance(probability)
+        self.draws(purpose().as_ref()).chance(probability)
     }
 
     fn draws(&self, purpose: &str) -> Draws {

@@ -1,9 +1,10 @@
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use healbench_engine::{CompileError, Engine, ForeignSettings, WorldBase};
 use healbench_protocol::{Deadline, Environment, EnvironmentError, EnvironmentKind, Seed};
 use healbench_record::{Condition, Plan};
 use healbench_scenarios::{EpisodeState, Scenario, Schedule};
+use rustc_hash::FxHashMap;
 
 use crate::tokens::count_tokens;
 
@@ -23,7 +24,9 @@ pub struct ScenarioContext<'a> {
     pub(crate) base: Arc<WorldBase>,
     seed: Seed,
     /// The schedules of the first trials, reused in every cell of the scenario.
-    schedules: Vec<OnceLock<Schedule>>,
+    schedules: Vec<OnceLock<Arc<Schedule>>>,
+    /// The distinct schedules by their hash: many trials have equal ones.
+    distinct_schedules: Mutex<FxHashMap<String, Arc<Schedule>>>,
 }
 
 /// The error for a scenario that cannot be set up.
@@ -50,8 +53,10 @@ pub enum SetupFailure {
 /// The tokens above which the guardrail `truncation` shortens a result of a server.
 const MAX_RESULT_TOKENS: u32 = 10_000;
 
-/// The maximum number of cached schedules per scenario; those of later trials are computed for each cell.
-const MAX_CACHED_SCHEDULES: u32 = 1024;
+/// The maximum number of trials of a scenario whose schedules are cached, and of distinct schedules; others are computed
+/// for each cell.
+const MAX_CACHED_TRIALS: u32 = 1 << 18;
+const MAX_CACHED_SCHEDULES: usize = 1024;
 
 impl<'a> ScenarioContext<'a> {
     /// Sets up `scenario` for the conditions of `plan`, in its simulator unless `make_environment` is given.
@@ -84,7 +89,7 @@ impl<'a> ScenarioContext<'a> {
             let initial = EpisodeState { state: &state, gave_up: false, succeeded: &[] };
             !scenario.unmet(&initial).is_empty()
         };
-        let cached = plan.trials.min(MAX_CACHED_SCHEDULES);
+        let cached = plan.trials.min(MAX_CACHED_TRIALS);
         Ok(ScenarioContext {
             scenario,
             has_goal,
@@ -93,15 +98,35 @@ impl<'a> ScenarioContext<'a> {
             base,
             seed: plan.seed,
             schedules: (0..cached).map(|_| OnceLock::new()).collect(),
+            distinct_schedules: Mutex::default(),
         })
     }
 
     /// Calls `then` with the schedule of this trial, which is the same in every cell.
     pub(crate) fn with_schedule<T>(&self, trial: u32, then: impl FnOnce(&Schedule) -> T) -> T {
-        let make = || self.scenario.schedule(self.seed, trial, self.base.def());
-        match self.schedules.get(trial as usize) {
-            Some(cached) => then(cached.get_or_init(make)),
-            None => then(&make()),
+        let cached = self.schedules.get(trial as usize);
+        if let Some(schedule) = cached.and_then(OnceLock::get) {
+            return then(schedule);
         }
+        let schedule = self.scenario.schedule(self.seed, trial, self.base.def());
+        match cached.and_then(|cached| Some((cached, self.share(&schedule)?))) {
+            Some((cached, shared)) => then(cached.get_or_init(|| shared)),
+            None => then(&schedule),
+        }
+    }
+
+    /// Returns the cached schedule that is equal to this one; `None` if it is not cached and the cache is full.
+    fn share(&self, schedule: &Schedule) -> Option<Arc<Schedule>> {
+        // A panic while the lock is held leaves the map usable.
+        let mut distinct = self.distinct_schedules.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = distinct.get(&schedule.hash) {
+            return (**known == *schedule).then(|| Arc::clone(known));
+        }
+        if distinct.len() >= MAX_CACHED_SCHEDULES {
+            return None;
+        }
+        let shared = Arc::new(schedule.clone());
+        distinct.insert(schedule.hash.clone(), Arc::clone(&shared));
+        Some(shared)
     }
 }

@@ -2,6 +2,7 @@
 //! numbers.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use healbench_record::{ResponseRecord, RunDir};
@@ -75,16 +76,16 @@ impl ResponseWriter {
     /// stored, as if it did not fit.
     pub(super) fn copy(&mut self, from: &RunDir, hashes: &HashSet<u64>) -> Result<(), FrameError> {
         let mut found = HashSet::new();
-        for_each_response(from, &mut |rows, path| {
-            let frame = read_frame(path, RESPONSE_COLUMNS, RowRange::Rows(rows))?;
-            for response in records(path, &frame)? {
+        let path = from.responses_path();
+        for rows in ranges(&path)? {
+            let frame = read_frame(&path, RESPONSE_COLUMNS, RowRange::Rows(rows))?;
+            for response in records(&path, &frame)? {
                 if hashes.contains(&response.response_hash) {
                     found.insert(response.response_hash);
                     self.write(&response)?;
                 }
             }
-            Ok(())
-        })?;
+        }
         self.is_full |= found.len() < hashes.len();
         Ok(())
     }
@@ -102,39 +103,29 @@ impl ResponseWriter {
 /// As [`read_episodes`](super::read_episodes).
 pub fn read_responses(run: &RunDir, hashes: &BTreeSet<u64>) -> Result<BTreeMap<u64, ResponseRecord>, FrameError> {
     let mut found = BTreeMap::new();
-    for_each_response(run, &mut |rows, path| {
+    let path = run.responses_path();
+    for rows in ranges(&path)? {
         if found.len() == hashes.len() {
-            return Ok(());
+            break;
         }
-        let known = read_frame(path, &[(RESPONSE_HASH, U64::data_type)], RowRange::Rows(rows.clone()))?;
-        let known = read::<U64>(path, &known, RESPONSE_HASH)?;
+        let known = read_frame(&path, &[(RESPONSE_HASH, U64::data_type)], RowRange::Rows(rows.clone()))?;
+        let known = read::<U64>(&path, &known, RESPONSE_HASH)?;
         let requested: Vec<usize> = (0..known.len()).filter(|row| hashes.contains(&known[*row])).collect();
-        let (Some(first), Some(last)) = (requested.first(), requested.last()) else { return Ok(()) };
+        let (Some(first), Some(last)) = (requested.first(), requested.last()) else { continue };
         let range = RowRange::Rows(rows.start + first..rows.start + last + 1);
-        let frame = read_frame(path, RESPONSE_COLUMNS, range)?;
-        for response in records(path, &frame)? {
-            if hashes.contains(&response.response_hash) {
-                found.insert(response.response_hash, response);
-            }
-        }
-        Ok(())
-    })?;
+        let frame = read_frame(&path, RESPONSE_COLUMNS, range)?;
+        let requested = records(&path, &frame)?.into_iter().filter(|found| hashes.contains(&found.response_hash));
+        found.extend(requested.map(|response| (response.response_hash, response)));
+    }
     Ok(found)
 }
 
 /// The number of rows that are read at once.
 const BATCH_ROWS: usize = 1 << 12;
 
-/// Calls `visit` with the ranges of rows of the frame, if it exists.
-fn for_each_response(
-    run: &RunDir,
-    visit: &mut dyn FnMut(std::ops::Range<usize>, &Path) -> Result<(), FrameError>,
-) -> Result<(), FrameError> {
-    let path = run.responses_path();
-    if !path.exists() {
-        return Ok(());
-    }
-    row_ranges(&path, BATCH_ROWS)?.into_iter().try_for_each(|rows| visit(rows, &path))
+/// Returns the rows of the frame in ranges that are read at once; none if it does not exist.
+fn ranges(path: &Path) -> Result<Vec<Range<usize>>, FrameError> {
+    if path.exists() { row_ranges(path, BATCH_ROWS) } else { Ok(Vec::new()) }
 }
 
 fn records(path: &Path, frame: &polars::prelude::DataFrame) -> Result<Vec<ResponseRecord>, FrameError> {
