@@ -46,15 +46,11 @@ pub enum CompileError {
     Template(#[from] TemplateError),
 }
 
-pub(crate) fn compile_tool(
-    tool: &Tool,
-    guardrails: Guardrails,
-    renderer: &FormatRenderer,
-) -> Result<CompiledTool, CompileError> {
+pub(crate) fn compile_tool(tool: &Tool, renderer: &FormatRenderer) -> Result<CompiledTool, CompileError> {
     let compile = |action: &Action| -> Result<CompiledAction, CompileError> {
         let discriminator = tool.discriminator.as_deref().map(|field| (field, action.name.as_str()));
         let failed = |source| CompileError::Schema { tool: tool.name.clone(), action: action.name.clone(), source };
-        let input = InputSchema::compile(&action.input, discriminator, guardrails.strict).map_err(failed)?;
+        let input = InputSchema::compile(&action.input, discriminator).map_err(failed)?;
         // Only lists are presented.
         let is_list = matches!(action.handler, Handler::Select { .. });
         let row_schema = action.presenter.as_ref().filter(|_| is_list).and_then(|presenter| presenter.egress.as_ref());
@@ -71,7 +67,7 @@ pub(crate) fn compile_tool(
 }
 
 /// Compiles a tool of a server.
-pub(crate) fn compile_spec(spec: &ToolSpec, guardrails: Guardrails, renderer: &FormatRenderer) -> CompiledTool {
+pub(crate) fn compile_spec(spec: &ToolSpec, renderer: &FormatRenderer) -> CompiledTool {
     let action = |action: &ActionSpec| Action {
         name: action.name.clone(),
         description: action.description.clone(),
@@ -85,7 +81,7 @@ pub(crate) fn compile_spec(spec: &ToolSpec, guardrails: Guardrails, renderer: &F
         ..Tool::default()
     };
     let compile = |action: &Action| CompiledAction {
-        input: InputSchema::compile(&action.input, None, guardrails.strict).ok(),
+        input: InputSchema::compile(&action.input, None).ok(),
         action: action.clone(),
         presenter: None,
         egress: None,

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 
 use healbench_protocol::{
     CallResult, Deadline, EnvironmentError, ErrorFormat, Guardrails, Object, ReplyOutcome, Session, ToolCall,
-    ToolResponse, ToolSpec,
+    ToolResponse, ToolSpec, Undeclared,
 };
 use serde_json::Value;
 
@@ -18,6 +18,7 @@ use crate::foreign::{self, ForeignSettings};
 use crate::presenter::{present, rows_text};
 use crate::render::{FormatRenderer, RenderInput};
 use crate::reply::{GuardedReply, Refusal};
+use crate::schema::UndeclaredFields;
 use crate::simulator::{Handlers, SimulatorSession};
 use crate::world::World;
 
@@ -41,6 +42,7 @@ struct Pipeline {
     tools: Vec<CompiledTool>,
     renderer: FormatRenderer,
     truncate: bool,
+    undeclared: Undeclared,
     /// The guardrails for a server's own results; `None` in front of the simulator.
     server: Option<ServerGuardrails>,
 }
@@ -76,10 +78,16 @@ impl Engine {
         settings: ForeignSettings,
     ) -> Result<Engine, CompileError> {
         let renderer = FormatRenderer::new(if guardrails.healing { format } else { &ErrorFormat::Bare })?;
-        let compiled = tools.iter().map(|spec| compile_spec(spec, guardrails, &renderer)).collect();
+        let compiled = tools.iter().map(|spec| compile_spec(spec, &renderer)).collect();
         let server = Some(ServerGuardrails { settings, strict: guardrails.strict, healing: guardrails.healing });
         Ok(Engine {
-            pipeline: Pipeline { tools: compiled, renderer, truncate: guardrails.truncation, server },
+            pipeline: Pipeline {
+                tools: compiled,
+                renderer,
+                truncate: guardrails.truncation,
+                undeclared: Undeclared::of(guardrails),
+                server,
+            },
             enhancers: tools.iter().map(|_| Enhancer::Identity).collect(),
             handlers: Handlers::new(&[]),
         })
@@ -99,10 +107,23 @@ impl<E: Enhance> Engine<E> {
     ) -> Result<Engine<E>, CompileError> {
         let renderer = FormatRenderer::new(if guardrails.healing { format } else { &ErrorFormat::Bare })?;
         let enhancers = tools.iter().map(|tool| enhancer(tool, renderer.block_style())).collect();
-        let compile = |tool| compile_tool(tool, guardrails, &renderer);
+        let compile = |tool| compile_tool(tool, &renderer);
         let compiled = tools.iter().map(compile).collect::<Result<_, _>>()?;
-        let pipeline = Pipeline { tools: compiled, renderer, truncate: guardrails.truncation, server: None };
+        let pipeline = Pipeline {
+            tools: compiled,
+            renderer,
+            truncate: guardrails.truncation,
+            undeclared: Undeclared::of(guardrails),
+            server: None,
+        };
         Ok(Engine { pipeline, enhancers, handlers: Handlers::new(tools) })
+    }
+
+    /// Sets what becomes of undeclared fields.
+    #[must_use]
+    pub fn with_undeclared(mut self, undeclared: Undeclared) -> Engine<E> {
+        self.pipeline.undeclared = undeclared;
+        self
     }
 
     /// Runs one call in a simulated environment and returns the reply. A failed call is a reply too.
@@ -168,7 +189,8 @@ impl Pipeline {
         call: &ToolCall,
         deadline: Deadline,
     ) -> Result<Success, NoSuccess<'a>> {
-        let Accepted { tool, action, leaked_fields } = self.accept(call)?;
+        let Accepted { tool, action, leaked_fields, stripped } = self.accept(call)?;
+        let call = stripped.as_ref().unwrap_or(call);
         let failed = |failure| FailedCall { failure, tool, action, refusal: None, state_changed: Some(false) };
         if let Some(action) = action
             && let Some(fault) = faults.inject(&call.tool, &action.action.name)
@@ -199,34 +221,48 @@ impl Pipeline {
     /// Routes and validates a call.
     fn accept<'a>(&'a self, call: &ToolCall) -> Result<Accepted<'a>, FailedCall<'a>> {
         let position = self.tools.iter().position(|tool| tool.name == call.tool);
-        let unguarded = self.server.is_some_and(|server| !server.strict);
+        // A call of a server is not validated without `strict`; undeclared fields can still be stripped.
+        let is_validated = self.server.is_none_or(|server| server.strict);
         let Some(index) = position else {
             if self.server.is_some() {
-                return Ok(Accepted { tool: None, action: None, leaked_fields: None });
+                return Ok(Accepted { tool: None, action: None, leaked_fields: None, stripped: None });
             }
             let available = self.tools.iter().map(|tool| tool.name.clone()).collect();
             let failure = Routing::UnknownTool { tool: call.tool.clone(), available };
             return Err(FailedCall::new(Failure::Routing(failure), None, None));
         };
         let tool = &self.tools[index];
-        if unguarded {
-            return Ok(Accepted { tool: Some(index), action: tool.actions.first(), leaked_fields: None });
+        let accepted = |action| Accepted { tool: Some(index), action, leaked_fields: None, stripped: None };
+        if !is_validated && (self.undeclared != Undeclared::Strip || !call.arguments.is_object()) {
+            return Ok(accepted(tool.actions.first()));
         }
         let failed = |failure, action| FailedCall::new(failure, Some(index), action);
         let Some(object) = call.arguments.as_object() else {
             return Err(failed(not_an_object(tool, &call.arguments), None));
         };
         let action = resolve(tool, object).map_err(|failure| failed(failure, None))?;
-        let Some(input) = &action.input else {
-            return Ok(Accepted { tool: Some(index), action: Some(action), leaked_fields: None });
-        };
-        if !input.accepts(&call.arguments) {
-            let issues = input.issues(&call.arguments);
+        let Some(input) = &action.input else { return Ok(accepted(Some(action))) };
+        let reject = self.undeclared == Undeclared::Reject;
+        let invalid = || {
+            let issues = input.issues(&call.arguments, reject);
             let (tool, name) = (tool.name.clone(), action.action.name.clone());
-            return Err(failed(Failure::Validation { tool, action: name, issues }, Some(action)));
+            failed(Failure::Validation { tool, action: name, issues }, Some(action))
+        };
+        if is_validated && !input.accepts(&call.arguments) {
+            return Err(invalid());
         }
-        let leaked_fields = self.server.is_none().then(|| input.count_undeclared(&call.arguments));
-        Ok(Accepted { tool: Some(index), action: Some(action), leaked_fields })
+        let undeclared = input.undeclared(&call.arguments);
+        let is_counted = self.server.is_none();
+        let (leaked, stripped) = match self.undeclared {
+            _ if undeclared.is_empty() => (0, None),
+            Undeclared::Reject => return Err(invalid()),
+            Undeclared::Strip => {
+                let arguments = UndeclaredFields::strip(&undeclared, &call.arguments);
+                (0, Some(ToolCall { tool: call.tool.clone(), arguments }))
+            }
+            Undeclared::Pass => (UndeclaredFields::count(&undeclared), None),
+        };
+        Ok(Accepted { leaked_fields: is_counted.then_some(leaked), stripped, ..accepted(Some(action)) })
     }
 
     fn present_rows(&self, action: Option<&CompiledAction>, rows: &[&Object]) -> Result<Success, ToolFailure> {
@@ -280,6 +316,8 @@ struct Accepted<'a> {
     tool: Option<usize>,
     action: Option<&'a CompiledAction>,
     leaked_fields: Option<u32>,
+    /// The call without its undeclared fields, if it had any to be stripped.
+    stripped: Option<ToolCall>,
 }
 
 /// The result of a successful call.

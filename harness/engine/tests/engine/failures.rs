@@ -280,19 +280,6 @@ fn strict_off_lets_undeclared_fields_through_and_counts_them() {
 }
 
 #[test]
-fn strict_off_opens_the_root_of_a_schema_that_closes_itself() {
-    let closed = json!({"properties": {"env": {"type": "object", "properties": {}, "additionalProperties": false}},
-        "additionalProperties": false});
-    let tools = [tool("deploys", vec![ok("start", closed)])];
-    let ask = |guardrails, arguments| answer(&tools, guardrails, FusionXml, "deploys", arguments);
-    let at_root = json!({"action": "start", "x": 1});
-    assert!(ask("all", at_root.clone()).response.is_error);
-    assert_eq!(ask("none", at_root).leaked_fields, Some(1));
-    // A nested object is closed by the schema's author, independent of the guardrail.
-    assert!(ask("none", json!({"action": "start", "env": {"x": 1}})).response.is_error);
-}
-
-#[test]
 fn a_failed_call_has_every_issue_in_the_order_of_the_schema() {
     let schema = json!({
         "properties": {
