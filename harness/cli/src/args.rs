@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use healbench_record::Shard;
 use healbench_runner::Budget;
 
-pub(crate) use axes::AxisArgs;
+pub(crate) use axes::{AxisArgs, UndeclaredPolicy};
 
 use crate::axis_help::{formats_help, guardrails_help};
 
@@ -143,6 +143,9 @@ pub(crate) struct CallArgs {
     pub(crate) tools: Option<PathBuf>,
     #[arg(long, value_name = "SET", default_value = "all", help = guardrails_help("The guardrails", ""))]
     pub(crate) guardrails: String,
+    /// What becomes of undeclared fields under guardrails without `strict`, which rejects them.
+    #[arg(long, value_enum, value_name = "POLICY", default_value = "pass")]
+    pub(crate) undeclared: UndeclaredPolicy,
     #[arg(
         long,
         value_name = "LIST",

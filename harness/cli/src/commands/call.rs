@@ -4,7 +4,7 @@ use std::io::{self, BufRead as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use healbench_engine::definition::{Tool, WorldDef};
+use healbench_engine::definition::WorldDef;
 use healbench_engine::{Engine, World, WorldBase};
 use healbench_protocol::{ErrorFormat, Guardrails, Seed, ToolCall, ToolResponse};
 use healbench_reports::render::{plain_text, pluralize};
@@ -34,7 +34,10 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
     };
     let formats = parse_formats(&args.format)?;
     let output = args.output.unwrap_or(if formats.len() > 1 { CallOutput::Text } else { CallOutput::Json });
-    let mut engines = Engines::new(&tools, world, args.guardrails.parse()?, &formats, output)?;
+    let guardrails: Guardrails = args.guardrails.parse()?;
+    let undeclared = args.undeclared.under(guardrails);
+    let engine = |format: &ErrorFormat| Ok(Engine::new(&tools, guardrails, format)?.with_undeclared(undeclared));
+    let mut engines = Engines::new(world, engine, &formats, output)?;
     let mut results = terminal.result_writer();
     match &args.tool {
         Some(tool) => {
@@ -140,17 +143,14 @@ struct Engines {
 
 impl Engines {
     fn new(
-        tools: &[Tool],
         world: WorldDef,
-        guardrails: Guardrails,
+        engine: impl Fn(&ErrorFormat) -> Result<Engine, CliError>,
         formats: &[ErrorFormat],
         output: CallOutput,
     ) -> Result<Engines, CliError> {
         let base = Arc::new(WorldBase::new(world));
-        let format = |format: &ErrorFormat| {
-            let engine = Engine::new(tools, guardrails, format)?;
-            Ok::<_, CliError>((format.clone(), engine, World::new(Arc::clone(&base))))
-        };
+        let format =
+            |format: &ErrorFormat| Ok::<_, CliError>((format.clone(), engine(format)?, World::new(Arc::clone(&base))));
         let formats = formats.iter().map(format).collect::<Result<_, _>>()?;
         Ok(Engines { formats, output, counter: TokenCounter::new() })
     }
