@@ -138,7 +138,7 @@ pub(crate) struct CallArgs {
     /// The scenario whose environment answers. All calls act on the same environment, in order.
     #[arg(long, value_name = "FILE")]
     pub(crate) scenario: Option<PathBuf>,
-    /// A JSON file with a list of tools, as MCP's `tools/list` gives it; valid calls are answered with `OK`.
+    /// A JSON file with a list of tools, as MCP's `tools/list` gives it; valid calls are answered with `OK`, or with an example of the tool's `outputSchema`.
     #[arg(long, value_name = "FILE")]
     pub(crate) tools: Option<PathBuf>,
     #[arg(long, value_name = "SET", default_value = "all", help = guardrails_help("The guardrails", ""))]

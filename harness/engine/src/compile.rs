@@ -25,6 +25,8 @@ pub(crate) struct CompiledAction {
     pub(crate) presenter: Option<Presenter>,
     /// The schema that the rows of a list must match.
     pub(crate) egress: Option<RowSchema>,
+    /// The schema that any other result must match; `None` if it does not compile either.
+    pub(crate) output: Option<RowSchema>,
     pub(crate) doc: ActionDoc,
 }
 
@@ -53,11 +55,12 @@ pub(crate) fn compile_tool(tool: &Tool, renderer: &FormatRenderer) -> Result<Com
         let input = InputSchema::compile(&action.input, discriminator).map_err(failed)?;
         // Only lists are presented.
         let is_list = matches!(action.handler, Handler::Select { .. });
-        let row_schema = action.presenter.as_ref().filter(|_| is_list).and_then(|presenter| presenter.egress.as_ref());
-        let egress = row_schema.map(RowSchema::compile).transpose().map_err(failed)?;
+        let schema = action.presenter.as_ref().and_then(|presenter| presenter.egress.as_ref());
+        let egress = schema.filter(|_| is_list).map(RowSchema::compile).transpose().map_err(failed)?;
+        let output = schema.filter(|_| !is_list).and_then(|schema| RowSchema::compile(schema).ok());
         let doc = renderer.action_doc(tool, action);
         let input = Some(input);
-        Ok(CompiledAction { action: action.clone(), input, presenter: action.presenter.clone(), egress, doc })
+        Ok(CompiledAction { action: action.clone(), input, presenter: action.presenter.clone(), egress, output, doc })
     };
     Ok(CompiledTool {
         name: tool.name.clone(),
@@ -85,6 +88,7 @@ pub(crate) fn compile_spec(spec: &ToolSpec, renderer: &FormatRenderer) -> Compil
         action: action.clone(),
         presenter: None,
         egress: None,
+        output: None,
         doc: renderer.action_doc(&tool, action),
     };
     let actions = tool.actions.iter().map(compile).collect();

@@ -221,7 +221,8 @@ pub struct Presenter {
     /// Suggested next actions (`tool.action`), shown as a separate block.
     pub suggest_actions: Vec<String>,
     /// The JSON Schema of a row. A list with a row that does not match fails with INTERNAL_ERROR. Truncated rows are
-    /// not checked, and rows are shown with all their columns, declared or not.
+    /// not checked, and rows are shown with all their columns, declared or not. Of an action that does not list, it is
+    /// MCP's `outputSchema`: a result that matches is sent as `structuredContent` too, and any other one fails.
     pub egress: Option<Value>,
     /// The maximum size of a response in bytes. Part of the contract only; it is not enforced.
     pub egress_max_bytes: Option<u64>,

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::compile::{CompileError, CompiledAction, CompiledTool, compile_spec, compile_tool, contract_enhancer};
 use crate::contract::{Block, BlockStyle, Enhance, Enhancer};
-use crate::definition::{Tool, ToolFailure};
+use crate::definition::{Code, Tool, ToolFailure};
 use crate::failure::{Expected, Failure, Issue, IssueKind, Routing};
 use crate::faults::Faults;
 use crate::foreign::{self, ForeignSettings};
@@ -200,7 +200,7 @@ impl Pipeline {
         let reply = session.call(call, deadline).map_err(NoSuccess::NoReply)?;
         let state_changed = reply.state_changed;
         let success = match reply.outcome {
-            ReplyOutcome::Text(text) => Success::of_content(vec![text]),
+            ReplyOutcome::Text(text) => present_text(action, text).map_err(|failure| failed(failure.into()))?,
             ReplyOutcome::Rows(rows) => self.present_rows(action, &rows).map_err(|failure| failed(failure.into()))?,
             ReplyOutcome::Failed(failure) => return Err(failed(failure.into()).into()),
             ReplyOutcome::Foreign(result) => {
@@ -212,7 +212,8 @@ impl Pipeline {
                     let failure = Failure::Tool(foreign::failure(&result));
                     return Err(FailedCall { state_changed, refusal, ..failed(failure) }.into());
                 }
-                self.present_result(&result, schema)
+                let presented = self.present_result(&result, schema);
+                Success { structured: result.structured, ..presented }
             }
         };
         Ok(Success { leaked_fields, state_changed, ..success })
@@ -323,6 +324,7 @@ struct Accepted<'a> {
 /// The result of a successful call.
 struct Success {
     content: Vec<String>,
+    structured: Option<Value>,
     leaked_fields: Option<u32>,
     omitted_rows: u32,
     truncation_notice: Option<usize>,
@@ -331,12 +333,20 @@ struct Success {
 
 impl Success {
     fn of_content(content: Vec<String>) -> Success {
-        Success { content, leaked_fields: None, omitted_rows: 0, truncation_notice: None, state_changed: None }
+        Success {
+            content,
+            structured: None,
+            leaked_fields: None,
+            omitted_rows: 0,
+            truncation_notice: None,
+            state_changed: None,
+        }
     }
 
     fn into_reply(self) -> GuardedReply {
         GuardedReply {
             response: ToolResponse { content: self.content, is_error: false },
+            structured: self.structured,
             failure: None,
             names_fields: false,
             leaked_fields: self.leaked_fields,
@@ -395,6 +405,7 @@ impl FailureText {
         };
         GuardedReply {
             response: ToolResponse { content: vec![self.text], is_error },
+            structured: None,
             failure: Some(failed.failure),
             names_fields: self.names_fields,
             leaked_fields: if failed.refusal.is_none() { Some(0) } else { None },
@@ -405,6 +416,17 @@ impl FailureText {
             refusal: failed.refusal,
         }
     }
+}
+
+/// Presents a result that is not a list.
+fn present_text(action: Option<&CompiledAction>, text: String) -> Result<Success, ToolFailure> {
+    let Some(output) = action.and_then(|action| action.output.as_ref()) else {
+        return Ok(Success::of_content(vec![text]));
+    };
+    let structured = serde_json::from_str(&text).ok().filter(|value| output.accepts(value)).ok_or_else(|| {
+        ToolFailure::new(Code::InternalError, "The result does not fit the output schema of the tool.")
+    })?;
+    Ok(Success { structured: Some(structured), ..Success::of_content(vec![text]) })
 }
 
 fn not_an_object(tool: &CompiledTool, arguments: &Value) -> Failure {

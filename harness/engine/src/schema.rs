@@ -82,7 +82,7 @@ pub(crate) fn subschema_validators(schema: &Value) -> Option<jsonschema::Validat
     options.build_map(schema).ok()
 }
 
-/// The schema that each shown row must match.
+/// The schema that each shown row, or any other result, must match.
 #[derive(Debug)]
 pub(crate) struct RowSchema(Validator);
 
@@ -91,8 +91,12 @@ impl RowSchema {
         compile_validator(schema).map(RowSchema)
     }
 
-    pub(crate) fn accepts(&self, row: &Object) -> bool {
-        self.0.is_valid(&Value::Object(row.clone()))
+    pub(crate) fn accepts_row(&self, row: &Object) -> bool {
+        self.accepts(&Value::Object(row.clone()))
+    }
+
+    pub(crate) fn accepts(&self, result: &Value) -> bool {
+        self.0.is_valid(result)
     }
 }
 
