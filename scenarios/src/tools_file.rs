@@ -122,6 +122,7 @@ fn tool(document: &Document<'_>, at: &str, value: &Value, diagnostics: &mut Vec<
             rules: Vec::new(),
             // The result is part of the contract, like the rows of a presenter.
             presenter: output.map(|schema| Presenter { egress: Some(schema.clone()), ..Presenter::default() }),
+            warning: None,
             destructive: hint("destructiveHint"),
             read_only: hint("readOnlyHint"),
             idempotent: hint("idempotentHint"),

@@ -6,6 +6,7 @@ use healbench_protocol::{ActionSpec, Guardrails, ToolSpec};
 
 use crate::contract::{BlockStyle, Enhancer, SelfHealingConfig, ToolContract, diff_contracts, tool_enhancer};
 use crate::definition::{Action, Handler, Presenter, Tool};
+use crate::failure::Failure;
 use crate::render::{ActionDoc, FormatRenderer, TemplateError};
 use crate::schema::{InputSchema, RowSchema, SchemaError};
 
@@ -27,6 +28,8 @@ pub(crate) struct CompiledAction {
     pub(crate) egress: Option<RowSchema>,
     /// The schema that any other result must match; `None` if it does not compile either.
     pub(crate) output: Option<RowSchema>,
+    /// The warning that accompanies results.
+    pub(crate) warning: Option<Failure>,
     pub(crate) doc: ActionDoc,
 }
 
@@ -60,7 +63,16 @@ pub(crate) fn compile_tool(tool: &Tool, renderer: &FormatRenderer) -> Result<Com
         let output = schema.filter(|_| !is_list).and_then(|schema| RowSchema::compile(schema).ok());
         let doc = renderer.action_doc(tool, action);
         let input = Some(input);
-        Ok(CompiledAction { action: action.clone(), input, presenter: action.presenter.clone(), egress, output, doc })
+        let warning = action.warning.clone().map(Failure::Tool);
+        Ok(CompiledAction {
+            action: action.clone(),
+            input,
+            warning,
+            presenter: action.presenter.clone(),
+            egress,
+            output,
+            doc,
+        })
     };
     Ok(CompiledTool {
         name: tool.name.clone(),
@@ -89,6 +101,7 @@ pub(crate) fn compile_spec(spec: &ToolSpec, renderer: &FormatRenderer) -> Compil
         presenter: None,
         egress: None,
         output: None,
+        warning: None,
         doc: renderer.action_doc(&tool, action),
     };
     let actions = tool.actions.iter().map(compile).collect();

@@ -15,6 +15,7 @@ use crate::definition::{Code, Tool, ToolFailure};
 use crate::failure::{Expected, Failure, Issue, IssueKind, Routing};
 use crate::faults::Faults;
 use crate::foreign::{self, ForeignSettings};
+use crate::handler::is_truthy;
 use crate::presenter::{present, rows_text};
 use crate::render::{FormatRenderer, RenderInput};
 use crate::reply::{GuardedReply, Refusal};
@@ -216,7 +217,11 @@ impl Pipeline {
                 Success { structured: result.structured, ..presented }
             }
         };
-        Ok(Success { leaked_fields, state_changed, ..success })
+        let mut success = Success { leaked_fields, state_changed, ..success };
+        if let Some(warning) = action.and_then(|action| action.warning.as_ref()) {
+            success.content.push(self.render(warning, tool, action, call, None));
+        }
+        Ok(success)
     }
 
     /// Routes and validates a call.
@@ -294,21 +299,32 @@ impl Pipeline {
     /// Renders the failure's text, with spare capacity for a block that is inserted later.
     #[inline(never)]
     fn render_failure(&self, failed: &FailedCall<'_>, call: &ToolCall, block: Option<&Block>) -> FailureText {
-        let tool = failed.tool.map(|tool| &self.tools[tool]);
         let is_raw = self.server.is_some_and(|server| !server.healing);
         if let Some(refusal) = failed.refusal.as_ref().filter(|_| is_raw) {
             return FailureText { names_fields: false, text: refusal.text.clone() };
         }
-        let text = self.renderer.render(&RenderInput {
-            failure: &failed.failure,
+        let text = self.render(&failed.failure, failed.tool, failed.action, call, block);
+        FailureText { names_fields: self.renderer.names_fields(&failed.failure, &text), text }
+    }
+
+    fn render(
+        &self,
+        failure: &Failure,
+        tool: Option<usize>,
+        action: Option<&CompiledAction>,
+        call: &ToolCall,
+        block: Option<&Block>,
+    ) -> String {
+        let tool = tool.map(|tool| &self.tools[tool]);
+        self.renderer.render(&RenderInput {
+            failure,
             arguments: &call.arguments,
             tool: tool.map(|tool| tool.name.as_str()),
             discriminator: tool.and_then(|tool| tool.discriminator.as_deref()),
-            action: failed.action.map(|action| &action.doc),
+            action: action.map(|action| &action.doc),
             deltas: block.map_or(&[][..], Block::deltas),
             reserve: block.map_or(0, Block::len),
-        });
-        FailureText { names_fields: self.renderer.names_fields(&failed.failure, &text), text }
+        })
     }
 }
 
@@ -439,17 +455,6 @@ fn not_an_object(tool: &CompiledTool, arguments: &Value) -> Failure {
     Failure::Validation { tool: tool.name.clone(), action: tool.name.clone(), issues: vec![issue] }
 }
 
-/// Returns true if the discriminator selects an action: as in Fusion, `null`, `false`, 0 and an empty string do not.
-fn names_action(sent: &Value) -> bool {
-    match sent {
-        Value::Null => false,
-        Value::Bool(sent) => *sent,
-        Value::Number(sent) => sent.as_f64() != Some(0.0),
-        Value::String(sent) => !sent.is_empty(),
-        Value::Array(_) | Value::Object(_) => true,
-    }
-}
-
 fn resolve<'a>(tool: &'a CompiledTool, arguments: &Object) -> Result<&'a CompiledAction, Failure> {
     let available = || tool.actions.iter().map(|action| action.action.name.clone()).collect();
     match &tool.discriminator {
@@ -462,7 +467,7 @@ fn resolve<'a>(tool: &'a CompiledTool, arguments: &Object) -> Result<&'a Compile
             if let Some(action) = tool.actions.iter().find(|action| Some(action.action.name.as_str()) == name) {
                 return Ok(action);
             }
-            Err(Failure::Routing(match sent.filter(|sent| names_action(sent)) {
+            Err(Failure::Routing(match sent.filter(|sent| is_truthy(sent)) {
                 None => Routing::MissingDiscriminator { field: field.clone(), available: available() },
                 Some(sent) => {
                     let action = name.map_or_else(|| sent.to_string(), str::to_owned);

@@ -98,7 +98,7 @@ fn tool_errors_of_document_001() {
     );
     let details = [("entity_id", "inv_123"), ("entity_type", "invoice"), ("searched_workspace", "ws_42")];
     let details = ToolFailure {
-        details: details.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec(),
+        details: details.map(|(key, value)| (key.to_owned(), value.into())).to_vec(),
         ..ToolFailure::new("NOT_FOUND", "Invoice not found.")
     };
     assert_eq!(
