@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use healbench_engine::definition::{Action, Handler, Presenter, Tool};
+use healbench_engine::valid_example;
 use healbench_protocol::Object;
 use serde_json::{Value, json};
 
@@ -16,8 +17,8 @@ use crate::suggest;
 
 /// Loads a JSON file with a list of tools, or an object with such a list under `tools`. Each tool has a `name`, a
 /// `description`, and either `inputSchema` (one action) or `actions`: a map from action to input schema, with the
-/// discriminator `action`. All valid calls of such a tool return `OK`. The hints in `annotations` and the
-/// `outputSchema` become part of the contract; other MCP fields are ignored.
+/// discriminator `action`. All valid calls of such a tool return `OK`, or an example of its `outputSchema`. This schema
+/// and the hints in `annotations` become part of the contract; other MCP fields are ignored.
 ///
 /// # Errors
 /// Returns [`LoadError::Unreadable`], or [`LoadError::Invalid`] with all problems of the file.
@@ -109,6 +110,7 @@ fn tool(document: &Document<'_>, at: &str, value: &Value, diagnostics: &mut Vec<
     };
     let discriminator = object.get("actions").map(|_| "action".to_owned());
     let hint = |name: &str| value.pointer(&format!("/annotations/{name}")).and_then(Value::as_bool).unwrap_or(false);
+    let output = value.get("outputSchema").filter(|schema| schema.is_object());
     let mut actions = Vec::new();
     for (pointer, name, schema) in schemas {
         let Some(input) = input(document, &pointer, schema, diagnostics) else { continue };
@@ -116,13 +118,11 @@ fn tool(document: &Document<'_>, at: &str, value: &Value, diagnostics: &mut Vec<
             name,
             description: String::new(),
             input,
-            handler: Handler::Return(json!("OK")),
+            handler: Handler::Return(output.and_then(valid_example).unwrap_or_else(|| json!("OK"))),
             rules: Vec::new(),
             // The result is part of the contract, like the rows of a presenter.
-            presenter: value
-                .get("outputSchema")
-                .filter(|schema| schema.is_object())
-                .map(|schema| Presenter { egress: Some(schema.clone()), ..Presenter::default() }),
+            presenter: output.map(|schema| Presenter { egress: Some(schema.clone()), ..Presenter::default() }),
+            warning: None,
             destructive: hint("destructiveHint"),
             read_only: hint("readOnlyHint"),
             idempotent: hint("idempotentHint"),

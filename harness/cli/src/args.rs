@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use healbench_record::Shard;
 use healbench_runner::Budget;
 
-pub(crate) use axes::AxisArgs;
+pub(crate) use axes::{AxisArgs, UndeclaredPolicy};
 
 use crate::axis_help::{formats_help, guardrails_help};
 
@@ -138,11 +138,14 @@ pub(crate) struct CallArgs {
     /// The scenario whose environment answers. All calls act on the same environment, in order.
     #[arg(long, value_name = "FILE")]
     pub(crate) scenario: Option<PathBuf>,
-    /// A JSON file with a list of tools, as MCP's `tools/list` gives it; valid calls are answered with `OK`.
+    /// A JSON file with a list of tools, as MCP's `tools/list` gives it; valid calls are answered with `OK`, or with an example of the tool's `outputSchema`.
     #[arg(long, value_name = "FILE")]
     pub(crate) tools: Option<PathBuf>,
     #[arg(long, value_name = "SET", default_value = "all", help = guardrails_help("The guardrails", ""))]
     pub(crate) guardrails: String,
+    /// What becomes of undeclared fields under guardrails without `strict`, which rejects them.
+    #[arg(long, value_enum, value_name = "POLICY", default_value = "pass")]
+    pub(crate) undeclared: UndeclaredPolicy,
     #[arg(
         long,
         value_name = "LIST",

@@ -138,7 +138,10 @@ pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Termina
     let guardrails = parse_guardrails(&args.guardrails)?;
     let formats = parse_formats(&args.format)?;
     let axes = Axes { agents, guardrails, formats, trials: args.trials, seed: Seed(args.seed) };
-    let plan = build_plan(&axes, &scenarios);
+    let mut plan = build_plan(&axes, &scenarios);
+    for condition in &mut plan.conditions {
+        condition.set_undeclared(args.undeclared.under(condition.guardrails));
+    }
     if plan.cells() > MAX_CELLS {
         return Err(CliError::new(format_args!(
             "the plan has {} cells; a run has at most {}",

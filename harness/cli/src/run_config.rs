@@ -33,6 +33,8 @@ enum Kind {
     Path,
     Scenarios,
     Budget,
+    /// One of some words.
+    Word(&'static [&'static str]),
     /// A list of values, each checked by a function.
     List(fn(&str) -> Result<(), CliError>),
 }
@@ -41,11 +43,12 @@ const fn key(name: &'static str, kind: Kind, default: &'static str) -> Key {
     Key { name, kind, default }
 }
 
-const KEYS: [Key; 15] = [
+const KEYS: [Key; 16] = [
     key("scenarios", Kind::Scenarios, ""),
     key("agent", Kind::List(|_| Ok(())), "scripted:blind,scripted:typical,scripted:perfect, or scripted for claims"),
     key("guardrails", Kind::List(|text| parse_guardrails(&[text.to_owned()]).map(drop)), ""),
     key("format", Kind::List(|text| parse_formats(&[text.to_owned()]).map(drop)), ""),
+    key("undeclared", Kind::Word(&["pass", "strip"]), ""),
     key("opening", Kind::List(|text| Ok(text.parse::<Opening>().map(drop)?)), ""),
     key("prices", Kind::Path, "the shipped table"),
     key("trials", Kind::Integer(1, u32::MAX as u64), ""),
@@ -124,6 +127,7 @@ fn read_value(kind: &Kind, value: &Value<'_>, folder: &Path) -> Result<Vec<OsStr
         Kind::Flag => vec![value.boolean()?.to_string().into()],
         Kind::Integer(least, most) => vec![value.integer(*least..=*most)?.to_string().into()],
         Kind::Path => vec![folder.join(value.text()?).into()],
+        Kind::Word(words) => vec![value.one_of(words.iter().map(|word| (*word, *word)))?.into()],
         Kind::Budget => {
             value.parse(|text| text.parse::<Budget>().map_err(|error| help(CliError::new(error))))?;
             vec![value.text()?.into()]
@@ -207,7 +211,9 @@ impl ResolvedArgs {
                 (Some(Key { kind: Kind::Flag | Kind::Integer(..), .. }), [value, ..]) => {
                     format!("{id} = {}", value.trim_start_matches('+'))
                 }
-                (Some(Key { kind: Kind::Path | Kind::Budget, .. }), [value, ..]) => format!("{id} = {}", quote(value)),
+                (Some(Key { kind: Kind::Path | Kind::Budget | Kind::Word(_), .. }), [value, ..]) => {
+                    format!("{id} = {}", quote(value))
+                }
                 (Some(_), values) => {
                     let quoted: Vec<String> = values.iter().map(|value| quote(value)).collect();
                     format!("{id} = [{}]", quoted.join(", "))

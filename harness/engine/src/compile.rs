@@ -6,6 +6,7 @@ use healbench_protocol::{ActionSpec, Guardrails, ToolSpec};
 
 use crate::contract::{BlockStyle, Enhancer, SelfHealingConfig, ToolContract, diff_contracts, tool_enhancer};
 use crate::definition::{Action, Handler, Presenter, Tool};
+use crate::failure::Failure;
 use crate::render::{ActionDoc, FormatRenderer, TemplateError};
 use crate::schema::{InputSchema, RowSchema, SchemaError};
 
@@ -25,6 +26,10 @@ pub(crate) struct CompiledAction {
     pub(crate) presenter: Option<Presenter>,
     /// The schema that the rows of a list must match.
     pub(crate) egress: Option<RowSchema>,
+    /// The schema that any other result must match; `None` if it does not compile either.
+    pub(crate) output: Option<RowSchema>,
+    /// The warning that accompanies results.
+    pub(crate) warning: Option<Failure>,
     pub(crate) doc: ActionDoc,
 }
 
@@ -46,22 +51,28 @@ pub enum CompileError {
     Template(#[from] TemplateError),
 }
 
-pub(crate) fn compile_tool(
-    tool: &Tool,
-    guardrails: Guardrails,
-    renderer: &FormatRenderer,
-) -> Result<CompiledTool, CompileError> {
+pub(crate) fn compile_tool(tool: &Tool, renderer: &FormatRenderer) -> Result<CompiledTool, CompileError> {
     let compile = |action: &Action| -> Result<CompiledAction, CompileError> {
         let discriminator = tool.discriminator.as_deref().map(|field| (field, action.name.as_str()));
         let failed = |source| CompileError::Schema { tool: tool.name.clone(), action: action.name.clone(), source };
-        let input = InputSchema::compile(&action.input, discriminator, guardrails.strict).map_err(failed)?;
+        let input = InputSchema::compile(&action.input, discriminator).map_err(failed)?;
         // Only lists are presented.
         let is_list = matches!(action.handler, Handler::Select { .. });
-        let row_schema = action.presenter.as_ref().filter(|_| is_list).and_then(|presenter| presenter.egress.as_ref());
-        let egress = row_schema.map(RowSchema::compile).transpose().map_err(failed)?;
+        let schema = action.presenter.as_ref().and_then(|presenter| presenter.egress.as_ref());
+        let egress = schema.filter(|_| is_list).map(RowSchema::compile).transpose().map_err(failed)?;
+        let output = schema.filter(|_| !is_list).and_then(|schema| RowSchema::compile(schema).ok());
         let doc = renderer.action_doc(tool, action);
         let input = Some(input);
-        Ok(CompiledAction { action: action.clone(), input, presenter: action.presenter.clone(), egress, doc })
+        let warning = action.warning.clone().map(Failure::Tool);
+        Ok(CompiledAction {
+            action: action.clone(),
+            input,
+            warning,
+            presenter: action.presenter.clone(),
+            egress,
+            output,
+            doc,
+        })
     };
     Ok(CompiledTool {
         name: tool.name.clone(),
@@ -71,7 +82,7 @@ pub(crate) fn compile_tool(
 }
 
 /// Compiles a tool of a server.
-pub(crate) fn compile_spec(spec: &ToolSpec, guardrails: Guardrails, renderer: &FormatRenderer) -> CompiledTool {
+pub(crate) fn compile_spec(spec: &ToolSpec, renderer: &FormatRenderer) -> CompiledTool {
     let action = |action: &ActionSpec| Action {
         name: action.name.clone(),
         description: action.description.clone(),
@@ -85,10 +96,12 @@ pub(crate) fn compile_spec(spec: &ToolSpec, guardrails: Guardrails, renderer: &F
         ..Tool::default()
     };
     let compile = |action: &Action| CompiledAction {
-        input: InputSchema::compile(&action.input, None, guardrails.strict).ok(),
+        input: InputSchema::compile(&action.input, None).ok(),
         action: action.clone(),
         presenter: None,
         egress: None,
+        output: None,
+        warning: None,
         doc: renderer.action_doc(&tool, action),
     };
     let actions = tool.actions.iter().map(compile).collect();

@@ -74,6 +74,8 @@ pub struct Action {
     pub rules: Vec<Rule>,
     /// The presenter of a list; `None` returns the list unchanged.
     pub presenter: Option<Presenter>,
+    /// A warning that accompanies each successful result, such as a deprecation.
+    pub warning: Option<ToolFailure>,
     /// MCP's `destructiveHint`.
     pub destructive: bool,
     /// MCP's `readOnlyHint`.
@@ -92,6 +94,7 @@ impl Default for Action {
             handler: Handler::Return(Value::Null),
             rules: Vec::new(),
             presenter: None,
+            warning: None,
             destructive: false,
             read_only: false,
             idempotent: false,
@@ -169,17 +172,20 @@ pub enum Relation {
 /// A business rule.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rule {
-    /// Fails with FORBIDDEN if the environment's role is not `unless_role` and all arguments in `when` are equal. An
-    /// empty `when` always matches.
+    /// Fails with MISSING_REQUIRED_FIELD if the argument is absent or empty: `null`, `false`, 0 or an empty string.
+    Required {
+        /// The argument.
+        argument: String,
+    },
+    /// Fails, usually with FORBIDDEN, if the environment's role is not `unless_role` and all arguments in `when` are
+    /// equal. An empty `when` always matches.
     Deny {
         /// The exempt role.
         unless_role: Option<String>,
         /// The arguments and the values that they must equal.
         when: Object,
-        /// The failure's message.
-        message: String,
-        /// The failure's recovery hint.
-        recovery: Option<String>,
+        /// The failure.
+        failure: ToolFailure,
     },
     /// Fails with a domain-specific error if the argument's value is none of the options. An absent argument passes.
     Allow {
@@ -221,7 +227,8 @@ pub struct Presenter {
     /// Suggested next actions (`tool.action`), shown as a separate block.
     pub suggest_actions: Vec<String>,
     /// The JSON Schema of a row. A list with a row that does not match fails with INTERNAL_ERROR. Truncated rows are
-    /// not checked, and rows are shown with all their columns, declared or not.
+    /// not checked, and rows are shown with all their columns, declared or not. Of an action that does not list, it is
+    /// MCP's `outputSchema`: a result that matches is sent as `structuredContent` too, and any other one fails.
     pub egress: Option<Value>,
     /// The maximum size of a response in bytes. Part of the contract only; it is not enforced.
     pub egress_max_bytes: Option<u64>,

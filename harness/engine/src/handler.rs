@@ -78,13 +78,17 @@ fn check(
     arguments: Arguments<'_>,
 ) -> Result<(), ToolFailure> {
     match rule {
-        Rule::Deny { unless_role, when, message, recovery } => {
+        Rule::Required { argument } => match arguments.get(argument).is_some_and(is_truthy) {
+            true => Ok(()),
+            false => Err(ToolFailure::required(argument)),
+        },
+        Rule::Deny { unless_role, when, failure } => {
             let exempt = unless_role.is_some() && unless_role.as_deref() == world.role();
             let met = when.iter().all(|(name, value)| arguments.get(name).is_some_and(|given| same_json(given, value)));
             if exempt || !met {
                 return Ok(());
             }
-            Err(ToolFailure { recovery: recovery.clone(), ..ToolFailure::new(Code::Forbidden, message.clone()) })
+            Err(failure.clone())
         }
         Rule::Allow { argument, options, otherwise } => {
             let Some(sent) = arguments.get(argument) else { return Ok(()) };
@@ -110,6 +114,18 @@ fn check(
             let (Some(at), Some(key)) = (world.table_index(table), arguments.get(argument)) else { return Ok(()) };
             if world.find(at, key).is_some() { Ok(()) } else { Err(not_found(world, list_actions, at, key)) }
         }
+    }
+}
+
+/// Returns true if JavaScript takes the value for true, as Fusion's handlers do: `null`, `false`, 0 and an empty string
+/// count as absent.
+pub(crate) fn is_truthy(sent: &Value) -> bool {
+    match sent {
+        Value::Null => false,
+        Value::Bool(sent) => *sent,
+        Value::Number(sent) => sent.as_f64() != Some(0.0),
+        Value::String(sent) => !sent.is_empty(),
+        Value::Array(_) | Value::Object(_) => true,
     }
 }
 
@@ -229,7 +245,7 @@ fn conflict(world: &Tables, at: usize, row: &Object, fields: &[String]) -> ToolF
         row.get(&def.key).map_or_else(String::new, |key| key.as_str().map_or_else(|| key.to_string(), str::to_owned));
     ToolFailure {
         recovery: Some(format!("Use the existing {}, or send another {}.", def.singular, fields.join(" and "))),
-        details: vec![("existing_id".to_owned(), key.clone())],
+        details: vec![("existing_id".to_owned(), Value::from(key.as_str()))],
         bare: Some(format!("{entity} already exists")),
         ..ToolFailure::new(Code::Conflict, format!("{entity} '{key}' already has the same {}.", fields.join(" and ")))
     }

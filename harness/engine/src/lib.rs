@@ -27,7 +27,7 @@ pub use failure::{Bound, Expected, Failure, Issue, IssueKind, Quantity, Routing}
 pub use faults::Faults;
 pub use foreign::ForeignSettings;
 pub use pipeline::Engine;
-pub use render::{TemplateError, check_template};
+pub use render::{TemplateError, check_template, valid_example};
 pub use reply::{GuardedReply, Refusal};
 pub use schema::{SchemaError, check_schema, validate};
 pub use simulator::Simulator;

@@ -5,19 +5,21 @@ use std::borrow::Cow;
 
 use healbench_protocol::{
     CallResult, Deadline, EnvironmentError, ErrorFormat, Guardrails, Object, ReplyOutcome, Session, ToolCall,
-    ToolResponse, ToolSpec,
+    ToolResponse, ToolSpec, Undeclared,
 };
 use serde_json::Value;
 
 use crate::compile::{CompileError, CompiledAction, CompiledTool, compile_spec, compile_tool, contract_enhancer};
 use crate::contract::{Block, BlockStyle, Enhance, Enhancer};
-use crate::definition::{Tool, ToolFailure};
+use crate::definition::{Code, Tool, ToolFailure};
 use crate::failure::{Expected, Failure, Issue, IssueKind, Routing};
 use crate::faults::Faults;
 use crate::foreign::{self, ForeignSettings};
+use crate::handler::is_truthy;
 use crate::presenter::{present, rows_text};
 use crate::render::{FormatRenderer, RenderInput};
 use crate::reply::{GuardedReply, Refusal};
+use crate::schema::UndeclaredFields;
 use crate::simulator::{Handlers, SimulatorSession};
 use crate::world::World;
 
@@ -41,6 +43,7 @@ struct Pipeline {
     tools: Vec<CompiledTool>,
     renderer: FormatRenderer,
     truncate: bool,
+    undeclared: Undeclared,
     /// The guardrails for a server's own results; `None` in front of the simulator.
     server: Option<ServerGuardrails>,
 }
@@ -76,10 +79,16 @@ impl Engine {
         settings: ForeignSettings,
     ) -> Result<Engine, CompileError> {
         let renderer = FormatRenderer::new(if guardrails.healing { format } else { &ErrorFormat::Bare })?;
-        let compiled = tools.iter().map(|spec| compile_spec(spec, guardrails, &renderer)).collect();
+        let compiled = tools.iter().map(|spec| compile_spec(spec, &renderer)).collect();
         let server = Some(ServerGuardrails { settings, strict: guardrails.strict, healing: guardrails.healing });
         Ok(Engine {
-            pipeline: Pipeline { tools: compiled, renderer, truncate: guardrails.truncation, server },
+            pipeline: Pipeline {
+                tools: compiled,
+                renderer,
+                truncate: guardrails.truncation,
+                undeclared: Undeclared::of(guardrails),
+                server,
+            },
             enhancers: tools.iter().map(|_| Enhancer::Identity).collect(),
             handlers: Handlers::new(&[]),
         })
@@ -99,10 +108,23 @@ impl<E: Enhance> Engine<E> {
     ) -> Result<Engine<E>, CompileError> {
         let renderer = FormatRenderer::new(if guardrails.healing { format } else { &ErrorFormat::Bare })?;
         let enhancers = tools.iter().map(|tool| enhancer(tool, renderer.block_style())).collect();
-        let compile = |tool| compile_tool(tool, guardrails, &renderer);
+        let compile = |tool| compile_tool(tool, &renderer);
         let compiled = tools.iter().map(compile).collect::<Result<_, _>>()?;
-        let pipeline = Pipeline { tools: compiled, renderer, truncate: guardrails.truncation, server: None };
+        let pipeline = Pipeline {
+            tools: compiled,
+            renderer,
+            truncate: guardrails.truncation,
+            undeclared: Undeclared::of(guardrails),
+            server: None,
+        };
         Ok(Engine { pipeline, enhancers, handlers: Handlers::new(tools) })
+    }
+
+    /// Sets what becomes of undeclared fields.
+    #[must_use]
+    pub fn with_undeclared(mut self, undeclared: Undeclared) -> Engine<E> {
+        self.pipeline.undeclared = undeclared;
+        self
     }
 
     /// Runs one call in a simulated environment and returns the reply. A failed call is a reply too.
@@ -168,7 +190,8 @@ impl Pipeline {
         call: &ToolCall,
         deadline: Deadline,
     ) -> Result<Success, NoSuccess<'a>> {
-        let Accepted { tool, action, leaked_fields } = self.accept(call)?;
+        let Accepted { tool, action, leaked_fields, stripped } = self.accept(call)?;
+        let call = stripped.as_ref().unwrap_or(call);
         let failed = |failure| FailedCall { failure, tool, action, refusal: None, state_changed: Some(false) };
         if let Some(action) = action
             && let Some(fault) = faults.inject(&call.tool, &action.action.name)
@@ -178,7 +201,7 @@ impl Pipeline {
         let reply = session.call(call, deadline).map_err(NoSuccess::NoReply)?;
         let state_changed = reply.state_changed;
         let success = match reply.outcome {
-            ReplyOutcome::Text(text) => Success::of_content(vec![text]),
+            ReplyOutcome::Text(text) => present_text(action, text).map_err(|failure| failed(failure.into()))?,
             ReplyOutcome::Rows(rows) => self.present_rows(action, &rows).map_err(|failure| failed(failure.into()))?,
             ReplyOutcome::Failed(failure) => return Err(failed(failure.into()).into()),
             ReplyOutcome::Foreign(result) => {
@@ -190,43 +213,62 @@ impl Pipeline {
                     let failure = Failure::Tool(foreign::failure(&result));
                     return Err(FailedCall { state_changed, refusal, ..failed(failure) }.into());
                 }
-                self.present_result(&result, schema)
+                let presented = self.present_result(&result, schema);
+                Success { structured: result.structured, ..presented }
             }
         };
-        Ok(Success { leaked_fields, state_changed, ..success })
+        let mut success = Success { leaked_fields, state_changed, ..success };
+        if let Some(warning) = action.and_then(|action| action.warning.as_ref()) {
+            success.content.push(self.render(warning, tool, action, call, None));
+        }
+        Ok(success)
     }
 
     /// Routes and validates a call.
     fn accept<'a>(&'a self, call: &ToolCall) -> Result<Accepted<'a>, FailedCall<'a>> {
         let position = self.tools.iter().position(|tool| tool.name == call.tool);
-        let unguarded = self.server.is_some_and(|server| !server.strict);
+        // A call of a server is not validated without `strict`; undeclared fields can still be stripped.
+        let is_validated = self.server.is_none_or(|server| server.strict);
         let Some(index) = position else {
             if self.server.is_some() {
-                return Ok(Accepted { tool: None, action: None, leaked_fields: None });
+                return Ok(Accepted { tool: None, action: None, leaked_fields: None, stripped: None });
             }
             let available = self.tools.iter().map(|tool| tool.name.clone()).collect();
             let failure = Routing::UnknownTool { tool: call.tool.clone(), available };
             return Err(FailedCall::new(Failure::Routing(failure), None, None));
         };
         let tool = &self.tools[index];
-        if unguarded {
-            return Ok(Accepted { tool: Some(index), action: tool.actions.first(), leaked_fields: None });
+        let accepted = |action| Accepted { tool: Some(index), action, leaked_fields: None, stripped: None };
+        if !is_validated && (self.undeclared != Undeclared::Strip || !call.arguments.is_object()) {
+            return Ok(accepted(tool.actions.first()));
         }
         let failed = |failure, action| FailedCall::new(failure, Some(index), action);
         let Some(object) = call.arguments.as_object() else {
             return Err(failed(not_an_object(tool, &call.arguments), None));
         };
         let action = resolve(tool, object).map_err(|failure| failed(failure, None))?;
-        let Some(input) = &action.input else {
-            return Ok(Accepted { tool: Some(index), action: Some(action), leaked_fields: None });
-        };
-        if !input.accepts(&call.arguments) {
-            let issues = input.issues(&call.arguments);
+        let Some(input) = &action.input else { return Ok(accepted(Some(action))) };
+        let reject = self.undeclared == Undeclared::Reject;
+        let invalid = || {
+            let issues = input.issues(&call.arguments, reject);
             let (tool, name) = (tool.name.clone(), action.action.name.clone());
-            return Err(failed(Failure::Validation { tool, action: name, issues }, Some(action)));
+            failed(Failure::Validation { tool, action: name, issues }, Some(action))
+        };
+        if is_validated && !input.accepts(&call.arguments) {
+            return Err(invalid());
         }
-        let leaked_fields = self.server.is_none().then(|| input.count_undeclared(&call.arguments));
-        Ok(Accepted { tool: Some(index), action: Some(action), leaked_fields })
+        let undeclared = input.undeclared(&call.arguments);
+        let is_counted = self.server.is_none();
+        let (leaked, stripped) = match self.undeclared {
+            _ if undeclared.is_empty() => (0, None),
+            Undeclared::Reject => return Err(invalid()),
+            Undeclared::Strip => {
+                let arguments = UndeclaredFields::strip(&undeclared, &call.arguments);
+                (0, Some(ToolCall { tool: call.tool.clone(), arguments }))
+            }
+            Undeclared::Pass => (UndeclaredFields::count(&undeclared), None),
+        };
+        Ok(Accepted { leaked_fields: is_counted.then_some(leaked), stripped, ..accepted(Some(action)) })
     }
 
     fn present_rows(&self, action: Option<&CompiledAction>, rows: &[&Object]) -> Result<Success, ToolFailure> {
@@ -257,21 +299,32 @@ impl Pipeline {
     /// Renders the failure's text, with spare capacity for a block that is inserted later.
     #[inline(never)]
     fn render_failure(&self, failed: &FailedCall<'_>, call: &ToolCall, block: Option<&Block>) -> FailureText {
-        let tool = failed.tool.map(|tool| &self.tools[tool]);
         let is_raw = self.server.is_some_and(|server| !server.healing);
         if let Some(refusal) = failed.refusal.as_ref().filter(|_| is_raw) {
             return FailureText { names_fields: false, text: refusal.text.clone() };
         }
-        let text = self.renderer.render(&RenderInput {
-            failure: &failed.failure,
+        let text = self.render(&failed.failure, failed.tool, failed.action, call, block);
+        FailureText { names_fields: self.renderer.names_fields(&failed.failure, &text), text }
+    }
+
+    fn render(
+        &self,
+        failure: &Failure,
+        tool: Option<usize>,
+        action: Option<&CompiledAction>,
+        call: &ToolCall,
+        block: Option<&Block>,
+    ) -> String {
+        let tool = tool.map(|tool| &self.tools[tool]);
+        self.renderer.render(&RenderInput {
+            failure,
             arguments: &call.arguments,
             tool: tool.map(|tool| tool.name.as_str()),
             discriminator: tool.and_then(|tool| tool.discriminator.as_deref()),
-            action: failed.action.map(|action| &action.doc),
+            action: action.map(|action| &action.doc),
             deltas: block.map_or(&[][..], Block::deltas),
             reserve: block.map_or(0, Block::len),
-        });
-        FailureText { names_fields: self.renderer.names_fields(&failed.failure, &text), text }
+        })
     }
 }
 
@@ -280,11 +333,14 @@ struct Accepted<'a> {
     tool: Option<usize>,
     action: Option<&'a CompiledAction>,
     leaked_fields: Option<u32>,
+    /// The call without its undeclared fields, if it had any to be stripped.
+    stripped: Option<ToolCall>,
 }
 
 /// The result of a successful call.
 struct Success {
     content: Vec<String>,
+    structured: Option<Value>,
     leaked_fields: Option<u32>,
     omitted_rows: u32,
     truncation_notice: Option<usize>,
@@ -293,12 +349,20 @@ struct Success {
 
 impl Success {
     fn of_content(content: Vec<String>) -> Success {
-        Success { content, leaked_fields: None, omitted_rows: 0, truncation_notice: None, state_changed: None }
+        Success {
+            content,
+            structured: None,
+            leaked_fields: None,
+            omitted_rows: 0,
+            truncation_notice: None,
+            state_changed: None,
+        }
     }
 
     fn into_reply(self) -> GuardedReply {
         GuardedReply {
             response: ToolResponse { content: self.content, is_error: false },
+            structured: self.structured,
             failure: None,
             names_fields: false,
             leaked_fields: self.leaked_fields,
@@ -357,6 +421,7 @@ impl FailureText {
         };
         GuardedReply {
             response: ToolResponse { content: vec![self.text], is_error },
+            structured: None,
             failure: Some(failed.failure),
             names_fields: self.names_fields,
             leaked_fields: if failed.refusal.is_none() { Some(0) } else { None },
@@ -369,6 +434,17 @@ impl FailureText {
     }
 }
 
+/// Presents a result that is not a list.
+fn present_text(action: Option<&CompiledAction>, text: String) -> Result<Success, ToolFailure> {
+    let Some(output) = action.and_then(|action| action.output.as_ref()) else {
+        return Ok(Success::of_content(vec![text]));
+    };
+    let structured = serde_json::from_str(&text).ok().filter(|value| output.accepts(value)).ok_or_else(|| {
+        ToolFailure::new(Code::InternalError, "The result does not fit the output schema of the tool.")
+    })?;
+    Ok(Success { structured: Some(structured), ..Success::of_content(vec![text]) })
+}
+
 fn not_an_object(tool: &CompiledTool, arguments: &Value) -> Failure {
     let issue = Issue {
         path: String::new(),
@@ -377,17 +453,6 @@ fn not_an_object(tool: &CompiledTool, arguments: &Value) -> Failure {
     };
     // Arguments that are not an object name no action.
     Failure::Validation { tool: tool.name.clone(), action: tool.name.clone(), issues: vec![issue] }
-}
-
-/// Returns true if the discriminator selects an action: as in Fusion, `null`, `false`, 0 and an empty string do not.
-fn names_action(sent: &Value) -> bool {
-    match sent {
-        Value::Null => false,
-        Value::Bool(sent) => *sent,
-        Value::Number(sent) => sent.as_f64() != Some(0.0),
-        Value::String(sent) => !sent.is_empty(),
-        Value::Array(_) | Value::Object(_) => true,
-    }
 }
 
 fn resolve<'a>(tool: &'a CompiledTool, arguments: &Object) -> Result<&'a CompiledAction, Failure> {
@@ -402,7 +467,7 @@ fn resolve<'a>(tool: &'a CompiledTool, arguments: &Object) -> Result<&'a Compile
             if let Some(action) = tool.actions.iter().find(|action| Some(action.action.name.as_str()) == name) {
                 return Ok(action);
             }
-            Err(Failure::Routing(match sent.filter(|sent| names_action(sent)) {
+            Err(Failure::Routing(match sent.filter(|sent| is_truthy(sent)) {
                 None => Routing::MissingDiscriminator { field: field.clone(), available: available() },
                 Some(sent) => {
                     let action = name.map_or_else(|| sent.to_string(), str::to_owned);

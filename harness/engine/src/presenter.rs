@@ -37,7 +37,7 @@ pub(crate) fn present(
 ) -> Result<PresentedList, ToolFailure> {
     let max = presenter.filter(|_| truncate).and_then(|presenter| presenter.max);
     let limit = max.map_or(rows.len(), |max| max.min(rows.len()));
-    if let Some(at) = egress.and_then(|egress| rows[..limit].iter().position(|row| !egress.accepts(row))) {
+    if let Some(at) = egress.and_then(|egress| rows[..limit].iter().position(|row| !egress.accepts_row(row))) {
         let message = format!("Row {} of the answer does not fit the contract of its list.", at + 1);
         return Err(ToolFailure::new(Code::InternalError, message));
     }

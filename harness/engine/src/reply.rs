@@ -1,6 +1,7 @@
 //! The reply of the guardrails to one call.
 
 use healbench_protocol::ToolResponse;
+use serde_json::Value;
 
 use crate::failure::Failure;
 use crate::render::bare_line;
@@ -10,6 +11,9 @@ use crate::render::bare_line;
 pub struct GuardedReply {
     /// The response sent to the agent.
     pub response: ToolResponse,
+    /// MCP's `structuredContent`, which fits the tool's output schema; `None` without such a schema, and for every failure:
+    /// clients check the content of failures too, and would hide the text.
+    pub structured: Option<Value>,
     /// The reason why the call did not succeed; `None` if it did.
     pub failure: Option<Failure>,
     /// True if the failure's text names the failing fields.

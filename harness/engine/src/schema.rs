@@ -1,16 +1,19 @@
 //! Input schemas: compiled once, checked for validity on every call; issues are collected only for invalid arguments.
 
 mod branches;
+mod closed;
 mod expected;
 mod issues;
 mod lookup;
+mod undeclared;
 
 use healbench_protocol::Object;
 pub(crate) use healbench_protocol::json_type;
-use jsonschema::error::ValidationErrorKind;
-use jsonschema::{ValidationError, Validator};
+use jsonschema::Validator;
 use serde_json::{Value, json};
 
+use self::undeclared::Declarations;
+pub(crate) use self::undeclared::UndeclaredFields;
 use crate::failure::Issue;
 
 /// The error for an input schema that does not compile.
@@ -28,7 +31,7 @@ pub struct SchemaError {
 /// # Errors
 /// [`SchemaError`] with the location of the problem.
 pub fn check_schema(schema: &Value) -> Result<(), SchemaError> {
-    InputSchema::compile(schema, None, true).map(|_| ())
+    InputSchema::compile(schema, None).map(|_| ())
 }
 
 /// Returns all issues of `arguments` under `schema`, with undeclared fields rejected. Empty if the arguments are valid.
@@ -36,59 +39,40 @@ pub fn check_schema(schema: &Value) -> Result<(), SchemaError> {
 /// # Errors
 /// [`SchemaError`] if the schema does not compile.
 pub fn validate(schema: &Value, arguments: &Value) -> Result<Vec<Issue>, SchemaError> {
-    Ok(InputSchema::compile(schema, None, true)?.issues(arguments))
+    Ok(InputSchema::compile(schema, None)?.issues(arguments, true))
 }
 
 #[derive(Debug)]
 pub(crate) struct InputSchema {
     schema: Value,
     validator: Validator,
-    /// The same schema, strict: used to count undeclared fields when they are accepted.
-    strict: Option<Box<Validator>>,
+    declarations: Declarations,
 }
 
 impl InputSchema {
     /// Compiles `schema`; `discriminator` (field and value) is accepted in addition to the declared properties.
-    pub(crate) fn compile(
-        schema: &Value,
-        discriminator: Option<(&str, &str)>,
-        strict: bool,
-    ) -> Result<InputSchema, SchemaError> {
-        let build = |closed: bool| compile_validator(&prepare_schema(schema, discriminator, closed));
+    pub(crate) fn compile(schema: &Value, discriminator: Option<(&str, &str)>) -> Result<InputSchema, SchemaError> {
         // The prefix of the prepared root is not added, so that pointers in errors refer to the schema as written.
-        let strict_validator = build(true)?;
-        Ok(if strict {
-            InputSchema { schema: schema.clone(), validator: strict_validator, strict: None }
-        } else {
-            InputSchema { schema: schema.clone(), validator: build(false)?, strict: Some(Box::new(strict_validator)) }
-        })
+        let prepared = prepare_schema(schema, discriminator);
+        let validator = compile_validator(&prepared)?;
+        Ok(InputSchema { schema: schema.clone(), validator, declarations: Declarations::new(&prepared) })
     }
 
+    /// Returns true if `arguments` are valid, whatever undeclared fields they have.
     pub(crate) fn accepts(&self, arguments: &Value) -> bool {
         self.validator.is_valid(arguments)
     }
 
-    /// Returns the number of undeclared fields in valid `arguments`.
-    pub(crate) fn count_undeclared(&self, arguments: &Value) -> u32 {
-        let Some(strict) = &self.strict else { return 0 };
-        if strict.is_valid(arguments) {
-            return 0;
-        }
-        let count = |error: ValidationError<'_>| match error.kind() {
-            ValidationErrorKind::FalseSchema if forbids_additional(error.schema_path().as_str()) => {
-                let instance = arguments.pointer(error.instance_path().as_str());
-                instance.and_then(Value::as_object).map_or(0, |object| object.len() as u32)
-            }
-            ValidationErrorKind::AdditionalProperties { unexpected }
-            | ValidationErrorKind::UnevaluatedProperties { unexpected } => unexpected.len() as u32,
-            _ => 0,
-        };
-        strict.iter_errors(arguments).map(count).sum()
+    /// Returns the undeclared fields of `arguments`, at every depth.
+    pub(crate) fn undeclared<'v>(&self, arguments: &'v Value) -> Vec<UndeclaredFields<'v>> {
+        self.declarations.undeclared(arguments)
     }
 
-    /// Returns all issues, in the order of the schema's properties, with undeclared fields of the root last.
-    pub(crate) fn issues(&self, arguments: &Value) -> Vec<Issue> {
-        issues::collect_issues(&self.schema, self.validator.iter_errors(arguments), arguments)
+    /// Returns all issues, in the order of the schema's properties, with undeclared fields of the root last. Undeclared
+    /// fields that the author does not forbid are issues if `reject`.
+    pub(crate) fn issues(&self, arguments: &Value, reject: bool) -> Vec<Issue> {
+        let undeclared = if reject { self.undeclared(arguments) } else { Vec::new() };
+        issues::collect_issues(&self.schema, self.validator.iter_errors(arguments), undeclared, arguments)
     }
 }
 
@@ -98,7 +82,7 @@ pub(crate) fn subschema_validators(schema: &Value) -> Option<jsonschema::Validat
     options.build_map(schema).ok()
 }
 
-/// The schema that each shown row must match.
+/// The schema that each shown row, or any other result, must match.
 #[derive(Debug)]
 pub(crate) struct RowSchema(Validator);
 
@@ -107,8 +91,12 @@ impl RowSchema {
         compile_validator(schema).map(RowSchema)
     }
 
-    pub(crate) fn accepts(&self, row: &Object) -> bool {
-        self.0.is_valid(&Value::Object(row.clone()))
+    pub(crate) fn accepts_row(&self, row: &Object) -> bool {
+        self.accepts(&Value::Object(row.clone()))
+    }
+
+    pub(crate) fn accepts(&self, result: &Value) -> bool {
+        self.0.is_valid(result)
     }
 }
 
@@ -129,9 +117,8 @@ fn forbids_additional(schema_path: &str) -> bool {
     schema_path.ends_with("/additionalProperties") || schema_path.ends_with("/unevaluatedProperties")
 }
 
-/// Returns the schema given to the validator: an object schema that declares the discriminator, closed or open at its
-/// root.
-pub(crate) fn prepare_schema(schema: &Value, discriminator: Option<(&str, &str)>, closed: bool) -> Value {
+/// Returns the schema given to the validator: an object schema that declares the discriminator.
+fn prepare_schema(schema: &Value, discriminator: Option<(&str, &str)>) -> Value {
     let Value::Object(schema) = schema else { return schema.clone() };
     let mut root: Object = schema.clone();
     root.entry("type").or_insert_with(|| json!("object"));
@@ -141,23 +128,12 @@ pub(crate) fn prepare_schema(schema: &Value, discriminator: Option<(&str, &str)>
             properties.insert(field.to_owned(), json!({ "const": value }));
         }
     }
-    // `additionalProperties` does not see properties declared by `$ref` or a combination.
-    let combined = APPLICATORS.iter().any(|keyword| root.contains_key(*keyword));
-    let (keyword, other) = if combined {
-        ("unevaluatedProperties", "additionalProperties")
-    } else {
-        ("additionalProperties", "unevaluatedProperties")
-    };
-    if closed {
-        root.remove(other);
-        root.insert(keyword.to_owned(), json!(false));
-    } else {
-        // A schema for further properties is kept; a ban is removed, because banning them is what the guardrail adds.
-        for keyword in [keyword, other] {
-            if root.get(keyword) == Some(&json!(false)) {
-                root.remove(keyword);
-            }
-        }
-    }
     Value::Object(root)
+}
+
+/// Returns the schema of the arguments as sent: with the discriminator, and with a ban of undeclared fields wherever the
+/// author did not write otherwise.
+pub(crate) fn closed_schema(schema: &Value, discriminator: Option<(&str, &str)>) -> Value {
+    let prepared = prepare_schema(schema, discriminator);
+    closed::close(&prepared)
 }

@@ -53,17 +53,19 @@ impl EnvironmentKind {
 #[expect(missing_docs, reason = "the registry describes them")]
 pub enum Undeclared {
     Reject,
+    Strip,
     Pass,
 }
 
 /// All treatments of undeclared fields.
-pub const UNDECLARED: [NamedEntry<Undeclared>; 2] = [
+pub const UNDECLARED: [NamedEntry<Undeclared>; 3] = [
     entry(Undeclared::Reject, "reject", "The call fails, and each field is named."),
+    entry(Undeclared::Strip, "strip", "The fields are removed, and the call goes on without them."),
     entry(Undeclared::Pass, "pass", "The fields reach the environment."),
 ];
 
 impl Undeclared {
-    /// Returns the treatment under these guardrails.
+    /// Returns the treatment under these guardrails, unless a condition without `strict` names another one.
     pub fn of(guardrails: Guardrails) -> Undeclared {
         if guardrails.strict { Undeclared::Reject } else { Undeclared::Pass }
     }

@@ -36,7 +36,7 @@ pub use environment::{
 pub use error_class::ErrorClass;
 pub use printable::is_unprintable;
 pub use script::{RecordQuery, Script, Step};
-pub use tool_failure::{Code, Severity, ToolFailure};
+pub use tool_failure::{Code, Severity, ToolFailure, detail_texts};
 pub use turn::{Agent, AgentError, EpisodeStart, Origin, Turn, TurnCost, Usage};
 
 /// A JSON object that preserves the order of its keys; schemas and error texts depend on that order.

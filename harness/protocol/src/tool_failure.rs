@@ -1,5 +1,7 @@
 //! Failures reported by handlers, rules and faults, following document 001: `error()`, `required()`, `toolError()`.
 
+use serde_json::Value;
+
 /// The severity of a tool error.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Severity {
@@ -36,8 +38,8 @@ pub struct ToolFailure {
     pub recovery: Option<String>,
     /// Alternative actions, as `tool.action`.
     pub available_actions: Vec<String>,
-    /// Further facts as name and value, in order.
-    pub details: Vec<(String, String)>,
+    /// Further facts as name and scalar value, in order.
+    pub details: Vec<(String, Value)>,
     /// The number of seconds to wait before a retry.
     pub retry_after: Option<u32>,
     /// The line that a server without error handling sends instead, without `Error: `; `None` for the code's usual line
@@ -80,6 +82,12 @@ impl ToolFailure {
     pub fn is_error(&self) -> bool {
         self.severity != Some(Severity::Warning)
     }
+}
+
+/// Returns details as texts: a string as it is, any other value as JSON.
+pub fn detail_texts(details: &[(String, Value)]) -> impl Iterator<Item = (&str, String)> {
+    let text = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    details.iter().map(move |(name, value)| (name.as_str(), text(value)))
 }
 
 /// The canonical codes. A domain may use other codes.

@@ -38,7 +38,8 @@ pub struct Environment {
 /// compared.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Condition {
-    /// The name, unique within a plan. By default the guardrails and the error format: `all fusion-xml`, `none bare`.
+    /// The name, unique within a plan. By default the guardrails and the error format: `all fusion-xml`, `none bare`, and
+    /// `none bare strip`.
     pub name: String,
     /// The treatment of undeclared fields.
     pub undeclared: Undeclared,
@@ -76,6 +77,15 @@ impl Condition {
             content: Content::default(),
             client: Client::default(),
             lock: None,
+        }
+    }
+
+    /// Sets the treatment of undeclared fields, and names it unless it is that of the guardrails.
+    pub fn set_undeclared(&mut self, undeclared: Undeclared) {
+        self.undeclared = undeclared;
+        self.name = format!("{} {}", self.guardrails, self.format);
+        if undeclared != Undeclared::of(self.guardrails) {
+            self.name.push_str(&format!(" {}", undeclared.name()));
         }
     }
 }

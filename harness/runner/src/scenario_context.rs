@@ -81,7 +81,8 @@ impl<'a> ScenarioContext<'a> {
                 Engine::for_server(environment.tools(), condition.guardrails, &condition.format, settings)
             }
         };
-        let engines = plan.conditions.iter().map(engine).collect::<Result<_, _>>();
+        let engine = |condition| Ok(engine(condition)?.with_undeclared(condition.undeclared));
+        let engines = plan.conditions.iter().map(engine).collect::<Result<_, CompileError>>();
         let engines = engines.map_err(|error| failed(error.into()))?;
         let has_goal = environment.capabilities().state_is_cheap && {
             let mut session = environment.open().map_err(|error| failed(error.into()))?;

@@ -1,11 +1,11 @@
-use healbench_engine::definition::{Filter, Handler, Relation, Rule, Severity, ToolFailure};
+use healbench_engine::definition::{Code, Filter, Handler, Relation, Rule, Severity, ToolFailure};
 use healbench_protocol::Object;
 use indexmap::IndexMap;
 use serde_json::Value;
 
 use super::Compiler;
 use super::world::Tables;
-use crate::file::{FailFile, FilterFile, HandlerFile, RuleFile};
+use crate::file::{FailFile, FilterFile, HandlerFile, RequiredFile, RuleFile};
 use crate::locate::child;
 use crate::suggest;
 
@@ -117,11 +117,21 @@ fn relation(name: &str) -> Relation {
     }
 }
 
+/// Compiles the warning of an action, which is one whether or not its severity is given.
+pub(super) fn warning(compiler: &mut Compiler<'_>, pointer: &str, file: FailFile) -> ToolFailure {
+    if file.severity.as_deref().is_some_and(|severity| severity != "warning") {
+        let help = "leave `severity` out: the result succeeded".to_owned();
+        compiler.at_value(&child(pointer, "severity"), "what accompanies a result is a warning", help);
+    }
+    ToolFailure { severity: Some(Severity::Warning), ..failure(file) }
+}
+
 fn failure(file: FailFile) -> ToolFailure {
     ToolFailure {
         severity: match file.severity.as_deref() {
             Some("warning") => Some(Severity::Warning),
             Some("critical") => Some(Severity::Critical),
+            Some("none") => None,
             Some(_) => Some(Severity::Error),
             None => file.code.is_some().then_some(Severity::Error),
         },
@@ -150,24 +160,38 @@ pub(super) fn rules(
 
 fn rule(compiler: &mut Compiler<'_>, pointer: &str, file: RuleFile, input: &Value, tables: &Tables) -> Option<Rule> {
     let given = [
+        ("required", file.required.is_some()),
         ("deny", file.deny.is_some()),
         ("allow", file.allow.is_some()),
         ("conflict", file.conflict.is_some()),
         ("missing", file.missing.is_some()),
     ];
     compiler.exactly_one(pointer, &given)?;
+    if let Some(RequiredFile { argument }) = file.required {
+        if !is_declared(input, &argument) {
+            let message = format!("the input schema declares no argument `{argument}`");
+            let at = child(&child(pointer, "required"), "argument");
+            compiler.at_value(&at, message, declared_help(input, &argument));
+        }
+        return Some(Rule::Required { argument });
+    }
     if let Some(deny) = file.deny {
         let when = child(&child(pointer, "deny"), "when");
         for argument in deny.when.keys().filter(|argument| !is_declared(input, argument)) {
             let message = format!("the input schema declares no argument `{argument}`");
             compiler.at_key(&child(&when, argument), message, declared_help(input, argument));
         }
-        return Some(Rule::Deny {
-            unless_role: deny.unless_role,
-            when: deny.when,
+        let failure = failure(FailFile {
+            code: deny.code.or_else(|| Some(Code::Forbidden.name().to_owned())),
+            severity: deny.severity,
             message: deny.message,
             recovery: deny.recovery,
+            available_actions: deny.available_actions,
+            details: deny.details,
+            retry_after: None,
+            bare: None,
         });
+        return Some(Rule::Deny { unless_role: deny.unless_role, when: deny.when, failure });
     }
     if let Some(allow) = file.allow {
         if !is_declared(input, &allow.argument) {

@@ -5,7 +5,7 @@ use healbench_protocol::Object;
 use serde_json::{Value, json};
 
 use super::Compiler;
-use super::handlers::{handler, rules};
+use super::handlers::{handler, rules, warning};
 use super::world::Tables;
 use crate::file::{ActionFile, EntitlementFile, PresenterFile, PreviousActionFile, PreviousFile, ToolFile};
 use crate::locate::child;
@@ -171,6 +171,7 @@ fn action(
     let rules = rules(compiler, &child(pointer, "rules"), file.rules, declared, tables);
     let at = child(pointer, "presenter");
     let presenter = file.presenter.map(|file| presenter(compiler, &at, &name, file, handler.as_ref()));
+    let warning = file.warning.map(|file| warning(compiler, &child(pointer, "warning"), file));
     Some(Action {
         name,
         description: file.description,
@@ -178,6 +179,7 @@ fn action(
         handler: handler?,
         rules: rules?,
         presenter,
+        warning,
         destructive: file.destructive,
         read_only: file.read_only,
         idempotent: file.idempotent,
@@ -350,8 +352,11 @@ fn check_paths(compiler: &mut Compiler<'_>, tools: &Tools) {
         for action in &tool.actions {
             let at = child(&child(&child("/tools", &tool.name), "actions"), action);
             let rules = compiler.items(&format!("{at}/rules")).into_iter();
-            let of_rules = rules.map(|rule| format!("{rule}/allow/otherwise/available_actions"));
-            let others = [format!("{at}/presenter/suggest_actions"), format!("{at}/handler/fail/available_actions")];
+            let of_rules = rules.flat_map(|rule| {
+                ["allow/otherwise", "deny"].map(|failure| format!("{rule}/{failure}/available_actions"))
+            });
+            let others = ["presenter/suggest_actions", "handler/fail/available_actions", "warning/available_actions"];
+            let others = others.map(|list| format!("{at}/{list}"));
             for list in others.into_iter().chain(of_rules.collect::<Vec<_>>()) {
                 for item in compiler.items(&list) {
                     let Some(path) = compiler.content.pointer(&item).and_then(Value::as_str).map(str::to_owned) else {

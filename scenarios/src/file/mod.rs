@@ -15,7 +15,7 @@ pub(crate) use claim::{ClaimFile, SpanFile};
 pub(crate) use script::{ExpectFile, FaultFile, FindFile, MistakeFile, StepFile};
 pub(crate) use tool::{
     ActionFile, EntitlementFile, FailFile, FilterFile, HandlerFile, PresenterFile, PreviousActionFile, PreviousFile,
-    RuleFile, ToolFile,
+    RequiredFile, RuleFile, ToolFile,
 };
 pub(crate) use world::{FieldFile, GenerateFile, TableFile, WorldFile};
 

@@ -78,6 +78,8 @@ pub(crate) struct ActionFile {
     pub rules: Vec<RuleFile>,
     /// The presentation of a list to the agent.
     pub presenter: Option<PresenterFile>,
+    /// A warning that accompanies each successful result, such as a deprecation.
+    pub warning: Option<FailFile>,
     /// MCP's `destructiveHint`.
     #[serde(default)]
     pub destructive: bool,
@@ -138,8 +140,9 @@ fn equal() -> String {
 pub(crate) struct FailFile {
     /// A canonical code such as NOT_FOUND or CONFLICT, or a domain-specific one.
     pub code: Option<String>,
-    /// The severity: `warning`, `error` or `critical`.
-    #[schemars(extend("enum" = ["warning", "error", "critical"]))]
+    /// The severity: `warning`, `error`, `critical`, or `none` for a text that states no severity. If left out, it is
+    /// `error` for an error with a code, and `none` for one without.
+    #[schemars(extend("enum" = ["none", "warning", "error", "critical"]))]
     pub severity: Option<String>,
     /// The description of the problem.
     pub message: String,
@@ -148,19 +151,31 @@ pub(crate) struct FailFile {
     /// Alternative actions, as `tool.action`.
     #[serde(default)]
     pub available_actions: Vec<String>,
-    /// Further facts, in order.
+    /// Further facts, in order: texts, numbers, booleans or `null`.
     #[serde(default)]
-    pub details: IndexMap<String, String>,
+    #[schemars(schema_with = "scalars")]
+    pub details: IndexMap<String, Value>,
     /// The seconds to wait before a retry.
     pub retry_after: Option<u32>,
     /// The line that a server without error handling sends instead, without `Error: `.
     pub bare: Option<String>,
 }
 
-/// A business rule: exactly one of deny, allow, conflict and missing.
+/// A map of scalars. With a choice of schemas, error messages would mention branches.
+fn scalars(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    schemars::json_schema!({
+        "type": "object",
+        "additionalProperties": {"type": ["string", "number", "boolean", "null"], "nullable": true},
+        "default": {},
+    })
+}
+
+/// A business rule: exactly one of required, deny, allow, conflict and missing.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RuleFile {
+    /// Fails with MISSING_REQUIRED_FIELD if an argument that the schema does not require is absent or empty (`null`, `false`, 0 or "").
+    pub required: Option<RequiredFile>,
     /// Fails with FORBIDDEN if the world's role is not `unless_role` and every argument in `when` is equal.
     pub deny: Option<DenyFile>,
     /// Fails with a domain-specific error if the argument's value is none of the options. An absent argument passes.
@@ -169,6 +184,14 @@ pub(crate) struct RuleFile {
     pub conflict: Option<ConflictFile>,
     /// Fails with NOT_FOUND if no row's key is the argument's value. An absent argument passes.
     pub missing: Option<MissingFile>,
+}
+
+/// Fails with MISSING_REQUIRED_FIELD if the argument is absent or empty.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RequiredFile {
+    /// The argument.
+    pub argument: String,
 }
 
 /// Fails with FORBIDDEN if the world's role is not `unless_role`.
@@ -180,10 +203,22 @@ pub(crate) struct DenyFile {
     /// The arguments and their values for which the rule applies; it always applies if left out.
     #[serde(default)]
     pub when: Object,
+    /// The code of the failure; FORBIDDEN if left out.
+    pub code: Option<String>,
+    /// The severity, as of any other error; `error` if left out.
+    #[schemars(extend("enum" = ["none", "warning", "error", "critical"]))]
+    pub severity: Option<String>,
     /// The message of the failure.
     pub message: String,
     /// The suggested remedy.
     pub recovery: Option<String>,
+    /// Alternative actions, as `tool.action`.
+    #[serde(default)]
+    pub available_actions: Vec<String>,
+    /// Further facts, in order: texts, numbers, booleans or `null`.
+    #[serde(default)]
+    #[schemars(schema_with = "scalars")]
+    pub details: IndexMap<String, Value>,
 }
 
 /// Fails with a domain-specific error if the argument's value is none of the options: for values that the schema does not restrict.

@@ -1,4 +1,4 @@
-use healbench_protocol::Seed;
+use healbench_protocol::{Measure, Seed};
 use healbench_scenarios::{EpisodeState, LoadError, Scenario, built_in_suites, load_suite};
 
 use crate::{built_in, quickstart, state_of, world_and_engine};
@@ -154,4 +154,22 @@ fn a_folder_is_read_recursively_in_order() {
     assert_eq!(diagnostics.len(), 1);
     assert_eq!(diagnostics[0].message, "the id `two` is taken");
     assert!(sources.contains_key(&diagnostics[0].file));
+}
+
+#[test]
+fn each_row_of_the_cost_table_of_document_003_is_a_claim() {
+    let claims = load_suite(&["claims".into()]).unwrap();
+    for (rows, tokens, dollars) in [(100, 50_000.0, 0.09), (1_000, 500_000.0, 0.88), (10_000, 5_000_000.0, 8.75)] {
+        let fits = |scenario: &&Scenario| scenario.world(Seed(1)).tables[0].rows.len() == rows;
+        let scenario = claims.iter().find(fits).unwrap_or_else(|| panic!("no list of {rows} rows"));
+        assert_eq!(scenario.cluster, "claims/ten-thousand-rows");
+        let claimed = |measure: Measure| {
+            let claim = scenario.claims.iter().find(|claim| claim.measure == measure)?;
+            claim
+                .without
+                .map(|span| (span.from..=span.to).contains(&tokens) || (span.from..=span.to).contains(&dollars))
+        };
+        assert_eq!(claimed(Measure::ResponseTokens), Some(true), "{rows}");
+        assert_eq!(claimed(Measure::ResponseUsd(1.75)), Some(true), "{rows}");
+    }
 }

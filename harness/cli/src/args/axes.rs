@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
+use healbench_protocol::{Guardrails, Undeclared};
 
 use crate::axis_help::{formats_help, guardrails_help};
 
@@ -35,6 +36,9 @@ pub(crate) struct AxisArgs {
         help = formats_help(""),
     )]
     pub(crate) format: Vec<String>,
+    /// What becomes of undeclared fields under guardrails without `strict`, which rejects them.
+    #[arg(long, value_enum, value_name = "POLICY", env = "HEALBENCH_UNDECLARED", default_value = "pass")]
+    pub(crate) undeclared: UndeclaredPolicy,
     /// How episodes of models begin: `seeded`, with the scheduled mistake as the model's first call, or `natural`, with the task only.
     #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HEALBENCH_OPENING", default_value = "seeded")]
     pub(crate) opening: Vec<String>,
@@ -54,4 +58,23 @@ pub(crate) struct AxisArgs {
     /// Print all options as a `[run]` table with the source of each value, and do nothing else.
     #[arg(long)]
     pub(crate) print_config: bool,
+}
+
+/// What becomes of undeclared fields that are not rejected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum UndeclaredPolicy {
+    /// They are passed on, and counted as leaked.
+    Pass,
+    /// They are removed, as by servers on the TypeScript SDK.
+    Strip,
+}
+
+impl UndeclaredPolicy {
+    /// Returns the policy under these guardrails.
+    pub(crate) fn under(self, guardrails: Guardrails) -> Undeclared {
+        match self {
+            UndeclaredPolicy::Strip if !guardrails.strict => Undeclared::Strip,
+            UndeclaredPolicy::Strip | UndeclaredPolicy::Pass => Undeclared::of(guardrails),
+        }
+    }
 }

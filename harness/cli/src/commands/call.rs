@@ -4,9 +4,9 @@ use std::io::{self, BufRead as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use healbench_engine::definition::{Tool, WorldDef};
-use healbench_engine::{Engine, World, WorldBase};
-use healbench_protocol::{ErrorFormat, Guardrails, Seed, ToolCall, ToolResponse};
+use healbench_engine::definition::WorldDef;
+use healbench_engine::{Engine, GuardedReply, World, WorldBase};
+use healbench_protocol::{ErrorFormat, Guardrails, Seed, ToolCall};
 use healbench_reports::render::{plain_text, pluralize};
 use healbench_runner::TokenCounter;
 use healbench_scenarios::Scenario;
@@ -34,7 +34,10 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
     };
     let formats = parse_formats(&args.format)?;
     let output = args.output.unwrap_or(if formats.len() > 1 { CallOutput::Text } else { CallOutput::Json });
-    let mut engines = Engines::new(&tools, world, args.guardrails.parse()?, &formats, output)?;
+    let guardrails: Guardrails = args.guardrails.parse()?;
+    let undeclared = args.undeclared.under(guardrails);
+    let engine = |format: &ErrorFormat| Ok(Engine::new(&tools, guardrails, format)?.with_undeclared(undeclared));
+    let mut engines = Engines::new(world, engine, &formats, output)?;
     let mut results = terminal.result_writer();
     match &args.tool {
         Some(tool) => {
@@ -140,17 +143,14 @@ struct Engines {
 
 impl Engines {
     fn new(
-        tools: &[Tool],
         world: WorldDef,
-        guardrails: Guardrails,
+        engine: impl Fn(&ErrorFormat) -> Result<Engine, CliError>,
         formats: &[ErrorFormat],
         output: CallOutput,
     ) -> Result<Engines, CliError> {
         let base = Arc::new(WorldBase::new(world));
-        let format = |format: &ErrorFormat| {
-            let engine = Engine::new(tools, guardrails, format)?;
-            Ok::<_, CliError>((format.clone(), engine, World::new(Arc::clone(&base))))
-        };
+        let format =
+            |format: &ErrorFormat| Ok::<_, CliError>((format.clone(), engine(format)?, World::new(Arc::clone(&base))));
         let formats = formats.iter().map(format).collect::<Result<_, _>>()?;
         Ok(Engines { formats, output, counter: TokenCounter::new() })
     }
@@ -158,7 +158,7 @@ impl Engines {
     /// Formats the response in each error format; `line` is the line of the call in the input.
     fn render_reply(&mut self, call: &ToolCall, line: Option<u64>) -> String {
         if let (CallOutput::Json, [(_, engine, world)]) = (self.output, self.formats.as_mut_slice()) {
-            return json_line(&CallToolResult::from_response(&engine.call(world, call).response));
+            return json_line(&CallToolResult::from_reply(&engine.call(world, call)));
         }
         let mut out = String::new();
         if let (CallOutput::Text, Some(line)) = (self.output, line) {
@@ -167,13 +167,12 @@ impl Engines {
         }
         let mut members = Map::new();
         for (format, engine, world) in &mut self.formats {
-            let response = engine.call(world, call).response;
-            let tokens = self.counter.count(&response.text());
+            let reply = engine.call(world, call);
+            let tokens = self.counter.count(&reply.response.text());
             match self.output {
-                CallOutput::Text => out.push_str(&section(format, &response, tokens)),
+                CallOutput::Text => out.push_str(&section(format, &reply, tokens)),
                 CallOutput::Json => {
-                    let member =
-                        serde_json::json!({"tokens": tokens, "result": CallToolResult::from_response(&response)});
+                    let member = serde_json::json!({"tokens": tokens, "result": CallToolResult::from_reply(&reply)});
                     members.insert(format.to_string(), member);
                 }
             }
@@ -191,7 +190,8 @@ impl Engines {
 }
 
 /// Formats a section with the error format's name, its number of tokens, and the text that an agent reads.
-fn section(format: &ErrorFormat, response: &ToolResponse, tokens: u32) -> String {
+fn section(format: &ErrorFormat, reply: &GuardedReply, tokens: u32) -> String {
+    let response = &reply.response;
     let kind = if response.is_error { " · isError" } else { "" };
     let mut out = format!("{format} · {}{kind}\n", pluralize(u64::from(tokens), "token"));
     for line in response.text().lines() {
@@ -199,6 +199,9 @@ fn section(format: &ErrorFormat, response: &ToolResponse, tokens: u32) -> String
         out.push_str(&plain_text(line));
         out.truncate(out.trim_end_matches(' ').len());
         out.push('\n');
+    }
+    if let Some(structured) = &reply.structured {
+        out.push_str(&format!("  structuredContent: {}\n", plain_text(&structured.to_string())));
     }
     out.push('\n');
     out
@@ -209,6 +212,8 @@ fn section(format: &ErrorFormat, response: &ToolResponse, tokens: u32) -> String
 #[serde(rename_all = "camelCase")]
 struct CallToolResult<'a> {
     content: Vec<Content<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    structured_content: Option<&'a Value>,
     is_error: bool,
 }
 
@@ -220,9 +225,13 @@ struct Content<'a> {
 }
 
 impl<'a> CallToolResult<'a> {
-    fn from_response(response: &'a ToolResponse) -> CallToolResult<'a> {
+    fn from_reply(reply: &'a GuardedReply) -> CallToolResult<'a> {
         let content = |text: &'a String| Content { kind: "text", text };
-        CallToolResult { content: response.content.iter().map(content).collect(), is_error: response.is_error }
+        CallToolResult {
+            content: reply.response.content.iter().map(content).collect(),
+            structured_content: reply.structured.as_ref(),
+            is_error: reply.response.is_error,
+        }
     }
 }
 

@@ -188,3 +188,34 @@ fn a_custom_template_is_an_error_format_of_a_run() {
     let shown = sandbox.ok(&["show", "own", "--format", "fusion-xml"]).out;
     assert!(shown.contains("all/fusion-xml") && shown.contains("Run now"), "{shown}");
 }
+
+#[test]
+fn a_success_carries_content_that_fits_the_output_schema() {
+    let schema = json!({"type": "object", "additionalProperties": false, "required": ["temperature", "at"], "properties": {
+        "temperature": {"type": "number", "maximum": -1},
+        "at": {"type": "string", "format": "date-time"},
+        "tags": {"type": "array", "items": {"enum": ["a", "b"]}, "minItems": 2, "uniqueItems": true},
+    }});
+    let tool =
+        |name: &str, output: Value| json!({"name": name, "inputSchema": {"type": "object"}, "outputSchema": output});
+    let never = json!({"type": "object", "required": ["a"], "properties": {"a": false}});
+    let sandbox = Sandbox::new();
+    sandbox.write("tools.json", &json!([tool("weather", schema.clone()), tool("never", never)]).to_string());
+    let input = r#"{"tool": "weather", "arguments": {}}
+{"tool": "weather", "arguments": {"x": 1}}
+{"tool": "never", "arguments": {}}
+"#;
+    let result = piped(&sandbox, &["call", "--tools", "tools.json"], input);
+    let answers = lines(&result.out);
+    let structured = &answers[0]["structuredContent"];
+    assert!(jsonschema::is_valid(&schema, structured), "{structured}");
+    let text = answers[0]["content"][0]["text"].as_str().unwrap();
+    assert_eq!(&serde_json::from_str::<Value>(text).unwrap(), structured);
+    assert_eq!(answers[0]["isError"], json!(false));
+    // Clients validate the structured content of errors too, so errors have none.
+    for answer in &answers[1..] {
+        assert_eq!((&answer["isError"], answer.get("structuredContent")), (&json!(true), None), "{answer}");
+    }
+    let all = piped(&sandbox, &["call", "--tools", "tools.json", "--format", "all", "--output", "json"], input);
+    assert_eq!(&lines(&all.out)[0]["serde"]["result"]["structuredContent"], structured);
+}

@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::Severity;
 use super::accepts::accepts_all;
 use super::canonical::{canonical_schema, without_annotations, without_required};
-use crate::schema::prepare_schema;
+use crate::schema::closed_schema;
 
 /// Returns the severity of the change from `previous` to `current`, or `None` if they are equal up to order.
 ///
@@ -18,8 +18,8 @@ pub(super) fn severity_of_change(previous: &Value, current: &Value) -> Option<Se
     if without_annotations(previous) == without_annotations(current) {
         return Some(Severity::Cosmetic);
     }
-    // As applied to calls: closed at their roots.
-    let closed = |schema: &Value| prepare_schema(schema, None, true);
+    // As applied to calls: with undeclared fields rejected.
+    let closed = |schema: &Value| closed_schema(schema, None);
     Some(if !accepts_all(&closed(previous), &closed(current)) {
         Severity::Breaking
     } else if without_required(previous) == without_required(current) {

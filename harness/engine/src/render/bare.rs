@@ -24,5 +24,6 @@ pub(super) fn render(failure: &Failure) -> String {
             }
         }
     };
-    format!("Error: {}", single_line(line))
+    let is_warning = matches!(failure, Failure::Tool(failure) if !failure.is_error());
+    format!("{}: {}", if is_warning { "Warning" } else { "Error" }, single_line(line))
 }

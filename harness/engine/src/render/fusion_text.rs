@@ -4,6 +4,7 @@ use super::single_line;
 use super::wording::{FIX_AND_RETRY, correction, problem, sent_text, undeclared_correction};
 use crate::definition::ToolFailure;
 use crate::failure::{Failure, Issue, IssueKind, Routing};
+use healbench_protocol::detail_texts;
 
 pub(super) fn render(failure: &Failure) -> String {
     match failure {
@@ -84,7 +85,7 @@ fn tool_text(failure: &ToolFailure) -> String {
     if !failure.available_actions.is_empty() {
         push_line(&mut out, "📋 Try: ", &failure.available_actions.join(", "));
     }
-    for (key, value) in &failure.details {
+    for (key, value) in detail_texts(&failure.details) {
         push_line(&mut out, "🔎 ", &format!("{key}: {value}"));
     }
     if let Some(seconds) = failure.retry_after {

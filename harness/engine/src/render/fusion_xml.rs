@@ -1,5 +1,6 @@
 //! `<tool_error>` and `<validation_error>`, following Fusion's document on error handling.
 
+use healbench_protocol::detail_texts;
 use std::fmt;
 
 use super::escape::{XmlText, push_xml_attribute};
@@ -109,8 +110,8 @@ fn tool_error(failure: &ToolFailure) -> String {
     }
     if !failure.details.is_empty() {
         out.push_str("  <details>\n");
-        for (key, value) in &failure.details {
-            out.push_str(&format!("    <detail key=\"{}\">{}</detail>\n", xml_attribute(key), xml_text(value)));
+        for (key, value) in detail_texts(&failure.details) {
+            out.push_str(&format!("    <detail key=\"{}\">{}</detail>\n", xml_attribute(key), xml_text(&value)));
         }
         out.push_str("  </details>\n");
     }

@@ -1,5 +1,6 @@
 //! The Markdown format of document 002: issues with their fixes, the tool's schema, suggestions, and a valid example.
 
+use healbench_protocol::detail_texts;
 use std::fmt::Write as _;
 
 use super::friendly::{
@@ -136,7 +137,7 @@ fn other_failure_text(failure: &OtherFailure<'_>) -> String {
         out.push_str("\n\n**Severity**: critical");
     }
     if !failure.details.is_empty() {
-        let details = failure.details.iter().map(|(key, value)| format!("**{key}**: {value}"));
+        let details = detail_texts(failure.details).map(|(key, value)| format!("**{key}**: {value}"));
         push_section(&mut out, &bullet_list("## Details:", details));
     }
     if !failure.available.is_empty() {

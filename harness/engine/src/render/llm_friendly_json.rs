@@ -151,7 +151,7 @@ fn other_failure_text(failure: &OtherFailure<'_>) -> String {
     }
     put("summary", json!(failure.summary));
     if !failure.details.is_empty() {
-        let details = failure.details.iter().map(|(key, value)| (key.clone(), json!(value)));
+        let details = failure.details.iter().map(|(key, value)| (key.clone(), value.clone()));
         put("details", Value::Object(details.collect()));
     }
     if !failure.available.is_empty() {

@@ -16,6 +16,7 @@ mod wording;
 mod zod_json;
 
 pub(crate) use escape::{single_line, xml_attribute, xml_text};
+pub use friendly::valid_example;
 use healbench_protocol::ErrorFormat;
 use serde_json::Value;
 pub use template::{TemplateError, check_template};

@@ -131,7 +131,7 @@ fn validation_problem<'a>(input: &RenderInput<'a>, tool: &str, action: &str, iss
 }
 
 fn tool_problem(failure: &ToolFailure) -> Problem<'_> {
-    let details = failure.details.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str())));
+    let details = failure.details.iter().map(|(key, value)| (key.clone(), value.clone()));
     Problem {
         code: failure.code.as_deref(),
         // The status already implies `error`.

@@ -2,7 +2,7 @@
 //!
 //! The example template `scenarios/templates/teaching.jinja` documents and uses all variables.
 
-use healbench_protocol::TemplateSource;
+use healbench_protocol::{TemplateSource, detail_texts};
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
@@ -159,7 +159,7 @@ struct TemplateContext<'a> {
 #[derive(Debug, Serialize)]
 struct Detail<'a> {
     key: &'a str,
-    value: &'a str,
+    value: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -266,7 +266,7 @@ fn tool_context<'a>(failure: &'a ToolFailure, common: TemplateContext<'a>) -> Te
         severity: failure.severity.map(crate::definition::Severity::name),
         recovery: failure.recovery.as_deref(),
         available: &failure.available_actions,
-        details: failure.details.iter().map(|(key, value)| Detail { key, value }).collect(),
+        details: detail_texts(&failure.details).map(|(key, value)| Detail { key, value }).collect(),
         retry_after: failure.retry_after,
         ..common
     }
@@ -329,7 +329,7 @@ fn samples() -> Vec<Failure> {
     let full = ToolFailure {
         recovery: Some("Try again.".to_owned()),
         available_actions: available(),
-        details: vec![("key".to_owned(), "value".to_owned())],
+        details: vec![("key".to_owned(), "value".into())],
         retry_after: Some(30),
         ..ToolFailure::new("NOT_FOUND", "Not found.")
     };

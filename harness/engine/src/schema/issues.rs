@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::branches::{BranchResult, FailedBranches, judge_branches};
 use super::expected::{dotted_path, expected_at, has_branches, normalize_number, type_names, value_at};
 use super::lookup::{pointer_tokens, schema_at};
-use super::{forbids_additional, json_type};
+use super::{UndeclaredFields, forbids_additional, json_type};
 use crate::contract::{readable_schema, readable_subschema};
 use crate::failure::{Bound, Expected, Issue, IssueKind, PathSegment, Quantity};
 
@@ -19,6 +19,7 @@ use crate::failure::{Bound, Expected, Issue, IssueKind, PathSegment, Quantity};
 pub(super) fn collect_issues<'a>(
     schema: &Value,
     errors: impl Iterator<Item = ValidationError<'a>>,
+    undeclared: Vec<UndeclaredFields<'_>>,
     arguments: &Value,
 ) -> Vec<Issue> {
     let mut issues = Vec::new();
@@ -28,6 +29,7 @@ pub(super) fn collect_issues<'a>(
     if issues.len() > 1 && issues.iter().any(is_undeclared) && has_branches(schema) {
         retain_undeclared(&mut issues, schema, arguments);
     }
+    issues.extend(undeclared.into_iter().map(UndeclaredFields::into_issue));
     if issues.len() < 2 {
         return issues;
     }

@@ -98,7 +98,7 @@ fn tool_errors_of_document_001() {
     );
     let details = [("entity_id", "inv_123"), ("entity_type", "invoice"), ("searched_workspace", "ws_42")];
     let details = ToolFailure {
-        details: details.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec(),
+        details: details.map(|(key, value)| (key.to_owned(), value.into())).to_vec(),
         ..ToolFailure::new("NOT_FOUND", "Invoice not found.")
     };
     assert_eq!(
@@ -277,19 +277,6 @@ fn strict_off_lets_undeclared_fields_through_and_counts_them() {
     let answer = answer(&billing(), "healing", FusionXml, "billing", arguments);
     assert!(!answer.response.is_error);
     assert_eq!(answer.leaked_fields, Some(2));
-}
-
-#[test]
-fn strict_off_opens_the_root_of_a_schema_that_closes_itself() {
-    let closed = json!({"properties": {"env": {"type": "object", "properties": {}, "additionalProperties": false}},
-        "additionalProperties": false});
-    let tools = [tool("deploys", vec![ok("start", closed)])];
-    let ask = |guardrails, arguments| answer(&tools, guardrails, FusionXml, "deploys", arguments);
-    let at_root = json!({"action": "start", "x": 1});
-    assert!(ask("all", at_root.clone()).response.is_error);
-    assert_eq!(ask("none", at_root).leaked_fields, Some(1));
-    // A nested object is closed by the schema's author, independent of the guardrail.
-    assert!(ask("none", json!({"action": "start", "env": {"x": 1}})).response.is_error);
 }
 
 #[test]

@@ -136,3 +136,20 @@ fn a_long_text_keeps_its_first_lines_or_else_characters() {
     assert_eq!(reply.response.content[0], "ä".repeat(200));
     assert!(reply.response.content[1].ends_with("Showing 200 of 1000 characters."), "{:?}", reply.response.content);
 }
+
+#[test]
+fn structured_content_of_a_server_is_passed_on_with_successes_only() {
+    let structured = json!({"n": 1});
+    let sent = |is_error| CallResult {
+        content: vec![ContentBlock::Text("text".to_owned())],
+        structured: Some(structured.clone()),
+        is_error,
+        ..CallResult::default()
+    };
+    for guardrails in ["none", "all"] {
+        let reply = ask(guardrails, schema(), json!({"text": "a"}), sent(false));
+        assert_eq!(reply.structured, Some(structured.clone()));
+        let reply = ask(guardrails, schema(), json!({"text": "a"}), sent(true));
+        assert_eq!((reply.response.is_error, reply.structured), (true, None));
+    }
+}

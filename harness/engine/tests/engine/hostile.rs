@@ -42,7 +42,7 @@ proptest! {
         let failure = ToolFailure {
             recovery: Some(text_in.clone()),
             available_actions: vec![text_in.clone()],
-            details: vec![(key.clone(), text_in.clone())],
+            details: vec![(key.clone(), text_in.clone().into())],
             ..ToolFailure::new(code.clone(), text_in.clone())
         };
         let tools = [tool("t", vec![action("a", json!({}), Handler::Fail(failure))])];

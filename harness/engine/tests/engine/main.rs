@@ -18,6 +18,7 @@ mod schema_pairs;
 mod serde_text;
 mod servers;
 mod severities;
+mod undeclared;
 mod world;
 
 use std::sync::Arc;

@@ -349,7 +349,7 @@ fn failing(texts: &Texts) -> Tool {
     let failure = ToolFailure {
         recovery: Some(texts.prose.clone()),
         available_actions: vec![texts.prose.clone()],
-        details: vec![(texts.field.clone(), texts.prose.clone())],
+        details: vec![(texts.field.clone(), texts.prose.clone().into())],
         retry_after: Some(30),
         ..ToolFailure::new(texts.name.clone(), texts.prose.clone())
     };

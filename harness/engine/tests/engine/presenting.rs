@@ -1,3 +1,4 @@
+use healbench_engine::Failure;
 use healbench_engine::definition::{Filter, Presenter, Relation};
 use healbench_protocol::ErrorFormat::FusionXml;
 
@@ -173,4 +174,26 @@ fn only_the_rows_that_are_kept_are_validated() {
         let text = refused.response.text().into_owned();
         assert!(text.contains("Row 3 of the answer does not fit the contract of its list."), "{text}");
     }
+}
+
+#[test]
+fn a_result_fits_the_schema_of_its_action_or_is_a_failure() {
+    let schema = json!({"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]});
+    let ask = |result: Value| {
+        let presenter = Some(Presenter { egress: Some(schema.clone()), ..Presenter::default() });
+        let action = Action { presenter, ..action("a", json!({}), Handler::Return(result)) };
+        answer(&[tool("t", vec![action])], "all", FusionXml, "t", json!({"action": "a"}))
+    };
+    let reply = ask(json!({"n": 1}));
+    assert_eq!((reply.response.text().as_ref(), reply.structured.clone()), ("{\"n\":1}", Some(json!({"n": 1}))));
+    for result in [json!({"n": "1"}), json!("OK"), json!(null)] {
+        let reply = ask(result);
+        assert_eq!(
+            (reply.failure.as_ref().map(Failure::class), reply.structured.clone()),
+            (Some("INTERNAL_ERROR".into()), None)
+        );
+        assert!(reply.response.text().contains("does not fit"), "{reply:?}");
+    }
+    let plain = answer(&[tool("t", vec![ok("a", json!({}))])], "all", FusionXml, "t", json!({"action": "a"}));
+    assert_eq!(plain.structured, None);
 }

@@ -137,7 +137,7 @@ fn tool_errors() {
     let full = ToolFailure {
         recovery: Some("Wait, then retry.".to_owned()),
         available_actions: vec!["billing.list".to_owned()],
-        details: vec![("limit".to_owned(), "100/min".to_owned())],
+        details: vec![("limit".to_owned(), "100/min".into())],
         retry_after: Some(30),
         severity: Some(Severity::Critical),
         ..ToolFailure::new("RATE_LIMITED", "Too many requests.")
@@ -326,7 +326,7 @@ proptest! {
         let failure = ToolFailure {
             recovery: Some(text_in.clone()),
             available_actions: vec![text_in.clone()],
-            details: vec![(key.clone(), text_in.clone())],
+            details: vec![(key.clone(), text_in.clone().into())],
             ..ToolFailure::new(code.clone(), text_in.clone())
         };
         let shown = tool_error(failure.clone());

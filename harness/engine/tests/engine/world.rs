@@ -1,4 +1,4 @@
-use healbench_engine::definition::{FaultDef, FaultKind, Rule};
+use healbench_engine::definition::{Code, FaultDef, FaultKind, Rule, ToolFailure};
 
 use super::*;
 
@@ -118,8 +118,10 @@ fn rules_are_checked_in_order() {
     let deny = Rule::Deny {
         unless_role: Some("admin".to_owned()),
         when: object(json!({"kind": "credit"})),
-        message: "Only administrators can create credit notes.".to_owned(),
-        recovery: Some("Contact an admin to perform this action.".to_owned()),
+        failure: ToolFailure {
+            recovery: Some("Contact an admin to perform this action.".to_owned()),
+            ..ToolFailure::new(Code::Forbidden, "Only administrators can create credit notes.")
+        },
     };
     let conflict = Rule::Conflict { table: "invoices".to_owned(), fields: vec!["customer".to_owned()] };
     let missing = Rule::Missing { table: "invoices".to_owned(), argument: "replaces".to_owned() };

@@ -100,8 +100,11 @@ pub(super) fn evaluates_as_much(old: &[Conjunct], new: &[Conjunct], scope: Scope
                     let takes_over = |branch: &Value| {
                         left.is_subset(&declared(&flatten(branch, scope.current))) && accepts(case, branch, scope)
                     };
-                    left.is_empty()
-                        || new.iter().filter_map(|conjunct| conjunct.get(keyword)?.as_array()).flatten().any(takes_over)
+                    // A value of a branch evaluates the same fields under `anyOf` and `oneOf`.
+                    let same: &[&str] = if keyword.ends_with("Of") { &["anyOf", "oneOf"] } else { &[keyword] };
+                    let lists =
+                        new.iter().flat_map(|conjunct| same.iter().filter_map(|key| conjunct.get(*key)?.as_array()));
+                    left.is_empty() || lists.flatten().any(takes_over)
                 };
                 subschemas(value, keyword).iter().all(|case| known(case))
             },

@@ -7,7 +7,7 @@ use super::example::{ExampleGenerator, IncludedProperties};
 use super::phrases::{constraints, type_label};
 use super::schema_node::SchemaNode;
 use crate::render::ActionDoc;
-use crate::schema::prepare_schema;
+use crate::schema::closed_schema;
 
 /// The maximum depth of explained fields.
 const MAX_DEPTH: usize = 4;
@@ -78,7 +78,7 @@ pub(crate) fn explain(doc: &ActionDoc) -> ToolHelp {
 /// Returns the schema of the arguments as sent: with the discriminator, and closed.
 fn arguments_schema(doc: &ActionDoc) -> Value {
     let discriminator = doc.discriminator.as_deref().map(|field| (field, doc.action.as_str()));
-    let mut schema = prepare_schema(&doc.schema, discriminator, true);
+    let mut schema = closed_schema(&doc.schema, discriminator);
     let Some((field, value)) = discriminator else { return schema };
     let insert_discriminator = |arguments: &mut Value| {
         if let Value::Object(object) = arguments {

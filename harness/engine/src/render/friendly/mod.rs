@@ -9,6 +9,7 @@ mod phrases;
 mod schema_node;
 mod suggestions;
 
+pub use example::valid_example;
 pub(super) use help::{FieldHelp, ToolHelp, explain};
 pub(super) use issues::issue_items;
 pub(super) use other_failure::{OtherFailure, OtherFailureKind, other_failure, summary};

@@ -2,6 +2,8 @@
 
 use std::fmt::Write as _;
 
+use serde_json::Value;
+
 use crate::definition::{Severity, ToolFailure};
 use crate::failure::Routing;
 use crate::render::RenderInput;
@@ -17,7 +19,7 @@ pub(crate) struct OtherFailure<'a> {
     /// The actions to choose from, or the tools if `kind` is [`OtherFailureKind::UnknownTool`].
     pub(crate) available: &'a [String],
     pub(crate) recovery: Option<String>,
-    pub(crate) details: &'a [(String, String)],
+    pub(crate) details: &'a [(String, Value)],
     pub(crate) retry_after: Option<u32>,
 }
 

@@ -68,7 +68,7 @@ proptest! {
         let failure = ToolFailure {
             recovery: Some(message.clone()),
             available_actions: vec![message.clone()],
-            details: vec![(key.clone(), message.clone())],
+            details: vec![(key.clone(), message.clone().into())],
             ..ToolFailure::new(code.clone(), message.clone())
         };
         let tools = [tool("t", vec![action("a", json!({}), Handler::Fail(failure))])];

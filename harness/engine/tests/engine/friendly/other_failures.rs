@@ -54,7 +54,7 @@ fn tool_failures_show_all_members() {
         severity: Some(Severity::Critical),
         recovery: Some("Call billing.list first.".to_owned()),
         available_actions: vec!["billing.list".to_owned()],
-        details: vec![("entity".to_owned(), "INV-1".to_owned())],
+        details: vec![("entity".to_owned(), "INV-1".into())],
         retry_after: Some(30),
         ..ToolFailure::new("NOT_FOUND", "Invoice not found.")
     };

@@ -55,6 +55,11 @@ pub(super) enum IncludedProperties {
     Required,
 }
 
+/// Returns a value that a schema accepts, the same one for each call; `None` if none is found.
+pub fn valid_example(schema: &Value) -> Option<Value> {
+    ExampleGenerator::new(schema).root_example(IncludedProperties::Declared)
+}
+
 impl<'s> ExampleGenerator<'s> {
     pub(super) fn new(root: &'s Value) -> ExampleGenerator<'s> {
         let validators = subschema_validators(root);
