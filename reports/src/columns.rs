@@ -223,6 +223,8 @@ frame! {
         REQUEST_TOKENS request_tokens: U32;
         /// Tokens of the response.
         RESPONSE_TOKENS response_tokens: U32;
+        /// True if one of these counts is an estimate: that of an unbroken run of over 100,000 bytes.
+        TOKENS_ESTIMATED tokens_estimated: Flag;
         /// Hash of the bytes of the response.
         RESPONSE_HASH response_hash: U64;
         /// Tokens that guardrails added to the response, or to all responses of the episode.

@@ -137,7 +137,11 @@ fn largest(max: usize, fits: impl Fn(usize) -> bool) -> Option<usize> {
     if !fits(0) {
         return None;
     }
-    let (mut low, mut high) = (0, max);
+    // What fits is usually short, and a test of a long text takes long.
+    let (mut low, mut high) = (0, max.min(1));
+    while high < max && fits(high) {
+        (low, high) = (high, max.min(high * 2));
+    }
     while low < high {
         let middle = low + (high - low).div_ceil(2);
         if fits(middle) { low = middle } else { high = middle - 1 }

@@ -234,6 +234,8 @@ pub struct CallRecord {
     pub request_tokens: u32,
     /// Tokens of the response.
     pub response_tokens: u32,
+    /// True if one of these counts is an estimate, because of an unbroken run of over 100,000 bytes.
+    pub tokens_estimated: bool,
     /// The first 64 bits of the SHA-256 of the response as shown to the agent: a byte 1 if `is_error` or else 0, then
     /// each text block preceded by its length in bytes as a 64-bit little-endian integer.
     pub response_hash: u64,

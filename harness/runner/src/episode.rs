@@ -373,6 +373,7 @@ impl<'a> EpisodeRun<'a> {
             waited_s,
             request_tokens: call_text.tokens,
             response_tokens: cached.digest.tokens,
+            tokens_estimated: call_text.is_estimated || cached.digest.is_estimated,
             response_hash: cached.digest.hash,
             guardrail_tokens: cached.guardrail_tokens,
             context_tokens: self.context_tokens,

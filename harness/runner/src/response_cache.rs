@@ -11,7 +11,7 @@ use healbench_record::CellRef;
 use rustc_hash::FxHashMap;
 
 use crate::response_digest::{DigestCache, ResponseDigest};
-use crate::{ScenarioContext, TokenCounter};
+use crate::{ScenarioContext, TokenCounter, is_estimated};
 
 /// A call in the form stored in rows.
 pub(crate) struct CallText {
@@ -21,6 +21,8 @@ pub(crate) struct CallText {
     /// The arguments as canonical JSON.
     pub(crate) arguments: Arc<str>,
     pub(crate) tokens: u32,
+    /// True if the number of tokens is an estimate.
+    pub(crate) is_estimated: bool,
 }
 
 /// A reply, with the values stored in rows.
@@ -121,11 +123,13 @@ impl ResponseCache {
         let tool = context.environment.tools().iter().find(|tool| tool.name == call.tool);
         let discriminator = tool.and_then(|tool| tool.discriminator.as_deref());
         let action = discriminator.and_then(|field| call.object()?.get(field)?.as_str());
+        let wire_text = call.wire_text();
         CallText {
             tool: call.tool.as_str().into(),
             action: action.map(Into::into),
             arguments: canonical_json(&call.arguments).into(),
-            tokens: self.tokens.count(&call.wire_text()),
+            tokens: self.tokens.count(&wire_text),
+            is_estimated: is_estimated(&wire_text),
         }
     }
 

@@ -4,12 +4,14 @@ use healbench_protocol::ToolResponse;
 use rustc_hash::FxHashMap;
 use sha2::{Digest as _, Sha256};
 
-use crate::tokens::count_tokens;
+use crate::tokens::{count_tokens, is_estimated};
 
 /// The values derived from a response's text that are stored in rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ResponseDigest {
     pub(crate) tokens: u32,
+    /// True if the number of tokens is an estimate.
+    pub(crate) is_estimated: bool,
     pub(crate) hash: u64,
 }
 
@@ -24,6 +26,9 @@ pub(crate) struct DigestCache {
 /// The size at which the cache is cleared.
 const MAX_BYTES: usize = 32 << 20;
 
+/// Larger responses are not cached.
+const MAX_CACHED_RESPONSE_BYTES: usize = 1 << 20;
+
 /// The approximate size of a cached response without its text, in bytes.
 const ENTRY_OVERHEAD_BYTES: usize = 128;
 
@@ -32,8 +37,13 @@ impl DigestCache {
         if let Some(digest) = self.entries.get(response) {
             return *digest;
         }
-        let digest = ResponseDigest { tokens: count_tokens(&response.text()), hash: hash(response) };
+        let text = response.text();
+        let (tokens, is_estimated) = (count_tokens(&text), is_estimated(&text));
+        let digest = ResponseDigest { tokens, is_estimated, hash: hash(response) };
         let size = ENTRY_OVERHEAD_BYTES + response.content.iter().map(String::len).sum::<usize>();
+        if size > MAX_CACHED_RESPONSE_BYTES {
+            return digest;
+        }
         if self.bytes + size > MAX_BYTES {
             self.entries.clear();
             self.bytes = 0;

@@ -1,3 +1,4 @@
+use std::ops::Range;
 use std::sync::LazyLock;
 
 use rustc_hash::FxHashMap;
@@ -10,7 +11,8 @@ pub const TOKENIZER: &str = "o200k_base";
 static VOCABULARY: LazyLock<CoreBPE> =
     LazyLock::new(|| tiktoken_rs::o200k_base().expect("the vocabulary is a part of the program"));
 
-/// Counts tokens exactly. Episodes repeat the same texts, so counts are cached. Each thread has a separate counter.
+/// Counts tokens: exactly, unless a text [`is estimated`](is_estimated). Episodes repeat the same texts, so counts are
+/// cached. Each thread has a separate counter.
 #[derive(Debug, Default)]
 pub struct TokenCounter {
     entries: FxHashMap<Box<str>, u32>,
@@ -27,8 +29,11 @@ impl TokenCounter {
         TokenCounter::default()
     }
 
-    /// Returns the exact number of `o200k_base` tokens of `text`, with special tokens read as ordinary text.
+    /// Returns the number of `o200k_base` tokens of `text`, with special tokens read as ordinary text.
     pub fn count(&mut self, text: &str) -> u32 {
+        if text.len() > MAX_CACHED_TEXT_BYTES {
+            return count_tokens(text);
+        }
         if let Some(count) = self.entries.get(text) {
             return *count;
         }
@@ -43,14 +48,120 @@ impl TokenCounter {
     }
 }
 
+/// Texts longer than this are not cached, in bytes.
+const MAX_CACHED_TEXT_BYTES: usize = 1 << 20;
+
+/// The longest unbroken run whose tokens are counted exactly, in bytes. Time and memory for a run grow faster than its
+/// length.
+const MAX_RUN_BYTES: usize = 100_000;
+
+/// The size of the pieces in which longer runs are counted, in bytes. A cut adds at most a token or two.
+const PIECE_BYTES: usize = 4096;
+
+/// Returns true if the number of tokens of a text is an estimate, because it has an unbroken run of over 100,000 bytes:
+/// of letters, of symbols, or of white space. The tokens of such a run are counted in pieces.
+pub fn is_estimated(text: &str) -> bool {
+    long_runs(text).next().is_some()
+}
+
 /// Counts the tokens of a text without caching.
 pub(crate) fn count_tokens(text: &str) -> u32 {
-    u32::try_from(VOCABULARY.count_ordinary(text)).unwrap_or(u32::MAX)
+    let mut tokens = 0;
+    let mut end = 0;
+    for run in long_runs(text) {
+        tokens += VOCABULARY.count_ordinary(&text[end..run.start]);
+        let mut start = run.start;
+        while start < run.end {
+            let piece = text.floor_char_boundary(run.end.min(start + PIECE_BYTES));
+            tokens += VOCABULARY.count_ordinary(&text[start..piece]);
+            start = piece;
+        }
+        end = run.end;
+    }
+    tokens += VOCABULARY.count_ordinary(&text[end..]);
+    u32::try_from(tokens).unwrap_or(u32::MAX)
+}
+
+/// Returns the runs of over [`MAX_RUN_BYTES`] bytes. The vocabulary's pattern splits texts between ASCII letters, ASCII
+/// symbols and white space, and numbers after three digits, so only such a run can become one long piece. Any other
+/// character may continue letters, as a combining mark does, or symbols.
+fn long_runs(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
+    let mut characters = text.char_indices().peekable();
+    let mut next_run = move || {
+        let (start, first) = characters.next()?;
+        let mut class = class(first);
+        let mut continues = |(_, character): &(usize, char)| match (class, self::class(*character)) {
+            (CharClass::Digit, _) | (_, CharClass::Digit) => false,
+            (CharClass::NonAscii, CharClass::Letter | CharClass::Symbol) => {
+                class = self::class(*character);
+                true
+            }
+            (CharClass::Letter | CharClass::Symbol, CharClass::NonAscii) => true,
+            (class, next) => class == next,
+        };
+        while characters.next_if(&mut continues).is_some() {}
+        Some(start..characters.peek().map_or(text.len(), |(end, _)| *end))
+    };
+    // Most texts are shorter than any such run.
+    let is_long = text.len() > MAX_RUN_BYTES;
+    std::iter::from_fn(move || if is_long { next_run() } else { None }).filter(|run| run.len() > MAX_RUN_BYTES)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum CharClass {
+    Letter,
+    Symbol,
+    NonAscii,
+    Digit,
+    WhiteSpace,
+}
+
+fn class(character: char) -> CharClass {
+    if character.is_numeric() {
+        CharClass::Digit
+    } else if character.is_whitespace() {
+        CharClass::WhiteSpace
+    } else if !character.is_ascii() {
+        CharClass::NonAscii
+    } else if character.is_alphabetic() {
+        CharClass::Letter
+    } else {
+        CharClass::Symbol
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_runs_are_counted_in_pieces() {
+        let long = |character: &str| character.repeat(MAX_RUN_BYTES / character.len() + 1);
+        let sentence = "The invoice was not found. ".repeat(8000);
+        assert!(!is_estimated(&sentence) && sentence.len() > 2 * MAX_RUN_BYTES);
+        for exact in
+            ["a".repeat(MAX_RUN_BYTES), "7".repeat(2 * MAX_RUN_BYTES), "a=".repeat(MAX_RUN_BYTES), String::new()]
+        {
+            assert!(!is_estimated(&exact));
+        }
+        for character in ["a", "é", "\u{301}", "e\u{301}", "漢", "=", "=—", " ", "\n"] {
+            let run = long(character);
+            assert!(is_estimated(&run) && is_estimated(&format!("say: {run}.")), "{character:?}");
+            // Between a token for 128 characters, the longest run of blanks, and one for a byte.
+            let tokens = count_tokens(&run) as usize;
+            assert!(tokens >= run.chars().count() / 128 && tokens <= run.len(), "{character:?}: {tokens}");
+            // The rest of a text is counted exactly.
+            let around = count_tokens(&format!("{sentence}{run}")) as usize;
+            assert!(around.abs_diff(tokens + count_tokens(&sentence) as usize) <= 1, "{character:?}");
+        }
+        // Pieces change little: exact counts are those of the library for the whole run.
+        for character in ["a", "é", "=", " "] {
+            let run = long(character);
+            let exact = VOCABULARY.count_ordinary(&run) as f64;
+            let estimate = f64::from(count_tokens(&run));
+            assert!((estimate / exact - 1.0).abs() < 0.02, "{character:?}: {estimate} for {exact}");
+        }
+    }
 
     #[test]
     fn counts_are_those_of_o200k_base() {

@@ -8,7 +8,7 @@ use healbench_engine::definition::WorldDef;
 use healbench_engine::{Engine, GuardedReply, World, WorldBase};
 use healbench_protocol::{ErrorFormat, Guardrails, Seed, ToolCall};
 use healbench_reports::render::{plain_text, pluralize};
-use healbench_runner::TokenCounter;
+use healbench_runner::{TokenCounter, is_estimated};
 use healbench_scenarios::Scenario;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -168,11 +168,14 @@ impl Engines {
         let mut members = Map::new();
         for (format, engine, world) in &mut self.formats {
             let reply = engine.call(world, call);
-            let tokens = self.counter.count(&reply.response.text());
+            let text = reply.response.text();
+            let (tokens, is_estimated) = (self.counter.count(&text), is_estimated(&text));
             match self.output {
-                CallOutput::Text => out.push_str(&section(format, &reply, tokens)),
+                CallOutput::Text => out.push_str(&section(format, &reply, tokens, is_estimated)),
                 CallOutput::Json => {
-                    let member = serde_json::json!({"tokens": tokens, "result": CallToolResult::from_reply(&reply)});
+                    let result = CallToolResult::from_reply(&reply);
+                    let member =
+                        serde_json::json!({"tokens": tokens, "tokens_estimated": is_estimated, "result": result});
                     members.insert(format.to_string(), member);
                 }
             }
@@ -190,10 +193,11 @@ impl Engines {
 }
 
 /// Formats a section with the error format's name, its number of tokens, and the text that an agent reads.
-fn section(format: &ErrorFormat, reply: &GuardedReply, tokens: u32) -> String {
+fn section(format: &ErrorFormat, reply: &GuardedReply, tokens: u32, is_estimated: bool) -> String {
     let response = &reply.response;
     let kind = if response.is_error { " · isError" } else { "" };
-    let mut out = format!("{format} · {}{kind}\n", pluralize(u64::from(tokens), "token"));
+    let about = if is_estimated { "about " } else { "" };
+    let mut out = format!("{format} · {about}{}{kind}\n", pluralize(u64::from(tokens), "token"));
     for line in response.text().lines() {
         out.push_str("  ");
         out.push_str(&plain_text(line));
