@@ -65,6 +65,22 @@ pub struct Issue {
     pub kind: IssueKind,
 }
 
+/// The keyword of an issue that is none, but says that checking stopped.
+const STOPPED: &str = "";
+
+impl Issue {
+    /// Returns the mark at the end of issues that are not all.
+    pub(crate) fn checking_stopped() -> Issue {
+        let message = "checking stopped here; there may be more problems".to_owned();
+        Issue { path: String::new(), sent: None, kind: IssueKind::Other { keyword: STOPPED.to_owned(), message } }
+    }
+
+    /// Returns true for the mark at the end of issues that are not all. Formats of existing servers do not show it.
+    pub fn is_end_mark(&self) -> bool {
+        matches!(&self.kind, IssueKind::Other { keyword, .. } if keyword == STOPPED)
+    }
+}
+
 /// The kind of a problem with one value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum IssueKind {

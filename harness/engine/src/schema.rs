@@ -5,13 +5,17 @@ mod closed;
 mod expected;
 mod issues;
 mod lookup;
+mod references;
 mod undeclared;
+
+use std::sync::Arc;
 
 use healbench_protocol::Object;
 pub(crate) use healbench_protocol::json_type;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
+use self::references::{References, scope};
 use self::undeclared::Declarations;
 pub(crate) use self::undeclared::UndeclaredFields;
 use crate::failure::Issue;
@@ -46,6 +50,8 @@ pub fn validate(schema: &Value, arguments: &Value) -> Result<Vec<Issue>, SchemaE
 pub(crate) struct InputSchema {
     schema: Value,
     validator: Validator,
+    /// `None` without references.
+    references: Option<Arc<References>>,
     declarations: Declarations,
 }
 
@@ -54,32 +60,41 @@ impl InputSchema {
     pub(crate) fn compile(schema: &Value, discriminator: Option<(&str, &str)>) -> Result<InputSchema, SchemaError> {
         // The prefix of the prepared root is not added, so that pointers in errors refer to the schema as written.
         let prepared = prepare_schema(schema, discriminator);
-        let validator = compile_validator(&prepared)?;
-        Ok(InputSchema { schema: schema.clone(), validator, declarations: Declarations::new(&prepared) })
+        let (validator, references) = match References::compile(&prepared) {
+            Some((validator, references)) => (validator, Some(references)),
+            None => (compile_validator(&prepared)?, None),
+        };
+        let declarations = Declarations::new(&prepared, references.clone());
+        Ok(InputSchema { schema: schema.clone(), validator, references, declarations })
     }
 
     /// Returns true if `arguments` are valid, whatever undeclared fields they have.
     pub(crate) fn accepts(&self, arguments: &Value) -> bool {
-        self.validator.is_valid(arguments)
+        match self.references {
+            None => self.validator.is_valid(arguments),
+            Some(_) => scope(|| self.validator.is_valid(arguments)),
+        }
     }
 
     /// Returns the undeclared fields of `arguments`, at every depth.
     pub(crate) fn undeclared<'v>(&self, arguments: &'v Value) -> Vec<UndeclaredFields<'v>> {
-        self.declarations.undeclared(arguments)
+        scope(|| self.declarations.undeclared(arguments))
     }
 
     /// Returns all issues, in the order of the schema's properties, with undeclared fields of the root last. Undeclared
     /// fields that the author does not forbid are issues if `reject`.
     pub(crate) fn issues(&self, arguments: &Value, reject: bool) -> Vec<Issue> {
-        let undeclared = if reject { self.undeclared(arguments) } else { Vec::new() };
-        issues::collect_issues(&self.schema, self.validator.iter_errors(arguments), undeclared, arguments)
+        scope(|| {
+            let undeclared = if reject { self.undeclared(arguments) } else { Vec::new() };
+            let errors = self.validator.iter_errors(arguments);
+            issues::collect_issues(&self.schema, self.references.as_deref(), errors, undeclared, arguments)
+        })
     }
 }
 
 /// Compiles validators for all subschemas, by pointer (`#/properties/age`), with the same strictness as for arguments.
 pub(crate) fn subschema_validators(schema: &Value) -> Option<jsonschema::ValidatorMap> {
-    let options = jsonschema::options().with_draft(jsonschema::Draft::Draft202012).should_validate_formats(true);
-    options.build_map(schema).ok()
+    options().build_map(schema).ok()
 }
 
 /// The schema that each shown row, or any other result, must match.
@@ -100,10 +115,12 @@ impl RowSchema {
     }
 }
 
+fn options() -> jsonschema::ValidationOptions<'static> {
+    jsonschema::options().with_draft(jsonschema::Draft::Draft202012).should_validate_formats(true)
+}
+
 fn compile_validator(schema: &Value) -> Result<Validator, SchemaError> {
-    jsonschema::options()
-        .with_draft(jsonschema::Draft::Draft202012)
-        .should_validate_formats(true)
+    options()
         .build(schema)
         .map_err(|error| SchemaError { pointer: error.instance_path().as_str().to_owned(), message: error.to_string() })
 }

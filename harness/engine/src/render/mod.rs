@@ -193,5 +193,7 @@ fn reported_issues(issues: &[Issue]) -> impl Iterator<Item = &Issue> {
     let is_item = move |issue: &&Issue| {
         closed.iter().any(|array| issue.path.strip_prefix(array).is_some_and(|rest| rest.starts_with('.')))
     };
-    issues.iter().filter(move |issue| !is_item(issue))
+    // Their list just ends where ours says that checking stopped.
+    let is_shown = |issue: &&Issue| issues.len() == 1 || !issue.is_end_mark();
+    issues.iter().filter(is_shown).filter(move |issue| !is_item(issue))
 }

@@ -1,11 +1,11 @@
 //! Values that match none of several alternatives: selects the intended branch and reports its issues.
 
 use healbench_protocol::Object;
-use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
 use super::expected::{dotted_path, expected_of, type_names, value_at};
+use super::issues::LocatedError;
 use super::json_type;
 use super::lookup::{member, resolve_refs};
 use crate::contract::readable_subschema;
@@ -17,13 +17,13 @@ pub(super) struct FailedBranches<'a> {
     pub(super) schema_path: &'a str,
     /// The location of the value in the arguments.
     pub(super) pointer: &'a str,
-    pub(super) errors: Vec<Vec<ValidationError<'static>>>,
+    pub(super) errors: Vec<Vec<LocatedError<'static>>>,
 }
 
 /// The problem with a value that matches no branch.
 pub(super) enum BranchResult {
     /// The errors of the intended branch.
-    Errors(Vec<ValidationError<'static>>),
+    Errors(Vec<LocatedError<'static>>),
     /// The issue of the value itself, if no branch is clearly intended.
     Issue(Issue),
 }
@@ -38,7 +38,7 @@ pub(super) fn judge_branches(root: &Value, branches: FailedBranches<'_>, argumen
     let listed = root.pointer(schema_path).and_then(Value::as_array).filter(|listed| listed.len() == errors.len());
     let schemas: Vec<&Value> = listed.into_iter().flatten().map(|schema| resolve_refs(root, schema)).collect();
     let value = value_at(arguments, pointer);
-    let errors_of = |errors: Option<Vec<ValidationError<'static>>>| BranchResult::Errors(errors.unwrap_or_default());
+    let errors_of = |errors: Option<Vec<LocatedError<'static>>>| BranchResult::Errors(errors.unwrap_or_default());
     if let (Some(tag), Some(Value::Object(object))) = (tag_of(root, &schemas), value) {
         let Some(sent) = object.get(tag.name) else {
             let kind = IssueKind::Missing { expected: Expected::Options(tag.all_options()) };
@@ -113,11 +113,11 @@ fn is_null(schema: &Value) -> bool {
 }
 
 /// Returns true if nothing is missing or of another type: only bounds, formats and the like are violated.
-fn is_minor(errors: &[ValidationError<'_>]) -> bool {
+fn is_minor(errors: &[LocatedError<'_>]) -> bool {
     use ValidationErrorKind as Kind;
-    errors.iter().all(|error| {
+    errors.iter().all(|located| {
         matches!(
-            error.kind(),
+            located.error.kind(),
             Kind::Minimum { .. }
                 | Kind::Maximum { .. }
                 | Kind::ExclusiveMinimum { .. }
@@ -134,11 +134,11 @@ fn is_minor(errors: &[ValidationError<'_>]) -> bool {
 }
 
 /// Returns the types of all branches if the only problem is that the value has none of them.
-fn expected_types(errors: &[Vec<ValidationError<'static>>], pointer: &str) -> Option<Vec<String>> {
+fn expected_types(errors: &[Vec<LocatedError<'static>>], pointer: &str) -> Option<Vec<String>> {
     let mut types: Vec<String> = Vec::new();
-    for error in errors.iter().flatten() {
-        match error.kind() {
-            ValidationErrorKind::Type { kind } if error.instance_path().as_str() == pointer => {
+    for located in errors.iter().flatten() {
+        match located.error.kind() {
+            ValidationErrorKind::Type { kind } if located.pointer() == pointer => {
                 types.extend(type_names(kind));
             }
             _ => return None,

@@ -16,10 +16,11 @@ pub(super) fn expected_at<'p>(schema: &Value, tokens: impl Iterator<Item = Cow<'
 
 /// Returns the options of a schema if it has any, because they are more informative than a type, or else its types.
 pub(super) fn expected_of(root: &Value, schema: &Value) -> Expected {
-    expected_within(root, schema, MAX_STEPS)
+    expected_within(root, schema, &mut Vec::new())
 }
 
-fn expected_within(root: &Value, schema: &Value, steps: usize) -> Expected {
+/// `visited` are the schemas whose branches were read so far.
+fn expected_within(root: &Value, schema: &Value, visited: &mut Vec<*const Value>) -> Expected {
     let schema = resolve_refs(root, schema);
     if let Some(options) = member(schema, "enum").and_then(Value::as_array) {
         return Expected::Options(options.clone());
@@ -34,17 +35,19 @@ fn expected_within(root: &Value, schema: &Value, steps: usize) -> Expected {
         }
         _ => Expected::Any,
     };
-    if steps == 0 || !has_branches(schema) {
+    if !has_branches(schema) || visited.len() > MAX_STEPS || visited.contains(&std::ptr::from_ref(schema)) {
         return types;
     }
+    visited.push(schema);
     let branches = |keyword| member(schema, keyword).and_then(Value::as_array).into_iter().flatten();
-    let inside = |keyword| branches(keyword).map(|branch| expected_within(root, branch, steps - 1));
-    let all: Vec<Expected> = inside("allOf").collect();
+    let mut inside =
+        |keyword| branches(keyword).map(|branch| expected_within(root, branch, visited)).collect::<Vec<_>>();
+    let all = inside("allOf");
     let is_options = |expected: &&Expected| matches!(expected, Expected::Options(_));
     if let Some(options) = all.iter().find(is_options) {
         return options.clone();
     }
-    let any: Vec<Expected> = inside("anyOf").chain(inside("oneOf")).collect();
+    let any = [inside("anyOf"), inside("oneOf")].concat();
     let is_known = |expected: &&Expected| !matches!(expected, Expected::Any);
     merge_alternatives(any)
         .or(Some(types).filter(|types| is_known(&types)))

@@ -30,7 +30,7 @@ pub(crate) fn member<'v>(value: &'v Value, name: &str) -> Option<&'v Value> {
 pub(crate) fn schema_at<'s, 'p>(root: &'s Value, tokens: impl Iterator<Item = Cow<'p, str>>) -> Option<&'s Value> {
     let mut schema = resolve_refs(root, root);
     for token in tokens {
-        schema = resolve_refs(root, subschema(root, schema, &token, MAX_STEPS)?);
+        schema = resolve_refs(root, subschema(root, schema, &token, &mut Vec::new())?);
     }
     Some(schema)
 }
@@ -48,7 +48,13 @@ pub(super) fn resolve_refs<'s>(root: &'s Value, mut schema: &'s Value) -> &'s Va
 }
 
 /// Descends one level into an object or an array; of combinations, the first branch that declares the token is used.
-fn subschema<'s>(root: &'s Value, schema: &'s Value, token: &str, steps: usize) -> Option<&'s Value> {
+/// `visited` are the schemas searched so far.
+fn subschema<'s>(
+    root: &'s Value,
+    schema: &'s Value,
+    token: &str,
+    visited: &mut Vec<*const Value>,
+) -> Option<&'s Value> {
     let found = member(schema, "properties").and_then(|map| member(map, token)).or_else(|| {
         let index: Option<usize> = token.parse().ok();
         let listed = index.and_then(|index| schema.get("prefixItems")?.get(index));
@@ -56,9 +62,13 @@ fn subschema<'s>(root: &'s Value, schema: &'s Value, token: &str, steps: usize) 
         let others = || schema.get("additionalProperties").filter(|schema| schema.is_object());
         listed.or_else(items).or_else(others)
     });
-    if found.is_some() || steps == 0 {
+    if found.is_some() {
         return found;
     }
+    if visited.len() > MAX_STEPS || visited.contains(&std::ptr::from_ref(schema)) {
+        return None;
+    }
+    visited.push(schema);
     let branches = ["allOf", "anyOf", "oneOf"].into_iter().filter_map(|keyword| schema.get(keyword)?.as_array());
-    branches.flatten().find_map(|branch| subschema(root, resolve_refs(root, branch), token, steps - 1))
+    branches.flatten().find_map(|branch| subschema(root, resolve_refs(root, branch), token, visited))
 }

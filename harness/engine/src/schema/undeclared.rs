@@ -9,11 +9,13 @@
 //! Each value is visited once, with all schemas that apply to it, and without recursion.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use jsonschema::{Validator, ValidatorMap};
 use serde_json::{Value, json};
 
 use super::lookup::{member, resolve_refs};
+use super::references::References;
 use super::{compile_validator, subschema_validators};
 use crate::failure::{Issue, IssueKind, PathSegment};
 
@@ -22,8 +24,9 @@ use crate::failure::{Issue, IssueKind, PathSegment};
 pub(super) struct Declarations {
     /// The schema's nodes; the first is the root.
     nodes: Vec<Node>,
-    /// The validators of branches; `None` if there are none.
+    /// The validators of branches; `None` if there are none, or if the schema has references.
     validators: Option<ValidatorMap>,
+    references: Option<Arc<References>>,
 }
 
 /// The undeclared fields of one object.
@@ -80,8 +83,9 @@ struct Condition {
 
 impl Declarations {
     /// Reads the declarations of an object schema as prepared for the validator.
-    pub(super) fn new(root: &Value) -> Declarations {
-        let mut reader = Reader { root, nodes: Vec::new(), pending: Vec::new(), known: HashMap::new(), keys: None };
+    pub(super) fn new(root: &Value, references: Option<Arc<References>>) -> Declarations {
+        let keys = references.as_ref().map(|references| (None, keys_by_address(root, references.pointers())));
+        let mut reader = Reader { root, nodes: Vec::new(), pending: Vec::new(), known: HashMap::new(), keys };
         reader.node(root);
         let mut at = 0;
         while let Some(schema) = reader.pending.get(at).copied() {
@@ -89,7 +93,7 @@ impl Declarations {
             reader.nodes.push(node);
             at += 1;
         }
-        Declarations { nodes: reader.nodes, validators: reader.keys.map(|(validators, _)| validators) }
+        Declarations { nodes: reader.nodes, validators: reader.keys.and_then(|(validators, _)| validators), references }
     }
 
     /// Returns the undeclared fields of `arguments`, object by object.
@@ -208,8 +212,11 @@ impl Declarations {
     }
 
     fn accepts(&self, branch: &Branch, value: &Value) -> bool {
-        let validator = branch.validator.as_ref().and_then(|key| self.validators.as_ref()?.get(key));
-        validator.is_none_or(|validator| validator.is_valid(value))
+        let Some(key) = &branch.validator else { return true };
+        if let Some(references) = &self.references {
+            return references.accepts(key, value);
+        }
+        self.validators.as_ref().and_then(|all| all.get(key)).is_none_or(|validator| validator.is_valid(value))
     }
 }
 
@@ -284,7 +291,13 @@ struct Reader<'s> {
     /// The index of each node by the address of its schema.
     known: HashMap<*const Value, usize>,
     /// The validators of all subschemas, and their keys by address; made for the first branch.
-    keys: Option<(ValidatorMap, HashMap<*const Value, String>)>,
+    keys: Option<(Option<ValidatorMap>, HashMap<*const Value, String>)>,
+}
+
+/// Returns the pointers of parts of a schema by the address of the part.
+fn keys_by_address<'k>(root: &Value, keys: impl Iterator<Item = &'k str>) -> HashMap<*const Value, String> {
+    let address = |key: &str| root.pointer(key.strip_prefix('#')?).map(std::ptr::from_ref);
+    keys.filter_map(|key| Some((address(key)?, key.to_owned()))).collect()
 }
 
 impl<'s> Reader<'s> {
@@ -299,9 +312,8 @@ impl<'s> Reader<'s> {
         if self.keys.is_none()
             && let Some(validators) = subschema_validators(self.root)
         {
-            let address = |key: &str| self.root.pointer(key.strip_prefix('#')?).map(std::ptr::from_ref);
-            let keys = validators.keys().filter_map(|key| Some((address(key)?, key.to_owned()))).collect();
-            self.keys = Some((validators, keys));
+            let keys = keys_by_address(self.root, validators.keys());
+            self.keys = Some((Some(validators), keys));
         }
         let key = self.keys.as_ref().and_then(|(_, keys)| keys.get(&std::ptr::from_ref(schema)));
         Branch { validator: key.cloned(), node: self.node(schema) }

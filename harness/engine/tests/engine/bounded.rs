@@ -1,0 +1,125 @@
+//! Finding the issues of a call takes bounded work, whatever the schema and the arguments.
+
+use std::time::{Duration, Instant};
+
+use healbench_engine::{Issue, IssueKind, check_schema, validate};
+use healbench_protocol::ErrorFormat;
+use serde_json::{Value, json};
+
+use super::{ok, text, tool};
+
+/// A filter of nested conditions, as in query tools.
+fn filter() -> Value {
+    let list = json!({"type": "array", "items": {"$ref": "#/$defs/filter"}});
+    let branch =
+        |name: &str, schema: &Value| json!({"type": "object", "properties": {name: schema}, "required": [name]});
+    json!({
+        "properties": {"filter": {"$ref": "#/$defs/filter"}},
+        "required": ["filter"],
+        "$defs": {"filter": {"oneOf": [
+            branch("and", &list),
+            branch("or", &list),
+            branch("not", &json!({"$ref": "#/$defs/filter"})),
+            branch("eq", &json!({"type": "integer"})),
+        ]}},
+    })
+}
+
+/// A value under `levels` levels of alternating nesting.
+fn nested(levels: usize, leaf: Value) -> Value {
+    (0..levels).fold(leaf, |inner, level| match level % 3 {
+        0 => json!({"and": [inner]}),
+        1 => json!({"or": [inner]}),
+        _ => json!({"not": inner}),
+    })
+}
+
+/// Returns the issues, which must take no longer than a bounded search does on a slow machine.
+fn issues(schema: &Value, arguments: &Value) -> Vec<Issue> {
+    let begin = Instant::now();
+    let issues = validate(schema, arguments).unwrap();
+    assert!(begin.elapsed() < Duration::from_secs(10), "{:?}", begin.elapsed());
+    issues
+}
+
+#[test]
+fn the_issue_of_a_deeply_nested_value_is_found() {
+    for levels in [1, 2, 4, 16, 20, 60] {
+        let found = issues(&filter(), &json!({"filter": nested(levels, json!({"eq": "x"}))}));
+        assert_eq!(found.len(), 1, "{levels}: {found:?}");
+        let IssueKind::Other { message, .. } = &found[0].kind else { panic!("{found:?}") };
+        assert!(found[0].path == "filter" && message.contains("eq: integer"), "{levels}: {found:?}");
+        assert!(issues(&filter(), &json!({"filter": nested(levels, json!({"eq": 1}))})).is_empty());
+    }
+}
+
+#[test]
+fn schemas_that_share_parts_take_no_exponential_time() {
+    // Each definition leads to the next one twice, at the same value.
+    for keyword in ["allOf", "anyOf", "oneOf"] {
+        let mut defs = serde_json::Map::new();
+        for level in 0..40 {
+            let next = json!({"$ref": format!("#/$defs/d{}", level + 1)});
+            defs.insert(format!("d{level}"), json!({keyword: [next, next, {"not": {"not": next}}]}));
+        }
+        defs.insert("d40".to_owned(), json!({"type": "integer"}));
+        let schema = json!({"properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": defs});
+        let found = issues(&schema, &json!({"a": "x"}));
+        assert!(!found.is_empty() && found.len() <= 101, "{keyword}: {}", found.len());
+    }
+    // Every level of the value is a level of a schema with two branches that both descend.
+    let node = json!({"anyOf": [
+        {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}, "a": {"type": "integer"}}},
+        {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}, "b": {"type": "integer"}}},
+    ]});
+    let schema = json!({"properties": {"list": {"$ref": "#/$defs/node"}}, "$defs": {"node": node}});
+    let value = (0..60).fold(json!(7), |next, _| json!({"next": next}));
+    assert!(!issues(&schema, &json!({"list": value})).is_empty());
+}
+
+#[test]
+fn a_chain_of_references_is_no_stack_overflow() {
+    let mut defs = serde_json::Map::new();
+    for level in 0..10_000 {
+        defs.insert(format!("d{level}"), json!({"$ref": format!("#/$defs/d{}", level + 1)}));
+    }
+    defs.insert("d10000".to_owned(), json!({"type": "integer"}));
+    let schema = json!({"properties": {"a": {"$ref": "#/$defs/d0"}}, "$defs": defs});
+    check_schema(&schema).unwrap();
+    // It is refused, since nobody knows whether it fits.
+    for sent in [json!(1), json!("x")] {
+        let found = issues(&schema, &json!({"a": sent}));
+        assert!(found.last().unwrap().is_end_mark(), "{found:?}");
+    }
+    // A reference to itself says nothing.
+    let endless = json!({"properties": {"a": {"$ref": "#/$defs/a"}}, "$defs": {"a": {"$ref": "#/$defs/a"}}});
+    assert!(issues(&endless, &json!({"a": 1})).is_empty());
+}
+
+#[test]
+fn checking_stops_after_a_hundred_issues() {
+    let schema = json!({"properties": {"list": {"type": "array", "items": {"type": "integer"}}}});
+    let wrong = |count: usize| json!({"list": vec!["x"; count]});
+    let found = issues(&schema, &wrong(99));
+    assert_eq!((found.len(), found.last().unwrap().is_end_mark()), (99, false));
+    let found = issues(&schema, &wrong(50_000));
+    assert_eq!((found.len(), found.last().unwrap().is_end_mark()), (101, true));
+    // Undeclared fields count too.
+    let fields: serde_json::Map<String, Value> =
+        (0..500).map(|number| (format!("f{number}"), json!({"known": 1, "unknown": 2}))).collect();
+    let properties: Value = fields.keys().map(|name| (name.clone(), json!({"properties": {"known": {}}}))).collect();
+    let found = issues(&json!({"properties": properties}), &Value::Object(fields));
+    assert_eq!((found.len(), found.last().unwrap().is_end_mark()), (101, true));
+}
+
+#[test]
+fn own_formats_say_that_checking_stopped_and_those_of_servers_just_end() {
+    let schema = json!({"properties": {"list": {"type": "array", "items": {"type": "integer"}}}});
+    let tools = [tool("t", vec![ok("a", schema)])];
+    for entry in ErrorFormat::named() {
+        let arguments = json!({"action": "a", "list": vec!["x"; 300]});
+        let text = text(&tools, entry.format.clone(), "t", arguments);
+        let is_own = !matches!(entry.format, ErrorFormat::ZodJson | ErrorFormat::Pydantic | ErrorFormat::Serde);
+        assert_eq!(text.contains("checking stopped"), is_own, "{}: {text}", entry.name);
+    }
+}
