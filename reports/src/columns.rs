@@ -86,7 +86,7 @@ frame! {
         AGENT_KIND agent_kind: Text;
         /// The name of the condition; by default its guardrails and error format: `all fusion-xml`.
         CONDITION condition: Text;
-        /// The treatment of undeclared fields: `reject`, or `pass` without `strict`.
+        /// The treatment of undeclared fields: `reject` with `strict`, `pass` or `strip` without.
         UNDECLARED undeclared: Text;
         /// The guardrails in force: `none`, `all`, or switches joined by `+`.
         GUARDRAILS guardrails: Text;

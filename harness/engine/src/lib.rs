@@ -2,7 +2,7 @@
 //!
 //! The engine reads no clock, file or random number: the same call in the same state gives the same bytes. Guardrails
 //! are compiled in when an [`Engine`] is created, and an inactive guardrail costs nothing per call, except `strict`:
-//! without it, undeclared fields are counted.
+//! without it, undeclared fields are counted or stripped.
 
 #![warn(missing_docs)]
 

@@ -1,11 +1,13 @@
 use std::collections::BTreeMap;
 
+use healbench_engine::IssueKind;
 use healbench_engine::definition::{Action, Tool, WorldDef};
 use healbench_protocol::{DrawKey, Object, RecordQuery, Seed, Step, ToolCall};
 use jsonschema::Validator;
+use jsonschema::error::ValidationErrorKind;
 use serde_json::Value;
 
-use super::handlers::{declared_help, is_declared};
+use super::handlers::declared_help;
 use super::tools::Tools;
 use super::{Compiler, short_json};
 use crate::file::{MistakeFile, StepFile};
@@ -88,18 +90,29 @@ fn is_valid_intended_call(
     validator: &Validator,
 ) -> bool {
     let before = compiler.diagnostics.len();
-    for name in arguments.keys().filter(|name| !is_declared(&action.input, name)) {
-        let at = child(pointer, name);
-        if tool.discriminator.as_ref() == Some(name) {
-            let help = "name both the tool and the action: `call: {tool: …, action: …}`".to_owned();
-            compiler.at_key(&at, format!("`{name}` is not given among the arguments"), help);
-        } else {
-            let message = format!("`{}.{}` declares no argument `{name}`", tool.name, action.name);
-            compiler.at_key(&at, message, declared_help(&action.input, name));
+    let sent = Value::Object(arguments.clone());
+    for issue in healbench_engine::validate(&action.input, &sent).unwrap_or_default() {
+        let IssueKind::Undeclared { fields } = &issue.kind else { continue };
+        let path = issue.path.split('.').filter(|name| !name.is_empty());
+        let object = path.fold(pointer.to_owned(), |at, name| child(&at, name));
+        for name in fields {
+            let at = child(&object, name);
+            if issue.path.is_empty() && tool.discriminator.as_ref() == Some(name) {
+                let help = "name both the tool and the action: `call: {tool: …, action: …}`".to_owned();
+                compiler.at_key(&at, format!("`{name}` is not given among the arguments"), help);
+                continue;
+            }
+            let field = if issue.path.is_empty() { name.clone() } else { format!("{}.{name}", issue.path) };
+            let message = format!("`{}.{}` declares no argument `{field}`", tool.name, action.name);
+            let help = if issue.path.is_empty() { declared_help(&action.input, name) } else { None };
+            compiler.at_key(&at, message, help);
         }
     }
-    for error in validator.iter_errors(&Value::Object(arguments.clone())) {
-        if matches!(error.kind(), jsonschema::error::ValidationErrorKind::AdditionalProperties { .. }) {
+    for error in validator.iter_errors(&sent) {
+        if matches!(
+            error.kind(),
+            ValidationErrorKind::AdditionalProperties { .. } | ValidationErrorKind::UnevaluatedProperties { .. }
+        ) {
             continue;
         }
         let message = format!("the input schema rejects this call, so the script can never succeed: {error}");

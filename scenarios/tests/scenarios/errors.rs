@@ -145,3 +145,22 @@ fn a_warning_accompanies_a_result() {
     let unknown = keys.replace("[t.list]", "[t.lst]");
     assert!(problems(&yaml(&unknown, "{return: done}"))[0].contains("unknown action `t.lst`"));
 }
+
+#[test]
+fn an_intended_call_with_undeclared_fields_is_reported_at_every_depth() {
+    let with = |input: &str, arguments: &str| {
+        let file = yaml("", "{return: done}").replace("{workspace_id: {type: string}, amount: {type: integer}}", input);
+        file.replace(
+            "{call: {tool: t, action: list}}",
+            &format!("{{call: {{tool: t, action: a, arguments: {arguments}}}}}"),
+        )
+    };
+    let nested = "{f: {type: array, items: {properties: {a: {}}}}}";
+    let found = problems(&with(nested, "{f: [{a: 1, b: 2}]}"));
+    assert_eq!(found, ["test.yaml:18:61: `t.a` declares no argument `f.0.b`"], "{found:?}");
+    let found = problems(&with(nested, "{g: 1}"));
+    assert_eq!(found, ["test.yaml:18:50: `t.a` declares no argument `g`"], "{found:?}");
+    // The author allows other fields.
+    scenario(&with("{f: {}}, additionalProperties: true", "{g: 1}"));
+    scenario(&with("{f: {}}, required: [f], anyOf: [{properties: {g: {}}}]", "{f: 1, g: 1}"));
+}

@@ -35,7 +35,7 @@ pub(crate) struct UndeclaredFields<'v> {
     /// The location of the object.
     pub(super) path: Vec<PathSegment<'v>>,
     /// The names, in the order in which they were sent. Never empty.
-    pub(super) names: Vec<&'v str>,
+    pub(super) names: Vec<String>,
 }
 
 /// What a subschema declares about a value; other subschemas by their index.
@@ -98,10 +98,11 @@ impl Declarations {
 
     /// Returns the undeclared fields of `arguments`, object by object.
     pub(super) fn undeclared<'v>(&self, arguments: &'v Value) -> Vec<UndeclaredFields<'v>> {
-        let mut found = Vec::new();
-        if self.is_plain(arguments) {
-            return found;
+        if let Some(names) = self.of_flat(arguments) {
+            let of_root = UndeclaredFields { path: Vec::new(), names };
+            return if of_root.names.is_empty() { Vec::new() } else { vec![of_root] };
         }
+        let mut found = Vec::new();
         // The steps to all values with contents that were reached, each with the index of the step before.
         let mut steps: Vec<(usize, Option<PathSegment<'v>>)> = vec![(0, None)];
         let mut pending: Vec<(usize, &'v Value, Vec<usize>)> = vec![(0, arguments, vec![0])];
@@ -125,7 +126,7 @@ impl Declarations {
                         }
                         match is_declared {
                             true => visit(PathSegment::Name(name), value, inner),
-                            false => names.push(name.as_str()),
+                            false => names.push(name.clone()),
                         }
                     }
                     if !names.is_empty() {
@@ -147,12 +148,17 @@ impl Declarations {
         found
     }
 
-    /// Returns true if all fields are declared at the root and have no contents, which needs no allocation to find out.
-    fn is_plain(&self, arguments: &Value) -> bool {
-        let is_flat = |value: &Value| !value.is_object() && !value.is_array();
+    /// Returns the undeclared fields of arguments without nested values, if only the root declares fields.
+    fn of_flat(&self, arguments: &Value) -> Option<Vec<String>> {
         let root = &self.nodes[0];
-        let is_declared = |(name, value): (&String, &Value)| root.names.contains_key(name) && is_flat(value);
-        arguments.as_object().is_none_or(|object| object.iter().all(is_declared))
+        let has_parts = !root.conjuncts.is_empty() || !root.choices.is_empty() || !root.dependents.is_empty();
+        let is_nested = |value: &Value| value.is_object() || value.is_array();
+        let object = arguments.as_object()?;
+        if has_parts || root.condition.is_some() || !root.patterns.is_empty() || object.values().any(is_nested) {
+            return None;
+        }
+        let is_undeclared = |name: &&String| !root.is_explicit && !root.names.contains_key(*name);
+        Some(object.keys().filter(is_undeclared).cloned().collect())
     }
 
     /// Adds the schemas that apply to the same value.
@@ -257,8 +263,7 @@ fn path_to<'v>(steps: &[(usize, Option<PathSegment<'v>>)], step: usize) -> Vec<P
 impl UndeclaredFields<'_> {
     pub(super) fn into_issue(self) -> Issue {
         let path: Vec<String> = self.path.into_iter().map(PathSegment::into_name).collect();
-        let fields = self.names.into_iter().map(str::to_owned).collect();
-        Issue { path: path.join("."), sent: None, kind: IssueKind::Undeclared { fields } }
+        Issue { path: path.join("."), sent: None, kind: IssueKind::Undeclared { fields: self.names } }
     }
 
     /// Returns the number of fields in all of the objects.
@@ -275,7 +280,7 @@ impl UndeclaredFields<'_> {
                 PathSegment::Index(index) => value.get_mut(index),
             });
             if let Some(Value::Object(object)) = object {
-                object.retain(|name, _| !fields.names.contains(&name.as_str()));
+                object.retain(|name, _| !fields.names.contains(name));
             }
         }
         value

@@ -3,7 +3,7 @@
 use healbench_engine::{Failure, Faults, ForeignSettings, GuardedReply};
 use healbench_protocol::{
     ActionSpec, CallResult, ContentBlock, Deadline, EnvironmentError, ProtocolError, Reply, ReplyOutcome, Session,
-    ToolSpec,
+    ToolSpec, Undeclared,
 };
 
 use super::*;
@@ -152,4 +152,41 @@ fn structured_content_of_a_server_is_passed_on_with_successes_only() {
         let reply = ask(guardrails, schema(), json!({"text": "a"}), sent(true));
         assert_eq!((reply.response.is_error, reply.structured), (true, None));
     }
+}
+
+/// Answers with the arguments.
+struct Echo;
+
+impl Session for Echo {
+    fn call<'s>(&'s mut self, call: &ToolCall, _: Deadline) -> Result<Reply<'s>, EnvironmentError> {
+        Ok(Reply { outcome: ReplyOutcome::Text(call.arguments.to_string()), state_changed: None })
+    }
+
+    fn check(&mut self, _: Deadline) -> Result<Vec<bool>, EnvironmentError> {
+        Ok(Vec::new())
+    }
+}
+
+#[test]
+fn undeclared_fields_can_be_stripped_before_a_server_that_validates_itself() {
+    let input_schema =
+        json!({"type": "object", "properties": {"n": {"type": "integer"}, "o": {"properties": {"a": {}}}}});
+    let action = ActionSpec { name: "t".to_owned(), description: String::new(), input_schema, read_only: false };
+    let spec =
+        ToolSpec { name: "t".to_owned(), description: String::new(), discriminator: None, actions: vec![action] };
+    let engine = |undeclared| {
+        let engine =
+            Engine::for_server(std::slice::from_ref(&spec), Guardrails::NONE, &ErrorFormat::Bare, SETTINGS).unwrap();
+        engine.with_undeclared(undeclared)
+    };
+    let sent = json!({"n": "not a number", "o": {"a": 1, "b": 2}, "x": 1});
+    let reached = |undeclared| {
+        let arguments = call("t", sent.clone());
+        let reply = engine(undeclared).answer(&mut Echo, &mut Faults::new([].into()), &arguments, Deadline::NONE);
+        let reply = reply.unwrap();
+        assert_eq!(reply.leaked_fields, None);
+        serde_json::from_str::<Value>(&reply.response.text()).unwrap()
+    };
+    assert_eq!(reached(Undeclared::Pass), sent);
+    assert_eq!(reached(Undeclared::Strip), json!({"n": "not a number", "o": {"a": 1}}));
 }
