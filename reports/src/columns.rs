@@ -100,8 +100,8 @@ frame! {
         TRIAL trial: U32;
         /// The outcome of the episode.
         OUTCOME outcome: Text;
-        /// The way in which the conversation ended: `done`, `gave_up`, `answer`, `goal_reached`, `call_limit`, `turn_limit`,
-        /// `incomplete` or `agent_error`.
+        /// The way in which the conversation ended: `done`, `gave_up`, `refused`, `answer`, `goal_reached`, `call_limit`,
+        /// `turn_limit`, `incomplete`, `agent_error` or `environment_error`.
         ENDED_BY ended_by: Text;
         /// True if the agent's last turn claims that the task is complete.
         CLAIMED_DONE claimed_done: Flag;

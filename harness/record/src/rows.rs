@@ -20,12 +20,14 @@ pub struct Records {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// All expectations hold.
+    /// The expectations hold at the end, and where stopping is right, the agent stopped.
     Success,
     /// The agent declared the task complete, but an expectation does not hold.
     TaskFail,
     /// The agent declared that it cannot complete the task.
     GaveUp,
+    /// The model or its provider refused to answer, and an expectation does not hold.
+    Refused,
     /// The episode reached a limit on calls, on turns, or on the length of an answer or a conversation.
     Limit,
     /// The agent's infrastructure failed; counted separately, never scored.
@@ -36,8 +38,15 @@ pub enum Outcome {
 
 impl Outcome {
     /// All outcomes, in the order used in documents.
-    pub const ALL: [Outcome; 6] =
-        [Outcome::Success, Outcome::TaskFail, Outcome::GaveUp, Outcome::Limit, Outcome::Infra, Outcome::Config];
+    pub const ALL: [Outcome; 7] = [
+        Outcome::Success,
+        Outcome::TaskFail,
+        Outcome::GaveUp,
+        Outcome::Refused,
+        Outcome::Limit,
+        Outcome::Infra,
+        Outcome::Config,
+    ];
 
     /// Returns the name used in columns and documents.
     pub fn name(self) -> &'static str {
@@ -45,6 +54,7 @@ impl Outcome {
             Outcome::Success => "success",
             Outcome::TaskFail => "task_fail",
             Outcome::GaveUp => "gave_up",
+            Outcome::Refused => "refused",
             Outcome::Limit => "limit",
             Outcome::Infra => "infra",
             Outcome::Config => "config",
@@ -70,6 +80,7 @@ impl fmt::Display for Outcome {
 pub enum EndedBy {
     Done,
     GaveUp,
+    Refused,
     Answer,
     GoalReached,
     CallLimit,
@@ -81,9 +92,10 @@ pub enum EndedBy {
 
 /// All ways in which an episode ends: each with its name in columns and documents, and a sentence.
 #[rustfmt::skip]
-pub const ENDINGS: [NamedEntry<EndedBy>; 9] = [
+pub const ENDINGS: [NamedEntry<EndedBy>; 10] = [
     NamedEntry { value: EndedBy::Done, name: "done", summary: "The agent declared the task complete." },
     NamedEntry { value: EndedBy::GaveUp, name: "gave_up", summary: "The agent declared that it cannot complete the task." },
+    NamedEntry { value: EndedBy::Refused, name: "refused", summary: "A model or its provider refused to answer." },
     NamedEntry { value: EndedBy::Answer, name: "answer", summary: "A model answered with text instead of calls." },
     NamedEntry { value: EndedBy::GoalReached, name: "goal_reached", summary: "The calls of a model met all expectations." },
     NamedEntry { value: EndedBy::CallLimit, name: "call_limit", summary: "The agent requested more calls than the task allows." },

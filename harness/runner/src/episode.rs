@@ -107,6 +107,8 @@ fn lost(error: &EnvironmentError, observe: &mut dyn FnMut(EpisodeEvent<'_>)) -> 
 enum Ending {
     Done,
     GaveUp,
+    /// The model or its provider refused to answer.
+    Refused,
     /// The calls of a model fulfilled all expectations; later turns cannot matter.
     GoalReached,
     /// A model answered with text.
@@ -126,6 +128,7 @@ impl Ending {
         match self {
             Ending::Done => EndedBy::Done,
             Ending::GaveUp => EndedBy::GaveUp,
+            Ending::Refused => EndedBy::Refused,
             Ending::GoalReached => EndedBy::GoalReached,
             Ending::AnsweredInWords { .. } => EndedBy::Answer,
             Ending::CallLimit => EndedBy::CallLimit,
@@ -251,6 +254,10 @@ impl<'a> EpisodeRun<'a> {
                     self.count_prose(&reason);
                     return Ok(Ending::GaveUp);
                 }
+                Turn::Refused { reason } => {
+                    self.count_prose(&reason);
+                    return Ok(Ending::Refused);
+                }
                 Turn::Answer { text } => {
                     self.count_prose(&text);
                     return Ok(Ending::AnsweredInWords { has_text: !text.trim().is_empty() });
@@ -300,7 +307,7 @@ impl<'a> EpisodeRun<'a> {
             }
             Turn::Message { text } | Turn::Answer { text } | Turn::Incomplete { text } => u64::from(tokens.count(text)),
             Turn::Done { answer } => u64::from(tokens.count(answer)),
-            Turn::GiveUp { reason } => u64::from(tokens.count(reason)),
+            Turn::GiveUp { reason } | Turn::Refused { reason } => u64::from(tokens.count(reason)),
         };
         // If one turn lacks the usage, that of the episode is unknown.
         self.model.usage = match (self.model.usage, cost.usage) {
@@ -403,15 +410,12 @@ impl<'a> EpisodeRun<'a> {
         let outcome = match &ending {
             Ending::Failed(AgentError::Config(_)) => Outcome::Config,
             Ending::Failed(_) => Outcome::Infra,
+            // One definition for every agent and every ending. Where stopping is right, that it stopped is an expectation.
+            _ if unmet.is_empty() => Outcome::Success,
             Ending::CallLimit | Ending::TurnLimit | Ending::Incomplete => Outcome::Limit,
-            Ending::GoalReached => Outcome::Success,
-            Ending::Done | Ending::GaveUp | Ending::AnsweredInWords { .. }
-                if unmet.is_empty() && gave_up == self.context.scenario.expects_stop() =>
-            {
-                Outcome::Success
-            }
-            Ending::Done | Ending::AnsweredInWords { .. } => Outcome::TaskFail,
+            Ending::Done | Ending::AnsweredInWords { .. } | Ending::GoalReached => Outcome::TaskFail,
             Ending::GaveUp => Outcome::GaveUp,
+            Ending::Refused => Outcome::Refused,
         };
         let unmet: Vec<String> = unmet.iter().map(|expectation| expectation.to_string()).collect();
         observe(EpisodeEvent::End(outcome, &unmet));

@@ -90,6 +90,7 @@ impl TranscriptWriter {
             TranscriptStep::Answer(text) => self.message("answer ", text, Paint::Plain),
             TranscriptStep::Incomplete(text) => self.message("breaks ", text, Paint::Red),
             TranscriptStep::GiveUp(text) => self.message("stops  ", text, Paint::Plain),
+            TranscriptStep::Refused(text) => self.message("refuses", text, Paint::Red),
             TranscriptStep::Failed(text) => self.message("failed ", text, Paint::Red),
         }
     }

@@ -191,7 +191,7 @@ fn scenario() -> Scenario {
 }
 
 /// Gives a closure the type of an agent factory.
-fn agent_factory<F>(make: F) -> F
+pub(super) fn agent_factory<F>(make: F) -> F
 where
     F: for<'s> Fn(usize, EpisodeStart<'s>, Option<&'s Script>) -> Box<dyn Agent + 's> + Sync,
 {

@@ -5,6 +5,7 @@
 mod checkpoints;
 mod foreign;
 mod frozen;
+mod outcomes;
 mod random_templates;
 mod suites;
 
