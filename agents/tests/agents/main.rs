@@ -22,4 +22,5 @@ mod llm_settings_numbers;
 mod lookup;
 mod profiles;
 mod properties;
+mod refusals;
 mod repairs;
