@@ -192,6 +192,29 @@ pub struct RecordedTurn {
     pub origin: Origin,
 }
 
+/// The way in which a call ended its error chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChainEnd {
+    /// The call is an intended one, or fewer expectations are unmet after it.
+    Fixed,
+    /// Any other successful call that writes.
+    WrongRepair,
+}
+
+impl ChainEnd {
+    /// All ends.
+    pub const ALL: [ChainEnd; 2] = [ChainEnd::Fixed, ChainEnd::WrongRepair];
+
+    /// Returns the name used in columns and documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            ChainEnd::Fixed => "fixed",
+            ChainEnd::WrongRepair => "wrong_repair",
+        }
+    }
+}
+
 /// The row of one call. Tokens are exact `o200k_base` counts. Texts are shared, because most of them occur in many
 /// rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -234,9 +257,13 @@ pub struct CallRecord {
     pub state_changed: Option<bool>,
     /// True if an earlier call of the episode with the same tool and canonical arguments failed.
     pub repeated: bool,
-    /// The number of the error chain to which the call belongs, from 1; null if there is none. The error is fixed
-    /// exactly if the last call of its chain succeeded.
+    /// True if the call is an intended one: its tool and action are equal to those of a step of the script, and its
+    /// arguments contain those of the step. Null if the scenario has no script.
+    pub intended: Option<bool>,
+    /// The number of the error chain to which the call belongs, from 1; null if there is none.
     pub chain: Option<u32>,
+    /// How the call ended its chain; null if it did not.
+    pub chain_end: Option<ChainEnd>,
     /// The simulated seconds that the agent waited before the call.
     pub waited_s: u32,
     /// Tokens of the call as sent by the agent.

@@ -1,7 +1,7 @@
 //! A transcript as text for a terminal. All text of files, agents and errors is escaped.
 
 use healbench_protocol::ErrorClass;
-use healbench_record::{CallRecord, Outcome};
+use healbench_record::{CallRecord, ChainEnd, Outcome};
 
 use super::layout::{Paint, StyledSpan, wrap};
 use super::spans;
@@ -234,6 +234,9 @@ pub(super) fn call_details(row: &CallRecord) -> String {
     }
     if row.repeated {
         details.push("a call that failed before".to_owned());
+    }
+    if row.chain_end == Some(ChainEnd::WrongRepair) {
+        details.push("a wrong repair".to_owned());
     }
     details.join(", ")
 }

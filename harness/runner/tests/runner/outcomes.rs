@@ -77,8 +77,7 @@ fn run_turns(scenario: &str, kind: AgentKind, turns: &[Turn]) -> (EpisodeRecord,
     let plan = build_plan(&axes, &scenarios);
     let origin = if kind == AgentKind::Llm { Origin::Model(TurnCost::default()) } else { Origin::Script };
     let turns = turns.to_vec();
-    let make_agent =
-        agent_factory(move |_, _, _| Box::new(TurnsAgent { turns: turns.clone().into_iter(), origin }));
+    let make_agent = agent_factory(move |_, _, _| Box::new(TurnsAgent { turns: turns.clone().into_iter(), origin }));
     let job = Job {
         plan: &plan,
         scenarios: &scenarios,
@@ -163,5 +162,46 @@ fn where_stopping_is_right_only_the_agent_can_stop() {
         for kind in [AgentKind::Scripted, AgentKind::Llm] {
             assert_eq!(ending(STOPS, kind, &turns), expected, "{kind:?}: {turns:?}");
         }
+    }
+}
+
+/// Returns the error chains of a scripted episode with these turns: all, the fixed ones, and those that a wrong repair
+/// ended.
+fn chains(scenario: &str, turns: &[Turn]) -> (u32, u32, u32) {
+    let (row, _) = run_turns(scenario, AgentKind::Scripted, &[turns, &[done()]].concat());
+    (row.counts.chains, row.counts.errors_fixed, row.counts.wrong_repairs)
+}
+
+#[test]
+fn a_valid_but_wrong_call_fixes_no_error() {
+    let task = [TASK, ROLLED_BACK, SCRIPT].concat();
+    let fails = || call("rollback", json!({"id": 1}));
+    let other = || call("rollback", json!({"id": "D-2"}));
+    let release = || call("release", json!({"id": "D-1"}));
+    let list = || call("list", json!({"id": "D-1"}));
+    assert_eq!(chains(&task, &[fails(), rollback()]), (1, 1, 0));
+    assert_eq!(chains(&task, &[fails(), call("rollback", json!({"id": "D-1", "note": "n"}))]), (1, 1, 0));
+    assert_eq!(chains(&task, &[fails(), other()]), (1, 0, 1));
+    assert_eq!(chains(&task, &[fails(), release(), rollback()]), (1, 0, 1));
+    assert_eq!(chains(&task, &[fails(), list(), fails(), list(), rollback()]), (1, 1, 0));
+    assert_eq!(chains(&task, &[fails(), list()]), (1, 0, 0));
+    // The failed action was the wrong one.
+    assert_eq!(chains(&task, &[call("release", json!({})), rollback()]), (1, 1, 0));
+}
+
+#[test]
+fn an_intended_call_has_the_tool_the_action_and_the_arguments_of_a_step() {
+    let task = [TASK, ROLLED_BACK, SCRIPT].concat();
+    let turns = [
+        call("rollback", json!({"id": "D-2"})),
+        call("release", json!({"id": "D-1"})),
+        call("rollback", json!({"id": "D-1", "note": "n", "x": 1})),
+        call("rollback", json!({"id": "D-1", "note": "n"})),
+        done(),
+    ];
+    for kind in [AgentKind::Scripted, AgentKind::Llm] {
+        let (_, rows) = run_turns(&task, kind, &turns);
+        let intended: Vec<_> = rows.iter().map(|row| (row.is_error, row.intended.unwrap())).collect();
+        assert_eq!(intended, [(false, false), (false, false), (true, true), (false, true)]);
     }
 }
