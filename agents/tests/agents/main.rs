@@ -17,6 +17,7 @@ mod llm_gemini;
 mod llm_openai;
 mod llm_preflight;
 mod llm_prices;
+mod llm_refusals;
 mod llm_settings;
 mod llm_settings_numbers;
 mod lookup;
