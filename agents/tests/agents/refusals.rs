@@ -65,8 +65,15 @@ fn texts(refusal: &str, advice: &str) -> Vec<String> {
 #[test]
 fn a_read_only_action_is_called_before_stopping() {
     for refusal in REFUSALS {
-        for advice in ["Call billing.list first.", "Use billing.list to see what is open.", "Try: billing.list"] {
-            for text in texts(refusal, advice) {
+        for advice in [
+            "Call billing.list first.",
+            "Use billing.list to see what is open.",
+            "Try: billing.list",
+            "Please request access via billing.list",
+            "Run the list action before this",
+        ] {
+            let next = json!({"error": refusal, "next_action": "billing.list"}).to_string();
+            for text in texts(refusal, advice).into_iter().chain([next]) {
                 let turns = turns(&[create()], &text, |arguments| arguments["action"] == "list");
                 assert_eq!(actions(&turns), ["create", "list", "create"], "{text}");
                 assert!(is_done(&turns), "{text}");

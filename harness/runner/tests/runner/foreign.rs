@@ -8,7 +8,7 @@ use healbench_protocol::{
     AgentError, CallResult, Capabilities, ContentBlock, Deadline, Environment, EnvironmentError, EnvironmentKind,
     ErrorClass, Origin, ProtocolError, Reply, ReplyOutcome, Session, ToolCall, ToolSpec, TurnCost,
 };
-use healbench_record::CallRecord;
+use healbench_record::{CallRecord, ChainEnd};
 use healbench_scenarios::{Syntax, load_str};
 use serde_json::{Value, json};
 
@@ -186,8 +186,8 @@ impl Agent for StubModel {
     }
 }
 
-fn scenario() -> Scenario {
-    load_str("server.yaml", SCENARIO, Syntax::Yaml).unwrap_or_else(|error| panic!("{error:?}"))
+fn scenario(text: &str) -> Scenario {
+    load_str("server.yaml", text, Syntax::Yaml).unwrap_or_else(|error| panic!("{error:?}"))
 }
 
 /// Gives a closure the type of an agent factory.
@@ -208,7 +208,11 @@ where
 
 /// Runs the scenario on a server with all profiles and a stub model, under all sets of guardrails.
 fn run_on_server(mode: Mode, trials: u32) -> (Plan, Records) {
-    let scenarios = vec![scenario()];
+    run_scenario(SCENARIO, mode, trials)
+}
+
+fn run_scenario(text: &str, mode: Mode, trials: u32) -> (Plan, Records) {
+    let scenarios = vec![scenario(text)];
     let mut agents: Vec<AgentSpec> = shipped_profiles().map(|name| shipped_profile(name).unwrap().spec(name)).collect();
     let model = AgentSpec { kind: AgentKind::Llm, name: "stub".to_owned(), ..agents[0].clone() };
     agents.push(AgentSpec { opening: Some(healbench_protocol::Opening::Natural), ..model });
@@ -332,5 +336,30 @@ fn an_episode_without_its_server_is_lost_and_not_scored() {
                 assert_eq!(row.outcome, Outcome::Infra, "{row:?}");
             }
         }
+    }
+}
+
+/// The state of a server is checked only at the end, which decides about the last write.
+#[test]
+fn the_last_write_is_no_wrong_repair_if_the_expectations_hold_at_the_end() {
+    let with_note = SCENARIO
+        .replace("name: {type: string}", "name: {type: string}\n            note: {type: string}")
+        .replace("arguments: {name: Ada, role: editor}", "arguments: {name: Ada, role: editor, note: hi}");
+    let never_met = with_note.replace("\nexpect:\n", "\nexpect:\n  - called: {tool: list_people}\n");
+    for (text, end, outcome) in
+        [(&with_note, ChainEnd::Fixed, Outcome::Success), (&never_met, ChainEnd::WrongRepair, Outcome::TaskFail)]
+    {
+        let (plan, records) = run_scenario(text, Mode::Works, 1);
+        let mut ends = Vec::new();
+        for row in &records.episodes {
+            let calls = || records.calls.iter().filter(|call| call.episode == row.episode);
+            let is_stub = plan.agents[plan.cell(row.episode).unwrap().agent].name == "stub";
+            if is_stub && calls().count() == 2 {
+                assert!(calls().all(|call| call.intended == Some(false)));
+                assert_eq!(row.outcome, outcome);
+                ends.extend(calls().map(|call| call.chain_end));
+            }
+        }
+        assert!(!ends.is_empty() && ends.chunks(2).all(|pair| *pair == [None, Some(end)]), "{ends:?}");
     }
 }
