@@ -100,8 +100,8 @@ frame! {
         TRIAL trial: U32;
         /// The outcome of the episode.
         OUTCOME outcome: Text;
-        /// The way in which the conversation ended: `done`, `gave_up`, `answer`, `goal_reached`, `call_limit`, `turn_limit`,
-        /// `incomplete` or `agent_error`.
+        /// The way in which the conversation ended: `done`, `gave_up`, `refused`, `answer`, `goal_reached`, `call_limit`,
+        /// `turn_limit`, `incomplete`, `agent_error` or `environment_error`.
         ENDED_BY ended_by: Text;
         /// True if the agent's last turn claims that the task is complete.
         CLAIMED_DONE claimed_done: Flag;
@@ -129,8 +129,10 @@ frame! {
         REPEATED_CALLS repeated_calls: U32;
         /// Error chains.
         CHAINS chains: U32;
-        /// Error chains that ended in success.
+        /// Error chains that were fixed.
         ERRORS_FIXED errors_fixed: U32;
+        /// Error chains that a wrong repair ended.
+        WRONG_REPAIRS wrong_repairs: U32;
         /// Attempts after the first error of each chain.
         RETRIES retries: U32;
         /// Calls right after an error that named fields.
@@ -215,8 +217,14 @@ frame! {
         STATE_CHANGED state_changed: Option<Flag>;
         /// True if an equal call of the episode failed before.
         REPEATED_CALL repeated_call: Flag;
+        /// True if the call has the tool, the action and the arguments of a step of the script; it may have more
+        /// arguments. Null without a script.
+        INTENDED intended: Option<Flag>;
         /// Number of the error chain, from 1. Null outside of chains.
         CHAIN chain: Option<U32>;
+        /// How the call ended its chain: `fixed` by an intended call or by fewer unmet expectations, or `wrong_repair`,
+        /// any other successful call that writes. Null if it did not.
+        CHAIN_END chain_end: Option<Text>;
         /// Simulated seconds waited before the call.
         WAITED_S waited_s: U32;
         /// Tokens of the call.

@@ -176,6 +176,7 @@ pub enum RowMetric {
     CallsPerSuccess,
     TokensPerSuccess,
     ErrorsFixed,
+    WrongRepairs,
     FirstCallSuccess,
     RepeatedCalls,
     Stuck,
@@ -236,7 +237,7 @@ pub(crate) struct RowMetricEntry {
 
 /// The row metrics, in the order of [`RowMetric`]'s variants, which is also the order of columns within a group.
 #[rustfmt::skip]
-pub(crate) const ROW_METRICS: [RowMetricEntry; 18] = {
+pub(crate) const ROW_METRICS: [RowMetricEntry; 19] = {
     use Group::{Behavior, Chains, Cost, Hidden, Outcome};
     use RowMetric::*;
     use Unit::{Amount, Count, Decimal, Percent};
@@ -254,7 +255,11 @@ pub(crate) const ROW_METRICS: [RowMetricEntry; 18] = {
         row(TokensPerSuccess, "tokens_per_success", ["tokens", "/succ."], Amount, Outcome, tokens, success,
             "Tokens of calls, responses and prose over successes."),
         row(ErrorsFixed, "errors_fixed", ["errors", "fixed"], Percent, Chains, |row| row.counts.errors_fixed.into(),
-            |row| row.counts.chains.into(), "Error chains that ended in success among error chains."),
+            |row| row.counts.chains.into(),
+            "Error chains that an intended call or fewer unmet expectations ended, among error chains."),
+        row(WrongRepairs, "wrong_repairs", ["wrong", "repairs"], Percent, Chains, |row| row.counts.wrong_repairs.into(),
+            |row| row.counts.chains.into(),
+            "Error chains that another successful call that writes ended, among error chains. Lookups are none."),
         row(FirstCallSuccess, "first_call_success", ["first-call", "success"], Percent, Behavior,
             |row| own_first_call(row) * u64::from(row.counts.first_call_success), own_first_call,
             "Episodes whose first call succeeded, among scored episodes whose first call was the agent's own: not that of a seeded opening."),

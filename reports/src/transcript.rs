@@ -62,6 +62,8 @@ pub enum TranscriptStep {
     Incomplete(String),
     /// The agent gave up.
     GiveUp(String),
+    /// The model or its provider refused to answer.
+    Refused(String),
     /// The agent failed, for this reason.
     Failed(String),
 }

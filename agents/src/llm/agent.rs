@@ -220,7 +220,7 @@ impl LlmAgent<'_> {
                 self.origin =
                     if cause == FailureCause::Unparsed { Origin::Model(TurnCost::default()) } else { Origin::Script };
                 Ok(match cause {
-                    FailureCause::Policy => Turn::GiveUp { reason },
+                    FailureCause::Policy => Turn::Refused { reason },
                     FailureCause::ContextLength | FailureCause::Unparsed => Turn::Incomplete { text: reason },
                 })
             }
@@ -239,7 +239,7 @@ impl LlmAgent<'_> {
             return match finish_reason {
                 FinishReason::End => Turn::Answer { text },
                 FinishReason::Length | FinishReason::Unparsed => Turn::Incomplete { text },
-                FinishReason::Refusal => Turn::GiveUp { reason: text },
+                FinishReason::Refusal => Turn::Refused { reason: text },
             };
         }
         let limit = self.factory.model.limits.episode_calls.unwrap_or(u32::MAX);

@@ -2,6 +2,7 @@
 //! mistakes), reads the response, and then repairs the call, looks up a value, waits or stops.
 
 mod guess;
+mod suggestions;
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -45,6 +46,8 @@ pub struct ScriptedAgent<'a> {
     failures: u32,
     /// The advice (tool, action) that was followed in this step. None is followed twice.
     followed: Vec<(String, String)>,
+    /// True if a delay was waited for in this step.
+    waited: bool,
     truncated: Option<TruncatedResult>,
     /// The advice of the latest success.
     advice: Vec<Hint>,
@@ -70,6 +73,7 @@ impl<'a> ScriptedAgent<'a> {
             attempts: 0,
             failures: 0,
             followed: Vec::new(),
+            waited: false,
             truncated: None,
             advice: Vec::new(),
             pending_turn: None,
@@ -106,6 +110,7 @@ impl<'a> ScriptedAgent<'a> {
         self.failures = 0;
         self.lookup = None;
         self.followed.clear();
+        self.waited = false;
         let Some(step) = self.script_step() else {
             return Turn::Done { answer: "The task is done.".to_owned() };
         };
@@ -310,17 +315,20 @@ impl<'a> ScriptedAgent<'a> {
         if fixed {
             return self.send(wait.unwrap_or(0));
         }
-        let says = |kind: &Hint| hints.contains(kind);
-        if says(&Hint::Stop) && self.takes_up("stop", "", self.profile.uptake.stop) {
-            return give_up("Somebody else has to act first.");
-        }
-        if let Some(seconds) = wait {
+        // What a text says can be done comes first. It is waited for a refusal only once.
+        let is_refused = hints.contains(&Hint::Stop);
+        let may_wait = !(is_refused && self.waited);
+        if let Some(seconds) = wait.filter(|_| may_wait) {
+            self.waited = true;
             return self.send(seconds);
         }
         if self.follow_suggestion(hints) {
             return self.send(0);
         }
-        if says(&Hint::Transient) && self.takes_up("transient", "", self.profile.uptake.transient) {
+        if is_refused && !self.has_untried_advice(hints) && self.takes_up("stop", "", self.profile.uptake.stop) {
+            return give_up("Somebody else has to act first.");
+        }
+        if hints.contains(&Hint::Transient) && self.takes_up("transient", "", self.profile.uptake.transient) {
             return self.send(0);
         }
         if self.chance(self.profile.repeat, || "agent/repeat") {
@@ -393,59 +401,6 @@ impl<'a> ScriptedAgent<'a> {
             discriminator: field,
         };
         repairs(hint, &self.draft.arguments, &context)
-    }
-
-    /// Starts the first lookup that the hints advise and that was not made before.
-    fn follow_suggestion(&mut self, hints: &[Hint]) -> bool {
-        let Some(last) = self.last_call.clone() else { return false };
-        let seeks = self.script_step().is_some_and(|step| !step.find.is_empty());
-        let own = action_of(&self.start, &last).unwrap_or_default().to_owned();
-        let intended = self.script_step().and_then(|step| action_of(&self.start, &step.intended)).unwrap_or_default();
-        let suggests =
-            |name: &str| hints.iter().any(|hint| matches!(hint, Hint::Suggest { action, .. } if action == name));
-        let spec = self.start.tools.iter().find(|spec| spec.name == last.tool);
-        let all =
-            spec.is_some_and(|spec| spec.actions.len() > 1 && spec.actions.iter().all(|action| suggests(&action.name)));
-        if all || (own != intended && suggests(intended)) {
-            // The text lists all valid actions, which suggests none of them in particular.
-            return false;
-        }
-        for hint in hints {
-            let (tool, action) = match hint {
-                Hint::Suggest { tool, action } => (tool.as_ref().unwrap_or(&last.tool), action),
-                // A short list without the action that was called, although it is valid, is advice and not a
-                // correction.
-                Hint::Actions { names } if seeks && names.len() <= 3 && !names.contains(&own) => {
-                    let known = self.start.tools.iter().find(|spec| spec.name == last.tool);
-                    match names.first().filter(|_| known.is_some_and(|spec| spec.action(&own).is_some())) {
-                        Some(first) => (&last.tool, first),
-                        None => continue,
-                    }
-                }
-                _ => continue,
-            };
-            let suggestion = (tool.clone(), action.clone());
-            if (*tool == last.tool && *action == own)
-                || self.followed.contains(&suggestion)
-                || !self.may_call(tool, action)
-            {
-                continue;
-            }
-            if self.takes_up("suggestion", &format!("{tool}.{action}"), self.profile.uptake.suggestion) {
-                self.lookup = Some(advised_call(&self.start, &self.found_values, self.step, tool, action));
-                self.followed.push(suggestion);
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Returns true if an action may be called on advice: it is read-only, or the task needs it anyway.
-    fn may_call(&self, tool: &str, action: &str) -> bool {
-        let spec = self.start.tools.iter().find(|spec| spec.name == tool).and_then(|spec| spec.action(action));
-        let is_intended =
-            |step: &Step| step.intended.tool == tool && action_of(&self.start, &step.intended) == Some(action);
-        spec.is_some_and(|spec| spec.read_only) || self.start.script.steps.iter().any(is_intended)
     }
 
     fn uptake<'e>(&self, hint: &'e Hint) -> (&'static str, &'e str, f64) {

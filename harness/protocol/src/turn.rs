@@ -30,6 +30,11 @@ pub enum Turn {
         /// The closing answer.
         reason: String,
     },
+    /// The model or its provider refuses to answer: a refusal or a content filter.
+    Refused {
+        /// The text of the refusal, or the provider's reason; may be empty.
+        reason: String,
+    },
     /// A model stops calling tools and answers with text. The text is not judged: the state of the environment decides
     /// whether the task is complete.
     Answer {

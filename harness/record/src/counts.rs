@@ -1,9 +1,9 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_protocol::ErrorClass;
 use serde::{Deserialize, Serialize};
 
-use crate::CallRecord;
+use crate::{CallRecord, ChainEnd};
 
 /// The sums over the calls of one episode, computed from its call rows alone. All zero for an episode without calls.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,8 +18,10 @@ pub struct EpisodeCounts {
     pub repeated_calls: u32,
     /// Error chains.
     pub chains: u32,
-    /// Error chains that ended in success.
+    /// Error chains that were fixed.
     pub errors_fixed: u32,
+    /// Error chains that a wrong repair ended.
+    pub wrong_repairs: u32,
     /// Attempts after the first error of each chain.
     pub retries: u32,
     /// Calls directly after an error that named fields.
@@ -59,7 +61,7 @@ impl EpisodeCounts {
             leaked_fields: Some(0),
             ..EpisodeCounts::default()
         };
-        let mut chains: BTreeMap<u32, bool> = BTreeMap::new();
+        let mut chains: BTreeSet<u32> = BTreeSet::new();
         for call in calls {
             let tokens = u64::from(call.request_tokens) + u64::from(call.response_tokens);
             counts.calls_after_error += u32::from(counts.errors > 0);
@@ -71,11 +73,15 @@ impl EpisodeCounts {
             counts.guardrail_tokens += u64::from(call.guardrail_tokens);
             counts.largest_response = counts.largest_response.max(call.response_tokens);
             if let Some(chain) = call.chain {
-                counts.retries += u32::from(chains.insert(chain, !call.is_error).is_some());
+                counts.retries += u32::from(!chains.insert(chain));
+            }
+            match call.chain_end {
+                Some(ChainEnd::Fixed) => counts.errors_fixed += 1,
+                Some(ChainEnd::WrongRepair) => counts.wrong_repairs += 1,
+                None => {}
             }
         }
         counts.chains = chains.len() as u32;
-        counts.errors_fixed = chains.values().filter(|fixed| **fixed).count() as u32;
         for (error, next) in calls.iter().zip(calls.iter().skip(1)) {
             let named = error.named_fields.as_ref().filter(|named| error.is_error && !named.is_empty());
             if let Some(named) = named {
@@ -210,8 +216,9 @@ mod tests {
 
     #[test]
     fn sums_and_chains() {
-        let call = |chain, is_error, tokens| CallRecord {
+        let call = |chain: Option<u32>, is_error: bool, tokens| CallRecord {
             chain,
+            chain_end: (chain.is_some() && !is_error).then_some(ChainEnd::Fixed),
             is_error,
             request_tokens: tokens,
             response_tokens: 1,
@@ -220,7 +227,10 @@ mod tests {
         let calls = [call(Some(1), true, 10), call(Some(2), true, 20), call(Some(1), false, 30), call(None, false, 40)];
         let counts = EpisodeCounts::from_calls(&calls);
         assert_eq!((counts.errors, counts.calls_after_error, counts.first_call_success), (2, 3, false));
-        assert_eq!((counts.chains, counts.errors_fixed, counts.retries), (2, 1, 1));
+        assert_eq!((counts.chains, counts.errors_fixed, counts.retries, counts.wrong_repairs), (2, 1, 1, 0));
+        let wrong = CallRecord { chain_end: Some(ChainEnd::WrongRepair), ..calls[2].clone() };
+        let ended = EpisodeCounts::from_calls(&[calls[0].clone(), wrong]);
+        assert_eq!((ended.chains, ended.errors_fixed, ended.retries, ended.wrong_repairs), (1, 0, 1, 1));
         assert_eq!((counts.call_tokens, counts.wasted_tokens), (104, 32));
         assert!(EpisodeCounts::from_calls(&calls[2..]).first_call_success);
         let none = EpisodeCounts { leaked_fields: Some(0), ..EpisodeCounts::default() };

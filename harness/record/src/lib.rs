@@ -25,7 +25,7 @@ pub use plan::{CellRef, Condition, Environment, Plan, PlannedScenario};
 pub use progress::Progress;
 pub use rounds::{MIN_ROUNDS, PairRole, PairRounds, PairedRun, ROUNDS_VERSION, RoundsError};
 pub use rows::{
-    CallRecord, ENDINGS, EndedBy, EpisodeRecord, ModelUsage, Outcome, RecordedTurn, RecordedTurns, Records,
+    CallRecord, ChainEnd, ENDINGS, EndedBy, EpisodeRecord, ModelUsage, Outcome, RecordedTurn, RecordedTurns, Records,
     ResponseRecord,
 };
 pub use shard::{InvalidShard, Shard};

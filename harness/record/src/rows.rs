@@ -20,12 +20,14 @@ pub struct Records {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
-    /// All expectations hold.
+    /// The expectations hold at the end, and where stopping is right, the agent stopped.
     Success,
     /// The agent declared the task complete, but an expectation does not hold.
     TaskFail,
     /// The agent declared that it cannot complete the task.
     GaveUp,
+    /// The model or its provider refused to answer, and an expectation does not hold.
+    Refused,
     /// The episode reached a limit on calls, on turns, or on the length of an answer or a conversation.
     Limit,
     /// The agent's infrastructure failed; counted separately, never scored.
@@ -36,8 +38,15 @@ pub enum Outcome {
 
 impl Outcome {
     /// All outcomes, in the order used in documents.
-    pub const ALL: [Outcome; 6] =
-        [Outcome::Success, Outcome::TaskFail, Outcome::GaveUp, Outcome::Limit, Outcome::Infra, Outcome::Config];
+    pub const ALL: [Outcome; 7] = [
+        Outcome::Success,
+        Outcome::TaskFail,
+        Outcome::GaveUp,
+        Outcome::Refused,
+        Outcome::Limit,
+        Outcome::Infra,
+        Outcome::Config,
+    ];
 
     /// Returns the name used in columns and documents.
     pub fn name(self) -> &'static str {
@@ -45,6 +54,7 @@ impl Outcome {
             Outcome::Success => "success",
             Outcome::TaskFail => "task_fail",
             Outcome::GaveUp => "gave_up",
+            Outcome::Refused => "refused",
             Outcome::Limit => "limit",
             Outcome::Infra => "infra",
             Outcome::Config => "config",
@@ -70,6 +80,7 @@ impl fmt::Display for Outcome {
 pub enum EndedBy {
     Done,
     GaveUp,
+    Refused,
     Answer,
     GoalReached,
     CallLimit,
@@ -81,9 +92,10 @@ pub enum EndedBy {
 
 /// All ways in which an episode ends: each with its name in columns and documents, and a sentence.
 #[rustfmt::skip]
-pub const ENDINGS: [NamedEntry<EndedBy>; 9] = [
+pub const ENDINGS: [NamedEntry<EndedBy>; 10] = [
     NamedEntry { value: EndedBy::Done, name: "done", summary: "The agent declared the task complete." },
     NamedEntry { value: EndedBy::GaveUp, name: "gave_up", summary: "The agent declared that it cannot complete the task." },
+    NamedEntry { value: EndedBy::Refused, name: "refused", summary: "A model or its provider refused to answer." },
     NamedEntry { value: EndedBy::Answer, name: "answer", summary: "A model answered with text instead of calls." },
     NamedEntry { value: EndedBy::GoalReached, name: "goal_reached", summary: "The calls of a model met all expectations." },
     NamedEntry { value: EndedBy::CallLimit, name: "call_limit", summary: "The agent requested more calls than the task allows." },
@@ -183,6 +195,29 @@ pub struct RecordedTurn {
     pub origin: Origin,
 }
 
+/// The way in which a call ended its error chain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChainEnd {
+    /// The call is an intended one, or fewer expectations are unmet after it.
+    Fixed,
+    /// Any other successful call that writes.
+    WrongRepair,
+}
+
+impl ChainEnd {
+    /// All ends.
+    pub const ALL: [ChainEnd; 2] = [ChainEnd::Fixed, ChainEnd::WrongRepair];
+
+    /// Returns the name used in columns and documents.
+    pub fn name(self) -> &'static str {
+        match self {
+            ChainEnd::Fixed => "fixed",
+            ChainEnd::WrongRepair => "wrong_repair",
+        }
+    }
+}
+
 /// The row of one call. Tokens are exact `o200k_base` counts. Texts are shared, because most of them occur in many
 /// rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -225,9 +260,13 @@ pub struct CallRecord {
     pub state_changed: Option<bool>,
     /// True if an earlier call of the episode with the same tool and canonical arguments failed.
     pub repeated: bool,
-    /// The number of the error chain to which the call belongs, from 1; null if there is none. The error is fixed
-    /// exactly if the last call of its chain succeeded.
+    /// True if the call is an intended one: its tool and action are equal to those of a step of the script, and its
+    /// arguments contain those of the step. Null if the scenario has no script.
+    pub intended: Option<bool>,
+    /// The number of the error chain to which the call belongs, from 1; null if there is none.
     pub chain: Option<u32>,
+    /// How the call ended its chain; null if it did not.
+    pub chain_end: Option<ChainEnd>,
     /// The simulated seconds that the agent waited before the call.
     pub waited_s: u32,
     /// Tokens of the call as sent by the agent.

@@ -1,13 +1,16 @@
-//! Error chains: a failed call and the following calls of the same action, until one succeeds, the agent gives up, or
-//! the episode ends.
+//! Error chains: a failed call and the following attempts to repair it, until it is fixed, a wrong repair ends it, or the
+//! episode ends.
 //!
-//! Chains are derived from the tool and action of the rows alone, so that they have the same meaning for every agent. A
-//! call without a valid action opens a chain of its tool, which adopts the action of the next call that has one.
+//! A chain has a tool and an action. A call without a valid action opens a chain of its tool, which adopts the action of
+//! the next failing call that has one. A chain is fixed when an intended call succeeds in it, or when fewer expectations
+//! are unmet after a successful call, whatever its action. Any other successful call that writes is a wrong repair, except
+//! an intended call of another action. Lookups change nothing.
 
 use std::sync::Arc;
 
-use healbench_protocol::ErrorClass;
-use healbench_record::CallRecord;
+use healbench_engine::contains_all;
+use healbench_protocol::{ErrorClass, Script, ToolCall};
+use healbench_record::{CallRecord, ChainEnd};
 
 struct OpenChain {
     chain: u32,
@@ -15,33 +18,73 @@ struct OpenChain {
     action: Option<Arc<str>>,
 }
 
-/// Assigns chain numbers to the calls of one episode.
-pub(crate) fn number_chains(calls: &mut [CallRecord]) {
-    let mut open: Vec<OpenChain> = Vec::new();
-    let mut chains = 0;
-    for call in calls {
+/// Returns true if the call is an intended one: it has the tool and all arguments of a step, which include its action.
+/// Returns `None` without a script.
+pub(crate) fn is_intended(script: &Script, call: &ToolCall) -> Option<bool> {
+    let contains = |intended: &ToolCall| {
+        let (Some(given), Some(arguments)) = (call.object(), intended.object()) else { return false };
+        call.tool == intended.tool && contains_all(given, arguments)
+    };
+    (!script.steps.is_empty()).then(|| script.steps.iter().any(|step| contains(&step.intended)))
+}
+
+/// The effect of a successful call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Effect {
+    /// Fewer expectations are unmet than before.
+    Progress,
+    /// The call writes.
+    Write,
+    /// The call neither writes nor meets an expectation.
+    Lookup,
+}
+
+/// The error chains of an episode.
+#[derive(Default)]
+pub(crate) struct Chains {
+    open: Vec<OpenChain>,
+    count: u32,
+}
+
+impl Chains {
+    /// Returns true if an error is not yet repaired.
+    pub(crate) fn has_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// Adds the next call and sets `chain` and `chain_end` of its row.
+    ///
+    /// A call belongs to the most recent open chain of its tool and action. If there is none, a call that makes progress
+    /// or a wrong repair belongs to the most recent open chain.
+    pub(crate) fn add(&mut self, call: &mut CallRecord, effect: Effect) {
         let routed = call.error_class.as_ref().is_none_or(ErrorClass::is_routed);
         let continues = |chain: &OpenChain| {
             let same_action = !routed || chain.action.is_none() || chain.action == call.action;
             chain.tool == call.tool && same_action
         };
-        // The most recent chain first.
-        let at = open.iter().rposition(continues);
-        match (at, call.is_error) {
-            (Some(at), false) => call.chain = Some(open.remove(at).chain),
-            (Some(at), true) => {
-                call.chain = Some(open[at].chain);
-                if routed && open[at].action.is_none() {
-                    open[at].action.clone_from(&call.action);
-                }
+        let own = self.open.iter().rposition(continues);
+        if call.is_error {
+            let at = own.unwrap_or_else(|| {
+                self.count += 1;
+                self.open.push(OpenChain { chain: self.count, tool: call.tool.clone(), action: None });
+                self.open.len() - 1
+            });
+            if routed && self.open[at].action.is_none() {
+                self.open[at].action.clone_from(&call.action);
             }
-            (None, true) => {
-                chains += 1;
-                call.chain = Some(chains);
-                let action = call.action.clone().filter(|_| routed);
-                open.push(OpenChain { chain: chains, tool: call.tool.clone(), action });
-            }
-            (None, false) => {}
+            call.chain = Some(self.open[at].chain);
+            return;
+        }
+        let intended = call.intended == Some(true);
+        let end = match effect {
+            _ if intended && own.is_some() => ChainEnd::Fixed,
+            Effect::Progress => ChainEnd::Fixed,
+            Effect::Write if !intended => ChainEnd::WrongRepair,
+            Effect::Write | Effect::Lookup => return,
+        };
+        if let Some(at) = own.or(self.open.len().checked_sub(1)) {
+            call.chain = Some(self.open.remove(at).chain);
+            call.chain_end = Some(end);
         }
     }
 }
@@ -50,52 +93,113 @@ pub(crate) fn number_chains(calls: &mut [CallRecord]) {
 mod tests {
     use super::*;
 
-    /// Returns the chain numbers of calls given as `tool.action` and error class.
-    fn chain_numbers(calls: &[(&str, Option<&str>)]) -> Vec<Option<u32>> {
-        let record = |(name, class): &(&str, Option<&str>)| {
+    /// The call of a test: `tool.action`, and what became of it.
+    #[derive(Clone, Copy)]
+    enum Call {
+        Fails(&'static str, &'static str),
+        Intended(&'static str, Effect),
+        Other(&'static str, Effect),
+        Unscripted(&'static str, Effect),
+    }
+
+    use Call::{Fails, Intended, Other, Unscripted};
+    use Effect::{Lookup, Progress, Write};
+
+    /// Returns the chain of each call, with `+` where it is fixed and `!` where a wrong repair ends it.
+    fn chains(calls: &[Call]) -> String {
+        let mut chains = Chains::default();
+        let ends = calls.iter().map(|call| {
+            let (name, class, effect, intended) = match *call {
+                Fails(name, class) => (name, Some(class), Lookup, None),
+                Intended(name, effect) => (name, None, effect, Some(true)),
+                Other(name, effect) => (name, None, effect, Some(false)),
+                Unscripted(name, effect) => (name, None, effect, None),
+            };
             let (tool, action) = name.split_once('.').unwrap_or((name, ""));
-            CallRecord {
+            let mut row = CallRecord {
                 tool: tool.into(),
                 action: (!action.is_empty()).then(|| action.into()),
                 is_error: class.is_some(),
                 error_class: class.map(Into::into),
+                intended,
                 ..CallRecord::default()
-            }
-        };
-        let mut records: Vec<CallRecord> = calls.iter().map(record).collect();
-        number_chains(&mut records);
-        records.iter().map(|call| call.chain).collect()
+            };
+            chains.add(&mut row, effect);
+            let end = match row.chain_end {
+                None => "",
+                Some(ChainEnd::Fixed) => "+",
+                Some(ChainEnd::WrongRepair) => "!",
+            };
+            row.chain.map_or("-".to_owned(), |chain| format!("{chain}{end}"))
+        });
+        ends.collect::<Vec<_>>().join(" ")
+    }
+
+    const BAD: &str = "VALIDATION";
+
+    #[test]
+    fn a_chain_goes_on_until_its_intended_call_succeeds() {
+        let set = Intended("a.set", Write);
+        assert_eq!(chains(&[Fails("a.set", BAD), Fails("a.set", BAD), set, set, Fails("a.set", BAD)]), "1 1 1+ - 2");
+        // It may also change nothing that an expectation describes.
+        assert_eq!(chains(&[Fails("a.list", BAD), Intended("a.list", Lookup)]), "1 1+");
     }
 
     #[test]
-    fn a_chain_goes_on_until_its_action_succeeds() {
-        let bad = Some("VALIDATION");
-        let calls = [("a.x", bad), ("a.x", bad), ("a.x", None), ("a.x", None), ("a.x", bad)];
-        assert_eq!(chain_numbers(&calls), [Some(1), Some(1), Some(1), None, Some(2)]);
+    fn a_lookup_belongs_to_no_chain() {
+        let get = Fails("a.get", "NOT_FOUND");
+        assert_eq!(chains(&[get, Other("a.list", Lookup), Intended("a.get", Lookup)]), "1 - 1+");
+        assert_eq!(chains(&[get, Other("a.get", Lookup), get, Intended("a.get", Lookup)]), "1 - 1 1+");
     }
 
     #[test]
-    fn a_side_call_belongs_to_no_chain() {
-        let calls = [("a.get", Some("NOT_FOUND")), ("a.list", None), ("a.get", None)];
-        assert_eq!(chain_numbers(&calls), [Some(1), None, Some(1)]);
+    fn a_failing_lookup_is_a_chain_of_its_own() {
+        let calls =
+            [Fails("a.set", "NOT_FOUND"), Fails("a.list", BAD), Intended("a.list", Lookup), Intended("a.set", Write)];
+        assert_eq!(chains(&calls), "1 2 2+ 1+");
     }
 
     #[test]
-    fn a_failing_side_call_is_a_chain_of_its_own() {
-        let calls = [("a.get", Some("NOT_FOUND")), ("a.list", Some("VALIDATION")), ("a.list", None), ("a.get", None)];
-        assert_eq!(chain_numbers(&calls), [Some(1), Some(2), Some(2), Some(1)]);
+    fn any_other_write_is_a_wrong_repair() {
+        assert_eq!(chains(&[Fails("a.set", BAD), Other("a.set", Write), Intended("a.set", Write)]), "1 1! -");
+        assert_eq!(chains(&[Fails("a.set", BAD), Other("b.drop", Write), Fails("a.set", BAD)]), "1 1! 2");
+        // Of several chains, the most recent one.
+        assert_eq!(chains(&[Fails("a.set", BAD), Fails("b.set", BAD), Other("c.drop", Write)]), "1 2 2!");
+        assert_eq!(chains(&[Other("a.set", Write)]), "-");
     }
 
     #[test]
-    fn an_unknown_action_is_fixed_by_the_next_action_of_the_tool() {
+    fn fewer_unmet_expectations_fix_a_chain_whatever_the_call() {
+        assert_eq!(chains(&[Fails("a.set", BAD), Other("a.set", Progress)]), "1 1+");
+        assert_eq!(chains(&[Fails("a.release", BAD), Other("a.rollback", Progress)]), "1 1+");
+        assert_eq!(chains(&[Fails("a.release", BAD), Intended("a.rollback", Progress)]), "1 1+");
+    }
+
+    #[test]
+    fn without_a_script_only_the_expectations_tell_what_is_fixed() {
+        let fails = Fails("a.set", BAD);
+        assert_eq!(chains(&[fails, Unscripted("a.set", Progress)]), "1 1+");
+        assert_eq!(chains(&[fails, Unscripted("a.list", Lookup), Unscripted("a.set", Write)]), "1 - 1!");
+        let call = ToolCall { tool: "a".to_owned(), arguments: serde_json::json!({"action": "set"}) };
+        assert_eq!(is_intended(&Script::default(), &call), None);
+    }
+
+    #[test]
+    fn an_intended_call_of_another_action_is_no_wrong_repair() {
+        assert_eq!(chains(&[Fails("a.set", BAD), Intended("b.add", Write), Intended("a.set", Write)]), "1 - 1+");
+    }
+
+    #[test]
+    fn an_unknown_action_is_fixed_by_an_intended_action_of_the_tool() {
         let calls = [
-            ("a.crate", Some("UNKNOWN_ACTION")),
-            ("a", Some("MISSING_DISCRIMINATOR")),
-            ("b.x", None),
-            ("a.create", Some("VALIDATION")),
-            ("a.list", None),
-            ("a.create", None),
+            Fails("a.crate", "UNKNOWN_ACTION"),
+            Fails("a", "MISSING_DISCRIMINATOR"),
+            Other("b.x", Lookup),
+            Fails("a.create", BAD),
+            Other("a.list", Lookup),
+            Intended("a.create", Write),
         ];
-        assert_eq!(chain_numbers(&calls), [Some(1), Some(1), None, Some(1), None, Some(1)]);
+        assert_eq!(chains(&calls), "1 1 - 1 - 1+");
+        assert_eq!(chains(&[calls[0], Other("a.list", Lookup), calls[5]]), "1 - 1+");
     }
 }

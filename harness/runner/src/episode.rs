@@ -4,12 +4,15 @@ use std::time::{Duration, Instant};
 use healbench_engine::{Failure, Faults, GuardedReply};
 use healbench_protocol::{
     Agent, AgentError, AgentKind, Deadline, DrawKey, EnvironmentError, EpisodeStart, Object, Opening, Origin, Reply,
-    Session, ToolCall, ToolResponse, Turn, Usage,
+    Script, Session, ToolCall, ToolResponse, Turn,
 };
-use healbench_record::{CallRecord, CellRef, EndedBy, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan};
+use healbench_record::{
+    CallRecord, CellRef, ChainEnd, EndedBy, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan,
+};
 use healbench_scenarios::{EpisodeState, Schedule};
 
-use crate::chains::number_chains;
+use crate::chains::{Chains, Effect, is_intended};
+use crate::model_usage::add_turn;
 use crate::response_cache::{CachedResponse, CallText, ResponseCache};
 use crate::{AgentFactory, ScenarioContext};
 
@@ -18,7 +21,7 @@ use crate::{AgentFactory, ScenarioContext};
 pub enum EpisodeEvent<'a> {
     /// The agent took a turn with this origin.
     Turn(&'a Turn, Origin),
-    /// A call of the turn was answered; the row is complete except for its chain.
+    /// A call of the turn was answered.
     Call(&'a ToolCall, &'a GuardedReply, &'a CallRecord),
     /// The agent failed.
     Failed(&'a AgentError),
@@ -72,7 +75,7 @@ pub(crate) fn run_episode(
             Ok(session) => (session, None),
             Err(error) => (Box::new(Unavailable(error.clone())), Some(error)),
         };
-        let mut episode_run = EpisodeRun::new(plan.episode(cell), context, session, cache);
+        let mut episode_run = EpisodeRun::new(plan.episode(cell), context, session, &schedule.script, cache);
         episode_run.has_model = spec.opening.is_some();
         let ending = match unavailable {
             None => episode_run.run(agent.as_mut(), observe)?,
@@ -107,6 +110,8 @@ fn lost(error: &EnvironmentError, observe: &mut dyn FnMut(EpisodeEvent<'_>)) -> 
 enum Ending {
     Done,
     GaveUp,
+    /// The model or its provider refused to answer.
+    Refused,
     /// The calls of a model fulfilled all expectations; later turns cannot matter.
     GoalReached,
     /// A model answered with text.
@@ -126,6 +131,7 @@ impl Ending {
         match self {
             Ending::Done => EndedBy::Done,
             Ending::GaveUp => EndedBy::GaveUp,
+            Ending::Refused => EndedBy::Refused,
             Ending::GoalReached => EndedBy::GoalReached,
             Ending::AnsweredInWords { .. } => EndedBy::Answer,
             Ending::CallLimit => EndedBy::CallLimit,
@@ -143,11 +149,15 @@ struct EpisodeRun<'a> {
     context: &'a ScenarioContext<'a>,
     cache: &'a mut ResponseCache,
     session: Box<dyn Session + 'a>,
+    script: &'a Script,
     faults: Faults,
     calls: Vec<CallRecord>,
     succeeded: Vec<ToolCall>,
     /// The latest call, if it failed.
     failed: Option<ToolCall>,
+    chains: Chains,
+    /// The number of unmet expectations before the latest call, while an error chain is open.
+    unmet: usize,
     turns: u32,
     prompt_tokens: u32,
     prose_tokens: u32,
@@ -161,6 +171,7 @@ impl<'a> EpisodeRun<'a> {
         episode: u64,
         context: &'a ScenarioContext<'a>,
         session: Box<dyn Session + 'a>,
+        script: &'a Script,
         cache: &'a mut ResponseCache,
     ) -> EpisodeRun<'a> {
         let prompt_tokens = cache.tokens.count(&context.scenario.task.prompt);
@@ -169,10 +180,13 @@ impl<'a> EpisodeRun<'a> {
             context,
             cache,
             session,
+            script,
             faults: Faults::new(Arc::clone(context.base.faults())),
             calls: Vec::new(),
             succeeded: Vec::new(),
             failed: None,
+            chains: Chains::default(),
+            unmet: context.initially_unmet,
             turns: 0,
             prompt_tokens,
             prose_tokens: 0,
@@ -251,6 +265,10 @@ impl<'a> EpisodeRun<'a> {
                     self.count_prose(&reason);
                     return Ok(Ending::GaveUp);
                 }
+                Turn::Refused { reason } => {
+                    self.count_prose(&reason);
+                    return Ok(Ending::Refused);
+                }
                 Turn::Answer { text } => {
                     self.count_prose(&text);
                     return Ok(Ending::AnsweredInWords { has_text: !text.trim().is_empty() });
@@ -264,12 +282,53 @@ impl<'a> EpisodeRun<'a> {
     }
 
     fn goal_reached(&mut self) -> Result<bool, EnvironmentError> {
-        if !self.context.has_goal {
-            return Ok(false);
-        }
-        let state = self.session.check(self.deadline())?;
+        let has_goal = self.context.state_is_cheap && self.context.initially_unmet > 0;
+        Ok(has_goal && self.count_unmet()? == 0)
+    }
+
+    /// Returns the number of expectations that do not hold now. Those on a state that is not cheap count as unmet.
+    fn count_unmet(&mut self) -> Result<usize, EnvironmentError> {
+        let state = if self.context.state_is_cheap { self.session.check(self.deadline())? } else { Vec::new() };
         let episode = EpisodeState { state: &state, gave_up: false, succeeded: &self.succeeded };
-        Ok(self.context.scenario.unmet(&episode).is_empty())
+        Ok(self.context.scenario.unmet(&episode).len())
+    }
+
+    /// Adds the row of a call to its error chain. The call must be among those that succeeded if it did.
+    fn add_to_chain(&mut self, row: &mut CallRecord) -> Result<(), EnvironmentError> {
+        if row.is_error && !self.chains.has_open() && !self.succeeded.is_empty() {
+            self.unmet = self.count_unmet()?;
+        }
+        let mut effect = if self.writes(row) { Effect::Write } else { Effect::Lookup };
+        if !row.is_error && self.chains.has_open() {
+            let unmet = self.count_unmet()?;
+            if unmet < self.unmet {
+                effect = Effect::Progress;
+            }
+            self.unmet = unmet;
+        }
+        self.chains.add(row, effect);
+        Ok(())
+    }
+
+    /// Corrects the latest write of an episode whose expectations turned out to hold: it was no wrong repair.
+    fn fix_latest_write(&mut self) {
+        let latest = self.calls.iter().rposition(|row| !row.is_error && self.writes(row));
+        let end = latest.and_then(|at| self.calls[at].chain_end.as_mut());
+        if let Some(end) = end {
+            *end = ChainEnd::Fixed;
+        }
+    }
+
+    /// Returns true if a call changed the state; if this is unknown, unless its action is read-only.
+    fn writes(&self, row: &CallRecord) -> bool {
+        row.state_changed.unwrap_or_else(|| {
+            let tool = self.context.environment.tools().iter().find(|tool| *tool.name == *row.tool);
+            let action = tool.and_then(|tool| match &row.action {
+                Some(action) => tool.action(action),
+                None => tool.actions.first(),
+            });
+            action.is_none_or(|action| !action.read_only)
+        })
     }
 
     /// Returns the time by which the next call must be answered.
@@ -289,30 +348,17 @@ impl<'a> EpisodeRun<'a> {
             Origin::Model(cost) => cost,
         };
         let tokens = &mut self.cache.tokens;
-        let first = self.model.turns == 0;
-        self.model.turns += 1;
-        self.model.latency_ms += cost.latency_ms;
-        self.model.bpe_input += u64::from(tokens.count(preamble)) + self.context_tokens;
-        self.model.bpe_output += match turn {
+        let input = u64::from(tokens.count(preamble)) + self.context_tokens;
+        let output = match turn {
             Turn::Calls { calls, text, .. } => {
                 let calls: u64 = calls.iter().map(|call| u64::from(tokens.count(&call.wire_text()))).sum();
                 calls + u64::from(tokens.count(text))
             }
             Turn::Message { text } | Turn::Answer { text } | Turn::Incomplete { text } => u64::from(tokens.count(text)),
             Turn::Done { answer } => u64::from(tokens.count(answer)),
-            Turn::GiveUp { reason } => u64::from(tokens.count(reason)),
+            Turn::GiveUp { reason } | Turn::Refused { reason } => u64::from(tokens.count(reason)),
         };
-        // If one turn lacks the usage, that of the episode is unknown.
-        self.model.usage = match (self.model.usage, cost.usage) {
-            (None, usage) if first => usage,
-            (Some(sum), Some(usage)) => Some(add_usage(sum, usage)),
-            _ => None,
-        };
-        self.model.usd = match (self.model.usd, cost.usd) {
-            (None, usd) if first => usd,
-            (Some(sum), Some(usd)) => Some(sum + usd),
-            _ => None,
-        };
+        add_turn(&mut self.model, &cost, input, output);
     }
 
     fn count_prose(&mut self, text: &str) {
@@ -330,20 +376,22 @@ impl<'a> EpisodeRun<'a> {
         let deadline = self.deadline();
         let (session, faults) = (self.session.as_mut(), &mut self.faults);
         let (call_text, cached) = self.cache.respond(self.context, session, faults, &call, deadline)?;
-        let row = self.make_row(&call, &call_text, &cached, waited_s);
-        observe(EpisodeEvent::Call(&call, &cached.answer, &row));
+        let mut row = self.make_row(&call, &call_text, &cached, waited_s);
+        self.failed = None;
+        match row.is_error {
+            true => self.failed = Some(call),
+            false => self.succeeded.push(call),
+        }
+        self.add_to_chain(&mut row)?;
+        if let Some(call) = self.previous() {
+            observe(EpisodeEvent::Call(call, &cached.answer, &row));
+        }
         self.context_tokens += u64::from(row.request_tokens) + u64::from(row.response_tokens);
         self.calls.push(row);
-        self.failed = if cached.response().is_error {
-            Some(call)
-        } else {
-            self.succeeded.push(call);
-            None
-        };
         Ok(cached)
     }
 
-    /// Returns the call before the current one.
+    /// Returns the latest call.
     fn previous(&self) -> Option<&ToolCall> {
         self.failed.as_ref().or(self.succeeded.last())
     }
@@ -369,7 +417,9 @@ impl<'a> EpisodeRun<'a> {
             contract_deltas: answer.contract_deltas,
             state_changed: answer.state_changed,
             repeated: self.calls.iter().any(failed_before),
+            intended: is_intended(self.script, call),
             chain: None,
+            chain_end: None,
             waited_s,
             request_tokens: call_text.tokens,
             response_tokens: cached.digest.tokens,
@@ -404,19 +454,18 @@ impl<'a> EpisodeRun<'a> {
         let outcome = match &ending {
             Ending::Failed(AgentError::Config(_)) => Outcome::Config,
             Ending::Failed(_) => Outcome::Infra,
+            // One definition for every agent and every ending. Where stopping is right, that it stopped is an expectation.
+            _ if unmet.is_empty() => Outcome::Success,
             Ending::CallLimit | Ending::TurnLimit | Ending::Incomplete => Outcome::Limit,
-            Ending::GoalReached => Outcome::Success,
-            Ending::Done | Ending::GaveUp | Ending::AnsweredInWords { .. }
-                if unmet.is_empty() && gave_up == self.context.scenario.expects_stop() =>
-            {
-                Outcome::Success
-            }
-            Ending::Done | Ending::AnsweredInWords { .. } => Outcome::TaskFail,
+            Ending::Done | Ending::AnsweredInWords { .. } | Ending::GoalReached => Outcome::TaskFail,
             Ending::GaveUp => Outcome::GaveUp,
+            Ending::Refused => Outcome::Refused,
         };
-        let unmet: Vec<String> = unmet.iter().map(|expectation| expectation.to_string()).collect();
-        observe(EpisodeEvent::End(outcome, &unmet));
-        number_chains(&mut self.calls);
+        let shown: Vec<String> = unmet.iter().map(ToString::to_string).collect();
+        observe(EpisodeEvent::End(outcome, &shown));
+        if !self.context.state_is_cheap && unmet.is_empty() {
+            self.fix_latest_write();
+        }
         let record = EpisodeRecord {
             episode: self.episode,
             outcome,
@@ -433,18 +482,6 @@ impl<'a> EpisodeRun<'a> {
             model: self.has_model.then(|| Box::new(self.model)),
         };
         (record, self.calls)
-    }
-}
-
-/// Adds two counts; the sum of an unknown count is unknown.
-fn add_usage(a: Usage, b: Usage) -> Usage {
-    let add = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
-    Usage {
-        input: a.input.saturating_add(b.input),
-        cache_read: add(a.cache_read, b.cache_read),
-        cache_write: add(a.cache_write, b.cache_write),
-        output: a.output.saturating_add(b.output),
-        reasoning: add(a.reasoning, b.reasoning),
     }
 }
 

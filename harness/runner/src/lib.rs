@@ -9,6 +9,7 @@ mod checkpoints;
 mod episode;
 mod executor;
 mod limits;
+mod model_usage;
 mod plan;
 mod replay;
 mod response_cache;

@@ -18,8 +18,10 @@ pub struct ScenarioContext<'a> {
     pub(crate) environment: Box<dyn Environment + 'a>,
     /// One for each condition.
     pub(crate) engines: Vec<Engine>,
-    /// True if an expectation does not hold in the initial state and expectations may be checked between turns.
-    pub(crate) has_goal: bool,
+    /// True if expectations on the state may be checked between turns.
+    pub(crate) state_is_cheap: bool,
+    /// The number of expectations that do not hold initially. Those on a state that is not cheap count as unmet.
+    pub(crate) initially_unmet: usize,
     /// The tables, from which mistakes are drawn, and the faults.
     pub(crate) base: Arc<WorldBase>,
     seed: Seed,
@@ -84,16 +86,19 @@ impl<'a> ScenarioContext<'a> {
         let engine = |condition| Ok(engine(condition)?.with_undeclared(condition.undeclared));
         let engines = plan.conditions.iter().map(engine).collect::<Result<_, CompileError>>();
         let engines = engines.map_err(|error| failed(error.into()))?;
-        let has_goal = environment.capabilities().state_is_cheap && {
+        let state_is_cheap = environment.capabilities().state_is_cheap;
+        let mut state = Vec::new();
+        if state_is_cheap {
             let mut session = environment.open().map_err(|error| failed(error.into()))?;
-            let state = session.check(Deadline::NONE).map_err(|error| failed(error.into()))?;
-            let initial = EpisodeState { state: &state, gave_up: false, succeeded: &[] };
-            !scenario.unmet(&initial).is_empty()
-        };
+            state = session.check(Deadline::NONE).map_err(|error| failed(error.into()))?;
+        }
+        let initial = EpisodeState { state: &state, gave_up: false, succeeded: &[] };
+        let initially_unmet = scenario.unmet(&initial).len();
         let cached = plan.trials.min(MAX_CACHED_TRIALS);
         Ok(ScenarioContext {
             scenario,
-            has_goal,
+            state_is_cheap,
+            initially_unmet,
             engines,
             environment,
             base,

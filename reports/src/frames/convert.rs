@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use healbench_protocol::{ErrorClass, Usage};
-use healbench_record::{CallRecord, EndedBy, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan};
+use healbench_record::{CallRecord, ChainEnd, EndedBy, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan};
 use polars::prelude::DataFrame;
 
 use super::FrameError;
@@ -75,6 +75,7 @@ pub(super) fn episode_row<'a>(row: &'a EpisodeRecord, axes: &'a AxisNames) -> Re
         repeated_calls: counts.repeated_calls,
         chains: counts.chains,
         errors_fixed: counts.errors_fixed,
+        wrong_repairs: counts.wrong_repairs,
         retries: counts.retries,
         hinted_calls: counts.hinted_calls,
         hints_followed: counts.hints_followed,
@@ -119,7 +120,9 @@ pub(super) fn call_row(row: &CallRecord) -> CallRow<'_> {
         contract_deltas: row.contract_deltas,
         state_changed: row.state_changed,
         repeated_call: row.repeated,
+        intended: row.intended,
         chain: row.chain,
+        chain_end: row.chain_end.map(ChainEnd::name),
         waited_s: row.waited_s,
         request_tokens: row.request_tokens,
         response_tokens: row.response_tokens,
@@ -154,6 +157,7 @@ pub(crate) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeReco
                 repeated_calls: row.repeated_calls,
                 chains: row.chains,
                 errors_fixed: row.errors_fixed,
+                wrong_repairs: row.wrong_repairs,
                 retries: row.retries,
                 hinted_calls: row.hinted_calls,
                 hints_followed: row.hints_followed,
@@ -208,32 +212,38 @@ pub(crate) fn outcomes(path: &Path, frame: &DataFrame) -> Result<Vec<Outcome>, F
 }
 
 pub(crate) fn calls(path: &Path, frame: &DataFrame) -> Result<Vec<CallRecord>, FrameError> {
-    let rows = CallRow::read(path, frame)?;
-    let record = |row: CallRow<'_>| CallRecord {
-        episode: row.episode,
-        call: row.call,
-        turn: row.turn,
-        tool: row.tool.into(),
-        action: row.action.map(Into::into),
-        arguments: row.arguments.into(),
-        is_error: row.is_error,
-        error_class: row.error_class.map(Into::into),
-        injected: row.injected,
-        named_fields: row.named_fields.map(|fields| fields.into_owned().into()),
-        changed_fields: row.changed_fields.map(|fields| fields.into_owned().into()),
-        leaked_fields: row.leaked_fields,
-        omitted_rows: row.omitted_rows,
-        contract_deltas: row.contract_deltas,
-        state_changed: row.state_changed,
-        repeated: row.repeated_call,
-        chain: row.chain,
-        waited_s: row.waited_s,
-        request_tokens: row.request_tokens,
-        response_tokens: row.response_tokens,
-        tokens_estimated: row.tokens_estimated,
-        response_hash: row.response_hash,
-        guardrail_tokens: row.guardrail_tokens,
-        context_tokens: row.context_tokens,
+    let rows = CallRow::read(path, frame)?.enumerate();
+    let unknown = |row| FrameError::Value { path: path.into(), column: CHAIN_END, row };
+    let end = |name: &str| ChainEnd::ALL.into_iter().find(|end| end.name() == name);
+    let record = |(at, row): (usize, CallRow<'_>)| {
+        Ok(CallRecord {
+            episode: row.episode,
+            call: row.call,
+            turn: row.turn,
+            tool: row.tool.into(),
+            action: row.action.map(Into::into),
+            arguments: row.arguments.into(),
+            is_error: row.is_error,
+            error_class: row.error_class.map(Into::into),
+            injected: row.injected,
+            named_fields: row.named_fields.map(|fields| fields.into_owned().into()),
+            changed_fields: row.changed_fields.map(|fields| fields.into_owned().into()),
+            leaked_fields: row.leaked_fields,
+            omitted_rows: row.omitted_rows,
+            contract_deltas: row.contract_deltas,
+            state_changed: row.state_changed,
+            repeated: row.repeated_call,
+            intended: row.intended,
+            chain: row.chain,
+            chain_end: row.chain_end.map(|name| end(name).ok_or_else(|| unknown(at))).transpose()?,
+            waited_s: row.waited_s,
+            request_tokens: row.request_tokens,
+            response_tokens: row.response_tokens,
+            tokens_estimated: row.tokens_estimated,
+            response_hash: row.response_hash,
+            guardrail_tokens: row.guardrail_tokens,
+            context_tokens: row.context_tokens,
+        })
     };
-    Ok(rows.map(record).collect())
+    rows.map(record).collect()
 }

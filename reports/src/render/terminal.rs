@@ -289,7 +289,8 @@ fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
         notes.push("Intervals of a difference in tokens: BCa bootstrap over scenarios.".to_owned());
     }
     if detail >= Detail::Metrics {
-        notes.push("retries (median): the Kaplan-Meier estimate; chains that were given up are censored.".to_owned());
+        notes
+            .push("retries (median): the Kaplan-Meier estimate; chains that were never fixed are censored.".to_owned());
     }
     notes.push("recovered: success in episodes with a scheduled mistake or fault. /succ.: per success.".to_owned());
     notes.extend(agent_notes(report));

@@ -1,7 +1,7 @@
 //! A transcript as text for a terminal. All text of files, agents and errors is escaped.
 
 use healbench_protocol::ErrorClass;
-use healbench_record::{CallRecord, Outcome};
+use healbench_record::{CallRecord, ChainEnd, Outcome};
 
 use super::layout::{Paint, StyledSpan, wrap};
 use super::spans;
@@ -90,6 +90,7 @@ impl TranscriptWriter {
             TranscriptStep::Answer(text) => self.message("answer ", text, Paint::Plain),
             TranscriptStep::Incomplete(text) => self.message("breaks ", text, Paint::Red),
             TranscriptStep::GiveUp(text) => self.message("stops  ", text, Paint::Plain),
+            TranscriptStep::Refused(text) => self.message("refuses", text, Paint::Red),
             TranscriptStep::Failed(text) => self.message("failed ", text, Paint::Red),
         }
     }
@@ -233,6 +234,9 @@ pub(super) fn call_details(row: &CallRecord) -> String {
     }
     if row.repeated {
         details.push("a call that failed before".to_owned());
+    }
+    if row.chain_end == Some(ChainEnd::WrongRepair) {
+        details.push("a wrong repair".to_owned());
     }
     details.join(", ")
 }

@@ -5,9 +5,9 @@ use super::two_sided_z;
 /// Error chains that ended after the same number of retries.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct EndedChains {
-    /// The number of chains that ended in success.
+    /// The number of chains that were fixed.
     pub fixed: u64,
-    /// The number of chains left unfixed because the agent gave up or the episode ended.
+    /// The number of chains left unfixed: a wrong repair ended them, the agent gave up, or the episode ended.
     pub censored: u64,
 }
 

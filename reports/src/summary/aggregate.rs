@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_record::{Plan, RunDir};
+use healbench_record::{ChainEnd, Plan, RunDir};
 
 use super::ablation::Effects;
 use super::block::Block;
@@ -13,7 +13,9 @@ use super::claims::{self, ClaimMoments};
 use super::headline::{Example, HeadlineConditions, example};
 use super::positions::CallPositions;
 use super::sums::{PairSums, Sums};
-use crate::columns::{CALL, CHAIN, Column, ColumnType, EPISODE, ERROR_CLASS, Flag, IS_ERROR, Text, U32, U64};
+use crate::columns::{
+    CALL, CHAIN, CHAIN_END, Column, ColumnType, EPISODE, ERROR_CLASS, Flag, IS_ERROR, Text, U32, U64,
+};
 use crate::episodes::{BATCH_ROWS, for_each_episode};
 use crate::frames::{FrameError, RowRange, read_frame, row_ranges};
 use crate::report_error::ReportError;
@@ -168,7 +170,7 @@ fn aggregate_calls(
         Some(cell.agent * plan.conditions.len() + cell.condition)
     };
     let (mut current, mut found) = (None, 0);
-    // Maps a chain to its calls so far, and to true if the last of them succeeded.
+    // Maps a chain to its calls so far, and to true if the last of them fixed it.
     let mut chains: BTreeMap<u32, (u32, bool)> = BTreeMap::new();
     let mut close = |row: Option<usize>, chains: &mut BTreeMap<u32, (u32, bool)>| {
         let chains = std::mem::take(chains);
@@ -183,23 +185,23 @@ fn aggregate_calls(
     for rows in row_ranges(&run.calls_path(), BATCH_ROWS)? {
         let frame = read_frame(&run.calls_path(), &CALL_COLUMNS, RowRange::Rows(rows))?;
         found += frame.height() as u64;
-        let [episodes, calls, chain, is_error, class] = CALL_COLUMNS.map(|(name, _)| frame.column(name));
-        let rows = episodes?.u64()?.iter().zip(calls?.u32()?.iter()).zip(chain?.u32()?.iter());
-        for (((episode, call), chain), (is_error, class)) in
-            rows.zip(is_error?.bool()?.iter().zip(class?.str()?.iter()))
-        {
+        let [episodes, calls, chain, chain_end, is_error, class] = CALL_COLUMNS.map(|(name, _)| frame.column(name));
+        let rows = episodes?.u64()?.iter().zip(calls?.u32()?.iter());
+        let chains_of_rows = chain?.u32()?.iter().zip(chain_end?.str()?.iter());
+        let errors = is_error?.bool()?.iter().zip(class?.str()?.iter());
+        for (((episode, call), (chain, chain_end)), (is_error, class)) in rows.zip(chains_of_rows).zip(errors) {
             if episode != current {
                 close(row, &mut chains);
                 current = episode;
                 row = episode.and_then(row_of);
             }
-            let is_ok = is_error == Some(false);
             if let (Some(row), Some(call)) = (row, call) {
+                let is_ok = is_error == Some(false);
                 aggregates.positions[row].add(call, (!is_ok).then(|| class.unwrap_or(UNKNOWN_CLASS)));
             }
             if let Some(chain) = chain {
                 let calls = chains.entry(chain).or_default();
-                *calls = (calls.0 + 1, is_ok);
+                *calls = (calls.0 + 1, chain_end == Some(ChainEnd::Fixed.name()));
             }
         }
     }
@@ -210,10 +212,11 @@ fn aggregate_calls(
 /// The class of a failed call whose row has none. healbench writes no such row.
 const UNKNOWN_CLASS: &str = "unknown";
 
-const CALL_COLUMNS: [Column; 5] = [
+const CALL_COLUMNS: [Column; 6] = [
     (EPISODE, U64::data_type),
     (CALL, U32::data_type),
     (CHAIN, U32::data_type),
+    (CHAIN_END, Text::data_type),
     (IS_ERROR, Flag::data_type),
     (ERROR_CLASS, Text::data_type),
 ];

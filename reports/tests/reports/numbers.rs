@@ -185,6 +185,7 @@ pub(crate) fn row_texts(row: &ReportRow) -> BTreeMap<&'static str, String> {
         ("leaked", count(row.rate(RowMetric::LeakedFields).numerator)),
         ("chains", count(row.retries.fixed + row.retries.censored)),
         ("fixed", rate(row.rate(RowMetric::ErrorsFixed), percent)),
+        ("wrong", rate(row.rate(RowMetric::WrongRepairs), percent)),
         ("median", row.retries.median.median.map_or(UNKNOWN.to_owned(), |median| median.to_string())),
         ("within 1", rate(within(1), percent)),
         ("within 2", rate(within(2), percent)),
@@ -249,7 +250,7 @@ const fn column(
 
 /// All columns but those of the table of consistency, in their order.
 #[rustfmt::skip]
-static COLUMNS: [Column; 33] = [
+static COLUMNS: [Column; 34] = [
     column("rates", "success", ["success", "%"], &["success", "success interval"], "/success/rate"),
     column("rates", "points vs none", ["vs none", "points"], &["vs none", "vs none interval"], "/vs_none/difference"),
     column("rates", "p, Holm", ["", ""], &["p"], "/vs_none/p_adjusted"),
@@ -265,6 +266,7 @@ static COLUMNS: [Column; 33] = [
     column("behavior", "leaked fields", ["leaked", "fields"], &["leaked"], "/leaked_fields"),
     column("chains", "error chains", ["error", "chains"], &["chains"], "/errors_fixed/denominator"),
     column("chains", "errors fixed", ["errors", "fixed"], &["fixed"], "/errors_fixed/rate"),
+    column("chains", "wrong repairs", ["wrong", "repairs"], &["wrong"], "/wrong_repairs/rate"),
     column("chains", "retries (median)", ["retries", "(median)"], &["median"], "/retries/median"),
     column("chains", "within 1", ["within", "1"], &["within 1"], "/repair_at/0/chains/rate"),
     column("chains", "within 2", ["within", "2"], &["within 2"], "/repair_at/1/chains/rate"),

@@ -83,16 +83,16 @@ fn everything_at_100_columns() {
       all fusion-xml                     36%       29%    28%       36%       6%     192
       strict+healing fusion-text         38%       35%    15%       37%       4%     184
 
-                                   error  errors   retries  within  within  within
-                                  chains   fixed  (median)       1       2       3
+                                   error  errors    wrong   retries  within  within  within
+                                  chains   fixed  repairs  (median)       1       2       3
     scripted:typical
-      none                            35     51%         4     11%     23%     29%
-      all fusion-xml                  25     88%         4     16%     20%     36%
-      strict+healing fusion-text      34     88%         4     18%     32%     44%
+      none                            35     40%      11%         5      9%     17%     23%
+      all fusion-xml                  25     72%      16%         5      8%     12%     28%
+      strict+healing fusion-text      34     68%      21%         4     18%     29%     41%
     openai:gpt-5-mini · seeded · prompt
-      none                            30     60%         4     10%     23%     27%
-      all fusion-xml                  34     91%         4     12%     21%     32%
-      strict+healing fusion-text      32    100%         4     16%     34%     47%
+      none                            30     47%      13%         4      3%     13%     17%
+      all fusion-xml                  34     71%      21%         5      6%     12%     24%
+      strict+healing fusion-text      32     75%      25%         4     12%     22%     31%
 
                                      calls    tokens        call  guardrail    cost          vs none
                                   /episode  /episode  efficiency     tokens  /succ.           tokens
@@ -140,7 +140,7 @@ fn everything_at_100_columns() {
 
     Intervals are 95%: Wilson for a rate, Tango for a paired difference (points).
     Intervals of a difference in tokens: BCa bootstrap over scenarios.
-    retries (median): the Kaplan-Meier estimate; chains that were given up are censored.
+    retries (median): the Kaplan-Meier estimate; chains that were never fixed are censored.
     recovered: success in episodes with a scheduled mistake or fault. /succ.: per success.
     Rows of `scripted:` agents show what the texts contain, not how a real model behaves.
     seeded: the conversation begins with the scheduled mistake as the model's first call.

@@ -2,8 +2,8 @@
 
 use healbench_protocol::{AgentKind, AgentSpec, ErrorFormat, Guardrails, Opening, Seed, ToolsMode, Usage};
 use healbench_record::{
-    CallRecord, Condition, ENDINGS, Environment, EpisodeCounts, EpisodeRecord, FORMAT_VERSION, ModelUsage, Outcome,
-    Plan, PlannedScenario, Records, RunDir, RunManifest, RunStatus,
+    CallRecord, ChainEnd, Condition, ENDINGS, Environment, EpisodeCounts, EpisodeRecord, FORMAT_VERSION, ModelUsage,
+    Outcome, Plan, PlannedScenario, Records, RunDir, RunManifest, RunStatus,
 };
 use healbench_reports::FrameWriter;
 use tempfile::TempDir;
@@ -117,10 +117,14 @@ fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>
             contract_deltas: draw.below(2) as u32,
             state_changed: Some(!is_error),
             repeated: number > 1 && is_error && draw.below(2) == 0,
+            intended: Some(!is_error),
             chain,
+            chain_end: (chain.is_some() && !is_error)
+                .then(|| if episode.is_multiple_of(5) { ChainEnd::WrongRepair } else { ChainEnd::Fixed }),
             waited_s: draw.below(2) as u32 * 30,
             request_tokens: 20 + draw.below(50) as u32,
             response_tokens: 10 + draw.below(400) as u32,
+            tokens_estimated: number == 3,
             response_hash: episode.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number,
             guardrail_tokens: if cell.condition > 0 && is_error { draw.below(200) as u32 } else { 0 },
             context_tokens: 300 * number,

@@ -1,7 +1,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_protocol::Usage;
-use healbench_record::{CallRecord, CellRef, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan, Records};
+use healbench_record::{
+    CallRecord, CellRef, ChainEnd, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan, Records,
+};
 use healbench_reports::statistics::{
     ClusterSums, EndedChains, FixedWithin, Median, Resamples, Trials, bca_ratio, kaplan_meier_median, mcnemar_mid_p,
     pass_at_k, pass_hat_k, pass_hat_k_interval, tango, wilson,
@@ -32,7 +34,7 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resa
 
     let (mut calls, mut tokens, mut wasted, mut guardrail, mut leaked) = (0, 0, 0, 0, 0);
     let (mut chains, mut fixed, mut first, mut first_ok, mut repeats, mut after_error) = (0, 0, 0, 0, 0, 0);
-    let (mut hinted, mut taken, mut stuck, mut needed, mut efficient) = (0, 0, 0, 0, 0);
+    let (mut hinted, mut taken, mut stuck, mut needed, mut efficient, mut wrong) = (0, 0, 0, 0, 0, 0);
     let mut lengths: Vec<(u32, bool)> = Vec::new();
     for row in &scored {
         let mine: Vec<&CallRecord> = records.calls.iter().filter(|call| call.episode == row.episode).collect();
@@ -67,7 +69,8 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resa
             failed_before |= call.is_error;
             if let Some(chain) = call.chain {
                 let length = ends.get(&chain).map_or(0, |(length, _)| *length);
-                ends.insert(chain, (length + 1, !call.is_error));
+                ends.insert(chain, (length + 1, call.chain_end == Some(ChainEnd::Fixed)));
+                wrong += u64::from(call.chain_end == Some(ChainEnd::WrongRepair));
             }
         }
         chains += ends.len() as u64;
@@ -97,6 +100,7 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resa
         RowMetric::TokensPerEpisode => Rate::of(tokens, scored.len() as u64),
         RowMetric::Recovered => Rate::of(ended(&scheduled, Outcome::Success), scheduled.len() as u64),
         RowMetric::ErrorsFixed => Rate::of(fixed, chains),
+        RowMetric::WrongRepairs => Rate::of(wrong, chains),
         RowMetric::FirstCallSuccess => Rate::of(first_ok, first),
         RowMetric::RepeatedCalls => Rate::of(repeats, after_error),
         RowMetric::Stuck => Rate::of(stuck, scored.len() as u64),
@@ -386,6 +390,7 @@ fn every_number_is_what_loops_over_the_rows_find() {
         row.rate(RowMetric::Recovered).numerator,
         row.rate(RowMetric::ErrorsFixed).numerator,
         row.rate(RowMetric::ErrorsFixed).denominator - row.rate(RowMetric::ErrorsFixed).numerator,
+        row.rate(RowMetric::WrongRepairs).numerator,
         row.rate(RowMetric::FirstCallSuccess).numerator,
         row.rate(RowMetric::WastedTokens).numerator,
         row.rate(RowMetric::ProseTokens).numerator,

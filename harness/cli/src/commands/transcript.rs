@@ -270,6 +270,7 @@ impl TranscriptBuilder {
             Turn::Answer { text } => self.step(TranscriptStep::Answer(text.clone())),
             Turn::Incomplete { text } => self.step(TranscriptStep::Incomplete(text.clone())),
             Turn::GiveUp { reason } => self.step(TranscriptStep::GiveUp(reason.clone())),
+            Turn::Refused { reason } => self.step(TranscriptStep::Refused(reason.clone())),
         }
     }
 

@@ -191,10 +191,10 @@ fn incompatible_runs_are_never_compared() {
     refused(&["gate", "foreign.toml", "run"], "it does not begin as a baseline does");
     // A run of a newer version, as base and as candidate.
     let manifest = std::fs::read_to_string(sandbox.path("seed/manifest.json")).unwrap();
-    sandbox.write("seed/manifest.json", &manifest.replacen("\"format_version\": 6", "\"format_version\": 7", 1));
-    refused(&["gate", "seed", "run"], "has run format 7");
-    refused(&["gate", "baseline.toml", "seed"], "has run format 7");
-    refused(&["bless", "seed"], "has run format 7");
+    sandbox.write("seed/manifest.json", &manifest.replacen("\"format_version\": 7", "\"format_version\": 8", 1));
+    refused(&["gate", "seed", "run"], "has run format 8");
+    refused(&["gate", "baseline.toml", "seed"], "has run format 8");
+    refused(&["bless", "seed"], "has run format 8");
     // A run that was interrupted, and one with fewer episodes than planned.
     let other = manifest.replacen("\"status\": \"complete\"", "\"status\": \"interrupted\"", 1);
     sandbox.write("seed/manifest.json", &other);

@@ -1,15 +1,21 @@
 //! Checks every number of a report against a second computation from the transcripts of its episodes.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use healbench_agents::scripted::{Profile, ScriptedAgent, shipped_profile, shipped_profiles};
-use healbench_protocol::{Agent, EpisodeStart, ErrorFormat, Guardrails, Script, Seed, ToolCall, Turn, canonical_json};
+use healbench_engine::WorldBase;
+use healbench_protocol::{
+    Agent, Deadline, Environment, EpisodeStart, ErrorFormat, Guardrails, ReplyOutcome, Script, Seed, Session, ToolCall,
+    Turn, canonical_json,
+};
 use healbench_record::{Outcome, Plan, Records, RunDir, RunManifest, RunStatus};
 use healbench_reports::{FrameWriter, Rate, Report, ReportRow, RowMetric, summarize};
 use healbench_runner::{Axes, EpisodeEvent, Job, RunEvent, TokenCounter, WorkerPool, build_plan, execute, replay};
-use healbench_scenarios::{Scenario, load_suite};
+use healbench_scenarios::{EpisodeState, Scenario, load_suite};
 use proptest::prelude::*;
+use serde_json::json;
 
 struct CallTrace {
     call: ToolCall,
@@ -19,6 +25,9 @@ struct CallTrace {
     named_fields: Option<Vec<String>>,
     leaked_fields: u64,
     state_changed: bool,
+    is_intended: bool,
+    /// The number of unmet expectations before and after the call.
+    unmet: [usize; 2],
     /// The text of the failure without guardrails.
     bare_line: Option<String>,
     /// The notice that explains how to narrow a list.
@@ -45,9 +54,53 @@ struct EpisodeTrace {
     perfect_calls: u64,
 }
 
+/// The calls that succeeded, made again in a session of their own.
+struct Repetition<'a> {
+    scenario: &'a Scenario,
+    script: Script,
+    session: Box<dyn Session + 'a>,
+    succeeded: Vec<ToolCall>,
+}
+
+impl Repetition<'_> {
+    fn count_unmet(&mut self) -> usize {
+        let state = self.session.check(Deadline::NONE).unwrap();
+        let episode = EpisodeState { state: &state, gave_up: false, succeeded: &self.succeeded };
+        self.scenario.unmet(&episode).len()
+    }
+
+    /// Returns true if all arguments of an intended call are among those of the call.
+    fn is_intended(&self, call: &ToolCall) -> bool {
+        let contains = |intended: &ToolCall| {
+            let given = call.object().map(|object| json!(object)).unwrap_or_default();
+            let names = intended.object().unwrap();
+            intended.tool == call.tool
+                && names.iter().all(|(name, value)| canonical_json(&given[name]) == canonical_json(value))
+        };
+        self.script.steps.iter().any(|step| contains(&step.intended))
+    }
+
+    /// Makes the call if it succeeded, and returns the unmet expectations before and after it.
+    fn repeat(&mut self, call: &ToolCall, is_error: bool) -> [usize; 2] {
+        let before = self.count_unmet();
+        if !is_error {
+            let reply = self.session.call(call, Deadline::NONE).unwrap();
+            assert!(!matches!(reply.outcome, ReplyOutcome::Failed(_)), "{call:?}");
+            self.succeeded.push(call.clone());
+        }
+        [before, self.count_unmet()]
+    }
+}
+
 fn trace_episode(job: &Job<'_>, episode: u64) -> EpisodeTrace {
     let mut calls = Vec::new();
     let (mut prose, mut claims_done, mut outcome) = (Vec::new(), false, None);
+    let cell = job.plan.cell(episode).unwrap();
+    let scenario = &job.scenarios[cell.scenario];
+    let world = Arc::new(WorldBase::new(scenario.world(job.plan.seed)));
+    let simulator = scenario.simulator(Arc::clone(&world));
+    let script = scenario.schedule(job.plan.seed, cell.trial, world.def()).script;
+    let mut repetition = Repetition { scenario, script, session: simulator.open().unwrap(), succeeded: Vec::new() };
     let row = replay(job, episode, &mut |event| match event {
         EpisodeEvent::Turn(Turn::Message { text }, _) => prose.push(text.clone()),
         EpisodeEvent::Turn(Turn::Done { answer }, _) => {
@@ -63,6 +116,8 @@ fn trace_episode(job: &Job<'_>, episode: u64) -> EpisodeTrace {
             named_fields: answer.failure.as_ref().filter(|_| answer.names_fields).map(|failure| failure.fields()),
             leaked_fields: u64::from(answer.leaked_fields.unwrap()),
             state_changed: answer.state_changed.unwrap(),
+            is_intended: repetition.is_intended(call),
+            unmet: repetition.repeat(call, answer.response.is_error),
             bare_line: answer.unguarded_text(),
             truncation_notice: answer.truncation_notice.map(|block| answer.response.content[block].clone()),
         }),
@@ -95,13 +150,21 @@ fn changed_arguments(before: &ToolCall, after: &ToolCall) -> Vec<String> {
     names
 }
 
-/// Returns the chains of an episode: the number of calls of each, and true if it was fixed.
-fn chains(episode_trace: &EpisodeTrace, scenario: &Scenario) -> Vec<(u64, bool)> {
+/// The state of an error chain.
+#[derive(Clone, Copy, PartialEq)]
+enum ChainState {
+    Open,
+    Fixed,
+    WrongRepair,
+}
+
+/// Returns the chains of an episode: the number of calls of each, and its state at the end.
+fn chains(episode_trace: &EpisodeTrace, scenario: &Scenario) -> Vec<(u64, ChainState)> {
     struct Chain {
         tool: String,
         action: Option<String>,
         calls: u64,
-        fixed: bool,
+        state: ChainState,
     }
     let mut chains: Vec<Chain> = Vec::new();
     for trace in &episode_trace.calls {
@@ -110,25 +173,32 @@ fn chains(episode_trace: &EpisodeTrace, scenario: &Scenario) -> Vec<(u64, bool)>
         let action = field.and_then(|field| trace.call.object()?.get(field)?.as_str().map(str::to_owned));
         let lost = ["MISSING_DISCRIMINATOR", "UNKNOWN_ACTION", "UNKNOWN_TOOL"];
         let lost = trace.class.as_deref().is_some_and(|class| lost.contains(&class));
-        let mut open = chains.iter_mut().rev().filter(|chain| !chain.fixed && chain.tool == trace.call.tool);
-        match open.find(|chain| lost || chain.action.is_none() || chain.action == action) {
-            Some(chain) => {
-                chain.calls += 1;
-                chain.fixed = !trace.is_error;
-                if !lost && trace.is_error && chain.action.is_none() {
-                    chain.action = action;
-                }
+        let is_own =
+            |chain: &Chain| chain.tool == trace.call.tool && (lost || chain.action.is_none() || chain.action == action);
+        let open: Vec<usize> = (0..chains.len()).rev().filter(|at| chains[*at].state == ChainState::Open).collect();
+        let own = open.iter().copied().find(|at| is_own(&chains[*at]));
+        if trace.is_error {
+            let at = own.unwrap_or(chains.len());
+            if own.is_none() {
+                let tool = trace.call.tool.clone();
+                chains.push(Chain { tool, action: None, calls: 0, state: ChainState::Open });
             }
-            None if trace.is_error => chains.push(Chain {
-                tool: trace.call.tool.clone(),
-                action: action.filter(|_| !lost),
-                calls: 1,
-                fixed: false,
-            }),
-            None => {}
+            chains[at].calls += 1;
+            if !lost && chains[at].action.is_none() {
+                chains[at].action = action;
+            }
+            continue;
+        }
+        let fixes = trace.unmet[1] < trace.unmet[0] || trace.is_intended && own.is_some();
+        let is_wrong = trace.state_changed && !trace.is_intended;
+        if let Some(at) = own.or(open.first().copied())
+            && (fixes || is_wrong)
+        {
+            chains[at].calls += 1;
+            chains[at].state = if fixes { ChainState::Fixed } else { ChainState::WrongRepair };
         }
     }
-    chains.into_iter().map(|chain| (chain.calls, chain.fixed)).collect()
+    chains.into_iter().map(|chain| (chain.calls, chain.state)).collect()
 }
 
 fn is_stuck(calls: &[CallTrace]) -> bool {
@@ -198,8 +268,10 @@ fn expected_rates(traces: &[(EpisodeTrace, &Scenario)]) -> BTreeMap<&'static str
                 add("hints_followed", u64::from(followed), 1);
             }
         }
-        for (length, fixed) in chains(episode_trace, scenario) {
+        for (length, state) in chains(episode_trace, scenario) {
+            let fixed = state == ChainState::Fixed;
             add("errors_fixed", u64::from(fixed), 1);
+            add("wrong_repairs", u64::from(state == ChainState::WrongRepair), 1);
             add("fixed", u64::from(fixed), 0);
             add("censored", u64::from(!fixed), 0);
             for (name, k) in [("repair@1", 1), ("repair@2", 2), ("repair@3", 3)] {
@@ -232,6 +304,7 @@ fn reported_rates(row: &ReportRow) -> Vec<(&'static str, Rate)> {
         ("repeated_calls", row.rate(RowMetric::RepeatedCalls)),
         ("hints_followed", row.rate(RowMetric::HintsFollowed)),
         ("errors_fixed", row.rate(RowMetric::ErrorsFixed)),
+        ("wrong_repairs", row.rate(RowMetric::WrongRepairs)),
     ];
     rates
         .extend(["repair@1", "repair@2", "repair@3"].into_iter().zip(row.repair_at.iter().map(|repair| repair.chains)));

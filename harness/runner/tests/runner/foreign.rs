@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use healbench_protocol::ErrorClass;
-use healbench_record::{CallRecord, EpisodeResult};
+use healbench_record::{CallRecord, ChainEnd, EpisodeResult};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::memory_server::{Mode, STUB, run_on_server};
+use crate::memory_server::{Mode, SCENARIO, STUB, run_on_server, run_scenario};
 
 /// Runs the scenario of the server, and returns the plan and the rows.
 fn rows_on_server(mode: Mode, trials: u32) -> (Plan, Records) {
@@ -139,5 +139,31 @@ fn everything_that_a_transcript_needs_is_recorded() {
                 assert!(sent.contains("(request ") && response.text() != sent, "{response:?}");
             }
         }
+    }
+}
+
+/// The state of a server is checked only at the end, which decides about the last write.
+#[test]
+fn the_last_write_is_no_wrong_repair_if_the_expectations_hold_at_the_end() {
+    let with_note = SCENARIO
+        .replace("name: {type: string}", "name: {type: string}\n            note: {type: string}")
+        .replace("arguments: {name: Ada, role: editor}", "arguments: {name: Ada, role: editor, note: hi}");
+    let never_met = with_note.replace("\nexpect:\n", "\nexpect:\n  - called: {tool: list_people}\n");
+    for (text, end, outcome) in
+        [(&with_note, ChainEnd::Fixed, Outcome::Success), (&never_met, ChainEnd::WrongRepair, Outcome::TaskFail)]
+    {
+        let (plan, results) = run_scenario(text, Mode::Works, 1);
+        let records = records_of(results);
+        let mut ends = Vec::new();
+        for row in &records.episodes {
+            let calls = || records.calls.iter().filter(|call| call.episode == row.episode);
+            let is_stub = plan.agents[plan.cell(row.episode).unwrap().agent].name == STUB;
+            if is_stub && calls().count() == 2 {
+                assert!(calls().all(|call| call.intended == Some(false)));
+                assert_eq!(row.outcome, outcome);
+                ends.extend(calls().map(|call| call.chain_end));
+            }
+        }
+        assert!(!ends.is_empty() && ends.chunks(2).all(|pair| *pair == [None, Some(end)]), "{ends:?}");
     }
 }

@@ -6,6 +6,7 @@ mod checkpoints;
 mod foreign;
 mod frozen;
 mod memory_server;
+mod outcomes;
 mod random_templates;
 mod suites;
 

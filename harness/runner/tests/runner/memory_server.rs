@@ -193,12 +193,12 @@ impl Agent for StubModel {
     }
 }
 
-fn scenario() -> Scenario {
-    load_str("server.yaml", SCENARIO, Syntax::Yaml).unwrap_or_else(|error| panic!("{error:?}"))
+fn scenario(text: &str) -> Scenario {
+    load_str("server.yaml", text, Syntax::Yaml).unwrap_or_else(|error| panic!("{error:?}"))
 }
 
 /// Gives a closure the type of an agent factory.
-fn agent_factory<F>(make: F) -> F
+pub(crate) fn agent_factory<F>(make: F) -> F
 where
     F: for<'s> Fn(usize, EpisodeStart<'s>, Option<&'s Script>) -> Box<dyn Agent + 's> + Sync,
 {
@@ -215,7 +215,12 @@ where
 
 /// Runs the scenario on a server with all profiles and a stub model, under all sets of guardrails.
 pub(crate) fn run_on_server(mode: Mode, trials: u32) -> (Plan, Vec<EpisodeResult>) {
-    let scenarios = vec![scenario()];
+    run_scenario(SCENARIO, mode, trials)
+}
+
+/// Runs another scenario of the server like [`run_on_server`].
+pub(crate) fn run_scenario(text: &str, mode: Mode, trials: u32) -> (Plan, Vec<EpisodeResult>) {
+    let scenarios = vec![scenario(text)];
     let mut agents: Vec<AgentSpec> = shipped_profiles().map(|name| shipped_profile(name).unwrap().spec(name)).collect();
     let model = resolve_model(STUB, &BTreeMap::new(), &PriceTable::shipped()).unwrap();
     agents.push(model.spec(STUB, Opening::Natural, AgentKind::Llm));

@@ -172,8 +172,8 @@ fn repair_curves(report: &Report) -> Result<Markup, ChartError> {
             figure {
                 @for chart in charts.iter().flatten() { (chart) }
                 figcaption {
-                    "The share of all error chains that are fixed within this many attempts after the first error. A chain that was given up counts as "
-                    "never fixed."
+                    "The share of all error chains that are fixed within this many attempts after the first error. A chain that was given up or "
+                    "ended by a wrong repair counts as never fixed."
                     @if more > 0 { " " (pluralize(more as u64, "more curve")) " in the table below." }
                 }
                 (curves_table(&series))

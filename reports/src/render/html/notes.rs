@@ -25,7 +25,7 @@ pub(super) fn reading_guide(report: &Report) -> Markup {
                 "scenarios are usually wider: they generalize to similar scenarios, the others only to further trials of these."
             }
             li {
-                "retries (median): the Kaplan-Meier estimate; chains that were given up are censored. errors fixed and "
+                "retries (median): the Kaplan-Meier estimate; chains that were never fixed are censored. errors fixed and "
                 "within k: of all chains."
             }
             li { "p: McNemar's mid-p, adjusted by Holm: over all agents in the headline, over all rows in the table." }

@@ -114,6 +114,7 @@ fn render_step(step: &TranscriptStep, full: bool) -> Markup {
         TranscriptStep::Answer(text) => render_message("answers", text, "", full),
         TranscriptStep::Incomplete(text) => render_message("breaks off", text, "failed", full),
         TranscriptStep::GiveUp(text) => render_message("gives up", text, "", full),
+        TranscriptStep::Refused(text) => render_message("refuses", text, "failed", full),
         TranscriptStep::Failed(text) => render_message("failed", text, "failed", full),
     }
 }

@@ -1,0 +1,75 @@
+//! Calls that a text advises.
+
+use healbench_protocol::Step;
+
+use super::ScriptedAgent;
+use crate::scripted::hints::Hint;
+use crate::scripted::lookup::{action_of, advised_call};
+
+impl ScriptedAgent<'_> {
+    /// Returns true if the hints advise something that the agent can do and has not done: a repair, a call, or a delay.
+    pub(super) fn has_untried_advice(&self, hints: &[Hint]) -> bool {
+        let is_delay = |hint: &Hint| matches!(hint, Hint::Delay { .. });
+        hints.iter().any(|hint| !self.repairs(hint).is_empty())
+            || (!self.waited && hints.iter().any(is_delay))
+            || !self.suggestions(hints).is_empty()
+    }
+
+    /// Starts the first lookup that the hints advise and that was not made before.
+    pub(super) fn follow_suggestion(&mut self, hints: &[Hint]) -> bool {
+        let uptake = self.profile.uptake.suggestion;
+        let takes_up =
+            |(tool, action): &(String, String)| self.takes_up("suggestion", &format!("{tool}.{action}"), uptake);
+        let Some((tool, action)) = self.suggestions(hints).into_iter().find(takes_up) else { return false };
+        self.lookup = Some(advised_call(&self.start, &self.found_values, self.step, &tool, &action));
+        self.followed.push((tool, action));
+        true
+    }
+
+    /// Returns the tools and actions that the hints advise to call, and that the agent may call and has not called on
+    /// advice in this step.
+    fn suggestions(&self, hints: &[Hint]) -> Vec<(String, String)> {
+        let Some(last) = self.last_call.clone() else { return Vec::new() };
+        let seeks = self.script_step().is_some_and(|step| !step.find.is_empty());
+        let own = action_of(&self.start, &last).unwrap_or_default().to_owned();
+        let intended = self.script_step().and_then(|step| action_of(&self.start, &step.intended)).unwrap_or_default();
+        let suggests =
+            |name: &str| hints.iter().any(|hint| matches!(hint, Hint::Suggest { action, .. } if action == name));
+        let spec = self.start.tools.iter().find(|spec| spec.name == last.tool);
+        let all =
+            spec.is_some_and(|spec| spec.actions.len() > 1 && spec.actions.iter().all(|action| suggests(&action.name)));
+        if all || (own != intended && suggests(intended)) {
+            // The text lists all valid actions, which suggests none of them in particular.
+            return Vec::new();
+        }
+        let mut suggestions = Vec::new();
+        for hint in hints {
+            let (tool, action) = match hint {
+                Hint::Suggest { tool, action } => (tool.as_ref().unwrap_or(&last.tool), action),
+                // A short list without the action that was called, although it is valid, is advice and not a
+                // correction.
+                Hint::Actions { names } if seeks && names.len() <= 3 && !names.contains(&own) => {
+                    match names.first().filter(|_| spec.is_some_and(|spec| spec.action(&own).is_some())) {
+                        Some(first) => (&last.tool, first),
+                        None => continue,
+                    }
+                }
+                _ => continue,
+            };
+            let suggestion = (tool.clone(), action.clone());
+            let is_own = *tool == last.tool && *action == own;
+            if !is_own && !self.followed.contains(&suggestion) && self.may_call(tool, action) {
+                suggestions.push(suggestion);
+            }
+        }
+        suggestions
+    }
+
+    /// Returns true if an action may be called on advice: it is read-only, or the task needs it anyway.
+    fn may_call(&self, tool: &str, action: &str) -> bool {
+        let spec = self.start.tools.iter().find(|spec| spec.name == tool).and_then(|spec| spec.action(action));
+        let is_intended =
+            |step: &Step| step.intended.tool == tool && action_of(&self.start, &step.intended) == Some(action);
+        spec.is_some_and(|spec| spec.read_only) || self.start.script.steps.iter().any(is_intended)
+    }
+}

@@ -1,0 +1,34 @@
+use healbench_protocol::{TurnCost, Usage};
+use healbench_record::ModelUsage;
+
+/// Adds a turn of a model to the usage of its episode. `bpe_input` and `bpe_output` are its `o200k_base` tokens.
+pub(crate) fn add_turn(model: &mut ModelUsage, cost: &TurnCost, bpe_input: u64, bpe_output: u64) {
+    let first = model.turns == 0;
+    model.turns += 1;
+    model.latency_ms += cost.latency_ms;
+    model.bpe_input += bpe_input;
+    model.bpe_output += bpe_output;
+    // If one turn lacks the usage, that of the episode is unknown.
+    model.usage = match (model.usage, cost.usage) {
+        (None, usage) if first => usage,
+        (Some(sum), Some(usage)) => Some(add_usage(sum, usage)),
+        _ => None,
+    };
+    model.usd = match (model.usd, cost.usd) {
+        (None, usd) if first => usd,
+        (Some(sum), Some(usd)) => Some(sum + usd),
+        _ => None,
+    };
+}
+
+/// Adds two counts; the sum of an unknown count is unknown.
+fn add_usage(a: Usage, b: Usage) -> Usage {
+    let add = |a: Option<u64>, b: Option<u64>| Some(a?.saturating_add(b?));
+    Usage {
+        input: a.input.saturating_add(b.input),
+        cache_read: add(a.cache_read, b.cache_read),
+        cache_write: add(a.cache_write, b.cache_write),
+        output: a.output.saturating_add(b.output),
+        reasoning: add(a.reasoning, b.reasoning),
+    }
+}
