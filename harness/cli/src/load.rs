@@ -6,14 +6,15 @@ use healbench_agents::ReplayAgent;
 use healbench_agents::llm::{Model, preamble_of};
 use healbench_agents::scripted::{Profile, ProfileError, ScriptedAgent, shipped_profile, shipped_profiles};
 use healbench_engine::check_template;
-use healbench_engine::definition::Tool;
 use healbench_protocol::{
     Agent, AgentSpec, EpisodeStart, ErrorFormat, Guardrails, Opening, Script, Seed, TemplateSource, fingerprint,
 };
 use healbench_record::{MAX_CELLS, Plan, RecordedTurns, RunDir};
-use healbench_reports::render::count;
+use healbench_reports::render::{count, pluralize};
 use healbench_runner::{Axes, build_plan};
-use healbench_scenarios::{LoadError, Scenario, Syntax, load_str, load_suite, load_tools, render_diagnostics};
+use healbench_scenarios::{
+    LoadError, Scenario, Syntax, ToolList, load_str, load_suite, load_tools, render_diagnostics,
+};
 
 use crate::args::AxisArgs;
 use crate::error::{CliError, ErrorKind};
@@ -68,9 +69,16 @@ pub(crate) fn scenarios(paths: &[PathBuf], terminal: &Terminal) -> Result<Vec<Sc
     load_suite(paths).map_err(|error| render_load_error(error, terminal))
 }
 
-/// Reads a list of tools. All problems are returned as one rendered error.
-pub(crate) fn tools(path: &Path, terminal: &Terminal) -> Result<Vec<Tool>, CliError> {
-    load_tools(path).map_err(|error| render_load_error(error, terminal))
+/// Reads a list of tools. The problems of some tools are printed as a warning; those of a file without a valid tool are
+/// returned as one rendered error.
+pub(crate) fn tools(path: &Path, terminal: &Terminal) -> Result<ToolList, CliError> {
+    let list = load_tools(path).map_err(|error| render_load_error(error, terminal))?;
+    if !list.problems.is_empty() {
+        let problems = render_diagnostics(&list.problems, &list.sources, terminal.colors_messages());
+        let used = pluralize(list.tools.len() as u64, "tool");
+        terminal.warn(&format!("{problems}\nused: {used} of `{}`, without those that have problems", path.display()));
+    }
+    Ok(list)
 }
 
 fn render_load_error(error: LoadError, terminal: &Terminal) -> CliError {

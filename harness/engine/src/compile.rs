@@ -7,7 +7,7 @@ use healbench_protocol::{ActionSpec, Guardrails, ToolSpec};
 use crate::contract::{BlockStyle, Enhancer, SelfHealingConfig, ToolContract, diff_contracts, tool_enhancer};
 use crate::definition::{Action, Handler, Presenter, Tool};
 use crate::render::{ActionDoc, FormatRenderer, TemplateError};
-use crate::schema::{InputSchema, RowSchema, SchemaError};
+use crate::schema::{InputSchema, RowSchema, SchemaError, upgrade_schema};
 
 #[derive(Debug)]
 pub(crate) struct CompiledTool {
@@ -75,7 +75,7 @@ pub(crate) fn compile_spec(spec: &ToolSpec, guardrails: Guardrails, renderer: &F
     let action = |action: &ActionSpec| Action {
         name: action.name.clone(),
         description: action.description.clone(),
-        input: action.input_schema.clone(),
+        input: upgrade_schema(&action.input_schema),
         ..Action::default()
     };
     let tool = Tool {

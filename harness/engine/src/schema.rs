@@ -1,6 +1,7 @@
 //! Input schemas: compiled once, checked for validity on every call; issues are collected only for invalid arguments.
 
 mod branches;
+mod dialect;
 mod expected;
 mod issues;
 mod lookup;
@@ -10,6 +11,8 @@ pub(crate) use healbench_protocol::json_type;
 use jsonschema::error::ValidationErrorKind;
 use jsonschema::{ValidationError, Validator};
 use serde_json::{Value, json};
+
+pub use dialect::upgrade_schema;
 
 use crate::failure::Issue;
 

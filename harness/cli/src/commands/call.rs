@@ -26,7 +26,7 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
             let world = scenario.world(Seed(args.seed));
             (scenario.tools, world)
         }
-        (None, Some(path)) => (tools(path, terminal)?, WorldDef::default()),
+        (None, Some(path)) => (tools(path, terminal)?.tools, WorldDef::default()),
         (None, None) => {
             return Err(CliError::new("neither a scenario nor tools are given")
                 .help("name a file with `--scenario` or `--tools`"));

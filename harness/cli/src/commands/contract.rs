@@ -107,7 +107,7 @@ fn contract_counts(lockfile: &Lockfile) -> String {
 
 fn contracts(sources: &ContractSources, terminal: &Terminal) -> Result<Lockfile, CliError> {
     if let Some(path) = &sources.tools {
-        return Ok(Lockfile::from_tools([(TOOLS, tools(path, terminal)?.as_slice())]));
+        return Ok(Lockfile::from_tools([(TOOLS, tools(path, terminal)?.tools.as_slice())]));
     }
     let scenarios = scenarios(&sources.scenarios, terminal)?;
     Ok(Lockfile::from_tools(scenarios.iter().map(|scenario| (scenario.id.as_str(), scenario.tools.as_slice()))))

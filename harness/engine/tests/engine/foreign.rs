@@ -136,3 +136,14 @@ fn a_long_text_keeps_its_first_lines_or_else_characters() {
     assert_eq!(reply.response.content[0], "ä".repeat(200));
     assert!(reply.response.content[1].ends_with("Showing 200 of 1000 characters."), "{:?}", reply.response.content);
 }
+
+#[test]
+fn schemas_of_older_drafts_are_validated() {
+    let draft_07 = json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "properties": {"at": {"type": "array", "items": [{"type": "number"}], "description": null}},
+    });
+    let reply = |at: Value| ask("all", draft_07.clone(), json!({ "at": [at] }), success("ok"));
+    assert_eq!(reply(json!(1)).response.content, ["ok"]);
+    assert!(reply(json!("x")).response.is_error);
+}
