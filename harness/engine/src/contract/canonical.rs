@@ -39,11 +39,6 @@ pub(super) fn without_annotations(schema: &Value) -> Value {
     canonical_schema(&bare)
 }
 
-/// Returns the schema without annotations and without `required`, at any depth.
-pub(super) fn without_required(schema: &Value) -> Value {
-    rebuild(&without_annotations(schema), &|keyword, value| (keyword != "required").then(|| value.clone()))
-}
-
 /// Returns every reference in `schema`, including lookalikes in values; those can only make a comparison stricter.
 pub(super) fn references(schema: &Value) -> Vec<String> {
     match schema {

@@ -11,7 +11,7 @@ use super::branches::{BranchResult, FailedBranches, judge_branches};
 use super::expected::{dotted_path, expected_at, has_branches, normalize_number, type_names, value_at};
 use super::lookup::{pointer_tokens, schema_at};
 use super::{forbids_additional, json_type};
-use crate::contract::{readable_schema, readable_subschema};
+use crate::contract::readable_subschema;
 use crate::failure::{Bound, Expected, Issue, IssueKind, PathSegment, Quantity};
 
 /// Returns all issues, at every depth in the order of the schema's properties: issues inside a value before those of
@@ -209,7 +209,7 @@ fn alternatives(schema: &Value, pointer: &str) -> String {
 fn other_message(kind: &ValidationErrorKind) -> String {
     match kind {
         ValidationErrorKind::Contains => "no item is of the kind that has to be there".to_owned(),
-        ValidationErrorKind::Not { schema } => format!("it must not be {}", readable_schema(schema)),
+        ValidationErrorKind::Not { schema } => format!("it must not be {}", readable_subschema(schema, schema)),
         ValidationErrorKind::FalseSchema => "nothing may stand here".to_owned(),
         ValidationErrorKind::PropertyNames { error } => format!("a name in it is not allowed: {error}"),
         ValidationErrorKind::AdditionalItems { limit } => format!("it has more than {limit} items"),
