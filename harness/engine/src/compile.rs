@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use healbench_protocol::{ActionSpec, Guardrails, ToolSpec};
 
-use crate::contract::{BlockStyle, Enhancer, SelfHealingConfig, ToolContract, diff_contracts, tool_enhancer};
+use crate::contract::{
+    BlockStyle, ContractAwareness, Enhancer, SelfHealingConfig, ToolContract, diff_contracts, tool_enhancer,
+};
 use crate::definition::{Action, Handler, Presenter, Tool};
 use crate::render::{ActionDoc, FormatRenderer, TemplateError};
 use crate::schema::{InputSchema, RowSchema, SchemaError, upgrade_schema};
@@ -96,13 +98,27 @@ pub(crate) fn compile_spec(spec: &ToolSpec, guardrails: Guardrails, renderer: &F
 }
 
 /// Creates the enhancer for the contract guardrail.
-pub(crate) fn contract_enhancer(tool: &Tool, guardrails: Guardrails, style: BlockStyle) -> Enhancer {
-    match &tool.previous {
-        Some(previous) if guardrails.contract => {
-            let diff = diff_contracts(&ToolContract::from_tool(previous), &ToolContract::from_tool(tool));
-            let config = SelfHealingConfig::new(BTreeMap::from([(tool.name.clone(), diff)]));
-            tool_enhancer(&tool.name, tool.actions.iter().map(|action| action.name.as_str()), &config, style)
-        }
-        _ => Enhancer::Identity,
+pub(crate) fn contract_enhancer(
+    tool: &Tool,
+    guardrails: Guardrails,
+    awareness: &ContractAwareness,
+    style: BlockStyle,
+) -> Enhancer {
+    if !guardrails.contract {
+        return Enhancer::Identity;
     }
+    let locked = awareness.known_contracts.get(&tool.name).cloned();
+    let Some(known) = locked.or_else(|| tool.previous.as_deref().map(ToolContract::from_tool)) else {
+        return Enhancer::Identity;
+    };
+    let diff = diff_contracts(&known, &ToolContract::from_tool(tool));
+    let config = SelfHealingConfig {
+        active_deltas: BTreeMap::from([(tool.name.clone(), diff)]),
+        include_all_severities: awareness.include_all_severities,
+        max_deltas_per_error: awareness.max_deltas_per_error,
+    };
+    // Calls of actions that no longer exist get their deltas too.
+    let current = tool.actions.iter().map(|action| action.name.as_str());
+    let actions = current.chain(known.surface.actions.keys().map(String::as_str));
+    tool_enhancer(&tool.name, actions, &config, style)
 }

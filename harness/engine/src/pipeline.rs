@@ -10,7 +10,7 @@ use healbench_protocol::{
 use serde_json::Value;
 
 use crate::compile::{CompileError, CompiledAction, CompiledTool, compile_spec, compile_tool, contract_enhancer};
-use crate::contract::{Block, BlockStyle, Enhance, Enhancer};
+use crate::contract::{Block, BlockStyle, ContractAwareness, Enhance, Enhancer};
 use crate::definition::{Tool, ToolFailure};
 use crate::failure::{Expected, Failure, Issue, IssueKind, Routing};
 use crate::faults::Faults;
@@ -61,7 +61,21 @@ impl Engine {
     /// # Errors
     /// [`CompileError`] if an input schema or the template does not compile.
     pub fn new(tools: &[Tool], guardrails: Guardrails, format: &ErrorFormat) -> Result<Engine, CompileError> {
-        Engine::with_enhancers(tools, guardrails, format, |tool, style| contract_enhancer(tool, guardrails, style))
+        Engine::with_awareness(tools, guardrails, format, &ContractAwareness::default())
+    }
+
+    /// Like [`Engine::new`], with the contracts that agents know and the changes to show.
+    ///
+    /// # Errors
+    /// As [`Engine::new`].
+    pub fn with_awareness(
+        tools: &[Tool],
+        guardrails: Guardrails,
+        format: &ErrorFormat,
+        awareness: &ContractAwareness,
+    ) -> Result<Engine, CompileError> {
+        let enhancer = |tool: &Tool, style| contract_enhancer(tool, guardrails, awareness, style);
+        Engine::with_enhancers(tools, guardrails, format, enhancer)
     }
 
     /// Compiles the guardrails in front of a server with these tools. A tool whose schema does not compile is not
@@ -137,7 +151,9 @@ impl<E: Enhance> Engine<E> {
     /// of block handling, so that only the enhancer's own code runs between rendering and replying.
     #[inline(never)]
     fn fail(&self, failed: FailedCall<'_>, call: &ToolCall) -> GuardedReply {
-        let (Failure::Validation { action, .. }, Some(tool)) = (&failed.failure, failed.tool) else {
+        let (Failure::Validation { action, .. } | Failure::Routing(Routing::UnknownAction { action, .. }), Some(tool)) =
+            (&failed.failure, failed.tool)
+        else {
             return self.pipeline.render_failure(&failed, call, None).into_reply(failed, 0);
         };
         let enhancer = &self.enhancers[tool];

@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::block::render_block;
-use super::{BlockStyle, ContractDiff, Delta, Severity};
+use super::{BlockStyle, ContractDiff, Delta, Severity, ToolContract};
 
 /// The deltas to show, and their maximum number.
 #[derive(Debug, Clone)]
@@ -24,6 +24,24 @@ impl SelfHealingConfig {
     /// Shows BREAKING and RISKY changes of `active_deltas`, at most five per error.
     pub fn new(active_deltas: BTreeMap<String, ContractDiff>) -> SelfHealingConfig {
         SelfHealingConfig { active_deltas, include_all_severities: false, max_deltas_per_error: 5 }
+    }
+}
+
+/// The contract changes that the errors of a server show.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContractAwareness {
+    /// True to include SAFE and COSMETIC changes.
+    pub include_all_severities: bool,
+    /// The maximum number of deltas in one error.
+    pub max_deltas_per_error: usize,
+    /// The contracts that agents know, by tool. For a tool that is not in it, the tool's `previous` is the known one.
+    pub known_contracts: BTreeMap<String, ToolContract>,
+}
+
+impl Default for ContractAwareness {
+    /// Shows BREAKING and RISKY changes since `previous`, at most five per error.
+    fn default() -> ContractAwareness {
+        ContractAwareness { include_all_severities: false, max_deltas_per_error: 5, known_contracts: BTreeMap::new() }
     }
 }
 
@@ -198,10 +216,20 @@ impl Blocks {
 /// those of the whole tool.
 fn shown_deltas<'a>(tool: &str, action: Option<&str>, config: &'a SelfHealingConfig) -> Vec<&'a Delta> {
     let Some(diff) = config.active_deltas.get(tool) else { return Vec::new() };
-    let severe = |delta: &&Delta| config.include_all_severities || delta.severity >= Severity::Risky;
+    let is_removed = |action: &str| {
+        diff.deltas.iter().any(|delta| delta.current.is_none() && delta.field.strip_prefix("actions.") == Some(action))
+    };
+    // The successor of a renamed action is an added one.
+    let with_added = action.is_some_and(is_removed);
+    let is_added =
+        |delta: &Delta, name: &str| delta.previous.is_none() && delta.field.strip_prefix("actions.") == Some(name);
+    let severe = |delta: &&Delta| {
+        let names_successor = || action_of(&delta.field).is_some_and(|name| is_added(delta, name));
+        config.include_all_severities || delta.severity >= Severity::Risky || with_added && names_successor()
+    };
     let relevant = |delta: &&Delta| match action_of(&delta.field) {
         None => true,
-        Some(changed) => action == Some(changed),
+        Some(changed) => action == Some(changed) || with_added && is_added(delta, changed),
     };
     diff.deltas.iter().filter(severe).filter(relevant).take(config.max_deltas_per_error).collect()
 }

@@ -15,7 +15,7 @@ mod tool_contract;
 pub use block::BlockStyle;
 pub use diff::{ContractDiff, Delta, Severity, diff_contracts, diff_contracts_under};
 pub use enhance::{
-    Block, Enhance, Enhancer, Identity, SelfHealing, SelfHealingConfig, enrich_validation_error,
+    Block, ContractAwareness, Enhance, Enhancer, Identity, SelfHealing, SelfHealingConfig, enrich_validation_error,
     tool_enhancer,
 };
 pub use lockfile::{ChangeKind, ContractChange, LockedContract, Lockfile, LockfileError};
