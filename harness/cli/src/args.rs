@@ -10,7 +10,7 @@ use healbench_record::Shard;
 use healbench_runner::Budget;
 
 pub(crate) use axes::AxisArgs;
-pub(crate) use contract::{ContractArgs, ContractCommand, ContractSources};
+pub(crate) use contract::{ContractArgs, ContractCommand, ContractSources, DeltaArgs};
 
 use crate::axis_help::{formats_help, guardrails_help};
 
@@ -153,6 +153,8 @@ pub(crate) struct CallArgs {
         help = formats_help(". Several are printed together, each with its number of tokens"),
     )]
     pub(crate) format: Vec<String>,
+    #[command(flatten)]
+    pub(crate) deltas: DeltaArgs,
     /// The seed of the scenario's generated rows.
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub(crate) seed: u64,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use healbench_protocol::{ActionSpec, Guardrails, ToolSpec};
 
 use crate::contract::{
-    BlockStyle, ContractAwareness, Enhancer, SelfHealingConfig, ToolContract, diff_contracts, tool_enhancer,
+    BlockStyle, ContractAwareness, Enhancer, ToolContract, diff_contracts, removed_tool, tool_enhancer,
 };
 use crate::definition::{Action, Handler, Presenter, Tool};
 use crate::render::{ActionDoc, FormatRenderer, TemplateError};
@@ -111,14 +111,28 @@ pub(crate) fn contract_enhancer(
     let Some(known) = locked.or_else(|| tool.previous.as_deref().map(ToolContract::from_tool)) else {
         return Enhancer::Identity;
     };
-    let diff = diff_contracts(&known, &ToolContract::from_tool(tool));
-    let config = SelfHealingConfig {
-        active_deltas: BTreeMap::from([(tool.name.clone(), diff)]),
-        include_all_severities: awareness.include_all_severities,
-        max_deltas_per_error: awareness.max_deltas_per_error,
-    };
+    let config = awareness.config(&tool.name, diff_contracts(&known, &ToolContract::from_tool(tool)));
     // Calls of actions that no longer exist get their deltas too.
     let current = tool.actions.iter().map(|action| action.name.as_str());
     let actions = current.chain(known.surface.actions.keys().map(String::as_str));
     tool_enhancer(&tool.name, actions, &config, style)
+}
+
+/// Creates the enhancers for errors about known tools that no longer exist, by name.
+pub(crate) fn enhancers_of_removed_tools(
+    tools: &[Tool],
+    guardrails: Guardrails,
+    awareness: &ContractAwareness,
+    style: BlockStyle,
+) -> BTreeMap<String, Enhancer> {
+    let known = &awareness.known_contracts;
+    let added: Vec<ToolContract> =
+        tools.iter().filter(|tool| !known.contains_key(&tool.name)).map(ToolContract::from_tool).collect();
+    let is_removed = |name: &str| tools.iter().all(|tool| tool.name != name);
+    let removed = known.iter().filter(|(name, _)| guardrails.contract && is_removed(name));
+    let enhancer = |(name, contract): (&String, &ToolContract)| {
+        let config = awareness.config(name, removed_tool(contract, &added));
+        (name.clone(), tool_enhancer(name, [name.as_str()], &config, style))
+    };
+    removed.map(enhancer).collect()
 }

@@ -2,6 +2,7 @@
 //! that does not depend on the call is computed when the engine is created.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use healbench_protocol::{
     CallResult, Deadline, EnvironmentError, ErrorFormat, Guardrails, Object, ReplyOutcome, Session, ToolCall,
@@ -9,7 +10,10 @@ use healbench_protocol::{
 };
 use serde_json::Value;
 
-use crate::compile::{CompileError, CompiledAction, CompiledTool, compile_spec, compile_tool, contract_enhancer};
+use crate::compile::{
+    CompileError, CompiledAction, CompiledTool, compile_spec, compile_tool, contract_enhancer,
+    enhancers_of_removed_tools,
+};
 use crate::contract::{Block, BlockStyle, ContractAwareness, Enhance, Enhancer};
 use crate::definition::{Tool, ToolFailure};
 use crate::failure::{Expected, Failure, Issue, IssueKind, Routing};
@@ -30,6 +34,8 @@ pub struct Engine<E = Enhancer> {
     pipeline: Pipeline,
     /// One for each tool, in the same order.
     enhancers: Vec<E>,
+    /// For errors about tools that no longer exist, by name.
+    removed: BTreeMap<String, E>,
     /// The handlers of the simulator, for [`Engine::call`]; none for a server.
     handlers: Handlers,
 }
@@ -75,7 +81,10 @@ impl Engine {
         awareness: &ContractAwareness,
     ) -> Result<Engine, CompileError> {
         let enhancer = |tool: &Tool, style| contract_enhancer(tool, guardrails, awareness, style);
-        Engine::with_enhancers(tools, guardrails, format, enhancer)
+        let mut engine = Engine::with_enhancers(tools, guardrails, format, enhancer)?;
+        let style = engine.pipeline.renderer.block_style();
+        engine.removed = enhancers_of_removed_tools(tools, guardrails, awareness, style);
+        Ok(engine)
     }
 
     /// Compiles the guardrails in front of a server with these tools. A tool whose schema does not compile is not
@@ -95,6 +104,7 @@ impl Engine {
         Ok(Engine {
             pipeline: Pipeline { tools: compiled, renderer, truncate: guardrails.truncation, server },
             enhancers: tools.iter().map(|_| Enhancer::Identity).collect(),
+            removed: BTreeMap::new(),
             handlers: Handlers::new(&[]),
         })
     }
@@ -116,7 +126,7 @@ impl<E: Enhance> Engine<E> {
         let compile = |tool| compile_tool(tool, guardrails, &renderer);
         let compiled = tools.iter().map(compile).collect::<Result<_, _>>()?;
         let pipeline = Pipeline { tools: compiled, renderer, truncate: guardrails.truncation, server: None };
-        Ok(Engine { pipeline, enhancers, handlers: Handlers::new(tools) })
+        Ok(Engine { pipeline, enhancers, removed: BTreeMap::new(), handlers: Handlers::new(tools) })
     }
 
     /// Runs one call in a simulated environment and returns the reply. A failed call is a reply too.
@@ -151,12 +161,19 @@ impl<E: Enhance> Engine<E> {
     /// of block handling, so that only the enhancer's own code runs between rendering and replying.
     #[inline(never)]
     fn fail(&self, failed: FailedCall<'_>, call: &ToolCall) -> GuardedReply {
-        let (Failure::Validation { action, .. } | Failure::Routing(Routing::UnknownAction { action, .. }), Some(tool)) =
-            (&failed.failure, failed.tool)
-        else {
+        let changed = match (&failed.failure, failed.tool) {
+            (
+                Failure::Validation { action, .. } | Failure::Routing(Routing::UnknownAction { action, .. }),
+                Some(tool),
+            ) => Some((&self.enhancers[tool], action)),
+            (Failure::Routing(Routing::UnknownTool { tool, .. }), _) => {
+                self.removed.get(tool).map(|enhancer| (enhancer, tool))
+            }
+            _ => None,
+        };
+        let Some((enhancer, action)) = changed else {
             return self.pipeline.render_failure(&failed, call, None).into_reply(failed, 0);
         };
-        let enhancer = &self.enhancers[tool];
         if let Some(block) = enhancer.block(action) {
             return self.fail_with(block, enhancer, failed, call);
         }

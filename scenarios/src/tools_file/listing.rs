@@ -15,8 +15,9 @@ pub(super) struct Entry {
 }
 
 /// Keys that contain tools, or an object that does, and whether a schema is optional in them.
-const WRAPPERS: [(&str, bool); 5] = [
+const WRAPPERS: [(&str, bool); 6] = [
     ("result", false),
+    ("toolConfig", false),
     ("tools", false),
     ("functions", true),
     ("functionDeclarations", true),

@@ -89,6 +89,7 @@ fn lists_of_other_apis_are_read() {
         json!({"tools": [{"functionDeclarations": [named("parameters")]}]}),
         json!([{"function_declarations": [named("parameters")]}]),
         json!({"tools": [{"toolSpec": {"name": "find", "description": "Finds.", "inputSchema": {"json": schema}}}]}),
+        json!({"toolConfig": {"tools": [{"toolSpec": {"name": "find", "description": "Finds.", "inputSchema": {"json": schema}}}]}}),
     ] {
         let tool = tool(&list);
         assert_eq!((tool.name.as_str(), tool.description.as_str()), ("find", "Finds."), "{list}");

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::contract::DeltaArgs;
 use crate::axis_help::{formats_help, guardrails_help};
 
 /// The axes of a plan.
@@ -35,6 +36,8 @@ pub(crate) struct AxisArgs {
         help = formats_help(""),
     )]
     pub(crate) format: Vec<String>,
+    #[command(flatten)]
+    pub(crate) deltas: DeltaArgs,
     /// How episodes of models begin: `seeded`, with the scheduled mistake as the model's first call, or `natural`, with the task only.
     #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HEALBENCH_OPENING", default_value = "seeded")]
     pub(crate) opening: Vec<String>,

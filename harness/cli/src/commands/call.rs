@@ -4,9 +4,10 @@ use std::io::{self, BufRead as _};
 use std::path::Path;
 use std::sync::Arc;
 
-use healbench_engine::definition::{Tool, WorldDef};
-use healbench_engine::{Engine, World, WorldBase};
-use healbench_protocol::{ErrorFormat, Guardrails, Seed, ToolCall, ToolResponse};
+use healbench_engine::contract::ContractAwareness;
+use healbench_engine::definition::WorldDef;
+use healbench_engine::{CompileError, Engine, World, WorldBase};
+use healbench_protocol::{ErrorFormat, Seed, ToolCall, ToolResponse};
 use healbench_reports::render::{plain_text, pluralize};
 use healbench_runner::TokenCounter;
 use healbench_scenarios::Scenario;
@@ -16,17 +17,23 @@ use serde_json::{Map, Value};
 use crate::args::{CallArgs, CallOutput};
 use crate::error::{CliError, ExitStatus};
 use crate::load::{parse_formats, scenarios, tools};
+use crate::lockfiles::TOOLS;
 use crate::terminal::{ResultWriter, Terminal};
 
 /// Answers one call from the arguments, or each line of standard input.
 pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
-    let (tools, world) = match (&args.scenario, &args.tools) {
+    let (tools, world, awareness) = match (&args.scenario, &args.tools) {
         (Some(path), _) => {
-            let scenario = load_single_scenario(path, terminal)?;
+            let mut scenario = load_single_scenario(path, terminal)?;
+            args.deltas.apply(&mut scenario.awareness, &scenario.id)?;
             let world = scenario.world(Seed(args.seed));
-            (scenario.tools, world)
+            (scenario.tools, world, scenario.awareness)
         }
-        (None, Some(path)) => (tools(path, terminal)?.tools, WorldDef::default()),
+        (None, Some(path)) => {
+            let mut awareness = ContractAwareness::default();
+            args.deltas.apply(&mut awareness, TOOLS)?;
+            (tools(path, terminal)?.tools, WorldDef::default(), awareness)
+        }
         (None, None) => {
             return Err(CliError::new("neither a scenario nor tools are given")
                 .help("name a file with `--scenario` or `--tools`"));
@@ -34,7 +41,9 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
     };
     let formats = parse_formats(&args.format)?;
     let output = args.output.unwrap_or(if formats.len() > 1 { CallOutput::Text } else { CallOutput::Json });
-    let mut engines = Engines::new(&tools, world, args.guardrails.parse()?, &formats, output)?;
+    let guardrails = args.guardrails.parse()?;
+    let mut engines =
+        Engines::new(world, &formats, output, |format| Engine::with_awareness(&tools, guardrails, format, &awareness))?;
     let mut results = terminal.result_writer();
     match &args.tool {
         Some(tool) => {
@@ -140,16 +149,14 @@ struct Engines {
 
 impl Engines {
     fn new(
-        tools: &[Tool],
         world: WorldDef,
-        guardrails: Guardrails,
         formats: &[ErrorFormat],
         output: CallOutput,
+        make_engine: impl Fn(&ErrorFormat) -> Result<Engine, CompileError>,
     ) -> Result<Engines, CliError> {
         let base = Arc::new(WorldBase::new(world));
         let format = |format: &ErrorFormat| {
-            let engine = Engine::new(tools, guardrails, format)?;
-            Ok::<_, CliError>((format.clone(), engine, World::new(Arc::clone(&base))))
+            Ok::<_, CliError>((format.clone(), make_engine(format)?, World::new(Arc::clone(&base))))
         };
         let formats = formats.iter().map(format).collect::<Result<_, _>>()?;
         Ok(Engines { formats, output, counter: TokenCounter::new() })

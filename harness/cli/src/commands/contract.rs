@@ -1,7 +1,6 @@
 //! Locks, compares and checks the contracts of scenarios' tools.
 
 use std::collections::BTreeSet;
-use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 
 use healbench_engine::contract::{ContractChange, Lockfile, Severity, report_text};
@@ -14,12 +13,11 @@ use serde_json::Value;
 use crate::args::{ContractArgs, ContractCommand, ContractSources};
 use crate::error::{CliError, ExitStatus};
 use crate::load::{scenarios, tools};
+use crate::lockfiles::{TOOLS, lockfile_error, read_lockfile, write_lockfile};
 use crate::terminal::Terminal;
 
 /// The default of `--lockfile`, and the suffix of lockfile names.
 const LOCKFILE: &str = "contracts.lock";
-/// The scenario name used for a list of tools.
-const TOOLS: &str = "tools";
 
 /// The contracts of one side of a comparison.
 struct State {
@@ -48,7 +46,7 @@ fn lock(sources: &ContractSources, path: &Path, terminal: &Terminal) -> Result<E
     let locked = contract_counts(&lockfile);
     let mut unchanged = 0;
     if path.exists() {
-        for (id, tools) in read(path)?.scenarios {
+        for (id, tools) in read_lockfile(path)?.scenarios {
             if let std::collections::btree_map::Entry::Vacant(entry) = lockfile.scenarios.entry(id) {
                 entry.insert(tools);
                 unchanged += 1;
@@ -117,7 +115,7 @@ fn check(
     fail_on: Severity,
     terminal: &Terminal,
 ) -> Result<ExitStatus, CliError> {
-    let mut lockfile = read(path)?;
+    let mut lockfile = read_lockfile(path)?;
     let current = contracts(sources, terminal)?;
     let all = lockfile.scenarios.len();
     lockfile.scenarios.retain(|id, _| current.lockfile.scenarios.contains_key(id));
@@ -206,42 +204,8 @@ fn file_kind(path: &Path) -> FileKind {
 /// Reads a lockfile or a list of tools, or locks the scenarios at a path.
 fn read_state(path: &Path, terminal: &Terminal) -> Result<State, CliError> {
     match file_kind(path) {
-        FileKind::Lockfile => Ok(State { lockfile: read(path)?, rejected: BTreeSet::new() }),
+        FileKind::Lockfile => Ok(State { lockfile: read_lockfile(path)?, rejected: BTreeSet::new() }),
         FileKind::Tools => state_of_tools(path, terminal),
         FileKind::Scenarios => Ok(state_of(&scenarios(&[path.to_owned()], terminal)?)),
-    }
-}
-
-fn read(path: &Path) -> Result<Lockfile, CliError> {
-    let text = std::fs::read_to_string(path).map_err(|source| lockfile_error(path, &source))?;
-    Lockfile::parse(&text).map_err(|source| {
-        CliError::new(format_args!("lockfile `{}`: {source}", path.display()))
-            .help("remove it, and write it again with `healbench contract lock`")
-    })
-}
-
-/// Writes the new text to a temporary file and renames it.
-fn write_lockfile(path: &Path, text: &str) -> io::Result<()> {
-    // A symbolic link is kept; its target is replaced.
-    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let mut temp_path = path.as_os_str().to_owned();
-    temp_path.push(".part");
-    let temp_path = PathBuf::from(temp_path);
-    let written = std::fs::File::create(&temp_path).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    });
-    let renamed = written.and_then(|()| std::fs::rename(&temp_path, path));
-    if renamed.is_err() {
-        let _ = std::fs::remove_file(&temp_path);
-    }
-    renamed
-}
-
-fn lockfile_error(path: &Path, source: &io::Error) -> CliError {
-    let error = CliError::new(format_args!("lockfile `{}`: {source}", path.display()));
-    match source.kind() {
-        io::ErrorKind::NotFound => error.help("write one with `healbench contract lock`"),
-        _ => error,
     }
 }

@@ -8,6 +8,7 @@ mod contracts;
 mod gate;
 mod help;
 mod interrupted;
+mod locks;
 mod metrics;
 mod model_runs;
 mod model_server;

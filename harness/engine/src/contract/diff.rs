@@ -94,6 +94,25 @@ pub fn diff_contracts_under(previous: &ToolContract, current: &ToolContract, und
     ContractDiff { deltas, digest_changed: previous.digest() != current.digest() }
 }
 
+/// The start of the fields of added and removed tools.
+pub(super) const TOOL_FIELD: &str = "tools.";
+
+/// Returns the changes for callers of a tool that no longer exists. `added` are the tools that did not exist before.
+pub(crate) fn removed_tool(removed: &ToolContract, added: &[ToolContract]) -> ContractDiff {
+    let shape =
+        |contract: &ToolContract| match (&contract.surface.discriminator, contract.surface.actions.first_key_value()) {
+            (None, Some((_, action))) => readable_schema(&action.input_schema),
+            _ => contract.surface.actions.keys().cloned().collect::<Vec<_>>().join(", "),
+        };
+    let field = |contract: &ToolContract| format!("{TOOL_FIELD}{}", contract.surface.name);
+    let mut deltas = Vec::new();
+    push_delta(&mut deltas, field(removed), Severity::Breaking, Some(shape(removed)), None);
+    for contract in added {
+        push_delta(&mut deltas, field(contract), Severity::Safe, None, Some(shape(contract)));
+    }
+    ContractDiff { deltas, digest_changed: true }
+}
+
 fn push_delta(
     deltas: &mut Vec<Delta>,
     field: impl Into<String>,

@@ -13,6 +13,7 @@ mod schema_change;
 mod tool_contract;
 
 pub use block::BlockStyle;
+pub(crate) use diff::removed_tool;
 pub use diff::{ContractDiff, Delta, Severity, diff_contracts, diff_contracts_under};
 pub use enhance::{
     Block, ContractAwareness, Enhance, Enhancer, Identity, SelfHealing, SelfHealingConfig, enrich_validation_error,

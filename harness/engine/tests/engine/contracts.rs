@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 
 use healbench_engine::contract::Enhance as _;
 use healbench_engine::contract::{
-    BlockStyle, ContractAwareness, ContractDiff, Delta, Enhancer, SelfHealingConfig, Severity, ToolContract,
-    diff_contracts, enrich_validation_error, tool_enhancer,
+    BlockStyle, ContractDiff, Delta, Enhancer, SelfHealingConfig, Severity, ToolContract, diff_contracts,
+    enrich_validation_error, tool_enhancer,
 };
 use healbench_protocol::ErrorFormat::{FusionText, FusionXml};
 use proptest::prelude::*;
@@ -228,7 +228,7 @@ proptest! {
 }
 
 /// A tool whose action `create` now requires `currency`.
-fn drifted() -> Tool {
+pub(super) fn drifted() -> Tool {
     let shape = |required: Value, properties: Value| json!({"properties": properties, "required": required});
     let before = shape(
         json!(["customer", "amount_cents"]),
@@ -292,73 +292,6 @@ fn the_contract_guardrail_adds_its_block_in_every_format() {
     assert!(bare.ends_with("</contract_awareness>"), "{bare}");
     assert_eq!(shown("strict", FusionText), ("Error: Invalid arguments".to_owned(), 0));
     assert_eq!(shown("strict+healing", FusionXml).1, 0);
-}
-
-/// The built-in formats whose texts are JSON, after a prefix.
-const JSON_FORMATS: [ErrorFormat; 3] = [ErrorFormat::ZodJson, ErrorFormat::LlmFriendlyJson, ErrorFormat::ProblemJson];
-
-#[test]
-fn calls_of_a_renamed_or_removed_action_get_its_delta() {
-    let schema = |name: &str| json!({"properties": {name: {"type": "string"}}, "required": [name]});
-    let previous = tool("notes", vec![ok("list", json!({})), ok("edit", schema("id")), ok("purge", schema("all"))]);
-    let current = Tool {
-        previous: Some(Box::new(previous)),
-        ..tool("notes", vec![ok("list", json!({})), ok("change", schema("id"))])
-    };
-    let ask = |guardrails: &str, format: ErrorFormat, action: &str| {
-        let reply = answer(&[current.clone()], guardrails, format, "notes", json!({"action": action, "id": "a"}));
-        (reply.response.text().into_owned(), reply.contract_deltas)
-    };
-    for entry in ErrorFormat::named() {
-        let (text, deltas) = ask("all", entry.format.clone(), "edit");
-        assert_eq!(deltas, 2, "{text}");
-        assert!(text.contains("actions.edit") && text.contains("actions.change"), "{text}");
-        if JSON_FORMATS.contains(&entry.format) {
-            let json = &text[text.find(['{', '[']).unwrap()..];
-            assert!(serde_json::from_str::<Value>(json).is_ok(), "{text}");
-        }
-        assert_eq!(ask("all", entry.format.clone(), "rename").1, 0);
-        assert_eq!(ask("healing", entry.format.clone(), "edit").1, 0);
-    }
-    assert_eq!(
-        ask("all", FusionText, "purge").0.split_once("🔄").unwrap().1,
-        " CONTRACT CHANGED — 'notes.purge' since your last calibration. Worst change: BREAKING.\n  \
-         • actions.purge [BREAKING] — Before: { all: string } — Now: (absent)\n  \
-         • actions.change [SAFE] — Before: (absent) — Now: { id: string }\n\
-         💡 Adjust your next call to the contract as it is now."
-    );
-}
-
-#[test]
-fn errors_show_the_changes_since_the_contract_that_agents_know() {
-    let known = drifted().previous.unwrap();
-    let current = Tool { previous: None, description: "Bills.".to_owned(), tags: vec!["new".to_owned()], ..drifted() };
-    let fields = |tool: &Tool, awareness: &ContractAwareness| {
-        let engine =
-            Engine::with_awareness(std::slice::from_ref(tool), Guardrails::ALL, &FusionText, awareness).unwrap();
-        let reply = engine.call(&mut world(WorldDef::default()), &call("billing", json!({"action": "create"})));
-        let text = reply.response.text().into_owned();
-        let fields = text.lines().filter_map(|line| line.strip_prefix("  • ")?.split_once(" [")?.0.to_owned().into());
-        fields.filter(|field: &String| text.contains('🔄') && !field.contains('\'')).collect::<Vec<String>>()
-    };
-    let nothing = ContractAwareness::default();
-    let locked = ContractAwareness {
-        known_contracts: BTreeMap::from([("billing".to_owned(), ToolContract::from_tool(&known))]),
-        ..nothing.clone()
-    };
-    assert_eq!(fields(&current, &nothing), Vec::<String>::new());
-    assert_eq!(fields(&current, &locked), ["actions.create.inputSchema"]);
-    let all = ContractAwareness { include_all_severities: true, ..locked.clone() };
-    assert_eq!(fields(&current, &all), ["actions.create.inputSchema", "description", "tags.new"]);
-    let two = ContractAwareness { max_deltas_per_error: 2, ..all.clone() };
-    assert_eq!(fields(&current, &two), ["actions.create.inputSchema", "description"]);
-    // What agents know goes before what the tool says about it.
-    let unchanged = ContractAwareness {
-        known_contracts: BTreeMap::from([("billing".to_owned(), ToolContract::from_tool(&drifted()))]),
-        ..nothing.clone()
-    };
-    assert_eq!(fields(&drifted(), &nothing), ["actions.create.inputSchema"]);
-    assert_eq!(fields(&drifted(), &unchanged), Vec::<String>::new());
 }
 
 /// Returns the text for a call that lacks the newly required argument.
