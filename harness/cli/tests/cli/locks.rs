@@ -26,7 +26,7 @@ tools:
 expect: [{{row: {{in: invoices, where: {{customer: Acme}}}}}}]
 script:
   - call: {{tool: billing, action: create, arguments: {{customer: Acme, currency: USD}}}}
-    mistakes: [{{kind: missing, field: currency}}]
+    mistakes: [{{kind: missing, field: customer}}]
 "
     )
 }
