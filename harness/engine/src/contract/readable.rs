@@ -42,12 +42,32 @@ impl Notation<'_> {
 /// Formats two schemas. If the readable forms are equal although the schemas differ in more than annotations, both are
 /// formatted as JSON.
 pub(super) fn readable_change(previous: &Value, current: &Value) -> (String, String) {
-    let (old, new) = (readable_schema(previous), readable_schema(current));
+    let (old, new) = (readable_schema(&in_order_of(previous, current)), readable_schema(current));
     if old == new {
         (canonical_json(&without_annotations(previous)), canonical_json(&without_annotations(current)))
     } else {
         (old, new)
     }
+}
+
+/// Returns `previous` with the fields, options and branches that `current` has too in its order: the schemas of a lockfile
+/// are in canonical order.
+fn in_order_of(previous: &Value, current: &Value) -> Value {
+    let (Value::Object(old), Value::Object(new)) = (previous, current) else { return previous.clone() };
+    let common = new.keys().filter(|key| old.contains_key(*key));
+    let keys = common.chain(old.keys().filter(|key| !new.contains_key(*key)));
+    let entry = |key: &String| {
+        let (old, new) = (&old[key], new.get(key).unwrap_or(&Value::Null));
+        let value = match (key.as_str(), old, new) {
+            ("enum" | "type" | "anyOf" | "oneOf" | "allOf", Value::Array(old), Value::Array(new)) => {
+                let common = new.iter().filter(|item| old.contains(item));
+                common.chain(old.iter().filter(|item| !new.contains(item))).cloned().collect()
+            }
+            _ => in_order_of(old, new),
+        };
+        (key.clone(), value)
+    };
+    Value::Object(keys.map(entry).collect())
 }
 
 /// Objects nested deeper are only called `object`: agents read deltas, and a recursive schema has no end.

@@ -189,6 +189,26 @@ fn widenings_are_safe_and_rewrites_cosmetic() {
 }
 
 #[test]
+fn the_previous_schema_reads_in_the_order_of_the_current_one() {
+    // As it comes from a lockfile, in canonical order.
+    let previous = json!({"properties": {
+        "a": {"enum": ["x", "y"]},
+        "b": {"properties": {"c": {}, "d": {}}},
+        "e": {"type": "array", "prefixItems": [{"type": "null"}, {"type": "string"}]},
+        "z": {},
+    }});
+    let current = json!({"properties": {
+        "e": {"type": "array", "prefixItems": [{"type": "string"}, {"type": "null"}]},
+        "b": {"properties": {"d": {}, "c": {}}},
+        "n": {},
+        "a": {"enum": ["y", "w", "x"]},
+    }});
+    let delta = delta(&previous, &current).unwrap();
+    let text = "{ e?: [null, string, ...any[]], b?: { d?: any, c?: any }, a?: \"y\" | \"x\", z?: any }";
+    assert_eq!(delta.previous.as_deref(), Some(text));
+}
+
+#[test]
 fn removed_fields_are_ignored_by_a_server_that_does_not_reject_them() {
     let contract = |input: &Value| ToolContract::from_tool(&tool("t", vec![ok("a", input.clone())]));
     let severity = |previous: &Value, current: &Value, undeclared| {
