@@ -36,4 +36,4 @@ pub use render::render_diagnostics;
 pub use scenario::{Scenario, Source, Task};
 pub use schedule::Schedule;
 pub use schema::schema_json;
-pub use tools_file::{load_tools, load_tools_str};
+pub use tools_file::{ToolList, load_tools, load_tools_str};

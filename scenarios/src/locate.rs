@@ -1,11 +1,17 @@
 //! Parsing of files to JSON values with the position of every key and value.
 
+mod json;
+mod position;
+
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
 
+pub(crate) use position::child;
+use position::{DuplicateKey, EntrySpan, byte_offset, floor_char};
+
 use healbench_protocol::Object;
-use serde::de::{self, Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_saphyr::options::DuplicateKeyPolicy;
 use serde_saphyr::{Location, Spanned};
@@ -27,14 +33,9 @@ pub(crate) struct Document<'a> {
     text: &'a str,
     pub(crate) value: Value,
     spans: BTreeMap<String, EntrySpan>,
-    duplicates: Vec<(String, Range<usize>)>,
-}
-
-/// The position of an entry in bytes.
-struct EntrySpan {
-    key: Option<Range<usize>>,
-    value: Range<usize>,
-    is_scalar: bool,
+    duplicates: Vec<DuplicateKey>,
+    /// The pointers of the parts of a JSON file that are nested too deep; their values are null.
+    too_deep: Vec<String>,
 }
 
 impl Document<'_> {
@@ -57,10 +58,22 @@ impl Document<'_> {
 
     /// Returns a diagnostic for every key that occurs twice in its mapping.
     pub(crate) fn duplicate_keys(&self) -> impl Iterator<Item = Diagnostic> {
-        self.duplicates.iter().map(|(key, span)| {
+        self.duplicates_within("")
+    }
+
+    /// Returns a diagnostic for every key that occurs twice in its mapping, at or below `pointer`.
+    pub(crate) fn duplicates_within(&self, pointer: &str) -> impl Iterator<Item = Diagnostic> {
+        self.duplicates.iter().filter(move |duplicate| is_within(&duplicate.pointer, pointer)).map(|duplicate| {
             let help = "a key may stand once in its mapping; remove one of them".to_owned();
-            diagnostic(self.label, self.text, span.clone(), format!("duplicate key `{key}`"), Some(help))
+            let message = format!("duplicate key `{}`", duplicate.key);
+            diagnostic(self.label, self.text, duplicate.span.clone(), message, Some(help))
         })
+    }
+
+    /// Returns a diagnostic for every value at or below `pointer` that is nested too deep.
+    pub(crate) fn too_deep_within(&self, pointer: &str) -> impl Iterator<Item = Diagnostic> {
+        let within = self.too_deep.iter().filter(move |deep| is_within(deep, pointer));
+        within.map(|deep| self.at_value(deep, too_deep_message(MAX_JSON_DEPTH), None))
     }
 
     fn nearest_entry(&self, pointer: &str) -> Option<&EntrySpan> {
@@ -74,9 +87,9 @@ impl Document<'_> {
     }
 }
 
-/// Appends a token to a JSON pointer.
-pub(crate) fn child(pointer: &str, token: impl fmt::Display) -> String {
-    format!("{pointer}/{}", token.to_string().replace('~', "~0").replace('/', "~1"))
+/// Returns true if the pointer refers to the value at `parent` or a part of it.
+fn is_within(pointer: &str, parent: &str) -> bool {
+    pointer.strip_prefix(parent).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 /// Parses `text`.
@@ -89,13 +102,9 @@ pub(crate) fn parse<'a>(label: &'a str, text: &'a str, syntax: Syntax) -> Result
         return Err(diagnostic(label, text, 0..0, "the file is empty".to_owned(), Some(help)));
     }
     if syntax == Syntax::Json {
-        // YAML is nearly a superset of JSON, so check that a `.json` file is valid JSON first.
-        if let Err(error) = serde_json::from_str::<de::IgnoredAny>(text) {
-            let at = byte_offset(text, error.line(), error.column());
-            let message = error.to_string();
-            let message = message.split(" at line ").next().unwrap_or_default();
-            return Err(diagnostic(label, text, at..at, format!("not JSON: {message}"), None));
-        }
+        let document = json_document(label, text, false)?;
+        let too_deep = document.too_deep_within("").next();
+        return too_deep.map_or(Ok(document), Err);
     }
     let node: Spanned<Node> = serde_saphyr::from_str_with_options(text, parse_options()).map_err(|error| {
         let location = error.location().unwrap_or(Location::UNKNOWN);
@@ -103,15 +112,30 @@ pub(crate) fn parse<'a>(label: &'a str, text: &'a str, syntax: Syntax) -> Result
         let help = syntax_help(text, &location, &message);
         diagnostic(label, text, byte_range(text, &location), message, help)
     })?;
-    let mut document = Document { label, text, value: Value::Null, spans: BTreeMap::new(), duplicates: Vec::new() };
-    document.value = to_value(node, String::new(), None, text, &mut document.spans, &mut document.duplicates);
-    Ok(document)
+    let (mut spans, mut duplicates) = (BTreeMap::new(), Vec::new());
+    let value = to_value(node, String::new(), None, text, &mut spans, &mut duplicates);
+    Ok(Document { label, text, value, spans, duplicates, too_deep: Vec::new() })
+}
+
+/// Parses a JSON text with one value, or any number of them as a list if `is_sequence`. What is nested too deep is null.
+///
+/// # Errors
+/// Returns a diagnostic for the first syntax error.
+pub(crate) fn json_document<'a>(label: &'a str, text: &'a str, is_sequence: bool) -> Result<Document<'a>, Diagnostic> {
+    let tree = json::parse(text, is_sequence, MAX_JSON_DEPTH).map_err(|error| {
+        diagnostic(label, text, error.offset..error.offset, format!("not JSON: {}", error.message), None)
+    })?;
+    let json::JsonTree { value, spans, duplicates, too_deep } = tree;
+    Ok(Document { label, text, value, spans, duplicates, too_deep })
 }
 
 /// The deepest allowed nesting, with aliases followed. A scenario with a complex input schema needs about fifteen
 /// levels. Nodes are read recursively: an unoptimized build needs about 50 KiB of stack per level, and a thread has 2
 /// MiB.
 const MAX_DEPTH: usize = 24;
+/// The deepest allowed nesting in JSON, which is read without recursion. Schemas are compiled, compared and stored with
+/// recursion.
+const MAX_JSON_DEPTH: usize = 100;
 
 fn parse_options() -> serde_saphyr::Options {
     serde_saphyr::options! {
@@ -135,7 +159,7 @@ fn syntax_message(error: &serde_saphyr::Error) -> String {
         error = inner.without_snippet();
     }
     match error {
-        Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => return too_deep_message(),
+        Error::Budget { breach: BudgetBreach::Depth { .. }, .. } => return too_deep_message(MAX_DEPTH),
         Error::Budget { .. } => return "the file is too large for a scenario".to_owned(),
         Error::AliasReplayLimitExceeded { .. }
         | Error::AliasExpansionLimitExceeded { .. }
@@ -154,13 +178,13 @@ fn syntax_message(error: &serde_saphyr::Error) -> String {
     }
     // The scanner's own limit, which nested brackets reach before the budget's.
     if line.contains("recursion limit exceeded") {
-        return too_deep_message();
+        return too_deep_message(MAX_DEPTH);
     }
     line.trim_end_matches([':', ' ', ',']).to_owned()
 }
 
-fn too_deep_message() -> String {
-    format!("nested more than {MAX_DEPTH} levels deep")
+fn too_deep_message(levels: usize) -> String {
+    format!("nested more than {levels} levels deep")
 }
 
 fn syntax_help(text: &str, location: &Location, message: &str) -> Option<String> {
@@ -261,7 +285,7 @@ fn to_value(
     key: Option<Range<usize>>,
     text: &str,
     spans: &mut BTreeMap<String, EntrySpan>,
-    duplicates: &mut Vec<(String, Range<usize>)>,
+    duplicates: &mut Vec<DuplicateKey>,
 ) -> Value {
     let is_scalar = matches!(node.value, Node::Scalar(_));
     let span = byte_range(text, &node.referenced);
@@ -275,11 +299,11 @@ fn to_value(
             let mut map = Object::new();
             for (key, item) in entries {
                 let key_span = byte_range(text, &key.referenced);
+                let inner = child(&pointer, &key.value);
                 if map.contains_key(&key.value) {
-                    duplicates.push((key.value, key_span));
+                    duplicates.push(DuplicateKey { pointer: inner, key: key.value, span: key_span });
                     continue;
                 }
-                let inner = child(&pointer, &key.value);
                 let item = to_value(item, inner, Some(key_span), text, spans, duplicates);
                 map.insert(key.value, item);
             }
@@ -302,16 +326,6 @@ fn byte_range(text: &str, location: &Location) -> Range<usize> {
     });
     let start = floor_char(text, start);
     start..floor_char(text, start.saturating_add(known(span.byte_len()).unwrap_or(0)))
-}
-
-fn floor_char(text: &str, byte: usize) -> usize {
-    text.floor_char_boundary(byte.min(text.len()))
-}
-
-/// Returns the byte offset of a line and a column in bytes, both from 1.
-fn byte_offset(text: &str, line: usize, column: usize) -> usize {
-    let start: usize = text.split_inclusive('\n').take(line.saturating_sub(1)).map(str::len).sum();
-    floor_char(text, start.saturating_add(column.saturating_sub(1)))
 }
 
 /// Creates a diagnostic for a byte range of `text`.

@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::{FaultDef, Tool, WorldDef};
 use healbench_engine::{Simulator, StateCheck, WorldBase};
 use healbench_protocol::{Claim, DrawKey, Seed, ToolSpec};
@@ -30,6 +31,8 @@ pub struct Scenario {
     pub expect: Vec<Expectation>,
     /// Claims to compare with the measured results.
     pub claims: Vec<Claim>,
+    /// The contract changes that errors show.
+    pub awareness: ContractAwareness,
     /// The file of the scenario.
     pub source: Source,
     pub(crate) role: Option<String>,

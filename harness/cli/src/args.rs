@@ -1,6 +1,7 @@
 //! The command-line arguments. `load` resolves them into a run specification.
 
 mod axes;
+mod contract;
 
 use std::path::PathBuf;
 
@@ -9,6 +10,7 @@ use healbench_record::Shard;
 use healbench_runner::Budget;
 
 pub(crate) use axes::{AxisArgs, UndeclaredPolicy};
+pub(crate) use contract::{ContractArgs, ContractCommand, ContractSources, DeltaArgs};
 
 use crate::axis_help::{formats_help, guardrails_help};
 
@@ -154,6 +156,8 @@ pub(crate) struct CallArgs {
         help = formats_help(". Several are printed together, each with its number of tokens"),
     )]
     pub(crate) format: Vec<String>,
+    #[command(flatten)]
+    pub(crate) deltas: DeltaArgs,
     /// The seed of the scenario's generated rows.
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub(crate) seed: u64,
@@ -168,51 +172,6 @@ pub(crate) enum CallOutput {
     Json,
     /// The text that an agent reads.
     Text,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ContractArgs {
-    #[command(subcommand)]
-    pub(crate) command: ContractCommand,
-}
-
-#[derive(Debug, Subcommand)]
-pub(crate) enum ContractCommand {
-    /// Write the current contracts to a lockfile.
-    Lock {
-        #[command(flatten)]
-        sources: ContractSources,
-        /// The lockfile [default: contracts.lock]
-        #[arg(long, value_name = "FILE")]
-        lockfile: Option<PathBuf>,
-    },
-    /// Print the differences between two states of the contracts, with their severity for callers.
-    Diff {
-        /// A lockfile (*.lock), scenario file, folder or suite.
-        #[arg(value_name = "BASE")]
-        base: PathBuf,
-        /// A lockfile, scenario file, folder or suite [default: compare the `previous` contracts of BASE with its current ones]
-        #[arg(value_name = "CURRENT")]
-        current: Option<PathBuf>,
-    },
-    /// Compare the contracts with a lockfile, and exit with 1 if one changed.
-    Check {
-        #[command(flatten)]
-        sources: ContractSources,
-        /// The lockfile [default: contracts.lock]
-        #[arg(long, value_name = "FILE")]
-        lockfile: Option<PathBuf>,
-    },
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct ContractSources {
-    /// Scenario files, folders of them, or names of built-in suites.
-    #[arg(value_name = "SCENARIO|SUITE", required_unless_present = "tools", conflicts_with = "tools")]
-    pub(crate) scenarios: Vec<PathBuf>,
-    /// A JSON file with a list of tools, as MCP's `tools/list` gives it, instead of scenarios.
-    #[arg(long, value_name = "FILE")]
-    pub(crate) tools: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]

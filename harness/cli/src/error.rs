@@ -67,6 +67,15 @@ impl CliError {
         CliError { kind: ErrorKind::Other, status: ExitStatus::Usage, help: None, message: message.to_string() }
     }
 
+    /// Adds what the error is about.
+    pub(crate) fn within(self, subject: impl Display) -> CliError {
+        let message = match self.kind {
+            ErrorKind::Diagnostics => format!("{}\nerror: cannot read {subject}\n", self.message),
+            _ => format!("cannot read {subject}: {}", self.message),
+        };
+        CliError { message, ..self }
+    }
+
     pub(crate) fn read(path: &Path, source: &io::Error) -> CliError {
         CliError::new(format_args!("cannot read `{}`: {source}", path.display()))
     }

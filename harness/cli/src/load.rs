@@ -6,17 +6,19 @@ use healbench_agents::ReplayAgent;
 use healbench_agents::llm::{Model, preamble_of};
 use healbench_agents::scripted::{Profile, ProfileError, ScriptedAgent, shipped_profile, shipped_profiles};
 use healbench_engine::check_template;
-use healbench_engine::definition::Tool;
 use healbench_protocol::{
     Agent, AgentSpec, EpisodeStart, ErrorFormat, Guardrails, Opening, Script, Seed, TemplateSource, fingerprint,
 };
 use healbench_record::{MAX_CELLS, Plan, RecordedTurns, RunDir};
-use healbench_reports::render::count;
+use healbench_reports::render::{count, pluralize};
 use healbench_runner::{Axes, build_plan};
-use healbench_scenarios::{LoadError, Scenario, Syntax, load_str, load_suite, load_tools, render_diagnostics};
+use healbench_scenarios::{
+    LoadError, Scenario, Syntax, ToolList, load_str, load_suite, load_tools, render_diagnostics,
+};
 
 use crate::args::AxisArgs;
 use crate::error::{CliError, ErrorKind};
+use crate::lockfiles::{lock_scenarios, lock_scenarios_of_run};
 use crate::models::{self, ModelCatalog, ModelClients};
 use crate::run_spec::{AgentConfig, RunSpec};
 use crate::terminal::Terminal;
@@ -68,9 +70,16 @@ pub(crate) fn scenarios(paths: &[PathBuf], terminal: &Terminal) -> Result<Vec<Sc
     load_suite(paths).map_err(|error| render_load_error(error, terminal))
 }
 
-/// Reads a list of tools. All problems are returned as one rendered error.
-pub(crate) fn tools(path: &Path, terminal: &Terminal) -> Result<Vec<Tool>, CliError> {
-    load_tools(path).map_err(|error| render_load_error(error, terminal))
+/// Reads a list of tools. The problems of some tools are printed as a warning; those of a file without a valid tool are
+/// returned as one rendered error.
+pub(crate) fn tools(path: &Path, terminal: &Terminal) -> Result<ToolList, CliError> {
+    let list = load_tools(path).map_err(|error| render_load_error(error, terminal))?;
+    if !list.problems.is_empty() {
+        let problems = render_diagnostics(&list.problems, &list.sources, terminal.colors_messages());
+        let used = pluralize(list.tools.len() as u64, "tool");
+        terminal.warn(&format!("{problems}\nused: {used} of `{}`, without those that have problems", path.display()));
+    }
+    Ok(list)
 }
 
 fn render_load_error(error: LoadError, terminal: &Terminal) -> CliError {
@@ -90,7 +99,9 @@ const ALL_PROFILES: &str = "scripted";
 
 /// Builds the plan of the given axes; `replayed` marks its models as replayed.
 pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Terminal) -> Result<RunSpec, CliError> {
-    let scenarios = scenarios(&args.scenarios, terminal)?;
+    let mut scenarios = scenarios(&args.scenarios, terminal)?;
+    let lock = args.deltas.lock.as_ref().map(|path| lock_scenarios(path, &mut scenarios)).transpose()?;
+    let (lock_sha256, lockfile) = lock.unzip();
     let claims_only = scenarios.iter().all(|scenario| !scenario.claims.is_empty());
     let values: Vec<&str> = match (args.agent.is_empty(), claims_only) {
         (false, _) => args.agent.iter().map(String::as_str).collect(),
@@ -139,8 +150,12 @@ pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Termina
     let formats = parse_formats(&args.format)?;
     let axes = Axes { agents, guardrails, formats, trials: args.trials, seed: Seed(args.seed) };
     let mut plan = build_plan(&axes, &scenarios);
+    if lockfile.is_some() && !plan.conditions.iter().any(|condition| condition.guardrails.contract) {
+        terminal.note("no set of guardrails has `contract`: the lockfile has no effect");
+    }
     for condition in &mut plan.conditions {
         condition.set_undeclared(args.undeclared.under(condition.guardrails));
+        *condition = condition.clone().with_contracts(lock_sha256.clone(), args.deltas.options());
     }
     if plan.cells() > MAX_CELLS {
         return Err(CliError::new(format_args!(
@@ -150,12 +165,12 @@ pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Termina
         ))
         .help("split it into several runs with fewer scenarios, agents or conditions"));
     }
-    Ok(RunSpec { plan, scenarios, configs, prices: catalog.map(|catalog| catalog.price_source()) })
+    Ok(RunSpec { plan, scenarios, configs, prices: catalog.map(|catalog| catalog.price_source()), lockfile })
 }
 
 /// Loads the run specification of an existing run from the texts stored in it.
 pub(crate) fn run_spec_of(run: &RunDir, plan: Plan) -> Result<RunSpec, CliError> {
-    let scenarios = plan
+    let mut scenarios: Vec<Scenario> = plan
         .scenarios
         .iter()
         .enumerate()
@@ -168,12 +183,13 @@ pub(crate) fn run_spec_of(run: &RunDir, plan: Plan) -> Result<RunSpec, CliError>
             load_str(&planned.path, &text, syntax).map_err(|_| CliError::unreadable_scenario(&planned.id))
         })
         .collect::<Result<_, _>>()?;
+    let lockfile = lock_scenarios_of_run(run, &plan, &mut scenarios)?;
     let config_of = |spec: &AgentSpec| {
         let model = || Model::from_spec(spec).map(|model| AgentConfig::Model(Box::new(model)));
         Profile::from_spec(spec).map(AgentConfig::Scripted).or_else(model).ok_or_else(|| CliError::unknown_agent(spec))
     };
     let configs = plan.agents.iter().map(config_of).collect::<Result<_, _>>()?;
-    Ok(RunSpec { plan, scenarios, configs, prices: None })
+    Ok(RunSpec { plan, scenarios, configs, prices: None, lockfile })
 }
 
 /// Loads a shipped profile, or a profile from a TOML file.

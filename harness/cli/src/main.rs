@@ -6,6 +6,7 @@ mod commands;
 mod error;
 mod estimate;
 mod load;
+mod lockfiles;
 mod models;
 mod output;
 mod progress;

@@ -43,12 +43,15 @@ const fn key(name: &'static str, kind: Kind, default: &'static str) -> Key {
     Key { name, kind, default }
 }
 
-const KEYS: [Key; 16] = [
+const KEYS: [Key; 19] = [
     key("scenarios", Kind::Scenarios, ""),
     key("agent", Kind::List(|_| Ok(())), "scripted:blind,scripted:typical,scripted:perfect, or scripted for claims"),
     key("guardrails", Kind::List(|text| parse_guardrails(&[text.to_owned()]).map(drop)), ""),
     key("format", Kind::List(|text| parse_formats(&[text.to_owned()]).map(drop)), ""),
     key("undeclared", Kind::Word(&["pass", "strip"]), ""),
+    key("lock", Kind::Path, "the scenarios' previous contracts"),
+    key("include_all_severities", Kind::Flag, ""),
+    key("max_deltas_per_error", Kind::Integer(0, u16::MAX as u64), "those of the scenarios, or 5"),
     key("opening", Kind::List(|text| Ok(text.parse::<Opening>().map(drop)?)), ""),
     key("prices", Kind::Path, "the shipped table"),
     key("trials", Kind::Integer(1, u32::MAX as u64), ""),

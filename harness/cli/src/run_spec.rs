@@ -11,6 +11,8 @@ pub(crate) struct RunSpec {
     pub(crate) configs: Vec<AgentConfig>,
     /// The price table of models; `None` without models, and for a run loaded from its directory.
     pub(crate) prices: Option<PriceSource>,
+    /// The text of the lockfile that contracts are compared with.
+    pub(crate) lockfile: Option<String>,
 }
 
 /// The configuration of an agent.

@@ -4,11 +4,13 @@ use std::collections::BTreeMap;
 
 use healbench_protocol::{ActionSpec, Guardrails, ToolSpec};
 
-use crate::contract::{BlockStyle, Enhancer, SelfHealingConfig, ToolContract, diff_contracts, tool_enhancer};
+use crate::contract::{
+    BlockStyle, ContractAwareness, Enhancer, ToolContract, diff_contracts, removed_tool, tool_enhancer,
+};
 use crate::definition::{Action, Handler, Presenter, Tool};
 use crate::failure::Failure;
 use crate::render::{ActionDoc, FormatRenderer, TemplateError};
-use crate::schema::{InputSchema, RowSchema, SchemaError};
+use crate::schema::{InputSchema, RowSchema, SchemaError, upgrade_schema};
 
 #[derive(Debug)]
 pub(crate) struct CompiledTool {
@@ -86,7 +88,7 @@ pub(crate) fn compile_spec(spec: &ToolSpec, renderer: &FormatRenderer) -> Compil
     let action = |action: &ActionSpec| Action {
         name: action.name.clone(),
         description: action.description.clone(),
-        input: action.input_schema.clone(),
+        input: upgrade_schema(&action.input_schema),
         ..Action::default()
     };
     let tool = Tool {
@@ -109,13 +111,41 @@ pub(crate) fn compile_spec(spec: &ToolSpec, renderer: &FormatRenderer) -> Compil
 }
 
 /// Creates the enhancer for the contract guardrail.
-pub(crate) fn contract_enhancer(tool: &Tool, guardrails: Guardrails, style: BlockStyle) -> Enhancer {
-    match &tool.previous {
-        Some(previous) if guardrails.contract => {
-            let diff = diff_contracts(&ToolContract::from_tool(previous), &ToolContract::from_tool(tool));
-            let config = SelfHealingConfig::new(BTreeMap::from([(tool.name.clone(), diff)]));
-            tool_enhancer(&tool.name, tool.actions.iter().map(|action| action.name.as_str()), &config, style)
-        }
-        _ => Enhancer::Identity,
+pub(crate) fn contract_enhancer(
+    tool: &Tool,
+    guardrails: Guardrails,
+    awareness: &ContractAwareness,
+    style: BlockStyle,
+) -> Enhancer {
+    if !guardrails.contract {
+        return Enhancer::Identity;
     }
+    let locked = awareness.known_contracts.get(&tool.name).cloned();
+    let Some(known) = locked.or_else(|| tool.previous.as_deref().map(ToolContract::from_tool)) else {
+        return Enhancer::Identity;
+    };
+    let config = awareness.config(&tool.name, diff_contracts(&known, &ToolContract::from_tool(tool)));
+    // Calls of actions that no longer exist get their deltas too.
+    let current = tool.actions.iter().map(|action| action.name.as_str());
+    let actions = current.chain(known.surface.actions.keys().map(String::as_str));
+    tool_enhancer(&tool.name, actions, &config, style)
+}
+
+/// Creates the enhancers for errors about known tools that no longer exist, by name.
+pub(crate) fn enhancers_of_removed_tools(
+    tools: &[Tool],
+    guardrails: Guardrails,
+    awareness: &ContractAwareness,
+    style: BlockStyle,
+) -> BTreeMap<String, Enhancer> {
+    let known = &awareness.known_contracts;
+    let added: Vec<ToolContract> =
+        tools.iter().filter(|tool| !known.contains_key(&tool.name)).map(ToolContract::from_tool).collect();
+    let is_removed = |name: &str| tools.iter().all(|tool| tool.name != name);
+    let removed = known.iter().filter(|(name, _)| guardrails.contract && is_removed(name));
+    let enhancer = |(name, contract): (&String, &ToolContract)| {
+        let config = awareness.config(name, removed_tool(contract, &added));
+        (name.clone(), tool_enhancer(name, [name.as_str()], &config, style))
+    };
+    removed.map(enhancer).collect()
 }

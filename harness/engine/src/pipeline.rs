@@ -2,6 +2,7 @@
 //! that does not depend on the call is computed when the engine is created.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use healbench_protocol::{
     CallResult, Deadline, EnvironmentError, ErrorFormat, Guardrails, Object, ReplyOutcome, Session, ToolCall,
@@ -9,8 +10,11 @@ use healbench_protocol::{
 };
 use serde_json::Value;
 
-use crate::compile::{CompileError, CompiledAction, CompiledTool, compile_spec, compile_tool, contract_enhancer};
-use crate::contract::{Block, BlockStyle, Enhance, Enhancer};
+use crate::compile::{
+    CompileError, CompiledAction, CompiledTool, compile_spec, compile_tool, contract_enhancer,
+    enhancers_of_removed_tools,
+};
+use crate::contract::{Block, BlockStyle, ContractAwareness, Enhance, Enhancer};
 use crate::definition::{Code, Tool, ToolFailure};
 use crate::failure::{Expected, Failure, Issue, IssueKind, Routing};
 use crate::faults::Faults;
@@ -32,6 +36,8 @@ pub struct Engine<E = Enhancer> {
     pipeline: Pipeline,
     /// One for each tool, in the same order.
     enhancers: Vec<E>,
+    /// For errors about tools that no longer exist, by name.
+    removed: BTreeMap<String, E>,
     /// The handlers of the simulator, for [`Engine::call`]; none for a server.
     handlers: Handlers,
 }
@@ -64,7 +70,24 @@ impl Engine {
     /// # Errors
     /// [`CompileError`] if an input schema or the template does not compile.
     pub fn new(tools: &[Tool], guardrails: Guardrails, format: &ErrorFormat) -> Result<Engine, CompileError> {
-        Engine::with_enhancers(tools, guardrails, format, |tool, style| contract_enhancer(tool, guardrails, style))
+        Engine::with_awareness(tools, guardrails, format, &ContractAwareness::default())
+    }
+
+    /// Like [`Engine::new`], with the contracts that agents know and the changes to show.
+    ///
+    /// # Errors
+    /// As [`Engine::new`].
+    pub fn with_awareness(
+        tools: &[Tool],
+        guardrails: Guardrails,
+        format: &ErrorFormat,
+        awareness: &ContractAwareness,
+    ) -> Result<Engine, CompileError> {
+        let enhancer = |tool: &Tool, style| contract_enhancer(tool, guardrails, awareness, style);
+        let mut engine = Engine::with_enhancers(tools, guardrails, format, enhancer)?;
+        let style = engine.pipeline.renderer.block_style();
+        engine.removed = enhancers_of_removed_tools(tools, guardrails, awareness, style);
+        Ok(engine)
     }
 
     /// Compiles the guardrails in front of a server with these tools. A tool whose schema does not compile is not
@@ -90,6 +113,7 @@ impl Engine {
                 server,
             },
             enhancers: tools.iter().map(|_| Enhancer::Identity).collect(),
+            removed: BTreeMap::new(),
             handlers: Handlers::new(&[]),
         })
     }
@@ -117,7 +141,7 @@ impl<E: Enhance> Engine<E> {
             undeclared: Undeclared::of(guardrails),
             server: None,
         };
-        Ok(Engine { pipeline, enhancers, handlers: Handlers::new(tools) })
+        Ok(Engine { pipeline, enhancers, removed: BTreeMap::new(), handlers: Handlers::new(tools) })
     }
 
     /// Sets what becomes of undeclared fields.
@@ -159,10 +183,19 @@ impl<E: Enhance> Engine<E> {
     /// of block handling, so that only the enhancer's own code runs between rendering and replying.
     #[inline(never)]
     fn fail(&self, failed: FailedCall<'_>, call: &ToolCall) -> GuardedReply {
-        let (Failure::Validation { action, .. }, Some(tool)) = (&failed.failure, failed.tool) else {
+        let changed = match (&failed.failure, failed.tool) {
+            (
+                Failure::Validation { action, .. } | Failure::Routing(Routing::UnknownAction { action, .. }),
+                Some(tool),
+            ) => Some((&self.enhancers[tool], action)),
+            (Failure::Routing(Routing::UnknownTool { tool, .. }), _) => {
+                self.removed.get(tool).map(|enhancer| (enhancer, tool))
+            }
+            _ => None,
+        };
+        let Some((enhancer, action)) = changed else {
             return self.pipeline.render_failure(&failed, call, None).into_reply(failed, 0);
         };
-        let enhancer = &self.enhancers[tool];
         if let Some(block) = enhancer.block(action) {
             return self.fail_with(block, enhancer, failed, call);
         }

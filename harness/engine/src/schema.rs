@@ -2,6 +2,7 @@
 
 mod branches;
 mod closed;
+mod dialect;
 mod expected;
 mod issues;
 mod lookup;
@@ -15,6 +16,7 @@ pub(crate) use healbench_protocol::json_type;
 use jsonschema::Validator;
 use serde_json::{Value, json};
 
+pub use self::dialect::upgrade_schema;
 use self::references::{References, scope};
 use self::undeclared::Declarations;
 pub(crate) use self::undeclared::UndeclaredFields;
@@ -135,7 +137,7 @@ fn forbids_additional(schema_path: &str) -> bool {
 }
 
 /// Returns the schema given to the validator: an object schema that declares the discriminator.
-fn prepare_schema(schema: &Value, discriminator: Option<(&str, &str)>) -> Value {
+pub(crate) fn prepare_schema(schema: &Value, discriminator: Option<(&str, &str)>) -> Value {
     let Value::Object(schema) = schema else { return schema.clone() };
     let mut root: Object = schema.clone();
     root.entry("type").or_insert_with(|| json!("object"));

@@ -250,6 +250,11 @@ impl RunDir {
         self.path.join("transcripts.jsonl.zst")
     }
 
+    /// Returns the path of the lockfile that contracts were compared with, if the plan has one.
+    pub fn lockfile_path(&self) -> PathBuf {
+        self.path.join("contracts.lock")
+    }
+
     /// Returns true if the frames of episodes and calls exist.
     pub fn has_frames(&self) -> bool {
         self.calls_path().is_file() && self.episodes_path().is_file()

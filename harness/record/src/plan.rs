@@ -52,8 +52,27 @@ pub struct Condition {
     /// The presentation of responses by the agent's client.
     pub client: Client,
     /// The SHA-256 of the lockfile that contracts are compared with, in hexadecimal; null for the contracts of the
-    /// scenario.
+    /// scenario, and without the guardrail `contract`.
     pub lock: Option<String>,
+    /// The contract changes that errors show, where they are not those of the scenario.
+    #[serde(default, skip_serializing_if = "DeltaOptions::is_empty")]
+    pub deltas: DeltaOptions,
+}
+
+/// The contract changes that errors show. Null options are those of the scenario.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(default)]
+pub struct DeltaOptions {
+    /// True to include SAFE and COSMETIC changes.
+    pub include_all_severities: Option<bool>,
+    /// The maximum number of changes in one error.
+    pub max_deltas_per_error: Option<u16>,
+}
+
+impl DeltaOptions {
+    fn is_empty(&self) -> bool {
+        *self == DeltaOptions::default()
+    }
 }
 
 impl fmt::Display for Environment {
@@ -77,6 +96,7 @@ impl Condition {
             content: Content::default(),
             client: Client::default(),
             lock: None,
+            deltas: DeltaOptions::default(),
         }
     }
 
@@ -87,6 +107,30 @@ impl Condition {
         if undeclared != Undeclared::of(self.guardrails) {
             self.name.push_str(&format!(" {}", undeclared.name()));
         }
+    }
+
+    /// Returns the condition with contracts compared with a lockfile and with these changes shown, which its name then
+    /// says. Without the guardrail `contract`, neither has an effect, and the condition is returned unchanged.
+    pub fn with_contracts(mut self, lock: Option<String>, deltas: DeltaOptions) -> Condition {
+        if self.guardrails.contract {
+            (self.lock, self.deltas) = (lock, deltas);
+            if let Some(label) = self.contracts_label() {
+                self.name = format!("{} {label}", self.name);
+            }
+        }
+        self
+    }
+
+    /// Returns the lockfile and the changes shown, as in the name: `lock:0123456789ab all-severities max-deltas:3`.
+    pub fn contracts_label(&self) -> Option<String> {
+        let lock = self.lock.as_ref().map(|sha256| format!("lock:{}", sha256.get(..12).unwrap_or(sha256)));
+        let severities = self.deltas.include_all_severities.map(|all| match all {
+            true => "all-severities".to_owned(),
+            false => "severe-only".to_owned(),
+        });
+        let most = self.deltas.max_deltas_per_error.map(|most| format!("max-deltas:{most}"));
+        let parts: Vec<String> = lock.into_iter().chain(severities).chain(most).collect();
+        (!parts.is_empty()).then(|| parts.join(" "))
     }
 }
 

@@ -1,8 +1,9 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use healbench_engine::contract::ContractAwareness;
 use healbench_engine::{CompileError, Engine, ForeignSettings, WorldBase};
 use healbench_protocol::{Deadline, Environment, EnvironmentError, EnvironmentKind, Seed};
-use healbench_record::{Condition, Plan};
+use healbench_record::{Condition, DeltaOptions, Plan};
 use healbench_scenarios::{EpisodeState, Scenario, Schedule};
 use rustc_hash::FxHashMap;
 
@@ -60,6 +61,15 @@ const MAX_RESULT_TOKENS: u32 = 10_000;
 const MAX_CACHED_TRIALS: u32 = 1 << 18;
 const MAX_CACHED_SCHEDULES: usize = 1024;
 
+/// Returns the contract changes that errors show: those of the scenario, unless the condition has others.
+fn awareness(scenario: &ContractAwareness, deltas: DeltaOptions) -> ContractAwareness {
+    ContractAwareness {
+        include_all_severities: deltas.include_all_severities.unwrap_or(scenario.include_all_severities),
+        max_deltas_per_error: deltas.max_deltas_per_error.map_or(scenario.max_deltas_per_error, usize::from),
+        known_contracts: scenario.known_contracts.clone(),
+    }
+}
+
 impl<'a> ScenarioContext<'a> {
     /// Sets up `scenario` for the conditions of `plan`, in its simulator unless `make_environment` is given.
     ///
@@ -77,7 +87,10 @@ impl<'a> ScenarioContext<'a> {
             Some(make) => make(scenario, plan.seed).map_err(|error| failed(error.into()))?,
         };
         let engine = |condition: &Condition| match environment.kind() {
-            EnvironmentKind::Simulator => Engine::new(&scenario.tools, condition.guardrails, &condition.format),
+            EnvironmentKind::Simulator => {
+                let awareness = awareness(&scenario.awareness, condition.deltas);
+                Engine::with_awareness(&scenario.tools, condition.guardrails, &condition.format, &awareness)
+            }
             EnvironmentKind::Mcp => {
                 let settings = ForeignSettings { max_tokens: MAX_RESULT_TOKENS, count_tokens };
                 Engine::for_server(environment.tools(), condition.guardrails, &condition.format, settings)

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use healbench_protocol::{canonical_json, fingerprint};
-use healbench_record::{CallRecord, CellRef, EpisodeRecord, Outcome, Plan, RunDir, RunManifest, RunStatus};
+use healbench_record::{CallRecord, CellRef, Condition, EpisodeRecord, Outcome, Plan, RunDir, RunManifest, RunStatus};
 use serde::Serialize;
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter};
 use sha2::{Digest as _, Sha256};
@@ -63,6 +63,7 @@ impl Baseline {
             trials: plan.trials,
             tokenizer: manifest.tokenizer.clone(),
             environment: plan.environment.to_string(),
+            contracts: plan.conditions.iter().find_map(Condition::contracts_label),
             prices: manifest.prices.as_ref().map(|prices| format!("{} {}", prices.date, short_hash(&prices.sha256))),
             agents: plan
                 .agents

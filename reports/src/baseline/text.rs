@@ -69,6 +69,9 @@ impl Baseline {
         line(format!("trials = {}", self.trials));
         line(format!("tokenizer = {}", quoted(&self.tokenizer)));
         line(format!("environment = {}", quoted(&self.environment)));
+        if let Some(contracts) = &self.contracts {
+            line(format!("contracts = {}", quoted(contracts)));
+        }
         if let Some(prices) = &self.prices {
             line(format!("prices = {}", quoted(prices)));
         }
@@ -194,6 +197,7 @@ struct RawBaseline {
     trials: u32,
     tokenizer: String,
     environment: String,
+    contracts: Option<String>,
     prices: Option<String>,
     agents: BTreeMap<String, RawAgent>,
     formats: BTreeMap<String, String>,
@@ -299,6 +303,7 @@ impl RawBaseline {
             trials: self.trials,
             tokenizer: self.tokenizer,
             environment: self.environment,
+            contracts: self.contracts,
             prices: self.prices,
             agents,
             formats: self.formats,

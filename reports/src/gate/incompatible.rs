@@ -39,6 +39,8 @@ pub(super) fn check(base: &Baseline, candidate: &Baseline, policy: &Policy) -> R
     number("the seed", base.seed, candidate.seed)?;
     number("the number of trials", base.trials.into(), candidate.trials.into())?;
     same("the environment", &base.environment, &candidate.environment, None)?;
+    let contracts = |baseline: &Baseline| baseline.contracts.clone().unwrap_or_else(|| "not locked".to_owned());
+    same("the known contracts", &contracts(base), &contracts(candidate), None)?;
     same("the tokenizer", &base.tokenizer, &candidate.tokenizer, None)?;
     let (before, after) = (&base.scenarios, &candidate.scenarios);
     for id in before.keys().chain(after.keys()) {

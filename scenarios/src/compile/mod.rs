@@ -8,13 +8,14 @@ mod script;
 mod tools;
 mod world;
 
+use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::WorldDef;
 use healbench_protocol::canonical_json;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use crate::Diagnostic;
-use crate::file::TaskFile;
+use crate::file::{SelfHealingFile, TaskFile};
 use crate::locate::{Document, child};
 use crate::scenario::{Scenario, Source, Task};
 use crate::schedule::WorldSummaryCache;
@@ -84,6 +85,7 @@ fn compile_sections(compiler: &mut Compiler<'_>, source: Source) -> Option<Scena
         tools: tools.into_checked()?,
         expect: expect?,
         claims: claims?,
+        awareness: awareness(compiler.section("/self_healing")),
         source,
         role: world.role.clone(),
         canonical_faults: canonical_json(&expect::faults_json(&faults)),
@@ -93,6 +95,15 @@ fn compile_sections(compiler: &mut Compiler<'_>, source: Source) -> Option<Scena
         steps: steps?,
         summary_cache: WorldSummaryCache::default(),
     })
+}
+
+fn awareness(file: Option<SelfHealingFile>) -> ContractAwareness {
+    let mut awareness = ContractAwareness::default();
+    if let Some(file) = file {
+        awareness.include_all_severities = file.include_all_severities;
+        awareness.max_deltas_per_error = file.max_deltas_per_error.map_or(awareness.max_deltas_per_error, usize::from);
+    }
+    awareness
 }
 
 impl Compiler<'_> {

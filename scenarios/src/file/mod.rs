@@ -49,6 +49,8 @@ pub(crate) struct ScenarioFile {
     /// The scheduled failures of the server.
     #[serde(default)]
     pub faults: Vec<FaultFile>,
+    /// The contract changes that errors show under the guardrail `contract`.
+    pub self_healing: Option<SelfHealingFile>,
     /// The expectations, all of which must hold when the agent declares the task complete.
     #[schemars(length(min = 1))]
     pub expect: Vec<ExpectFile>,
@@ -70,6 +72,18 @@ pub(crate) struct TaskFile {
     /// The maximum number of calls, including failed ones.
     #[schemars(range(min = 1, max = 1000))]
     pub max_calls: u32,
+}
+
+/// The contract changes that errors show.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SelfHealingFile {
+    /// Show SAFE and COSMETIC changes too [default: false].
+    #[serde(default)]
+    pub include_all_severities: bool,
+    /// The maximum number of changes in one error [default: 5].
+    #[schemars(range(min = 0, max = 1000))]
+    pub max_deltas_per_error: Option<u16>,
 }
 
 /// Deserializes a present key as `Some`, even if it is `null`: `return: null` is a constant, not a missing key.

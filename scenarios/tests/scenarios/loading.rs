@@ -162,6 +162,8 @@ fn small_errors_are_reported() {
         ("pattern: \"^N-[0-9]{2}$\"", "pattern: \"^N-[0-9{2}$\"", "the input schema does not compile"),
         ("expect:", "faults: [{kind: busy, on: notes.chang}]\nexpect:", "unknown action `notes.chang`"),
         ("expect:", "faults: [{kind: busi, on: notes}]\nexpect:", "unknown kind of fault `busi`"),
+        ("expect:", "self_healing: {max_deltas: 1}\nexpect:", "unknown key `max_deltas`"),
+        ("expect:", "self_healing: {max_deltas_per_error: -1}\nexpect:", "`max_deltas_per_error` must be at least 0"),
         ("expect: [", "expect: [{stops: true, unchanged: notes}, ", "only one of `unchanged`, `stops` may be given"),
     ];
     let valid = mistakes_yaml(CHANGE_CALL);

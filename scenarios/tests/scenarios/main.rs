@@ -11,6 +11,7 @@ mod robustness;
 mod schedules;
 mod schema;
 mod suites;
+mod tools_files;
 
 use std::sync::Arc;
 

@@ -80,6 +80,6 @@ fn hostile_files_do_not_hang_or_overflow() {
     for (text, wanted) in table {
         assert_eq!(try_load(&text, Syntax::Yaml).unwrap()[0].message, wanted);
     }
-    assert_eq!(try_load(&deep_json, Syntax::Json).unwrap()[0].message, "nested more than 24 levels deep");
+    assert_eq!(try_load(&deep_json, Syntax::Json).unwrap()[0].message, "nested more than 100 levels deep");
     assert!(try_load(&long, Syntax::Yaml).is_some());
 }

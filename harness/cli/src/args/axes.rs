@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use healbench_protocol::{Guardrails, Undeclared};
 
+use super::contract::DeltaArgs;
 use crate::axis_help::{formats_help, guardrails_help};
 
 /// The axes of a plan.
@@ -39,6 +40,8 @@ pub(crate) struct AxisArgs {
     /// What becomes of undeclared fields under guardrails without `strict`, which rejects them.
     #[arg(long, value_enum, value_name = "POLICY", env = "HEALBENCH_UNDECLARED", default_value = "pass")]
     pub(crate) undeclared: UndeclaredPolicy,
+    #[command(flatten)]
+    pub(crate) deltas: DeltaArgs,
     /// How episodes of models begin: `seeded`, with the scheduled mistake as the model's first call, or `natural`, with the task only.
     #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HEALBENCH_OPENING", default_value = "seeded")]
     pub(crate) opening: Vec<String>,

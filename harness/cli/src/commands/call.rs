@@ -4,8 +4,9 @@ use std::io::{self, BufRead as _};
 use std::path::Path;
 use std::sync::Arc;
 
+use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::WorldDef;
-use healbench_engine::{Engine, GuardedReply, World, WorldBase};
+use healbench_engine::{CompileError, Engine, GuardedReply, World, WorldBase};
 use healbench_protocol::{ErrorFormat, Guardrails, Seed, ToolCall};
 use healbench_reports::render::{plain_text, pluralize};
 use healbench_runner::{TokenCounter, is_estimated};
@@ -16,17 +17,23 @@ use serde_json::{Map, Value};
 use crate::args::{CallArgs, CallOutput};
 use crate::error::{CliError, ExitStatus};
 use crate::load::{parse_formats, scenarios, tools};
+use crate::lockfiles::TOOLS;
 use crate::terminal::{ResultWriter, Terminal};
 
 /// Answers one call from the arguments, or each line of standard input.
 pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
-    let (tools, world) = match (&args.scenario, &args.tools) {
+    let (tools, world, awareness) = match (&args.scenario, &args.tools) {
         (Some(path), _) => {
-            let scenario = load_single_scenario(path, terminal)?;
+            let mut scenario = load_single_scenario(path, terminal)?;
+            args.deltas.apply(&mut scenario.awareness, &scenario.id)?;
             let world = scenario.world(Seed(args.seed));
-            (scenario.tools, world)
+            (scenario.tools, world, scenario.awareness)
         }
-        (None, Some(path)) => (tools(path, terminal)?, WorldDef::default()),
+        (None, Some(path)) => {
+            let mut awareness = ContractAwareness::default();
+            args.deltas.apply(&mut awareness, TOOLS)?;
+            (tools(path, terminal)?.tools, WorldDef::default(), awareness)
+        }
         (None, None) => {
             return Err(CliError::new("neither a scenario nor tools are given")
                 .help("name a file with `--scenario` or `--tools`"));
@@ -36,8 +43,10 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
     let output = args.output.unwrap_or(if formats.len() > 1 { CallOutput::Text } else { CallOutput::Json });
     let guardrails: Guardrails = args.guardrails.parse()?;
     let undeclared = args.undeclared.under(guardrails);
-    let engine = |format: &ErrorFormat| Ok(Engine::new(&tools, guardrails, format)?.with_undeclared(undeclared));
-    let mut engines = Engines::new(world, engine, &formats, output)?;
+    let engine = |format: &ErrorFormat| {
+        Ok(Engine::with_awareness(&tools, guardrails, format, &awareness)?.with_undeclared(undeclared))
+    };
+    let mut engines = Engines::new(world, &formats, output, engine)?;
     let mut results = terminal.result_writer();
     match &args.tool {
         Some(tool) => {
@@ -144,13 +153,14 @@ struct Engines {
 impl Engines {
     fn new(
         world: WorldDef,
-        engine: impl Fn(&ErrorFormat) -> Result<Engine, CliError>,
         formats: &[ErrorFormat],
         output: CallOutput,
+        make_engine: impl Fn(&ErrorFormat) -> Result<Engine, CompileError>,
     ) -> Result<Engines, CliError> {
         let base = Arc::new(WorldBase::new(world));
-        let format =
-            |format: &ErrorFormat| Ok::<_, CliError>((format.clone(), engine(format)?, World::new(Arc::clone(&base))));
+        let format = |format: &ErrorFormat| {
+            Ok::<_, CliError>((format.clone(), make_engine(format)?, World::new(Arc::clone(&base))))
+        };
         let formats = formats.iter().map(format).collect::<Result<_, _>>()?;
         Ok(Engines { formats, output, counter: TokenCounter::new() })
     }

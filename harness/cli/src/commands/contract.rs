@@ -1,27 +1,38 @@
 //! Locks, compares and checks the contracts of scenarios' tools.
 
-use std::io::{self, Write as _};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use healbench_engine::contract::{ContractChange, Lockfile, report_text};
+use healbench_engine::contract::{ContractChange, Lockfile, Severity, report_text};
 use healbench_engine::definition::Tool;
-use healbench_reports::render::pluralize;
+use healbench_protocol::Undeclared;
+use healbench_reports::render::{plain_text, pluralize};
+use healbench_scenarios::Scenario;
+use serde_json::Value;
 
 use crate::args::{ContractArgs, ContractCommand, ContractSources};
 use crate::error::{CliError, ExitStatus};
 use crate::load::{scenarios, tools};
+use crate::lockfiles::{TOOLS, lockfile_error, read_lockfile, write_lockfile};
 use crate::terminal::Terminal;
 
 /// The default of `--lockfile`, and the suffix of lockfile names.
 const LOCKFILE: &str = "contracts.lock";
-/// The scenario name used for a list of tools.
-const TOOLS: &str = "tools";
+
+/// The contracts of one side of a comparison.
+struct State {
+    lockfile: Lockfile,
+    /// The names of the tools whose contracts cannot be read.
+    rejected: BTreeSet<String>,
+}
 
 pub(crate) fn contract(args: &ContractArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     match &args.command {
         ContractCommand::Lock { sources, lockfile } => lock(sources, &lockfile_path(lockfile), terminal),
-        ContractCommand::Diff { base, current } => diff(base, current.as_deref(), terminal),
-        ContractCommand::Check { sources, lockfile } => check(sources, &lockfile_path(lockfile), terminal),
+        ContractCommand::Diff { base, current, undeclared } => diff(base, current.as_deref(), *undeclared, terminal),
+        ContractCommand::Check { sources, lockfile, undeclared, fail_on } => {
+            check(sources, &lockfile_path(lockfile), *undeclared, fail_on.severity(), terminal)
+        }
     }
 }
 
@@ -31,11 +42,11 @@ fn lockfile_path(lockfile: &Option<PathBuf>) -> PathBuf {
 
 /// Writes the contracts to the lockfile. Entries of other scenarios are kept.
 fn lock(sources: &ContractSources, path: &Path, terminal: &Terminal) -> Result<ExitStatus, CliError> {
-    let mut lockfile = contracts(sources, terminal)?;
+    let mut lockfile = contracts(sources, terminal)?.lockfile;
     let locked = contract_counts(&lockfile);
     let mut unchanged = 0;
     if path.exists() {
-        for (id, tools) in read(path)?.scenarios {
+        for (id, tools) in read_lockfile(path)?.scenarios {
             if let std::collections::btree_map::Entry::Vacant(entry) = lockfile.scenarios.entry(id) {
                 entry.insert(tools);
                 unchanged += 1;
@@ -54,44 +65,88 @@ fn lock(sources: &ContractSources, path: &Path, terminal: &Terminal) -> Result<E
 }
 
 /// Compares two states, or the previous with the current contracts of one.
-fn diff(base: &Path, current: Option<&Path>, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+fn diff(
+    base: &Path,
+    current: Option<&Path>,
+    undeclared: Undeclared,
+    terminal: &Terminal,
+) -> Result<ExitStatus, CliError> {
     let (before, now) = match current {
-        Some(current) => (read_state(base, terminal)?, read_state(current, terminal)?),
-        None => {
-            let scenarios = scenarios(&[base.to_owned()], terminal)?;
-            let previous = |tool: &Tool| tool.previous.as_deref().unwrap_or(tool).clone();
-            let before: Vec<(&str, Vec<Tool>)> = scenarios
-                .iter()
-                .map(|scenario| (scenario.id.as_str(), scenario.tools.iter().map(previous).collect()))
-                .collect();
-            let before = Lockfile::from_tools(before.iter().map(|(id, tools)| (*id, tools.as_slice())));
-            (
-                before,
-                Lockfile::from_tools(
-                    scenarios.iter().map(|scenario| (scenario.id.as_str(), scenario.tools.as_slice())),
-                ),
-            )
+        Some(current) => {
+            let sides = [("BASE", base), ("CURRENT", current)];
+            let [before, now] = sides.map(|(side, path)| {
+                read_state(path, terminal).map_err(|error| error.within(format_args!("{side} `{}`", path.display())))
+            });
+            match (before, now) {
+                (Ok(before), Ok(now)) => (before, now),
+                (Err(first), Err(second)) => {
+                    terminal.error(&first);
+                    return Err(second);
+                }
+                (Err(error), Ok(_)) | (Ok(_), Err(error)) => return Err(error),
+            }
         }
+        None => previous_and_current(base, terminal)?,
     };
-    terminal.result(&report(&before.diff(&now), "the contracts are the same"))?;
+    let changes = changes(before, &now, undeclared, terminal);
+    terminal.result(&report(&changes, "the contracts are the same"))?;
     Ok(ExitStatus::Success)
 }
 
-/// Returns an error exit status if a contract differs from the lockfile.
-fn check(sources: &ContractSources, path: &Path, terminal: &Terminal) -> Result<ExitStatus, CliError> {
-    let mut locked = read(path)?;
+fn previous_and_current(path: &Path, terminal: &Terminal) -> Result<(State, State), CliError> {
+    if !matches!(file_kind(path), FileKind::Scenarios) {
+        return Err(CliError::new(format_args!("`{}` has no previous contracts", path.display()))
+            .help("name a second state to compare it with"));
+    }
+    let scenarios = scenarios(&[path.to_owned()], terminal)?;
+    let previous = |tool: &Tool| tool.previous.as_deref().unwrap_or(tool).clone();
+    let tools: Vec<Vec<Tool>> =
+        scenarios.iter().map(|scenario| scenario.tools.iter().map(previous).collect()).collect();
+    let ids = scenarios.iter().map(|scenario| scenario.id.as_str());
+    let before = Lockfile::from_tools(ids.zip(tools.iter().map(Vec::as_slice)));
+    Ok((State { lockfile: before, rejected: BTreeSet::new() }, state_of(&scenarios)))
+}
+
+/// Returns an error exit status if a contract differs from the lockfile by at least `fail_on`, or cannot be read.
+fn check(
+    sources: &ContractSources,
+    path: &Path,
+    undeclared: Undeclared,
+    fail_on: Severity,
+    terminal: &Terminal,
+) -> Result<ExitStatus, CliError> {
+    let mut lockfile = read_lockfile(path)?;
     let current = contracts(sources, terminal)?;
-    let all = locked.scenarios.len();
-    locked.scenarios.retain(|id, _| current.scenarios.contains_key(id));
-    let others = all - locked.scenarios.len();
+    let all = lockfile.scenarios.len();
+    lockfile.scenarios.retain(|id, _| current.lockfile.scenarios.contains_key(id));
+    let others = all - lockfile.scenarios.len();
     if others > 0 {
         // A scenario that was removed would be a breaking change, but it cannot be distinguished from one that was not
         // named.
         terminal.warn(&format!("{} of the lockfile not named, so not checked", pluralize(others as u64, "scenario")));
     }
-    let changes = locked.diff(&current);
-    terminal.result(&report(&changes, &format!("{} as locked", contract_counts(&current))))?;
-    Ok(if changes.is_empty() { ExitStatus::Success } else { ExitStatus::Regression })
+    let is_unreadable = current.rejected.iter().any(|tool| lockfile.get(TOOLS, tool).is_some());
+    let locked = State { lockfile, rejected: BTreeSet::new() };
+    let changes = changes(locked, &current, undeclared, terminal);
+    terminal.result(&report(&changes, &format!("{} as locked", contract_counts(&current.lockfile))))?;
+    Ok(if changes.iter().any(|change| change.severity() >= fail_on) {
+        ExitStatus::Regression
+    } else if is_unreadable {
+        ExitStatus::Usage
+    } else {
+        ExitStatus::Success
+    })
+}
+
+/// Compares two states, except for the tools that cannot be read in one of them, which are named in a warning.
+fn changes(mut before: State, now: &State, undeclared: Undeclared, terminal: &Terminal) -> Vec<ContractChange> {
+    let mut changes = before.lockfile.diff_under(&now.lockfile, undeclared);
+    before.rejected.extend(now.rejected.iter().cloned());
+    changes.retain(|change| change.scenario != TOOLS || !before.rejected.contains(&change.tool));
+    for tool in &before.rejected {
+        terminal.warn(&format!("the contract of `{}` cannot be read, so it is not compared", plain_text(tool)));
+    }
+    changes
 }
 
 fn report(changes: &[ContractChange], unchanged: &str) -> String {
@@ -105,52 +160,52 @@ fn contract_counts(lockfile: &Lockfile) -> String {
     format!("{} of {}", pluralize(contracts as u64, "contract"), pluralize(scenarios as u64, "scenario"))
 }
 
-fn contracts(sources: &ContractSources, terminal: &Terminal) -> Result<Lockfile, CliError> {
-    if let Some(path) = &sources.tools {
-        return Ok(Lockfile::from_tools([(TOOLS, tools(path, terminal)?.as_slice())]));
+fn contracts(sources: &ContractSources, terminal: &Terminal) -> Result<State, CliError> {
+    match &sources.tools {
+        Some(path) => state_of_tools(path, terminal),
+        None => Ok(state_of(&scenarios(&sources.scenarios, terminal)?)),
     }
-    let scenarios = scenarios(&sources.scenarios, terminal)?;
-    Ok(Lockfile::from_tools(scenarios.iter().map(|scenario| (scenario.id.as_str(), scenario.tools.as_slice()))))
 }
 
-/// Reads a lockfile, or locks the scenarios at a path.
-fn read_state(path: &Path, terminal: &Terminal) -> Result<Lockfile, CliError> {
-    if path.extension().is_some_and(|ending| ending == "lock") {
-        return read(path);
+fn state_of(scenarios: &[Scenario]) -> State {
+    let tools = scenarios.iter().map(|scenario| (scenario.id.as_str(), scenario.tools.as_slice()));
+    State { lockfile: Lockfile::from_tools(tools), rejected: BTreeSet::new() }
+}
+
+fn state_of_tools(path: &Path, terminal: &Terminal) -> Result<State, CliError> {
+    let list = tools(path, terminal)?;
+    Ok(State { lockfile: Lockfile::from_tools([(TOOLS, list.tools.as_slice())]), rejected: list.rejected })
+}
+
+/// The kind of a file or folder with contracts.
+enum FileKind {
+    Lockfile,
+    Tools,
+    Scenarios,
+}
+
+fn file_kind(path: &Path) -> FileKind {
+    let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default().to_lowercase();
+    if extension == "lock" {
+        return FileKind::Lockfile;
     }
-    contracts(&ContractSources { scenarios: vec![path.to_owned()], tools: None }, terminal)
-}
-
-fn read(path: &Path) -> Result<Lockfile, CliError> {
-    let text = std::fs::read_to_string(path).map_err(|source| lockfile_error(path, &source))?;
-    Lockfile::parse(&text).map_err(|source| {
-        CliError::new(format_args!("lockfile `{}`: {source}", path.display()))
-            .help("remove it, and write it again with `healbench contract lock`")
-    })
-}
-
-/// Writes the new text to a temporary file and renames it.
-fn write_lockfile(path: &Path, text: &str) -> io::Result<()> {
-    // A symbolic link is kept; its target is replaced.
-    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let mut temp_path = path.as_os_str().to_owned();
-    temp_path.push(".part");
-    let temp_path = PathBuf::from(temp_path);
-    let written = std::fs::File::create(&temp_path).and_then(|mut file| {
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
-    });
-    let renamed = written.and_then(|()| std::fs::rename(&temp_path, path));
-    if renamed.is_err() {
-        let _ = std::fs::remove_file(&temp_path);
+    if !path.is_file() || matches!(extension.as_str(), "yaml" | "yml") {
+        return FileKind::Scenarios;
     }
-    renamed
+    let value: Option<Value> = std::fs::read(path).ok().and_then(|text| serde_json::from_slice(&text).ok());
+    let has = |key: &str| value.as_ref().is_some_and(|value| value.get(key).is_some());
+    match extension.as_str() {
+        _ if has("version") && has("scenarios") => FileKind::Lockfile,
+        "json" if ["task", "expect", "script"].into_iter().any(has) => FileKind::Scenarios,
+        _ => FileKind::Tools,
+    }
 }
 
-fn lockfile_error(path: &Path, source: &io::Error) -> CliError {
-    let error = CliError::new(format_args!("lockfile `{}`: {source}", path.display()));
-    match source.kind() {
-        io::ErrorKind::NotFound => error.help("write one with `healbench contract lock`"),
-        _ => error,
+/// Reads a lockfile or a list of tools, or locks the scenarios at a path.
+fn read_state(path: &Path, terminal: &Terminal) -> Result<State, CliError> {
+    match file_kind(path) {
+        FileKind::Lockfile => Ok(State { lockfile: read_lockfile(path)?, rejected: BTreeSet::new() }),
+        FileKind::Tools => state_of_tools(path, terminal),
+        FileKind::Scenarios => Ok(state_of(&scenarios(&[path.to_owned()], terminal)?)),
     }
 }

@@ -40,6 +40,12 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
     let sources: Vec<(&str, &str, &str)> =
         texts.iter().map(|(id, (text, extension))| (id.as_str(), *extension, text.as_str())).collect();
     let merged = RunDir::create(&args.out, &manifest, &sources)?;
+    if manifest.plan.conditions.iter().any(|condition| condition.lock.is_some())
+        && let Some((_, run)) = shards.first()
+    {
+        let (from, to) = (run.lockfile_path(), merged.lockfile_path());
+        std::fs::copy(&from, to).map_err(|source| CliError::read(&from, &source))?;
+    }
     let _lock = merged.lock()?;
     let mut writer = FrameWriter::create(&merged, &manifest.plan)?;
     for (shard, run) in &shards {

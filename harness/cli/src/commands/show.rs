@@ -154,7 +154,11 @@ pub(super) fn resolve_condition(
             .find(|format| *format != ErrorFormat::Bare)
             .unwrap_or(ErrorFormat::FusionXml),
     };
-    Ok(Condition::new(guardrails, format))
+    let condition = Condition::new(guardrails, format);
+    Ok(match plan.conditions.iter().find(|known| known.guardrails.contract) {
+        Some(known) => condition.with_contracts(known.lock.clone(), known.deltas),
+        None => condition,
+    })
 }
 
 /// The name of the error format without `healing`.

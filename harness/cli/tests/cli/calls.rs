@@ -174,6 +174,25 @@ fn errors_before_the_first_call_are_explained() {
 }
 
 #[test]
+fn a_bad_tool_of_a_list_is_reported_and_the_others_answer() {
+    let sandbox = Sandbox::new();
+    // Real answers are one long line.
+    let padding = "x".repeat(5_000);
+    let list = format!(
+        r#"{{"jsonrpc":"2.0","id":1,"result":{{"tools":[{{"name":"ping","description":"{padding}","inputSchema":{{"type":"object"}}}},{{"name":"bad","inputSchema":{{"type":"array"}}}},{{"name":"pair","inputSchema":{{"$schema":"http://json-schema.org/draft-07/schema#","properties":{{"at":{{"type":"array","items":[{{"type":"number"}}]}}}}}}}}]}}}}"#
+    );
+    sandbox.write("list.json", &list);
+    let result = sandbox.ok(&["call", "--tools", "list.json", "ping"]);
+    assert!(result.out.contains("OK"), "{}", result.out);
+    assert!(result.err.lines().all(|line| line.chars().count() < 300), "{}", result.err);
+    assert_snapshot!(result.err);
+    let refused = |args: &[&str]| sandbox.ok(args).out.contains("\"isError\":true");
+    assert!(refused(&["call", "--tools", "list.json", "bad"]));
+    assert!(refused(&["call", "--tools", "list.json", "pair", r#"{"at": ["x"]}"#]));
+    assert!(!refused(&["call", "--tools", "list.json", "pair", r#"{"at": [1]}"#]));
+}
+
+#[test]
 fn a_custom_template_is_an_error_format_of_a_run() {
     let sandbox = Sandbox::new();
     sandbox.write("mine.yaml", SCENARIO);

@@ -140,8 +140,7 @@ fn keyword_holds(keyword: &str, conjunct: &Conjunct, old: &[Conjunct], new: &[Co
         "oneOf" => exactly_one_branch(value, old, scope),
         "if" | "then" | "else" => conditional(conjunct, old, scope),
         // These keywords are only satisfied if the previous schema has the same one.
-        "enum" | "const" | "pattern" | "format" | "dependentRequired" | "dependentSchemas" | "$ref" | "$dynamicRef"
-        | "$id" | "$schema" | "contentEncoding" | "contentMediaType" => {
+        "enum" | "const" | "pattern" | "format" | "dependentRequired" | "dependentSchemas" | "$ref" | "$dynamicRef" => {
             old.iter().any(|old| old.get(keyword).is_some_and(|old| same(old, value, scope)))
         }
         conjuncts::NESTED_UNEVALUATED => false,

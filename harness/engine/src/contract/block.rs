@@ -25,6 +25,11 @@ pub enum BlockStyle {
 }
 
 impl BlockStyle {
+    /// Returns true if the block is a part of a JSON text.
+    pub(super) fn is_json(self) -> bool {
+        matches!(self, BlockStyle::LlmFriendlyJson | BlockStyle::ZodIssue | BlockStyle::ProblemMember)
+    }
+
     /// Returns the closing text before which the block is inserted.
     pub(super) fn closing(self) -> Option<&'static str> {
         match self {

@@ -5,40 +5,10 @@ use std::collections::BTreeMap;
 use healbench_protocol::{Object, canonical_json};
 use serde_json::{Value, json};
 
+use crate::keywords::{KeywordKind, keyword_kind};
+
 /// Keywords that describe a schema without constraining values.
 pub(super) const ANNOTATIONS: [&str; 5] = ["title", "description", "examples", "$comment", "$schema"];
-
-/// The kind of a keyword's value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum KeywordKind {
-    /// A schema.
-    Schema,
-    /// Schemas by name.
-    SchemaMap,
-    /// A list of schemas.
-    SchemaList,
-    /// Not a schema.
-    NoSchema,
-}
-
-fn keyword_kind(keyword: &str) -> KeywordKind {
-    match keyword {
-        "additionalProperties"
-        | "items"
-        | "contains"
-        | "not"
-        | "if"
-        | "then"
-        | "else"
-        | "propertyNames"
-        | "unevaluatedItems"
-        | "unevaluatedProperties"
-        | "contentSchema" => KeywordKind::Schema,
-        "properties" | "patternProperties" | "$defs" | "definitions" | "dependentSchemas" => KeywordKind::SchemaMap,
-        "allOf" | "anyOf" | "oneOf" | "prefixItems" => KeywordKind::SchemaList,
-        _ => KeywordKind::NoSchema,
-    }
-}
 
 /// Returns the schema in canonical form: keys, `required`, `type`, `enum`, `dependentRequired` and the branches of
 /// `allOf`, `anyOf` and `oneOf` are sorted, empty `required` and `properties` are removed, and whole numbers are
@@ -67,11 +37,6 @@ pub(super) fn canonical_schema(schema: &Value) -> Value {
 pub(super) fn without_annotations(schema: &Value) -> Value {
     let bare = rebuild(schema, &|keyword, value| (!ANNOTATIONS.contains(&keyword)).then(|| value.clone()));
     canonical_schema(&bare)
-}
-
-/// Returns the schema without annotations and without `required`, at any depth.
-pub(super) fn without_required(schema: &Value) -> Value {
-    rebuild(&without_annotations(schema), &|keyword, value| (keyword != "required").then(|| value.clone()))
 }
 
 /// Returns every reference in `schema`, including lookalikes in values; those can only make a comparison stricter.

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Display;
 
+use healbench_protocol::Undeclared;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::canonical::{annotations, canonical_schema, without_annotations};
 use super::readable::{readable_change, readable_schema};
-use super::schema_change::severity_of_change;
+use super::schema_change::{is_rewrite, severity_of_change};
 use super::tool_contract::{ActionSurface, PresenterContract, ToolContract};
 
 /// The severity of a change for callers that do not adapt.
@@ -70,10 +71,15 @@ impl ContractDiff {
     }
 }
 
-/// Compares two contracts of one tool.
+/// Compares two contracts of one tool whose server rejects undeclared fields.
 pub fn diff_contracts(previous: &ToolContract, current: &ToolContract) -> ContractDiff {
+    diff_contracts_under(previous, current, Undeclared::Reject)
+}
+
+/// Compares two contracts of one tool whose server treats undeclared fields as `undeclared` says.
+pub fn diff_contracts_under(previous: &ToolContract, current: &ToolContract, undeclared: Undeclared) -> ContractDiff {
     let mut deltas = Vec::new();
-    diff_surfaces(previous, current, &mut deltas);
+    diff_surfaces(previous, current, undeclared, &mut deltas);
     diff_behavior(previous, current, &mut deltas);
     diff_economics(previous, current, &mut deltas);
     for gained in current.entitlements.difference(&previous.entitlements) {
@@ -86,6 +92,25 @@ pub fn diff_contracts(previous: &ToolContract, current: &ToolContract) -> Contra
     }
     deltas.sort_by(|a, b| b.severity.cmp(&a.severity).then_with(|| a.field.cmp(&b.field)));
     ContractDiff { deltas, digest_changed: previous.digest() != current.digest() }
+}
+
+/// The start of the fields of added and removed tools.
+pub(super) const TOOL_FIELD: &str = "tools.";
+
+/// Returns the changes for callers of a tool that no longer exists. `added` are the tools that did not exist before.
+pub(crate) fn removed_tool(removed: &ToolContract, added: &[ToolContract]) -> ContractDiff {
+    let shape =
+        |contract: &ToolContract| match (&contract.surface.discriminator, contract.surface.actions.first_key_value()) {
+            (None, Some((_, action))) => readable_schema(&action.input_schema),
+            _ => contract.surface.actions.keys().cloned().collect::<Vec<_>>().join(", "),
+        };
+    let field = |contract: &ToolContract| format!("{TOOL_FIELD}{}", contract.surface.name);
+    let mut deltas = Vec::new();
+    push_delta(&mut deltas, field(removed), Severity::Breaking, Some(shape(removed)), None);
+    for contract in added {
+        push_delta(&mut deltas, field(contract), Severity::Safe, None, Some(shape(contract)));
+    }
+    ContractDiff { deltas, digest_changed: true }
 }
 
 fn push_delta(
@@ -125,7 +150,7 @@ fn push_list_change<T: PartialEq + Serialize>(
     }
 }
 
-fn diff_surfaces(previous: &ToolContract, current: &ToolContract, deltas: &mut Vec<Delta>) {
+fn diff_surfaces(previous: &ToolContract, current: &ToolContract, undeclared: Undeclared, deltas: &mut Vec<Delta>) {
     let (old, new) = (&previous.surface, &current.surface);
     push_change(deltas, "name", Severity::Breaking, &old.name, &new.name);
     push_change(deltas, "description", Severity::Cosmetic, &old.description, &new.description);
@@ -141,7 +166,7 @@ fn diff_surfaces(previous: &ToolContract, current: &ToolContract, deltas: &mut V
     }
     for (name, action) in &new.actions {
         match old.actions.get(name) {
-            Some(before) => diff_actions(name, before, action, deltas),
+            Some(before) => diff_actions(name, before, action, undeclared, deltas),
             None => {
                 let shape = readable_schema(&action.input_schema);
                 push_delta(deltas, format!("actions.{name}"), Severity::Safe, None, Some(shape));
@@ -154,9 +179,15 @@ fn diff_surfaces(previous: &ToolContract, current: &ToolContract, deltas: &mut V
     }
 }
 
-fn diff_actions(name: &str, before: &ActionSurface, now: &ActionSurface, deltas: &mut Vec<Delta>) {
+fn diff_actions(
+    name: &str,
+    before: &ActionSurface,
+    now: &ActionSurface,
+    undeclared: Undeclared,
+    deltas: &mut Vec<Delta>,
+) {
     let field = |member: &str| format!("actions.{name}.{member}");
-    if let Some(severity) = severity_of_change(&before.input_schema, &now.input_schema) {
+    if let Some(severity) = severity_of_change(&before.input_schema, &now.input_schema, undeclared) {
         let (old, new) = schema_texts(&before.input_schema, &now.input_schema);
         push_delta(deltas, field("inputSchema"), severity, old, new);
     }
@@ -267,13 +298,10 @@ fn diff_presenters(
     let nothing = PresenterContract::default();
     let (before, now) = (before.unwrap_or(&nothing), now.unwrap_or(&nothing));
     match (&before.egress_schema, &now.egress_schema) {
-        (Some(old), Some(new)) if without_annotations(old) != without_annotations(new) => {
-            let (old, new) = schema_texts(old, new);
-            push_delta(deltas, field("egressSchema"), Severity::Breaking, old, new);
-        }
         (Some(old), Some(new)) if canonical_schema(old) != canonical_schema(new) => {
+            let severity = if is_rewrite(old, new) { Severity::Cosmetic } else { Severity::Breaking };
             let (old, new) = schema_texts(old, new);
-            push_delta(deltas, field("egressSchema"), Severity::Cosmetic, old, new);
+            push_delta(deltas, field("egressSchema"), severity, old, new);
         }
         (Some(_), Some(_)) | (None, None) => {}
         (old, new) => {

@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use super::block::render_block;
-use super::{BlockStyle, ContractDiff, Delta, Severity};
+use super::diff::TOOL_FIELD;
+use super::{BlockStyle, ContractDiff, Delta, Severity, ToolContract};
 
 /// The deltas to show, and their maximum number.
 #[derive(Debug, Clone)]
@@ -24,6 +25,35 @@ impl SelfHealingConfig {
     /// Shows BREAKING and RISKY changes of `active_deltas`, at most five per error.
     pub fn new(active_deltas: BTreeMap<String, ContractDiff>) -> SelfHealingConfig {
         SelfHealingConfig { active_deltas, include_all_severities: false, max_deltas_per_error: 5 }
+    }
+}
+
+/// The contract changes that the errors of a server show.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ContractAwareness {
+    /// True to include SAFE and COSMETIC changes.
+    pub include_all_severities: bool,
+    /// The maximum number of deltas in one error.
+    pub max_deltas_per_error: usize,
+    /// The contracts that agents know, by tool. For a tool that is not in it, the tool's `previous` is the known one.
+    pub known_contracts: BTreeMap<String, ToolContract>,
+}
+
+impl ContractAwareness {
+    /// Returns the configuration that shows these changes of `tool`.
+    pub(crate) fn config(&self, tool: &str, diff: ContractDiff) -> SelfHealingConfig {
+        SelfHealingConfig {
+            active_deltas: BTreeMap::from([(tool.to_owned(), diff)]),
+            include_all_severities: self.include_all_severities,
+            max_deltas_per_error: self.max_deltas_per_error,
+        }
+    }
+}
+
+impl Default for ContractAwareness {
+    /// Shows BREAKING and RISKY changes since `previous`, at most five per error.
+    fn default() -> ContractAwareness {
+        ContractAwareness { include_all_severities: false, max_deltas_per_error: 5, known_contracts: BTreeMap::new() }
     }
 }
 
@@ -126,6 +156,8 @@ pub struct Blocks {
 /// The rendered deltas for the errors of one action.
 #[derive(Debug, Clone)]
 pub struct Block {
+    tool: String,
+    action: String,
     text: String,
     style: BlockStyle,
     deltas: Vec<Delta>,
@@ -144,6 +176,12 @@ impl Block {
 
     #[inline(never)]
     fn put_into(&self, error: String) -> String {
+        if self.style.is_json() && self.style.closing().is_some_and(|closing| !error.ends_with(closing)) {
+            // The error is one line of text, such as the one of a tool that does not exist.
+            let deltas: Vec<&Delta> = self.deltas.iter().collect();
+            let text = render_block(&self.tool, &self.action, &deltas, BlockStyle::Text);
+            return splice(error, &text, BlockStyle::Text);
+        }
         splice(error, &self.text, self.style)
     }
 }
@@ -159,7 +197,13 @@ pub fn tool_enhancer<'a>(
     let block = |action: &str| {
         let deltas = shown_deltas(tool, Some(action), config);
         let text = || render_block(tool, action, &deltas, style);
-        (!deltas.is_empty()).then(|| Block { text: text(), style, deltas: owned(deltas.clone()) })
+        (!deltas.is_empty()).then(|| Block {
+            tool: tool.to_owned(),
+            action: action.to_owned(),
+            text: text(),
+            style,
+            deltas: owned(deltas.clone()),
+        })
     };
     let by_action: BTreeMap<String, Block> =
         actions.into_iter().filter_map(|action| Some((action.to_owned(), block(action)?))).collect();
@@ -180,7 +224,8 @@ impl Blocks {
         let deltas: Vec<&Delta> = self.global.iter().collect();
         (!deltas.is_empty()).then(|| {
             let text = render_block(&self.tool, action, &deltas, self.style);
-            Cow::Owned(Block { text, style: self.style, deltas: self.global.clone() })
+            let (tool, action) = (self.tool.clone(), action.to_owned());
+            Cow::Owned(Block { tool, action, text, style: self.style, deltas: self.global.clone() })
         })
     }
 
@@ -198,10 +243,20 @@ impl Blocks {
 /// those of the whole tool.
 fn shown_deltas<'a>(tool: &str, action: Option<&str>, config: &'a SelfHealingConfig) -> Vec<&'a Delta> {
     let Some(diff) = config.active_deltas.get(tool) else { return Vec::new() };
-    let severe = |delta: &&Delta| config.include_all_severities || delta.severity >= Severity::Risky;
+    let is_removed = |action: &str| {
+        diff.deltas.iter().any(|delta| delta.current.is_none() && delta.field.strip_prefix("actions.") == Some(action))
+    };
+    // The successor of a renamed action or tool is an added one.
+    let with_added = action.is_some_and(is_removed);
+    let is_successor = |delta: &Delta| {
+        let is_action = || delta.field.strip_prefix("actions.").is_some_and(|name| !name.contains('.'));
+        delta.previous.is_none() && (with_added && is_action() || delta.field.starts_with(TOOL_FIELD))
+    };
+    let severe =
+        |delta: &&Delta| config.include_all_severities || delta.severity >= Severity::Risky || is_successor(delta);
     let relevant = |delta: &&Delta| match action_of(&delta.field) {
         None => true,
-        Some(changed) => action == Some(changed),
+        Some(changed) => action == Some(changed) || is_successor(delta),
     };
     diff.deltas.iter().filter(severe).filter(relevant).take(config.max_deltas_per_error).collect()
 }

@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use healbench_protocol::Undeclared;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::{ContractDiff, Severity, ToolContract, diff_contracts};
+use super::{ContractDiff, Severity, ToolContract, diff_contracts_under};
 use crate::definition::Tool;
 
 /// The supported version of the text.
@@ -175,8 +176,13 @@ impl Lockfile {
         Ok(Lockfile { scenarios: read.scenarios })
     }
 
-    /// Returns the differences in `current`, by scenario and tool.
+    /// Returns the differences in `current`, by scenario and tool, of servers that reject undeclared fields.
     pub fn diff(&self, current: &Lockfile) -> Vec<ContractChange> {
+        self.diff_under(current, Undeclared::Reject)
+    }
+
+    /// Returns the differences in `current`, by scenario and tool, of servers with this treatment of undeclared fields.
+    pub fn diff_under(&self, current: &Lockfile, undeclared: Undeclared) -> Vec<ContractChange> {
         let mut changes = Vec::new();
         let mut push_change = |scenario: &str, tool: &str, kind| {
             changes.push(ContractChange { scenario: scenario.to_owned(), tool: tool.to_owned(), kind });
@@ -185,7 +191,11 @@ impl Lockfile {
             match current.get(scenario, tool) {
                 Some(now) if now.digest == locked.digest => {}
                 Some(now) => {
-                    push_change(scenario, tool, ChangeKind::Changed(diff_contracts(&locked.contract, &now.contract)));
+                    push_change(
+                        scenario,
+                        tool,
+                        ChangeKind::Changed(diff_contracts_under(&locked.contract, &now.contract, undeclared)),
+                    );
                 }
                 None => push_change(scenario, tool, ChangeKind::Removed),
             }

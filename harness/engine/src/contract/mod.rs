@@ -13,9 +13,11 @@ mod schema_change;
 mod tool_contract;
 
 pub use block::BlockStyle;
-pub use diff::{ContractDiff, Delta, Severity, diff_contracts};
+pub(crate) use diff::removed_tool;
+pub use diff::{ContractDiff, Delta, Severity, diff_contracts, diff_contracts_under};
 pub use enhance::{
-    Block, Enhance, Enhancer, Identity, SelfHealing, SelfHealingConfig, enrich_validation_error, tool_enhancer,
+    Block, ContractAwareness, Enhance, Enhancer, Identity, SelfHealing, SelfHealingConfig, enrich_validation_error,
+    tool_enhancer,
 };
 pub use lockfile::{ChangeKind, ContractChange, LockedContract, Lockfile, LockfileError};
 pub use readable::readable_schema;

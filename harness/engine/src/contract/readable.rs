@@ -5,20 +5,44 @@ use serde_json::Value;
 
 use super::canonical::{ANNOTATIONS, without_annotations};
 
-/// Formats `schema`; optional properties are marked with `?`.
+/// Formats `schema` for a delta; properties that are not required are marked with `?`, and unions with null are called
+/// optional.
 pub fn readable_schema(schema: &Value) -> String {
-    schema_text(schema, schema, 0)
+    schema_text(schema, Notation { root: schema, has_optional: true }, 0)
 }
 
 /// Formats a part of `root`; its references are resolved in `root`.
 pub(crate) fn readable_subschema(schema: &Value, root: &Value) -> String {
-    schema_text(schema, root, 0)
+    schema_text(schema, Notation { root, has_optional: false }, 0)
+}
+
+#[derive(Clone, Copy)]
+struct Notation<'a> {
+    /// The root for references.
+    root: &'a Value,
+    /// True if `string | null` is written as `optional string`.
+    has_optional: bool,
+}
+
+impl Notation<'_> {
+    fn union(self, mut parts: Vec<String>) -> String {
+        let all = parts.len();
+        if self.has_optional {
+            parts.retain(|part| part != "null");
+        }
+        match parts.as_slice() {
+            [] => "null".to_owned(),
+            parts if parts.len() == all => parts.join(" | "),
+            [one] => format!("optional {one}"),
+            parts => format!("optional ({})", parts.join(" | ")),
+        }
+    }
 }
 
 /// Formats two schemas. If the readable forms are equal although the schemas differ in more than annotations, both are
 /// formatted as JSON.
 pub(super) fn readable_change(previous: &Value, current: &Value) -> (String, String) {
-    let (old, new) = (readable_schema(previous), readable_schema(current));
+    let (old, new) = (readable_schema(&in_order_of(previous, current)), readable_schema(current));
     if old == new {
         (canonical_json(&without_annotations(previous)), canonical_json(&without_annotations(current)))
     } else {
@@ -26,11 +50,31 @@ pub(super) fn readable_change(previous: &Value, current: &Value) -> (String, Str
     }
 }
 
+/// Returns `previous` with the fields, options and branches that `current` has too in its order: the schemas of a lockfile
+/// are in canonical order.
+fn in_order_of(previous: &Value, current: &Value) -> Value {
+    let (Value::Object(old), Value::Object(new)) = (previous, current) else { return previous.clone() };
+    let common = new.keys().filter(|key| old.contains_key(*key));
+    let keys = common.chain(old.keys().filter(|key| !new.contains_key(*key)));
+    let entry = |key: &String| {
+        let (old, new) = (&old[key], new.get(key).unwrap_or(&Value::Null));
+        let value = match (key.as_str(), old, new) {
+            ("enum" | "type" | "anyOf" | "oneOf" | "allOf", Value::Array(old), Value::Array(new)) => {
+                let common = new.iter().filter(|item| old.contains(item));
+                common.chain(old.iter().filter(|item| !new.contains(item))).cloned().collect()
+            }
+            _ => in_order_of(old, new),
+        };
+        (key.clone(), value)
+    };
+    Value::Object(keys.map(entry).collect())
+}
+
 /// Objects nested deeper are only called `object`: agents read deltas, and a recursive schema has no end.
 const MAX_DEPTH: usize = 6;
 
 /// Keywords for bounds and formats, with the text that precedes their value.
-const BOUNDS: [(&str, &str); 14] = [
+const BOUNDS: [(&str, &str); 13] = [
     ("format", " "),
     ("pattern", " matching "),
     ("minimum", " >= "),
@@ -44,10 +88,9 @@ const BOUNDS: [(&str, &str); 14] = [
     ("minProperties", " fields >= "),
     ("maxProperties", " fields <= "),
     ("multipleOf", " multiple of "),
-    ("default", " = "),
 ];
 
-fn schema_text(schema: &Value, root: &Value, depth: usize) -> String {
+fn schema_text(schema: &Value, notation: Notation<'_>, depth: usize) -> String {
     let map = match schema {
         Value::Object(map) => map,
         Value::Bool(false) => return "never".to_owned(),
@@ -55,7 +98,7 @@ fn schema_text(schema: &Value, root: &Value, depth: usize) -> String {
     };
     // The keywords that the text does not express yet.
     let mut remaining: Vec<&str> = map.keys().map(String::as_str).filter(|keyword| !is_ignored(keyword)).collect();
-    let mut out = type_text(map, root, depth, &mut remaining);
+    let mut out = type_text(map, notation, depth, &mut remaining);
     for (keyword, phrase) in BOUNDS {
         if let Some(value) = take_keyword(keyword, map, &mut remaining) {
             out.push_str(phrase);
@@ -70,13 +113,16 @@ fn schema_text(schema: &Value, root: &Value, depth: usize) -> String {
     }
     // Further constraints: `{ a: string } & …`.
     for branch in take_keyword("allOf", map, &mut remaining).and_then(Value::as_array).into_iter().flatten() {
-        out = intersection_text(out, schema_text(branch, root, depth + 1));
+        out = intersection_text(out, schema_text(branch, notation, depth + 1));
     }
     for keyword in ["anyOf", "oneOf"] {
         if let Some(branches) = take_keyword(keyword, map, &mut remaining).and_then(Value::as_array) {
-            let union: Vec<String> = branches.iter().map(|branch| schema_text(branch, root, depth + 1)).collect();
-            out = intersection_text(out, union.join(" | "));
+            let union: Vec<String> = branches.iter().map(|branch| schema_text(branch, notation, depth + 1)).collect();
+            out = intersection_text(out, notation.union(union));
         }
+    }
+    if let Some(value) = take_keyword("default", map, &mut remaining) {
+        out.push_str(&format!(" = {value}"));
     }
     for keyword in remaining {
         out.push_str(&format!(" with {keyword}: {}", canonical_json(&map[keyword])));
@@ -96,12 +142,12 @@ fn take_keyword<'a>(keyword: &str, map: &'a Object, remaining: &mut Vec<&str>) -
 }
 
 /// Formats the type without its bounds.
-fn type_text(map: &Object, root: &Value, depth: usize, remaining: &mut Vec<&str>) -> String {
+fn type_text(map: &Object, notation: Notation<'_>, depth: usize, remaining: &mut Vec<&str>) -> String {
     if let Some(reference) = map.get("$ref").and_then(Value::as_str) {
-        let target = reference.strip_prefix('#').and_then(|pointer| root.pointer(pointer));
+        let target = reference.strip_prefix('#').and_then(|pointer| notation.root.pointer(pointer));
         if let Some(target) = target.filter(|_| depth < MAX_DEPTH) {
             take_keyword("$ref", map, remaining);
-            return schema_text(target, root, depth + 1);
+            return schema_text(target, notation, depth + 1);
         }
         take_keyword("$ref", map, remaining);
         return reference.rsplit('/').next().unwrap_or(reference).to_owned();
@@ -110,7 +156,7 @@ fn type_text(map: &Object, root: &Value, depth: usize, remaining: &mut Vec<&str>
         take_keyword("enum", map, remaining);
         // The options imply the type.
         take_keyword("type", map, remaining);
-        return options.iter().map(Value::to_string).collect::<Vec<_>>().join(" | ");
+        return notation.union(options.iter().map(Value::to_string).collect());
     }
     if map.contains_key("const") {
         take_keyword("type", map, remaining);
@@ -120,22 +166,25 @@ fn type_text(map: &Object, root: &Value, depth: usize, remaining: &mut Vec<&str>
     let chooses = ["anyOf", "oneOf"].iter().any(|keyword| map.contains_key(*keyword));
     let fields = ["properties", "patternProperties", "additionalProperties", "required"];
     if fields.iter().any(|keyword| map.contains_key(*keyword)) {
-        let object = object(map, root, depth, remaining);
+        let object = object(map, notation, depth, remaining);
         let others = kind.and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str);
-        return others.filter(|name| *name != "object").fold(object, |out, name| format!("{out} | {name}"));
+        let others = others.filter(|name| *name != "object").map(str::to_owned);
+        return notation.union(std::iter::once(object).chain(others).collect());
     }
     match kind {
-        Some(Value::String(name)) if name == "array" => array(map, root, depth, remaining),
+        Some(Value::String(name)) if name == "array" => array(map, notation, depth, remaining),
         // The branches show which kind of object it is.
         Some(Value::String(name)) if name == "object" && chooses => "any".to_owned(),
         Some(Value::String(name)) => name.clone(),
-        Some(Value::Array(names)) => names.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" | "),
+        Some(Value::Array(names)) => {
+            notation.union(names.iter().filter_map(Value::as_str).map(str::to_owned).collect())
+        }
         _ => "any".to_owned(),
     }
 }
 
 /// Formats `{ a: string, b?: number } and [^x-]: string and no others`.
-fn object(map: &Object, root: &Value, depth: usize, remaining: &mut Vec<&str>) -> String {
+fn object(map: &Object, notation: Notation<'_>, depth: usize, remaining: &mut Vec<&str>) -> String {
     let keywords = ["properties", "patternProperties", "additionalProperties", "required"];
     let [properties, patterns, others, required] = keywords.map(|keyword| take_keyword(keyword, map, remaining));
     if depth >= MAX_DEPTH {
@@ -147,18 +196,18 @@ fn object(map: &Object, root: &Value, depth: usize, remaining: &mut Vec<&str>) -
     let mut fields: Vec<String> = Vec::new();
     for (name, property) in properties.into_iter().flatten() {
         let optional_marker = if required.contains(&name.as_str()) { "" } else { "?" };
-        fields.push(format!("{}{optional_marker}: {}", quote_name(name), schema_text(property, root, depth + 1)));
+        fields.push(format!("{}{optional_marker}: {}", quote_name(name), schema_text(property, notation, depth + 1)));
     }
     let undeclared = |name: &&&str| properties.is_none_or(|properties| !properties.contains_key(**name));
     fields.extend(required.iter().filter(undeclared).map(|name| format!("{}: any", quote_name(name))));
     let mut out = if fields.is_empty() { "{}".to_owned() } else { format!("{{ {} }}", fields.join(", ")) };
     // After the braces, which contain only fields.
     for (pattern, property) in patterns.and_then(Value::as_object).into_iter().flatten() {
-        out.push_str(&format!(" and [{pattern}]: {}", schema_text(property, root, depth + 1)));
+        out.push_str(&format!(" and [{pattern}]: {}", schema_text(property, notation, depth + 1)));
     }
     match others {
         Some(Value::Bool(false)) => out.push_str(" and no others"),
-        Some(others) => out.push_str(&format!(" and others: {}", schema_text(others, root, depth + 1))),
+        Some(others) => out.push_str(&format!(" and others: {}", schema_text(others, notation, depth + 1))),
         None => {}
     }
     out
@@ -172,9 +221,9 @@ fn quote_name(name: &str) -> String {
 }
 
 /// Formats `string[]` or `[string, number, ...any[]]`.
-fn array(map: &Object, root: &Value, depth: usize, remaining: &mut Vec<&str>) -> String {
+fn array(map: &Object, notation: Notation<'_>, depth: usize, remaining: &mut Vec<&str>) -> String {
     let items = take_keyword("items", map, remaining).filter(|_| depth < MAX_DEPTH);
-    let item = |schema: &Value| schema_text(schema, root, depth + 1);
+    let item = |schema: &Value| schema_text(schema, notation, depth + 1);
     let list = format!("{}[]", parenthesized(items.map_or_else(|| "any".to_owned(), item)));
     match take_keyword("prefixItems", map, remaining).and_then(Value::as_array).filter(|_| depth < MAX_DEPTH) {
         None => list,

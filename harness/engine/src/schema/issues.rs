@@ -12,7 +12,7 @@ use super::expected::{dotted_path, expected_at, has_branches, normalize_number, 
 use super::lookup::{pointer_tokens, schema_at};
 use super::references::{References, is_incomplete};
 use super::{UndeclaredFields, forbids_additional, json_type};
-use crate::contract::{readable_schema, readable_subschema};
+use crate::contract::readable_subschema;
 use crate::failure::{Bound, Expected, Issue, IssueKind, PathSegment, Quantity};
 
 /// The largest number of issues of a call, and of errors that are looked at to find them. Beyond either, checking stops.
@@ -325,7 +325,7 @@ fn alternatives(schema: &Value, pointer: &str) -> String {
 fn other_message(kind: &ValidationErrorKind) -> String {
     match kind {
         ValidationErrorKind::Contains => "no item is of the kind that has to be there".to_owned(),
-        ValidationErrorKind::Not { schema } => format!("it must not be {}", readable_schema(schema)),
+        ValidationErrorKind::Not { schema } => format!("it must not be {}", readable_subschema(schema, schema)),
         ValidationErrorKind::FalseSchema => "nothing may stand here".to_owned(),
         ValidationErrorKind::PropertyNames { error } => format!("a name in it is not allowed: {error}"),
         ValidationErrorKind::AdditionalItems { limit } => format!("it has more than {limit} items"),

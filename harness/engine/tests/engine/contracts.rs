@@ -228,7 +228,7 @@ proptest! {
 }
 
 /// A tool whose action `create` now requires `currency`.
-fn drifted() -> Tool {
+pub(super) fn drifted() -> Tool {
     let shape = |required: Value, properties: Value| json!({"properties": properties, "required": required});
     let before = shape(
         json!(["customer", "amount_cents"]),

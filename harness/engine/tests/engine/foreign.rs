@@ -190,3 +190,14 @@ fn undeclared_fields_can_be_stripped_before_a_server_that_validates_itself() {
     assert_eq!(reached(Undeclared::Pass), sent);
     assert_eq!(reached(Undeclared::Strip), json!({"n": "not a number", "o": {"a": 1}}));
 }
+
+#[test]
+fn schemas_of_older_drafts_are_validated() {
+    let draft_07 = json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "properties": {"at": {"type": "array", "items": [{"type": "number"}], "description": null}},
+    });
+    let reply = |at: Value| ask("all", draft_07.clone(), json!({ "at": [at] }), success("ok"));
+    assert_eq!(reply(json!(1)).response.content, ["ok"]);
+    assert!(reply(json!("x")).response.is_error);
+}

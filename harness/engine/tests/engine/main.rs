@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod awareness;
 mod bounded;
 mod contracts;
 mod failures;

@@ -1,6 +1,9 @@
 //! Severities of schema changes: BREAKING exactly if a call that was valid may now be rejected.
 
-use healbench_engine::contract::{Delta, Severity, ToolContract, diff_contracts, readable_schema};
+use healbench_engine::contract::{
+    Delta, Severity, ToolContract, diff_contracts, diff_contracts_under, readable_schema,
+};
+use healbench_protocol::{UNDECLARED, Undeclared};
 
 use super::*;
 
@@ -80,9 +83,9 @@ fn what_breaks_in_one_direction_widens_in_the_other() {
         (json!({}), json!(false)),
     ];
     let cases = fields.into_iter().map(|(previous, current)| (field(previous), field(current))).collect();
-    check(cases, Severity::Breaking, Severity::Risky);
+    check(cases, Severity::Breaking, Severity::Safe);
     // With `strict`, calls with a removed property are rejected; an added property breaks nothing.
-    check(vec![(field(json!({})), json!({"type": "object"}))], Severity::Breaking, Severity::Risky);
+    check(vec![(field(json!({})), json!({"type": "object"}))], Severity::Breaking, Severity::Safe);
 }
 
 #[test]
@@ -119,7 +122,6 @@ fn neither_direction_breaks() {
             field(json!({"type": "object", "required": ["a", "b"]})),
             field(json!({"type": "object", "allOf": [{"required": ["a"]}, {"required": ["b"]}]})),
         ),
-        (field(json!({"type": "string"})), field(json!({"type": "string", "default": "x"}))),
         (field(json!({"type": "string"})), field(json!({"type": "string", "minimum": 3}))),
         (
             field(json!({"oneOf": [closed("a"), closed("b")], "type": "object"})),
@@ -130,7 +132,103 @@ fn neither_direction_breaks() {
             json!({"type": "object", "properties": {"f": {}}, "additionalProperties": false}),
         ),
     ];
-    check(cases, Severity::Risky, Severity::Risky);
+    check(cases, Severity::Cosmetic, Severity::Cosmetic);
+}
+
+#[test]
+fn widenings_are_safe_and_rewrites_cosmetic() {
+    let with =
+        |fields: Value, definitions: Value| json!({"type": "object", "properties": fields, "$defs": definitions});
+    let reference = |name: &str| json!({"f": {"$ref": format!("#/$defs/{name}")}});
+    let tree = |name: &str| {
+        let child = json!({"type": "array", "items": {"$ref": format!("#/$defs/{name}")}});
+        with(
+            reference(name),
+            json!({name: {"type": "object", "properties": {"label": {"type": "string"}, "children": child}}}),
+        )
+    };
+    let text = json!({"type": "string", "pattern": "^[A-Z]"});
+    let rewrites = vec![
+        // A renamed, inlined, unused or moved definition.
+        (with(reference("a"), json!({"a": text})), with(reference("b"), json!({"b": text}))),
+        (with(reference("a"), json!({"a": text})), field(text.clone())),
+        (field(text.clone()), with(json!({"f": text}), json!({"unused": {"type": "integer"}}))),
+        (
+            with(reference("a"), json!({"a": text})),
+            json!({"properties": {"f": {"$ref": "#/definitions/a"}}, "definitions": {"a": text}}),
+        ),
+        (tree("node"), tree("tree")),
+        // Another draft.
+        (
+            field(json!({"type": "array", "prefixItems": [text], "items": false})),
+            field(json!({"type": "array", "items": [text], "additionalItems": false})),
+        ),
+        (field(json!({"exclusiveMinimum": 1})), field(json!({"minimum": 1, "exclusiveMinimum": true}))),
+        (field(text.clone()), {
+            let mut named = field(text.clone());
+            named["$id"] = json!("https://example.com/t.json");
+            named
+        }),
+        (field(json!({"enum": ["a"]})), field(json!({"const": "a", "type": "string"}))),
+        (field(json!({"anyOf": [text]})), field(text.clone())),
+        (field(json!({"type": "string", "default": null})), field(json!({"type": "string", "deprecated": true}))),
+    ];
+    check(rewrites, Severity::Cosmetic, Severity::Cosmetic);
+    let widenings = vec![
+        (field(json!({})), with(json!({"f": {}, "g": {"type": "string", "default": "x"}}), json!({}))),
+        (field(json!({"enum": ["a"]})), field(json!({"enum": ["a", "b"]}))),
+        (field(text.clone()), field(json!({"type": "string"}))),
+        (field(json!({"type": "string"})), field(json!({"anyOf": [{"type": "string"}, {"type": "null"}]}))),
+    ];
+    check(widenings, Severity::Safe, Severity::Breaking);
+    // Another default changes what a call without the field means.
+    let defaults = |value: Value| field(json!({"type": "array", "items": {"properties": {"a": {"default": value}}}}));
+    check(vec![(defaults(json!(1)), defaults(json!(2)))], Severity::Risky, Severity::Risky);
+    let plain = (field(json!({"type": "string"})), field(json!({"type": "string", "default": "x"})));
+    check(vec![plain], Severity::Risky, Severity::Risky);
+}
+
+#[test]
+fn the_previous_schema_reads_in_the_order_of_the_current_one() {
+    // As it comes from a lockfile, in canonical order.
+    let previous = json!({"properties": {
+        "a": {"enum": ["x", "y"]},
+        "b": {"properties": {"c": {}, "d": {}}},
+        "e": {"type": "array", "prefixItems": [{"type": "null"}, {"type": "string"}]},
+        "z": {},
+    }});
+    let current = json!({"properties": {
+        "e": {"type": "array", "prefixItems": [{"type": "string"}, {"type": "null"}]},
+        "b": {"properties": {"d": {}, "c": {}}},
+        "n": {},
+        "a": {"enum": ["y", "w", "x"]},
+    }});
+    let delta = delta(&previous, &current).unwrap();
+    let text = "{ e?: [null, string, ...any[]], b?: { d?: any, c?: any }, a?: \"y\" | \"x\", z?: any }";
+    assert_eq!(delta.previous.as_deref(), Some(text));
+}
+
+#[test]
+fn removed_fields_are_ignored_by_a_server_that_does_not_reject_them() {
+    let contract = |input: &Value| ToolContract::from_tool(&tool("t", vec![ok("a", input.clone())]));
+    let severity = |previous: &Value, current: &Value, undeclared| {
+        diff_contracts_under(&contract(previous), &contract(current), undeclared).max_severity()
+    };
+    let two = json!({"properties": {"a": {"type": "string"}, "b": {"type": "string"}}});
+    let one = json!({"properties": {"a": {"type": "string"}}});
+    let required = json!({"properties": {"a": {"type": "string"}}, "required": ["a"]});
+    for (previous, current, rejecting, others) in [
+        (&two, &one, Severity::Breaking, Severity::Risky),
+        (&one, &two, Severity::Safe, Severity::Safe),
+        (&two, &required, Severity::Breaking, Severity::Breaking),
+        (&required, &one, Severity::Safe, Severity::Safe),
+    ] {
+        for policy in UNDECLARED {
+            let expected = if policy.value == Undeclared::Reject { rejecting } else { others };
+            let found = severity(previous, current, policy.value);
+            assert_eq!(found, Some(expected), "{previous} -> {current}, {}", policy.name);
+        }
+    }
 }
 
 #[test]
@@ -139,10 +237,10 @@ fn branches_at_the_root_keep_undeclared_fields_out() {
         let branch = |name: &&str| json!({"properties": {*name: {"type": "string"}}, "required": [name]});
         json!({"type": "object", "anyOf": names.iter().map(branch).collect::<Vec<_>>()})
     };
-    check(vec![(one_of(&["a", "b", "c"]), one_of(&["a", "b"]))], Severity::Breaking, Severity::Risky);
+    check(vec![(one_of(&["a", "b", "c"]), one_of(&["a", "b"]))], Severity::Breaking, Severity::Safe);
     // A branch that declares fewer properties closes the object further.
     let either = |extra: Value| json!({"type": "object", "properties": {"a": {}}, "anyOf": [{"required": ["a"]}, {"properties": extra}]});
-    check(vec![(either(json!({"b": {}})), either(json!({})))], Severity::Breaking, Severity::Risky);
+    check(vec![(either(json!({"b": {}})), either(json!({})))], Severity::Breaking, Severity::Safe);
     // A branch that allows any other property opens the object.
     let inside = |others: Value| {
         let branch = json!({"anyOf": [{"type": "null"}, {"minProperties": 0}], "unevaluatedProperties": others});
@@ -175,7 +273,7 @@ fn a_recursive_schema_is_compared_by_what_it_is_made_of() {
     check(
         vec![(tree(json!({"type": ["string", "null"]})), tree(json!({"type": "string"})))],
         Severity::Breaking,
-        Severity::Risky,
+        Severity::Safe,
     );
     // A schema that refers to itself in place is still compared.
     let endless = |schema: Value| {
@@ -220,9 +318,8 @@ fn less_that_is_required_is_safe_at_any_depth_and_words_are_cosmetic() {
     assert_eq!(annotation_delta.current.as_deref(), Some("f.description: \"New\"; f.title: \"T\""));
     // Requiring another name is not requiring less.
     assert_eq!(severity(&asks(json!(["a"])), &asks(json!(["b"]))), Some(Severity::Breaking));
-    // Requiring less and declaring more is not only requiring less.
     let wider = json!({"type": "object", "properties": {"a": {}, "b": {}, "c": {}}});
-    assert_eq!(severity(&asks(json!(["a"])), &wider), Some(Severity::Risky));
+    assert_eq!(severity(&asks(json!(["a"])), &wider), Some(Severity::Safe));
 }
 
 #[test]
@@ -230,20 +327,29 @@ fn schemas_read_as_a_person_would_write_them() {
     let table = [
         (
             json!({"type": "array", "items": {"type": ["string", "null"]}, "uniqueItems": true}),
-            "(string | null)[] unique",
+            "(optional string)[] unique",
         ),
         (json!({"prefixItems": [{"type": "string"}], "items": false, "type": "array"}), "[string]"),
         (json!({"type": "array", "prefixItems": [{"type": "string"}]}), "[string, ...any[]]"),
         (json!({"properties": {"a": {"const": 1}}, "additionalProperties": false}), "{ a?: 1 } and no others"),
         (json!({"type": "object", "additionalProperties": {"type": "number"}}), "{} and others: number"),
         (json!({"properties": {"a b": {"type": "string", "default": "x"}}}), "{ \"a b\"?: string = \"x\" }"),
-        (json!({"type": "object", "anyOf": [{"required": ["a"]}, {"type": "null"}]}), "{ a: any } | null"),
+        (json!({"type": "object", "anyOf": [{"required": ["a"]}, {"type": "null"}]}), "optional { a: any }"),
         (json!({"properties": {"a": {"$ref": "#/$defs/x"}}, "$defs": {"x": {"type": "integer"}}}), "{ a?: integer }"),
         (json!({"allOf": [{"type": "string"}, {"maxLength": 3}]}), "string & (any length <= 3)"),
         (json!({"not": {"type": "null"}}), "any with not: {\"type\":\"null\"}"),
-        (json!({"type": ["object", "null"], "properties": {"a": true}}), "{ a?: any } | null"),
+        (json!({"type": ["object", "null"], "properties": {"a": true}}), "optional { a?: any }"),
         (json!({"properties": {"a": {}}, "patternProperties": {"^x": {"type": "null"}}}), "{ a?: any } and [^x]: null"),
         (json!({"type": "array", "items": {"properties": {"a": {"properties": {"b": {}}}}}}), "{ a?: { b?: any } }[]"),
+        (
+            json!({"properties": {"a": {"anyOf": [{"type": "string"}, {"type": "null"}], "default": null}}}),
+            "{ a?: optional string = null }",
+        ),
+        (json!({"enum": ["open", "paid", null]}), "optional (\"open\" | \"paid\")"),
+        (json!({"type": ["string", "integer", "null"], "maxLength": 3}), "optional (string | integer) length <= 3"),
+        (json!({"type": "null"}), "null"),
+        (json!({"enum": [null]}), "null"),
+        (json!({"oneOf": [{"type": "null"}, {"type": "null"}]}), "null"),
         (json!(false), "never"),
     ];
     for (schema, text) in table {

@@ -213,6 +213,9 @@ proptest! {
         for (previous, current, was, is) in
             [(&schema, &now, &accepted[0], &accepted[1]), (&now, &schema, &accepted[1], &accepted[0])]
         {
+            if severity(previous, current) == Some(Severity::Cosmetic) {
+                prop_assert_eq!(was, is, "{} -> {}", previous, current);
+            }
             if let Some(index) = (0..calls.len()).find(|index| was[*index] && !is[*index]) {
                 let found = severity(previous, current);
                 prop_assert_eq!(found, Some(Severity::Breaking), "{} -> {} by {}", previous, current, &calls[index]);

@@ -113,7 +113,7 @@ const CLAUSES: [(&str, Edit, &str); 40] = [
     (
         "input schema changed otherwise",
         |t| t.actions[0].input = amount_and("status", false),
-        "RISKY actions.create.inputSchema: { amount: number } -> { amount: number, status?: string }",
+        "SAFE actions.create.inputSchema: { amount: number } -> { amount: number, status?: string }",
     ),
     ("idempotent flipped", |t| t.actions[0].idempotent = true, "RISKY actions.create.idempotent: false -> true"),
     ("presenter changed", |t| shown(t).name = None, "RISKY actions.list.presenter: InvoiceList -> (unnamed)"),

@@ -82,6 +82,10 @@ fn prepare_new(args: &RunArgs, stop: &Arc<AtomicBool>, terminal: &Terminal) -> R
         Some(path) => RunDir::create(path, &manifest, &sources)?,
         None => create_default(&args.axes.scenarios, &manifest, &sources)?,
     };
+    if let Some(text) = &run_spec.lockfile {
+        let path = run.lockfile_path();
+        std::fs::write(&path, text).map_err(|source| CliError::write(&path, &source))?;
+    }
     let lock = run.lock()?;
     let first = manifest.episodes().start;
     let done = first..first;

@@ -1,0 +1,107 @@
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, Subcommand, ValueEnum};
+use healbench_engine::contract::Severity;
+use healbench_protocol::{NamedEntry, UNDECLARED, Undeclared};
+
+#[derive(Debug, Args)]
+pub(crate) struct ContractArgs {
+    #[command(subcommand)]
+    pub(crate) command: ContractCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ContractCommand {
+    /// Write the current contracts to a lockfile.
+    Lock {
+        #[command(flatten)]
+        sources: ContractSources,
+        /// The lockfile [default: contracts.lock]
+        #[arg(long, value_name = "FILE")]
+        lockfile: Option<PathBuf>,
+    },
+    /// Print the differences between two states of the contracts, with their severity for callers.
+    Diff {
+        /// A lockfile (*.lock), list of tools, scenario file, folder or suite.
+        #[arg(value_name = "BASE")]
+        base: PathBuf,
+        /// A lockfile, list of tools, scenario file, folder or suite [default: compare the `previous` contracts of BASE with its
+        /// current ones]
+        #[arg(value_name = "CURRENT")]
+        current: Option<PathBuf>,
+        /// What the servers do with undeclared fields.
+        #[arg(long, value_name = "POLICY", default_value = "reject", value_parser = undeclared_parser())]
+        undeclared: Undeclared,
+    },
+    /// Compare the contracts with a lockfile, and exit with 1 if one changed by at least `--fail-on`.
+    Check {
+        #[command(flatten)]
+        sources: ContractSources,
+        /// The lockfile [default: contracts.lock]
+        #[arg(long, value_name = "FILE")]
+        lockfile: Option<PathBuf>,
+        /// What the server does with undeclared fields.
+        #[arg(long, value_name = "POLICY", default_value = "reject", value_parser = undeclared_parser())]
+        undeclared: Undeclared,
+        /// The least severity of a change that exits with 1.
+        #[arg(long, value_name = "LEVEL", value_enum, default_value_t = FailOn::Cosmetic)]
+        fail_on: FailOn,
+    },
+}
+
+/// Parses a treatment of undeclared fields.
+fn undeclared_parser() -> impl TypedValueParser<Value = Undeclared> {
+    let value = |entry: &NamedEntry<Undeclared>| PossibleValue::new(entry.name).help(entry.summary);
+    let named = |name: String| UNDECLARED.iter().find(|entry| entry.name == name).map(|entry| entry.value);
+    PossibleValuesParser::new(UNDECLARED.iter().map(value))
+        .try_map(move |name| named(name).ok_or("unknown treatment of undeclared fields"))
+}
+
+/// The least severity of a change that fails a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    /// Calls that worked may fail.
+    Breaking,
+    /// Calls continue to work, but their meaning may change.
+    Risky,
+    /// Calls continue to work.
+    Safe,
+    /// Calls cannot notice the change.
+    Cosmetic,
+}
+
+impl FailOn {
+    pub(crate) fn severity(self) -> Severity {
+        match self {
+            FailOn::Breaking => Severity::Breaking,
+            FailOn::Risky => Severity::Risky,
+            FailOn::Safe => Severity::Safe,
+            FailOn::Cosmetic => Severity::Cosmetic,
+        }
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ContractSources {
+    /// Scenario files, folders of them, or names of built-in suites.
+    #[arg(value_name = "SCENARIO|SUITE", required_unless_present = "tools", conflicts_with = "tools")]
+    pub(crate) scenarios: Vec<PathBuf>,
+    /// A JSON file with a list of tools, as MCP's `tools/list` gives it, instead of scenarios.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) tools: Option<PathBuf>,
+}
+
+/// The contract changes that errors show under the guardrail `contract`.
+#[derive(Debug, Args)]
+pub(crate) struct DeltaArgs {
+    /// The lockfile with the contracts that agents know [default: the `previous` contracts of the scenario]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) lock: Option<PathBuf>,
+    /// Show SAFE and COSMETIC contract changes in errors too.
+    #[arg(long)]
+    pub(crate) include_all_severities: bool,
+    /// The maximum number of contract changes in one error [default: that of the scenario, or 5]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_deltas_per_error: Option<u16>,
+}

@@ -1,0 +1,120 @@
+//! Lockfiles: reading and writing them, and comparing the tools of scenarios with them.
+
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use healbench_engine::contract::{ContractAwareness, Lockfile};
+use healbench_protocol::fingerprint;
+use healbench_record::{DeltaOptions, Plan, RunDir};
+use healbench_scenarios::Scenario;
+
+use crate::args::DeltaArgs;
+use crate::error::CliError;
+
+/// The name of a list of tools in a lockfile, in the place of a scenario's id.
+pub(crate) const TOOLS: &str = "tools";
+
+impl DeltaArgs {
+    /// Returns the options that replace those of scenarios.
+    pub(crate) fn options(&self) -> DeltaOptions {
+        DeltaOptions {
+            include_all_severities: self.include_all_severities.then_some(true),
+            max_deltas_per_error: self.max_deltas_per_error,
+        }
+    }
+
+    /// Adds the contracts of a lockfile, under the id of a scenario or [`TOOLS`], and the options.
+    pub(crate) fn apply(&self, awareness: &mut ContractAwareness, id: &str) -> Result<(), CliError> {
+        if let Some(path) = &self.lock {
+            let lockfile = read_lockfile(path)?;
+            if !lockfile.scenarios.contains_key(id) {
+                return Err(no_contracts(path, &format!("`{id}`"), &lockfile));
+            }
+            add_known_contracts(awareness, &lockfile, id);
+        }
+        awareness.include_all_severities |= self.include_all_severities;
+        if let Some(most) = self.max_deltas_per_error {
+            awareness.max_deltas_per_error = most.into();
+        }
+        Ok(())
+    }
+}
+
+/// Adds the contracts of a lockfile to the scenarios, and returns the hash of the lockfile and its text.
+pub(crate) fn lock_scenarios(path: &Path, scenarios: &mut [Scenario]) -> Result<(String, String), CliError> {
+    let lockfile = read_lockfile(path)?;
+    if !scenarios.iter().any(|scenario| lockfile.scenarios.contains_key(&scenario.id)) {
+        return Err(no_contracts(path, "any of the scenarios", &lockfile));
+    }
+    add_to_all(scenarios, &lockfile);
+    let text = lockfile.to_text();
+    Ok((fingerprint(text.as_bytes()), text))
+}
+
+/// Adds the contracts of the lockfile in a run's directory to its scenarios, if its plan has one, and returns its text.
+pub(crate) fn lock_scenarios_of_run(
+    run: &RunDir,
+    plan: &Plan,
+    scenarios: &mut [Scenario],
+) -> Result<Option<String>, CliError> {
+    let Some(sha256) = plan.conditions.iter().find_map(|condition| condition.lock.as_ref()) else { return Ok(None) };
+    let path = run.lockfile_path();
+    let text = std::fs::read_to_string(&path).map_err(|source| CliError::read(&path, &source))?;
+    if fingerprint(text.as_bytes()) != *sha256 {
+        return Err(CliError::new("the lockfile in the run directory is not the one of the run"));
+    }
+    add_to_all(scenarios, &read_lockfile(&path)?);
+    Ok(Some(text))
+}
+
+fn add_to_all(scenarios: &mut [Scenario], lockfile: &Lockfile) {
+    for scenario in scenarios {
+        add_known_contracts(&mut scenario.awareness, lockfile, &scenario.id);
+    }
+}
+
+fn add_known_contracts(awareness: &mut ContractAwareness, lockfile: &Lockfile, id: &str) {
+    let tools = lockfile.scenarios.get(id).into_iter().flatten();
+    awareness.known_contracts.extend(tools.map(|(tool, locked)| (tool.clone(), locked.contract.clone())));
+}
+
+fn no_contracts(path: &Path, subject: &str, lockfile: &Lockfile) -> CliError {
+    let known: Vec<&str> = lockfile.scenarios.keys().take(3).map(String::as_str).collect();
+    CliError::new(format_args!("lockfile `{}` has no contracts of {subject}", path.display()))
+        .help(format!("it has those of {}; write one with `healbench contract lock`", known.join(", ")))
+}
+
+/// Reads a lockfile.
+pub(crate) fn read_lockfile(path: &Path) -> Result<Lockfile, CliError> {
+    let text = std::fs::read_to_string(path).map_err(|source| lockfile_error(path, &source))?;
+    Lockfile::parse(&text).map_err(|source| {
+        CliError::new(format_args!("lockfile `{}`: {source}", path.display()))
+            .help("remove it, and write it again with `healbench contract lock`")
+    })
+}
+
+/// Writes the new text to a temporary file and renames it.
+pub(crate) fn write_lockfile(path: &Path, text: &str) -> io::Result<()> {
+    // A symbolic link is kept; its target is replaced.
+    let path = &path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let mut temp_path = path.as_os_str().to_owned();
+    temp_path.push(".part");
+    let temp_path = PathBuf::from(temp_path);
+    let written = std::fs::File::create(&temp_path).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    });
+    let renamed = written.and_then(|()| std::fs::rename(&temp_path, path));
+    if renamed.is_err() {
+        let _ = std::fs::remove_file(&temp_path);
+    }
+    renamed
+}
+
+pub(crate) fn lockfile_error(path: &Path, source: &io::Error) -> CliError {
+    let error = CliError::new(format_args!("lockfile `{}`: {source}", path.display()));
+    match source.kind() {
+        io::ErrorKind::NotFound => error.help("write one with `healbench contract lock`"),
+        _ => error,
+    }
+}

@@ -1,0 +1,143 @@
+//! Contract changes since a lockfile, in calls and in runs.
+
+use insta::assert_snapshot;
+
+use super::*;
+
+/// Returns a scenario whose action `create` requires these fields, and whose action for listing has this name.
+fn scenario(required: &str, listing: &str, more: &str) -> String {
+    format!(
+        "\
+id: mine
+title: Invoices
+task: {{prompt: Enter an invoice., max_calls: 4}}
+tools:
+  billing:
+    description: Manage invoices.
+    tags: [money]
+    actions:
+      create:
+        input: {{properties: {{customer: {{type: string}}, currency: {{enum: [USD, EUR]}}}}, required: [{required}]}}
+        handler: {{insert: invoices}}
+      {listing}:
+        input: {{}}
+        handler: {{select: invoices}}
+{more}world: {{invoices: {{key_prefix: INV-, rows: []}}}}
+expect: [{{row: {{in: invoices, where: {{customer: Acme}}}}}}]
+script:
+  - call: {{tool: billing, action: create, arguments: {{customer: Acme, currency: USD}}}}
+    mistakes: [{{kind: missing, field: customer}}]
+"
+    )
+}
+
+/// Creates a folder with a lockfile and a scenario that has changed since.
+fn changed() -> Sandbox {
+    let sandbox = Sandbox::new();
+    sandbox.write("mine.yaml", &scenario("customer", "list", ""));
+    sandbox.ok(&["contract", "lock", "mine.yaml"]);
+    sandbox.write("mine.yaml", &scenario("customer, currency", "search", "").replace("[money]", "[money, new]"));
+    sandbox
+}
+
+const CREATE: &str = r#"{"action": "create", "customer": "Acme"}"#;
+
+#[test]
+fn a_call_tells_what_changed_since_the_lockfile() {
+    let sandbox = changed();
+    let call = |arguments: &str, options: &[&str]| {
+        let args = ["call", "--scenario", "mine.yaml", "--output", "text", "billing", arguments];
+        sandbox.ok(&[&args[..], options].concat()).out
+    };
+    assert!(!call(CREATE, &[]).contains("contract_awareness"));
+    assert_snapshot!(call(CREATE, &["--lock", "contracts.lock"]));
+    // The old name of an action.
+    assert_snapshot!(call(r#"{"action": "list"}"#, &["--lock", "contracts.lock", "--format", "fusion-text"]));
+    let count = |options: &[&str]| call(CREATE, options).matches("<delta ").count();
+    assert_eq!(count(&["--lock", "contracts.lock"]), 1);
+    assert_eq!(count(&["--lock", "contracts.lock", "--include-all-severities"]), 2);
+    assert_eq!(count(&["--lock", "contracts.lock", "--include-all-severities", "--max-deltas-per-error", "1"]), 1);
+    assert_eq!(count(&["--lock", "contracts.lock", "--max-deltas-per-error", "0"]), 0);
+    assert_eq!(count(&["--lock", "contracts.lock", "--guardrails", "strict+healing"]), 0);
+
+    let list = |required: &str| {
+        format!(r#"[{{"name": "ping", "inputSchema": {{"properties": {{"to": {{}}}}, "required": [{required}]}}}}]"#)
+    };
+    sandbox.write("tools.json", &list(""));
+    sandbox.ok(&["contract", "lock", "--tools", "tools.json", "--lockfile", "tools.lock"]);
+    sandbox.write("tools.json", &list("\"to\""));
+    let told = sandbox.ok(&["call", "--tools", "tools.json", "--lock", "tools.lock", "--output", "text", "ping"]).out;
+    assert!(told.contains("<previous>{ to?: any }</previous>"), "{told}");
+    let refused = sandbox.start(&["call", "--tools", "tools.json", "--lock", "contracts.lock", "ping"]);
+    assert_eq!(refused.code, Some(2));
+    assert_snapshot!(refused.err);
+}
+
+#[test]
+fn a_scenario_chooses_the_changes_that_errors_show() {
+    let sandbox = changed();
+    let shown = |settings: &str| {
+        let text = scenario("customer, currency", "search", settings).replace("[money]", "[money, new]");
+        sandbox.write("mine.yaml", &text);
+        let args =
+            ["call", "--scenario", "mine.yaml", "--lock", "contracts.lock", "--output", "text", "billing", CREATE];
+        sandbox.ok(&args).out.matches("<delta ").count()
+    };
+    assert_eq!(shown(""), 1);
+    assert_eq!(shown("self_healing: {include_all_severities: true}\n"), 2);
+    assert_eq!(shown("self_healing: {include_all_severities: true, max_deltas_per_error: 1}\n"), 1);
+    assert_eq!(shown("self_healing: {max_deltas_per_error: 0}\n"), 0);
+}
+
+#[test]
+fn a_run_with_a_lockfile_has_its_own_conditions_and_can_be_shown_again() {
+    let sandbox = changed();
+    let run = |out: &str, options: &[&str]| {
+        let args = ["run", "mine.yaml", "--trials", "2", "--agent", "scripted:typical", "--format", "fusion-text"];
+        sandbox.ok(&[&args[..], &["--out", out], options].concat())
+    };
+    run("plain", &[]);
+    run("locked", &["--lock", "contracts.lock"]);
+    run("more", &["--lock", "contracts.lock", "--include-all-severities"]);
+    let planned = sandbox.ok(&["plan", "mine.yaml", "--lock", "contracts.lock", "--max-deltas-per-error", "3"]).out;
+    assert!(planned.contains("none/bare, all/fusion-xml lock:") && planned.contains(" max-deltas:3"), "{planned}");
+
+    // The run has a copy of the lockfile.
+    std::fs::remove_file(sandbox.path("contracts.lock")).unwrap();
+    let shown = |run: &str| sandbox.ok(&["show", run, "--guardrails", "all", "--full"]).out;
+    assert!(!shown("plain").contains("CONTRACT CHANGED"));
+    assert!(shown("locked").contains("actions.create.inputSchema [BREAKING]") && !shown("locked").contains("tags.new"));
+    assert!(shown("more").contains("tags.new [COSMETIC]"), "{}", shown("more"));
+    // Under other guardrails the scripted agent runs now.
+    let args = ["show", "locked", "2", "--guardrails", "healing+contract", "--full"];
+    assert!(sandbox.ok(&args).out.contains("actions.create.inputSchema [BREAKING]"));
+
+    // Only the conditions with `contract` differ.
+    let compared = sandbox.ok(&["compare", "plain", "locked"]).out;
+    assert!(compared.contains("lock:"), "{compared}");
+    sandbox.ok(&["bless", "locked", "--out", "base.toml"]);
+    sandbox.ok(&["gate", "base.toml", "locked"]);
+    let gate = |candidate: &str| {
+        let result = sandbox.start(&["gate", "base.toml", candidate]);
+        assert_eq!(result.code, Some(4), "{}", result.err);
+        result.err
+    };
+    assert!(gate("plain").contains("the known contracts is lock:"), "{}", gate("plain"));
+    assert!(gate("more").contains("all-severities"), "{}", gate("more"));
+
+    // The shards of a run have the lockfile, and so has their combination.
+    std::fs::copy(sandbox.path("locked/contracts.lock"), sandbox.path("contracts.lock")).unwrap();
+    for shard in ["1/2", "2/2"] {
+        run(&shard.replace('/', "of"), &["--lock", "contracts.lock", "--shard", shard]);
+    }
+    sandbox.ok(&["merge", "1of2", "2of2", "--out", "merged"]);
+    assert_eq!(shown("merged"), shown("locked"));
+}
+
+#[test]
+fn a_lockfile_without_the_scenarios_is_an_error() {
+    let sandbox = changed();
+    let result = sandbox.start(&["run", "quickstart", "--trials", "1", "--lock", "contracts.lock"]);
+    assert_eq!(result.code, Some(2));
+    assert_snapshot!(result.err);
+}
