@@ -39,7 +39,7 @@ fn validation_text(input: &RenderInput<'_>, issues: &[Issue]) -> String {
     out.push_str("\n\n## Issues Found:");
     for (index, item) in items.iter().enumerate() {
         let _ = write!(out, "\n\n{}. **{}**: {}", index + 1, single_line(&item.field), single_line(&item.problem));
-        if let Some(received) = item.received {
+        if let Some(received) = &item.received {
             out.push_str("\n   - Received: ");
             json::push_inline(&mut out, received);
         }

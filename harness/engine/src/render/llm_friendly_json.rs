@@ -49,7 +49,7 @@ fn validation_text(input: &RenderInput<'_>, issues: &[Issue]) -> String {
             out.push_str(if index == 0 { "\n      {" } else { ",\n      {" });
             field(out, "\n", "field", |out| layout::push_string(out, &item.field));
             field(out, ",\n", "problem", |out| layout::push_string(out, &item.problem));
-            if let Some(received) = item.received {
+            if let Some(received) = &item.received {
                 field(out, ",\n", "received", |out| layout::push_inline(out, received));
             }
             field(out, ",\n", "expected", |out| layout::push_string(out, &item.expected));

@@ -3,6 +3,7 @@
 mod bare;
 mod decimal;
 mod escape;
+mod excerpt;
 mod friendly;
 mod fusion_text;
 mod fusion_xml;

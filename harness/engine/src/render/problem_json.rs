@@ -8,11 +8,14 @@
 //! A `pointer` is a JSON pointer into the arguments as sent, as a URI fragment; for a missing field, it points to where
 //! the field belongs. Members always have the same order, and contain all facts of the Fusion formats.
 
+use std::borrow::Cow;
+
 use healbench_protocol::Object;
 use serde::Serialize;
 use serde_json::Value;
 
 use super::RenderInput;
+use super::excerpt::excerpt;
 use super::wording::{FIX_AND_RETRY, correction, problem};
 use crate::definition::{Code, Severity, ToolFailure};
 use crate::failure::{Expected, Failure, Issue, IssueKind, PathSegment, Routing};
@@ -78,7 +81,7 @@ struct Error<'a> {
     pattern: Option<&'a str>,
     /// The value as sent; absent if it is missing.
     #[serde(skip_serializing_if = "Option::is_none")]
-    received: Option<&'a Value>,
+    received: Option<Cow<'a, Value>>,
 }
 
 fn new_problem<'a>(status: u16, detail: String) -> Problem<'a> {
@@ -191,7 +194,7 @@ fn errors<'a>(input: &RenderInput<'a>, issue: &'a Issue) -> Vec<Error<'a>> {
     let common = Error {
         detail: format!("{}.", problem(issue)),
         pointer: uri_fragment(&tokens),
-        received: issue.sent.as_ref(),
+        received: issue.sent.as_ref().map(excerpt),
         ..Error::default()
     };
     let expecting = |expected: &'a Expected, common: Error<'a>| match expected {
@@ -227,7 +230,7 @@ fn undeclared<'a>(object: Option<&'a Value>, parent: &[String], field: &String) 
     Error {
         detail: format!("{}. {}", problem(&single_field), correction(&single_field)),
         pointer: uri_fragment(&tokens),
-        received: object.and_then(|object| object.get(field)),
+        received: object.and_then(|object| object.get(field)).map(excerpt),
         ..Error::default()
     }
 }

@@ -2,12 +2,15 @@
 //!
 //! The example template `scenarios/templates/teaching.jinja` documents and uses all variables.
 
+use std::borrow::Cow;
+
 use healbench_protocol::{TemplateSource, detail_texts};
 use minijinja::value::Serde;
 use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::excerpt::excerpt;
 use super::wording::{correction, problem, sent_text};
 use super::{RenderInput, bare_line, single_line, xml_attribute, xml_text};
 use crate::definition::ToolFailure;
@@ -182,7 +185,7 @@ struct IssueContext<'a> {
     /// The correction of the Fusion formats; may be empty.
     correction: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    sent: Option<&'a Value>,
+    sent: Option<Cow<'a, Value>>,
     /// `'bad-email'`, `42`, `(missing)`.
     sent_text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -278,7 +281,7 @@ impl<'a> IssueContext<'a> {
             path: &issue.path,
             problem: problem(issue),
             correction: correction(issue),
-            sent: issue.sent.as_ref(),
+            sent: issue.sent.as_ref().map(excerpt),
             sent_text: sent_text(issue),
             ..IssueContext::default()
         };

@@ -4,6 +4,7 @@ use std::fmt::{self, Write};
 
 use serde_json::Value;
 
+use super::excerpt::excerpt;
 use crate::failure::{Bound, Expected, Issue, IssueKind, Quantity};
 use crate::schema::json_type;
 
@@ -64,7 +65,7 @@ pub(super) fn write_problem(out: &mut impl TextSink, issue: &Issue) -> fmt::Resu
             out.write_literal("Invalid enum value. Expected ")?;
             write_options(out, options, " | ")?;
             out.write_literal(", received ")?;
-            issue.sent.as_ref().map_or(Ok(()), |sent| write_quoted(out, sent))
+            issue.sent.as_ref().map_or(Ok(()), |sent| write_quoted(out, &excerpt(sent)))
         }
         IssueKind::OutOfBounds { measure, relation, limit } => match measure {
             Quantity::Number => {
@@ -102,7 +103,7 @@ pub(super) fn write_problem(out: &mut impl TextSink, issue: &Issue) -> fmt::Resu
 pub(super) fn write_sent(out: &mut impl TextSink, issue: &Issue) -> fmt::Result {
     match &issue.sent {
         None => out.write_literal("(missing)"),
-        Some(sent) => write_quoted(out, sent),
+        Some(sent) => write_quoted(out, &excerpt(sent)),
     }
 }
 

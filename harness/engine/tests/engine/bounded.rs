@@ -123,3 +123,24 @@ fn own_formats_say_that_checking_stopped_and_those_of_servers_just_end() {
         assert_eq!(text.contains("checking stopped"), is_own, "{}: {text}", entry.name);
     }
 }
+
+#[test]
+fn the_error_for_a_large_value_is_small() {
+    let schema = json!({"properties": {
+        "text": {"type": "string", "maxLength": 5}, "list": {"type": "object"}, "kind": {"enum": ["a", "b"]},
+    }});
+    let tools = [tool("t", vec![ok("a", schema)])];
+    let large = "é".repeat(1 << 20);
+    let sent = json!({"action": "a", "text": large, "list": [large], "kind": large, "unknown": large});
+    for entry in ErrorFormat::named() {
+        let text = text(&tools, entry.format.clone(), "t", sent.clone());
+        // serde repeats an unknown variant, as a server with it does.
+        let is_whole = matches!(entry.format, ErrorFormat::Serde);
+        assert!(is_whole || text.len() < 10_000, "{}: {} bytes", entry.name, text.len());
+        let is_own = !matches!(entry.format, ErrorFormat::ZodJson | ErrorFormat::Pydantic | ErrorFormat::Serde);
+        assert_eq!(text.contains("… (1048576 characters)"), is_own, "{}: {text}", entry.name);
+    }
+    // Up to 200 characters, a value is shown as it was sent.
+    let sent = json!({"action": "a", "text": "é".repeat(200)});
+    assert!(text(&tools, ErrorFormat::FusionXml, "t", sent).contains(&"é".repeat(200)));
+}

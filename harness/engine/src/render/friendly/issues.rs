@@ -10,6 +10,7 @@ use super::phrases::{
 use super::schema_node::SchemaNode;
 use crate::failure::{Bound, Expected, Issue, IssueKind, Quantity};
 use crate::render::RenderInput;
+use crate::render::excerpt::excerpt;
 use crate::schema::json_type;
 
 /// A numbered item of the list of issues.
@@ -18,7 +19,7 @@ pub(crate) struct IssueItem<'a> {
     pub(crate) field: Cow<'a, str>,
     pub(crate) problem: String,
     /// `None` if the field is missing.
-    pub(crate) received: Option<&'a Value>,
+    pub(crate) received: Option<Cow<'a, Value>>,
     pub(crate) expected: String,
     pub(crate) fix: String,
 }
@@ -41,7 +42,7 @@ pub(crate) fn issue_items<'a>(input: &RenderInput<'a>, issues: &'a [Issue]) -> V
             _ => items.push(IssueItem {
                 field: if issue.path.is_empty() { "(root)".into() } else { issue.path.as_str().into() },
                 problem: problem(issue),
-                received: issue.sent.as_ref(),
+                received: issue.sent.as_ref().map(excerpt),
                 expected: expected(issue, node.as_ref()),
                 fix: fix(issue, node.as_ref()),
             }),
@@ -54,7 +55,7 @@ fn undeclared_item<'a>(path: &str, field: &'a str, received: Option<&'a Value>, 
     IssueItem {
         field: if path.is_empty() { field.into() } else { format!("{path}.{field}").into() },
         problem: "Unrecognized field".to_owned(),
-        received,
+        received: received.map(excerpt),
         expected: "no such field".to_owned(),
         fix: fix.to_owned(),
     }
