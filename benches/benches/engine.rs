@@ -4,7 +4,9 @@ use std::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use healbench_benches::{engine, engine_writing, invalid_call, valid_call, world};
+use healbench_engine::validate;
 use healbench_protocol::ErrorFormat;
+use serde_json::json;
 
 fn calls(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("engine");
@@ -24,5 +26,19 @@ fn calls(criterion: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, calls);
+/// Finds the issue of a value under 60 levels of a schema that refers to itself in each of its alternatives.
+fn recursive_schema(criterion: &mut Criterion) {
+    let list = json!({"type": "array", "items": {"$ref": "#/$defs/filter"}});
+    let schema = json!({"properties": {"filter": {"$ref": "#/$defs/filter"}}, "$defs": {"filter": {"anyOf": [
+        {"type": "object", "properties": {"and": list}},
+        {"type": "object", "properties": {"and": list, "or": list}},
+    ]}}});
+    let filter = (0..60).fold(json!(7), |inner, _| json!({"and": [inner]}));
+    let arguments = json!({"filter": filter});
+    criterion.bench_function("issues of a value under 60 levels of alternatives", |bencher| {
+        bencher.iter(|| validate(black_box(&schema), black_box(&arguments)));
+    });
+}
+
+criterion_group!(benches, calls, recursive_schema);
 criterion_main!(benches);

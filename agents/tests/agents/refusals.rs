@@ -44,7 +44,7 @@ fn turns(steps: &[Value], text: &str, is_unlocked: impl Fn(&Value) -> bool) -> V
 }
 
 fn actions(turns: &[Turn]) -> Vec<String> {
-    arguments(turns).iter().map(|arguments| arguments["action"].as_str().unwrap().to_owned()).collect()
+    arguments(turns).iter().map(|arguments| arguments["action"].as_str().unwrap_or("none").to_owned()).collect()
 }
 
 /// Returns error texts with this refusal and this advice.
@@ -70,7 +70,7 @@ fn a_read_only_action_is_called_before_stopping() {
             "Use billing.list to see what is open.",
             "Try: billing.list",
             "Please request access via billing.list",
-            "Run the list action before this",
+            "Run the list action before this.",
         ] {
             let next = json!({"error": refusal, "next_action": "billing.list"}).to_string();
             for text in texts(refusal, advice).into_iter().chain([next]) {

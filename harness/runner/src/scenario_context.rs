@@ -28,7 +28,8 @@ pub struct ScenarioContext<'a> {
     seed: Seed,
     /// The schedules of the first trials, reused in every cell of the scenario.
     schedules: Vec<OnceLock<Arc<Schedule>>>,
-    /// The distinct schedules by their hash: many trials have equal ones.
+    /// The distinct schedules: many trials have equal ones. The key contains the drafts as sent, since their hash does not
+    /// depend on the order of arguments.
     distinct_schedules: Mutex<FxHashMap<String, Arc<Schedule>>>,
 }
 
@@ -136,16 +137,48 @@ impl<'a> ScenarioContext<'a> {
 
     /// Returns the cached schedule that is equal to this one; `None` if it is not cached and the cache is full.
     fn share(&self, schedule: &Schedule) -> Option<Arc<Schedule>> {
+        let mut key = schedule.hash.clone();
+        schedule.script.steps.iter().for_each(|step| key.push_str(&step.draft.wire_text()));
         // A panic while the lock is held leaves the map usable.
         let mut distinct = self.distinct_schedules.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(known) = distinct.get(&schedule.hash) {
-            return (**known == *schedule).then(|| Arc::clone(known));
+        if let Some(known) = distinct.get(&key) {
+            return Some(Arc::clone(known));
         }
         if distinct.len() >= MAX_CACHED_SCHEDULES {
             return None;
         }
         let shared = Arc::new(schedule.clone());
-        distinct.insert(schedule.hash.clone(), Arc::clone(&shared));
+        distinct.insert(key, Arc::clone(&shared));
         Some(shared)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use healbench_protocol::{ErrorFormat, Guardrails};
+    use healbench_scenarios::load_suite;
+
+    use super::*;
+    use crate::{Axes, build_plan};
+
+    /// The drafts of equal schedules may have their arguments in another order, which the texts of errors show.
+    #[test]
+    fn a_shared_schedule_is_sent_as_it_was_drawn() {
+        let scenarios = load_suite(&["quickstart".into()]).unwrap();
+        let (guardrails, formats) = (vec![Guardrails::NONE], vec![ErrorFormat::FusionXml]);
+        let axes = Axes { agents: Vec::new(), guardrails, formats, trials: 60, seed: Seed(1) };
+        let plan = build_plan(&axes, &scenarios);
+        let drafts = |schedule: &Schedule| -> Vec<String> {
+            schedule.script.steps.iter().map(|step| step.draft.wire_text()).collect()
+        };
+        for scenario in &scenarios {
+            let context = ScenarioContext::new(scenario, &plan, None).unwrap();
+            for trial in 0..60 {
+                let drawn = drafts(&scenario.schedule(Seed(1), trial, context.base.def()));
+                assert_eq!(context.with_schedule(trial, drafts), drawn, "{} {trial}", scenario.id);
+            }
+            let distinct = context.distinct_schedules.lock().unwrap().len();
+            assert!(distinct < 60, "{}: no schedules are shared", scenario.id);
+        }
     }
 }

@@ -244,7 +244,8 @@ impl Blocks {
 fn shown_deltas<'a>(tool: &str, action: Option<&str>, config: &'a SelfHealingConfig) -> Vec<&'a Delta> {
     let Some(diff) = config.active_deltas.get(tool) else { return Vec::new() };
     let is_removed = |action: &str| {
-        diff.deltas.iter().any(|delta| delta.current.is_none() && delta.field.strip_prefix("actions.") == Some(action))
+        let is_removal = |delta: &Delta| delta.severity == Severity::Breaking && delta.current.is_none();
+        diff.deltas.iter().any(|delta| is_removal(delta) && delta.field.strip_prefix("actions.") == Some(action))
     };
     // The successor of a renamed action or tool is an added one.
     let with_added = action.is_some_and(is_removed);

@@ -143,18 +143,25 @@ impl Collector<'_> {
         if !self.visit() {
             return;
         }
-        let pointer = located.pointer();
         if let Some(target) = located.target() {
             self.depth += 1;
-            for error in self.expand(target, pointer) {
+            for error in self.expand(target, located.pointer()) {
                 self.add(error);
             }
             self.depth -= 1;
             return;
         }
         let LocatedError { base, schema_base, error } = located;
-        let (schema, arguments, pointer) = (self.schema, self.arguments, pointer.as_str());
+        let (schema, arguments) = (self.schema, self.arguments);
         let error = error.into_parts();
+        let joined;
+        let pointer = match base.as_str() {
+            "" => error.instance_path.as_str(),
+            base => {
+                joined = format!("{base}{}", error.instance_path.as_str());
+                &joined
+            }
+        };
         let sent = error.instance;
         let bound = |measure, relation, limit: Value| IssueKind::OutOfBounds {
             measure,
