@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 /// The longest text of a sent value that is shown whole, in characters.
-const MAX_CHARS: usize = 200;
+const MAX_CHARS: usize = 2000;
 
 /// Returns a sent value as it is shown: a long string or the JSON text of another long value is cut, with its length.
 pub(super) fn excerpt(value: &Value) -> Cow<'_, Value> {
