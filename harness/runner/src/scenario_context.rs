@@ -171,14 +171,15 @@ mod tests {
         let drafts = |schedule: &Schedule| -> Vec<String> {
             schedule.script.steps.iter().map(|step| step.draft.wire_text()).collect()
         };
+        let mut distinct = 0;
         for scenario in &scenarios {
             let context = ScenarioContext::new(scenario, &plan, None).unwrap();
             for trial in 0..60 {
                 let drawn = drafts(&scenario.schedule(Seed(1), trial, context.base.def()));
                 assert_eq!(context.with_schedule(trial, drafts), drawn, "{} {trial}", scenario.id);
             }
-            let distinct = context.distinct_schedules.lock().unwrap().len();
-            assert!(distinct < 60, "{}: no schedules are shared", scenario.id);
+            distinct += context.distinct_schedules.lock().unwrap().len();
         }
+        assert!(distinct < 60 * scenarios.len() / 2, "{distinct} schedules are distinct");
     }
 }
