@@ -158,6 +158,8 @@ struct EpisodeRun<'a> {
     chains: Chains,
     /// The number of unmet expectations before the latest call, while an error chain is open.
     unmet: usize,
+    /// The results of the checks of the state, if no call can have changed them since.
+    state: Option<Vec<bool>>,
     turns: u32,
     prompt_tokens: u32,
     prose_tokens: u32,
@@ -187,6 +189,7 @@ impl<'a> EpisodeRun<'a> {
             failed: None,
             chains: Chains::default(),
             unmet: context.initially_unmet,
+            state: None,
             turns: 0,
             prompt_tokens,
             prose_tokens: 0,
@@ -288,9 +291,19 @@ impl<'a> EpisodeRun<'a> {
 
     /// Returns the number of expectations that do not hold now. Those on a state that is not cheap count as unmet.
     fn count_unmet(&mut self) -> Result<usize, EnvironmentError> {
-        let state = if self.context.state_is_cheap { self.session.check(self.deadline())? } else { Vec::new() };
+        let state = if self.context.state_is_cheap { self.check_state()? } else { Vec::new() };
         let episode = EpisodeState { state: &state, gave_up: false, succeeded: &self.succeeded };
-        Ok(self.context.scenario.unmet(&episode).len())
+        let unmet = self.context.scenario.unmet(&episode).len();
+        self.state = self.context.state_is_cheap.then_some(state);
+        Ok(unmet)
+    }
+
+    /// Takes the known results of the checks of the state, or checks it.
+    fn check_state(&mut self) -> Result<Vec<bool>, EnvironmentError> {
+        match self.state.take() {
+            Some(state) => Ok(state),
+            None => self.session.check(self.deadline()),
+        }
     }
 
     /// Adds the row of a call to its error chain. The call must be among those that succeeded if it did.
@@ -378,6 +391,9 @@ impl<'a> EpisodeRun<'a> {
         let (call_text, cached) = self.cache.respond(self.context, session, faults, &call, deadline)?;
         let mut row = self.make_row(&call, &call_text, &cached, waited_s);
         self.failed = None;
+        if row.state_changed != Some(false) {
+            self.state = None;
+        }
         match row.is_error {
             true => self.failed = Some(call),
             false => self.succeeded.push(call),
@@ -440,7 +456,7 @@ impl<'a> EpisodeRun<'a> {
         let stopped_calling =
             matches!(ending, Ending::AnsweredInWords { has_text: true }) && self.context.scenario.expects_stop();
         let gave_up = stopped_calling || matches!(ending, Ending::GaveUp);
-        let state = match self.session.check(self.deadline()) {
+        let state = match self.check_state() {
             Ok(state) => state,
             Err(error) => {
                 if !matches!(ending, Ending::Failed(_)) {
