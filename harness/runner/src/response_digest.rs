@@ -23,11 +23,9 @@ pub(crate) struct DigestCache {
     bytes: usize,
 }
 
-/// The size at which the cache is cleared.
+/// The size at which the cache is cleared. A larger response is cached alone: episodes that list a large table receive it
+/// again and again, and counting its tokens takes longer than everything else.
 const MAX_BYTES: usize = 32 << 20;
-
-/// Larger responses are not cached.
-const MAX_CACHED_RESPONSE_BYTES: usize = 1 << 20;
 
 /// The approximate size of a cached response without its text, in bytes.
 const ENTRY_OVERHEAD_BYTES: usize = 128;
@@ -41,9 +39,6 @@ impl DigestCache {
         let (tokens, is_estimated) = (count_tokens(&text), is_estimated(&text));
         let digest = ResponseDigest { tokens, is_estimated, hash: hash(response) };
         let size = ENTRY_OVERHEAD_BYTES + response.content.iter().map(String::len).sum::<usize>();
-        if size > MAX_CACHED_RESPONSE_BYTES {
-            return digest;
-        }
         if self.bytes + size > MAX_BYTES {
             self.entries.clear();
             self.bytes = 0;

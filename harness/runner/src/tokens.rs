@@ -20,7 +20,7 @@ pub struct TokenCounter {
     bytes: usize,
 }
 
-/// The size at which the cache is cleared.
+/// The size at which the cache is cleared. A larger text is cached alone.
 const MAX_BYTES: usize = 32 << 20;
 
 impl TokenCounter {
@@ -31,9 +31,6 @@ impl TokenCounter {
 
     /// Returns the number of `o200k_base` tokens of `text`, with special tokens read as ordinary text.
     pub fn count(&mut self, text: &str) -> u32 {
-        if text.len() > MAX_CACHED_TEXT_BYTES {
-            return count_tokens(text);
-        }
         if let Some(count) = self.entries.get(text) {
             return *count;
         }
@@ -47,9 +44,6 @@ impl TokenCounter {
         count
     }
 }
-
-/// Texts longer than this are not cached, in bytes.
-const MAX_CACHED_TEXT_BYTES: usize = 1 << 20;
 
 /// The longest unbroken run whose tokens are counted exactly, in bytes. Time and memory for a run grow faster than its
 /// length.
