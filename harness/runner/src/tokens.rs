@@ -96,9 +96,21 @@ fn long_runs(text: &str) -> impl Iterator<Item = Range<usize>> + '_ {
         while characters.next_if(&mut continues).is_some() {}
         Some(start..characters.peek().map_or(text.len(), |(end, _)| *end))
     };
-    // Most texts are shorter than any such run.
-    let is_long = text.len() > MAX_RUN_BYTES;
-    std::iter::from_fn(move || if is_long { next_run() } else { None }).filter(|run| run.len() > MAX_RUN_BYTES)
+    let may_have_any = has_long_stretch_without_digits(text.as_bytes());
+    std::iter::from_fn(move || if may_have_any { next_run() } else { None }).filter(|run| run.len() > MAX_RUN_BYTES)
+}
+
+/// Returns true if over [`MAX_RUN_BYTES`] bytes in a row are no ASCII digits, as in each of the [long runs](long_runs).
+/// Reads only a few bytes of most texts.
+fn has_long_stretch_without_digits(bytes: &[u8]) -> bool {
+    let mut rest = bytes;
+    while let Some(window) = rest.get(..=MAX_RUN_BYTES) {
+        match window.iter().rposition(u8::is_ascii_digit) {
+            Some(digit) => rest = &rest[digit + 1..],
+            None => return true,
+        }
+    }
+    false
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -137,6 +149,12 @@ mod tests {
             ["a".repeat(MAX_RUN_BYTES), "7".repeat(2 * MAX_RUN_BYTES), "a=".repeat(MAX_RUN_BYTES), String::new()]
         {
             assert!(!is_estimated(&exact));
+        }
+        // A digit ends a run, wherever it is.
+        for at in [1, MAX_RUN_BYTES / 2, MAX_RUN_BYTES] {
+            let (before, after) = ("a".repeat(at), "a".repeat(MAX_RUN_BYTES));
+            assert!(!is_estimated(&format!("{before}7{after}")), "{at}");
+            assert!(is_estimated(&format!("{before}7{after}a")), "{at}");
         }
         for character in ["a", "é", "\u{301}", "e\u{301}", "漢", "=", "=—", " ", "\n"] {
             let run = long(character);
