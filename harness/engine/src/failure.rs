@@ -276,6 +276,24 @@ impl PathSegment<'_> {
     }
 }
 
+/// Returns the name of a property as a segment of a path: an empty name as `""`, because an empty path is that of the arguments.
+pub(crate) fn path_segment(name: &str) -> &str {
+    if name.is_empty() { EMPTY_NAME } else { name }
+}
+
+/// Returns the name of the property that a segment of a path stands for.
+pub(crate) fn segment_name(segment: &str) -> &str {
+    if segment == EMPTY_NAME { "" } else { segment }
+}
+
+/// Appends the name of a property to the path of its object.
+pub(crate) fn join_path(path: &str, name: &str) -> String {
+    let name = path_segment(name);
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}
+
+const EMPTY_NAME: &str = "\"\"";
+
 impl Issue {
     /// Splits the path. This requires the arguments, because a property name may look like an index or contain dots.
     pub(crate) fn segments<'a>(&'a self, arguments: &Value) -> Vec<PathSegment<'a>> {
@@ -292,8 +310,9 @@ impl Issue {
                 }
                 Some(Value::Object(object)) => {
                     // A missing property is always the last segment.
-                    let end = ends.into_iter().find(|end| object.contains_key(&rest[..*end])).unwrap_or(rest.len());
-                    (PathSegment::Name(&rest[..end]), end)
+                    let name = |end: usize| segment_name(&rest[..end]);
+                    let end = ends.into_iter().find(|end| object.contains_key(name(*end))).unwrap_or(rest.len());
+                    (PathSegment::Name(name(end)), end)
                 }
                 _ => (PathSegment::Name(rest), rest.len()),
             };
@@ -312,7 +331,7 @@ impl Issue {
     fn top_level_fields(&self) -> Vec<String> {
         match (&self.kind, self.path.split('.').next()) {
             (IssueKind::Undeclared { fields }, Some("")) => fields.clone(),
-            (_, Some(first)) if !first.is_empty() => vec![first.to_owned()],
+            (_, Some(first)) if !first.is_empty() => vec![segment_name(first).to_owned()],
             _ => Vec::new(),
         }
     }

@@ -49,7 +49,9 @@ pub(crate) fn run_action<'w>(
         Handler::Return(value) => Ok((ReplyOutcome::Text(value.to_string()), false)),
         Handler::Fail(failure) => Err(failure.clone()),
         Handler::Insert { table } => Ok((row_text(insert(world, list_actions, table, arguments)?), true)),
-        Handler::Select { table, filters } => Ok((ReplyOutcome::Rows(select(world, table, filters, arguments)), false)),
+        Handler::Select { table, filters } => {
+            Ok((ReplyOutcome::Rows(select(world, table, filters, arguments)?), false))
+        }
         Handler::Get { table, by } => {
             let (at, key) = locate(world, list_actions, table, by, arguments)?;
             Ok((row_text(world.find(at, &key).ok_or_else(|| table_unavailable(table))?), false))
@@ -154,8 +156,13 @@ fn insert<'w>(
     Ok(world.add(at, row))
 }
 
-fn select<'w>(world: &'w Tables, table: &str, filters: &[Filter], arguments: Arguments<'_>) -> Vec<&'w Object> {
-    let Some(at) = world.table_index(table) else { return Vec::new() };
+fn select<'w>(
+    world: &'w Tables,
+    table: &str,
+    filters: &[Filter],
+    arguments: Arguments<'_>,
+) -> Result<Vec<&'w Object>, ToolFailure> {
+    let Some(at) = world.table_index(table) else { return Ok(Vec::new()) };
     let active: Vec<(&Filter, &Value)> = filters
         .iter()
         .filter(|filter| !PAGING_ARGUMENTS.contains(&filter.argument.as_str()))
@@ -165,15 +172,52 @@ fn select<'w>(world: &'w Tables, table: &str, filters: &[Filter], arguments: Arg
     let mut rows: Vec<&Object> = world.iter(at).filter(|row| passes(row)).collect();
     if let Some(sort) = arguments.get("sort").and_then(Value::as_str) {
         let (column, descending) = sort.strip_prefix('-').map_or((sort, false), |column| (column, true));
+        if !world.iter(at).any(|row| row.contains_key(column)) {
+            check_column(world, at, column)?;
+        }
         rows.sort_by(|a, b| {
             let order = compare(a.get(column).unwrap_or(&Value::Null), b.get(column).unwrap_or(&Value::Null));
             if descending { order.reverse() } else { order }
         });
     }
-    let count = |name: &str| arguments.get(name).and_then(Value::as_u64).and_then(|n| usize::try_from(n).ok());
-    let skip = count("offset").unwrap_or(0);
-    let take = count("limit").unwrap_or(usize::MAX);
-    rows.into_iter().skip(skip).take(take).collect()
+    let skip = count(arguments, "offset")?.unwrap_or(0);
+    let take = count(arguments, "limit")?.unwrap_or(usize::MAX);
+    Ok(rows.into_iter().skip(skip).take(take).collect())
+}
+
+/// Returns an error that names the columns unless there are no rows, and therefore no known columns.
+fn check_column(world: &Tables, at: usize, column: &str) -> Result<(), ToolFailure> {
+    let mut columns: Vec<&String> = Vec::new();
+    for name in world.iter(at).flat_map(Object::keys) {
+        if !columns.contains(&name) {
+            columns.push(name);
+        }
+    }
+    if columns.is_empty() {
+        return Ok(());
+    }
+    let columns: Vec<&str> = columns.into_iter().map(String::as_str).collect();
+    Err(ToolFailure {
+        recovery: Some(format!("Sort by one of: {}. Put `-` in front to reverse the order.", columns.join(", "))),
+        ..ToolFailure::new("INVALID_SORT", format!("There is no column '{column}' to sort by."))
+    })
+}
+
+/// Returns the value of a paging argument; `None` if it is absent or `null`. Counts beyond the largest number of rows are the same as
+/// that number.
+fn count(arguments: Arguments<'_>, name: &str) -> Result<Option<usize>, ToolFailure> {
+    let Some(sent) = arguments.get(name).filter(|sent| !sent.is_null()) else { return Ok(None) };
+    if let Some(count) = sent.as_u64() {
+        return Ok(Some(usize::try_from(count).unwrap_or(usize::MAX)));
+    }
+    match sent.as_f64() {
+        // The conversion saturates.
+        Some(number) if number >= 0.0 && number.fract() == 0.0 => Ok(Some(number as usize)),
+        _ => Err(ToolFailure {
+            recovery: Some(format!("Send a whole number from 0 for '{name}', or leave it out.")),
+            ..ToolFailure::new(format!("INVALID_{}", name.to_uppercase()), format!("'{name}' cannot be {sent}."))
+        }),
+    }
 }
 
 fn passes_filter(filter: &Filter, row: &Object, value: &Value) -> bool {

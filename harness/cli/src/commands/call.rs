@@ -172,7 +172,11 @@ impl Engines {
         }
         let mut out = String::new();
         if let (CallOutput::Text, Some(line)) = (self.output, line) {
-            let arguments = call.arguments.to_string();
+            let mut arguments = call.arguments.to_string();
+            if let Some((end, _)) = arguments.char_indices().nth(MAX_HEADING_CHARS) {
+                arguments.truncate(end);
+                arguments.push('…');
+            }
             out.push_str(&format!("── {line}: {} {}\n\n", plain_text(&call.tool), plain_text(&arguments)));
         }
         let mut members = Map::new();
@@ -201,6 +205,9 @@ impl Engines {
         }
     }
 }
+
+/// The longest arguments that the heading of a call shows whole, in characters.
+const MAX_HEADING_CHARS: usize = 2000;
 
 /// Formats a section with the error format's name, its number of tokens, and the text that an agent reads.
 fn section(format: &ErrorFormat, reply: &GuardedReply, tokens: u32, is_estimated: bool) -> String {

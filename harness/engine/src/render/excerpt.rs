@@ -9,14 +9,23 @@ const MAX_CHARS: usize = 2000;
 
 /// Returns a sent value as it is shown: a long string or the JSON text of another long value is cut, with its length.
 pub(super) fn excerpt(value: &Value) -> Cow<'_, Value> {
-    let text = match value {
-        Value::String(text) if text.len() <= MAX_CHARS => return Cow::Borrowed(value),
-        Value::String(text) => Cow::Borrowed(text.as_str()),
-        Value::Array(_) | Value::Object(_) => Cow::Owned(value.to_string()),
-        Value::Null | Value::Bool(_) | Value::Number(_) => return Cow::Borrowed(value),
+    let cut = match value {
+        Value::String(text) => cut(text),
+        Value::Array(_) | Value::Object(_) => cut(&value.to_string()),
+        Value::Null | Value::Bool(_) | Value::Number(_) => None,
     };
-    match text.char_indices().nth(MAX_CHARS) {
-        None => Cow::Borrowed(value),
-        Some((end, _)) => Cow::Owned(Value::String(format!("{}… ({} characters)", &text[..end], text.chars().count()))),
+    cut.map_or(Cow::Borrowed(value), |text| Cow::Owned(Value::String(text)))
+}
+
+/// Returns a sent text as it is shown.
+pub(super) fn excerpt_text(text: &str) -> Cow<'_, str> {
+    cut(text).map_or(Cow::Borrowed(text), Cow::Owned)
+}
+
+fn cut(text: &str) -> Option<String> {
+    if text.len() <= MAX_CHARS {
+        return None;
     }
+    let (end, _) = text.char_indices().nth(MAX_CHARS)?;
+    Some(format!("{}… ({} characters)", &text[..end], text.chars().count()))
 }

@@ -3,7 +3,7 @@
 use super::single_line;
 use super::wording::{FIX_AND_RETRY, correction, problem, sent_text, undeclared_correction};
 use crate::definition::ToolFailure;
-use crate::failure::{Failure, Issue, IssueKind, Routing};
+use crate::failure::{Failure, Issue, IssueKind, Routing, join_path};
 use healbench_protocol::detail_texts;
 
 pub(super) fn render(failure: &Failure) -> String {
@@ -21,7 +21,7 @@ fn validation_text(tool: &str, action: &str, issues: &[Issue]) -> String {
         match &issue.kind {
             IssueKind::Undeclared { fields } => {
                 for field in fields {
-                    let path = if issue.path.is_empty() { field.clone() } else { format!("{}.{field}", issue.path) };
+                    let path = join_path(&issue.path, field);
                     let problem_text = format!("Unrecognized keys. You sent: '{field}'.");
                     push_bullet(&mut out, &path, &problem_text, &undeclared_correction(std::slice::from_ref(field)));
                 }

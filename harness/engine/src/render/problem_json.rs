@@ -18,7 +18,7 @@ use super::RenderInput;
 use super::excerpt::excerpt;
 use super::wording::{FIX_AND_RETRY, correction, problem};
 use crate::definition::{Code, Severity, ToolFailure};
-use crate::failure::{Expected, Failure, Issue, IssueKind, PathSegment, Routing};
+use crate::failure::{Expected, Failure, Issue, IssueKind, PathSegment, Routing, path_segment, segment_name};
 
 pub(super) fn render(input: &RenderInput<'_>) -> String {
     let problem = match input.failure {
@@ -262,10 +262,11 @@ fn collect_missing_fields(
     prefix: &mut Vec<String>,
     found: &mut Vec<(bool, Vec<String>)>,
 ) {
-    if value.as_object().is_some_and(|fields| !fields.contains_key(path)) {
+    let name = segment_name(path);
+    if value.as_object().is_some_and(|fields| !fields.contains_key(name)) {
         let names = schema.and_then(|schema| schema.get("required")).and_then(Value::as_array);
-        let required = names.is_some_and(|names| names.iter().any(|name| name == path));
-        found.push((required, [&prefix[..], &[path.to_owned()]].concat()));
+        let required = names.is_some_and(|names| names.iter().any(|required| required == name));
+        found.push((required, [&prefix[..], &[name.to_owned()]].concat()));
     }
     for (name, child, rest) in next_tokens(value, path) {
         let Some(rest) = rest else { continue };
@@ -284,7 +285,7 @@ fn next_tokens<'a>(value: &'a Value, path: &'a str) -> Vec<(&'a str, &'a Value, 
     match value {
         Value::Object(fields) => {
             let token = |(name, child): (&'a String, &'a Value)| {
-                let rest = path.strip_prefix(name.as_str())?;
+                let rest = path.strip_prefix(path_segment(name))?;
                 let rest = if rest.is_empty() { None } else { Some(rest.strip_prefix('.')?) };
                 Some((name.as_str(), child, rest))
             };

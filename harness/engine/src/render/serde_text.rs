@@ -14,15 +14,18 @@
 //! alphabetical order; missing fields are detected afterwards, in the order of the struct.
 //!
 //! Bounds, lengths, patterns, options that are not strings and similar constraints have no serde type. They are checked
-//! by a newtype with messages chosen by its author; only these messages are not verified against a real server. One
-//! difference: line breaks and control characters that serde leaves unescaped (in names, and in a handler's message)
-//! are escaped, so that the output is always one line.
+//! by a newtype with messages chosen by its author; only these messages are not verified against a real server. Two
+//! differences: long values are cut, and line breaks and control characters that serde leaves unescaped (in names, and in
+//! a handler's message) are escaped, so that the output is always one line.
+
+use std::borrow::Cow;
 
 use serde::de::{Error as _, Unexpected};
 use serde_json::{Error, Map, Value, json};
 
+use super::excerpt::{excerpt, excerpt_text};
 use super::{RenderInput, single_line};
-use crate::failure::{Expected, Failure, Issue, IssueKind, Quantity, Routing};
+use crate::failure::{Expected, Failure, Issue, IssueKind, Quantity, Routing, join_path, segment_name};
 use crate::schema::validate;
 
 pub(super) fn render(input: &RenderInput<'_>) -> String {
@@ -257,7 +260,7 @@ fn check_error(node: ValueNode<'_>, issue: &Issue) -> Option<String> {
 
 /// Returns the error for an issue whose path cannot be resolved.
 fn unlocated_error(context: VisitContext<'_>, issue: &Issue) -> String {
-    let name = issue.path.rsplit('.').next().unwrap_or_default();
+    let name = segment_name(issue.path.rsplit('.').next().unwrap_or_default());
     let node = ValueNode { path: &issue.path, value: issue.sent.as_ref().unwrap_or(&Value::Null), schema: None, name };
     match &issue.kind {
         IssueKind::Missing { .. } => format!("missing field `{name}`"),
@@ -267,11 +270,16 @@ fn unlocated_error(context: VisitContext<'_>, issue: &Issue) -> String {
 }
 
 fn invalid_type(sent: &Value, expected: &str) -> String {
-    Error::invalid_type(unexpected(sent), &expected).to_string()
+    Error::invalid_type(unexpected(&excerpt_of_string(sent)), &expected).to_string()
 }
 
 fn invalid_value(sent: &Value, expected: &str) -> String {
-    Error::invalid_value(unexpected(sent), &expected).to_string()
+    Error::invalid_value(unexpected(&excerpt_of_string(sent)), &expected).to_string()
+}
+
+/// Lists and objects are not shown.
+fn excerpt_of_string(sent: &Value) -> Cow<'_, Value> {
+    if sent.is_string() { excerpt(sent) } else { Cow::Borrowed(sent) }
 }
 
 fn unexpected(sent: &Value) -> Unexpected<'_> {
@@ -290,6 +298,7 @@ fn unexpected(sent: &Value) -> Unexpected<'_> {
 }
 
 fn unknown_variant(name: &str, variants: &[impl AsRef<str>]) -> String {
+    let name = excerpt_text(name);
     match variants {
         [] => format!("unknown variant `{name}`, there are no variants"),
         variants => format!("unknown variant `{name}`, expected {}", one_of(variants)),
@@ -297,6 +306,7 @@ fn unknown_variant(name: &str, variants: &[impl AsRef<str>]) -> String {
 }
 
 fn unknown_field(name: &str, declared: Option<&Map<String, Value>>) -> String {
+    let name = excerpt_text(name);
     let fields: Vec<&String> = declared.into_iter().flat_map(Map::keys).collect();
     match &fields[..] {
         [] => format!("unknown field `{name}`, there are no fields"),
@@ -361,8 +371,4 @@ fn pascal_case(name: &str) -> String {
         out.extend(chars.next().into_iter().flat_map(char::to_uppercase).chain(chars));
     }
     if out.is_empty() { "Value".to_owned() } else { out }
-}
-
-fn join_path(path: &str, name: &str) -> String {
-    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
 }

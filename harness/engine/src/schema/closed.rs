@@ -54,7 +54,7 @@ fn close_part(root: &Value, schema: &Value, position: Position) -> Value {
     let mut out: Object = keywords.iter().map(close_keyword).collect();
     if is_closed {
         // A required field is declared.
-        for name in keywords.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str) {
+        for name in required_names(root, schema) {
             if let Value::Object(properties) = out.entry("properties").or_insert_with(|| json!({})) {
                 properties.entry(name).or_insert_with(|| json!(true));
             }
@@ -67,6 +67,28 @@ fn close_part(root: &Value, schema: &Value, position: Position) -> Value {
         out.insert(keyword.to_owned(), json!(false));
     }
     Value::Object(out)
+}
+
+/// Returns the names that a schema requires by itself or through references. Definitions are not closed themselves,
+/// because others may refer to them.
+fn required_names<'s>(root: &'s Value, schema: &'s Value) -> Vec<&'s str> {
+    let mut names = Vec::new();
+    let mut parts = vec![schema];
+    let mut at = 0;
+    while let Some(part) = parts.get(at).copied() {
+        at += 1;
+        let listed = |keyword: &str| part.get(keyword).and_then(Value::as_array).into_iter().flatten();
+        names.extend(listed("required").filter_map(Value::as_str));
+        let target = part.get("$ref").map(|_| resolve_refs(root, part));
+        // The parts of the schema itself are closed on their own.
+        let of_target = listed("allOf").filter(|_| at > 1);
+        for next in target.into_iter().chain(of_target) {
+            if !parts.iter().any(|known| std::ptr::eq(*known, next)) {
+                parts.push(next);
+            }
+        }
+    }
+    names
 }
 
 /// The fields that a schema declares.

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::APPLICATORS;
 use super::lookup::{MAX_STEPS, member, pointer_tokens, resolve_refs, schema_at};
-use crate::failure::Expected;
+use crate::failure::{Expected, path_segment};
 
 /// Returns the expectation at a path in the arguments.
 pub(super) fn expected_at<'p>(schema: &Value, tokens: impl Iterator<Item = Cow<'p, str>>) -> Expected {
@@ -98,18 +98,18 @@ pub(super) fn value_at<'v>(value: &'v Value, pointer: &str) -> Option<&'v Value>
     })
 }
 
-/// Converts `/lines/0/qty` to `lines.0.qty`.
+/// Converts `/lines/0/qty` to `lines.0.qty`, and `/` to `""`.
 pub(super) fn dotted_path(pointer: &str) -> String {
     let Some(rest) = pointer.strip_prefix('/') else { return String::new() };
     if !rest.contains(['/', '~']) {
-        return rest.to_owned();
+        return path_segment(rest).to_owned();
     }
     let mut path = String::with_capacity(rest.len());
     for (index, token) in pointer_tokens(pointer).enumerate() {
         if index > 0 {
             path.push('.');
         }
-        path.push_str(&token);
+        path.push_str(path_segment(&token));
     }
     path
 }

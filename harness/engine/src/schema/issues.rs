@@ -7,13 +7,13 @@ use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind;
 use serde_json::{Value, json};
 
-use super::branches::{BranchResult, FailedBranches, judge_branches};
+use super::branches::{BranchResult, FailedBranches, discriminator_issue, judge_branches};
 use super::expected::{dotted_path, expected_at, has_branches, normalize_number, type_names, value_at};
 use super::lookup::{pointer_tokens, schema_at};
 use super::references::{References, is_incomplete};
 use super::{UndeclaredFields, forbids_additional, json_type};
 use crate::contract::readable_subschema;
-use crate::failure::{Bound, Expected, Issue, IssueKind, PathSegment, Quantity};
+use crate::failure::{Bound, Expected, Issue, IssueKind, PathSegment, Quantity, path_segment};
 
 /// The largest number of issues of a call, and of errors that are looked at to find them. Beyond either, checking stops.
 const MAX_ISSUES: usize = 100;
@@ -176,7 +176,7 @@ impl Collector<'_> {
                 if !path.is_empty() {
                     path.push('.');
                 }
-                path.push_str(name);
+                path.push_str(path_segment(name));
                 self.push(Issue { path, sent: None, kind: IssueKind::Missing { expected } });
                 return;
             }
@@ -194,10 +194,17 @@ impl Collector<'_> {
                 }
                 return;
             }
-            ValidationErrorKind::OneOfMultipleValid { .. } => IssueKind::Other {
-                keyword: "oneOf".to_owned(),
-                message: format!("it fits more than one of {}", alternatives(schema, pointer)),
-            },
+            ValidationErrorKind::OneOfMultipleValid { .. } => {
+                let schema_path = format!("{schema_base}{}", error.schema_path.as_str());
+                if let Some(issue) = discriminator_issue(schema, &schema_path, pointer, arguments) {
+                    self.push(issue);
+                    return;
+                }
+                IssueKind::Other {
+                    keyword: "oneOf".to_owned(),
+                    message: format!("it fits more than one of {}", alternatives(schema, pointer)),
+                }
+            }
             ValidationErrorKind::Type { kind } => match expected_at(schema, pointer_tokens(pointer)) {
                 // Options are more informative than a type.
                 Expected::Options(options) => IssueKind::WrongType { expected: Expected::Options(options) },
@@ -250,6 +257,12 @@ impl Collector<'_> {
                 let kind = IssueKind::Undeclared { fields: unexpected };
                 self.push(Issue { path: dotted_path(pointer), sent: None, kind });
                 return;
+            }
+            ValidationErrorKind::Contains => {
+                let schema_path = format!("{schema_base}{}", error.schema_path.as_str());
+                let (parent, keyword) = schema_path.rsplit_once('/').unwrap_or_default();
+                let message = contains_message(schema, parent, keyword);
+                IssueKind::Other { keyword: keyword.to_owned(), message }
             }
             other => IssueKind::Other { keyword: other.keyword().to_owned(), message: other_message(&other) },
         };
@@ -329,9 +342,27 @@ fn alternatives(schema: &Value, pointer: &str) -> String {
         .map_or_else(|| "the alternatives".to_owned(), |schema_part| readable_subschema(schema_part, schema))
 }
 
+/// Returns what a list must contain. `parent` is the pointer of the schema with the failed `keyword`: `contains`,
+/// `minContains` or `maxContains`.
+fn contains_message(root: &Value, parent: &str, keyword: &str) -> String {
+    let schema = root.pointer(parent);
+    let member = |name: &str| schema.and_then(|schema| schema.get(name));
+    let kind = member("contains").map_or_else(|| "as required".to_owned(), |item| readable_subschema(item, root));
+    // Integral numbers may have a fraction in a schema.
+    let limit = member(keyword).map(normalize_number);
+    match (keyword, limit) {
+        ("minContains", Some(limit)) => format!("at least {limit} of its items must be {kind}"),
+        ("maxContains", Some(limit)) => {
+            let at_least_one = member("minContains").is_none();
+            let least = if at_least_one { "at least 1 and " } else { "" };
+            format!("{least}at most {limit} of its items must be {kind}")
+        }
+        _ => format!("at least 1 of its items must be {kind}"),
+    }
+}
+
 fn other_message(kind: &ValidationErrorKind) -> String {
     match kind {
-        ValidationErrorKind::Contains => "no item is of the kind that has to be there".to_owned(),
         ValidationErrorKind::Not { schema } => format!("it must not be {}", readable_subschema(schema, schema)),
         ValidationErrorKind::FalseSchema => "nothing may stand here".to_owned(),
         ValidationErrorKind::PropertyNames { error } => format!("a name in it is not allowed: {error}"),

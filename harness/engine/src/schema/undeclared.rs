@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::lookup::{member, resolve_refs};
 use super::references::References;
 use super::{compile_validator, subschema_validators};
-use crate::failure::{Issue, IssueKind, PathSegment};
+use crate::failure::{Issue, IssueKind, PathSegment, join_path};
 
 /// The declarations of an input schema.
 #[derive(Debug)]
@@ -262,8 +262,8 @@ fn path_to<'v>(steps: &[(usize, Option<PathSegment<'v>>)], step: usize) -> Vec<P
 
 impl UndeclaredFields<'_> {
     pub(super) fn into_issue(self) -> Issue {
-        let path: Vec<String> = self.path.into_iter().map(PathSegment::into_name).collect();
-        Issue { path: path.join("."), sent: None, kind: IssueKind::Undeclared { fields: self.names } }
+        let path = self.path.into_iter().fold(String::new(), |path, segment| join_path(&path, &segment.into_name()));
+        Issue { path, sent: None, kind: IssueKind::Undeclared { fields: self.names } }
     }
 
     /// Returns the number of fields in all of the objects.

@@ -398,7 +398,12 @@ fn issue_texts(schema: Value, value: Value) -> Vec<String> {
         "properties": {"f": schema},
         "required": ["f"],
     });
-    let shown = text(&[tool("t", vec![ok("a", schema)])], FusionText, "t", json!({"action": "a", "f": value}));
+    issue_texts_of(schema, json!({"f": value}))
+}
+
+fn issue_texts_of(schema: Value, mut arguments: Value) -> Vec<String> {
+    arguments["action"] = json!("a");
+    let shown = text(&[tool("t", vec![ok("a", schema)])], FusionText, "t", arguments);
     let lines = shown.lines().filter_map(|line| line.strip_prefix("  • "));
     lines.map(|line| line.split(". You sent").next().unwrap().to_owned()).collect()
 }
@@ -445,6 +450,92 @@ fn an_unmatched_union_is_reported_by_its_intended_branch() {
     for (schema, value, expected) in cases {
         assert_eq!(issue_texts(schema.clone(), value.clone()), [expected], "{schema} {value}");
     }
+}
+
+#[test]
+fn a_tag_with_a_default_or_a_discriminator_selects_the_branch() {
+    let branch = |kind: &str, field: &str| {
+        json!({
+            "type": "object",
+            "properties": {"kind": {"const": kind, "default": kind}, field: {"type": "integer"}},
+            "required": [field],
+        })
+    };
+    let pets = json!({"oneOf": [branch("cat", "meows"), branch("dog", "barks")]});
+    // As pydantic writes a discriminated union.
+    let mut named = pets.clone();
+    named["discriminator"] = json!({"propertyName": "kind", "mapping": {"cat": "#/$defs/Cat", "dog": "#/$defs/Dog"}});
+    // Both branches are the same besides the tag, which neither restricts, as in OpenAPI.
+    let open = json!({
+        "oneOf": [{"$ref": "#/$defs/Role"}, {"$ref": "#/$defs/Group"}],
+        "discriminator": {"propertyName": "type", "mapping": {"role": "#/$defs/Role"}},
+    });
+    let texts = |schema: &Value, value: Value| {
+        let member = json!({"type": "object", "properties": {"type": {"type": "string"}, "id": {"type": "integer"}}});
+        let schema = json!({
+            "$defs": {"Role": member, "Group": {"allOf": [member], "required": ["size"]}},
+            "properties": {"f": schema},
+        });
+        issue_texts_of(schema, json!({"f": value}))
+    };
+    let cases = [
+        (&pets, json!({"kind": "dog", "barks": "x"}), "f.barks — Expected number, received string"),
+        (&pets, json!({"kind": "cow"}), "f.kind — Invalid enum value. Expected 'cat' | 'dog', received 'cow'"),
+        (&named, json!({"kind": "cat"}), "f.meows — Required"),
+        (&named, json!({}), "f.kind — Required"),
+        (&named, json!({"meows": 1, "barks": 1}), "f.kind — Required"),
+        (&open, json!({"id": "x", "size": 1, "type": "Group"}), "f.id — Expected number, received string"),
+        (&open, json!({"id": 1, "size": 1}), "f.type — Required"),
+        (
+            &open,
+            json!({"type": "no", "size": 1}),
+            "f.type — Invalid enum value. Expected 'role' | 'Group', received 'no'",
+        ),
+        (&open, json!({"id": "x", "type": "role"}), "f.id — Expected number, received string"),
+    ];
+    for (schema, value, expected) in cases {
+        assert_eq!(texts(schema, value.clone()), [expected], "{schema} {value}");
+    }
+    // Without a tag and a discriminator, either branch may be meant.
+    assert!(texts(&pets, json!({"size": 1}))[0].starts_with("f — Invalid input: it fits none of"));
+}
+
+#[test]
+fn a_list_without_the_items_that_it_must_contain_says_which() {
+    let list = |limits: Value| {
+        let mut schema = json!({"type": "array", "contains": {"type": "integer"}});
+        schema.as_object_mut().unwrap().extend(object(limits));
+        schema
+    };
+    let cases = [
+        (json!({}), json!(["x"]), "at least 1 of its items must be integer"),
+        (json!({"minContains": 2}), json!([1, "x"]), "at least 2 of its items must be integer"),
+        (json!({"minContains": 2, "maxContains": 3}), json!([1]), "at least 2 of its items must be integer"),
+        (json!({"minContains": 2, "maxContains": 3}), json!([1, 2, 3, 4]), "at most 3 of its items must be integer"),
+        (json!({"maxContains": 1}), json!([1, 2]), "at least 1 and at most 1 of its items must be integer"),
+    ];
+    for (limits, value, expected) in cases {
+        let texts = issue_texts(list(limits.clone()), value);
+        assert_eq!(texts, [format!("f — Invalid input: {expected}")], "{limits}");
+    }
+}
+
+#[test]
+fn a_field_with_an_empty_name_is_not_the_arguments() {
+    let schema = json!({
+        "properties": {"": {"type": "integer"}, "in": {"properties": {"": {"type": "integer"}}, "additionalProperties": false}},
+        "required": [""],
+    });
+    let texts = |arguments| issue_texts_of(schema.clone(), arguments);
+    assert_eq!(texts(json!({})), ["\"\" — Required"]);
+    assert_eq!(texts(json!({"": "x"})), ["\"\" — Expected number, received string"]);
+    assert_eq!(texts(json!({"": 1, "in": {"": "x"}})), ["in.\"\" — Expected number, received string"]);
+    let tools = [tool("t", vec![ok("a", schema)])];
+    let failed = |arguments| answer(&tools, "all", FusionXml, "t", arguments).failure.unwrap();
+    assert_eq!(failed(json!({"action": "a", "": "x"})).fields(), [""]);
+    let open = [tool("t", vec![ok("a", json!({"properties": {"b": {}}}))])];
+    let undeclared = text(&open, FusionText, "t", json!({"action": "a", "": 1}));
+    assert!(undeclared.contains("• \"\" — Unrecognized keys."), "{undeclared}");
 }
 
 #[test]

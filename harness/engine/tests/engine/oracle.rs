@@ -148,6 +148,9 @@ fn locations(issue: &Issue) -> Vec<String> {
         IssueKind::Undeclared { fields } => fields.iter().map(|field| format!("{}.{field}", issue.path)).collect(),
         _ => vec![issue.path.clone()],
     };
+    // pydantic shows an empty name as it is.
+    let with_empty: Vec<String> = locations.iter().map(|location| location.replace("\"\"", "")).collect();
+    locations.extend(with_empty);
     // A path that ends with a dot may belong to a name without one.
     let shorter: Vec<String> =
         locations.iter().filter_map(|location| location.strip_suffix('.').map(str::to_owned)).collect();

@@ -100,6 +100,30 @@ fn filters_paging_and_order() {
 }
 
 #[test]
+fn paging_arguments_that_cannot_be_followed_are_answered() {
+    let ids = |arguments| rows(&list(None, "none", 30, arguments)).len();
+    assert_eq!(ids(json!({"limit": 2.0})), 2);
+    assert_eq!(ids(json!({"offset": 28.0})), 2);
+    assert_eq!(ids(json!({"limit": 0})), 0);
+    assert_eq!(ids(json!({"limit": 1e300})), 30);
+    let refused = |arguments| {
+        let answer = list(None, "all", 30, arguments);
+        assert!(answer.response.is_error && answer.state_changed == Some(false));
+        answer.response.text().into_owned()
+    };
+    for (arguments, code, named) in [
+        (json!({"limit": -1}), "INVALID_LIMIT", "-1"),
+        (json!({"offset": -3.0}), "INVALID_OFFSET", "-3"),
+        (json!({"sort": "-title"}), "INVALID_SORT", "id, status, due"),
+    ] {
+        let text = refused(arguments);
+        assert!(text.contains(code) && text.contains(named), "{text}");
+    }
+    // Nothing is known of the columns of an empty table.
+    assert!(!list(None, "all", 0, json!({"sort": "title"})).response.is_error);
+}
+
+#[test]
 fn any_column_can_be_sorted_by() {
     let mut def = many(0);
     let values =

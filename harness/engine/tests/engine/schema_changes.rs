@@ -249,6 +249,12 @@ fn branches_at_the_root_keep_undeclared_fields_out() {
     assert_eq!(severity(&inside(json!({"type": "object"})), &inside(json!(false))), Some(Severity::Breaking));
     let places = |places: Value| field(json!({"prefixItems": places, "anyOf": [{}], "unevaluatedItems": false}));
     assert_eq!(severity(&places(json!([{}, {}])), &places(json!([{}]))), Some(Severity::Breaking));
+    // A definition declares what it requires.
+    let required = |names: Value| {
+        let definition = json!({"allOf": [{"required": names}]});
+        json!({"type": "object", "anyOf": [{"$ref": "#/$defs/d"}], "$defs": {"d": definition}})
+    };
+    assert_eq!(severity(&required(json!(["a"])), &required(json!([]))), Some(Severity::Breaking));
     // `unevaluatedProperties` at the root sees through two nested choices.
     let nested = json!({
         "type": "object",

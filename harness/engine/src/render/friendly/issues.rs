@@ -8,7 +8,7 @@ use super::phrases::{
     Clause, at_least, at_most, count_phrase, number_text, option_union, options_fix, provide_fix, type_label,
 };
 use super::schema_node::SchemaNode;
-use crate::failure::{Bound, Expected, Issue, IssueKind, Quantity};
+use crate::failure::{Bound, Expected, Issue, IssueKind, Quantity, join_path};
 use crate::render::RenderInput;
 use crate::render::excerpt::excerpt;
 use crate::schema::json_type;
@@ -53,7 +53,7 @@ pub(crate) fn issue_items<'a>(input: &RenderInput<'a>, issues: &'a [Issue]) -> V
 
 fn undeclared_item<'a>(path: &str, field: &'a str, received: Option<&'a Value>, fix: &str) -> IssueItem<'a> {
     IssueItem {
-        field: if path.is_empty() { field.into() } else { format!("{path}.{field}").into() },
+        field: join_path(path, field).into(),
         problem: "Unrecognized field".to_owned(),
         received: received.map(excerpt),
         expected: "no such field".to_owned(),

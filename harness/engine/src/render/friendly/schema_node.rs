@@ -3,6 +3,8 @@
 use healbench_protocol::Object;
 use serde_json::Value;
 
+use crate::failure::path_segment;
+
 /// The schemas that a value must match.
 #[derive(Debug, Clone)]
 pub(super) struct SchemaNode<'s> {
@@ -263,7 +265,7 @@ const MAX_BRANCHES: usize = 4;
 
 /// Returns the rest of a path after a name.
 fn path_after<'p>(path: &'p str, name: &str) -> Option<&'p str> {
-    match path.strip_prefix(name)? {
+    match path.strip_prefix(path_segment(name))? {
         "" => Some(""),
         rest => rest.strip_prefix('.'),
     }

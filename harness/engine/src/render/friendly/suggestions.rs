@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use crate::failure::{Expected, Issue, IssueKind, Quantity};
+use crate::failure::{Expected, Issue, IssueKind, Quantity, join_path};
 
 /// Returns the categories that apply. `options`: the schema has fields with options, which document 002 mentions even
 /// if none of them failed. `example`: the text ends with a valid example.
@@ -57,8 +57,4 @@ pub(crate) fn suggestions(issues: &[Issue], options: bool, example: bool) -> Vec
         out.push("Review the validExample below for a correctly formatted request".into());
     }
     out
-}
-
-fn join_path(path: &str, field: &str) -> String {
-    if path.is_empty() { field.to_owned() } else { format!("{path}.{field}") }
 }
