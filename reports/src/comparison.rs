@@ -13,7 +13,7 @@ use serde::Serialize;
 use crate::metric::Metric;
 use crate::rate::by_name;
 use crate::report_error::ReportError;
-use crate::statistics::Interval;
+use crate::statistics::{Interval, ThisSuite};
 pub(crate) use difference::{Cluster, difference};
 pub(crate) use episode_metrics::EpisodeMetrics;
 pub(crate) use matrix::main_matrix;
@@ -93,16 +93,20 @@ pub struct MetricDifference {
     pub candidate: Option<f64>,
     /// The mean difference.
     pub difference: Option<f64>,
-    /// Tango's score interval for a rate, the BCa bootstrap over scenarios for a count.
+    /// What other scenarios of the same suites would show, with clusters of scenarios as a sample: the clustered score interval for a
+    /// rate, the BCa bootstrap for a count; null for fewer than two clusters.
     pub interval: Option<Interval>,
     /// Pairs in which the candidate's value is larger.
     pub more: u64,
     /// Pairs in which it is smaller.
     pub fewer: u64,
-    /// McNemar's two-sided mid-p test for a rate.
+    /// The two-sided test of the same statistic for a rate; null for a count.
     pub p_value: Option<f64>,
     /// The same, adjusted by Holm for all cells that test this metric.
     pub p_adjusted: Option<f64>,
+    /// What the same scenarios would show if they were run again, for a rate; null if nothing varies, as with scripted agents
+    /// and replays, and for fewer than two pairs.
+    pub this_suite: Option<ThisSuite>,
 }
 
 /// A pair in which only one episode succeeded.

@@ -123,6 +123,8 @@ pub struct GateRow {
     pub confidence: Option<f64>,
     /// The largest difference for the worse that passes; null in a deterministic row.
     pub margin: Option<Margin>,
+    /// What other scenarios would show; null unless the row is a rate of pairs. Decides with `generalize` only.
+    pub other_scenarios: Option<OtherScenarios>,
     /// The number of pairs; null if the row is not computed from pairs.
     pub pairs: Option<u64>,
     /// The number of pairs that would settle an inconclusive row; null if no number would, or it is unknown.
@@ -130,6 +132,19 @@ pub struct GateRow {
     pub changes: Vec<ScenarioChange>,
     /// The reason for the verdict, in one sentence.
     pub reason: String,
+}
+
+/// The decision about other scenarios of the same suites.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct OtherScenarios {
+    /// The clustered score interval of the difference.
+    pub interval: Interval,
+    /// The decision. A PASS needs [`fewest_clusters`](crate::statistics::fewest_clusters) scenarios.
+    pub verdict: Verdict,
+    /// The number of scenarios.
+    pub scenarios: u64,
+    /// The number of scenarios that are missing for a PASS; 0 if there are enough.
+    pub missing_scenarios: u64,
 }
 
 /// A scenario that differs in the metric of its row.
@@ -246,6 +261,7 @@ fn missing_row(subject: Subject, metric: &str, reason: &str) -> GateRow {
         candidate: None,
         difference: None,
         interval: None,
+        other_scenarios: None,
         confidence: None,
         margin: None,
         pairs: None,

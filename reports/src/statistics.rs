@@ -2,7 +2,9 @@
 
 mod bootstrap;
 mod clopper_pearson;
+mod clustered;
 mod exact;
+mod fisher;
 mod holm;
 mod incidence;
 mod kaplan_meier;
@@ -21,6 +23,8 @@ use statrs::distribution::{ContinuousCDF as _, Normal};
 
 pub use bootstrap::{ClusterSums, RESAMPLES, Resamples, bca_mean, bca_ratio};
 pub use clopper_pearson::clopper_pearson;
+pub use clustered::{ClusterPairs, ClusteredDifference, ThisSuite, clustered_difference, fewest_clusters};
+pub use fisher::fisher_less;
 pub use holm::holm;
 pub use incidence::{FixedWithin, cumulative_incidence};
 pub use kaplan_meier::{EndedChains, Median, kaplan_meier_median};

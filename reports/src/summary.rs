@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::comparison::Matrix;
 use crate::metric::{RowMetric, RowMetrics};
 use crate::rate::{Rate, by_name};
-use crate::statistics::{FixedWithin, Interval, Median};
+use crate::statistics::{FixedWithin, Interval, Median, ThisSuite};
 pub use claims::{ClaimReport, ClaimRow, ClaimVerdict};
 pub(crate) use compute::suite_name;
 pub use compute::{Scope, summarize};
@@ -270,12 +270,16 @@ pub struct PairedDifference {
     pub unmatched: u64,
     /// `(gains - losses) / pairs`, from -1 to 1; null without pairs.
     pub difference: Option<f64>,
-    /// Tango's score interval of the difference; null for fewer than two pairs.
+    /// What other scenarios of the same suites would show: the clustered score interval; null for fewer than two clusters of
+    /// scenarios.
     pub interval: Option<Interval>,
-    /// McNemar's test, two-sided mid-p; null for fewer than two pairs.
+    /// The two-sided test of the same statistic.
     pub p_value: Option<f64>,
     /// The same, adjusted by Holm for all comparisons to `none` in the report.
     pub p_adjusted: Option<f64>,
+    /// What the same scenarios would show if they were run again; null if nothing varies, as with scripted agents and
+    /// replays, and for fewer than two pairs.
+    pub this_suite: Option<ThisSuite>,
 }
 
 /// The effects of the guardrails' switches on one agent in one error format. A condition without `healing` counts in

@@ -2,9 +2,9 @@
 
 use super::{EpisodeMetrics, MetricDifference};
 use crate::metric::Metric;
-use crate::statistics::{ClusterSums, Resamples, bca_ratio, mcnemar_mid_p, tango};
+use crate::statistics::{ClusterPairs, ClusterSums, Resamples, ThisSuite, bca_ratio, clustered_difference};
 
-/// The pairs of one scenario in one metric.
+/// The pairs of one cluster of scenarios in one metric.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Cluster {
     pairs: u64,
@@ -30,11 +30,12 @@ impl Cluster {
     }
 }
 
-/// Computes candidate minus base, with scenarios as clusters.
+/// Computes candidate minus base. `is_exact` says that the same scenarios would give the same pairs again.
 pub(crate) fn difference(
     metric: Metric,
     clusters: &[Cluster],
     confidence: f64,
+    is_exact: bool,
     resamples: &mut Resamples,
 ) -> MetricDifference {
     let sum = |of: fn(&Cluster) -> u64| clusters.iter().map(of).sum::<u64>();
@@ -44,8 +45,11 @@ pub(crate) fn difference(
     let known = pairs > 0 && (metric.is_rate() || sum(|c| c.unknown) == 0);
     let mean = |total: f64| known.then(|| total / pairs as f64);
     let (base, candidate) = (total(|c| c.base), total(|c| c.candidate));
+    let of_pairs = |c: &Cluster| ClusterPairs { pairs: c.pairs, gains: c.more, losses: c.fewer };
+    let counts: Vec<ClusterPairs> = clusters.iter().map(of_pairs).collect();
+    let clustered = if metric.is_rate() { clustered_difference(&counts, confidence) } else { None };
     let interval = if metric.is_rate() {
-        tango(more, fewer, pairs, confidence)
+        clustered.map(|clustered| clustered.interval)
     } else {
         let clusters: Vec<ClusterSums> = clusters
             .iter()
@@ -63,7 +67,8 @@ pub(crate) fn difference(
         interval: interval.filter(|_| known),
         more,
         fewer,
-        p_value: (metric.is_rate() && pairs >= 2).then(|| mcnemar_mid_p(more, fewer)),
+        p_value: clustered.map(|clustered| clustered.p_value),
         p_adjusted: None,
+        this_suite: ThisSuite::of(more, fewer, pairs, confidence).filter(|_| metric.is_rate() && !is_exact),
     }
 }

@@ -283,9 +283,16 @@ fn cell(
     unpaired: &mut u64,
 ) -> MatrixCell {
     let (mut successes, mut scored) = (0, 0);
+    // One cluster for all scenarios that vary one situation.
+    let mut names: Vec<&str> = Vec::new();
     let mut clusters = vec![Vec::new(); Metric::ALL.len()];
     for scenario in 0..plan.scenarios.len() {
-        let mut sums = [Cluster::default(); Metric::ALL.len()];
+        let name = plan.scenarios[scenario].cluster.as_str();
+        let at = names.iter().position(|known| *known == name).unwrap_or_else(|| {
+            names.push(name);
+            clusters.iter_mut().for_each(|clusters| clusters.push(Cluster::default()));
+            names.len() - 1
+        });
         for trial in 0..plan.trials {
             let here = episodes.get(plan, CellRef { scenario, agent, condition, trial });
             let counted = here.filter(|here| here.is_scored());
@@ -295,22 +302,22 @@ fn cell(
             let there = episodes.get(plan, CellRef { scenario, agent, condition, trial });
             match pair(here, there) {
                 Some((here, there)) => {
-                    for (sums, metric) in sums.iter_mut().zip(Metric::ALL) {
-                        sums.add(metric, there, here);
+                    for (clusters, metric) in clusters.iter_mut().zip(Metric::ALL) {
+                        clusters[at].add(metric, there, here);
                     }
                 }
                 None => *unpaired += u64::from(here.is_some() || there.is_some()),
             }
         }
-        for (clusters, sums) in clusters.iter_mut().zip(sums) {
-            clusters.push(sums);
-        }
     }
     let differences = Metric::ALL.into_iter().zip(&clusters).filter(|_| reference_cell.is_some());
+    let is_exact = plan.is_reproducible(agent) && reference_cell.is_none_or(|(agent, _)| plan.is_reproducible(agent));
     MatrixCell {
         success: Rate::of(successes, scored),
-        success_interval: wilson(successes, scored, CONFIDENCE),
-        differences: differences.map(|(metric, sums)| difference(metric, sums, CONFIDENCE, resamples)).collect(),
+        success_interval: wilson(successes, scored, CONFIDENCE).filter(|_| !is_exact),
+        differences: differences
+            .map(|(metric, sums)| difference(metric, sums, CONFIDENCE, is_exact, resamples))
+            .collect(),
     }
 }
 

@@ -91,13 +91,20 @@ fn common_indices<T, K: PartialEq>(base: &[T], candidate: &[T], key: impl Fn(&T)
 /// Adjusts the p-values of each metric over all cells by Holm's method.
 pub(crate) fn adjust<'a>(cells: impl Iterator<Item = &'a mut Vec<MetricDifference>>) {
     let mut families: BTreeMap<Metric, Vec<&mut MetricDifference>> = BTreeMap::new();
-    for entry in cells.flatten().filter(|entry| entry.p_value.is_some()) {
+    for entry in cells.flatten().filter(|entry| entry.metric.is_rate()) {
         families.entry(entry.metric).or_default().push(entry);
     }
     for entries in families.into_values() {
-        let p_values: Vec<f64> = entries.iter().filter_map(|entry| entry.p_value).collect();
-        for (entry, adjusted) in entries.into_iter().zip(holm(&p_values).into_iter().flatten()) {
-            entry.p_adjusted = Some(adjusted);
+        let others: Vec<f64> = entries.iter().filter_map(|entry| entry.p_value).collect();
+        let this: Vec<f64> = entries.iter().filter_map(|entry| Some(entry.this_suite?.p_value)).collect();
+        let (mut others, mut this) = (holm(&others).into_iter().flatten(), holm(&this).into_iter().flatten());
+        for entry in entries {
+            if entry.p_value.is_some() {
+                entry.p_adjusted = others.next();
+            }
+            if let Some(this_suite) = &mut entry.this_suite {
+                this_suite.p_adjusted = this.next();
+            }
         }
     }
 }
@@ -142,25 +149,30 @@ impl Pairing<'_> {
 
     fn cell(&mut self, agents: [usize; 2], conditions: [usize; 2], resamples: &mut Resamples) -> CellComparison {
         let [before, after] = self.plans;
+        // One cluster for all scenarios that vary one situation.
+        let mut names: Vec<&str> = Vec::new();
         let mut clusters = vec![Vec::new(); Metric::ALL.len()];
         let (mut pairs, mut changed) = (0, 0);
         for (scenario, other_scenario) in self.scenarios.clone() {
-            let mut sums = [Cluster::default(); Metric::ALL.len()];
+            let name = before.scenarios[scenario].cluster.as_str();
+            let at = names.iter().position(|known| *known == name).unwrap_or_else(|| {
+                names.push(name);
+                clusters.iter_mut().for_each(|clusters| clusters.push(Cluster::default()));
+                names.len() - 1
+            });
             for trial in 0..before.trials.min(after.trials) {
                 let here = CellRef { scenario, agent: agents[0], condition: conditions[0], trial };
                 let there = CellRef { scenario: other_scenario, agent: agents[1], condition: conditions[1], trial };
                 let Some((base, candidate)) = self.pair(here, there) else { continue };
                 pairs += 1;
                 changed += u64::from(!base.equals(&candidate));
-                for (sums, metric) in sums.iter_mut().zip(Metric::ALL) {
-                    sums.add(metric, &base, &candidate);
+                for (clusters, metric) in clusters.iter_mut().zip(Metric::ALL) {
+                    clusters[at].add(metric, &base, &candidate);
                 }
-            }
-            for (clusters, sums) in clusters.iter_mut().zip(sums) {
-                clusters.push(sums);
             }
         }
         let metrics = Metric::ALL.into_iter().zip(&clusters);
+        let is_exact = before.is_reproducible(agents[0]) && after.is_reproducible(agents[1]);
         let (agent, condition) = (&after.agents[agents[1]], &after.conditions[conditions[1]]);
         CellComparison {
             agent: agent.to_string(),
@@ -170,7 +182,9 @@ impl Pairing<'_> {
             format: condition.format.clone(),
             pairs,
             changed,
-            metrics: metrics.map(|(metric, clusters)| difference(metric, clusters, CONFIDENCE, resamples)).collect(),
+            metrics: metrics
+                .map(|(metric, clusters)| difference(metric, clusters, CONFIDENCE, is_exact, resamples))
+                .collect(),
         }
     }
 

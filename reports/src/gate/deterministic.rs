@@ -95,6 +95,7 @@ fn row(
         candidate,
         difference: base.zip(candidate).map(|(base, candidate)| candidate - base),
         interval: None,
+        other_scenarios: None,
         confidence: None,
         margin: None,
         pairs: Some(matched.iter().map(|(_, before, _)| before.outcomes.len() as u64).sum()),

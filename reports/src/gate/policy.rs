@@ -28,6 +28,8 @@ pub struct Policy {
     pub require: Vec<CellName>,
     /// The limits for paired measurements.
     pub perf: PerfPolicy,
+    /// True if the checks of rates also decide for other scenarios of the same suites, and not only for these.
+    pub generalize: bool,
 }
 
 /// The limit for one metric of live model agents.
@@ -226,6 +228,7 @@ impl Default for Policy {
                 check(Metric::Tokens, Direction::Lower, Margin::Percent(0.1), Tier::Advisory),
             ],
             require: Vec::new(),
+            generalize: false,
             perf: PerfPolicy { control: 0.003, equal: 0.01, slower: 0.1, checks: Vec::new() },
         }
     }

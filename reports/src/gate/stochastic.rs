@@ -4,12 +4,12 @@
 use healbench_protocol::Seed;
 
 use super::policy::{Check, Direction, Margin};
-use super::{GateRow, MatchedScenarios, Method, Policy, ScenarioChange, Subject, Verdict, missing_row};
+use super::{GateRow, MatchedScenarios, Method, OtherScenarios, Policy, ScenarioChange, Subject, Verdict, missing_row};
 use crate::baseline::{CellName, CellScenario};
 use crate::metric::Metric;
 use crate::statistics::{
-    ClusterSums, GATE_CONFIDENCE, Interval, NonInferiority, Resamples, bca_ratio, non_inferiority,
-    paired_non_inferiority, pairs_to_settle, tango,
+    ClusterPairs, ClusterSums, GATE_CONFIDENCE, Interval, NonInferiority, Resamples, bca_ratio, clustered_difference,
+    fewest_clusters, fisher_less, holm, non_inferiority, paired_non_inferiority, pairs_to_settle, tango,
 };
 
 /// The probability with which the reported number of pairs would settle a row.
@@ -19,14 +19,20 @@ const POWER: f64 = 0.8;
 pub(super) fn rows(cell: &CellName, matched: &MatchedScenarios<'_>, policy: &Policy, seed: u64) -> Vec<GateRow> {
     let mut resamples = Resamples::new(Seed(seed));
     let checks = policy.checks.iter().filter(|check| check.applies_to(cell));
-    let rows: Vec<GateRow> = checks.map(|check| row(cell, check, matched, &mut resamples)).collect();
+    let rows: Vec<GateRow> = checks.map(|check| row(cell, check, matched, policy, &mut resamples)).collect();
     if rows.is_empty() {
         return vec![missing_row(Subject::of(cell), "cell", "no check of the policy is about this cell")];
     }
     rows
 }
 
-fn row(cell: &CellName, check: &Check, matched: &MatchedScenarios<'_>, resamples: &mut Resamples) -> GateRow {
+fn row(
+    cell: &CellName,
+    check: &Check,
+    matched: &MatchedScenarios<'_>,
+    policy: &Policy,
+    resamples: &mut Resamples,
+) -> GateRow {
     let paired = check.metric.is_rate();
     let scenarios: Vec<ScenarioPairs<'_>> = matched
         .iter()
@@ -51,17 +57,38 @@ fn row(cell: &CellName, check: &Check, matched: &MatchedScenarios<'_>, resamples
     let estimate = estimate.unwrap_or_default();
     let unpaired: Vec<&str> =
         scenarios.iter().filter(|scenario| scenario.is_unpaired()).map(|scenario| scenario.id).collect();
-    let verdict = match (unpaired.is_empty(), pairs, estimate.conclusion) {
-        (false, ..) | (_, 0, _) => Verdict::Missing,
-        (_, _, Some(NonInferiority::Holds)) => Verdict::Pass,
-        (_, _, Some(NonInferiority::Fails)) => Verdict::Fail,
-        (_, _, Some(NonInferiority::Inconclusive) | None) => Verdict::Inconclusive,
+    let this_suite = match (unpaired.is_empty(), pairs) {
+        (false, _) | (_, 0) => Verdict::Missing,
+        _ => verdict_of(estimate.conclusion),
     };
+    let broken = if paired { broken_scenarios(check.direction, &scenarios) } else { BrokenScenarios::default() };
+    let others = margin.filter(|_| paired).and_then(|margin| other_scenarios(check.direction, &scenarios, margin));
+    let mut verdict = match (this_suite, broken.ids.is_empty()) {
+        (Verdict::Pass | Verdict::Inconclusive, false) => Verdict::Fail,
+        (verdict, _) => verdict,
+    };
+    if policy.generalize && verdict == Verdict::Pass && paired {
+        verdict = others.map_or(Verdict::Inconclusive, |others| others.verdict);
+    }
     let needed_pairs = estimate.needed_pairs.filter(|_| verdict == Verdict::Inconclusive);
     let mut reason = match unpaired.first() {
         Some(first) => format!("{} of {} scenarios have no pair, `{first}` the first", unpaired.len(), matched.len()),
-        None => explain(check, verdict, &estimate, base),
+        None => explain(check, this_suite, &estimate, base),
     };
+    if let Some(first) = broken.ids.first() {
+        let more = match broken.ids.len() {
+            1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
+        reason = format!("scenario `{first}`{more} is worse beyond chance; over all scenarios, {reason}");
+    } else if paired && broken.too_few_trials && this_suite != Verdict::Missing {
+        reason = format!(
+            "{reason}; with under {TRIPWIRE_TRIALS} trials, a single broken scenario cannot be told from chance"
+        );
+    }
+    if let Some(others) = others {
+        reason = format!("{reason}; {}", explain_others(&others, policy.generalize));
+    }
     let left_out: u64 = scenarios.iter().map(|scenario| scenario.left_out).sum();
     if left_out > 0 {
         reason = format!("{reason}; left out, for one side was lost: {left_out}");
@@ -76,6 +103,7 @@ fn row(cell: &CellName, check: &Check, matched: &MatchedScenarios<'_>, resamples
         candidate,
         difference: base.zip(candidate).map(|(base, candidate)| candidate - base),
         interval: estimate.interval,
+        other_scenarios: others,
         confidence: Some(GATE_CONFIDENCE),
         margin: Some(check.margin),
         pairs: Some(pairs),
@@ -83,6 +111,77 @@ fn row(cell: &CellName, check: &Check, matched: &MatchedScenarios<'_>, resamples
         changes: if verdict == Verdict::Pass { Vec::new() } else { changes(check.metric, matched) },
         reason,
     }
+}
+
+fn verdict_of(conclusion: Option<NonInferiority>) -> Verdict {
+    match conclusion {
+        Some(NonInferiority::Holds) => Verdict::Pass,
+        Some(NonInferiority::Fails) => Verdict::Fail,
+        Some(NonInferiority::Inconclusive) | None => Verdict::Inconclusive,
+    }
+}
+
+/// The probability that any scenario is called broken though none is.
+const TRIPWIRE_LEVEL: f64 = 0.05;
+
+/// The number of trials from which a scenario that falls from all to none stands out among a few dozen.
+const TRIPWIRE_TRIALS: u64 = 8;
+
+/// The scenarios that became worse beyond chance.
+#[derive(Default)]
+struct BrokenScenarios<'a> {
+    ids: Vec<&'a str>,
+    /// True if every scenario has fewer trials than needed.
+    too_few_trials: bool,
+}
+
+/// Tests each scenario by Fisher's one-sided exact test, adjusted by Holm for all scenarios: a scenario that broke is
+/// lost in the mean of many.
+fn broken_scenarios<'a>(direction: Direction, scenarios: &[ScenarioPairs<'a>]) -> BrokenScenarios<'a> {
+    let counted: Vec<&ScenarioPairs<'a>> = scenarios.iter().filter(|scenario| scenario.pairs > 0).collect();
+    let worse = |s: &ScenarioPairs<'_>| {
+        let (base, candidate) = (s.base as u64, s.candidate as u64);
+        let fewer = fisher_less(candidate, s.pairs, base, s.pairs).unwrap_or(1.0);
+        let more = fisher_less(base, s.pairs, candidate, s.pairs).unwrap_or(1.0);
+        match direction {
+            Direction::Higher => fewer,
+            Direction::Lower => more,
+            Direction::Same => (2.0 * fewer.min(more)).min(1.0),
+        }
+    };
+    let p_values: Vec<f64> = counted.iter().map(|scenario| worse(scenario)).collect();
+    let adjusted = holm(&p_values).unwrap_or_default();
+    let broken = counted.iter().zip(adjusted).filter(|(_, p)| *p <= TRIPWIRE_LEVEL);
+    BrokenScenarios {
+        ids: broken.map(|(scenario, _)| scenario.id).collect(),
+        too_few_trials: counted.iter().all(|scenario| scenario.pairs < TRIPWIRE_TRIALS),
+    }
+}
+
+/// Decides a rate for other scenarios of the same suites; `None` for fewer than two scenarios.
+fn other_scenarios(direction: Direction, scenarios: &[ScenarioPairs<'_>], margin: f64) -> Option<OtherScenarios> {
+    let counts: Vec<ClusterPairs> =
+        scenarios.iter().map(|s| ClusterPairs { pairs: s.pairs, gains: s.more, losses: s.fewer }).collect();
+    let clustered = clustered_difference(&counts, GATE_CONFIDENCE)?;
+    let Interval { lower, upper } = clustered.interval;
+    let holds = |interval| Some(non_inferiority(interval, margin));
+    let negated = Interval { lower: -upper, upper: -lower };
+    let conclusion = for_direction(direction, || holds(clustered.interval), || holds(negated));
+    let missing_scenarios = fewest_clusters(margin).map_or(0, |fewest| fewest.saturating_sub(clustered.clusters));
+    let verdict = match verdict_of(conclusion) {
+        Verdict::Pass if missing_scenarios > 0 || margin <= 0.0 => Verdict::Inconclusive,
+        verdict => verdict,
+    };
+    Some(OtherScenarios { interval: clustered.interval, verdict, scenarios: clustered.clusters, missing_scenarios })
+}
+
+fn explain_others(others: &OtherScenarios, decides: bool) -> String {
+    let advisory = if decides { "" } else { ", advisory" };
+    let missing = match others.missing_scenarios {
+        0 => String::new(),
+        missing => format!(" ({missing} scenarios too few for a PASS)"),
+    };
+    format!("on other scenarios{advisory}: {}{missing}", others.verdict.name())
 }
 
 #[derive(Default)]

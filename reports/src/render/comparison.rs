@@ -90,6 +90,7 @@ fn table_with(cells: &[&CellComparison], intervals: bool) -> Table {
         let cells = vec![
             plain_cell(count(cell.changed)),
             plain_cell(rates(metric_difference(cell, Metric::Success))),
+            plain_cell(this_suite(metric_difference(cell, Metric::Success))),
             success,
             tokens,
             calls,
@@ -99,7 +100,14 @@ fn table_with(cells: &[&CellComparison], intervals: bool) -> Table {
             cells,
         });
     }
-    let heads = [["pairs", "changed"], ["success", "%"], ["", "points"], ["tokens", "/episode"], ["calls", "/episode"]];
+    let heads = [
+        ["pairs", "changed"],
+        ["success", "%"],
+        ["this suite", ""],
+        ["other scenarios", "points"],
+        ["tokens", "/episode"],
+        ["calls", "/episode"],
+    ];
     Table { heads: heads.map(|head| head.map(str::to_owned)).to_vec(), lines }
 }
 
@@ -110,6 +118,15 @@ fn rates(entry: Option<&MetricDifference>) -> String {
         Some(0.0) => rate(entry.base),
         _ => format!("{} → {}", rate(entry.base), rate(entry.candidate)),
     })
+}
+
+/// Formats the interval if the same scenarios were run again: `[-3, 8]`, or `exact` if nothing varies.
+pub(super) fn this_suite(entry: Option<&MetricDifference>) -> String {
+    match entry {
+        Some(MetricDifference { this_suite: Some(this_suite), .. }) => points_interval(this_suite.interval),
+        Some(entry) if entry.pairs >= 2 => "exact".to_owned(),
+        _ => UNKNOWN.to_owned(),
+    }
 }
 
 /// Formats a difference with its interval: green or red if the interval excludes 0.
@@ -286,8 +303,10 @@ pub(super) fn notes(comparison: &Comparison, changed: &[&CellComparison]) -> Vec
     let mut notes = Vec::new();
     if !changed.is_empty() {
         notes.push(format!(
-            "Differences are candidate minus base, in pairs of the same scenario, agent, setting and trial. Intervals are {}: \
-             Tango for a rate, BCa bootstrap over scenarios for the rest.",
+            "Differences are candidate minus base, in pairs of the same scenario, agent, setting and trial. Intervals are {}. \
+             This suite: if the same scenarios were run again (Tango). Other scenarios: if more scenarios of these suites were written \
+             (score divided by the root of the design effect, Student's t over scenarios; BCa bootstrap over scenarios for all that \
+             is no rate).",
             percent(comparison.confidence)
         ));
     }

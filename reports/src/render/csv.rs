@@ -104,6 +104,8 @@ fn condition_record(agent: &AgentReport, row: &ReportRow) -> Record {
     record.add_optional("success_vs_none", paired.and_then(|paired| paired.difference));
     record.interval("success_vs_none", paired.and_then(|paired| paired.interval));
     record.add_optional("pairs_vs_none", paired.map(|paired| paired.pairs));
+    let this_suite = paired.and_then(|paired| paired.this_suite);
+    record.interval("success_vs_none_this_suite", this_suite.map(|this_suite| this_suite.interval));
     record.add_optional("p_vs_none", paired.and_then(|paired| paired.p_value));
     record.add_optional("p_adjusted_vs_none", paired.and_then(|paired| paired.p_adjusted));
     record.difference("calls_vs_none", row.calls_vs_none);

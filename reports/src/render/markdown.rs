@@ -84,7 +84,9 @@ fn headline_sentence(agent: &AgentReport, left: &ReportRow, right: &ReportRow) -
         escape_markdown(&row_label(right)),
     );
     if let Some(difference) = comparison.success.difference {
-        let interval = format_interval(comparison.success.interval, points_interval);
+        let this_suite = comparison.success.this_suite.map(|this_suite| points_interval(this_suite.interval));
+        let this_suite = this_suite.map(|interval| format!(" this suite {interval}")).unwrap_or_default();
+        let interval = format_interval(comparison.success.interval, points_interval) + &this_suite;
         text.push_str(&format!(
             ": **{} points**{interval}, p {}",
             points(difference),
@@ -207,11 +209,11 @@ fn cell(cell: Option<&MatrixCell>) -> String {
 fn notes(report: &Report) -> Vec<String> {
     let level = percent(report.confidence);
     let mut notes = vec![format!(
-        "Intervals are {level}: Wilson for a rate, Tango for points over pairs of the same scenario and trial, BCa bootstrap over \
-         scenarios for tokens and for effects."
+        "Intervals are {level}. Of differences and effects: for other scenarios of these suites (clustered score for points, BCa \
+         bootstrap for the rest). Of a rate: for the same scenarios run again (Wilson)."
     )];
     if report.headline.is_some() {
-        notes.push("p: McNemar's mid-p, adjusted by Holm for the agents.".to_owned());
+        notes.push("p: for other scenarios, adjusted by Holm for the agents.".to_owned());
         if report.agents.iter().any(|agent| agent.headline.is_some_and(|comparison| comparison.success.unmatched > 0)) {
             notes.push("Sentences are over pairs, US $ and the table over all scored episodes.".to_owned());
         }

@@ -146,8 +146,9 @@ fn detail_table(matrix: &Matrix, intervals: bool) -> Table {
 fn notes(matrix: &Matrix) -> Vec<String> {
     let level = percent(matrix.confidence);
     let mut notes = vec![format!(
-        "delta: the difference to {} in pairs of the same scenario and trial. Intervals are {level}: Tango for points, BCa bootstrap \
-         over scenarios for tokens per episode. p: McNemar's mid-p, adjusted by Holm for the whole matrix{}.",
+        "delta: the difference to {} in pairs of the same scenario and trial. Intervals are {level}, for other scenarios of \
+         these suites: clustered score for points, BCa bootstrap for tokens per episode. p: of the score, adjusted by Holm for the \
+         whole matrix{}.",
         plain_text(&matrix.reference),
         if matrix.columns.len() > 1 { "; * where it is below 0.05" } else { "" }
     )];

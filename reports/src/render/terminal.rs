@@ -278,7 +278,10 @@ fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
     let mut notes = Vec::new();
     let level = percent(report.confidence);
     notes.push(if intervals {
-        format!("Intervals are {level}: Wilson for a rate, Tango for a paired difference (points).")
+        format!(
+            "Intervals are {level}. Of `vs none`: for other scenarios of these suites (clustered score). Of a rate: for the same \
+             scenarios run again (Wilson); scripted agents and replays have none, for nothing varies."
+        )
     } else {
         format!(
             "The {level} intervals are left out because the terminal is too narrow. `vs none` is in percentage points."

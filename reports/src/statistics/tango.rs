@@ -12,7 +12,11 @@ pub fn tango(gains: u64, losses: u64, pairs: u64, confidence: f64) -> Option<Int
     if pairs < 2 || gains.checked_add(losses)? > pairs {
         return None;
     }
-    let z = two_sided_z(confidence)?;
+    Some(interval_within(gains, losses, pairs, two_sided_z(confidence)?))
+}
+
+/// Returns the differences whose score is within `z` of 0.
+pub(super) fn interval_within(gains: u64, losses: u64, pairs: u64, z: f64) -> Interval {
     let size = pairs as f64;
     let (gained, lost) = (gains as f64 / size, losses as f64 / size);
     let estimate = gained - lost;
@@ -32,7 +36,7 @@ pub fn tango(gains: u64, losses: u64, pairs: u64, confidence: f64) -> Option<Int
     // The end of the last bracket that is further from the estimate.
     let lower = if losses == pairs { -1.0 } else { crossing(-1.0, estimate, z).0 };
     let upper = if gains == pairs { 1.0 } else { crossing(estimate, 1.0, -z).1 };
-    Some(Interval { lower, upper })
+    Interval { lower, upper }
 }
 
 /// Returns the number of standard errors by which the estimate exceeds `difference`. The standard error is that of the

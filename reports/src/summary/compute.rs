@@ -1,3 +1,5 @@
+use std::collections::BTreeMap;
+
 use healbench_record::{Plan, PlannedScenario, RunDir, RunManifest};
 
 use super::aggregate::{Aggregates, ChainsByRetries, aggregate};
@@ -15,8 +17,8 @@ use crate::metric::RowMetric;
 use crate::rate::{CONFIDENCE, Rate};
 use crate::report_error::ReportError;
 use crate::statistics::{
-    ClusterSums, Resamples, Trials, bca_ratio, cumulative_incidence, holm, kaplan_meier_median, mcnemar_mid_p,
-    pass_at_k, pass_hat_k, pass_hat_k_interval, tango, wilson,
+    ClusterPairs, ClusterSums, Resamples, ThisSuite, Trials, bca_ratio, clustered_difference, cumulative_incidence,
+    holm, kaplan_meier_median, pass_at_k, pass_hat_k, pass_hat_k_interval, wilson,
 };
 
 /// The parts of a report to compute.
@@ -133,8 +135,8 @@ fn row(aggregates: &Aggregates, plan: &Plan, agent: usize, condition: usize, res
         infra: sums.infra,
         config: sums.config,
         metrics: sums.metrics(),
-        success_interval: wilson(sums.successes(), sums.scored, CONFIDENCE),
-        vs_none: has_none.then(|| paired_difference(&pairs)),
+        success_interval: wilson(sums.successes(), sums.scored, CONFIDENCE).filter(|_| !plan.is_reproducible(agent)),
+        vs_none: has_none.then(|| paired_difference(&pairs, &cells, plan, agent)),
         calls_vs_none: has_none.then(|| difference(&cells, |cell| cell.calls, resamples)),
         tokens_vs_none: has_none.then(|| difference(&cells, |cell| cell.tokens, resamples)),
         retries: retries(aggregates.retries(agent, condition)),
@@ -174,23 +176,40 @@ fn model(sums: &ModelSums) -> Option<ModelReport> {
     })
 }
 
-fn paired_difference(sums: &PairSums) -> PairedDifference {
+/// Returns the difference of an agent's pairs, `cells` of all scenarios.
+fn paired_difference(sums: &PairSums, cells: &[&PairSums], plan: &Plan, agent: usize) -> PairedDifference {
     let PairSums { pairs, gains, losses, unmatched, .. } = *sums;
+    let mut clusters: BTreeMap<&str, ClusterPairs> = BTreeMap::new();
+    for (scenario, cell) in plan.scenarios.iter().zip(cells) {
+        let cluster = clusters.entry(&scenario.cluster).or_default();
+        cluster.pairs += cell.pairs;
+        cluster.gains += cell.gains;
+        cluster.losses += cell.losses;
+    }
+    let clusters: Vec<ClusterPairs> = clusters.into_values().collect();
+    let clustered = clustered_difference(&clusters, CONFIDENCE);
+    let this_suite = ThisSuite::of(gains, losses, pairs, CONFIDENCE);
     PairedDifference {
         pairs,
         gains,
         losses,
         unmatched,
         difference: (pairs > 0).then(|| (gains as f64 - losses as f64) / pairs as f64),
-        interval: tango(gains, losses, pairs, CONFIDENCE),
-        p_value: (pairs >= 2).then(|| mcnemar_mid_p(gains, losses)),
+        interval: clustered.map(|clustered| clustered.interval),
+        p_value: clustered.map(|clustered| clustered.p_value),
         p_adjusted: None,
+        this_suite: this_suite.filter(|_| !plan.is_reproducible(agent)),
     }
 }
 
 /// Adjusts the p-values of a family of comparisons by Holm's method.
 fn adjust<'a>(family: impl Iterator<Item = &'a mut PairedDifference>) {
     let mut family: Vec<&mut PairedDifference> = family.collect();
+    let this: Vec<f64> = family.iter().filter_map(|paired| Some(paired.this_suite?.p_value)).collect();
+    let varying = family.iter_mut().filter_map(|paired| paired.this_suite.as_mut());
+    for (this_suite, adjusted) in varying.zip(holm(&this).into_iter().flatten()) {
+        this_suite.p_adjusted = Some(adjusted);
+    }
     family.retain(|paired| paired.p_value.is_some());
     let p_values: Vec<f64> = family.iter().filter_map(|paired| paired.p_value).collect();
     for (paired, adjusted) in family.into_iter().zip(holm(&p_values).into_iter().flatten()) {
@@ -213,7 +232,7 @@ fn headline_comparison(
     let both = |[right, left]: [u64; 2], over: [u64; 2]| [Rate::of(left, over[1]), Rate::of(right, over[0])];
     let episodes = [sums.pairs; 2];
     HeadlineComparison {
-        success: paired_difference(&sums),
+        success: paired_difference(&sums, &cells, plan, agent),
         success_rates: both(sums.successes, episodes),
         calls_per_episode: both(sums.calls, episodes),
         calls: difference(&cells, |cell| cell.calls, resamples),

@@ -4,13 +4,16 @@ use std::collections::BTreeMap;
 
 use healbench_record::{EpisodeRecord, Outcome, Plan, Records, RunDir, RunManifest};
 use healbench_reports::render::{ComparisonOptions, comparison, matrix as shown_matrix};
-use healbench_reports::statistics::{ClusterSums, Resamples, bca_ratio, holm, mcnemar_mid_p, tango};
+use healbench_reports::statistics::{
+    ClusterPairs, ClusterSums, Resamples, ThisSuite, bca_ratio, clustered_difference, holm,
+};
 use healbench_reports::{
     Axis, Comparison, ComparisonError, Metric, PairingFailure, RowMetric, Side, Unpaired, compare, matrix,
 };
 use tempfile::TempDir;
 
 use crate::sample::{manifest, plan, records, run_with};
+use crate::summary::cluster_of;
 
 struct StoredRun {
     _folder: TempDir,
@@ -104,7 +107,7 @@ fn every_difference_is_that_of_the_pairs() {
                 .iter()
                 .filter_map(|(old, new)| {
                     let scenario = plan.cell(old.episode).unwrap().scenario;
-                    Some((scenario, slow_number(metric, old)?, slow_number(metric, new)?))
+                    Some((cluster_of(&plan, scenario), slow_number(metric, old)?, slow_number(metric, new)?))
                 })
                 .collect();
             assert_eq!(entry.pairs, both.len() as u64, "{metric}");
@@ -129,8 +132,22 @@ fn every_difference_is_that_of_the_pairs() {
             let fewer = both.iter().filter(|pair| pair.2 < pair.1).count() as u64;
             assert_eq!((entry.more, entry.fewer), (more, fewer), "{metric}");
             let expected = if metric.is_rate() {
-                p_values.entry(metric).or_default().push(mcnemar_mid_p(more, fewer));
-                tango(more, fewer, both.len() as u64, 0.95)
+                let mut clusters = [ClusterPairs::default(); 3];
+                for (scenario, old, new) in &both {
+                    clusters[*scenario].pairs += 1;
+                    clusters[*scenario].gains += u64::from(new > old);
+                    clusters[*scenario].losses += u64::from(new < old);
+                }
+                let clustered = clustered_difference(&clusters, 0.95);
+                p_values.entry(metric).or_default().extend(clustered.map(|clustered| clustered.p_value));
+                let this_suite = ThisSuite::of(more, fewer, both.len() as u64, 0.95);
+                let varies = cell.kind == healbench_protocol::AgentKind::Llm;
+                assert_eq!(
+                    entry.this_suite.map(|found| (found.interval, found.p_value)),
+                    this_suite.filter(|_| varies).map(|this| (this.interval, this.p_value)),
+                    "{metric}"
+                );
+                clustered.map(|clustered| clustered.interval)
             } else {
                 let cluster = |scenario: usize| {
                     let here = || both.iter().filter(move |pair| pair.0 == scenario);

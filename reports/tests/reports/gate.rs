@@ -385,7 +385,7 @@ fn mistakes_in_a_policy_have_their_place() {
         (
             "luck = 1\n",
             1,
-            "unknown key `luck`; known: `infra_share`, `may_differ`, `deterministic`, `check`, `require`, `perf`",
+            "unknown key `luck`; known: `infra_share`, `may_differ`, `deterministic`, `generalize`, `check`, `require`, `perf`",
         ),
         ("infra_share = \"5 points\"\n", 1, "is no share"),
         ("infra_share = \"-5%\"\n", 1, "is no share"),

@@ -31,6 +31,7 @@ pub(crate) fn row(subject: Subject, metric: &str, verdict: Verdict, method: Meth
         base: None,
         candidate: None,
         difference: None,
+        other_scenarios: None,
         interval: None,
         confidence: None,
         margin: None,

@@ -101,7 +101,10 @@ fn both_sides_of_the_headline_are_over_the_same_pairs() {
             assert_eq!(comparison.calls_per_episode, both(2, 0));
             assert_eq!(comparison.tokens_per_episode, both(3, 0));
             assert_eq!(comparison.tokens_per_success, both(3, 1));
-            let success = PairedDifference { p_adjusted: None, ..comparison.success };
+            let mut success = PairedDifference { p_adjusted: None, ..comparison.success };
+            if let Some(this_suite) = &mut success.this_suite {
+                this_suite.p_adjusted = None;
+            }
             assert_eq!(success, slow_pairs(&plan, &records, index, 1));
             let mean = |rates: [Rate; 2]| rates[1].rate.unwrap() - rates[0].rate.unwrap();
             for (found, rates) in

@@ -162,7 +162,10 @@ pub(crate) fn expected_headline(agent: &AgentReport, left: &ReportRow, right: &R
     ExpectedHeadline {
         success: comparison.success_rates.map(|rate| known(rate.rate, numbers::percent)),
         points: comparison.success.difference.map(|difference| {
-            join_nonempty(&[&points(difference), &numbers::points_interval(comparison.success.interval)])
+            let interval = numbers::points_interval(comparison.success.interval);
+            let this_suite = comparison.success.this_suite.map(|this| numbers::points_interval(Some(this.interval)));
+            let this_suite = this_suite.map(|interval| format!("this suite {interval}")).unwrap_or_default();
+            join_nonempty(&[&points(difference), &interval, &this_suite])
         }),
         p: comparison.success.p_adjusted.map(numbers::p_value),
         conclusion,
@@ -238,6 +241,8 @@ fn columns(row: &ReportRow) -> Vec<(String, String)> {
         ("success_vs_none_lower", "/vs_none/interval/lower"),
         ("success_vs_none_upper", "/vs_none/interval/upper"),
         ("pairs_vs_none", "/vs_none/pairs"),
+        ("success_vs_none_this_suite_lower", "/vs_none/this_suite/interval/lower"),
+        ("success_vs_none_this_suite_upper", "/vs_none/this_suite/interval/upper"),
         ("p_vs_none", "/vs_none/p_value"),
         ("p_adjusted_vs_none", "/vs_none/p_adjusted"),
         ("calls_vs_none", "/calls_vs_none/difference"),

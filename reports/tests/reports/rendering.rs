@@ -230,6 +230,11 @@ fn fewer_tokens_are_green_and_more_are_red() {
 fn color_marks_only_differences_that_exclude_zero() {
     let mut report = report(&plan(20));
     let text = |report: &Report| terminal(report, TerminalOptions { width: 80, color: true, detail: Detail::Summary });
+    for row in report.agents.iter_mut().flat_map(|agent| &mut agent.rows) {
+        if let Some(paired) = &mut row.vs_none {
+            paired.interval = Some(Interval { lower: 0.01, upper: 0.9 });
+        }
+    }
     assert!(text(&report).contains("\u{1b}[32m+"));
     assert!(!text(&report).contains("\u{1b}[31m"));
     for row in report.agents.iter_mut().flat_map(|agent| &mut agent.rows) {

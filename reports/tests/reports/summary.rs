@@ -5,8 +5,8 @@ use healbench_record::{
     CallRecord, CellRef, ChainEnd, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan, Records,
 };
 use healbench_reports::statistics::{
-    ClusterSums, EndedChains, FixedWithin, Median, Resamples, Trials, bca_ratio, kaplan_meier_median, mcnemar_mid_p,
-    pass_at_k, pass_hat_k, pass_hat_k_interval, tango, wilson,
+    ClusterPairs, ClusterSums, EndedChains, FixedWithin, Median, Resamples, ThisSuite, Trials, bca_ratio,
+    clustered_difference, kaplan_meier_median, pass_at_k, pass_hat_k, pass_hat_k_interval, wilson,
 };
 use healbench_reports::{
     CallsAt, Difference, LAST_CALL_NUMBER, ModelReport, PairedDifference, Pass, Rate, Repair, Report, ReportError,
@@ -126,7 +126,7 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resa
         infra: ended(&all, Outcome::Infra),
         config: ended(&all, Outcome::Config),
         metrics: RowMetrics::from_fn(metric),
-        success_interval: wilson(successes, scored.len() as u64, 0.95),
+        success_interval: wilson(successes, scored.len() as u64, 0.95).filter(|_| !plan.is_reproducible(agent)),
         vs_none: (condition != 0).then(|| slow_pairs(plan, records, agent, condition)),
         calls_vs_none: (condition != 0).then(|| {
             let calls = |row: &EpisodeRecord| f64::from(row.calls);
@@ -302,6 +302,12 @@ fn slow_stuck(calls: &[&CallRecord]) -> bool {
     in_a_row || in_turns || stuck
 }
 
+/// Returns the index of the first scenario of the same cluster.
+pub(crate) fn cluster_of(plan: &Plan, scenario: usize) -> usize {
+    let name = &plan.scenarios[scenario].cluster;
+    plan.scenarios.iter().position(|other| other.cluster == *name).unwrap()
+}
+
 pub(crate) fn slow_pairs(plan: &Plan, records: &Records, agent: usize, condition: usize) -> PairedDifference {
     let side = |condition: usize| {
         let mine = records.episodes.iter().filter_map(|row| {
@@ -313,24 +319,31 @@ pub(crate) fn slow_pairs(plan: &Plan, records: &Records, agent: usize, condition
     let (here, none) = (side(condition), side(0));
     let keys: BTreeSet<_> = here.keys().chain(none.keys()).copied().collect();
     let (mut pairs, mut gains, mut losses, mut unmatched) = (0, 0, 0, 0);
+    let mut clusters = vec![ClusterPairs::default(); plan.scenarios.len()];
     for key in keys {
         match (here.get(&key), none.get(&key)) {
             (Some(here), Some(none)) if here.is_scored() && none.is_scored() => {
                 pairs += 1;
                 gains += u64::from(*here == Outcome::Success && *none != Outcome::Success);
                 losses += u64::from(*here != Outcome::Success && *none == Outcome::Success);
+                let cluster = &mut clusters[cluster_of(plan, key.0)];
+                cluster.pairs += 1;
+                cluster.gains += u64::from(*here == Outcome::Success && *none != Outcome::Success);
+                cluster.losses += u64::from(*here != Outcome::Success && *none == Outcome::Success);
             }
             _ => unmatched += 1,
         }
     }
+    let clustered = clustered_difference(&clusters, 0.95);
     PairedDifference {
         pairs,
         gains,
         losses,
         unmatched,
         difference: (pairs > 0).then(|| (gains as f64 - losses as f64) / pairs as f64),
-        interval: tango(gains, losses, pairs, 0.95),
-        p_value: (pairs >= 2).then(|| mcnemar_mid_p(gains, losses)),
+        interval: clustered.map(|clustered| clustered.interval),
+        p_value: clustered.map(|clustered| clustered.p_value),
+        this_suite: ThisSuite::of(gains, losses, pairs, 0.95).filter(|_| !plan.is_reproducible(agent)),
         p_adjusted: None,
     }
 }
@@ -338,18 +351,19 @@ pub(crate) fn slow_pairs(plan: &Plan, records: &Records, agent: usize, condition
 /// Checks Holm's adjustment by its definition: the smallest of m p-values is multiplied by m, the next by m - 1, and
 /// none is smaller than those before. Removes the adjusted values because rows are compared one by one.
 fn check_adjusted(report: &mut Report) {
-    let mut all: Vec<&mut PairedDifference> = report
-        .agents
-        .iter_mut()
-        .flat_map(|agent| &mut agent.rows)
-        .filter_map(|row| row.vs_none.as_mut().filter(|paired| paired.p_value.is_some()))
-        .collect();
-    all.sort_by(|a, b| a.p_value.unwrap().total_cmp(&b.p_value.unwrap()));
-    let (mut least, mut left) = (0.0_f64, all.len() as f64);
-    for paired in all {
-        least = least.max(paired.p_value.unwrap() * left).min(1.0);
-        left -= 1.0;
-        assert!((paired.p_adjusted.take().unwrap() - least).abs() < 1e-12);
+    let (mut others, mut these) = (Vec::new(), Vec::new());
+    for paired in report.agents.iter_mut().flat_map(|agent| &mut agent.rows).filter_map(|row| row.vs_none.as_mut()) {
+        others.extend(paired.p_value.map(|p_value| (p_value, &mut paired.p_adjusted)));
+        these.extend(paired.this_suite.as_mut().map(|this| (this.p_value, &mut this.p_adjusted)));
+    }
+    for mut family in [others, these] {
+        family.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (mut least, mut left) = (0.0_f64, family.len() as f64);
+        for (p_value, adjusted) in family {
+            least = least.max(p_value * left).min(1.0);
+            left -= 1.0;
+            assert!((adjusted.take().unwrap() - least).abs() < 1e-12);
+        }
     }
 }
 

@@ -21,7 +21,7 @@ impl Policy {
     pub fn parse(file: &str, text: &str) -> Result<Policy, ConfigError> {
         let document = Document::parse(file, text)?;
         let root = document.root();
-        root.deny_unknown(&["infra_share", "may_differ", "deterministic", "check", "require", "perf"])?;
+        root.deny_unknown(&["infra_share", "may_differ", "deterministic", "generalize", "check", "require", "perf"])?;
         let default = Policy::default();
         let property = |value: &Value<'_>| value.one_of(MayDiffer::ALL.map(|property| (property.name(), property)));
         Ok(Policy {
@@ -31,6 +31,7 @@ impl Policy {
             deterministic_advisory: root.read("deterministic", advisory)?.unwrap_or_default(),
             checks: root.read("check", |value| each(value, check))?.unwrap_or(default.checks),
             require: root.read("require", |value| each(value, cell))?.unwrap_or_default(),
+            generalize: root.read("generalize", Value::boolean)?.unwrap_or_default(),
             perf: root.read("perf", |value| perf(value, &default.perf))?.unwrap_or(default.perf),
         })
     }

@@ -71,6 +71,9 @@ fn card(agent: &AgentReport, left: &ReportRow, right: &ReportRow) -> Markup {
                 div {
                     b { (points(difference)) " points" }
                     @if let Some(interval) = comparison.success.interval { " " (points_interval(interval)) }
+                    @if let Some(this_suite) = comparison.success.this_suite {
+                        " " span.sure { "this suite " (points_interval(this_suite.interval)) }
+                    }
                     @if comparison.success.p_adjusted.is_some() { ", p " (p_value(comparison.success.p_adjusted)) ":" }
                     @match direction {
                         "up" => { " " span.good { "more succeed" } }

@@ -22,7 +22,7 @@ pub(super) fn heat_map(matrix: &Matrix) -> Markup {
         h2 #matrix { (what) " compared" }
         p.note {
             "Success, and the difference to " b { (visible(&matrix.reference)) } " in points, over pairs of the same scenario and trial, with "
-            "Tango's interval. The shade grows with the difference. p: McNemar's mid-p, adjusted by Holm for the whole matrix; cells below 0.05 are framed, with "
+            "the interval for other scenarios of these suites (clustered score). The shade grows with the difference. p: of the same statistic, adjusted by Holm for the whole matrix; cells below 0.05 are framed, with "
             "▲ where more succeed and ▼ where fewer do."
         }
         @let more = matrix.columns.len().saturating_sub(MAX_COLUMNS);

@@ -20,15 +20,15 @@ pub(super) fn reading_guide(report: &Report) -> Markup {
         h2 #notes { "How to read this" }
         ul.note {
             li {
-                "Intervals are " (percent(report.confidence)) ": Wilson for a rate, Tango for a paired difference in points, BCa bootstrap "
-                "over scenarios for differences in tokens, for effects of guardrails and for pass^k, Kaplan-Meier for retries. Intervals over "
-                "scenarios are usually wider: they generalize to similar scenarios, the others only to further trials of these."
+                "Intervals are " (percent(report.confidence)) ". Of differences, effects of guardrails and pass^k, they say what other scenarios of these suites would show: the clustered "
+                "score for points, the BCa bootstrap for the rest. Of a rate (Wilson) and of retries (Kaplan-Meier), they say what the same scenarios "
+                "would show if they were run again; a rate of scripted agents and of replays has none, for nothing varies."
             }
             li {
                 "retries (median): the Kaplan-Meier estimate; chains that were never fixed are censored. errors fixed and "
                 "within k: of all chains."
             }
-            li { "p: McNemar's mid-p, adjusted by Holm: over all agents in the headline, over all rows in the table." }
+            li { "p: of the clustered score, for other scenarios, adjusted by Holm: over all agents in the headline, over all rows in the table." }
             li { "Rates are over scored episodes. recovered: success in episodes with a scheduled mistake or fault. /success: per success." }
             li { "Unknown is —, never zero. Tokens are counted by " (visible(&report.tokenizer)) ", unless a provider's count is named." }
             @for note in agent_notes(report).into_iter().chain(exclusion_notes(report)) { li { (with_code_spans(&note)) } }
