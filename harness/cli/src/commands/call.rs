@@ -15,8 +15,9 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::args::{CallArgs, CallOutput};
+use crate::axis_values::parse_formats;
 use crate::error::{CliError, ExitStatus};
-use crate::load::{parse_formats, scenarios, tools};
+use crate::load::{scenarios, tools};
 use crate::lockfiles::TOOLS;
 use crate::terminal::{ResultWriter, Terminal};
 

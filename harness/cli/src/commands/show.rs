@@ -4,8 +4,9 @@ use healbench_reports::render::{self, TranscriptOptions, count, plain_text};
 
 use super::transcript::{transcripts, transcripts_under};
 use crate::args::ShowArgs;
+use crate::axis_values::parse_single_format;
 use crate::error::{CliError, ErrorKind, ExitStatus};
-use crate::load::{parse_single_format, run_spec_of};
+use crate::load::run_spec_of;
 use crate::terminal::Terminal;
 
 /// Prints the transcripts of episodes. They are replayed by the scripted agent or from the model's recorded turns, and
