@@ -204,6 +204,9 @@ pub(crate) struct ShowArgs {
         ),
     )]
     pub(crate) guardrails: Option<String>,
+    /// The condition, in the same way: its name in the run, or that of a built-in condition.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["guardrails", "format"])]
+    pub(crate) condition: Option<String>,
     /// The error format, in the same way: its name in the run, or one that `healbench run --format` takes. Without `healing` a
     /// failure is one `bare` line in any format.
     #[arg(long, value_name = "FORMAT")]
@@ -303,10 +306,10 @@ pub(crate) struct CompareArgs {
     /// The run to compare with it.
     #[arg(value_name = "CANDIDATE", required_unless_present = "by", conflicts_with = "by")]
     pub(crate) candidate: Option<PathBuf>,
-    /// Compare the cells of one run with each other: its error formats, its sets of guardrails or its agents.
+    /// Compare the cells of one run with each other: its error formats, its sets of guardrails, its agents or its conditions.
     #[arg(long, value_enum, value_name = "AXIS")]
     pub(crate) by: Option<CompareAxis>,
-    /// The value that the others are compared with [default: the first format or agent of the plan; `none` of guardrails]
+    /// The value that the others are compared with [default: the first of the plan; `none` of guardrails]
     #[arg(long, value_name = "NAME", requires = "by")]
     pub(crate) reference: Option<String>,
     /// The number of episodes to list that succeed in one run only.
@@ -328,6 +331,8 @@ pub(crate) enum CompareAxis {
     Guardrails,
     /// Agents, under the same guardrails in the same error format.
     Agent,
+    /// Conditions, of the same agent.
+    Condition,
 }
 
 #[derive(Debug, Args)]

@@ -114,9 +114,9 @@ impl Condition {
         }
     }
 
-    /// Returns true unless the condition is named after its guardrails and its error format.
-    pub fn has_own_name(&self) -> bool {
-        !self.name.starts_with(&default_name(self.guardrails, &self.format))
+    /// Returns the name unless it follows from the guardrails and the error format.
+    pub fn own_name(&self) -> Option<&str> {
+        has_own_name(&self.name, self.guardrails, &self.format).then_some(self.name.as_str())
     }
 
     /// Returns the parts that the guardrails and the error format leave open, as text: `strip message native`.
@@ -156,6 +156,11 @@ impl Condition {
         let parts: Vec<String> = lock.into_iter().chain(severities).chain(most).collect();
         (!parts.is_empty()).then(|| parts.join(" "))
     }
+}
+
+/// Returns true unless a condition is named after these guardrails and this error format.
+pub fn has_own_name(name: &str, guardrails: Guardrails, format: &ErrorFormat) -> bool {
+    !name.starts_with(&default_name(guardrails, format))
 }
 
 fn default_name(guardrails: Guardrails, format: &ErrorFormat) -> String {
@@ -261,17 +266,17 @@ mod tests {
     fn a_named_condition_keeps_its_name_and_its_parts() {
         for entry in &CONDITIONS {
             let condition = Condition::named(entry.name, entry.parts.clone());
-            assert!(condition.has_own_name());
+            assert!(condition.own_name().is_some());
             let json = serde_json::to_value(&condition).unwrap();
             let is_default = entry.parts.domain_errors.is_everything();
             assert_eq!(json.get("domain_errors").is_none(), is_default, "{json}");
             assert_eq!(serde_json::from_value::<Condition>(json).unwrap(), condition);
             let other = Condition::new(entry.parts.guardrails, entry.parts.format.clone());
-            assert!(!other.has_own_name() && other != condition);
+            assert!(other.own_name().is_none() && other != condition);
         }
         let mut stripping = Condition::new(Guardrails::NONE, ErrorFormat::Bare);
         stripping.set_undeclared(Undeclared::Strip);
-        assert!(!stripping.has_own_name());
+        assert!(stripping.own_name().is_none());
         assert_eq!(stripping.other_parts(), "strip everything native");
     }
 

@@ -285,6 +285,7 @@ impl TranscriptBuilder {
             scenario: scenario.id.clone(),
             description: scenario.description.clone(),
             agent: plan.agents[cell.agent].title(),
+            condition: condition.name.clone(),
             guardrails: condition.guardrails,
             format: condition.format.clone(),
             trial: cell.trial,
