@@ -1,5 +1,6 @@
 //! Runs under named conditions.
 
+use healbench_protocol::{CONDITIONS, ConditionEntry, ConditionParts, DOMAIN_ERRORS, NamedEntry, UNDECLARED};
 use serde_json::Value;
 
 use super::*;
@@ -39,6 +40,8 @@ fn a_named_condition_has_the_rows_of_its_parts() {
     for row in &mut built {
         row.as_object_mut().unwrap().remove("condition").unwrap();
     }
+    // Named conditions differ in more than their guardrails, so no difference is the effect of a guardrail.
+    assert_eq!(report(&sandbox, "named")["ablation"], serde_json::json!([]));
     // The random numbers of bootstrap intervals differ.
     let metrics = |row: &Value| row["scenarios"].clone();
     assert_eq!(metrics(&named[1]), metrics(&built[0]));
@@ -176,4 +179,29 @@ fn wrong_conditions_are_explained() {
     }
     sandbox.write("healbench.toml", "[condition.ours]\n");
     assert!(error(&["--condition", "our"]).contains("did you mean `ours`?"));
+}
+
+/// Returns the lines of a table of documents with the entries of a registry.
+fn table_lines<T>(title: &str, entries: &[NamedEntry<T>]) -> String {
+    let line = |entry: &NamedEntry<T>| format!("| `{}` | {} |\n", entry.name, entry.summary);
+    format!("| `{title}` | |\n|---|---|\n{}", entries.iter().map(line).collect::<String>())
+}
+
+#[test]
+fn the_reference_has_the_entries_of_the_registries() {
+    let condition = |entry: &ConditionEntry| {
+        let ConditionParts { undeclared, guardrails, format, domain_errors, content } = &entry.parts;
+        let (undeclared, domain_errors, content) = (undeclared.name(), domain_errors.name(), content.name());
+        format!("| `{}` | {undeclared} | {guardrails} | {format} | {domain_errors} | {content} |\n", entry.name)
+    };
+    let summary = |entry: &ConditionEntry| format!("- `{}`: {}\n", entry.name, entry.summary);
+    let page = include_str!("../../../../docs/conditions.md");
+    for expected in [
+        CONDITIONS.iter().map(condition).collect::<String>(),
+        CONDITIONS.iter().map(summary).collect(),
+        table_lines("undeclared", &UNDECLARED),
+        table_lines("domain_errors", &DOMAIN_ERRORS),
+    ] {
+        assert!(page.contains(&expected), "docs/conditions.md lacks:\n{expected}");
+    }
 }
