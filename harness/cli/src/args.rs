@@ -12,7 +12,7 @@ use healbench_runner::Budget;
 pub(crate) use axes::{AxisArgs, UndeclaredPolicy};
 pub(crate) use contract::{ContractArgs, ContractCommand, ContractSources, DeltaArgs};
 
-use crate::axis_help::{formats_help, guardrails_help};
+use crate::axis_help::{conditions_help, formats_help, guardrails_help};
 
 /// Measures whether what a tool server says after a failed call helps an agent recover, and at what cost.
 #[derive(Debug, Parser)]
@@ -143,6 +143,14 @@ pub(crate) struct CallArgs {
     /// A JSON file with a list of tools, as MCP's `tools/list` gives it; valid calls are answered with `OK`, or with an example of the tool's `outputSchema`.
     #[arg(long, value_name = "FILE")]
     pub(crate) tools: Option<PathBuf>,
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        conflicts_with_all = ["guardrails", "format", "undeclared"],
+        help = conditions_help(),
+    )]
+    pub(crate) condition: Vec<String>,
     #[arg(long, value_name = "SET", default_value = "all", help = guardrails_help("The guardrails", ""))]
     pub(crate) guardrails: String,
     /// What becomes of undeclared fields under guardrails without `strict`, which rejects them.
@@ -161,14 +169,14 @@ pub(crate) struct CallArgs {
     /// The seed of the scenario's generated rows.
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// The output format [default: json for one format, text for several]
+    /// The output format [default: json for one format or condition, text for several]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) output: Option<CallOutput>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CallOutput {
-    /// One CallToolResult per line; with several formats, an object from format to result and tokens.
+    /// One CallToolResult per line; with several formats or conditions, an object from its name to result and tokens.
     Json,
     /// The text that an agent reads.
     Text,

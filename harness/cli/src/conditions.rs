@@ -10,16 +10,15 @@ use healbench_protocol::{
 use healbench_record::Condition;
 use healbench_reports::render::plain_text;
 
-use crate::args::AxisArgs;
 use crate::axis_values::{parse_single_format, reject_duplicates};
 use crate::error::{CliError, ErrorKind};
 
-/// Returns the conditions that `--condition` names, in its order.
-pub(crate) fn named_conditions(args: &AxisArgs) -> Result<Vec<Condition>, CliError> {
-    reject_duplicates("--condition", args.condition.iter().cloned())?;
+/// Returns the conditions that `--condition` names, in its order. `file` is the settings file.
+pub(crate) fn named_conditions(names: &[String], file: Option<&Path>) -> Result<Vec<Condition>, CliError> {
+    reject_duplicates("--condition", names.iter().cloned())?;
     let mut known: Vec<(String, ConditionParts)> =
         CONDITIONS.iter().map(|entry| (entry.name.to_owned(), entry.parts.clone())).collect();
-    if let Some(file) = &args.config {
+    if let Some(file) = file {
         let text = std::fs::read_to_string(file).map_err(|source| CliError::read(file, &source))?;
         known.extend(read_conditions(&Document::parse(&file.display().to_string(), &text)?, file)?);
     }
@@ -29,7 +28,7 @@ pub(crate) fn named_conditions(args: &AxisArgs) -> Result<Vec<Condition>, CliErr
             .kind(ErrorKind::Invalid)
             .help(hint(name, known.iter().map(|(name, _)| name.as_str())))),
     };
-    args.condition.iter().map(condition).collect()
+    names.iter().map(condition).collect()
 }
 
 /// Reads the `[condition.NAME]` tables of a settings file. The files of templates are relative to its folder.

@@ -153,7 +153,7 @@ pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Termina
         condition.set_undeclared(args.undeclared.under(condition.guardrails));
     }
     if !args.condition.is_empty() {
-        plan.conditions = named_conditions(args)?;
+        plan.conditions = named_conditions(&args.condition, args.config.as_deref())?;
     }
     if lockfile.is_some() && !plan.conditions.iter().any(|condition| condition.guardrails.contract) {
         terminal.note("no set of guardrails has `contract`: the lockfile has no effect");

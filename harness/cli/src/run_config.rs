@@ -189,7 +189,7 @@ fn relative_to(folder: &Path, text: &str) -> String {
 }
 
 /// Returns the path of the nearest settings file, relative to the working directory.
-fn nearest_config() -> Option<PathBuf> {
+pub(crate) fn nearest_config() -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     let levels = here.ancestors().position(|folder| folder.join(CONFIG).is_file())?;
     Some(PathBuf::from("../".repeat(levels) + CONFIG))

@@ -141,6 +141,37 @@ fn a_condition_of_the_settings_file_is_made_of_parts() {
 }
 
 #[test]
+fn one_call_is_answered_under_several_conditions() {
+    let sandbox = Sandbox::new();
+    sandbox.write("healbench.toml", "[condition.ours]\nguardrails = \"strict+healing\"\nformat = \"serde\"\n");
+    let schema = r#"{"type": "object", "properties": {"email": {"type": "string"}}, "required": ["email"]}"#;
+    sandbox.write("tools.json", &format!(r#"[{{"name": "invite", "inputSchema": {schema}}}]"#));
+    let call = |arguments: &str| {
+        let conditions = format!("{ALL},ours");
+        let args =
+            ["call", "--tools", "tools.json", "--condition", &conditions, "--output", "json", "invite", arguments];
+        let answer: Value = serde_json::from_str(&sandbox.ok(&args).out).unwrap();
+        let text = |name: &str| answer[name]["result"]["content"][0]["text"].as_str().unwrap().to_owned();
+        [ALL, "ours"].join(",").split(',').map(text).collect::<Vec<_>>()
+    };
+    let missing = call("{}");
+    assert_eq!((missing[0].as_str(), &missing[1]), ("Error: Invalid arguments", &missing[2]));
+    for (text, part) in missing.iter().zip([
+        "Error",
+        "MCP error -32602",
+        "MCP error",
+        "Field required",
+        "<field name=",
+        "missing field",
+    ]) {
+        assert!(text.contains(part), "{text}");
+    }
+    let undeclared = call(r#"{"email": "a@b.c", "admin": true}"#);
+    assert_eq!(undeclared[..4], ["OK"; 4]);
+    assert!(undeclared[4..].iter().all(|text| text.contains("admin")), "{undeclared:?}");
+}
+
+#[test]
 fn wrong_conditions_are_explained() {
     let sandbox = Sandbox::new();
     let error = |args: &[&str]| {
