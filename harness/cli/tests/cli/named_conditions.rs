@@ -106,6 +106,26 @@ fn cells_are_paired_by_condition() {
 }
 
 #[test]
+fn a_policy_selects_cells_by_condition() {
+    let sandbox = Sandbox::new();
+    run(&sandbox, "a", &["--condition", "sdk-typescript"]);
+    sandbox.ok(&["bless", "a", "--out", "a.toml"]);
+    let gate = |policy: &str| {
+        sandbox.write("policy.toml", policy);
+        sandbox.start(&["gate", "a.toml", "a", "--policy", "policy.toml"])
+    };
+    let check =
+        |name: &str| format!("[[check]]\nmetric = \"success\"\nmargin = \"5 points\"\ncondition = \"{name}\"\n");
+    assert_eq!(gate(&check("sdk-typescript")).code, Some(0));
+    let unused = gate(&check("fusion"));
+    assert!(unused.out.contains("about no cell of the base: condition fusion"), "{}", unused.out);
+    let required = "[[require]]\nagent = \"scripted:typical\"\ncondition = \"sdk-typescript\"\n";
+    assert_eq!(gate(required).code, Some(0));
+    let error = gate(&format!("{required}guardrails = \"healing\"\n")).err;
+    assert!(error.contains("unknown key `require.guardrails`"), "{error}");
+}
+
+#[test]
 fn a_condition_of_the_settings_file_is_made_of_parts() {
     let sandbox = Sandbox::new();
     let table = "guardrails = \"healing+truncation\"\nformat = \"zod-json\"\nundeclared = \"strip\"\ndomain_errors = \"recovery\"\n";
