@@ -317,7 +317,7 @@ pub(crate) struct CompareArgs {
     /// Compare the cells of one run with each other: its error formats, its sets of guardrails, its agents or its conditions.
     #[arg(long, value_enum, value_name = "AXIS")]
     pub(crate) by: Option<CompareAxis>,
-    /// The value that the others are compared with [default: the first of the plan; `none` of guardrails]
+    /// The value that the others are compared with [default: the first of the plan; `none` of guardrails, `sdk-typescript` of conditions]
     #[arg(long, value_name = "NAME", requires = "by")]
     pub(crate) reference: Option<String>,
     /// The number of episodes to list that succeed in one run only.

@@ -232,6 +232,9 @@ pub static CONDITIONS: [ConditionEntry; 5] = [
     },
 ];
 
+/// The named condition that others are compared with: what most servers send today.
+pub const REFERENCE_CONDITION: &str = "sdk-typescript";
+
 impl FromStr for &'static ConditionEntry {
     type Err = AxisError;
 

@@ -27,7 +27,7 @@ pub use canonical::{canonical_json, fingerprint, json_type, same_json};
 pub use claim::{Claim, Measure, Span};
 pub use condition::{
     CLIENTS, CONDITIONS, CONTENTS, Client, ConditionEntry, ConditionParts, Content, DOMAIN_ERRORS, DomainErrors,
-    ENVIRONMENTS, EnvironmentKind, NamedEntry, UNDECLARED, Undeclared,
+    ENVIRONMENTS, EnvironmentKind, NamedEntry, REFERENCE_CONDITION, UNDECLARED, Undeclared,
 };
 pub use draw::{DrawKey, Draws, Seed};
 pub use environment::{

@@ -2,7 +2,7 @@ use std::fmt;
 
 use healbench_protocol::{
     AgentKind, AgentSpec, Claim, Client, ConditionParts, Content, DomainErrors, EnvironmentKind, ErrorFormat,
-    Guardrails, Seed, Undeclared,
+    Guardrails, REFERENCE_CONDITION, Seed, Undeclared,
 };
 use serde::{Deserialize, Serialize};
 
@@ -217,6 +217,13 @@ impl Plan {
     /// models on the simulator.
     pub fn is_reproducible(&self, agent: usize) -> bool {
         self.environment.kind == EnvironmentKind::Simulator && self.agents[agent].kind != AgentKind::Llm
+    }
+
+    /// Returns the index of the condition that others are compared with: [`REFERENCE_CONDITION`], or the one without
+    /// guardrails.
+    pub fn reference_condition(&self) -> Option<usize> {
+        let named = self.conditions.iter().position(|condition| condition.name == REFERENCE_CONDITION);
+        named.or_else(|| self.unguarded_condition())
     }
 
     /// Returns the index of the condition without guardrails.

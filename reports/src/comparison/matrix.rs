@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use healbench_protocol::{AgentKind, AgentSpec, AxisError, ErrorFormat, Guardrails};
+use healbench_protocol::{AgentKind, AgentSpec, AxisError, ErrorFormat, Guardrails, REFERENCE_CONDITION};
 use healbench_record::{CellRef, Condition, Outcome, Plan, RunDir};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -94,8 +94,8 @@ struct ColumnLayout {
     indices: Vec<Option<CellIndex>>,
 }
 
-/// Builds the matrix of one run. The reference is the row of the given name; by default `none` for guardrails and
-/// otherwise the first row.
+/// Builds the matrix of one run. The reference is the row of the given name; by default `none` for guardrails,
+/// `sdk-typescript` for conditions, and otherwise the first row.
 ///
 /// # Errors
 /// [`ComparisonError::Axis`] for a reference that the run does not have, [`ComparisonError::TooFew`] if the axis has
@@ -138,9 +138,10 @@ pub(crate) fn main_matrix(run: &RunDir, plan: &Plan) -> Result<Option<Matrix>, R
     Ok(None)
 }
 
-/// Returns `none` for guardrails, and otherwise the first row.
+/// Returns the named reference condition, `none` for guardrails, and otherwise the first row.
 fn default_reference(rows: &[String]) -> usize {
-    rows.iter().position(|row| *row == Guardrails::NONE.to_string()).unwrap_or(0)
+    let row = |name: &str| rows.iter().position(|row| row == name);
+    row(REFERENCE_CONDITION).or_else(|| row(&Guardrails::NONE.to_string())).unwrap_or(0)
 }
 
 /// Computes the matrix of a layout, without the run's name.
