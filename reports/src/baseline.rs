@@ -39,6 +39,8 @@ pub struct Baseline {
     pub agents: BTreeMap<AgentId, AgentFingerprint>,
     /// The fingerprints of error format templates, by name; empty for built-in formats.
     pub formats: BTreeMap<String, String>,
+    /// The parts of named conditions besides guardrails and format, by name: `strip message native`.
+    pub conditions: BTreeMap<String, String>,
     /// The scenarios, by id.
     pub scenarios: BTreeMap<String, ScenarioFingerprint>,
     /// The results, by cell and scenario id.
@@ -68,6 +70,8 @@ pub struct CellName {
     pub agent: AgentId,
     pub guardrails: Guardrails,
     pub format: String,
+    /// The name of the condition; `None` if it follows from guardrails and format.
+    pub condition: Option<String>,
 }
 
 /// The results of one scenario in one cell.

@@ -29,7 +29,7 @@ pub struct Side<'a> {
     pub manifest: &'a RunManifest,
 }
 
-/// A candidate compared with a base, over pairs of the same scenario, agent, guardrails, format and trial.
+/// A candidate compared with a base, over pairs of the same scenario, agent, condition and trial.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
     /// The base as named by the user.
@@ -64,6 +64,8 @@ pub struct CellComparison {
     /// The kind of agent in the candidate.
     #[schemars(with = "crate::schema::AgentKindSchema")]
     pub kind: AgentKind,
+    /// The name of the condition.
+    pub condition: String,
     /// The guardrails in force.
     #[schemars(with = "crate::schema::GuardrailsSchema")]
     pub guardrails: Guardrails,
@@ -116,6 +118,8 @@ pub struct Flip {
     pub scenario: String,
     /// The heading of the agent's rows.
     pub title: String,
+    /// The name of the condition.
+    pub condition: String,
     /// The guardrails in force.
     #[schemars(with = "crate::schema::GuardrailsSchema")]
     pub guardrails: Guardrails,
@@ -165,7 +169,7 @@ pub enum PairingFailure {
     Scenario,
     /// Only one run has the agent.
     Agent,
-    /// Only one run has the guardrails in this format.
+    /// Only one run has the condition.
     Condition,
     /// Only one run has the trial.
     Trial,

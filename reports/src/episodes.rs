@@ -4,7 +4,7 @@
 use healbench_record::{CellRef, EpisodeRecord, Plan, RunDir};
 use polars::prelude::{DataFrame, PolarsError};
 
-use crate::columns::{AGENT, EPISODE, EPISODE_COLUMNS, FORMAT, GUARDRAILS, SCENARIO, TRIAL};
+use crate::columns::{AGENT, CONDITION, EPISODE, EPISODE_COLUMNS, FORMAT, GUARDRAILS, SCENARIO, TRIAL};
 use crate::frames::{RowRange, convert, read_frame, row_ranges};
 use crate::report_error::ReportError;
 
@@ -38,6 +38,7 @@ struct AxisNames {
     agents: Vec<String>,
     guardrails: Vec<String>,
     formats: Vec<String>,
+    conditions: Vec<String>,
 }
 
 impl AxisNames {
@@ -46,6 +47,7 @@ impl AxisNames {
             agents: plan.agents.iter().map(ToString::to_string).collect(),
             guardrails: plan.conditions.iter().map(|condition| condition.guardrails.to_string()).collect(),
             formats: plan.conditions.iter().map(|condition| condition.format.to_string()).collect(),
+            conditions: plan.conditions.iter().map(|condition| condition.name.clone()).collect(),
         }
     }
 
@@ -54,9 +56,9 @@ impl AxisNames {
     fn check(&self, plan: &Plan, frame: &DataFrame, next: &mut u64) -> Result<Vec<CellRef>, ReportError> {
         let text = |name| Ok::<_, PolarsError>(frame.column(name)?.str()?.iter());
         let rows = frame.column(EPISODE)?.u64()?.iter().zip(frame.column(TRIAL)?.u32()?.iter());
-        let names = text(SCENARIO)?.zip(text(AGENT)?).zip(text(GUARDRAILS)?.zip(text(FORMAT)?));
+        let names = text(SCENARIO)?.zip(text(AGENT)?).zip(text(GUARDRAILS)?.zip(text(FORMAT)?)).zip(text(CONDITION)?);
         let mut cells = Vec::with_capacity(frame.height());
-        for ((episode, trial), ((scenario, agent), (guardrails, format))) in rows.zip(names) {
+        for ((episode, trial), (((scenario, agent), (guardrails, format)), condition)) in rows.zip(names) {
             let episode = episode.unwrap_or(u64::MAX);
             let same = |cell: &CellRef| {
                 trial == Some(cell.trial)
@@ -64,6 +66,7 @@ impl AxisNames {
                     && agent == Some(self.agents[cell.agent].as_str())
                     && guardrails == Some(self.guardrails[cell.condition].as_str())
                     && format == Some(self.formats[cell.condition].as_str())
+                    && condition == Some(self.conditions[cell.condition].as_str())
             };
             let cell = plan.cell(episode).filter(|_| episode >= *next).filter(same);
             cells.push(cell.ok_or(ReportError::ForeignEpisode { episode })?);

@@ -75,6 +75,9 @@ pub enum Subject {
         guardrails: Guardrails,
         /// The name of the error format.
         format: String,
+        /// The name of the condition; absent if it follows from guardrails and format.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        condition: Option<String>,
     },
     /// Two variants of a benchmark.
     Variants {
@@ -94,8 +97,8 @@ fn as_text<S: Serializer>(agent: &AgentId, serializer: S) -> Result<S::Ok, S::Er
 
 impl Subject {
     pub(crate) fn of(cell: &CellName) -> Subject {
-        let CellName { agent, guardrails, format } = cell.clone();
-        Subject::Cell { agent, guardrails, format }
+        let CellName { agent, guardrails, format, condition } = cell.clone();
+        Subject::Cell { agent, guardrails, format, condition }
     }
 }
 

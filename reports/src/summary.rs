@@ -69,8 +69,8 @@ pub struct Report {
     pub error_classes: Vec<ErrorClass>,
     /// An example for each scenario and agent, in the order of the plan.
     pub examples: Vec<Example>,
-    /// A matrix of error formats, or of sets of guardrails if there is only one format; null if there is only one of
-    /// both, or if it was not requested.
+    /// A matrix of the conditions if any has a name of its own; otherwise of error formats, or of sets of guardrails if
+    /// there is only one format. Null if there is only one of them, or if it was not requested.
     pub matrix: Option<Matrix>,
 }
 
@@ -122,6 +122,8 @@ impl AgentReport {
 /// One agent under one condition.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ReportRow {
+    /// The name of the condition.
+    pub condition: String,
     /// The guardrails in force.
     #[schemars(with = "crate::schema::GuardrailsSchema")]
     pub guardrails: Guardrails,

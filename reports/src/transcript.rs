@@ -23,6 +23,8 @@ pub struct Transcript {
     pub description: String,
     /// The title of the agent's rows.
     pub agent: String,
+    /// The name of the condition.
+    pub condition: String,
     /// The guardrails in force.
     pub guardrails: Guardrails,
     /// The error format; in JSON, its name.

@@ -12,7 +12,7 @@ use healbench_runner::Budget;
 pub(crate) use axes::{AxisArgs, UndeclaredPolicy};
 pub(crate) use contract::{ContractArgs, ContractCommand, ContractSources, DeltaArgs};
 
-use crate::axis_help::{formats_help, guardrails_help};
+use crate::axis_help::{conditions_help, formats_help, guardrails_help};
 
 /// Measures whether what a tool server says after a failed call helps an agent recover, and at what cost.
 #[derive(Debug, Parser)]
@@ -143,6 +143,14 @@ pub(crate) struct CallArgs {
     /// A JSON file with a list of tools, as MCP's `tools/list` gives it; valid calls are answered with `OK`, or with an example of the tool's `outputSchema`.
     #[arg(long, value_name = "FILE")]
     pub(crate) tools: Option<PathBuf>,
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        conflicts_with_all = ["guardrails", "format", "undeclared"],
+        help = conditions_help(),
+    )]
+    pub(crate) condition: Vec<String>,
     #[arg(long, value_name = "SET", default_value = "all", help = guardrails_help("The guardrails", ""))]
     pub(crate) guardrails: String,
     /// What becomes of undeclared fields under guardrails without `strict`, which rejects them.
@@ -161,14 +169,14 @@ pub(crate) struct CallArgs {
     /// The seed of the scenario's generated rows.
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub(crate) seed: u64,
-    /// The output format [default: json for one format, text for several]
+    /// The output format [default: json for one format or condition, text for several]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) output: Option<CallOutput>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CallOutput {
-    /// One CallToolResult per line; with several formats, an object from format to result and tokens.
+    /// One CallToolResult per line; with several formats or conditions, an object from its name to result and tokens.
     Json,
     /// The text that an agent reads.
     Text,
@@ -204,6 +212,9 @@ pub(crate) struct ShowArgs {
         ),
     )]
     pub(crate) guardrails: Option<String>,
+    /// The condition, in the same way: its name in the run, or that of a built-in condition.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["guardrails", "format"])]
+    pub(crate) condition: Option<String>,
     /// The error format, in the same way: its name in the run, or one that `healbench run --format` takes. Without `healing` a
     /// failure is one `bare` line in any format.
     #[arg(long, value_name = "FORMAT")]
@@ -303,10 +314,10 @@ pub(crate) struct CompareArgs {
     /// The run to compare with it.
     #[arg(value_name = "CANDIDATE", required_unless_present = "by", conflicts_with = "by")]
     pub(crate) candidate: Option<PathBuf>,
-    /// Compare the cells of one run with each other: its error formats, its sets of guardrails or its agents.
+    /// Compare the cells of one run with each other: its error formats, its sets of guardrails, its agents or its conditions.
     #[arg(long, value_enum, value_name = "AXIS")]
     pub(crate) by: Option<CompareAxis>,
-    /// The value that the others are compared with [default: the first format or agent of the plan; `none` of guardrails]
+    /// The value that the others are compared with [default: the first of the plan; `none` of guardrails, `sdk-typescript` of conditions]
     #[arg(long, value_name = "NAME", requires = "by")]
     pub(crate) reference: Option<String>,
     /// The number of episodes to list that succeed in one run only.
@@ -328,6 +339,8 @@ pub(crate) enum CompareAxis {
     Guardrails,
     /// Agents, under the same guardrails in the same error format.
     Agent,
+    /// Conditions, of the same agent.
+    Condition,
 }
 
 #[derive(Debug, Args)]

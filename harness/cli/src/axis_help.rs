@@ -1,6 +1,6 @@
 //! Help texts that name the entries of the protocol's tables.
 
-use healbench_protocol::{ErrorFormat, GUARDRAILS};
+use healbench_protocol::{CONDITIONS, ErrorFormat, GUARDRAILS};
 
 /// Returns the help of an option that takes sets of guardrails.
 pub(crate) fn guardrails_help(subject: &str, end: &str) -> String {
@@ -12,4 +12,13 @@ pub(crate) fn guardrails_help(subject: &str, end: &str) -> String {
 pub(crate) fn formats_help(end: &str) -> String {
     let names: Vec<&str> = ErrorFormat::named().map(|entry| entry.name).collect();
     format!("Error formats ({}, `template:FILE`), or `all`{end}", names.join(", "))
+}
+
+/// Returns the help of the option that takes named conditions.
+pub(crate) fn conditions_help() -> String {
+    let names = CONDITIONS.each_ref().map(|entry| entry.name).join(", ");
+    format!(
+        "Named conditions ({names}, or NAME of a `[condition.NAME]` table in healbench.toml), in the place of \
+         `--guardrails`, `--format` and `--undeclared`"
+    )
 }

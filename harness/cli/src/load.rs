@@ -5,10 +5,7 @@ use std::path::{Path, PathBuf};
 use healbench_agents::ReplayAgent;
 use healbench_agents::llm::{Model, preamble_of};
 use healbench_agents::scripted::{Profile, ProfileError, ScriptedAgent, shipped_profile, shipped_profiles};
-use healbench_engine::check_template;
-use healbench_protocol::{
-    Agent, AgentSpec, EpisodeStart, ErrorFormat, Guardrails, Opening, Script, Seed, TemplateSource, fingerprint,
-};
+use healbench_protocol::{Agent, AgentSpec, EpisodeStart, Opening, Script, Seed, fingerprint};
 use healbench_record::{MAX_CELLS, Plan, RecordedTurns, RunDir};
 use healbench_reports::render::{count, pluralize};
 use healbench_runner::{Axes, build_plan};
@@ -17,6 +14,8 @@ use healbench_scenarios::{
 };
 
 use crate::args::AxisArgs;
+use crate::axis_values::{parse_formats, parse_guardrails, reject_duplicates};
+use crate::conditions::named_conditions;
 use crate::error::{CliError, ErrorKind};
 use crate::lockfiles::{lock_scenarios, lock_scenarios_of_run};
 use crate::models::{self, ModelCatalog, ModelClients};
@@ -150,11 +149,16 @@ pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Termina
     let formats = parse_formats(&args.format)?;
     let axes = Axes { agents, guardrails, formats, trials: args.trials, seed: Seed(args.seed) };
     let mut plan = build_plan(&axes, &scenarios);
+    for condition in &mut plan.conditions {
+        condition.set_undeclared(args.undeclared.under(condition.guardrails));
+    }
+    if !args.condition.is_empty() {
+        plan.conditions = named_conditions(&args.condition, args.config.as_deref())?;
+    }
     if lockfile.is_some() && !plan.conditions.iter().any(|condition| condition.guardrails.contract) {
         terminal.note("no set of guardrails has `contract`: the lockfile has no effect");
     }
     for condition in &mut plan.conditions {
-        condition.set_undeclared(args.undeclared.under(condition.guardrails));
         *condition = condition.clone().with_contracts(lock_sha256.clone(), args.deltas.options());
     }
     if plan.cells() > MAX_CELLS {
@@ -204,78 +208,4 @@ fn load_profile(profile_name: &str) -> Result<(AgentSpec, AgentConfig), CliError
         Err(error) => return Err(error.into()),
     };
     Ok((profile.spec(profile_name), AgentConfig::Scripted(profile)))
-}
-
-pub(crate) fn parse_guardrails(values: &[String]) -> Result<Vec<Guardrails>, CliError> {
-    let mut sets: Vec<Guardrails> = Vec::new();
-    for value in values {
-        let selected = match Guardrails::sweep(value) {
-            Some(sweep) => sweep,
-            None => vec![value.parse().map_err(with_sweeps)?],
-        };
-        for set in selected {
-            // A sweep may contain a set that is also named, so duplicates are dropped.
-            if !sets.contains(&set) {
-                sets.push(set);
-            }
-        }
-    }
-    Ok(sets)
-}
-
-fn with_sweeps(mut error: healbench_protocol::AxisError) -> CliError {
-    error.known.extend(["full", "one-out", "one-in"].map(str::to_owned));
-    error.into()
-}
-
-/// The value of `--format` that means all named formats.
-const ALL_FORMATS: &str = "all";
-
-pub(crate) fn parse_formats(values: &[String]) -> Result<Vec<ErrorFormat>, CliError> {
-    let mut formats = Vec::new();
-    for value in values {
-        match value.as_str() {
-            // Other values add formats to `all` only if they are templates.
-            ALL_FORMATS => formats.extend(ErrorFormat::named().map(|entry| entry.format.clone())),
-            value => formats.push(parse_format(value)?),
-        }
-    }
-    if values.iter().any(|value| value == ALL_FORMATS) {
-        let mut seen = std::collections::BTreeSet::new();
-        formats.retain(|format| seen.insert(format.clone()));
-    }
-    reject_duplicates("--format", formats.iter().map(ErrorFormat::to_string))?;
-    Ok(formats)
-}
-
-/// Parses the name of a format, or `template:FILE`.
-fn parse_format(value: &str) -> Result<ErrorFormat, CliError> {
-    let Some(file) = value.strip_prefix("template:") else { return value.parse().map_err(with_templates) };
-    let text = std::fs::read_to_string(file).map_err(|source| CliError::read(Path::new(file), &source))?;
-    let source = TemplateSource { file: file.to_owned(), text };
-    check_template(&source)?;
-    Ok(ErrorFormat::Template(source))
-}
-
-/// Parses a value of `--format` that must be a single format.
-pub(crate) fn parse_single_format(value: &str) -> Result<ErrorFormat, CliError> {
-    match value == ALL_FORMATS || (value.contains(',') && !value.starts_with("template:")) {
-        true => Err(CliError::one_only("--format", value)),
-        false => parse_format(value),
-    }
-}
-
-fn with_templates(mut error: healbench_protocol::AxisError) -> CliError {
-    error.known.extend([ALL_FORMATS, "template:FILE"].map(str::to_owned));
-    error.into()
-}
-
-fn reject_duplicates(option: &'static str, values: impl Iterator<Item = String>) -> Result<(), CliError> {
-    let mut seen = std::collections::BTreeSet::new();
-    for value in values {
-        if !seen.insert(value.clone()) {
-            return Err(CliError::new(format_args!("`{option}` names `{value}` twice")));
-        }
-    }
-    Ok(())
 }

@@ -2,7 +2,9 @@
 
 mod args;
 mod axis_help;
+mod axis_values;
 mod commands;
+mod conditions;
 mod error;
 mod estimate;
 mod load;
@@ -71,6 +73,7 @@ fn reject_axes_with_resume(matches: &ArgMatches) {
     let axes = [
         "scenarios",
         "agent",
+        "condition",
         "guardrails",
         "format",
         "opening",

@@ -12,8 +12,9 @@ use healbench_protocol::Opening;
 use healbench_scenarios::built_in_suites;
 
 use crate::args::Arguments;
+use crate::axis_values::{parse_formats, parse_guardrails};
+use crate::conditions::read_conditions;
 use crate::error::CliError;
-use crate::load::{parse_formats, parse_guardrails};
 use healbench_runner::Budget;
 
 /// The file name of the settings file.
@@ -43,9 +44,10 @@ const fn key(name: &'static str, kind: Kind, default: &'static str) -> Key {
     Key { name, kind, default }
 }
 
-const KEYS: [Key; 19] = [
+const KEYS: [Key; 20] = [
     key("scenarios", Kind::Scenarios, ""),
     key("agent", Kind::List(|_| Ok(())), "scripted:blind,scripted:typical,scripted:perfect, or scripted for claims"),
+    key("condition", Kind::List(|_| Ok(())), "those of `guardrails` and `format`"),
     key("guardrails", Kind::List(|text| parse_guardrails(&[text.to_owned()]).map(drop)), ""),
     key("format", Kind::List(|text| parse_formats(&[text.to_owned()]).map(drop)), ""),
     key("undeclared", Kind::Word(&["pass", "strip"]), ""),
@@ -66,7 +68,12 @@ const KEYS: [Key; 19] = [
 ];
 
 /// Pairs of options of which one displaces the other of the file.
-const EXCLUSIVE: [(&str, &str); 3] = [("record", "replay"), ("replay", "record"), ("live", "quiet")];
+#[rustfmt::skip]
+const EXCLUSIVE: [(&str, &str); 9] = [
+    ("record", "replay"), ("replay", "record"), ("live", "quiet"),
+    ("condition", "guardrails"), ("condition", "format"), ("condition", "undeclared"),
+    ("guardrails", "condition"), ("format", "condition"), ("undeclared", "condition"),
+];
 
 /// The arguments of a command with the values of the file.
 pub(crate) struct ResolvedArgs {
@@ -87,7 +94,8 @@ pub(crate) fn resolve(matches: ArgMatches) -> Result<ResolvedArgs, CliError> {
     let text = std::fs::read_to_string(&file).map_err(|source| CliError::read(&file, &source))?;
     let file_name = file.display().to_string();
     let document = Document::parse(&file_name, &text)?;
-    document.root().deny_unknown(&["run", "model"])?;
+    document.root().deny_unknown(&["run", "model", "condition"])?;
+    read_conditions(&document, &file)?;
     let command = Arguments::command();
     let has_option = |id: &str| {
         command.find_subcommand(name).is_some_and(|command| command.get_arguments().any(|arg| arg.get_id() == id))
@@ -116,8 +124,13 @@ pub(crate) fn resolve(matches: ArgMatches) -> Result<ResolvedArgs, CliError> {
 
 fn run_values<'d>(table: &Table<'d>) -> Result<Vec<(&'static Key, Value<'d>)>, ConfigError> {
     table.deny_unknown(&KEYS.each_ref().map(|key| key.name))?;
-    if let (Some(_), Some(replay)) = (table.get("record"), table.get("replay")) {
-        return Err(replay.key_error("cannot be combined with `run.record`", "remove one of them"));
+    for (key, other) in
+        [("replay", "record"), ("guardrails", "condition"), ("format", "condition"), ("undeclared", "condition")]
+    {
+        if let (Some(value), Some(_)) = (table.get(key), table.get(other)) {
+            let problem = format_args!("cannot be combined with `run.{other}`");
+            return Err(value.key_error(problem, "remove one of them"));
+        }
     }
     Ok(KEYS.iter().filter_map(|key| Some((key, table.get(key.name)?))).collect())
 }
@@ -176,7 +189,7 @@ fn relative_to(folder: &Path, text: &str) -> String {
 }
 
 /// Returns the path of the nearest settings file, relative to the working directory.
-fn nearest_config() -> Option<PathBuf> {
+pub(crate) fn nearest_config() -> Option<PathBuf> {
     let here = std::env::current_dir().ok()?;
     let levels = here.ancestors().position(|folder| folder.join(CONFIG).is_file())?;
     Some(PathBuf::from("../".repeat(levels) + CONFIG))

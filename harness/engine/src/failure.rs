@@ -1,7 +1,7 @@
 //! The structured reason why a call did not succeed. It is data, never a Rust `Err`, and independent of the error
 //! format.
 
-use healbench_protocol::ErrorClass;
+use healbench_protocol::{DomainErrors, ErrorClass};
 use serde_json::Value;
 
 use crate::definition::ToolFailure;
@@ -199,6 +199,17 @@ impl Bound {
 }
 
 impl Failure {
+    /// Returns a domain error with only those facts that its text may state; `None` if that is all of them, and for
+    /// other failures.
+    pub(crate) fn limited_to(&self, domain_errors: DomainErrors) -> Option<Failure> {
+        match self {
+            Failure::Tool(_) | Failure::Fault(_) if domain_errors.is_everything() => None,
+            Failure::Tool(failure) => Some(Failure::Tool(failure.limited_to(domain_errors))),
+            Failure::Fault(failure) => Some(Failure::Fault(failure.limited_to(domain_errors))),
+            Failure::Routing(_) | Failure::Validation { .. } => None,
+        }
+    }
+
     /// Returns the failure class stored in rows.
     pub fn class(&self) -> ErrorClass {
         match self {

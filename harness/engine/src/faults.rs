@@ -71,6 +71,7 @@ fn fault_failure(def: &FaultDef) -> ToolFailure {
     };
     ToolFailure {
         recovery: recovery.map(str::to_owned),
+        recovery_is_generated: true,
         retry_after: def.retry_after,
         ..ToolFailure::new(code, message)
     }

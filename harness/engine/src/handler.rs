@@ -276,6 +276,7 @@ fn not_found(world: &Tables, list_actions: &[(String, String)], at: usize, key: 
     let shown = key.as_str().map_or_else(|| key.to_string(), str::to_owned);
     ToolFailure {
         recovery: available.first().map(|list| format!("Call {list} first to get valid {} IDs.", def.singular)),
+        recovery_is_generated: true,
         available_actions: available,
         bare: Some(format!("{entity} not found")),
         ..ToolFailure::new(Code::NotFound, format!("{entity} '{shown}' does not exist."))
@@ -289,6 +290,7 @@ fn conflict(world: &Tables, at: usize, row: &Object, fields: &[String]) -> ToolF
         row.get(&def.key).map_or_else(String::new, |key| key.as_str().map_or_else(|| key.to_string(), str::to_owned));
     ToolFailure {
         recovery: Some(format!("Use the existing {}, or send another {}.", def.singular, fields.join(" and "))),
+        recovery_is_generated: true,
         details: vec![("existing_id".to_owned(), Value::from(key.as_str()))],
         bare: Some(format!("{entity} already exists")),
         ..ToolFailure::new(Code::Conflict, format!("{entity} '{key}' already has the same {}.", fields.join(" and ")))

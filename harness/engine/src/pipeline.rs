@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use healbench_protocol::{
-    CallResult, Deadline, EnvironmentError, ErrorFormat, Guardrails, Object, ReplyOutcome, Session, ToolCall,
-    ToolResponse, ToolSpec, Undeclared,
+    CallResult, Deadline, DomainErrors, EnvironmentError, ErrorFormat, Guardrails, Object, ReplyOutcome, Session,
+    ToolCall, ToolResponse, ToolSpec, Undeclared,
 };
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ use crate::faults::Faults;
 use crate::foreign::{self, ForeignSettings};
 use crate::handler::is_truthy;
 use crate::presenter::{present, rows_text};
-use crate::render::{FormatRenderer, RenderInput};
+use crate::render::{FormatRenderer, RenderInput, bare_line};
 use crate::reply::{GuardedReply, Refusal};
 use crate::schema::UndeclaredFields;
 use crate::simulator::{Handlers, SimulatorSession};
@@ -50,6 +50,7 @@ struct Pipeline {
     renderer: FormatRenderer,
     truncate: bool,
     undeclared: Undeclared,
+    domain_errors: DomainErrors,
     /// The guardrails for a server's own results; `None` in front of the simulator.
     server: Option<ServerGuardrails>,
 }
@@ -110,6 +111,7 @@ impl Engine {
                 renderer,
                 truncate: guardrails.truncation,
                 undeclared: Undeclared::of(guardrails),
+                domain_errors: DomainErrors::default(),
                 server,
             },
             enhancers: tools.iter().map(|_| Enhancer::Identity).collect(),
@@ -139,6 +141,7 @@ impl<E: Enhance> Engine<E> {
             renderer,
             truncate: guardrails.truncation,
             undeclared: Undeclared::of(guardrails),
+            domain_errors: DomainErrors::default(),
             server: None,
         };
         Ok(Engine { pipeline, enhancers, removed: BTreeMap::new(), handlers: Handlers::new(tools) })
@@ -148,6 +151,13 @@ impl<E: Enhance> Engine<E> {
     #[must_use]
     pub fn with_undeclared(mut self, undeclared: Undeclared) -> Engine<E> {
         self.pipeline.undeclared = undeclared;
+        self
+    }
+
+    /// Sets the facts that texts of domain errors state.
+    #[must_use]
+    pub fn with_domain_errors(mut self, domain_errors: DomainErrors) -> Engine<E> {
+        self.pipeline.domain_errors = domain_errors;
         self
     }
 
@@ -349,8 +359,12 @@ impl Pipeline {
         block: Option<&Block>,
     ) -> String {
         let tool = tool.map(|tool| &self.tools[tool]);
+        let limited = failure.limited_to(self.domain_errors);
+        if limited.is_some() && self.domain_errors == DomainErrors::Bare {
+            return bare_line(failure);
+        }
         self.renderer.render(&RenderInput {
-            failure,
+            failure: limited.as_ref().unwrap_or(failure),
             arguments: &call.arguments,
             tool: tool.map(|tool| tool.name.as_str()),
             discriminator: tool.and_then(|tool| tool.discriminator.as_deref()),

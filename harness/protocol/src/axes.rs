@@ -17,7 +17,7 @@ pub struct AxisError {
 }
 
 impl AxisError {
-    fn new(axis: &'static str, word: &str, known: impl Iterator<Item = &'static str>) -> AxisError {
+    pub(crate) fn new(axis: &'static str, word: &str, known: impl Iterator<Item = &'static str>) -> AxisError {
         AxisError { axis, word: word.to_owned(), known: known.map(str::to_owned).collect() }
     }
 }

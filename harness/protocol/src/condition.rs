@@ -1,9 +1,11 @@
-//! The kind of an environment, and the parts of a condition besides guardrails and error format. A new value is a
-//! variant and its entry in a table; columns, documents and schemas follow.
+//! The kind of an environment, the parts of a condition besides guardrails and error format, and the named conditions.
+//! A new value is a variant and its entry in a table; columns, documents and schemas follow.
+
+use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Guardrails;
+use crate::{AxisError, ErrorFormat, Guardrails};
 
 /// A named value, with a sentence about it.
 #[derive(Debug, Clone, Copy)]
@@ -76,6 +78,40 @@ impl Undeclared {
     }
 }
 
+/// The facts that the text of a domain error may state. A domain error is a failure of a valid call: a rule, a handler
+/// or a fault rejects it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the registry describes them")]
+pub enum DomainErrors {
+    Bare,
+    Message,
+    Recovery,
+    #[default]
+    Everything,
+}
+
+/// All settings of domain errors.
+#[rustfmt::skip]
+pub const DOMAIN_ERRORS: [NamedEntry<DomainErrors>; 4] = [
+    entry(DomainErrors::Bare, "bare", "One bare line, as with `healing` off."),
+    entry(DomainErrors::Message, "message", "The author's message."),
+    entry(DomainErrors::Recovery, "recovery", "The author's message and the recovery that the author wrote, as one text."),
+    entry(DomainErrors::Everything, "everything", "All that the error format can state, with recoveries that the engine makes."),
+];
+
+impl DomainErrors {
+    /// Returns the name used in plans, columns and documents.
+    pub fn name(self) -> &'static str {
+        name_of(&DOMAIN_ERRORS, &self)
+    }
+
+    /// Returns true for [`DomainErrors::Everything`], the default.
+    pub fn is_everything(&self) -> bool {
+        *self == DomainErrors::Everything
+    }
+}
+
 /// The part of a failure's facts that its text may state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -115,6 +151,99 @@ impl Client {
     }
 }
 
+/// The parts of a condition that decide the responses to calls.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConditionParts {
+    /// The treatment of undeclared fields: [`Undeclared::Reject`] exactly if the guardrail `strict` is on.
+    pub undeclared: Undeclared,
+    /// The active guardrails. `healing` decides whether the error format applies, `truncation` whether lists are cut.
+    pub guardrails: Guardrails,
+    /// The error format; [`ErrorFormat::Bare`] exactly if `healing` is off.
+    pub format: ErrorFormat,
+    /// The facts that texts of domain errors state.
+    pub domain_errors: DomainErrors,
+    /// The facts that error texts may state.
+    pub content: Content,
+}
+
+/// A named condition.
+#[derive(Debug)]
+pub struct ConditionEntry {
+    /// The name in plans, columns and documents.
+    pub name: &'static str,
+    /// A sentence that says which servers behave in this way.
+    pub summary: &'static str,
+    /// The parts.
+    pub parts: ConditionParts,
+}
+
+/// The guardrails of a server that only formats its errors.
+const HEALING: Guardrails = Guardrails { healing: true, ..Guardrails::NONE };
+
+/// A server on an SDK of MCP. Undeclared fields do not reach its handlers, and lists are whole.
+const fn sdk(format: ErrorFormat, domain_errors: DomainErrors) -> ConditionParts {
+    ConditionParts {
+        undeclared: Undeclared::Strip,
+        guardrails: HEALING,
+        format,
+        domain_errors,
+        content: Content::Native,
+    }
+}
+
+/// The named conditions. The tests of the engine compare those of SDKs with answers of servers on these SDKs.
+pub static CONDITIONS: [ConditionEntry; 5] = [
+    ConditionEntry {
+        name: "bare",
+        summary: "A server that answers every error with one bare line, and checks no undeclared fields: the lower bound.",
+        parts: ConditionParts {
+            undeclared: Undeclared::Pass,
+            guardrails: Guardrails::NONE,
+            format: ErrorFormat::Bare,
+            domain_errors: DomainErrors::Bare,
+            content: Content::Native,
+        },
+    },
+    ConditionEntry {
+        name: "sdk-typescript",
+        summary: "A server on the TypeScript SDK 1.29, whose author writes a message for each domain error.",
+        parts: sdk(ErrorFormat::ZodJson, DomainErrors::Message),
+    },
+    ConditionEntry {
+        name: "sdk-typescript+recovery",
+        summary: "The same, and the author's text for a domain error also says how to recover.",
+        parts: sdk(ErrorFormat::ZodJson, DomainErrors::Recovery),
+    },
+    ConditionEntry {
+        name: "sdk-python",
+        summary: "A server on the Python SDK 2.3, whose author writes a message for each domain error.",
+        parts: sdk(ErrorFormat::Pydantic, DomainErrors::Message),
+    },
+    ConditionEntry {
+        name: "fusion",
+        summary: "All guardrails of MCP Fusion in the format `fusion-xml`.",
+        parts: ConditionParts {
+            undeclared: Undeclared::Reject,
+            guardrails: Guardrails::ALL,
+            format: ErrorFormat::FusionXml,
+            domain_errors: DomainErrors::Everything,
+            content: Content::Native,
+        },
+    },
+];
+
+/// The named condition that others are compared with: what most servers send today.
+pub const REFERENCE_CONDITION: &str = "sdk-typescript";
+
+impl FromStr for &'static ConditionEntry {
+    type Err = AxisError;
+
+    fn from_str(text: &str) -> Result<&'static ConditionEntry, AxisError> {
+        let unknown = || AxisError::new("condition", text, CONDITIONS.iter().map(|entry| entry.name));
+        CONDITIONS.iter().find(|entry| entry.name == text).ok_or_else(unknown)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fmt;
@@ -136,7 +265,21 @@ mod tests {
     fn names_in_tables_are_those_of_plans() {
         check(&ENVIRONMENTS);
         check(&UNDECLARED);
+        check(&DOMAIN_ERRORS);
         check(&CONTENTS);
         check(&CLIENTS);
+    }
+
+    #[test]
+    fn conditions_have_names_of_their_own_and_parts_that_agree() {
+        for entry in &CONDITIONS {
+            let ConditionParts { undeclared, guardrails, format, .. } = &entry.parts;
+            assert_eq!(entry.name.parse::<&ConditionEntry>().unwrap().parts, entry.parts);
+            assert_eq!(guardrails.strict, *undeclared == Undeclared::Reject, "{}", entry.name);
+            assert_eq!(guardrails.healing, *format != ErrorFormat::Bare, "{}", entry.name);
+            assert!(entry.summary.ends_with('.') && !entry.name.contains(' '));
+        }
+        let error = "sdk-rust".parse::<&ConditionEntry>().unwrap_err();
+        assert_eq!((error.to_string().as_str(), error.known.len()), ("unknown condition `sdk-rust`", 5));
     }
 }

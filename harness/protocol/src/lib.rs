@@ -26,7 +26,8 @@ pub use call::{ActionSpec, ToolCall, ToolResponse, ToolSpec};
 pub use canonical::{canonical_json, fingerprint, json_type, same_json};
 pub use claim::{Claim, Measure, Span};
 pub use condition::{
-    CLIENTS, CONTENTS, Client, Content, ENVIRONMENTS, EnvironmentKind, NamedEntry, UNDECLARED, Undeclared,
+    CLIENTS, CONDITIONS, CONTENTS, Client, ConditionEntry, ConditionParts, Content, DOMAIN_ERRORS, DomainErrors,
+    ENVIRONMENTS, EnvironmentKind, NamedEntry, REFERENCE_CONDITION, UNDECLARED, Undeclared,
 };
 pub use draw::{DrawKey, Draws, Seed};
 pub use environment::{

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::DomainErrors;
+
 /// The severity of a tool error.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Severity {
@@ -36,6 +38,8 @@ pub struct ToolFailure {
     pub message: String,
     /// The suggested remedy.
     pub recovery: Option<String>,
+    /// True if the engine made the recovery, and no author wrote it.
+    pub recovery_is_generated: bool,
     /// Alternative actions, as `tool.action`.
     pub available_actions: Vec<String>,
     /// Further facts as name and scalar value, in order.
@@ -61,6 +65,7 @@ impl ToolFailure {
             severity: None,
             message: message.into(),
             recovery: None,
+            recovery_is_generated: false,
             available_actions: Vec::new(),
             details: Vec::new(),
             retry_after: None,
@@ -74,8 +79,21 @@ impl ToolFailure {
         ToolFailure {
             code: Some("MISSING_REQUIRED_FIELD".to_owned()),
             recovery: Some(format!("Provide the \"{field}\" parameter and retry.")),
+            recovery_is_generated: true,
             ..ToolFailure::error(format!("Required field \"{field}\" is missing."))
         }
+    }
+
+    /// Returns the failure with only those facts that its text may state; `bare` leaves the message.
+    #[must_use]
+    pub fn limited_to(&self, domain_errors: DomainErrors) -> ToolFailure {
+        let recovery = self.recovery.as_ref().filter(|_| !self.recovery_is_generated);
+        let message = match (domain_errors, recovery) {
+            (DomainErrors::Everything, _) => return self.clone(),
+            (DomainErrors::Recovery, Some(recovery)) => format!("{} {recovery}", self.message),
+            (DomainErrors::Bare | DomainErrors::Message | DomainErrors::Recovery, _) => self.message.clone(),
+        };
+        ToolFailure { severity: self.severity.filter(|_| !self.is_error()), ..ToolFailure::error(message) }
     }
 
     /// Returns true unless the failure is a warning.

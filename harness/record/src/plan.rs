@@ -1,7 +1,8 @@
 use std::fmt;
 
 use healbench_protocol::{
-    AgentKind, AgentSpec, Claim, Client, Content, EnvironmentKind, ErrorFormat, Guardrails, Seed, Undeclared,
+    AgentKind, AgentSpec, Claim, Client, ConditionParts, Content, DomainErrors, EnvironmentKind, ErrorFormat,
+    Guardrails, REFERENCE_CONDITION, Seed, Undeclared,
 };
 use serde::{Deserialize, Serialize};
 
@@ -38,8 +39,8 @@ pub struct Environment {
 /// compared.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Condition {
-    /// The name, unique within a plan. By default the guardrails and the error format: `all fusion-xml`, `none bare`, and
-    /// `none bare strip`.
+    /// The name, unique within a plan: `sdk-typescript`. By default the guardrails and the error format: `all fusion-xml`,
+    /// `none bare`, and `none bare strip`.
     pub name: String,
     /// The treatment of undeclared fields.
     pub undeclared: Undeclared,
@@ -47,6 +48,9 @@ pub struct Condition {
     pub guardrails: Guardrails,
     /// The error format; `bare` exactly if `healing` is off.
     pub format: ErrorFormat,
+    /// The facts that texts of domain errors state.
+    #[serde(default, skip_serializing_if = "DomainErrors::is_everything")]
+    pub domain_errors: DomainErrors,
     /// The facts that error texts may state.
     pub content: Content,
     /// The presentation of responses by the agent's client.
@@ -88,22 +92,42 @@ impl fmt::Display for Environment {
 impl Condition {
     /// Creates the unnamed condition of guardrails and an error format. Everything else follows or has its default.
     pub fn new(guardrails: Guardrails, format: ErrorFormat) -> Condition {
+        let name = default_name(guardrails, &format);
+        let undeclared = Undeclared::of(guardrails);
+        let (domain_errors, content) = (DomainErrors::default(), Content::default());
+        Condition::named(name, ConditionParts { undeclared, guardrails, format, domain_errors, content })
+    }
+
+    /// Creates a condition with a name. Everything that is not among its parts has its default.
+    pub fn named(name: impl Into<String>, parts: ConditionParts) -> Condition {
+        let ConditionParts { undeclared, guardrails, format, domain_errors, content } = parts;
         Condition {
-            name: format!("{guardrails} {format}"),
-            undeclared: Undeclared::of(guardrails),
+            name: name.into(),
+            undeclared,
             guardrails,
             format,
-            content: Content::default(),
+            domain_errors,
+            content,
             client: Client::default(),
             lock: None,
             deltas: DeltaOptions::default(),
         }
     }
 
+    /// Returns the name unless it follows from the guardrails and the error format.
+    pub fn own_name(&self) -> Option<&str> {
+        has_own_name(&self.name, self.guardrails, &self.format).then_some(self.name.as_str())
+    }
+
+    /// Returns the parts that the guardrails and the error format leave open, as text: `strip message native`.
+    pub fn other_parts(&self) -> String {
+        [self.undeclared.name(), self.domain_errors.name(), self.content.name()].join(" ")
+    }
+
     /// Sets the treatment of undeclared fields, and names it unless it is that of the guardrails.
     pub fn set_undeclared(&mut self, undeclared: Undeclared) {
         self.undeclared = undeclared;
-        self.name = format!("{} {}", self.guardrails, self.format);
+        self.name = default_name(self.guardrails, &self.format);
         if undeclared != Undeclared::of(self.guardrails) {
             self.name.push_str(&format!(" {}", undeclared.name()));
         }
@@ -132,6 +156,15 @@ impl Condition {
         let parts: Vec<String> = lock.into_iter().chain(severities).chain(most).collect();
         (!parts.is_empty()).then(|| parts.join(" "))
     }
+}
+
+/// Returns true unless a condition is named after these guardrails and this error format.
+pub fn has_own_name(name: &str, guardrails: Guardrails, format: &ErrorFormat) -> bool {
+    !name.starts_with(&default_name(guardrails, format))
+}
+
+fn default_name(guardrails: Guardrails, format: &ErrorFormat) -> String {
+    format!("{guardrails} {format}")
 }
 
 /// A scenario of a plan.
@@ -186,6 +219,13 @@ impl Plan {
         self.environment.kind == EnvironmentKind::Simulator && self.agents[agent].kind != AgentKind::Llm
     }
 
+    /// Returns the index of the condition that others are compared with: [`REFERENCE_CONDITION`], or the one without
+    /// guardrails.
+    pub fn reference_condition(&self) -> Option<usize> {
+        let named = self.conditions.iter().position(|condition| condition.name == REFERENCE_CONDITION);
+        named.or_else(|| self.unguarded_condition())
+    }
+
     /// Returns the index of the condition without guardrails.
     pub fn unguarded_condition(&self) -> Option<usize> {
         self.conditions.iter().position(|condition| condition.guardrails == Guardrails::NONE)
@@ -214,7 +254,7 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
-    use healbench_protocol::AgentKind;
+    use healbench_protocol::{AgentKind, CONDITIONS};
 
     use super::*;
 
@@ -227,6 +267,24 @@ mod tests {
         assert_eq!((all.content, all.client, all.lock.clone()), (Content::Native, Client::Raw, None));
         let json = serde_json::to_string(&all).unwrap();
         assert_eq!(serde_json::from_str::<Condition>(&json).unwrap(), all);
+    }
+
+    #[test]
+    fn a_named_condition_keeps_its_name_and_its_parts() {
+        for entry in &CONDITIONS {
+            let condition = Condition::named(entry.name, entry.parts.clone());
+            assert!(condition.own_name().is_some());
+            let json = serde_json::to_value(&condition).unwrap();
+            let is_default = entry.parts.domain_errors.is_everything();
+            assert_eq!(json.get("domain_errors").is_none(), is_default, "{json}");
+            assert_eq!(serde_json::from_value::<Condition>(json).unwrap(), condition);
+            let other = Condition::new(entry.parts.guardrails, entry.parts.format.clone());
+            assert!(other.own_name().is_none() && other != condition);
+        }
+        let mut stripping = Condition::new(Guardrails::NONE, ErrorFormat::Bare);
+        stripping.set_undeclared(Undeclared::Strip);
+        assert!(stripping.own_name().is_none());
+        assert_eq!(stripping.other_parts(), "strip everything native");
     }
 
     #[test]

@@ -97,7 +97,10 @@ impl<'a> ScenarioContext<'a> {
                 Engine::for_server(environment.tools(), condition.guardrails, &condition.format, settings)
             }
         };
-        let engine = |condition| Ok(engine(condition)?.with_undeclared(condition.undeclared));
+        let engine = |condition| {
+            let engine = engine(condition)?.with_undeclared(condition.undeclared);
+            Ok(engine.with_domain_errors(condition.domain_errors))
+        };
         let engines = plan.conditions.iter().map(engine).collect::<Result<_, CompileError>>();
         let engines = engines.map_err(|error| failed(error.into()))?;
         let state_is_cheap = environment.capabilities().state_is_cheap;

@@ -71,6 +71,11 @@ impl Baseline {
                 .map(|agent| (agent.id(), agent_fingerprint(agent.kind, &agent.settings)))
                 .collect(),
             formats: plan.conditions.iter().map(|s| (s.format.to_string(), template_hash(&s.format))).collect(),
+            conditions: plan
+                .conditions
+                .iter()
+                .filter_map(|condition| Some((condition.own_name()?.to_owned(), condition.other_parts())))
+                .collect(),
             scenarios: scenarios.collect(),
             cells,
         })
@@ -83,6 +88,7 @@ fn cell_name(plan: &Plan, cell: CellRef) -> CellName {
         agent: plan.agents[cell.agent].id(),
         guardrails: condition.guardrails,
         format: condition.format.to_string(),
+        condition: condition.own_name().map(str::to_owned),
     }
 }
 

@@ -92,6 +92,12 @@ impl Baseline {
         for (name, text) in &self.formats {
             line(format!("{} = {}", quoted(name), quoted(text)));
         }
+        if !self.conditions.is_empty() {
+            line("\n[conditions]".to_owned());
+        }
+        for (name, parts) in &self.conditions {
+            line(format!("{} = {}", quoted(name), quoted(parts)));
+        }
         line("\n[scenarios]".to_owned());
         for (id, scenario) in &self.scenarios {
             let (text, schedules) = (quoted(&scenario.text), quoted(&scenario.schedules));
@@ -102,6 +108,9 @@ impl Baseline {
             line(format!("agent = {}", quoted(&cell.agent.to_string())));
             line(format!("guardrails = {}", quoted(&cell.guardrails.to_string())));
             line(format!("format = {}", quoted(&cell.format)));
+            if let Some(condition) = &cell.condition {
+                line(format!("condition = {}", quoted(condition)));
+            }
             line("[cells.scenarios]".to_owned());
             for (id, sums) in scenarios {
                 line(format!("{} = {{ {} }}", quoted(id), format_scenario(sums)));
@@ -201,6 +210,8 @@ struct RawBaseline {
     prices: Option<String>,
     agents: BTreeMap<String, RawAgent>,
     formats: BTreeMap<String, String>,
+    #[serde(default)]
+    conditions: BTreeMap<String, String>,
     scenarios: BTreeMap<String, RawScenario>,
     #[serde(default)]
     cells: Vec<RawCell>,
@@ -237,6 +248,7 @@ struct RawCell {
     agent: String,
     guardrails: Guardrails,
     format: String,
+    condition: Option<String>,
     scenarios: BTreeMap<String, BTreeMap<String, Value>>,
 }
 
@@ -251,6 +263,8 @@ impl RawBaseline {
         let stochastic = kind == AgentKind::Llm || self.environment != EnvironmentKind::Simulator.name();
         if !self.formats.contains_key(&cell.format) {
             Some("is of no format that it names")
+        } else if cell.condition.as_ref().is_some_and(|name| !self.conditions.contains_key(name)) {
+            Some("is of no condition that it names")
         } else if !scenarios.keys().eq(self.scenarios.keys()) {
             Some("has not the scenarios that it names")
         } else if scenarios.values().any(|line| line.outcomes.len() != self.trials as usize) {
@@ -275,7 +289,7 @@ impl RawBaseline {
         }
         let mut cells = BTreeMap::new();
         for cell in std::mem::take(&mut self.cells) {
-            let RawCell { agent, guardrails, format, scenarios } = cell;
+            let RawCell { agent, guardrails, format, condition, scenarios } = cell;
             let read = |(id, line): (String, BTreeMap<String, Value>)| {
                 let read =
                     parse_scenario(&line).ok_or_else(|| BaselineError::Shape(format!("the line of `{id}` is none")))?;
@@ -286,7 +300,7 @@ impl RawBaseline {
             let problem = |wrong| BaselineError::Shape(format!("the cell of {agent}, {guardrails}, {format} {wrong}"));
             let known = titles.get(&agent).cloned();
             let (id, kind) = known.ok_or_else(|| problem("is of no agent that it names"))?;
-            let name = CellName { agent: id, guardrails, format: format.clone() };
+            let name = CellName { agent: id, guardrails, format: format.clone(), condition };
             if let Some(wrong) = self.cell_problem(&name, kind, &scenarios) {
                 return Err(problem(wrong));
             }
@@ -307,6 +321,7 @@ impl RawBaseline {
             prices: self.prices,
             agents,
             formats: self.formats,
+            conditions: self.conditions,
             scenarios: scenarios
                 .map(|(id, RawScenario { text, schedules })| (id, ScenarioFingerprint { text, schedules }))
                 .collect(),

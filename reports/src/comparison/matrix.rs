@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use healbench_protocol::{AgentKind, AgentSpec, AxisError, ErrorFormat, Guardrails};
-use healbench_record::{CellRef, Outcome, Plan, RunDir};
+use healbench_protocol::{AgentKind, AgentSpec, AxisError, ErrorFormat, Guardrails, REFERENCE_CONDITION};
+use healbench_record::{CellRef, Condition, Outcome, Plan, RunDir};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -26,6 +26,8 @@ pub enum Axis {
     Guardrails,
     /// Agents, under the same guardrails in the same error format.
     Agent,
+    /// Conditions, of the same agent.
+    Condition,
 }
 
 /// A matrix of cells: rows are compared within each column. Every difference is over pairs of the same scenario and
@@ -92,8 +94,8 @@ struct ColumnLayout {
     indices: Vec<Option<CellIndex>>,
 }
 
-/// Builds the matrix of one run. The reference is the row of the given name; by default `none` for guardrails and
-/// otherwise the first row.
+/// Builds the matrix of one run. The reference is the row of the given name; by default `none` for guardrails,
+/// `sdk-typescript` for conditions, and otherwise the first row.
 ///
 /// # Errors
 /// [`ComparisonError::Axis`] for a reference that the run does not have, [`ComparisonError::TooFew`] if the axis has
@@ -118,13 +120,15 @@ pub fn matrix(side: Side<'_>, axis: Axis, reference: Option<&str>) -> Result<Mat
         .map(|matrix| Matrix { run: side.name.to_owned(), ..matrix })
 }
 
-/// Builds the matrix of a report: error formats, or guardrails if there is only one format. Returns `None` if there is
-/// only one of both.
+/// Builds the matrix of a report: named conditions if it has any, error formats, or guardrails if there is only one
+/// format. Returns `None` if there is only one of each.
 ///
 /// # Errors
 /// As [`crate::summarize`].
 pub(crate) fn main_matrix(run: &RunDir, plan: &Plan) -> Result<Option<Matrix>, ReportError> {
-    for axis in [Axis::Format, Axis::Guardrails] {
+    let has_names = plan.conditions.iter().any(|condition| condition.own_name().is_some());
+    let axes = if has_names { &[Axis::Condition][..] } else { &[Axis::Format, Axis::Guardrails] };
+    for axis in axes.iter().copied() {
         let layout = layout(plan, axis);
         if layout.0.len() > 1 {
             let reference = default_reference(&layout.0);
@@ -134,9 +138,10 @@ pub(crate) fn main_matrix(run: &RunDir, plan: &Plan) -> Result<Option<Matrix>, R
     Ok(None)
 }
 
-/// Returns `none` for guardrails, and otherwise the first row.
+/// Returns the named reference condition, `none` for guardrails, and otherwise the first row.
 fn default_reference(rows: &[String]) -> usize {
-    rows.iter().position(|row| *row == Guardrails::NONE.to_string()).unwrap_or(0)
+    let row = |name: &str| rows.iter().position(|row| row == name);
+    row(REFERENCE_CONDITION).or_else(|| row(&Guardrails::NONE.to_string())).unwrap_or(0)
 }
 
 /// Computes the matrix of a layout, without the run's name.
@@ -199,6 +204,7 @@ impl Axis {
             Axis::Format => "error formats",
             Axis::Guardrails => "sets of guardrails",
             Axis::Agent => "agents",
+            Axis::Condition => "conditions",
         }
     }
 }
@@ -246,13 +252,15 @@ fn layout(plan: &Plan, axis: Axis) -> (Vec<String>, Vec<ColumnLayout>) {
             });
             (sets.iter().map(ToString::to_string).collect(), columns)
         }
+        Axis::Condition => {
+            let indices = |agent| (0..plan.conditions.len()).map(|condition| Some((agent, condition))).collect();
+            let columns = by_agent(&|agent| vec![(String::new(), indices(agent))]);
+            (plan.conditions.iter().map(short_name).collect(), columns)
+        }
         Axis::Agent => {
-            let column = |(index, condition): (usize, &healbench_record::Condition)| ColumnLayout {
+            let column = |(index, condition): (usize, &Condition)| ColumnLayout {
                 agent: None,
-                condition: match condition.format {
-                    ErrorFormat::Bare => condition.guardrails.to_string(),
-                    _ => format!("{} {}", condition.guardrails, condition.format),
-                },
+                condition: short_name(condition),
                 scripted: (0..plan.agents.len()).any(scripted),
                 indices: (0..plan.agents.len()).map(|agent| Some((agent, index))).collect(),
             };
@@ -261,6 +269,15 @@ fn layout(plan: &Plan, axis: Axis) -> (Vec<String>, Vec<ColumnLayout>) {
                 plan.conditions.iter().enumerate().map(column).collect(),
             )
         }
+    }
+}
+
+/// Returns the name of a condition, without the format `bare`.
+fn short_name(condition: &Condition) -> String {
+    match (condition.own_name(), &condition.format) {
+        (Some(name), _) => name.to_owned(),
+        (None, ErrorFormat::Bare) => condition.guardrails.to_string(),
+        (None, format) => format!("{} {format}", condition.guardrails),
     }
 }
 

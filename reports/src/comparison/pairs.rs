@@ -178,6 +178,7 @@ impl Pairing<'_> {
             agent: agent.to_string(),
             title: agent.title(),
             kind: agent.kind,
+            condition: condition.name.clone(),
             guardrails: condition.guardrails,
             format: condition.format.clone(),
             pairs,
@@ -217,6 +218,7 @@ impl Pairing<'_> {
             self.flips.push(Flip {
                 scenario: after.scenarios[there.scenario].id.clone(),
                 title: after.agents[there.agent].title(),
+                condition: condition.name.clone(),
                 guardrails: condition.guardrails,
                 format: condition.format.clone(),
                 trial: there.trial,
@@ -273,6 +275,10 @@ fn differs(base: Side<'_>, candidate: Side<'_>) -> Vec<String> {
         }
     }
     for (here, there) in common_indices(&plans.0.conditions, &plans.1.conditions, condition_key) {
+        let [before, after] = [&plans.0.conditions[here], &plans.1.conditions[there]];
+        if (before.guardrails, before.other_parts()) != (after.guardrails, after.other_parts()) {
+            found.push(format!("condition {}: its parts", before.name));
+        }
         let (from, to) = (&plans.0.conditions[here].format, &plans.1.conditions[there].format);
         let template = format!("error format {from}: its text");
         if from != to && !found.contains(&template) {

@@ -65,6 +65,9 @@ pub(super) fn check(base: &Baseline, candidate: &Baseline, policy: &Policy) -> R
         let property = format!("the text of error format `{name}`");
         same(&property, short(hash), short(other), Some(MayDiffer::Formats))?;
     }
+    for (name, parts, other) in both(&base.conditions, &candidate.conditions) {
+        same(&format!("the other parts of condition `{name}`"), parts, other, None)?;
+    }
     let prices = |baseline: &Baseline| baseline.prices.clone().unwrap_or_else(|| "none".to_owned());
     same("the price table", &prices(base), &prices(candidate), Some(MayDiffer::Prices))
 }

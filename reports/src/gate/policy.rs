@@ -48,6 +48,8 @@ pub struct Check {
     pub guardrails: Option<Guardrails>,
     /// Restricts the check to the error format of this name.
     pub format: Option<String>,
+    /// Restricts the check to the condition of this name.
+    pub condition: Option<String>,
 }
 
 impl Check {
@@ -56,17 +58,23 @@ impl Check {
         self.agent.as_ref().is_none_or(|agent| cell.agent.is_named(agent))
             && self.guardrails.is_none_or(|guardrails| guardrails == cell.guardrails)
             && self.format.as_ref().is_none_or(|format| *format == cell.format)
+            && self.condition.as_ref().is_none_or(|name| cell.condition.as_ref() == Some(name))
     }
 
     /// Returns true if the check is restricted to some cells.
     pub(super) fn selects_cells(&self) -> bool {
-        self.agent.is_some() || self.guardrails.is_some() || self.format.is_some()
+        self.agent.is_some() || self.guardrails.is_some() || self.format.is_some() || self.condition.is_some()
     }
 
     /// Describes the cells that the check is restricted to.
     pub(super) fn describe_cells(&self) -> String {
         let guardrails = self.guardrails.map(|guardrails| guardrails.to_string());
-        let named = [("agent", &self.agent), ("guardrails", &guardrails), ("format", &self.format)];
+        let named = [
+            ("agent", &self.agent),
+            ("guardrails", &guardrails),
+            ("format", &self.format),
+            ("condition", &self.condition),
+        ];
         let named = named.into_iter().filter_map(|(key, value)| Some(format!("{key} {}", value.as_ref()?)));
         named.collect::<Vec<_>>().join(", ")
     }
@@ -215,6 +223,7 @@ impl Default for Policy {
             agent: None,
             guardrails: None,
             format: None,
+            condition: None,
         };
         Policy {
             name: None,

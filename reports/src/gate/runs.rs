@@ -96,7 +96,8 @@ fn lost_row(side: NamedBaseline<'_>, policy: &Policy) -> GateRow {
 fn missing_cells(candidate: &Baseline, policy: &Policy) -> Vec<GateRow> {
     // A policy names an agent by its title.
     let same = |cell: &CellName, wanted: &CellName| {
-        let by_title = |cell: &CellName| (cell.agent.to_string(), cell.guardrails, cell.format.clone());
+        let by_title =
+            |cell: &CellName| (cell.agent.to_string(), cell.guardrails, cell.format.clone(), cell.condition.clone());
         by_title(cell) == by_title(wanted)
     };
     let absent = policy.require.iter().filter(|wanted| !candidate.cells.keys().any(|cell| same(cell, wanted)));

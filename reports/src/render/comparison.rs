@@ -96,7 +96,7 @@ fn table_with(cells: &[&CellComparison], intervals: bool) -> Table {
             calls,
         ];
         lines.push(TableLine::Row {
-            label: format!("{INDENT}{}", condition_label(cell.guardrails, &cell.format)),
+            label: format!("{INDENT}{}", condition_label(&cell.condition, cell.guardrails, &cell.format)),
             cells,
         });
     }
@@ -180,8 +180,11 @@ fn other_metrics(cells: &[&CellComparison], options: ComparisonOptions) -> Vec<S
         }
         let column = changed_cells.iter().map(|(_, entry)| estimate(Some(entry), true)).collect();
         let rows = changed_cells.iter().zip(align_estimates(column)).map(|((cell, entry), estimate)| {
-            let label =
-                format!("{INDENT}{} {}", plain_text(&cell.title), condition_label(cell.guardrails, &cell.format));
+            let label = format!(
+                "{INDENT}{} {}",
+                plain_text(&cell.title),
+                condition_label(&cell.condition, cell.guardrails, &cell.format)
+            );
             let means = plain_cell(format!("{} → {}", mean(entry, entry.base), mean(entry, entry.candidate)));
             TableLine::Row { label, cells: vec![means, estimate] as Vec<TableCell> }
         });
@@ -242,7 +245,7 @@ fn flip_label(flip: &Flip) -> String {
         "{} · {} · {} · trial {}: {} → {}",
         plain_text(&flip.scenario),
         plain_text(&flip.title),
-        condition_label(flip.guardrails, &flip.format),
+        condition_label(&flip.condition, flip.guardrails, &flip.format),
         flip.trial,
         flip.base,
         flip.candidate

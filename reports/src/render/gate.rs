@@ -48,7 +48,10 @@ fn verdict(row: &GateRow) -> String {
 /// `scripted:typical · all fusion-xml`, with unsafe characters escaped.
 fn subject(subject: &Subject) -> String {
     match subject {
-        Subject::Cell { agent, guardrails, format } => {
+        Subject::Cell { agent, condition: Some(condition), .. } => {
+            format!("{} · {}", plain_text(&agent.to_string()), plain_text(condition))
+        }
+        Subject::Cell { agent, guardrails, format, condition: None } => {
             format!("{} · {guardrails}{}", plain_text(&agent.to_string()), format_suffix(format))
         }
         Subject::Variants { pair } => plain_text(pair).into_owned(),
@@ -137,15 +140,18 @@ fn example_command(report: &GateReport, row: &GateRow) -> Option<String> {
 /// Returns the command that shows the candidate's transcript of a changed scenario, escaped; `None` if the subject is
 /// not a cell.
 fn show_command(report: &GateReport, row: &GateRow, change: &ScenarioChange) -> Option<String> {
-    let Subject::Cell { agent, guardrails, format } = &row.subject else { return None };
+    let Subject::Cell { agent, guardrails, format, condition } = &row.subject else { return None };
     let word = super::shell_quote;
+    let condition = match condition {
+        Some(condition) => format!("--condition {}", word(condition)),
+        None => format!("--guardrails {guardrails} --format {}", word(format)),
+    };
     let opening = agent.opening.map_or(String::new(), |opening| format!(" --opening {}", opening.name()));
     let command = format!(
-        "healbench show {} --scenario {} --agent {}{opening} --guardrails {guardrails} --format {} --trial {}",
+        "healbench show {} --scenario {} --agent {}{opening} {condition} --trial {}",
         word(&report.candidate),
         word(&change.scenario),
         word(&agent.name),
-        word(format),
         change.trial.unwrap_or(0)
     );
     Some(plain_text(&command).into_owned())

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use healbench_protocol::{ErrorFormat, Guardrails};
+use healbench_record::has_own_name;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::layout::{Paint, StyledSpan, TableCell};
@@ -51,18 +52,21 @@ pub(super) fn plain_cell(text: String) -> TableCell {
     vec![StyledSpan::new(text, Paint::Plain)]
 }
 
-/// `all fusion-xml`: guardrails, and the format unless `healing` is off.
-pub(super) fn condition_label(guardrails: Guardrails, format: &ErrorFormat) -> String {
+/// `sdk-typescript`: the name of a condition. That of a condition without a name of its own is `all fusion-xml`: the
+/// guardrails, and the format unless `healing` is off.
+pub(super) fn condition_label(name: &str, guardrails: Guardrails, format: &ErrorFormat) -> String {
+    if has_own_name(name, guardrails, format) {
+        return plain_text(name).into_owned();
+    }
     let format = format_name(format);
     if format.is_empty() { guardrails.to_string() } else { format!("{guardrails} {format}") }
 }
 
-/// `no guardrails`, or the set and the format.
+/// `no guardrails`, or as [`condition_label`].
 pub(super) fn row_label(row: &ReportRow) -> String {
-    if row.guardrails == Guardrails::NONE {
-        "no guardrails".to_owned()
-    } else {
-        condition_label(row.guardrails, &row.format)
+    match row.guardrails == Guardrails::NONE && !has_own_name(&row.condition, row.guardrails, &row.format) {
+        true => "no guardrails".to_owned(),
+        false => condition_label(&row.condition, row.guardrails, &row.format),
     }
 }
 

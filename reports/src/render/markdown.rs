@@ -130,7 +130,7 @@ fn rows(report: &Report, room: usize) -> Vec<String> {
                 let versus = row.vs_none.and_then(versus).unwrap_or_default();
                 let cells = [
                     escape_markdown(&agent.title),
-                    escape_markdown(&condition_label(row.guardrails, &row.format)),
+                    escape_markdown(&condition_label(&row.condition, row.guardrails, &row.format)),
                     format!(
                         "{}{}",
                         rate_percent(row.rate(RowMetric::Success)),

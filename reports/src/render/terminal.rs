@@ -1,4 +1,5 @@
 use healbench_protocol::{AgentKind, Opening};
+use healbench_record::has_own_name;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::ablation;
@@ -215,7 +216,7 @@ fn table_of<'a>(
         lines.push(TableLine::Title(StyledSpan::new(plain_text(&agent.title), Paint::Bold)));
         for row in &agent.rows {
             lines.push(TableLine::Row {
-                label: format!("{INDENT}{}", condition_label(row.guardrails, &row.format)),
+                label: format!("{INDENT}{}", condition_label(&row.condition, row.guardrails, &row.format)),
                 cells: cells(row),
             });
         }
@@ -229,8 +230,13 @@ fn scenarios(report: &Report, agent: &AgentReport, width: usize) -> Vec<Table> {
     let label = |scenario: &str| format!("{INDENT}{}", plain_text(scenario));
     let labels = report.scenarios.iter().map(|scenario| label(scenario).width()).max().unwrap_or(0);
     let build = |rows: &[ReportRow]| {
-        let heads =
-            rows.iter().map(|row| [row.guardrails.to_string(), format_name(&row.format).into_owned()]).collect();
+        let heads = rows
+            .iter()
+            .map(|row| match has_own_name(&row.condition, row.guardrails, &row.format) {
+                true => [plain_text(&row.condition).into_owned(), String::new()],
+                false => [row.guardrails.to_string(), format_name(&row.format).into_owned()],
+            })
+            .collect();
         let mut lines = vec![TableLine::Title(StyledSpan::new(plain_text(&agent.title), Paint::Bold))];
         for (index, scenario) in report.scenarios.iter().enumerate() {
             let cells = rows.iter().map(|row| {
@@ -341,7 +347,7 @@ pub(super) fn exclusion_notes(report: &Report) -> Vec<String> {
                 format!(
                     "{} {} {}",
                     plain_text(&agent.title),
-                    condition_label(row.guardrails, &row.format),
+                    condition_label(&row.condition, row.guardrails, &row.format),
                     count(unmatched)
                 )
             })

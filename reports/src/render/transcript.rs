@@ -1,7 +1,7 @@
 //! A transcript as text for a terminal. All text of files, agents and errors is escaped.
 
 use healbench_protocol::ErrorClass;
-use healbench_record::{CallRecord, ChainEnd, Outcome};
+use healbench_record::{CallRecord, ChainEnd, Outcome, has_own_name};
 
 use super::layout::{Paint, StyledSpan, wrap};
 use super::spans;
@@ -55,11 +55,14 @@ struct TranscriptWriter {
 
 impl TranscriptWriter {
     fn head(&mut self, transcript: &Transcript) {
-        let Transcript { scenario, agent, guardrails, format, trial, .. } = transcript;
+        let Transcript { scenario, agent, condition, guardrails, format, trial, .. } = transcript;
         let mut title = [
             plain_text(scenario).into_owned(),
             plain_text(agent).into_owned(),
-            format!("{guardrails}/{}", plain_text(&format.name())),
+            match has_own_name(condition, *guardrails, format) {
+                true => plain_text(condition).into_owned(),
+                false => format!("{guardrails}/{}", plain_text(&format.name())),
+            },
             format!("trial {trial}"),
         ]
         .join(SEPARATOR);

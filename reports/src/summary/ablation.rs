@@ -70,7 +70,7 @@ impl Effects {
 /// Returns the distinct error formats of the plan; `bare` only if there is no other.
 fn formats(plan: &Plan) -> Vec<ErrorFormat> {
     let mut formats = Vec::new();
-    for condition in &plan.conditions {
+    for condition in plan.conditions.iter().filter(|condition| condition.own_name().is_none()) {
         if condition.format != ErrorFormat::Bare && !formats.contains(&condition.format) {
             formats.push(condition.format.clone());
         }
@@ -83,7 +83,8 @@ fn formats(plan: &Plan) -> Vec<ErrorFormat> {
 fn conditions(plan: &Plan, format: &ErrorFormat) -> [Option<usize>; Guardrails::SETS] {
     let mut at = [None; Guardrails::SETS];
     for (index, condition) in plan.conditions.iter().enumerate() {
-        if condition.format == *format || condition.format == ErrorFormat::Bare {
+        // Named conditions differ in more than their guardrails.
+        if condition.own_name().is_none() && (condition.format == *format || condition.format == ErrorFormat::Bare) {
             at[condition.guardrails.bits()] = Some(index);
         }
     }

@@ -30,6 +30,8 @@ pub struct ClaimRow {
     /// The kind of agent.
     #[schemars(with = "crate::schema::AgentKindSchema")]
     pub kind: AgentKind,
+    /// The name of the condition.
+    pub condition: String,
     /// `none` or `all`.
     #[schemars(with = "crate::schema::GuardrailsSchema")]
     pub guardrails: Guardrails,
@@ -161,6 +163,7 @@ fn row(
         agent: spec.to_string(),
         title: spec.title(),
         kind: spec.kind,
+        condition: condition.name.clone(),
         guardrails: condition.guardrails,
         format: condition.format.clone(),
         success: measurement.success,

@@ -128,6 +128,7 @@ fn row(aggregates: &Aggregates, plan: &Plan, agent: usize, condition: usize, res
     }
     let has_none = plan.unguarded_condition().is_some_and(|none| none != condition);
     ReportRow {
+        condition: plan.conditions[condition].name.clone(),
         guardrails: plan.conditions[condition].guardrails,
         format: plan.conditions[condition].format.clone(),
         episodes: sums.episodes,

@@ -8,8 +8,8 @@ use super::block::Block;
 use super::{Difference, PairedDifference};
 use crate::rate::Rate;
 
-/// The two conditions of the headline comparison, as indices of the rows of every agent. The left one has no
-/// guardrails, or is the first condition if the plan has no such condition. The right one is the first of the others
+/// The two conditions of the headline comparison, as indices of the rows of every agent. The left one is named
+/// `sdk-typescript`, or has no guardrails, or is the first condition if the plan has no such condition. The right one is the first of the others
 /// with the most guardrails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct HeadlineConditions {
@@ -22,7 +22,7 @@ pub struct HeadlineConditions {
 impl HeadlineConditions {
     /// Returns the headline comparison of a plan; `None` if it has only one condition.
     pub(super) fn of(plan: &Plan) -> Option<HeadlineConditions> {
-        let left = plan.unguarded_condition().unwrap_or(0);
+        let left = plan.reference_condition().unwrap_or(0);
         let switches = |condition: usize| plan.conditions[condition].guardrails.bits().count_ones();
         let others = (0..plan.conditions.len()).filter(|condition| *condition != left);
         // `max_by_key` returns the last of equal elements, so `rev` selects the first.

@@ -45,7 +45,7 @@ fn run_default_gate(base: &Baseline, candidate: &Baseline) -> GateReport {
 pub(crate) fn failing_rows(report: &GateReport) -> BTreeSet<String> {
     let format_row = |row: &GateRow| {
         let subject = match &row.subject {
-            Subject::Cell { agent, guardrails, format } => format!("{agent} {guardrails} {format}"),
+            Subject::Cell { agent, guardrails, format, .. } => format!("{agent} {guardrails} {format}"),
             Subject::Variants { pair } => pair.clone(),
             Subject::Run { run } => run.clone(),
         };

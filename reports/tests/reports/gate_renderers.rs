@@ -13,7 +13,7 @@ pub(crate) fn cell(agent: &str) -> Subject {
 }
 
 fn cell_of(agent: AgentId) -> Subject {
-    Subject::Cell { agent, guardrails: Guardrails::ALL, format: "fusion-xml".to_owned() }
+    Subject::Cell { agent, guardrails: Guardrails::ALL, format: "fusion-xml".to_owned(), condition: None }
 }
 
 pub(crate) fn variants(pair: &str) -> Subject {

@@ -1,5 +1,5 @@
-use healbench_protocol::ErrorClass;
-use healbench_record::{CallRecord, CellRef, EpisodeRecord, Outcome, Plan, Records};
+use healbench_protocol::{CONDITIONS, ErrorClass};
+use healbench_record::{CallRecord, CellRef, Condition, EpisodeRecord, Outcome, Plan, Records};
 use healbench_reports::{Example, HeadlineConditions, PairedDifference, Rate};
 
 use crate::sample::{plan, records};
@@ -132,6 +132,18 @@ fn a_plan_with_one_condition_has_no_headline() {
     assert_eq!((report.headline, &report.matrix), (None, &None));
     assert_eq!(report.examples.len(), 6);
     assert!(report.examples.iter().all(|example| example.left.is_some() && example.right.is_none() && !example.flips));
+}
+
+#[test]
+fn what_servers_send_today_is_on_the_left() {
+    let mut plan = plan(2);
+    plan.conditions = CONDITIONS.iter().rev().map(|entry| Condition::named(entry.name, entry.parts.clone())).collect();
+    let records = records(&plan);
+    let report = report(&plan, &records).unwrap();
+    let headline = report.headline.unwrap();
+    let names = [headline.left, headline.right].map(|condition| plan.conditions[condition].name.as_str());
+    assert_eq!(names, ["sdk-typescript", "fusion"]);
+    assert_eq!(report.matrix.unwrap().reference, "sdk-typescript");
 }
 
 #[test]

@@ -115,6 +115,7 @@ fn transcript_containing(hostile: &str) -> Transcript {
         scenario: text(),
         description: text(),
         agent: text(),
+        condition: text(),
         guardrails: Guardrails::ALL,
         format: ErrorFormat::Template(template),
         trial: 0,
@@ -368,8 +369,9 @@ fn a_line_of_a_mebibyte_leaves_a_page_small_and_a_transcript_in_it() {
     let (_folder, kept) = run_with(&plan, &records);
     let report = summarize(&kept, &manifest, Scope::Full).unwrap();
     let mut transcripts = Transcripts::default();
-    // A template's file name cannot be this long.
-    let transcript = Transcript { format: ErrorFormat::FusionXml, ..transcript_containing(&line) };
+    // The names of a template and of a condition cannot be this long.
+    let (condition, format) = ("fusion".to_owned(), ErrorFormat::FusionXml);
+    let transcript = Transcript { condition, format, ..transcript_containing(&line) };
     for episode in Transcripts::episodes_to_show(&report).into_iter().take(2) {
         transcripts.add(episode, &transcript);
     }

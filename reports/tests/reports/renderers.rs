@@ -292,6 +292,7 @@ fn check_names(line: &mut BTreeMap<String, String>, agent: &AgentReport, row: &R
         ("agent_kind", agent.kind.name().to_owned()),
         ("opening", agent.opening.map_or(String::new(), |opening| opening.name().to_owned())),
         ("tools_mode", agent.tools.map_or(String::new(), |tools| tools.name().to_owned())),
+        ("condition", row.condition.clone()),
         ("guardrails", row.guardrails.to_string()),
         ("format", row.format.to_string()),
     ];

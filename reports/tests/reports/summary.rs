@@ -119,6 +119,7 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resa
         ),
     };
     ReportRow {
+        condition: plan.conditions[condition].name.clone(),
         guardrails: plan.conditions[condition].guardrails,
         format: plan.conditions[condition].format.clone(),
         episodes: all.len() as u64,

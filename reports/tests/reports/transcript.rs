@@ -42,6 +42,7 @@ fn transcript_with(steps: Vec<TranscriptStep>) -> Transcript {
         scenario: "users/invite".to_owned(),
         description: "Whether the answer names the role.".to_owned(),
         agent: "openai:gpt-5-mini · seeded · native".to_owned(),
+        condition: "all fusion-xml".to_owned(),
         guardrails: Guardrails::ALL,
         format: ErrorFormat::FusionXml,
         trial: 2,

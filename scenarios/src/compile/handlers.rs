@@ -138,6 +138,7 @@ fn failure(file: FailFile) -> ToolFailure {
         code: file.code,
         message: file.message,
         recovery: file.recovery,
+        recovery_is_generated: false,
         available_actions: file.available_actions,
         details: file.details.into_iter().collect(),
         retry_after: file.retry_after,

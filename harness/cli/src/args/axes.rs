@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use healbench_protocol::{Guardrails, Undeclared};
 
 use super::contract::DeltaArgs;
-use crate::axis_help::{formats_help, guardrails_help};
+use crate::axis_help::{conditions_help, formats_help, guardrails_help};
 
 /// The axes of a plan.
 #[derive(Debug, Args)]
@@ -19,6 +19,15 @@ pub(crate) struct AxisArgs {
     /// scripted:blind,scripted:typical,scripted:perfect; `scripted` when every scenario holds a claim]
     #[arg(long, value_name = "LIST", value_delimiter = ',', env = "HEALBENCH_AGENT")]
     pub(crate) agent: Vec<String>,
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        env = "HEALBENCH_CONDITION",
+        conflicts_with_all = ["guardrails", "format", "undeclared"],
+        help = conditions_help(),
+    )]
+    pub(crate) condition: Vec<String>,
     #[arg(
         long,
         value_name = "LIST",

@@ -8,6 +8,7 @@ use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::WorldDef;
 use healbench_engine::{CompileError, Engine, GuardedReply, World, WorldBase};
 use healbench_protocol::{ErrorFormat, Guardrails, Seed, ToolCall};
+use healbench_record::Condition;
 use healbench_reports::render::{plain_text, pluralize};
 use healbench_runner::{TokenCounter, is_estimated};
 use healbench_scenarios::Scenario;
@@ -15,9 +16,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::args::{CallArgs, CallOutput};
+use crate::axis_values::parse_formats;
+use crate::conditions::named_conditions;
 use crate::error::{CliError, ExitStatus};
-use crate::load::{parse_formats, scenarios, tools};
+use crate::load::{scenarios, tools};
 use crate::lockfiles::TOOLS;
+use crate::run_config::nearest_config;
 use crate::terminal::{ResultWriter, Terminal};
 
 /// Answers one call from the arguments, or each line of standard input.
@@ -39,14 +43,13 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
                 .help("name a file with `--scenario` or `--tools`"));
         }
     };
-    let formats = parse_formats(&args.format)?;
-    let output = args.output.unwrap_or(if formats.len() > 1 { CallOutput::Text } else { CallOutput::Json });
-    let guardrails: Guardrails = args.guardrails.parse()?;
-    let undeclared = args.undeclared.under(guardrails);
-    let engine = |format: &ErrorFormat| {
-        Ok(Engine::with_awareness(&tools, guardrails, format, &awareness)?.with_undeclared(undeclared))
+    let conditions = conditions(args)?;
+    let output = args.output.unwrap_or(if conditions.len() > 1 { CallOutput::Text } else { CallOutput::Json });
+    let engine = |condition: &Condition| {
+        let engine = Engine::with_awareness(&tools, condition.guardrails, &condition.format, &awareness)?;
+        Ok(engine.with_undeclared(condition.undeclared).with_domain_errors(condition.domain_errors))
     };
-    let mut engines = Engines::new(world, &formats, output, engine)?;
+    let mut engines = Engines::new(world, conditions, output, engine)?;
     let mut results = terminal.result_writer();
     match &args.tool {
         Some(tool) => {
@@ -60,6 +63,22 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
         }
         None => call_each_line(&mut engines, &mut results, terminal),
     }
+}
+
+/// Returns the requested conditions, each with its label: the name of its error format, or its own.
+fn conditions(args: &CallArgs) -> Result<Vec<(String, Condition)>, CliError> {
+    if !args.condition.is_empty() {
+        let named = named_conditions(&args.condition, nearest_config().as_deref())?;
+        return Ok(named.into_iter().map(|condition| (condition.name.clone(), condition)).collect());
+    }
+    let guardrails: Guardrails = args.guardrails.parse()?;
+    let condition = |format: ErrorFormat| {
+        let label = format.to_string();
+        let mut condition = Condition::new(guardrails, format);
+        condition.set_undeclared(args.undeclared.under(guardrails));
+        (label, condition)
+    };
+    Ok(parse_formats(&args.format)?.into_iter().map(condition).collect())
 }
 
 fn load_single_scenario(path: &Path, terminal: &Terminal) -> Result<Scenario, CliError> {
@@ -143,9 +162,9 @@ fn read_call(line: &[u8]) -> Result<ToolCall, String> {
     }
 }
 
-/// One engine and one environment per error format; the environments are separate because calls change them.
+/// One engine and one environment per condition, with its label; the environments are separate because calls change them.
 struct Engines {
-    formats: Vec<(ErrorFormat, Engine, World)>,
+    conditions: Vec<(String, Engine, World)>,
     output: CallOutput,
     counter: TokenCounter,
 }
@@ -153,21 +172,21 @@ struct Engines {
 impl Engines {
     fn new(
         world: WorldDef,
-        formats: &[ErrorFormat],
+        conditions: Vec<(String, Condition)>,
         output: CallOutput,
-        make_engine: impl Fn(&ErrorFormat) -> Result<Engine, CompileError>,
+        make_engine: impl Fn(&Condition) -> Result<Engine, CompileError>,
     ) -> Result<Engines, CliError> {
         let base = Arc::new(WorldBase::new(world));
-        let format = |format: &ErrorFormat| {
-            Ok::<_, CliError>((format.clone(), make_engine(format)?, World::new(Arc::clone(&base))))
+        let engine = |(label, condition): (String, Condition)| {
+            Ok::<_, CliError>((label, make_engine(&condition)?, World::new(Arc::clone(&base))))
         };
-        let formats = formats.iter().map(format).collect::<Result<_, _>>()?;
-        Ok(Engines { formats, output, counter: TokenCounter::new() })
+        let conditions = conditions.into_iter().map(engine).collect::<Result<_, _>>()?;
+        Ok(Engines { conditions, output, counter: TokenCounter::new() })
     }
 
-    /// Formats the response in each error format; `line` is the line of the call in the input.
+    /// Formats the response under each condition; `line` is the line of the call in the input.
     fn render_reply(&mut self, call: &ToolCall, line: Option<u64>) -> String {
-        if let (CallOutput::Json, [(_, engine, world)]) = (self.output, self.formats.as_mut_slice()) {
+        if let (CallOutput::Json, [(_, engine, world)]) = (self.output, self.conditions.as_mut_slice()) {
             return json_line(&CallToolResult::from_reply(&engine.call(world, call)));
         }
         let mut out = String::new();
@@ -180,17 +199,17 @@ impl Engines {
             out.push_str(&format!("── {line}: {} {}\n\n", plain_text(&call.tool), plain_text(&arguments)));
         }
         let mut members = Map::new();
-        for (format, engine, world) in &mut self.formats {
+        for (label, engine, world) in &mut self.conditions {
             let reply = engine.call(world, call);
             let text = reply.response.text();
             let (tokens, is_estimated) = (self.counter.count(&text), is_estimated(&text));
             match self.output {
-                CallOutput::Text => out.push_str(&section(format, &reply, tokens, is_estimated)),
+                CallOutput::Text => out.push_str(&section(label, &reply, tokens, is_estimated)),
                 CallOutput::Json => {
                     let result = CallToolResult::from_reply(&reply);
                     let member =
                         serde_json::json!({"tokens": tokens, "tokens_estimated": is_estimated, "result": result});
-                    members.insert(format.to_string(), member);
+                    members.insert(label.clone(), member);
                 }
             }
         }
@@ -209,12 +228,12 @@ impl Engines {
 /// The longest arguments that the heading of a call shows whole, in characters.
 const MAX_HEADING_CHARS: usize = 2000;
 
-/// Formats a section with the error format's name, its number of tokens, and the text that an agent reads.
-fn section(format: &ErrorFormat, reply: &GuardedReply, tokens: u32, is_estimated: bool) -> String {
+/// Formats a section with the condition's label, its number of tokens, and the text that an agent reads.
+fn section(label: &str, reply: &GuardedReply, tokens: u32, is_estimated: bool) -> String {
     let response = &reply.response;
     let kind = if response.is_error { " · isError" } else { "" };
     let about = if is_estimated { "about " } else { "" };
-    let mut out = format!("{format} · {about}{}{kind}\n", pluralize(u64::from(tokens), "token"));
+    let mut out = format!("{label} · {about}{}{kind}\n", pluralize(u64::from(tokens), "token"));
     for line in response.text().lines() {
         out.push_str("  ");
         out.push_str(&plain_text(line));

@@ -49,6 +49,7 @@ fn compare_cells(side: Side<'_>, args: &CompareArgs, terminal: &Terminal) -> Res
     let axis = match args.by {
         Some(CompareAxis::Guardrails) => Axis::Guardrails,
         Some(CompareAxis::Agent) => Axis::Agent,
+        Some(CompareAxis::Condition) => Axis::Condition,
         // Clap requires an axis if there is no candidate.
         Some(CompareAxis::Format) | None => Axis::Format,
     };

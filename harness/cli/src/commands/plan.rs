@@ -29,7 +29,10 @@ pub(crate) fn plan(args: &PlanArgs, terminal: &Terminal) -> Result<ExitStatus, C
     let _ = writeln!(out, "agents     {}", list(plan.agents.iter().map(agent_label).collect()));
     let conditions = plan.conditions.iter().map(|condition| {
         let contracts = condition.contracts_label().map(|label| format!(" {label}")).unwrap_or_default();
-        format!("{}/{}{contracts}", condition.guardrails, condition.format)
+        match condition.own_name() {
+            Some(name) => plain_text(name).into_owned(),
+            None => format!("{}/{}{contracts}", condition.guardrails, condition.format),
+        }
     });
     let _ = writeln!(out, "conditions {}", list(conditions.collect()));
     let _ = writeln!(out, "trials     {}", plan.trials);

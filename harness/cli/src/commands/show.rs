@@ -1,11 +1,12 @@
-use healbench_protocol::{ErrorFormat, Guardrails, Opening};
+use healbench_protocol::{AxisError, ConditionEntry, ErrorFormat, Guardrails, Opening};
 use healbench_record::{CellRef, Condition, Plan, RunDir};
 use healbench_reports::render::{self, TranscriptOptions, count, plain_text};
 
 use super::transcript::{transcripts, transcripts_under};
 use crate::args::ShowArgs;
+use crate::axis_values::parse_single_format;
 use crate::error::{CliError, ErrorKind, ExitStatus};
-use crate::load::{parse_single_format, run_spec_of};
+use crate::load::run_spec_of;
 use crate::terminal::Terminal;
 
 /// Prints the transcripts of episodes. They are replayed by the scripted agent or from the model's recorded turns, and
@@ -50,11 +51,15 @@ impl EpisodeQuery {
 fn requested_episodes(args: &ShowArgs, plan: &Plan) -> Result<Vec<EpisodeQuery>, CliError> {
     let guardrails = args.guardrails.as_deref().map(parse_single_guardrails).transpose()?;
     let format = args.format.as_deref();
+    let requested = |base: Option<&Condition>| match &args.condition {
+        Some(name) => condition_by_name(plan, name),
+        None => resolve_condition(plan, base, guardrails, format),
+    };
     let by_number = |episode: &u64| {
         let cell = plan.cell(*episode);
         let cell = cell
             .ok_or_else(|| CliError::no_episode(format_args!("{episode}, of 0 to {}", plan.len().saturating_sub(1))))?;
-        let condition = resolve_condition(plan, Some(&plan.conditions[cell.condition]), guardrails, format)?;
+        let condition = requested(Some(&plan.conditions[cell.condition]))?;
         Ok(EpisodeQuery { cell, condition })
     };
     if !args.episodes.is_empty() {
@@ -79,7 +84,7 @@ fn requested_episodes(args: &ShowArgs, plan: &Plan) -> Result<Vec<EpisodeQuery>,
         return Err(CliError::no_episode(format_args!("trial {trial}, of 0 to {}", plan.trials.saturating_sub(1))));
     }
     let cell = CellRef { scenario, agent, condition: 0, trial };
-    Ok(vec![EpisodeQuery { cell, condition: resolve_condition(plan, None, guardrails, format)? }])
+    Ok(vec![EpisodeQuery { cell, condition: requested(None)? }])
 }
 
 /// The error for a value that the plan does not have. Lists the first values that it has.
@@ -99,6 +104,28 @@ fn parse_single_guardrails(value: &str) -> Result<Guardrails, CliError> {
     match value.contains(',') || Guardrails::sweep(value).is_some() {
         true => Err(CliError::one_only("--guardrails", value)),
         false => Ok(value.parse()?),
+    }
+}
+
+/// Returns the condition of this name: of the plan, or a built-in one.
+fn condition_by_name(plan: &Plan, name: &str) -> Result<Condition, CliError> {
+    if let Some(known) = plan.conditions.iter().find(|condition| condition.name == name) {
+        return Ok(known.clone());
+    }
+    let entry: &ConditionEntry = name.parse().map_err(|error: AxisError| {
+        let mut known: Vec<String> = plan.conditions.iter().map(|condition| condition.name.clone()).collect();
+        known.extend(error.known);
+        known.dedup();
+        CliError::from(AxisError { known, ..error })
+    })?;
+    Ok(with_contracts_of(plan, Condition::named(entry.name, entry.parts.clone())))
+}
+
+/// Returns the condition with the contracts and changes that the plan's conditions show.
+fn with_contracts_of(plan: &Plan, condition: Condition) -> Condition {
+    match plan.conditions.iter().find(|known| known.guardrails.contract) {
+        Some(known) => condition.with_contracts(known.lock.clone(), known.deltas),
+        None => condition,
     }
 }
 
@@ -154,11 +181,7 @@ pub(super) fn resolve_condition(
             .find(|format| *format != ErrorFormat::Bare)
             .unwrap_or(ErrorFormat::FusionXml),
     };
-    let condition = Condition::new(guardrails, format);
-    Ok(match plan.conditions.iter().find(|known| known.guardrails.contract) {
-        Some(known) => condition.with_contracts(known.lock.clone(), known.deltas),
-        None => condition,
-    })
+    Ok(with_contracts_of(plan, Condition::new(guardrails, format)))
 }
 
 /// The name of the error format without `healing`.

@@ -137,17 +137,18 @@ fn check_reproducible(plan: &Plan) -> Result<(), CliError> {
         plain_text(&server)
     ))
     .kind(ErrorKind::Invalid)
-    .help("leave out `--guardrails` and `--format`; to compare settings, name them all when running"))
+    .help("leave out `--guardrails`, `--format` and `--condition`; to compare settings, name them all when running"))
 }
 
 fn not_recorded(plan: &Plan, cell: CellRef, condition: &Condition) -> CliError {
     let agent = &plan.agents[cell.agent];
     let opening = agent.opening.map(|opening| format!(" --opening {}", opening.name())).unwrap_or_default();
     let quoted = |text: &str| plain_text(&shell_quote(text)).into_owned();
-    // `--format` does not accept `bare`.
-    let format = match &condition.format {
-        ErrorFormat::Bare => String::new(),
-        format => format!(" --format {}", quoted(&format.name())),
+    let options = match (condition.own_name(), &condition.format) {
+        (Some(name), _) => format!("--condition {}", quoted(name)),
+        // `--format` does not accept `bare`.
+        (None, ErrorFormat::Bare) => format!("--guardrails {}", condition.guardrails),
+        (None, format) => format!("--guardrails {} --format {}", condition.guardrails, quoted(&format.name())),
     };
     // The run does not record the path of the settings file.
     let config = match ModelRef::parse(&agent.name) {
@@ -158,16 +159,17 @@ fn not_recorded(plan: &Plan, cell: CellRef, condition: &Condition) -> CliError {
     let path = plan.scenarios[cell.scenario].path.as_str();
     let scenarios = path.strip_prefix("built-in:").and_then(|path| path.split('/').next()).unwrap_or(path);
     let command = format!(
-        "healbench run {}{config} --agent {}{opening} --guardrails {}{format} --trials 1",
+        "healbench run {}{config} --agent {}{opening} {options} --trials 1",
         quoted(scenarios),
         quoted(&agent.to_string()),
-        condition.guardrails
     );
     CliError::new(format_args!(
-        "the run has no episode of {} under {}/{}, and this command sends no requests to models",
+        "the run has no episode of {} under {}, and this command sends no requests to models",
         plain_text(&agent.title()),
-        condition.guardrails,
-        plain_text(&condition.format.name())
+        match condition.own_name() {
+            Some(name) => plain_text(name).into_owned(),
+            None => format!("{}/{}", condition.guardrails, plain_text(&condition.format.name())),
+        }
     ))
     .kind(ErrorKind::Invalid)
     .help(format!("run it: `{command}`"))
@@ -285,6 +287,7 @@ impl TranscriptBuilder {
             scenario: scenario.id.clone(),
             description: scenario.description.clone(),
             agent: plan.agents[cell.agent].title(),
+            condition: condition.name.clone(),
             guardrails: condition.guardrails,
             format: condition.format.clone(),
             trial: cell.trial,

@@ -15,6 +15,7 @@ mod metrics;
 mod model_runs;
 mod model_server;
 mod models;
+mod named_conditions;
 mod progress;
 mod quickstart;
 mod report;

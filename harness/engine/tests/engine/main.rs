@@ -12,6 +12,7 @@ mod foreign;
 mod friendly;
 mod hostile;
 mod lockfile;
+mod named_conditions;
 mod oracle;
 mod presenting;
 mod problem_json;

@@ -1,7 +1,7 @@
 //! The policy file: its keys and their validation.
 
 use healbench_config::{ConfigError, Document, Table, Value};
-use healbench_protocol::{AgentId, AxisError, ErrorFormat, Guardrails};
+use healbench_protocol::{AgentId, AxisError, CONDITIONS, ConditionParts, ErrorFormat, Guardrails};
 
 use super::{Check, Direction, Margin, MayDiffer, PerfCheck, PerfPolicy, Policy, Tier};
 use crate::baseline::CellName;
@@ -52,7 +52,7 @@ fn advisory(value: &Value<'_>) -> Result<Vec<String>, ConfigError> {
 
 fn check(value: &Value<'_>) -> Result<Check, ConfigError> {
     let table = value.table()?;
-    table.deny_unknown(&["metric", "direction", "margin", "tier", "agent", "guardrails", "format"])?;
+    table.deny_unknown(&["metric", "direction", "margin", "tier", "agent", "guardrails", "format", "condition"])?;
     let metric = table.require("metric", "it is the metric that must not become worse")?;
     let metric = metric.one_of(Metric::ALL.map(|metric| (metric.name(), metric)))?;
     let value = table.require("margin", "it is the largest change that passes, such as `5 points` or `10%`")?;
@@ -81,13 +81,22 @@ fn check(value: &Value<'_>) -> Result<Check, ConfigError> {
         agent: table.read("agent", text)?,
         guardrails: table.read("guardrails", guardrails)?,
         format: table.read("format", text)?,
+        condition: table.read("condition", text)?,
     })
 }
 
 fn cell(value: &Value<'_>) -> Result<CellName, ConfigError> {
     let table = value.table()?;
-    table.deny_unknown(&["agent", "guardrails", "format"])?;
+    table.deny_unknown(&["agent", "guardrails", "format", "condition"])?;
     let agent = text(&table.require("agent", "it is the agent as a report names it")?)?;
+    let agent = AgentId { name: agent, opening: None, tools: None };
+    let condition = table.read("condition", text)?;
+    if let Some(entry) = CONDITIONS.iter().find(|entry| condition.as_deref() == Some(entry.name)) {
+        // The parts of a built-in condition follow from its name.
+        table.deny_unknown(&["agent", "condition"])?;
+        let ConditionParts { guardrails, format, .. } = &entry.parts;
+        return Ok(CellName { agent, guardrails: *guardrails, format: format.to_string(), condition });
+    }
     let guardrails = guardrails(&table.require("guardrails", "it is a set such as `strict+healing`")?)?;
     let bare = ErrorFormat::Bare.to_string();
     let format = match (guardrails.healing, table.get("format")) {
@@ -101,8 +110,7 @@ fn cell(value: &Value<'_>) -> Result<CellName, ConfigError> {
         }
         (false, _) => bare,
     };
-    let agent = AgentId { name: agent, opening: None, tools: None };
-    Ok(CellName { agent, guardrails, format })
+    Ok(CellName { agent, guardrails, format, condition })
 }
 
 fn perf(value: &Value<'_>, default: &PerfPolicy) -> Result<PerfPolicy, ConfigError> {

@@ -49,11 +49,11 @@ fn other_conditions(page: &EpisodePage<'_>, cell: CellRef) -> Markup {
         @if page.plan.conditions.len() > 1 {
             p.note {
                 "Compare with: "
-                @for (index, (index_in_plan, Condition { guardrails, format, .. })) in episodes.enumerate() {
+                @for (index, (index_in_plan, Condition { name, guardrails, format, .. })) in episodes.enumerate() {
                     @if index > 0 { ", " }
                     @let other = page.plan.episode(CellRef { condition: index_in_plan, ..cell });
                     a href={ (run_address(page.name)) "episodes/" (page.episode) "?versus=" (other) } {
-                        (visible(&condition_label(*guardrails, format)))
+                        (visible(&condition_label(name, *guardrails, format)))
                     }
                 }
             }

@@ -86,7 +86,7 @@ fn cost_scatter(report: &Report) -> Result<Markup, ChartError> {
     let points: Vec<Point> = rows()
         .filter_map(|(group, row)| {
             Some(Point {
-                label: condition_label(row.guardrails, &row.format),
+                label: condition_label(&row.condition, row.guardrails, &row.format),
                 group,
                 filled: row.guardrails != healbench_protocol::Guardrails::NONE,
                 x: row.rate(RowMetric::TokensPerEpisode).rate?,

@@ -17,6 +17,7 @@ pub(super) fn heat_map(matrix: &Matrix) -> Markup {
         Axis::Format => "Error formats",
         Axis::Guardrails => "Sets of guardrails",
         Axis::Agent => "Agents",
+        Axis::Condition => "Conditions",
     };
     html! {
         h2 #matrix { (what) " compared" }
@@ -66,6 +67,7 @@ fn singular(axis: Axis) -> &'static str {
         Axis::Format => "error format",
         Axis::Guardrails => "guardrails",
         Axis::Agent => "agent",
+        Axis::Condition => "condition",
     }
 }
 

@@ -84,7 +84,7 @@ impl Transcripts {
 fn render_transcript(transcript: &Transcript, full: bool) -> Markup {
     let class = if transcript.outcome == Outcome::Success { "badge good" } else { "badge bad" };
     let title = html! {
-        (condition_label(transcript.guardrails, &transcript.format)) " "
+        (condition_label(&transcript.condition, transcript.guardrails, &transcript.format)) " "
         span class=(class) { (transcript.outcome) } " "
         span.who {
             "after " (pluralize(u64::from(transcript.calls), "call")) ", trial " (transcript.trial)

@@ -1,0 +1,92 @@
+//! The conditions that `--condition` can name: those of the registry, and the `[condition.NAME]` tables of
+//! healbench.toml.
+
+use std::path::Path;
+
+use healbench_config::{ConfigError, Document, Table, Value, hint};
+use healbench_protocol::{
+    CONDITIONS, CONTENTS, ConditionParts, DOMAIN_ERRORS, ErrorFormat, Guardrails, NamedEntry, UNDECLARED, Undeclared,
+};
+use healbench_record::Condition;
+use healbench_reports::render::plain_text;
+
+use crate::axis_values::{parse_single_format, reject_duplicates};
+use crate::error::{CliError, ErrorKind};
+
+/// Returns the conditions that `--condition` names, in its order. `file` is the settings file.
+pub(crate) fn named_conditions(names: &[String], file: Option<&Path>) -> Result<Vec<Condition>, CliError> {
+    reject_duplicates("--condition", names.iter().cloned())?;
+    let mut known: Vec<(String, ConditionParts)> =
+        CONDITIONS.iter().map(|entry| (entry.name.to_owned(), entry.parts.clone())).collect();
+    if let Some(file) = file {
+        let text = std::fs::read_to_string(file).map_err(|source| CliError::read(file, &source))?;
+        known.extend(read_conditions(&Document::parse(&file.display().to_string(), &text)?, file)?);
+    }
+    let condition = |name: &String| match known.iter().find(|(known, _)| known == name) {
+        Some((_, parts)) => Ok(Condition::named(name, parts.clone())),
+        None => Err(CliError::new(format_args!("unknown condition `{}`", plain_text(name)))
+            .kind(ErrorKind::Invalid)
+            .help(hint(name, known.iter().map(|(name, _)| name.as_str())))),
+    };
+    names.iter().map(condition).collect()
+}
+
+/// Reads the `[condition.NAME]` tables of a settings file. The files of templates are relative to its folder.
+pub(crate) fn read_conditions(
+    document: &Document<'_>,
+    file: &Path,
+) -> Result<Vec<(String, ConditionParts)>, ConfigError> {
+    let Some(tables) = document.root().read("condition", Value::table)? else { return Ok(Vec::new()) };
+    let read = |value: Value<'_>| {
+        let name = value.key();
+        if CONDITIONS.iter().any(|entry| entry.name == name) {
+            return Err(value.key_error("is the name of a built-in condition", "choose another name"));
+        }
+        if !name.chars().all(|c| c.is_ascii_alphanumeric() || "._+-".contains(c)) {
+            let help = "use letters, digits, `.`, `_`, `+` and `-`";
+            return Err(value.key_error("cannot name a condition", help));
+        }
+        Ok((name.to_owned(), read_parts(&value.table()?, file.parent().unwrap_or(Path::new("")))?))
+    };
+    tables.entries().map(read).collect()
+}
+
+fn read_parts(table: &Table<'_>, folder: &Path) -> Result<ConditionParts, ConfigError> {
+    table.deny_unknown(&["guardrails", "format", "undeclared", "domain_errors", "content"])?;
+    let help = |error: CliError| (error.to_string(), error.help.unwrap_or_default());
+    let parse = |text: &str| text.parse::<Guardrails>().map_err(|error| help(error.into()));
+    let guardrails = table.read("guardrails", |value| value.parse(parse))?.unwrap_or_default();
+    let format = table.get("format");
+    let format = match (guardrails.healing, format) {
+        (false, None) => ErrorFormat::Bare,
+        (false, Some(format)) => {
+            return Err(format.error("has no effect without `healing`", "add `healing` to `guardrails`, or remove it"));
+        }
+        (true, None) => return Err(table.error("has no format", "add `format`, which `healing` needs")),
+        (true, Some(format)) => format.parse(|text| parse_single_format(&relative_to(folder, text)).map_err(help))?,
+    };
+    let undeclared = one_of(table, "undeclared", &UNDECLARED)?.unwrap_or(Undeclared::of(guardrails));
+    if (undeclared == Undeclared::Reject) != guardrails.strict {
+        let help = "undeclared fields are rejected exactly if `guardrails` has `strict`";
+        return Err(table.error("contradicts its guardrails", help));
+    }
+    Ok(ConditionParts {
+        undeclared,
+        guardrails,
+        format,
+        domain_errors: one_of(table, "domain_errors", &DOMAIN_ERRORS)?.unwrap_or_default(),
+        content: one_of(table, "content", &CONTENTS)?.unwrap_or_default(),
+    })
+}
+
+fn one_of<T: Copy>(table: &Table<'_>, key: &str, entries: &[NamedEntry<T>]) -> Result<Option<T>, ConfigError> {
+    table.read(key, |value| value.one_of(entries.iter().map(|entry| (entry.name, entry.value))))
+}
+
+/// Resolves the file in `template:FILE`.
+fn relative_to(folder: &Path, text: &str) -> String {
+    match text.strip_prefix("template:") {
+        Some(file) => format!("template:{}", folder.join(file).display()),
+        None => text.to_owned(),
+    }
+}
