@@ -28,20 +28,22 @@ fn a_summary_at_80_columns() {
     insta::assert_snapshot!(shown(&report(&plan(20)), 80, Detail::Summary), @r"
     quickstart · 3 scenarios · 2 agents · 20 trials · 360 episodes · seed 7
 
-                          success         vs none  recov-   calls  tokens  wasted
-                                %          points    ered  /succ.  /succ.  tokens
+                          success        vs none  recov-   calls  tokens  wasted
+                                %         points    ered  /succ.  /succ.  tokens
     scripted:typical
-      none            40 [28, 53]    —                34%     7.0   1,761     75%
-      all fusion-xml  63 [49, 75]  +22 [<0.1, 41]     64%     5.0   1,300     55%
+      none            40             —               34%     7.0   1,761     75%
+      all fusion-xml  63           +22 [-78, 89]     64%     5.0   1,300     55%
       strict+healing fusion-text
-                      67 [54, 78]  +26    [6, 44]     69%     5.1   1,397     57%
+                      67           +26 [-73, 89]     69%     5.1   1,397     57%
     openai:gpt-5-mini · seeded · prompt
-      none            38 [27, 51]    —                36%     6.2   1,718     68%
-      all fusion-xml  62 [49, 74]  +23    [4, 41]     71%     6.1   1,583     64%
+      none            38 [27, 51]    —               36%     6.2   1,718     68%
+      all fusion-xml  62 [49, 74]  +23 [-94, 97]     71%     6.1   1,583     64%
       strict+healing fusion-text
-                      71 [58, 81]  +32   [13, 49]     75%     4.6   1,276     59%
+                      71 [58, 81]  +32 [-72, 90]     75%     4.6   1,276     59%
 
-    Intervals are 95%: Wilson for a rate, Tango for a paired difference (points).
+    Intervals are 95%. Of `vs none`: for other scenarios of these suites (clustered
+    score). Of a rate: for the same scenarios run again (Wilson); scripted agents
+    and replays have none, for nothing varies.
     recovered: success in episodes with a scheduled mistake or fault. /succ.: per
     success.
     Rows of `scripted:` agents show what the texts contain, not how a real model
@@ -61,16 +63,16 @@ fn everything_at_100_columns() {
     insta::assert_snapshot!(shown(&report(&plan(20)), 100, Detail::Scenarios), @r"
     quickstart · 3 scenarios · 2 agents · 20 trials · 360 episodes · seed 7
 
-                                      success         vs none  recov-   calls  tokens  wasted
-                                            %          points    ered  /succ.  /succ.  tokens
+                                      success        vs none  recov-   calls  tokens  wasted
+                                            %         points    ered  /succ.  /succ.  tokens
     scripted:typical
-      none                        40 [28, 53]    —                34%     7.0   1,761     75%
-      all fusion-xml              63 [49, 75]  +22 [<0.1, 41]     64%     5.0   1,300     55%
-      strict+healing fusion-text  67 [54, 78]  +26    [6, 44]     69%     5.1   1,397     57%
+      none                        40             —               34%     7.0   1,761     75%
+      all fusion-xml              63           +22 [-78, 89]     64%     5.0   1,300     55%
+      strict+healing fusion-text  67           +26 [-73, 89]     69%     5.1   1,397     57%
     openai:gpt-5-mini · seeded · prompt
-      none                        38 [27, 51]    —                36%     6.2   1,718     68%
-      all fusion-xml              62 [49, 74]  +23    [4, 41]     71%     6.1   1,583     64%
-      strict+healing fusion-text  71 [58, 81]  +32   [13, 49]     75%     4.6   1,276     59%
+      none                        38 [27, 51]    —               36%     6.2   1,718     68%
+      all fusion-xml              62 [49, 74]  +23 [-94, 97]     71%     6.1   1,583     64%
+      strict+healing fusion-text  71 [58, 81]  +32 [-72, 90]     75%     4.6   1,276     59%
 
                                   first-call  repeated            hints    false  leaked
                                      success     calls  stuck  followed  success  fields
@@ -138,7 +140,9 @@ fn everything_at_100_columns() {
       orders/typo            7/17       14/20           14/19
       control/nothing-wrong  8/19        6/15           12/19
 
-    Intervals are 95%: Wilson for a rate, Tango for a paired difference (points).
+    Intervals are 95%. Of `vs none`: for other scenarios of these suites (clustered score). Of a rate:
+    for the same scenarios run again (Wilson); scripted agents and replays have none, for nothing
+    varies.
     Intervals of a difference in tokens: BCa bootstrap over scenarios.
     retries (median): the Kaplan-Meier estimate; chains that were never fixed are censored.
     recovered: success in episodes with a scheduled mistake or fault. /succ.: per success.

@@ -161,6 +161,8 @@ proptest! {
         };
         // serde accepts a matching sequence as a struct; the engine does not.
         prop_assume!(!answer.response.text().contains("invalid type: sequence, expected struct"));
+        // In an internally tagged enum, serde accepts an empty map as a unit; the engine does not.
+        prop_assume!(!answer.response.text().contains("invalid type: map, expected unit"));
         prop_assert_eq!(answer.response.is_error.then(|| answer.response.text().into_owned()), own);
     }
 
