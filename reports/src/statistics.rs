@@ -23,7 +23,9 @@ use statrs::distribution::{ContinuousCDF as _, Normal};
 
 pub use bootstrap::{ClusterSums, RESAMPLES, Resamples, bca_mean, bca_ratio};
 pub use clopper_pearson::clopper_pearson;
-pub use clustered::{ClusterPairs, ClusteredDifference, ThisSuite, clustered_difference, fewest_clusters};
+pub use clustered::{
+    ClusterPairs, ClusteredDifference, ThisSuite, clustered_difference, clustered_non_inferiority, fewest_clusters,
+};
 pub use fisher::fisher_less;
 pub use holm::holm;
 pub use incidence::{FixedWithin, cumulative_incidence};

@@ -9,7 +9,8 @@ use crate::baseline::{CellName, CellScenario};
 use crate::metric::Metric;
 use crate::statistics::{
     ClusterPairs, ClusterSums, GATE_CONFIDENCE, Interval, NonInferiority, Resamples, bca_ratio, clustered_difference,
-    fewest_clusters, fisher_less, holm, non_inferiority, paired_non_inferiority, pairs_to_settle, tango,
+    clustered_non_inferiority, fewest_clusters, fisher_less, holm, non_inferiority, paired_non_inferiority,
+    pairs_to_settle, tango,
 };
 
 /// The probability with which the reported number of pairs would settle a row.
@@ -160,18 +161,17 @@ fn broken_scenarios<'a>(direction: Direction, scenarios: &[ScenarioPairs<'a>]) -
 
 /// Decides a rate for other scenarios of the same suites; `None` for fewer than two scenarios.
 fn other_scenarios(direction: Direction, scenarios: &[ScenarioPairs<'_>], margin: f64) -> Option<OtherScenarios> {
-    let counts: Vec<ClusterPairs> =
-        scenarios.iter().map(|s| ClusterPairs { pairs: s.pairs, gains: s.more, losses: s.fewer }).collect();
-    let clustered = clustered_difference(&counts, GATE_CONFIDENCE)?;
-    let Interval { lower, upper } = clustered.interval;
-    let holds = |interval| Some(non_inferiority(interval, margin));
-    let negated = Interval { lower: -upper, upper: -lower };
-    let conclusion = for_direction(direction, || holds(clustered.interval), || holds(negated));
-    let missing_scenarios = fewest_clusters(margin).map_or(0, |fewest| fewest.saturating_sub(clustered.clusters));
-    let verdict = match verdict_of(conclusion) {
-        Verdict::Pass if missing_scenarios > 0 || margin <= 0.0 => Verdict::Inconclusive,
-        verdict => verdict,
+    let counts = |turned: bool| -> Vec<ClusterPairs> {
+        let of = |s: &ScenarioPairs<'_>| match turned {
+            false => ClusterPairs { pairs: s.pairs, gains: s.more, losses: s.fewer },
+            true => ClusterPairs { pairs: s.pairs, gains: s.fewer, losses: s.more },
+        };
+        scenarios.iter().map(of).collect()
     };
+    let clustered = clustered_difference(&counts(false), GATE_CONFIDENCE)?;
+    let holds = |turned| clustered_non_inferiority(&counts(turned), margin, GATE_CONFIDENCE);
+    let verdict = verdict_of(for_direction(direction, || holds(false), || holds(true)));
+    let missing_scenarios = fewest_clusters(margin).map_or(0, |fewest| fewest.saturating_sub(clustered.clusters));
     Some(OtherScenarios { interval: clustered.interval, verdict, scenarios: clustered.clusters, missing_scenarios })
 }
 

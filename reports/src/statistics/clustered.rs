@@ -3,7 +3,7 @@ use serde::Serialize;
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
 use super::tango::{interval_within, score, tango};
-use super::{Interval, mcnemar_mid_p};
+use super::{Interval, NonInferiority, mcnemar_mid_p, non_inferiority};
 
 /// The pairs of one cluster, such as those of the trials of one scenario.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -81,6 +81,19 @@ pub fn clustered_difference(clusters: &[ClusterPairs], confidence: f64) -> Optio
         p_value: (2.0 * t.cdf(-statistic.abs())).min(1.0),
         icc,
         clusters: used.len() as u64,
+    })
+}
+
+/// Compares gains and losses over clusters with a margin, for a new sample of as many clusters: the interval of
+/// [`clustered_difference`] decides as in [`non_inferiority`], and with fewer than [`fewest_clusters`] nothing holds.
+///
+/// Returns `None` as [`clustered_difference`] does.
+pub fn clustered_non_inferiority(clusters: &[ClusterPairs], margin: f64, confidence: f64) -> Option<NonInferiority> {
+    let found = clustered_difference(clusters, confidence)?;
+    let is_enough = fewest_clusters(margin).is_some_and(|fewest| found.clusters >= fewest);
+    Some(match non_inferiority(found.interval, margin) {
+        NonInferiority::Holds if !is_enough => NonInferiority::Inconclusive,
+        conclusion => conclusion,
     })
 }
 

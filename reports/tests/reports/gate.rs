@@ -311,6 +311,45 @@ fn a_stochastic_model_is_held_to_a_margin() {
 }
 
 #[test]
+fn a_scenario_that_breaks_fails_though_the_mean_is_within_the_margin() {
+    let policy = Policy::parse("gate.toml", "[[check]]\nmetric = \"success\"\nmargin = \"50 points\"\n").unwrap();
+    let decide = |trials: u32, is_broken: bool| {
+        let base = stochastic_baseline(trials, |_, _| true);
+        let candidate = stochastic_baseline(trials, move |_, scenario| scenario != 1 || !is_broken);
+        let report = run_gate(&base, &candidate, &policy).unwrap();
+        let row = success_row(&report);
+        (row.verdict, row.reason.clone())
+    };
+    let (verdict, reason) = decide(20, true);
+    assert!(verdict == Verdict::Fail && reason.contains("is worse beyond chance"), "{verdict:?} {reason}");
+    assert_eq!(decide(20, false).0, Verdict::Pass);
+    // With few trials it looks like chance.
+    let (verdict, reason) = decide(3, true);
+    assert!(verdict != Verdict::Fail && reason.contains("with under 8 trials"), "{verdict:?} {reason}");
+}
+
+#[test]
+fn a_policy_may_ask_about_other_scenarios() {
+    let base = stochastic_baseline(60, |trial, _| trial % 4 != 0);
+    let decide = |text: &str| {
+        let report = run_gate(&base, &base, &Policy::parse("gate.toml", text).unwrap()).unwrap();
+        let row = success_row(&report);
+        let others = row.other_scenarios.unwrap();
+        assert_eq!((others.verdict, others.scenarios), (Verdict::Inconclusive, 3));
+        (row.verdict, others.missing_scenarios, row.reason.clone())
+    };
+    let check = |margin| format!("[[check]]\nmetric = \"success\"\nmargin = \"{margin} points\"\n");
+    let (verdict, missing, reason) = decide(&check(5));
+    assert!(
+        reason.ends_with("on other scenarios, advisory: INCONCLUSIVE (56 scenarios too few for a PASS)"),
+        "{reason}"
+    );
+    assert_eq!((verdict, missing), (Verdict::Pass, 56));
+    let (verdict, missing, _) = decide(&format!("generalize = true\n{}", check(15)));
+    assert_eq!((verdict, missing), (Verdict::Inconclusive, 16));
+}
+
+#[test]
 fn a_check_may_look_the_other_way_or_both() {
     let (base, better) =
         (stochastic_baseline(60, |trial, _| trial % 4 == 0), stochastic_baseline(60, |trial, _| trial % 4 != 3));

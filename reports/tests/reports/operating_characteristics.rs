@@ -4,9 +4,10 @@ use std::{collections::BTreeMap, f64::consts::FRAC_PI_2, fmt::Write as _};
 
 use healbench_protocol::{DrawKey, Draws, Seed};
 use healbench_reports::statistics::{
-    GATE_CONFIDENCE, NonInferiority, Resamples, bca_mean, non_inferiority, paired_non_inferiority, pairs_for, tango,
+    ClusterPairs, GATE_CONFIDENCE, NonInferiority, Resamples, bca_mean, clustered_non_inferiority, non_inferiority,
+    paired_non_inferiority, pairs_for, tango,
 };
-use statrs::distribution::{Binomial, Discrete as _, DiscreteCDF as _};
+use statrs::distribution::{Beta, Binomial, ContinuousCDF as _, Discrete as _, DiscreteCDF as _};
 
 /// The number of simulated runs; the bootstrap is slower and has its own number.
 const REPETITIONS: u32 = 100_000;
@@ -87,6 +88,73 @@ fn most_passes(pairs: u64, margin: f64, mut passes: impl FnMut(u64, u64) -> bool
         (0..).zip(&fewest).map(passing).sum::<f64>()
     };
     (0..=2000).map(at).fold(0.0, f64::max)
+}
+
+/// Simulates the decision about other scenarios: returns the share of runs that pass, and of those that fail, if each scenario
+/// loses a share of its pairs that is drawn from a beta distribution with this mean and intraclass correlation. Nothing is gained.
+fn simulate_others([scenarios, trials]: [u64; 2], margin: f64, mean: f64, icc: f64, draws: &mut Draws) -> [f64; 2] {
+    // Drawing from equally likely quantiles is faster than inverting the distribution each time.
+    let quantile = |at: u32| match icc {
+        0.0 => mean,
+        1.0 => f64::from(u8::from(f64::from(at) < mean * f64::from(QUANTILES))),
+        _ => {
+            let scale = (1.0 - icc) / icc;
+            let beta = Beta::new(mean * scale, (1.0 - mean) * scale).unwrap();
+            beta.inverse_cdf((f64::from(at) + 0.5) / f64::from(QUANTILES))
+        }
+    };
+    let quantiles: Vec<f64> = (0..QUANTILES).map(quantile).collect();
+    let (mut passed, mut failed) = (0, 0);
+    for _ in 0..CLUSTERED_RUNS {
+        let clusters: Vec<ClusterPairs> = (0..scenarios)
+            .map(|_| {
+                let lost = quantiles[(draws.unit() * f64::from(QUANTILES)) as usize];
+                let losses = (0..trials).filter(|_| draws.unit() < lost).count() as u64;
+                ClusterPairs { pairs: trials, gains: 0, losses }
+            })
+            .collect();
+        match clustered_non_inferiority(&clusters, margin, GATE_CONFIDENCE).unwrap() {
+            NonInferiority::Holds => passed += 1,
+            NonInferiority::Fails => failed += 1,
+            NonInferiority::Inconclusive => {}
+        }
+    }
+    [passed, failed].map(|count| f64::from(count) / f64::from(CLUSTERED_RUNS))
+}
+
+const QUANTILES: u32 = 2_000;
+const CLUSTERED_RUNS: u32 = 20_000;
+
+#[allow(clippy::print_stdout)]
+#[test]
+#[ignore = "takes a minute, in release"]
+fn operating_characteristics_of_the_decision_about_other_scenarios() {
+    let mut table = String::new();
+    let key = DrawKey::of_run(Seed(17));
+    let mut cell = 0;
+    for (scenarios, trials, margin) in [(60, 5, 0.05), (60, 20, 0.05), (93, 5, 0.05), (93, 20, 0.05), (31, 20, 0.10)] {
+        let mut shares = Vec::new();
+        for icc in [0.0, 0.3, 0.6, 0.85, 1.0] {
+            cell += 1;
+            let mut draws = key.draws("other scenarios", cell);
+            let [passed, _] = simulate_others([scenarios, trials], margin, margin, icc, &mut draws);
+            assert!(passed <= 0.08, "{scenarios} {trials} {margin} {icc}: {passed}");
+            shares.push(percent(passed));
+        }
+        writeln!(table, "| {margin:.2} | {scenarios} | {trials} | {} |", shares.join(" | ")).unwrap();
+    }
+    println!("{table}");
+    assert!(DOCS.contains(&table), "docs/statistics.md does not have this table");
+}
+
+#[test]
+fn nothing_holds_for_other_scenarios_below_the_fewest() {
+    for (scenarios, margin) in [(58, 0.05), (28, 0.1), (18, 0.15)] {
+        let same = |scenarios: usize| vec![ClusterPairs { pairs: 20, gains: 0, losses: 0 }; scenarios];
+        let decide = |scenarios| clustered_non_inferiority(&same(scenarios), margin, GATE_CONFIDENCE);
+        assert_eq!(decide(scenarios), Some(NonInferiority::Inconclusive));
+        assert_eq!(decide(scenarios + 1), Some(NonInferiority::Holds));
+    }
 }
 
 // The printed table is the purpose of this test.
