@@ -126,6 +126,21 @@ pub(crate) struct ValidateArgs {
     /// Scenario files, folders of them, or names of built-in suites.
     #[arg(value_name = "FILE", required = true)]
     pub(crate) files: Vec<PathBuf>,
+    /// List the texts that give an agent a value which it has to know or to find: the prompt, the texts of tools, and the error
+    /// texts of each format for the scheduled mistakes.
+    #[arg(long)]
+    pub(crate) leaks: bool,
+    /// The output format of `--leaks`.
+    #[arg(long, value_enum, value_name = "WHAT", default_value = "text", requires = "leaks")]
+    pub(crate) output: LeakOutput,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum LeakOutput {
+    /// A line per leak and chance match, with the formats joined.
+    Text,
+    /// All matches as JSON.
+    Json,
 }
 
 #[derive(Debug, Args)]

@@ -8,6 +8,7 @@ mod contracts;
 mod gate;
 mod help;
 mod interrupted;
+mod leaks;
 mod locks;
 #[path = "../../../runner/tests/runner/memory_server.rs"]
 mod memory_server;

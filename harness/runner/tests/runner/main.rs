@@ -5,6 +5,7 @@
 mod checkpoints;
 mod foreign;
 mod frozen;
+mod leaks;
 mod memory_server;
 mod outcomes;
 mod random_templates;

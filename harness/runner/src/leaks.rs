@@ -1,0 +1,269 @@
+//! The audit of leaks: texts that give an agent a value which it has to know or to find.
+
+mod occurrences;
+mod possible_values;
+mod texts;
+
+use std::collections::BTreeMap;
+
+use healbench_engine::definition::Rule;
+use healbench_protocol::{Guardrails, Seed, Step, ToolCall};
+use healbench_scenarios::Scenario;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::ScenarioSetupError;
+use occurrences::{is_assigned, occurrences, scalars};
+use possible_values::PossibleValues;
+use texts::{ToolText, error_texts, tool_texts};
+
+/// The audit of one scenario.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LeakAudit {
+    /// The scenario's id.
+    pub scenario: String,
+    /// The number of distinct expected values: those of arguments that a draft lacks or has wrong, and those that must be found.
+    pub expected_values: usize,
+    /// The places in which an expected value stands, ordered by step, argument and place.
+    pub matches: Vec<LeakMatch>,
+}
+
+/// A place in which an expected value stands although the agent did not send it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct LeakMatch {
+    /// What the match means.
+    pub kind: LeakKind,
+    /// The step of the script, from 1.
+    pub step: usize,
+    /// The tool of the step's call.
+    pub tool: String,
+    /// The path of the argument: `goods.0.tariff`.
+    pub argument: String,
+    /// The expected value.
+    pub value: Value,
+    /// The kind of text.
+    pub place: LeakPlace,
+    /// The text: the path of a tool text, or the name of the error format; null for the prompt.
+    pub location: Option<String>,
+    /// The number of values that the argument can have; null if there is no limit.
+    pub possible_values: Option<u64>,
+    /// The probability, from 0 to 1, that a value drawn from the possible ones stands there at least as often as the expected
+    /// one; 0 if there is no limit.
+    pub chance: f64,
+}
+
+/// The meaning of a match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LeakKind {
+    /// The text singles the value out: it stands there more often than any other possible value.
+    Leak,
+    /// Another possible value stands there as often, such as in a list of options.
+    Chance,
+    /// The prompt states the value as a fact of the task.
+    Task,
+}
+
+/// A kind of text that an agent reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum LeakPlace {
+    Prompt,
+    Tools,
+    Error,
+}
+
+impl LeakPlace {
+    /// Returns the name in outputs.
+    pub fn name(self) -> &'static str {
+        match self {
+            LeakPlace::Prompt => "prompt",
+            LeakPlace::Tools => "tools",
+            LeakPlace::Error => "error",
+        }
+    }
+}
+
+/// The conditions whose error texts are audited: a bare line, and all guardrails with each format.
+const GUARDRAILS: [Guardrails; 2] = [Guardrails::NONE, Guardrails::ALL];
+
+/// Audits the mistakes of the first `trials` trials of a scenario. Error texts are those of the engine, for each draft and for
+/// each of its mistakes alone, without faults.
+///
+/// # Errors
+/// [`ScenarioSetupError`] if a tool does not compile; cannot occur for a loaded scenario.
+pub fn audit_leaks(scenario: &Scenario, seed: Seed, trials: u32) -> Result<LeakAudit, ScenarioSetupError> {
+    let mut audit = Audit { scenario, expected: BTreeMap::new(), matches: BTreeMap::new() };
+    let tools = tool_texts(&scenario.advertised());
+    let world = scenario.world(seed);
+    let mut probes: BTreeMap<(usize, String), (Step, ToolCall)> = BTreeMap::new();
+    for trial in 0..trials {
+        let schedule = scenario.schedule(seed, trial, &world);
+        for (index, step) in schedule.script.steps.iter().enumerate() {
+            audit.check_prompt_and_tools(index, step, &tools);
+            for call in drafts(step) {
+                probes.entry((index, call.wire_text())).or_insert_with(|| (step.clone(), call));
+            }
+        }
+    }
+    let calls = probes.iter().map(|((index, _), (_, call))| (*index, call));
+    let texts = error_texts(scenario, seed, &GUARDRAILS, calls)?;
+    for (((index, _), (step, call)), errors) in probes.iter().zip(texts) {
+        for (format, text) in errors {
+            audit.check_error(*index, step, call, &format, &text);
+        }
+    }
+    Ok(LeakAudit {
+        scenario: scenario.id.clone(),
+        expected_values: audit.expected.len(),
+        matches: audit.matches.into_values().collect(),
+    })
+}
+
+/// Returns the draft, and the intended call with each of the draft's arguments alone that differ from it. Empty if the draft has no
+/// mistake.
+fn drafts(step: &Step) -> Vec<ToolCall> {
+    let (Some(draft), Some(intended)) = (step.draft.object(), step.intended.object()) else { return Vec::new() };
+    let names = intended.keys().chain(draft.keys().filter(|name| !intended.contains_key(*name)));
+    let wrong: Vec<&String> = names.filter(|name| draft.get(*name) != intended.get(*name)).collect();
+    let mut calls: Vec<ToolCall> = if wrong.is_empty() { Vec::new() } else { vec![step.draft.clone()] };
+    if wrong.len() > 1 {
+        calls.extend(wrong.into_iter().map(|name| {
+            let mut arguments = intended.clone();
+            match draft.get(name) {
+                Some(value) => _ = arguments.insert(name.clone(), value.clone()),
+                None => _ = arguments.shift_remove(name),
+            }
+            ToolCall { tool: step.draft.tool.clone(), arguments: Value::Object(arguments) }
+        }));
+    }
+    calls
+}
+
+type Key = (usize, String, String, LeakPlace, Option<String>, LeakKind);
+
+struct Audit<'a> {
+    scenario: &'a Scenario,
+    /// The expected values by step, argument and JSON.
+    expected: BTreeMap<(usize, String, String), Value>,
+    matches: BTreeMap<Key, LeakMatch>,
+}
+
+impl Audit<'_> {
+    fn check_prompt_and_tools(&mut self, index: usize, step: &Step, tools: &[ToolText]) {
+        for (argument, value) in missing_values(step, &step.draft).into_iter().chain(values_to_find(step)) {
+            let possible = self.possible_values(step, &argument);
+            let key = (index, argument.clone(), value.to_string());
+            if self.expected.insert(key, value.clone()).is_some() {
+                continue;
+            }
+            let is_fact = |text: &str| {
+                let name = argument.rsplit('.').next().unwrap_or(&argument);
+                !must_be_found(step, &argument) && !is_assigned(text, name, &value)
+            };
+            let prompt = &self.scenario.task.prompt;
+            self.check(index, step, &argument, &value, &possible, (LeakPlace::Prompt, None, prompt), is_fact(prompt));
+            // An agent reads the actions of a tool in the list of tools.
+            if possible.is_discriminator {
+                continue;
+            }
+            for text in tools.iter().filter(|text| text.concerns(&argument)) {
+                let place = (LeakPlace::Tools, Some(text.location.as_str()), text.text.as_str());
+                self.check(index, step, &argument, &value, &possible, place, false);
+            }
+        }
+    }
+
+    fn check_error(&mut self, index: usize, step: &Step, call: &ToolCall, format: &str, text: &str) {
+        for (argument, value) in missing_values(step, call) {
+            let possible = self.possible_values(step, &argument);
+            self.check(index, step, &argument, &value, &possible, (LeakPlace::Error, Some(format), text), false);
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "a match has that many parts")]
+    fn check(
+        &mut self,
+        index: usize,
+        step: &Step,
+        argument: &str,
+        value: &Value,
+        possible: &PossibleValues,
+        (place, location, text): (LeakPlace, Option<&str>, &str),
+        is_fact: bool,
+    ) {
+        let count = occurrences(text, value);
+        if count == 0 {
+            return;
+        }
+        let rivals = possible.standing_at_least(text, value, count);
+        let kind = match rivals {
+            _ if is_fact => LeakKind::Task,
+            0 => LeakKind::Leak,
+            _ => LeakKind::Chance,
+        };
+        let chance = possible.count.map_or(0.0, |count| (rivals + 1) as f64 / count as f64);
+        let location = location.map(str::to_owned);
+        let key = (index, argument.to_owned(), value.to_string(), place, location.clone(), kind);
+        let found = self.matches.entry(key).or_insert_with(|| LeakMatch {
+            kind,
+            step: index + 1,
+            tool: step.intended.tool.clone(),
+            argument: argument.to_owned(),
+            value: value.clone(),
+            place,
+            location,
+            possible_values: possible.count,
+            chance,
+        });
+        found.chance = found.chance.min(chance);
+    }
+
+    fn possible_values(&self, step: &Step, argument: &str) -> PossibleValues {
+        let tool = self.scenario.tools.iter().find(|tool| tool.name == step.intended.tool);
+        let Some(tool) = tool else { return PossibleValues::unlimited() };
+        let action = match &tool.discriminator {
+            Some(field) if field == argument => {
+                return PossibleValues::actions(tool.actions.iter().map(|action| action.name.as_str()));
+            }
+            Some(field) => step.intended.object().and_then(|arguments| arguments.get(field)?.as_str()),
+            None => None,
+        };
+        let action = tool.actions.iter().find(|known| action.is_none_or(|name| known.name == name));
+        let Some(action) = action else { return PossibleValues::unlimited() };
+        let allowed = action.rules.iter().find_map(|rule| match rule {
+            Rule::Allow { argument: name, options, .. } if name == argument => Some(options.as_slice()),
+            _ => None,
+        });
+        allowed.map_or_else(|| PossibleValues::of_schema(&action.input, argument), PossibleValues::options)
+    }
+}
+
+/// Returns the scalars of the intended call, with their paths, that `call` lacks or has wrong, unless they stand in another
+/// argument of it or in a part of a text.
+fn missing_values(step: &Step, call: &ToolCall) -> Vec<(String, Value)> {
+    let sent = scalars(&call.arguments);
+    let was_sent = |value: &Value| sent.iter().any(|(_, sent)| occurrences(&plain(sent), value) > 0);
+    let is_right = |path: &str, value: &Value| sent.iter().any(|(other, sent)| other == path && *sent == value);
+    let intended = scalars(&step.intended.arguments).into_iter();
+    let missing = intended.filter(|(path, value)| !is_right(path, value) && !was_sent(value));
+    missing.map(|(path, value)| (path, value.clone())).collect()
+}
+
+/// Returns the scalars of the intended call that must be read from a record.
+fn values_to_find(step: &Step) -> impl Iterator<Item = (String, Value)> {
+    let intended = scalars(&step.intended.arguments).into_iter();
+    intended.filter(|(path, _)| must_be_found(step, path)).map(|(path, value)| (path, value.clone()))
+}
+
+fn must_be_found(step: &Step, path: &str) -> bool {
+    step.find.keys().any(|argument| {
+        path.strip_prefix(argument.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    })
+}
+
+/// Returns a scalar as it stands in texts.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
