@@ -71,7 +71,7 @@ fn row(
     if policy.generalize && verdict == Verdict::Pass && paired {
         verdict = others.map_or(Verdict::Inconclusive, |others| others.verdict);
     }
-    let needed_pairs = estimate.needed_pairs.filter(|_| verdict == Verdict::Inconclusive);
+    let needed_pairs = estimate.needed_pairs.filter(|_| this_suite == Verdict::Inconclusive && verdict == this_suite);
     let mut reason = match unpaired.first() {
         Some(first) => format!("{} of {} scenarios have no pair, `{first}` the first", unpaired.len(), matched.len()),
         None => explain(check, this_suite, &estimate, base),

@@ -24,7 +24,7 @@ pub struct ClusteredDifference {
     /// The two-sided p-value of no difference.
     pub p_value: f64,
     /// The intraclass correlation of the pairs' differences, of which only values above 0 widen the interval. 0 with one pair per
-    /// cluster.
+    /// cluster, 1 if all differences are equal.
     pub icc: f64,
     /// The number of clusters with pairs.
     pub clusters: u64,
@@ -85,7 +85,7 @@ pub fn clustered_difference(clusters: &[ClusterPairs], confidence: f64) -> Optio
 }
 
 /// Compares gains and losses over clusters with a margin, for a new sample of as many clusters: the interval of
-/// [`clustered_difference`] decides as in [`non_inferiority`], and with fewer than [`fewest_clusters`] nothing holds.
+/// [`clustered_difference`] decides as in [`non_inferiority()`], and with fewer than [`fewest_clusters`] nothing holds.
 ///
 /// Returns `None` as [`clustered_difference`] does.
 pub fn clustered_non_inferiority(clusters: &[ClusterPairs], margin: f64, confidence: f64) -> Option<NonInferiority> {
@@ -98,7 +98,8 @@ pub fn clustered_non_inferiority(clusters: &[ClusterPairs], margin: f64, confide
 }
 
 /// Returns the ANOVA estimate of the intraclass correlation of the differences: 1 for a gain, -1 for a loss, 0 for any
-/// other pair. 0 if it cannot be estimated: with one pair per cluster, and if all differences are equal.
+/// other pair. 0 with one pair per cluster. 1 if all differences are equal, which says nothing of their correlation: then
+/// each cluster counts once.
 fn intraclass_correlation(clusters: &[&ClusterPairs]) -> f64 {
     let sum = |of: fn(&ClusterPairs) -> f64| clusters.iter().map(|cluster| of(cluster)).sum::<f64>();
     let count = clusters.len() as f64;
@@ -115,7 +116,7 @@ fn intraclass_correlation(clusters: &[&ClusterPairs]) -> f64 {
     let mean_size = (pairs - sum(|c| (c.pairs as f64).powi(2)) / pairs) / (count - 1.0);
     let total = between + (mean_size - 1.0) * within;
     // Rounding may leave a trace of a sum of squares that is 0.
-    if total > 1e-12 { (between - within) / total } else { 0.0 }
+    if total > 1e-12 { (between - within) / total } else { 1.0 }
 }
 
 /// Returns the smallest number of clusters of which a sample without a single loss rules out, at the one-sided level of 5%, that
@@ -160,12 +161,14 @@ mod tests {
             }
             assert_eq!(found.clusters, counts.len() as u64);
         }
-        // Without discordant pairs there is nothing to correlate.
+        // If all differences are equal, the trials of a scenario count once: t² / (12 + t²) with 11 degrees of freedom.
         let same = clustered_difference(&clusters(&[[10, 0, 0]; 12]), 0.95).unwrap();
         assert!(
-            (same.interval.upper - 0.038_803_007).abs() < 1e-6 && same.p_value == 1.0 && same.icc == 0.0,
+            (same.interval.upper - 0.287_594_344).abs() < 1e-6 && same.p_value == 1.0 && same.icc == 1.0,
             "{same:?}"
         );
+        let once = clustered_difference(&clusters(&[[1, 0, 0]; 12]), 0.95).unwrap();
+        assert!((same.interval.upper - once.interval.upper).abs() < 1e-9, "{once:?}");
         // A cluster without pairs is none.
         let mut with_empty = strong.to_vec();
         with_empty.push([0, 0, 0]);

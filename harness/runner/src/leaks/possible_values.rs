@@ -40,16 +40,28 @@ impl PossibleValues {
         PossibleValues { is_discriminator: true, ..PossibleValues::options(&names) }
     }
 
-    /// Returns the values that the schema of the argument at this path allows, without following references.
+    /// Returns the values that the schema of the argument at this path allows, in any of its branches and without
+    /// following references.
     pub(super) fn of_schema(schema: &Value, path: &str) -> PossibleValues {
         let step = |schema: &'_ Value, name: &str| match name.parse::<usize>() {
             Ok(_) => schema["items"].clone(),
             Err(_) => schema["properties"][name].clone(),
         };
-        let schema = path.split('.').fold(schema.clone(), |schema, name| step(&schema, name));
-        if let Some(options) = schema["enum"].as_array() {
-            return PossibleValues::options(options);
+        let descend = |schemas: Vec<Value>, name: &str| -> Vec<Value> {
+            let inner = schemas.iter().map(|schema| step(schema, name)).filter(|schema| !schema.is_null());
+            inner.flat_map(with_branches).collect()
+        };
+        let schemas = path.split('.').fold(with_branches(schema.clone()), descend);
+        let mut options: Vec<Value> = Vec::new();
+        for option in schemas.iter().flat_map(options_of) {
+            if !options.contains(&option) {
+                options.push(option);
+            }
         }
+        if !options.is_empty() {
+            return PossibleValues::options(&options);
+        }
+        let schema = schemas.first().unwrap_or(&Value::Null);
         match (schema["type"].as_str(), schema["minimum"].as_i64(), schema["maximum"].as_i64()) {
             (Some("boolean"), ..) => PossibleValues::options(&[json!(true), json!(false)]),
             (Some("integer"), Some(min), Some(max)) if min <= max => PossibleValues {
@@ -79,6 +91,25 @@ impl PossibleValues {
     }
 }
 
+/// Returns a schema and the branches of its combinations, at every depth.
+fn with_branches(schema: Value) -> Vec<Value> {
+    let mut schemas = vec![schema];
+    let mut at = 0;
+    while let Some(schema) = schemas.get(at) {
+        let branches = ["anyOf", "oneOf", "allOf"].iter().filter_map(|keyword| schema[*keyword].as_array());
+        let branches: Vec<Value> = branches.flatten().cloned().collect();
+        schemas.extend(branches);
+        at += 1;
+    }
+    schemas
+}
+
+/// Returns the values that a schema lists.
+fn options_of(schema: &Value) -> Vec<Value> {
+    let listed = schema["enum"].as_array().into_iter().flatten().cloned();
+    listed.chain(schema.get("const").cloned()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -98,11 +129,14 @@ mod tests {
             "nested": {"items": {"properties": {"day": {"type": "integer", "minimum": 1, "maximum": 31}}}},
             "done": {"type": "boolean"},
             "title": {"type": "string"},
+            "paid": {"oneOf": [
+                {"properties": {"by": {"const": "card"}}}, {"properties": {"by": {"enum": ["cash", "cheque"]}}},
+            ]},
         }});
         let count = |path| PossibleValues::of_schema(&schema, path).count;
         assert_eq!(
-            [count("nested.0.day"), count("done"), count("title"), count("absent")],
-            [Some(31), Some(2), None, None]
+            [count("nested.0.day"), count("done"), count("title"), count("absent"), count("paid.by")],
+            [Some(31), Some(2), None, None, Some(3)]
         );
         let day = PossibleValues::of_schema(&schema, "nested.0.day");
         assert_eq!(day.standing_at_least("from 1 to 31, not 45; 7", &json!(7), 1), 2);
