@@ -312,7 +312,7 @@ const order = (index) => JSON.stringify({
 describe('a run of 10,000 episodes', () => {
   it('with many scenarios and agents stays small, and says what it left out', async () => {
     const file = made('many', 'claims', 'compound', 'contract-drift', 'controls', 'hostile', 'quickstart', 'recovery', 'routing', 'truncation', 'validation', '--agent', 'scripted', '--format', 'fusion-xml', '--trials', '11');
-    await small(file, 465, /10,230 episodes [\d,]+ are shown/);
+    await small(file, 475, /10,230 episodes [\d,]+ are shown/);
   });
 
   it('with thousands of scenarios too', async () => {

@@ -199,6 +199,7 @@ fn check_column(world: &Tables, at: usize, column: &str) -> Result<(), ToolFailu
     let columns: Vec<&str> = columns.into_iter().map(String::as_str).collect();
     Err(ToolFailure {
         recovery: Some(format!("Sort by one of: {}. Put `-` in front to reverse the order.", columns.join(", "))),
+        recovery_is_generated: true,
         ..ToolFailure::new("INVALID_SORT", format!("There is no column '{column}' to sort by."))
     })
 }
@@ -215,6 +216,7 @@ fn count(arguments: Arguments<'_>, name: &str) -> Result<Option<usize>, ToolFail
         Some(number) if number >= 0.0 && number.fract() == 0.0 => Ok(Some(number as usize)),
         _ => Err(ToolFailure {
             recovery: Some(format!("Send a whole number from 0 for '{name}', or leave it out.")),
+            recovery_is_generated: true,
             ..ToolFailure::new(format!("INVALID_{}", name.to_uppercase()), format!("'{name}' cannot be {sent}."))
         }),
     }

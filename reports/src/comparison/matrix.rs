@@ -331,7 +331,7 @@ fn cell(
     let is_exact = plan.is_reproducible(agent) && reference_cell.is_none_or(|(agent, _)| plan.is_reproducible(agent));
     MatrixCell {
         success: Rate::of(successes, scored),
-        success_interval: wilson(successes, scored, CONFIDENCE).filter(|_| !is_exact),
+        success_interval: wilson(successes, scored, CONFIDENCE).filter(|_| !plan.is_reproducible(agent)),
         differences: differences
             .map(|(metric, sums)| difference(metric, sums, CONFIDENCE, is_exact, resamples))
             .collect(),
