@@ -5,7 +5,7 @@
 #
 # MODELS names the models, by their tables in healbench.toml; all of them unless it is set.
 #
-# FOLDER gets the server, the weights (1.6 GB) and a run a model. What the models say is recorded in agents/e2e/cassettes, and what is
+# FOLDER gets the server, the weights (1.6 GB), and for each model a run of the default conditions and one of error formats. What the models say is recorded in agents/e2e/cassettes, and what is
 # recorded there is not asked again: interrupted, the same command goes on.
 set -euo pipefail
 folder=${1:?usage: agents/e2e/run.sh FOLDER [OPTION]...}
@@ -39,10 +39,11 @@ for name in $names; do
         kill -0 $server || { tail "$folder/$name.log"; exit 1; }
         sleep 1
     done
-    rm -rf "$folder/run-$name"
-    cargo run --release --locked --quiet -- run quickstart --config "$here/healbench.toml" --agent "model:$name" \
-        --guardrails none,all --format fusion-xml,fusion-text,llm-friendly,zod-json --trials 1 \
-        --record "$here/cassettes" --out "$folder/run-$name" "$@"
+    rm -rf "$folder/run-$name" "$folder/formats-$name"
+    record=(cargo run --release --locked --quiet -- run quickstart --config "$here/healbench.toml" --agent "model:$name" --trials 1
+        --record "$here/cassettes")
+    "${record[@]}" --out "$folder/run-$name" "$@"
+    "${record[@]}" --format fusion-xml,fusion-text,llm-friendly,zod-json --out "$folder/formats-$name" "$@"
     kill $server
     wait $server || true
     trap - EXIT

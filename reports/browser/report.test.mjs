@@ -85,7 +85,7 @@ describe('the page of a run', () => {
     const { page, close } = await open(full);
     const plan = await cells(page, 'rates', 3);
     assert.ok(plan.includes(''), 'a number is unknown');
-    const head = page.locator('#rates th', { hasText: 'points vs none' });
+    const head = page.locator('#rates th', { hasText: 'points vs reference' });
     await head.getByRole('button').click();
     assert.equal(await head.getAttribute('aria-sort'), 'descending');
     const numbers = (values) => values.filter((value) => value !== '').map(Number);

@@ -8,7 +8,7 @@ pub enum ReportError {
     Frame(#[from] FrameError),
     /// Two episodes to be compared have different trial schedules.
     #[error(
-        "episodes {episode} and {none} cannot be compared: {agent} met another schedule under `{guardrails}` than under `none` in \
+        "episodes {episode} and {reference} cannot be compared: {agent} met another schedule under `{guardrails}` than under the reference condition in \
          trial {trial} of `{scenario}`"
     )]
     Schedule {
@@ -18,8 +18,8 @@ pub enum ReportError {
         /// The guardrails of the first episode.
         guardrails: String,
         episode: u64,
-        /// The index of the episode without guardrails.
-        none: u64,
+        /// The index of the episode in the reference condition.
+        reference: u64,
     },
     /// Episodes that an ablation compares have different trial schedules.
     #[error(

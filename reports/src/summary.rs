@@ -62,6 +62,9 @@ pub struct Report {
     /// Effects of guardrails, by agent and error format; empty if the plan's sets of guardrails do not allow computing
     /// any.
     pub ablation: Vec<Ablation>,
+    /// The condition that the others are compared with: `sdk-typescript`, or the first one without guardrails; null if
+    /// the plan has neither.
+    pub reference: Option<String>,
     /// The two conditions of the headline comparison; null if the plan has only one.
     pub headline: Option<HeadlineConditions>,
     /// The most frequent error classes, at most seven, in descending order.
@@ -85,7 +88,7 @@ pub struct Totals {
     pub infra: u64,
     /// Episodes with the outcome `config`.
     pub config: u64,
-    /// Unmatched episodes of every comparison to `none`.
+    /// Unmatched episodes of every comparison with the reference condition.
     pub unmatched: u64,
 }
 
@@ -144,13 +147,13 @@ pub struct ReportRow {
     pub metrics: RowMetrics,
     /// Wilson's interval of the success rate; null if no episode is scored.
     pub success_interval: Option<Interval>,
-    /// The difference in success to the same agent without guardrails; null for that row itself, and if the plan has no
-    /// such row.
-    pub vs_none: Option<PairedDifference>,
-    /// The difference in calls per episode to `none`; null like `vs_none`.
-    pub calls_vs_none: Option<Difference>,
-    /// The difference in tokens per episode to `none`.
-    pub tokens_vs_none: Option<Difference>,
+    /// The difference in success to the same agent in the reference condition; null for that condition itself, and
+    /// if the plan has none.
+    pub vs_reference: Option<PairedDifference>,
+    /// The difference in calls per episode to the reference condition; null like `vs_reference`.
+    pub calls_vs_reference: Option<Difference>,
+    /// The difference in tokens per episode to the reference condition.
+    pub tokens_vs_reference: Option<Difference>,
     /// Attempts after the first error of a chain until it was fixed.
     pub retries: Retries,
     /// Chains fixed within 1, 2 and 3 further attempts.
@@ -277,7 +280,7 @@ pub struct PairedDifference {
     pub interval: Option<Interval>,
     /// The two-sided test of the same statistic.
     pub p_value: Option<f64>,
-    /// The same, adjusted by Holm for all comparisons to `none` in the report.
+    /// The same, adjusted by Holm for all comparisons with the reference condition in the report.
     pub p_adjusted: Option<f64>,
     /// What the same scenarios would show if they were run again; null if nothing varies, as with scripted agents and
     /// replays, and for fewer than two pairs.

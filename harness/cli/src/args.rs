@@ -163,7 +163,7 @@ pub(crate) struct CallArgs {
         value_name = "LIST",
         value_delimiter = ',',
         conflicts_with_all = ["guardrails", "format", "undeclared"],
-        help = conditions_help(),
+        help = conditions_help(""),
     )]
     pub(crate) condition: Vec<String>,
     #[arg(long, value_name = "SET", default_value = "all", help = guardrails_help("The guardrails", ""))]

@@ -15,10 +15,10 @@ pub(crate) fn formats_help(end: &str) -> String {
 }
 
 /// Returns the help of the option that takes named conditions.
-pub(crate) fn conditions_help() -> String {
+pub(crate) fn conditions_help(end: &str) -> String {
     let names = CONDITIONS.each_ref().map(|entry| entry.name).join(", ");
     format!(
         "Named conditions ({names}, or NAME of a `[condition.NAME]` table in healbench.toml), in the place of \
-         `--guardrails`, `--format` and `--undeclared`"
+         `--guardrails`, `--format` and `--undeclared`{end}"
     )
 }

@@ -13,6 +13,10 @@ use healbench_reports::render::plain_text;
 use crate::axis_values::{parse_single_format, reject_duplicates};
 use crate::error::{CliError, ErrorKind};
 
+/// The conditions that are compared by default: the lower bound, a server on an SDK whose author writes a message or also
+/// a recovery, and all guardrails.
+pub(crate) const DEFAULT_CONDITIONS: [&str; 4] = ["bare", "sdk-typescript", "sdk-typescript+recovery", "fusion"];
+
 /// Returns the conditions that `--condition` names, in its order. `file` is the settings file.
 pub(crate) fn named_conditions(names: &[String], file: Option<&Path>) -> Result<Vec<Condition>, CliError> {
     reject_duplicates("--condition", names.iter().cloned())?;

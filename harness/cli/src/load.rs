@@ -13,9 +13,9 @@ use healbench_scenarios::{
     LoadError, Scenario, Syntax, ToolList, load_str, load_suite, load_tools, render_diagnostics,
 };
 
-use crate::args::AxisArgs;
+use crate::args::{AxisArgs, UndeclaredPolicy};
 use crate::axis_values::{parse_formats, parse_guardrails, reject_duplicates};
-use crate::conditions::named_conditions;
+use crate::conditions::{DEFAULT_CONDITIONS, named_conditions};
 use crate::error::{CliError, ErrorKind};
 use crate::lockfiles::{lock_scenarios, lock_scenarios_of_run};
 use crate::models::{self, ModelCatalog, ModelClients};
@@ -64,6 +64,11 @@ pub(crate) fn scripted_agent<'s>(
     Box::new(ScriptedAgent::new(profile, start, script.unwrap_or(&EMPTY)))
 }
 
+/// Returns the given values, or the defaults.
+fn given_or(given: &[String], defaults: &[&str]) -> Vec<String> {
+    if given.is_empty() { defaults.iter().map(|&value| value.to_owned()).collect() } else { given.to_vec() }
+}
+
 /// Reads scenarios. All problems are returned as one rendered error.
 pub(crate) fn scenarios(paths: &[PathBuf], terminal: &Terminal) -> Result<Vec<Scenario>, CliError> {
     load_suite(paths).map_err(|error| render_load_error(error, terminal))
@@ -93,6 +98,9 @@ fn render_load_error(error: LoadError, terminal: &Terminal) -> CliError {
 
 /// The default of `--agent`.
 const DEFAULT_AGENTS: [&str; 3] = ["scripted:blind", "scripted:typical", "scripted:perfect"];
+/// The defaults of `--guardrails` and `--format` if one of the parts of a condition is given.
+const DEFAULT_GUARDRAILS: [&str; 2] = ["none", "all"];
+const DEFAULT_FORMATS: [&str; 2] = ["fusion-xml", "fusion-text"];
 /// The value of `--agent` that means all shipped profiles.
 const ALL_PROFILES: &str = "scripted";
 
@@ -145,15 +153,18 @@ pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Termina
         None => agent.to_string(),
     });
     reject_duplicates("--agent", names)?;
-    let guardrails = parse_guardrails(&args.guardrails)?;
-    let formats = parse_formats(&args.format)?;
+    let (guardrails, formats) =
+        (given_or(&args.guardrails, &DEFAULT_GUARDRAILS), given_or(&args.format, &DEFAULT_FORMATS));
+    let (guardrails, formats) = (parse_guardrails(&guardrails)?, parse_formats(&formats)?);
     let axes = Axes { agents, guardrails, formats, trials: args.trials, seed: Seed(args.seed) };
     let mut plan = build_plan(&axes, &scenarios);
-    for condition in &mut plan.conditions {
-        condition.set_undeclared(args.undeclared.under(condition.guardrails));
-    }
-    if !args.condition.is_empty() {
-        plan.conditions = named_conditions(&args.condition, args.config.as_deref())?;
+    if args.guardrails.is_empty() && args.format.is_empty() && args.undeclared.is_none() {
+        plan.conditions = named_conditions(&given_or(&args.condition, &DEFAULT_CONDITIONS), args.config.as_deref())?;
+    } else {
+        let undeclared = args.undeclared.unwrap_or(UndeclaredPolicy::Pass);
+        for condition in &mut plan.conditions {
+            condition.set_undeclared(undeclared.under(condition.guardrails));
+        }
     }
     if lockfile.is_some() && !plan.conditions.iter().any(|condition| condition.guardrails.contract) {
         terminal.note("no set of guardrails has `contract`: the lockfile has no effect");

@@ -47,10 +47,22 @@ const fn key(name: &'static str, kind: Kind, default: &'static str) -> Key {
 const KEYS: [Key; 20] = [
     key("scenarios", Kind::Scenarios, ""),
     key("agent", Kind::List(|_| Ok(())), "scripted:blind,scripted:typical,scripted:perfect, or scripted for claims"),
-    key("condition", Kind::List(|_| Ok(())), "those of `guardrails` and `format`"),
-    key("guardrails", Kind::List(|text| parse_guardrails(&[text.to_owned()]).map(drop)), ""),
-    key("format", Kind::List(|text| parse_formats(&[text.to_owned()]).map(drop)), ""),
-    key("undeclared", Kind::Word(&["pass", "strip"]), ""),
+    key(
+        "condition",
+        Kind::List(|_| Ok(())),
+        "bare,sdk-typescript,sdk-typescript+recovery,fusion, or those of `guardrails`, `format` and `undeclared`",
+    ),
+    key(
+        "guardrails",
+        Kind::List(|text| parse_guardrails(&[text.to_owned()]).map(drop)),
+        "none,all, if one of `format` and `undeclared` is set",
+    ),
+    key(
+        "format",
+        Kind::List(|text| parse_formats(&[text.to_owned()]).map(drop)),
+        "fusion-xml,fusion-text, if one of `guardrails` and `undeclared` is set",
+    ),
+    key("undeclared", Kind::Word(&["pass", "strip"]), "pass, if one of `guardrails` and `format` is set"),
     key("lock", Kind::Path, "the scenarios' previous contracts"),
     key("include_all_severities", Kind::Flag, ""),
     key("max_deltas_per_error", Kind::Integer(0, u16::MAX as u64), "those of the scenarios, or 5"),

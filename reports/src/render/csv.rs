@@ -101,16 +101,16 @@ fn condition_record(agent: &AgentReport, row: &ReportRow) -> Record {
         }
     }
     record.interval("success", row.success_interval);
-    let paired = row.vs_none;
-    record.add_optional("success_vs_none", paired.and_then(|paired| paired.difference));
-    record.interval("success_vs_none", paired.and_then(|paired| paired.interval));
-    record.add_optional("pairs_vs_none", paired.map(|paired| paired.pairs));
+    let paired = row.vs_reference;
+    record.add_optional("success_vs_reference", paired.and_then(|paired| paired.difference));
+    record.interval("success_vs_reference", paired.and_then(|paired| paired.interval));
+    record.add_optional("pairs_vs_reference", paired.map(|paired| paired.pairs));
     let this_suite = paired.and_then(|paired| paired.this_suite);
-    record.interval("success_vs_none_this_suite", this_suite.map(|this_suite| this_suite.interval));
-    record.add_optional("p_vs_none", paired.and_then(|paired| paired.p_value));
-    record.add_optional("p_adjusted_vs_none", paired.and_then(|paired| paired.p_adjusted));
-    record.difference("calls_vs_none", row.calls_vs_none);
-    record.difference("tokens_vs_none", row.tokens_vs_none);
+    record.interval("success_vs_reference_this_suite", this_suite.map(|this_suite| this_suite.interval));
+    record.add_optional("p_vs_reference", paired.and_then(|paired| paired.p_value));
+    record.add_optional("p_adjusted_vs_reference", paired.and_then(|paired| paired.p_adjusted));
+    record.difference("calls_vs_reference", row.calls_vs_reference);
+    record.difference("tokens_vs_reference", row.tokens_vs_reference);
     record.add("retries_fixed", row.retries.fixed);
     record.add("retries_censored", row.retries.censored);
     record.add_optional("retries_median", row.retries.median.median);

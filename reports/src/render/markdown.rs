@@ -119,7 +119,7 @@ fn format_interval(interval: Option<Interval>, text: fn(Interval) -> String) -> 
 /// Formats the rows in at most `room` lines.
 fn rows(report: &Report, room: usize) -> Vec<String> {
     let mut lines = vec![
-        "| agent | condition | success | vs none | recovered | tokens/success | wasted tokens |".to_owned(),
+        "| agent | condition | success | points vs reference | recovered | tokens/success | wasted tokens |".to_owned(),
         "|---|---|---:|---:|---:|---:|---:|".to_owned(),
     ];
     let rows: Vec<String> = report
@@ -127,7 +127,7 @@ fn rows(report: &Report, room: usize) -> Vec<String> {
         .iter()
         .flat_map(|agent| {
             agent.rows.iter().map(move |row| {
-                let versus = row.vs_none.and_then(versus).unwrap_or_default();
+                let versus = row.vs_reference.and_then(versus).unwrap_or_default();
                 let cells = [
                     escape_markdown(&agent.title),
                     escape_markdown(&condition_label(&row.condition, row.guardrails, &row.format)),

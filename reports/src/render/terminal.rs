@@ -86,9 +86,9 @@ pub(super) fn title(report: &Report) -> String {
 fn summary(report: &Report, intervals: bool) -> Table {
     let rows = || report.agents.iter().flat_map(|agent| &agent.rows);
     let success = align_estimates(rows().map(|row| success(row, intervals)).collect());
-    let versus = align_estimates(rows().map(|row| versus_none(row, intervals)).collect());
+    let versus = align_estimates(rows().map(|row| versus_reference(row, intervals)).collect());
     let mut estimates = success.into_iter().zip(versus);
-    let heads = [["success", "%"], ["vs none", "points"]].into_iter().chain(headers(Group::Outcome)).collect();
+    let heads = [["success", "%"], ["points vs", "reference"]].into_iter().chain(headers(Group::Outcome)).collect();
     table(heads, report, |row| {
         let (success, versus) = estimates.next().unwrap_or_default();
         [success, versus].into_iter().chain(metric_cells(Group::Outcome, row)).collect()
@@ -165,9 +165,9 @@ fn error_chains(report: &Report) -> Table {
 
 /// Builds the table of usage over all scored episodes.
 fn cost(report: &Report, intervals: bool) -> Table {
-    let heads = headers(Group::Cost).chain([["cost", "/succ."], ["vs none", "tokens"]]).collect();
+    let heads = headers(Group::Cost).chain([["cost", "/succ."], ["tokens vs", "reference"]]).collect();
     let versus =
-        report.agents.iter().flat_map(|agent| &agent.rows).map(|row| difference(row.tokens_vs_none, intervals));
+        report.agents.iter().flat_map(|agent| &agent.rows).map(|row| difference(row.tokens_vs_reference, intervals));
     let mut versus = align_estimates(versus.collect()).into_iter();
     table(heads, report, |row| {
         let cost = plain_cell(row.cost_per_success.map_or(UNKNOWN.to_owned(), money));
@@ -268,8 +268,8 @@ fn success(row: &ReportRow, intervals: bool) -> Estimate {
     (StyledSpan::new(rate, Paint::Plain), StyledSpan::new(interval, Paint::Dim))
 }
 
-fn versus_none(row: &ReportRow, intervals: bool) -> Estimate {
-    let paired = row.vs_none;
+fn versus_reference(row: &ReportRow, intervals: bool) -> Estimate {
+    let paired = row.vs_reference;
     let paint = match paired.and_then(|paired| paired.interval) {
         Some(interval) if interval.lower > 0.0 => Paint::Green,
         Some(interval) if interval.upper < 0.0 => Paint::Red,
@@ -280,20 +280,30 @@ fn versus_none(row: &ReportRow, intervals: bool) -> Estimate {
     (StyledSpan::new(difference, paint), StyledSpan::new(interval.unwrap_or_default(), Paint::Dim))
 }
 
+/// Returns the first agent's row of the reference condition.
+fn reference_row(report: &Report) -> Option<&ReportRow> {
+    let reference = report.reference.as_ref()?;
+    report.agents.first()?.rows.iter().find(|row| row.condition == *reference)
+}
+
 fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
     let mut notes = Vec::new();
     let level = percent(report.confidence);
+    if let Some(row) = reference_row(report) {
+        let label = condition_label(&row.condition, row.guardrails, &row.format);
+        notes.push(format!("The reference is `{label}`."));
+    }
     notes.push(if intervals {
         format!(
-            "Intervals are {level}. Of `vs none`: for other scenarios of these suites (clustered score). Of a rate: for the same \
+            "Intervals are {level}. Of differences: for other scenarios of these suites (clustered score). Of a rate: for the same \
              scenarios run again (Wilson); scripted agents and replays have none, for nothing varies."
         )
     } else {
         format!(
-            "The {level} intervals are left out because the terminal is too narrow. `vs none` is in percentage points."
+            "The {level} intervals are left out because the terminal is too narrow. Differences are in percentage points."
         )
     });
-    let bootstrapped = |row: &ReportRow| row.tokens_vs_none.is_some_and(|found| found.interval.is_some());
+    let bootstrapped = |row: &ReportRow| row.tokens_vs_reference.is_some_and(|found| found.interval.is_some());
     if detail >= Detail::Metrics && report.agents.iter().flat_map(|agent| &agent.rows).any(bootstrapped) {
         notes.push("Intervals of a difference in tokens: BCa bootstrap over scenarios.".to_owned());
     }
@@ -342,7 +352,7 @@ pub(super) fn exclusion_notes(report: &Report) -> Vec<String> {
     }
     if report.totals.unmatched > 0 {
         let unmatched = report.agents.iter().flat_map(|agent| {
-            let rows = agent.rows.iter().filter_map(|row| Some((row, row.vs_none?.unmatched)));
+            let rows = agent.rows.iter().filter_map(|row| Some((row, row.vs_reference?.unmatched)));
             rows.filter(|(_, unmatched)| *unmatched > 0).map(|(row, unmatched)| {
                 format!(
                     "{} {} {}",
@@ -354,7 +364,7 @@ pub(super) fn exclusion_notes(report: &Report) -> Vec<String> {
         });
         let unmatched: Vec<String> = unmatched.collect();
         notes.push(format!(
-            "Left out of `vs none` because one of the two episodes is missing or not scored: {}.",
+            "Left out of the differences because one of the two episodes is missing or not scored: {}.",
             unmatched.join("; ")
         ));
     }

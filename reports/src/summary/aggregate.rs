@@ -1,4 +1,4 @@
-//! Reads both frames once and computes the sums of each cell and its pairs with the same agent without guardrails.
+//! Reads both frames once and computes the sums of each cell and its pairs with the same agent in the reference condition.
 //!
 //! The plan orders the episodes of a scenario and an agent consecutively over all conditions. Pairs are computed within
 //! one such block, which is then dropped, so memory grows with the episodes of one block instead of those of the run.
@@ -84,7 +84,7 @@ impl Aggregates {
         &self.cells[self.index(scenario, agent, condition)]
     }
 
-    /// Returns the pairs of a cell with the one without guardrails.
+    /// Returns the pairs of a cell with the reference condition.
     pub(super) fn pairs(&self, scenario: usize, agent: usize, condition: usize) -> &PairSums {
         &self.pairs[self.index(scenario, agent, condition)]
     }
@@ -143,7 +143,7 @@ pub(super) fn aggregate(run: &RunDir, plan: &Plan) -> Result<Aggregates, ReportE
 /// Adds the pairs of a complete block, its example, and the effects of guardrails in it.
 fn close_block(block: &Block, plan: &Plan, aggregates: &mut Aggregates) -> Result<(), ReportError> {
     let Some((scenario, agent)) = block.current() else { return Ok(()) };
-    for (condition, pairs) in block.pairs_with_none(plan)? {
+    for (condition, pairs) in block.pairs_with_reference(plan)? {
         aggregates.set_pairs(scenario, agent, condition, pairs);
     }
     if !aggregates.effects.is_empty() {

@@ -10,7 +10,8 @@ use crate::report_error::ReportError;
 
 /// The episodes of one scenario and agent, filled in the order of the plan.
 pub(super) struct Block {
-    none: Option<usize>,
+    /// The condition that the others are compared with.
+    reference: Option<usize>,
     conditions: usize,
     current: Option<(usize, usize)>,
     /// By condition, the first trial present and the episodes from it on; `None` for a missing one.
@@ -23,7 +24,7 @@ impl Block {
     /// Creates an empty block.
     pub(super) fn of(plan: &Plan) -> Block {
         Block {
-            none: plan.unguarded_condition(),
+            reference: plan.reference_condition(),
             conditions: plan.conditions.len(),
             current: None,
             values: vec![(0, Vec::new()); plan.conditions.len()],
@@ -120,36 +121,36 @@ impl Block {
         pairs
     }
 
-    /// Pairs every other condition with the one without guardrails, if the plan has it.
+    /// Pairs every other condition with the reference condition, if the plan has one.
     ///
     /// # Errors
     /// [`ReportError::Schedule`] for the first episodes in the order of the plan whose trial schedules differ.
-    pub(super) fn pairs_with_none(&self, plan: &Plan) -> Result<Vec<(usize, PairSums)>, ReportError> {
-        let (Some((scenario, agent)), Some(none)) = (self.current, self.none) else { return Ok(Vec::new()) };
+    pub(super) fn pairs_with_reference(&self, plan: &Plan) -> Result<Vec<(usize, PairSums)>, ReportError> {
+        let (Some((scenario, agent)), Some(reference)) = (self.current, self.reference) else { return Ok(Vec::new()) };
         let mut all = Vec::new();
-        for condition in (0..self.conditions).filter(|condition| *condition != none) {
+        for condition in (0..self.conditions).filter(|condition| *condition != reference) {
             for trial in self.trials() {
-                if let (Some(here), Some(there)) = (self.values(condition, trial), self.values(none, trial))
+                if let (Some(here), Some(there)) = (self.values(condition, trial), self.values(reference, trial))
                     && here.scored
                     && there.scored
                     && here.schedule_hash != there.schedule_hash
                 {
-                    return Err(mismatch(plan, CellRef { scenario, agent, condition, trial: trial as u32 }, none));
+                    return Err(mismatch(plan, CellRef { scenario, agent, condition, trial: trial as u32 }, reference));
                 }
             }
-            all.push((condition, self.pairs_of(condition, none)));
+            all.push((condition, self.pairs_of(condition, reference)));
         }
         Ok(all)
     }
 }
 
-fn mismatch(plan: &Plan, cell: CellRef, none: usize) -> ReportError {
+fn mismatch(plan: &Plan, cell: CellRef, reference: usize) -> ReportError {
     ReportError::Schedule {
         agent: plan.agents[cell.agent].to_string(),
         scenario: plan.scenarios[cell.scenario].id.clone(),
         trial: cell.trial,
         guardrails: plan.conditions[cell.condition].guardrails.to_string(),
         episode: plan.episode(cell),
-        none: plan.episode(CellRef { condition: none, ..cell }),
+        reference: plan.episode(CellRef { condition: reference, ..cell }),
     }
 }

@@ -59,7 +59,7 @@ pub fn summarize(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<R
             rows: rows(index),
         })
         .collect();
-    adjust(agents.iter_mut().flat_map(|agent| &mut agent.rows).filter_map(|row| row.vs_none.as_mut()));
+    adjust(agents.iter_mut().flat_map(|agent| &mut agent.rows).filter_map(|row| row.vs_reference.as_mut()));
     let ablation = aggregates.effects.report(plan, &mut resamples);
     if HeadlineConditions::of(plan).is_some() {
         for (index, agent) in agents.iter_mut().enumerate() {
@@ -93,6 +93,7 @@ pub fn summarize(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<R
         totals: totals(&agents),
         agents,
         ablation,
+        reference: plan.reference_condition().map(|reference| plan.conditions[reference].name.clone()),
         headline: HeadlineConditions::of(plan),
         matrix: match scope {
             Scope::Tables => None,
@@ -126,7 +127,7 @@ fn row(aggregates: &Aggregates, plan: &Plan, agent: usize, condition: usize, res
             tokens_per_episode: cell.rate(RowMetric::TokensPerEpisode),
         });
     }
-    let has_none = plan.unguarded_condition().is_some_and(|none| none != condition);
+    let has_reference = plan.reference_condition().is_some_and(|reference| reference != condition);
     ReportRow {
         condition: plan.conditions[condition].name.clone(),
         guardrails: plan.conditions[condition].guardrails,
@@ -137,9 +138,9 @@ fn row(aggregates: &Aggregates, plan: &Plan, agent: usize, condition: usize, res
         config: sums.config,
         metrics: sums.metrics(),
         success_interval: wilson(sums.successes(), sums.scored, CONFIDENCE).filter(|_| !plan.is_reproducible(agent)),
-        vs_none: has_none.then(|| paired_difference(&pairs, &cells, plan, agent)),
-        calls_vs_none: has_none.then(|| difference(&cells, |cell| cell.calls, resamples)),
-        tokens_vs_none: has_none.then(|| difference(&cells, |cell| cell.tokens, resamples)),
+        vs_reference: has_reference.then(|| paired_difference(&pairs, &cells, plan, agent)),
+        calls_vs_reference: has_reference.then(|| difference(&cells, |cell| cell.calls, resamples)),
+        tokens_vs_reference: has_reference.then(|| difference(&cells, |cell| cell.tokens, resamples)),
         retries: retries(aggregates.retries(agent, condition)),
         repair_at: repair_at(aggregates.retries(agent, condition)),
         cost_per_success: usd(&sums.models).filter(|_| sums.successes() > 0).map(|usd| usd / sums.successes() as f64),
@@ -299,7 +300,7 @@ fn totals(agents: &[AgentReport]) -> Totals {
         totals.scored += row.scored;
         totals.infra += row.infra;
         totals.config += row.config;
-        totals.unmatched += row.vs_none.map_or(0, |paired| paired.unmatched);
+        totals.unmatched += row.vs_reference.map_or(0, |paired| paired.unmatched);
     }
     totals
 }

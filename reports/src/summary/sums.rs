@@ -168,7 +168,7 @@ impl Sums {
     }
 }
 
-/// The pairs of a cell's episodes with those of the same trials in another condition, usually `none`.
+/// The pairs of a cell's episodes with those of the same trials in another condition, usually the reference condition.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct PairSums {
     pub(super) pairs: u64,

@@ -324,7 +324,7 @@ fn a_matrix_compares_within_its_columns() {
     let report = healbench_reports::summarize(&run.run, &run.manifest, healbench_reports::Scope::Full).unwrap();
     for (column, (agent, condition)) in [(0, (0, 1)), (1, (0, 2)), (2, (1, 1)), (3, (1, 2))] {
         let cell = found.columns[column].cells[condition].as_ref().unwrap();
-        let paired = report.agents[agent].rows[condition].vs_none.unwrap();
+        let paired = report.agents[agent].rows[condition].vs_reference.unwrap();
         let success = &cell.differences[0];
         assert_eq!((success.pairs, success.more, success.fewer), (paired.pairs, paired.gains, paired.losses));
         assert_eq!((success.interval, success.p_adjusted), (paired.interval, paired.p_adjusted));

@@ -164,14 +164,14 @@ pub(crate) fn title(report: &Report) -> String {
 pub(crate) fn row_texts(row: &ReportRow) -> BTreeMap<&'static str, String> {
     let rate = |rate: Rate, text: fn(f64) -> String| known(rate.rate, text);
     let model = |of: fn(healbench_reports::ModelReport) -> Option<f64>, text| known(row.model.and_then(of), text);
-    let paired = row.vs_none;
+    let paired = row.vs_reference;
     let within = |k: u32| row.repair_at.iter().find(|repair| repair.k == k).unwrap().chains;
     BTreeMap::from([
         ("success", rate(row.rate(RowMetric::Success), percent)),
         ("success digits", rate(row.rate(RowMetric::Success), digits)),
         ("success interval", share_interval(row.success_interval)),
-        ("vs none", known(paired.and_then(|paired| paired.difference), points)),
-        ("vs none interval", points_interval(paired.and_then(|paired| paired.interval))),
+        ("vs reference", known(paired.and_then(|paired| paired.difference), points)),
+        ("vs reference interval", points_interval(paired.and_then(|paired| paired.interval))),
         ("p", known(paired.and_then(|paired| paired.p_adjusted), p_value)),
         ("recovered", rate(row.rate(RowMetric::Recovered), percent)),
         ("calls/success", rate(row.rate(RowMetric::CallsPerSuccess), rate_decimal)),
@@ -192,8 +192,8 @@ pub(crate) fn row_texts(row: &ReportRow) -> BTreeMap<&'static str, String> {
         ("within 3", rate(within(3), percent)),
         ("calls/episode", rate(row.rate(RowMetric::CallsPerEpisode), rate_decimal)),
         ("tokens/episode", rate(row.rate(RowMetric::TokensPerEpisode), amount)),
-        ("tokens vs none", known(row.tokens_vs_none.and_then(|found| found.difference), signed_amount)),
-        ("tokens vs none interval", amount_interval(row.tokens_vs_none.and_then(|found| found.interval))),
+        ("tokens vs reference", known(row.tokens_vs_reference.and_then(|found| found.difference), signed_amount)),
+        ("tokens vs reference interval", amount_interval(row.tokens_vs_reference.and_then(|found| found.interval))),
         ("guardrail tokens", count(row.rate(RowMetric::GuardrailTokens).numerator)),
         ("efficiency", rate(row.rate(RowMetric::CallEfficiency), percent)),
         ("usd/success", known(row.cost_per_success, money)),
@@ -252,8 +252,8 @@ const fn column(
 #[rustfmt::skip]
 static COLUMNS: [Column; 34] = [
     column("rates", "success", ["success", "%"], &["success", "success interval"], "/success/rate"),
-    column("rates", "points vs none", ["vs none", "points"], &["vs none", "vs none interval"], "/vs_none/difference"),
-    column("rates", "p, Holm", ["", ""], &["p"], "/vs_none/p_adjusted"),
+    column("rates", "points vs reference", ["points vs", "reference"], &["vs reference", "vs reference interval"], "/vs_reference/difference"),
+    column("rates", "p, Holm", ["", ""], &["p"], "/vs_reference/p_adjusted"),
     column("rates", "recovered", ["recov-", "ered"], &["recovered"], "/episode_recovery/rate"),
     column("rates", "calls/success", ["calls", "/succ."], &["calls/success"], "/calls_per_success/rate"),
     column("rates", "tokens/success", ["tokens", "/succ."], &["tokens/success"], "/tokens_per_success/rate"),
@@ -276,7 +276,7 @@ static COLUMNS: [Column; 34] = [
     column("cost", "call efficiency", ["call", "efficiency"], &["efficiency"], "/call_efficiency/rate"),
     column("cost", "guardrail tokens", ["guardrail", "tokens"], &["guardrail tokens"], "/guardrail_tokens"),
     column("cost", "US $/success", ["cost", "/succ."], &["usd/success"], "/cost_per_success"),
-    column("cost", "tokens vs none", ["vs none", "tokens"], &["tokens vs none", "tokens vs none interval"], "/tokens_vs_none/difference"),
+    column("cost", "tokens vs reference", ["tokens vs", "reference"], &["tokens vs reference", "tokens vs reference interval"], "/tokens_vs_reference/difference"),
     column("models", "input/episode", ["input", "/episode"], &["input"], "/model/input_per_episode/rate"),
     column("models", "cached input", ["cached", "input"], &["cached"], "/model/cache_read/rate"),
     column("models", "output/episode", ["output", "/episode"], &["output"], "/model/output_per_episode/rate"),

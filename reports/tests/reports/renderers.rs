@@ -237,20 +237,20 @@ fn columns(row: &ReportRow) -> Vec<(String, String)> {
     for (name, pointer) in [
         ("success_lower", "/success_interval/lower"),
         ("success_upper", "/success_interval/upper"),
-        ("success_vs_none", "/vs_none/difference"),
-        ("success_vs_none_lower", "/vs_none/interval/lower"),
-        ("success_vs_none_upper", "/vs_none/interval/upper"),
-        ("pairs_vs_none", "/vs_none/pairs"),
-        ("success_vs_none_this_suite_lower", "/vs_none/this_suite/interval/lower"),
-        ("success_vs_none_this_suite_upper", "/vs_none/this_suite/interval/upper"),
-        ("p_vs_none", "/vs_none/p_value"),
-        ("p_adjusted_vs_none", "/vs_none/p_adjusted"),
-        ("calls_vs_none", "/calls_vs_none/difference"),
-        ("calls_vs_none_lower", "/calls_vs_none/interval/lower"),
-        ("calls_vs_none_upper", "/calls_vs_none/interval/upper"),
-        ("tokens_vs_none", "/tokens_vs_none/difference"),
-        ("tokens_vs_none_lower", "/tokens_vs_none/interval/lower"),
-        ("tokens_vs_none_upper", "/tokens_vs_none/interval/upper"),
+        ("success_vs_reference", "/vs_reference/difference"),
+        ("success_vs_reference_lower", "/vs_reference/interval/lower"),
+        ("success_vs_reference_upper", "/vs_reference/interval/upper"),
+        ("pairs_vs_reference", "/vs_reference/pairs"),
+        ("success_vs_reference_this_suite_lower", "/vs_reference/this_suite/interval/lower"),
+        ("success_vs_reference_this_suite_upper", "/vs_reference/this_suite/interval/upper"),
+        ("p_vs_reference", "/vs_reference/p_value"),
+        ("p_adjusted_vs_reference", "/vs_reference/p_adjusted"),
+        ("calls_vs_reference", "/calls_vs_reference/difference"),
+        ("calls_vs_reference_lower", "/calls_vs_reference/interval/lower"),
+        ("calls_vs_reference_upper", "/calls_vs_reference/interval/upper"),
+        ("tokens_vs_reference", "/tokens_vs_reference/difference"),
+        ("tokens_vs_reference_lower", "/tokens_vs_reference/interval/lower"),
+        ("tokens_vs_reference_upper", "/tokens_vs_reference/interval/upper"),
         ("retries_fixed", "/retries/fixed"),
         ("retries_censored", "/retries/censored"),
         ("retries_median", "/retries/median"),
@@ -362,8 +362,11 @@ fn json_is_the_report() {
                 };
                 same("/success/rate", row.rate(RowMetric::Success).rate);
                 same("/success_interval/upper", row.success_interval.map(|interval| interval.upper));
-                same("/vs_none/difference", row.vs_none.and_then(|paired| paired.difference));
-                same("/tokens_vs_none/interval/lower", row.tokens_vs_none.and_then(|d| d.interval).map(|i| i.lower));
+                same("/vs_reference/difference", row.vs_reference.and_then(|paired| paired.difference));
+                same(
+                    "/tokens_vs_reference/interval/lower",
+                    row.tokens_vs_reference.and_then(|d| d.interval).map(|i| i.lower),
+                );
                 same("/cost_per_success", row.cost_per_success);
                 same("/model/usd", row.model.and_then(|model| model.usd));
                 same("/retries/median", row.retries.median.median.map(f64::from));

@@ -192,14 +192,14 @@ fn markdown_shows_the_numbers_of_the_report() {
         let blank = |text: &str| if text == UNKNOWN { String::new() } else { text.to_owned() };
         let rows = sample.rows().map(|(agent, row)| {
             let texts = row_texts(row);
-            let versus = blank(&shown(&texts, &["vs none", "vs none interval"]));
+            let versus = blank(&shown(&texts, &["vs reference", "vs reference interval"]));
             let success = shown(&texts, &["success", "success interval"]);
             let rest = ["recovered", "tokens/success", "wasted"].map(|key| texts[key].clone());
             [agent.title.clone(), condition(row), success, versus].into_iter().chain(rest).collect::<Vec<_>>()
         });
         let found = markdown_table(
             &text,
-            "| agent | condition | success | vs none | recovered | tokens/success | wasted tokens |",
+            "| agent | condition | success | points vs reference | recovered | tokens/success | wasted tokens |",
         );
         let rows: Vec<_> = rows.collect();
         assert_eq!(found, rows[..found.len()], "{}", sample.name);

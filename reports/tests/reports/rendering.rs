@@ -25,11 +25,11 @@ fn shown(report: &Report, width: usize, detail: Detail) -> String {
 
 #[test]
 fn a_summary_at_80_columns() {
-    insta::assert_snapshot!(shown(&report(&plan(20)), 80, Detail::Summary), @r"
+    insta::assert_snapshot!(shown(&report(&plan(20)), 80, Detail::Summary), @"
     quickstart · 3 scenarios · 2 agents · 20 trials · 360 episodes · seed 7
 
-                          success        vs none  recov-   calls  tokens  wasted
-                                %         points    ered  /succ.  /succ.  tokens
+                          success      points vs  recov-   calls  tokens  wasted
+                                %      reference    ered  /succ.  /succ.  tokens
     scripted:typical
       none            40             —               34%     7.0   1,761     75%
       all fusion-xml  63           +22 [-78, 89]     64%     5.0   1,300     55%
@@ -41,9 +41,10 @@ fn a_summary_at_80_columns() {
       strict+healing fusion-text
                       71 [58, 81]  +32 [-72, 90]     75%     4.6   1,276     59%
 
-    Intervals are 95%. Of `vs none`: for other scenarios of these suites (clustered
-    score). Of a rate: for the same scenarios run again (Wilson); scripted agents
-    and replays have none, for nothing varies.
+    The reference is `none`.
+    Intervals are 95%. Of differences: for other scenarios of these suites
+    (clustered score). Of a rate: for the same scenarios run again (Wilson);
+    scripted agents and replays have none, for nothing varies.
     recovered: success in episodes with a scheduled mistake or fault. /succ.: per
     success.
     Rows of `scripted:` agents show what the texts contain, not how a real model
@@ -51,20 +52,20 @@ fn a_summary_at_80_columns() {
     seeded: the conversation begins with the scheduled mistake as the model's first
     call.
     Not scored: 32 episodes lost to infrastructure, 1 episode lost to configuration.
-    Left out of `vs none` because one of the two episodes is missing or not scored:
-    scripted:typical all fusion-xml 14; scripted:typical strict+healing fusion-text
-    7; openai:gpt-5-mini · seeded · prompt all fusion-xml 12; openai:gpt-5-mini ·
-    seeded · prompt strict+healing fusion-text 10.
+    Left out of the differences because one of the two episodes is missing or not
+    scored: scripted:typical all fusion-xml 14; scripted:typical strict+healing
+    fusion-text 7; openai:gpt-5-mini · seeded · prompt all fusion-xml 12;
+    openai:gpt-5-mini · seeded · prompt strict+healing fusion-text 10.
     ");
 }
 
 #[test]
 fn everything_at_100_columns() {
-    insta::assert_snapshot!(shown(&report(&plan(20)), 100, Detail::Scenarios), @r"
+    insta::assert_snapshot!(shown(&report(&plan(20)), 100, Detail::Scenarios), @"
     quickstart · 3 scenarios · 2 agents · 20 trials · 360 episodes · seed 7
 
-                                      success        vs none  recov-   calls  tokens  wasted
-                                            %         points    ered  /succ.  /succ.  tokens
+                                      success      points vs  recov-   calls  tokens  wasted
+                                            %      reference    ered  /succ.  /succ.  tokens
     scripted:typical
       none                        40             —               34%     7.0   1,761     75%
       all fusion-xml              63           +22 [-78, 89]     64%     5.0   1,300     55%
@@ -96,8 +97,8 @@ fn everything_at_100_columns() {
       all fusion-xml                  34     71%      21%         5      6%     12%     24%
       strict+healing fusion-text      32     75%      25%         4     12%     22%     31%
 
-                                     calls    tokens        call  guardrail    cost          vs none
-                                  /episode  /episode  efficiency     tokens  /succ.           tokens
+                                     calls    tokens        call  guardrail    cost        tokens vs
+                                  /episode  /episode  efficiency     tokens  /succ.        reference
     scripted:typical
       none                             2.8       704         36%          0       —     —
       all fusion-xml                   3.1       816         32%     10,442       —  +174  [20, 282]
@@ -140,7 +141,8 @@ fn everything_at_100_columns() {
       orders/typo            7/17       14/20           14/19
       control/nothing-wrong  8/19        6/15           12/19
 
-    Intervals are 95%. Of `vs none`: for other scenarios of these suites (clustered score). Of a rate:
+    The reference is `none`.
+    Intervals are 95%. Of differences: for other scenarios of these suites (clustered score). Of a rate:
     for the same scenarios run again (Wilson); scripted agents and replays have none, for nothing
     varies.
     Intervals of a difference in tokens: BCa bootstrap over scenarios.
@@ -150,35 +152,39 @@ fn everything_at_100_columns() {
     seeded: the conversation begins with the scheduled mistake as the model's first call.
     o200k /: exact o200k_base counts of requests and responses, as a share of the provider's counts.
     Not scored: 32 episodes lost to infrastructure, 1 episode lost to configuration.
-    Left out of `vs none` because one of the two episodes is missing or not scored: scripted:typical all
-    fusion-xml 14; scripted:typical strict+healing fusion-text 7; openai:gpt-5-mini · seeded · prompt
-    all fusion-xml 12; openai:gpt-5-mini · seeded · prompt strict+healing fusion-text 10.
+    Left out of the differences because one of the two episodes is missing or not scored:
+    scripted:typical all fusion-xml 14; scripted:typical strict+healing fusion-text 7; openai:gpt-5-mini
+    · seeded · prompt all fusion-xml 12; openai:gpt-5-mini · seeded · prompt strict+healing fusion-text
+    10.
     ");
 }
 
 #[test]
 fn a_narrow_terminal_loses_the_intervals_and_nothing_else() {
-    insta::assert_snapshot!(shown(&report(&plan(20)), 56, Detail::Summary), @r"
+    insta::assert_snapshot!(shown(&report(&plan(20)), 56, Detail::Summary), @"
     quickstart · 3 scenarios · 2 agents · 20 trials
     360 episodes · seed 7
 
-            success  vs none  recov-   calls  tokens  wasted
-                  %   points    ered  /succ.  /succ.  tokens
+      success  points vs  recov-   calls  tokens  wasted
+            %  reference    ered  /succ.  /succ.  tokens
     scripted:typical
-      none       40        —     34%     7.0   1,761     75%
+      none
+           40          —     34%     7.0   1,761     75%
       all fusion-xml
-                 63      +22     64%     5.0   1,300     55%
+           63        +22     64%     5.0   1,300     55%
       strict+healing fusion-text
-                 67      +26     69%     5.1   1,397     57%
+           67        +26     69%     5.1   1,397     57%
     openai:gpt-5-mini · seeded · prompt
-      none       38        —     36%     6.2   1,718     68%
+      none
+           38          —     36%     6.2   1,718     68%
       all fusion-xml
-                 62      +23     71%     6.1   1,583     64%
+           62        +23     71%     6.1   1,583     64%
       strict+healing fusion-text
-                 71      +32     75%     4.6   1,276     59%
+           71        +32     75%     4.6   1,276     59%
 
+    The reference is `none`.
     The 95% intervals are left out because the terminal is
-    too narrow. `vs none` is in percentage points.
+    too narrow. Differences are in percentage points.
     recovered: success in episodes with a scheduled mistake
     or fault. /succ.: per success.
     Rows of `scripted:` agents show what the texts contain,
@@ -187,12 +193,12 @@ fn a_narrow_terminal_loses_the_intervals_and_nothing_else() {
     mistake as the model's first call.
     Not scored: 32 episodes lost to infrastructure, 1
     episode lost to configuration.
-    Left out of `vs none` because one of the two episodes is
-    missing or not scored: scripted:typical all fusion-xml
-    14; scripted:typical strict+healing fusion-text 7;
-    openai:gpt-5-mini · seeded · prompt all fusion-xml 12;
-    openai:gpt-5-mini · seeded · prompt strict+healing
-    fusion-text 10.
+    Left out of the differences because one of the two
+    episodes is missing or not scored: scripted:typical all
+    fusion-xml 14; scripted:typical strict+healing
+    fusion-text 7; openai:gpt-5-mini · seeded · prompt all
+    fusion-xml 12; openai:gpt-5-mini · seeded · prompt
+    strict+healing fusion-text 10.
     ");
 }
 
@@ -235,14 +241,14 @@ fn color_marks_only_differences_that_exclude_zero() {
     let mut report = report(&plan(20));
     let text = |report: &Report| terminal(report, TerminalOptions { width: 80, color: true, detail: Detail::Summary });
     for row in report.agents.iter_mut().flat_map(|agent| &mut agent.rows) {
-        if let Some(paired) = &mut row.vs_none {
+        if let Some(paired) = &mut row.vs_reference {
             paired.interval = Some(Interval { lower: 0.01, upper: 0.9 });
         }
     }
     assert!(text(&report).contains("\u{1b}[32m+"));
     assert!(!text(&report).contains("\u{1b}[31m"));
     for row in report.agents.iter_mut().flat_map(|agent| &mut agent.rows) {
-        if let Some(paired) = &mut row.vs_none {
+        if let Some(paired) = &mut row.vs_reference {
             paired.interval.as_mut().unwrap().lower = -0.1;
         }
     }
@@ -279,7 +285,7 @@ fn unknown_is_null_in_json() {
     assert_eq!(row["guardrails"], "all");
     assert_eq!(row["format"], "fusion-xml");
     assert_eq!(row["success"], serde_json::json!({"numerator": 0, "denominator": 0, "rate": null}));
-    assert!(row["success_interval"].is_null() && row["vs_none"]["difference"].is_null());
+    assert!(row["success_interval"].is_null() && row["vs_reference"]["difference"].is_null());
     assert_eq!(value["agents"][0]["kind"], "scripted");
     assert!(text.ends_with("}\n"));
 }

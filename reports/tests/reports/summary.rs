@@ -128,12 +128,12 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resa
         config: ended(&all, Outcome::Config),
         metrics: RowMetrics::from_fn(metric),
         success_interval: wilson(successes, scored.len() as u64, 0.95).filter(|_| !plan.is_reproducible(agent)),
-        vs_none: (condition != 0).then(|| slow_pairs(plan, records, agent, condition)),
-        calls_vs_none: (condition != 0).then(|| {
+        vs_reference: (condition != 0).then(|| slow_pairs(plan, records, agent, condition)),
+        calls_vs_reference: (condition != 0).then(|| {
             let calls = |row: &EpisodeRecord| f64::from(row.calls);
             slow_difference(plan, records, [agent, condition], calls, resamples)
         }),
-        tokens_vs_none: (condition != 0).then(|| {
+        tokens_vs_reference: (condition != 0).then(|| {
             let tokens = |row: &EpisodeRecord| {
                 let mine = records.calls.iter().filter(|call| call.episode == row.episode);
                 let spent = mine.map(|call| f64::from(call.request_tokens) + f64::from(call.response_tokens));
@@ -353,7 +353,8 @@ pub(crate) fn slow_pairs(plan: &Plan, records: &Records, agent: usize, condition
 /// none is smaller than those before. Removes the adjusted values because rows are compared one by one.
 fn check_adjusted(report: &mut Report) {
     let (mut others, mut these) = (Vec::new(), Vec::new());
-    for paired in report.agents.iter_mut().flat_map(|agent| &mut agent.rows).filter_map(|row| row.vs_none.as_mut()) {
+    for paired in report.agents.iter_mut().flat_map(|agent| &mut agent.rows).filter_map(|row| row.vs_reference.as_mut())
+    {
         others.extend(paired.p_value.map(|p_value| (p_value, &mut paired.p_adjusted)));
         these.extend(paired.this_suite.as_mut().map(|this| (this.p_value, &mut this.p_adjusted)));
     }
@@ -398,7 +399,7 @@ fn every_number_is_what_loops_over_the_rows_find() {
     assert!(own > 0 && own < report.agents[1].rows[2].scored, "some openings are not the model's own");
     assert_eq!(report.agents[0].rows[2].model, None);
     let row = &report.agents[0].rows[2];
-    let paired = row.vs_none.unwrap();
+    let paired = row.vs_reference.unwrap();
     let reached = [
         row.infra,
         row.rate(RowMetric::Success).numerator,
@@ -442,9 +443,9 @@ fn an_interrupted_run_is_reported_as_far_as_it_got() {
     let last = &report.agents[1].rows[2];
     assert_eq!((last.episodes, last.rate(RowMetric::Success).rate, last.success_interval), (0, None, None));
     assert_eq!(last.rate(RowMetric::CallsPerSuccess).rate, None);
-    let paired = last.vs_none.unwrap();
+    let paired = last.vs_reference.unwrap();
     assert_eq!((paired.pairs, paired.unmatched, paired.difference, paired.p_value), (0, 10, None, None));
-    assert_eq!(report.agents[1].rows[1].vs_none.unwrap().unmatched, 5 + unscored(&plan, &records));
+    assert_eq!(report.agents[1].rows[1].vs_reference.unwrap().unmatched, 5 + unscored(&plan, &records));
     assert_eq!((report.planned, report.totals.episodes), (180, 45));
 }
 

@@ -11,7 +11,7 @@ fn nothing_is_compared_when_the_plan_has_no_row_under_none() {
     let mut plan = plan(5);
     plan.conditions.remove(0);
     let report = report(&plan, &records(&plan)).unwrap();
-    assert!(report.agents.iter().flat_map(|agent| &agent.rows).all(|row| row.vs_none.is_none()));
+    assert!(report.agents.iter().flat_map(|agent| &agent.rows).all(|row| row.vs_reference.is_none()));
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn episodes_that_met_other_difficulties_are_not_compared() {
         records.episodes[episode].schedule_hash = "0123456789abcdef".to_owned();
     }
     let error = report(&plan, &records).unwrap_err();
-    assert!(matches!(error, ReportError::Schedule { episode: 13, none: 10, trial: 1, .. }), "{error:?}");
+    assert!(matches!(error, ReportError::Schedule { episode: 13, reference: 10, trial: 1, .. }), "{error:?}");
     assert_eq!(
         error.to_string(),
         "episodes 13 and 10 cannot be compared: openai:gpt-5-mini met another schedule under `all` than under `none` in \

@@ -7,6 +7,7 @@ use healbench_protocol::{Guardrails, Undeclared};
 
 use super::contract::DeltaArgs;
 use crate::axis_help::{conditions_help, formats_help, guardrails_help};
+use crate::conditions::DEFAULT_CONDITIONS;
 
 /// The axes of a plan.
 #[derive(Debug, Args)]
@@ -25,7 +26,7 @@ pub(crate) struct AxisArgs {
         value_delimiter = ',',
         env = "HEALBENCH_CONDITION",
         conflicts_with_all = ["guardrails", "format", "undeclared"],
-        help = conditions_help(),
+        help = conditions_help(&format!(" [default without them: {}]", DEFAULT_CONDITIONS.join(","))),
     )]
     pub(crate) condition: Vec<String>,
     #[arg(
@@ -33,8 +34,7 @@ pub(crate) struct AxisArgs {
         value_name = "LIST",
         value_delimiter = ',',
         env = "HEALBENCH_GUARDRAILS",
-        default_value = "none,all",
-        help = guardrails_help("Sets of guardrails", ", or the sweeps `full`, `one-out`, `one-in`"),
+        help = guardrails_help("Sets of guardrails", ", or the sweeps `full`, `one-out`, `one-in` [default with `--format` or `--undeclared`: none,all]"),
     )]
     pub(crate) guardrails: Vec<String>,
     #[arg(
@@ -42,13 +42,12 @@ pub(crate) struct AxisArgs {
         value_name = "LIST",
         value_delimiter = ',',
         env = "HEALBENCH_FORMAT",
-        default_value = "fusion-xml,fusion-text",
-        help = formats_help(""),
+        help = formats_help(" [default with `--guardrails` or `--undeclared`: fusion-xml,fusion-text]"),
     )]
     pub(crate) format: Vec<String>,
-    /// What becomes of undeclared fields under guardrails without `strict`, which rejects them.
-    #[arg(long, value_enum, value_name = "POLICY", env = "HEALBENCH_UNDECLARED", default_value = "pass")]
-    pub(crate) undeclared: UndeclaredPolicy,
+    /// What becomes of undeclared fields under guardrails without `strict`, which rejects them [default with `--guardrails` or `--format`: pass]
+    #[arg(long, value_enum, value_name = "POLICY", env = "HEALBENCH_UNDECLARED")]
+    pub(crate) undeclared: Option<UndeclaredPolicy>,
     #[command(flatten)]
     pub(crate) deltas: DeltaArgs,
     /// How episodes of models begin: `seeded`, with the scheduled mistake as the model's first call, or `natural`, with the task only.

@@ -99,7 +99,18 @@ fn a_run_with_a_lockfile_has_its_own_conditions_and_can_be_shown_again() {
     run("plain", &[]);
     run("locked", &["--lock", "contracts.lock"]);
     run("more", &["--lock", "contracts.lock", "--include-all-severities"]);
-    let planned = sandbox.ok(&["plan", "mine.yaml", "--lock", "contracts.lock", "--max-deltas-per-error", "3"]).out;
+    let planned = sandbox
+        .ok(&[
+            "plan",
+            "mine.yaml",
+            "--guardrails",
+            "none,all",
+            "--lock",
+            "contracts.lock",
+            "--max-deltas-per-error",
+            "3",
+        ])
+        .out;
     assert!(planned.contains("none/bare, all/fusion-xml lock:") && planned.contains(" max-deltas:3"), "{planned}");
 
     // The run has a copy of the lockfile.

@@ -2,15 +2,15 @@ use serde_json::Value;
 
 use super::*;
 
-/// Returns the rows of the report: agent, guardrails, format, and the row itself.
-fn rows(report: &Value) -> Vec<(String, String, String, Value)> {
+/// Returns the rows of the report: agent, condition, and the row itself.
+fn rows(report: &Value) -> Vec<(String, String, Value)> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let agents = report["agents"].as_array().unwrap().iter();
     agents
         .flat_map(|agent| {
             let name = text(&agent["agent"]);
             let rows = agent["rows"].as_array().unwrap().clone();
-            rows.into_iter().map(move |row| (name.clone(), text(&row["guardrails"]), text(&row["format"]), row))
+            rows.into_iter().map(move |row| (name.clone(), text(&row["condition"]), row))
         })
         .collect()
 }
@@ -32,26 +32,24 @@ fn the_first_command_measures_the_guardrails() {
 
     let report: Value = serde_json::from_str(&sandbox.ok(&["report", "run", "--json"]).out).unwrap();
     let rows = rows(&report);
-    assert_eq!(rows.len(), 9, "three agents, each without guardrails and with all in two formats");
-    let row = |agent: &str, guardrails: &str, format: &str| {
-        let of = |row: &&(String, String, String, Value)| row.0 == agent && row.1 == guardrails && row.2 == format;
-        &rows.iter().find(of).unwrap().3
+    assert_eq!(rows.len(), 12, "three agents under four conditions");
+    assert_eq!(report["reference"], "sdk-typescript");
+    let row = |agent: &str, condition: &str| {
+        let of = |row: &&(String, String, Value)| row.0 == agent && row.1 == condition;
+        &rows.iter().find(of).unwrap().2
     };
-    let none = row("scripted:typical", "none", "bare");
-    for format in ["fusion-xml", "fusion-text"] {
-        let all = row("scripted:typical", "all", format);
-        assert!(all["vs_none"]["interval"]["lower"].as_f64().unwrap() > 0.0, "{all}");
-        assert!(all["episode_recovery"]["rate"].as_f64() > none["episode_recovery"]["rate"].as_f64());
-        for control in ["control-nothing-wrong", "control-unmendable"] {
-            assert_eq!(successes(all, control), successes(none, control), "{control}");
-        }
-        // An agent that ignores responses does not improve with guardrails.
-        let blind = row("scripted:blind", "all", format);
-        assert_eq!(blind["episode_recovery"], row("scripted:blind", "all", "fusion-xml")["episode_recovery"]);
-        // An agent that follows every hint succeeds everywhere.
-        let perfect = row("scripted:perfect", "all", format);
-        assert_eq!(perfect["success"]["rate"], 1.0, "{perfect}");
+    let [bare, sdk, recovery, fusion] = ["bare", "sdk-typescript", "sdk-typescript+recovery", "fusion"]
+        .map(|condition| row("scripted:typical", condition));
+    assert!(sdk["vs_reference"].is_null());
+    assert!(bare["vs_reference"]["interval"]["upper"].as_f64().unwrap() < 0.0, "{bare}");
+    let recovered = |row: &Value| row["episode_recovery"]["rate"].as_f64().unwrap();
+    assert!(recovered(bare) < recovered(sdk) && recovered(sdk) <= recovered(recovery));
+    assert!(recovered(recovery) < recovered(fusion));
+    for control in ["control-nothing-wrong", "control-unmendable"] {
+        assert_eq!(successes(fusion, control), successes(bare, control), "{control}");
     }
+    // An agent that follows every hint succeeds everywhere.
+    assert_eq!(row("scripted:perfect", "fusion")["success"]["rate"], 1.0);
 }
 
 #[test]

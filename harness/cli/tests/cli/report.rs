@@ -200,7 +200,8 @@ fn a_transcript_that_replays_differently_is_not_shown() {
 #[test]
 fn a_page_of_an_interrupted_run_is_marked() {
     let sandbox = Sandbox::new();
-    let args = ["run", "--out", "run", "--trials", "120", "--agent", "scripted:typical,scripted:careful"];
+    let conditions = ["--agent", "scripted:typical", "--condition", "sdk-typescript,fusion"];
+    let args = [&["run", "--out", "run", "--trials", "400"][..], &conditions].concat();
     assert_eq!(interrupt(&sandbox, &args).code, Some(130));
     let page = sandbox.ok(&["report", "run", "--html", "-"]).out;
     assert!(page.contains("The run was interrupted: ") && page.contains("class=\"transcript\""));

@@ -72,12 +72,12 @@ fn neither_locale_nor_environment_changes_a_row() {
 fn a_shard_is_reported_and_resumed_as_what_it_is() {
     let sandbox = Sandbox::new();
     let result = sandbox.ok(&["run", "--trials", "1", "--shard", "1/2", "--out", "part"]);
-    assert!(result.out.contains("67 of 135 episodes"), "{}", result.out);
+    assert!(result.out.contains("90 of 180 episodes"), "{}", result.out);
     assert!(result.out.contains("Partial run: this is shard 1/2 of a run"), "{}", result.out);
     sandbox.ok(&["run", "--resume", "part"]);
     std::fs::remove_file(sandbox.path("part/calls.parquet")).unwrap();
     sandbox.ok(&["run", "--resume", "part"]);
-    assert!(sandbox.ok(&["report", "part"]).out.contains("67 of 135 episodes"));
+    assert!(sandbox.ok(&["report", "part"]).out.contains("90 of 180 episodes"));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use crate::model_server::{ModelServer, call_reply, repairing_model, text_reply};
 #[test]
 fn a_transcript_shows_what_was_sent_and_what_came_back() {
     let sandbox = Sandbox::new();
-    sandbox.ok(&["run", "--out", "run", "--trials", "2"]);
+    sandbox.ok(&["run", "--out", "run", "--trials", "2", "--format", "fusion-xml,fusion-text"]);
     let shown = sandbox.ok(&["show", "run", "--scenario", "unknown-id", "--agent", "perfect", "--guardrails", "all"]);
     insta::assert_snapshot!(shown.out);
     let by_number = sandbox.ok(&["show", "run", "0"]);
@@ -171,7 +171,19 @@ fn an_episode_is_shown_under_other_conditions() {
 #[test]
 fn an_impossible_condition_is_refused() {
     let sandbox = Sandbox::new();
-    sandbox.ok(&["run", "--out", "run", "--trials", "1", "--agent", "scripted:blind", "--shard", "1/2"]);
+    sandbox.ok(&[
+        "run",
+        "--out",
+        "run",
+        "--trials",
+        "1",
+        "--agent",
+        "scripted:blind",
+        "--shard",
+        "1/2",
+        "--guardrails",
+        "none,all",
+    ]);
     let cases: [&[&str]; 11] = [
         &["0", "--guardrails", "none", "--format", "serde"],
         &["0", "--format", "serde"],

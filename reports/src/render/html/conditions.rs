@@ -170,18 +170,18 @@ fn success_columns() -> Vec<Column> {
             },
         ),
         Column::new(
-            "points vs none",
-            |row| row.vs_none?.difference,
+            "points vs reference",
+            |row| row.vs_reference?.difference,
             |row| {
-                let paired = row.vs_none;
+                let paired = row.vs_reference;
                 let value = paired.and_then(|paired| paired.difference).map(points);
                 estimate(value, paired.and_then(|paired| paired.interval).map(points_interval))
             },
         ),
         Column::new(
             "p, Holm",
-            |row| row.vs_none?.p_adjusted,
-            |row| html! { (p_value(row.vs_none.and_then(|paired| paired.p_adjusted))) },
+            |row| row.vs_reference?.p_adjusted,
+            |row| html! { (p_value(row.vs_reference.and_then(|paired| paired.p_adjusted))) },
         ),
     ];
     columns.extend(metric_columns(Group::Outcome));
@@ -205,9 +205,9 @@ fn cost_columns() -> Vec<Column> {
     let mut columns: Vec<Column> = metric_columns(Group::Cost).collect();
     columns.push(Column::text("US $/success", |row| row.cost_per_success, money));
     columns.push(Column::new(
-        "tokens vs none",
-        |row| row.tokens_vs_none?.difference,
-        |row| difference(row.tokens_vs_none),
+        "tokens vs reference",
+        |row| row.tokens_vs_reference?.difference,
+        |row| difference(row.tokens_vs_reference),
     ));
     columns
 }

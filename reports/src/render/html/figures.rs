@@ -88,7 +88,7 @@ fn cost_scatter(report: &Report) -> Result<Markup, ChartError> {
             Some(Point {
                 label: condition_label(&row.condition, row.guardrails, &row.format),
                 group,
-                filled: row.guardrails != healbench_protocol::Guardrails::NONE,
+                filled: Some(&row.condition) != report.reference.as_ref(),
                 x: row.rate(RowMetric::TokensPerEpisode).rate?,
                 y: row.rate(RowMetric::Success).rate?,
                 y_interval: bounds(row.success_interval),
@@ -117,8 +117,8 @@ fn cost_scatter(report: &Report) -> Result<Markup, ChartError> {
         x_title: "tokens per episode".to_owned(),
         y_title: "success".to_owned(),
         groups: titles.clone(),
-        filled: "with guardrails".to_owned(),
-        hollow: "without".to_owned(),
+        filled: "other conditions".to_owned(),
+        hollow: report.reference.as_deref().unwrap_or("reference").to_owned(),
         points,
     };
     let chart = draw_both_widths(|width| scatter(&chart, width))?;

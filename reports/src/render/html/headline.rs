@@ -22,7 +22,7 @@ pub(super) fn headline_cards(report: &Report) -> Markup {
             @if let Some([left, right]) = names {
                 p {
                     "What changes from " b { (left) } " to " b { (right) } ", in pairs of the same scenario and trial. "
-                    "p: McNemar's mid-p" @if report.agents.len() > 1 { ", adjusted by Holm for the agents" } "."
+                    "Intervals and p are for other scenarios of these suites" @if report.agents.len() > 1 { "; p is adjusted by Holm for the agents" } "."
                 }
             }
             ul.answers {
