@@ -31,8 +31,8 @@ fn episodes_that_met_other_difficulties_are_not_compared() {
     assert!(matches!(error, ReportError::Schedule { episode: 13, reference: 10, trial: 1, .. }), "{error:?}");
     assert_eq!(
         error.to_string(),
-        "episodes 13 and 10 cannot be compared: openai:gpt-5-mini met another schedule under `all` than under `none` in \
-         trial 1 of `billing/new-currency`"
+        "episodes 13 and 10 cannot be compared: openai:gpt-5-mini met another schedule under `all` than under the reference \
+         condition in trial 1 of `billing/new-currency`"
     );
 }
 
