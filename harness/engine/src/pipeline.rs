@@ -307,7 +307,7 @@ impl Pipeline {
             Undeclared::Reject => return Err(invalid()),
             Undeclared::Strip => {
                 let arguments = UndeclaredFields::strip(&undeclared, &call.arguments);
-                (0, Some(ToolCall { tool: call.tool.clone(), arguments }))
+                (0, Some(ToolCall::new(&call.tool, arguments)))
             }
             Undeclared::Pass => (UndeclaredFields::count(&undeclared), None),
         };
@@ -366,6 +366,7 @@ impl Pipeline {
         self.renderer.render(&RenderInput {
             failure: limited.as_ref().unwrap_or(failure),
             arguments: &call.arguments,
+            numbers: call.numbers.as_deref(),
             tool: tool.map(|tool| tool.name.as_str()),
             discriminator: tool.and_then(|tool| tool.discriminator.as_deref()),
             action: action.map(|action| &action.doc),

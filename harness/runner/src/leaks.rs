@@ -135,7 +135,7 @@ fn drafts(step: &Step) -> Vec<ToolCall> {
                 Some(value) => _ = arguments.insert(name.clone(), value.clone()),
                 None => _ = arguments.shift_remove(name),
             }
-            ToolCall { tool: step.draft.tool.clone(), arguments: Value::Object(arguments) }
+            ToolCall::new(&step.draft.tool, Value::Object(arguments))
         }));
     }
     calls
