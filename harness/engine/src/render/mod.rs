@@ -17,6 +17,7 @@ mod wording;
 mod zod_json;
 
 pub(crate) use escape::{single_line, xml_attribute, xml_text};
+pub(crate) use excerpt::excerpt_text;
 pub use friendly::valid_example;
 use healbench_protocol::{ErrorFormat, NumberTexts};
 use serde_json::Value;
