@@ -148,7 +148,7 @@ pub fn world() -> World {
 }
 
 fn call(arguments: Value) -> ToolCall {
-    ToolCall { tool: "invoices".to_owned(), arguments }
+    ToolCall::new("invoices", arguments)
 }
 
 /// Returns a valid call.

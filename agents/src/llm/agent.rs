@@ -196,6 +196,7 @@ impl LlmAgent<'_> {
                     id,
                     name: call.tool.clone(),
                     arguments: Arguments::Json(call.arguments.clone()),
+                    numbers: None,
                 }],
                 raw: None,
             },
@@ -256,6 +257,7 @@ impl LlmAgent<'_> {
                 Arguments::Json(value) => value,
                 Arguments::Text(text) => Value::String(text),
             },
+            numbers: call.numbers,
         };
         Turn::Calls { calls: calls.into_iter().map(call).collect(), waited_s: 0, text }
     }

@@ -1,6 +1,6 @@
 //! The conversation format that requests of all APIs are built from and responses are parsed into.
 
-use healbench_protocol::Usage;
+use healbench_protocol::{NumberTexts, Usage};
 use serde_json::Value;
 
 /// The content of a request, independent of the API.
@@ -57,6 +57,8 @@ pub struct SentCall {
     pub name: String,
     /// The arguments.
     pub arguments: Arguments,
+    /// The texts of their numbers, if the API returned the arguments as text.
+    pub numbers: Option<Box<NumberTexts>>,
 }
 
 /// The arguments of a call.

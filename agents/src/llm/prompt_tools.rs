@@ -84,7 +84,7 @@ fn strip_thinking(answer: &str) -> &str {
 }
 
 fn sent_call(index: usize, name: String, arguments: Arguments) -> SentCall {
-    SentCall { id: format!("call_{}", index + 1), name, arguments }
+    SentCall { id: format!("call_{}", index + 1), name, arguments, numbers: None }
 }
 
 /// Returns the calls in a value: a single call, or a list of only calls.

@@ -68,7 +68,7 @@ impl<'a> ScriptedAgent<'a> {
             found_values: FoundValues::new(start.script),
             seen_tokens: estimate_tokens(prompt),
             step: 0,
-            draft: ToolCall { tool: String::new(), arguments: Value::Null },
+            draft: ToolCall::new("", Value::Null),
             lookup: None,
             attempts: 0,
             failures: 0,

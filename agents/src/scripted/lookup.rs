@@ -115,7 +115,7 @@ pub(super) fn advised_call(
     if let Some(field) = discriminator(start, tool) {
         arguments.insert(field.to_owned(), Value::String(action.to_owned()));
     }
-    let mut call = ToolCall { tool: tool.to_owned(), arguments: Value::Object(arguments) };
+    let mut call = ToolCall::new(tool, Value::Object(arguments));
     let spec = start.tools.iter().find(|spec| spec.name == tool).and_then(|spec| spec.action(action));
     let Some(properties) = spec.and_then(|spec| spec.input_schema.get("properties")).and_then(Value::as_object) else {
         return call;

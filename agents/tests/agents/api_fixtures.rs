@@ -61,7 +61,7 @@ pub(crate) fn seeded(text: &str, calls: Vec<SentCall>) -> Message {
 }
 
 pub(crate) fn call(id: &str, name: &str, arguments: Value) -> SentCall {
-    SentCall { id: id.to_owned(), name: name.to_owned(), arguments: Arguments::Json(arguments) }
+    SentCall { id: id.to_owned(), name: name.to_owned(), arguments: Arguments::Json(arguments), numbers: None }
 }
 
 pub(crate) fn result(id: &str, name: &str, text: &str, is_error: bool) -> CallResult {

@@ -11,7 +11,7 @@ pub(crate) fn profile(name: &str) -> Profile {
 }
 
 pub(crate) fn call(tool: &str, arguments: Value) -> ToolCall {
-    ToolCall { tool: tool.to_owned(), arguments }
+    ToolCall::new(tool, arguments)
 }
 
 pub(crate) fn ok(text: &str) -> ToolResponse {

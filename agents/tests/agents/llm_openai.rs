@@ -14,7 +14,7 @@ fn model(api: Api) -> Model {
 }
 
 fn call(id: &str, name: &str, arguments: Arguments) -> SentCall {
-    SentCall { id: id.to_owned(), name: name.to_owned(), arguments }
+    SentCall { id: id.to_owned(), name: name.to_owned(), arguments, numbers: None }
 }
 
 fn conversation(messages: Vec<Message>) -> Conversation {

@@ -46,8 +46,15 @@ pub(crate) fn read_conditions(
         if CONDITIONS.iter().any(|entry| entry.name == name) {
             return Err(value.key_error("is the name of a built-in condition", "choose another name"));
         }
-        if !name.chars().all(|c| c.is_ascii_alphanumeric() || "._+-".contains(c)) {
-            let help = "use letters, digits, `.`, `_`, `+` and `-`";
+        // They are sets of guardrails.
+        if ["none", "all"].contains(&name) {
+            return Err(
+                value.key_error("cannot name a condition", "`none` and `all` are guardrails: choose another name")
+            );
+        }
+        let is_valid = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
+        if !name.starts_with(|c: char| c.is_ascii_alphanumeric()) || !name.chars().all(is_valid) {
+            let help = "use letters, digits, `.`, `_`, `+` and `-`, and begin with a letter or digit";
             return Err(value.key_error("cannot name a condition", help));
         }
         Ok((name.to_owned(), read_parts(&value.table()?, file.parent().unwrap_or(Path::new("")))?))

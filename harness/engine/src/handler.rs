@@ -1,11 +1,13 @@
 //! Execution of a valid call: the business rules in order, then the declared handler.
 
+use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use healbench_protocol::{Object, ReplyOutcome, same_json};
 use serde_json::Value;
 
 use crate::definition::{Action, Code, Filter, Handler, Relation, Rule, Tool, ToolFailure};
+use crate::render::excerpt_text;
 use crate::world::Tables;
 
 /// A view of valid arguments without the discriminator; most handlers need no owned copy.
@@ -97,8 +99,7 @@ fn check(
             if options.iter().any(|option| same_json(option, sent)) {
                 return Ok(());
             }
-            let shown = sent.as_str().map_or_else(|| sent.to_string(), str::to_owned);
-            Err(ToolFailure { message: otherwise.message.replace("{sent}", &shown), ..otherwise.clone() })
+            Err(ToolFailure { message: otherwise.message.replace("{sent}", &shown(sent)), ..otherwise.clone() })
         }
         Rule::Conflict { table, fields } => {
             let Some(at) = world.table_index(table) else { return Ok(()) };
@@ -200,7 +201,7 @@ fn check_column(world: &Tables, at: usize, column: &str) -> Result<(), ToolFailu
     Err(ToolFailure {
         recovery: Some(format!("Sort by one of: {}. Put `-` in front to reverse the order.", columns.join(", "))),
         recovery_is_generated: true,
-        ..ToolFailure::new("INVALID_SORT", format!("There is no column '{column}' to sort by."))
+        ..ToolFailure::new("INVALID_SORT", format!("There is no column '{}' to sort by.", excerpt_text(column)))
     })
 }
 
@@ -217,7 +218,10 @@ fn count(arguments: Arguments<'_>, name: &str) -> Result<Option<usize>, ToolFail
         _ => Err(ToolFailure {
             recovery: Some(format!("Send a whole number from 0 for '{name}', or leave it out.")),
             recovery_is_generated: true,
-            ..ToolFailure::new(format!("INVALID_{}", name.to_uppercase()), format!("'{name}' cannot be {sent}."))
+            ..ToolFailure::new(
+                format!("INVALID_{}", name.to_uppercase()),
+                format!("'{name}' cannot be {}.", excerpt_text(&sent.to_string())),
+            )
         }),
     }
 }
@@ -275,21 +279,19 @@ fn not_found(world: &Tables, list_actions: &[(String, String)], at: usize, key: 
     let def = world.table_def(at);
     let available = list_actions_of(list_actions, &def.name);
     let entity = capitalize(&def.singular);
-    let shown = key.as_str().map_or_else(|| key.to_string(), str::to_owned);
     ToolFailure {
         recovery: available.first().map(|list| format!("Call {list} first to get valid {} IDs.", def.singular)),
         recovery_is_generated: true,
         available_actions: available,
         bare: Some(format!("{entity} not found")),
-        ..ToolFailure::new(Code::NotFound, format!("{entity} '{shown}' does not exist."))
+        ..ToolFailure::new(Code::NotFound, format!("{entity} '{}' does not exist.", shown(key)))
     }
 }
 
 fn conflict(world: &Tables, at: usize, row: &Object, fields: &[String]) -> ToolFailure {
     let def = world.table_def(at);
     let entity = capitalize(&def.singular);
-    let key =
-        row.get(&def.key).map_or_else(String::new, |key| key.as_str().map_or_else(|| key.to_string(), str::to_owned));
+    let key = row.get(&def.key).map_or_else(String::new, shown);
     ToolFailure {
         recovery: Some(format!("Use the existing {}, or send another {}.", def.singular, fields.join(" and "))),
         recovery_is_generated: true,
@@ -297,6 +299,12 @@ fn conflict(world: &Tables, at: usize, row: &Object, fields: &[String]) -> ToolF
         bare: Some(format!("{entity} already exists")),
         ..ToolFailure::new(Code::Conflict, format!("{entity} '{key}' already has the same {}.", fields.join(" and ")))
     }
+}
+
+/// Returns a sent value as it stands in messages.
+fn shown(sent: &Value) -> String {
+    let text = sent.as_str().map_or_else(|| Cow::Owned(sent.to_string()), Cow::Borrowed);
+    excerpt_text(&text).into_owned()
 }
 
 fn table_unavailable(table: &str) -> ToolFailure {

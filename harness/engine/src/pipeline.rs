@@ -21,7 +21,7 @@ use crate::faults::Faults;
 use crate::foreign::{self, ForeignSettings};
 use crate::handler::is_truthy;
 use crate::presenter::{present, rows_text};
-use crate::render::{FormatRenderer, RenderInput, bare_line};
+use crate::render::{FormatRenderer, RenderInput, bare_line, excerpt_text};
 use crate::reply::{GuardedReply, Refusal};
 use crate::schema::UndeclaredFields;
 use crate::simulator::{Handlers, SimulatorSession};
@@ -277,7 +277,7 @@ impl Pipeline {
                 return Ok(Accepted { tool: None, action: None, leaked_fields: None, stripped: None });
             }
             let available = self.tools.iter().map(|tool| tool.name.clone()).collect();
-            let failure = Routing::UnknownTool { tool: call.tool.clone(), available };
+            let failure = Routing::UnknownTool { tool: excerpt_text(&call.tool).into_owned(), available };
             return Err(FailedCall::new(Failure::Routing(failure), None, None));
         };
         let tool = &self.tools[index];
@@ -307,7 +307,7 @@ impl Pipeline {
             Undeclared::Reject => return Err(invalid()),
             Undeclared::Strip => {
                 let arguments = UndeclaredFields::strip(&undeclared, &call.arguments);
-                (0, Some(ToolCall { tool: call.tool.clone(), arguments }))
+                (0, Some(ToolCall::new(&call.tool, arguments)))
             }
             Undeclared::Pass => (UndeclaredFields::count(&undeclared), None),
         };
@@ -366,6 +366,7 @@ impl Pipeline {
         self.renderer.render(&RenderInput {
             failure: limited.as_ref().unwrap_or(failure),
             arguments: &call.arguments,
+            numbers: call.numbers.as_deref(),
             tool: tool.map(|tool| tool.name.as_str()),
             discriminator: tool.and_then(|tool| tool.discriminator.as_deref()),
             action: action.map(|action| &action.doc),
@@ -517,8 +518,8 @@ fn resolve<'a>(tool: &'a CompiledTool, arguments: &Object) -> Result<&'a Compile
             Err(Failure::Routing(match sent.filter(|sent| is_truthy(sent)) {
                 None => Routing::MissingDiscriminator { field: field.clone(), available: available() },
                 Some(sent) => {
-                    let action = name.map_or_else(|| sent.to_string(), str::to_owned);
-                    Routing::UnknownAction { action, available: available() }
+                    let action = name.map_or_else(|| Cow::Owned(sent.to_string()), Cow::Borrowed);
+                    Routing::UnknownAction { action: excerpt_text(&action).into_owned(), available: available() }
                 }
             }))
         }

@@ -7,6 +7,7 @@ mod expected;
 mod issues;
 mod lookup;
 mod references;
+mod tags;
 mod undeclared;
 
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use serde_json::{Value, json};
 
 pub use self::dialect::upgrade_schema;
 use self::references::{References, scope};
+pub(crate) use self::tags::{TaggedUnion, tagged_unions};
 use self::undeclared::Declarations;
 pub(crate) use self::undeclared::UndeclaredFields;
 use crate::failure::Issue;

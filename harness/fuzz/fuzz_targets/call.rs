@@ -37,7 +37,7 @@ fuzz_target!(|given: (u8, u8, u8, &str, &str)| {
         0..8 => TOOLS[tool.len()].to_owned(),
         _ => tool.to_owned(),
     };
-    let call = ToolCall { tool, arguments };
+    let call = ToolCall::new(tool, arguments);
     let answer = || {
         let mut world = World::new(Arc::clone(base));
         // The second call meets what the first one left behind.

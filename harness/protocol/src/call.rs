@@ -1,7 +1,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::Object;
+use crate::{NumberTexts, Object};
 
 /// A tool as listed for an agent: the contents of MCP's `tools/list`, with the actions kept apart.
 ///
@@ -46,9 +46,17 @@ pub struct ToolCall {
     pub tool: String,
     /// The arguments, including the discriminator. An agent may send any JSON value, not only an object.
     pub arguments: Value,
+    /// The texts of numbers in the arguments that were sent in another form, if the text of the call is known.
+    #[serde(skip)]
+    pub numbers: Option<Box<NumberTexts>>,
 }
 
 impl ToolCall {
+    /// Creates a call whose text is not known.
+    pub fn new(tool: impl Into<String>, arguments: Value) -> ToolCall {
+        ToolCall { tool: tool.into(), arguments, numbers: None }
+    }
+
     /// Returns the arguments if they are an object.
     pub fn object(&self) -> Option<&Object> {
         self.arguments.as_object()

@@ -13,6 +13,7 @@ mod condition;
 mod draw;
 mod environment;
 mod error_class;
+mod numbers;
 mod printable;
 mod script;
 mod tool_failure;
@@ -35,6 +36,7 @@ pub use environment::{
     ReplyOutcome, Session,
 };
 pub use error_class::ErrorClass;
+pub use numbers::NumberTexts;
 pub use printable::is_unprintable;
 pub use script::{RecordQuery, Script, Step};
 pub use tool_failure::{Code, Severity, ToolFailure, detail_texts};

@@ -180,7 +180,7 @@ mod tests {
         let fails = Fails("a.set", BAD);
         assert_eq!(chains(&[fails, Unscripted("a.set", Progress)]), "1 1+");
         assert_eq!(chains(&[fails, Unscripted("a.list", Lookup), Unscripted("a.set", Write)]), "1 - 1!");
-        let call = ToolCall { tool: "a".to_owned(), arguments: serde_json::json!({"action": "set"}) };
+        let call = ToolCall::new("a", serde_json::json!({"action": "set"}));
         assert_eq!(is_intended(&Script::default(), &call), None);
     }
 

@@ -523,7 +523,7 @@ mod tests {
     fn changed_fields_are_added_removed_or_different() {
         let before = json!({"same": 1, "gone": 1, "new_value": 1});
         let arguments: Value = json!({"same": 1, "new_value": 2, "added": null});
-        let call = |arguments| ToolCall { tool: "t".to_owned(), arguments };
+        let call = |arguments| ToolCall::new("t", arguments);
         assert_eq!(changed_arguments(&call(before), &call(arguments)), ["added", "gone", "new_value"]);
     }
 }

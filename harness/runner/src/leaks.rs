@@ -135,7 +135,7 @@ fn drafts(step: &Step) -> Vec<ToolCall> {
                 Some(value) => _ = arguments.insert(name.clone(), value.clone()),
                 None => _ = arguments.shift_remove(name),
             }
-            ToolCall { tool: step.draft.tool.clone(), arguments: Value::Object(arguments) }
+            ToolCall::new(&step.draft.tool, Value::Object(arguments))
         }));
     }
     calls
@@ -203,7 +203,7 @@ impl Audit<'_> {
             0 => LeakKind::Leak,
             _ => LeakKind::Chance,
         };
-        let chance = possible.count.map_or(0.0, |count| (rivals + 1) as f64 / count as f64);
+        let chance = possible.count.map_or(0.0, |count| ((rivals + 1) as f64 / count as f64).min(1.0));
         let location = location.map(str::to_owned);
         let key = (index, argument.to_owned(), value.to_string(), place, location.clone(), kind);
         let found = self.matches.entry(key).or_insert_with(|| LeakMatch {

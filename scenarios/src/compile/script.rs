@@ -66,7 +66,7 @@ fn step(compiler: &mut Compiler<'_>, pointer: &str, tools: &Tools, world: &World
         arguments.insert(discriminator.clone(), action.name.clone().into());
     }
     arguments.extend(file.call.arguments.clone());
-    let intended = ToolCall { tool: tool.name.clone(), arguments: Value::Object(arguments) };
+    let intended = ToolCall::new(&tool.name, Value::Object(arguments));
     let find = |(name, find): (String, crate::file::FindFile)| {
         (name, RecordQuery { column: find.column, matching: find.matching })
     };

@@ -35,7 +35,7 @@ fn ask(text: &str, guardrails: Guardrails, format: &ErrorFormat, mut arguments: 
     arguments["action"] = json!("a");
     let engine = Engine::new(&scenario.tools, guardrails, format).unwrap();
     let mut world = World::new(Arc::new(WorldBase::new(scenario.world(Seed(1)))));
-    engine.call(&mut world, &ToolCall { tool: "t".to_owned(), arguments }).response
+    engine.call(&mut world, &ToolCall::new("t", arguments)).response
 }
 
 fn xml(keys: &str, handler: &str, arguments: Value) -> (String, bool) {

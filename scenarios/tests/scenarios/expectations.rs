@@ -17,7 +17,7 @@ fn with_expectation(expectation: &str) -> healbench_scenarios::Scenario {
 
 #[test]
 fn each_kind_can_hold_and_fail() {
-    let call = |arguments: Value| ToolCall { tool: "notes".to_owned(), arguments };
+    let call = |arguments: Value| ToolCall::new("notes", arguments);
     let done = call(json!({"action": "change", "id": "N-07", "status": "published", "size": 3.0}));
     let other = call(json!({"action": "list", "id": "N-07"}));
     // Each expectation with its result before and after the change.

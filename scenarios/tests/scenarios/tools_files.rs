@@ -25,7 +25,7 @@ fn with_schema(schema: Value) -> Tool {
 fn accepts(tool: &Tool, arguments: Value) -> bool {
     let engine = Engine::new(std::slice::from_ref(tool), Guardrails::ALL, &ErrorFormat::FusionXml).unwrap();
     let mut world = World::new(std::sync::Arc::new(WorldBase::new(WorldDef::default())));
-    !engine.call(&mut world, &ToolCall { tool: tool.name.clone(), arguments }).response.is_error
+    !engine.call(&mut world, &ToolCall::new(&tool.name, arguments)).response.is_error
 }
 
 #[track_caller]

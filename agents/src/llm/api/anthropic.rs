@@ -239,6 +239,7 @@ fn read_message(message_id: Option<&str>, mut content: Vec<Value>) -> AssistantM
                 id: ids.next().unwrap_or_default(),
                 name: name.as_str().unwrap_or_default().to_owned(),
                 arguments: input.map_or_else(|| Arguments::Text(String::new()), Arguments::Json),
+                numbers: None,
             }),
             ResponseBlock::Thinking {} | ResponseBlock::RedactedThinking {} | ResponseBlock::Other => {}
         }

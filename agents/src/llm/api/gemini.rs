@@ -393,6 +393,7 @@ fn read_call(call: ResponseCall, id: String) -> SentCall {
         id,
         name: call.name.as_str().unwrap_or_default().to_owned(),
         arguments: Arguments::Json(call.args.unwrap_or_else(|| json!({}))),
+        numbers: None,
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use healbench_protocol::NumberTexts;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
@@ -91,16 +92,19 @@ impl ParsedText {
 ///
 /// Missing arguments are read as an empty object: several servers (vLLM, and OpenRouter for some models) send an empty
 /// string if the model wrote none. To count that as malformed would measure the server, not the model.
-pub(super) fn read_arguments(sent: &mut Value) -> Arguments {
+pub(super) fn read_arguments(sent: &mut Value) -> (Arguments, Option<Box<NumberTexts>>) {
     let arguments = match &*sent {
         Value::String(text) if !text.trim().is_empty() => {
-            return serde_json::from_str(text).map_or_else(|_| Arguments::Text(text.clone()), Arguments::Json);
+            return match serde_json::from_str(text) {
+                Ok(value) => (Arguments::Json(value), NumberTexts::of(text)),
+                Err(_) => (Arguments::Text(text.clone()), None),
+            };
         }
         Value::String(_) | Value::Null => Arguments::Json(Value::Object(Map::new())),
         value => Arguments::Json(value.clone()),
     };
     *sent = arguments_text(&arguments).into();
-    arguments
+    (arguments, None)
 }
 
 /// Replaces empty and repeated ids of calls by `call_N`, so that each result refers to one call.

@@ -292,8 +292,8 @@ impl Assistant {
         let calls = self.tool_calls.as_deref_mut().unwrap_or_default();
         ensure_unique(calls.iter_mut().map(|call| &mut call.id));
         let sent = calls.iter_mut().map(|ToolCall { id, function, .. }| {
-            let arguments = read_arguments(&mut function.arguments);
-            SentCall { id: id.clone(), name: function.name.clone(), arguments }
+            let (arguments, numbers) = read_arguments(&mut function.arguments);
+            SentCall { id: id.clone(), name: function.name.clone(), arguments, numbers }
         });
         sent.collect()
     }

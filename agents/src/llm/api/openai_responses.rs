@@ -106,7 +106,7 @@ fn items(message: &Message) -> Vec<Item<'_>> {
         Message::Assistant(AssistantMessage { text, calls, .. }) => {
             let text = Some(text.as_str()).filter(|text| !text.is_empty());
             let text = text.map(|content| Item::Message { role: Role::Assistant, content });
-            let calls = calls.iter().map(|SentCall { id, name, arguments }| Item::FunctionCall {
+            let calls = calls.iter().map(|SentCall { id, name, arguments, .. }| Item::FunctionCall {
                 call_id: id,
                 name,
                 arguments: arguments_text(arguments),
@@ -218,9 +218,9 @@ fn read_items(items: &mut [Value]) -> Result<(ParsedText, Vec<SentCall>), Unread
                 parsed.push_parts(content);
             }
             Output::FunctionCall { call_id, name, mut arguments } => {
-                let read = read_arguments(&mut arguments);
+                let (read, numbers) = read_arguments(&mut arguments);
                 item["arguments"] = arguments;
-                calls.push(SentCall { id: call_id, name, arguments: read });
+                calls.push(SentCall { id: call_id, name, arguments: read, numbers });
             }
             Output::Other => {}
         }

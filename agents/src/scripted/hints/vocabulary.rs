@@ -237,7 +237,7 @@ mod tests {
             actions: Vec::new(),
         }];
         let script = |action: &str| {
-            let call = ToolCall { tool: "valves".to_owned(), arguments: json!({"action": action}) };
+            let call = ToolCall::new("valves", json!({"action": action}));
             Script { steps: vec![Step { intended: call.clone(), draft: call, find: Default::default() }] }
         };
         let (alpha, beta) = (script("alpha"), script("beta"));

@@ -54,6 +54,8 @@ fn arguments_are_read_in_every_form_that_servers_send() {
     for (sent, read) in table {
         assert_eq!(arguments(&sent), [call("a", "f", read.clone()), call("a", "f", read)], "{sent}");
     }
+    let read = &arguments(&json!("{\"a\": 1e2}"))[0];
+    assert_eq!(read.numbers.as_ref().unwrap().json_of(&json!(100.0), ["a"]).unwrap(), "1e2");
     // A call without any arguments member.
     let chat = json!({"tool_calls": [{"id": "a", "function": {"name": "f"}}]});
     assert_eq!(chat_message(chat, "stop").unwrap().message.calls, [call("a", "f", Arguments::Json(json!({})))]);

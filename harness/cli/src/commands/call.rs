@@ -7,7 +7,7 @@ use std::sync::Arc;
 use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::WorldDef;
 use healbench_engine::{CompileError, Engine, GuardedReply, World, WorldBase};
-use healbench_protocol::{ErrorFormat, Guardrails, Seed, ToolCall};
+use healbench_protocol::{ErrorFormat, Guardrails, NumberTexts, Seed, ToolCall};
 use healbench_record::Condition;
 use healbench_reports::render::{plain_text, pluralize};
 use healbench_runner::{TokenCounter, is_estimated};
@@ -53,11 +53,13 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
     let mut results = terminal.result_writer();
     match &args.tool {
         Some(tool) => {
-            let arguments = serde_json::from_str(args.arguments.as_deref().unwrap_or("{}")).map_err(|source| {
+            let text = args.arguments.as_deref().unwrap_or("{}");
+            let arguments = serde_json::from_str(text).map_err(|source| {
                 CliError::new(format_args!("the arguments are not JSON: {source}"))
                     .help("give a JSON object in quotes, as in '{\"action\": \"list\"}'")
             })?;
-            results.print(&engines.render_reply(&ToolCall { tool: tool.clone(), arguments }, None))?;
+            let call = ToolCall { numbers: NumberTexts::of(text), ..ToolCall::new(tool, arguments) };
+            results.print(&engines.render_reply(&call, None))?;
             results.flush()?;
             Ok(ExitStatus::Success)
         }
@@ -153,10 +155,14 @@ fn read_call(line: &[u8]) -> Result<ToolCall, String> {
         return Err("a call names its tool, as in {\"tool\": \"billing\", \"arguments\": {}}".to_owned());
     };
     match object.remove("arguments") {
-        Some(arguments) => Ok(ToolCall { tool, arguments }),
+        Some(arguments) => {
+            let numbers = str::from_utf8(line).ok().and_then(NumberTexts::of);
+            let numbers = numbers.and_then(|numbers| numbers.member("arguments"));
+            Ok(ToolCall { tool, arguments, numbers })
+        }
         // Without `arguments`, only metadata of MCP and JSON-RPC may be next to the name.
         None if object.keys().all(|key| key == "_meta" || key == "id") => {
-            Ok(ToolCall { tool, arguments: Value::Object(Map::new()) })
+            Ok(ToolCall::new(tool, Value::Object(Map::new())))
         }
         None => Err("there is no `arguments`".to_owned()),
     }

@@ -114,6 +114,26 @@ fn all_formats_side_by_side() {
 }
 
 #[test]
+fn numbers_are_shown_as_they_were_sent() {
+    let sandbox = Sandbox::new();
+    let properties =
+        r#"{"n": {"type": "integer", "maximum": 9}, "l": {"type": "array", "maxItems": 1}, "s": {"type": "string"}}"#;
+    let tools = format!(r#"[{{"name": "t", "inputSchema": {{"type": "object", "properties": {properties}}}}}]"#);
+    sandbox.write("tools.json", &tools);
+    let arguments = r#"{"n": 1e2, "l": [1.50, {"a/b": -0}, "x"], "s": 123456789012345678901234567890}"#;
+    let sent = ["You sent: 1e2.", r#"You sent: [1.50,{"a/b":-0},"x"]."#, "You sent: 123456789012345678901234567890."];
+    for format in ["fusion-xml", "fusion-text"] {
+        let args = ["call", "--tools", "tools.json", "--format", format, "--output", "text"];
+        let one = sandbox.ok(&[&args[..], &["t", arguments]].concat()).out;
+        let line = format!(r#"{{"tool": "t", "arguments": {arguments}}}"#);
+        let piped = piped(&sandbox, &args, &line).out;
+        for shown in [one, piped] {
+            assert!(sent.iter().all(|sent| shown.contains(sent)), "{shown}");
+        }
+    }
+}
+
+#[test]
 fn calls_act_on_one_world_one_after_the_other() {
     let sandbox = Sandbox::new();
     sandbox.write("mine.yaml", SCENARIO);

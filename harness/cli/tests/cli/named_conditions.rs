@@ -214,6 +214,11 @@ fn wrong_conditions_are_explained() {
     let cases = [
         ("[condition.fusion]\n", "is the name of a built-in condition"),
         ("[condition.\"a b\"]\n", "cannot name a condition"),
+        ("[condition.\"\"]\n", "cannot name a condition"),
+        ("[condition.none]\n", "`none` and `all` are guardrails"),
+        ("[condition.all]\nguardrails = \"all\"\nformat = \"serde\"\n", "`none` and `all` are guardrails"),
+        ("[condition.\"-x\"]\n", "begin with a letter or digit"),
+        ("[condition.\"a\\nb\"]\n", "cannot name a condition"),
         ("[condition.a]\nguardrails = \"healing\"\n", "has no format"),
         ("[condition.a]\nformat = \"serde\"\n", "has no effect without `healing`"),
         ("[condition.a]\nundeclared = \"reject\"\n", "contradicts its guardrails"),

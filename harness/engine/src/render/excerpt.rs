@@ -18,7 +18,7 @@ pub(super) fn excerpt(value: &Value) -> Cow<'_, Value> {
 }
 
 /// Returns a sent text as it is shown.
-pub(super) fn excerpt_text(text: &str) -> Cow<'_, str> {
+pub(crate) fn excerpt_text(text: &str) -> Cow<'_, str> {
     cut(text).map_or(Cow::Borrowed(text), Cow::Owned)
 }
 

@@ -1,20 +1,20 @@
 //! The text format of Fusion's document on cognitive guardrails. One fact per line; a value never starts a line.
 
-use super::single_line;
 use super::wording::{FIX_AND_RETRY, correction, problem, sent_text, undeclared_correction};
+use super::{RenderInput, single_line};
 use crate::definition::ToolFailure;
 use crate::failure::{Failure, Issue, IssueKind, Routing, join_path};
 use healbench_protocol::detail_texts;
 
-pub(super) fn render(failure: &Failure) -> String {
-    match failure {
+pub(super) fn render(input: &RenderInput<'_>) -> String {
+    match input.failure {
         Failure::Routing(routing) => routing_text(routing),
-        Failure::Validation { tool, action, issues } => validation_text(tool, action, issues),
+        Failure::Validation { tool, action, issues } => validation_text(tool, action, issues, input),
         Failure::Tool(failure) | Failure::Fault(failure) => tool_text(failure),
     }
 }
 
-fn validation_text(tool: &str, action: &str, issues: &[Issue]) -> String {
+fn validation_text(tool: &str, action: &str, issues: &[Issue], input: &RenderInput<'_>) -> String {
     let name = format!("{tool}.{action}").to_uppercase();
     let mut out = format!("⚠️ VALIDATION FAILED — ACTION '{}'\n", single_line(&name));
     for issue in issues {
@@ -28,7 +28,7 @@ fn validation_text(tool: &str, action: &str, issues: &[Issue]) -> String {
             }
             _ => {
                 let path = if issue.path.is_empty() { "(root)" } else { &issue.path };
-                let problem_text = format!("{}. You sent: {}.", problem(issue), sent_text(issue));
+                let problem_text = format!("{}. You sent: {}.", problem(issue), sent_text(issue, input));
                 push_bullet(&mut out, path, &problem_text, &correction(issue));
             }
         }

@@ -12,13 +12,13 @@ use crate::failure::{Failure, Issue, IssueKind, Routing};
 pub(super) fn render(input: &RenderInput<'_>) -> String {
     match input.failure {
         Failure::Routing(routing) => routing_error(routing),
-        Failure::Validation { tool, action, issues } => validation_error(tool, action, issues, input.reserve),
+        Failure::Validation { tool, action, issues } => validation_error(tool, action, issues, input),
         Failure::Tool(failure) | Failure::Fault(failure) => tool_error(failure),
     }
 }
 
-fn validation_error(tool: &str, action: &str, issues: &[Issue], reserve: usize) -> String {
-    let mut out = String::with_capacity(BYTES_PER_FIELD * (issues.len() + 1) + reserve);
+fn validation_error(tool: &str, action: &str, issues: &[Issue], input: &RenderInput<'_>) -> String {
+    let mut out = String::with_capacity(BYTES_PER_FIELD * (issues.len() + 1) + input.reserve);
     out.push_str("<validation_error action=\"");
     push_xml_attribute(&mut out, tool);
     out.push('/');
@@ -29,7 +29,7 @@ fn validation_error(tool: &str, action: &str, issues: &[Issue], reserve: usize) 
         push_xml_attribute(&mut out, if issue.path.is_empty() { "(root)" } else { &issue.path });
         out.push_str("\">");
         // Writing to a String cannot fail.
-        let _ = write_sentence(&mut XmlText(&mut out), issue);
+        let _ = write_sentence(&mut XmlText(&mut out), issue, input);
         out.push_str("</field>\n");
     }
     out.push_str("  <recovery>");
@@ -41,13 +41,13 @@ fn validation_error(tool: &str, action: &str, issues: &[Issue], reserve: usize) 
 /// The estimated size of one field's line in bytes.
 const BYTES_PER_FIELD: usize = 224;
 
-fn write_sentence(out: &mut impl TextSink, issue: &Issue) -> fmt::Result {
+fn write_sentence(out: &mut impl TextSink, issue: &Issue, input: &RenderInput<'_>) -> fmt::Result {
     write_problem(out, issue)?;
     out.write_literal(".")?;
     // The message already names undeclared fields, and their values are not the problem.
     if !matches!(issue.kind, IssueKind::Undeclared { .. }) {
         out.write_literal(" You sent: ")?;
-        write_sent(out, issue)?;
+        write_sent(out, issue, input)?;
         out.write_literal(".")?;
     }
     if has_correction(issue) {

@@ -17,14 +17,15 @@ mod wording;
 mod zod_json;
 
 pub(crate) use escape::{single_line, xml_attribute, xml_text};
+pub(crate) use excerpt::excerpt_text;
 pub use friendly::valid_example;
-use healbench_protocol::ErrorFormat;
+use healbench_protocol::{ErrorFormat, NumberTexts};
 use serde_json::Value;
 pub use template::{TemplateError, check_template};
 
 use crate::contract::{BlockStyle, Delta};
 use crate::definition::{Action, Tool};
-use crate::failure::{Bound, Failure, Issue, IssueKind, Quantity};
+use crate::failure::{Bound, Failure, Issue, IssueKind, PathSegment, Quantity};
 
 /// The input of an error format.
 #[derive(Debug, Clone, Copy)]
@@ -32,6 +33,8 @@ pub(crate) struct RenderInput<'a> {
     pub(crate) failure: &'a Failure,
     /// The arguments as sent, including the discriminator.
     pub(crate) arguments: &'a Value,
+    /// The texts of numbers in them, if they are known.
+    pub(crate) numbers: Option<&'a NumberTexts>,
     /// The called tool; `None` if no such tool exists.
     pub(crate) tool: Option<&'a str>,
     /// The argument that selects the tool's action, if there is one.
@@ -42,6 +45,15 @@ pub(crate) struct RenderInput<'a> {
     pub(crate) deltas: &'a [Delta],
     /// The number of bytes that will be inserted later; reserving them avoids copying the text.
     pub(crate) reserve: usize,
+}
+
+impl RenderInput<'_> {
+    /// Returns the value sent as JSON if it has numbers that were sent in another form than their values have.
+    fn text_with_numbers(&self, issue: &Issue) -> Option<String> {
+        let (numbers, sent) = (self.numbers?, issue.sent.as_ref()?);
+        let path: Vec<String> = issue.segments(self.arguments).into_iter().map(PathSegment::into_name).collect();
+        numbers.json_of(sent, path.iter().map(String::as_str))
+    }
 }
 
 /// The data about an action that a format may use, independent of the arguments.
@@ -93,7 +105,7 @@ enum NamedFields {
 static BUILT_IN: [BuiltIn; healbench_protocol::FORMATS.len()] = [
     built_in(ErrorFormat::Bare, |input| bare_line(input.failure), no_doc, BlockStyle::Xml, NamedFields::No),
     built_in(ErrorFormat::FusionXml, fusion_xml::render, no_doc, BlockStyle::Xml, NamedFields::All),
-    built_in(ErrorFormat::FusionText, |input| fusion_text::render(input.failure), no_doc, BlockStyle::Text, NamedFields::All),
+    built_in(ErrorFormat::FusionText, fusion_text::render, no_doc, BlockStyle::Text, NamedFields::All),
     built_in(ErrorFormat::LlmFriendly, llm_friendly::render, llm_friendly::render_doc, BlockStyle::Markdown, NamedFields::All),
     built_in(ErrorFormat::LlmFriendlyJson, llm_friendly_json::render, llm_friendly_json::render_doc, BlockStyle::LlmFriendlyJson, NamedFields::All),
     built_in(ErrorFormat::ZodJson, zod_json::render, no_doc, BlockStyle::ZodIssue, NamedFields::All),

@@ -10,8 +10,10 @@ use std::fmt::Write;
 use serde_json::Value;
 
 use self::repr::{repr, truncated_repr, type_name};
+use super::excerpt::excerpt_text;
 use super::{RenderInput, reported_issues, single_line};
 use crate::failure::{Bound, Expected, Failure, Issue, IssueKind, PathSegment, Quantity, Routing};
+use crate::schema::{TaggedUnion, tagged_unions};
 
 /// The pydantic version in the links, as in `answers.py`.
 const VERSION: &str = "2.14";
@@ -59,7 +61,7 @@ pub(super) fn render(input: &RenderInput<'_>) -> String {
 /// Creates the error for the discriminator, a parameter with string options.
 fn no_such_action<'a>(input: &RenderInput<'a>, available: &[String]) -> PydanticError<'a> {
     let field = input.discriminator.unwrap_or("action");
-    let loc = Some(format_loc(&[PathSegment::Name(field)]));
+    let loc = format_loc(&[PathSegment::Name(field)], &[]);
     match input.arguments.get(field) {
         None => PydanticError { loc, ..error("Field required", "missing", input.arguments) },
         Some(sent) => {
@@ -120,58 +122,106 @@ fn precedence(issue: &Issue) -> u8 {
 }
 
 fn issue_errors<'a>(input: &RenderInput<'a>, issue: &'a Issue) -> Vec<PydanticError<'a>> {
-    let mut segments = issue.segments(input.arguments);
-    let at = |segments: &[PathSegment<'_>]| {
-        segments.iter().try_fold(input.arguments, |value, segment| segment.resolve(value))
+    let mut path = issue.segments(input.arguments);
+    let at = |path: &[PathSegment<'_>]| path.iter().try_fold(input.arguments, |value, segment| segment.resolve(value));
+    let (mut unions, schema) = match input.action {
+        Some(doc) => tagged_unions(&doc.schema, input.arguments, &path),
+        None => (Vec::new(), None),
     };
+    // The arguments as a whole are one model.
+    unions.retain(|union| union.depth > 0);
+    if let Some(union) = unions.last().filter(|union| union.is_issue(&path)) {
+        path.pop();
+        let loc = format_loc(&path, &unions);
+        return vec![PydanticError { loc, ..tag_error(union, issue.sent.as_ref(), at(&path).unwrap_or(&Value::Null)) }];
+    }
     match &issue.kind {
         IssueKind::Undeclared { fields } => {
-            let object = at(&segments).unwrap_or(&Value::Null);
+            let object = at(&path).unwrap_or(&Value::Null);
             let one = |field: &'a String| {
-                segments.push(PathSegment::Name(field));
-                let loc = Some(format_loc(&segments));
-                segments.pop();
+                path.push(PathSegment::Name(field));
+                let loc = format_loc(&path, &unions);
+                path.pop();
                 let sent = object.get(field).unwrap_or(&Value::Null);
                 PydanticError { loc, ..error("Extra inputs are not permitted", "extra_forbidden", sent) }
             };
             fields.iter().map(one).collect()
         }
         IssueKind::Missing { .. } => {
-            let parent = at(&segments[..segments.len().saturating_sub(1)]).unwrap_or(input.arguments);
-            vec![PydanticError { loc: Some(format_loc(&segments)), ..error("Field required", "missing", parent) }]
+            let parent = at(&path[..path.len().saturating_sub(1)]).unwrap_or(input.arguments);
+            vec![PydanticError { loc: format_loc(&path, &unions), ..error("Field required", "missing", parent) }]
         }
         kind => {
             let sent = issue.sent.as_ref().unwrap_or(&Value::Null);
+            let is_union = unions.last().is_some_and(|union| union.depth == path.len());
             let error = match kind {
+                _ if is_union && !sent.is_object() => {
+                    let message = "Input should be a valid dictionary or object to extract fields from";
+                    error(message, "model_attributes_type", sent)
+                }
                 IssueKind::WrongType { expected: Expected::Types(types) } => {
                     let types: Vec<&str> = types.iter().map(String::as_str).filter(|name| *name != "null").collect();
                     if types.len() > 1 {
-                        return types.iter().map(|name| union_error(&segments, name, sent)).collect();
+                        let one = |name: &&str| {
+                            let (python, error) = union_error(name, sent);
+                            path.push(PathSegment::Name(python));
+                            let loc = format_loc(&path, &unions);
+                            path.pop();
+                            PydanticError { loc, ..error }
+                        };
+                        return types.iter().map(one).collect();
                     }
-                    type_error(input, &segments, types.first().copied().unwrap_or("null"), sent)
+                    type_error(input, &path, schema, types.first().copied().unwrap_or("null"), sent)
                 }
                 other => constraint_error(other, sent),
             };
-            vec![PydanticError { loc: (!segments.is_empty()).then(|| format_loc(&segments)), ..error }]
+            vec![PydanticError { loc: format_loc(&path, &unions), ..error }]
         }
     }
+}
+
+/// Creates the error for a tag that is missing or unknown. `object` should have had one.
+fn tag_error<'a>(union: &TaggedUnion<'_>, sent: Option<&Value>, object: &'a Value) -> PydanticError<'a> {
+    let tag = single_line(union.tag);
+    match sent {
+        None => error(format!("Unable to extract tag using discriminator '{tag}'"), "union_tag_not_found", object),
+        Some(sent) => {
+            let (text, options) = (tag_text(sent), union.options.iter().map(repr).collect::<Vec<_>>().join(", "));
+            let (text, unmatched) = (excerpt_text(&text), "does not match any of the expected tags");
+            let text = single_line(&text);
+            error(format!("Input tag '{text}' found using '{tag}' {unmatched}: {options}"), "union_tag_invalid", object)
+        }
+    }
+}
+
+/// Returns Python's `str()` of a tag.
+fn tag_text(tag: &Value) -> String {
+    tag.as_str().map_or_else(|| repr(tag), str::to_owned)
 }
 
 fn error<'a>(message: impl Into<String>, kind: &'static str, input: &'a Value) -> PydanticError<'a> {
     PydanticError { loc: None, message: message.into(), kind, input, linked: true }
 }
 
-fn format_loc(segments: &[PathSegment<'_>]) -> String {
+/// Formats a path with the tags of the unions on it. Returns `None` for the arguments as a whole.
+fn format_loc(path: &[PathSegment<'_>], unions: &[TaggedUnion<'_>]) -> Option<String> {
     let mut out = String::new();
-    for (index, segment) in segments.iter().enumerate() {
-        let dot = if index == 0 { "" } else { "." };
-        let _ = match segment {
-            PathSegment::Name(name) if name.contains('.') => write!(out, "{dot}`{name}`"),
-            PathSegment::Name(name) => write!(out, "{dot}{name}"),
-            PathSegment::Index(index) => write!(out, "{dot}{index}"),
-        };
+    let mut push = |text: &str| {
+        let dot = if out.is_empty() { "" } else { "." };
+        let quote = if text.contains('.') { "`" } else { "" };
+        let _ = write!(out, "{dot}{quote}{text}{quote}");
+    };
+    for depth in 0..=path.len() {
+        for tag in unions.iter().filter(|union| union.depth == depth).filter_map(|union| union.selected) {
+            push(&tag_text(tag));
+        }
+        match path.get(depth) {
+            Some(PathSegment::Name(name)) => push(name),
+            Some(PathSegment::Index(index)) => push(&index.to_string()),
+            None => {}
+        }
     }
-    out
+    (!path.is_empty()).then_some(out)
 }
 
 /// Returns the error for a value of the right type.
@@ -211,11 +261,10 @@ fn options_message(options: &[Value]) -> String {
 fn type_error<'a>(
     input: &RenderInput<'_>,
     segments: &[PathSegment<'_>],
+    schema: Option<&Value>,
     name: &str,
     sent: &'a Value,
 ) -> PydanticError<'a> {
-    let root = input.action.map(|doc| &doc.schema);
-    let schema = root.and_then(|root| segments.iter().try_fold(root, |schema, segment| segment.resolve_schema(schema)));
     let format = schema.and_then(|schema| schema.get("format")?.as_str());
     match (name, format) {
         ("string", Some("uuid")) => error("UUID input should be a string, bytes or UUID object", "uuid_type", sent),
@@ -285,8 +334,8 @@ fn plain_type_error<'a>(name: &str, sent: &'a Value) -> PydanticError<'a> {
     }
 }
 
-/// Creates the errors of a union: one for each type.
-fn union_error<'a>(segments: &[PathSegment<'_>], name: &str, sent: &'a Value) -> PydanticError<'a> {
+/// Returns the last segment of the location and the error for one type of a union.
+fn union_error<'a>(name: &str, sent: &'a Value) -> (&'static str, PydanticError<'a>) {
     let python = match name {
         "integer" => "int",
         "number" => "float",
@@ -295,8 +344,7 @@ fn union_error<'a>(segments: &[PathSegment<'_>], name: &str, sent: &'a Value) ->
         "object" => "dict[str,any]",
         _ => "str",
     };
-    let segments: Vec<PathSegment<'_>> = segments.iter().copied().chain([PathSegment::Name(python)]).collect();
-    PydanticError { loc: Some(format_loc(&segments)), ..plain_type_error(name, sent) }
+    (python, plain_type_error(name, sent))
 }
 
 fn out_of_bounds<'a>(measure: Quantity, relation: Bound, limit: &Value, sent: &'a Value) -> PydanticError<'a> {

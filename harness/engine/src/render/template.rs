@@ -99,6 +99,7 @@ impl Template {
             let input = RenderInput {
                 failure: &failure,
                 arguments: &Value::Null,
+                numbers: None,
                 tool: Some("tool"),
                 discriminator: None,
                 action: None,
@@ -230,7 +231,7 @@ impl<'a> TemplateContext<'a> {
             Failure::Validation { issues, .. } => TemplateContext {
                 kind: "validation",
                 message: "The arguments are not valid.".to_owned(),
-                issues: issues.iter().map(IssueContext::new).collect(),
+                issues: issues.iter().map(|issue| IssueContext::new(issue, input)).collect(),
                 ..common
             },
             Failure::Routing(routing) => TemplateContext { kind: "routing", ..routing_context(routing, common) },
@@ -276,13 +277,13 @@ fn tool_context<'a>(failure: &'a ToolFailure, common: TemplateContext<'a>) -> Te
 }
 
 impl<'a> IssueContext<'a> {
-    fn new(issue: &'a Issue) -> IssueContext<'a> {
+    fn new(issue: &'a Issue, input: &RenderInput<'_>) -> IssueContext<'a> {
         let common = IssueContext {
             path: &issue.path,
             problem: problem(issue),
             correction: correction(issue),
             sent: issue.sent.as_ref().map(excerpt),
-            sent_text: sent_text(issue),
+            sent_text: sent_text(issue, input),
             ..IssueContext::default()
         };
         let expecting = |kind, expected: &'a Expected, common: IssueContext<'a>| match expected {

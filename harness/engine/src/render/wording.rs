@@ -1,10 +1,12 @@
 //! The phrases shared by the Fusion formats: the problem of a field, the value sent, and the correction.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write};
 
 use serde_json::Value;
 
-use super::excerpt::excerpt;
+use super::RenderInput;
+use super::excerpt::{excerpt, excerpt_text};
 use crate::failure::{Bound, Expected, Issue, IssueKind, Quantity};
 use crate::schema::json_type;
 
@@ -26,9 +28,9 @@ pub(super) fn problem(issue: &Issue) -> String {
     write_to_string(|out| write_problem(out, issue))
 }
 
-/// Formats the value sent: `'bad-email'`, `42`, `(missing)`.
-pub(super) fn sent_text(issue: &Issue) -> String {
-    write_to_string(|out| write_sent(out, issue))
+/// Formats the value sent: `'bad-email'`, `42`, `(missing)`. Numbers have the text in which they were sent.
+pub(super) fn sent_text(issue: &Issue, input: &RenderInput<'_>) -> String {
+    write_to_string(|out| write_sent(out, issue, input))
 }
 
 /// Describes what to send instead, with a full stop; empty if nothing can be suggested.
@@ -100,7 +102,13 @@ pub(super) fn write_problem(out: &mut impl TextSink, issue: &Issue) -> fmt::Resu
 }
 
 /// Writes [`sent_text`].
-pub(super) fn write_sent(out: &mut impl TextSink, issue: &Issue) -> fmt::Result {
+pub(super) fn write_sent(out: &mut impl TextSink, issue: &Issue, input: &RenderInput<'_>) -> fmt::Result {
+    if let Some(text) = input.text_with_numbers(issue) {
+        return match excerpt_text(&text) {
+            Cow::Borrowed(whole) => out.write_str(whole),
+            Cow::Owned(cut) => write_quoted(out, &Value::String(cut)),
+        };
+    }
     match &issue.sent {
         None => out.write_literal("(missing)"),
         Some(sent) => write_quoted(out, &excerpt(sent)),

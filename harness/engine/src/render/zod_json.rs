@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::decimal::shortest;
 use super::{RenderInput, reported_issues};
 use crate::failure::{Bound, Expected, Failure, Issue, IssueKind, PathSegment, Quantity, Routing};
-use crate::schema::json_type;
+use crate::schema::{json_type, tagged_unions};
 
 pub(super) fn render(input: &RenderInput<'_>) -> String {
     match input.failure {
@@ -15,7 +15,11 @@ pub(super) fn render(input: &RenderInput<'_>) -> String {
         Failure::Routing(Routing::UnknownTool { tool, .. }) => format!("MCP error -32602: Tool {tool} not found"),
         Failure::Routing(
             Routing::MissingDiscriminator { available, .. } | Routing::UnknownAction { available, .. },
-        ) => invalid_arguments(input, vec![no_such_action(input.discriminator.unwrap_or("action"), available)]),
+        ) => {
+            let field = input.discriminator.unwrap_or("action");
+            let options: Vec<Value> = available.iter().map(|name| json!(name)).collect();
+            invalid_arguments(input, vec![no_such_branch(field, &options, json!([field]))])
+        }
         Failure::Validation { issues, .. } => {
             invalid_arguments(input, reported_issues(issues).flat_map(|issue| zod_issues(input, issue)).collect())
         }
@@ -28,16 +32,16 @@ fn invalid_arguments(input: &RenderInput<'_>, issues: Vec<Value>) -> String {
 }
 
 /// Creates the issue of a discriminated union without this option.
-fn no_such_action(field: &str, available: &[String]) -> Value {
-    let options: Vec<String> = available.iter().map(|name| format!("'{name}'")).collect();
+fn no_such_branch(field: &str, options: &[Value], path: Value) -> Value {
+    let phrases: Vec<String> = options.iter().map(|option| format!("'{}'", plain_text(option))).collect();
     json!({
         "code": "invalid_union",
         "errors": [],
         "note": "No matching discriminator",
         "discriminator": field,
-        "options": available,
-        "path": [field],
-        "message": format!("Invalid discriminator value. Expected {}", options.join(" | ")),
+        "options": options,
+        "path": path,
+        "message": format!("Invalid discriminator value. Expected {}", phrases.join(" | ")),
     })
 }
 
@@ -46,6 +50,17 @@ fn zod_issues(input: &RenderInput<'_>, issue: &Issue) -> Vec<Value> {
     let segments = issue.segments(input.arguments);
     let path: Value = segments.iter().map(|segment| segment_json(*segment)).collect();
     let received = issue.sent.as_ref().map_or("undefined", json_type);
+    let unions = input.action.map(|doc| tagged_unions(&doc.schema, input.arguments, &segments).0);
+    if let Some(union) = unions.as_ref().and_then(|unions| unions.last()) {
+        if union.is_issue(&segments) {
+            return vec![no_such_branch(union.tag, &union.options, path)];
+        }
+        let is_undeclared = matches!(issue.kind, IssueKind::Undeclared { .. });
+        if union.depth == segments.len() && received != "object" && !is_undeclared {
+            let message = format!("Invalid input: expected object, received {received}");
+            return vec![json!({ "code": "invalid_type", "expected": "object", "path": path, "message": message })];
+        }
+    }
     let one = match &issue.kind {
         IssueKind::Missing { expected } | IssueKind::WrongType { expected } => match expected {
             Expected::Options(options) => not_an_option(options, path),
@@ -172,10 +187,12 @@ fn not_an_option(options: &[Value], path: Value) -> Value {
 }
 
 fn option_text(option: &Value) -> String {
-    match option {
-        Value::String(text) => format!("\"{text}\""),
-        other => js_text(other),
-    }
+    let quote = if option.is_string() { "\"" } else { "" };
+    format!("{quote}{}{quote}", plain_text(option))
+}
+
+fn plain_text(option: &Value) -> String {
+    option.as_str().map_or_else(|| js_text(option), str::to_owned)
 }
 
 fn out_of_bounds(measure: Quantity, relation: Bound, limit: &Value, path: Value) -> Value {

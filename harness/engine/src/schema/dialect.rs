@@ -11,7 +11,7 @@ use crate::keywords::{KeywordKind, keyword_kind};
 ///
 /// Converts the keywords of older drafts: tuples in `items`, `additionalItems`, `dependencies`, `$recursiveRef`, booleans
 /// for `exclusiveMinimum`, `exclusiveMaximum` and `required`, and types in capitals. References to identifiers and anchors
-/// become JSON pointers. Keywords that are null are left out, except values (`const`, `default`). Keywords next to `$ref`
+/// become JSON pointers; of equal dynamic anchors, the outermost counts. Keywords that are null are left out, except values (`const`, `default`). Keywords next to `$ref`
 /// are left out if the root's `$schema` is one of draft 07 or earlier.
 pub fn upgrade_schema(schema: &Value) -> Value {
     let draft = schema.get("$schema").and_then(Value::as_str).unwrap_or_default();
@@ -58,8 +58,10 @@ impl Upgrade<'_> {
                 self.anchors.entry(anchor.to_owned()).or_insert_with(|| pointer.to_owned());
             }
         }
-        if let Some(Value::String(anchor)) = map.get("$anchor") {
-            self.anchors.entry(anchor.clone()).or_insert_with(|| pointer.to_owned());
+        for keyword in ["$anchor", "$dynamicAnchor"] {
+            if let Some(Value::String(anchor)) = map.get(keyword) {
+                self.anchors.entry(anchor.clone()).or_insert_with(|| pointer.to_owned());
+            }
         }
         for (keyword, value) in map {
             let at = format!("{pointer}/{keyword}");
@@ -105,9 +107,12 @@ impl Upgrade<'_> {
         let mut insert = |keyword: &str, value: Value| drop(out.insert(keyword.to_owned(), value));
         let has_tuple = map.get("items").is_some_and(Value::is_array);
         match (keyword, value) {
-            ("$schema" | "$id" | "id" | "$anchor" | "$vocabulary", Value::String(_) | Value::Object(_))
+            (
+                "$schema" | "$id" | "id" | "$anchor" | "$dynamicAnchor" | "$vocabulary",
+                Value::String(_) | Value::Object(_),
+            )
             | ("$recursiveAnchor" | "required", Value::Bool(_)) => {}
-            ("$ref" | "$recursiveRef", Value::String(reference)) => {
+            ("$ref" | "$recursiveRef" | "$dynamicRef", Value::String(reference)) => {
                 let target = self.target(reference, base);
                 insert("$ref", Value::String(target.unwrap_or_else(|| reference.clone())));
             }

@@ -49,7 +49,7 @@ pub(super) fn resolve_refs<'s>(root: &'s Value, mut schema: &'s Value) -> &'s Va
 
 /// Descends one level into an object or an array; of combinations, the first branch that declares the token is used.
 /// `visited` are the schemas searched so far.
-fn subschema<'s>(
+pub(super) fn subschema<'s>(
     root: &'s Value,
     schema: &'s Value,
     token: &str,

@@ -13,6 +13,7 @@ use jsonschema::{Keyword, ValidationError, Validator, ValidatorMap};
 use serde_json::Value;
 
 use super::options;
+use crate::keywords::{KeywordKind, keyword_kind};
 
 /// The validators of all subschemas of a schema with references, by pointer (`#/$defs/filter`).
 #[derive(Debug, Default)]
@@ -69,19 +70,18 @@ impl References {
     pub(super) fn compile(schema: &Value) -> Option<(Validator, Arc<References>)> {
         let (mut count, mut pending) = (0, vec![schema]);
         while let Some(part) = pending.pop() {
-            match part {
-                Value::Object(members) => {
-                    if ["$dynamicRef", "$recursiveRef", "$id"].iter().any(|keyword| members.contains_key(*keyword)) {
-                        return None;
-                    }
-                    if let Some(target) = members.get(REF) {
-                        schema.pointer(target.as_str()?.strip_prefix('#')?)?;
+            for (keyword, value) in part.as_object().into_iter().flatten() {
+                match (keyword.as_str(), keyword_kind(keyword), value) {
+                    ("$dynamicRef" | "$recursiveRef" | "$id", ..) => return None,
+                    (REF, ..) => {
+                        schema.pointer(value.as_str()?.strip_prefix('#')?)?;
                         count += 1;
                     }
-                    pending.extend(members.values());
+                    (_, KeywordKind::Schema, inner) => pending.push(inner),
+                    (_, KeywordKind::SchemaMap, Value::Object(inner)) => pending.extend(inner.values()),
+                    (_, KeywordKind::SchemaList, Value::Array(inner)) => pending.extend(inner),
+                    _ => {}
                 }
-                Value::Array(items) => pending.extend(items),
-                _ => {}
             }
         }
         if count == 0 {

@@ -125,6 +125,36 @@ fn own_formats_say_that_checking_stopped_and_those_of_servers_just_end() {
 }
 
 #[test]
+fn every_kind_of_reference_is_bounded() {
+    let recursive = |reference: Value| {
+        json!({"anyOf": [
+            {"type": "object", "properties": {"a": reference, "$id": {}, "$ref": {}}, "required": ["a"]},
+            {"type": "object", "properties": {"a": reference}},
+        ], "default": {"$ref": "#/nowhere", "$id": "x"}})
+    };
+    let dynamic = recursive(json!({"$dynamicRef": "#node"}));
+    let plain = recursive(json!({"$ref": "#/$defs/node"}));
+    let anchored = recursive(json!({"$ref": "https://example.com/node#node"}));
+    let with = |mut schema: Value, name: &str, value: &str| {
+        schema[name] = json!(value);
+        schema
+    };
+    for (reference, node) in [
+        ("#/$defs/node", plain),
+        ("#node", with(dynamic, "$dynamicAnchor", "node")),
+        ("https://example.com/node", with(with(anchored, "$id", "https://example.com/node"), "$anchor", "node")),
+    ] {
+        let input = json!({"$defs": {"node": node}, "properties": {"q": {"$ref": reference}}});
+        let tools = [tool("t", vec![ok("a", input)])];
+        let sent = (0..40).fold(json!({"a": 1}), |inner, _| json!({"a": inner}));
+        let begin = Instant::now();
+        let text = text(&tools, ErrorFormat::FusionXml, "t", json!({"action": "a", "q": sent}));
+        assert!(begin.elapsed() < Duration::from_secs(10), "{reference}: {:?}", begin.elapsed());
+        assert!(text.contains("<field name=\"q"), "{reference}: {text}");
+    }
+}
+
+#[test]
 fn the_error_for_a_large_value_is_small() {
     let schema = json!({"properties": {
         "text": {"type": "string", "maxLength": 5}, "list": {"type": "object"}, "kind": {"enum": ["a", "b"]},

@@ -40,7 +40,7 @@ fn ask(guardrails: &str, schema: Value, arguments: Value, result: CallResult) ->
     };
     let guardrails = guardrails.parse().unwrap();
     let engine = Engine::for_server(&[tool], guardrails, &ErrorFormat::FusionXml, SETTINGS).unwrap();
-    let call = ToolCall { tool: "search".to_owned(), arguments };
+    let call = ToolCall::new("search", arguments);
     engine.answer(&mut Answers(result), &mut Faults::new([].into()), &call, Deadline::NONE).unwrap()
 }
 

@@ -66,7 +66,7 @@ fn world(def: WorldDef) -> World {
 }
 
 fn call(tool: &str, arguments: Value) -> ToolCall {
-    ToolCall { tool: tool.to_owned(), arguments }
+    ToolCall::new(tool, arguments)
 }
 
 /// Runs one call in a new, empty environment.

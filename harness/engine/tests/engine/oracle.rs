@@ -362,7 +362,7 @@ fn failing(texts: &Texts) -> Tool {
 }
 
 fn call(tool: &str, arguments: Value) -> ToolCall {
-    ToolCall { tool: tool.to_owned(), arguments }
+    ToolCall::new(tool, arguments)
 }
 
 fn world() -> World {

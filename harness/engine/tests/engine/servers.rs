@@ -15,11 +15,13 @@ const TYPESCRIPT_LINES: &str = include_str!("../fixtures/servers/typescript-line
 const PYTHON: &str = include_str!("../fixtures/servers/python.json");
 
 /// Calls for which zod's rules differ from JSON Schema.
-const NOT_IN_TYPESCRIPT: [(&str, &str); 1] =
-    [("integer beyond 2^53", "JavaScript has no such integer, and zod says so too")];
+const NOT_IN_TYPESCRIPT: [(&str, &str); 2] = [
+    ("integer beyond 2^53", "JavaScript has no such integer, and zod says so too"),
+    ("tag with a default, missing where one branch fits", "a union cannot be read without its tag"),
+];
 
 /// Calls for which pydantic's rules differ from JSON Schema; most of them are accepted by pydantic.
-const NOT_IN_PYTHON: [(&str, &str); 10] = [
+const NOT_IN_PYTHON: [(&str, &str); 11] = [
     ("bool for integer", "True is an integer"),
     ("bool for number", "False is a number, and fails at the bound"),
     ("number in a string for integer", "a text that holds a number is one"),
@@ -29,6 +31,7 @@ const NOT_IN_PYTHON: [(&str, &str); 10] = [
     ("word for boolean", "`yes` is a boolean"),
     ("date-time without a time", "a day begins at midnight"),
     ("date-time without a time zone", "a time zone is not asked for"),
+    ("tag with a default, missing where one branch fits", "a union cannot be read without its tag"),
     ("action with a missing field", "a parameter cannot be required for one action only"),
 ];
 

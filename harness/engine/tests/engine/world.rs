@@ -177,3 +177,29 @@ fn an_injected_fault_names_its_delay() {
     assert_eq!(answer.unguarded_text().as_deref(), Some("Error: Too many requests"));
     assert!(matches!(answer.failure, Some(healbench_engine::Failure::Fault(_))));
 }
+
+#[test]
+fn messages_cut_long_values() {
+    let long = "é".repeat(1 << 20);
+    let otherwise = ToolFailure::new("NO_COLOR", "There is no color {sent}.");
+    let allow = Rule::Allow { argument: "color".to_owned(), options: vec![json!("red")], otherwise };
+    let mut server = Server::new(vec![allow], two_invoices());
+    server.call("create", json!({"id": long}));
+    let calls = [
+        ("list", json!({"sort": long})),
+        ("list", json!({"limit": [long]})),
+        ("list", json!({"offset": long})),
+        ("get", json!({"id": format!("{long}!")})),
+        ("create", json!({"id": long})),
+        ("create", json!({"color": [long]})),
+        (long.as_str(), json!({})),
+    ];
+    for (name, arguments) in calls {
+        let reply = server.call(name, arguments);
+        let text = reply.response.text();
+        let (is_error, is_cut) = (reply.response.is_error, text.contains(" characters)"));
+        assert!(is_error && is_cut && text.len() < 20_000, "{} bytes: {text:.200}", text.len());
+    }
+    let reply = server.engine.call(&mut server.world, &call(&long, json!({})));
+    assert!(reply.response.text().len() < 20_000);
+}

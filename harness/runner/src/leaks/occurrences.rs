@@ -45,7 +45,9 @@ pub(super) fn integers(text: &str) -> Vec<i64> {
 }
 
 fn positions<'t>(text: &'t str, word: &'t str, is_number: bool) -> impl Iterator<Item = usize> + 't {
-    text.match_indices(word).map(|(at, _)| at).filter(move |at| {
+    // An empty text stands nowhere.
+    let found = text.match_indices(word).filter(|(_, found)| !found.trim().is_empty());
+    found.map(|(at, _)| at).filter(move |at| {
         let (before, after) = (&text[..*at], &text[at + word.len()..]);
         let mut next = after.chars();
         let continues = match next.next() {
@@ -80,6 +82,7 @@ mod tests {
         assert_eq!(occurrences("open, reopened, open-ended, OPEN; (open)", &json!("open")), 2);
         assert_eq!(occurrences("12, 112, 12.5, 1.12, 2012-12-01, 12.", &json!(12)), 2);
         assert_eq!(occurrences("true, untrue", &json!(true)), 1);
+        assert_eq!([occurrences("a, \"\"", &json!("")), occurrences("a b", &json!(" "))], [0, 0]);
     }
 
     #[test]

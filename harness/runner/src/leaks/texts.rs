@@ -1,5 +1,7 @@
 //! The texts that an agent reads: tools, and the errors of calls.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use healbench_engine::Faults;
 use healbench_protocol::{Deadline, ErrorFormat, Guardrails, Seed, ToolCall, ToolSpec};
 use healbench_scenarios::Scenario;
@@ -27,53 +29,96 @@ impl ToolText {
 }
 
 /// Returns the names, descriptions, examples, defaults and constants of tools. Lists of options are left out, because each
-/// option stands there.
+/// option stands there; the constants of several branches are such a list.
 pub(super) fn tool_texts(tools: &[ToolSpec]) -> Vec<ToolText> {
     let mut texts = Vec::new();
-    let mut add = |location: String, text: &str, argument: Option<String>| {
-        texts.push(ToolText { location, text: text.to_owned(), argument });
-    };
+    let plain_text = |location: String, text: &str| ToolText { location, text: text.to_owned(), argument: None };
     for tool in tools {
-        add(format!("{}.name", tool.name), &tool.name, None);
-        add(format!("{}.description", tool.name), &tool.description, None);
+        texts.push(plain_text(format!("{}.name", tool.name), &tool.name));
+        texts.push(plain_text(format!("{}.description", tool.name), &tool.description));
         for action in &tool.actions {
             let path = format!("{}.{}", tool.name, action.name);
-            add(format!("{path}.description"), &action.description, None);
-            walk_schema(&path, "", &action.input_schema, &mut add);
+            texts.push(plain_text(format!("{path}.description"), &action.description));
+            let schema = &action.input_schema;
+            let mut found =
+                SchemaTexts { root: schema, texts: Vec::new(), options: BTreeMap::new(), references: Vec::new() };
+            found.walk(&path, "", schema);
+            let SchemaTexts { texts: found, options, .. } = found;
+            let is_choice = |path: &String| options.get(path).is_some_and(|options| options.len() > 1);
+            let kept = found.into_iter().filter(|(of_constant, _)| !of_constant.as_ref().is_some_and(is_choice));
+            texts.extend(kept.map(|(_, text)| text));
         }
     }
     texts
 }
 
-fn walk_schema(path: &str, argument: &str, schema: &Value, add: &mut impl FnMut(String, &str, Option<String>)) {
-    let Some(members) = schema.as_object() else { return };
-    for (keyword, inner) in members {
-        let location = format!("{path}.{keyword}");
-        match (keyword.as_str(), inner) {
-            ("description" | "title", Value::String(text)) => add(location, text, None),
-            ("properties", Value::Object(properties)) => {
-                for (name, schema) in properties {
-                    walk_schema(&format!("{path}.{name}"), name, schema, add);
-                }
-            }
-            ("default" | "const", value) => add_values(location, argument, value, add),
-            ("examples", Value::Array(values)) => {
-                values.iter().for_each(|value| add_values(location.clone(), argument, value, add));
-            }
-            ("items" | "not" | "if" | "then" | "else", schema) => walk_schema(path, argument, schema, add),
-            ("allOf" | "anyOf" | "oneOf", Value::Array(branches)) => {
-                branches.iter().for_each(|schema| walk_schema(path, argument, schema, add));
-            }
-            _ => {}
-        }
-    }
+/// The most texts of an action.
+const MAX_TEXTS: usize = 10_000;
+
+struct SchemaTexts<'s> {
+    root: &'s Value,
+    /// Each with the path of the constant that it is.
+    texts: Vec<(Option<String>, ToolText)>,
+    /// The options at each path, in all branches.
+    options: BTreeMap<String, BTreeSet<String>>,
+    /// The references that are followed at the moment.
+    references: Vec<&'s str>,
 }
 
-/// Adds each scalar of a value of this argument; of the root, the members are arguments.
-fn add_values(location: String, argument: &str, value: &Value, add: &mut impl FnMut(String, &str, Option<String>)) {
-    for (inner, value) in scalars(value) {
-        let path = if inner.is_empty() { argument.to_owned() } else { inner };
-        add(location.clone(), &plain(value), Some(path));
+impl<'s> SchemaTexts<'s> {
+    fn walk(&mut self, path: &str, argument: &str, schema: &'s Value) {
+        let Some(members) = schema.as_object().filter(|_| self.texts.len() < MAX_TEXTS) else { return };
+        let constant = schema.get("const");
+        for (keyword, inner) in members {
+            let location = format!("{path}.{keyword}");
+            match (keyword.as_str(), inner) {
+                ("description" | "title", Value::String(text)) => {
+                    self.texts.push((None, ToolText { location, text: text.clone(), argument: None }));
+                }
+                ("properties", Value::Object(properties)) => {
+                    for (name, schema) in properties {
+                        self.walk(&format!("{path}.{name}"), name, schema);
+                    }
+                }
+                ("const", value) => {
+                    self.options.entry(path.to_owned()).or_default().insert(value.to_string());
+                    self.add_values(&location, argument, value, Some(path));
+                }
+                ("enum", Value::Array(options)) => {
+                    self.options.entry(path.to_owned()).or_default().extend(options.iter().map(Value::to_string));
+                }
+                // The default of a constant is the constant.
+                ("default", value) => {
+                    let of_constant = constant.filter(|constant| *constant == value).map(|_| path);
+                    self.add_values(&location, argument, value, of_constant);
+                }
+                ("examples", Value::Array(values)) => {
+                    values.iter().for_each(|value| self.add_values(&location, argument, value, None));
+                }
+                ("items" | "not" | "if" | "then" | "else", schema) => self.walk(path, argument, schema),
+                ("allOf" | "anyOf" | "oneOf", Value::Array(branches)) => {
+                    branches.iter().for_each(|schema| self.walk(path, argument, schema));
+                }
+                ("$ref", Value::String(reference)) => {
+                    let target = reference.strip_prefix('#').and_then(|pointer| self.root.pointer(pointer));
+                    if let Some(target) = target.filter(|_| !self.references.contains(&reference.as_str())) {
+                        self.references.push(reference);
+                        self.walk(path, argument, target);
+                        self.references.pop();
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Adds each scalar of a value of this argument; of the root, the members are arguments.
+    fn add_values(&mut self, location: &str, argument: &str, value: &Value, of_constant: Option<&str>) {
+        for (inner, value) in scalars(value) {
+            let argument = if inner.is_empty() { argument.to_owned() } else { inner };
+            let text = ToolText { location: location.to_owned(), text: plain(value), argument: Some(argument) };
+            self.texts.push((of_constant.map(str::to_owned), text));
+        }
     }
 }
 

@@ -106,6 +106,54 @@ fn a_leak_in_a_tool_text_is_found() {
 }
 
 #[test]
+fn constants_of_branches_are_a_list_of_options() {
+    let cone = "cone: {enum: [low, mid, high]}";
+    let branches = "cone: {oneOf: [{const: low}, {const: high, default: high}]}";
+    let found = planted(cone, branches);
+    assert!(found.iter().all(|found| found.place != LeakPlace::Tools), "{found:#?}");
+    // A single constant is no choice.
+    let found = planted(cone, "cone: {anyOf: [{const: high}, {type: string}]}");
+    assert!(found.iter().any(|found| found.place == LeakPlace::Tools && found.argument == "cone"), "{found:#?}");
+}
+
+#[test]
+fn constants_of_a_tag_are_a_list_of_options() {
+    let of = |branches: &str| {
+        let text = CLEAN
+            .replace("cone: {enum: [low, mid, high]}", &format!("heat: {{oneOf: [{branches}]}}"))
+            .replace("required: [piece, glaze, cone, slow]", "required: [piece, glaze, heat, slow]")
+            .replace("cone: high", "heat: {by: gas, bar: 7}")
+            .replace("field: cone", "field: heat");
+        audit(&text)
+    };
+    let gas = "{properties: {by: {const: gas}, bar: {type: integer, minimum: 1, maximum: 9}}, required: [by]}";
+    let wood = "{properties: {by: {enum: [wood, coal]}}, required: [by]}";
+    let found = of(&format!("{gas}, {wood}"));
+    let place = |found: &&LeakMatch| found.place == LeakPlace::Tools && found.argument == "heat.by";
+    assert_eq!(found.iter().find(place), None);
+    let by: Vec<_> = found.iter().filter(|found| found.argument == "heat.by").collect();
+    assert!(!by.is_empty() && by.iter().all(|found| found.possible_values == Some(3)), "{by:#?}");
+    assert!(found.iter().filter(|found| found.argument == "heat.bar").all(|found| found.possible_values == Some(9)));
+    // The only branch gives its constant.
+    assert!(of(gas).iter().find(place).is_some());
+}
+
+#[test]
+fn the_rate_of_chance_is_at_most_one() {
+    // The right value is no option, and options are repeated.
+    let found = planted("options: [celadon, tenmoku, shino]", "options: [celadon, celadon, shino]");
+    assert!(found.iter().all(|found| found.chance <= 1.0), "{found:#?}");
+    let found = planted("cone: {enum: [low, mid, high]}", "cone: {enum: [high, '', ' ']}");
+    assert!(found.iter().all(|found| found.chance <= 1.0 && found.kind != LeakKind::Chance), "{found:#?}");
+}
+
+#[test]
+fn a_nullable_argument_has_a_finite_chance() {
+    let found = planted("slow: {type: boolean}", "slow: {type: [boolean, 'null'], default: false}");
+    assert!(leaks(&found).contains(&(LeakPlace::Tools, "slow", &json!(false), 1.0 / 3.0)), "{found:#?}");
+}
+
+#[test]
 fn a_leak_in_an_error_text_is_found() {
     let found = planted("Look at the order.", "Send tenmoku.");
     let leaks = leaks(&found);

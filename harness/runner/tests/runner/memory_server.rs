@@ -184,7 +184,7 @@ impl Agent for StubModel {
             }
             Some(_) => return Ok(Turn::Answer { text: "Done.".to_owned() }),
         };
-        let call = ToolCall { tool: "invite".to_owned(), arguments };
+        let call = ToolCall::new("invite", arguments);
         Ok(Turn::Calls { calls: vec![call], waited_s: 0, text: String::new() })
     }
 

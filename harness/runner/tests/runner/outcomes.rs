@@ -93,7 +93,7 @@ fn run_turns(scenario: &str, kind: AgentKind, turns: &[Turn]) -> (EpisodeRecord,
 fn call(action: &str, arguments: Value) -> Turn {
     let mut arguments = arguments;
     arguments["action"] = action.into();
-    let call = ToolCall { tool: "deploys".to_owned(), arguments };
+    let call = ToolCall::new("deploys", arguments);
     Turn::Calls { calls: vec![call], waited_s: 0, text: String::new() }
 }
 
