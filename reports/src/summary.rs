@@ -149,8 +149,14 @@ pub struct ReportRow {
     pub vs_none: Option<PairedDifference>,
     /// The difference in calls per episode to `none`; null like `vs_none`.
     pub calls_vs_none: Option<Difference>,
+    /// The difference in billed tokens per episode to `none`.
+    pub billed_tokens_vs_none: Option<Difference>,
     /// The difference in tokens per episode to `none`.
     pub tokens_vs_none: Option<Difference>,
+    /// The median over scenarios of billed tokens per episode; null if no episode is scored.
+    pub median_billed_tokens_per_episode: Option<f64>,
+    /// The median over scenarios of billed tokens per success; null if half of the scenarios have no success.
+    pub median_billed_tokens_per_success: Option<f64>,
     /// Attempts after the first error of a chain until it was fixed.
     pub retries: Retries,
     /// Chains fixed within 1, 2 and 3 further attempts.
@@ -210,6 +216,10 @@ pub struct ScenarioRate {
     pub success: Rate,
     /// Calls over scored episodes.
     pub calls_per_episode: Rate,
+    /// Billed tokens over scored episodes.
+    pub billed_tokens_per_episode: Rate,
+    /// Billed tokens over successes.
+    pub billed_tokens_per_success: Rate,
     /// Tokens of calls, responses and prose over scored episodes.
     pub tokens_per_episode: Rate,
 }

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use healbench_protocol::{ErrorClass, Usage};
-use healbench_record::{CallRecord, ChainEnd, EndedBy, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan};
+use healbench_record::{
+    BilledTokens, CallRecord, ChainEnd, EndedBy, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan,
+};
 use polars::prelude::DataFrame;
 
 use super::FrameError;
@@ -85,18 +87,19 @@ pub(super) fn episode_row<'a>(row: &'a EpisodeRecord, axes: &'a AxisNames) -> Re
         wasted_tokens: counts.wasted_tokens,
         guardrail_tokens: counts.guardrail_tokens,
         largest_response: counts.largest_response,
+        billed_input_tokens: row.billed.input,
+        billed_output_tokens: row.billed.output,
+        unsent_tokens: row.billed.unsent,
         opening: model.and(agent.opening).map(|opening| opening.name()),
         tools_mode: model.and(agent.tools).map(|tools| tools.name()),
         opening_calls: model.map(|model| model.opening_calls),
         model_turns: model.map(|model| model.turns),
         token_source: asked.map(|model| if model.usage.is_some() { PROVIDER } else { BPE }),
-        input_tokens: usage.map(|usage| usage.input).or(asked.map(|model| model.bpe_input)),
+        input_tokens: usage.map(|usage| usage.input).or(asked.map(|_| row.billed.input)),
         cache_read_tokens: usage.and_then(|usage| usage.cache_read),
         cache_write_tokens: usage.and_then(|usage| usage.cache_write),
-        output_tokens: usage.map(|usage| usage.output).or(asked.map(|model| model.bpe_output)),
+        output_tokens: usage.map(|usage| usage.output).or(asked.map(|_| row.billed.output)),
         reasoning_tokens: usage.and_then(|usage| usage.reasoning),
-        bpe_input_tokens: asked.map(|model| model.bpe_input),
-        bpe_output_tokens: asked.map(|model| model.bpe_output),
         cost_usd: model.and_then(|model| model.usd),
         latency_ms: asked.map(|model| model.latency_ms),
     })
@@ -168,6 +171,11 @@ pub(crate) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeReco
                 guardrail_tokens: row.guardrail_tokens,
                 largest_response: row.largest_response,
             },
+            billed: BilledTokens {
+                input: row.billed_input_tokens,
+                output: row.billed_output_tokens,
+                unsent: row.unsent_tokens,
+            },
         })
     })
     .collect()
@@ -195,8 +203,6 @@ fn model(row: &EpisodeRow<'_>) -> Result<Option<ModelUsage>, &'static str> {
         usage,
         usd: row.cost_usd,
         latency_ms: count(row.latency_ms, LATENCY_MS)?,
-        bpe_input: count(row.bpe_input_tokens, BPE_INPUT_TOKENS)?,
-        bpe_output: count(row.bpe_output_tokens, BPE_OUTPUT_TOKENS)?,
     }))
 }
 
