@@ -123,6 +123,8 @@ frame! {
         FIRST_CALL_SUCCESS first_call_success: Flag;
         /// Calls that failed.
         ERRORS errors: U32;
+        /// Errors that told the answer. Null without a script.
+        TOLD_ANSWERS told_answers: Option<U32>;
         /// Calls after the first one that failed.
         CALLS_AFTER_ERROR calls_after_error: U32;
         /// Calls equal to an earlier failed call.
@@ -224,6 +226,9 @@ frame! {
         /// True if the call has the tool, the action and the arguments of a step of the script; it may have more
         /// arguments. Null without a script.
         INTENDED intended: Option<Flag>;
+        /// True if the text of the error held a value of the call that was meant, which the agent had not sent, and which the
+        /// text singles out of more than two possible ones. Null if the call succeeded, and without a script.
+        TOLD_ANSWER told_answer: Option<Flag>;
         /// Number of the error chain, from 1. Null outside of chains.
         CHAIN chain: Option<U32>;
         /// How the call ended its chain: `fixed` by an intended call or by fewer unmet expectations, or `wrong_repair`,

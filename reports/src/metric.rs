@@ -187,6 +187,9 @@ pub enum RowMetric {
     RepeatedCalls,
     Stuck,
     HintsFollowed,
+    ToldAnswer,
+    SuccessIfTold,
+    SuccessIfNotTold,
     FalseSuccess,
     WastedTokens,
     CallEfficiency,
@@ -244,7 +247,7 @@ pub(crate) struct RowMetricEntry {
 
 /// The row metrics, in the order of [`RowMetric`]'s variants, which is also the order of columns within a group.
 #[rustfmt::skip]
-pub(crate) const ROW_METRICS: [RowMetricEntry; 22] = {
+pub(crate) const ROW_METRICS: [RowMetricEntry; 25] = {
     use Group::{Behavior, Chains, Cost, Hidden, Outcome};
     use RowMetric::*;
     use Unit::{Amount, Count, Decimal, Percent};
@@ -282,6 +285,13 @@ pub(crate) const ROW_METRICS: [RowMetricEntry; 22] = {
         row(HintsFollowed, "hints_followed", ["hints", "followed"], Percent, Behavior, |row| row.counts.hints_followed.into(),
             |row| row.counts.hinted_calls.into(),
             "Calls that changed exactly the fields that the error before them named, among calls after an error that named fields."),
+        row(ToldAnswer, "told_answer", ["told the", "answer"], Percent, Behavior, |row| row.counts.told_answers.unwrap_or(0).into(),
+            |row| row.counts.told_answers.map_or(0, |_| row.counts.errors.into()),
+            "Errors whose text held an expected value that the agent had not sent, singled out of more than two possible ones, among errors. Scenarios without a script are left out."),
+        row(SuccessIfTold, "success_if_told", ["success", "if told"], Percent, Behavior, |row| told(row, true) * success(row),
+            |row| told(row, true), "Successes among episodes in which an error told the answer."),
+        row(SuccessIfNotTold, "success_if_not_told", ["success", "if not"], Percent, Behavior, |row| told(row, false) * success(row),
+            |row| told(row, false), "Successes among episodes with errors, none of which told the answer."),
         row(FalseSuccess, "false_success", ["false", "success"], Percent, Behavior, |row| false_success(row).into(), one,
             "Scored episodes whose agent claimed to be done while an expectation did not hold."),
         row(WastedTokens, "wasted_tokens", ["wasted", "tokens"], Percent, Outcome, |row| row.counts.wasted_tokens, tokens,
@@ -326,6 +336,11 @@ fn zero(_: &EpisodeRecord) -> u64 {
 
 fn success(row: &EpisodeRecord) -> u64 {
     (row.outcome == Outcome::Success).into()
+}
+
+/// Returns 1 if the episode has errors, and one of them told the answer, or none did; 0 if this is unknown.
+fn told(row: &EpisodeRecord, told: bool) -> u64 {
+    (row.counts.errors > 0 && row.counts.told_answers.is_some_and(|count| (count > 0) == told)).into()
 }
 
 fn false_success(row: &EpisodeRecord) -> bool {

@@ -275,6 +275,9 @@ pub struct CallRecord {
     /// True if the call is an intended one: its tool and action are equal to those of a step of the script, and its
     /// arguments contain those of the step. Null if the scenario has no script.
     pub intended: Option<bool>,
+    /// True if the text of an error held a value of the call that was meant, which the agent had not sent, and which the
+    /// text singles out of more than two possible ones. Null if the call succeeded, and if the scenario has no script.
+    pub told_answer: Option<bool>,
     /// The number of the error chain to which the call belongs, from 1; null if there is none.
     pub chain: Option<u32>,
     /// How the call ended its chain; null if it did not.

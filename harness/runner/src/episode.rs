@@ -12,7 +12,7 @@ use healbench_record::{
 use healbench_scenarios::{EpisodeState, Schedule};
 
 use crate::billing::Billing;
-use crate::chains::{Chains, Effect, is_intended};
+use crate::chains::{Chains, Effect, is_intended, meant_step};
 use crate::model_usage::add_turn;
 use crate::response_cache::{CachedResponse, CallText, ResponseCache};
 use crate::{AgentFactory, ScenarioContext};
@@ -387,6 +387,11 @@ impl<'a> EpisodeRun<'a> {
         let (session, faults) = (self.session.as_mut(), &mut self.faults);
         let (call_text, cached) = self.cache.respond(self.context, session, faults, &call, deadline)?;
         let mut row = self.make_row(&call, &call_text, &cached, waited_s);
+        if row.is_error && !self.script.steps.is_empty() {
+            let step = meant_step(self.script, self.context.environment.tools(), &self.succeeded, &call);
+            let told = step.is_some_and(|step| self.cache.tells_answer(self.context, step, &call, &cached));
+            row.told_answer = Some(told);
+        }
         self.failed = None;
         if row.state_changed != Some(false) {
             self.state = None;
@@ -432,6 +437,7 @@ impl<'a> EpisodeRun<'a> {
             state_changed: answer.state_changed,
             repeated: self.calls.iter().any(failed_before),
             intended: is_intended(self.script, call),
+            told_answer: None,
             chain: None,
             chain_end: None,
             waited_s,

@@ -181,6 +181,9 @@ pub(crate) fn row_texts(row: &ReportRow) -> BTreeMap<&'static str, String> {
         ("repeated", rate(row.rate(RowMetric::RepeatedCalls), percent)),
         ("stuck", rate(row.rate(RowMetric::Stuck), percent)),
         ("hints", rate(row.rate(RowMetric::HintsFollowed), percent)),
+        ("told", rate(row.rate(RowMetric::ToldAnswer), percent)),
+        ("success if told", rate(row.rate(RowMetric::SuccessIfTold), percent)),
+        ("success if not told", rate(row.rate(RowMetric::SuccessIfNotTold), percent)),
         ("false success", rate(row.rate(RowMetric::FalseSuccess), percent)),
         ("leaked", count(row.rate(RowMetric::LeakedFields).numerator)),
         ("chains", count(row.retries.fixed + row.retries.censored)),
@@ -252,7 +255,7 @@ const fn column(
 
 /// All columns but those of the table of consistency, in their order.
 #[rustfmt::skip]
-static COLUMNS: [Column; 36] = [
+static COLUMNS: [Column; 39] = [
     column("rates", "success", ["success", "%"], &["success", "success interval"], "/success/rate"),
     column("rates", "points vs none", ["vs none", "points"], &["vs none", "vs none interval"], "/vs_none/difference"),
     column("rates", "p, Holm", ["", ""], &["p"], "/vs_none/p_adjusted"),
@@ -264,6 +267,9 @@ static COLUMNS: [Column; 36] = [
     column("behavior", "repeated calls", ["repeated", "calls"], &["repeated"], "/repeated_calls/rate"),
     column("behavior", "stuck", ["", "stuck"], &["stuck"], "/stuck/rate"),
     column("behavior", "hints followed", ["hints", "followed"], &["hints"], "/hints_followed/rate"),
+    column("behavior", "told the answer", ["told the", "answer"], &["told"], "/told_answer/rate"),
+    column("behavior", "success if told", ["success", "if told"], &["success if told"], "/success_if_told/rate"),
+    column("behavior", "success if not", ["success", "if not"], &["success if not told"], "/success_if_not_told/rate"),
     column("behavior", "false success", ["false", "success"], &["false success"], "/false_success/rate"),
     column("behavior", "leaked fields", ["leaked", "fields"], &["leaked"], "/leaked_fields"),
     column("chains", "error chains", ["error", "chains"], &["chains"], "/errors_fixed/denominator"),

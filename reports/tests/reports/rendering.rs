@@ -76,16 +76,18 @@ fn everything_at_100_columns() {
       all fusion-xml              62 [49, 74]  +23 [-94, 97]     71%     6.1   4,392     64%
       strict+healing fusion-text  71 [58, 81]  +32 [-72, 90]     75%     4.6   3,391     59%
 
-                                  first-call  repeated            hints    false  leaked
-                                     success     calls  stuck  followed  success  fields
+                      first-call  repeated            hints  told the  success  success    false  leaked
+                         success     calls  stuck  followed    answer  if told   if not  success  fields
     scripted:typical
-      none                               25%       27%    22%       35%      24%     144
-      all fusion-xml                     43%       32%    20%       28%      10%     161
-      strict+healing fusion-text         41%       34%    22%       37%       7%     203
+      none                   25%       27%    22%       35%       34%      13%      67%      24%     144
+      all fusion-xml         43%       32%    20%       28%       30%      70%      33%      10%     161
+      strict+healing fusion-text
+                             41%       34%    22%       37%       35%      71%      75%       7%     203
     openai:gpt-5-mini · seeded · prompt
-      none                               21%       39%    16%       29%      29%     119
-      all fusion-xml                     36%       29%    28%       36%       6%     192
-      strict+healing fusion-text         38%       35%    15%       37%       4%     184
+      none                   21%       39%    16%       29%       28%      33%      20%      29%     119
+      all fusion-xml         36%       29%    28%       36%       35%      64%     100%       6%     192
+      strict+healing fusion-text
+                             38%       35%    15%       37%       34%      75%     100%       4%     184
 
                                    error  errors    wrong   retries  within  within  within
                                   chains   fixed  repairs  (median)       1       2       3

@@ -118,6 +118,8 @@ fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>
             state_changed: Some(!is_error),
             repeated: number > 1 && is_error && draw.below(2) == 0,
             intended: Some(!is_error),
+            // One scenario has no script.
+            told_answer: (is_error && cell.scenario != 1).then_some((episode + number).is_multiple_of(3)),
             chain,
             chain_end: (chain.is_some() && !is_error)
                 .then(|| if episode.is_multiple_of(5) { ChainEnd::WrongRepair } else { ChainEnd::Fixed }),

@@ -35,6 +35,7 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resa
     let (mut calls, mut tokens, mut wasted, mut guardrail, mut leaked) = (0, 0, 0, 0, 0);
     let (mut chains, mut fixed, mut first, mut first_ok, mut repeats, mut after_error) = (0, 0, 0, 0, 0, 0);
     let (mut hinted, mut taken, mut stuck, mut needed, mut efficient, mut wrong) = (0, 0, 0, 0, 0, 0);
+    let (mut told, mut known, mut if_told, mut if_not) = (0, 0, [0, 0], [0, 0]);
     let mut lengths: Vec<(u32, bool)> = Vec::new();
     for row in &scored {
         let mine: Vec<&CallRecord> = records.calls.iter().filter(|call| call.episode == row.episode).collect();
@@ -42,6 +43,14 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resa
         if row.model.as_ref().is_none_or(|model| model.opening_calls == 0) {
             first += 1;
             first_ok += u64::from(mine.first().is_some_and(|call| !call.is_error));
+        }
+        let answers: Vec<Option<bool>> =
+            mine.iter().filter(|call| call.is_error).map(|call| call.told_answer).collect();
+        if !answers.is_empty() && answers.iter().all(Option::is_some) {
+            known += answers.len() as u64;
+            told += answers.iter().filter(|told| **told == Some(true)).count() as u64;
+            let sums = if answers.contains(&Some(true)) { &mut if_told } else { &mut if_not };
+            *sums = [sums[0] + u64::from(row.outcome == Outcome::Success), sums[1] + 1];
         }
         let mut ends: BTreeMap<u32, (u32, bool)> = BTreeMap::new();
         let mut failed_before = false;
@@ -115,6 +124,9 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resa
         RowMetric::RepeatedCalls => Rate::of(repeats, after_error),
         RowMetric::Stuck => Rate::of(stuck, scored.len() as u64),
         RowMetric::HintsFollowed => Rate::of(taken, hinted),
+        RowMetric::ToldAnswer => Rate::of(told, known),
+        RowMetric::SuccessIfTold => Rate::of(if_told[0], if_told[1]),
+        RowMetric::SuccessIfNotTold => Rate::of(if_not[0], if_not[1]),
         RowMetric::CallsPerSuccess => Rate::of(calls, successes),
         RowMetric::TokensPerSuccess => Rate::of(tokens, successes),
         RowMetric::WastedTokens => Rate::of(wasted, tokens),

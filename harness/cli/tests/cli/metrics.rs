@@ -27,6 +27,7 @@ struct CallTrace {
     leaked_fields: u64,
     state_changed: bool,
     is_intended: bool,
+    told_answer: Option<bool>,
     /// The number of unmet expectations before and after the call.
     unmet: [usize; 2],
     /// The text of the failure without guardrails.
@@ -136,7 +137,7 @@ fn trace_episode(job: &Job<'_>, episode: u64, profiles: &[Profile]) -> EpisodeTr
                 claims_done = true;
             }
             EpisodeEvent::Turn(Turn::GiveUp { reason }, _) => prose.push(reason.clone()),
-            EpisodeEvent::Call(call, answer, _) => calls.push(CallTrace {
+            EpisodeEvent::Call(call, answer, row) => calls.push(CallTrace {
                 call: call.clone(),
                 text: answer.response.text().into_owned(),
                 is_error: answer.response.is_error,
@@ -145,6 +146,7 @@ fn trace_episode(job: &Job<'_>, episode: u64, profiles: &[Profile]) -> EpisodeTr
                 leaked_fields: u64::from(answer.leaked_fields.unwrap()),
                 state_changed: answer.state_changed.unwrap(),
                 is_intended: repetition.is_intended(call),
+                told_answer: row.told_answer,
                 unmet: repetition.repeat(call, answer.response.is_error),
                 bare_line: answer.unguarded_text(),
                 truncation_notice: answer.truncation_notice.map(|block| answer.response.content[block].clone()),
@@ -319,6 +321,14 @@ fn expected_rates(traces: &[(EpisodeTrace, &Scenario)]) -> BTreeMap<&'static str
         add("tokens_per_success", all, ok);
         add("wasted_tokens", wasted, all);
         add("leaked_fields", calls.iter().map(|trace| trace.leaked_fields).sum(), 0);
+        let told: Vec<bool> = calls.iter().filter_map(|trace| trace.told_answer).collect();
+        let errors = calls.iter().filter(|trace| trace.is_error).count();
+        assert_eq!(told.len(), errors, "all scenarios have scripts");
+        let tells = told.iter().filter(|told| **told).count() as u64;
+        add("told_answer", tells, errors as u64);
+        add("success_if_told", ok * u64::from(tells > 0), u64::from(tells > 0));
+        let none = u64::from(errors > 0 && tells == 0);
+        add("success_if_not_told", ok * none, none);
         let first_error = calls.iter().position(|trace| trace.is_error).unwrap_or(calls.len());
         for at in 0..calls.len() {
             let repeats = calls[..at].iter().any(|before| before.is_error && same_call(before, &calls[at]));
@@ -370,6 +380,9 @@ fn reported_rates(row: &ReportRow) -> Vec<(&'static str, Rate)> {
         ("leaked_fields", Rate::of(row.rate(RowMetric::LeakedFields).numerator, 0)),
         ("repeated_calls", row.rate(RowMetric::RepeatedCalls)),
         ("hints_followed", row.rate(RowMetric::HintsFollowed)),
+        ("told_answer", row.rate(RowMetric::ToldAnswer)),
+        ("success_if_told", row.rate(RowMetric::SuccessIfTold)),
+        ("success_if_not_told", row.rate(RowMetric::SuccessIfNotTold)),
         ("errors_fixed", row.rate(RowMetric::ErrorsFixed)),
         ("wrong_repairs", row.rate(RowMetric::WrongRepairs)),
     ];
