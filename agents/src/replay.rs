@@ -1,5 +1,6 @@
 //! An agent that repeats recorded turns, so that a model's episode can be shown again without the model.
 
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 use healbench_protocol::{Agent, AgentError, Origin, ToolResponse, Turn};
@@ -38,7 +39,7 @@ impl Agent for ReplayAgent {
         self.origin
     }
 
-    fn preamble(&self) -> &str {
-        &self.preamble
+    fn preamble(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.preamble)
     }
 }

@@ -123,6 +123,8 @@ frame! {
         FIRST_CALL_SUCCESS first_call_success: Flag;
         /// Calls that failed.
         ERRORS errors: U32;
+        /// Errors that told the answer. Null without a script.
+        TOLD_ANSWERS told_answers: Option<U32>;
         /// Calls after the first one that failed.
         CALLS_AFTER_ERROR calls_after_error: U32;
         /// Calls equal to an earlier failed call.
@@ -151,6 +153,14 @@ frame! {
         GUARDRAIL_TOKENS guardrail_tokens: U64;
         /// Tokens of the largest response.
         LARGEST_RESPONSE largest_response: U32;
+        /// Exact `o200k_base` tokens sent to the agent, over all turns: system text, tools and the conversation so far. For a
+        /// scripted agent, those of a model that takes the same turns.
+        BILLED_INPUT_TOKENS billed_input_tokens: U64;
+        /// Exact `o200k_base` tokens of the agent's turns: calls and prose, without reasoning.
+        BILLED_OUTPUT_TOKENS billed_output_tokens: U64;
+        /// Tokens of responses that no turn received: those after the last turn, and what did not fit into the context
+        /// window.
+        UNSENT_TOKENS unsent_tokens: U64;
         /// How the episode began: `seeded` or `natural`. Null without a model, as all columns below.
         OPENING opening: Option<Text>;
         /// How the tools were passed to the model: `native` or `prompt`.
@@ -172,10 +182,6 @@ frame! {
         OUTPUT_TOKENS output_tokens: Option<U64>;
         /// Output tokens of reasoning. Null if the provider does not report them.
         REASONING_TOKENS reasoning_tokens: Option<U64>;
-        /// Exact `o200k_base` tokens of the model's requests.
-        BPE_INPUT_TOKENS bpe_input_tokens: Option<U64>;
-        /// Exact `o200k_base` tokens of the model's answers.
-        BPE_OUTPUT_TOKENS bpe_output_tokens: Option<U64>;
         /// US dollars. Null if the price or the usage is unknown.
         COST_USD cost_usd: Option<F64>;
         /// Milliseconds until the model answered.
@@ -220,6 +226,9 @@ frame! {
         /// True if the call has the tool, the action and the arguments of a step of the script; it may have more
         /// arguments. Null without a script.
         INTENDED intended: Option<Flag>;
+        /// True if the text of the error held a value of the call that was meant, which the agent had not sent, and which the
+        /// text singles out of more than two possible ones. Null if the call succeeded, and without a script.
+        TOLD_ANSWER told_answer: Option<Flag>;
         /// Number of the error chain, from 1. Null outside of chains.
         CHAIN chain: Option<U32>;
         /// How the call ended its chain: `fixed` by an intended call or by fewer unmet expectations, or `wrong_repair`,

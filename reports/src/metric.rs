@@ -31,6 +31,8 @@ pub enum Metric {
     RepeatedCalls,
     /// Tokens of calls, responses and turns without a call.
     Tokens,
+    /// Tokens of every turn's input and output.
+    BilledTokens,
     /// Tokens of calls that failed and of their responses.
     WastedTokens,
     /// Tokens that guardrails added to responses.
@@ -58,7 +60,7 @@ struct MetricEntry {
 }
 
 /// The metrics, in the order of [`Metric`]'s variants.
-const METRICS: [MetricEntry; 12] = [
+const METRICS: [MetricEntry; 13] = [
     rate(Metric::Success, "success", Better::Higher),
     rate(Metric::Recovered, "recovered", Better::Higher),
     rate(Metric::FirstCallSuccess, "first_call_success", Better::Higher),
@@ -67,6 +69,7 @@ const METRICS: [MetricEntry; 12] = [
     cost(Metric::Calls, "calls"),
     cost(Metric::RepeatedCalls, "repeated_calls"),
     cost(Metric::Tokens, "tokens"),
+    cost(Metric::BilledTokens, "billed_tokens"),
     cost(Metric::WastedTokens, "wasted_tokens"),
     cost(Metric::GuardrailTokens, "guardrail_tokens"),
     cost(Metric::LeakedFields, "leaked_fields"),
@@ -83,8 +86,8 @@ const fn cost(metric: Metric, name: &'static str) -> MetricEntry {
 
 impl Metric {
     /// All metrics, in the order of documents.
-    pub const ALL: [Metric; 12] = {
-        let mut all = [Metric::Success; 12];
+    pub const ALL: [Metric; METRICS.len()] = {
+        let mut all = [Metric::Success; METRICS.len()];
         let mut index = 0;
         while index < all.len() {
             all[index] = METRICS[index].metric;
@@ -125,6 +128,7 @@ impl Metric {
             Metric::Calls => Some(f64::from(row.calls)),
             Metric::RepeatedCalls => Some(f64::from(row.counts.repeated_calls)),
             Metric::Tokens => Some(tokens(row) as f64),
+            Metric::BilledTokens => Some(billed_tokens(row) as f64),
             Metric::WastedTokens => Some(row.counts.wasted_tokens as f64),
             Metric::GuardrailTokens => Some(row.counts.guardrail_tokens as f64),
             Metric::LeakedFields => row.counts.leaked_fields.map(|fields| fields as f64),
@@ -171,9 +175,11 @@ const _: () = {
 pub enum RowMetric {
     Success,
     CallsPerEpisode,
+    BilledTokensPerEpisode,
     TokensPerEpisode,
     Recovered,
     CallsPerSuccess,
+    BilledTokensPerSuccess,
     TokensPerSuccess,
     ErrorsFixed,
     WrongRepairs,
@@ -181,6 +187,9 @@ pub enum RowMetric {
     RepeatedCalls,
     Stuck,
     HintsFollowed,
+    ToldAnswer,
+    SuccessIfTold,
+    SuccessIfNotTold,
     FalseSuccess,
     WastedTokens,
     CallEfficiency,
@@ -188,6 +197,7 @@ pub enum RowMetric {
     LeakedFields,
     ProseTokens,
     GuardrailTokens,
+    UnsentTokens,
 }
 
 /// The display format of a row metric.
@@ -237,7 +247,7 @@ pub(crate) struct RowMetricEntry {
 
 /// The row metrics, in the order of [`RowMetric`]'s variants, which is also the order of columns within a group.
 #[rustfmt::skip]
-pub(crate) const ROW_METRICS: [RowMetricEntry; 19] = {
+pub(crate) const ROW_METRICS: [RowMetricEntry; 25] = {
     use Group::{Behavior, Chains, Cost, Hidden, Outcome};
     use RowMetric::*;
     use Unit::{Amount, Count, Decimal, Percent};
@@ -246,13 +256,17 @@ pub(crate) const ROW_METRICS: [RowMetricEntry; 19] = {
             "Successes among scored episodes."),
         row(CallsPerEpisode, "calls_per_episode", ["calls", "/episode"], Decimal, Cost, calls, one,
             "Calls over scored episodes."),
+        row(BilledTokensPerEpisode, "billed_tokens_per_episode", ["billed", "/episode"], Amount, Cost, billed_tokens, one,
+            "Exact o200k_base tokens over scored episodes: the input of every turn (system text, tools and the conversation so far) and its output. For a scripted agent, those of a model that takes the same turns."),
         row(TokensPerEpisode, "tokens_per_episode", ["tokens", "/episode"], Amount, Cost, tokens, one,
             "Tokens of calls, responses and prose over scored episodes."),
         row(Recovered, "episode_recovery", ["recov-", "ered"], Percent, Outcome, |row| u64::from(row.scheduled) * success(row),
             |row| row.scheduled.into(), "Successes among episodes with a scheduled mistake or fault."),
         row(CallsPerSuccess, "calls_per_success", ["calls", "/succ."], Decimal, Outcome, calls, success,
             "Calls over successes."),
-        row(TokensPerSuccess, "tokens_per_success", ["tokens", "/succ."], Amount, Outcome, tokens, success,
+        row(BilledTokensPerSuccess, "billed_tokens_per_success", ["billed", "/succ."], Amount, Outcome, billed_tokens, success,
+            "Billed tokens over successes."),
+        row(TokensPerSuccess, "tokens_per_success", ["tokens", "/succ."], Amount, Hidden, tokens, success,
             "Tokens of calls, responses and prose over successes."),
         row(ErrorsFixed, "errors_fixed", ["errors", "fixed"], Percent, Chains, |row| row.counts.errors_fixed.into(),
             |row| row.counts.chains.into(),
@@ -271,6 +285,13 @@ pub(crate) const ROW_METRICS: [RowMetricEntry; 19] = {
         row(HintsFollowed, "hints_followed", ["hints", "followed"], Percent, Behavior, |row| row.counts.hints_followed.into(),
             |row| row.counts.hinted_calls.into(),
             "Calls that changed exactly the fields that the error before them named, among calls after an error that named fields."),
+        row(ToldAnswer, "told_answer", ["told the", "answer"], Percent, Behavior, |row| row.counts.told_answers.unwrap_or(0).into(),
+            |row| row.counts.told_answers.map_or(0, |_| row.counts.errors.into()),
+            "Errors whose text held an expected value that the agent had not sent, singled out of more than two possible ones, among errors. Scenarios without a script are left out."),
+        row(SuccessIfTold, "success_if_told", ["success", "if told"], Percent, Behavior, |row| told(row, true) * success(row),
+            |row| told(row, true), "Successes among episodes in which an error told the answer."),
+        row(SuccessIfNotTold, "success_if_not_told", ["success", "if not"], Percent, Behavior, |row| told(row, false) * success(row),
+            |row| told(row, false), "Successes among episodes with errors, none of which told the answer."),
         row(FalseSuccess, "false_success", ["false", "success"], Percent, Behavior, |row| false_success(row).into(), one,
             "Scored episodes whose agent claimed to be done while an expectation did not hold."),
         row(WastedTokens, "wasted_tokens", ["wasted", "tokens"], Percent, Outcome, |row| row.counts.wasted_tokens, tokens,
@@ -286,6 +307,8 @@ pub(crate) const ROW_METRICS: [RowMetricEntry; 19] = {
             "Tokens of turns without a call; they are part of all tokens."),
         row(GuardrailTokens, "guardrail_tokens", ["guardrail", "tokens"], Count, Cost, |row| row.counts.guardrail_tokens, zero,
             "Tokens that guardrails added to responses."),
+        row(UnsentTokens, "unsent_tokens", ["unsent", "tokens"], Count, Cost, |row| row.billed.unsent, zero,
+            "Tokens of responses that no turn received: those after the last turn, and what did not fit into the context window. They are not billed."),
     ]
 };
 
@@ -315,6 +338,11 @@ fn success(row: &EpisodeRecord) -> u64 {
     (row.outcome == Outcome::Success).into()
 }
 
+/// Returns 1 if the episode has errors, and one of them told the answer, or none did; 0 if this is unknown.
+fn told(row: &EpisodeRecord, told: bool) -> u64 {
+    (row.counts.errors > 0 && row.counts.told_answers.is_some_and(|count| (count > 0) == told)).into()
+}
+
 fn false_success(row: &EpisodeRecord) -> bool {
     row.outcome == Outcome::TaskFail && row.claimed_done
 }
@@ -333,11 +361,17 @@ pub(crate) fn tokens(row: &EpisodeRecord) -> u64 {
     row.counts.call_tokens + u64::from(row.prose_tokens)
 }
 
+/// Returns the tokens of every turn's input and output.
+pub(crate) fn billed_tokens(row: &EpisodeRecord) -> u64 {
+    row.billed.input + row.billed.output
+}
+
 impl RowMetricEntry {
     /// Returns the column header on one line, without the abbreviation that saves width on a terminal.
     pub(crate) fn title(&self) -> String {
         let [first, second] = self.header;
         let second = second.replace("succ.", "success");
+        let first = first.replace("billed", "billed tokens");
         match first.strip_suffix('-') {
             Some(start) => format!("{start}{second}"),
             None if second.starts_with('/') => format!("{first}{second}"),

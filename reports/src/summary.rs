@@ -152,8 +152,14 @@ pub struct ReportRow {
     pub vs_reference: Option<PairedDifference>,
     /// The difference in calls per episode to the reference condition; null like `vs_reference`.
     pub calls_vs_reference: Option<Difference>,
+    /// The difference in billed tokens per episode to the reference condition.
+    pub billed_tokens_vs_reference: Option<Difference>,
     /// The difference in tokens per episode to the reference condition.
     pub tokens_vs_reference: Option<Difference>,
+    /// The median over scenarios of billed tokens per episode; null if no episode is scored.
+    pub median_billed_tokens_per_episode: Option<f64>,
+    /// The median over scenarios of billed tokens per success; null if half of the scenarios have no success.
+    pub median_billed_tokens_per_success: Option<f64>,
     /// Attempts after the first error of a chain until it was fixed.
     pub retries: Retries,
     /// Chains fixed within 1, 2 and 3 further attempts.
@@ -213,6 +219,10 @@ pub struct ScenarioRate {
     pub success: Rate,
     /// Calls over scored episodes.
     pub calls_per_episode: Rate,
+    /// Billed tokens over scored episodes.
+    pub billed_tokens_per_episode: Rate,
+    /// Billed tokens over successes.
+    pub billed_tokens_per_success: Rate,
     /// Tokens of calls, responses and prose over scored episodes.
     pub tokens_per_episode: Rate,
 }

@@ -1,5 +1,6 @@
 //! The model agent: the state of its conversation, and the conversion of replies to turns.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,8 +12,8 @@ use serde_json::{Value, json};
 use super::cassette::{Cassette, RecordedResponse, Request, Reservation};
 use super::endpoint::{Endpoint, EndpointError};
 use super::{
-    Api, ApiRequest, Arguments, AssistantMessage, CallResult, Conversation, EpisodePermit, FinishReason, Function,
-    Message, Model, Reply, SentCall, UnreadableResponse, prompt_tools, tools,
+    Api, ApiRequest, Arguments, AssistantMessage, CallResult, Conversation, DEFAULT_SYSTEM_TEXT, EpisodePermit,
+    FinishReason, Function, Message, Model, Reply, SentCall, UnreadableResponse, prompt_tools, tools,
 };
 
 /// The source of a model's replies.
@@ -82,6 +83,11 @@ pub fn preamble_of(model: &Model, tool_specs: &[healbench_protocol::ToolSpec]) -
     preamble(&system, &native)
 }
 
+/// Returns [`preamble_of`] a model without settings: the default system text, and tools in the API's own field.
+pub fn default_preamble(tool_specs: &[healbench_protocol::ToolSpec]) -> String {
+    preamble(DEFAULT_SYSTEM_TEXT, &tools::functions(tool_specs))
+}
+
 /// Returns the system text and the functions for the API's own field.
 fn system_and_functions(model: &Model, functions: Vec<Function>) -> (String, Vec<Function>) {
     match model.tools {
@@ -147,8 +153,8 @@ impl Agent for LlmAgent<'_> {
         self.origin
     }
 
-    fn preamble(&self) -> &str {
-        &self.preamble
+    fn preamble(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.preamble)
     }
 }
 

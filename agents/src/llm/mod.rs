@@ -17,7 +17,7 @@ mod secret;
 mod settings;
 mod tools;
 
-pub use agent::{LlmAgent, LlmAgentFactory, ModelBackend, preamble_of};
+pub use agent::{LlmAgent, LlmAgentFactory, ModelBackend, default_preamble, preamble_of};
 pub use api::{Api, ApiRequest, UnreadableResponse};
 pub use conversation::{
     Arguments, AssistantMessage, CallResult, Conversation, FinishReason, Function, Message, Reply, SentCall,

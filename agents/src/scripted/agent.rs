@@ -4,6 +4,7 @@
 mod guess;
 mod suggestions;
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -19,6 +20,7 @@ use super::paths;
 use super::profile::Profile;
 use super::records::{FoundValues, is_records};
 use super::repair::{ArgumentEdit, RepairContext, repairs};
+use crate::llm::default_preamble;
 
 thread_local! {
     /// The hints of texts. The key consists of the known names, the arguments of the call, and the text.
@@ -97,6 +99,14 @@ impl Agent for ScriptedAgent<'_> {
             return Ok(Turn::Message { text: "Let me look at this before I go on.".to_owned() });
         }
         Ok(turn)
+    }
+
+    fn preamble(&self) -> Cow<'_, str> {
+        default_preamble(self.start.tools).into()
+    }
+
+    fn context_window(&self) -> Option<u64> {
+        Some(self.profile.context_window)
     }
 }
 

@@ -1,3 +1,5 @@
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{DrawKey, ToolCall, ToolResponse, ToolSpec};
@@ -121,9 +123,16 @@ pub trait Agent {
     }
 
     /// Returns the text sent to a model with every request in addition to the task and the conversation: system text
-    /// and tools.
-    fn preamble(&self) -> &str {
-        ""
+    /// and tools. It depends on the agent and its list of tools only. For a scripted agent, it is what a model in its
+    /// place is sent.
+    fn preamble(&self) -> Cow<'_, str> {
+        Cow::Borrowed("")
+    }
+
+    /// Returns the largest number of tokens that are sent with one request; the rest of a longer conversation is cut off.
+    /// `None` if nothing is cut off.
+    fn context_window(&self) -> Option<u64> {
+        None
     }
 }
 

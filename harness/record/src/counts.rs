@@ -12,6 +12,8 @@ pub struct EpisodeCounts {
     pub first_call_success: bool,
     /// Calls that failed.
     pub errors: u32,
+    /// Errors that told the answer; null if this is unknown for an error.
+    pub told_answers: Option<u32>,
     /// Calls after the first failed one.
     pub calls_after_error: u32,
     /// Calls equal (tool and canonical arguments) to an earlier failed call.
@@ -58,6 +60,7 @@ impl EpisodeCounts {
     pub fn from_calls(calls: &[CallRecord]) -> EpisodeCounts {
         let mut counts = EpisodeCounts {
             first_call_success: calls.first().is_some_and(|call| !call.is_error),
+            told_answers: Some(0),
             leaked_fields: Some(0),
             ..EpisodeCounts::default()
         };
@@ -66,6 +69,10 @@ impl EpisodeCounts {
             let tokens = u64::from(call.request_tokens) + u64::from(call.response_tokens);
             counts.calls_after_error += u32::from(counts.errors > 0);
             counts.errors += u32::from(call.is_error);
+            if call.is_error {
+                counts.told_answers =
+                    counts.told_answers.zip(call.told_answer).map(|(sum, told)| sum + u32::from(told));
+            }
             counts.repeated_calls += u32::from(call.repeated);
             counts.leaked_fields = add(counts.leaked_fields, call.leaked_fields);
             counts.call_tokens += tokens;
@@ -233,10 +240,14 @@ mod tests {
         assert_eq!((ended.chains, ended.errors_fixed, ended.retries, ended.wrong_repairs), (1, 0, 1, 1));
         assert_eq!((counts.call_tokens, counts.wasted_tokens), (104, 32));
         assert!(EpisodeCounts::from_calls(&calls[2..]).first_call_success);
-        let none = EpisodeCounts { leaked_fields: Some(0), ..EpisodeCounts::default() };
+        let none = EpisodeCounts { leaked_fields: Some(0), told_answers: Some(0), ..EpisodeCounts::default() };
         assert_eq!(EpisodeCounts::from_calls(&[]), none);
         let unknown = [CallRecord { leaked_fields: Some(1), ..CallRecord::default() }, CallRecord::default()];
         assert_eq!(EpisodeCounts::from_calls(&unknown).leaked_fields, None);
         assert_eq!(EpisodeCounts::from_calls(&unknown[..1]).leaked_fields, Some(1));
+        let told = |told: Option<bool>| CallRecord { told_answer: told, ..failed("a", "VALIDATION") };
+        let told_answers = |calls: &[CallRecord]| EpisodeCounts::from_calls(calls).told_answers;
+        assert_eq!(told_answers(&[told(Some(true)), succeeded("b"), told(Some(false)), told(Some(true))]), Some(2));
+        assert_eq!(told_answers(&[told(Some(true)), told(None)]), None);
     }
 }

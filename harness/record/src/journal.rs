@@ -257,7 +257,7 @@ mod tests {
     use healbench_protocol::{Origin, Turn, TurnCost};
 
     use super::*;
-    use crate::{EndedBy, EpisodeCounts, Outcome, RecordedTurn};
+    use crate::{BilledTokens, EndedBy, EpisodeCounts, Outcome, RecordedTurn};
 
     fn result(episode: u64, outcome: Outcome) -> EpisodeResult {
         let turn = RecordedTurn {
@@ -278,6 +278,7 @@ mod tests {
                 prompt_tokens: 3,
                 prose_tokens: 4,
                 counts: EpisodeCounts::default(),
+                billed: BilledTokens::default(),
                 model: None,
             },
             calls: vec![CallRecord { episode, call: 1, action: Some("list".into()), ..CallRecord::default() }],

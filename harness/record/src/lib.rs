@@ -25,7 +25,7 @@ pub use plan::{CellRef, Condition, DeltaOptions, Environment, Plan, PlannedScena
 pub use progress::Progress;
 pub use rounds::{MIN_ROUNDS, PairRole, PairRounds, PairedRun, ROUNDS_VERSION, RoundsError};
 pub use rows::{
-    CallRecord, ChainEnd, ENDINGS, EndedBy, EpisodeRecord, ModelUsage, Outcome, RecordedTurn, RecordedTurns, Records,
-    ResponseRecord,
+    BilledTokens, CallRecord, ChainEnd, ENDINGS, EndedBy, EpisodeRecord, ModelUsage, Outcome, RecordedTurn,
+    RecordedTurns, Records, ResponseRecord,
 };
 pub use shard::{InvalidShard, Shard};

@@ -147,8 +147,25 @@ pub struct EpisodeRecord {
     pub prose_tokens: u32,
     /// The sums over its calls.
     pub counts: EpisodeCounts,
+    /// The tokens of its turns.
+    pub billed: BilledTokens,
     /// The usage of its model; null for an agent without one.
     pub model: Option<Box<ModelUsage>>,
+}
+
+/// The exact `o200k_base` tokens of an agent's turns, without what an API adds around messages. Every turn is a request
+/// with everything that is in the conversation then; those of a seeded opening are none. For a scripted agent, they are
+/// the tokens of a model that takes the same turns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BilledTokens {
+    /// Tokens sent, over all turns: the preamble (system text and tools) and the conversation so far (prompt, calls,
+    /// responses and prose), up to the agent's context window.
+    pub input: u64,
+    /// Tokens received, over all turns: calls and prose, without reasoning.
+    pub output: u64,
+    /// Tokens of responses that no turn received: those after the last turn, and what did not fit into the context
+    /// window.
+    pub unsent: u64,
 }
 
 /// The model usage of an episode.
@@ -164,11 +181,6 @@ pub struct ModelUsage {
     pub usd: Option<f64>,
     /// The response time of the model in milliseconds.
     pub latency_ms: u64,
-    /// The exact `o200k_base` tokens sent: in every turn the system text, the tools and the conversation so far,
-    /// without what an API adds around messages.
-    pub bpe_input: u64,
-    /// The exact `o200k_base` tokens received: text and calls, without reasoning.
-    pub bpe_output: u64,
 }
 
 /// The turns of an agent in an episode that cannot be computed again. With the responses of its calls, they are a
@@ -263,6 +275,9 @@ pub struct CallRecord {
     /// True if the call is an intended one: its tool and action are equal to those of a step of the script, and its
     /// arguments contain those of the step. Null if the scenario has no script.
     pub intended: Option<bool>,
+    /// True if the text of an error held a value of the call that was meant, which the agent had not sent, and which the
+    /// text singles out of more than two possible ones. Null if the call succeeded, and if the scenario has no script.
+    pub told_answer: Option<bool>,
     /// The number of the error chain to which the call belongs, from 1; null if there is none.
     pub chain: Option<u32>,
     /// How the call ended its chain; null if it did not.

@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use healbench_engine::contains_all;
-use healbench_protocol::{ErrorClass, Script, ToolCall};
+use healbench_protocol::{ErrorClass, Script, Step, ToolCall, ToolSpec};
 use healbench_record::{CallRecord, ChainEnd};
 
 struct OpenChain {
@@ -21,11 +21,35 @@ struct OpenChain {
 /// Returns true if the call is an intended one: it has the tool and all arguments of a step, which include its action.
 /// Returns `None` without a script.
 pub(crate) fn is_intended(script: &Script, call: &ToolCall) -> Option<bool> {
-    let contains = |intended: &ToolCall| {
-        let (Some(given), Some(arguments)) = (call.object(), intended.object()) else { return false };
-        call.tool == intended.tool && contains_all(given, arguments)
+    (!script.steps.is_empty()).then(|| script.steps.iter().any(|step| makes(call, step)))
+}
+
+/// Returns true if the call has the tool and all arguments of the step.
+fn makes(call: &ToolCall, step: &Step) -> bool {
+    let (Some(given), Some(arguments)) = (call.object(), step.intended.object()) else { return false };
+    call.tool == step.intended.tool && contains_all(given, arguments)
+}
+
+/// Returns the step that a failed call was meant to make: of the steps that no successful call has made, the first with its
+/// tool and action, else the first with its tool, else the first.
+pub(crate) fn meant_step<'s>(
+    script: &'s Script,
+    tools: &[ToolSpec],
+    succeeded: &[ToolCall],
+    call: &ToolCall,
+) -> Option<&'s Step> {
+    let tool = tools.iter().find(|tool| tool.name == call.tool);
+    let discriminator = tool.and_then(|tool| tool.discriminator.as_deref());
+    let action =
+        |call: &ToolCall| discriminator.and_then(|field| call.object()?.get(field)?.as_str().map(str::to_owned));
+    let sent = action(call);
+    let similarity = |step: &&Step| match step.intended.tool == call.tool {
+        true => 1 + u8::from(action(&step.intended) == sent),
+        false => 0,
     };
-    (!script.steps.is_empty()).then(|| script.steps.iter().any(|step| contains(&step.intended)))
+    let open = script.steps.iter().filter(|step| !succeeded.iter().any(|call| makes(call, step)));
+    // `max_by_key` returns the last of equal elements, so `rev` selects the first.
+    open.rev().max_by_key(similarity)
 }
 
 /// The effect of a successful call.
@@ -92,6 +116,39 @@ impl Chains {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failed_call_was_meant_for_a_step_that_nothing_has_made() {
+        let tool = |name: &str| ToolSpec {
+            name: name.to_owned(),
+            description: String::new(),
+            discriminator: Some("action".to_owned()),
+            actions: Vec::new(),
+        };
+        let tools = [tool("orders"), tool("mails")];
+        let call = |tool: &str, action: &str, id: u32| ToolCall {
+            tool: tool.to_owned(),
+            arguments: serde_json::json!({"action": action, "id": id}),
+        };
+        let step = |intended: ToolCall| Step { draft: intended.clone(), intended, find: Default::default() };
+        let steps = [
+            call("orders", "create", 1),
+            call("orders", "ship", 2),
+            call("mails", "send", 3),
+            call("orders", "ship", 4),
+        ];
+        let script = Script { steps: steps.clone().map(step).to_vec() };
+        let meant = |succeeded: &[usize], sent: ToolCall| {
+            let succeeded: Vec<ToolCall> = succeeded.iter().map(|at| steps[*at].clone()).collect();
+            let step = meant_step(&script, &tools, &succeeded, &sent)?;
+            script.steps.iter().position(|known| known == step)
+        };
+        assert_eq!(meant(&[], call("orders", "ship", 9)), Some(1));
+        assert_eq!(meant(&[1], call("orders", "ship", 9)), Some(3), "the first shipment is made");
+        assert_eq!(meant(&[], call("orders", "cancel", 9)), Some(0), "no step has the action");
+        assert_eq!(meant(&[0], call("letters", "send", 9)), Some(1), "no step has the tool");
+        assert_eq!(meant(&[0, 1, 2, 3], call("orders", "ship", 9)), None);
+    }
 
     /// The call of a test: `tool.action`, and what became of it.
     #[derive(Clone, Copy)]

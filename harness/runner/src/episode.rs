@@ -11,7 +11,8 @@ use healbench_record::{
 };
 use healbench_scenarios::{EpisodeState, Schedule};
 
-use crate::chains::{Chains, Effect, is_intended};
+use crate::billing::Billing;
+use crate::chains::{Chains, Effect, is_intended, meant_step};
 use crate::model_usage::add_turn;
 use crate::response_cache::{CachedResponse, CallText, ResponseCache};
 use crate::{AgentFactory, ScenarioContext};
@@ -75,7 +76,7 @@ pub(crate) fn run_episode(
             Ok(session) => (session, None),
             Err(error) => (Box::new(Unavailable(error.clone())), Some(error)),
         };
-        let mut episode_run = EpisodeRun::new(plan.episode(cell), context, session, &schedule.script, cache);
+        let mut episode_run = EpisodeRun::new(plan, cell, context, session, &schedule.script, cache);
         episode_run.has_model = spec.opening.is_some();
         let ending = match unavailable {
             None => episode_run.run(agent.as_mut(), observe)?,
@@ -146,6 +147,7 @@ impl Ending {
 /// The state of an episode: the session, and the rows so far.
 struct EpisodeRun<'a> {
     episode: u64,
+    agent: usize,
     context: &'a ScenarioContext<'a>,
     cache: &'a mut ResponseCache,
     session: Box<dyn Session + 'a>,
@@ -163,14 +165,15 @@ struct EpisodeRun<'a> {
     turns: u32,
     prompt_tokens: u32,
     prose_tokens: u32,
-    context_tokens: u64,
+    billing: Billing,
     has_model: bool,
     model: ModelUsage,
 }
 
 impl<'a> EpisodeRun<'a> {
     fn new(
-        episode: u64,
+        plan: &Plan,
+        cell: CellRef,
         context: &'a ScenarioContext<'a>,
         session: Box<dyn Session + 'a>,
         script: &'a Script,
@@ -178,7 +181,8 @@ impl<'a> EpisodeRun<'a> {
     ) -> EpisodeRun<'a> {
         let prompt_tokens = cache.tokens.count(&context.scenario.task.prompt);
         EpisodeRun {
-            episode,
+            episode: plan.episode(cell),
+            agent: cell.agent,
             context,
             cache,
             session,
@@ -193,7 +197,7 @@ impl<'a> EpisodeRun<'a> {
             turns: 0,
             prompt_tokens,
             prose_tokens: 0,
-            context_tokens: u64::from(prompt_tokens),
+            billing: Billing::new(prompt_tokens),
             has_model: false,
             model: ModelUsage::default(),
         }
@@ -222,10 +226,8 @@ impl<'a> EpisodeRun<'a> {
                 }
             };
             self.turns += 1;
+            self.count_turn(&turn, agent);
             let origin = agent.origin();
-            if self.has_model {
-                self.count_model_turn(&turn, origin, agent.preamble());
-            }
             observe(EpisodeEvent::Turn(&turn, origin));
             cached_responses.clear();
             match turn {
@@ -239,7 +241,9 @@ impl<'a> EpisodeRun<'a> {
                     for (index, call) in calls.into_iter().enumerate() {
                         limit_reached = self.calls.len() >= max_calls as usize;
                         if limit_reached {
-                            break;
+                            let tokens = self.cache.tokens.count(&call.wire_text());
+                            self.billing.add_dropped_output(tokens);
+                            continue;
                         }
                         let waited_s = if index == 0 { waited_s } else { 0 };
                         match self.make_call(call, waited_s, observe) {
@@ -351,33 +355,26 @@ impl<'a> EpisodeRun<'a> {
     }
 
     /// Adds the cost of a turn; must be called before the turn becomes part of the conversation.
-    fn count_model_turn(&mut self, turn: &Turn, origin: Origin, preamble: &str) {
-        let cost = match origin {
+    fn count_turn(&mut self, turn: &Turn, agent: &dyn Agent) {
+        self.billing.begin_unbilled_turn();
+        match agent.origin() {
+            Origin::Script if !self.has_model => {}
+            Origin::Model(cost) => add_turn(&mut self.model, &cost),
             Origin::Script => return,
             Origin::Opening => {
                 self.model.opening_calls += if let Turn::Calls { calls, .. } = turn { calls.len() as u32 } else { 0 };
                 return;
             }
-            Origin::Model(cost) => cost,
-        };
+        }
         let tokens = &mut self.cache.tokens;
-        let input = u64::from(tokens.count(preamble)) + self.context_tokens;
-        let output = match turn {
-            Turn::Calls { calls, text, .. } => {
-                let calls: u64 = calls.iter().map(|call| u64::from(tokens.count(&call.wire_text()))).sum();
-                calls + u64::from(tokens.count(text))
-            }
-            Turn::Message { text } | Turn::Answer { text } | Turn::Incomplete { text } => u64::from(tokens.count(text)),
-            Turn::Done { answer } => u64::from(tokens.count(answer)),
-            Turn::GiveUp { reason } | Turn::Refused { reason } => u64::from(tokens.count(reason)),
-        };
-        add_turn(&mut self.model, &cost, input, output);
+        let preamble = self.context.preamble_tokens[self.agent].get_or_init(|| tokens.count(&agent.preamble()));
+        self.billing.begin_turn(*preamble, agent.context_window());
     }
 
     fn count_prose(&mut self, text: &str) {
         let tokens = self.cache.tokens.count(text);
         self.prose_tokens += tokens;
-        self.context_tokens += u64::from(tokens);
+        self.billing.add_output(tokens);
     }
 
     fn make_call(
@@ -390,6 +387,11 @@ impl<'a> EpisodeRun<'a> {
         let (session, faults) = (self.session.as_mut(), &mut self.faults);
         let (call_text, cached) = self.cache.respond(self.context, session, faults, &call, deadline)?;
         let mut row = self.make_row(&call, &call_text, &cached, waited_s);
+        if row.is_error && !self.script.steps.is_empty() {
+            let step = meant_step(self.script, self.context.environment.tools(), &self.succeeded, &call);
+            let told = step.is_some_and(|step| self.cache.tells_answer(self.context, step, &call, &cached));
+            row.told_answer = Some(told);
+        }
         self.failed = None;
         if row.state_changed != Some(false) {
             self.state = None;
@@ -402,7 +404,8 @@ impl<'a> EpisodeRun<'a> {
         if let Some(call) = self.previous() {
             observe(EpisodeEvent::Call(call, &cached.answer, &row));
         }
-        self.context_tokens += u64::from(row.request_tokens) + u64::from(row.response_tokens);
+        self.billing.add_output(row.request_tokens);
+        self.billing.add_response(row.response_tokens);
         self.calls.push(row);
         Ok(cached)
     }
@@ -434,6 +437,7 @@ impl<'a> EpisodeRun<'a> {
             state_changed: answer.state_changed,
             repeated: self.calls.iter().any(failed_before),
             intended: is_intended(self.script, call),
+            told_answer: None,
             chain: None,
             chain_end: None,
             waited_s,
@@ -442,7 +446,7 @@ impl<'a> EpisodeRun<'a> {
             tokens_estimated: call_text.is_estimated || cached.digest.is_estimated,
             response_hash: cached.digest.hash,
             guardrail_tokens: cached.guardrail_tokens,
-            context_tokens: self.context_tokens,
+            context_tokens: self.billing.conversation(),
         }
     }
 
@@ -495,6 +499,7 @@ impl<'a> EpisodeRun<'a> {
             prompt_tokens: self.prompt_tokens,
             prose_tokens: self.prose_tokens,
             counts: EpisodeCounts::from_calls(&self.calls),
+            billed: self.billing.finish(),
             model: self.has_model.then(|| Box::new(self.model)),
         };
         (record, self.calls)

@@ -7,7 +7,7 @@ mod texts;
 use std::collections::BTreeMap;
 
 use healbench_engine::definition::Rule;
-use healbench_protocol::{Guardrails, Seed, Step, ToolCall};
+use healbench_protocol::{Guardrails, Seed, Step, ToolCall, ToolSpec};
 use healbench_scenarios::Scenario;
 use serde::Serialize;
 use serde_json::Value;
@@ -153,7 +153,7 @@ struct Audit<'a> {
 impl Audit<'_> {
     fn check_prompt_and_tools(&mut self, index: usize, step: &Step, tools: &[ToolText]) {
         for (argument, value) in missing_values(step, &step.draft).into_iter().chain(values_to_find(step)) {
-            let possible = self.possible_values(step, &argument);
+            let possible = possible_values(self.scenario, &[], step, &argument);
             let key = (index, argument.clone(), value.to_string());
             if self.expected.insert(key, value.clone()).is_some() {
                 continue;
@@ -177,7 +177,7 @@ impl Audit<'_> {
 
     fn check_error(&mut self, index: usize, step: &Step, call: &ToolCall, format: &str, text: &str) {
         for (argument, value) in missing_values(step, call) {
-            let possible = self.possible_values(step, &argument);
+            let possible = possible_values(self.scenario, &[], step, &argument);
             self.check(index, step, &argument, &value, &possible, (LeakPlace::Error, Some(format), text), false);
         }
     }
@@ -219,25 +219,44 @@ impl Audit<'_> {
         });
         found.chance = found.chance.min(chance);
     }
+}
 
-    fn possible_values(&self, step: &Step, argument: &str) -> PossibleValues {
-        let tool = self.scenario.tools.iter().find(|tool| tool.name == step.intended.tool);
-        let Some(tool) = tool else { return PossibleValues::unlimited() };
-        let action = match &tool.discriminator {
-            Some(field) if field == argument => {
-                return PossibleValues::actions(tool.actions.iter().map(|action| action.name.as_str()));
-            }
-            Some(field) => step.intended.object().and_then(|arguments| arguments.get(field)?.as_str()),
-            None => None,
-        };
-        let action = tool.actions.iter().find(|known| action.is_none_or(|name| known.name == name));
-        let Some(action) = action else { return PossibleValues::unlimited() };
-        let allowed = action.rules.iter().find_map(|rule| match rule {
-            Rule::Allow { argument: name, options, .. } if name == argument => Some(options.as_slice()),
-            _ => None,
+/// Returns true if a text tells an agent that made this call a value that it had not sent: it singles out a value of the
+/// step, as a leak does, among more than two that are possible.
+pub(crate) fn tells_answer(scenario: &Scenario, tools: &[ToolSpec], step: &Step, call: &ToolCall, text: &str) -> bool {
+    missing_values(step, call).iter().any(|(argument, value)| {
+        let count = occurrences(text, value);
+        count > 0 && {
+            let possible = possible_values(scenario, tools, step, argument);
+            possible.count.is_none_or(|count| count > 2) && possible.standing_at_least(text, value, count) == 0
+        }
+    })
+}
+
+/// Returns the values that an argument of a step can have. `tools` are those of a server; a scenario knows more about its own.
+fn possible_values(scenario: &Scenario, tools: &[ToolSpec], step: &Step, argument: &str) -> PossibleValues {
+    let name_of =
+        |discriminator: &str| step.intended.object().and_then(|arguments| arguments.get(discriminator)?.as_str());
+    let Some(tool) = scenario.tools.iter().find(|tool| tool.name == step.intended.tool) else {
+        let tool = tools.iter().find(|tool| tool.name == step.intended.tool);
+        let action = tool.and_then(|tool| match tool.discriminator.as_deref().and_then(name_of) {
+            Some(name) => tool.action(name),
+            None => tool.actions.first(),
         });
-        allowed.map_or_else(|| PossibleValues::of_schema(&action.input, argument), PossibleValues::options)
+        let schema = action.map(|action| &action.input_schema);
+        return schema.map_or_else(PossibleValues::unlimited, |schema| PossibleValues::of_schema(schema, argument));
+    };
+    if tool.discriminator.as_deref() == Some(argument) {
+        return PossibleValues::actions(tool.actions.iter().map(|action| action.name.as_str()));
     }
+    let action = tool.discriminator.as_deref().and_then(name_of);
+    let action = tool.actions.iter().find(|known| action.is_none_or(|name| known.name == name));
+    let Some(action) = action else { return PossibleValues::unlimited() };
+    let allowed = action.rules.iter().find_map(|rule| match rule {
+        Rule::Allow { argument: name, options, .. } if name == argument => Some(options.as_slice()),
+        _ => None,
+    });
+    allowed.map_or_else(|| PossibleValues::of_schema(&action.input, argument), PossibleValues::options)
 }
 
 /// Returns the scalars of the intended call, with their paths, that `call` lacks or has wrong, unless they stand in another
@@ -266,4 +285,69 @@ fn must_be_found(step: &Step, path: &str) -> bool {
 /// Returns a scalar as it stands in texts.
 fn plain(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use healbench_scenarios::{Syntax, load_str};
+    use serde_json::json;
+
+    use super::*;
+
+    const SCENARIO: &str = r#"
+id: lab/told
+title: Told
+task: {prompt: "Pay the invoice.", max_calls: 4}
+tools:
+  invoices:
+    description: Invoices.
+    actions:
+      update:
+        description: Update an invoice.
+        input:
+          properties:
+            id: {type: string}
+            status: {type: string, enum: [draft, sent, paid, void]}
+            final: {type: boolean}
+            days: {type: integer, minimum: 1, maximum: 500}
+        handler: {update: bills, by: id}
+world:
+  bills:
+    rows: [{id: INV-7, status: sent}]
+expect:
+  - row: {in: bills, where: {id: INV-7, status: paid}}
+script:
+  - call: {tool: invoices, action: update, arguments: {id: INV-7, status: paid, final: true, days: 12}}
+"#;
+
+    #[test]
+    fn a_text_tells_a_value_that_was_not_sent() {
+        let scenario = load_str("told.yaml", SCENARIO, Syntax::Yaml).unwrap_or_else(|error| panic!("{error:?}"));
+        let intended = json!({"action": "update", "id": "INV-7", "status": "paid", "final": true, "days": 12});
+        let call = |arguments: Value| ToolCall { tool: "invoices".to_owned(), arguments };
+        let step = Step { intended: call(intended.clone()), draft: call(json!({})), find: BTreeMap::new() };
+        let with = |name: &str, value: Value| {
+            let mut arguments = intended.clone();
+            arguments[name] = value;
+            arguments
+        };
+        for (sent, text, expected) in [
+            (with("status", json!("payed")), "set it to paid", true),
+            (with("status", json!("payed")), "one of draft, sent, paid, void", false),
+            (with("status", json!("payed")), "one of draft, sent, paid, void: did you mean paid?", true),
+            (with("status", json!("payed")), "it is unpaid", false),
+            // Half of all texts tell a boolean.
+            (with("final", json!(false)), "final must be true", false),
+            (with("days", json!(0)), "the customer has 12 days", true),
+            (with("days", json!(0)), "112, 12.5 and 2012-12-01", false),
+            (with("days", json!(0)), "from 1 to 500, such as 12", false),
+            (with("id", json!("7")), "Bill not found. Known: INV-7", true),
+            // The agent sent the value, if under another name.
+            (with("status", json!("INV-7")), "INV-7 is no status", false),
+            (json!({"action": "update", "number": "INV-7"}), "INV-7 is unknown", false),
+            (intended.clone(), "INV-7 is paid, final: true, 12 days", false),
+        ] {
+            assert_eq!(tells_answer(&scenario, &[], &step, &call(sent.clone()), text), expected, "{sent} {text}");
+        }
+    }
 }

@@ -4,6 +4,7 @@
 //! order of the plan; the caller writes, counts or prints them. [`Checkpoints`] keep results that cost money in the
 //! journal of the run, and stop it at its [`Limits`]. This crate knows neither frames nor the terminal.
 
+mod billing;
 mod chains;
 mod checkpoints;
 mod episode;

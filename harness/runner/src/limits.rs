@@ -66,7 +66,7 @@ impl<'a> LimitState<'a> {
     pub(crate) fn add_cost(&mut self, agent: usize, row: &EpisodeRecord) {
         if let Some(model) = &row.model {
             // If the provider did not count tokens, the budget uses healbench's own count.
-            let counted = Usage { input: model.bpe_input, output: model.bpe_output, ..Usage::default() };
+            let counted = Usage { input: row.billed.input, output: row.billed.output, ..Usage::default() };
             let usage = model.usage.unwrap_or(counted);
             self.tokens = self.tokens.saturating_add(usage.input).saturating_add(usage.output);
             self.usd += model.usd.or_else(|| (self.limits.price)(agent, &usage)).unwrap_or_default();

@@ -1,13 +1,11 @@
 use healbench_protocol::{TurnCost, Usage};
 use healbench_record::ModelUsage;
 
-/// Adds a turn of a model to the usage of its episode. `bpe_input` and `bpe_output` are its `o200k_base` tokens.
-pub(crate) fn add_turn(model: &mut ModelUsage, cost: &TurnCost, bpe_input: u64, bpe_output: u64) {
+/// Adds a turn of a model to the usage of its episode.
+pub(crate) fn add_turn(model: &mut ModelUsage, cost: &TurnCost) {
     let first = model.turns == 0;
     model.turns += 1;
     model.latency_ms += cost.latency_ms;
-    model.bpe_input += bpe_input;
-    model.bpe_output += bpe_output;
     // If one turn lacks the usage, that of the episode is unknown.
     model.usage = match (model.usage, cost.usage) {
         (None, usage) if first => usage,

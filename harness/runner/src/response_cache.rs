@@ -6,10 +6,13 @@
 use std::sync::Arc;
 
 use healbench_engine::{Failure, Faults, GuardedReply};
-use healbench_protocol::{Deadline, EnvironmentError, ErrorClass, Session, ToolCall, ToolResponse, canonical_json};
+use healbench_protocol::{
+    Deadline, EnvironmentError, ErrorClass, Session, Step, ToolCall, ToolResponse, canonical_json,
+};
 use healbench_record::CellRef;
 use rustc_hash::FxHashMap;
 
+use crate::leaks::tells_answer;
 use crate::response_digest::{DigestCache, ResponseDigest};
 use crate::{ScenarioContext, TokenCounter, is_estimated};
 
@@ -56,6 +59,9 @@ pub(crate) struct ResponseCache {
     cell_key: (usize, usize),
     /// Keyed by the wire bytes of the call.
     calls: FxHashMap<Box<[u8]>, CacheEntry>,
+    /// Whether a response tells the answer. Keyed by the wire bytes of the call and of the intended call, and the hash of
+    /// the response.
+    told: FxHashMap<Box<[u8]>, bool>,
     /// The approximate size of the cached texts in bytes.
     bytes: usize,
     key: Vec<u8>,
@@ -78,6 +84,7 @@ impl ResponseCache {
 
     fn clear(&mut self) {
         self.calls.clear();
+        self.told.clear();
         self.bytes = 0;
     }
 
@@ -106,6 +113,34 @@ impl ResponseCache {
             self.insert(&call_text, stays_fresh.then_some(&cached));
         }
         Ok((call_text, cached))
+    }
+
+    /// Returns true if the response to a call of the current cell tells a value of the step that the call lacks.
+    pub(crate) fn tells_answer(
+        &mut self,
+        context: &ScenarioContext<'_>,
+        step: &Step,
+        call: &ToolCall,
+        cached: &CachedResponse,
+    ) -> bool {
+        let mut key = call.wire_bytes(std::mem::take(&mut self.key));
+        // Writing JSON to memory cannot fail.
+        let _ = serde_json::to_writer(&mut key, &step.intended);
+        key.extend_from_slice(&cached.digest.hash.to_le_bytes());
+        let told = self.told.get(key.as_slice()).copied();
+        let told = told.unwrap_or_else(|| {
+            let size = ENTRY_OVERHEAD_BYTES + key.len();
+            if self.bytes + size > MAX_BYTES {
+                self.clear();
+            }
+            self.bytes += size;
+            let text = cached.response().text();
+            let told = tells_answer(context.scenario, context.environment.tools(), step, call, &text);
+            self.told.insert(key.as_slice().into(), told);
+            told
+        });
+        self.key = key;
+        told
     }
 
     fn insert(&mut self, call_text: &Arc<CallText>, fresh: Option<&Arc<CachedResponse>>) {

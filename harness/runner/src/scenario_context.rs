@@ -21,6 +21,8 @@ pub struct ScenarioContext<'a> {
     pub(crate) engines: Vec<Engine>,
     /// True if expectations on the state may be checked between turns.
     pub(crate) state_is_cheap: bool,
+    /// The tokens of the preamble of each agent, once they are known.
+    pub(crate) preamble_tokens: Vec<OnceLock<u32>>,
     /// The number of expectations that do not hold initially. Those on a state that is not cheap count as unmet.
     pub(crate) initially_unmet: usize,
     /// The tables, from which mistakes are drawn, and the faults.
@@ -115,6 +117,7 @@ impl<'a> ScenarioContext<'a> {
         Ok(ScenarioContext {
             scenario,
             state_is_cheap,
+            preamble_tokens: plan.agents.iter().map(|_| OnceLock::new()).collect(),
             initially_unmet,
             engines,
             environment,

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::path::Path;
 
 use healbench_protocol::{ErrorClass, Usage};
-use healbench_record::{CallRecord, ChainEnd, EndedBy, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan};
+use healbench_record::{
+    BilledTokens, CallRecord, ChainEnd, EndedBy, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan,
+};
 use polars::prelude::DataFrame;
 
 use super::FrameError;
@@ -71,6 +73,7 @@ pub(super) fn episode_row<'a>(row: &'a EpisodeRecord, axes: &'a AxisNames) -> Re
         prose_tokens: row.prose_tokens,
         first_call_success: counts.first_call_success,
         errors: counts.errors,
+        told_answers: counts.told_answers,
         calls_after_error: counts.calls_after_error,
         repeated_calls: counts.repeated_calls,
         chains: counts.chains,
@@ -85,18 +88,19 @@ pub(super) fn episode_row<'a>(row: &'a EpisodeRecord, axes: &'a AxisNames) -> Re
         wasted_tokens: counts.wasted_tokens,
         guardrail_tokens: counts.guardrail_tokens,
         largest_response: counts.largest_response,
+        billed_input_tokens: row.billed.input,
+        billed_output_tokens: row.billed.output,
+        unsent_tokens: row.billed.unsent,
         opening: model.and(agent.opening).map(|opening| opening.name()),
         tools_mode: model.and(agent.tools).map(|tools| tools.name()),
         opening_calls: model.map(|model| model.opening_calls),
         model_turns: model.map(|model| model.turns),
         token_source: asked.map(|model| if model.usage.is_some() { PROVIDER } else { BPE }),
-        input_tokens: usage.map(|usage| usage.input).or(asked.map(|model| model.bpe_input)),
+        input_tokens: usage.map(|usage| usage.input).or(asked.map(|_| row.billed.input)),
         cache_read_tokens: usage.and_then(|usage| usage.cache_read),
         cache_write_tokens: usage.and_then(|usage| usage.cache_write),
-        output_tokens: usage.map(|usage| usage.output).or(asked.map(|model| model.bpe_output)),
+        output_tokens: usage.map(|usage| usage.output).or(asked.map(|_| row.billed.output)),
         reasoning_tokens: usage.and_then(|usage| usage.reasoning),
-        bpe_input_tokens: asked.map(|model| model.bpe_input),
-        bpe_output_tokens: asked.map(|model| model.bpe_output),
         cost_usd: model.and_then(|model| model.usd),
         latency_ms: asked.map(|model| model.latency_ms),
     })
@@ -121,6 +125,7 @@ pub(super) fn call_row(row: &CallRecord) -> CallRow<'_> {
         state_changed: row.state_changed,
         repeated_call: row.repeated,
         intended: row.intended,
+        told_answer: row.told_answer,
         chain: row.chain,
         chain_end: row.chain_end.map(ChainEnd::name),
         waited_s: row.waited_s,
@@ -153,6 +158,7 @@ pub(crate) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeReco
             counts: EpisodeCounts {
                 first_call_success: row.first_call_success,
                 errors: row.errors,
+                told_answers: row.told_answers,
                 calls_after_error: row.calls_after_error,
                 repeated_calls: row.repeated_calls,
                 chains: row.chains,
@@ -167,6 +173,11 @@ pub(crate) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeReco
                 wasted_tokens: row.wasted_tokens,
                 guardrail_tokens: row.guardrail_tokens,
                 largest_response: row.largest_response,
+            },
+            billed: BilledTokens {
+                input: row.billed_input_tokens,
+                output: row.billed_output_tokens,
+                unsent: row.unsent_tokens,
             },
         })
     })
@@ -195,8 +206,6 @@ fn model(row: &EpisodeRow<'_>) -> Result<Option<ModelUsage>, &'static str> {
         usage,
         usd: row.cost_usd,
         latency_ms: count(row.latency_ms, LATENCY_MS)?,
-        bpe_input: count(row.bpe_input_tokens, BPE_INPUT_TOKENS)?,
-        bpe_output: count(row.bpe_output_tokens, BPE_OUTPUT_TOKENS)?,
     }))
 }
 
@@ -234,6 +243,7 @@ pub(crate) fn calls(path: &Path, frame: &DataFrame) -> Result<Vec<CallRecord>, F
             state_changed: row.state_changed,
             repeated: row.repeated_call,
             intended: row.intended,
+            told_answer: row.told_answer,
             chain: row.chain,
             chain_end: row.chain_end.map(|name| end(name).ok_or_else(|| unknown(at))).transpose()?,
             waited_s: row.waited_s,

@@ -66,7 +66,7 @@ fn metric_difference(cell: &CellComparison, metric: Metric) -> Option<&MetricDif
     cell.metrics.iter().find(|entry| entry.metric == metric)
 }
 
-/// Builds the table of success, tokens and calls of the changed cells.
+/// Builds the table of success, billed tokens and calls of the changed cells.
 fn table(cells: &[&CellComparison], width: usize) -> Table {
     let with_intervals = table_with(cells, true);
     if with_intervals.body_width() + INDENT.len() <= width { with_intervals } else { table_with(cells, false) }
@@ -76,7 +76,7 @@ fn table_with(cells: &[&CellComparison], intervals: bool) -> Table {
     let column = |metric| -> Vec<Estimate> {
         cells.iter().map(|cell| estimate(metric_difference(cell, metric), intervals)).collect()
     };
-    let columns = [Metric::Success, Metric::Tokens, Metric::Calls].map(|metric| align_estimates(column(metric)));
+    let columns = [Metric::Success, Metric::BilledTokens, Metric::Calls].map(|metric| align_estimates(column(metric)));
     let [success, tokens, calls] = columns.map(Vec::into_iter);
     let mut estimates = success.zip(tokens).zip(calls);
     let mut lines = Vec::new();
@@ -105,7 +105,7 @@ fn table_with(cells: &[&CellComparison], intervals: bool) -> Table {
         ["success", "%"],
         ["this suite", ""],
         ["other scenarios", "points"],
-        ["tokens", "/episode"],
+        ["billed", "/episode"],
         ["calls", "/episode"],
     ];
     Table { heads: heads.map(|head| head.map(str::to_owned)).to_vec(), lines }
@@ -167,7 +167,7 @@ pub(super) fn paint(entry: &MetricDifference) -> Paint {
 
 /// Lists the changed metrics that are not in the table.
 fn other_metrics(cells: &[&CellComparison], options: ComparisonOptions) -> Vec<String> {
-    let shown = [Metric::Success, Metric::Tokens, Metric::Calls];
+    let shown = [Metric::Success, Metric::BilledTokens, Metric::Calls];
     let mut lines = Vec::new();
     for metric in Metric::ALL.into_iter().filter(|metric| !shown.contains(metric)) {
         let changed_cells: Vec<(&&CellComparison, &MetricDifference)> = cells

@@ -83,6 +83,8 @@ fn scenario_records(agent: &AgentReport, row: &ReportRow) -> impl Iterator<Item 
         record.add("scenario", &cell.scenario);
         record.rate("success", cell.success);
         record.rate("calls_per_episode", cell.calls_per_episode);
+        record.rate("billed_tokens_per_episode", cell.billed_tokens_per_episode);
+        record.rate("billed_tokens_per_success", cell.billed_tokens_per_success);
         record.rate("tokens_per_episode", cell.tokens_per_episode);
         record
     })
@@ -110,7 +112,10 @@ fn condition_record(agent: &AgentReport, row: &ReportRow) -> Record {
     record.add_optional("p_vs_reference", paired.and_then(|paired| paired.p_value));
     record.add_optional("p_adjusted_vs_reference", paired.and_then(|paired| paired.p_adjusted));
     record.difference("calls_vs_reference", row.calls_vs_reference);
+    record.difference("billed_tokens_vs_reference", row.billed_tokens_vs_reference);
     record.difference("tokens_vs_reference", row.tokens_vs_reference);
+    record.add_optional("median_billed_tokens_per_episode", row.median_billed_tokens_per_episode);
+    record.add_optional("median_billed_tokens_per_success", row.median_billed_tokens_per_success);
     record.add("retries_fixed", row.retries.fixed);
     record.add("retries_censored", row.retries.censored);
     record.add_optional("retries_median", row.retries.median.median);

@@ -93,12 +93,12 @@ fn headline_sentence(agent: &AgentReport, left: &ReportRow, right: &ReportRow) -
             p_value(comparison.success.p_adjusted)
         ));
     }
-    if let Some(difference) = comparison.tokens.difference {
-        let interval = format_interval(comparison.tokens.interval, amount_interval);
-        text.push_str(&format!("; tokens per episode {}{interval}", signed_amount(difference)));
+    if let Some(difference) = comparison.billed_tokens.difference {
+        let interval = format_interval(comparison.billed_tokens.interval, amount_interval);
+        text.push_str(&format!("; billed tokens per episode {}{interval}", signed_amount(difference)));
     }
-    let [before, after] = comparison.tokens_per_success.map(rate_amount);
-    text.push_str(&format!("; tokens per success {before} → {after}"));
+    let [before, after] = comparison.billed_tokens_per_success.map(rate_amount);
+    text.push_str(&format!("; billed tokens per success {before} → {after}"));
     if left.model.is_some() || right.model.is_some() {
         let [before, after] = [left, right].map(|row| row.cost_per_success.map_or(UNKNOWN.to_owned(), money));
         text.push_str(&format!("; US $ per success {before} → {after}"));
@@ -119,7 +119,8 @@ fn format_interval(interval: Option<Interval>, text: fn(Interval) -> String) -> 
 /// Formats the rows in at most `room` lines.
 fn rows(report: &Report, room: usize) -> Vec<String> {
     let mut lines = vec![
-        "| agent | condition | success | points vs reference | recovered | tokens/success | wasted tokens |".to_owned(),
+        "| agent | condition | success | points vs reference | recovered | billed tokens/success | wasted tokens |"
+            .to_owned(),
         "|---|---|---:|---:|---:|---:|---:|".to_owned(),
     ];
     let rows: Vec<String> = report
@@ -138,7 +139,7 @@ fn rows(report: &Report, room: usize) -> Vec<String> {
                     ),
                     versus,
                     rate_percent(row.rate(RowMetric::Recovered)),
-                    rate_amount(row.rate(RowMetric::TokensPerSuccess)),
+                    rate_amount(row.rate(RowMetric::BilledTokensPerSuccess)),
                     rate_percent(row.rate(RowMetric::WastedTokens)),
                 ];
                 format!("| {} |", cells.join(" | "))

@@ -118,7 +118,7 @@ fn detail_table(matrix: &Matrix, intervals: bool) -> Table {
     let column = |metric: Metric| {
         align_estimates(cells().map(|cell| estimate(metric_difference(cell, metric), intervals)).collect()).into_iter()
     };
-    let (mut success, mut tokens) = (column(Metric::Success), column(Metric::Tokens));
+    let (mut success, mut tokens) = (column(Metric::Success), column(Metric::BilledTokens));
     let mut lines = Vec::new();
     for column in &matrix.columns {
         lines.push(TableLine::Title(StyledSpan::new(plain_text(&column.title), Paint::Bold)));
@@ -138,7 +138,7 @@ fn detail_table(matrix: &Matrix, intervals: bool) -> Table {
         ["success".to_owned(), "%".to_owned()],
         [versus.clone(), "points".to_owned()],
         ["p".to_owned(), "Holm".to_owned()],
-        [versus, "tokens".to_owned()],
+        [versus, "billed".to_owned()],
     ];
     Table { heads, lines }
 }
@@ -147,7 +147,7 @@ fn notes(matrix: &Matrix) -> Vec<String> {
     let level = percent(matrix.confidence);
     let mut notes = vec![format!(
         "delta: the difference to {} in pairs of the same scenario and trial. Intervals are {level}, for other scenarios of \
-         these suites: clustered score for points, BCa bootstrap for tokens per episode. p: of the score, adjusted by Holm for the \
+         these suites: clustered score for points, BCa bootstrap for billed tokens per episode. p: of the score, adjusted by Holm for the \
          whole matrix{}.",
         plain_text(&matrix.reference),
         if matrix.columns.len() > 1 { "; * where it is below 0.05" } else { "" }

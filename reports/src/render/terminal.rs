@@ -165,9 +165,12 @@ fn error_chains(report: &Report) -> Table {
 
 /// Builds the table of usage over all scored episodes.
 fn cost(report: &Report, intervals: bool) -> Table {
-    let heads = headers(Group::Cost).chain([["cost", "/succ."], ["tokens vs", "reference"]]).collect();
-    let versus =
-        report.agents.iter().flat_map(|agent| &agent.rows).map(|row| difference(row.tokens_vs_reference, intervals));
+    let heads = headers(Group::Cost).chain([["cost", "/succ."], ["billed vs", "reference"]]).collect();
+    let versus = report
+        .agents
+        .iter()
+        .flat_map(|agent| &agent.rows)
+        .map(|row| difference(row.billed_tokens_vs_reference, intervals));
     let mut versus = align_estimates(versus.collect()).into_iter();
     table(heads, report, |row| {
         let cost = plain_cell(row.cost_per_success.map_or(UNKNOWN.to_owned(), money));
@@ -303,7 +306,7 @@ fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
             "The {level} intervals are left out because the terminal is too narrow. Differences are in percentage points."
         )
     });
-    let bootstrapped = |row: &ReportRow| row.tokens_vs_reference.is_some_and(|found| found.interval.is_some());
+    let bootstrapped = |row: &ReportRow| row.billed_tokens_vs_reference.is_some_and(|found| found.interval.is_some());
     if detail >= Detail::Metrics && report.agents.iter().flat_map(|agent| &agent.rows).any(bootstrapped) {
         notes.push("Intervals of a difference in tokens: BCa bootstrap over scenarios.".to_owned());
     }
@@ -312,6 +315,10 @@ fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
             .push("retries (median): the Kaplan-Meier estimate; chains that were never fixed are censored.".to_owned());
     }
     notes.push("recovered: success in episodes with a scheduled mistake or fault. /succ.: per success.".to_owned());
+    notes.push(
+        "billed: tokens of every turn, which is sent everything that is in the conversation then, and of its output."
+            .to_owned(),
+    );
     notes.extend(agent_notes(report));
     if detail >= Detail::Metrics && report.agents.iter().any(|agent| agent.opening.is_some()) {
         notes.push(

@@ -5,7 +5,7 @@ use std::ops::Range;
 use healbench_record::{CellRef, EpisodeRecord, Outcome, Plan};
 
 use super::sums::{EpisodeValues, PairSums};
-use crate::metric::tokens;
+use crate::metric::{billed_tokens, tokens};
 use crate::report_error::ReportError;
 
 /// The episodes of one scenario and agent, filled in the order of the plan.
@@ -61,6 +61,8 @@ impl Block {
             failed_call: row.counts.errors > 0,
             calls: row.calls,
             tokens: tokens(row),
+            billed: billed_tokens(row),
+            provider: row.model.as_ref().and_then(|model| model.usage).map(|usage| usage.input + usage.output),
             schedule_hash: u64::from_str_radix(&row.schedule_hash, 16).unwrap_or_default(),
         }));
     }

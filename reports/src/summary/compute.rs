@@ -124,6 +124,8 @@ fn row(aggregates: &Aggregates, plan: &Plan, agent: usize, condition: usize, res
             scenario: scenario.id.clone(),
             success: cell.rate(RowMetric::Success),
             calls_per_episode: cell.rate(RowMetric::CallsPerEpisode),
+            billed_tokens_per_episode: cell.rate(RowMetric::BilledTokensPerEpisode),
+            billed_tokens_per_success: cell.rate(RowMetric::BilledTokensPerSuccess),
             tokens_per_episode: cell.rate(RowMetric::TokensPerEpisode),
         });
     }
@@ -140,6 +142,9 @@ fn row(aggregates: &Aggregates, plan: &Plan, agent: usize, condition: usize, res
         success_interval: wilson(sums.successes(), sums.scored, CONFIDENCE).filter(|_| !plan.is_reproducible(agent)),
         vs_reference: has_reference.then(|| paired_difference(&pairs, &cells, plan, agent)),
         calls_vs_reference: has_reference.then(|| difference(&cells, |cell| cell.calls, resamples)),
+        billed_tokens_vs_reference: has_reference.then(|| difference(&cells, |cell| cell.billed, resamples)),
+        median_billed_tokens_per_episode: median(scenarios.iter().map(|scenario| scenario.billed_tokens_per_episode)),
+        median_billed_tokens_per_success: median(scenarios.iter().map(|scenario| scenario.billed_tokens_per_success)),
         tokens_vs_reference: has_reference.then(|| difference(&cells, |cell| cell.tokens, resamples)),
         retries: retries(aggregates.retries(agent, condition)),
         repair_at: repair_at(aggregates.retries(agent, condition)),
@@ -233,15 +238,34 @@ fn headline_comparison(
     // The sums have the right side first.
     let both = |[right, left]: [u64; 2], over: [u64; 2]| [Rate::of(left, over[1]), Rate::of(right, over[0])];
     let episodes = [sums.pairs; 2];
+    let medians = |over: fn(&PairSums) -> [u64; 2]| {
+        [0, 1].map(|side| median(cells.iter().map(|cell| both(cell.billed, over(cell))[side])))
+    };
     HeadlineComparison {
         success: paired_difference(&sums, &cells, plan, agent),
         success_rates: both(sums.successes, episodes),
         calls_per_episode: both(sums.calls, episodes),
         calls: difference(&cells, |cell| cell.calls, resamples),
+        billed_tokens_per_episode: both(sums.billed, episodes),
+        billed_tokens: difference(&cells, |cell| cell.billed, resamples),
+        median_billed_tokens_per_episode: medians(|cell| [cell.pairs; 2]),
+        billed_tokens_per_success: both(sums.billed, sums.successes),
+        median_billed_tokens_per_success: medians(|cell| cell.successes),
+        provider_tokens_per_episode: both(sums.provider, [sums.counted; 2]),
         tokens_per_episode: both(sums.tokens, episodes),
         tokens: difference(&cells, |cell| cell.tokens, resamples),
         tokens_per_success: both(sums.tokens, sums.successes),
     }
+}
+
+/// Returns the median of the scenarios' rates. A rate of something over nothing is larger than any number; the median is
+/// `None` if it is such a rate, and 0 over 0 is left out.
+fn median(rates: impl Iterator<Item = Rate>) -> Option<f64> {
+    let known = rates.filter(|rate| rate.numerator > 0 || rate.denominator > 0);
+    let mut values: Vec<f64> = known.map(|rate| rate.rate.unwrap_or(f64::INFINITY)).collect();
+    values.sort_by(f64::total_cmp);
+    let middle = [values.get(values.len().checked_sub(1)? / 2)?, values.get(values.len() / 2)?];
+    Some((middle[0] + middle[1]) / 2.0).filter(|median| median.is_finite())
 }
 
 /// The numbers of further attempts within which fixed chains are counted.

@@ -42,7 +42,19 @@ pub struct HeadlineComparison {
     pub calls_per_episode: [Rate; 2],
     /// The mean difference in calls.
     pub calls: Difference,
-    /// Tokens of calls, responses and prose over the pairs' episodes.
+    /// Billed tokens over the pairs' episodes.
+    pub billed_tokens_per_episode: [Rate; 2],
+    /// The mean difference in billed tokens.
+    pub billed_tokens: Difference,
+    /// The median over scenarios of billed tokens per episode.
+    pub median_billed_tokens_per_episode: [Option<f64>; 2],
+    /// Billed tokens over the successes of the pairs' episodes.
+    pub billed_tokens_per_success: [Rate; 2],
+    /// The median over scenarios of billed tokens per success; null if half of the scenarios have no success.
+    pub median_billed_tokens_per_success: [Option<f64>; 2],
+    /// The provider's own counts of input and output, over the episodes of the pairs of which it counted both.
+    pub provider_tokens_per_episode: [Rate; 2],
+    /// Tokens of calls, responses and prose over the pairs' episodes; each text is counted once.
     pub tokens_per_episode: [Rate; 2],
     /// The mean difference in tokens.
     pub tokens: Difference,

@@ -1,6 +1,6 @@
 //! Sums over episodes.
 
-use healbench_record::{EpisodeRecord, ModelUsage, Outcome};
+use healbench_record::{BilledTokens, EpisodeRecord, ModelUsage, Outcome};
 
 use crate::metric::{ROW_METRICS, RowMetric, RowMetrics};
 use crate::rate::Rate;
@@ -13,6 +13,9 @@ pub(super) struct EpisodeValues {
     pub(super) failed_call: bool,
     pub(super) calls: u32,
     pub(super) tokens: u64,
+    pub(super) billed: u64,
+    /// The tokens of every turn as the provider counted them.
+    pub(super) provider: Option<u64>,
     pub(super) schedule_hash: u64,
 }
 
@@ -57,7 +60,7 @@ pub(super) struct ModelSums {
 }
 
 impl ModelSums {
-    fn add_episode(&mut self, model: &ModelUsage) {
+    fn add_episode(&mut self, model: &ModelUsage, billed: &BilledTokens) {
         self.episodes += 1;
         self.turns += u64::from(model.turns);
         self.latency_ms += model.latency_ms;
@@ -66,7 +69,7 @@ impl ModelSums {
                 self.input += usage.input;
                 self.output += usage.output;
                 self.provider = [self.provider[0] + usage.input, self.provider[1] + usage.output];
-                self.bpe = [self.bpe[0] + model.bpe_input, self.bpe[1] + model.bpe_output];
+                self.bpe = [self.bpe[0] + billed.input, self.bpe[1] + billed.output];
                 let parts = [
                     (&mut self.cache_read, usage.cache_read, usage.input),
                     (&mut self.cache_write, usage.cache_write, usage.input),
@@ -79,8 +82,8 @@ impl ModelSums {
                 }
             }
             None => {
-                self.input += model.bpe_input;
-                self.output += model.bpe_output;
+                self.input += billed.input;
+                self.output += billed.output;
             }
         }
         match model.usd {
@@ -139,7 +142,7 @@ impl Sums {
             *sums = [sums[0] + (entry.numerator)(row), sums[1] + (entry.denominator)(row)];
         }
         if let Some(model) = &row.model {
-            self.models.add_episode(model);
+            self.models.add_episode(model, &row.billed);
         }
     }
 
@@ -179,6 +182,11 @@ pub(super) struct PairSums {
     pub(super) successes: [u64; 2],
     /// Tokens, in the same order.
     pub(super) tokens: [u64; 2],
+    /// Billed tokens, in the same order.
+    pub(super) billed: [u64; 2],
+    /// The pairs of which the provider counted both, and its counts, in the same order.
+    pub(super) counted: u64,
+    pub(super) provider: [u64; 2],
     /// Calls, in the same order.
     pub(super) calls: [u64; 2],
 }
@@ -192,7 +200,12 @@ impl PairSums {
         for (side, values) in [here, there].into_iter().enumerate() {
             self.successes[side] += u64::from(values.success);
             self.tokens[side] += values.tokens;
+            self.billed[side] += values.billed;
             self.calls[side] += u64::from(values.calls);
+        }
+        if let (Some(here), Some(there)) = (here.provider, there.provider) {
+            self.counted += 1;
+            self.provider = [self.provider[0] + here, self.provider[1] + there];
         }
     }
 
@@ -201,9 +214,12 @@ impl PairSums {
         self.gains += other.gains;
         self.losses += other.losses;
         self.unmatched += other.unmatched;
+        self.counted += other.counted;
         for side in 0..2 {
             self.successes[side] += other.successes[side];
             self.tokens[side] += other.tokens[side];
+            self.billed[side] += other.billed[side];
+            self.provider[side] += other.provider[side];
             self.calls[side] += other.calls[side];
         }
     }

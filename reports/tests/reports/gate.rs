@@ -154,7 +154,7 @@ fn the_same_again_passes() {
     assert_eq!((report.verdict, failing_rows(&report)), (Verdict::Pass, BTreeSet::new()));
     // Two rows about lost episodes; in each cell one row per metric and one for the rest. Cells of a scripted agent have
     // no row for the cost.
-    assert_eq!(report.rows.len(), 2 + 3 * 12 + 3 * 13);
+    assert_eq!(report.rows.len(), 2 + 3 * 13 + 3 * 14);
 }
 
 #[test]

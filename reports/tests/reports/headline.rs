@@ -3,7 +3,7 @@ use healbench_record::{CallRecord, CellRef, Condition, EpisodeRecord, Outcome, P
 use healbench_reports::{Example, HeadlineConditions, PairedDifference, Rate};
 
 use crate::sample::{plan, records};
-use crate::summary::{report, slow_pairs};
+use crate::summary::{report, slow_billed, slow_median_of, slow_pairs};
 
 /// Computes the examples by their definition.
 fn slow_examples(plan: &Plan, records: &Records, headline: HeadlineConditions) -> Vec<Example> {
@@ -62,9 +62,9 @@ fn examples_are_episodes_that_end_differently() {
     }
 }
 
-/// Computes successes, calls and tokens of the left and right episodes of all pairs by loops.
-fn slow_headline_sums(plan: &Plan, records: &Records, agent: usize) -> [[u64; 4]; 2] {
-    let mut sums = [[0; 4]; 2];
+/// Computes successes, calls, tokens and billed tokens of the left and right episodes of all pairs by loops.
+fn slow_headline_sums(plan: &Plan, records: &Records, agent: usize) -> [[u64; 5]; 2] {
+    let mut sums = [[0; 5]; 2];
     for left in records.episodes.iter().filter(|row| row.outcome.is_scored()) {
         let cell = plan.cell(left.episode).unwrap();
         let right = plan.episode(CellRef { condition: 1, ..cell });
@@ -77,9 +77,27 @@ fn slow_headline_sums(plan: &Plan, records: &Records, agent: usize) -> [[u64; 4]
             sums[1] += u64::from(row.outcome == Outcome::Success);
             sums[2] += calls.len() as u64;
             sums[3] += tokens.sum::<u64>() + u64::from(row.prose_tokens);
+            sums[4] += slow_billed(&[row]);
         }
     }
     sums
+}
+
+/// Computes the provider's counts over the pairs of which it counted both.
+fn slow_provider_sums(plan: &Plan, records: &Records, agent: usize) -> [Rate; 2] {
+    let counted = |row: &EpisodeRecord| Some(row.model.as_ref()?.usage?).map(|usage| usage.input + usage.output);
+    let (mut sums, mut pairs) = ([0, 0], 0);
+    for left in records.episodes.iter().filter(|row| row.outcome.is_scored()) {
+        let cell = plan.cell(left.episode).unwrap();
+        let right = plan.episode(CellRef { condition: 1, ..cell });
+        let right = records.episodes.iter().find(|row| row.episode == right && row.outcome.is_scored());
+        let (true, Some(right)) = ((cell.agent, cell.condition) == (agent, 0), right) else { continue };
+        if let (Some(left), Some(right)) = (counted(left), counted(right)) {
+            pairs += 1;
+            sums = [sums[0] + left, sums[1] + right];
+        }
+    }
+    sums.map(|sum| Rate::of(sum, pairs))
 }
 
 #[test]
@@ -101,15 +119,34 @@ fn both_sides_of_the_headline_are_over_the_same_pairs() {
             assert_eq!(comparison.calls_per_episode, both(2, 0));
             assert_eq!(comparison.tokens_per_episode, both(3, 0));
             assert_eq!(comparison.tokens_per_success, both(3, 1));
+            assert_eq!(comparison.billed_tokens_per_episode, both(4, 0));
+            assert_eq!(comparison.billed_tokens_per_success, both(4, 1));
+            let provider = slow_provider_sums(&plan, &records, index);
+            assert_eq!(comparison.provider_tokens_per_episode, provider);
+            // One scenario each: the medians over scenarios are those of three rates.
+            let alone = |scenario: usize| {
+                let here = |row: &&EpisodeRecord| plan.cell(row.episode).unwrap().scenario == scenario;
+                let episodes = records.episodes.iter().filter(here).cloned().collect();
+                slow_headline_sums(&plan, &Records { episodes, ..records.clone() }, index)
+            };
+            for side in 0..2 {
+                let rates = |over: usize| {
+                    (0..3).map(move |scenario| Rate::of(alone(scenario)[side][4], alone(scenario)[side][over]))
+                };
+                assert_eq!(comparison.median_billed_tokens_per_episode[side], slow_median_of(rates(0)));
+                assert_eq!(comparison.median_billed_tokens_per_success[side], slow_median_of(rates(1)));
+            }
             let mut success = PairedDifference { p_adjusted: None, ..comparison.success };
             if let Some(this_suite) = &mut success.this_suite {
                 this_suite.p_adjusted = None;
             }
             assert_eq!(success, slow_pairs(&plan, &records, index, 1));
             let mean = |rates: [Rate; 2]| rates[1].rate.unwrap() - rates[0].rate.unwrap();
-            for (found, rates) in
-                [(comparison.calls, comparison.calls_per_episode), (comparison.tokens, comparison.tokens_per_episode)]
-            {
+            for (found, rates) in [
+                (comparison.calls, comparison.calls_per_episode),
+                (comparison.tokens, comparison.tokens_per_episode),
+                (comparison.billed_tokens, comparison.billed_tokens_per_episode),
+            ] {
                 assert!((found.difference.unwrap() - mean(rates)).abs() < 1e-9 && found.interval.is_some());
             }
         }

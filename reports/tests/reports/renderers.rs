@@ -141,9 +141,14 @@ pub(crate) struct ExpectedHeadline {
     pub(crate) points: Option<String>,
     pub(crate) p: Option<String>,
     pub(crate) conclusion: &'static str,
+    pub(crate) billed: [String; 2],
+    pub(crate) more_billed: Option<String>,
+    /// The medians over scenarios of billed tokens per episode and per success.
+    pub(crate) medians: [[String; 2]; 2],
+    pub(crate) provider: Option<[String; 2]>,
     pub(crate) tokens: [String; 2],
     pub(crate) more_tokens: Option<String>,
-    pub(crate) tokens_ok: [String; 2],
+    pub(crate) billed_ok: [String; 2],
     pub(crate) calls: [String; 2],
     pub(crate) more_calls: Option<String>,
     pub(crate) usd_ok: [String; 2],
@@ -169,9 +174,16 @@ pub(crate) fn expected_headline(agent: &AgentReport, left: &ReportRow, right: &R
         }),
         p: comparison.success.p_adjusted.map(numbers::p_value),
         conclusion,
+        billed: comparison.billed_tokens_per_episode.map(|rate| known(rate.rate, numbers::amount)),
+        more_billed: more(comparison.billed_tokens),
+        medians: [comparison.median_billed_tokens_per_episode, comparison.median_billed_tokens_per_success]
+            .map(|medians| medians.map(|median| known(median, numbers::amount))),
+        provider: comparison.provider_tokens_per_episode[0]
+            .rate
+            .map(|_| comparison.provider_tokens_per_episode.map(|rate| known(rate.rate, numbers::amount))),
         tokens: comparison.tokens_per_episode.map(|rate| known(rate.rate, numbers::amount)),
         more_tokens: more(comparison.tokens),
-        tokens_ok: comparison.tokens_per_success.map(|rate| known(rate.rate, numbers::amount)),
+        billed_ok: comparison.billed_tokens_per_success.map(|rate| known(rate.rate, numbers::amount)),
         calls: comparison.calls_per_episode.map(|rate| known(rate.rate, numbers::rate_decimal)),
         more_calls: more(comparison.calls),
         usd_ok: [left, right].map(|row| known(row.cost_per_success, numbers::money)),
@@ -248,6 +260,11 @@ fn columns(row: &ReportRow) -> Vec<(String, String)> {
         ("calls_vs_reference", "/calls_vs_reference/difference"),
         ("calls_vs_reference_lower", "/calls_vs_reference/interval/lower"),
         ("calls_vs_reference_upper", "/calls_vs_reference/interval/upper"),
+        ("billed_tokens_vs_reference", "/billed_tokens_vs_reference/difference"),
+        ("billed_tokens_vs_reference_lower", "/billed_tokens_vs_reference/interval/lower"),
+        ("billed_tokens_vs_reference_upper", "/billed_tokens_vs_reference/interval/upper"),
+        ("median_billed_tokens_per_episode", "/median_billed_tokens_per_episode"),
+        ("median_billed_tokens_per_success", "/median_billed_tokens_per_success"),
         ("tokens_vs_reference", "/tokens_vs_reference/difference"),
         ("tokens_vs_reference_lower", "/tokens_vs_reference/interval/lower"),
         ("tokens_vs_reference_upper", "/tokens_vs_reference/interval/upper"),
@@ -329,6 +346,8 @@ fn csv_by_scenario_holds_the_numbers_of_the_report() {
                 let rates = [
                     ("success", cell.success),
                     ("calls_per_episode", cell.calls_per_episode),
+                    ("billed_tokens_per_episode", cell.billed_tokens_per_episode),
+                    ("billed_tokens_per_success", cell.billed_tokens_per_success),
                     ("tokens_per_episode", cell.tokens_per_episode),
                 ];
                 for (name, rate) in rates {

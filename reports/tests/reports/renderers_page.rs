@@ -82,8 +82,15 @@ fn card(agent: &AgentReport, headline: &ExpectedHeadline, left: &ReportRow, righ
         None => text += " There is no pair of scored episodes.",
     }
     let more = |more: &Option<String>| more.as_ref().map(|more| format!(", {more}")).unwrap_or_default();
-    text += &format!(" tokens per episode: {}{}", arrow(&headline.tokens), more(&headline.more_tokens));
-    text += &format!(" tokens per success: {}", arrow(&headline.tokens_ok));
+    let median = |at: usize| format!("; median over scenarios {}", arrow(&headline.medians[at]));
+    let billed = format!("{}{}{}", arrow(&headline.billed), more(&headline.more_billed), median(0));
+    text += &format!(" billed tokens per episode: {billed}");
+    text += &format!(" billed tokens per success: {}{}", arrow(&headline.billed_ok), median(1));
+    if let Some(provider) = &headline.provider {
+        text += &format!(" the provider's count per episode: {}", arrow(provider));
+    }
+    let once = format!("{}{}", arrow(&headline.tokens), more(&headline.more_tokens));
+    text += &format!(" tokens per episode, each text counted once: {once}");
     text += &format!(" calls per episode: {}{}", arrow(&headline.calls), more(&headline.more_calls));
     if left.model.is_some() || right.model.is_some() {
         text += &format!(" US $ per success, of all scored episodes: {}", arrow(&headline.usd_ok));
@@ -102,8 +109,8 @@ fn alone(agent: &AgentReport, row: &ReportRow) -> String {
     let texts = row_texts(row);
     let mut parts = vec![format!("{} {} of episodes succeed", badge(agent), texts["success"])];
     parts.extend([texts["success interval"].clone(), row_label(row)]);
-    parts.push(format!("tokens per episode: {}", texts["tokens/episode"]));
-    parts.push(format!("tokens per success: {}", texts["tokens/success"]));
+    parts.push(format!("billed tokens per episode: {}", texts["billed/episode"]));
+    parts.push(format!("billed tokens per success: {}", texts["billed/success"]));
     parts.retain(|part| !part.is_empty());
     parts.join(" ")
 }
@@ -305,7 +312,10 @@ fn the_scenario_rows_of_a_page_are_those_of_the_report() {
                     agent.title.clone(),
                     format!("success{}", both(&|cell| known(cell.success.rate, numbers::percent))),
                     format!("calls/episode{}", both(&|cell| known(cell.calls_per_episode.rate, numbers::rate_decimal))),
-                    format!("tokens/episode{}", both(&|cell| known(cell.tokens_per_episode.rate, numbers::amount))),
+                    format!(
+                        "billed tokens/episode{}",
+                        both(&|cell| known(cell.billed_tokens_per_episode.rate, numbers::amount))
+                    ),
                 ];
                 expected.push(if example.flips { "ended differently".to_owned() } else { String::new() });
                 let summary = all(node, "summary").next().unwrap();
@@ -314,7 +324,7 @@ fn the_scenario_rows_of_a_page_are_those_of_the_report() {
                 let keyed = |name: &str| key(&node.attribute(name).map(str::to_owned));
                 assert_eq!(keyed("data-agent"), Some(example.agent as f64));
                 assert_eq!(keyed("data-gain"), example.difference, "{}", sample.name);
-                assert_eq!(keyed("data-tokens"), last.tokens_per_episode.rate, "{}", sample.name);
+                assert_eq!(keyed("data-tokens"), last.billed_tokens_per_episode.rate, "{}", sample.name);
                 assert_eq!(keyed("data-calls"), last.calls_per_episode.rate, "{}", sample.name);
                 assert_eq!(node.attribute("data-flips"), Some(if example.flips { "1" } else { "0" }));
                 let inside = text(classed(node, "inside").next().unwrap());
@@ -373,10 +383,10 @@ fn charts_are_described_with_the_numbers_of_the_report() {
         };
         let spent = sample.rows().take(24).map(|(agent, row)| {
             let texts = row_texts(row);
-            format!("{} {}: {} at {}", agent.title, row_label(row), texts["success"], texts["tokens/episode"])
+            format!("{} {}: {} at {}", agent.title, row_label(row), texts["success"], texts["billed/episode"])
         });
         assert_eq!(
-            of("Tokens per episode against success"),
+            of("Billed tokens per episode against success"),
             [&spent.collect::<Vec<_>>().join("; "); 2],
             "{}",
             sample.name

@@ -194,12 +194,12 @@ fn markdown_shows_the_numbers_of_the_report() {
             let texts = row_texts(row);
             let versus = blank(&shown(&texts, &["vs reference", "vs reference interval"]));
             let success = shown(&texts, &["success", "success interval"]);
-            let rest = ["recovered", "tokens/success", "wasted"].map(|key| texts[key].clone());
+            let rest = ["recovered", "billed/success", "wasted"].map(|key| texts[key].clone());
             [agent.title.clone(), condition(row), success, versus].into_iter().chain(rest).collect::<Vec<_>>()
         });
         let found = markdown_table(
             &text,
-            "| agent | condition | success | points vs reference | recovered | tokens/success | wasted tokens |",
+            "| agent | condition | success | points vs reference | recovered | billed tokens/success | wasted tokens |",
         );
         let rows: Vec<_> = rows.collect();
         assert_eq!(found, rows[..found.len()], "{}", sample.name);
@@ -263,10 +263,10 @@ fn the_headline_in_markdown_is_that_of_the_report() {
                 let p = headline.p.as_deref().unwrap_or("—");
                 text += &format!(": **{}, p {p}", points.replace(" points", " points**"));
             }
-            if let Some(more) = &headline.more_tokens {
-                text += &format!("; tokens per episode {more}");
+            if let Some(more) = &headline.more_billed {
+                text += &format!("; billed tokens per episode {more}");
             }
-            text += &format!("; tokens per success {}", arrow(&headline.tokens_ok));
+            text += &format!("; billed tokens per success {}", arrow(&headline.billed_ok));
             if left.model.is_some() || right.model.is_some() {
                 text += &format!("; US $ per success {}", arrow(&headline.usd_ok));
             }
@@ -286,13 +286,13 @@ fn a_matrix_on_a_terminal_shows_the_same_numbers() {
         let Some(found) = &sample.report.matrix else { continue };
         let text = matrix(found, 140, false);
         let details = text.split("\n\n").find(|block| block.contains("Holm\n") || block.contains("Holm ")).unwrap();
-        let mut expected = words("success delta p delta % points Holm tokens");
+        let mut expected = words("success delta p delta % points Holm billed");
         for column in &found.columns {
             expected.extend(words(&column.title));
             for (name, cell) in found.rows.iter().zip(&column.cells) {
                 let Some(cell) = cell else { continue };
                 let entry = |metric| cell.differences.iter().find(|entry| entry.metric == metric);
-                let (success, tokens) = (entry(Metric::Success), entry(Metric::Tokens));
+                let (success, tokens) = (entry(Metric::Success), entry(Metric::BilledTokens));
                 let points = success.map_or(UNKNOWN.to_owned(), |entry| {
                     let interval = numbers::points_interval(entry.interval);
                     join_nonempty(&[&known(entry.difference, numbers::points), &interval])

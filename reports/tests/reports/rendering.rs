@@ -28,18 +28,18 @@ fn a_summary_at_80_columns() {
     insta::assert_snapshot!(shown(&report(&plan(20)), 80, Detail::Summary), @"
     quickstart · 3 scenarios · 2 agents · 20 trials · 360 episodes · seed 7
 
-                          success      points vs  recov-   calls  tokens  wasted
-                                %      reference    ered  /succ.  /succ.  tokens
+                          success        vs none  recov-   calls  billed  wasted
+                                %         points    ered  /succ.  /succ.  tokens
     scripted:typical
-      none            40             —               34%     7.0   1,761     75%
-      all fusion-xml  63           +22 [-78, 89]     64%     5.0   1,300     55%
+      none            40             —               34%     7.0   9,474     75%
+      all fusion-xml  63           +22 [-78, 89]     64%     5.0   6,615     55%
       strict+healing fusion-text
-                      67           +26 [-73, 89]     69%     5.1   1,397     57%
+                      67           +26 [-73, 89]     69%     5.1   6,493     57%
     openai:gpt-5-mini · seeded · prompt
-      none            38 [27, 51]    —               36%     6.2   1,718     68%
-      all fusion-xml  62 [49, 74]  +23 [-94, 97]     71%     6.1   1,583     64%
+      none            38 [27, 51]    —               36%     6.2   7,292     68%
+      all fusion-xml  62 [49, 74]  +23 [-94, 97]     71%     6.1   4,392     64%
       strict+healing fusion-text
-                      71 [58, 81]  +32 [-72, 90]     75%     4.6   1,276     59%
+                      71 [58, 81]  +32 [-72, 90]     75%     4.6   3,391     59%
 
     The reference is `none`.
     Intervals are 95%. Of differences: for other scenarios of these suites
@@ -47,6 +47,8 @@ fn a_summary_at_80_columns() {
     scripted agents and replays have none, for nothing varies.
     recovered: success in episodes with a scheduled mistake or fault. /succ.: per
     success.
+    billed: tokens of every turn, which is sent everything that is in the
+    conversation then, and of its output.
     Rows of `scripted:` agents show what the texts contain, not how a real model
     behaves.
     seeded: the conversation begins with the scheduled mistake as the model's first
@@ -64,27 +66,29 @@ fn everything_at_100_columns() {
     insta::assert_snapshot!(shown(&report(&plan(20)), 100, Detail::Scenarios), @"
     quickstart · 3 scenarios · 2 agents · 20 trials · 360 episodes · seed 7
 
-                                      success      points vs  recov-   calls  tokens  wasted
-                                            %      reference    ered  /succ.  /succ.  tokens
+                                      success        vs none  recov-   calls  billed  wasted
+                                            %         points    ered  /succ.  /succ.  tokens
     scripted:typical
-      none                        40             —               34%     7.0   1,761     75%
-      all fusion-xml              63           +22 [-78, 89]     64%     5.0   1,300     55%
-      strict+healing fusion-text  67           +26 [-73, 89]     69%     5.1   1,397     57%
+      none                        40             —               34%     7.0   9,474     75%
+      all fusion-xml              63           +22 [-78, 89]     64%     5.0   6,615     55%
+      strict+healing fusion-text  67           +26 [-73, 89]     69%     5.1   6,493     57%
     openai:gpt-5-mini · seeded · prompt
-      none                        38 [27, 51]    —               36%     6.2   1,718     68%
-      all fusion-xml              62 [49, 74]  +23 [-94, 97]     71%     6.1   1,583     64%
-      strict+healing fusion-text  71 [58, 81]  +32 [-72, 90]     75%     4.6   1,276     59%
+      none                        38 [27, 51]    —               36%     6.2   7,292     68%
+      all fusion-xml              62 [49, 74]  +23 [-94, 97]     71%     6.1   4,392     64%
+      strict+healing fusion-text  71 [58, 81]  +32 [-72, 90]     75%     4.6   3,391     59%
 
-                                  first-call  repeated            hints    false  leaked
-                                     success     calls  stuck  followed  success  fields
+                      first-call  repeated            hints  told the  success  success    false  leaked
+                         success     calls  stuck  followed    answer  if told   if not  success  fields
     scripted:typical
-      none                               25%       27%    22%       35%      24%     144
-      all fusion-xml                     43%       32%    20%       28%      10%     161
-      strict+healing fusion-text         41%       34%    22%       37%       7%     203
+      none                   25%       27%    22%       35%       34%      13%      67%      24%     144
+      all fusion-xml         43%       32%    20%       28%       30%      70%      33%      10%     161
+      strict+healing fusion-text
+                             41%       34%    22%       37%       35%      71%      75%       7%     203
     openai:gpt-5-mini · seeded · prompt
-      none                               21%       39%    16%       29%      29%     119
-      all fusion-xml                     36%       29%    28%       36%       6%     192
-      strict+healing fusion-text         38%       35%    15%       37%       4%     184
+      none                   21%       39%    16%       29%       28%      33%      20%      29%     119
+      all fusion-xml         36%       29%    28%       36%       35%      64%     100%       6%     192
+      strict+healing fusion-text
+                             38%       35%    15%       37%       34%      75%     100%       4%     184
 
                                    error  errors    wrong   retries  within  within  within
                                   chains   fixed  repairs  (median)       1       2       3
@@ -97,16 +101,20 @@ fn everything_at_100_columns() {
       all fusion-xml                  34     71%      21%         5      6%     12%     24%
       strict+healing fusion-text      32     75%      25%         4     12%     22%     31%
 
-                                     calls    tokens        call  guardrail    cost        tokens vs
-                                  /episode  /episode  efficiency     tokens  /succ.        reference
+               calls    billed    tokens        call  guardrail  unsent    cost            vs none
+            /episode  /episode  /episode  efficiency     tokens  tokens  /succ.             billed
     scripted:typical
-      none                             2.8       704         36%          0       —     —
-      all fusion-xml                   3.1       816         32%     10,442       —  +174  [20, 282]
-      strict+healing fusion-text       3.4       940         29%     10,887       —  +255 [250, 264]
+      none       2.8     3,790       704         36%          0   2,240       —     —
+      all fusion-xml
+                 3.1     4,150       816         32%     10,442   1,600       —  +568 [174, 1,046]
+      strict+healing fusion-text
+                 3.4     4,366       940         29%     10,887   2,080       —  +609   [435, 725]
     openai:gpt-5-mini · seeded · prompt
-      none                             2.4       656         42%          0       —     —
-      all fusion-xml                   3.8       985         26%     12,560       —  +339 [198, 533]
-      strict+healing fusion-text       3.3       905         30%     11,680   0.623  +262 [202, 358]
+      none       2.4     2,784       656         42%          0   2,440       —     —
+      all fusion-xml
+                 3.8     2,734       985         26%     12,560   2,200       —   +41  [-391, 336]
+      strict+healing fusion-text
+                 3.3     2,404       905         30%     11,680   2,080   0.623  -298  [-466, -56]
 
                                   pass  pass   pass    pass  pass  pass  pass   pass
                                     @1    @2     @4      @8    ^1    ^2    ^4     ^8
@@ -148,6 +156,8 @@ fn everything_at_100_columns() {
     Intervals of a difference in tokens: BCa bootstrap over scenarios.
     retries (median): the Kaplan-Meier estimate; chains that were never fixed are censored.
     recovered: success in episodes with a scheduled mistake or fault. /succ.: per success.
+    billed: tokens of every turn, which is sent everything that is in the conversation then, and of its
+    output.
     Rows of `scripted:` agents show what the texts contain, not how a real model behaves.
     seeded: the conversation begins with the scheduled mistake as the model's first call.
     o200k /: exact o200k_base counts of requests and responses, as a share of the provider's counts.
@@ -165,28 +175,28 @@ fn a_narrow_terminal_loses_the_intervals_and_nothing_else() {
     quickstart · 3 scenarios · 2 agents · 20 trials
     360 episodes · seed 7
 
-      success  points vs  recov-   calls  tokens  wasted
-            %  reference    ered  /succ.  /succ.  tokens
+            success  vs none  recov-   calls  billed  wasted
+                  %   points    ered  /succ.  /succ.  tokens
     scripted:typical
-      none
-           40          —     34%     7.0   1,761     75%
+      none       40        —     34%     7.0   9,474     75%
       all fusion-xml
-           63        +22     64%     5.0   1,300     55%
+                 63      +22     64%     5.0   6,615     55%
       strict+healing fusion-text
-           67        +26     69%     5.1   1,397     57%
+                 67      +26     69%     5.1   6,493     57%
     openai:gpt-5-mini · seeded · prompt
-      none
-           38          —     36%     6.2   1,718     68%
+      none       38        —     36%     6.2   7,292     68%
       all fusion-xml
-           62        +23     71%     6.1   1,583     64%
+                 62      +23     71%     6.1   4,392     64%
       strict+healing fusion-text
-           71        +32     75%     4.6   1,276     59%
+                 71      +32     75%     4.6   3,391     59%
 
     The reference is `none`.
     The 95% intervals are left out because the terminal is
     too narrow. Differences are in percentage points.
     recovered: success in episodes with a scheduled mistake
     or fault. /succ.: per success.
+    billed: tokens of every turn, which is sent everything
+    that is in the conversation then, and of its output.
     Rows of `scripted:` agents show what the texts contain,
     not how a real model behaves.
     seeded: the conversation begins with the scheduled

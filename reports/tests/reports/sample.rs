@@ -2,8 +2,8 @@
 
 use healbench_protocol::{AgentKind, AgentSpec, ErrorFormat, Guardrails, Opening, Seed, ToolsMode, Usage};
 use healbench_record::{
-    CallRecord, ChainEnd, Condition, ENDINGS, Environment, EpisodeCounts, EpisodeRecord, FORMAT_VERSION, ModelUsage,
-    Outcome, Plan, PlannedScenario, Records, RunDir, RunManifest, RunStatus,
+    BilledTokens, CallRecord, ChainEnd, Condition, ENDINGS, Environment, EpisodeCounts, EpisodeRecord, FORMAT_VERSION,
+    ModelUsage, Outcome, Plan, PlannedScenario, Records, RunDir, RunManifest, RunStatus,
 };
 use healbench_reports::FrameWriter;
 use tempfile::TempDir;
@@ -118,6 +118,8 @@ fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>
             state_changed: Some(!is_error),
             repeated: number > 1 && is_error && draw.below(2) == 0,
             intended: Some(!is_error),
+            // One scenario has no script.
+            told_answer: (is_error && cell.scenario != 1).then_some((episode + number).is_multiple_of(3)),
             chain,
             chain_end: (chain.is_some() && !is_error)
                 .then(|| if episode.is_multiple_of(5) { ChainEnd::WrongRepair } else { ChainEnd::Fixed }),
@@ -142,20 +144,29 @@ fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>
         _ if solved => Outcome::Success,
         _ => Outcome::TaskFail,
     };
+    let ended_by = ENDINGS[episode as usize % ENDINGS.len()].value;
+    let (claimed_done, prose_tokens) = (draw.below(3) > 0, 3 + draw.below(30) as u32);
+    let model = (cell.agent == 1).then(|| Box::new(model_usage(cell.condition, &mut draw)));
+    let turns = model.as_ref().map_or(calls.len() as u64 + 1, |model| model.turns.into());
     let row = EpisodeRecord {
         episode,
         outcome: if episode == 5 { Outcome::Config } else { outcome },
-        ended_by: ENDINGS[episode as usize % ENDINGS.len()].value,
-        claimed_done: draw.below(3) > 0,
+        ended_by,
+        claimed_done,
         scheduled: !control,
         schedule_hash: format!("{:016x}", cell.scenario as u64 * 1000 + u64::from(cell.trial)),
         turns: calls.len() as u32 + 1,
         calls: calls.len() as u32,
         perfect_calls: 1,
         prompt_tokens: 120,
-        prose_tokens: 3 + draw.below(30) as u32,
+        prose_tokens,
         counts: EpisodeCounts::from_calls(&calls),
-        model: (cell.agent == 1).then(|| Box::new(model_usage(cell.condition, &mut draw))),
+        billed: BilledTokens {
+            input: 850 * turns + draw.below(500),
+            output: 80 * turns + draw.below(50),
+            unsent: draw.below(3) * 40,
+        },
+        model,
     };
     (row, calls)
 }
@@ -180,8 +191,6 @@ fn model_usage(condition: usize, draw: &mut Draw) -> ModelUsage {
         // Sums of such fractions are exact in any order.
         usd: priced.then(|| draw.below(1000) as f64 / 1024.0),
         latency_ms: 100 + draw.below(3000),
-        bpe_input: 850 * turns + draw.below(500),
-        bpe_output: 80 * turns + draw.below(50),
     }
 }
 

@@ -35,6 +35,7 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resa
     let (mut calls, mut tokens, mut wasted, mut guardrail, mut leaked) = (0, 0, 0, 0, 0);
     let (mut chains, mut fixed, mut first, mut first_ok, mut repeats, mut after_error) = (0, 0, 0, 0, 0, 0);
     let (mut hinted, mut taken, mut stuck, mut needed, mut efficient, mut wrong) = (0, 0, 0, 0, 0, 0);
+    let (mut told, mut known, mut if_told, mut if_not) = (0, 0, [0, 0], [0, 0]);
     let mut lengths: Vec<(u32, bool)> = Vec::new();
     for row in &scored {
         let mine: Vec<&CallRecord> = records.calls.iter().filter(|call| call.episode == row.episode).collect();
@@ -42,6 +43,14 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resa
         if row.model.as_ref().is_none_or(|model| model.opening_calls == 0) {
             first += 1;
             first_ok += u64::from(mine.first().is_some_and(|call| !call.is_error));
+        }
+        let answers: Vec<Option<bool>> =
+            mine.iter().filter(|call| call.is_error).map(|call| call.told_answer).collect();
+        if !answers.is_empty() && answers.iter().all(Option::is_some) {
+            known += answers.len() as u64;
+            told += answers.iter().filter(|told| **told == Some(true)).count() as u64;
+            let sums = if answers.contains(&Some(true)) { &mut if_told } else { &mut if_not };
+            *sums = [sums[0] + u64::from(row.outcome == Outcome::Success), sums[1] + 1];
         }
         let mut ends: BTreeMap<u32, (u32, bool)> = BTreeMap::new();
         let mut failed_before = false;
@@ -88,15 +97,25 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resa
             scenario: scenario.id.clone(),
             success: Rate::of(ended(&rows, Outcome::Success), rows.len() as u64),
             calls_per_episode: Rate::of(rows.iter().map(|row| mine(row).len() as u64).sum(), rows.len() as u64),
+            billed_tokens_per_episode: Rate::of(slow_billed(&rows), rows.len() as u64),
+            billed_tokens_per_success: Rate::of(slow_billed(&rows), ended(&rows, Outcome::Success)),
             tokens_per_episode: Rate::of(rows.iter().map(spent).sum(), rows.len() as u64),
         }
     });
+    let scenarios: Vec<ScenarioRate> = scenarios.collect();
+    let medians = [
+        slow_median_of(scenarios.iter().map(|scenario| scenario.billed_tokens_per_episode)),
+        slow_median_of(scenarios.iter().map(|scenario| scenario.billed_tokens_per_success)),
+    ];
     let prose = scored.iter().map(|row| u64::from(row.prose_tokens)).sum();
     let tokens = tokens + prose;
     let within = |k: u32| lengths.iter().filter(|(calls, fixed)| *fixed && calls - 1 <= k).count() as u64;
     let metric = |metric| match metric {
         RowMetric::Success => Rate::of(successes, scored.len() as u64),
         RowMetric::CallsPerEpisode => Rate::of(calls, scored.len() as u64),
+        RowMetric::BilledTokensPerEpisode => Rate::of(slow_billed(&scored), scored.len() as u64),
+        RowMetric::BilledTokensPerSuccess => Rate::of(slow_billed(&scored), successes),
+        RowMetric::UnsentTokens => Rate::of(scored.iter().map(|row| row.billed.unsent).sum(), 0),
         RowMetric::TokensPerEpisode => Rate::of(tokens, scored.len() as u64),
         RowMetric::Recovered => Rate::of(ended(&scheduled, Outcome::Success), scheduled.len() as u64),
         RowMetric::ErrorsFixed => Rate::of(fixed, chains),
@@ -105,6 +124,9 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resa
         RowMetric::RepeatedCalls => Rate::of(repeats, after_error),
         RowMetric::Stuck => Rate::of(stuck, scored.len() as u64),
         RowMetric::HintsFollowed => Rate::of(taken, hinted),
+        RowMetric::ToldAnswer => Rate::of(told, known),
+        RowMetric::SuccessIfTold => Rate::of(if_told[0], if_told[1]),
+        RowMetric::SuccessIfNotTold => Rate::of(if_not[0], if_not[1]),
         RowMetric::CallsPerSuccess => Rate::of(calls, successes),
         RowMetric::TokensPerSuccess => Rate::of(tokens, successes),
         RowMetric::WastedTokens => Rate::of(wasted, tokens),
@@ -133,6 +155,12 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resa
             let calls = |row: &EpisodeRecord| f64::from(row.calls);
             slow_difference(plan, records, [agent, condition], calls, resamples)
         }),
+        billed_tokens_vs_reference: (condition != 0).then(|| {
+            let billed = |row: &EpisodeRecord| slow_billed(&[row]) as f64;
+            slow_difference(plan, records, [agent, condition], billed, resamples)
+        }),
+        median_billed_tokens_per_episode: medians[0],
+        median_billed_tokens_per_success: medians[1],
         tokens_vs_reference: (condition != 0).then(|| {
             let tokens = |row: &EpisodeRecord| {
                 let mine = records.calls.iter().filter(|call| call.episode == row.episode);
@@ -152,7 +180,26 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resa
         repair_at: [1, 2, 3].map(|k| Repair { k, chains: Rate::of(within(k), chains) }).to_vec(),
         cost_per_success: slow_usd(&scored).map(|usd| usd / successes as f64),
         model: slow_model(&scored),
-        scenarios: scenarios.collect(),
+        scenarios,
+    }
+}
+
+/// Returns the tokens of all turns of these episodes.
+pub(crate) fn slow_billed(rows: &[&EpisodeRecord]) -> u64 {
+    rows.iter().map(|row| row.billed.input + row.billed.output).sum()
+}
+
+/// Returns the middle of the rates, half of which are not larger and half not smaller. Something over nothing has no upper
+/// bound.
+pub(crate) fn slow_median_of(rates: impl Iterator<Item = Rate>) -> Option<f64> {
+    let rates: Vec<Rate> = rates.filter(|rate| rate.numerator + rate.denominator > 0).collect();
+    let mut known: Vec<f64> = rates.iter().filter_map(|rate| rate.rate).collect();
+    known.sort_by(|a, b| a.partial_cmp(b).unwrap());
+    let n = rates.len();
+    match n % 2 {
+        _ if n == 0 || known.len() <= n / 2 => None,
+        0 => Some(f64::midpoint(known[n / 2 - 1], known[n / 2])),
+        _ => Some(known[n / 2]),
     }
 }
 
@@ -163,16 +210,16 @@ fn slow_usd(scored: &[&EpisodeRecord]) -> Option<f64> {
 }
 
 fn slow_model(scored: &[&EpisodeRecord]) -> Option<ModelReport> {
-    let models: Vec<&ModelUsage> = scored.iter().filter_map(|row| row.model.as_deref()).collect();
+    let rows = || scored.iter().filter_map(|row| Some((row.model.as_deref()?, row.billed)));
+    let models: Vec<&ModelUsage> = rows().map(|(model, _)| model).collect();
     if models.is_empty() {
         return None;
     }
     let episodes = models.len() as u64;
     let sum = |of: &dyn Fn(&ModelUsage) -> u64| models.iter().map(|model| of(model)).sum::<u64>();
-    let counted: Vec<(&ModelUsage, Usage)> = models.iter().filter_map(|model| Some((*model, model.usage?))).collect();
+    let counted: Vec<Usage> = models.iter().filter_map(|model| model.usage).collect();
     let part = |part: fn(Usage) -> Option<u64>, whole: fn(Usage) -> u64| {
-        let reported: Vec<Usage> =
-            counted.iter().map(|(_, usage)| *usage).filter(|usage| part(*usage).is_some()).collect();
+        let reported: Vec<Usage> = counted.iter().copied().filter(|usage| part(*usage).is_some()).collect();
         Rate::of(
             reported.iter().filter_map(|usage| part(*usage)).sum(),
             reported.iter().map(|usage| whole(*usage)).sum(),
@@ -181,21 +228,24 @@ fn slow_model(scored: &[&EpisodeRecord]) -> Option<ModelReport> {
     let turns = sum(&|model| u64::from(model.turns));
     Some(ModelReport {
         turns_per_episode: Rate::of(turns, episodes),
-        input_per_episode: Rate::of(sum(&|model| model.usage.map_or(model.bpe_input, |usage| usage.input)), episodes),
+        input_per_episode: Rate::of(
+            rows().map(|(model, billed)| model.usage.map_or(billed.input, |usage| usage.input)).sum(),
+            episodes,
+        ),
         output_per_episode: Rate::of(
-            sum(&|model| model.usage.map_or(model.bpe_output, |usage| usage.output)),
+            rows().map(|(model, billed)| model.usage.map_or(billed.output, |usage| usage.output)).sum(),
             episodes,
         ),
         cache_read: part(|usage| usage.cache_read, |usage| usage.input),
         cache_write: part(|usage| usage.cache_write, |usage| usage.input),
         reasoning: part(|usage| usage.reasoning, |usage| usage.output),
         bpe_input: Rate::of(
-            counted.iter().map(|(model, _)| model.bpe_input).sum(),
-            counted.iter().map(|(_, usage)| usage.input).sum(),
+            rows().filter(|(model, _)| model.usage.is_some()).map(|(_, billed)| billed.input).sum(),
+            counted.iter().map(|usage| usage.input).sum(),
         ),
         bpe_output: Rate::of(
-            counted.iter().map(|(model, _)| model.bpe_output).sum(),
-            counted.iter().map(|(_, usage)| usage.output).sum(),
+            rows().filter(|(model, _)| model.usage.is_some()).map(|(_, billed)| billed.output).sum(),
+            counted.iter().map(|usage| usage.output).sum(),
         ),
         usd: slow_usd(scored),
         usd_per_episode: slow_usd(scored).map(|usd| usd / scored.len() as f64),

@@ -195,6 +195,7 @@ mod tests {
             prompt_tokens: 10,
             prose_tokens: 20,
             counts: healbench_record::EpisodeCounts { call_tokens: 1_000, ..Default::default() },
+            billed: healbench_record::BilledTokens::default(),
             model: Some(Box::new(ModelUsage { turns: 1, usd, ..ModelUsage::default() })),
         }
     }

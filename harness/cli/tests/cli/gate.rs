@@ -121,7 +121,8 @@ fn doubled_tokens_of_one_format_fail_its_token_rows() {
     let args = ["gate", "baseline.toml", "after", "--policy", "gate.toml"];
     let (code, failures) = failing(&sandbox, &args);
     let format = "template:mine.jinja".to_owned();
-    let expected = ["guardrail_tokens", "tokens", "wasted_tokens"].map(|metric| (format.clone(), metric.to_owned()));
+    let expected = ["billed_tokens", "guardrail_tokens", "tokens", "wasted_tokens"];
+    let expected = expected.map(|metric| (format.clone(), metric.to_owned()));
     assert_eq!((code, failures), (Some(1), expected.to_vec()));
     // Without the policy, a changed template is an error.
     let refused = sandbox.start(&["gate", "baseline.toml", "after"]);

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use healbench_agents::llm::default_preamble;
 use healbench_agents::scripted::{Profile, ScriptedAgent, shipped_profile, shipped_profiles};
 use healbench_engine::WorldBase;
 use healbench_protocol::{
@@ -26,6 +27,7 @@ struct CallTrace {
     leaked_fields: u64,
     state_changed: bool,
     is_intended: bool,
+    told_answer: Option<bool>,
     /// The number of unmet expectations before and after the call.
     unmet: [usize; 2],
     /// The text of the failure without guardrails.
@@ -44,8 +46,20 @@ impl CallTrace {
     }
 }
 
+/// Everything that was said in an episode, in order.
+enum Said {
+    /// The agent took a turn, and received what fits into its context window.
+    Turn,
+    ByAgent(String),
+    Response(String),
+}
+
 /// The messages and calls of one episode.
 struct EpisodeTrace {
+    prompt: String,
+    preamble: String,
+    context_window: u64,
+    said: Vec<Said>,
     calls: Vec<CallTrace>,
     prose: Vec<String>,
     claims_done: bool,
@@ -92,8 +106,9 @@ impl Repetition<'_> {
     }
 }
 
-fn trace_episode(job: &Job<'_>, episode: u64) -> EpisodeTrace {
+fn trace_episode(job: &Job<'_>, episode: u64, profiles: &[Profile]) -> EpisodeTrace {
     let mut calls = Vec::new();
+    let mut said = Vec::new();
     let (mut prose, mut claims_done, mut outcome) = (Vec::new(), false, None);
     let cell = job.plan.cell(episode).unwrap();
     let scenario = &job.scenarios[cell.scenario];
@@ -101,31 +116,51 @@ fn trace_episode(job: &Job<'_>, episode: u64) -> EpisodeTrace {
     let simulator = scenario.simulator(Arc::clone(&world));
     let script = scenario.schedule(job.plan.seed, cell.trial, world.def()).script;
     let mut repetition = Repetition { scenario, script, session: simulator.open().unwrap(), succeeded: Vec::new() };
-    let row = replay(job, episode, &mut |event| match event {
-        EpisodeEvent::Turn(Turn::Message { text }, _) => prose.push(text.clone()),
-        EpisodeEvent::Turn(Turn::Done { answer }, _) => {
-            prose.push(answer.clone());
-            claims_done = true;
+    let row = replay(job, episode, &mut |event| {
+        said.extend(match &event {
+            EpisodeEvent::Turn(
+                Turn::Message { text } | Turn::Done { answer: text } | Turn::GiveUp { reason: text },
+                _,
+            ) => {
+                vec![Said::Turn, Said::ByAgent(text.clone())]
+            }
+            EpisodeEvent::Turn(..) => vec![Said::Turn],
+            EpisodeEvent::Call(call, answer, _) => {
+                vec![Said::ByAgent(call.wire_text()), Said::Response(answer.response.text().into_owned())]
+            }
+            _ => Vec::new(),
+        });
+        match event {
+            EpisodeEvent::Turn(Turn::Message { text }, _) => prose.push(text.clone()),
+            EpisodeEvent::Turn(Turn::Done { answer }, _) => {
+                prose.push(answer.clone());
+                claims_done = true;
+            }
+            EpisodeEvent::Turn(Turn::GiveUp { reason }, _) => prose.push(reason.clone()),
+            EpisodeEvent::Call(call, answer, row) => calls.push(CallTrace {
+                call: call.clone(),
+                text: answer.response.text().into_owned(),
+                is_error: answer.response.is_error,
+                class: answer.failure.as_ref().map(|failure| failure.class().to_string()),
+                named_fields: answer.failure.as_ref().filter(|_| answer.names_fields).map(|failure| failure.fields()),
+                leaked_fields: u64::from(answer.leaked_fields.unwrap()),
+                state_changed: answer.state_changed.unwrap(),
+                is_intended: repetition.is_intended(call),
+                told_answer: row.told_answer,
+                unmet: repetition.repeat(call, answer.response.is_error),
+                bare_line: answer.unguarded_text(),
+                truncation_notice: answer.truncation_notice.map(|block| answer.response.content[block].clone()),
+            }),
+            EpisodeEvent::End(ending, _) => outcome = Some(ending),
+            _ => {}
         }
-        EpisodeEvent::Turn(Turn::GiveUp { reason }, _) => prose.push(reason.clone()),
-        EpisodeEvent::Call(call, answer, _) => calls.push(CallTrace {
-            call: call.clone(),
-            text: answer.response.text().into_owned(),
-            is_error: answer.response.is_error,
-            class: answer.failure.as_ref().map(|failure| failure.class().to_string()),
-            named_fields: answer.failure.as_ref().filter(|_| answer.names_fields).map(|failure| failure.fields()),
-            leaked_fields: u64::from(answer.leaked_fields.unwrap()),
-            state_changed: answer.state_changed.unwrap(),
-            is_intended: repetition.is_intended(call),
-            unmet: repetition.repeat(call, answer.response.is_error),
-            bare_line: answer.unguarded_text(),
-            truncation_notice: answer.truncation_notice.map(|block| answer.response.content[block].clone()),
-        }),
-        EpisodeEvent::End(ending, _) => outcome = Some(ending),
-        _ => {}
     });
     let (row, _) = row.unwrap().unwrap();
     EpisodeTrace {
+        prompt: scenario.task.prompt.clone(),
+        preamble: default_preamble(simulator.tools()),
+        context_window: profiles[cell.agent].context_window,
+        said,
         calls,
         prose,
         claims_done,
@@ -133,6 +168,33 @@ fn trace_episode(job: &Job<'_>, episode: u64) -> EpisodeTrace {
         scheduled: row.scheduled,
         perfect_calls: u64::from(row.perfect_calls),
     }
+}
+
+/// Returns the tokens that a model is billed for in the place of the agent, and those of responses that were never sent.
+/// Every turn sends the preamble and the first texts of the conversation, as many tokens as fit into the window.
+fn billed_and_unsent(episode: &EpisodeTrace, counter: &mut TokenCounter) -> (u64, u64) {
+    let preamble = u64::from(counter.count(&episode.preamble));
+    let room = episode.context_window.saturating_sub(preamble);
+    // For each text where it begins and its tokens, and for each turn how much of the conversation it received.
+    let mut conversation = vec![(0, u64::from(counter.count(&episode.prompt)), false)];
+    let (mut received, mut output) = (Vec::new(), 0);
+    for said in &episode.said {
+        let (start, tokens, _) = conversation[conversation.len() - 1];
+        let end = start + tokens;
+        match said {
+            Said::Turn => received.push(room.min(end)),
+            Said::ByAgent(text) => {
+                conversation.push((end, u64::from(counter.count(text)), false));
+                output += u64::from(counter.count(text));
+            }
+            Said::Response(text) => conversation.push((end, u64::from(counter.count(text)), true)),
+        }
+    }
+    let most = received.iter().copied().max().unwrap_or(0);
+    let responses = conversation.iter().filter(|(.., is_response)| *is_response);
+    let unsent = responses.map(|(start, tokens, _)| tokens - most.saturating_sub(*start).min(*tokens)).sum();
+    let preamble = preamble.min(episode.context_window);
+    (received.iter().map(|tokens| preamble + tokens).sum::<u64>() + output, unsent)
 }
 
 fn same_call(a: &CallTrace, b: &CallTrace) -> bool {
@@ -251,10 +313,22 @@ fn expected_rates(traces: &[(EpisodeTrace, &Scenario)]) -> BTreeMap<&'static str
         add("prose_tokens", prose, 0);
         add("guardrail_tokens", calls.iter().map(|trace| trace.guardrail_tokens(&mut counter)).sum(), 0);
         all += prose;
+        let (billed, unsent) = billed_and_unsent(episode_trace, &mut counter);
+        add("billed_tokens_per_episode", billed, 1);
+        add("billed_tokens_per_success", billed, ok);
+        add("unsent_tokens", unsent, 0);
         add("tokens_per_episode", all, 1);
         add("tokens_per_success", all, ok);
         add("wasted_tokens", wasted, all);
         add("leaked_fields", calls.iter().map(|trace| trace.leaked_fields).sum(), 0);
+        let told: Vec<bool> = calls.iter().filter_map(|trace| trace.told_answer).collect();
+        let errors = calls.iter().filter(|trace| trace.is_error).count();
+        assert_eq!(told.len(), errors, "all scenarios have scripts");
+        let tells = told.iter().filter(|told| **told).count() as u64;
+        add("told_answer", tells, errors as u64);
+        add("success_if_told", ok * u64::from(tells > 0), u64::from(tells > 0));
+        let none = u64::from(errors > 0 && tells == 0);
+        add("success_if_not_told", ok * none, none);
         let first_error = calls.iter().position(|trace| trace.is_error).unwrap_or(calls.len());
         for at in 0..calls.len() {
             let repeats = calls[..at].iter().any(|before| before.is_error && same_call(before, &calls[at]));
@@ -297,12 +371,18 @@ fn reported_rates(row: &ReportRow) -> Vec<(&'static str, Rate)> {
         ("fixed", Rate::of(row.retries.fixed, 0)),
         ("censored", Rate::of(row.retries.censored, 0)),
         ("episode_recovery", row.rate(RowMetric::Recovered)),
+        ("billed_tokens_per_episode", row.rate(RowMetric::BilledTokensPerEpisode)),
+        ("billed_tokens_per_success", row.rate(RowMetric::BilledTokensPerSuccess)),
+        ("unsent_tokens", Rate::of(row.rate(RowMetric::UnsentTokens).numerator, 0)),
         ("tokens_per_episode", row.rate(RowMetric::TokensPerEpisode)),
         ("tokens_per_success", row.rate(RowMetric::TokensPerSuccess)),
         ("wasted_tokens", row.rate(RowMetric::WastedTokens)),
         ("leaked_fields", Rate::of(row.rate(RowMetric::LeakedFields).numerator, 0)),
         ("repeated_calls", row.rate(RowMetric::RepeatedCalls)),
         ("hints_followed", row.rate(RowMetric::HintsFollowed)),
+        ("told_answer", row.rate(RowMetric::ToldAnswer)),
+        ("success_if_told", row.rate(RowMetric::SuccessIfTold)),
+        ("success_if_not_told", row.rate(RowMetric::SuccessIfNotTold)),
         ("errors_fixed", row.rate(RowMetric::ErrorsFixed)),
         ("wrong_repairs", row.rate(RowMetric::WrongRepairs)),
     ];
@@ -359,8 +439,10 @@ proptest! {
         names in proptest::sample::subsequence(shipped_profiles().collect::<Vec<_>>(), 2),
         bits in proptest::sample::subsequence((0_u8..16).collect::<Vec<_>>(), 2),
         format in proptest::sample::select(ErrorFormat::named().map(|entry| entry.format.clone()).collect::<Vec<_>>()),
+        context_window in prop_oneof![Just(128_000), 2000_u64..4000],
     ) {
-        let profiles: Vec<Profile> = names.iter().map(|name| shipped_profile(name).unwrap()).collect();
+        let profile = |name: &&str| Profile { context_window, ..shipped_profile(name).unwrap() };
+        let profiles: Vec<Profile> = names.iter().map(profile).collect();
         let axes = Axes {
             agents: names.iter().zip(&profiles).map(|(name, profile)| profile.spec(name)).collect(),
             guardrails: bits.iter().map(|bits| Guardrails::from_bits(usize::from(*bits))).collect(),
@@ -387,7 +469,7 @@ proptest! {
                 let cell_traces = (0..plan.len()).filter_map(|episode| {
                     let cell = plan.cell(episode)?;
                     let in_cell = (cell.agent, cell.condition) == (agent, condition);
-                    in_cell.then(|| (trace_episode(&job, episode), &chosen[cell.scenario]))
+                    in_cell.then(|| (trace_episode(&job, episode, &profiles), &chosen[cell.scenario]))
                 });
                 let expected_rates = expected_rates(&cell_traces.collect::<Vec<_>>());
                 for (name, rate) in reported_rates(row) {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod billing;
 mod checkpoints;
 mod foreign;
 mod frozen;

@@ -9,7 +9,7 @@ use super::memory_server::agent_factory;
 use super::*;
 
 /// A deployment has to be rolled back; `release` is a valid but wrong call.
-const TASK: &str = r#"
+pub(crate) const TASK: &str = r#"
 id: lab/outcomes
 title: Roll back
 task: {prompt: "Roll back D-1.", max_calls: 6}
@@ -37,28 +37,55 @@ world:
 expect:
 "#;
 
-const ROLLED_BACK: &str = "  - no_row: {in: deploys, where: {id: D-1}}\n";
+pub(crate) const ROLLED_BACK: &str = "  - no_row: {in: deploys, where: {id: D-1}}\n";
 const STOPS: &str = "  - stops: true\n  - unchanged: deploys\n";
-const SCRIPT: &str = "script:\n  - call: {tool: deploys, action: rollback, arguments: {id: D-1}}\n";
+pub(crate) const SCRIPT: &str = "script:\n  - call: {tool: deploys, action: rollback, arguments: {id: D-1}}\n";
 
 /// Takes these turns, and then fails.
-struct TurnsAgent {
-    turns: std::vec::IntoIter<Turn>,
-    origin: Origin,
+#[derive(Clone)]
+pub(crate) struct TurnsAgent {
+    pub(crate) turns: std::vec::IntoIter<(Turn, Origin)>,
+    pub(crate) origin: Origin,
+    pub(crate) preamble: String,
+    pub(crate) window: Option<u64>,
+}
+
+impl TurnsAgent {
+    /// Creates an agent whose turns have these origins.
+    pub(crate) fn new(turns: Vec<(Turn, Origin)>) -> TurnsAgent {
+        TurnsAgent { turns: turns.into_iter(), origin: Origin::Script, preamble: String::new(), window: None }
+    }
 }
 
 impl Agent for TurnsAgent {
     fn next_turn(&mut self, _: &[&ToolResponse]) -> Result<Turn, AgentError> {
-        self.turns.next().ok_or_else(|| AgentError::Infra("asked again".to_owned()))
+        let (turn, origin) = self.turns.next().ok_or_else(|| AgentError::Infra("asked again".to_owned()))?;
+        self.origin = origin;
+        Ok(turn)
     }
 
     fn origin(&self) -> Origin {
         self.origin
     }
+
+    fn preamble(&self) -> std::borrow::Cow<'_, str> {
+        self.preamble.as_str().into()
+    }
+
+    fn context_window(&self) -> Option<u64> {
+        self.window
+    }
 }
 
 /// Returns the episode in which an agent of this kind takes these turns.
 fn run_turns(scenario: &str, kind: AgentKind, turns: &[Turn]) -> (EpisodeRecord, Vec<CallRecord>) {
+    let origin = if kind == AgentKind::Llm { Origin::Model(TurnCost::default()) } else { Origin::Script };
+    run_agent(scenario, kind, TurnsAgent::new(turns.iter().map(|turn| (turn.clone(), origin)).collect()))
+}
+
+/// Returns the episode of an agent of this kind.
+pub(crate) fn run_agent(scenario: &str, kind: AgentKind, agent: TurnsAgent) -> (EpisodeRecord, Vec<CallRecord>) {
+    let turns_agent = agent;
     let scenarios = vec![load_str("task.yaml", scenario, Syntax::Yaml).unwrap_or_else(|error| panic!("{error:?}"))];
     let agent = AgentSpec {
         kind,
@@ -75,9 +102,7 @@ fn run_turns(scenario: &str, kind: AgentKind, turns: &[Turn]) -> (EpisodeRecord,
         seed: Seed(1),
     };
     let plan = build_plan(&axes, &scenarios);
-    let origin = if kind == AgentKind::Llm { Origin::Model(TurnCost::default()) } else { Origin::Script };
-    let turns = turns.to_vec();
-    let make_agent = agent_factory(move |_, _, _| Box::new(TurnsAgent { turns: turns.clone().into_iter(), origin }));
+    let make_agent = agent_factory(move |_, _, _| Box::new(turns_agent.clone()));
     let job = Job {
         plan: &plan,
         scenarios: &scenarios,
@@ -90,7 +115,7 @@ fn run_turns(scenario: &str, kind: AgentKind, turns: &[Turn]) -> (EpisodeRecord,
     (records.episodes.remove(0), records.calls)
 }
 
-fn call(action: &str, arguments: Value) -> Turn {
+pub(crate) fn call(action: &str, arguments: Value) -> Turn {
     let mut arguments = arguments;
     arguments["action"] = action.into();
     let call = ToolCall::new("deploys", arguments);

@@ -205,9 +205,9 @@ fn cost_columns() -> Vec<Column> {
     let mut columns: Vec<Column> = metric_columns(Group::Cost).collect();
     columns.push(Column::text("US $/success", |row| row.cost_per_success, money));
     columns.push(Column::new(
-        "tokens vs reference",
-        |row| row.tokens_vs_reference?.difference,
-        |row| difference(row.tokens_vs_reference),
+        "billed tokens vs reference",
+        |row| row.billed_tokens_vs_reference?.difference,
+        |row| difference(row.billed_tokens_vs_reference),
     ));
     columns
 }

@@ -78,7 +78,7 @@ fn left_out(more: usize) -> Markup {
     }
 }
 
-/// Renders tokens against success.
+/// Renders billed tokens against success.
 fn cost_scatter(report: &Report) -> Result<Markup, ChartError> {
     let titles = short_titles(report);
     let rows =
@@ -89,7 +89,7 @@ fn cost_scatter(report: &Report) -> Result<Markup, ChartError> {
                 label: condition_label(&row.condition, row.guardrails, &row.format),
                 group,
                 filled: Some(&row.condition) != report.reference.as_ref(),
-                x: row.rate(RowMetric::TokensPerEpisode).rate?,
+                x: row.rate(RowMetric::BilledTokensPerEpisode).rate?,
                 y: row.rate(RowMetric::Success).rate?,
                 y_interval: bounds(row.success_interval),
             })
@@ -105,16 +105,16 @@ fn cost_scatter(report: &Report) -> Result<Markup, ChartError> {
             "{agent} {}: {} at {}",
             row_label(row),
             rate_percent(row.rate(RowMetric::Success)),
-            rate_amount(row.rate(RowMetric::TokensPerEpisode))
+            rate_amount(row.rate(RowMetric::BilledTokensPerEpisode))
         )
     });
     let chart = Scatter {
         caption: caption(
             "spent".to_owned(),
-            "Tokens per episode against success".to_owned(),
+            "Billed tokens per episode against success".to_owned(),
             words.collect::<Vec<_>>().join("; "),
         ),
-        x_title: "tokens per episode".to_owned(),
+        x_title: "billed tokens per episode".to_owned(),
         y_title: "success".to_owned(),
         groups: titles.clone(),
         filled: "other conditions".to_owned(),

@@ -9,8 +9,8 @@ use crate::rate::Rate;
 use crate::render::labels::row_label;
 use crate::render::matrix::ALPHA;
 use crate::render::number::{
-    UNKNOWN, amount_interval, money, p_value, percent_interval, pluralize, points, points_interval, rate_amount,
-    rate_decimal, rate_percent, signed_amount,
+    UNKNOWN, amount, amount_interval, money, p_value, percent_interval, pluralize, points, points_interval,
+    rate_amount, rate_decimal, rate_percent, signed_amount,
 };
 use crate::summary::{AgentReport, HeadlineComparison, Report, ReportRow};
 
@@ -94,15 +94,33 @@ fn card(agent: &AgentReport, left: &ReportRow, right: &ReportRow) -> Markup {
 
 fn costs(comparison: &HeadlineComparison, left: &ReportRow, right: &ReportRow) -> Markup {
     let arrow = |[left, right]: [Rate; 2]| format!("{} → {}", rate_amount(left), rate_amount(right));
+    let medians = |medians: [Option<f64>; 2]| {
+        let [left, right] = medians.map(|median| median.map_or(UNKNOWN.to_owned(), amount));
+        format!("; median over scenarios {left} → {right}")
+    };
     html! {
         li {
-            "tokens per episode: " (arrow(comparison.tokens_per_episode))
+            "billed tokens per episode: " (arrow(comparison.billed_tokens_per_episode))
+            @if let Some(difference) = comparison.billed_tokens.difference {
+                ", " b { (signed_amount(difference)) }
+                @if let Some(interval) = comparison.billed_tokens.interval { " " (amount_interval(interval)) }
+            }
+            (medians(comparison.median_billed_tokens_per_episode))
+        }
+        li {
+            "billed tokens per success: " (arrow(comparison.billed_tokens_per_success))
+            (medians(comparison.median_billed_tokens_per_success))
+        }
+        @if comparison.provider_tokens_per_episode[0].rate.is_some() {
+            li { "the provider's count per episode: " (arrow(comparison.provider_tokens_per_episode)) }
+        }
+        li {
+            "tokens per episode, each text counted once: " (arrow(comparison.tokens_per_episode))
             @if let Some(difference) = comparison.tokens.difference {
                 ", " b { (signed_amount(difference)) }
                 @if let Some(interval) = comparison.tokens.interval { " " (amount_interval(interval)) }
             }
         }
-        li { "tokens per success: " (arrow(comparison.tokens_per_success)) }
         li {
             "calls per episode: " (rate_decimal(comparison.calls_per_episode[0])) " → " (rate_decimal(comparison.calls_per_episode[1]))
             @if let Some(difference) = comparison.calls.difference {
@@ -127,8 +145,8 @@ fn single_condition_card(agent: &AgentReport, row: &ReportRow) -> Markup {
             @if let Some(interval) = row.success_interval { div.sure { (percent_interval(interval)) } }
             ul {
                 li { (row_label(row)) }
-                li { "tokens per episode: " (rate_amount(row.rate(RowMetric::TokensPerEpisode))) }
-                li { "tokens per success: " (rate_amount(row.rate(RowMetric::TokensPerSuccess))) }
+                li { "billed tokens per episode: " (rate_amount(row.rate(RowMetric::BilledTokensPerEpisode))) }
+                li { "billed tokens per success: " (rate_amount(row.rate(RowMetric::BilledTokensPerSuccess))) }
             }
         }
     }

@@ -38,7 +38,7 @@ pub(super) fn scenarios(run: &RunPage<'_>, before: usize) -> Markup {
                 option value="" { "of the plan" }
                 option value="gain -1" { "most gained" }
                 option value="gain 1" { "most lost" }
-                option value="tokens -1" { "most tokens" }
+                option value="tokens -1" { "most billed tokens" }
                 option value="calls -1" { "most calls" }
             } }
             label.check { input type="checkbox" data-key="flips"; "ended differently" }
@@ -68,13 +68,13 @@ fn row(report: &Report, agent: &AgentReport, example: &Example, inside: &Markup)
     };
     html! {
         details data-agent=(example.agent) data-flips=(u8::from(example.flips)) data-gain=(sort_key(example.difference))
-            data-tokens=(sort_key(right.tokens_per_episode.rate)) data-calls=(sort_key(right.calls_per_episode.rate)) {
+            data-tokens=(sort_key(right.billed_tokens_per_episode.rate)) data-calls=(sort_key(right.calls_per_episode.rate)) {
             summary {
                 span { (visible(&left.scenario)) }
                 span { (visible(&agent.title)) }
                 span { span.k { "success" } (both(|cell| rate_percent(cell.success))) }
                 span { span.k { "calls/episode" } (both(|cell| rate_decimal(cell.calls_per_episode))) }
-                span { span.k { "tokens/episode" } (both(|cell| rate_amount(cell.tokens_per_episode))) }
+                span { span.k { "billed tokens/episode" } (both(|cell| rate_amount(cell.billed_tokens_per_episode))) }
                 span { @if example.flips { span.badge { "ended differently" } } }
             }
             div.inside { (inside) }
