@@ -15,6 +15,8 @@ mod gate;
 mod gate_markdown;
 #[path = "reports/gate_pairs.rs"]
 mod gate_pairs;
+#[path = "reports/gate_questions.rs"]
+mod gate_questions;
 #[path = "reports/gate_renderers.rs"]
 mod gate_renderers;
 #[path = "reports/headline.rs"]
