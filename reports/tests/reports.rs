@@ -5,6 +5,8 @@
 
 #[path = "reports/ablation.rs"]
 mod ablation;
+#[path = "reports/clustered.rs"]
+mod clustered;
 #[path = "reports/comparison.rs"]
 mod comparison;
 #[path = "reports/frames.rs"]
