@@ -1,5 +1,8 @@
 //! Tests of paired rates over clusters.
 
+use std::fmt::Write as _;
+
+use healbench_protocol::{DrawKey, Draws, Seed};
 use healbench_reports::statistics::{
     ClusterPairs, ClusteredDifference, GATE_CONFIDENCE, NonInferiority, clustered_difference,
     clustered_non_inferiority, fisher_less, holm, non_inferiority, tango,
@@ -138,4 +141,76 @@ proptest! {
         let decided = clustered_non_inferiority(&clusters, margin, GATE_CONFIDENCE).unwrap();
         prop_assert!(decided == non_inferiority(interval, margin) || decided == NonInferiority::Inconclusive);
     }
+}
+
+/// The gains and losses of 100 trials, of each scenario of all suites. The file's header says where they are from.
+const MEASURED: &str = include_str!("../fixtures/coverage.csv");
+const DOCS: &str = include_str!("../../../docs/statistics.md");
+
+/// Two conditions and their gains and losses by scenario.
+struct Contrast {
+    name: String,
+    scenarios: Vec<[f64; 2]>,
+}
+
+fn contrasts() -> Vec<Contrast> {
+    let mut contrasts: Vec<Contrast> = Vec::new();
+    for line in MEASURED.lines().filter(|line| !line.starts_with('#')) {
+        let [agent, reference, condition, gains, losses, scenarios] =
+            line.split(',').collect::<Vec<_>>().try_into().unwrap();
+        let name = format!("{agent} | {reference} | {condition}");
+        if contrasts.last().is_none_or(|last| last.name != name) {
+            contrasts.push(Contrast { name, scenarios: Vec::new() });
+        }
+        let shares = [gains, losses].map(|share| number(share) / 100.0);
+        let scenarios = std::iter::repeat_n(shares, count(scenarios) as usize);
+        contrasts.last_mut().unwrap().scenarios.extend(scenarios);
+    }
+    contrasts
+}
+
+/// Returns the share of samples whose 95% interval contains the difference over all scenarios.
+fn coverage(contrast: &Contrast, draws: &mut Draws) -> f64 {
+    const SAMPLES: u32 = 10_000;
+    let scenarios = &contrast.scenarios;
+    let truth = scenarios.iter().map(|[gained, lost]| gained - lost).sum::<f64>() / scenarios.len() as f64;
+    let mut covered = 0;
+    for _ in 0..SAMPLES {
+        let sample: Vec<ClusterPairs> = (0..31)
+            .map(|_| {
+                let [gained, lost] = *draws.pick(scenarios).unwrap();
+                let mut cluster = counts(0, 0, 20);
+                for _ in 0..20 {
+                    let draw = draws.unit();
+                    cluster.gains += u64::from(draw < gained);
+                    cluster.losses += u64::from(draw >= gained && draw < gained + lost);
+                }
+                cluster
+            })
+            .collect();
+        let interval = difference(&sample, 0.95).interval;
+        covered += u32::from(interval.lower <= truth && truth <= interval.upper);
+    }
+    f64::from(covered) / f64::from(SAMPLES)
+}
+
+// The printed table is the purpose of this test.
+#[allow(clippy::print_stdout)]
+#[test]
+#[ignore = "takes a minute, in release"]
+fn coverage_over_samples_of_scenarios() {
+    let key = DrawKey::of_run(Seed(31));
+    let (mut table, mut outside) = (String::new(), Vec::new());
+    for (index, contrast) in (0..).zip(contrasts()) {
+        let moved = contrast.scenarios.iter().filter(|[gained, lost]| (gained - lost).abs() > 0.25).count();
+        let share = moved as f64 / contrast.scenarios.len() as f64;
+        let covered = coverage(&contrast, &mut key.draws("coverage", index));
+        writeln!(table, "| {} | {:.0}% | {:.1}% |", contrast.name, 100.0 * share, 100.0 * covered).unwrap();
+        if share >= 0.1 && !(0.93..=0.97).contains(&covered) {
+            outside.push(contrast.name);
+        }
+    }
+    println!("{table}\noutside: {outside:?}");
+    assert!(DOCS.contains(&table), "docs/statistics.md does not have this table");
+    assert!(outside.is_empty(), "{outside:?}");
 }
