@@ -43,6 +43,8 @@ mod renderers_page;
 mod renderers_text;
 #[path = "reports/rendering.rs"]
 mod rendering;
+#[path = "reports/run_pairs.rs"]
+mod run_pairs;
 #[path = "reports/sample.rs"]
 mod sample;
 #[path = "reports/schema.rs"]
