@@ -62,6 +62,8 @@ pub struct ScenarioFingerprint {
     pub text: String,
     /// The fingerprint of the trial schedules' hashes, which are the same for every cell.
     pub schedules: String,
+    /// The cluster: the scenario's id, unless it varies the situation of others.
+    pub cluster: String,
 }
 
 /// An agent in one condition.

@@ -144,9 +144,9 @@ pub struct OtherScenarios {
     pub interval: Interval,
     /// The decision. A PASS needs [`fewest_clusters`](crate::statistics::fewest_clusters) scenarios.
     pub verdict: Verdict,
-    /// The number of scenarios.
+    /// The number of scenarios; those of one cluster, which vary one situation, count once.
     pub scenarios: u64,
-    /// The number of scenarios that are missing for a PASS; 0 if there are enough.
+    /// The number of such scenarios that are missing for a PASS; 0 if there are enough.
     pub missing_scenarios: u64,
 }
 

@@ -5,6 +5,8 @@
 
 #[path = "reports/ablation.rs"]
 mod ablation;
+#[path = "reports/clustered.rs"]
+mod clustered;
 #[path = "reports/comparison.rs"]
 mod comparison;
 #[path = "reports/frames.rs"]
@@ -15,6 +17,8 @@ mod gate;
 mod gate_markdown;
 #[path = "reports/gate_pairs.rs"]
 mod gate_pairs;
+#[path = "reports/gate_questions.rs"]
+mod gate_questions;
 #[path = "reports/gate_renderers.rs"]
 mod gate_renderers;
 #[path = "reports/headline.rs"]
@@ -39,6 +43,8 @@ mod renderers_page;
 mod renderers_text;
 #[path = "reports/rendering.rs"]
 mod rendering;
+#[path = "reports/run_pairs.rs"]
+mod run_pairs;
 #[path = "reports/sample.rs"]
 mod sample;
 #[path = "reports/schema.rs"]

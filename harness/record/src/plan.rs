@@ -158,9 +158,17 @@ impl Condition {
     }
 }
 
-/// Returns true unless a condition is named after these guardrails and this error format.
+/// Returns true unless a condition is named after these guardrails and this error format, with or without the contracts
+/// shown: `all fusion-xml lock:0123456789ab` has no name of its own, `none bare strip` has one.
 pub fn has_own_name(name: &str, guardrails: Guardrails, format: &ErrorFormat) -> bool {
-    !name.starts_with(&default_name(guardrails, format))
+    let is_contracts = |word: &str| {
+        matches!(word, "all-severities" | "severe-only") || word.starts_with("lock:") || word.starts_with("max-deltas:")
+    };
+    match name.strip_prefix(&default_name(guardrails, format)) {
+        Some("") => false,
+        Some(rest) => !rest.strip_prefix(' ').is_some_and(|words| words.split(' ').all(is_contracts)),
+        None => true,
+    }
 }
 
 fn default_name(guardrails: Guardrails, format: &ErrorFormat) -> String {
@@ -283,8 +291,16 @@ mod tests {
         }
         let mut stripping = Condition::new(Guardrails::NONE, ErrorFormat::Bare);
         stripping.set_undeclared(Undeclared::Strip);
-        assert!(stripping.own_name().is_none());
+        assert_eq!(stripping.own_name(), Some("none bare strip"));
         assert_eq!(stripping.other_parts(), "strip everything native");
+        // The contracts are those of a whole run.
+        let deltas = DeltaOptions { include_all_severities: Some(true), max_deltas_per_error: Some(3) };
+        let locked =
+            Condition::new(Guardrails::ALL, ErrorFormat::FusionXml).with_contracts(Some("0123".to_owned()), deltas);
+        assert_eq!(
+            (locked.name.as_str(), locked.own_name()),
+            ("all fusion-xml lock:0123 all-severities max-deltas:3", None)
+        );
     }
 
     #[test]

@@ -50,7 +50,8 @@ impl Baseline {
         }
         let scenarios = plan.scenarios.iter().zip(sums.schedules).map(|(scenario, schedules)| {
             let schedules = short_hash(&fingerprint(schedules.join(" ").as_bytes()));
-            (scenario.id.clone(), ScenarioFingerprint { text: short_hash(&scenario.sha256), schedules })
+            let (text, cluster) = (short_hash(&scenario.sha256), scenario.cluster.clone());
+            (scenario.id.clone(), ScenarioFingerprint { text, schedules, cluster })
         });
         let agent_fingerprint = |kind, settings: &serde_json::Value| AgentFingerprint {
             kind,

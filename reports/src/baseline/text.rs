@@ -101,7 +101,11 @@ impl Baseline {
         line("\n[scenarios]".to_owned());
         for (id, scenario) in &self.scenarios {
             let (text, schedules) = (quoted(&scenario.text), quoted(&scenario.schedules));
-            line(format!("{} = {{ text = {text}, schedules = {schedules} }}", quoted(id)));
+            let cluster = match scenario.cluster == *id {
+                true => String::new(),
+                false => format!(", cluster = {}", quoted(&scenario.cluster)),
+            };
+            line(format!("{} = {{ text = {text}, schedules = {schedules}{cluster} }}", quoted(id)));
         }
         for (cell, scenarios) in &self.cells {
             line("\n[[cells]]".to_owned());
@@ -240,6 +244,15 @@ impl RawAgent {
 struct RawScenario {
     text: String,
     schedules: String,
+    /// The scenario's id if absent.
+    cluster: Option<String>,
+}
+
+impl RawScenario {
+    fn fingerprint(self, id: &str) -> ScenarioFingerprint {
+        let RawScenario { text, schedules, cluster } = self;
+        ScenarioFingerprint { text, schedules, cluster: cluster.unwrap_or_else(|| id.to_owned()) }
+    }
 }
 
 #[derive(Deserialize)]
@@ -309,7 +322,10 @@ impl RawBaseline {
             }
         }
         let seed = self.seed.parse().map_err(|_| BaselineError::Shape("its seed is none".to_owned()))?;
-        let scenarios = self.scenarios.into_iter();
+        let fingerprint = |(id, raw): (String, RawScenario)| {
+            let fingerprint = raw.fingerprint(&id);
+            (id, fingerprint)
+        };
         Ok(Baseline {
             healbench: self.healbench,
             run_format: self.run_format,
@@ -322,9 +338,7 @@ impl RawBaseline {
             agents,
             formats: self.formats,
             conditions: self.conditions,
-            scenarios: scenarios
-                .map(|(id, RawScenario { text, schedules })| (id, ScenarioFingerprint { text, schedules }))
-                .collect(),
+            scenarios: self.scenarios.into_iter().map(fingerprint).collect(),
             cells,
         })
     }

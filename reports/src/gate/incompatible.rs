@@ -65,11 +65,20 @@ pub(super) fn check(base: &Baseline, candidate: &Baseline, policy: &Policy) -> R
         let property = format!("the text of error format `{name}`");
         same(&property, short(hash), short(other), Some(MayDiffer::Formats))?;
     }
+    for (name, parts, other) in both(&guardrails_and_format(base), &guardrails_and_format(candidate)) {
+        same(&format!("the guardrails and format of condition `{name}`"), parts, other, None)?;
+    }
     for (name, parts, other) in both(&base.conditions, &candidate.conditions) {
         same(&format!("the other parts of condition `{name}`"), parts, other, None)?;
     }
     let prices = |baseline: &Baseline| baseline.prices.clone().unwrap_or_else(|| "none".to_owned());
     same("the price table", &prices(base), &prices(candidate), Some(MayDiffer::Prices))
+}
+
+/// Returns the guardrails and the error format of each named condition.
+fn guardrails_and_format(baseline: &Baseline) -> BTreeMap<&str, String> {
+    let named = baseline.cells.keys().filter_map(|cell| Some((cell.condition.as_deref()?, cell)));
+    named.map(|(name, cell)| (name, format!("{} {}", cell.guardrails, cell.format))).collect()
 }
 
 fn both<'a, K: Ord, T>(

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_record::{Plan, PlannedScenario, RunDir};
 
+use super::stochastic::Sampled;
 use super::{
     GateReport, GateRow, INFRA, IncompatibleRuns, Margin, MatchedScenarios, NamedBaseline, Policy, SourceLocation,
     Subject, Verdict,
 };
 use super::{counts, deterministic, incompatible, missing_row, overall, stochastic};
-use crate::baseline::{Baseline, CellName, CellScenario};
+use crate::baseline::{Baseline, CellName, CellScenario, ScenarioFingerprint};
 
 /// Compares a candidate with a base. `locations` are those of the candidate's scenarios.
 ///
@@ -24,6 +25,7 @@ pub fn gate(
     incompatible::check(base.baseline, candidate.baseline, policy)?;
     let mut rows = vec![lost_row(base, policy), lost_row(candidate, policy)];
     rows.extend(missing_cells(candidate.baseline, policy));
+    let clusters = clusters(base.baseline, candidate.baseline);
     for (cell, before) in &base.baseline.cells {
         let Some(after) = candidate.baseline.cells.get(cell) else {
             rows.push(missing_row(
@@ -36,7 +38,10 @@ pub fn gate(
         let matched = match_scenarios(before, after);
         match is_deterministic(&matched) {
             true => rows.extend(deterministic::rows(cell, &matched, policy)),
-            false => rows.extend(stochastic::rows(cell, &matched, policy, base.baseline.seed)),
+            false => {
+                let sampled = Sampled { matched: &matched, clusters: &clusters, seed: base.baseline.seed };
+                rows.extend(stochastic::rows(cell, &sampled, policy));
+            }
         }
     }
     rows.extend(unused_checks(base.baseline, policy));
@@ -56,6 +61,15 @@ pub fn gate(
         locations,
         rows,
     })
+}
+
+/// Returns the cluster of each scenario: that of the candidate, unless only the base names one.
+fn clusters<'a>(base: &'a Baseline, candidate: &'a Baseline) -> BTreeMap<&'a str, &'a str> {
+    let of = |(id, scenario): (&'a String, &'a ScenarioFingerprint)| {
+        let other = candidate.scenarios.get(id).filter(|other| other.cluster != *id);
+        (id.as_str(), other.unwrap_or(scenario).cluster.as_str())
+    };
+    base.scenarios.iter().map(of).collect()
 }
 
 fn match_scenarios<'a>(

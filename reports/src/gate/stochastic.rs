@@ -1,6 +1,8 @@
 //! Decides the rows of live model agents. Their results vary by chance, so a check names a margin and passes if the
 //! interval excludes a change for the worse beyond it.
 
+use std::collections::BTreeMap;
+
 use healbench_protocol::Seed;
 
 use super::policy::{Check, Direction, Margin};
@@ -16,24 +18,28 @@ use crate::statistics::{
 /// The probability with which the reported number of pairs would settle a row.
 const POWER: f64 = 0.8;
 
+/// The scenarios of a cell, as a sample of more.
+pub(super) struct Sampled<'a> {
+    pub(super) matched: &'a MatchedScenarios<'a>,
+    /// The cluster of each scenario, by id.
+    pub(super) clusters: &'a BTreeMap<&'a str, &'a str>,
+    /// The seed of the bootstrap.
+    pub(super) seed: u64,
+}
+
 /// Returns one row per check that applies to this cell, or one row with the verdict MISSING if there is none.
-pub(super) fn rows(cell: &CellName, matched: &MatchedScenarios<'_>, policy: &Policy, seed: u64) -> Vec<GateRow> {
-    let mut resamples = Resamples::new(Seed(seed));
+pub(super) fn rows(cell: &CellName, sampled: &Sampled<'_>, policy: &Policy) -> Vec<GateRow> {
+    let mut resamples = Resamples::new(Seed(sampled.seed));
     let checks = policy.checks.iter().filter(|check| check.applies_to(cell));
-    let rows: Vec<GateRow> = checks.map(|check| row(cell, check, matched, policy, &mut resamples)).collect();
+    let rows: Vec<GateRow> = checks.map(|check| row(cell, check, sampled, policy, &mut resamples)).collect();
     if rows.is_empty() {
         return vec![missing_row(Subject::of(cell), "cell", "no check of the policy is about this cell")];
     }
     rows
 }
 
-fn row(
-    cell: &CellName,
-    check: &Check,
-    matched: &MatchedScenarios<'_>,
-    policy: &Policy,
-    resamples: &mut Resamples,
-) -> GateRow {
+fn row(cell: &CellName, check: &Check, sampled: &Sampled<'_>, policy: &Policy, resamples: &mut Resamples) -> GateRow {
+    let matched = sampled.matched;
     let paired = check.metric.is_rate();
     let scenarios: Vec<ScenarioPairs<'_>> = matched
         .iter()
@@ -63,7 +69,8 @@ fn row(
         _ => verdict_of(estimate.conclusion),
     };
     let broken = if paired { broken_scenarios(check.direction, &scenarios) } else { BrokenScenarios::default() };
-    let others = margin.filter(|_| paired).and_then(|margin| other_scenarios(check.direction, &scenarios, margin));
+    let others = margin.filter(|_| paired);
+    let others = others.and_then(|margin| other_scenarios(check.direction, &scenarios, sampled.clusters, margin));
     let mut verdict = match (this_suite, broken.ids.is_empty()) {
         (Verdict::Pass | Verdict::Inconclusive, false) => Verdict::Fail,
         (verdict, _) => verdict,
@@ -82,13 +89,14 @@ fn row(
             count => format!(" and {} more", count - 1),
         };
         reason = format!("scenario `{first}`{more} is worse beyond chance; over all scenarios, {reason}");
-    } else if paired && broken.too_few_trials && this_suite != Verdict::Missing {
-        reason = format!(
-            "{reason}; with under {TRIPWIRE_TRIALS} trials, a single broken scenario cannot be told from chance"
-        );
+    } else if paired && this_suite != Verdict::Missing {
+        reason.push_str(&explain_blind(&broken));
     }
     if let Some(others) = others {
         reason = format!("{reason}; {}", explain_others(&others, policy.generalize));
+    } else if policy.generalize && paired && this_suite != Verdict::Missing {
+        let missing_scenarios = missing_clusters(margin, 1);
+        reason = format!("{reason}; on other scenarios: {}", explain_missing(Verdict::Inconclusive, missing_scenarios));
     }
     let left_out: u64 = scenarios.iter().map(|scenario| scenario.left_out).sum();
     if left_out > 0 {
@@ -125,15 +133,15 @@ fn verdict_of(conclusion: Option<NonInferiority>) -> Verdict {
 /// The probability that any scenario is called broken though none is.
 const TRIPWIRE_LEVEL: f64 = 0.05;
 
-/// The number of trials from which a scenario that falls from all to none stands out among a few dozen.
-const TRIPWIRE_TRIALS: u64 = 8;
-
 /// The scenarios that became worse beyond chance.
 #[derive(Default)]
 struct BrokenScenarios<'a> {
     ids: Vec<&'a str>,
-    /// True if every scenario has fewer trials than needed.
-    too_few_trials: bool,
+    /// The scenarios with so few pairs that not even a fall from all to none would be called one, if it were the only
+    /// one.
+    unseen: Vec<&'a str>,
+    /// The number of scenarios with pairs.
+    counted: usize,
 }
 
 /// Tests each scenario by Fisher's one-sided exact test, adjusted by Holm for all scenarios: a scenario that broke is
@@ -150,38 +158,78 @@ fn broken_scenarios<'a>(direction: Direction, scenarios: &[ScenarioPairs<'a>]) -
             Direction::Same => (2.0 * fewer.min(more)).min(1.0),
         }
     };
+    let sides = if direction == Direction::Same { 2.0 } else { 1.0 };
+    // Holm multiplies the smallest p-value by the number of scenarios.
+    let least = |s: &ScenarioPairs<'_>| fisher_less(0, s.pairs, s.pairs, s.pairs).unwrap_or(1.0) * sides;
+    let is_unseen = |s: &&&ScenarioPairs<'a>| least(s) * counted.len() as f64 > TRIPWIRE_LEVEL;
     let p_values: Vec<f64> = counted.iter().map(|scenario| worse(scenario)).collect();
     let adjusted = holm(&p_values).unwrap_or_default();
     let broken = counted.iter().zip(adjusted).filter(|(_, p)| *p <= TRIPWIRE_LEVEL);
     BrokenScenarios {
         ids: broken.map(|(scenario, _)| scenario.id).collect(),
-        too_few_trials: counted.iter().all(|scenario| scenario.pairs < TRIPWIRE_TRIALS),
+        unseen: counted.iter().filter(is_unseen).map(|scenario| scenario.id).collect(),
+        counted: counted.len(),
     }
 }
 
-/// Decides a rate for other scenarios of the same suites; `None` for fewer than two scenarios.
-fn other_scenarios(direction: Direction, scenarios: &[ScenarioPairs<'_>], margin: f64) -> Option<OtherScenarios> {
+/// Says which scenarios could break without being seen.
+fn explain_blind(broken: &BrokenScenarios<'_>) -> String {
+    let why = "too few trials to tell a break from chance";
+    match broken.unseen.as_slice() {
+        [] => String::new(),
+        unseen if unseen.len() == broken.counted => format!("; every scenario has {why}"),
+        [only] => format!("; scenario `{only}` has {why}"),
+        [first, ..] => {
+            format!("; {} of {} scenarios, `{first}` the first, have {why}", broken.unseen.len(), broken.counted)
+        }
+    }
+}
+
+/// Decides a rate for other scenarios of the same suites; `None` for fewer than two clusters of scenarios.
+fn other_scenarios(
+    direction: Direction,
+    scenarios: &[ScenarioPairs<'_>],
+    clusters: &BTreeMap<&str, &str>,
+    margin: f64,
+) -> Option<OtherScenarios> {
     let counts = |turned: bool| -> Vec<ClusterPairs> {
-        let of = |s: &ScenarioPairs<'_>| match turned {
-            false => ClusterPairs { pairs: s.pairs, gains: s.more, losses: s.fewer },
-            true => ClusterPairs { pairs: s.pairs, gains: s.fewer, losses: s.more },
-        };
-        scenarios.iter().map(of).collect()
+        let mut sums: BTreeMap<&str, ClusterPairs> = BTreeMap::new();
+        for scenario in scenarios {
+            let sum = sums.entry(clusters.get(scenario.id).copied().unwrap_or(scenario.id)).or_default();
+            let (more, fewer) = (scenario.more, scenario.fewer);
+            let (gains, losses) = if turned { (fewer, more) } else { (more, fewer) };
+            sum.pairs += scenario.pairs;
+            sum.gains += gains;
+            sum.losses += losses;
+        }
+        sums.into_values().collect()
     };
     let clustered = clustered_difference(&counts(false), GATE_CONFIDENCE)?;
     let holds = |turned| clustered_non_inferiority(&counts(turned), margin, GATE_CONFIDENCE);
     let verdict = verdict_of(for_direction(direction, || holds(false), || holds(true)));
-    let missing_scenarios = fewest_clusters(margin).map_or(0, |fewest| fewest.saturating_sub(clustered.clusters));
+    let missing_scenarios = missing_clusters(Some(margin), clustered.clusters);
     Some(OtherScenarios { interval: clustered.interval, verdict, scenarios: clustered.clusters, missing_scenarios })
 }
 
 fn explain_others(others: &OtherScenarios, decides: bool) -> String {
     let advisory = if decides { "" } else { ", advisory" };
-    let missing = match others.missing_scenarios {
-        0 => String::new(),
-        missing => format!(" ({missing} scenarios too few for a PASS)"),
+    format!("on other scenarios{advisory}: {}", explain_missing(others.verdict, others.missing_scenarios))
+}
+
+/// The verdict with the reason why it is not PASS.
+fn explain_missing(verdict: Verdict, missing_scenarios: u64) -> String {
+    let why = match (verdict, missing_scenarios) {
+        (Verdict::Inconclusive, 1) => " (a PASS needs 1 more scenario)".to_owned(),
+        (Verdict::Inconclusive, 2..) => format!(" (a PASS needs {missing_scenarios} more scenarios)"),
+        (Verdict::Inconclusive, 0) => " (the interval contains the margin)".to_owned(),
+        _ => String::new(),
     };
-    format!("on other scenarios{advisory}: {}{missing}", others.verdict.name())
+    format!("{}{why}", verdict.name())
+}
+
+/// Returns how many clusters of scenarios are missing for a PASS.
+fn missing_clusters(margin: Option<f64>, clusters: u64) -> u64 {
+    margin.and_then(fewest_clusters).map_or(0, |fewest| fewest.saturating_sub(clusters))
 }
 
 #[derive(Default)]
