@@ -106,6 +106,9 @@ pub struct MetricDifference {
     pub p_value: Option<f64>,
     /// The same, adjusted by Holm for all cells that test this metric.
     pub p_adjusted: Option<f64>,
+    /// The intraclass correlation of the differences of a cluster's pairs, of which values above 0 widen the interval; null for a
+    /// count.
+    pub icc: Option<f64>,
     /// What the same scenarios would show if they were run again, for a rate; null if nothing varies, as with scripted agents
     /// and replays, and for fewer than two pairs.
     pub this_suite: Option<ThisSuite>,
@@ -210,6 +213,12 @@ pub enum ComparisonError {
         run: String,
         /// The axis with too few entries.
         axis: &'static str,
+    },
+    /// The run has no rate of pairs in two clusters of scenarios.
+    #[error("`{run}` has no pairs of conditions in two clusters of scenarios")]
+    NoPairs {
+        /// The run as named on the command line.
+        run: String,
     },
     /// The runs count tokens with different tokenizers.
     #[error("the runs cannot be compared: one counts tokens of {base}, the other of {candidate}")]

@@ -31,6 +31,8 @@ mod operating_characteristics;
 mod page_integrity;
 #[path = "reports/pages.rs"]
 mod pages;
+#[path = "reports/power.rs"]
+mod power;
 #[path = "reports/renderers.rs"]
 mod renderers;
 #[path = "reports/renderers_page.rs"]
