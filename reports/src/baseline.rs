@@ -83,6 +83,9 @@ pub struct CellScenario {
     pub sums: [Sum; Metric::ALL.len()],
     /// The hash of all episode and call rows; `None` for a model agent, whose rows are not reproducible.
     pub rows: Option<String>,
+    /// For a model that is declared deterministic, the first trial with the same schedule, by trial; otherwise empty, and not
+    /// part of the text.
+    pub copy_of: Vec<u32>,
 }
 
 impl CellScenario {

@@ -182,6 +182,8 @@ pub enum PairingFailure {
     NotPlayed,
     /// One of them was lost to infrastructure or configuration.
     NotScored,
+    /// Both models are declared deterministic, and an earlier trial of the scenario had the same schedule.
+    Copy,
 }
 
 /// The error of comparing runs.

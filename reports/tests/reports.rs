@@ -7,6 +7,8 @@
 mod ablation;
 #[path = "reports/comparison.rs"]
 mod comparison;
+#[path = "reports/copies.rs"]
+mod copies;
 #[path = "reports/frames.rs"]
 mod frames;
 #[path = "reports/gate.rs"]

@@ -46,7 +46,11 @@ impl Baseline {
             let Some(cell) = plan.cell(index as u64 * u64::from(plan.trials)) else { continue };
             let (name, scenario) = (cell_name(plan, cell), plan.scenarios[cell.scenario].id.clone());
             let stochastic = !plan.is_reproducible(cell.agent);
-            cells.entry(name).or_default().insert(scenario, builder.finish(stochastic));
+            let copy_of = match plan.agents[cell.agent].is_deterministic() {
+                true => first_of_each(&sums.schedules[cell.scenario]),
+                false => Vec::new(),
+            };
+            cells.entry(name).or_default().insert(scenario, CellScenario { copy_of, ..builder.finish(stochastic) });
         }
         let scenarios = plan.scenarios.iter().zip(sums.schedules).map(|(scenario, schedules)| {
             let schedules = short_hash(&fingerprint(schedules.join(" ").as_bytes()));
@@ -80,6 +84,12 @@ impl Baseline {
             cells,
         })
     }
+}
+
+/// Returns the index of the first equal text, for each.
+fn first_of_each(texts: &[String]) -> Vec<u32> {
+    let first = |text: &String| texts.iter().position(|other| other == text).unwrap_or_default() as u32;
+    texts.iter().map(first).collect()
 }
 
 fn cell_name(plan: &Plan, cell: CellRef) -> CellName {
@@ -139,7 +149,7 @@ impl CellScenarioBuilder {
             let both = [self.episodes.finalize(), self.calls.finalize()].concat();
             short_hash(&fingerprint(&both))
         });
-        CellScenario { outcomes: self.outcomes, sums: self.sums, rows }
+        CellScenario { outcomes: self.outcomes, sums: self.sums, rows, copy_of: Vec::new() }
     }
 }
 

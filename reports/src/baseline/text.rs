@@ -365,5 +365,5 @@ fn parse_scenario(line: &BTreeMap<String, Value>) -> Option<CellScenario> {
         Some(rows) => rows,
         None => None,
     };
-    line.keys().all(known).then_some(CellScenario { outcomes, sums, rows })
+    line.keys().all(known).then_some(CellScenario { outcomes, sums, rows, copy_of: Vec::new() })
 }

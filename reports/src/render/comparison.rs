@@ -291,6 +291,9 @@ fn pairing_sentence(alike: &[&Unpaired]) -> String {
         PairingFailure::NotScored => {
             format!("one of the two episodes was lost to infrastructure or configuration, in {what}")
         }
+        PairingFailure::Copy => {
+            format!("copies of an earlier trial with the same schedule, of a deterministic agent, in {what}")
+        }
     };
     let episodes = |count| pluralize(count, "episode");
     let who = match alike.iter().fold((0, 0), |(base, candidate), next| (base + next.base, candidate + next.candidate))
