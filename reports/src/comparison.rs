@@ -42,6 +42,9 @@ pub struct Comparison {
     pub partial: Vec<String>,
     /// Sentences about other differences between the runs: versions, prices, texts of scenarios, settings of agents.
     pub differs: Vec<String>,
+    /// A sentence if an agent of both runs is a live model, and one run ended before the other began; null otherwise, and if the
+    /// times are unknown.
+    pub run_apart: Option<String>,
     /// Pairs of which both episodes were scored.
     pub pairs: u64,
     /// Pairs whose episodes differ in any metric.

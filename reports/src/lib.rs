@@ -12,6 +12,7 @@ mod metric;
 mod rate;
 pub mod render;
 mod report_error;
+mod run_apart;
 mod sample_sizes;
 mod schema;
 pub mod statistics;

@@ -43,6 +43,8 @@ mod renderers_page;
 mod renderers_text;
 #[path = "reports/rendering.rs"]
 mod rendering;
+#[path = "reports/run_apart.rs"]
+mod run_apart;
 #[path = "reports/sample.rs"]
 mod sample;
 #[path = "reports/schema.rs"]

@@ -69,6 +69,7 @@ impl Baseline {
             environment: plan.environment.to_string(),
             contracts: plan.conditions.iter().find_map(Condition::contracts_label),
             prices: manifest.prices.as_ref().map(|prices| format!("{} {}", prices.date, short_hash(&prices.sha256))),
+            times: manifest.times().filter(|_| (0..plan.agents.len()).any(|agent| !plan.is_reproducible(agent))),
             agents: plan
                 .agents
                 .iter()

@@ -13,6 +13,7 @@ use super::{
 use crate::frames::check_names;
 use crate::metric::Metric;
 use crate::rate::CONFIDENCE;
+use crate::run_apart::run_apart;
 use crate::statistics::{Resamples, holm};
 
 /// Compares two runs of the same seed, pair by pair.
@@ -51,6 +52,11 @@ pub fn compare(base: Side<'_>, candidate: Side<'_>) -> Result<Comparison, Compar
         }
     }
     adjust(cells.iter_mut().map(|cell| &mut cell.metrics));
+    let varies = |(agent, other): &(usize, usize)| !before.is_reproducible(*agent) || !after.is_reproducible(*other);
+    let apart = match common_indices(&before.agents, &after.agents, AgentSpec::id).iter().any(varies) {
+        true => run_apart(base.manifest.times().as_ref(), candidate.manifest.times().as_ref()),
+        false => None,
+    };
     let mut flips = pairing.flips;
     flips.sort_by_key(|flip| (!flip.is_loss(), flip.base_episode));
     Ok(Comparison {
@@ -59,6 +65,7 @@ pub fn compare(base: Side<'_>, candidate: Side<'_>) -> Result<Comparison, Compar
         confidence: CONFIDENCE,
         partial: [base, candidate].into_iter().flat_map(partial).collect(),
         differs: differs(base, candidate),
+        run_apart: apart,
         pairs: cells.iter().map(|cell| cell.pairs).sum(),
         changed: cells.iter().map(|cell| cell.changed).sum(),
         cells,

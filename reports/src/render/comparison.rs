@@ -30,6 +30,9 @@ pub fn comparison(comparison: &Comparison, options: ComparisonOptions) -> String
     for differs in &comparison.differs {
         lines.extend(wrap(&format!("differs: {}", plain_text(differs)), " ", options.width));
     }
+    if let Some(sentence) = &comparison.run_apart {
+        lines.extend(wrap(&plain_text(sentence), " ", options.width));
+    }
     lines.push(String::new());
     let changed: Vec<&CellComparison> = comparison.cells.iter().filter(|cell| cell.changed > 0).collect();
     if !changed.is_empty() {

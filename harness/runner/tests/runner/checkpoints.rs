@@ -30,6 +30,7 @@ fn mixed_run(trials: u32) -> MixedRun {
         revision: None,
         command: String::new(),
         started: String::new(),
+        finished: None,
         tokenizer: String::new(),
         status: RunStatus::Running,
         episodes_done: 0,
