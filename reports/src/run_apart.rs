@@ -9,8 +9,8 @@ pub(crate) fn run_apart(base: Option<&RunTimes>, candidate: Option<&RunTimes>) -
     let during = |times: &RunTimes| format!("from {} to {}", times.started, times.finished);
     (!base.overlaps(candidate)).then(|| {
         format!(
-            "run apart: the base {}, the candidate {}; what a provider changed in between counts as a difference, unless both are \
-             conditions of one run",
+            "run apart: the base {}, the candidate {}; what a provider changed in between is part of the difference, but not of \
+             that between conditions of one run",
             during(base),
             during(candidate)
         )
