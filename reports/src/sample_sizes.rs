@@ -112,7 +112,7 @@ pub struct NeededSize {
 /// Computes the sizes. Returns `None` unless `detect` and `power` are above 0 and below 1, and the assumptions within 0 and 1.
 pub fn sample_sizes(detect: f64, power: f64, assumptions: SizeAssumptions, plan: &Plan) -> Option<SampleSizes> {
     let is_share = |share: &f64| (0.0..=1.0).contains(share);
-    if !(power > 0.0 && power < 1.0) || !assumptions.icc.iter().all(is_share) {
+    if !(power > 0.0 && power < 1.0 && assumptions.icc.iter().all(is_share)) {
         return None;
     }
     let mut clusters: BTreeMap<&str, u64> = BTreeMap::new();

@@ -108,7 +108,7 @@ impl PlannedTest {
     /// Returns `None` above ten million scenarios, and unless the power is between 0 and 1.
     pub fn scenarios_for(&self, trials: u32, population: Population, power: f64) -> Option<u64> {
         let is_enough = |scenarios: u64| self.power(PlannedPairs::of(scenarios, trials), population) >= power;
-        if !(power > 0.0 && power < 1.0) || !is_enough(MAX_SCENARIOS) {
+        if !(power > 0.0 && power < 1.0 && is_enough(MAX_SCENARIOS)) {
             return None;
         }
         let (mut too_few, mut enough) = (0, MAX_SCENARIOS);
