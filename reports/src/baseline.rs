@@ -8,6 +8,7 @@ mod text;
 use std::collections::BTreeMap;
 
 use healbench_protocol::{AgentId, AgentKind, ErrorFormat, Guardrails};
+use healbench_record::RunTimes;
 
 use crate::metric::Metric;
 use crate::report_error::ReportError;
@@ -35,6 +36,8 @@ pub struct Baseline {
     pub contracts: Option<String>,
     /// Date and fingerprint of the price table; `None` in a run without models.
     pub prices: Option<String>,
+    /// When the run took place; `None` if that is unknown, and without a live model, whose results may depend on it.
+    pub times: Option<RunTimes>,
     /// The agents, by [`CellName::agent`].
     pub agents: BTreeMap<AgentId, AgentFingerprint>,
     /// The fingerprints of error format templates, by name; empty for built-in formats.
@@ -85,6 +88,9 @@ pub struct CellScenario {
     pub sums: [Sum; Metric::ALL.len()],
     /// The hash of all episode and call rows; `None` for a model agent, whose rows are not reproducible.
     pub rows: Option<String>,
+    /// For a model that is declared deterministic, the first trial with the same schedule, by trial; otherwise empty, and not
+    /// part of the text.
+    pub copy_of: Vec<u32>,
 }
 
 impl CellScenario {

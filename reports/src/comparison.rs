@@ -42,6 +42,9 @@ pub struct Comparison {
     pub partial: Vec<String>,
     /// Sentences about other differences between the runs: versions, prices, texts of scenarios, settings of agents.
     pub differs: Vec<String>,
+    /// A sentence if an agent of both runs is a live model, and one run ended before the other began; null otherwise, and if the
+    /// times are unknown.
+    pub run_apart: Option<String>,
     /// Pairs of which both episodes were scored.
     pub pairs: u64,
     /// Pairs whose episodes differ in any metric.
@@ -106,6 +109,9 @@ pub struct MetricDifference {
     pub p_value: Option<f64>,
     /// The same, adjusted by Holm for all cells that test this metric.
     pub p_adjusted: Option<f64>,
+    /// The intraclass correlation of the differences of a cluster's pairs, of which values above 0 widen the interval; null for a
+    /// count.
+    pub icc: Option<f64>,
     /// What the same scenarios would show if they were run again, for a rate; null if nothing varies, as with scripted agents
     /// and replays, and for fewer than two pairs.
     pub this_suite: Option<ThisSuite>,
@@ -179,6 +185,8 @@ pub enum PairingFailure {
     NotPlayed,
     /// One of them was lost to infrastructure or configuration.
     NotScored,
+    /// Both models are declared deterministic, and an earlier trial of the scenario had the same schedule.
+    Copy,
 }
 
 /// The error of comparing runs.
@@ -210,6 +218,12 @@ pub enum ComparisonError {
         run: String,
         /// The axis with too few entries.
         axis: &'static str,
+    },
+    /// The run has no rate of pairs in two clusters of scenarios.
+    #[error("`{run}` has no pairs of conditions in two clusters of scenarios")]
+    NoPairs {
+        /// The run as named on the command line.
+        run: String,
     },
     /// The runs count tokens with different tokenizers.
     #[error("the runs cannot be compared: one counts tokens of {base}, the other of {candidate}")]

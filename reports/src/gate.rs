@@ -183,6 +183,9 @@ pub struct GateReport {
     pub policy: Option<String>,
     /// The worst verdict of the critical rows.
     pub verdict: Verdict,
+    /// A sentence if rows of live models were compared, and one run ended before the other began; null otherwise, and if the times
+    /// are unknown.
+    pub run_apart: Option<String>,
     /// The number of rows, by verdict.
     pub counts: BTreeMap<&'static str, u64>,
     pub rows: Vec<GateRow>,

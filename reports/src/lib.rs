@@ -12,6 +12,8 @@ mod metric;
 mod rate;
 pub mod render;
 mod report_error;
+mod run_apart;
+mod sample_sizes;
 mod schema;
 pub mod statistics;
 mod summary;
@@ -33,6 +35,10 @@ pub use frames::{
 pub use metric::{Better, Metric, RowMetric, RowMetrics};
 pub use rate::{CONFIDENCE, Rate};
 pub use report_error::ReportError;
+pub use sample_sizes::{
+    MeasuredVariation, NeededSize, SampleSizes, SizeAssumptions, SizeColumn, SizeQuestion, SizedDecision, SizedPlan,
+    measure_variation, sample_sizes,
+};
 pub use schema::{JsonSchemaKind, json_schema};
 pub use summary::{
     Ablation, AgentReport, CallsAt, ClaimReport, ClaimRow, ClaimVerdict, Difference, Effect, Example,

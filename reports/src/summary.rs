@@ -108,6 +108,9 @@ pub struct AgentReport {
     /// How the tools are sent to the model; null for an agent without a model.
     #[schemars(with = "Option<crate::schema::ToolsModeSchema>")]
     pub tools: Option<ToolsMode>,
+    /// True for a model that is declared deterministic. Its trials of a scenario with the same schedule count once in intervals and
+    /// tests of success.
+    pub deterministic: bool,
     /// The headline comparison for this agent; null if the plan has only one condition.
     pub headline: Option<HeadlineComparison>,
     /// One row per condition.
@@ -118,7 +121,8 @@ impl AgentReport {
     /// Returns the parts of the title.
     pub fn title_parts(&self) -> Vec<String> {
         let id = AgentId { name: self.agent.clone(), opening: self.opening, tools: self.tools };
-        id.title_parts().into_iter().chain(self.kind.title_suffix()).map(str::to_owned).collect()
+        let suffixes = [self.deterministic.then_some("deterministic"), self.kind.title_suffix()];
+        id.title_parts().into_iter().chain(suffixes.into_iter().flatten()).map(str::to_owned).collect()
     }
 }
 

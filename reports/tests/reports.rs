@@ -9,6 +9,8 @@ mod ablation;
 mod clustered;
 #[path = "reports/comparison.rs"]
 mod comparison;
+#[path = "reports/copies.rs"]
+mod copies;
 #[path = "reports/frames.rs"]
 mod frames;
 #[path = "reports/gate.rs"]
@@ -35,6 +37,8 @@ mod operating_characteristics;
 mod page_integrity;
 #[path = "reports/pages.rs"]
 mod pages;
+#[path = "reports/power.rs"]
+mod power;
 #[path = "reports/renderers.rs"]
 mod renderers;
 #[path = "reports/renderers_page.rs"]
@@ -43,6 +47,8 @@ mod renderers_page;
 mod renderers_text;
 #[path = "reports/rendering.rs"]
 mod rendering;
+#[path = "reports/run_apart.rs"]
+mod run_apart;
 #[path = "reports/run_pairs.rs"]
 mod run_pairs;
 #[path = "reports/sample.rs"]

@@ -38,6 +38,10 @@ pub struct Model {
     pub price: Option<Price>,
     /// True to check before the first request that the server has the model.
     pub check_model: bool,
+    /// True if equal requests are declared to have equal answers, which no other setting implies. Trials with the same
+    /// schedule then count once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub deterministic: bool,
 }
 
 /// Sampling parameters. Null leaves the choice to the provider.

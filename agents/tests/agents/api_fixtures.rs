@@ -28,6 +28,7 @@ pub(crate) fn model(api: Api, name: &str) -> Model {
         connections: Connections { start: 1, min: 1, max: 1 },
         price: None,
         check_model: false,
+        deterministic: false,
     }
 }
 

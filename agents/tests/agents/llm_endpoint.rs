@@ -33,6 +33,7 @@ pub(crate) fn model(base_url: &str, retries: u32) -> Model {
         connections: Connections { start: 4, min: 1, max: 8 },
         price: None,
         check_model: true,
+        deterministic: false,
     }
 }
 

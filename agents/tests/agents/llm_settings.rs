@@ -8,7 +8,7 @@ use healbench_agents::llm::{
     Api, Connections, DEFAULT_SYSTEM_TEXT, Limits, Model, ModelTable, Price, PriceTable, Sampling, parse_model_tables,
     resolve_model,
 };
-use healbench_protocol::{Object, ToolsMode};
+use healbench_protocol::{AgentKind, Object, Opening, ToolsMode};
 use serde_json::json;
 
 const FULL: &str = r#"
@@ -97,6 +97,7 @@ fn a_full_table_says_everything() {
         connections: Connections { start: 2, min: 1, max: 8 },
         price: Some(Price { input: 0.15, cache_read: Some(0.075), cache_write: None, output: 0.6 }),
         check_model: false,
+        deterministic: false,
     };
     assert_eq!(table.model, expected);
 }
@@ -119,9 +120,26 @@ fn what_a_table_does_not_say_has_a_default() {
         connections: Connections { start: 20, min: 10, max: 100 },
         price: None,
         check_model: true,
+        deterministic: false,
     };
     assert_eq!(tables["claude-opus-5"].model, expected);
     assert!(DEFAULT_SYSTEM_TEXT.ends_with("one sentence."), "{DEFAULT_SYSTEM_TEXT}");
+}
+
+#[test]
+fn only_a_declaration_makes_a_model_deterministic() {
+    let model = |lines: &str| tables(&format!("[model.m]\napi = \"openai-chat\"\n{lines}"))["m"].model.clone();
+    let spec = |lines: &str| model(lines).spec("model:m", Opening::Seeded, AgentKind::Llm);
+    let declared = spec("deterministic = true");
+    assert!(declared.is_deterministic());
+    assert_eq!(declared.title(), "model:m · seeded · native · deterministic");
+    assert_eq!(Model::from_spec(&declared), Some(model("deterministic = true")));
+    // A temperature of 0 declares nothing, and the settings of other models are stored as before.
+    for lines in ["temperature = 0", "temperature = 0\nseed = true", "deterministic = false"] {
+        let spec = spec(lines);
+        assert!(!spec.is_deterministic() && spec.settings.get("deterministic").is_none(), "{lines}");
+        assert_eq!(spec.title(), "model:m · seeded · native");
+    }
 }
 
 #[test]
@@ -199,7 +217,7 @@ fn unknown_words_name_the_nearest() {
         at("3:9", "`model.m.tools` is `json`, which is not known; known: `native`, `prompt`")
     );
     let keys = "`api`, `model`, `base_url`, `key_env`, `tools`, `temperature`, `top_p`, `max_output_tokens`, `seed`, \
-                `timeout_s`, `retries`, `episode_calls`, `episode_tokens`, `connections`, `system`, `check_model`, `headers`, `headers_env`, \
+                `timeout_s`, `retries`, `episode_calls`, `episode_tokens`, `connections`, `system`, `check_model`, `deterministic`, `headers`, `headers_env`, \
                 `price`, `extra_body`";
     assert_eq!(
         problem("temprature = 1\napi = \"gemini\""),

@@ -2,6 +2,7 @@
 
 mod axes;
 mod contract;
+mod sizes;
 
 use std::path::PathBuf;
 
@@ -11,6 +12,7 @@ use healbench_runner::Budget;
 
 pub(crate) use axes::{AxisArgs, UndeclaredPolicy};
 pub(crate) use contract::{ContractArgs, ContractCommand, ContractSources, DeltaArgs};
+pub(crate) use sizes::SizeArgs;
 
 use crate::axis_help::{conditions_help, formats_help, guardrails_help};
 
@@ -119,6 +121,8 @@ pub(crate) struct RunArgs {
 pub(crate) struct PlanArgs {
     #[command(flatten)]
     pub(crate) axes: AxisArgs,
+    #[command(flatten)]
+    pub(crate) sizes: SizeArgs,
 }
 
 #[derive(Debug, Args)]

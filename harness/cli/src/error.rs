@@ -330,6 +330,9 @@ impl From<ComparisonError> for CliError {
         match &error {
             ComparisonError::Report { .. } => plain,
             ComparisonError::Axis(axis) => plain.help(format!("known: {}", axis.known.join(", "))),
+            ComparisonError::NoPairs { .. } => {
+                plain.help("it takes scored episodes of at least two clusters of scenarios")
+            }
             ComparisonError::TooFew { .. } => plain.help("compare by an axis with several values, or with another run"),
             ComparisonError::Seeds { .. } => plain
                 .status(ExitStatus::Incomplete)

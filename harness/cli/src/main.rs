@@ -50,7 +50,7 @@ fn parse(matches: &ArgMatches) -> Arguments {
 fn execute(matches: ArgMatches, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let resolved = run_config::resolve(matches)?;
     match &parse(&resolved.matches).command {
-        Command::Run(RunArgs { axes, .. }) | Command::Plan(PlanArgs { axes }) if axes.print_config => {
+        Command::Run(RunArgs { axes, .. }) | Command::Plan(PlanArgs { axes, .. }) if axes.print_config => {
             terminal.result(&resolved.to_toml())?;
             Ok(ExitStatus::Success)
         }

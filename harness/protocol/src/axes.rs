@@ -376,6 +376,9 @@ impl fmt::Display for AgentId {
     }
 }
 
+/// The setting of a model, and the part of its title.
+const DETERMINISTIC: &str = "deterministic";
+
 /// The text between the parts of a title.
 const TITLE_SEPARATOR: &str = " · ";
 
@@ -385,11 +388,18 @@ impl AgentSpec {
         AgentId { name: self.to_string(), opening: self.opening, tools: self.tools }
     }
 
+    /// Returns true for a model that its settings declare deterministic: equal requests have equal answers, so that trials
+    /// of a scenario with the same schedule are copies.
+    pub fn is_deterministic(&self) -> bool {
+        self.opening.is_some() && self.settings.get(DETERMINISTIC).is_some_and(|declared| declared == true)
+    }
+
     /// Returns the heading of this agent's rows, unique within a plan: `openai:gpt-5-mini · seeded · native`, with
-    /// `replayed` for a replay.
+    /// `deterministic` for a model that is declared so, and `replayed` for a replay.
     pub fn title(&self) -> String {
         let id = self.id();
         let mut parts = id.title_parts();
+        parts.extend(self.is_deterministic().then_some(DETERMINISTIC));
         parts.extend(self.kind.title_suffix());
         parts.join(TITLE_SEPARATOR)
     }

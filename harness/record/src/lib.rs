@@ -19,7 +19,7 @@ pub use journal::{
     EpisodeResult, Journal, JournalEntry, JournalError, RecordedTurnsWriter, read_recorded_turns,
     read_recorded_turns_of, visit_recorded_turns,
 };
-pub use manifest::{CassetteMode, FORMAT_VERSION, PriceSource, RunManifest, RunStatus};
+pub use manifest::{CassetteMode, FORMAT_VERSION, PriceSource, RunManifest, RunStatus, RunTimes};
 pub use merge::{MergeError, merge_manifests};
 pub use plan::{CellRef, Condition, DeltaOptions, Environment, Plan, PlannedScenario, has_own_name};
 pub use progress::Progress;

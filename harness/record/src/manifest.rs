@@ -35,6 +35,9 @@ pub struct RunManifest {
     pub command: String,
     /// The start of the run: RFC 3339, UTC, whole seconds.
     pub started: String,
+    /// The end of the run in the same form; null while it is in progress, and if it is unknown.
+    #[serde(default)]
+    pub finished: Option<String>,
     /// The vocabulary of every token count.
     pub tokenizer: String,
     /// The progress of the run.
@@ -65,6 +68,23 @@ pub enum CassetteMode {
     Replay(PathBuf),
 }
 
+/// When a run took place: RFC 3339, UTC, whole seconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunTimes {
+    /// The start.
+    pub started: String,
+    /// The end.
+    pub finished: String,
+}
+
+impl RunTimes {
+    /// Returns true if one run was still in progress when the other started.
+    pub fn overlaps(&self, other: &RunTimes) -> bool {
+        self.started <= other.finished && other.started <= self.finished
+    }
+}
+
 /// The identity of a price table.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PriceSource {
@@ -78,6 +98,11 @@ impl RunManifest {
     /// Returns true if the plan has a model agent.
     pub fn has_models(&self) -> bool {
         self.plan.agents.iter().any(|agent| agent.opening.is_some())
+    }
+
+    /// Returns when the run took place; `None` if that is unknown, or it has not ended.
+    pub fn times(&self) -> Option<RunTimes> {
+        Some(RunTimes { started: self.started.clone(), finished: self.finished.clone()? })
     }
 
     /// Returns true if episodes are written to a journal when they end, since running them again costs money or gives

@@ -122,6 +122,10 @@ pub fn merge_manifests<T>(
         return Err(MergeError::Missing { missing, expected: shard_count(first) });
     }
     let started = shards.iter().map(|(_, manifest, _)| manifest.started.clone()).min().unwrap_or_default();
-    let manifest = RunManifest { shard: None, status: RunStatus::Running, episodes_done: 0, started, ..first.clone() };
+    // Unknown if that of any shard is.
+    let known = shards.iter().all(|(_, manifest, _)| manifest.finished.is_some());
+    let finished = shards.iter().filter_map(|(_, manifest, _)| manifest.finished.clone()).max().filter(|_| known);
+    let running = RunManifest { shard: None, status: RunStatus::Running, episodes_done: 0, ..first.clone() };
+    let manifest = RunManifest { started, finished, ..running };
     Ok((manifest, shards.into_iter().map(|(_, manifest, run)| (manifest, run)).collect()))
 }

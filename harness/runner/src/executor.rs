@@ -2,7 +2,8 @@
 //!
 //! The caller's thread collects the results. Pools whose episodes cost nothing take batches of contiguous episodes, and
 //! their results are passed on in the order of the plan. A costly episode is a batch of its own and is passed on as soon
-//! as it has finished. No thread starts a batch while too many of its earlier ones are waiting to be passed on, so
+//! as it has finished. Costly episodes alternate between the conditions, trial by trial, so that a provider that changes
+//! during the run changes for all of them. No thread starts a batch while too many of its earlier ones are waiting to be passed on, so
 //! memory does not grow with the plan, and a thread never has two costly results that could be lost.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -59,9 +60,10 @@ impl WorkerPool {
         WorkerPool { agents: (0..plan.agents.len()).collect(), threads, costly: false }
     }
 
+    /// The number of episodes in a batch of a pool that is not costly.
     fn batch_size(&self, episodes: &Range<u64>) -> u64 {
         let left = episodes.end.saturating_sub(episodes.start);
-        if self.costly { 1 } else { (left / (self.threads.max(1) as u64 * 8)).clamp(1, MAX_BATCH) }
+        (left / (self.threads.max(1) as u64 * 8)).clamp(1, MAX_BATCH)
     }
 }
 
@@ -196,6 +198,7 @@ fn run_pools<'a, E: Send>(
         halted: AtomicBool::new(false),
         contexts: job.plan.scenarios.iter().map(|_| OnceLock::new()).collect(),
         next_batch: job.pools.iter().map(|_| AtomicU64::new(0)).collect(),
+        costly_episodes: job.pools.iter().map(|pool| costly_episodes(job, pool, done)).collect(),
     };
     std::thread::scope(|scope| {
         let (send, receive) = channel();
@@ -220,6 +223,20 @@ struct SharedState<'a> {
     contexts: Vec<OnceLock<Result<ScenarioContext<'a>, ScenarioSetupError>>>,
     /// The number of the next batch, by pool.
     next_batch: Vec<AtomicU64>,
+    /// The episodes of costly pools in the order in which they start, by pool.
+    costly_episodes: Vec<Vec<u64>>,
+}
+
+/// Returns the episodes of a costly pool that are not done, with the conditions of one trial next to each other.
+fn costly_episodes(job: &Job<'_>, pool: &WorkerPool, done: &BTreeSet<u64>) -> Vec<u64> {
+    if !pool.costly {
+        return Vec::new();
+    }
+    let planned = job.episodes.clone().filter_map(|episode| Some((episode, job.plan.cell(episode)?)));
+    let mut own: Vec<_> =
+        planned.filter(|(episode, cell)| pool.agents.contains(&cell.agent) && !done.contains(episode)).collect();
+    own.sort_by_key(|(_, cell)| (cell.scenario, cell.trial, cell.agent, cell.condition));
+    own.into_iter().map(|(episode, _)| episode).collect()
 }
 
 /// What a thread keeps across episodes.
@@ -290,16 +307,17 @@ impl SharedState<'_> {
                 let _ = pending.pop_front().map(|passed_on| passed_on.recv());
             }
             let number = self.next_batch[index].fetch_add(1, Ordering::Relaxed);
-            let first = self.job.episodes.start.saturating_add(number.saturating_mul(batch_size));
-            let episodes = first..first.saturating_add(batch_size).min(self.job.episodes.end);
+            let episodes = if pool.costly {
+                let Some(episode) = self.costly_episodes[index].get(number as usize) else { return };
+                *episode..episode + 1
+            } else {
+                let first = self.job.episodes.start.saturating_add(number.saturating_mul(batch_size));
+                first..first.saturating_add(batch_size).min(self.job.episodes.end)
+            };
             if episodes.is_empty() {
                 return;
             }
             let (results, end) = self.run_batch(pool, episodes, &mut memory);
-            if pool.costly && results.is_empty() && matches!(end, BatchEnd::Complete) {
-                // The episode belongs to another pool or is done.
-                continue;
-            }
             let is_last = !matches!(end, BatchEnd::Complete);
             let (passing_on, passed_on) = channel();
             let sent = send.send(Batch { pool: index, number, results, end, pending: passing_on });

@@ -46,7 +46,11 @@ impl Baseline {
             let Some(cell) = plan.cell(index as u64 * u64::from(plan.trials)) else { continue };
             let (name, scenario) = (cell_name(plan, cell), plan.scenarios[cell.scenario].id.clone());
             let stochastic = !plan.is_reproducible(cell.agent);
-            cells.entry(name).or_default().insert(scenario, builder.finish(stochastic));
+            let copy_of = match plan.agents[cell.agent].is_deterministic() {
+                true => first_of_each(&sums.schedules[cell.scenario]),
+                false => Vec::new(),
+            };
+            cells.entry(name).or_default().insert(scenario, CellScenario { copy_of, ..builder.finish(stochastic) });
         }
         let scenarios = plan.scenarios.iter().zip(sums.schedules).map(|(scenario, schedules)| {
             let schedules = short_hash(&fingerprint(schedules.join(" ").as_bytes()));
@@ -66,6 +70,7 @@ impl Baseline {
             environment: plan.environment.to_string(),
             contracts: plan.conditions.iter().find_map(Condition::contracts_label),
             prices: manifest.prices.as_ref().map(|prices| format!("{} {}", prices.date, short_hash(&prices.sha256))),
+            times: manifest.times().filter(|_| (0..plan.agents.len()).any(|agent| !plan.is_reproducible(agent))),
             agents: plan
                 .agents
                 .iter()
@@ -81,6 +86,12 @@ impl Baseline {
             cells,
         })
     }
+}
+
+/// Returns the index of the first equal text, for each.
+fn first_of_each(texts: &[String]) -> Vec<u32> {
+    let first = |text: &String| texts.iter().position(|other| other == text).unwrap_or_default() as u32;
+    texts.iter().map(first).collect()
 }
 
 fn cell_name(plan: &Plan, cell: CellRef) -> CellName {
@@ -140,7 +151,7 @@ impl CellScenarioBuilder {
             let both = [self.episodes.finalize(), self.calls.finalize()].concat();
             short_hash(&fingerprint(&both))
         });
-        CellScenario { outcomes: self.outcomes, sums: self.sums, rows }
+        CellScenario { outcomes: self.outcomes, sums: self.sums, rows, copy_of: Vec::new() }
     }
 }
 

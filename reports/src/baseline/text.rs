@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use healbench_protocol::{AgentId, AgentKind, EnvironmentKind, Guardrails, Opening, ToolsMode, fingerprint};
-use healbench_record::Outcome;
+use healbench_record::{Outcome, RunTimes};
 use serde::Deserialize;
 use toml::Value;
 
@@ -74,6 +74,9 @@ impl Baseline {
         }
         if let Some(prices) = &self.prices {
             line(format!("prices = {}", quoted(prices)));
+        }
+        if let Some(RunTimes { started, finished }) = &self.times {
+            line(format!("times = {{ started = {}, finished = {} }}", quoted(started), quoted(finished)));
         }
         line("\n[agents]".to_owned());
         for (id, agent) in &self.agents {
@@ -212,6 +215,7 @@ struct RawBaseline {
     environment: String,
     contracts: Option<String>,
     prices: Option<String>,
+    times: Option<RunTimes>,
     agents: BTreeMap<String, RawAgent>,
     formats: BTreeMap<String, String>,
     #[serde(default)]
@@ -335,6 +339,7 @@ impl RawBaseline {
             environment: self.environment,
             contracts: self.contracts,
             prices: self.prices,
+            times: self.times,
             agents,
             formats: self.formats,
             conditions: self.conditions,
@@ -379,5 +384,5 @@ fn parse_scenario(line: &BTreeMap<String, Value>) -> Option<CellScenario> {
         Some(rows) => rows,
         None => None,
     };
-    line.keys().all(known).then_some(CellScenario { outcomes, sums, rows })
+    line.keys().all(known).then_some(CellScenario { outcomes, sums, rows, copy_of: Vec::new() })
 }

@@ -69,6 +69,7 @@ pub(crate) fn difference(
         fewer,
         p_value: clustered.map(|clustered| clustered.p_value),
         p_adjusted: None,
+        icc: clustered.map(|clustered| clustered.icc),
         this_suite: ThisSuite::of(more, fewer, pairs, confidence).filter(|_| metric.is_rate() && !is_exact),
     }
 }

@@ -1,6 +1,6 @@
 //! The matrix of one run's cells: error formats, guardrail sets or agents, each with its difference from a reference.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_protocol::{AgentKind, AgentSpec, AxisError, ErrorFormat, Guardrails, REFERENCE_CONDITION};
 use healbench_record::{CellRef, Condition, Outcome, Plan, RunDir};
@@ -300,6 +300,10 @@ fn cell(
     unpaired: &mut u64,
 ) -> MatrixCell {
     let (mut successes, mut scored) = (0, 0);
+    // Without copies of trials.
+    let mut distinct = [0, 0];
+    let is_deterministic = |agent: usize| plan.agents[agent].is_deterministic();
+    let has_copies = is_deterministic(agent) && reference_cell.is_none_or(|(agent, _)| is_deterministic(agent));
     // One cluster for all scenarios that vary one situation.
     let mut names: Vec<&str> = Vec::new();
     let mut clusters = vec![Vec::new(); Metric::ALL.len()];
@@ -310,14 +314,20 @@ fn cell(
             clusters.iter_mut().for_each(|clusters| clusters.push(Cluster::default()));
             names.len() - 1
         });
+        let (mut known, mut paired) = (BTreeSet::new(), BTreeSet::new());
         for trial in 0..plan.trials {
             let here = episodes.get(plan, CellRef { scenario, agent, condition, trial });
             let counted = here.filter(|here| here.is_scored());
             scored += u64::from(counted.is_some());
-            successes += u64::from(counted.is_some_and(|here| here.outcome == Outcome::Success));
+            let is_success = counted.is_some_and(|here| here.outcome == Outcome::Success);
+            successes += u64::from(is_success);
+            if counted.is_some_and(|here| !is_deterministic(agent) || known.insert(here.schedule)) {
+                distinct = [distinct[0] + u64::from(is_success), distinct[1] + 1];
+            }
             let Some((agent, condition)) = reference_cell else { continue };
             let there = episodes.get(plan, CellRef { scenario, agent, condition, trial });
             match pair(here, there) {
+                Some((here, _)) if has_copies && !paired.insert(here.schedule) => {}
                 Some((here, there)) => {
                     for (clusters, metric) in clusters.iter_mut().zip(Metric::ALL) {
                         clusters[at].add(metric, there, here);
@@ -331,7 +341,7 @@ fn cell(
     let is_exact = plan.is_reproducible(agent) && reference_cell.is_none_or(|(agent, _)| plan.is_reproducible(agent));
     MatrixCell {
         success: Rate::of(successes, scored),
-        success_interval: wilson(successes, scored, CONFIDENCE).filter(|_| !plan.is_reproducible(agent)),
+        success_interval: wilson(distinct[0], distinct[1], CONFIDENCE).filter(|_| !plan.is_reproducible(agent)),
         differences: differences
             .map(|(metric, sums)| difference(metric, sums, CONFIDENCE, is_exact, resamples))
             .collect(),

@@ -1,6 +1,6 @@
 //! Compares two runs by pairing their episodes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_protocol::AgentSpec;
 use healbench_record::{CellRef, Condition, Outcome, Plan, RunManifest, RunStatus};
@@ -13,6 +13,7 @@ use super::{
 use crate::frames::check_names;
 use crate::metric::Metric;
 use crate::rate::CONFIDENCE;
+use crate::run_apart::run_apart;
 use crate::statistics::{Resamples, holm};
 
 /// Compares two runs of the same seed, pair by pair.
@@ -51,6 +52,11 @@ pub fn compare(base: Side<'_>, candidate: Side<'_>) -> Result<Comparison, Compar
         }
     }
     adjust(cells.iter_mut().map(|cell| &mut cell.metrics));
+    let varies = |(agent, other): &(usize, usize)| !before.is_reproducible(*agent) || !after.is_reproducible(*other);
+    let apart = match common_indices(&before.agents, &after.agents, AgentSpec::id).iter().any(varies) {
+        true => run_apart(base.manifest.times().as_ref(), candidate.manifest.times().as_ref()),
+        false => None,
+    };
     let mut flips = pairing.flips;
     flips.sort_by_key(|flip| (!flip.is_loss(), flip.base_episode));
     Ok(Comparison {
@@ -59,6 +65,7 @@ pub fn compare(base: Side<'_>, candidate: Side<'_>) -> Result<Comparison, Compar
         confidence: CONFIDENCE,
         partial: [base, candidate].into_iter().flat_map(partial).collect(),
         differs: differs(base, candidate),
+        run_apart: apart,
         pairs: cells.iter().map(|cell| cell.pairs).sum(),
         changed: cells.iter().map(|cell| cell.changed).sum(),
         cells,
@@ -153,7 +160,9 @@ impl Pairing<'_> {
         let mut names: Vec<&str> = Vec::new();
         let mut clusters = vec![Vec::new(); Metric::ALL.len()];
         let (mut pairs, mut changed) = (0, 0);
+        let has_copies = before.agents[agents[0]].is_deterministic() && after.agents[agents[1]].is_deterministic();
         for (scenario, other_scenario) in self.scenarios.clone() {
+            let mut counted = has_copies.then(BTreeSet::new);
             let name = before.scenarios[scenario].cluster.as_str();
             let at = names.iter().position(|known| *known == name).unwrap_or_else(|| {
                 names.push(name);
@@ -163,7 +172,7 @@ impl Pairing<'_> {
             for trial in 0..before.trials.min(after.trials) {
                 let here = CellRef { scenario, agent: agents[0], condition: conditions[0], trial };
                 let there = CellRef { scenario: other_scenario, agent: agents[1], condition: conditions[1], trial };
-                let Some((base, candidate)) = self.pair(here, there) else { continue };
+                let Some((base, candidate)) = self.pair(here, there, &mut counted) else { continue };
                 pairs += 1;
                 changed += u64::from(!base.equals(&candidate));
                 for (clusters, metric) in clusters.iter_mut().zip(Metric::ALL) {
@@ -189,8 +198,14 @@ impl Pairing<'_> {
         }
     }
 
-    /// Returns both episodes if they exist, are scored, and have the same trial schedule.
-    fn pair(&mut self, here: CellRef, there: CellRef) -> Option<(EpisodeMetrics, EpisodeMetrics)> {
+    /// Returns both episodes if they exist, are scored, and have the same trial schedule, which must not be among those
+    /// `counted` if there are any.
+    fn pair(
+        &mut self,
+        here: CellRef,
+        there: CellRef,
+        counted: &mut Option<BTreeSet<u64>>,
+    ) -> Option<(EpisodeMetrics, EpisodeMetrics)> {
         let [before, after] = self.plans;
         let base = self.episodes[0].get(before, here).copied();
         let candidate = self.episodes[1].get(after, there).copied();
@@ -211,6 +226,10 @@ impl Pairing<'_> {
         }
         if !base.is_scored() || !candidate.is_scored() {
             count_unpaired(PairingFailure::NotScored, before.agents[here.agent].title());
+            return None;
+        }
+        if counted.as_mut().is_some_and(|counted| !counted.insert(base.schedule)) {
+            count_unpaired(PairingFailure::Copy, before.scenarios[here.scenario].id.clone());
             return None;
         }
         if (base.outcome == Outcome::Success) != (candidate.outcome == Outcome::Success) {

@@ -11,6 +11,7 @@ use super::{
 };
 use super::{counts, deterministic, incompatible, missing_row, overall, stochastic};
 use crate::baseline::{Baseline, CellName, CellScenario, ScenarioFingerprint};
+use crate::run_apart::run_apart;
 
 /// Compares a candidate with a base. `locations` are those of the candidate's scenarios.
 ///
@@ -53,6 +54,8 @@ pub fn gate(
     let locations = locations.iter().filter(|(id, _)| changed.contains(id.as_str()));
     let locations = locations.map(|(id, location)| (id.clone(), location.clone())).collect();
     Ok(GateReport {
+        // Only runs with a live model have times.
+        run_apart: run_apart(base.baseline.times.as_ref(), candidate.baseline.times.as_ref()),
         base: Some(base.name.to_owned()),
         candidate: candidate.name.to_owned(),
         policy: policy.name.clone(),

@@ -1,7 +1,7 @@
 //! Decides the rows of live model agents. Their results vary by chance, so a check names a margin and passes if the
 //! interval excludes a change for the worse beyond it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_protocol::Seed;
 
@@ -99,6 +99,12 @@ fn row(cell: &CellName, check: &Check, sampled: &Sampled<'_>, policy: &Policy, r
         reason = format!("{reason}; on other scenarios: {}", explain_missing(Verdict::Inconclusive, missing_scenarios));
     }
     let left_out: u64 = scenarios.iter().map(|scenario| scenario.left_out).sum();
+    let copies: u64 = scenarios.iter().map(|scenario| scenario.copies).sum();
+    if copies > 0 {
+        reason = format!(
+            "{reason}; left out, for the agent is deterministic: {copies} copies of trials with the same schedule"
+        );
+    }
     if left_out > 0 {
         reason = format!("{reason}; left out, for one side was lost: {left_out}");
     }
@@ -244,6 +250,8 @@ struct ScenarioPairs<'a> {
     candidate: f64,
     /// The number of trials without a partner.
     left_out: u64,
+    /// The number of pairs that repeat the schedule of another, of a deterministic agent.
+    copies: u64,
 }
 
 impl ScenarioPairs<'_> {
@@ -256,9 +264,13 @@ impl ScenarioPairs<'_> {
 /// Pairs a rate trial by trial. A trial that is null on both sides is ignored.
 fn pair_by_trial<'a>(metric: Metric, id: &'a str, before: &CellScenario, after: &CellScenario) -> ScenarioPairs<'a> {
     let mut paired = ScenarioPairs { id, ..ScenarioPairs::default() };
-    for (before, after) in before.outcomes.iter().zip(after.outcomes.iter()) {
-        let lost = !before.outcome.is_scored() || !after.outcome.is_scored();
-        match (before.flag(metric), after.flag(metric)) {
+    let mut counted = BTreeSet::new();
+    for (trial, (before, ending)) in before.outcomes.iter().zip(after.outcomes.iter()).enumerate() {
+        let lost = !before.outcome.is_scored() || !ending.outcome.is_scored();
+        match (before.flag(metric), ending.flag(metric)) {
+            (Some(_), Some(_)) if after.copy_of.get(trial).is_some_and(|first| !counted.insert(*first)) => {
+                paired.copies += 1;
+            }
             (Some(before), Some(after)) => {
                 paired.pairs += 1;
                 paired.more += u64::from(after && !before);

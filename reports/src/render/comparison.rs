@@ -30,6 +30,9 @@ pub fn comparison(comparison: &Comparison, options: ComparisonOptions) -> String
     for differs in &comparison.differs {
         lines.extend(wrap(&format!("differs: {}", plain_text(differs)), " ", options.width));
     }
+    if let Some(sentence) = &comparison.run_apart {
+        lines.extend(wrap(&plain_text(sentence), " ", options.width));
+    }
     lines.push(String::new());
     let changed: Vec<&CellComparison> = comparison.cells.iter().filter(|cell| cell.changed > 0).collect();
     if !changed.is_empty() {
@@ -290,6 +293,9 @@ fn pairing_sentence(alike: &[&Unpaired]) -> String {
         PairingFailure::NotPlayed => "the other episode was not run".to_owned(),
         PairingFailure::NotScored => {
             format!("one of the two episodes was lost to infrastructure or configuration, in {what}")
+        }
+        PairingFailure::Copy => {
+            format!("copies of an earlier trial with the same schedule, of a deterministic agent, in {what}")
         }
     };
     let episodes = |count| pluralize(count, "episode");

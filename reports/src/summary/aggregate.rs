@@ -32,6 +32,8 @@ pub(super) struct Aggregates {
     pairs: Vec<PairSums>,
     /// The headline comparison's pairs, by scenario and agent.
     headline_pairs: Vec<PairSums>,
+    /// The successes and the number of scored episodes without copies, by agent and condition.
+    distinct_trials: Vec<[u64; 2]>,
     /// By agent and condition.
     retries: Vec<ChainsByRetries>,
     /// By cell, for scenarios with claims.
@@ -53,6 +55,7 @@ impl Aggregates {
             cells: vec![Sums::default(); cells],
             pairs: vec![PairSums::default(); cells],
             headline_pairs: vec![PairSums::default(); plan.scenarios.len() * plan.agents.len()],
+            distinct_trials: vec![[0; 2]; plan.agents.len() * plan.conditions.len()],
             retries: vec![ChainsByRetries::new(); plan.agents.len() * plan.conditions.len()],
             claim_moments: BTreeMap::new(),
             positions: vec![CallPositions::default(); plan.agents.len() * plan.conditions.len()],
@@ -97,6 +100,11 @@ impl Aggregates {
     /// Returns the error chains of an agent in a condition, in scored episodes.
     pub(super) fn retries(&self, agent: usize, condition: usize) -> &ChainsByRetries {
         &self.retries[agent * self.conditions + condition]
+    }
+
+    /// Returns the successes and the number of the scored episodes of an agent in a condition, where copies count once.
+    pub(super) fn distinct_trials(&self, agent: usize, condition: usize) -> [u64; 2] {
+        self.distinct_trials[agent * self.conditions + condition]
     }
 
     /// Returns the calls of an agent in a condition by their number in the episode, in scored episodes.
@@ -145,6 +153,11 @@ fn close_block(block: &Block, plan: &Plan, aggregates: &mut Aggregates) -> Resul
     let Some((scenario, agent)) = block.current() else { return Ok(()) };
     for (condition, pairs) in block.pairs_with_reference(plan)? {
         aggregates.set_pairs(scenario, agent, condition, pairs);
+    }
+    for condition in 0..plan.conditions.len() {
+        let sums = &mut aggregates.distinct_trials[agent * plan.conditions.len() + condition];
+        let added = block.distinct_trials(condition);
+        *sums = [sums[0] + added[0], sums[1] + added[1]];
     }
     if !aggregates.effects.is_empty() {
         block.check_schedules(plan)?;

@@ -1,7 +1,9 @@
 //! The episodes of one scenario and agent over all conditions and trials, from which pairs are made.
 
+use std::collections::BTreeSet;
 use std::ops::Range;
 
+use healbench_protocol::AgentSpec;
 use healbench_record::{CellRef, EpisodeRecord, Outcome, Plan};
 
 use super::sums::{EpisodeValues, PairSums};
@@ -13,6 +15,8 @@ pub(super) struct Block {
     /// The condition that the others are compared with.
     reference: Option<usize>,
     conditions: usize,
+    /// By agent, true if it is declared deterministic.
+    deterministic: Vec<bool>,
     current: Option<(usize, usize)>,
     /// By condition, the first trial present and the episodes from it on; `None` for a missing one.
     values: Vec<(usize, Vec<Option<EpisodeValues>>)>,
@@ -26,6 +30,7 @@ impl Block {
         Block {
             reference: plan.reference_condition(),
             conditions: plan.conditions.len(),
+            deterministic: plan.agents.iter().map(AgentSpec::is_deterministic).collect(),
             current: None,
             values: vec![(0, Vec::new()); plan.conditions.len()],
             trials: 0..0,
@@ -106,15 +111,38 @@ impl Block {
         Ok(())
     }
 
-    /// Pairs two conditions. Trials with different schedules are not paired.
+    /// Returns the successes and the number of the scored episodes of a condition, without copies.
+    pub(super) fn distinct_trials(&self, condition: usize) -> [u64; 2] {
+        let mut counted = self.distinct_schedules();
+        let mut sums = [0, 0];
+        for values in self.trials().filter_map(|trial| self.values(condition, trial)).filter(|values| values.scored) {
+            if counted(values.schedule_hash) {
+                sums = [sums[0] + u64::from(values.success), sums[1] + 1];
+            }
+        }
+        sums
+    }
+
+    /// Returns a function that is true for the first trial of each schedule, or always for an agent that is not
+    /// deterministic.
+    fn distinct_schedules(&self) -> impl FnMut(u64) -> bool {
+        let has_copies = self.current.is_some_and(|(_, agent)| self.deterministic[agent]);
+        let mut known = BTreeSet::new();
+        move |schedule_hash| !has_copies || known.insert(schedule_hash)
+    }
+
+    /// Pairs two conditions. Trials with different schedules are not paired, and copies count once.
     pub(super) fn pairs_of(&self, condition: usize, reference: usize) -> PairSums {
         let mut pairs = PairSums::default();
+        let mut counted = self.distinct_schedules();
         for trial in self.trials() {
             match (self.values(condition, trial), self.values(reference, trial)) {
                 (Some(here), Some(there))
                     if here.scored && there.scored && here.schedule_hash == there.schedule_hash =>
                 {
-                    pairs.add_pair(&here, &there);
+                    if counted(here.schedule_hash) {
+                        pairs.add_pair(&here, &there);
+                    }
                 }
                 (None, None) => {}
                 _ => pairs.unmatched += 1,

@@ -52,6 +52,7 @@ pub fn summarize(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<R
         .map(|(index, agent)| AgentReport {
             agent: agent.to_string(),
             title: agent.title(),
+            deterministic: agent.is_deterministic(),
             kind: agent.kind,
             opening: agent.opening,
             tools: agent.tools,
@@ -129,6 +130,7 @@ fn row(aggregates: &Aggregates, plan: &Plan, agent: usize, condition: usize, res
             tokens_per_episode: cell.rate(RowMetric::TokensPerEpisode),
         });
     }
+    let [successes, distinct] = aggregates.distinct_trials(agent, condition);
     let has_reference = plan.reference_condition().is_some_and(|reference| reference != condition);
     ReportRow {
         condition: plan.conditions[condition].name.clone(),
@@ -139,7 +141,7 @@ fn row(aggregates: &Aggregates, plan: &Plan, agent: usize, condition: usize, res
         infra: sums.infra,
         config: sums.config,
         metrics: sums.metrics(),
-        success_interval: wilson(sums.successes(), sums.scored, CONFIDENCE).filter(|_| !plan.is_reproducible(agent)),
+        success_interval: wilson(successes, distinct, CONFIDENCE).filter(|_| !plan.is_reproducible(agent)),
         vs_reference: has_reference.then(|| paired_difference(&pairs, &cells, plan, agent)),
         calls_vs_reference: has_reference.then(|| difference(&cells, |cell| cell.calls, resamples)),
         billed_tokens_vs_reference: has_reference.then(|| difference(&cells, |cell| cell.billed, resamples)),

@@ -81,6 +81,7 @@ pub(crate) fn report(verdict: Verdict, rows: Vec<GateRow>) -> GateReport {
         candidate: "runs/new".to_owned(),
         policy: None,
         verdict,
+        run_apart: None,
         counts,
         rows,
         locations: BTreeMap::new(),

@@ -45,6 +45,7 @@ pub(crate) fn manifest(plan: &Plan) -> RunManifest {
         revision: None,
         command: "healbench run".to_owned(),
         started: "2026-01-02T03:04:05Z".to_owned(),
+        finished: None,
         tokenizer: "o200k_base".to_owned(),
         status: RunStatus::Complete,
         episodes_done: plan.len(),

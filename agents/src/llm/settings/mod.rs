@@ -86,6 +86,7 @@ fn defaults(api: Api, model: &str, base_url: String) -> Model {
         connections: if is_local { LOOPBACK_CONNECTIONS } else { CONNECTIONS },
         price: None,
         check_model: true,
+        deterministic: false,
         base_url,
     }
 }

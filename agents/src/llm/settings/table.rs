@@ -10,7 +10,7 @@ use healbench_protocol::{Object, ToolsMode};
 use super::{base_url, defaults};
 use crate::llm::{Api, Connections, Limits, Model, Price, Sampling};
 
-const KEYS: [&str; 20] = [
+const KEYS: [&str; 21] = [
     "api",
     "model",
     "base_url",
@@ -27,6 +27,7 @@ const KEYS: [&str; 20] = [
     "connections",
     "system",
     "check_model",
+    "deterministic",
     "headers",
     "headers_env",
     "price",
@@ -77,6 +78,7 @@ pub(super) fn model(name: &str, table: &Table<'_>, file: &Path, read: FileReader
     model.limits = limits(table, model.limits)?;
     model.connections = table.read("connections", connections)?.unwrap_or(model.connections);
     model.check_model = table.read("check_model", Value::boolean)?.unwrap_or(model.check_model);
+    model.deterministic = table.read("deterministic", Value::boolean)?.unwrap_or_default();
     if let Some(path) = table.get("system") {
         model.system = system(&path, file, read)?;
     }

@@ -1,9 +1,11 @@
 use std::fmt::Write as _;
 
 use healbench_protocol::AgentSpec;
-use healbench_reports::render::{count, money, plain_text, pluralize};
+use healbench_record::{Plan, RunDir};
+use healbench_reports::render::{count, json, money, plain_text, pluralize, sample_sizes as render_sizes};
+use healbench_reports::{Side, SizeAssumptions, measure_variation, sample_sizes};
 
-use crate::args::PlanArgs;
+use crate::args::{PlanArgs, SizeArgs};
 use crate::error::{CliError, ExitStatus};
 use crate::estimate::estimates;
 use crate::load::build_run_spec;
@@ -15,10 +17,13 @@ fn agent_label(spec: &AgentSpec) -> String {
     spec.opening.map_or(name.clone(), |opening| format!("{name} {}", opening.name()))
 }
 
-/// Prints what `run` would execute.
+/// Prints what `run` would execute, or how large a run would have to be.
 pub(crate) fn plan(args: &PlanArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let run_spec = build_run_spec(&args.axes, false, terminal)?;
     let plan = &run_spec.plan;
+    if let Some(detect) = args.sizes.detect {
+        return print_sizes(detect, &args.sizes, plan, terminal);
+    }
     let mut out = String::new();
     let list = |items: Vec<String>| items.join(", ");
     // Writing to a `String` cannot fail.
@@ -55,5 +60,24 @@ pub(crate) fn plan(args: &PlanArgs, terminal: &Terminal) -> Result<ExitStatus, C
     if plan.agents.iter().any(|agent| agent.opening.is_some()) {
         terminal.note("estimates are what conversations of `scripted:typical` would take, without any cache");
     }
+    Ok(ExitStatus::Success)
+}
+
+/// Prints how many scenarios and trials would settle a difference.
+fn print_sizes(detect: f64, args: &SizeArgs, plan: &Plan, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    let assumptions = match &args.from {
+        Some(path) => {
+            let (run, manifest) = RunDir::open(path)?;
+            measure_variation(Side { name: &path.to_string_lossy(), run: &run, manifest: &manifest })?
+        }
+        None => SizeAssumptions { discordance: args.discordance, icc: args.icc.clone(), measured: None },
+    };
+    let sizes = sample_sizes(detect, args.power, assumptions, plan)
+        .ok_or_else(|| CliError::new("these values have no sample size"))?;
+    let text = match args.json {
+        true => json(&sizes)?,
+        false => render_sizes(&sizes, terminal.width(), terminal.colors_results()),
+    };
+    terminal.result(&text)?;
     Ok(ExitStatus::Success)
 }

@@ -19,7 +19,7 @@ use crate::progress::{ProgressState, RunProgress};
 use crate::run_spec::{AgentConfig, RunSpec};
 use crate::terminal::Terminal;
 pub(super) use prepare::all_scored;
-use prepare::{Prepared, PreparedRun, prepare};
+use prepare::{Prepared, PreparedRun, prepare, timestamp};
 
 /// Runs a plan, or the rest of an interrupted run, and prints the report.
 pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
@@ -108,6 +108,7 @@ fn execute_and_save(
     let complete = merged.is_ok() && episodes_done == planned.end - planned.start;
     manifest.status = if complete { RunStatus::Complete } else { RunStatus::Interrupted };
     manifest.episodes_done = episodes_done;
+    manifest.finished = Some(timestamp());
     run.write_manifest(manifest)?;
     merged?;
     drop(checkpoints);

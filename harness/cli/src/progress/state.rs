@@ -164,6 +164,7 @@ mod tests {
             revision: None,
             command: String::new(),
             started: String::new(),
+            finished: None,
             tokenizer: String::new(),
             status: RunStatus::Running,
             episodes_done: 0,

@@ -22,6 +22,7 @@ mod quickstart;
 mod report;
 mod run_config;
 mod runs_on_servers;
+mod sample_sizes;
 mod schemas;
 mod shards;
 mod transcripts;

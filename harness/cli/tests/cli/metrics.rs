@@ -399,6 +399,7 @@ fn report(plan: &Plan, records: &Records) -> Report {
         revision: None,
         command: String::new(),
         started: String::new(),
+        finished: None,
         tokenizer: healbench_runner::TOKENIZER.to_owned(),
         status: RunStatus::Complete,
         episodes_done: plan.len(),

@@ -17,6 +17,7 @@ fn write_run(sandbox: &Sandbox, name: &str, trials: u32) {
         revision: None,
         command: "healbench run".to_owned(),
         started: "2026-01-02T03:04:05Z".to_owned(),
+        finished: None,
         tokenizer: healbench_runner::TOKENIZER.to_owned(),
         status: RunStatus::Complete,
         episodes_done: plan.len(),

@@ -40,6 +40,11 @@ fn merged_shards_equal_the_run_byte_for_byte() {
             ["merge", "--out", &out].into_iter().chain(names.iter().rev().map(String::as_str)).collect();
         let merged = sandbox.ok(&args);
         assert!(same_files(&whole, &sandbox.path(&out)), "{of}");
+        let times = |run: &str| healbench_record::RunDir::open(&sandbox.path(run)).unwrap().1.times().unwrap();
+        let shards: Vec<_> = names.iter().map(|name| times(name)).collect();
+        let started = shards.iter().map(|shard| &shard.started).min().unwrap();
+        let finished = shards.iter().map(|shard| &shard.finished).max().unwrap();
+        assert!(times(&out).started == *started && times(&out).finished == *finished && started <= finished);
         let report = |run: &str| sandbox.ok(&["report", run, "--json"]).out;
         assert_eq!(report("whole"), report(&out));
         assert!(merged.out.contains("episodes"), "{}", merged.out);

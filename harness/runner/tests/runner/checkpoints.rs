@@ -30,6 +30,7 @@ fn mixed_run(trials: u32) -> MixedRun {
         revision: None,
         command: String::new(),
         started: String::new(),
+        finished: None,
         tokenizer: String::new(),
         status: RunStatus::Running,
         episodes_done: 0,
@@ -88,6 +89,32 @@ fn rows_come_in_the_order_of_the_plan_from_several_pools() {
     let (end, again, finished) = mixed.run(&AtomicBool::new(false), &unreachable);
     assert!(end.stopped.is_none());
     assert_eq!((again, finished), (rows, 0));
+}
+
+#[test]
+fn the_conditions_of_a_model_alternate_trial_by_trial() {
+    let mixed = mixed_run(3);
+    let MixedRun { run, plan, scenarios, .. } = &mixed;
+    let pools = &[WorkerPool { agents: vec![0], threads: 1, costly: true }];
+    let limits = Limits { budget: None, price: &|_, _| None };
+    let mut checkpoints = Checkpoints::open(run, plan, limits, &mut |_| ()).unwrap();
+    // A shard that begins and ends within a scenario.
+    let episodes = 2..plan.len() - 1;
+    let job =
+        Job { plan, scenarios, episodes: episodes.clone(), pools, make_agent: &script_agent, make_environment: None };
+    let mut order = Vec::new();
+    execute(&job, Some(&mut checkpoints), &AtomicBool::new(false), &mut |event| {
+        if let RunEvent::Finished(results) = event {
+            order.extend(results.iter().map(|result| result.episode.episode));
+        }
+        Ok::<(), Infallible>(())
+    })
+    .unwrap();
+    let cells: Vec<_> = order.iter().map(|episode| plan.cell(*episode).unwrap()).collect();
+    assert!(cells.iter().all(|cell| cell.agent == 0) && plan.conditions.len() > 1);
+    assert!(cells.is_sorted_by_key(|cell| (cell.scenario, cell.trial, cell.condition)), "{order:?}");
+    order.sort_unstable();
+    assert!(episodes.filter(|episode| plan.cell(*episode).unwrap().agent == 0).eq(order));
 }
 
 #[test]

@@ -47,8 +47,10 @@ pub fn markdown(report: &GateReport) -> String {
 fn heading(report: &GateReport) -> String {
     let policy = report.policy.as_deref().map_or("built in".to_owned(), escape_markdown);
     let against = report.base.as_deref().map(|base| format!(" against {}", escape_markdown(base))).unwrap_or_default();
+    let apart =
+        report.run_apart.as_deref().map(|sentence| format!("\n{}\n", escape_markdown(sentence))).unwrap_or_default();
     format!(
-        "## healbench gate: {} **{}**\n\nCandidate {}{against}, policy {policy}: {}\n",
+        "## healbench gate: {} **{}**\n\nCandidate {}{against}, policy {policy}: {}\n{apart}",
         emoji(report.verdict),
         report.verdict.name(),
         escape_markdown(&report.candidate),

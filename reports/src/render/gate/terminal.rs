@@ -32,6 +32,9 @@ pub fn terminal(report: &GateReport, options: GateOptions) -> String {
         let policy = report.policy.as_deref().unwrap_or("built in");
         lines.push(format!("against {}, policy {}", plain_text(base), plain_text(policy)));
     }
+    if let Some(sentence) = &report.run_apart {
+        lines.extend(wrap(&plain_text(sentence), " ", options.width.max(60)));
+    }
     let listed: Vec<&GateRow> = by_severity(report).into_iter().filter(|row| is_listed(row)).collect();
     for row in listed.iter().take(ROWS) {
         let word = painted(row.verdict, &verdict(row), options.color);

@@ -35,6 +35,7 @@ pub fn comparison(input: &ComparisonPage<'_>) -> String {
         @for partial in &comparison.partial { p { b.bad { (visible(partial)) } } }
         @if comparison.pairs == 0 { p { b.bad { "Nothing could be paired." } } }
         @if comparison.pairs > 0 && comparison.changed == 0 { p { b { "No metric differs in any pair." } } }
+        @if let Some(sentence) = &comparison.run_apart { p { (visible(sentence)) } }
         @if !comparison.differs.is_empty() {
             h2 { "Other differences" }
             ul { @for differs in &comparison.differs { li { (visible(differs)) } } }

@@ -41,6 +41,11 @@ pub(super) fn prepare(args: &RunArgs, stop: &Arc<AtomicBool>, terminal: &Termina
     }
 }
 
+/// Returns the time as manifests have it.
+pub(super) fn timestamp() -> String {
+    jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
+
 fn prepare_new(args: &RunArgs, stop: &Arc<AtomicBool>, terminal: &Terminal) -> Result<Prepared, CliError> {
     let run_spec = build_run_spec(&args.axes, args.replay.is_some(), terminal)?;
     // A run may be resumed from another working directory, so the manifest stores absolute paths.
@@ -64,7 +69,8 @@ fn prepare_new(args: &RunArgs, stop: &Arc<AtomicBool>, terminal: &Terminal) -> R
         healbench: env!("CARGO_PKG_VERSION").to_owned(),
         revision: option_env!("HEALBENCH_REVISION").map(str::to_owned),
         command: crate::command_line(),
-        started: jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+        started: timestamp(),
+        finished: None,
         tokenizer: TOKENIZER.to_owned(),
         status: RunStatus::Running,
         episodes_done: 0,
