@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod checkpoints;
+mod content;
 mod foreign;
 mod frozen;
 mod leaks;
