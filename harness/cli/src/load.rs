@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use healbench_agents::ReplayAgent;
 use healbench_agents::llm::{Model, preamble_of};
 use healbench_agents::scripted::{Profile, ProfileError, ScriptedAgent, shipped_profile, shipped_profiles};
-use healbench_protocol::{Agent, AgentSpec, EpisodeStart, Opening, Script, Seed, fingerprint};
-use healbench_record::{MAX_CELLS, Plan, RecordedTurns, RunDir};
+use healbench_protocol::{Agent, AgentSpec, Content, EpisodeStart, Opening, Script, Seed, fingerprint};
+use healbench_record::{Condition, MAX_CELLS, Plan, RecordedTurns, RunDir};
 use healbench_reports::render::{count, pluralize};
 use healbench_runner::{Axes, build_plan};
 use healbench_scenarios::{
@@ -14,7 +14,7 @@ use healbench_scenarios::{
 };
 
 use crate::args::AxisArgs;
-use crate::axis_values::{parse_formats, parse_guardrails, reject_duplicates};
+use crate::axis_values::{parse_contents, parse_formats, parse_guardrails, reject_duplicates};
 use crate::conditions::named_conditions;
 use crate::error::{CliError, ErrorKind};
 use crate::lockfiles::{lock_scenarios, lock_scenarios_of_run};
@@ -152,6 +152,7 @@ pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Termina
     for condition in &mut plan.conditions {
         condition.set_undeclared(args.undeclared.under(condition.guardrails));
     }
+    plan.conditions = with_contents(plan.conditions, &parse_contents(&args.content)?);
     if !args.condition.is_empty() {
         plan.conditions = named_conditions(&args.condition, args.config.as_deref())?;
     }
@@ -170,6 +171,21 @@ pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Termina
         .help("split it into several runs with fewer scenarios, agents or conditions"));
     }
     Ok(RunSpec { plan, scenarios, configs, prices: catalog.map(|catalog| catalog.price_source()), lockfile })
+}
+
+/// Returns each condition once for each level of content; one without `healing` only once, because no level has an effect.
+pub(crate) fn with_contents(conditions: Vec<Condition>, contents: &[Content]) -> Vec<Condition> {
+    let mut all: Vec<Condition> = Vec::new();
+    for condition in conditions {
+        for content in contents {
+            let mut condition = condition.clone();
+            condition.set_content(*content);
+            if !all.contains(&condition) {
+                all.push(condition);
+            }
+        }
+    }
+    all
 }
 
 /// Loads the run specification of an existing run from the texts stored in it.

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use healbench_protocol::{Guardrails, Undeclared};
 
 use super::contract::DeltaArgs;
-use crate::axis_help::{conditions_help, formats_help, guardrails_help};
+use crate::axis_help::{conditions_help, contents_help, formats_help, guardrails_help};
 
 /// The axes of a plan.
 #[derive(Debug, Args)]
@@ -24,7 +24,7 @@ pub(crate) struct AxisArgs {
         value_name = "LIST",
         value_delimiter = ',',
         env = "HEALBENCH_CONDITION",
-        conflicts_with_all = ["guardrails", "format", "undeclared"],
+        conflicts_with_all = ["guardrails", "format", "undeclared", "content"],
         help = conditions_help(),
     )]
     pub(crate) condition: Vec<String>,
@@ -49,6 +49,15 @@ pub(crate) struct AxisArgs {
     /// What becomes of undeclared fields under guardrails without `strict`, which rejects them.
     #[arg(long, value_enum, value_name = "POLICY", env = "HEALBENCH_UNDECLARED", default_value = "pass")]
     pub(crate) undeclared: UndeclaredPolicy,
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        env = "HEALBENCH_CONTENT",
+        default_value = "native",
+        help = contents_help("Levels of content: what the texts of failures state"),
+    )]
+    pub(crate) content: Vec<String>,
     #[command(flatten)]
     pub(crate) deltas: DeltaArgs,
     /// How episodes of models begin: `seeded`, with the scheduled mistake as the model's first call, or `natural`, with the task only.
