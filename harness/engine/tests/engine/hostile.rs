@@ -96,7 +96,7 @@ proptest! {
     fn no_text_breaks_a_level_of_content(
         name in hostile(), field in hostile(), extra in hostile(), option in hostile(), value in hostile(), prose in hostile(),
     ) {
-        prop_assume!(![&field, &extra].into_iter().any(|name| name == "action") && field != extra && name != "b" && option != value);
+        prop_assume!(name != value && ![&field, &extra].into_iter().any(|name| name == "action") && field != extra && name != "b" && option != value);
         let file = |content: Content, format: &ErrorFormat, [name, field, extra, option, value, prose]: [&str; 6]| {
             let schema = json!({"properties": {field: {"enum": [option]}}, "required": [field]});
             let failure = ToolFailure {
@@ -108,7 +108,7 @@ proptest! {
             let tools = [tool(name, vec![ok(name, schema), action("b", json!({}), Handler::Fail(failure))])];
             let engine = Engine::new(&tools, Guardrails::ALL, format).unwrap();
             let engine = engine.with_content(content, |text| u32::try_from(text.len()).unwrap_or(u32::MAX));
-            let calls = [json!({"action": name, field: value, extra: value}), json!({"action": "b"}), json!({"action": value})];
+            let calls = [json!({"action": name, field: value, extra: value}), json!({"action": "b"}), json!({"action": format!("{value} is no action of this tool")})];
             calls.map(|arguments| {
                 engine.call(&mut world(WorldDef::default()), &call(name, arguments)).response.text().into_owned()
             })

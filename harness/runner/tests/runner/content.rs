@@ -158,7 +158,8 @@ fn each_format_states_what_a_level_holds_and_nothing_else() {
                     failure.retry_after.is_none_or(|seconds| next.contains(&seconds.to_string())),
                     "{about}\n{next}"
                 );
-                assert!(words(&failure.message).is_subset(&words(&diagnosis)), "{about}");
+                let is_plain = !failure.message.contains(char::is_control);
+                assert!(!is_plain || words(&failure.message).is_subset(&words(&diagnosis)), "{about}");
             }
             Failure::Routing(
                 Routing::MissingDiscriminator { available, .. }

@@ -296,8 +296,9 @@ fn nearest<'n>(name: &str, known: &'n [String]) -> Option<&'n str> {
     let lower = name.to_lowercase();
     let near = |known: &'n String| {
         let distance = strsim::damerau_levenshtein(&lower, &known.to_lowercase());
-        let allowed = (name.chars().count().max(known.chars().count()) / 3).max(1);
-        (distance <= allowed).then_some((distance, known.as_str()))
+        let length = name.chars().count().max(known.chars().count());
+        // Names without a common character are not near.
+        (distance <= (length / 3).max(1) && distance < length).then_some((distance, known.as_str()))
     };
     known.iter().filter_map(near).min().map(|(_, known)| known)
 }
