@@ -14,7 +14,7 @@ pub(crate) use axes::{AxisArgs, UndeclaredPolicy};
 pub(crate) use contract::{ContractArgs, ContractCommand, ContractSources, DeltaArgs};
 pub(crate) use sizes::SizeArgs;
 
-use crate::axis_help::{conditions_help, formats_help, guardrails_help};
+use crate::axis_help::{conditions_help, contents_help, formats_help, guardrails_help};
 
 /// Measures whether what a tool server says after a failed call helps an agent recover, and at what cost.
 #[derive(Debug, Parser)]
@@ -166,7 +166,7 @@ pub(crate) struct CallArgs {
         long,
         value_name = "LIST",
         value_delimiter = ',',
-        conflicts_with_all = ["guardrails", "format", "undeclared"],
+        conflicts_with_all = ["guardrails", "format", "undeclared", "content"],
         help = conditions_help(""),
     )]
     pub(crate) condition: Vec<String>,
@@ -183,6 +183,14 @@ pub(crate) struct CallArgs {
         help = formats_help(". Several are printed together, each with its number of tokens"),
     )]
     pub(crate) format: Vec<String>,
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "native",
+        help = contents_help("Levels of content: what the texts of failures state", ""),
+    )]
+    pub(crate) content: Vec<String>,
     #[command(flatten)]
     pub(crate) deltas: DeltaArgs,
     /// The seed of the scenario's generated rows.
@@ -232,12 +240,14 @@ pub(crate) struct ShowArgs {
     )]
     pub(crate) guardrails: Option<String>,
     /// The condition, in the same way: its name in the run, or that of a built-in condition.
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["guardrails", "format"])]
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["guardrails", "format", "content"])]
     pub(crate) condition: Option<String>,
     /// The error format, in the same way: its name in the run, or one that `healbench run --format` takes. Without `healing` a
     /// failure is one `bare` line in any format.
     #[arg(long, value_name = "FORMAT")]
     pub(crate) format: Option<String>,
+    #[arg(long, value_name = "LEVEL", help = contents_help("The level of content, in the same way", ""))]
+    pub(crate) content: Option<String>,
     /// Do not truncate long texts, lines and values.
     #[arg(long)]
     pub(crate) full: bool,
@@ -352,7 +362,7 @@ pub(crate) struct CompareArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CompareAxis {
-    /// Error formats, of the same agent under the same guardrails.
+    /// Error formats, of the same agent under the same guardrails with the same content.
     Format,
     /// Sets of guardrails, of the same agent in the same error format.
     Guardrails,
@@ -360,6 +370,8 @@ pub(crate) enum CompareAxis {
     Agent,
     /// Conditions, of the same agent.
     Condition,
+    /// Levels of content, of the same agent under the same guardrails in the same error format.
+    Content,
 }
 
 #[derive(Debug, Args)]

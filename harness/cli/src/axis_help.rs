@@ -1,6 +1,6 @@
 //! Help texts that name the entries of the protocol's tables.
 
-use healbench_protocol::{CONDITIONS, ErrorFormat, GUARDRAILS};
+use healbench_protocol::{CONDITIONS, CONTENTS, ErrorFormat, GUARDRAILS};
 
 /// Returns the help of an option that takes sets of guardrails.
 pub(crate) fn guardrails_help(subject: &str, end: &str) -> String {
@@ -14,11 +14,16 @@ pub(crate) fn formats_help(end: &str) -> String {
     format!("Error formats ({}, `template:FILE`), or `all`{end}", names.join(", "))
 }
 
+/// Returns the help of an option that takes levels of content.
+pub(crate) fn contents_help(subject: &str, end: &str) -> String {
+    format!("{subject} ({}){end}", CONTENTS.map(|entry| entry.name).join(", "))
+}
+
 /// Returns the help of the option that takes named conditions.
 pub(crate) fn conditions_help(end: &str) -> String {
     let names = CONDITIONS.each_ref().map(|entry| entry.name).join(", ");
     format!(
         "Named conditions ({names}, or NAME of a `[condition.NAME]` table in healbench.toml), in the place of \
-         `--guardrails`, `--format` and `--undeclared`{end}"
+         `--guardrails`, `--format`, `--undeclared` and `--content`{end}"
     )
 }

@@ -1,9 +1,9 @@
-//! Parses the values of the options for guardrails and error formats.
+//! Parses the values of the options for guardrails, error formats and content.
 
 use std::path::Path;
 
 use healbench_engine::check_template;
-use healbench_protocol::{ErrorFormat, Guardrails, TemplateSource};
+use healbench_protocol::{AxisError, Content, ErrorFormat, Guardrails, TemplateSource};
 
 use crate::error::CliError;
 
@@ -71,6 +71,12 @@ pub(crate) fn parse_single_format(value: &str) -> Result<ErrorFormat, CliError> 
 fn with_templates(mut error: healbench_protocol::AxisError) -> CliError {
     error.known.extend([ALL_FORMATS, "template:FILE"].map(str::to_owned));
     error.into()
+}
+
+/// Parses the values of `--content`.
+pub(crate) fn parse_contents(values: &[String]) -> Result<Vec<Content>, CliError> {
+    reject_duplicates("--content", values.iter().cloned())?;
+    Ok(values.iter().map(|value| value.parse()).collect::<Result<_, AxisError>>()?)
 }
 
 /// Rejects a value that an option names twice.

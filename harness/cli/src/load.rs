@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use healbench_agents::ReplayAgent;
 use healbench_agents::llm::{Model, preamble_of};
 use healbench_agents::scripted::{Profile, ProfileError, ScriptedAgent, shipped_profile, shipped_profiles};
-use healbench_protocol::{Agent, AgentSpec, EpisodeStart, Opening, Script, Seed, fingerprint};
-use healbench_record::{MAX_CELLS, Plan, RecordedTurns, RunDir};
+use healbench_protocol::{Agent, AgentSpec, Content, EpisodeStart, Opening, Script, Seed, fingerprint};
+use healbench_record::{Condition, MAX_CELLS, Plan, RecordedTurns, RunDir};
 use healbench_reports::render::{count, pluralize};
 use healbench_runner::{Axes, build_plan};
 use healbench_scenarios::{
@@ -14,7 +14,7 @@ use healbench_scenarios::{
 };
 
 use crate::args::{AxisArgs, UndeclaredPolicy};
-use crate::axis_values::{parse_formats, parse_guardrails, reject_duplicates};
+use crate::axis_values::{parse_contents, parse_formats, parse_guardrails, reject_duplicates};
 use crate::conditions::{DEFAULT_CONDITIONS, named_conditions};
 use crate::error::{CliError, ErrorKind};
 use crate::lockfiles::{lock_scenarios, lock_scenarios_of_run};
@@ -158,13 +158,14 @@ pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Termina
     let (guardrails, formats) = (parse_guardrails(&guardrails)?, parse_formats(&formats)?);
     let axes = Axes { agents, guardrails, formats, trials: args.trials, seed: Seed(args.seed) };
     let mut plan = build_plan(&axes, &scenarios);
-    if args.guardrails.is_empty() && args.format.is_empty() && args.undeclared.is_none() {
+    if args.names_no_part() {
         plan.conditions = named_conditions(&given_or(&args.condition, &DEFAULT_CONDITIONS), args.config.as_deref())?;
     } else {
         let undeclared = args.undeclared.unwrap_or(UndeclaredPolicy::Pass);
         for condition in &mut plan.conditions {
             condition.set_undeclared(undeclared.under(condition.guardrails));
         }
+        plan.conditions = with_contents(plan.conditions, &parse_contents(&given_or(&args.content, &["native"]))?);
     }
     if lockfile.is_some() && !plan.conditions.iter().any(|condition| condition.guardrails.contract) {
         terminal.note("no set of guardrails has `contract`: the lockfile has no effect");
@@ -181,6 +182,21 @@ pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Termina
         .help("split it into several runs with fewer scenarios, agents or conditions"));
     }
     Ok(RunSpec { plan, scenarios, configs, prices: catalog.map(|catalog| catalog.price_source()), lockfile })
+}
+
+/// Returns each condition once for each level of content; one without `healing` only once, because no level has an effect.
+pub(crate) fn with_contents(conditions: Vec<Condition>, contents: &[Content]) -> Vec<Condition> {
+    let mut all: Vec<Condition> = Vec::new();
+    for condition in conditions {
+        for content in contents {
+            let mut condition = condition.clone();
+            condition.set_content(*content);
+            if !all.contains(&condition) {
+                all.push(condition);
+            }
+        }
+    }
+    all
 }
 
 /// Loads the run specification of an existing run from the texts stored in it.

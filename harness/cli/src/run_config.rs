@@ -12,7 +12,7 @@ use healbench_protocol::Opening;
 use healbench_scenarios::built_in_suites;
 
 use crate::args::Arguments;
-use crate::axis_values::{parse_formats, parse_guardrails};
+use crate::axis_values::{parse_contents, parse_formats, parse_guardrails};
 use crate::conditions::read_conditions;
 use crate::error::CliError;
 use healbench_runner::Budget;
@@ -44,25 +44,26 @@ const fn key(name: &'static str, kind: Kind, default: &'static str) -> Key {
     Key { name, kind, default }
 }
 
-const KEYS: [Key; 20] = [
+const KEYS: [Key; 21] = [
     key("scenarios", Kind::Scenarios, ""),
     key("agent", Kind::List(|_| Ok(())), "scripted:blind,scripted:typical,scripted:perfect, or scripted for claims"),
     key(
         "condition",
         Kind::List(|_| Ok(())),
-        "bare,sdk-typescript,sdk-typescript+recovery,fusion, or those of `guardrails`, `format` and `undeclared`",
+        "bare,sdk-typescript,sdk-typescript+recovery,fusion, or those of the next four",
     ),
     key(
         "guardrails",
         Kind::List(|text| parse_guardrails(&[text.to_owned()]).map(drop)),
-        "none,all, if one of `format` and `undeclared` is set",
+        "none,all, if another part is set",
     ),
     key(
         "format",
         Kind::List(|text| parse_formats(&[text.to_owned()]).map(drop)),
-        "fusion-xml,fusion-text, if one of `guardrails` and `undeclared` is set",
+        "fusion-xml,fusion-text, if another part is set",
     ),
-    key("undeclared", Kind::Word(&["pass", "strip"]), "pass, if one of `guardrails` and `format` is set"),
+    key("undeclared", Kind::Word(&["pass", "strip"]), "pass, if another part is set"),
+    key("content", Kind::List(|text| parse_contents(&[text.to_owned()]).map(drop)), "native, if another part is set"),
     key("lock", Kind::Path, "the scenarios' previous contracts"),
     key("include_all_severities", Kind::Flag, ""),
     key("max_deltas_per_error", Kind::Integer(0, u16::MAX as u64), "those of the scenarios, or 5"),
@@ -81,10 +82,12 @@ const KEYS: [Key; 20] = [
 
 /// Pairs of options of which one displaces the other of the file.
 #[rustfmt::skip]
-const EXCLUSIVE: [(&str, &str); 9] = [
+const EXCLUSIVE: [(&str, &str); 11] = [
     ("record", "replay"), ("replay", "record"), ("live", "quiet"),
     ("condition", "guardrails"), ("condition", "format"), ("condition", "undeclared"),
+    ("condition", "content"),
     ("guardrails", "condition"), ("format", "condition"), ("undeclared", "condition"),
+    ("content", "condition"),
 ];
 
 /// The arguments of a command with the values of the file.
@@ -136,9 +139,13 @@ pub(crate) fn resolve(matches: ArgMatches) -> Result<ResolvedArgs, CliError> {
 
 fn run_values<'d>(table: &Table<'d>) -> Result<Vec<(&'static Key, Value<'d>)>, ConfigError> {
     table.deny_unknown(&KEYS.each_ref().map(|key| key.name))?;
-    for (key, other) in
-        [("replay", "record"), ("guardrails", "condition"), ("format", "condition"), ("undeclared", "condition")]
-    {
+    for (key, other) in [
+        ("replay", "record"),
+        ("guardrails", "condition"),
+        ("format", "condition"),
+        ("undeclared", "condition"),
+        ("content", "condition"),
+    ] {
         if let (Some(value), Some(_)) = (table.get(key), table.get(other)) {
             let problem = format_args!("cannot be combined with `run.{other}`");
             return Err(value.key_error(problem, "remove one of them"));

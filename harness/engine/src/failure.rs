@@ -271,6 +271,14 @@ impl PathSegment<'_> {
         }
     }
 
+    /// Returns the name or the index as JSON.
+    pub(crate) fn to_json(self) -> Value {
+        match self {
+            PathSegment::Name(name) => name.into(),
+            PathSegment::Index(index) => index.into(),
+        }
+    }
+
     pub(crate) fn resolve(self, value: &Value) -> Option<&Value> {
         match self {
             PathSegment::Name(name) => value.get(name),

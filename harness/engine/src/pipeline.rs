@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use healbench_protocol::{
-    CallResult, Deadline, DomainErrors, EnvironmentError, ErrorFormat, Guardrails, Object, ReplyOutcome, Session,
-    ToolCall, ToolResponse, ToolSpec, Undeclared,
+    CallResult, Content, Deadline, DomainErrors, EnvironmentError, ErrorFormat, Guardrails, Object, ReplyOutcome,
+    Session, ToolCall, ToolResponse, ToolSpec, Undeclared,
 };
 use serde_json::Value;
 
@@ -21,7 +21,7 @@ use crate::faults::Faults;
 use crate::foreign::{self, ForeignSettings};
 use crate::handler::is_truthy;
 use crate::presenter::{present, rows_text};
-use crate::render::{FormatRenderer, RenderInput, bare_line, excerpt_text};
+use crate::render::{ContentLevel, FormatRenderer, RenderInput, bare_line, excerpt_text};
 use crate::reply::{GuardedReply, Refusal};
 use crate::schema::UndeclaredFields;
 use crate::simulator::{Handlers, SimulatorSession};
@@ -51,6 +51,8 @@ struct Pipeline {
     truncate: bool,
     undeclared: Undeclared,
     domain_errors: DomainErrors,
+    /// The facts that texts of failures state; `None` for those that the format states by itself.
+    content: Option<ContentLevel>,
     /// The guardrails for a server's own results; `None` in front of the simulator.
     server: Option<ServerGuardrails>,
 }
@@ -112,6 +114,7 @@ impl Engine {
                 truncate: guardrails.truncation,
                 undeclared: Undeclared::of(guardrails),
                 domain_errors: DomainErrors::default(),
+                content: None,
                 server,
             },
             enhancers: tools.iter().map(|_| Enhancer::Identity).collect(),
@@ -142,6 +145,7 @@ impl<E: Enhance> Engine<E> {
             truncate: guardrails.truncation,
             undeclared: Undeclared::of(guardrails),
             domain_errors: DomainErrors::default(),
+            content: None,
             server: None,
         };
         Ok(Engine { pipeline, enhancers, removed: BTreeMap::new(), handlers: Handlers::new(tools) })
@@ -158,6 +162,13 @@ impl<E: Enhance> Engine<E> {
     #[must_use]
     pub fn with_domain_errors(mut self, domain_errors: DomainErrors) -> Engine<E> {
         self.pipeline.domain_errors = domain_errors;
+        self
+    }
+
+    /// Sets the facts that texts of failures state. `count_tokens` measures the texts that a placebo is as long as.
+    #[must_use]
+    pub fn with_content(mut self, content: Content, count_tokens: fn(&str) -> u32) -> Engine<E> {
+        self.pipeline.content = (!content.is_native()).then_some(ContentLevel { content, count_tokens });
         self
     }
 
@@ -218,6 +229,10 @@ impl<E: Enhance> Engine<E> {
     fn fail_with(&self, block: Cow<'_, Block>, enhancer: &E, failed: FailedCall<'_>, call: &ToolCall) -> GuardedReply {
         let mut rendered = self.pipeline.render_failure(&failed, call, Some(&block));
         let deltas = u32::try_from(block.deltas().len()).unwrap_or(u32::MAX);
+        if let Some(level) = self.pipeline.content {
+            // The statement holds the changes.
+            return rendered.into_reply(failed, if level.shows_advice() { deltas } else { 0 });
+        }
         rendered.text = enhancer.put(Some(block), rendered.text);
         rendered.into_reply(failed, deltas)
     }
@@ -347,7 +362,7 @@ impl Pipeline {
             return FailureText { names_fields: false, text: refusal.text.clone() };
         }
         let text = self.render(&failed.failure, failed.tool, failed.action, call, block);
-        FailureText { names_fields: self.renderer.names_fields(&failed.failure, &text), text }
+        FailureText { names_fields: self.renderer.names_fields(&failed.failure, &text, self.content), text }
     }
 
     fn render(
@@ -363,7 +378,7 @@ impl Pipeline {
         if limited.is_some() && self.domain_errors == DomainErrors::Bare {
             return bare_line(failure);
         }
-        self.renderer.render(&RenderInput {
+        let input = RenderInput {
             failure: limited.as_ref().unwrap_or(failure),
             arguments: &call.arguments,
             numbers: call.numbers.as_deref(),
@@ -372,7 +387,8 @@ impl Pipeline {
             action: action.map(|action| &action.doc),
             deltas: block.map_or(&[][..], Block::deltas),
             reserve: block.map_or(0, Block::len),
-        })
+        };
+        self.renderer.render(&input, self.content)
     }
 }
 

@@ -119,16 +119,42 @@ impl DomainErrors {
 pub enum Content {
     #[default]
     Native,
+    Diagnosis,
+    Expected,
+    NextStep,
+    Example,
+    Placebo,
 }
 
 /// All levels of content.
-pub const CONTENTS: [NamedEntry<Content>; 1] =
-    [entry(Content::Native, "native", "Each error format states what it always states.")];
+#[rustfmt::skip]
+pub const CONTENTS: [NamedEntry<Content>; 6] = [
+    entry(Content::Native, "native", "Each error format states what it always states."),
+    entry(Content::Diagnosis, "diagnosis", "The code, and for each field its path, the rule that failed and the value that was sent."),
+    entry(Content::Expected, "expected", "The same, and the expected type, format, bounds and options, or the nearest name."),
+    entry(Content::NextStep, "next-step", "The same, and advice, the available actions and the delay."),
+    entry(Content::Example, "example", "The same, and a valid call made from the schema alone."),
+    entry(Content::Placebo, "placebo", "What `diagnosis` states, and filler that makes it as long as `next-step`."),
+];
 
 impl Content {
     /// Returns the name used in plans, columns and documents.
     pub fn name(self) -> &'static str {
         name_of(&CONTENTS, &self)
+    }
+
+    /// Returns true for [`Content::Native`], the default.
+    pub fn is_native(self) -> bool {
+        self == Content::Native
+    }
+}
+
+impl FromStr for Content {
+    type Err = AxisError;
+
+    fn from_str(text: &str) -> Result<Content, AxisError> {
+        let unknown = || AxisError::new("level of content", text, CONTENTS.iter().map(|entry| entry.name));
+        CONTENTS.iter().find(|entry| entry.name == text).map(|entry| entry.value).ok_or_else(unknown)
     }
 }
 

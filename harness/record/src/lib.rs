@@ -21,7 +21,7 @@ pub use journal::{
 };
 pub use manifest::{CassetteMode, FORMAT_VERSION, PriceSource, RunManifest, RunStatus, RunTimes};
 pub use merge::{MergeError, merge_manifests};
-pub use plan::{CellRef, Condition, DeltaOptions, Environment, Plan, PlannedScenario, has_own_name};
+pub use plan::{CellRef, Condition, DeltaOptions, Environment, Plan, PlannedScenario, content_suffix, has_own_name};
 pub use progress::Progress;
 pub use rounds::{MIN_ROUNDS, PairRole, PairRounds, PairedRun, ROUNDS_VERSION, RoundsError};
 pub use rows::{

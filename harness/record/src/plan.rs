@@ -133,6 +133,20 @@ impl Condition {
         }
     }
 
+    /// Sets the level of content, and names it unless it is `native`. Without `healing` it has no effect and stays `native`.
+    pub fn set_content(&mut self, content: Content) {
+        if self.guardrails.healing && !content.is_native() {
+            self.content = content;
+            self.name.push_str(&format!(" {}", content.name()));
+        }
+    }
+
+    /// Returns the level of content with a space before it, as it stands in the name; empty for `native`, and for a condition
+    /// with a name of its own.
+    pub fn content_suffix(&self) -> String {
+        content_suffix(&self.name, self.guardrails, &self.format)
+    }
+
     /// Returns the condition with contracts compared with a lockfile and with these changes shown, which its name then
     /// says. Without the guardrail `contract`, neither has an effect, and the condition is returned unchanged.
     pub fn with_contracts(mut self, lock: Option<String>, deltas: DeltaOptions) -> Condition {
@@ -158,17 +172,28 @@ impl Condition {
     }
 }
 
-/// Returns true unless a condition is named after these guardrails and this error format, with or without the contracts
-/// shown: `all fusion-xml lock:0123456789ab` has no name of its own, `none bare strip` has one.
+/// Returns true unless a condition is named after these guardrails and this error format, with or without the level of
+/// content and the contracts: `all fusion-xml lock:0123456789ab` has no name of its own, `none bare strip` has one.
 pub fn has_own_name(name: &str, guardrails: Guardrails, format: &ErrorFormat) -> bool {
-    let is_contracts = |word: &str| {
-        matches!(word, "all-severities" | "severe-only") || word.starts_with("lock:") || word.starts_with("max-deltas:")
+    let is_derived = |word: &str| {
+        word.parse::<Content>().is_ok()
+            || matches!(word, "all-severities" | "severe-only")
+            || word.starts_with("lock:")
+            || word.starts_with("max-deltas:")
     };
     match name.strip_prefix(&default_name(guardrails, format)) {
         Some("") => false,
-        Some(rest) => !rest.strip_prefix(' ').is_some_and(|words| words.split(' ').all(is_contracts)),
+        Some(rest) => !rest.strip_prefix(' ').is_some_and(|words| words.split(' ').all(is_derived)),
         None => true,
     }
+}
+
+/// Returns the level of content in a name that follows from the guardrails and the error format, with a space before it; empty
+/// if there is none.
+pub fn content_suffix(name: &str, guardrails: Guardrails, format: &ErrorFormat) -> String {
+    let parts = name.strip_prefix(&default_name(guardrails, format)).unwrap_or_default();
+    let level = parts.split(' ').find(|part| part.parse::<Content>().is_ok());
+    level.map(|level| format!(" {level}")).unwrap_or_default()
 }
 
 fn default_name(guardrails: Guardrails, format: &ErrorFormat) -> String {
@@ -292,6 +317,13 @@ mod tests {
         let mut stripping = Condition::new(Guardrails::NONE, ErrorFormat::Bare);
         stripping.set_undeclared(Undeclared::Strip);
         assert_eq!(stripping.own_name(), Some("none bare strip"));
+        let mut advised = Condition::new(Guardrails::ALL, ErrorFormat::FusionXml);
+        advised.set_content(Content::NextStep);
+        assert_eq!((advised.name.as_str(), advised.content), ("all fusion-xml next-step", Content::NextStep));
+        assert!(advised.own_name().is_none() && advised.content_suffix() == " next-step");
+        let mut bare = Condition::new(Guardrails::NONE, ErrorFormat::Bare);
+        bare.set_content(Content::NextStep);
+        assert_eq!((bare.name.as_str(), bare.content), ("none bare", Content::Native));
         assert_eq!(stripping.other_parts(), "strip everything native");
         // The contracts are those of a whole run.
         let deltas = DeltaOptions { include_all_severities: Some(true), max_deltas_per_error: Some(3) };

@@ -27,7 +27,7 @@ pub use limits::{Budget, Limits, ParseBudgetError, StopRule};
 pub use plan::{Axes, build_plan};
 pub use replay::{Replayer, replay};
 pub use scenario_context::{EnvironmentFactory, ScenarioContext, ScenarioSetupError, SetupFailure};
-pub use tokens::{TOKENIZER, TokenCounter, is_estimated};
+pub use tokens::{TOKENIZER, TokenCounter, count_tokens, is_estimated};
 
 use healbench_protocol::{Agent, EpisodeStart, Script};
 

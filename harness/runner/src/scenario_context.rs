@@ -101,7 +101,7 @@ impl<'a> ScenarioContext<'a> {
         };
         let engine = |condition| {
             let engine = engine(condition)?.with_undeclared(condition.undeclared);
-            Ok(engine.with_domain_errors(condition.domain_errors))
+            Ok(engine.with_domain_errors(condition.domain_errors).with_content(condition.content, count_tokens))
         };
         let engines = plan.conditions.iter().map(engine).collect::<Result<_, CompileError>>();
         let engines = engines.map_err(|error| failed(error.into()))?;

@@ -58,8 +58,8 @@ pub fn is_estimated(text: &str) -> bool {
     long_runs(text).next().is_some()
 }
 
-/// Counts the tokens of a text without caching.
-pub(crate) fn count_tokens(text: &str) -> u32 {
+/// Returns the number of `o200k_base` tokens of a text, like [`TokenCounter::count`] but without caching.
+pub fn count_tokens(text: &str) -> u32 {
     let mut tokens = 0;
     let mut end = 0;
     for run in long_runs(text) {

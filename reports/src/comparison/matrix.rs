@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_protocol::{AgentKind, AgentSpec, AxisError, ErrorFormat, Guardrails, REFERENCE_CONDITION};
+use healbench_protocol::{AgentKind, AgentSpec, AxisError, Content, ErrorFormat, Guardrails, REFERENCE_CONDITION};
 use healbench_record::{CellRef, Condition, Outcome, Plan, RunDir};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -20,7 +20,7 @@ use crate::statistics::{Interval, Resamples, wilson};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Axis {
-    /// Error formats, of the same agent under the same guardrails.
+    /// Error formats, of the same agent under the same guardrails with the same content.
     Format,
     /// Sets of guardrails, of the same agent in the same error format.
     Guardrails,
@@ -28,6 +28,8 @@ pub enum Axis {
     Agent,
     /// Conditions, of the same agent.
     Condition,
+    /// Levels of content, of the same agent under the same guardrails in the same error format.
+    Content,
 }
 
 /// A matrix of cells: rows are compared within each column. Every difference is over pairs of the same scenario and
@@ -120,14 +122,14 @@ pub fn matrix(side: Side<'_>, axis: Axis, reference: Option<&str>) -> Result<Mat
         .map(|matrix| Matrix { run: side.name.to_owned(), ..matrix })
 }
 
-/// Builds the matrix of a report: named conditions if it has any, error formats, or guardrails if there is only one
-/// format. Returns `None` if there is only one of each.
+/// Builds the matrix of a report: named conditions if it has any, error formats, or levels of content if there is only one
+/// format, or guardrails if there is only one of both. Returns `None` if there is only one of each.
 ///
 /// # Errors
 /// As [`crate::summarize`].
 pub(crate) fn main_matrix(run: &RunDir, plan: &Plan) -> Result<Option<Matrix>, ReportError> {
     let has_names = plan.conditions.iter().any(|condition| condition.own_name().is_some());
-    let axes = if has_names { &[Axis::Condition][..] } else { &[Axis::Format, Axis::Guardrails] };
+    let axes = if has_names { &[Axis::Condition][..] } else { &[Axis::Format, Axis::Content, Axis::Guardrails] };
     for axis in axes.iter().copied() {
         let layout = layout(plan, axis);
         if layout.0.len() > 1 {
@@ -205,14 +207,27 @@ impl Axis {
             Axis::Guardrails => "sets of guardrails",
             Axis::Agent => "agents",
             Axis::Condition => "conditions",
+            Axis::Content => "levels of content",
         }
     }
 }
 
 /// Returns the rows and the columns of a matrix.
 fn layout(plan: &Plan, axis: Axis) -> (Vec<String>, Vec<ColumnLayout>) {
-    let at = |guardrails: Guardrails, format: &ErrorFormat| {
-        plan.conditions.iter().position(|condition| condition.guardrails == guardrails && condition.format == *format)
+    let at = |guardrails: Guardrails, format: &ErrorFormat, content: Content| {
+        plan.conditions.iter().position(|condition| {
+            condition.guardrails == guardrails && condition.format == *format && condition.content == content
+        })
+    };
+    let mut contents = distinct(
+        plan.conditions.iter().filter(|condition| condition.guardrails.healing).map(|condition| condition.content),
+    );
+    if contents.is_empty() {
+        contents.push(Content::Native);
+    }
+    let titled = |text: String, content: Content| match content {
+        Content::Native => text,
+        content => format!("{text} {}", content.name()),
     };
     let formats = distinct(
         plan.conditions.iter().map(|condition| &condition.format).filter(|format| **format != ErrorFormat::Bare),
@@ -235,8 +250,11 @@ fn layout(plan: &Plan, axis: Axis) -> (Vec<String>, Vec<ColumnLayout>) {
         Axis::Format => {
             let sets: Vec<Guardrails> = sets.into_iter().filter(|set| set.healing).collect();
             let columns = by_agent(&|agent| {
-                let indices = |set: Guardrails| formats.iter().map(|format| Some((agent, at(set, format)?))).collect();
-                sets.iter().map(|set| (set.to_string(), indices(*set))).collect()
+                let indices = |set: Guardrails, content: Content| {
+                    formats.iter().map(|format| Some((agent, at(set, format, content)?))).collect()
+                };
+                let columns = sets.iter().flat_map(|set| contents.iter().map(move |content| (*set, *content)));
+                columns.map(|(set, content)| (titled(set.to_string(), content), indices(set, content))).collect()
             });
             (formats.iter().map(ToString::to_string).collect(), columns)
         }
@@ -244,13 +262,31 @@ fn layout(plan: &Plan, axis: Axis) -> (Vec<String>, Vec<ColumnLayout>) {
             let bare = [&ErrorFormat::Bare];
             let within = if formats.is_empty() { &bare[..] } else { &formats };
             // A set without `healing` has no format, so its one condition is used for every format.
-            let condition = |set, format: &ErrorFormat| at(set, format).or_else(|| at(set, &ErrorFormat::Bare));
+            let condition = |set, format: &ErrorFormat, content| {
+                at(set, format, content).or_else(|| at(set, &ErrorFormat::Bare, Content::Native))
+            };
             let columns = by_agent(&|agent| {
-                let indices =
-                    |format: &ErrorFormat| sets.iter().map(|set| Some((agent, condition(*set, format)?))).collect();
-                within.iter().map(|format| (format.to_string(), indices(format))).collect()
+                let indices = |format: &ErrorFormat, content: Content| {
+                    sets.iter().map(|set| Some((agent, condition(*set, format, content)?))).collect()
+                };
+                let columns = within.iter().flat_map(|format| contents.iter().map(move |content| (*format, *content)));
+                let column = |(format, content): (&ErrorFormat, Content)| {
+                    (titled(format.to_string(), content), indices(format, content))
+                };
+                columns.map(column).collect()
             });
             (sets.iter().map(ToString::to_string).collect(), columns)
+        }
+        Axis::Content => {
+            let sets: Vec<Guardrails> = sets.into_iter().filter(|set| set.healing).collect();
+            let columns = by_agent(&|agent| {
+                let indices = |set: Guardrails, format: &ErrorFormat| {
+                    contents.iter().map(|content| Some((agent, at(set, format, *content)?))).collect()
+                };
+                let columns = sets.iter().flat_map(|set| formats.iter().map(move |format| (*set, *format)));
+                columns.map(|(set, format)| (format!("{set} {format}"), indices(set, format))).collect()
+            });
+            (contents.iter().map(|content| content.name().to_owned()).collect(), columns)
         }
         Axis::Condition => {
             let indices = |agent| (0..plan.conditions.len()).map(|condition| Some((agent, condition))).collect();
@@ -277,7 +313,7 @@ fn short_name(condition: &Condition) -> String {
     match (condition.own_name(), &condition.format) {
         (Some(name), _) => name.to_owned(),
         (None, ErrorFormat::Bare) => condition.guardrails.to_string(),
-        (None, format) => format!("{} {format}", condition.guardrails),
+        (None, format) => format!("{} {format}{}", condition.guardrails, condition.content_suffix()),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use healbench_protocol::{ErrorFormat, Guardrails};
-use healbench_record::has_own_name;
+use healbench_record::{content_suffix, has_own_name};
 use unicode_width::UnicodeWidthStr as _;
 
 use super::layout::{Paint, StyledSpan, TableCell};
@@ -53,13 +53,14 @@ pub(super) fn plain_cell(text: String) -> TableCell {
 }
 
 /// `sdk-typescript`: the name of a condition. That of a condition without a name of its own is `all fusion-xml`: the
-/// guardrails, and the format unless `healing` is off.
+/// guardrails, and the format unless `healing` is off, and the level of content unless it is `native`.
 pub(super) fn condition_label(name: &str, guardrails: Guardrails, format: &ErrorFormat) -> String {
     if has_own_name(name, guardrails, format) {
         return plain_text(name).into_owned();
     }
+    let content = content_suffix(name, guardrails, format);
     let format = format_name(format);
-    if format.is_empty() { guardrails.to_string() } else { format!("{guardrails} {format}") }
+    if format.is_empty() { guardrails.to_string() } else { format!("{guardrails} {format}{content}") }
 }
 
 /// `no guardrails`, or as [`condition_label`].

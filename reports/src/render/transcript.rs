@@ -1,7 +1,7 @@
 //! A transcript as text for a terminal. All text of files, agents and errors is escaped.
 
 use healbench_protocol::ErrorClass;
-use healbench_record::{CallRecord, ChainEnd, Outcome, has_own_name};
+use healbench_record::{CallRecord, ChainEnd, Outcome, content_suffix, has_own_name};
 
 use super::layout::{Paint, StyledSpan, wrap};
 use super::spans;
@@ -61,7 +61,10 @@ impl TranscriptWriter {
             plain_text(agent).into_owned(),
             match has_own_name(condition, *guardrails, format) {
                 true => plain_text(condition).into_owned(),
-                false => format!("{guardrails}/{}", plain_text(&format.name())),
+                false => {
+                    let content = content_suffix(condition, *guardrails, format);
+                    format!("{guardrails}/{}{content}", plain_text(&format.name()))
+                }
             },
             format!("trial {trial}"),
         ]

@@ -1,7 +1,7 @@
 //! Effects of guardrails: the effect of each switch on success and on tokens, within the same scenario and trial.
 
 use healbench_protocol::{ErrorFormat, GUARDRAILS, Guardrails};
-use healbench_record::Plan;
+use healbench_record::{Condition, Plan};
 
 use super::block::Block;
 use super::{Ablation, Difference, Effect};
@@ -81,10 +81,17 @@ fn formats(plan: &Plan) -> Vec<ErrorFormat> {
 /// Returns the plan's condition with each guardrail set in this format, by [`Guardrails::bits`]. A set without
 /// `healing` has no format, so its one condition is used for every format.
 fn conditions(plan: &Plan, format: &ErrorFormat) -> [Option<usize>; Guardrails::SETS] {
+    let unnamed = || plan.conditions.iter().filter(|condition| condition.own_name().is_none());
+    // Levels of content are compared elsewhere: these effects are those within the first one.
+    let content = unnamed().find(|condition| condition.guardrails.healing).map(|condition| condition.content);
+    let fits = |condition: &Condition| {
+        condition.format == ErrorFormat::Bare
+            || (condition.format == *format && content.is_none_or(|content| condition.content == content))
+    };
     let mut at = [None; Guardrails::SETS];
     for (index, condition) in plan.conditions.iter().enumerate() {
         // Named conditions differ in more than their guardrails.
-        if condition.own_name().is_none() && (condition.format == *format || condition.format == ErrorFormat::Bare) {
+        if condition.own_name().is_none() && fits(condition) {
             at[condition.guardrails.bits()] = Some(index);
         }
     }

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use healbench_protocol::{Guardrails, Undeclared};
 
 use super::contract::DeltaArgs;
-use crate::axis_help::{conditions_help, formats_help, guardrails_help};
+use crate::axis_help::{conditions_help, contents_help, formats_help, guardrails_help};
 use crate::conditions::DEFAULT_CONDITIONS;
 
 /// The axes of a plan.
@@ -25,7 +25,7 @@ pub(crate) struct AxisArgs {
         value_name = "LIST",
         value_delimiter = ',',
         env = "HEALBENCH_CONDITION",
-        conflicts_with_all = ["guardrails", "format", "undeclared"],
+        conflicts_with_all = ["guardrails", "format", "undeclared", "content"],
         help = conditions_help(&format!(" [default without them: {}]", DEFAULT_CONDITIONS.join(","))),
     )]
     pub(crate) condition: Vec<String>,
@@ -34,7 +34,7 @@ pub(crate) struct AxisArgs {
         value_name = "LIST",
         value_delimiter = ',',
         env = "HEALBENCH_GUARDRAILS",
-        help = guardrails_help("Sets of guardrails", ", or the sweeps `full`, `one-out`, `one-in` [default with `--format` or `--undeclared`: none,all]"),
+        help = guardrails_help("Sets of guardrails", ", or the sweeps `full`, `one-out`, `one-in` [default with another part: none,all]"),
     )]
     pub(crate) guardrails: Vec<String>,
     #[arg(
@@ -42,12 +42,20 @@ pub(crate) struct AxisArgs {
         value_name = "LIST",
         value_delimiter = ',',
         env = "HEALBENCH_FORMAT",
-        help = formats_help(" [default with `--guardrails` or `--undeclared`: fusion-xml,fusion-text]"),
+        help = formats_help(" [default with another part: fusion-xml,fusion-text]"),
     )]
     pub(crate) format: Vec<String>,
-    /// What becomes of undeclared fields under guardrails without `strict`, which rejects them [default with `--guardrails` or `--format`: pass]
+    /// What becomes of undeclared fields under guardrails without `strict`, which rejects them [default with another part: pass]
     #[arg(long, value_enum, value_name = "POLICY", env = "HEALBENCH_UNDECLARED")]
     pub(crate) undeclared: Option<UndeclaredPolicy>,
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        env = "HEALBENCH_CONTENT",
+        help = contents_help("Levels of content: what the texts of failures state", " [default with another part: native]"),
+    )]
+    pub(crate) content: Vec<String>,
     #[command(flatten)]
     pub(crate) deltas: DeltaArgs,
     /// How episodes of models begin: `seeded`, with the scheduled mistake as the model's first call, or `natural`, with the task only.
@@ -69,6 +77,13 @@ pub(crate) struct AxisArgs {
     /// Print all options as a `[run]` table with the source of each value, and do nothing else.
     #[arg(long)]
     pub(crate) print_config: bool,
+}
+
+impl AxisArgs {
+    /// Returns true if no option is given that builds conditions from parts.
+    pub(crate) fn names_no_part(&self) -> bool {
+        self.guardrails.is_empty() && self.format.is_empty() && self.content.is_empty() && self.undeclared.is_none()
+    }
 }
 
 /// What becomes of undeclared fields that are not rejected.

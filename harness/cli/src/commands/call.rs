@@ -10,16 +10,16 @@ use healbench_engine::{CompileError, Engine, GuardedReply, World, WorldBase};
 use healbench_protocol::{ErrorFormat, Guardrails, NumberTexts, Seed, ToolCall};
 use healbench_record::Condition;
 use healbench_reports::render::{plain_text, pluralize};
-use healbench_runner::{TokenCounter, is_estimated};
+use healbench_runner::{TokenCounter, count_tokens, is_estimated};
 use healbench_scenarios::Scenario;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::args::{CallArgs, CallOutput};
-use crate::axis_values::parse_formats;
+use crate::axis_values::{parse_contents, parse_formats};
 use crate::conditions::named_conditions;
 use crate::error::{CliError, ExitStatus};
-use crate::load::{scenarios, tools};
+use crate::load::{scenarios, tools, with_contents};
 use crate::lockfiles::TOOLS;
 use crate::run_config::nearest_config;
 use crate::terminal::{ResultWriter, Terminal};
@@ -47,7 +47,8 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
     let output = args.output.unwrap_or(if conditions.len() > 1 { CallOutput::Text } else { CallOutput::Json });
     let engine = |condition: &Condition| {
         let engine = Engine::with_awareness(&tools, condition.guardrails, &condition.format, &awareness)?;
-        Ok(engine.with_undeclared(condition.undeclared).with_domain_errors(condition.domain_errors))
+        let engine = engine.with_undeclared(condition.undeclared).with_domain_errors(condition.domain_errors);
+        Ok(engine.with_content(condition.content, count_tokens))
     };
     let mut engines = Engines::new(world, conditions, output, engine)?;
     let mut results = terminal.result_writer();
@@ -67,7 +68,7 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
     }
 }
 
-/// Returns the requested conditions, each with its label: the name of its error format, or its own.
+/// Returns the requested conditions, each with its label: the name of its error format with its level of content, or its own.
 fn conditions(args: &CallArgs) -> Result<Vec<(String, Condition)>, CliError> {
     if !args.condition.is_empty() {
         let named = named_conditions(&args.condition, nearest_config().as_deref())?;
@@ -75,12 +76,17 @@ fn conditions(args: &CallArgs) -> Result<Vec<(String, Condition)>, CliError> {
     }
     let guardrails: Guardrails = args.guardrails.parse()?;
     let condition = |format: ErrorFormat| {
-        let label = format.to_string();
         let mut condition = Condition::new(guardrails, format);
         condition.set_undeclared(args.undeclared.under(guardrails));
-        (label, condition)
+        condition
     };
-    Ok(parse_formats(&args.format)?.into_iter().map(condition).collect())
+    let conditions = parse_formats(&args.format)?.into_iter().map(|format| (format.to_string(), condition(format)));
+    let contents = parse_contents(&args.content)?;
+    let labelled = |(label, condition): (String, Condition)| {
+        let conditions = with_contents(vec![condition], &contents).into_iter();
+        conditions.map(move |condition| (format!("{label}{}", condition.content_suffix()), condition))
+    };
+    Ok(conditions.flat_map(labelled).collect())
 }
 
 fn load_single_scenario(path: &Path, terminal: &Terminal) -> Result<Scenario, CliError> {

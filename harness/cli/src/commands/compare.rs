@@ -50,6 +50,7 @@ fn compare_cells(side: Side<'_>, args: &CompareArgs, terminal: &Terminal) -> Res
         Some(CompareAxis::Guardrails) => Axis::Guardrails,
         Some(CompareAxis::Agent) => Axis::Agent,
         Some(CompareAxis::Condition) => Axis::Condition,
+        Some(CompareAxis::Content) => Axis::Content,
         // Clap requires an axis if there is no candidate.
         Some(CompareAxis::Format) | None => Axis::Format,
     };

@@ -36,7 +36,7 @@ pub(crate) fn plan(args: &PlanArgs, terminal: &Terminal) -> Result<ExitStatus, C
         let contracts = condition.contracts_label().map(|label| format!(" {label}")).unwrap_or_default();
         match condition.own_name() {
             Some(name) => plain_text(name).into_owned(),
-            None => format!("{}/{}{contracts}", condition.guardrails, condition.format),
+            None => format!("{}/{}{}{contracts}", condition.guardrails, condition.format, condition.content_suffix()),
         }
     });
     let _ = writeln!(out, "conditions {}", list(conditions.collect()));

@@ -1,4 +1,4 @@
-use healbench_protocol::{AxisError, ConditionEntry, ErrorFormat, Guardrails, Opening};
+use healbench_protocol::{AxisError, ConditionEntry, Content, ErrorFormat, Guardrails, Opening};
 use healbench_record::{CellRef, Condition, Plan, RunDir};
 use healbench_reports::render::{self, TranscriptOptions, count, plain_text};
 
@@ -51,9 +51,10 @@ impl EpisodeQuery {
 fn requested_episodes(args: &ShowArgs, plan: &Plan) -> Result<Vec<EpisodeQuery>, CliError> {
     let guardrails = args.guardrails.as_deref().map(parse_single_guardrails).transpose()?;
     let format = args.format.as_deref();
+    let content: Option<Content> = args.content.as_deref().map(str::parse).transpose()?;
     let requested = |base: Option<&Condition>| match &args.condition {
         Some(name) => condition_by_name(plan, name),
-        None => resolve_condition(plan, base, guardrails, format),
+        None => resolve_condition(plan, base, guardrails, format, content),
     };
     let by_number = |episode: &u64| {
         let cell = plan.cell(*episode);
@@ -136,10 +137,12 @@ pub(super) fn resolve_condition(
     base: Option<&Condition>,
     guardrails: Option<Guardrails>,
     format: Option<&str>,
+    content: Option<Content>,
 ) -> Result<Condition, CliError> {
     let fits = |condition: &&Condition| {
         guardrails.is_none_or(|set| set == condition.guardrails)
             && format.is_none_or(|format| condition.format.name() == format)
+            && content.is_none_or(|content| condition.content == content)
     };
     let known = base.map_or(plan.conditions.as_slice(), std::slice::from_ref);
     if let Some(fitting) = known.iter().find(fits) {
@@ -181,7 +184,21 @@ pub(super) fn resolve_condition(
             .find(|format| *format != ErrorFormat::Bare)
             .unwrap_or(ErrorFormat::FusionXml),
     };
-    Ok(with_contracts_of(plan, Condition::new(guardrails, format)))
+    let mut condition = Condition::new(guardrails, format);
+    match (content, base) {
+        (Some(content), _) if !guardrails.healing && !content.is_native() => {
+            return Err(CliError::new(format_args!(
+                "under the guardrails `{guardrails}` a failure is one bare line: the content `{}` has no effect",
+                content.name()
+            ))
+            .kind(ErrorKind::Invalid)
+            .help("leave `--content` out, or choose guardrails with `healing`, as `--guardrails all`"));
+        }
+        (Some(content), _) => condition.set_content(content),
+        (None, Some(base)) => condition.set_content(base.content),
+        (None, None) => {}
+    }
+    Ok(with_contracts_of(plan, condition))
 }
 
 /// The name of the error format without `healing`.

@@ -137,7 +137,7 @@ fn check_reproducible(plan: &Plan) -> Result<(), CliError> {
         plain_text(&server)
     ))
     .kind(ErrorKind::Invalid)
-    .help("leave out `--guardrails`, `--format` and `--condition`; to compare settings, name them all when running"))
+    .help("leave out `--guardrails`, `--format`, `--content` and `--condition`; to compare settings, name them all when running"))
 }
 
 fn not_recorded(plan: &Plan, cell: CellRef, condition: &Condition) -> CliError {
@@ -148,7 +148,13 @@ fn not_recorded(plan: &Plan, cell: CellRef, condition: &Condition) -> CliError {
         (Some(name), _) => format!("--condition {}", quoted(name)),
         // `--format` does not accept `bare`.
         (None, ErrorFormat::Bare) => format!("--guardrails {}", condition.guardrails),
-        (None, format) => format!("--guardrails {} --format {}", condition.guardrails, quoted(&format.name())),
+        (None, format) => {
+            let content = match condition.content.is_native() {
+                true => String::new(),
+                false => format!(" --content {}", condition.content.name()),
+            };
+            format!("--guardrails {} --format {}{content}", condition.guardrails, quoted(&format.name()))
+        }
     };
     // The run does not record the path of the settings file.
     let config = match ModelRef::parse(&agent.name) {
@@ -168,7 +174,10 @@ fn not_recorded(plan: &Plan, cell: CellRef, condition: &Condition) -> CliError {
         plain_text(&agent.title()),
         match condition.own_name() {
             Some(name) => plain_text(name).into_owned(),
-            None => format!("{}/{}", condition.guardrails, plain_text(&condition.format.name())),
+            None => {
+                let format = condition.format.name();
+                format!("{}/{}{}", condition.guardrails, plain_text(&format), condition.content_suffix())
+            }
         }
     ))
     .kind(ErrorKind::Invalid)

@@ -1,6 +1,6 @@
 //! Runs under named conditions.
 
-use healbench_protocol::{CONDITIONS, ConditionEntry, ConditionParts, DOMAIN_ERRORS, NamedEntry, UNDECLARED};
+use healbench_protocol::{CONDITIONS, CONTENTS, ConditionEntry, ConditionParts, DOMAIN_ERRORS, NamedEntry, UNDECLARED};
 use serde_json::Value;
 
 use super::*;
@@ -237,6 +237,56 @@ fn wrong_conditions_are_explained() {
     assert!(error(&["--condition", "our"]).contains("did you mean `ours`?"));
 }
 
+#[test]
+fn levels_of_content_are_conditions_of_a_run() {
+    let sandbox = Sandbox::new();
+    let axes = ["--format", "fusion-xml,zod-json", "--content", "diagnosis,next-step"];
+    let plan = sandbox.ok(&[&["plan"], &axes[..], &AGENT].concat()).out;
+    let names =
+        "none/bare, all/fusion-xml diagnosis, all/fusion-xml next-step, all/zod-json diagnosis, all/zod-json next-step";
+    assert!(plan.contains(names), "{plan}");
+    run(&sandbox, "a", &axes);
+    let found = report(&sandbox, "a");
+    let rows = found["agents"][0]["rows"].as_array().unwrap();
+    let conditions: Vec<&str> = rows.iter().map(|row| row["condition"].as_str().unwrap()).collect();
+    assert_eq!(conditions[..3], ["none bare", "all fusion-xml diagnosis", "all fusion-xml next-step"]);
+    let shown = sandbox.ok(&["report", "a"]).out;
+    assert!(shown.contains("all fusion-xml diagnosis") && shown.contains("all zod-json next-step"), "{shown}");
+    for (axis, rows, columns) in [
+        ("content", ["diagnosis", "next-step"], ["all fusion-xml", "all zod-json"]),
+        ("format", ["fusion-xml", "zod-json"], ["all diagnosis", "all next-step"]),
+    ] {
+        let matrix: Value = serde_json::from_str(&sandbox.ok(&["compare", "a", "--by", axis, "--json"]).out).unwrap();
+        assert_eq!(matrix["rows"], serde_json::json!(rows));
+        let titles: Vec<&Value> =
+            matrix["columns"].as_array().unwrap().iter().map(|column| &column["condition"]).collect();
+        assert_eq!(titles, columns);
+        assert!(matrix["columns"][0]["cells"][1]["differences"][0]["pairs"].as_u64().unwrap() > 0, "{matrix}");
+    }
+    let other =
+        sandbox.ok(&["show", "a", "4", "--guardrails", "all", "--format", "fusion-xml", "--content", "placebo"]).out;
+    assert!(other.contains("all/fusion-xml placebo"), "{other}");
+    let named = "[condition.short]\nguardrails = \"healing\"\nformat = \"zod-json\"\ncontent = \"diagnosis\"\n";
+    sandbox.write("healbench.toml", named);
+    assert!(sandbox.ok(&["plan", "--condition", "short"]).out.contains("short"));
+    let error = sandbox.start(&["plan", "--content", "hint"]).err;
+    assert!(error.contains("unknown level of content `hint`"), "{error}");
+}
+
+#[test]
+fn a_call_is_answered_at_several_levels_of_content() {
+    let sandbox = Sandbox::new();
+    let tools = r#"{"tools": [{"name": "users", "actions": {"create": {
+        "properties": {"email": {"type": "string", "format": "email"}, "age": {"type": "integer", "minimum": 18}},
+        "required": ["email", "age"]
+    }}}]}"#;
+    sandbox.write("tools.json", tools);
+    let levels = "native,diagnosis,expected,next-step,example,placebo";
+    let options = ["call", "--tools", "tools.json", "--format", "fusion-xml,zod-json", "--content", levels];
+    let call = ["users", r#"{"action": "create", "email": "none", "age": 7}"#];
+    insta::assert_snapshot!(sandbox.ok(&[&options[..], &call].concat()).out);
+}
+
 /// Returns the lines of a table of documents with the entries of a registry.
 fn table_lines<T>(title: &str, entries: &[NamedEntry<T>]) -> String {
     let line = |entry: &NamedEntry<T>| format!("| `{}` | {} |\n", entry.name, entry.summary);
@@ -257,6 +307,7 @@ fn the_reference_has_the_entries_of_the_registries() {
         CONDITIONS.iter().map(summary).collect(),
         table_lines("undeclared", &UNDECLARED),
         table_lines("domain_errors", &DOMAIN_ERRORS),
+        table_lines("content", &CONTENTS),
     ] {
         assert!(page.contains(&expected), "docs/conditions.md lacks:\n{expected}");
     }

@@ -1,6 +1,7 @@
 //! The error formats, one file for each. All of them format the same [`Failure`].
 
 mod bare;
+mod content;
 mod decimal;
 mod escape;
 mod excerpt;
@@ -16,9 +17,12 @@ mod template;
 mod wording;
 mod zod_json;
 
+pub(crate) use content::ContentLevel;
 pub(crate) use escape::{single_line, xml_attribute, xml_text};
 pub(crate) use excerpt::excerpt_text;
 pub use friendly::valid_example;
+use std::sync::OnceLock;
+
 use healbench_protocol::{ErrorFormat, NumberTexts};
 use serde_json::Value;
 pub use template::{TemplateError, check_template};
@@ -67,6 +71,8 @@ pub(crate) struct ActionDoc {
     pub(crate) schema: Value,
     /// The parts of the text that do not depend on the failure, rendered once.
     pub(crate) rendered: RenderedDoc,
+    /// Valid arguments made from the schema's constraints alone, once they are needed; `None` if none were found.
+    pub(crate) neutral_example: OnceLock<Option<Value>>,
 }
 
 /// The parts of a text that depend only on the action; empty for formats without such parts.
@@ -155,6 +161,7 @@ impl FormatRenderer {
             discriminator: tool.discriminator.clone(),
             schema: action.input.clone(),
             rendered: RenderedDoc::default(),
+            neutral_example: OnceLock::new(),
         };
         if let FormatRenderer::BuiltIn(entry) = self {
             doc.rendered = (entry.render_doc)(&doc);
@@ -162,7 +169,11 @@ impl FormatRenderer {
         doc
     }
 
-    pub(crate) fn render(&self, input: &RenderInput<'_>) -> String {
+    /// Renders a failure, with the facts of a level of content if there is one.
+    pub(crate) fn render(&self, input: &RenderInput<'_>, level: Option<ContentLevel>) -> String {
+        if let Some(level) = level {
+            return level.render(self, input);
+        }
         match self {
             FormatRenderer::BuiltIn(entry) => (entry.render)(input),
             FormatRenderer::Template(template) => template.render(input),
@@ -179,8 +190,11 @@ impl FormatRenderer {
     }
 
     /// Returns whether `text` names every invalid field.
-    pub(crate) fn names_fields(&self, failure: &Failure, text: &str) -> bool {
+    pub(crate) fn names_fields(&self, failure: &Failure, text: &str, level: Option<ContentLevel>) -> bool {
         match self {
+            FormatRenderer::BuiltIn(entry) if level.is_some() && entry.format != ErrorFormat::Bare => {
+                failure.has_fields()
+            }
             FormatRenderer::BuiltIn(BuiltIn { fields: NamedFields::No, .. }) => false,
             FormatRenderer::BuiltIn(BuiltIn { fields: NamedFields::All, .. }) => failure.has_fields(),
             // The text may leave fields out: all but the first, or those that the template does not show.

@@ -147,6 +147,15 @@ fn tool_problem(failure: &ToolFailure) -> Problem<'_> {
     }
 }
 
+/// Returns the HTTP status of a failure.
+pub(super) fn status_of(failure: &Failure) -> u16 {
+    match failure {
+        Failure::Routing(routing) => routing_problem(routing).status,
+        Failure::Validation { .. } => 422,
+        Failure::Tool(failure) | Failure::Fault(failure) => http_status(failure.code.as_deref()),
+    }
+}
+
 fn http_status(code: Option<&str>) -> u16 {
     match code.and_then(Code::from_name) {
         Some(Code::Unauthorized) => 401,
@@ -164,7 +173,7 @@ fn http_status(code: Option<&str>) -> u16 {
 }
 
 /// Returns the phrase of RFC 9110, section 15, and of RFC 6585 for 429.
-fn reason_phrase(status: u16) -> &'static str {
+pub(super) fn reason_phrase(status: u16) -> &'static str {
     match status {
         400 => "Bad Request",
         401 => "Unauthorized",
@@ -301,7 +310,7 @@ fn next_tokens<'a>(value: &'a Value, path: &'a str) -> Vec<(&'a str, &'a Value, 
 }
 
 /// Formats a JSON pointer as a URI fragment (RFC 6901, section 6).
-fn uri_fragment(tokens: &[String]) -> String {
+pub(super) fn uri_fragment(tokens: &[String]) -> String {
     let mut out = String::from("#");
     for token in tokens {
         out.push('/');

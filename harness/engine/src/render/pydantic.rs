@@ -9,7 +9,8 @@ use std::fmt::Write;
 
 use serde_json::Value;
 
-use self::repr::{repr, truncated_repr, type_name};
+use self::repr::repr;
+pub(super) use self::repr::{truncated_repr, type_name};
 use super::excerpt::excerpt_text;
 use super::{RenderInput, reported_issues, single_line};
 use crate::failure::{Bound, Expected, Failure, Issue, IssueKind, PathSegment, Quantity, Routing};

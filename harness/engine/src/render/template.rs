@@ -10,6 +10,7 @@ use minijinja::{Environment, UndefinedBehavior};
 use serde::Serialize;
 use serde_json::Value;
 
+use super::content::{Finding, Statement};
 use super::excerpt::excerpt;
 use super::wording::{correction, problem, sent_text};
 use super::{RenderInput, bare_line, single_line, xml_attribute, xml_text};
@@ -118,14 +119,37 @@ impl Template {
 
     /// Renders the failure. An error of the template is appended to the bare line, so that transcripts show it.
     pub(crate) fn render(&self, input: &RenderInput<'_>) -> String {
-        self.try_render(input).unwrap_or_else(|error| {
-            let reason = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
-            format!("{} [template `{}` failed: {}]", bare_line(input.failure), self.file, single_line(&reason))
-        })
+        self.try_render(input).unwrap_or_else(|error| self.failed_text(input, &error))
+    }
+
+    /// Renders the facts of a level of content. Variables without a fact of the level are undefined.
+    /// What the template does not show is appended, a line each.
+    pub(crate) fn render_statement(&self, statement: &Statement<'_>, input: &RenderInput<'_>) -> String {
+        let rendered = self.try_render_context(&TemplateContext::of_statement(statement, input));
+        let mut text = rendered.unwrap_or_else(|error| self.failed_text(input, &error));
+        let shown = |text: &str, part: &String| {
+            [single_line(part), xml_text(part), xml_attribute(part)].iter().any(|form| text.contains(&**form))
+        };
+        for fact in statement.finding_facts().into_iter().chain(statement.further_facts()) {
+            if !fact.parts.iter().all(|part| shown(&text, part)) {
+                text.push('\n');
+                text.push_str(&single_line(&fact.line));
+            }
+        }
+        text
     }
 
     fn try_render(&self, input: &RenderInput<'_>) -> Result<String, minijinja::Error> {
-        self.environment.get_template(NAME)?.render(Serde(TemplateContext::new(input)))
+        self.try_render_context(&TemplateContext::new(input))
+    }
+
+    fn try_render_context(&self, context: &TemplateContext<'_>) -> Result<String, minijinja::Error> {
+        self.environment.get_template(NAME)?.render(Serde(context))
+    }
+
+    fn failed_text(&self, input: &RenderInput<'_>, error: &minijinja::Error) -> String {
+        let reason = error.detail().map_or_else(|| error.kind().to_string(), str::to_owned);
+        format!("{} [template `{}` failed: {}]", bare_line(input.failure), self.file, single_line(&reason))
     }
 }
 
@@ -148,7 +172,7 @@ struct TemplateContext<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     severity: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    recovery: Option<&'a str>,
+    recovery: Option<Cow<'a, str>>,
     available: &'a [String],
     details: Vec<Detail<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -179,7 +203,7 @@ struct DeltaContext<'a> {
 #[derive(Debug, Default, Serialize)]
 struct IssueContext<'a> {
     /// Joined by dots; empty for the arguments as a whole.
-    path: &'a str,
+    path: Cow<'a, str>,
     kind: &'static str,
     /// `Required`, `Invalid email`.
     problem: String,
@@ -206,7 +230,7 @@ struct IssueContext<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pattern: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    fields: Option<&'a [String]>,
+    fields: Option<Cow<'a, [String]>>,
 }
 
 impl<'a> TemplateContext<'a> {
@@ -240,6 +264,28 @@ impl<'a> TemplateContext<'a> {
     }
 }
 
+impl<'a> TemplateContext<'a> {
+    fn of_statement(statement: &'a Statement<'_>, input: &RenderInput<'a>) -> TemplateContext<'a> {
+        let TemplateContext { kind, tool, action, field, .. } = TemplateContext::new(input);
+        TemplateContext {
+            kind,
+            code: statement.code.as_deref().unwrap_or_default().to_owned(),
+            tool,
+            action,
+            message: statement.message.clone(),
+            field,
+            severity: statement.severity.map(crate::definition::Severity::name),
+            recovery: (!statement.advice.is_empty()).then(|| statement.advice.join(" ").into()),
+            available: statement.available,
+            details: statement.details.iter().map(|(key, value)| Detail { key, value: value.clone() }).collect(),
+            retry_after: statement.retry_after,
+            issues: statement.findings.iter().map(IssueContext::of_finding).collect(),
+            arguments: input.arguments,
+            ..TemplateContext::default()
+        }
+    }
+}
+
 fn routing_context<'a>(routing: &'a Routing, common: TemplateContext<'a>) -> TemplateContext<'a> {
     match routing {
         Routing::MissingDiscriminator { field, available } => TemplateContext {
@@ -268,7 +314,7 @@ fn tool_context<'a>(failure: &'a ToolFailure, common: TemplateContext<'a>) -> Te
         kind: "tool",
         message: failure.message.clone(),
         severity: failure.severity.map(crate::definition::Severity::name),
-        recovery: failure.recovery.as_deref(),
+        recovery: failure.recovery.as_deref().map(Cow::Borrowed),
         available: &failure.available_actions,
         details: detail_texts(&failure.details).map(|(key, value)| Detail { key, value }).collect(),
         retry_after: failure.retry_after,
@@ -277,9 +323,36 @@ fn tool_context<'a>(failure: &'a ToolFailure, common: TemplateContext<'a>) -> Te
 }
 
 impl<'a> IssueContext<'a> {
+    fn of_finding(finding: &'a Finding<'_>) -> IssueContext<'a> {
+        let kind = match finding.rule {
+            "required" => "missing",
+            "type" => "wrong_type",
+            "enum" => "not_an_option",
+            "format" => "bad_format",
+            "pattern" => "bad_pattern",
+            "multipleOf" => "not_a_multiple",
+            "uniqueItems" => "not_unique",
+            "additionalProperties" => "undeclared",
+            _ if finding.is_bound() => "out_of_bounds",
+            _ => "other",
+        };
+        let path = if finding.segments.is_empty() { "" } else { &*finding.path };
+        let fields = (kind == "undeclared").then(|| vec![path.to_owned()].into());
+        IssueContext {
+            path: path.into(),
+            kind,
+            problem: finding.sentence().trim_end_matches('.').to_owned(),
+            correction: finding.expected.as_ref().map(|text| format!("Expected: {text}.")).unwrap_or_default(),
+            sent: finding.sent.clone(),
+            sent_text: finding.sent.as_deref().map_or_else(|| "(missing)".to_owned(), ToString::to_string),
+            fields,
+            ..IssueContext::default()
+        }
+    }
+
     fn new(issue: &'a Issue, input: &RenderInput<'_>) -> IssueContext<'a> {
         let common = IssueContext {
-            path: &issue.path,
+            path: issue.path.as_str().into(),
             problem: problem(issue),
             correction: correction(issue),
             sent: issue.sent.as_ref().map(excerpt),
@@ -308,7 +381,9 @@ impl<'a> IssueContext<'a> {
             IssueKind::BadPattern { pattern } => IssueContext { kind: "bad_pattern", pattern: Some(pattern), ..common },
             IssueKind::NotAMultiple { of } => IssueContext { kind: "not_a_multiple", limit: Some(of), ..common },
             IssueKind::NotUnique => IssueContext { kind: "not_unique", ..common },
-            IssueKind::Undeclared { fields } => IssueContext { kind: "undeclared", fields: Some(fields), ..common },
+            IssueKind::Undeclared { fields } => {
+                IssueContext { kind: "undeclared", fields: Some(fields.into()), ..common }
+            }
             IssueKind::Other { .. } => IssueContext { kind: "other", ..common },
         }
     }

@@ -48,7 +48,7 @@ fn no_such_branch(field: &str, options: &[Value], path: Value) -> Value {
 /// Returns the zod issues for one issue of ours; usually one.
 fn zod_issues(input: &RenderInput<'_>, issue: &Issue) -> Vec<Value> {
     let segments = issue.segments(input.arguments);
-    let path: Value = segments.iter().map(|segment| segment_json(*segment)).collect();
+    let path: Value = segments.iter().map(|segment| segment.to_json()).collect();
     let received = issue.sent.as_ref().map_or("undefined", json_type);
     let unions = input.action.map(|doc| tagged_unions(&doc.schema, input.arguments, &segments).0);
     if let Some(union) = unions.as_ref().and_then(|unions| unions.last()) {
@@ -109,13 +109,6 @@ fn zod_issues(input: &RenderInput<'_>, issue: &Issue) -> Vec<Value> {
         IssueKind::NotUnique | IssueKind::Other { .. } => custom_issue(path),
     };
     vec![one]
-}
-
-fn segment_json(segment: PathSegment<'_>) -> Value {
-    match segment {
-        PathSegment::Name(name) => json!(name),
-        PathSegment::Index(index) => json!(index),
-    }
 }
 
 fn custom_issue(path: Value) -> Value {

@@ -2,7 +2,7 @@
 
 use healbench_engine::definition::ToolFailure;
 use healbench_protocol::ErrorFormat::{self, FusionText, FusionXml};
-use healbench_protocol::TemplateSource;
+use healbench_protocol::{CONTENTS, Content, TemplateSource};
 use proptest::prelude::*;
 
 use super::oracle::{SHIPPED, Texts, check_all, xml_safe};
@@ -89,6 +89,46 @@ proptest! {
         let own = ErrorFormat::Template(template);
         for format in ErrorFormat::named().map(|entry| &entry.format).chain([&own]) {
             check_all(format, &texts);
+        }
+    }
+
+    #[test]
+    fn no_text_breaks_a_level_of_content(
+        name in hostile(), field in hostile(), extra in hostile(), option in hostile(), value in hostile(), prose in hostile(),
+    ) {
+        prop_assume!(name != value && ![&field, &extra].into_iter().any(|name| name == "action") && field != extra && name != "b" && option != value);
+        let file = |content: Content, format: &ErrorFormat, [name, field, extra, option, value, prose]: [&str; 6]| {
+            let schema = json!({"properties": {field: {"enum": [option]}}, "required": [field]});
+            let failure = ToolFailure {
+                recovery: Some(prose.to_owned()),
+                available_actions: vec![prose.to_owned()],
+                details: vec![(prose.to_owned(), prose.into())],
+                ..ToolFailure::new(prose, prose)
+            };
+            let tools = [tool(name, vec![ok(name, schema), action("b", json!({}), Handler::Fail(failure))])];
+            let engine = Engine::new(&tools, Guardrails::ALL, format).unwrap();
+            let engine = engine.with_content(content, |text| u32::try_from(text.len()).unwrap_or(u32::MAX));
+            let calls = [json!({"action": name, field: value, extra: value}), json!({"action": "b"}), json!({"action": format!("{value} is no action of this tool")})];
+            calls.map(|arguments| {
+                engine.call(&mut world(WorldDef::default()), &call(name, arguments)).response.text().into_owned()
+            })
+        };
+        for format in ErrorFormat::named().map(|entry| &entry.format) {
+            for level in CONTENTS.iter().filter(|level| !level.value.is_native()) {
+                let texts = [name.as_str(), &field, &extra, &option, &value, &prose];
+                let plain = file(level.value, format, ["name", "field", "extra", "option", "value", "prose"]);
+                for (text, plain) in file(level.value, format, texts).iter().zip(&plain) {
+                    match format {
+                        FusionXml => prop_assert!(roxmltree::Document::parse(text).is_ok(), "{}", text),
+                        ErrorFormat::LlmFriendlyJson | ErrorFormat::ProblemJson => {
+                            prop_assert!(serde_json::from_str::<Value>(text).is_ok(), "{}", text);
+                        }
+                        // The message of a domain error is the author's.
+                        ErrorFormat::ZodJson | ErrorFormat::Pydantic if !text.contains("validation error") => {}
+                        _ => prop_assert_eq!(text.lines().count(), plain.lines().count(), "{}\n{}", text, plain),
+                    }
+                }
+            }
         }
     }
 }

@@ -4,6 +4,7 @@
 
 mod billing;
 mod checkpoints;
+mod content;
 mod foreign;
 mod frozen;
 mod leaks;

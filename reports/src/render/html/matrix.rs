@@ -18,6 +18,7 @@ pub(super) fn heat_map(matrix: &Matrix) -> Markup {
         Axis::Guardrails => "Sets of guardrails",
         Axis::Agent => "Agents",
         Axis::Condition => "Conditions",
+        Axis::Content => "Levels of content",
     };
     html! {
         h2 #matrix { (what) " compared" }
@@ -68,6 +69,7 @@ fn singular(axis: Axis) -> &'static str {
         Axis::Guardrails => "guardrails",
         Axis::Agent => "agent",
         Axis::Condition => "condition",
+        Axis::Content => "content",
     }
 }
 

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::example::{ExampleGenerator, IncludedProperties};
 use super::phrases::{constraints, type_label};
 use super::schema_node::SchemaNode;
+use crate::keywords::{KeywordKind, keyword_kind};
 use crate::render::ActionDoc;
 use crate::schema::closed_schema;
 
@@ -95,6 +96,54 @@ fn arguments_schema(doc: &ActionDoc) -> Value {
     schema.get_mut("examples").and_then(Value::as_array_mut).into_iter().flatten().for_each(insert_discriminator);
     schema.get_mut("default").into_iter().for_each(insert_discriminator);
     schema
+}
+
+/// Returns valid arguments with the required fields only, made from the constraints of the schema: without the examples and
+/// defaults that its author chose, and with bounds in the place of other numbers, which might be those that are looked for.
+pub(crate) fn neutral_example(doc: &ActionDoc) -> Option<Value> {
+    let mut schema = arguments_schema(doc);
+    for_each_schema(&mut schema, &remove_values);
+    let mut at_bounds = schema.clone();
+    for_each_schema(&mut at_bounds, &restrict_to_bound);
+    let example = |schema: &Value| ExampleGenerator::new(schema).root_example(IncludedProperties::Required);
+    let example = example(&at_bounds).or_else(|| example(&schema));
+    match (example, &doc.discriminator) {
+        (Some(Value::Object(object)), Some(field)) => Some(Value::Object(move_to_front(object, field))),
+        (example, _) => example,
+    }
+}
+
+/// Removes the examples and the default.
+fn remove_values(keywords: &mut Object) {
+    keywords.shift_remove("examples");
+    keywords.shift_remove("default");
+}
+
+/// Leaves only the bound of a number that has one.
+fn restrict_to_bound(keywords: &mut Object) {
+    let bound = keywords.get("minimum").or_else(|| keywords.get("maximum")).cloned();
+    if let Some(bound) = bound {
+        keywords.insert("minimum".to_owned(), bound.clone());
+        keywords.insert("maximum".to_owned(), bound);
+    }
+}
+
+/// Changes the keywords of a schema and of those in it.
+fn for_each_schema(schema: &mut Value, change: &impl Fn(&mut Object)) {
+    let Value::Object(keywords) = schema else { return };
+    change(keywords);
+    for (keyword, value) in keywords {
+        match (keyword_kind(keyword), value) {
+            (KeywordKind::Schema, value) => for_each_schema(value, change),
+            (KeywordKind::SchemaMap, Value::Object(schemas)) => {
+                schemas.values_mut().for_each(|schema| for_each_schema(schema, change));
+            }
+            (KeywordKind::SchemaList, Value::Array(schemas)) => {
+                schemas.iter_mut().for_each(|schema| for_each_schema(schema, change));
+            }
+            _ => {}
+        }
+    }
 }
 
 fn move_to_front(mut object: Object, field: &str) -> Object {

@@ -5,12 +5,13 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::phrases::{
-    Clause, at_least, at_most, count_phrase, number_text, option_union, options_fix, provide_fix, type_label,
+    Clause, at_least, at_most, constraints, count_phrase, number_text, option_union, options_fix, provide_fix,
+    type_label,
 };
 use super::schema_node::SchemaNode;
 use crate::failure::{Bound, Expected, Issue, IssueKind, Quantity, join_path};
-use crate::render::RenderInput;
 use crate::render::excerpt::excerpt;
+use crate::render::{ActionDoc, RenderInput};
 use crate::schema::json_type;
 
 /// A numbered item of the list of issues.
@@ -49,6 +50,25 @@ pub(crate) fn issue_items<'a>(input: &RenderInput<'a>, issues: &'a [Issue]) -> V
         }
     }
     items
+}
+
+/// Returns what the schema requires of the value at a path: its type, bounds, format and options, each as a phrase.
+pub(crate) fn requirements(action: Option<&ActionDoc>, path: &str) -> Vec<String> {
+    let root = action.map(|action| SchemaNode::root(&action.schema));
+    let Some(node) = root.and_then(|root| root.at(path)) else { return Vec::new() };
+    let (non_null, nullable) = node.without_null();
+    let node = non_null.unwrap_or(node);
+    let kind = type_label(&node);
+    let types = (kind != "any").then(|| if nullable { format!("{kind} | null") } else { kind });
+    let constraints = constraints(&node).into_iter().filter(|phrase| !phrase.starts_with("Default: "));
+    types.into_iter().chain(constraints).collect()
+}
+
+/// Returns the names of the properties that the schema declares for the object at a path.
+pub(crate) fn declared_names(action: Option<&ActionDoc>, path: &str) -> Vec<String> {
+    let root = action.map(|action| SchemaNode::root(&action.schema));
+    let node = root.and_then(|root| root.at(path));
+    node.map(|node| node.all_property_names().into_iter().map(str::to_owned).collect()).unwrap_or_default()
 }
 
 fn undeclared_item<'a>(path: &str, field: &'a str, received: Option<&'a Value>, fix: &str) -> IssueItem<'a> {

@@ -12,7 +12,7 @@ pub(super) fn repr(value: &Value) -> String {
 }
 
 /// Returns the `repr()`, shortened in the middle like pydantic does.
-pub(super) fn truncated_repr(value: &Value) -> String {
+pub(in crate::render) fn truncated_repr(value: &Value) -> String {
     const MAX_LENGTH: usize = 50;
     let full = repr(value);
     if full.len() <= MAX_LENGTH {
@@ -24,7 +24,7 @@ pub(super) fn truncated_repr(value: &Value) -> String {
 }
 
 /// Returns the name of the value's Python type.
-pub(super) fn type_name(value: &Value) -> &'static str {
+pub(in crate::render) fn type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "NoneType",
         Value::Bool(_) => "bool",
