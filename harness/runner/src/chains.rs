@@ -129,6 +129,7 @@ mod tests {
         let call = |tool: &str, action: &str, id: u32| ToolCall {
             tool: tool.to_owned(),
             arguments: serde_json::json!({"action": action, "id": id}),
+            numbers: None,
         };
         let step = |intended: ToolCall| Step { draft: intended.clone(), intended, find: Default::default() };
         let steps = [

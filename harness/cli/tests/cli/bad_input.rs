@@ -98,7 +98,7 @@ fn a_run_that_is_foreign_newer_damaged_or_unfinished() {
     let mut all = vec![
         shown("{}"),
         shown("not json"),
-        shown(&manifest.replacen("\"format_version\": 7", "\"format_version\": 99", 1)),
+        shown(&manifest.replacen("\"format_version\": 8", "\"format_version\": 99", 1)),
         shown(&manifest.replacen("\"status\": \"complete\"", "\"status\": \"running\"", 1)),
         shown(&manifest.replacen("\"trials\": 1", "\"trials\": \"many\"", 1)),
     ];

@@ -36,7 +36,7 @@ fn a_baseline_is_stable_and_passes_its_own_run() {
     // The same plan on one thread, compared with the run itself.
     record_run(&sandbox, "again", &["-j", "1"]);
     let passed = sandbox.ok(&["gate", "base.toml", "again"]);
-    assert!(passed.out.starts_with("PASS  again · 74 pass\n"), "{}", passed.out);
+    assert!(passed.out.starts_with("PASS  again · 80 pass\n"), "{}", passed.out);
     sandbox.ok(&["gate", "run", "again"]);
     assert!(!sandbox.path("base.toml.part").exists());
 }
@@ -46,7 +46,7 @@ fn blessing_prints_the_changes() {
     let sandbox = with_templates(&template(1, true), &template(2, true));
     let blessed = sandbox.ok(&["bless", "after"]);
     assert!(blessed.out.starts_with("scripted:perfect · all template:mine.jinja · tokens: "), "{}", blessed.out);
-    assert!(blessed.out.ends_with("\n3 changed rows\n") && !blessed.out.contains("FAIL"), "{}", blessed.out);
+    assert!(blessed.out.ends_with("\n4 changed rows\n") && !blessed.out.contains("FAIL"), "{}", blessed.out);
     sandbox.ok(&["gate", "baseline.toml", "after"]);
     // A baseline of another plan is replaced completely, with an explanation.
     sandbox.ok(&["run", "controls", "--quiet", "--out", "other", "--agent", "scripted:perfect", "--trials", "3"]);
@@ -192,10 +192,10 @@ fn incompatible_runs_are_never_compared() {
     refused(&["gate", "foreign.toml", "run"], "it does not begin as a baseline does");
     // A run of a newer version, as base and as candidate.
     let manifest = std::fs::read_to_string(sandbox.path("seed/manifest.json")).unwrap();
-    sandbox.write("seed/manifest.json", &manifest.replacen("\"format_version\": 7", "\"format_version\": 8", 1));
-    refused(&["gate", "seed", "run"], "has run format 8");
-    refused(&["gate", "baseline.toml", "seed"], "has run format 8");
-    refused(&["bless", "seed"], "has run format 8");
+    sandbox.write("seed/manifest.json", &manifest.replacen("\"format_version\": 8", "\"format_version\": 9", 1));
+    refused(&["gate", "seed", "run"], "has run format 9");
+    refused(&["gate", "baseline.toml", "seed"], "has run format 9");
+    refused(&["bless", "seed"], "has run format 9");
     // A run that was interrupted, and one with fewer episodes than planned.
     let other = manifest.replacen("\"status\": \"complete\"", "\"status\": \"interrupted\"", 1);
     sandbox.write("seed/manifest.json", &other);
@@ -241,11 +241,11 @@ fn every_renderer_can_write_to_a_file() {
     let file = |name: &str| std::fs::read_to_string(sandbox.path(name)).unwrap();
     assert_eq!(result.out, file("t.gh"));
     assert!(result.out.contains("::error "), "{}", result.out);
-    assert!(file("t.txt").starts_with("FAIL  after · 3 fail, "), "{}", file("t.txt"));
+    assert!(file("t.txt").starts_with("FAIL  after · 4 fail, "), "{}", file("t.txt"));
     assert!(file("t.xml").starts_with("<?xml "), "{}", file("t.xml"));
     assert!(file("t.md").contains("FAIL"), "{}", file("t.md"));
     let json: serde_json::Value = serde_json::from_str(&file("t.json")).unwrap();
-    assert_eq!((&json["verdict"], &json["counts"]["FAIL"]), (&"FAIL".into(), &3.into()));
+    assert_eq!((&json["verdict"], &json["counts"]["FAIL"]), (&"FAIL".into(), &4.into()));
     let twice = sandbox.start(&["gate", "baseline.toml", "after", "--output", "json", "--output", "junit"]);
     assert_eq!(twice.code, Some(2));
     for clash in ["json=x", "json=./baseline.toml", "json=after/manifest.json", "json=gate.toml"] {
