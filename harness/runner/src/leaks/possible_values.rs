@@ -253,7 +253,7 @@ mod tests {
                 {"properties": {"by": {"const": "card"}}}, {"properties": {"by": {"enum": ["cash", "cheque"]}}},
             ]},
         }});
-        let count = |path| PossibleValues::of_schema(&schema, path).count;
+        let count = |path: &str| PossibleValues::of_schema(&schema, path).count;
         assert_eq!(
             [count("nested.0.day"), count("done"), count("title"), count("absent"), count("paid.by")],
             [Some(31), Some(2), None, None, Some(3)]
@@ -278,7 +278,7 @@ mod tests {
                 "pair": {"prefixItems": [{"type": "boolean"}, {"type": "string"}]},
             },
         });
-        let count = |path| PossibleValues::of_schema(&schema, path).count;
+        let count = |path: &str| PossibleValues::of_schema(&schema, path).count;
         let counts = |paths: &[&str]| paths.iter().map(|path| count(path)).collect::<Vec<_>>();
         assert_eq!(counts(&["tree", "tree.child.child.x", "paid.drawer", "open", "pair.1"]), [None; 5]);
         assert_eq!(counts(&["paid.by", "either", "maybe"]), [Some(2), Some(3), Some(3)]);
