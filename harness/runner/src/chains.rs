@@ -126,11 +126,8 @@ mod tests {
             actions: Vec::new(),
         };
         let tools = [tool("orders"), tool("mails")];
-        let call = |tool: &str, action: &str, id: u32| ToolCall {
-            tool: tool.to_owned(),
-            arguments: serde_json::json!({"action": action, "id": id}),
-            numbers: None,
-        };
+        let call =
+            |tool: &str, action: &str, id: u32| ToolCall::new(tool, serde_json::json!({"action": action, "id": id}));
         let step = |intended: ToolCall| Step { draft: intended.clone(), intended, find: Default::default() };
         let steps = [
             call("orders", "create", 1),

@@ -324,7 +324,7 @@ script:
     fn a_text_tells_a_value_that_was_not_sent() {
         let scenario = load_str("told.yaml", SCENARIO, Syntax::Yaml).unwrap_or_else(|error| panic!("{error:?}"));
         let intended = json!({"action": "update", "id": "INV-7", "status": "paid", "final": true, "days": 12});
-        let call = |arguments: Value| ToolCall { tool: "invoices".to_owned(), arguments, numbers: None };
+        let call = |arguments: Value| ToolCall::new("invoices", arguments);
         let step = Step { intended: call(intended.clone()), draft: call(json!({})), find: BTreeMap::new() };
         let with = |name: &str, value: Value| {
             let mut arguments = intended.clone();

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use healbench_engine::{Issue, IssueKind, check_schema, validate};
+use healbench_engine::{Issue, IssueKind, check_schema, upgrade_schema, validate};
 use healbench_protocol::ErrorFormat;
 use serde_json::{Value, json};
 
@@ -145,7 +145,8 @@ fn every_kind_of_reference_is_bounded() {
         ("https://example.com/node", with(with(anchored, "$id", "https://example.com/node"), "$anchor", "node")),
     ] {
         let input = json!({"$defs": {"node": node}, "properties": {"q": {"$ref": reference}}});
-        let tools = [tool("t", vec![ok("a", input)])];
+        // The loader of lists of tools converts schemas.
+        let tools = [tool("t", vec![ok("a", upgrade_schema(&input))])];
         let sent = (0..40).fold(json!({"a": 1}), |inner, _| json!({"a": inner}));
         let begin = Instant::now();
         let text = text(&tools, ErrorFormat::FusionXml, "t", json!({"action": "a", "q": sent}));

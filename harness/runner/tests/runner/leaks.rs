@@ -140,11 +140,20 @@ fn constants_of_a_tag_are_a_list_of_options() {
 
 #[test]
 fn the_rate_of_chance_is_at_most_one() {
-    // The right value is no option, and options are repeated.
-    let found = planted("options: [celadon, tenmoku, shino]", "options: [celadon, celadon, shino]");
-    assert!(found.iter().all(|found| found.chance <= 1.0), "{found:#?}");
+    // The right value is no option.
+    let message = "There is no such glaze, but celadon, shino and tenmoku.";
+    let text =
+        CLEAN.replace("[celadon, tenmoku, shino]", "[celadon, shino]").replace("There is no such glaze.", message);
+    let found = audit(&text);
+    let glaze: Vec<_> = found.iter().filter(|found| found.argument == "glaze").collect();
+    assert!(!glaze.is_empty() && glaze.iter().all(|found| found.chance == 1.0), "{glaze:#?}");
+}
+
+#[test]
+fn empty_options_stand_nowhere() {
     let found = planted("cone: {enum: [low, mid, high]}", "cone: {enum: [high, '', ' ']}");
-    assert!(found.iter().all(|found| found.chance <= 1.0 && found.kind != LeakKind::Chance), "{found:#?}");
+    let cone: Vec<_> = found.iter().filter(|found| found.argument == "cone").collect();
+    assert!(!cone.is_empty() && cone.iter().all(|found| found.kind == LeakKind::Leak), "{cone:#?}");
 }
 
 #[test]
