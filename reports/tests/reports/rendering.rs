@@ -28,8 +28,8 @@ fn a_summary_at_80_columns() {
     insta::assert_snapshot!(shown(&report(&plan(20)), 80, Detail::Summary), @"
     quickstart · 3 scenarios · 2 agents · 20 trials · 360 episodes · seed 7
 
-                          success        vs none  recov-   calls  billed  wasted
-                                %         points    ered  /succ.  /succ.  tokens
+                          success      points vs  recov-   calls  billed  wasted
+                                %      reference    ered  /succ.  /succ.  tokens
     scripted:typical
       none            40             —               34%     7.0   9,474     75%
       all fusion-xml  63           +22 [-78, 89]     64%     5.0   6,615     55%
@@ -66,8 +66,8 @@ fn everything_at_100_columns() {
     insta::assert_snapshot!(shown(&report(&plan(20)), 100, Detail::Scenarios), @"
     quickstart · 3 scenarios · 2 agents · 20 trials · 360 episodes · seed 7
 
-                                      success        vs none  recov-   calls  billed  wasted
-                                            %         points    ered  /succ.  /succ.  tokens
+                                      success      points vs  recov-   calls  billed  wasted
+                                            %      reference    ered  /succ.  /succ.  tokens
     scripted:typical
       none                        40             —               34%     7.0   9,474     75%
       all fusion-xml              63           +22 [-78, 89]     64%     5.0   6,615     55%
@@ -101,8 +101,8 @@ fn everything_at_100_columns() {
       all fusion-xml                  34     71%      21%         5      6%     12%     24%
       strict+healing fusion-text      32     75%      25%         4     12%     22%     31%
 
-               calls    billed    tokens        call  guardrail  unsent    cost            vs none
-            /episode  /episode  /episode  efficiency     tokens  tokens  /succ.             billed
+               calls    billed    tokens        call  guardrail  unsent    cost          billed vs
+            /episode  /episode  /episode  efficiency     tokens  tokens  /succ.          reference
     scripted:typical
       none       2.8     3,790       704         36%          0   2,240       —     —
       all fusion-xml
@@ -175,20 +175,22 @@ fn a_narrow_terminal_loses_the_intervals_and_nothing_else() {
     quickstart · 3 scenarios · 2 agents · 20 trials
     360 episodes · seed 7
 
-            success  vs none  recov-   calls  billed  wasted
-                  %   points    ered  /succ.  /succ.  tokens
+      success  points vs  recov-   calls  billed  wasted
+            %  reference    ered  /succ.  /succ.  tokens
     scripted:typical
-      none       40        —     34%     7.0   9,474     75%
+      none
+           40          —     34%     7.0   9,474     75%
       all fusion-xml
-                 63      +22     64%     5.0   6,615     55%
+           63        +22     64%     5.0   6,615     55%
       strict+healing fusion-text
-                 67      +26     69%     5.1   6,493     57%
+           67        +26     69%     5.1   6,493     57%
     openai:gpt-5-mini · seeded · prompt
-      none       38        —     36%     6.2   7,292     68%
+      none
+           38          —     36%     6.2   7,292     68%
       all fusion-xml
-                 62      +23     71%     6.1   4,392     64%
+           62        +23     71%     6.1   4,392     64%
       strict+healing fusion-text
-                 71      +32     75%     4.6   3,391     59%
+           71        +32     75%     4.6   3,391     59%
 
     The reference is `none`.
     The 95% intervals are left out because the terminal is

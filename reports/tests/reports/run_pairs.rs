@@ -1,7 +1,7 @@
 //! Writes pairs of runs for `tools/second-gate`, which decides them without this code.
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use healbench_protocol::{DrawKey, Draws, Seed};
 use healbench_record::{CellRef, Outcome, Plan, RunDir};
@@ -43,7 +43,7 @@ fn probabilities(kind: usize, scenario: usize, draws: &mut Draws) -> [f64; 2] {
     }
 }
 
-fn write(folder: &PathBuf, plan: &Plan, side: &Side) {
+fn write(folder: &Path, plan: &Plan, side: &Side) {
     let mut records = complete_records(plan);
     for row in &mut records.episodes {
         let CellRef { scenario, trial, .. } = plan.cell(row.episode).unwrap();

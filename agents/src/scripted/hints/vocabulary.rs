@@ -125,10 +125,24 @@ impl<'a> Vocabulary<'a> {
         Some(if start + 1 == parts.len() {
             first.into_owned()
         } else if self.has_field(&first) {
-            parts[start..].join(".")
+            self.without_tag(&parts[start..]).unwrap_or_else(|| parts[start..].join("."))
         } else {
             return None;
         })
+    }
+
+    /// Returns the known path that is left without the tag of a union, which pydantic writes between an object and its
+    /// field: `payment.day` for `payment.card.day`.
+    fn without_tag(&self, parts: &[&str]) -> Option<String> {
+        let is_known = |path: &String| {
+            let leaf = parts[parts.len() - 1];
+            let from = self.nested.partition_point(|(known, _)| *known < leaf);
+            self.nested[from..].iter().take_while(|(known, _)| *known == leaf).any(|(_, known)| known == path)
+        };
+        if is_known(&parts.join(".")) {
+            return None;
+        }
+        (1..parts.len() - 1).map(|tag| [&parts[..tag], &parts[tag + 1..]].concat().join(".")).find(is_known)
     }
 
     fn known_field(&self, name: &str) -> Option<Cow<'_, str>> {

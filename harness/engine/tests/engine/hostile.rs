@@ -127,7 +127,7 @@ proptest! {
                         ErrorFormat::ZodJson | ErrorFormat::Pydantic if !text.contains("validation error") => {}
                         _ => {
                             // A server's texts begin with its tool's name as it is.
-                            let text = if name.contains('\n') { text.replacen(&name, "name", 1) } else { text.clone() };
+                            let text = if name.contains('\n') { text.replace(&name, "name") } else { text.clone() };
                             prop_assert_eq!(text.lines().count(), plain.lines().count(), "{}\n{}", text, plain);
                         }
                     }

@@ -125,7 +125,7 @@ fn each_format_states_what_a_level_holds_and_nothing_else() {
         let diagnosis = text(replies, "diagnosis");
         let about = format!("{} {format}: {failure:?}\n{diagnosis}", scenario.id);
         // Words that stand there for another reason: of the call, of the format's own syntax, and numbers of a list.
-        let call = words(&format!("{} {:?} received", step.draft.wire_text(), failure.fields()));
+        let call = words(&format!("{} {:?} received validation_error", step.draft.wire_text(), failure.fields()));
         let required = required_words(failure);
         let is_number = |word: &String| word.len() == 1 && word.bytes().all(|byte| byte.is_ascii_digit());
         let leaked: Vec<&String> = required
