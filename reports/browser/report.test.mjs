@@ -121,7 +121,7 @@ describe('the page of a run', () => {
     assert.ok(flips > 0 && flips < 15);
     await tools.getByLabel('ended differently').uncheck();
     await tools.getByLabel('Agent').selectOption({ label: 'all' });
-    await tools.getByLabel('Order').selectOption({ label: 'most tokens' });
+    await tools.getByLabel('Order').selectOption({ label: 'most billed tokens' });
     const tokens = await page.$$eval('#rows > details', (rows) => rows.map((row) => Number(row.dataset.tokens)));
     assert.deepEqual(tokens, [...tokens].sort((a, b) => b - a));
     await tools.getByLabel('Order').selectOption({ label: 'most lost' });
