@@ -304,7 +304,10 @@ fn text_that_cannot_be_parsed_counts_as_the_models_failure_the_second_time() {
 
 #[test]
 fn a_dead_address_is_infrastructure() {
-    let url = HostileServer::start(|_, _| ServerAction::Reset).url.clone();
+    // A socket that does not listen refuses connections, and keeps its port from the tests beside this one.
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let url = format!("http://{}", socket.local_addr().unwrap());
     let message = infra(send(&endpoint_of(&model(&url, 0))).unwrap_err());
     assert!(message.starts_with("cannot connect: ") && !message.contains("127.0.0.1"), "{message}");
     // A server without TLS.
