@@ -5,7 +5,7 @@
 #
 # MODELS names the models, by their tables in healbench.toml; all of them unless it is set.
 #
-# FOLDER gets the server, the weights (1.6 GB), and for each model a run of the default conditions and one of error formats. What the models say is recorded in agents/e2e/cassettes, and what is
+# FOLDER gets the server, the weights (1.6 GB), and for each model a run of the default conditions, one of error formats and, but for the largest, one of the suite `published`. What the models say is recorded in agents/e2e/cassettes, and what is
 # recorded there is not asked again: interrupted, the same command goes on.
 set -euo pipefail
 folder=${1:?usage: agents/e2e/run.sh FOLDER [OPTION]...}
@@ -40,10 +40,15 @@ for name in $names; do
         sleep 1
     done
     rm -rf "$folder/run-$name" "$folder/formats-$name"
-    record=(cargo run --release --locked --quiet -- run quickstart --config "$here/healbench.toml" --agent "model:$name" --trials 1
+    record=(cargo run --release --locked --quiet -- run --config "$here/healbench.toml" --agent "model:$name" --trials 1
         --record "$here/cassettes")
-    "${record[@]}" --out "$folder/run-$name" "$@"
-    "${record[@]}" --format fusion-xml,fusion-text,llm-friendly,zod-json --out "$folder/formats-$name" "$@"
+    "${record[@]}" quickstart --out "$folder/run-$name" "$@"
+    # The larger model is not recorded on these tasks.
+    if [ "$name" != qwen-1.5b ]; then
+        rm -rf "$folder/published-$name"
+        "${record[@]}" published --guardrails all --format fusion-xml --content diagnosis,next-step --out "$folder/published-$name" "$@"
+    fi
+    "${record[@]}" quickstart --format fusion-xml,fusion-text,llm-friendly,zod-json --out "$folder/formats-$name" "$@"
     kill $server
     wait $server || true
     trap - EXIT

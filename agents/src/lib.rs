@@ -1,6 +1,6 @@
-//! Agents that run episodes: scripted agents, whose skill is a table of numbers, and language models.
+//! Agents that run episodes: simulated readers, whose skill is a table of numbers, and language models.
 //!
-//! Scripted agents measure which information an error text carries and how useful it is to a reader of a given skill.
+//! Simulated readers measure which information an error text carries and how useful it is to a reader of a given skill.
 //! Their results say nothing about any real model.
 
 pub mod llm;

@@ -3,6 +3,7 @@
 
 mod guess;
 mod suggestions;
+mod wrong_repair;
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -12,6 +13,7 @@ use std::rc::Rc;
 use healbench_protocol::{Agent, AgentError, Draws, EpisodeStart, Script, Step, ToolCall, ToolResponse, Turn};
 use serde_json::Value;
 
+use self::wrong_repair::MeantCall;
 use super::ScriptedStart;
 use super::hint_cache::{HintCache, MAX_CACHED_TEXT_BYTES};
 use super::hints::{Hint, Vocabulary, extract_with_arguments};
@@ -50,6 +52,8 @@ pub struct ScriptedAgent<'a> {
     followed: Vec<(String, String)>,
     /// True if a delay was waited for in this step.
     waited: bool,
+    /// The call that the hints meant, if the last call took a wrong action instead.
+    meant_call: Option<MeantCall>,
     truncated: Option<TruncatedResult>,
     /// The advice of the latest success.
     advice: Vec<Hint>,
@@ -76,6 +80,7 @@ impl<'a> ScriptedAgent<'a> {
             failures: 0,
             followed: Vec::new(),
             waited: false,
+            meant_call: None,
             truncated: None,
             advice: Vec::new(),
             pending_turn: None,
@@ -121,6 +126,7 @@ impl<'a> ScriptedAgent<'a> {
         self.lookup = None;
         self.followed.clear();
         self.waited = false;
+        self.meant_call = None;
         let Some(step) = self.script_step() else {
             return Turn::Done { answer: "The task is done.".to_owned() };
         };
@@ -166,7 +172,11 @@ impl<'a> ScriptedAgent<'a> {
         }
         self.note_advice(&texts);
         if self.lookup.take().is_some() {
-            return if self.fill_found_values() { self.send(0) } else { self.look_up() };
+            if self.fill_found_values() {
+                self.meant_call = None;
+                return self.send(0);
+            }
+            return self.correct_action().unwrap_or_else(|| self.look_up());
         }
         if self.narrow_step_call() {
             return self.send(0);
@@ -316,6 +326,9 @@ impl<'a> ScriptedAgent<'a> {
     }
 
     fn handle_error(&mut self, hints: &[Hint]) -> Turn {
+        if let Some(turn) = self.correct_action() {
+            return turn;
+        }
         let fixed = self.apply_repairs(hints);
         let wait = hints.iter().find_map(|hint| match hint {
             Hint::Delay { seconds } => Some(*seconds),
@@ -372,10 +385,7 @@ impl<'a> ScriptedAgent<'a> {
                 if !self.takes_up(kind, &name, uptake) {
                     continue;
                 }
-                let call = self.lookup.as_mut().unwrap_or(&mut self.draft);
-                for change in fix {
-                    change.apply(&mut call.arguments);
-                }
+                self.apply_fix(fix, hints);
                 fixes += 1;
             }
         }

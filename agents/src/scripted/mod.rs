@@ -9,6 +9,7 @@ mod paths;
 mod profile;
 mod records;
 mod repair;
+mod wrong_values;
 
 pub use agent::ScriptedAgent;
 use healbench_protocol::{DrawKey, Script, ToolSpec};

@@ -15,6 +15,12 @@ pub struct Profile {
     pub repeat: f64,
     /// The probability of a random change if the call is not repeated.
     pub guess: f64,
+    /// The probability of writing a wrong value into a field that a hint is followed for.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub wrong_value: f64,
+    /// The probability of taking a wrong action where a hint about actions is followed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub wrong_action: f64,
     /// The probability of a turn with only text before a call.
     pub chatter: f64,
     /// The maximum number of fields repaired between two calls.
@@ -98,7 +104,17 @@ pub enum ProfileError {
     Invalid(#[from] ConfigError),
 }
 
-const KEYS: [&str; 7] = ["uptake", "repeat", "guess", "chatter", "fixes_per_turn", "patience", "context_window"];
+const KEYS: [&str; 9] = [
+    "uptake",
+    "repeat",
+    "guess",
+    "wrong_value",
+    "wrong_action",
+    "chatter",
+    "fixes_per_turn",
+    "patience",
+    "context_window",
+];
 
 /// The shipped profiles, the least skilled first.
 const SHIPPED: [(&str, &str); 5] = [
@@ -126,16 +142,23 @@ pub fn shipped_profiles() -> impl Iterator<Item = &'static str> {
     SHIPPED.iter().map(|(name, _)| *name)
 }
 
+// Serde passes a reference.
+#[allow(clippy::trivially_copy_pass_by_ref)]
+fn is_zero(number: &f64) -> bool {
+    *number == 0.0
+}
+
 fn is_probability(number: f64) -> bool {
     (0.0..=1.0).contains(&number)
 }
 
 impl Profile {
     fn is_valid(&self) -> bool {
-        [self.repeat, self.guess, self.chatter].into_iter().all(is_probability) && self.uptake.are_probabilities()
+        let own = [self.repeat, self.guess, self.wrong_value, self.wrong_action, self.chatter];
+        own.into_iter().all(is_probability) && self.uptake.are_probabilities()
     }
 
-    /// Parses a profile; `file` is named in errors.
+    /// Parses a profile; `file` is named in errors. Without `wrong_value` and `wrong_action`, both are 0.
     ///
     /// # Errors
     /// Returns the first problem with its position.
@@ -148,6 +171,8 @@ impl Profile {
             uptake: Uptake::parse(&root.require("uptake", "it is a table with a probability for each hint")?.table()?)?,
             repeat: probability(&root, "repeat")?,
             guess: probability(&root, "guess")?,
+            wrong_value: probability_or_zero(&root, "wrong_value")?,
+            wrong_action: probability_or_zero(&root, "wrong_action")?,
             chatter: probability(&root, "chatter")?,
             fixes_per_turn: number("fixes_per_turn")?.integer_from(0)?,
             patience: number("patience")?.integer_from(0)?,
@@ -177,4 +202,8 @@ impl Profile {
 
 fn probability(table: &Table<'_>, key: &str) -> Result<f64, ConfigError> {
     table.require(key, "it is a number from 0 to 1")?.number(is_probability, "a number from 0 to 1")
+}
+
+fn probability_or_zero(table: &Table<'_>, key: &str) -> Result<f64, ConfigError> {
+    if table.get(key).is_some() { probability(table, key) } else { Ok(0.0) }
 }

@@ -108,6 +108,31 @@ fn pydantic() {
     );
 }
 
+/// The tag of a union is a field of the object that the text is about.
+#[test]
+fn tags_of_unions() {
+    let error = |text: &str| {
+        format!(
+            "1 validation error for call[create_user]\naddress\n  {text}, input_value={{'city': 'Gratz', 'zip': '1'}}, \
+             input_type=dict]"
+        )
+    };
+    assert_hints(
+        &error(
+            "Input tag 'Gratz' found using 'city' does not match any of the expected tags: 'Graz', 'Wien' \
+             [type=union_tag_invalid",
+        ),
+        &["options address.city Graz|Wien"],
+    );
+    assert_hints(
+        &error("Unable to extract tag using discriminator 'city' [type=union_tag_not_found"),
+        &["missing address.city"],
+    );
+    assert_hints("address: 'city' should be one of 'Graz', 'Wien'.", &["options address.city Graz|Wien"]);
+    // A quoted value is no field of the object.
+    assert_hints("address: 'role' should be one of 'Graz', 'Wien'.", &["options address Graz|Wien"]);
+}
+
 #[test]
 fn serde() {
     assert_hints("missing field `amount`", &["missing amount"]);

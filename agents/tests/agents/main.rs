@@ -25,3 +25,4 @@ mod profiles;
 mod properties;
 mod refusals;
 mod repairs;
+mod wrong_repairs;

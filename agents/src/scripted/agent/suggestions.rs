@@ -3,6 +3,7 @@
 use healbench_protocol::Step;
 
 use super::ScriptedAgent;
+use super::wrong_repair::MeantCall;
 use crate::scripted::hints::Hint;
 use crate::scripted::lookup::{action_of, advised_call};
 
@@ -20,9 +21,17 @@ impl ScriptedAgent<'_> {
         let uptake = self.profile.uptake.suggestion;
         let takes_up =
             |(tool, action): &(String, String)| self.takes_up("suggestion", &format!("{tool}.{action}"), uptake);
-        let Some((tool, action)) = self.suggestions(hints).into_iter().find(takes_up) else { return false };
-        self.lookup = Some(advised_call(&self.start, &self.found_values, self.step, &tool, &action));
-        self.followed.push((tool, action));
+        let suggestions = self.suggestions(hints);
+        let Some((tool, action)) = suggestions.iter().find(|suggestion| takes_up(suggestion)).cloned() else {
+            return false;
+        };
+        let wrong = self.wrong_suggestion(&tool, &action, &suggestions);
+        let advised = |action: &str| advised_call(&self.start, &self.found_values, self.step, &tool, action);
+        let meant = wrong.as_ref().map(|_| MeantCall::Lookup(advised(&action)));
+        let taken = wrong.unwrap_or(action);
+        self.lookup = Some(advised(&taken));
+        self.meant_call = meant;
+        self.followed.push((tool, taken));
         true
     }
 

@@ -173,9 +173,8 @@ impl<'v> HintExtractor<'v> {
         match pattern {
             HintPattern::Missing => self.read_missing(context),
             HintPattern::MissingNamed => {
-                if let Some(field) =
-                    self.name_at(tokens, skip_words(tokens, next, &["the", "a", "an", "required", "missing"], 3))
-                {
+                let at = skip_words(tokens, next, &["the", "a", "an", "required", "missing"], 3);
+                if let Some(field) = self.subfield(context, at..at + 1).or_else(|| self.name_at(tokens, at)) {
                     self.push_missing(field);
                 }
             }
@@ -318,6 +317,14 @@ impl<'v> HintExtractor<'v> {
         of(TokenKind::Quoted).or_else(|| of(TokenKind::Word))
     }
 
+    /// Returns the field of the segment's object that the last of these tokens quotes, such as the tag of a union:
+    /// `payment: 'by' has to be one of …`.
+    fn subfield(&self, context: &PhraseContext<'_>, tokens: std::ops::Range<usize>) -> Option<String> {
+        let object = context.segment.subject.filter(|subject| subject.known)?;
+        let quoted = context.tokens.get(tokens)?.iter().rev().filter(|token| token.kind == TokenKind::Quoted);
+        quoted.map(|token| format!("{}.{}", object.name, token.text)).find(|path| self.vocabulary.has_nested(path))
+    }
+
     /// Returns the known field that the line names before the sentence: `Bad role. Options: a, b`.
     fn field_named_before(&self, context: &PhraseContext<'_>) -> Option<String> {
         let start = sentence(context.tokens, context.at).start;
@@ -380,7 +387,8 @@ impl<'v> HintExtractor<'v> {
         let own = context.segment.subject.is_some_and(|subject| subject.known);
         // Do not identify the field by a sent value: the values in this sentence are the valid ones.
         let named = || self.field_by_name(context).or_else(|| self.field_named_before(context));
-        let field = if own { None } else { named() }.or_else(|| self.field(context));
+        let before = sentence(context.tokens, context.at).start..context.at;
+        let field = if own { self.subfield(context, before) } else { named() }.or_else(|| self.field(context));
         let discriminator = field.as_deref().is_some_and(|field| self.vocabulary.is_discriminator(field));
         if discriminator
             || (!own

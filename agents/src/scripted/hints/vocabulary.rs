@@ -134,15 +134,18 @@ impl<'a> Vocabulary<'a> {
     /// Returns the known path that is left without the tag of a union, which pydantic writes between an object and its
     /// field: `payment.day` for `payment.card.day`.
     fn without_tag(&self, parts: &[&str]) -> Option<String> {
-        let is_known = |path: &String| {
-            let leaf = parts[parts.len() - 1];
-            let from = self.nested.partition_point(|(known, _)| *known < leaf);
-            self.nested[from..].iter().take_while(|(known, _)| *known == leaf).any(|(_, known)| known == path)
-        };
-        if is_known(&parts.join(".")) {
+        if self.has_nested(&parts.join(".")) {
             return None;
         }
-        (1..parts.len() - 1).map(|tag| [&parts[..tag], &parts[tag + 1..]].concat().join(".")).find(is_known)
+        let without = |tag| [&parts[..tag], &parts[tag + 1..]].concat().join(".");
+        (1..parts.len() - 1).map(without).find(|path| self.has_nested(path))
+    }
+
+    /// Returns true if the path is that of a known field in an object.
+    pub(super) fn has_nested(&self, path: &str) -> bool {
+        let leaf = path.rsplit('.').next().unwrap_or(path);
+        let from = self.nested.partition_point(|(known, _)| *known < leaf);
+        self.nested[from..].iter().take_while(|(known, _)| *known == leaf).any(|(_, known)| known == path)
     }
 
     fn known_field(&self, name: &str) -> Option<Cow<'_, str>> {

@@ -1,0 +1,151 @@
+//! Wrong repairs: a wrong value in a field that a text names, and a wrong action where a text is about actions.
+//!
+//! These decisions have draws of their own, so all others are the same for every probability of a wrong repair.
+
+use healbench_protocol::{ToolCall, Turn};
+use serde_json::Value;
+
+use super::ScriptedAgent;
+use crate::scripted::hints::Hint;
+use crate::scripted::lookup::{action_of, discriminator};
+use crate::scripted::paths;
+use crate::scripted::repair::ArgumentEdit;
+use crate::scripted::wrong_values::{Sources, replaced, scalars, wrong_values};
+
+/// What hints about actions meant, where a wrong action was taken.
+pub(super) enum MeantCall {
+    /// The step's own call with this action in the discriminator.
+    Draft {
+        field: String,
+        action: Value,
+    },
+    Lookup(ToolCall),
+}
+
+impl ScriptedAgent<'_> {
+    fn current_call(&self) -> &ToolCall {
+        self.lookup.as_ref().unwrap_or(&self.draft)
+    }
+
+    /// Applies a fix to the current call, perhaps with a wrong value or action. A renamed field keeps its value.
+    pub(super) fn apply_fix(&mut self, mut fix: Vec<ArgumentEdit>, hints: &[Hint]) {
+        if let [ArgumentEdit::Set(path, value)] = fix.as_mut_slice() {
+            let call = self.current_call();
+            if discriminator(&self.start, &call.tool) == Some(path) {
+                if let Some(wrong) = value.as_str().and_then(|right| self.wrong_action(right, hints)) {
+                    let action = std::mem::replace(value, wrong.into());
+                    self.meant_call = Some(match self.lookup.clone() {
+                        None => MeantCall::Draft { field: path.clone(), action },
+                        Some(mut lookup) => {
+                            paths::set(&mut lookup.arguments, path, action);
+                            MeantCall::Lookup(lookup)
+                        }
+                    });
+                }
+            } else if let Some(wrong) = self.wrong_value(path, value, hints) {
+                *value = wrong;
+            }
+        }
+        let call = self.lookup.as_mut().unwrap_or(&mut self.draft);
+        fix.into_iter().for_each(|edit| edit.apply(&mut call.arguments));
+    }
+
+    /// Draws whether a wrong value is written instead of `right`, and which one. Of an object or a list, one value is
+    /// wrong. The right value is written if nothing resembles it.
+    fn wrong_value(&self, path: &str, right: &Value, hints: &[Hint]) -> Option<Value> {
+        if !self.chance(self.profile.wrong_value, || format!("agent/wrong_value/{path}")) {
+            return None;
+        }
+        let mut draws = self.draws(&format!("agent/wrong_value/which/{path}"));
+        let call = self.current_call();
+        let spec = self.start.tools.iter().find(|spec| spec.name == call.tool);
+        let action = action_of(&self.start, call).and_then(|action| spec?.action(action));
+        let sources = Sources {
+            hints,
+            schema: action.map(|action| &action.input_schema),
+            elsewhere: &|field| self.values_elsewhere(field),
+        };
+        let mut parts = Vec::new();
+        scalars(right, String::new(), &mut parts);
+        let first = draws.below(parts.len() as u64) as usize;
+        parts.rotate_left(first);
+        parts.into_iter().find_map(|(inner, part)| {
+            let field = if inner.is_empty() { path.to_owned() } else { format!("{path}.{inner}") };
+            let wrong = wrong_values(&field, part, paths::get(&call.arguments, &field), &sources);
+            Some(replaced(right, &inner, draws.pick(&wrong)?.clone()))
+        })
+    }
+
+    /// Returns the values of a field in the calls of all steps, as far as the agent knows them.
+    fn values_elsewhere(&self, field: &str) -> Vec<Value> {
+        let steps = self.start.script.steps.iter().enumerate();
+        let values = steps.filter_map(|(index, step)| match step.find.contains_key(field) {
+            true => self.found_values.get(index, field),
+            false => paths::get(&step.intended.arguments, field),
+        });
+        values.cloned().collect()
+    }
+
+    /// Draws whether a wrong action is taken in the current call instead of `right`, and which one.
+    fn wrong_action(&self, right: &str, hints: &[Hint]) -> Option<String> {
+        let call = self.current_call();
+        let named = hints.iter().flat_map(|hint| match hint {
+            Hint::Actions { names } => names.as_slice(),
+            Hint::Suggest { tool, action } if tool.as_ref().is_none_or(|tool| *tool == call.tool) => {
+                std::slice::from_ref(action)
+            }
+            _ => &[],
+        });
+        self.other_action(&call.tool, right, action_of(&self.start, call), named.map(String::as_str))
+    }
+
+    /// Draws whether a wrong action is called instead of the suggested one, and which one.
+    pub(super) fn wrong_suggestion(
+        &self,
+        tool: &str,
+        action: &str,
+        suggestions: &[(String, String)],
+    ) -> Option<String> {
+        let last = self.last_call.as_deref().filter(|call| call.tool == tool);
+        let named = suggestions.iter().filter(|(named, _)| named == tool).map(|(_, action)| action.as_str());
+        self.other_action(tool, action, last.and_then(|call| action_of(&self.start, call)), named)
+    }
+
+    /// Draws whether another action than `right` and `sent` is taken, of those that the text names or, if it names no
+    /// other, of the tool's.
+    fn other_action<'n>(
+        &self,
+        tool: &str,
+        right: &str,
+        sent: Option<&str>,
+        named: impl Iterator<Item = &'n str>,
+    ) -> Option<String> {
+        if !self.chance(self.profile.wrong_action, || format!("agent/wrong_action/{right}")) {
+            return None;
+        }
+        let is_other = |name: &&str| {
+            *name != right && Some(*name) != sent && !self.followed.iter().any(|(at, done)| at == tool && done == name)
+        };
+        let mut others: Vec<&str> = named.filter(is_other).collect();
+        if others.is_empty() {
+            let spec = self.start.tools.iter().find(|spec| spec.name == tool);
+            let known = spec.into_iter().flat_map(|spec| &spec.actions).map(|action| action.name.as_str());
+            others.extend(known.filter(is_other));
+        }
+        let mut draws = self.draws(&format!("agent/wrong_action/which/{right}"));
+        draws.pick(&others).map(|name| (*name).to_owned())
+    }
+
+    /// Returns to the action that was meant, if the last call took a wrong one and did not achieve what was needed.
+    pub(super) fn correct_action(&mut self) -> Option<Turn> {
+        let meant = self.meant_call.take()?;
+        if !self.chance(self.profile.uptake.actions, || "agent/correct_action") {
+            return None;
+        }
+        match meant {
+            MeantCall::Lookup(call) => self.lookup = Some(call),
+            MeantCall::Draft { field, action } => _ = paths::set(&mut self.draft.arguments, &field, action),
+        }
+        Some(self.send(0))
+    }
+}

@@ -1,0 +1,207 @@
+//! Values that a reader may confuse with the right one.
+
+use healbench_protocol::json_type;
+use serde_json::Value;
+
+use super::hints::Hint;
+use super::paths;
+
+/// What a reader may take a wrong value from.
+pub(super) struct Sources<'a> {
+    pub(super) hints: &'a [Hint],
+    /// The input schema of the action, as the agent was told it.
+    pub(super) schema: Option<&'a Value>,
+    /// Returns the values of a field in other calls of the task.
+    pub(super) elsewhere: &'a dyn Fn(&str) -> Vec<Value>,
+}
+
+/// Returns the single values in `value`, with their paths. An empty path is the value itself.
+pub(super) fn scalars<'v>(value: &'v Value, path: String, out: &mut Vec<(String, &'v Value)>) {
+    let join = |key: &str| if path.is_empty() { key.to_owned() } else { format!("{path}.{key}") };
+    match value {
+        Value::Object(object) => object.iter().for_each(|(name, item)| scalars(item, join(name), out)),
+        Value::Array(items) => {
+            items.iter().enumerate().for_each(|(index, item)| scalars(item, join(&index.to_string()), out));
+        }
+        scalar => out.push((path, scalar)),
+    }
+}
+
+/// Returns the values that may be written into `field` instead of `right`: other options if the text or the schema lists
+/// any, else neighbouring and similar values, and those that the text or other calls have for the field. Neither `right` nor
+/// `sent` is among them. The list is empty if nothing resembles the value.
+pub(super) fn wrong_values(field: &str, right: &Value, sent: Option<&Value>, sources: &Sources<'_>) -> Vec<Value> {
+    let mut options = Vec::new();
+    let mut similar = similar_values(right);
+    for hint in sources.hints {
+        match hint {
+            Hint::Options { field: named, values } if named == field => {
+                options.extend(values.iter().filter_map(|text| as_type_of(right, text)));
+            }
+            Hint::Bound { field: named, limit, .. } if named == field && right.is_number() => {
+                similar.push(number(*limit));
+            }
+            Hint::Example { object } => similar.extend(object.get(field).cloned()),
+            _ => {}
+        }
+    }
+    let parts: Vec<&str> = field.split('.').collect();
+    sources.schema.iter().for_each(|schema| collect_options(schema, &parts, &mut options));
+    similar.extend((sources.elsewhere)(field));
+    let mut wrong = Vec::new();
+    let is_listed = options.iter().any(|option| option != right);
+    for value in if is_listed { options } else { similar } {
+        let is_alike = json_type(&value) == json_type(right) && (!right.is_i64() || value.is_i64());
+        if is_alike && value != *right && Some(&value) != sent && !wrong.contains(&value) {
+            wrong.push(value);
+        }
+    }
+    wrong
+}
+
+/// Reads an option, which a text writes without quotes, as a value of the type of `right`.
+fn as_type_of(right: &Value, text: &str) -> Option<Value> {
+    if right.is_string() { Some(text.into()) } else { serde_json::from_str(text).ok() }
+}
+
+/// Collects the options that a schema lists for a field, in all variants of a union.
+fn collect_options(schema: &Value, path: &[&str], out: &mut Vec<Value>) {
+    for union in ["oneOf", "anyOf", "allOf"] {
+        let variants = schema.get(union).and_then(Value::as_array);
+        variants.into_iter().flatten().for_each(|variant| collect_options(variant, path, out));
+    }
+    match path {
+        [] => {
+            out.extend(schema.get("enum").and_then(Value::as_array).into_iter().flatten().cloned());
+            out.extend(schema.get("const").cloned());
+        }
+        [name, rest @ ..] => {
+            let property = schema.get("properties").and_then(|properties| properties.get(name));
+            let inner = property.or_else(|| schema.get("items").filter(|_| name.parse::<usize>().is_ok()));
+            inner.into_iter().for_each(|inner| collect_options(inner, rest, out));
+        }
+    }
+}
+
+/// Returns a number as an integer if it is one.
+fn number(number: f64) -> Value {
+    let is_whole = number.fract() == 0.0 && number.abs() < 2.0_f64.powi(53);
+    if is_whole { Value::from(number as i64) } else { Value::from(number) }
+}
+
+/// Returns values that resemble `right` by themselves: neighbouring numbers and dates, shortened texts.
+fn similar_values(right: &Value) -> Vec<Value> {
+    match right {
+        Value::Bool(value) => vec![Value::Bool(!value)],
+        Value::Number(known) => match (known.as_i64(), known.as_f64()) {
+            (Some(known), _) => [-1, 1].into_iter().filter_map(|by| known.checked_add(by)).map(Value::from).collect(),
+            (None, Some(known)) => vec![Value::from(known - 1.0), Value::from(known + 1.0)],
+            (None, None) => Vec::new(),
+        },
+        Value::String(text) => similar_texts(text).into_iter().map(Value::String).collect(),
+        Value::Null | Value::Array(_) | Value::Object(_) => Vec::new(),
+    }
+}
+
+/// Returns the text with a neighbouring digit, without its first or last word, or without the end of its longest word.
+fn similar_texts(text: &str) -> Vec<String> {
+    let mut texts = Vec::new();
+    // The last digit of a date is that of its day.
+    let date = text.get(..10).filter(|date| is_date(date));
+    let digit = date.map(|_| 9).or_else(|| text.rfind(|c: char| c.is_ascii_digit()));
+    if let Some(at) = digit {
+        let known = text.as_bytes()[at];
+        let near = [known.wrapping_sub(1), known + 1].into_iter().filter(u8::is_ascii_digit);
+        texts.extend(near.map(|digit| format!("{}{}{}", &text[..at], char::from(digit), &text[at + 1..])));
+    }
+    if let (Some((head, _)), Some((_, tail))) = (text.trim().rsplit_once(' '), text.trim().split_once(' ')) {
+        texts.extend([head, tail].map(|part| part.trim().to_owned()));
+    } else if digit.is_none() {
+        let word = text.split(|c: char| !c.is_alphabetic()).rev().max_by_key(|word| word.len());
+        if let Some(word) = word.filter(|word| word.chars().count() > 1) {
+            // `word` is a slice of `text`, so its end is a position in it.
+            let end = word.as_ptr() as usize - text.as_ptr() as usize + word.len();
+            let last = word.chars().next_back().map_or(0, char::len_utf8);
+            texts.push(format!("{}{}", &text[..end - last], &text[end..]));
+        }
+    }
+    texts
+}
+
+/// Returns true for `2026-01-31`.
+fn is_date(text: &str) -> bool {
+    text.bytes().enumerate().all(|(at, byte)| if matches!(at, 4 | 7) { byte == b'-' } else { byte.is_ascii_digit() })
+}
+
+/// Sets the value at `path`; the value itself for an empty path.
+pub(super) fn replaced(value: &Value, path: &str, new: Value) -> Value {
+    if path.is_empty() {
+        return new;
+    }
+    let mut value = value.clone();
+    paths::set(&mut value, path, new);
+    value
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn similar(right: &Value) -> Vec<Value> {
+        wrong_values("f", right, None, &Sources { hints: &[], schema: None, elsewhere: &|_| Vec::new() })
+    }
+
+    #[test]
+    fn similar_values_of_each_type() {
+        for (right, expected) in [
+            (json!(true), json!([false])),
+            (json!(5), json!([4, 6])),
+            (json!(2.5), json!([1.5, 3.5])),
+            (json!(i64::MAX), json!([i64::MAX - 1])),
+            (json!("2026-01-31T10:00:00Z"), json!(["2026-01-30T10:00:00Z", "2026-01-32T10:00:00Z"])),
+            (json!("ORD-17"), json!(["ORD-16", "ORD-18"])),
+            (json!("NL91ABNA0417164300"), json!(["NL91ABNA0417164301"])),
+            (json!("S. Okoro"), json!(["S.", "Okoro"])),
+            (json!("anna@example.com"), json!(["anna@exampl.com"])),
+            (json!("Größe"), json!(["Größ"])),
+            (json!(""), json!([])),
+            (json!("A"), json!([])),
+            (json!(null), json!([])),
+        ] {
+            assert_eq!(json!(similar(&right)), expected, "{right}");
+        }
+    }
+
+    #[test]
+    fn a_listed_option_is_confused_with_another_one() {
+        let schema = json!({"properties": {"pay": {"oneOf": [
+            {"properties": {"by": {"const": "card"}}}, {"properties": {"by": {"const": "cash"}}}
+        ]}, "lines": {"items": {"properties": {"unit": {"enum": ["kg", "g"]}}}}}});
+        let options = |values: &[&str]| Hint::Options {
+            field: "size".to_owned(),
+            values: values.iter().copied().map(str::to_owned).collect(),
+        };
+        let hints = [options(&["1", "2", "4"])];
+        let sources = Sources { hints: &hints, schema: Some(&schema), elsewhere: &|_| vec!["gift".into()] };
+        let wrong = |field: &str, right: Value, sent: Value| json!(wrong_values(field, &right, Some(&sent), &sources));
+        assert_eq!(wrong("size", json!(2), json!(3)), json!([1, 4]));
+        assert_eq!(wrong("size", json!("2"), json!("1")), json!(["4"]));
+        assert_eq!(wrong("pay.by", json!("card"), json!("Card")), json!(["cash"]));
+        assert_eq!(wrong("lines.0.unit", json!("g"), json!(1)), json!(["kg"]));
+        // Nothing is listed for these.
+        assert_eq!(wrong("pay.with", json!("visa"), json!(1)), json!(["vis", "gift"]));
+    }
+
+    #[test]
+    fn values_that_the_text_states_are_taken_for_the_right_one() {
+        let hints = [
+            Hint::Bound { field: "n".to_owned(), relation: super::super::hints::Relation::AtLeast, limit: 3.0 },
+            Hint::Example { object: json!({"n": 20, "name": "Jane Doe"}).as_object().unwrap().clone() },
+        ];
+        let sources = Sources { hints: &hints, schema: None, elsewhere: &|_| Vec::new() };
+        assert_eq!(json!(wrong_values("n", &json!(9), Some(&json!(1)), &sources)), json!([8, 10, 3, 20]));
+        assert_eq!(json!(wrong_values("name", &json!("Bo"), None, &sources)), json!(["B", "Jane Doe"]));
+    }
+}
