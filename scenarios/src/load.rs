@@ -1,8 +1,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use healbench_protocol::fingerprint;
-
 use crate::load_error::LoadError;
 use crate::locate::{self, Syntax, parse, syntax_of};
 use crate::scenario::{Scenario, Source};
@@ -14,26 +12,42 @@ use crate::{Diagnostic, compile, shape};
 /// # Errors
 /// Returns all problems, sorted by position; at least one.
 pub fn load_str(path_label: &str, text: &str, syntax: Syntax) -> Result<Scenario, Vec<Diagnostic>> {
-    let extension = match syntax {
-        Syntax::Yaml => "yaml",
-        Syntax::Json => "json",
-    };
-    load_text(path_label, text, syntax, extension)
+    load_text(path_label, text, syntax, syntax.extension(), None)
 }
 
-fn load_text(label: &str, text: &str, syntax: Syntax, extension: &str) -> Result<Scenario, Vec<Diagnostic>> {
+/// Like [`load_str`], for a scenario that was stored with the text of its server's tools, which are not read from their file.
+///
+/// # Errors
+/// As [`load_str`].
+pub fn load_stored(
+    path_label: &str,
+    text: &str,
+    syntax: Syntax,
+    tools: Option<&str>,
+) -> Result<Scenario, Vec<Diagnostic>> {
+    load_text(path_label, text, syntax, syntax.extension(), tools)
+}
+
+fn load_text(
+    label: &str,
+    text: &str,
+    syntax: Syntax,
+    extension: &str,
+    stored_tools: Option<&str>,
+) -> Result<Scenario, Vec<Diagnostic>> {
     let source = Source {
         path: label.to_owned(),
         text: text.to_owned(),
         extension: extension.to_owned(),
-        sha256: fingerprint(text.as_bytes()),
+        sha256: Source::hash(text, None),
     };
     let document = parse(label, without_bom(text), syntax).map_err(|diagnostic| vec![diagnostic])?;
     let shape_errors = shape::check(&document);
     let mut all_diagnostics = shape_errors.diagnostics;
     all_diagnostics.extend(document.duplicate_keys());
     let is_shaped = all_diagnostics.is_empty();
-    let compile_errors = match compile::compile(&document, &shape_errors.unknown_keys, is_shaped, source) {
+    let compile_errors = match compile::compile(&document, &shape_errors.unknown_keys, is_shaped, stored_tools, source)
+    {
         Ok(scenario) if is_shaped => return Ok(scenario),
         Ok(_) => Vec::new(),
         Err(more) => more,
@@ -65,7 +79,7 @@ pub(crate) fn load_bytes(label: &str, bytes: &[u8]) -> Result<Scenario, LoadErro
     let extension = Path::new(label).extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     let syntax = syntax_of(extension).ok_or_else(|| LoadError::Extension { path: label.to_owned() })?;
     let result = match std::str::from_utf8(bytes) {
-        Ok(text) => load_text(label, text, syntax, &extension.to_lowercase()),
+        Ok(text) => load_text(label, text, syntax, &extension.to_lowercase(), None),
         Err(error) => Err(vec![not_utf8(label, bytes, error.valid_up_to())]),
     };
     result.map_err(|diagnostics| {

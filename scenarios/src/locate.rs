@@ -27,9 +27,19 @@ pub enum Syntax {
     Json,
 }
 
+impl Syntax {
+    /// Returns the extension of files with this syntax, without a dot.
+    pub(crate) fn extension(self) -> &'static str {
+        match self {
+            Syntax::Yaml => "yaml",
+            Syntax::Json => "json",
+        }
+    }
+}
+
 /// A parsed file.
 pub(crate) struct Document<'a> {
-    label: &'a str,
+    pub(crate) label: &'a str,
     text: &'a str,
     pub(crate) value: Value,
     spans: BTreeMap<String, EntrySpan>,

@@ -4,11 +4,12 @@ use std::sync::Arc;
 use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::{FaultDef, Tool, WorldDef};
 use healbench_engine::{Simulator, StateCheck, WorldBase};
-use healbench_protocol::{Claim, DrawKey, Seed, ToolSpec};
+use healbench_protocol::{Claim, DrawKey, Seed, ToolSpec, fingerprint};
 
 use crate::expectation::{EpisodeState, Expectation};
 use crate::generate::TablePlan;
 use crate::schedule::{PlannedStep, Schedule, WorldSummary, WorldSummaryCache, schedule};
+use crate::server::{Server, ServerCheck};
 
 /// A validated scenario: everything it refers to exists.
 #[derive(Debug, Clone)]
@@ -27,6 +28,8 @@ pub struct Scenario {
     pub task: Task,
     /// The tools, in the order of the file.
     pub tools: Vec<Tool>,
+    /// The server that has the tools; `None` for the simulator.
+    pub server: Option<Server>,
     /// The conditions that must hold at the end; at least one.
     pub expect: Vec<Expectation>,
     /// Claims to compare with the measured results.
@@ -64,8 +67,18 @@ pub struct Source {
     pub text: String,
     /// `yaml`, `yml` or `json`.
     pub extension: String,
-    /// The SHA-256 hash of the text in hexadecimal.
+    /// The hash of the text, and of the tools of a server: see [`hash`](Source::hash).
     pub sha256: String,
+}
+
+impl Source {
+    /// Returns the SHA-256 hash of the text of a scenario, followed by that of the tools of its server, in hexadecimal.
+    pub fn hash(text: &str, tools: Option<&str>) -> String {
+        match tools {
+            None => fingerprint(text.as_bytes()),
+            Some(tools) => fingerprint([text, "\0", tools].concat().as_bytes()),
+        }
+    }
 }
 
 impl Scenario {
@@ -98,6 +111,11 @@ impl Scenario {
     /// Returns the expectations on the final state, in the order of the file.
     pub fn state_checks(&self) -> impl Iterator<Item = &StateCheck> {
         self.expect.iter().filter_map(Expectation::state_check)
+    }
+
+    /// Returns the expectations on the final state of a server, in the order of the file.
+    pub fn server_checks(&self) -> impl Iterator<Item = &ServerCheck> {
+        self.expect.iter().filter_map(Expectation::server_check)
     }
 
     /// Returns the simulator of the scenario with this initial state.

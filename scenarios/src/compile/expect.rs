@@ -9,6 +9,7 @@ use super::world::Tables;
 use crate::expectation::Expectation;
 use crate::file::{ExpectFile, FaultFile};
 use crate::locate::child;
+use crate::server::ServerCheck;
 
 pub(super) fn faults(compiler: &mut Compiler<'_>, tools: &Tools) -> Option<Vec<FaultDef>> {
     let pointers = compiler.items("/faults");
@@ -61,25 +62,57 @@ pub(super) fn faults_json(faults: &[FaultDef]) -> Value {
     faults.iter().map(fault).collect()
 }
 
-pub(super) fn expectations(compiler: &mut Compiler<'_>, tables: &Tables, tools: &Tools) -> Option<Vec<Expectation>> {
+/// `on_server` is true if the scenario has a server instead of tables.
+pub(super) fn expectations(
+    compiler: &mut Compiler<'_>,
+    tables: &Tables,
+    tools: &Tools,
+    on_server: bool,
+) -> Option<Vec<Expectation>> {
     let pointers = compiler.items("/expect");
-    let read = |pointer: &String| expectation(compiler, pointer, tables, tools);
+    let read = |pointer: &String| expectation(compiler, pointer, tables, tools, on_server);
     let expectations: Vec<Option<Expectation>> = pointers.iter().map(read).collect();
     expectations.into_iter().collect()
 }
 
-fn expectation(compiler: &mut Compiler<'_>, pointer: &str, tables: &Tables, tools: &Tools) -> Option<Expectation> {
+fn expectation(
+    compiler: &mut Compiler<'_>,
+    pointer: &str,
+    tables: &Tables,
+    tools: &Tools,
+    on_server: bool,
+) -> Option<Expectation> {
     let file: ExpectFile = compiler.section(pointer)?;
     let given = [
         ("row", file.row.is_some()),
         ("no_row", file.no_row.is_some()),
         ("count", file.count.is_some()),
         ("unchanged", file.unchanged.is_some()),
+        ("result", file.result.is_some()),
+        ("command", file.command.is_some()),
         ("called", file.called.is_some()),
         ("stops", file.stops.is_some()),
     ];
     let kind = compiler.exactly_one(pointer, &given)?;
     let at = child(pointer, kind);
+    let of_servers = ["result", "command"].contains(&kind);
+    if of_servers != on_server && !["called", "stops"].contains(&kind) {
+        let (others, environment) = match on_server {
+            true => ("`result`, `command`, `called` or `stops`", "a server"),
+            false => ("`row`, `no_row`, `count`, `unchanged`, `called` or `stops`", "the simulator"),
+        };
+        let help = format!("a scenario of {environment} can expect {others}");
+        compiler.at_key(&at, format!("`{kind}` is not of {environment}"), help);
+        return None;
+    }
+    if let Some(result) = file.result {
+        compiler.resolve_action(&at, &result.tool, None, tools)?;
+        let (tool, arguments, contains) = (result.tool, result.arguments, result.contains);
+        return Some(Expectation::Server(ServerCheck::Result { tool, arguments, contains }));
+    }
+    if let Some(command) = file.command {
+        return Some(Expectation::Server(ServerCheck::Command(command)));
+    }
     if let Some(row) = file.row {
         let exists = compiler.has_table(&child(&at, "in"), &row.table, tables);
         let exclusive_key = if row.only { Some(tables.get(&row.table)?.def.key.clone()) } else { None };

@@ -5,6 +5,7 @@ mod claims;
 mod expect;
 mod handlers;
 mod script;
+mod server;
 mod tools;
 mod world;
 
@@ -31,7 +32,8 @@ pub(crate) struct Compiler<'a> {
     diagnostics: Vec<Diagnostic>,
 }
 
-/// Converts a file to a scenario.
+/// Converts a file to a scenario. `stored_tools` is the text of the tools of a server, if they are not to be read from their
+/// file.
 ///
 /// # Errors
 /// Returns all problems beyond the file's shape. The list is empty if only the shape is wrong.
@@ -39,6 +41,7 @@ pub(crate) fn compile(
     document: &Document<'_>,
     unknown: &[String],
     is_shaped: bool,
+    stored_tools: Option<&str>,
     source: Source,
 ) -> Result<Scenario, Vec<Diagnostic>> {
     let mut content = document.value.clone();
@@ -46,28 +49,47 @@ pub(crate) fn compile(
         remove(&mut content, pointer);
     }
     let mut compiler = Compiler { document, content, is_shaped, diagnostics: Vec::new() };
-    let scenario = compile_sections(&mut compiler, source);
+    let scenario = compile_sections(&mut compiler, stored_tools, source);
     match scenario {
         Some(scenario) if compiler.diagnostics.is_empty() => Ok(scenario),
         _ => Err(compiler.diagnostics),
     }
 }
 
-fn compile_sections(compiler: &mut Compiler<'_>, source: Source) -> Option<Scenario> {
+fn compile_sections(compiler: &mut Compiler<'_>, stored_tools: Option<&str>, mut source: Source) -> Option<Scenario> {
+    let given = ["tools", "server"].map(|key| (key, compiler.content.get(key).is_some()));
+    let environment = if compiler.content.is_object() { compiler.exactly_one("", &given) } else { None };
+    let server = match environment {
+        Some("server") => Some(server::compile(compiler, stored_tools)),
+        _ => None,
+    };
+    let (server, server_tools) = match server {
+        None => (None, None),
+        // Without its tools nothing else can be checked.
+        Some(None) => return None,
+        Some(Some((server, tools))) => {
+            source.sha256 = Source::hash(&source.text, Some(&server.tools_text));
+            (Some(server), Some(tools))
+        }
+    };
+    let on_server = server.is_some();
     let task: Option<TaskFile> = compiler.section("/task");
     let id = compiler.id("id");
     let cluster = if compiler.content.get("cluster").is_some() { compiler.id("cluster") } else { id.clone() };
     let world = world::compile(compiler);
-    let tools = tools::compile(compiler, &world);
+    let tools = match server_tools {
+        Some(tools) => tools,
+        None => tools::compile(compiler, &world),
+    };
     let faults = expect::faults(compiler, &tools);
-    let expect = expect::expectations(compiler, &world, &tools);
+    let expect = expect::expectations(compiler, &world, &tools, on_server);
     let claims = claims::compile(compiler);
     let declared_world = WorldDef {
         tables: world.valid().map(|plan| plan.def.clone()).collect(),
         role: world.role.clone(),
         faults: Vec::new(),
     };
-    let steps = script::compile(compiler, &tools, &declared_world);
+    let steps = script::compile(compiler, &tools, &declared_world, on_server);
     let steps = match steps {
         Some(steps) if compiler.diagnostics.is_empty() => script::check_combinations(compiler, steps, &declared_world),
         _ => None,
@@ -83,6 +105,7 @@ fn compile_sections(compiler: &mut Compiler<'_>, source: Source) -> Option<Scena
         tags: compiler.section("/tags").unwrap_or_default(),
         task: Task { prompt: task.prompt.trim().to_owned(), max_calls: task.max_calls },
         tools: tools.into_checked()?,
+        server,
         expect: expect?,
         claims: claims?,
         awareness: awareness(compiler.section("/self_healing")),

@@ -16,14 +16,26 @@ use crate::mistakes::{self, MistakeKind, MistakeParams, MistakePart, MutationPla
 use crate::schedule::{PlannedStep, WorldSummary, mutated_step};
 use crate::suggest;
 
-pub(super) fn compile(compiler: &mut Compiler<'_>, tools: &Tools, world: &WorldDef) -> Option<Vec<PlannedStep>> {
+/// `on_server` is true if the scenario has a server.
+pub(super) fn compile(
+    compiler: &mut Compiler<'_>,
+    tools: &Tools,
+    world: &WorldDef,
+    on_server: bool,
+) -> Option<Vec<PlannedStep>> {
     let pointers = compiler.items("/script");
-    let read = |pointer: &String| step(compiler, pointer, tools, world);
+    let read = |pointer: &String| step(compiler, pointer, tools, world, on_server);
     let steps: Vec<Option<PlannedStep>> = pointers.iter().map(read).collect();
     steps.into_iter().collect()
 }
 
-fn step(compiler: &mut Compiler<'_>, pointer: &str, tools: &Tools, world: &WorldDef) -> Option<PlannedStep> {
+fn step(
+    compiler: &mut Compiler<'_>,
+    pointer: &str,
+    tools: &Tools,
+    world: &WorldDef,
+    on_server: bool,
+) -> Option<PlannedStep> {
     let file: StepFile = compiler.section(pointer)?;
     let at = child(pointer, "call");
     let reference = compiler.resolve_action(&at, &file.call.tool, file.call.action.as_deref(), tools);
@@ -47,6 +59,7 @@ fn step(compiler: &mut Compiler<'_>, pointer: &str, tools: &Tools, world: &World
         arguments: &file.call.arguments,
         validator: &validator,
         world,
+        on_server,
     };
     let mistakes = plans(compiler, &child(pointer, "mistakes"), file.mistakes, &target);
     let draw = match file.draw {

@@ -27,6 +27,10 @@ pub(super) struct NamedTool {
 }
 
 impl Tools {
+    pub(super) fn new(tools: Vec<NamedTool>) -> Tools {
+        Tools { tools }
+    }
+
     pub(super) fn get(&self, name: &str) -> Option<&NamedTool> {
         self.tools.iter().find(|tool| tool.name == name)
     }

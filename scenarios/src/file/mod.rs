@@ -3,6 +3,7 @@
 
 mod claim;
 mod script;
+mod server;
 mod tool;
 mod world;
 
@@ -13,13 +14,14 @@ use serde_json::Value;
 
 pub(crate) use claim::{ClaimFile, SpanFile};
 pub(crate) use script::{ExpectFile, FaultFile, FindFile, MistakeFile, StepFile};
+pub(crate) use server::ServerFile;
 pub(crate) use tool::{
     ActionFile, EntitlementFile, FailFile, FilterFile, HandlerFile, PresenterFile, PreviousActionFile, PreviousFile,
     RequiredFile, RuleFile, ToolFile,
 };
 pub(crate) use world::{FieldFile, GenerateFile, TableFile, WorldFile};
 
-/// One scenario: tools, data, a task, the expected end, and the calls that a scripted agent intends to make.
+/// One scenario: tools, data, a task, the expected end, and the calls that a simulated reader intends to make.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[allow(dead_code, reason = "read section by section, so that one broken section hides no problem of another")]
@@ -41,9 +43,11 @@ pub(crate) struct ScenarioFile {
     pub cluster: Option<String>,
     /// The task of the agent.
     pub task: TaskFile,
-    /// The tools, by name.
+    /// The tools, by name; left out if a server has them.
     #[schemars(extend("minProperties" = 1))]
-    pub tools: IndexMap<String, ToolFile>,
+    pub tools: Option<IndexMap<String, ToolFile>>,
+    /// The MCP server that executes the calls, instead of `tools` and `world`.
+    pub server: Option<ServerFile>,
     /// The data that the tools act on: tables by name, and the role of the caller.
     pub world: Option<WorldFile>,
     /// The scheduled failures of the server.
@@ -57,7 +61,7 @@ pub(crate) struct ScenarioFile {
     /// Published claims about cost with and without guardrails, to be compared with the measurements.
     #[serde(default)]
     pub claims: Vec<ClaimFile>,
-    /// The calls of a perfect agent, in order, with the mistakes that a scripted agent makes first.
+    /// The calls of a perfect agent, in order, with the mistakes that a simulated reader makes first.
     #[schemars(length(min = 1))]
     pub script: Vec<StepFile>,
 }

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::server::ResultFile;
 use crate::mistakes::MistakeKind;
 
 /// A fault that affects calls.
@@ -31,7 +32,8 @@ fn one() -> u32 {
     1
 }
 
-/// An expectation at the end: exactly one of row, no_row, count, unchanged, called and stops.
+/// An expectation at the end: exactly one of row, no_row, count, unchanged, result, command, called and stops. The first four
+/// are of the simulator, `result` and `command` of a server.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct ExpectFile {
@@ -43,6 +45,11 @@ pub(crate) struct ExpectFile {
     pub count: Option<CountFile>,
     /// The table has its initial rows.
     pub unchanged: Option<String>,
+    /// A call of the server returns a text.
+    pub result: Option<ResultFile>,
+    /// A command, run in `{dir}`, exits with status 0.
+    #[schemars(length(min = 1))]
+    pub command: Option<Vec<String>>,
     /// A matching call succeeded.
     pub called: Option<CalledFile>,
     /// `true`: the task cannot be done, and the agent must say so.
@@ -112,7 +119,7 @@ pub(crate) struct StepFile {
     /// Arguments, by name, whose value the task does not state and a record has to provide.
     #[serde(default)]
     pub find: IndexMap<String, FindFile>,
-    /// The mistakes of a scripted agent's first attempt, all of them.
+    /// The mistakes of a simulated reader's first attempt, all of them.
     #[serde(default)]
     pub mistakes: Vec<MistakeFile>,
     /// Mistakes that are drawn for every trial.

@@ -9,6 +9,9 @@ use serde_json::{Value, json};
 use super::{Edit, InapplicableMistake, MistakeParams, MutationPlan, Target};
 
 pub(super) fn unknown_id(target: &Target<'_>, params: &MistakeParams) -> Result<MutationPlan, InapplicableMistake> {
+    if target.on_server {
+        return on_server(target, params);
+    }
     let identifiers = identifiers(target);
     if let Some(field) = &params.field
         && !identifiers.contains_key(field.as_str())
@@ -32,6 +35,20 @@ pub(super) fn unknown_id(target: &Target<'_>, params: &MistakeParams) -> Result<
     match fields.is_empty() {
         true => Err(InapplicableMistake::kind("no argument of the call names a row of a table")),
         false => Ok(MutationPlan { fields }),
+    }
+}
+
+/// Only the author knows what a server does not have.
+fn on_server(target: &Target<'_>, params: &MistakeParams) -> Result<MutationPlan, InapplicableMistake> {
+    let (Some(field), Some(value)) = (&params.field, &params.value) else {
+        return Err(InapplicableMistake::kind(
+            "on a server it needs a `field` and a `value` that the server does not have",
+        ));
+    };
+    match target.arguments.get(field) {
+        None => Err(InapplicableMistake::field(format!("the call has no argument `{field}`"))),
+        Some(right) if right == value => Err(InapplicableMistake::value("this is the right value")),
+        Some(_) => Ok(MutationPlan { fields: vec![vec![vec![Edit::Set(field.clone(), value.clone())]]] }),
     }
 }
 

@@ -35,6 +35,8 @@ pub(crate) struct Target<'a> {
     pub(crate) validator: &'a Validator,
     /// The tables, with the rows listed in the file.
     pub(crate) world: &'a WorldDef,
+    /// True if the tool is that of a server, whose data is not known.
+    pub(crate) on_server: bool,
 }
 
 impl Target<'_> {

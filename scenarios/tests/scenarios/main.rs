@@ -10,6 +10,7 @@ mod rendering;
 mod robustness;
 mod schedules;
 mod schema;
+mod servers;
 mod suites;
 mod tools_files;
 

@@ -11,7 +11,7 @@ fn rendered(text: &str, color: bool) -> String {
 
 #[test]
 fn all_problems_of_a_file_are_reported_at_once() {
-    insta::assert_snapshot!(rendered(include_str!("../broken/many-problems.yaml"), false), @r#"
+    insta::assert_snapshot!(rendered(include_str!("../broken/many-problems.yaml"), false), @"
     error: `billing/new currency` cannot be an id
      --> broken.yaml:1:5
       |
@@ -158,7 +158,7 @@ fn all_problems_of_a_file_are_reported_at_once() {
        |
        = help: leave it out: an agent that can do the task is not expected to stop
 
-    error: exactly one of `row`, `no_row`, `count`, `unchanged`, `called`, `stops` is needed
+    error: exactly one of `row`, `no_row`, `count`, `unchanged`, `result`, `command`, `called`, `stops` is needed
       --> broken.yaml:42:5
        |
     42 |   - {}
@@ -195,12 +195,18 @@ fn all_problems_of_a_file_are_reported_at_once() {
        |                                                                     ^^^^^
        |
        = help: did you mean `field`?
-    "#);
+    ");
 }
 
 #[test]
 fn wide_and_tabbed_lines_keep_their_caret() {
     insta::assert_snapshot!(rendered("id: x\ntitle: \"東京 und Ümläute\"\ntags: [\"東京\",\t7]\n", false), @r#"
+    error: exactly one of `tools`, `server` is needed
+     --> broken.yaml:1:1
+      |
+    1 | id: x
+      | ^
+
     error: missing key `expect`
      --> broken.yaml:1:1
       |
@@ -215,7 +221,7 @@ fn wide_and_tabbed_lines_keep_their_caret() {
     1 | id: x
       | ^
       |
-      = help: `script`: The calls of a perfect agent, in order, with the mistakes that a scripted agent makes first.
+      = help: `script`: The calls of a perfect agent, in order, with the mistakes that a simulated reader makes first.
 
     error: missing key `task`
      --> broken.yaml:1:1
@@ -224,14 +230,6 @@ fn wide_and_tabbed_lines_keep_their_caret() {
       | ^
       |
       = help: `task`: The task of the agent.
-
-    error: missing key `tools`
-     --> broken.yaml:1:1
-      |
-    1 | id: x
-      | ^
-      |
-      = help: `tools`: The tools, by name.
 
     error: this must be a text, and this is a number
      --> broken.yaml:3:14

@@ -29,6 +29,7 @@ fn quickstart_is_complete() {
         "contract-drift",
         "controls",
         "hostile",
+        "published",
         "quickstart",
         "recovery",
         "routing",
