@@ -50,6 +50,29 @@ pub struct Baseline {
     pub cells: BTreeMap<CellName, BTreeMap<String, CellScenario>>,
 }
 
+impl Baseline {
+    /// Returns the results of two agents of a run that played both, as those of a base and of a candidate: under the name of
+    /// the candidate, so that a gate matches their cells. Agents are named as in reports.
+    ///
+    /// # Errors
+    /// The name that is not of an agent of the run.
+    pub fn between<'n>(&self, base: &'n str, candidate: &'n str) -> Result<[Baseline; 2], &'n str> {
+        let find = |name: &'n str| self.agents.keys().find(|agent| agent.to_string() == name).ok_or(name);
+        let (base, candidate) = (find(base)?, find(candidate)?);
+        let only = |agent: &AgentId| Baseline {
+            agents: self.agents.get(agent).map(|known| (candidate.clone(), known.clone())).into_iter().collect(),
+            cells: self
+                .cells
+                .iter()
+                .filter(|(cell, _)| cell.agent == *agent)
+                .map(|(cell, scenarios)| (CellName { agent: candidate.clone(), ..cell.clone() }, scenarios.clone()))
+                .collect(),
+            ..self.clone()
+        };
+        Ok([only(base), only(candidate)])
+    }
+}
+
 /// The identity of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentFingerprint {

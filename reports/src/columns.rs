@@ -154,7 +154,7 @@ frame! {
         /// Tokens of the largest response.
         LARGEST_RESPONSE largest_response: U32;
         /// Exact `o200k_base` tokens sent to the agent, over all turns: system text, tools and the conversation so far. For a
-        /// scripted agent, those of a model that takes the same turns.
+        /// simulated reader, those of a model that takes the same turns.
         BILLED_INPUT_TOKENS billed_input_tokens: U64;
         /// Exact `o200k_base` tokens of the agent's turns: calls and prose, without reasoning.
         BILLED_OUTPUT_TOKENS billed_output_tokens: U64;

@@ -2,6 +2,7 @@
 
 mod difference;
 mod episode_metrics;
+mod interaction;
 mod matrix;
 mod pairs;
 
@@ -16,6 +17,7 @@ use crate::report_error::ReportError;
 use crate::statistics::{Interval, ThisSuite};
 pub(crate) use difference::{Cluster, difference};
 pub(crate) use episode_metrics::EpisodeMetrics;
+pub use interaction::Interaction;
 pub(crate) use matrix::main_matrix;
 pub use matrix::{Axis, Matrix, MatrixCell, MatrixColumn, matrix};
 pub use pairs::compare;
@@ -112,7 +114,7 @@ pub struct MetricDifference {
     /// The intraclass correlation of the differences of a cluster's pairs, of which values above 0 widen the interval; null for a
     /// count.
     pub icc: Option<f64>,
-    /// What the same scenarios would show if they were run again, for a rate; null if nothing varies, as with scripted agents
+    /// What the same scenarios would show if they were run again, for a rate; null if nothing varies, as with simulated readers
     /// and replays, and for fewer than two pairs.
     pub this_suite: Option<ThisSuite>,
 }

@@ -24,8 +24,8 @@ pub use baseline::{
     Outcomes, ScenarioFingerprint, Sum,
 };
 pub use comparison::{
-    Axis, CellComparison, Comparison, ComparisonError, Flip, Matrix, MatrixCell, MatrixColumn, MetricDifference,
-    PairingFailure, Side, Unpaired, compare, matrix,
+    Axis, CellComparison, Comparison, ComparisonError, Flip, Interaction, Matrix, MatrixCell, MatrixColumn,
+    MetricDifference, PairingFailure, Side, Unpaired, compare, matrix,
 };
 pub use episodes::for_each_episode;
 pub use frames::{

@@ -257,7 +257,7 @@ pub(crate) const ROW_METRICS: [RowMetricEntry; 25] = {
         row(CallsPerEpisode, "calls_per_episode", ["calls", "/episode"], Decimal, Cost, calls, one,
             "Calls over scored episodes."),
         row(BilledTokensPerEpisode, "billed_tokens_per_episode", ["billed", "/episode"], Amount, Cost, billed_tokens, one,
-            "Exact o200k_base tokens over scored episodes: the input of every turn (system text, tools and the conversation so far) and its output. For a scripted agent, those of a model that takes the same turns."),
+            "Exact o200k_base tokens over scored episodes: the input of every turn (system text, tools and the conversation so far) and its output. For a simulated reader, those of a model that takes the same turns."),
         row(TokensPerEpisode, "tokens_per_episode", ["tokens", "/episode"], Amount, Cost, tokens, one,
             "Tokens of calls, responses and prose over scored episodes."),
         row(Recovered, "episode_recovery", ["recov-", "ered"], Percent, Outcome, |row| u64::from(row.scheduled) * success(row),

@@ -37,7 +37,7 @@ pub use pairs::{pairs_for, pairs_to_settle};
 pub use pass::{Trials, pass_at_k, pass_hat_k, pass_hat_k_interval};
 pub use power::{PlannedPairs, PlannedTest, Population};
 pub use sign::{SignInterval, sign_interval};
-pub use student::Moments;
+pub use student::{ClusteredMean, Moments, clustered_mean};
 pub use tango::tango;
 pub use wilson::wilson;
 

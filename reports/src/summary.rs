@@ -77,6 +77,18 @@ pub struct Report {
     pub matrix: Option<Matrix>,
 }
 
+impl Report {
+    /// Returns the agents that have a headline. No headline is about simulated readers in a run with a model.
+    pub fn headline_agents(&self) -> impl Iterator<Item = &AgentReport> {
+        let has_model = self.agents.iter().any(|agent| agent.kind != AgentKind::Scripted);
+        self.agents.iter().filter(move |agent| has_headline(agent.kind, has_model))
+    }
+}
+
+fn has_headline(kind: AgentKind, has_model: bool) -> bool {
+    kind != AgentKind::Scripted || !has_model
+}
+
 /// Sums over the rows of a report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Totals {
@@ -99,7 +111,7 @@ pub struct AgentReport {
     pub agent: String,
     /// The heading of its rows, such as `openai:gpt-5-mini · seeded · native`.
     pub title: String,
-    /// The kind of agent. Rows of a scripted agent say nothing about real models.
+    /// The kind of agent. Rows of a simulated reader say nothing about real models.
     #[schemars(with = "crate::schema::AgentKindSchema")]
     pub kind: AgentKind,
     /// The opening of its episodes; null for an agent without a model.
@@ -111,13 +123,22 @@ pub struct AgentReport {
     /// True for a model that is declared deterministic. Its trials of a scenario with the same schedule count once in intervals and
     /// tests of success.
     pub deterministic: bool,
-    /// The headline comparison for this agent; null if the plan has only one condition.
+    /// The headline comparison for this agent; null if the plan has only one condition, and for a simulated reader if the
+    /// plan has a model.
     pub headline: Option<HeadlineComparison>,
     /// One row per condition.
     pub rows: Vec<ReportRow>,
 }
 
 impl AgentReport {
+    /// Returns the beginning of the agent's headline: its title, or `Simulated reader typical`.
+    pub fn headline_title(&self) -> String {
+        match self.agent.split_once(':') {
+            Some((_, profile)) if self.kind == AgentKind::Scripted => format!("Simulated reader {profile}"),
+            _ => self.title.clone(),
+        }
+    }
+
     /// Returns the parts of the title.
     pub fn title_parts(&self) -> Vec<String> {
         let id = AgentId { name: self.agent.clone(), opening: self.opening, tools: self.tools };
@@ -296,7 +317,7 @@ pub struct PairedDifference {
     pub p_value: Option<f64>,
     /// The same, adjusted by Holm for all comparisons with the reference condition in the report.
     pub p_adjusted: Option<f64>,
-    /// What the same scenarios would show if they were run again; null if nothing varies, as with scripted agents and
+    /// What the same scenarios would show if they were run again; null if nothing varies, as with simulated readers and
     /// replays, and for fewer than two pairs.
     pub this_suite: Option<ThisSuite>,
 }

@@ -27,6 +27,8 @@ mod gate_renderers;
 mod headline;
 #[path = "reports/hostile.rs"]
 mod hostile;
+#[path = "reports/interaction.rs"]
+mod interaction;
 #[path = "reports/non_inferiority.rs"]
 mod non_inferiority;
 #[path = "reports/numbers.rs"]

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::episode_metrics::RunEpisodes;
+use super::interaction::{Interaction, interactions};
 use super::pairs::adjust;
 use super::{Cluster, ComparisonError, EpisodeMetrics, MetricDifference, Side, difference};
 use crate::frames::check_names;
@@ -52,6 +53,8 @@ pub struct Matrix {
     pub rows: Vec<String>,
     /// The columns. The cells of a column are compared with each other.
     pub columns: Vec<MatrixColumn>,
+    /// How much the effects of content depend on the error format, if content or formats are compared and the run varies both.
+    pub interactions: Vec<Interaction>,
     /// Pairs of episodes that were not both executed and scored with the same mistakes and faults.
     pub unpaired: u64,
 }
@@ -186,6 +189,13 @@ fn build_matrix(
             }
         })
         .collect();
+    let reference_on = |wanted: Axis| (axis == wanted).then_some(rows[reference].as_str());
+    let interactions = match axis {
+        Axis::Content | Axis::Format => {
+            interactions(plan, &episodes, reference_on(Axis::Content), reference_on(Axis::Format))
+        }
+        Axis::Guardrails | Axis::Agent | Axis::Condition => Vec::new(),
+    };
     Ok(Matrix {
         run: String::new(),
         axis,
@@ -195,6 +205,7 @@ fn build_matrix(
         trials: plan.trials,
         rows,
         columns,
+        interactions,
         unpaired,
     })
 }

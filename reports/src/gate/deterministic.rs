@@ -1,4 +1,4 @@
-//! Decides the rows of scripted agents and of replays. They are reproducible bit by bit, so any difference is a change.
+//! Decides the rows of simulated readers and of replays. They are reproducible bit by bit, so any difference is a change.
 
 use super::{GateRow, MatchedScenarios, Method, Policy, ScenarioChange, Subject, Tier, Verdict};
 use crate::baseline::{CellName, CellScenario};

@@ -211,7 +211,7 @@ impl FromStr for Margin {
 const INFRA_SHARE: f64 = 0.05;
 
 impl Default for Policy {
-    /// Scripted agents and replays must not change at all. For live models, success and false success must not be worse
+    /// Simulated readers and replays must not change at all. For live models, success and false success must not be worse
     /// by more than 5 points; tokens and calls are advisory. In paired measurements, equal variants must be equal
     /// within 1%, and controls within 0.3%.
     fn default() -> Policy {

@@ -2,7 +2,7 @@
 
 use healbench_protocol::AgentKind;
 
-use super::labels::{Estimate, INDENT, align_estimates, condition_label, plain_cell};
+use super::labels::{Estimate, INDENT, READERS_NOTE, align_estimates, condition_label, plain_cell};
 use super::layout::{Paint, StyledSpan, Table, TableCell, TableLine, wrap};
 use super::number::{
     UNKNOWN, amount, amount_interval, count, money, percent, percent_digits, pluralize, points, points_interval,
@@ -320,7 +320,7 @@ pub(super) fn notes(comparison: &Comparison, changed: &[&CellComparison]) -> Vec
         ));
     }
     if comparison.cells.iter().any(|cell| cell.kind == AgentKind::Scripted) {
-        notes.push("Rows of `scripted:` agents show what the texts contain, not how a real model behaves.".to_owned());
+        notes.push(READERS_NOTE.to_owned());
     }
     notes
 }

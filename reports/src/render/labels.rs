@@ -10,6 +10,10 @@ use super::layout::{Paint, StyledSpan, TableCell};
 use super::plain_text;
 use crate::summary::ReportRow;
 
+/// The note on rows of simulated readers.
+pub(super) const READERS_NOTE: &str =
+    "Rows of simulated readers (`scripted:`) show what the texts contain, not how a real model behaves.";
+
 /// Options of the terminal output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TerminalOptions {

@@ -2,6 +2,7 @@
 
 use super::ablation::{ablation_title, sections, success_effect, token_effect};
 use super::labels::{Detail, Estimate, condition_label, row_label};
+use super::matrix::{interaction_label, interaction_note};
 use super::number::{
     UNKNOWN, amount_interval, count, money, p_value, percent, percent_interval, pluralize, points, points_interval,
     rate_amount, rate_percent, signed_amount,
@@ -33,7 +34,8 @@ pub fn markdown(report: &Report) -> String {
     let mut room = MAX_LINES.saturating_sub(head.len() + notes.len() + MIN_ROW_LINES + 2);
     let effects = ("effects of guardrails", effects(report));
     let matrix = ("matrix", report.matrix.as_ref().map(matrix).unwrap_or_default());
-    for (name, table) in [effects, matrix] {
+    let interactions = ("interactions", report.matrix.as_ref().map(interactions).unwrap_or_default());
+    for (name, table) in [effects, matrix, interactions] {
         if table.len() <= room {
             room -= table.len();
             tables.extend(table);
@@ -64,11 +66,12 @@ fn incomplete_notice(report: &Report) -> Vec<String> {
 fn headline_sentences(report: &Report) -> Vec<String> {
     let Some(headline) = report.headline else { return Vec::new() };
     let mut lines: Vec<String> = Vec::new();
-    for agent in report.agents.iter().take(MAX_SENTENCES) {
+    let agents: Vec<&AgentReport> = report.headline_agents().collect();
+    for agent in agents.iter().take(MAX_SENTENCES) {
         lines.push(headline_sentence(agent, &agent.rows[headline.left], &agent.rows[headline.right]));
     }
-    if report.agents.len() > MAX_SENTENCES {
-        lines.push(format!("- and {} more", count((report.agents.len() - MAX_SENTENCES) as u64)));
+    if agents.len() > MAX_SENTENCES {
+        lines.push(format!("- and {} more", count((agents.len() - MAX_SENTENCES) as u64)));
     }
     lines.push(String::new());
     lines
@@ -79,7 +82,7 @@ fn headline_sentence(agent: &AgentReport, left: &ReportRow, right: &ReportRow) -
     let [before, after] = comparison.success_rates.map(rate_percent);
     let mut text = format!(
         "- **{}**: {before} of episodes succeed with {}, {after} with {}",
-        escape_markdown(&agent.title),
+        escape_markdown(&agent.headline_title()),
         escape_markdown(&row_label(left)),
         escape_markdown(&row_label(right)),
     );
@@ -198,6 +201,20 @@ fn matrix(matrix: &Matrix) -> Vec<String> {
     lines
 }
 
+fn interactions(matrix: &Matrix) -> Vec<String> {
+    if matrix.interactions.is_empty() {
+        return Vec::new();
+    }
+    let mut lines = vec![String::new(), "| | interaction | p |".to_owned(), "|---|---:|---:|".to_owned()];
+    lines.extend(matrix.interactions.iter().map(|entry| {
+        let label = format!("{} {}: {}", entry.agent, entry.guardrails, interaction_label(entry));
+        let difference = entry.difference.map_or(UNKNOWN.to_owned(), points);
+        let interval = format_interval(entry.interval, points_interval);
+        format!("| {} | {difference}{interval} | {} |", escape_markdown(&label), p_value(entry.p_adjusted))
+    }));
+    lines
+}
+
 fn cell(cell: Option<&MatrixCell>) -> String {
     let Some(cell) = cell else { return String::new() };
     let success = cell.differences.iter().find(|entry| entry.metric == Metric::Success);
@@ -219,6 +236,7 @@ fn notes(report: &Report) -> Vec<String> {
             notes.push("Sentences are over pairs, US $ and the table over all scored episodes.".to_owned());
         }
     }
+    notes.extend(report.matrix.as_ref().and_then(interaction_note).map(|note| escape_markdown(&note)));
     notes.extend(agent_notes(report));
     notes.extend(exclusion_notes(report).iter().map(|note| escape_markdown(&note.replace('`', ""))));
     // All notes form one paragraph.

@@ -3,11 +3,11 @@
 use unicode_width::UnicodeWidthStr as _;
 
 use super::comparison::estimate;
-use super::labels::{Estimate, INDENT, align_estimates, plain_cell};
+use super::labels::{Estimate, INDENT, READERS_NOTE, align_estimates, plain_cell};
 use super::layout::{Paint, StyledSpan, Table, TableCell, TableLine, wrap};
-use super::number::{UNKNOWN, p_value, percent, percent_digits, pluralize, points, rate_percent};
+use super::number::{UNKNOWN, p_value, percent, percent_digits, pluralize, points, points_interval, rate_percent};
 use super::plain_text;
-use crate::comparison::{Matrix, MatrixCell, MatrixColumn, MetricDifference};
+use crate::comparison::{Interaction, Matrix, MatrixCell, MatrixColumn, MetricDifference};
 use crate::metric::Metric;
 
 /// Differences with a smaller p-value are marked.
@@ -35,6 +35,10 @@ pub fn matrix(matrix: &Matrix, width: usize, color: bool) -> String {
         if with_intervals.body_width() + INDENT.len() <= width { with_intervals } else { detail_table(matrix, false) };
     lines.extend(table.lines(width, color));
     lines.push(String::new());
+    if !matrix.interactions.is_empty() {
+        lines.extend(interaction_table(&matrix.interactions).lines(width, color));
+        lines.push(String::new());
+    }
     for note in notes(matrix) {
         lines.extend(wrap(&note, " ", width));
     }
@@ -143,6 +147,45 @@ fn detail_table(matrix: &Matrix, intervals: bool) -> Table {
     Table { heads, lines }
 }
 
+fn interaction_table(interactions: &[Interaction]) -> Table {
+    let value = |entry: &Interaction| {
+        let interval = entry.interval.map(points_interval).unwrap_or_default();
+        let difference = entry.difference.map_or(UNKNOWN.to_owned(), points);
+        (StyledSpan::new(difference, Paint::Plain), StyledSpan::new(interval, Paint::Dim))
+    };
+    let mut lines = Vec::new();
+    let mut title = String::new();
+    for (entry, estimate) in interactions.iter().zip(align_estimates(interactions.iter().map(value).collect())) {
+        let group = plain_text(&format!("{} {}", entry.agent, entry.guardrails)).into_owned();
+        if group != title {
+            lines.push(TableLine::Title(StyledSpan::new(group.clone(), Paint::Bold)));
+            title = group;
+        }
+        lines.push(TableLine::Row {
+            label: format!("{INDENT}{}", interaction_label(entry)),
+            cells: vec![estimate, plain_cell(p_value(entry.p_adjusted))],
+        });
+    }
+    Table { heads: vec![["interaction".to_owned(), "points".to_owned()], ["p".to_owned(), "Holm".to_owned()]], lines }
+}
+
+/// `next-step in zod-json`.
+pub(super) fn interaction_label(entry: &Interaction) -> String {
+    format!("{} in {}", plain_text(&entry.content), plain_text(&entry.format))
+}
+
+/// Returns a sentence about interactions; `None` without any.
+pub(super) fn interaction_note(matrix: &Matrix) -> Option<String> {
+    let first = matrix.interactions.first()?;
+    Some(format!(
+        "interaction: the difference of a level of content to {} in one format, minus that difference in {}, in trials that all four \
+         conditions have. Student's t over scenarios; p adjusted by Holm for all interactions. No interval where no scenario differs \
+         from another.",
+        plain_text(&first.reference_content),
+        plain_text(&first.reference_format)
+    ))
+}
+
 fn notes(matrix: &Matrix) -> Vec<String> {
     let level = percent(matrix.confidence);
     let mut notes = vec![format!(
@@ -152,6 +195,7 @@ fn notes(matrix: &Matrix) -> Vec<String> {
         plain_text(&matrix.reference),
         if matrix.columns.len() > 1 { "; * where it is below 0.05" } else { "" }
     )];
+    notes.extend(interaction_note(matrix));
     if matrix.unpaired > 0 {
         notes.push(format!(
             "Left out because one episode is missing or not scored: {}.",
@@ -159,7 +203,7 @@ fn notes(matrix: &Matrix) -> Vec<String> {
         ));
     }
     if matrix.columns.iter().any(|column| column.scripted) {
-        notes.push("Rows of `scripted:` agents show what the texts contain, not how a real model behaves.".to_owned());
+        notes.push(READERS_NOTE.to_owned());
     }
     notes
 }

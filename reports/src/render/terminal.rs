@@ -5,7 +5,7 @@ use unicode_width::UnicodeWidthStr as _;
 use super::ablation;
 use super::claims;
 use super::labels::{
-    Detail, Estimate, INDENT, TerminalOptions, align_estimates, condition_label, format_name, plain_cell,
+    Detail, Estimate, INDENT, READERS_NOTE, TerminalOptions, align_estimates, condition_label, format_name, plain_cell,
 };
 use super::layout::{Paint, StyledSpan, Table, TableCell, TableLine, wrap};
 use super::number::{
@@ -299,7 +299,7 @@ fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
     notes.push(if intervals {
         format!(
             "Intervals are {level}. Of differences: for other scenarios of these suites (clustered score). Of a rate: for the same \
-             scenarios run again (Wilson); scripted agents and replays have none, for nothing varies."
+             scenarios run again (Wilson); simulated readers and replays have none, for nothing varies."
         )
     } else {
         format!(
@@ -337,7 +337,7 @@ fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
 pub(super) fn agent_notes(report: &Report) -> Vec<String> {
     let mut notes = Vec::new();
     if report.agents.iter().any(|agent| agent.kind == AgentKind::Scripted) {
-        notes.push("Rows of `scripted:` agents show what the texts contain, not how a real model behaves.".to_owned());
+        notes.push(READERS_NOTE.to_owned());
     }
     if report.agents.iter().any(|agent| agent.opening == Some(Opening::Seeded)) {
         notes.push("seeded: the conversation begins with the scheduled mistake as the model's first call.".to_owned());

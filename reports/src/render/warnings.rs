@@ -22,7 +22,7 @@ pub(super) fn incomplete_warnings(report: &Report) -> Vec<Warning> {
     warnings
 }
 
-/// Scripted agents run scenario by scenario, so the finished episodes are not a random sample of the plan.
+/// Simulated readers run scenario by scenario, so the finished episodes are not a random sample of the plan.
 fn scenarios(report: &Report) -> String {
     let rows = || report.agents.iter().flat_map(|agent| &agent.rows);
     let is_scored = |index: usize| {

@@ -1,6 +1,6 @@
 use statrs::distribution::{ContinuousCDF as _, StudentsT};
 
-use super::Interval;
+use super::{ClusterSums, Interval};
 
 /// The count, sum and sum of squares of whole numbers, without rounding.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -39,6 +39,44 @@ impl Moments {
     }
 }
 
+/// A mean over clusters that are a sample of more.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ClusteredMean {
+    /// Student's interval.
+    pub interval: Interval,
+    /// The two-sided p-value of a mean of 0.
+    pub p_value: f64,
+}
+
+/// Returns the interval and the test of Σ xₛ / Σ nₛ for clusters with the sum xₛ of nₛ values: what a new sample of as many
+/// clusters would show.
+///
+/// The squared standard error is S / (S - 1) · Σ (xₛ - nₛ · mean)² / (Σ nₛ)² for S clusters, and the degrees of freedom are S - 1. With
+/// equally many values in all clusters this is Student's interval of the clusters' means.
+///
+/// Returns `None` for fewer than two clusters with values, if all clusters have the same mean, so that nothing tells how much others
+/// would differ, or if `confidence` is not between 0 and 1.
+pub fn clustered_mean(clusters: &[ClusterSums], confidence: f64) -> Option<ClusteredMean> {
+    let used: Vec<&ClusterSums> = clusters.iter().filter(|cluster| cluster.denominator > 0.0).collect();
+    if used.len() < 2 || !(confidence > 0.0 && confidence < 1.0) {
+        return None;
+    }
+    let (count, values) = (used.len() as f64, used.iter().map(|cluster| cluster.denominator).sum::<f64>());
+    let mean = used.iter().map(|cluster| cluster.numerator).sum::<f64>() / values;
+    let squares: f64 = used.iter().map(|cluster| (cluster.numerator - cluster.denominator * mean).powi(2)).sum::<f64>();
+    let error = (count / (count - 1.0) * squares).sqrt() / values;
+    // Rounding may leave a trace of a sum of squares that is 0.
+    if error < 1e-12 {
+        return None;
+    }
+    let t = StudentsT::new(0.0, 1.0, count - 1.0).ok()?;
+    let width = t.inverse_cdf(0.5 + confidence / 2.0) * error;
+    Some(ClusteredMean {
+        interval: Interval { lower: mean - width, upper: mean + width },
+        p_value: (2.0 * t.cdf(-(mean / error).abs())).min(1.0),
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -69,5 +107,37 @@ mod tests {
         assert_eq!(of(&[3, 4]).interval(1.0), None);
         let same = of(&[5_000_000; 20]).interval(0.95).unwrap();
         assert_eq!((same.lower, same.upper), (5e6, 5e6));
+    }
+    fn clusters(sums: &[[f64; 2]]) -> Vec<ClusterSums> {
+        sums.iter()
+            .map(|[numerator, denominator]| ClusterSums { numerator: *numerator, denominator: *denominator })
+            .collect()
+    }
+
+    #[test]
+    fn clustered_means_are_those_of_scipy() {
+        // scipy: stats.t.interval(0.95, 5, means.mean(), stats.sem(means)) and stats.ttest_1samp(means, 0) of
+        // sums / 20; for unequal clusters the formula with stats.t.ppf and stats.t.sf.
+        let equal = clusters(&[[3.0, 20.0], [-1.0, 20.0], [0.0, 20.0], [20.0, 20.0], [7.0, 20.0], [-4.0, 20.0]]);
+        let unequal = clusters(&[[3.0, 20.0], [-1.0, 5.0], [0.0, 12.0], [20.0, 20.0], [0.0, 0.0], [-4.0, 7.0]]);
+        let table = [
+            (equal, [-0.243_554_027, 0.660_220_694, 0.289_224_589]),
+            (unequal, [-0.510_304_098, 1.072_804_098, 0.379_732_161]),
+        ];
+        for (sums, expected) in table {
+            let found = clustered_mean(&sums, 0.95).unwrap();
+            let numbers = [found.interval.lower, found.interval.upper, found.p_value];
+            for (found, expected) in numbers.into_iter().zip(expected) {
+                assert!((found - expected).abs() < 1e-6, "{numbers:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn clusters_that_do_not_differ_have_no_interval() {
+        assert_eq!(clustered_mean(&clusters(&[[3.0, 20.0]]), 0.95), None);
+        assert_eq!(clustered_mean(&clusters(&[[3.0, 20.0], [0.0, 0.0]]), 0.95), None);
+        assert_eq!(clustered_mean(&clusters(&[[2.0, 20.0], [1.0, 10.0]]), 0.95), None);
+        assert_eq!(clustered_mean(&clusters(&[[3.0, 20.0], [0.0, 20.0]]), 1.0), None);
     }
 }

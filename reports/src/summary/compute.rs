@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use healbench_protocol::AgentKind;
 use healbench_record::{Plan, PlannedScenario, RunDir, RunManifest};
 
 use super::aggregate::{Aggregates, ChainsByRetries, aggregate};
@@ -9,7 +10,7 @@ use super::positions::frequent_classes;
 use super::sums::{ModelSums, PairSums, Sums};
 use super::{
     AgentReport, Difference, HeadlineComparison, ModelReport, PairedDifference, Pass, Repair, Report, ReportRow,
-    Retries, ScenarioRate, Totals,
+    Retries, ScenarioRate, Totals, has_headline,
 };
 use crate::comparison::main_matrix;
 use crate::frames::check_names;
@@ -63,7 +64,8 @@ pub fn summarize(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<R
     adjust(agents.iter_mut().flat_map(|agent| &mut agent.rows).filter_map(|row| row.vs_reference.as_mut()));
     let ablation = aggregates.effects.report(plan, &mut resamples);
     if HeadlineConditions::of(plan).is_some() {
-        for (index, agent) in agents.iter_mut().enumerate() {
+        let has_model = plan.agents.iter().any(|agent| agent.kind != AgentKind::Scripted);
+        for (index, agent) in agents.iter_mut().enumerate().filter(|(_, agent)| has_headline(agent.kind, has_model)) {
             agent.headline = Some(headline_comparison(&aggregates, plan, index, &mut resamples));
         }
         adjust(agents.iter_mut().filter_map(|agent| agent.headline.as_mut().map(|headline| &mut headline.success)));

@@ -286,8 +286,8 @@ fn a_comparison_on_a_terminal() {
     seeded · prompt.
     Not paired: 11 episodes of the base, 11 episodes of the candidate: one of the
     two episodes was lost to infrastructure or configuration, in scripted:typical.
-    Rows of `scripted:` agents show what the texts contain, not how a real model
-    behaves.
+    Rows of simulated readers (`scripted:`) show what the texts contain, not how a
+    real model behaves.
     ");
 }
 

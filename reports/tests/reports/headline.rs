@@ -1,6 +1,6 @@
-use healbench_protocol::{CONDITIONS, ErrorClass};
+use healbench_protocol::{AgentKind, AgentSpec, CONDITIONS, ErrorClass};
 use healbench_record::{CallRecord, CellRef, Condition, EpisodeRecord, Outcome, Plan, Records};
-use healbench_reports::{Example, HeadlineConditions, PairedDifference, Rate};
+use healbench_reports::{AgentReport, Example, HeadlineConditions, PairedDifference, Rate};
 
 use crate::sample::{plan, records};
 use crate::summary::{report, slow_billed, slow_median_of, slow_pairs};
@@ -104,6 +104,8 @@ fn slow_provider_sums(plan: &Plan, records: &Records, agent: usize) -> [Rate; 2]
 fn both_sides_of_the_headline_are_over_the_same_pairs() {
     for without_none in [false, true] {
         let mut plan = plan(40);
+        // Two models: beside a model, a simulated reader has no headline.
+        plan.agents[0] = AgentSpec { name: "openai:gpt-5".to_owned(), ..plan.agents[1].clone() };
         if without_none {
             plan.conditions.remove(0);
         }
@@ -159,6 +161,24 @@ fn both_sides_of_the_headline_are_over_the_same_pairs() {
             healbench_reports::statistics::holm(&raw).unwrap().into_iter().map(Some).collect::<Vec<_>>()
         );
     }
+}
+
+#[test]
+fn no_headline_is_about_simulated_readers_beside_a_model() {
+    let mut plan = plan(3);
+    let titles = |plan: &Plan| {
+        let report = report(plan, &records(plan)).unwrap();
+        let with: Vec<String> = report.headline_agents().map(AgentReport::headline_title).collect();
+        assert_eq!(report.agents.iter().filter(|agent| agent.headline.is_some()).count(), with.len());
+        with
+    };
+    assert_eq!(titles(&plan), ["openai:gpt-5-mini · seeded · prompt"]);
+    plan.agents[1].kind = AgentKind::Replay;
+    assert_eq!(titles(&plan), ["openai:gpt-5-mini · seeded · prompt · replayed"]);
+    plan.agents[1] = AgentSpec { name: "careless".to_owned(), ..plan.agents[0].clone() };
+    assert_eq!(titles(&plan), ["Simulated reader typical", "Simulated reader careless"]);
+    plan.agents.remove(0);
+    assert_eq!(titles(&plan), ["Simulated reader careless"]);
 }
 
 #[test]

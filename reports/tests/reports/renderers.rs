@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use healbench_protocol::{AgentKind, ErrorFormat, Measure};
+use healbench_protocol::{AgentKind, AgentSpec, ErrorFormat, Measure};
 use healbench_record::{Plan, Records, RunManifest, RunStatus};
 use healbench_reports::render::html::{RunPage, Transcripts, run};
 use healbench_reports::render::{csv, json};
@@ -35,13 +35,20 @@ pub(crate) static SAMPLES: LazyLock<Vec<Sample>> = LazyLock::new(|| {
         complete_sample("all sets of guardrails", sweep(3, 0..16, &formats[..1])),
         complete_sample("formats", sweep(6, [0, 2, 15], &formats)),
         complete_sample("single guardrails", sweep(6, [0, 1, 4, 15], &formats[..2])),
+        complete_sample("one setting, simulated readers alone", without_model(alone.clone())),
         complete_sample("one setting", alone),
+        complete_sample("simulated readers alone", without_model(plan(20))),
         complete_sample("claims", plan_with_claims()),
         sample_with_many_classes("more kinds of failures than are told apart", plan(6)),
         interrupted_sample("an interrupted run", plan(20), 217),
         interrupted_sample("hardly begun", plan(4), 5),
     ]
 });
+
+fn without_model(mut plan: Plan) -> Plan {
+    plan.agents[1] = AgentSpec { name: "careless".to_owned(), ..plan.agents[0].clone() };
+    plan
+}
 
 fn complete_sample(name: &'static str, plan: Plan) -> Sample {
     let episodes = plan.len();
@@ -82,6 +89,13 @@ impl Sample {
         run(&RunPage { name: "run", manifest, report, transcripts: &transcripts, served: false }).unwrap()
     }
 
+    /// Returns the agents with a headline: the models, or all agents if there is no model.
+    pub(crate) fn headline_agents(&self) -> Vec<&AgentReport> {
+        let (readers, models): (Vec<_>, Vec<_>) =
+            self.report.agents.iter().partition(|agent| agent.kind == AgentKind::Scripted);
+        if models.is_empty() { readers } else { models }
+    }
+
     pub(crate) fn rows(&self) -> impl Iterator<Item = (&AgentReport, &ReportRow)> {
         self.report.agents.iter().flat_map(|agent| agent.rows.iter().map(move |row| (agent, row)))
     }
@@ -99,12 +113,11 @@ pub(crate) fn shown(texts: &BTreeMap<&'static str, String>, keys: &[&'static str
 }
 
 pub(crate) fn badge(agent: &AgentReport) -> String {
-    let kind = match agent.kind {
-        AgentKind::Scripted => "scripted",
-        AgentKind::Llm => "model",
-        AgentKind::Replay => "model, replayed",
-    };
-    format!("{} {kind}", agent.title)
+    match agent.kind {
+        AgentKind::Scripted => agent.agent.replace("scripted:", "Simulated reader "),
+        AgentKind::Llm => format!("{} model", agent.title),
+        AgentKind::Replay => format!("{} model, replayed", agent.title),
+    }
 }
 
 /// Returns the effects with their headings, in the order of documents. A summary omits the last two kinds if the first

@@ -11,7 +11,7 @@ use crate::numbers::{
     self, Column, UNKNOWN, amount_effect, condition, count, join_nonempty, known, points_effect, row_label, row_texts,
     terminal_columns,
 };
-use crate::renderers::{SAMPLES, arrow, expected_headline, heading, sections, shown, switches};
+use crate::renderers::{SAMPLES, arrow, badge, expected_headline, heading, sections, shown, switches};
 
 /// Splits a line into words, with an interval as one word.
 pub(crate) fn words(line: &str) -> Vec<String> {
@@ -249,13 +249,13 @@ fn the_headline_in_markdown_is_that_of_the_report() {
     for sample in SAMPLES.iter().filter(|sample| sample.report.headline.is_some()) {
         let text = markdown(&sample.report);
         let found: Vec<String> = text.lines().filter(|line| line.starts_with("- **")).map(unescaped).collect();
-        let expected = sample.report.agents.iter().map(|agent| {
+        let expected = sample.headline_agents().into_iter().map(|agent| {
             let [left, right] = sample.headline_rows(agent)[..] else { panic!() };
             let headline = expected_headline(agent, left, right);
             let [before, after] = &headline.success;
             let mut text = format!(
                 "- **{}**: {before} of episodes succeed with {}, {after} with {}",
-                agent.title,
+                if agent.kind == AgentKind::Scripted { badge(agent) } else { agent.title.clone() },
                 row_label(left),
                 row_label(right)
             );

@@ -44,13 +44,13 @@ fn a_summary_at_80_columns() {
     The reference is `none`.
     Intervals are 95%. Of differences: for other scenarios of these suites
     (clustered score). Of a rate: for the same scenarios run again (Wilson);
-    scripted agents and replays have none, for nothing varies.
+    simulated readers and replays have none, for nothing varies.
     recovered: success in episodes with a scheduled mistake or fault. /succ.: per
     success.
     billed: tokens of every turn, which is sent everything that is in the
     conversation then, and of its output.
-    Rows of `scripted:` agents show what the texts contain, not how a real model
-    behaves.
+    Rows of simulated readers (`scripted:`) show what the texts contain, not how a
+    real model behaves.
     seeded: the conversation begins with the scheduled mistake as the model's first
     call.
     Not scored: 32 episodes lost to infrastructure, 1 episode lost to configuration.
@@ -151,14 +151,14 @@ fn everything_at_100_columns() {
 
     The reference is `none`.
     Intervals are 95%. Of differences: for other scenarios of these suites (clustered score). Of a rate:
-    for the same scenarios run again (Wilson); scripted agents and replays have none, for nothing
+    for the same scenarios run again (Wilson); simulated readers and replays have none, for nothing
     varies.
     Intervals of a difference in tokens: BCa bootstrap over scenarios.
     retries (median): the Kaplan-Meier estimate; chains that were never fixed are censored.
     recovered: success in episodes with a scheduled mistake or fault. /succ.: per success.
     billed: tokens of every turn, which is sent everything that is in the conversation then, and of its
     output.
-    Rows of `scripted:` agents show what the texts contain, not how a real model behaves.
+    Rows of simulated readers (`scripted:`) show what the texts contain, not how a real model behaves.
     seeded: the conversation begins with the scheduled mistake as the model's first call.
     o200k /: exact o200k_base counts of requests and responses, as a share of the provider's counts.
     Not scored: 32 episodes lost to infrastructure, 1 episode lost to configuration.
@@ -199,8 +199,8 @@ fn a_narrow_terminal_loses_the_intervals_and_nothing_else() {
     or fault. /succ.: per success.
     billed: tokens of every turn, which is sent everything
     that is in the conversation then, and of its output.
-    Rows of `scripted:` agents show what the texts contain,
-    not how a real model behaves.
+    Rows of simulated readers (`scripted:`) show what the
+    texts contain, not how a real model behaves.
     seeded: the conversation begins with the scheduled
     mistake as the model's first call.
     Not scored: 32 episodes lost to infrastructure, 1

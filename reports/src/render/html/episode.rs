@@ -61,7 +61,7 @@ fn other_conditions(page: &EpisodePage<'_>, cell: CellRef) -> Markup {
     }
 }
 
-/// Renders the form that runs a scripted agent in any other condition.
+/// Renders the form that runs a simulated reader in any other condition.
 fn rerun_form(page: &EpisodePage<'_>) -> Markup {
     let templates = page.plan.conditions.iter().map(|condition| &condition.format);
     let templates = templates.filter(|format| matches!(format, ErrorFormat::Template(_)));

@@ -16,39 +16,46 @@ use crate::summary::{AgentReport, HeadlineComparison, Report, ReportRow};
 
 /// Renders one card per agent.
 pub(super) fn headline_cards(report: &Report) -> Markup {
+    let agents: Vec<&AgentReport> = report.headline_agents().collect();
     html! {
         @if let Some(headline) = report.headline {
             @let names = report.agents.first().map(|agent| [headline.left, headline.right].map(|row| row_label(&agent.rows[row])));
             @if let Some([left, right]) = names {
                 p {
                     "What changes from " b { (left) } " to " b { (right) } ", in pairs of the same scenario and trial. "
-                    "Intervals and p are for other scenarios of these suites" @if report.agents.len() > 1 { "; p is adjusted by Holm for the agents" } "."
+                    "Intervals and p are for other scenarios of these suites" @if agents.len() > 1 { "; p is adjusted by Holm for the agents" } "."
                 }
             }
             ul.answers {
-                @for agent in &report.agents {
+                @for agent in &agents {
                     (card(agent, &agent.rows[headline.left], &agent.rows[headline.right]))
                 }
             }
         } @else {
             p { "The run has only one condition: there is nothing to compare it with." }
             ul.answers {
-                @for agent in &report.agents {
+                @for agent in &agents {
                     @for row in &agent.rows { (single_condition_card(agent, row)) }
                 }
             }
         }
+        @if agents.len() < report.agents.len() {
+            p.note { "Simulated readers have no headline beside a model. Their rows are below." }
+        }
     }
 }
 
-/// Renders the badge that names the kind of agent.
-pub(super) fn badge(agent: &AgentReport) -> Markup {
-    let word = match agent.kind {
-        AgentKind::Scripted => "scripted",
-        AgentKind::Llm => "model",
-        AgentKind::Replay => "model, replayed",
+/// Renders the name of an agent and a badge with the kind of a model.
+fn heading(agent: &AgentReport) -> Markup {
+    let badge = match agent.kind {
+        AgentKind::Scripted => None,
+        AgentKind::Llm => Some("model"),
+        AgentKind::Replay => Some("model, replayed"),
     };
-    html! { span.badge { (word) } }
+    html! {
+        (visible(&agent.headline_title()))
+        @if let Some(badge) = badge { " " span.badge { (badge) } }
+    }
 }
 
 fn card(agent: &AgentReport, left: &ReportRow, right: &ReportRow) -> Markup {
@@ -62,7 +69,7 @@ fn card(agent: &AgentReport, left: &ReportRow, right: &ReportRow) -> Markup {
     let [before, after] = comparison.success_rates;
     html! {
         li class={ "answer " (direction) } {
-            h2 { (visible(&agent.title)) " " (badge(agent)) }
+            h2 { (heading(agent)) }
             div {
                 span.big { (rate_percent(before)) " → " (rate_percent(after)) }
                 " of episodes succeed"
@@ -140,7 +147,7 @@ fn costs(comparison: &HeadlineComparison, left: &ReportRow, right: &ReportRow) -
 fn single_condition_card(agent: &AgentReport, row: &ReportRow) -> Markup {
     html! {
         li.answer {
-            h2 { (visible(&agent.title)) " " (badge(agent)) }
+            h2 { (heading(agent)) }
             div { span.big { (rate_percent(row.rate(RowMetric::Success))) } " of episodes succeed" }
             @if let Some(interval) = row.success_interval { div.sure { (percent_interval(interval)) } }
             ul {

@@ -22,7 +22,7 @@ pub(super) fn reading_guide(report: &Report) -> Markup {
             li {
                 "Intervals are " (percent(report.confidence)) ". Of differences, effects of guardrails and pass^k, they say what other scenarios of these suites would show: the clustered "
                 "score for points, the BCa bootstrap for the rest. Of a rate (Wilson) and of retries (Kaplan-Meier), they say what the same scenarios "
-                "would show if they were run again; a rate of scripted agents and of replays has none, for nothing varies."
+                "would show if they were run again; a rate of simulated readers and of replays has none, for nothing varies."
             }
             li {
                 "retries (median): the Kaplan-Meier estimate; chains that were never fixed are censored. errors fixed and "
@@ -44,6 +44,6 @@ pub(super) fn provenance(manifest: &RunManifest) -> Markup {
             @if let Some(revision) = &manifest.revision { " (" (visible(revision)) ")" }
             ": " code { (visible(&manifest.command)) }
         }
-        p { "Seed " (manifest.plan.seed) ": the same plan gives the same rows of scripted agents." }
+        p { "Seed " (manifest.plan.seed) ": the same plan gives the same rows of simulated readers." }
     }
 }
