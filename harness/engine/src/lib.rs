@@ -30,7 +30,7 @@ pub use foreign::ForeignSettings;
 pub use pipeline::Engine;
 pub use render::{TemplateError, check_template, valid_example};
 pub use reply::{GuardedReply, Refusal};
-pub use schema::{SchemaError, check_schema, upgrade_schema, validate};
+pub use schema::{SchemaError, accepts, check_schema, upgrade_schema, validate};
 pub use simulator::Simulator;
 pub use state_check::{DisplayMatching, StateCheck, StateChecks, contains_all};
 pub use world::{Tables, World, WorldBase};

@@ -50,6 +50,14 @@ pub fn validate(schema: &Value, arguments: &Value) -> Result<Vec<Issue>, SchemaE
     Ok(InputSchema::compile(schema, None)?.issues(arguments, true))
 }
 
+/// Returns true if a schema, by its own dialect, accepts the arguments. Undeclared fields are as the schema says.
+///
+/// # Errors
+/// [`SchemaError`] if the schema does not compile.
+pub fn accepts(schema: &Value, arguments: &Value) -> Result<bool, SchemaError> {
+    Ok(InputSchema::compile(&upgrade_schema(schema), None)?.accepts(arguments))
+}
+
 #[derive(Debug)]
 pub(crate) struct InputSchema {
     schema: Value,

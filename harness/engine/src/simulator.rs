@@ -41,7 +41,7 @@ impl Environment for Simulator {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { deterministic: true, state_is_cheap: true }
+        Capabilities { deterministic: true, state_is_cheap: true, call_timeout: None }
     }
 
     fn tools(&self) -> &[ToolSpec] {

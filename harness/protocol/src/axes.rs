@@ -240,11 +240,11 @@ impl FromStr for ErrorFormat {
     }
 }
 
-/// The kind of an agent. Results of a scripted agent say nothing about a real model, so every row carries the kind.
+/// The kind of an agent. Results of a simulated reader say nothing about a real model, so every row carries the kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AgentKind {
-    /// A scripted agent: a profile of probabilities that reads response texts.
+    /// A simulated reader: a profile of probabilities that reads response texts.
     Scripted,
     /// A language model.
     Llm,
@@ -331,16 +331,16 @@ impl ToolsMode {
 pub struct AgentSpec {
     /// The kind of agent.
     pub kind: AgentKind,
-    /// For a scripted agent, the name of its profile without the prefix `scripted:`; for a model, the name as
+    /// For a simulated reader, the name of its profile without the prefix `scripted:`; for a model, the name as
     /// requested: `openai:gpt-5-mini`, `model:NAME`.
     pub name: String,
-    /// The opening of its episodes; null for a scripted agent.
+    /// The opening of its episodes; null for a simulated reader.
     #[serde(default)]
     pub opening: Option<Opening>,
-    /// The tools mode; null for a scripted agent.
+    /// The tools mode; null for a simulated reader.
     #[serde(default)]
     pub tools: Option<ToolsMode>,
-    /// Everything that determines the agent's behavior, as plain data: for a scripted agent, its profile; for a model,
+    /// Everything that determines the agent's behavior, as plain data: for a simulated reader, its profile; for a model,
     /// all settings except its API key.
     pub settings: serde_json::Value,
 }
@@ -350,9 +350,9 @@ pub struct AgentSpec {
 pub struct AgentId {
     /// The name as on the command line: `scripted:typical`, `openai:gpt-5-mini`.
     pub name: String,
-    /// The opening of its episodes; `None` for a scripted agent.
+    /// The opening of its episodes; `None` for a simulated reader.
     pub opening: Option<Opening>,
-    /// The tools mode; `None` for a scripted agent.
+    /// The tools mode; `None` for a simulated reader.
     pub tools: Option<ToolsMode>,
 }
 

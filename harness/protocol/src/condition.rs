@@ -199,6 +199,8 @@ pub struct ConditionEntry {
     pub name: &'static str,
     /// A sentence that says which servers behave in this way.
     pub summary: &'static str,
+    /// The only environment that the condition applies to; `None` for all.
+    pub environment: Option<EnvironmentKind>,
     /// The parts.
     pub parts: ConditionParts,
 }
@@ -218,10 +220,11 @@ const fn sdk(format: ErrorFormat, domain_errors: DomainErrors) -> ConditionParts
 }
 
 /// The named conditions. The tests of the engine compare those of SDKs with answers of servers on these SDKs.
-pub static CONDITIONS: [ConditionEntry; 5] = [
+pub static CONDITIONS: [ConditionEntry; 6] = [
     ConditionEntry {
         name: "bare",
         summary: "A server that answers every error with one bare line, and checks no undeclared fields: the lower bound.",
+        environment: Some(EnvironmentKind::Simulator),
         parts: ConditionParts {
             undeclared: Undeclared::Pass,
             guardrails: Guardrails::NONE,
@@ -233,25 +236,41 @@ pub static CONDITIONS: [ConditionEntry; 5] = [
     ConditionEntry {
         name: "sdk-typescript",
         summary: "A server on the TypeScript SDK 1.29, whose author writes a message for each domain error.",
+        environment: Some(EnvironmentKind::Simulator),
         parts: sdk(ErrorFormat::ZodJson, DomainErrors::Message),
     },
     ConditionEntry {
         name: "sdk-typescript+recovery",
         summary: "The same, and the author's text for a domain error also says how to recover.",
+        environment: Some(EnvironmentKind::Simulator),
         parts: sdk(ErrorFormat::ZodJson, DomainErrors::Recovery),
     },
     ConditionEntry {
         name: "sdk-python",
         summary: "A server on the Python SDK 2.3, whose author writes a message for each domain error.",
+        environment: Some(EnvironmentKind::Simulator),
         parts: sdk(ErrorFormat::Pydantic, DomainErrors::Message),
     },
     ConditionEntry {
         name: "fusion",
         summary: "All guardrails of MCP Fusion in the format `fusion-xml`.",
+        environment: None,
         parts: ConditionParts {
             undeclared: Undeclared::Reject,
             guardrails: Guardrails::ALL,
             format: ErrorFormat::FusionXml,
+            domain_errors: DomainErrors::Everything,
+            content: Content::Native,
+        },
+    },
+    ConditionEntry {
+        name: "as-is",
+        summary: "An MCP server as it is, without anything in front of it.",
+        environment: Some(EnvironmentKind::Mcp),
+        parts: ConditionParts {
+            undeclared: Undeclared::Pass,
+            guardrails: Guardrails::NONE,
+            format: ErrorFormat::Bare,
             domain_errors: DomainErrors::Everything,
             content: Content::Native,
         },
@@ -306,6 +325,6 @@ mod tests {
             assert!(entry.summary.ends_with('.') && !entry.name.contains(' '));
         }
         let error = "sdk-rust".parse::<&ConditionEntry>().unwrap_err();
-        assert_eq!((error.to_string().as_str(), error.known.len()), ("unknown condition `sdk-rust`", 5));
+        assert_eq!((error.to_string().as_str(), error.known.len()), ("unknown condition `sdk-rust`", 6));
     }
 }

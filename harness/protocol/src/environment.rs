@@ -1,5 +1,5 @@
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -33,10 +33,12 @@ pub trait Environment: Send + Sync {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Capabilities {
     /// True if equal calls in equal sessions get equal bytes. Otherwise rows have no hash, gates are statistical,
-    /// episodes cannot be simulated again, and calls have deadlines.
+    /// and episodes cannot be simulated again.
     pub deterministic: bool,
     /// True if the state may be checked between turns; otherwise it is checked only at the end.
     pub state_is_cheap: bool,
+    /// The time in which a call, or a check of the state, must be answered; `None` without a limit.
+    pub call_timeout: Option<Duration>,
 }
 
 /// One episode's access to an environment.

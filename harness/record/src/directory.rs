@@ -70,14 +70,14 @@ pub enum RunDirError {
 pub const MAX_CELLS: u64 = 2_000_000;
 
 impl RunDir {
-    /// Creates a new run directory with its manifest and the texts of its scenarios (`(id, file extension, text)`).
+    /// Creates a new run directory with its manifest and the texts of its scenarios.
     ///
     /// # Errors
     /// [`RunDirError::Exists`] if the path exists, even as an empty folder; [`RunDirError::Io`].
     pub fn create(
         path: &Path,
         manifest: &RunManifest,
-        scenarios: &[(&str, &str, &str)],
+        scenarios: &[StoredScenario<'_>],
     ) -> Result<RunDir, RunDirError> {
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(io_error("create", parent))?;
@@ -90,9 +90,13 @@ impl RunDir {
         let run = RunDir { path: path.into() };
         let folder = path.join("scenarios");
         fs::create_dir(&folder).map_err(io_error("create", &folder))?;
-        for (index, (id, extension, text)) in scenarios.iter().enumerate() {
-            let file = folder.join(scenario_file(index, id, extension));
-            fs::write(&file, text).map_err(io_error("write", &file))?;
+        for (index, scenario) in scenarios.iter().enumerate() {
+            let file = |extension| folder.join(scenario_file(index, scenario.id, extension));
+            let texts = [(scenario.extension, Some(scenario.text)), (SERVER_TOOLS, scenario.server_tools)];
+            for (extension, text) in texts {
+                let Some(text) = text else { continue };
+                fs::write(file(extension), text).map_err(io_error("write", &file(extension)))?;
+            }
         }
         run.write_manifest(manifest)?;
         Ok(run)
@@ -272,7 +276,36 @@ impl RunDir {
         let text = fs::read_to_string(&file).map_err(io_error("read", &file))?;
         Ok((text, extension))
     }
+
+    /// Returns the text of the tools of a scenario's server; `None` for a scenario of the simulator.
+    ///
+    /// # Errors
+    /// [`RunDirError::Io`].
+    pub fn server_tools(&self, index: usize, id: &str) -> Result<Option<String>, RunDirError> {
+        let file = self.path.join("scenarios").join(scenario_file(index, id, SERVER_TOOLS));
+        match fs::read_to_string(&file) {
+            Ok(text) => Ok(Some(text)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(io_error("read", &file)(error)),
+        }
+    }
 }
+
+/// The texts of a scenario that a run directory stores.
+#[derive(Debug, Clone, Copy)]
+pub struct StoredScenario<'a> {
+    /// The id.
+    pub id: &'a str,
+    /// The extension of the file.
+    pub extension: &'a str,
+    /// The text of the file.
+    pub text: &'a str,
+    /// The text of the tools of its server; `None` for the simulator.
+    pub server_tools: Option<&'a str>,
+}
+
+/// The extension of the files with the tools of servers.
+const SERVER_TOOLS: &str = "tools.json";
 
 /// The index distinguishes ids that differ only in characters not allowed in file names.
 fn scenario_file(index: usize, id: &str, extension: &str) -> String {

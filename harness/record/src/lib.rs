@@ -14,7 +14,7 @@ mod rows;
 mod shard;
 
 pub use counts::EpisodeCounts;
-pub use directory::{MAX_CELLS, RunDir, RunDirError, RunLock};
+pub use directory::{MAX_CELLS, RunDir, RunDirError, RunLock, StoredScenario};
 pub use journal::{
     EpisodeResult, Journal, JournalEntry, JournalError, RecordedTurnsWriter, read_recorded_turns,
     read_recorded_turns_of, visit_recorded_turns,

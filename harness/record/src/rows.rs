@@ -154,7 +154,7 @@ pub struct EpisodeRecord {
 }
 
 /// The exact `o200k_base` tokens of an agent's turns, without what an API adds around messages. Every turn is a request
-/// with everything that is in the conversation then; those of a seeded opening are none. For a scripted agent, they are
+/// with everything that is in the conversation then; those of a seeded opening are none. For a simulated reader, they are
 /// the tokens of a model that takes the same turns.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BilledTokens {

@@ -4,7 +4,8 @@
 //! A chain has a tool and an action. A call without a valid action opens a chain of its tool, which adopts the action of
 //! the next failing call that has one. A chain is fixed when an intended call succeeds in it, or when fewer expectations
 //! are unmet after a successful call, whatever its action. Any other successful call that writes is a wrong repair, except
-//! an intended call of another action. Lookups change nothing.
+//! an intended call of another action. Lookups change nothing. In an episode that fails, a call of the same action that met
+//! an expectation and is not the intended one was a wrong repair too.
 
 use std::sync::Arc;
 

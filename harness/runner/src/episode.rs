@@ -1,5 +1,5 @@
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use healbench_engine::{Failure, Faults, GuardedReply};
 use healbench_protocol::{
@@ -32,9 +32,6 @@ pub enum EpisodeEvent<'a> {
 
 /// The number of turns allowed in addition to the call limit, for messages and the closing answer.
 const MAX_EXTRA_TURNS: u32 = 8;
-
-/// The time in which an environment that is not deterministic must answer a call.
-const CALL_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// The reason why an episode has no row.
 #[derive(Debug)]
@@ -336,6 +333,22 @@ impl<'a> EpisodeRun<'a> {
         }
     }
 
+    /// Corrects the chains that seemed to be fixed by another call than the intended one of the same action, in an episode
+    /// that failed: it met an expectation, and not what the task asks for.
+    fn unfix_partial_repairs(&mut self) {
+        for at in 0..self.calls.len() {
+            let (before, rest) = self.calls.split_at_mut(at);
+            let row = &mut rest[0];
+            let repeats = |failed: &CallRecord| {
+                failed.chain == row.chain && failed.tool == row.tool && failed.action == row.action
+            };
+            let is_partial = row.intended == Some(false) && before.iter().any(repeats);
+            if row.chain_end == Some(ChainEnd::Fixed) && is_partial {
+                row.chain_end = Some(ChainEnd::WrongRepair);
+            }
+        }
+    }
+
     /// Returns true if a call changed the state; if this is unknown, unless its action is read-only.
     fn writes(&self, row: &CallRecord) -> bool {
         row.state_changed.unwrap_or_else(|| {
@@ -350,8 +363,7 @@ impl<'a> EpisodeRun<'a> {
 
     /// Returns the time by which the next call must be answered.
     fn deadline(&self) -> Deadline {
-        let is_deterministic = self.context.environment.capabilities().deterministic;
-        Deadline((!is_deterministic).then(|| Instant::now() + CALL_TIMEOUT))
+        Deadline(self.context.environment.capabilities().call_timeout.map(|timeout| Instant::now() + timeout))
     }
 
     /// Adds the cost of a turn; must be called before the turn becomes part of the conversation.
@@ -485,6 +497,9 @@ impl<'a> EpisodeRun<'a> {
         observe(EpisodeEvent::End(outcome, &shown));
         if !self.context.state_is_cheap && unmet.is_empty() {
             self.fix_latest_write();
+        }
+        if !unmet.is_empty() {
+            self.unfix_partial_repairs();
         }
         let record = EpisodeRecord {
             episode: self.episode,

@@ -17,6 +17,7 @@ mod replay;
 mod response_cache;
 mod response_digest;
 mod scenario_context;
+mod server;
 mod tokens;
 
 pub use checkpoints::Checkpoints;

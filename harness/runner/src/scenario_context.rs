@@ -7,6 +7,7 @@ use healbench_record::{Condition, DeltaOptions, Plan};
 use healbench_scenarios::{EpisodeState, Scenario, Schedule};
 use rustc_hash::FxHashMap;
 
+use crate::server::ServerEnvironment;
 use crate::tokens::count_tokens;
 
 /// Creates the environment of a scenario of a plan with this seed.
@@ -74,7 +75,7 @@ fn awareness(scenario: &ContractAwareness, deltas: DeltaOptions) -> ContractAwar
 }
 
 impl<'a> ScenarioContext<'a> {
-    /// Sets up `scenario` for the conditions of `plan`, in its simulator unless `make_environment` is given.
+    /// Sets up `scenario` for the conditions of `plan`, on its server or in its simulator, unless `make_environment` is given.
     ///
     /// # Errors
     /// [`ScenarioSetupError`] if a tool does not compile; cannot occur for a loaded scenario with valid error formats.
@@ -86,7 +87,10 @@ impl<'a> ScenarioContext<'a> {
         let failed = |source: SetupFailure| ScenarioSetupError { scenario: scenario.id.clone(), source };
         let base = Arc::new(WorldBase::new(scenario.world(plan.seed)));
         let environment: Box<dyn Environment + 'a> = match make_environment {
-            None => Box::new(scenario.simulator(Arc::clone(&base))),
+            None => match &scenario.server {
+                None => Box::new(scenario.simulator(Arc::clone(&base))),
+                Some(server) => Box::new(ServerEnvironment::new(scenario, server)),
+            },
             Some(make) => make(scenario, plan.seed).map_err(|error| failed(error.into()))?,
         };
         let engine = |condition: &Condition| match environment.kind() {

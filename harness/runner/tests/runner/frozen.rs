@@ -30,6 +30,10 @@ fn draws() {
         "agent/uptake/delay/",
         "agent/guess",
         "agent/guess/what",
+        "agent/wrong_value/status",
+        "agent/wrong_value/which/status",
+        "agent/wrong_action/list",
+        "agent/wrong_action/which/list",
     ];
     let key = DrawKey::of_trial(Seed(7), "quickstart/wrong-enum", 2);
     let drawn: Vec<u64> = purposes.iter().map(|purpose| key.draws(purpose, 1).bits()).collect();
@@ -54,7 +58,7 @@ const SCHEDULES: [&str; 5] = [
     "recovery/missing-dependency 5d81a782f6ae55b3",
     "recovery/permission 24e253b48e88849d",
 ];
-const DRAWS: [u64; 8] = [
+const DRAWS: [u64; 12] = [
     18_337_885_010_860_962_219,
     5_314_344_187_812_633_995,
     12_744_301_686_761_236_804,
@@ -63,11 +67,15 @@ const DRAWS: [u64; 8] = [
     5_194_377_050_167_460_802,
     7_988_533_743_706_573_163,
     15_724_982_900_957_451_911,
+    5_296_130_776_749_216_954,
+    6_083_773_944_572_904_985,
+    15_795_756_182_301_455_327,
+    121_097_545_627_801_664,
 ];
 const SETTINGS: [&str; 5] = [
     "blind 9c7c520caf6d2163",
-    "careless d9ee6e332b7650e5",
-    "typical 998eea3584d5729f",
-    "careful 4aa47322792157fb",
+    "careless 25608d16e315159d",
+    "typical 7eca6663051c337f",
+    "careful 5c3613ac534433eb",
     "perfect 2630a1939d7e53b2",
 ];

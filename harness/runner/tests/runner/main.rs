@@ -11,7 +11,9 @@ mod leaks;
 mod memory_server;
 mod outcomes;
 mod random_templates;
+mod servers;
 mod suites;
+mod wrong_repairs;
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use healbench_agents::llm::{PriceTable, resolve_model};
 use healbench_agents::scripted::{ScriptedAgent, shipped_profile, shipped_profiles};
@@ -84,7 +85,7 @@ impl Environment for Server {
     }
 
     fn capabilities(&self) -> Capabilities {
-        Capabilities { deterministic: false, state_is_cheap: false }
+        Capabilities { deterministic: false, state_is_cheap: false, call_timeout: Some(Duration::from_secs(60)) }
     }
 
     fn tools(&self) -> &[ToolSpec] {

@@ -1,0 +1,354 @@
+//! A client of a server behind a URL (streamable HTTP). The only file that knows `rmcp`.
+
+use std::error::Error;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use reqwest::Url;
+use reqwest::redirect::Policy;
+use rmcp::Peer;
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientRequest, ClientResult, ErrorCode, ErrorData, Implementation,
+    InitializeRequestParams, ListToolsRequest, PaginatedRequestParams, ProtocolVersion, ServerNotification,
+    ServerRequest, ServerResult,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, ClientServiceExt, NotificationContext, PeerRequestOptions,
+    RequestContext, RoleClient, RunningService, Service, ServiceError,
+};
+use rmcp::transport::StreamableHttpClientTransport;
+use rmcp::transport::streamable_http_client::{StreamableHttpClientTransportConfig, StreamableHttpError};
+use serde_json::Value;
+use tokio::runtime::{Builder, Runtime};
+
+use crate::client::{CallAnswer, CallOutcome, Defects, Limits, ToolDefinition, list_tools, shown};
+use crate::error::{McpError, escaped};
+use crate::line::RpcError;
+
+/// Where a server listens.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Address {
+    url: Url,
+    token: Option<String>,
+}
+
+impl Address {
+    /// Reads a URL. The bearer token is the value of the environment variable `token_env`.
+    ///
+    /// # Errors
+    /// [`McpError::Address`] if it is no URL of `http` or `https`, holds a password, would send the token unencrypted to
+    /// another machine, or if the variable is not set.
+    pub fn new(url: &str, token_env: Option<&str>) -> Result<Address, McpError> {
+        let unusable = |problem: String| McpError::Address { url: shown(url), problem };
+        let parsed = Url::parse(url).map_err(|error| unusable(format!("is no URL: {error}")))?;
+        if !matches!(parsed.scheme(), "http" | "https") {
+            return Err(unusable("is not a URL of http or https".to_owned()));
+        }
+        if !parsed.username().is_empty() || parsed.password().is_some() {
+            let problem = "holds a name or a password".to_owned();
+            return Err(McpError::Address { url: without_secrets(&parsed), problem });
+        }
+        let unusable = |problem: String| McpError::Address { url: without_secrets(&parsed), problem };
+        let token = match token_env {
+            None => None,
+            Some(name) => match std::env::var(name) {
+                Ok(token) if !token.is_empty() => Some(token),
+                _ => {
+                    return Err(unusable(format!(
+                        "needs the environment variable {}, which is not set",
+                        escaped(name)
+                    )));
+                }
+            },
+        };
+        let is_local = matches!(parsed.host_str(), Some("localhost" | "127.0.0.1" | "[::1]"));
+        if token.is_some() && parsed.scheme() == "http" && !is_local {
+            return Err(unusable("would get the token unencrypted; use https".to_owned()));
+        }
+        Ok(Address { url: parsed, token })
+    }
+
+    /// Returns the URL for messages, without its query.
+    pub fn name(&self) -> String {
+        without_secrets(&self.url)
+    }
+}
+
+fn without_secrets(url: &Url) -> String {
+    let mut url = url.clone();
+    let _ = url.set_username("");
+    let _ = url.set_password(None);
+    url.set_query(None);
+    url.set_fragment(None);
+    escaped(url.as_str())
+}
+
+/// A session with a server behind a URL, which ends when this value is dropped.
+pub struct HttpSession {
+    address: Address,
+    /// `None` only during drop.
+    service: Option<RunningService<RoleClient, Client>>,
+    seen: Seen,
+    limits: Limits,
+    info: Value,
+    revision: String,
+    tools: Vec<ToolDefinition>,
+    defects: Defects,
+    /// The last field, since the service ends on it.
+    runtime: Runtime,
+}
+
+/// What the server sent besides its answers.
+#[derive(Clone, Default)]
+struct Seen {
+    asked: Arc<Mutex<Vec<String>>>,
+    tools_changed: Arc<AtomicBool>,
+}
+
+impl Seen {
+    fn ask(&self, method: &str) -> ErrorData {
+        self.asked.lock().unwrap_or_else(PoisonError::into_inner).push(method.to_owned());
+        ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "the client does not offer this", None)
+    }
+}
+
+/// Refuses what a server asks for.
+struct Client(Seen);
+
+impl Service<RoleClient> for Client {
+    async fn handle_request(
+        &self,
+        request: ServerRequest,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<ClientResult, ErrorData> {
+        if matches!(request, ServerRequest::PingRequest(_)) {
+            return Ok(ClientResult::empty(()));
+        }
+        let request = serde_json::to_value(&request).unwrap_or_default();
+        Err(self.0.ask(request["method"].as_str().unwrap_or("unknown")))
+    }
+
+    async fn handle_notification(
+        &self,
+        notification: ServerNotification,
+        _context: NotificationContext<RoleClient>,
+    ) -> Result<(), ErrorData> {
+        if matches!(notification, ServerNotification::ToolListChangedNotification(_)) {
+            self.0.tools_changed.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn get_info(&self) -> InitializeRequestParams {
+        let mut info = InitializeRequestParams::default();
+        info.client_info = Implementation::new("healbench", env!("CARGO_PKG_VERSION"));
+        info
+    }
+}
+
+impl HttpSession {
+    /// Connects to a server, and asks for its tools. A server that does not know `server/discover` is asked to `initialize`.
+    ///
+    /// # Errors
+    /// [`McpError`] if it cannot be reached, wants another token, or does not answer as MCP says.
+    pub fn connect(address: &Address, limits: &Limits) -> Result<HttpSession, McpError> {
+        let failed = |problem: String| McpError::Http { url: address.name(), method: "initialize".to_owned(), problem };
+        // The process has one provider. If one is already installed, it is used.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("healbench-mcp")
+            .enable_io()
+            .enable_time()
+            .build()
+            .map_err(|error| failed(format!("no thread can be started: {error}")))?;
+        // A redirect could take the token to another server.
+        let client = reqwest::Client::builder().redirect(Policy::none()).connect_timeout(limits.start).build();
+        let client = client.map_err(|error| failed(words(&error)))?;
+        let mut config = StreamableHttpClientTransportConfig::with_uri(address.url.as_str())
+            .max_sse_event_size(limits.line)
+            .max_json_response_size(limits.line);
+        if let Some(token) = &address.token {
+            config = config.auth_header(token.as_str());
+        }
+        let seen = Seen::default();
+        let lifecycle =
+            ClientLifecycleMode::Auto { preferred_versions: vec![ProtocolVersion::V_2026_07_28], legacy_version: None };
+        let handler = Client(seen.clone());
+        let service = runtime.block_on(async {
+            let transport = StreamableHttpClientTransport::with_client(client, config);
+            tokio::time::timeout(limits.start, handler.serve_with_lifecycle(transport, lifecycle)).await
+        });
+        let service = match service {
+            Ok(Ok(service)) => service,
+            Ok(Err(error)) => return Err(failed(start_problem(&error))),
+            Err(_) => return Err(failed(format!("no answer within {} s", limits.start.as_secs()))),
+        };
+        let (info, revision) = match service.peer().peer_info() {
+            Some(info) => (
+                info.server_info.as_ref().and_then(|info| serde_json::to_value(info).ok()).unwrap_or_default(),
+                info.protocol_version.to_string(),
+            ),
+            None => (Value::Null, String::new()),
+        };
+        let mut session = HttpSession {
+            address: address.clone(),
+            service: Some(service),
+            seen,
+            limits: *limits,
+            info,
+            revision,
+            tools: Vec::new(),
+            defects: Defects::default(),
+            runtime,
+        };
+        session.tools = list_tools(&address.name(), |cursor| session.page(cursor))?;
+        Ok(session)
+    }
+
+    /// Returns `serverInfo`; null if the server does not say who it is.
+    pub fn server_info(&self) -> &Value {
+        &self.info
+    }
+
+    /// Returns the revision of MCP that both sides speak.
+    pub fn revision(&self) -> &str {
+        &self.revision
+    }
+
+    /// Returns the tools, in the order of the server.
+    pub fn tools(&self) -> &[ToolDefinition] {
+        &self.tools
+    }
+
+    /// Returns what the server did besides answering. Of HTTP only `tools_changed` is known.
+    pub fn defects(&self) -> &Defects {
+        &self.defects
+    }
+
+    /// Calls a tool. A call that is not answered within `timeout` is cancelled; progress does not extend the time.
+    ///
+    /// # Errors
+    /// [`McpError::Http`] if the server cannot be reached any more, or answers with what is not MCP.
+    pub fn call(&mut self, tool: &str, arguments: &Value, timeout: Duration) -> Result<CallAnswer, McpError> {
+        let started = Instant::now();
+        self.seen.asked.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let mut params = CallToolRequestParams::new(tool.to_owned());
+        params.arguments = arguments.as_object().cloned();
+        let outcome = match self.request(ClientRequest::CallToolRequest(CallToolRequest::new(params)), timeout) {
+            Ok(result) => CallOutcome::Result(result),
+            Err(ServiceError::McpError(error)) => CallOutcome::Error(rpc_error(error)),
+            Err(ServiceError::Timeout { .. }) => CallOutcome::TimedOut,
+            Err(error) => return Err(self.failed("tools/call", &error)),
+        };
+        self.defects.tools_changed = self.seen.tools_changed.load(Ordering::Relaxed);
+        let mut asked = std::mem::take(&mut *self.seen.asked.lock().unwrap_or_else(PoisonError::into_inner));
+        // Since the revision 2026-07-28 a server asks by an answer.
+        if let CallOutcome::Result(result) = &outcome {
+            let requests = result["inputRequests"].as_object().into_iter().flatten();
+            asked.extend(requests.filter_map(|(_, request)| request["method"].as_str().map(str::to_owned)));
+        }
+        Ok(CallAnswer { outcome, asked, elapsed: started.elapsed() })
+    }
+
+    /// Returns a page of the list of tools.
+    fn page(&self, cursor: Option<&str>) -> Result<Value, McpError> {
+        let params = cursor.map(|cursor| PaginatedRequestParams::default().with_cursor(Some(cursor.to_owned())));
+        let request = ListToolsRequest { method: Default::default(), params, extensions: Default::default() };
+        match self.request(ClientRequest::ListToolsRequest(request), self.limits.start) {
+            Ok(result) => Ok(result),
+            Err(error) => Err(self.failed("tools/list", &error)),
+        }
+    }
+
+    fn request(&self, request: ClientRequest, timeout: Duration) -> Result<Value, ServiceError> {
+        let Some(service) = &self.service else { return Err(ServiceError::TransportClosed) };
+        let peer: &Peer<RoleClient> = service.peer();
+        let result: ServerResult = self.runtime.block_on(async {
+            let options = PeerRequestOptions::with_timeout(timeout);
+            let limit = ServiceError::Timeout { timeout };
+            // Sending waits for a connection, which is within the time as well.
+            let sent = tokio::time::timeout(timeout, peer.send_cancellable_request(request, options)).await;
+            sent.map_err(|_| limit)??.await_response().await
+        })?;
+        serde_json::to_value(&result).map_err(|_| ServiceError::UnexpectedResponse)
+    }
+
+    fn failed(&self, method: &str, error: &ServiceError) -> McpError {
+        let problem = match error {
+            ServiceError::McpError(error) => format!("{} ({})", shown(&error.message), error.code.0),
+            ServiceError::Timeout { timeout } => format!("no answer within {} s", timeout.as_secs()),
+            error => words(error),
+        };
+        McpError::Http { url: self.address.name(), method: method.to_owned(), problem }
+    }
+}
+
+impl Drop for HttpSession {
+    fn drop(&mut self) {
+        // The session is deleted on the server, if it answers soon.
+        if let Some(service) = self.service.take() {
+            let _ =
+                self.runtime.block_on(async { tokio::time::timeout(Duration::from_secs(1), service.cancel()).await });
+        }
+    }
+}
+
+fn rpc_error(error: ErrorData) -> RpcError {
+    RpcError { code: error.code.0.into(), message: error.message.into_owned(), data: error.data.unwrap_or_default() }
+}
+
+/// Returns why a session did not begin. A server that knows neither handshake has two reasons, of which the second is of the
+/// one that most servers know.
+fn start_problem(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => start_problem(fallback),
+        error if error.is_authorization_required() => "the server wants a token (401)".to_owned(),
+        ClientInitializeError::JsonRpcError(error) => format!("{} ({})", shown(&error.message), error.code.0),
+        ClientInitializeError::TransportError { error, .. } => words(error.error.as_ref()),
+        error => words(error),
+    }
+}
+
+/// Returns the innermost reason of an error, which may be a text of the server. The outer ones show the whole URL.
+fn words(error: &(dyn Error + 'static)) -> String {
+    let mut innermost = error;
+    loop {
+        let source = match innermost.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
+            // It does not name its source.
+            Some(StreamableHttpError::Client(error)) => match error.status() {
+                Some(status) => return format!("HTTP status {status}"),
+                None => Some(error as &(dyn Error + 'static)),
+            },
+            _ => innermost.source(),
+        };
+        match source {
+            Some(source) => innermost = source,
+            None => return shown(&innermost.to_string()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_keeps_secrets_out_of_messages() {
+        let message =
+            |url: &str, name| Address::new(url, name).err().map(|error| error.to_string()).unwrap_or_default();
+        assert_eq!(message("127.0.0.1:80", None), "`127.0.0.1:80` is no URL: relative URL without a base");
+        assert!(message("ftp://example.com/", None).ends_with("is not a URL of http or https"));
+        let with_password = message("https://ann:secret@example.com/mcp?key=hidden", None);
+        assert_eq!(with_password, "`https://example.com/mcp` holds a name or a password");
+        let unset = message("https://example.com/mcp", Some("HEALBENCH_TEST_NO_SUCH_TOKEN"));
+        assert!(unset.contains("HEALBENCH_TEST_NO_SUCH_TOKEN"), "{unset}");
+        // PATH is set everywhere.
+        let plain = message("http://example.com/mcp?key=hidden", Some("PATH"));
+        assert_eq!(plain, "`http://example.com/mcp` would get the token unencrypted; use https");
+        assert_eq!(message("http://127.0.0.1:80/mcp", Some("PATH")), "");
+        let address = Address::new("https://example.com/mcp?key=hidden", None).map(|address| address.name());
+        assert_eq!(address.ok().as_deref(), Some("https://example.com/mcp"));
+    }
+}

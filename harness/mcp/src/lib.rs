@@ -1,0 +1,18 @@
+//! MCP servers as processes: lines of JSON-RPC, a process in a session of its own, and a client on its standard streams.
+//!
+//! Everything is blocking, with a deadline for every request: callers are threads that wait for one server. What a server
+//! says is data; it is escaped in every message.
+
+mod client;
+mod error;
+mod http;
+mod line;
+mod process;
+mod session;
+
+pub use client::{CallAnswer, CallOutcome, Defects, Limits, StdioSession, ToolDefinition};
+pub use error::McpError;
+pub use http::{Address, HttpSession};
+pub use line::{Line, MAX_LINE, Message, RpcError, read_line, to_line};
+pub use process::{ProgramEnd, ServerCommand, Variables, run_program};
+pub use session::{Endpoint, McpSession};

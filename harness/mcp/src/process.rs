@@ -1,0 +1,291 @@
+//! Processes in a session of their own, which end with us: all processes of the session, whatever group they are in.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, ChildStdout, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use process_wrap::std::{ChildWrapper, CommandWrap, ProcessSession};
+use tempfile::TempDir;
+
+use crate::error::{McpError, escaped};
+
+/// A program with its arguments and its surroundings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerCommand {
+    /// The program, which is looked up in PATH if it has no `/`.
+    pub program: String,
+    /// The arguments.
+    pub args: Vec<String>,
+    /// The variables that the program is given.
+    pub environment: Variables,
+    /// The working directory; that of this process if `None`.
+    pub dir: Option<PathBuf>,
+}
+
+/// The environment variables of a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Variables {
+    /// All of this process.
+    Inherited,
+    /// PATH, an empty HOME and TMPDIR, LANG, and these, as far as this process has them.
+    Only(Vec<String>),
+}
+
+impl ServerCommand {
+    /// Returns the command with only the necessary variables and those named. `None` if the command is empty.
+    pub fn new(command: &[String], variables: &[String]) -> Option<ServerCommand> {
+        let (program, args) = command.split_first()?;
+        let environment = Variables::Only(variables.to_vec());
+        Some(ServerCommand { program: program.clone(), args: args.to_vec(), environment, dir: None })
+    }
+}
+
+/// The bytes of the standard error that are kept.
+const STDERR_BYTES: usize = 64 << 10;
+/// The characters of the standard error that a message has.
+const LAST_WORDS: usize = 2000;
+/// The time that a process has to end once its input is closed, and then once it was asked to end.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// A running program, whose session ends when this value is dropped.
+pub(crate) struct Process {
+    name: String,
+    child: Box<dyn ChildWrapper>,
+    /// Texts for the standard input, written by a thread of their own, since a program need not read; `None` if it is
+    /// closed.
+    input: Option<Sender<Vec<u8>>>,
+    stderr: Arc<Stderr>,
+    ended: Option<ExitStatus>,
+    /// HOME and TMPDIR; deleted after the processes have ended.
+    _folders: Option<TempDir>,
+}
+
+/// The end of a program's standard error.
+#[derive(Default)]
+struct Stderr {
+    kept: Mutex<VecDeque<u8>>,
+    /// True if everything was read.
+    is_complete: AtomicBool,
+}
+
+/// The standard streams of a program.
+pub(crate) enum Streams {
+    /// Both are piped: its output is returned, and its input is written by [`Process::send`].
+    Piped,
+    /// There is no input, and the output is thrown away.
+    Closed,
+}
+
+impl Process {
+    /// Starts a program, and returns its standard output if it is piped.
+    pub(crate) fn start(
+        command: &ServerCommand,
+        streams: &Streams,
+    ) -> Result<(Process, Option<ChildStdout>), McpError> {
+        let name = command.program.clone();
+        let failed = |source: io::Error| McpError::Start { program: escaped(&name), source: Arc::new(source) };
+        let folders = match command.environment {
+            Variables::Inherited => None,
+            Variables::Only(_) => Some(TempDir::with_prefix("healbench-").map_err(failed)?),
+        };
+        let variables = variables(&command.environment, folders.as_ref().map(TempDir::path)).map_err(failed)?;
+        let mut wrapped = CommandWrap::with_new(&command.program, |started| {
+            started.args(&command.args).stderr(Stdio::piped());
+            let stream = || match streams {
+                Streams::Piped => Stdio::piped(),
+                Streams::Closed => Stdio::null(),
+            };
+            started.stdin(stream()).stdout(stream());
+            if let Some(variables) = &variables {
+                started.env_clear().envs(variables.iter().map(|(name, value)| (name, value)));
+            }
+            if let Some(dir) = &command.dir {
+                started.current_dir(dir);
+            }
+        });
+        wrapped.wrap(ProcessSession);
+        // Its session is ended as a whole, so the wrapper that waits for its group is of no use.
+        let mut child = wrapped.spawn().map_err(failed)?.into_inner();
+        let stderr = Arc::new(Stderr::default());
+        if let Some(mut source) = child.stderr().take() {
+            let kept = Arc::clone(&stderr);
+            thread::spawn(move || keep_last(&mut source, &kept));
+        }
+        let input = child.stdin().take().map(write_from_queue);
+        let stdout = child.stdout().take();
+        Ok((Process { name, child, input, stderr, ended: None, _folders: folders }, stdout))
+    }
+
+    /// Queues bytes for the standard input.
+    pub(crate) fn send(&self, bytes: Vec<u8>) {
+        if let Some(input) = &self.input {
+            // The thread ends when the program closes its input, which the output tells.
+            let _ = input.send(bytes);
+        }
+    }
+
+    /// Closes the standard input after everything that was queued.
+    pub(crate) fn close_input(&mut self) {
+        self.input = None;
+    }
+
+    /// Returns the exit status if the program has ended by then.
+    pub(crate) fn wait_until(&mut self, deadline: Instant) -> Option<ExitStatus> {
+        loop {
+            if self.ended.is_none() {
+                self.ended = self.child.try_wait().ok().flatten();
+            }
+            if self.ended.is_some() || Instant::now() >= deadline {
+                return self.ended;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Returns the end of the standard error for a message, in one line; empty if there is none.
+    pub(crate) fn last_words(&self) -> String {
+        // What an ended program wrote may still be on its way; a process that it left may hold the stream for ever.
+        let deadline = Instant::now() + GRACE / 2;
+        while self.ended.is_some() && !self.stderr.is_complete.load(Ordering::Acquire) && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(2));
+        }
+        let kept: Vec<u8> = self.stderr.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
+        let text = String::from_utf8_lossy(&kept);
+        let text = text.trim_end();
+        let start = text.char_indices().rev().nth(LAST_WORDS - 1).map_or(0, |(at, _)| at);
+        escaped(&text[start..])
+    }
+
+    pub(crate) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Ends all processes of the session: the input is closed, then they are asked to end, then killed.
+    pub(crate) fn end(&mut self) {
+        self.close_input();
+        let session = self.child.id();
+        self.wait_until(Instant::now() + GRACE);
+        for signal in [Signal::SIGTERM, Signal::SIGKILL] {
+            let deadline = Instant::now() + GRACE;
+            loop {
+                self.wait_until(Instant::now());
+                let left = processes_of(session, self.ended.is_none());
+                if left.is_empty() {
+                    return;
+                }
+                for process in left {
+                    // It may have ended meanwhile.
+                    let _ = kill(process, signal);
+                }
+                if Instant::now() >= deadline {
+                    break;
+                }
+                thread::sleep(Duration::from_millis(5));
+            }
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// The end of a program that was run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProgramEnd {
+    /// The exit status, or the signal that ended it; `None` if it did not end in time, and was ended.
+    pub status: Option<ExitStatus>,
+    /// The end of its standard error, escaped.
+    pub last_words: String,
+}
+
+/// Runs a program without input until it ends, at most for `timeout`. Processes that it leaves are ended.
+///
+/// # Errors
+/// [`McpError::Start`].
+pub fn run_program(command: &ServerCommand, timeout: Duration) -> Result<ProgramEnd, McpError> {
+    let (mut process, _) = Process::start(command, &Streams::Closed)?;
+    let status = process.wait_until(Instant::now() + timeout);
+    process.end();
+    Ok(ProgramEnd { status, last_words: process.last_words() })
+}
+
+/// Returns the variables of a program; `None` if it inherits them.
+fn variables(environment: &Variables, folder: Option<&Path>) -> io::Result<Option<Vec<(OsString, OsString)>>> {
+    let (Variables::Only(names), Some(folder)) = (environment, folder) else { return Ok(None) };
+    let mut all: Vec<(OsString, OsString)> = Vec::new();
+    for (name, subfolder) in [("HOME", "home"), ("TMPDIR", "tmp")] {
+        let path = folder.join(subfolder);
+        std::fs::create_dir(&path)?;
+        all.push((name.into(), path.into()));
+    }
+    let inherited = ["PATH", "LANG"].into_iter().chain(names.iter().map(String::as_str));
+    for name in inherited {
+        if let Some(value) = std::env::var_os(name) {
+            all.retain(|(known, _)| known.as_os_str() != name);
+            all.push((name.into(), value));
+        }
+    }
+    Ok(Some(all))
+}
+
+/// Writes queued texts until the program closes its input or the queue is dropped.
+fn write_from_queue(mut stdin: ChildStdin) -> Sender<Vec<u8>> {
+    let (sender, receiver) = mpsc::channel::<Vec<u8>>();
+    thread::spawn(move || {
+        for bytes in receiver {
+            if stdin.write_all(&bytes).and_then(|()| stdin.flush()).is_err() {
+                return;
+            }
+        }
+    });
+    sender
+}
+
+/// Keeps the last bytes of a stream.
+fn keep_last(source: &mut impl Read, stderr: &Stderr) {
+    let mut buffer = [0; 4096];
+    while let Ok(length @ 1..) = source.read(&mut buffer) {
+        let mut kept = stderr.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.extend(&buffer[..length]);
+        let surplus = kept.len().saturating_sub(STDERR_BYTES);
+        kept.drain(..surplus);
+    }
+    stderr.is_complete.store(true, Ordering::Release);
+}
+
+/// Returns the processes of a session that have not ended. `leader` says whether its first process still runs.
+#[cfg(target_os = "linux")]
+fn processes_of(session: u32, leader: bool) -> Vec<Pid> {
+    let _ = leader;
+    let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
+    let process = |entry: io::Result<std::fs::DirEntry>| {
+        let number: i32 = entry.ok()?.file_name().to_str()?.parse().ok()?;
+        let stat = std::fs::read_to_string(format!("/proc/{number}/stat")).ok()?;
+        // The name in parentheses may have blanks: state, parent, group and session follow it.
+        let fields: Vec<&str> = stat.rsplit_once(") ")?.1.split(' ').collect();
+        let is_alive = !matches!(*fields.first()?, "Z" | "X");
+        (is_alive && fields.get(3)?.parse() == Ok(session)).then_some(Pid::from_raw(number))
+    };
+    entries.filter_map(process).collect()
+}
+
+/// Returns the process group of the first process, the only processes that other systems tell.
+#[cfg(not(target_os = "linux"))]
+fn processes_of(session: u32, leader: bool) -> Vec<Pid> {
+    match (leader, i32::try_from(session)) {
+        (true, Ok(number)) => vec![Pid::from_raw(-number)],
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,91 @@
+//! A session with a server, wherever it runs.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::client::{CallAnswer, Defects, Limits, StdioSession, ToolDefinition};
+use crate::error::McpError;
+use crate::http::{Address, HttpSession};
+use crate::process::ServerCommand;
+
+/// How a server is reached.
+#[derive(Clone)]
+pub enum Endpoint {
+    /// On the standard streams of a process of its own.
+    Command(ServerCommand),
+    /// Behind a URL.
+    Url(Address),
+}
+
+/// A session with a server, which ends when this value is dropped.
+pub enum McpSession {
+    /// With a process of its own, which ends as well.
+    Stdio(Box<StdioSession>),
+    /// With a server behind a URL.
+    Http(Box<HttpSession>),
+}
+
+impl McpSession {
+    /// Starts or reaches a server, and asks for its tools.
+    ///
+    /// # Errors
+    /// [`McpError`] if it cannot be started or reached, or does not answer as MCP says.
+    pub fn start(endpoint: &Endpoint, limits: &Limits) -> Result<McpSession, McpError> {
+        Ok(match endpoint {
+            Endpoint::Command(command) => McpSession::Stdio(Box::new(StdioSession::start(command, limits)?)),
+            Endpoint::Url(address) => McpSession::Http(Box::new(HttpSession::connect(address, limits)?)),
+        })
+    }
+
+    /// Returns `serverInfo`; null if the server does not say who it is.
+    pub fn server_info(&self) -> &Value {
+        match self {
+            McpSession::Stdio(session) => session.server_info(),
+            McpSession::Http(session) => session.server_info(),
+        }
+    }
+
+    /// Returns the revision of MCP that both sides speak.
+    pub fn revision(&self) -> &str {
+        match self {
+            McpSession::Stdio(session) => session.revision(),
+            McpSession::Http(session) => session.revision(),
+        }
+    }
+
+    /// Returns the tools, in the order of the server.
+    pub fn tools(&self) -> &[ToolDefinition] {
+        match self {
+            McpSession::Stdio(session) => session.tools(),
+            McpSession::Http(session) => session.tools(),
+        }
+    }
+
+    /// Returns what the server did besides answering.
+    pub fn defects(&self) -> &Defects {
+        match self {
+            McpSession::Stdio(session) => session.defects(),
+            McpSession::Http(session) => session.defects(),
+        }
+    }
+
+    /// Returns the end of what a process wrote to its standard error, escaped; empty if it wrote nothing.
+    pub fn last_words(&self) -> String {
+        match self {
+            McpSession::Stdio(session) => session.last_words(),
+            McpSession::Http(_) => String::new(),
+        }
+    }
+
+    /// Calls a tool. A call that is not answered within `timeout` is cancelled; progress does not extend the time.
+    ///
+    /// # Errors
+    /// [`McpError`] if the server gives no more answers.
+    pub fn call(&mut self, tool: &str, arguments: &Value, timeout: Duration) -> Result<CallAnswer, McpError> {
+        match self {
+            McpSession::Stdio(session) => session.call(tool, arguments, timeout),
+            McpSession::Http(session) => session.call(tool, arguments, timeout),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! A server for tests, which does what no server should. Its first argument says what.
+
+#![allow(clippy::unwrap_used, reason = "a test server that meets a surprise shall panic")]
+#![allow(clippy::zombie_processes, reason = "a child that is left running is tested")]
+#![allow(clippy::print_stderr, reason = "what servers write is tested")]
+
+use std::io::{BufRead, Write};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+fn main() {
+    let mode = std::env::args().nth(1).unwrap_or_default();
+    match mode.as_str() {
+        "exit" => {
+            eprintln!("no configuration found");
+            std::process::exit(3);
+        }
+        "deaf" => std::thread::sleep(Duration::from_secs(60)),
+        "garbage" => loop {
+            write(b"Listening ...\n");
+        },
+        "logs" => write(b"Server started\n\n"),
+        "child" => {
+            // In a group of its own, with the standard output of the server.
+            let child = Command::new("sleep").arg("1000").process_group(0).stdin(Stdio::null()).spawn().unwrap();
+            eprintln!("child {}", child.id());
+        }
+        _ => {}
+    }
+    for line in std::io::stdin().lock().lines() {
+        let message: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let id = &message["id"];
+        if !id.is_null() && message.get("method").is_some() {
+            answer(&mode, id, message["method"].as_str().unwrap(), &message["params"]);
+        }
+    }
+    if mode == "child" {
+        // It does not end with its input.
+        std::thread::sleep(Duration::from_secs(60));
+    }
+}
+
+fn answer(mode: &str, id: &Value, method: &str, params: &Value) {
+    match (mode, method) {
+        ("revision", "initialize") => result(id, &json!({"protocolVersion": "1999-01-01"})),
+        (_, "initialize") => result(
+            id,
+            &json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "test"}}),
+        ),
+        ("no-tools", "tools/list") => result(id, &json!({})),
+        ("refuses", "tools/list") => error(id, -32601, "no tools\nhere"),
+        ("cursor", "tools/list") => result(id, &json!({"tools": [tool("echo")], "nextCursor": "again"})),
+        ("pages", "tools/list") => match params["cursor"].as_str() {
+            None => result(id, &json!({"tools": [tool("echo")], "nextCursor": "2"})),
+            Some(_) => result(id, &json!({"tools": [tool("other")]})),
+        },
+        ("many", "tools/list") => {
+            let tools: Vec<Value> = (0..5000).map(|number| tool(&format!("echo_{number}"))).collect();
+            result(id, &json!({ "tools": tools }));
+        }
+        ("files", "tools/list") => {
+            let properties = json!({"path": {"type": "string"}, "text": {"type": "string"}});
+            let schema = json!({"type": "object", "properties": properties, "required": ["path", "text"]});
+            let read = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
+            let read = json!({"name": "read", "inputSchema": read, "annotations": {"readOnlyHint": true}});
+            result(id, &json!({"tools": [{"name": "write", "inputSchema": schema}, read]}));
+        }
+        (_, "tools/list") => result(id, &json!({"tools": [tool("echo"), tool("add")]})),
+        (_, "tools/call") => call(mode, id, params),
+        _ => error(id, -32601, "Method not found"),
+    }
+}
+
+fn call(mode: &str, id: &Value, params: &Value) {
+    let text = params["arguments"]["text"].as_str();
+    match mode {
+        "dies" => {
+            eprintln!("out of memory\x1b[31m");
+            std::process::exit(137);
+        }
+        "hangs" => return,
+        "long" => write(&vec![b'x'; 2 << 20]),
+        "twice" => echo(id, text),
+        "unknown" => result(&json!("77"), &json!({})),
+        "invalid" => write(b"{\"jsonrpc\": \"2.0\", \"id\": \n[]\n{\"id\": 1}\n"),
+        "utf8" => {
+            let line =
+                format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"");
+            write(&[line.as_bytes(), b"\xff\"}]}}\n"].concat());
+            return;
+        }
+        "late" if text == Some("late") => std::thread::sleep(Duration::from_millis(600)),
+        "asks" => send(&json!({"jsonrpc": "2.0", "id": "q1", "method": "elicitation/create", "params": {}})),
+        "changes" => send(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"})),
+        "progress" => loop {
+            send(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}}));
+        },
+        "files" => return file(id, params),
+        "text-error" => return result(id, &json!({"content": [], "isError": "true"})),
+        "no-content" => return result(id, &json!({})),
+        "environment" => {
+            let variables: Vec<String> = std::env::vars().map(|(name, _)| name).collect();
+            return result(id, &json!({"content": [{"type": "text", "text": variables.join(" ")}]}));
+        }
+        _ => {}
+    }
+    match params["name"].as_str() {
+        Some("echo") => echo(id, text),
+        Some(name) => error(id, -32602, &format!("Unknown tool: {name}")),
+        None => error(id, -32602, "Invalid params"),
+    }
+}
+
+/// Writes or reads a file. Errors name its whole path.
+fn file(id: &Value, params: &Value) {
+    let arguments = &params["arguments"];
+    let done = match (params["name"].as_str(), arguments["path"].as_str(), arguments["text"].as_str()) {
+        (Some("write"), Some(path), Some(text)) => {
+            std::fs::write(path, text).map(|()| "written".to_owned()).map_err(|error| format!("{path}: {error}"))
+        }
+        (Some("read"), Some(path), _) => std::fs::read_to_string(path).map_err(|error| format!("{path}: {error}")),
+        (_, None, _) => Err("path is required".to_owned()),
+        _ => Err("text is required".to_owned()),
+    };
+    let is_error = done.is_err();
+    let text = done.unwrap_or_else(|error| error);
+    result(id, &json!({"content": [{"type": "text", "text": text}], "isError": is_error}));
+}
+
+/// A text is required, as on a server with the TypeScript SDK.
+fn echo(id: &Value, text: Option<&str>) {
+    match text {
+        Some(text) => result(id, &json!({"content": [{"type": "text", "text": text}]})),
+        None => {
+            let text = "MCP error -32602: Input validation error: Invalid arguments for tool echo: text is required";
+            result(id, &json!({"content": [{"type": "text", "text": text}], "isError": true}));
+        }
+    }
+}
+
+fn tool(name: &str) -> Value {
+    let schema = json!({"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]});
+    json!({"name": name, "description": "Repeats a text.", "inputSchema": schema, "annotations": {"readOnlyHint": true}})
+}
+
+fn result(id: &Value, result: &Value) {
+    send(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+}
+
+fn error(id: &Value, code: i64, message: &str) {
+    send(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}));
+}
+
+fn send(message: &Value) {
+    write(format!("{message}\n").as_bytes());
+}
+
+fn write(bytes: &[u8]) {
+    let mut out = std::io::stdout().lock();
+    if out.write_all(bytes).and_then(|()| out.flush()).is_err() {
+        std::process::exit(1);
+    }
+}

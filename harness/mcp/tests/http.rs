@@ -1,0 +1,213 @@
+//! Sessions with servers behind a URL, which are as bad as those on standard input and output.
+
+#![allow(clippy::unwrap_used, reason = "a test that meets a surprise shall panic")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use healbench_mcp::{Address, CallOutcome, HttpSession, Limits, McpError};
+use serde_json::{Value, json};
+
+const LIMITS: Limits = Limits { start: Duration::from_secs(20), line: 1 << 16 };
+const LONG: Duration = Duration::from_secs(20);
+
+/// An answer of HTTP: status, headers, body.
+struct Answer(&'static str, &'static str, String);
+
+fn result(request: &Value, result: Value) -> Answer {
+    let body = json!({"jsonrpc": "2.0", "id": request["id"], "result": result});
+    Answer("200 OK", "content-type: application/json\r\n", body.to_string())
+}
+
+fn error(request: &Value, code: i64, message: &str) -> Answer {
+    let body = json!({"jsonrpc": "2.0", "id": request["id"], "error": {"code": code, "message": message}});
+    Answer("200 OK", "content-type: application/json\r\n", body.to_string())
+}
+
+/// Answers requests until the test ends; returns the URL.
+fn serve(answer: impl Fn(&str, &Value) -> Answer + Send + Sync + Clone + 'static) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            let answer = answer.clone();
+            thread::spawn(move || respond(stream.unwrap(), &answer));
+        }
+    });
+    url
+}
+
+fn respond(mut stream: TcpStream, answer: &impl Fn(&str, &Value) -> Answer) {
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let (mut head, mut length) = (String::new(), 0);
+    loop {
+        let mut line = String::new();
+        if reader.read_line(&mut line).unwrap_or(0) <= 2 {
+            break;
+        }
+        if let Some(number) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = number.trim().parse().unwrap();
+        }
+        head.push_str(&line);
+    }
+    let mut body = vec![0; length];
+    let _ = reader.read_exact(&mut body);
+    let message: Value = serde_json::from_slice(&body).unwrap_or_default();
+    let Answer(status, headers, body) = match head.split(' ').next() {
+        Some("POST") if message.get("id").is_none() => Answer("202 Accepted", "", String::new()),
+        Some("POST") => answer(&head, &message),
+        _ => Answer("405 Method Not Allowed", "", String::new()),
+    };
+    let _ = write!(
+        stream,
+        "HTTP/1.1 {status}\r\nconnection: close\r\ncontent-length: {}\r\n{headers}\r\n{body}",
+        body.len()
+    );
+}
+
+fn tools() -> Value {
+    json!([{"name": "echo", "inputSchema": {"type": "object", "properties": {"text": {"type": "string"}}}}])
+}
+
+/// A server of a revision that begins with `initialize`.
+fn older(request: &Value) -> Answer {
+    match request["method"].as_str().unwrap() {
+        "initialize" => result(
+            request,
+            json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "old", "version": "1"}}),
+        ),
+        "tools/list" => result(request, json!({"tools": tools()})),
+        "tools/call" => call(request),
+        _ => error(request, -32601, "Method not found"),
+    }
+}
+
+/// A server of the stateless revision.
+fn newer(request: &Value) -> Answer {
+    match request["method"].as_str().unwrap() {
+        "server/discover" => result(
+            request,
+            json!({"resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+                "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "new", "version": "1"}}, "ttlMs": 0, "cacheScope": "private"}),
+        ),
+        "tools/list" => {
+            result(request, json!({"resultType": "complete", "tools": tools(), "ttlMs": 0, "cacheScope": "private"}))
+        }
+        "tools/call" => call(request),
+        _ => error(request, -32601, "Method not found"),
+    }
+}
+
+fn call(request: &Value) -> Answer {
+    let text = request["params"]["arguments"]["text"].as_str().unwrap_or_default();
+    match text {
+        "slow" => {
+            thread::sleep(Duration::from_secs(3));
+            result(request, json!({"content": []}))
+        }
+        "bad" => result(request, json!({"content": [{"type": "text", "text": "text is bad"}], "isError": true})),
+        "unknown" => error(request, -32602, "Unknown tool: echo"),
+        "page" => Answer("200 OK", "content-type: text/html\r\n", "<h1>Sign in</h1>".to_owned()),
+        text => result(request, json!({"content": [{"type": "text", "text": text}]})),
+    }
+}
+
+fn connect(url: &str) -> Result<HttpSession, McpError> {
+    HttpSession::connect(&Address::new(url, None).unwrap(), &LIMITS)
+}
+
+fn refusal(url: &str) -> String {
+    let error = connect(url).err().unwrap();
+    error.to_string().replace(url, "URL")
+}
+
+fn say(session: &mut HttpSession, text: &str) -> Value {
+    match session.call("echo", &json!({"text": text}), LONG).unwrap().outcome {
+        CallOutcome::Result(result) => result,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn both_handshakes_lead_to_the_same_session() {
+    let old = serve(|_, request| older(request));
+    let new = serve(|_, request| newer(request));
+    for (url, name, revision) in [(old, "old", "2025-06-18"), (new, "new", "2026-07-28")] {
+        let mut session = connect(&url).unwrap_or_else(|error| panic!("{name}: {error}"));
+        assert_eq!((session.revision(), &session.server_info()["name"]), (revision, &json!(name)));
+        let names: Vec<&str> = session.tools().iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names, ["echo"]);
+        assert_eq!(session.tools()[0].input_schema()["properties"]["text"]["type"], "string");
+        assert_eq!(say(&mut session, "hello")["content"][0]["text"], "hello");
+        let refused = say(&mut session, "bad");
+        assert_eq!((&refused["isError"], &refused["content"][0]["text"]), (&json!(true), &json!("text is bad")));
+        let unknown = session.call("echo", &json!({"text": "unknown"}), LONG).unwrap().outcome;
+        assert!(matches!(&unknown, CallOutcome::Error(error) if error.code == -32602), "{unknown:?}");
+    }
+}
+
+#[test]
+fn a_call_that_takes_too_long_ends_in_time_and_the_next_one_is_answered() {
+    let mut session = connect(&serve(|_, request| older(request))).unwrap();
+    let started = Instant::now();
+    let slow = session.call("echo", &json!({"text": "slow"}), Duration::from_millis(300)).unwrap();
+    assert_eq!(slow.outcome, CallOutcome::TimedOut);
+    assert!(started.elapsed() < Duration::from_secs(2), "{:?}", started.elapsed());
+    assert_eq!(say(&mut session, "next")["content"][0]["text"], "next");
+}
+
+#[test]
+fn a_token_is_sent_and_its_lack_is_named() {
+    let url = serve(|head, request| match head.to_ascii_lowercase().contains("authorization: bearer ") {
+        true => older(request),
+        false => Answer("401 Unauthorized", "www-authenticate: Bearer\r\n", String::new()),
+    });
+    assert_eq!(refusal(&url), "`URL` did not answer `initialize`: the server wants a token (401)");
+    assert_eq!(connect(&url).err().unwrap().help(), Some("name the environment variable that holds the token"));
+    // PATH is set everywhere, and is as good a token as any.
+    let mut session = HttpSession::connect(&Address::new(&url, Some("PATH")).unwrap(), &LIMITS).unwrap();
+    assert_eq!(say(&mut session, "hello")["content"][0]["text"], "hello");
+}
+
+#[test]
+fn servers_that_do_not_speak_mcp_are_refused_with_the_reason() {
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let refused = refusal(&format!("http://{closed}/mcp"));
+    assert!(refused.to_lowercase().contains("connection refused"), "{refused}");
+
+    let elsewhere =
+        serve(|_, _| Answer("307 Temporary Redirect", "location: http://example.com/mcp\r\n", String::new()));
+    let redirected = refusal(&elsewhere);
+    assert!(redirected.contains("307"), "{redirected}");
+
+    let page = serve(|_, _| Answer("200 OK", "content-type: text/html\r\n", "<h1>Hello</h1>".to_owned()));
+    assert!(refusal(&page).contains("text/html"), "{}", refusal(&page));
+
+    let missing = serve(|_, _| Answer("404 Not Found", "content-type: text/plain\r\n", "no \u{1b}[31mpage".to_owned()));
+    let message = refusal(&missing);
+    assert!(message.contains("404") && !message.contains('\u{1b}'), "{message}");
+
+    let huge = serve(|_, request| match request["method"].as_str() {
+        Some("tools/list") => result(request, json!({"tools": [{"name": "x".repeat(1 << 17), "inputSchema": {}}]})),
+        _ => older(request),
+    });
+    assert!(refusal(&huge).contains("65536"), "{}", refusal(&huge));
+
+    let cursor = serve(|_, request| match request["method"].as_str() {
+        Some("tools/list") => result(request, json!({"tools": [], "nextCursor": "again"})),
+        _ => older(request),
+    });
+    assert_eq!(
+        refusal(&cursor),
+        "`URL` answered `tools/list` with the cursor again a second time: its pages never end"
+    );
+}
+
+#[test]
+fn an_answer_that_is_not_mcp_ends_the_session() {
+    let mut session = connect(&serve(|_, request| older(request))).unwrap();
+    let error = session.call("echo", &json!({"text": "page"}), LONG).err().unwrap().to_string();
+    assert!(error.contains("text/html"), "{error}");
+}

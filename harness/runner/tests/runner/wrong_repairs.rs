@@ -1,0 +1,62 @@
+//! Wrong repairs of simulated readers: what they cost, and that they are counted.
+
+use healbench_agents::scripted::{Profile, ScriptedAgent, shipped_profile};
+
+use super::memory_server::agent_factory;
+use super::*;
+
+/// Returns the numbers of successes, error chains, fixed ones, and wrong repairs of a reader in 40 trials.
+fn totals(scenario: &str, profile: Profile) -> [u32; 4] {
+    let scenarios = load_suite(&[PathBuf::from("quickstart")]).unwrap();
+    let scenarios: Vec<Scenario> = scenarios.into_iter().filter(|known| known.id == scenario).collect();
+    let axes = Axes {
+        agents: vec![profile.spec("reader")],
+        guardrails: vec![Guardrails::ALL],
+        formats: vec![ErrorFormat::FusionXml],
+        trials: 40,
+        seed: Seed(1),
+    };
+    let plan = build_plan(&axes, &scenarios);
+    let make_agent =
+        agent_factory(move |_, start, script| Box::new(ScriptedAgent::new(&profile, start, script.unwrap())));
+    let pools = [WorkerPool::of_all_agents(&plan, 1)];
+    let job = Job {
+        plan: &plan,
+        scenarios: &scenarios,
+        episodes: 0..plan.len(),
+        pools: &pools,
+        make_agent: &make_agent,
+        make_environment: None,
+    };
+    let (records, _) = run_job(&job).unwrap();
+    assert_eq!(records.episodes.len(), 40);
+    let mut totals = [0; 4];
+    for row in &records.episodes {
+        let counts = &row.counts;
+        let success = u32::from(row.outcome == Outcome::Success);
+        let own = [success, counts.chains, counts.errors_fixed, counts.wrong_repairs];
+        totals.iter_mut().zip(own).for_each(|(total, own)| *total += own);
+    }
+    totals
+}
+
+#[test]
+fn a_wrong_value_that_is_accepted_is_a_wrong_repair_and_no_success() {
+    let perfect = shipped_profile("perfect").unwrap();
+    let with = |wrong_value| totals("quickstart/wrong-enum", Profile { wrong_value, ..perfect });
+    assert_eq!(with(0.0), [40, 40, 40, 0]);
+    assert_eq!(with(1.0), [0, 40, 0, 40], "every other option is accepted");
+    let [success, chains, fixed, wrong] = with(0.3);
+    assert_eq!((success + wrong, chains, fixed), (40, 40, success));
+    // Of 40, 12 are expected, with a standard error of 2.9.
+    assert!((4..=20).contains(&wrong), "{wrong}");
+}
+
+#[test]
+fn a_wrong_action_costs_successes_or_calls() {
+    let perfect = shipped_profile("perfect").unwrap();
+    let with = |wrong_action| totals("quickstart/misspelled-action", Profile { wrong_action, ..perfect });
+    let [right, wrong] = [with(0.0), with(1.0)];
+    assert_eq!((right[0], right[3]), (40, 0));
+    assert!(wrong[0] < 40, "{wrong:?}");
+}
