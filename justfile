@@ -71,6 +71,10 @@ bench *ARGS:
 llm-e2e *ARGS:
     agents/e2e/run.sh .llm {{ ARGS }}
 
+# Install the MCP servers of scenarios/servers into ignored folders (needs node, npm and Python).
+servers: build
+    tools/servers
+
 # Licences, banned crates and sources (needs cargo-deny).
 deny:
     cargo deny check licenses bans sources

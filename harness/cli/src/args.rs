@@ -2,6 +2,7 @@
 
 mod axes;
 mod contract;
+mod server;
 mod sizes;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use healbench_runner::Budget;
 
 pub(crate) use axes::{AxisArgs, UndeclaredPolicy};
 pub(crate) use contract::{ContractArgs, ContractCommand, ContractSources, DeltaArgs};
+pub(crate) use server::ServerArgs;
 pub(crate) use sizes::SizeArgs;
 
 use crate::axis_help::{conditions_help, contents_help, formats_help, guardrails_help};
@@ -55,6 +57,8 @@ pub(crate) enum Command {
     Plan(PlanArgs),
     /// Check scenario files and report all problems at once.
     Validate(ValidateArgs),
+    /// Write a first scenario for an MCP server, with the list of its tools.
+    New(NewArgs),
     /// Answer a tool call, or calls read as JSON lines from standard input, as the simulated server does.
     Call(CallArgs),
     /// Lock, compare and check the contracts of scenarios' tools.
@@ -235,7 +239,7 @@ pub(crate) struct ShowArgs {
         value_name = "SET",
         help = guardrails_help(
             "The guardrails",
-            ". With EPISODE, show the same trial under them: from the run, or run now by a scripted agent. Sends no requests to models",
+            ". With EPISODE, show the same trial under them: from the run, or run now by a simulated reader. Sends no requests to models",
         ),
     )]
     pub(crate) guardrails: Option<String>,
@@ -375,6 +379,19 @@ pub(crate) enum CompareAxis {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct NewArgs {
+    /// Start this MCP server and ask for its tools.
+    #[arg(long, required = true)]
+    pub(crate) from_server: bool,
+    /// The folder for `first.yaml` and `tools.json`, or a `.json` file for the list of tools alone. A scenario that exists is
+    /// kept, the list of tools is written again.
+    #[arg(long, value_name = "PATH", default_value = "scenarios")]
+    pub(crate) out: PathBuf,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
     /// The document to describe.
     #[arg(value_enum, value_name = "WHAT", default_value_t = SchemaKind::Scenario)]
@@ -399,8 +416,12 @@ pub(crate) struct GateArgs {
     #[arg(value_name = "BASE", required_unless_present = "perf")]
     pub(crate) base: Option<PathBuf>,
     /// The run to check.
-    #[arg(value_name = "CANDIDATE", required_unless_present = "perf", conflicts_with = "perf")]
+    #[arg(value_name = "CANDIDATE", required_unless_present_any = ["perf", "between"], conflicts_with_all = ["perf", "between"])]
     pub(crate) candidate: Option<PathBuf>,
+    /// Compare two agents of the run BASE, named as in its report. A run alternates them, so that a provider that changes
+    /// meanwhile changes both.
+    #[arg(long, num_args = 2, value_names = ["BASE_AGENT", "CANDIDATE_AGENT"], conflicts_with = "perf")]
+    pub(crate) between: Option<Vec<String>>,
     /// Check the speed measured by `cargo bench --bench paired -- --out FILE`.
     #[arg(long, value_name = "FILE")]
     pub(crate) perf: Option<PathBuf>,

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use healbench_config::{ConfigError, Document, Table, Value, hint};
 use healbench_protocol::{
-    CONDITIONS, CONTENTS, ConditionParts, DOMAIN_ERRORS, ErrorFormat, Guardrails, NamedEntry, UNDECLARED, Undeclared,
+    CONDITIONS, CONTENTS, ConditionEntry, ConditionParts, DOMAIN_ERRORS, EnvironmentKind, ErrorFormat, Guardrails,
+    NamedEntry, UNDECLARED, Undeclared,
 };
 use healbench_record::Condition;
 use healbench_reports::render::plain_text;
@@ -17,9 +18,28 @@ use crate::error::{CliError, ErrorKind};
 /// a recovery, and all guardrails.
 pub(crate) const DEFAULT_CONDITIONS: [&str; 4] = ["bare", "sdk-typescript", "sdk-typescript+recovery", "fusion"];
 
+/// The conditions that are compared by default on MCP servers.
+pub(crate) const SERVER_CONDITIONS: [&str; 2] = ["as-is", "fusion"];
+
 /// Returns the conditions that `--condition` names, in its order. `file` is the settings file.
-pub(crate) fn named_conditions(names: &[String], file: Option<&Path>) -> Result<Vec<Condition>, CliError> {
+pub(crate) fn named_conditions(
+    names: &[String],
+    file: Option<&Path>,
+    environment: EnvironmentKind,
+) -> Result<Vec<Condition>, CliError> {
     reject_duplicates("--condition", names.iter().cloned())?;
+    let applies = |entry: &&ConditionEntry| entry.environment.is_none_or(|only| only == environment);
+    if let Some(entry) = CONDITIONS.iter().find(|entry| names.iter().any(|name| name == entry.name) && !applies(entry))
+    {
+        let known: Vec<&str> = CONDITIONS.iter().filter(applies).map(|entry| entry.name).collect();
+        let message = match environment {
+            EnvironmentKind::Simulator => {
+                format!("`{}` is a condition of MCP servers, not of the simulator", entry.name)
+            }
+            EnvironmentKind::Mcp => format!("`{}` is a condition of the simulator, not of MCP servers", entry.name),
+        };
+        return Err(CliError::new(message).kind(ErrorKind::Invalid).help(format!("choose from {}", known.join(", "))));
+    }
     let mut known: Vec<(String, ConditionParts)> =
         CONDITIONS.iter().map(|entry| (entry.name.to_owned(), entry.parts.clone())).collect();
     if let Some(file) = file {

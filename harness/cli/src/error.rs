@@ -10,6 +10,7 @@ use healbench_agents::llm::cassette::CassetteError;
 use healbench_agents::scripted::ProfileError;
 use healbench_config::ConfigError;
 use healbench_engine::{CompileError, TemplateError};
+use healbench_mcp::McpError;
 use healbench_protocol::AxisError;
 use healbench_record::{JournalError, MergeError, RoundsError, RunDirError};
 use healbench_reports::gate::GateError;
@@ -186,6 +187,13 @@ macro_rules! usage_errors {
     )+};
 }
 
+impl From<McpError> for CliError {
+    fn from(error: McpError) -> CliError {
+        let help = error.help().map(str::to_owned);
+        CliError { help, ..CliError::new(error).status(ExitStatus::Incomplete) }
+    }
+}
+
 usage_errors!(TemplateError, CompileError, FrameError, ReportError, ChartError, ScenarioSetupError,);
 
 impl From<ConfigError> for CliError {
@@ -229,7 +237,7 @@ impl From<AxisError> for CliError {
 impl From<ModelRefError> for CliError {
     fn from(error: ModelRefError) -> CliError {
         let unknown = matches!(error, ModelRefError::NoProvider { .. } | ModelRefError::UnknownProvider { .. });
-        let help = unknown.then_some("scripted agents are named `scripted:PROFILE`, or `scripted` for all");
+        let help = unknown.then_some("simulated readers are named `scripted:PROFILE`, or `scripted` for all");
         CliError::new(error).maybe_help(help)
     }
 }

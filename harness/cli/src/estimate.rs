@@ -1,6 +1,6 @@
 //! Estimates the usage of models without sending requests.
 //!
-//! The scripted agent `typical` runs the same scenarios in the same conditions. The estimate is the usage of its
+//! The simulated reader `typical` runs the same scenarios in the same conditions. The estimate is the usage of its
 //! conversations if a model had led them. A real model may make more or fewer calls, and write longer turns.
 
 use std::convert::Infallible;
@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 
 use healbench_agents::llm::{Model, preamble_of};
 use healbench_agents::scripted::shipped_profile;
-use healbench_protocol::{Agent, EpisodeStart, Opening, Script, Usage};
+use healbench_protocol::{Agent, EnvironmentKind, EpisodeStart, Opening, Script, Usage};
 use healbench_record::{CallRecord, EpisodeRecord, Outcome, Plan, Records};
 use healbench_runner::{Job, RunEvent, TokenCounter, WorkerPool, execute};
 use healbench_scenarios::Scenario;
@@ -42,7 +42,8 @@ pub(crate) fn estimates(run_spec: &RunSpec) -> Result<Vec<Estimate>, CliError> {
             AgentConfig::Scripted(_) => None,
         })
         .collect();
-    if models.is_empty() {
+    // Only the simulator tells beforehand what an episode takes.
+    if models.is_empty() || run_spec.plan.environment.kind != EnvironmentKind::Simulator {
         return Ok(Vec::new());
     }
     let (plan, records) = run_profile(run_spec)?;
@@ -125,7 +126,7 @@ where
     make_agent
 }
 
-/// Runs the plan with one scripted agent in memory.
+/// Runs the plan with one simulated reader in memory.
 fn run_profile(run_spec: &RunSpec) -> Result<(Plan, Records), CliError> {
     let profile = shipped_profile(PROFILE)?;
     let trials = run_spec.plan.trials.min(TRIALS);

@@ -5,17 +5,17 @@ use std::path::{Path, PathBuf};
 use healbench_agents::ReplayAgent;
 use healbench_agents::llm::{Model, preamble_of};
 use healbench_agents::scripted::{Profile, ProfileError, ScriptedAgent, shipped_profile, shipped_profiles};
-use healbench_protocol::{Agent, AgentSpec, Content, EpisodeStart, Opening, Script, Seed, fingerprint};
-use healbench_record::{Condition, MAX_CELLS, Plan, RecordedTurns, RunDir};
-use healbench_reports::render::{count, pluralize};
+use healbench_protocol::{Agent, AgentSpec, Content, EnvironmentKind, EpisodeStart, Opening, Script, Seed, Undeclared};
+use healbench_record::{Condition, Environment, MAX_CELLS, Plan, RecordedTurns, RunDir};
+use healbench_reports::render::{count, plain_text, pluralize};
 use healbench_runner::{Axes, build_plan};
 use healbench_scenarios::{
-    LoadError, Scenario, Syntax, ToolList, load_str, load_suite, load_tools, render_diagnostics,
+    LoadError, Scenario, Source, Syntax, ToolList, load_stored, load_suite, load_tools, render_diagnostics,
 };
 
 use crate::args::{AxisArgs, UndeclaredPolicy};
 use crate::axis_values::{parse_contents, parse_formats, parse_guardrails, reject_duplicates};
-use crate::conditions::{DEFAULT_CONDITIONS, named_conditions};
+use crate::conditions::{DEFAULT_CONDITIONS, SERVER_CONDITIONS, named_conditions};
 use crate::error::{CliError, ErrorKind};
 use crate::lockfiles::{lock_scenarios, lock_scenarios_of_run};
 use crate::models::{self, ModelCatalog, ModelClients};
@@ -54,7 +54,7 @@ impl RunSpec {
     }
 }
 
-/// Creates a scripted agent. Without a script it has nothing to do and declares the task complete.
+/// Creates a simulated reader. Without a script it has nothing to do and declares the task complete.
 pub(crate) fn scripted_agent<'s>(
     profile: &Profile,
     start: EpisodeStart<'s>,
@@ -157,15 +157,24 @@ pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Termina
         (given_or(&args.guardrails, &DEFAULT_GUARDRAILS), given_or(&args.format, &DEFAULT_FORMATS));
     let (guardrails, formats) = (parse_guardrails(&guardrails)?, parse_formats(&formats)?);
     let axes = Axes { agents, guardrails, formats, trials: args.trials, seed: Seed(args.seed) };
-    let mut plan = build_plan(&axes, &scenarios);
+    let environment = environment_of(&scenarios)?;
+    let kind = environment.kind;
+    let mut plan = Plan { environment, ..build_plan(&axes, &scenarios) };
     if args.names_no_part() {
-        plan.conditions = named_conditions(&given_or(&args.condition, &DEFAULT_CONDITIONS), args.config.as_deref())?;
+        let defaults = match kind {
+            EnvironmentKind::Simulator => &DEFAULT_CONDITIONS[..],
+            EnvironmentKind::Mcp => &SERVER_CONDITIONS,
+        };
+        plan.conditions = named_conditions(&given_or(&args.condition, defaults), args.config.as_deref(), kind)?;
     } else {
         let undeclared = args.undeclared.unwrap_or(UndeclaredPolicy::Pass);
         for condition in &mut plan.conditions {
             condition.set_undeclared(undeclared.under(condition.guardrails));
         }
         plan.conditions = with_contents(plan.conditions, &parse_contents(&given_or(&args.content, &["native"]))?);
+    }
+    if kind == EnvironmentKind::Mcp {
+        reject_parts_of_the_simulator(&plan.conditions)?;
     }
     if lockfile.is_some() && !plan.conditions.iter().any(|condition| condition.guardrails.contract) {
         terminal.note("no set of guardrails has `contract`: the lockfile has no effect");
@@ -182,6 +191,42 @@ pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Termina
         .help("split it into several runs with fewer scenarios, agents or conditions"));
     }
     Ok(RunSpec { plan, scenarios, configs, prices: catalog.map(|catalog| catalog.price_source()), lockfile })
+}
+
+/// Returns the environment of all scenarios.
+fn environment_of(scenarios: &[Scenario]) -> Result<Environment, CliError> {
+    let mut names: Vec<&str> = scenarios.iter().filter_map(|scenario| Some(scenario.server.as_ref()?.name())).collect();
+    if names.is_empty() {
+        return Ok(Environment::default());
+    }
+    if let Some(simulated) = scenarios.iter().find(|scenario| scenario.server.is_none()) {
+        return Err(CliError::new(format_args!(
+            "`{}` is played in the simulator, and other scenarios on servers",
+            simulated.id
+        ))
+        .kind(ErrorKind::Invalid)
+        .help("a run has one kind of environment: name the scenarios of each in a run of their own"));
+    }
+    names.sort_unstable();
+    names.dedup();
+    Ok(Environment { kind: EnvironmentKind::Mcp, server: Some(names.join(", ")) })
+}
+
+/// Refuses conditions with parts that decide what the simulator says, since a server has its own texts.
+fn reject_parts_of_the_simulator(conditions: &[Condition]) -> Result<(), CliError> {
+    let of_the_simulator = |condition: &&Condition| {
+        let other_undeclared = condition.undeclared != Undeclared::of(condition.guardrails);
+        other_undeclared || !condition.domain_errors.is_everything() || condition.content != Content::Native
+    };
+    match conditions.iter().find(of_the_simulator) {
+        None => Ok(()),
+        Some(condition) => Err(CliError::new(format_args!(
+            "the condition `{}` sets undeclared fields, domain errors or content, which a server decides itself",
+            plain_text(&condition.name)
+        ))
+        .kind(ErrorKind::Invalid)
+        .help("on servers, conditions differ in guardrails and error format")),
+    }
 }
 
 /// Returns each condition once for each level of content; one without `healing` only once, because no level has an effect.
@@ -207,11 +252,13 @@ pub(crate) fn run_spec_of(run: &RunDir, plan: Plan) -> Result<RunSpec, CliError>
         .enumerate()
         .map(|(index, planned)| {
             let (text, extension) = run.scenario_text(index, &planned.id)?;
-            if fingerprint(text.as_bytes()) != planned.sha256 {
+            let tools = run.server_tools(index, &planned.id)?;
+            if Source::hash(&text, tools.as_deref()) != planned.sha256 {
                 return Err(CliError::scenario_changed(&planned.id));
             }
             let syntax = if extension == "json" { Syntax::Json } else { Syntax::Yaml };
-            load_str(&planned.path, &text, syntax).map_err(|_| CliError::unreadable_scenario(&planned.id))
+            load_stored(&planned.path, &text, syntax, tools.as_deref())
+                .map_err(|_| CliError::unreadable_scenario(&planned.id))
         })
         .collect::<Result<_, _>>()?;
     let lockfile = lock_scenarios_of_run(run, &plan, &mut scenarios)?;

@@ -10,7 +10,7 @@ use healbench_agents::llm::{
     Endpoint, LlmAgentFactory, Model, ModelBackend, ModelTable, Network, Preflight, PreflightError, PriceTable,
     SetupError, parse_model_tables, resolve_model,
 };
-use healbench_protocol::{AgentKind, AgentSpec, Opening, fingerprint};
+use healbench_protocol::{AgentKind, AgentSpec, EnvironmentKind, Opening, fingerprint};
 use healbench_record::{CassetteMode, PriceSource};
 use healbench_reports::render::plain_text;
 use healbench_runner::{Budget, WorkerPool};
@@ -68,7 +68,7 @@ pub(crate) fn agent_spec(model: &Model, model_ref: &str, opening: Opening, repla
 
 /// The clients of a plan's models.
 pub(crate) struct ModelClients {
-    /// By agent of the plan; `None` for a scripted agent.
+    /// By agent of the plan; `None` for a simulated reader.
     pub(crate) factories: Vec<Option<Arc<LlmAgentFactory>>>,
     /// The recording that is replayed or written.
     pub(crate) cassette: Option<Arc<Cassette>>,
@@ -168,6 +168,8 @@ impl ModelClients {
     /// threads.
     pub(crate) fn pools(&self, run_spec: &RunSpec, jobs: usize) -> Vec<WorkerPool> {
         let mut pools: Vec<(Option<&Arc<ModelBackend>>, WorkerPool)> = Vec::new();
+        // An episode on a server takes seconds.
+        let on_server = run_spec.plan.environment.kind != EnvironmentKind::Simulator;
         for (index, (factory, config)) in self.factories.iter().zip(&run_spec.configs).enumerate() {
             let backend = factory.as_ref().map(|factory| &factory.backend);
             let backend = backend.filter(|backend| backend.endpoint().is_some());
@@ -177,7 +179,10 @@ impl ModelClients {
             };
             match pools.iter_mut().find(|(known, _)| known.map(Arc::as_ptr) == backend.map(Arc::as_ptr)) {
                 Some((_, pool)) => pool.agents.push(index),
-                None => pools.push((backend, WorkerPool { agents: vec![index], threads, costly: backend.is_some() })),
+                None => {
+                    let costly = backend.is_some() || on_server;
+                    pools.push((backend, WorkerPool { agents: vec![index], threads, costly }));
+                }
             }
         }
         pools.into_iter().map(|(_, pool)| pool).collect()

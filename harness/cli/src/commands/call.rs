@@ -7,7 +7,7 @@ use std::sync::Arc;
 use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::WorldDef;
 use healbench_engine::{CompileError, Engine, GuardedReply, World, WorldBase};
-use healbench_protocol::{ErrorFormat, Guardrails, NumberTexts, Seed, ToolCall};
+use healbench_protocol::{EnvironmentKind, ErrorFormat, Guardrails, NumberTexts, Seed, ToolCall};
 use healbench_record::Condition;
 use healbench_reports::render::{plain_text, pluralize};
 use healbench_runner::{TokenCounter, count_tokens, is_estimated};
@@ -30,6 +30,13 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
         (Some(path), _) => {
             let mut scenario = load_single_scenario(path, terminal)?;
             args.deltas.apply(&mut scenario.awareness, &scenario.id)?;
+            if scenario.server.is_some() {
+                return Err(CliError::new(format_args!(
+                    "`{}` is played on a server, not in the simulator",
+                    scenario.id
+                ))
+                .help("run it, and look at its calls with `healbench show`"));
+            }
             let world = scenario.world(Seed(args.seed));
             (scenario.tools, world, scenario.awareness)
         }
@@ -71,7 +78,7 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
 /// Returns the requested conditions, each with its label: the name of its error format with its level of content, or its own.
 fn conditions(args: &CallArgs) -> Result<Vec<(String, Condition)>, CliError> {
     if !args.condition.is_empty() {
-        let named = named_conditions(&args.condition, nearest_config().as_deref())?;
+        let named = named_conditions(&args.condition, nearest_config().as_deref(), EnvironmentKind::Simulator)?;
         return Ok(named.into_iter().map(|condition| (condition.name.clone(), condition)).collect());
     }
     let guardrails: Guardrails = args.guardrails.parse()?;

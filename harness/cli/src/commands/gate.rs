@@ -6,13 +6,14 @@ use std::path::{Path, PathBuf};
 use healbench_record::{PairedRun, RunDir, RunDirError, RunManifest};
 use healbench_reports::Baseline;
 use healbench_reports::gate::{
-    self, GateError, GateReport, NamedBaseline, Policy, SourceLocation, Verdict, gate_rounds, scenario_locations,
+    self, GateError, GateReport, MayDiffer, NamedBaseline, Policy, SourceLocation, Verdict, gate_rounds,
+    scenario_locations,
 };
 use healbench_reports::render::gate::{GateOptions, github, junit, markdown, terminal as render_terminal};
-use healbench_reports::render::json;
+use healbench_reports::render::{json, plain_text};
 
 use crate::args::{GateArgs, GateOutput, GateRenderer};
-use crate::error::{CliError, ExitStatus};
+use crate::error::{CliError, ErrorKind, ExitStatus};
 use crate::terminal::Terminal;
 
 /// Decides whether a run or a measurement passes.
@@ -27,6 +28,7 @@ pub(crate) fn gate(args: &GateArgs, terminal: &Terminal) -> Result<ExitStatus, C
     let report = match (&args.perf, &args.base, &args.candidate) {
         (Some(rounds), earlier, _) => rounds_report(rounds, earlier.as_deref(), &policy)?,
         (None, Some(base), Some(candidate)) => run_report(base, candidate, &policy)?,
+        (None, Some(run), None) => agents_report(run, args.between.as_deref().unwrap_or_default(), policy)?,
         // Clap requires both arguments.
         (None, _, _) => return Err(RunDirError::Missing(PathBuf::new()).into()),
     };
@@ -123,6 +125,28 @@ fn run_report(base: &Path, candidate: &Path, policy: &Policy) -> Result<GateRepo
         NamedBaseline { name: &candidate_name, baseline: &after },
     );
     Ok(gate::gate(base, candidate, policy, &locations).map_err(GateError::IncompatibleRuns)?)
+}
+
+/// Compares two agents of one run.
+fn agents_report(path: &Path, agents: &[String], policy: Policy) -> Result<GateReport, CliError> {
+    let name = path.to_string_lossy().into_owned();
+    let (run, manifest) = open_complete(path)?;
+    let both = run_baseline(&name, &run, &manifest)?;
+    let [base, candidate] = agents else { return Err(RunDirError::Missing(path.to_owned()).into()) };
+    let sides = both.between(base, candidate).map_err(|unknown| {
+        let known: Vec<String> =
+            both.agents.keys().map(|agent| format!("`{}`", plain_text(&agent.to_string()))).collect();
+        CliError::new(format_args!("the run has no agent `{}`", plain_text(unknown)))
+            .kind(ErrorKind::Invalid)
+            .help(format!("its agents are {}", known.join(", ")))
+    })?;
+    let names = [base, candidate].map(|agent| format!("{name}, {agent}"));
+    let [before, after] = [0, 1].map(|side| NamedBaseline { name: &names[side], baseline: &sides[side] });
+    // They are two agents.
+    let mut policy = policy;
+    policy.may_differ.push(MayDiffer::Agents);
+    let locations = scenario_locations(&run, &manifest.plan);
+    Ok(gate::gate(before, after, &policy, &locations).map_err(GateError::IncompatibleRuns)?)
 }
 
 /// Accepts any number of lost episodes, because the gate checks them.

@@ -1,7 +1,9 @@
-use healbench_protocol::fingerprint;
-use healbench_record::{MergeError, RecordedTurnsWriter, RunDir, RunStatus, merge_manifests, visit_recorded_turns};
+use healbench_record::{
+    MergeError, RecordedTurnsWriter, RunDir, RunStatus, StoredScenario, merge_manifests, visit_recorded_turns,
+};
 use healbench_reports::FrameWriter;
 use healbench_reports::render::{Detail, shell_quote};
+use healbench_scenarios::Source;
 
 use super::report;
 use super::run::all_scored;
@@ -29,16 +31,19 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
     for (index, scenario) in manifest.plan.scenarios.iter().enumerate() {
         for (_, run) in &shards {
             let (text, extension) = run.scenario_text(index, &scenario.id)?;
-            if fingerprint(text.as_bytes()) != scenario.sha256 {
+            let tools = run.server_tools(index, &scenario.id)?;
+            if Source::hash(&text, tools.as_deref()) != scenario.sha256 {
                 return Err(CliError::scenario_changed(&scenario.id));
             }
             if texts.len() == index {
-                texts.push((scenario.id.clone(), (text, extension)));
+                texts.push((scenario.id.clone(), extension, text, tools));
             }
         }
     }
-    let sources: Vec<(&str, &str, &str)> =
-        texts.iter().map(|(id, (text, extension))| (id.as_str(), *extension, text.as_str())).collect();
+    let sources: Vec<StoredScenario<'_>> = texts
+        .iter()
+        .map(|(id, extension, text, tools)| StoredScenario { id, extension, text, server_tools: tools.as_deref() })
+        .collect();
     let merged = RunDir::create(&args.out, &manifest, &sources)?;
     if manifest.plan.conditions.iter().any(|condition| condition.lock.is_some())
         && let Some((_, run)) = shards.first()

@@ -8,6 +8,7 @@ pub(crate) mod completions;
 pub(crate) mod contract;
 pub(crate) mod gate;
 pub(crate) mod merge;
+pub(crate) mod new;
 pub(crate) mod plan;
 pub(crate) mod report;
 pub(crate) mod run;

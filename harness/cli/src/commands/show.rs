@@ -9,7 +9,7 @@ use crate::error::{CliError, ErrorKind, ExitStatus};
 use crate::load::run_spec_of;
 use crate::terminal::Terminal;
 
-/// Prints the transcripts of episodes. They are replayed by the scripted agent or from the model's recorded turns, and
+/// Prints the transcripts of episodes. They are replayed by the simulated reader or from the model's recorded turns, and
 /// checked against the recorded rows.
 pub(crate) fn show(args: &ShowArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let (run, manifest) = RunDir::open(&args.run)?;

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_agents::llm::ModelRef;
-use healbench_protocol::{EnvironmentKind, ErrorFormat, Origin, Turn};
+use healbench_protocol::{EnvironmentKind, ErrorFormat, Origin, Turn, Undeclared};
 use healbench_record::{
     CallRecord, CellRef, Condition, EpisodeRecord, Plan, RecordedTurn, RecordedTurns, ResponseRecord, RunDir,
     read_recorded_turns_of,
@@ -144,16 +144,21 @@ fn not_recorded(plan: &Plan, cell: CellRef, condition: &Condition) -> CliError {
     let agent = &plan.agents[cell.agent];
     let opening = agent.opening.map(|opening| format!(" --opening {}", opening.name())).unwrap_or_default();
     let quoted = |text: &str| plain_text(&shell_quote(text)).into_owned();
-    let options = match (condition.own_name(), &condition.format) {
+    let undeclared = match condition.undeclared {
+        Undeclared::Strip => " --undeclared strip",
+        Undeclared::Reject | Undeclared::Pass => "",
+    };
+    // A name with a blank is made of the parts, and `--condition` does not accept it.
+    let options = match (condition.own_name().filter(|name| !name.contains(' ')), &condition.format) {
         (Some(name), _) => format!("--condition {}", quoted(name)),
         // `--format` does not accept `bare`.
-        (None, ErrorFormat::Bare) => format!("--guardrails {}", condition.guardrails),
+        (None, ErrorFormat::Bare) => format!("--guardrails {}{undeclared}", condition.guardrails),
         (None, format) => {
             let content = match condition.content.is_native() {
                 true => String::new(),
                 false => format!(" --content {}", condition.content.name()),
             };
-            format!("--guardrails {} --format {}{content}", condition.guardrails, quoted(&format.name()))
+            format!("--guardrails {} --format {}{content}{undeclared}", condition.guardrails, quoted(&format.name()))
         }
     };
     // The run does not record the path of the settings file.

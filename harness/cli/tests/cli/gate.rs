@@ -1,5 +1,7 @@
 //! Tests of comparisons, baselines and the gate from the command line.
 
+use serde_json::{Value, json};
+
 use super::*;
 
 /// A small plan with several entries on each axis.
@@ -39,6 +41,45 @@ fn a_baseline_is_stable_and_passes_its_own_run() {
     assert!(passed.out.starts_with("PASS  again · 80 pass\n"), "{}", passed.out);
     sandbox.ok(&["gate", "run", "again"]);
     assert!(!sandbox.path("base.toml.part").exists());
+}
+
+#[test]
+fn two_agents_of_a_run_are_a_base_and_a_candidate() {
+    let sandbox = Sandbox::new();
+    record_run(&sandbox, "run", &[]);
+    let (typical, perfect) = ("scripted:typical", "scripted:perfect");
+    let gate = |base, candidate| sandbox.start(&["gate", "run", "--between", base, candidate, "--output", "json"]);
+    let equal = gate(typical, typical);
+    let report: Value = serde_json::from_str(&equal.out).unwrap();
+    assert_eq!((equal.code, &report["verdict"], &report["run_apart"]), (Some(0), &json!("PASS"), &Value::Null));
+    assert_eq!(
+        (&report["base"], &report["candidate"]),
+        (&json!("run, scripted:typical"), &json!("run, scripted:typical"))
+    );
+    // Runs of two agents of one name are decided alike.
+    let failed: Value = serde_json::from_str(&gate(perfect, typical).out).unwrap();
+    for (profile, out) in [("perfect", "base"), ("typical", "candidate")] {
+        let path = format!("{}/../../agents/profiles/{profile}.toml", env!("CARGO_MANIFEST_DIR"));
+        sandbox.write("one.toml", &std::fs::read_to_string(path).unwrap());
+        let alone = ["run", "quickstart", "--quiet", "--out", out, "--agent", "scripted:one.toml"];
+        sandbox.ok(&[&alone[..], &AXES[2..]].concat());
+    }
+    sandbox.write("policy.toml", "may_differ = [\"agents\"]\n");
+    let apart = sandbox.start(&["gate", "base", "candidate", "--policy", "policy.toml", "--output", "json"]);
+    let apart: Value = serde_json::from_str(&apart.out).unwrap_or_else(|_| panic!("{}", apart.err));
+    let decisions = |report: &Value| {
+        let rows = report["rows"].as_array().unwrap().iter().filter(|row| row["subject"]["run"].is_null());
+        rows.map(|row| (row["metric"].clone(), row["verdict"].clone(), row["difference"].clone())).collect::<Vec<_>>()
+    };
+    assert_eq!((decisions(&failed), &failed["verdict"]), (decisions(&apart), &json!("FAIL")));
+
+    let unknown = gate(typical, "scripted:tipical");
+    assert_eq!((unknown.code, unknown.out.as_str()), (Some(2), ""));
+    assert_eq!(
+        unknown.err,
+        "error: the run has no agent `scripted:tipical`\nhelp: its agents are `scripted:perfect`, `scripted:typical`\n"
+    );
+    assert_eq!(sandbox.start(&["gate", "run", "run", "--between", typical, perfect]).code, Some(2));
 }
 
 #[test]

@@ -7,6 +7,7 @@ fn help_texts() {
         "",
         "run",
         "plan",
+        "new",
         "validate",
         "call",
         "contract",

@@ -119,7 +119,7 @@ fn a_run_with_a_lockfile_has_its_own_conditions_and_can_be_shown_again() {
     assert!(!shown("plain").contains("CONTRACT CHANGED"));
     assert!(shown("locked").contains("actions.create.inputSchema [BREAKING]") && !shown("locked").contains("tags.new"));
     assert!(shown("more").contains("tags.new [COSMETIC]"), "{}", shown("more"));
-    // Under other guardrails the scripted agent runs now.
+    // Under other guardrails the simulated reader runs now.
     let args = ["show", "locked", "2", "--guardrails", "healing+contract", "--full"];
     assert!(sandbox.ok(&args).out.contains("actions.create.inputSchema [BREAKING]"));
 

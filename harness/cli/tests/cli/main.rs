@@ -24,6 +24,7 @@ mod run_config;
 mod runs_on_servers;
 mod sample_sizes;
 mod schemas;
+mod servers;
 mod shards;
 mod transcripts;
 mod view;

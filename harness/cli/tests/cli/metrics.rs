@@ -51,6 +51,8 @@ enum Said {
     /// The agent took a turn, and received what fits into its context window.
     Turn,
     ByAgent(String),
+    /// A call beyond the limit.
+    Unmade(String),
     Response(String),
 }
 
@@ -124,6 +126,12 @@ fn trace_episode(job: &Job<'_>, episode: u64, profiles: &[Profile]) -> EpisodeTr
             ) => {
                 vec![Said::Turn, Said::ByAgent(text.clone())]
             }
+            // The calls beyond the limit are not made, and were said all the same.
+            EpisodeEvent::Turn(Turn::Calls { calls: wanted, .. }, _) => {
+                let left = scenario.task.max_calls as usize - calls.len();
+                let unmade = wanted.iter().skip(left).map(|call| Said::Unmade(call.wire_text()));
+                std::iter::once(Said::Turn).chain(unmade).collect()
+            }
             EpisodeEvent::Turn(..) => vec![Said::Turn],
             EpisodeEvent::Call(call, answer, _) => {
                 vec![Said::ByAgent(call.wire_text()), Said::Response(answer.response.text().into_owned())]
@@ -187,6 +195,7 @@ fn billed_and_unsent(episode: &EpisodeTrace, counter: &mut TokenCounter) -> (u64
                 conversation.push((end, u64::from(counter.count(text)), false));
                 output += u64::from(counter.count(text));
             }
+            Said::Unmade(text) => output += u64::from(counter.count(text)),
             Said::Response(text) => conversation.push((end, u64::from(counter.count(text)), true)),
         }
     }
@@ -257,7 +266,11 @@ fn chains(episode_trace: &EpisodeTrace, scenario: &Scenario) -> Vec<(u64, ChainS
             && (fixes || is_wrong)
         {
             chains[at].calls += 1;
-            chains[at].state = if fixes { ChainState::Fixed } else { ChainState::WrongRepair };
+            // A call of the same action that only met an expectation is no repair of an episode that failed.
+            let is_same = chains[at].tool == trace.call.tool && chains[at].action == action;
+            let is_partial = is_same && !trace.is_intended && episode_trace.outcome != Outcome::Success;
+            let is_fixed = fixes && !is_partial;
+            chains[at].state = if is_fixed { ChainState::Fixed } else { ChainState::WrongRepair };
         }
     }
     chains.into_iter().map(|chain| (chain.calls, chain.state)).collect()

@@ -262,7 +262,14 @@ fn levels_of_content_are_conditions_of_a_run() {
             matrix["columns"].as_array().unwrap().iter().map(|column| &column["condition"]).collect();
         assert_eq!(titles, columns);
         assert!(matrix["columns"][0]["cells"][1]["differences"][0]["pairs"].as_u64().unwrap() > 0, "{matrix}");
+        let interactions = matrix["interactions"].as_array().unwrap();
+        assert_eq!(interactions.len(), 1, "{matrix}");
+        assert!(interactions[0]["trials"].as_u64().unwrap() > 0, "{matrix}");
+        let shown = sandbox.ok(&["compare", "a", "--by", axis]).out;
+        assert!(shown.contains("interaction") && shown.contains("next-step in zod-json"), "{shown}");
     }
+    let markdown = sandbox.ok(&["report", "a", "--markdown"]).out;
+    assert!(markdown.contains("next-step in zod-json"), "{markdown}");
     let other =
         sandbox.ok(&["show", "a", "4", "--guardrails", "all", "--format", "fusion-xml", "--content", "placebo"]).out;
     assert!(other.contains("all/fusion-xml placebo"), "{other}");

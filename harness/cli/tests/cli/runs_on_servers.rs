@@ -1,7 +1,7 @@
 //! Tests of the commands that read a run whose calls a server answered.
 
 use healbench_protocol::{AgentKind, ErrorClass};
-use healbench_record::{FORMAT_VERSION, RecordedTurnsWriter, RunDir, RunManifest, RunStatus};
+use healbench_record::{FORMAT_VERSION, RecordedTurnsWriter, RunDir, RunManifest, RunStatus, StoredScenario};
 use healbench_reports::FrameWriter;
 use serde_json::Value;
 
@@ -26,7 +26,8 @@ fn write_run(sandbox: &Sandbox, name: &str, trials: u32) {
         prices: None,
         plan: plan.clone(),
     };
-    let run = RunDir::create(&sandbox.path(name), &manifest, &[("lab/server", "yaml", SCENARIO)]).unwrap();
+    let stored = StoredScenario { id: "lab/server", extension: "yaml", text: SCENARIO, server_tools: None };
+    let run = RunDir::create(&sandbox.path(name), &manifest, &[stored]).unwrap();
     let mut frames = FrameWriter::create(&run, &plan).unwrap();
     let mut turns = RecordedTurnsWriter::create(&run).unwrap();
     for result in &results {
@@ -37,7 +38,7 @@ fn write_run(sandbox: &Sandbox, name: &str, trials: u32) {
     turns.finish().unwrap();
 }
 
-/// Returns the first episodes of a scripted agent and of the model that begin with an error of this class.
+/// Returns the first episodes of a simulated reader and of the model that begin with an error of this class.
 fn failing_episodes(sandbox: &Sandbox, name: &str, class: &ErrorClass) -> [String; 2] {
     let (run, manifest) = RunDir::open(&sandbox.path(name)).unwrap();
     let rows = healbench_reports::rows_of_episodes(&run, &(0..manifest.plan.len()).collect()).unwrap();

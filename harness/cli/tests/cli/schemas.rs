@@ -41,7 +41,7 @@ fn runs(sandbox: &Sandbox) -> Vec<&'static str> {
     ]
 }
 
-/// Creates a run with a model and a scripted agent in which some replies are lost.
+/// Creates a run with a model and a simulated reader in which some replies are lost.
 fn with_model(sandbox: &Sandbox) {
     let server = ModelServer::start(|number, request| match number {
         1 => (500, json!({"error": {"message": "overloaded"}})),

@@ -226,4 +226,14 @@ fn a_model_is_not_asked_by_a_transcript() {
     help: run it: `healbench run scenario.yaml --config FILE --agent model:mini --opening seeded --guardrails all --format serde --trials 1`
     ");
     assert_eq!(server.requests().len(), requests_before);
+
+    // The command that the help prints is accepted.
+    let args = ["run", "scenario.yaml", "--agent", "model:mini", "--guardrails", "healing", "--format", "zod-json"];
+    sandbox.ok(&[&args[..], &["--undeclared", "strip", "--trials", "1", "--out", "stripping"]].concat());
+    for parts in [["--guardrails", "none"], ["--format", "pydantic"]] {
+        let refused = sandbox.start(&[&["show", "stripping", "0"], &parts[..]].concat()).err;
+        let command = refused.split("`healbench ").nth(1).and_then(|rest| rest.split('`').next()).unwrap();
+        let command = command.replace("--config FILE", "--config healbench.toml");
+        sandbox.ok(&command.split(' ').collect::<Vec<_>>());
+    }
 }

@@ -5,9 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use healbench_record::{CassetteMode, FORMAT_VERSION, RunDir, RunDirError, RunLock, RunManifest, RunStatus};
+use healbench_record::{
+    CassetteMode, FORMAT_VERSION, RunDir, RunDirError, RunLock, RunManifest, RunStatus, StoredScenario,
+};
 use healbench_reports::count_outcomes;
 use healbench_runner::TOKENIZER;
+use healbench_scenarios::Scenario;
 
 use crate::args::RunArgs;
 use crate::error::CliError;
@@ -79,11 +82,7 @@ fn prepare_new(args: &RunArgs, stop: &Arc<AtomicBool>, terminal: &Terminal) -> R
         prices: run_spec.prices.clone(),
         plan: run_spec.plan.clone(),
     };
-    let sources: Vec<(&str, &str, &str)> = run_spec
-        .scenarios
-        .iter()
-        .map(|scenario| (scenario.id.as_str(), scenario.source.extension.as_str(), scenario.source.text.as_str()))
-        .collect();
+    let sources: Vec<StoredScenario<'_>> = run_spec.scenarios.iter().map(stored).collect();
     let run = match &args.out {
         Some(path) => RunDir::create(path, &manifest, &sources)?,
         None => create_default(&args.axes.scenarios, &manifest, &sources)?,
@@ -98,11 +97,20 @@ fn prepare_new(args: &RunArgs, stop: &Arc<AtomicBool>, terminal: &Terminal) -> R
     Ok(Prepared::Ready(Box::new(PreparedRun { run, manifest, run_spec, clients, done, _lock: lock })))
 }
 
+fn stored(scenario: &Scenario) -> StoredScenario<'_> {
+    StoredScenario {
+        id: &scenario.id,
+        extension: &scenario.source.extension,
+        text: &scenario.source.text,
+        server_tools: scenario.server.as_ref().map(|server| server.tools_text.as_str()),
+    }
+}
+
 /// Creates `runs/TIME-SUITE`, with a numeric suffix if it exists.
 fn create_default(
     paths: &[PathBuf],
     manifest: &RunManifest,
-    sources: &[(&str, &str, &str)],
+    sources: &[StoredScenario<'_>],
 ) -> Result<RunDir, CliError> {
     let suite = match paths {
         [only] => only.file_stem().map_or_else(|| "suite".into(), |stem| stem.to_string_lossy()),

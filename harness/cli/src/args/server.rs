@@ -1,0 +1,36 @@
+use std::path::Path;
+
+use clap::Args;
+use healbench_mcp::{Address, Endpoint, ServerCommand};
+
+use crate::error::CliError;
+
+/// The server that a command talks to.
+#[derive(Debug, Args)]
+pub(crate) struct ServerArgs {
+    /// The URL of a server that runs already (streamable HTTP), instead of a command.
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Option<String>,
+    /// The environment variable with the bearer token for `--url`.
+    #[arg(long, value_name = "NAME", requires = "url")]
+    pub(crate) token_env: Option<String>,
+    /// Give the server this environment variable, besides PATH, LANG, and an empty HOME and TMPDIR. May be repeated
+    #[arg(long, value_name = "NAME", conflicts_with = "url")]
+    pub(crate) env: Vec<String>,
+    /// The program and its arguments; `{dir}` is an empty folder.
+    #[arg(last = true, required_unless_present = "url", conflicts_with = "url", value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+}
+
+impl ServerArgs {
+    /// Returns how the server is reached. A command runs in `folder`, which is `{dir}`.
+    pub(crate) fn endpoint(&self, folder: &Path) -> Result<Endpoint, CliError> {
+        if let Some(url) = &self.url {
+            return Ok(Endpoint::Url(Address::new(url, self.token_env.as_deref())?));
+        }
+        let path = folder.to_string_lossy();
+        let words: Vec<String> = self.command.iter().map(|word| word.replace("{dir}", &path)).collect();
+        let command = ServerCommand::new(&words, &self.env).ok_or_else(|| CliError::new("there is no command"))?;
+        Ok(Endpoint::Command(ServerCommand { dir: Some(folder.into()), ..command }))
+    }
+}

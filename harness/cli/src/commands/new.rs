@@ -1,0 +1,120 @@
+use std::fs;
+use std::path::Path;
+
+use healbench_engine::{valid_example, validate};
+use healbench_mcp::{Limits, McpSession};
+use healbench_reports::render::{plain_text, pluralize, shell_quote};
+use healbench_scenarios::{Syntax, load_stored};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use crate::args::{NewArgs, ServerArgs};
+use crate::error::{CliError, ExitStatus};
+use crate::terminal::Terminal;
+
+/// The name of the file with the tools of a server, beside its scenario.
+const TOOLS_FILE: &str = "tools.json";
+/// The characters of an id taken from a server's name.
+const MAX_NAME: usize = 40;
+
+/// Writes the tools of a server, and a first scenario for one of them.
+pub(crate) fn new(args: &NewArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    let folder = TempDir::with_prefix("healbench-").map_err(|error| CliError::write(&std::env::temp_dir(), &error))?;
+    let session = McpSession::start(&args.server.endpoint(folder.path())?, &Limits::default())?;
+    let definitions: Vec<&Value> = session.tools().iter().map(|tool| &tool.definition).collect();
+    if definitions.is_empty() {
+        return Err(
+            CliError::new("the server has no tools").help("a server may need arguments or variables to list any")
+        );
+    }
+    let tools = format!("{:#}\n", json!({ "tools": definitions }));
+    if args.out.extension().is_some_and(|extension| extension == "json") {
+        write(&args.out, &tools)?;
+        terminal.note(&format!("{}: {}", pluralize(definitions.len() as u64, "tool"), args.out.display()));
+        return Ok(ExitStatus::Success);
+    }
+    let tools_file = args.out.join(TOOLS_FILE);
+    let scenario_file = args.out.join("first.yaml");
+    fs::create_dir_all(&args.out).map_err(|error| CliError::write(&args.out, &error))?;
+    // A scenario that exists may have been edited; the tools are a copy of the server's.
+    let writes_scenario = !scenario_file.exists();
+    write(&tools_file, &tools)?;
+    let count = pluralize(definitions.len() as u64, "tool");
+    terminal.note(&format!("{count}: {}", tools_file.display()));
+    if !writes_scenario {
+        terminal.note(&format!("{} exists, and stays as it is", scenario_file.display()));
+        return Ok(ExitStatus::Success);
+    }
+    let text = first_scenario(args, &session, &tools)?;
+    write(&scenario_file, &text)?;
+    let shown = shell_quote(&scenario_file.display().to_string());
+    terminal
+        .note(&format!("scenario: {shown}\nedit it, then: healbench run {shown} --agent scripted:typical --trials 3"));
+    Ok(ExitStatus::Success)
+}
+
+fn write(path: &Path, text: &str) -> Result<(), CliError> {
+    fs::write(path, text).map_err(|error| CliError::write(path, &error))
+}
+
+/// Returns a scenario with a call of one tool: the first with a required argument that reads, or else writes.
+fn first_scenario(args: &NewArgs, session: &McpSession, tools: &str) -> Result<String, CliError> {
+    let name = session.server_info()["name"].as_str().unwrap_or("server");
+    let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let id: String = name.chars().take(MAX_NAME).map(|c| if is_word(c) { c } else { '-' }).collect();
+    let id = if id.is_empty() { "server" } else { &id };
+    let mut candidates: Vec<_> = session.tools().iter().collect();
+    candidates.sort_by_key(|tool| (required(tool.input_schema()).is_empty(), !tool.is_read_only()));
+    let server = server_keys(&args.server);
+    for tool in candidates {
+        let Some(arguments) = example(tool.input_schema()) else { continue };
+        let mistakes = if required(tool.input_schema()).is_empty() { "" } else { "\n    mistakes: [missing]" };
+        let call = json!({"tool": tool.name, "arguments": arguments});
+        let text = format!(
+            "# A first scenario: edit the task, the call and what is expected of it.\n\
+             id: {id}/first\ntitle: A first call of {}\ntask:\n  prompt: {}\n  max_calls: 6\n\
+             server:\n{server}  tools_file: {TOOLS_FILE}\n\
+             # What must hold at the end: `called`, `result` of a call, or a `command` that exits with status 0.\n\
+             expect:\n  - called: {call}\n\
+             # The calls of a perfect agent, and the mistakes that a simulated reader makes first.\n\
+             script:\n  - call: {call}{mistakes}\n",
+            json!(tool.name),
+            json!(format!("Call the tool {} with {arguments}.", tool.name)),
+        );
+        if load_stored("first.yaml", &text, Syntax::Yaml, Some(tools)).is_ok() {
+            return Ok(text);
+        }
+    }
+    Err(CliError::new(format_args!("no call of a tool of `{}` could be made up", plain_text(name)))
+        .help(format!("{} is written; write a scenario for it by hand", args.out.join(TOOLS_FILE).display())))
+}
+
+/// Returns the keys of a scenario that say how the server is reached.
+fn server_keys(args: &ServerArgs) -> String {
+    let mut keys = match &args.url {
+        Some(url) => format!("  url: {}\n", json!(url)),
+        None => format!("  command: {}\n", json!(args.command)),
+    };
+    if let Some(name) = &args.token_env {
+        keys.push_str(&format!("  token_env: {}\n", json!(name)));
+    }
+    if !args.env.is_empty() {
+        keys.push_str(&format!("  env: {}\n", json!(args.env)));
+    }
+    keys
+}
+
+fn required(schema: &Value) -> Vec<&str> {
+    schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect()
+}
+
+/// Returns valid arguments, only the required ones if these are valid.
+fn example(schema: &Value) -> Option<Value> {
+    let schema = healbench_engine::upgrade_schema(schema);
+    let all = valid_example(&schema)?;
+    let required = required(&schema);
+    let mut necessary = all.clone();
+    necessary.as_object_mut()?.retain(|name, _| required.contains(&name.as_str()));
+    let is_valid = validate(&schema, &necessary).is_ok_and(|issues| issues.is_empty());
+    Some(if is_valid { necessary } else { all })
+}
