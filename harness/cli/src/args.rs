@@ -59,6 +59,8 @@ pub(crate) enum Command {
     Validate(ValidateArgs),
     /// Write a first scenario for an MCP server, with the list of its tools.
     New(NewArgs),
+    /// Call the tools of an MCP server with wrong arguments, and score what its errors tell a reader. Needs no model.
+    Audit(AuditArgs),
     /// Answer a tool call, or calls read as JSON lines from standard input, as the simulated server does.
     Call(CallArgs),
     /// Lock, compare and check the contracts of scenarios' tools.
@@ -392,6 +394,56 @@ pub(crate) struct NewArgs {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct AuditArgs {
+    /// A file with calls that are right, and with calls that are wrong for reasons that no schema states (docs/audit.md).
+    #[arg(long, value_name = "FILE")]
+    pub(crate) calls: Option<PathBuf>,
+    /// Audit this tool, whatever it may do. May be repeated [default: the tools that are read-only by their annotations]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) tool: Vec<String>,
+    /// Audit all tools, also those that may write. The server starts anew for each of them.
+    #[arg(long, conflicts_with = "tool")]
+    pub(crate) allow_writes: bool,
+    /// Start the server in a copy of this folder, which is then `{dir}`.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "url")]
+    pub(crate) fixture: Option<PathBuf>,
+    /// The seconds that a call may take.
+    #[arg(long, value_name = "SECONDS", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=3600))]
+    pub(crate) call_timeout: u32,
+    /// Exit 1 if the score is below this, or unknown.
+    #[arg(long, value_name = "SCORE", value_parser = parse_score)]
+    pub(crate) fail_under: Option<f64>,
+    /// An earlier audit, as written by `--output json=FILE`; exit 1 if something became worse.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) baseline: Option<PathBuf>,
+    /// Write a first file for `--calls` with what the audit found out. A file that exists is kept.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) write_calls: Option<PathBuf>,
+    /// The format to print or to write to a file: terminal, json, junit, markdown. May be repeated [default: terminal]
+    #[arg(long, value_name = "FORM[=FILE]")]
+    pub(crate) output: Vec<Output<AuditRenderer>>,
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+}
+
+fn parse_score(text: &str) -> Result<f64, String> {
+    let score = text.parse::<f64>().ok().filter(|score| (0.0..=100.0).contains(score));
+    score.ok_or_else(|| "a score is a number from 0 to 100".to_owned())
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum AuditRenderer {
+    /// Text for a terminal.
+    Terminal,
+    /// The full report as JSON.
+    Json,
+    /// JUnit XML with a test case for each finding.
+    Junit,
+    /// A summary in Markdown.
+    Markdown,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct SchemaArgs {
     /// The document to describe.
     #[arg(value_enum, value_name = "WHAT", default_value_t = SchemaKind::Scenario)]
@@ -408,6 +460,8 @@ pub(crate) enum SchemaKind {
     Comparison,
     /// `healbench compare --by AXIS --json` of one run.
     Matrix,
+    /// `healbench audit --output json`.
+    Audit,
 }
 
 #[derive(Debug, Args)]
@@ -430,15 +484,33 @@ pub(crate) struct GateArgs {
     pub(crate) policy: Option<PathBuf>,
     /// The format to print or to write to a file: terminal, json, junit, github, markdown. May be repeated
     /// [default: terminal]
-    #[arg(long, value_name = "FORM[=FILE]", value_parser = clap::value_parser!(GateOutput))]
-    pub(crate) output: Vec<GateOutput>,
+    #[arg(long, value_name = "FORM[=FILE]")]
+    pub(crate) output: Vec<Output<GateRenderer>>,
 }
 
-/// A format of a gate's report, and its file (standard output if `None`).
+/// A format of a report, and its file (standard output if `None`).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct GateOutput {
-    pub(crate) renderer: GateRenderer,
+pub(crate) struct Output<R> {
+    pub(crate) renderer: R,
     pub(crate) file: Option<PathBuf>,
+}
+
+impl<R: ValueEnum> std::str::FromStr for Output<R> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Output<R>, String> {
+        let (renderer, file) = match text.split_once('=') {
+            Some((_, "")) => return Err("the file has no name".to_owned()),
+            Some((renderer, file)) => (renderer, Some(PathBuf::from(file))),
+            None => (text, None),
+        };
+        let renderer = R::from_str(renderer, false).map_err(|_| {
+            let known = R::value_variants().iter().filter_map(ValueEnum::to_possible_value);
+            let known: Vec<String> = known.map(|value| value.get_name().to_owned()).collect();
+            format!("unknown form `{renderer}`; known: {}", known.join(", "))
+        })?;
+        Ok(Output { renderer, file })
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -453,22 +525,6 @@ pub(crate) enum GateRenderer {
     Github,
     /// A summary in Markdown.
     Markdown,
-}
-
-impl std::str::FromStr for GateOutput {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<GateOutput, String> {
-        let (renderer, file) = match text.split_once('=') {
-            Some((_, "")) => return Err("the file has no name".to_owned()),
-            Some((renderer, file)) => (renderer, Some(PathBuf::from(file))),
-            None => (text, None),
-        };
-        let known = "terminal, json, junit, github, markdown";
-        let renderer = GateRenderer::from_str(renderer, false)
-            .map_err(|_| format!("unknown form `{renderer}`; known: {known}"))?;
-        Ok(GateOutput { renderer, file })
-    }
 }
 
 #[derive(Debug, Args)]

@@ -8,6 +8,7 @@ use std::path::Path;
 use healbench_agents::llm::ModelRefError;
 use healbench_agents::llm::cassette::CassetteError;
 use healbench_agents::scripted::ProfileError;
+use healbench_audit::AuditError;
 use healbench_config::ConfigError;
 use healbench_engine::{CompileError, TemplateError};
 use healbench_mcp::McpError;
@@ -191,6 +192,19 @@ impl From<McpError> for CliError {
     fn from(error: McpError) -> CliError {
         let help = error.help().map(str::to_owned);
         CliError { help, ..CliError::new(error).status(ExitStatus::Incomplete) }
+    }
+}
+
+impl From<AuditError> for CliError {
+    fn from(error: AuditError) -> CliError {
+        match error {
+            AuditError::Server(error) => error.into(),
+            AuditError::Interrupted => CliError::new(error).status(ExitStatus::Interrupted),
+            AuditError::Folder(_) | AuditError::Calls(_) => CliError::new(error),
+            AuditError::UnknownTool { .. } => {
+                CliError::new(error).help("`healbench new --from-server --out tools.json` lists its tools")
+            }
+        }
     }
 }
 

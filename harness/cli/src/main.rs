@@ -97,6 +97,7 @@ fn dispatch(command: &Command, terminal: &Terminal) -> Result<ExitStatus, CliErr
         Command::Run(args) => commands::run::run(args, terminal),
         Command::Plan(args) => commands::plan::plan(args, terminal),
         Command::New(args) => commands::new::new(args, terminal),
+        Command::Audit(args) => commands::audit::audit(args, terminal),
         Command::Validate(args) => commands::validate::validate(args, terminal),
         Command::Call(args) => commands::call::call(args, terminal),
         Command::Contract(args) => commands::contract::contract(args, terminal),

@@ -1,7 +1,7 @@
 //! The data that agents and the engine exchange, and the trait of agents.
 //!
 //! Every other crate of the workspace depends on this one; it depends on none of them. Its only behavior is parsing and
-//! formatting names, canonical JSON, keyed random draws, and a check for unprintable characters.
+//! formatting names, canonical JSON, keyed random draws, and the escapes of texts that are shown.
 
 #![warn(missing_docs)]
 
@@ -10,6 +10,7 @@ mod call;
 mod canonical;
 mod claim;
 mod condition;
+mod display;
 mod draw;
 mod environment;
 mod error_class;
@@ -30,6 +31,7 @@ pub use condition::{
     CLIENTS, CONDITIONS, CONTENTS, Client, ConditionEntry, ConditionParts, Content, DOMAIN_ERRORS, DomainErrors,
     ENVIRONMENTS, EnvironmentKind, NamedEntry, REFERENCE_CONDITION, UNDECLARED, Undeclared,
 };
+pub use display::{escape_markdown, is_unsafe, plain_text, xml_text};
 pub use draw::{DrawKey, Draws, Seed};
 pub use environment::{
     CallResult, Capabilities, ContentBlock, Deadline, Environment, EnvironmentError, ProtocolError, Reply,

@@ -28,6 +28,7 @@ pub use limits::{Budget, Limits, ParseBudgetError, StopRule};
 pub use plan::{Axes, build_plan};
 pub use replay::{Replayer, replay};
 pub use scenario_context::{EnvironmentFactory, ScenarioContext, ScenarioSetupError, SetupFailure};
+pub use server::copy_folder;
 pub use tokens::{TOKENIZER, TokenCounter, count_tokens, is_estimated};
 
 use healbench_protocol::{Agent, EpisodeStart, Script};

@@ -253,7 +253,10 @@ fn replace_folder(text: &str, path: &str) -> String {
 }
 
 /// Copies the content of a folder. Links are copied as links.
-fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
+///
+/// # Errors
+/// The error of the file that cannot be read or written; what was copied before it stays.
+pub fn copy_folder(from: &Path, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let (source, target) = (entry.path(), to.join(entry.file_name()));

@@ -1,5 +1,7 @@
 //! A report for a pull request: the main results, and as many rows as fit.
 
+use healbench_protocol::escape_markdown;
+
 use super::ablation::{ablation_title, sections, success_effect, token_effect};
 use super::labels::{Detail, Estimate, condition_label, row_label};
 use super::matrix::{interaction_label, interaction_note};
@@ -7,7 +9,6 @@ use super::number::{
     UNKNOWN, amount_interval, count, money, p_value, percent, percent_interval, pluralize, points, points_interval,
     rate_amount, rate_percent, signed_amount,
 };
-use super::plain_text;
 use super::terminal::{agent_notes, exclusion_notes, title};
 use super::warnings::incomplete_warnings;
 use crate::comparison::{Matrix, MatrixCell};
@@ -241,20 +242,4 @@ fn notes(report: &Report) -> Vec<String> {
     notes.extend(exclusion_notes(report).iter().map(|note| escape_markdown(&note.replace('`', ""))));
     // All notes form one paragraph.
     vec![notes.join(" ")]
-}
-
-/// Escapes text for Markdown tables and for HTML: special characters become entities, and a zero-width space keeps
-/// `@name` and `#1` from becoming mentions, for which GitHub would send notifications.
-pub(super) fn escape_markdown(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for c in plain_text(text).chars() {
-        match c {
-            '@' | '#' => safe.extend([c.to_string().as_str(), "&#8203;"]),
-            '|' | '`' | '<' | '>' | '&' | '*' | '_' | '[' | ']' | '\\' | '~' | '$' => {
-                safe.push_str(&format!("&#{};", u32::from(c)));
-            }
-            c => safe.push(c),
-        }
-    }
-    safe
 }

@@ -1,9 +1,9 @@
+use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
 use clap::Args;
-use healbench_mcp::{Address, Endpoint, ServerCommand};
-
-use crate::error::CliError;
+use healbench_mcp::{Address, Endpoint, McpError, ServerCommand};
 
 /// The server that a command talks to.
 #[derive(Debug, Args)]
@@ -24,13 +24,18 @@ pub(crate) struct ServerArgs {
 
 impl ServerArgs {
     /// Returns how the server is reached. A command runs in `folder`, which is `{dir}`.
-    pub(crate) fn endpoint(&self, folder: &Path) -> Result<Endpoint, CliError> {
+    pub(crate) fn endpoint(&self, folder: &Path) -> Result<Endpoint, McpError> {
         if let Some(url) = &self.url {
             return Ok(Endpoint::Url(Address::new(url, self.token_env.as_deref())?));
         }
         let path = folder.to_string_lossy();
         let words: Vec<String> = self.command.iter().map(|word| word.replace("{dir}", &path)).collect();
-        let command = ServerCommand::new(&words, &self.env).ok_or_else(|| CliError::new("there is no command"))?;
+        let command = ServerCommand::new(&words, &self.env).ok_or_else(no_command)?;
         Ok(Endpoint::Command(ServerCommand { dir: Some(folder.into()), ..command }))
     }
+}
+
+/// Clap requires a command or a URL.
+fn no_command() -> McpError {
+    McpError::Start { program: String::new(), source: Arc::new(io::ErrorKind::NotFound.into()) }
 }

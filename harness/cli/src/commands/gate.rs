@@ -12,19 +12,16 @@ use healbench_reports::gate::{
 use healbench_reports::render::gate::{GateOptions, github, junit, markdown, terminal as render_terminal};
 use healbench_reports::render::{json, plain_text};
 
-use crate::args::{GateArgs, GateOutput, GateRenderer};
+use super::outputs;
+use crate::args::{GateArgs, GateRenderer};
 use crate::error::{CliError, ErrorKind, ExitStatus};
 use crate::terminal::Terminal;
 
 /// Decides whether a run or a measurement passes.
 pub(crate) fn gate(args: &GateArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let policy = read_policy(args.policy.as_deref())?;
-    reject_path_clashes(args)?;
-    let to_stdout = args.output.iter().filter(|output| output.file.is_none()).count();
-    if to_stdout > 1 {
-        return Err(CliError::new(format_args!("{to_stdout} reports cannot all go to standard output"))
-            .help("name files, as in `--output junit=gate.xml`"));
-    }
+    let inputs = [&args.base, &args.candidate, &args.perf, &args.policy].into_iter().flatten();
+    outputs::check(&args.output, inputs.map(PathBuf::as_path))?;
     let report = match (&args.perf, &args.base, &args.candidate) {
         (Some(rounds), earlier, _) => rounds_report(rounds, earlier.as_deref(), &policy)?,
         (None, Some(base), Some(candidate)) => run_report(base, candidate, &policy)?,
@@ -32,49 +29,15 @@ pub(crate) fn gate(args: &GateArgs, terminal: &Terminal) -> Result<ExitStatus, C
         // Clap requires both arguments.
         (None, _, _) => return Err(RunDirError::Missing(PathBuf::new()).into()),
     };
-    let default_outputs = [GateOutput { renderer: GateRenderer::Terminal, file: None }];
-    let outputs = if args.output.is_empty() { &default_outputs[..] } else { &args.output };
-    for output in outputs {
-        let text = render(&report, output.renderer, output.file.is_none(), terminal)?;
-        match &output.file {
-            None => terminal.result(&text)?,
-            Some(path) => {
-                fs::write(path, text).map_err(|source| CliError::write(path, &source))?;
-            }
-        }
-    }
+    outputs::write(&args.output, GateRenderer::Terminal, terminal, |renderer, to_stdout| {
+        render(&report, renderer, to_stdout, terminal)
+    })?;
     Ok(match report.verdict {
         Verdict::Pass => ExitStatus::Success,
         Verdict::Fail => ExitStatus::Regression,
         Verdict::Inconclusive => ExitStatus::Inconclusive,
         Verdict::Missing => ExitStatus::Incomplete,
     })
-}
-
-/// Rejects output paths that are equal, or that are also read.
-fn reject_path_clashes(args: &GateArgs) -> Result<(), CliError> {
-    let read = [&args.base, &args.candidate, &args.perf, &args.policy].into_iter().flatten();
-    let mut used_paths: Vec<PathBuf> = read.map(|path| resolve_path(path)).collect();
-    for file in args.output.iter().filter_map(|output| output.file.as_deref()) {
-        // All files in a run directory that is read are reserved.
-        if used_paths.iter().any(|used| resolve_path(file).starts_with(used)) {
-            return Err(CliError::new(format_args!(
-                "`--output` cannot write `{}`: it is an input, or the output of another option",
-                file.display()
-            )));
-        }
-        used_paths.push(resolve_path(file));
-    }
-    Ok(())
-}
-
-/// Resolves a path, which need not exist.
-fn resolve_path(path: &Path) -> PathBuf {
-    let in_parent = || {
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        Some(fs::canonicalize(folder).ok()?.join(path.file_name()?))
-    };
-    fs::canonicalize(path).ok().or_else(in_parent).unwrap_or_else(|| path.to_owned())
 }
 
 fn render(

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod audit;
 pub(crate) mod bless;
 pub(crate) mod call;
 pub(crate) mod cassette;
@@ -9,6 +10,7 @@ pub(crate) mod contract;
 pub(crate) mod gate;
 pub(crate) mod merge;
 pub(crate) mod new;
+mod outputs;
 pub(crate) mod plan;
 pub(crate) mod report;
 pub(crate) mod run;

@@ -8,6 +8,7 @@ pub(crate) fn schema(args: &SchemaArgs, terminal: &Terminal) -> Result<ExitStatu
     let text = match args.kind {
         SchemaKind::Scenario => healbench_scenarios::schema_json(),
         SchemaKind::Report => json_schema(JsonSchemaKind::Report)?,
+        SchemaKind::Audit => healbench_audit::json_schema(),
         SchemaKind::Comparison => json_schema(JsonSchemaKind::Comparison)?,
         SchemaKind::Matrix => json_schema(JsonSchemaKind::Matrix)?,
     };

@@ -1,8 +1,8 @@
+use healbench_protocol::xml_text;
 use quick_junit::{NonSuccessKind, Report, TestCase, TestCaseStatus, TestSuite};
 
 use super::{difference, example_command, format_change, means, subject};
 use crate::gate::{GateReport, GateRow, Subject, Tier, Verdict};
-use crate::render::plain_text;
 
 /// The largest number of changed scenarios listed per test case.
 const CHANGES: usize = 50;
@@ -72,9 +72,4 @@ fn description(report: &GateReport, row: &GateRow) -> Vec<String> {
     }
     lines.extend(example_command(report, row));
     lines.iter().map(|line| xml_text(line)).collect()
-}
-
-/// Makes a line of text valid in XML, which also forbids two displayable characters.
-fn xml_text(text: &str) -> String {
-    plain_text(text).replace('\u{fffe}', r"\u{fffe}").replace('\u{ffff}', r"\u{ffff}")
 }

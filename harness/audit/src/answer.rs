@@ -1,0 +1,76 @@
+//! What a server answered to a call.
+
+use std::fmt::Write as _;
+
+use healbench_mcp::{CallAnswer, CallOutcome};
+use healbench_protocol::CallResult;
+use healbench_runner::count_tokens;
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::report::AnswerKind;
+
+/// The requests of a server that ask the user, or the model, for something.
+const ASKING: [&str; 2] = ["elicitation/create", "sampling/createMessage"];
+
+/// An answer, with its text as an agent would be shown it.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Answer {
+    pub(crate) result: CallResult,
+    pub(crate) text: String,
+    pub(crate) hash: String,
+    pub(crate) tokens: u32,
+    pub(crate) asked: bool,
+    pub(crate) slow: bool,
+    /// True if the server says that the call goes on as a task.
+    pub(crate) is_task: bool,
+}
+
+impl Answer {
+    /// Reads an answer. `mask` replaces what may not be shown.
+    pub(crate) fn new(answer: &CallAnswer, mask: &dyn Fn(&str) -> String) -> Answer {
+        let result = answer.outcome.to_call_result();
+        let text = mask(&result.shown().join("\n\n"));
+        let is_task = match &answer.outcome {
+            CallOutcome::Result(result) => result.get("task").is_some() || result["resultType"] == json!("task"),
+            _ => false,
+        };
+        let structured = result.structured.as_ref().map_or_else(String::new, Value::to_string);
+        Answer {
+            hash: hash(&format!("{text}\0{}", mask(&structured))),
+            tokens: count_tokens(&text),
+            asked: answer.asked.iter().any(|method| ASKING.contains(&method.as_str())),
+            slow: answer.outcome == CallOutcome::TimedOut,
+            is_task,
+            result,
+            text,
+        }
+    }
+
+    /// Returns true for an `isError` or a JSON-RPC error.
+    pub(crate) fn is_refusal(&self) -> bool {
+        !self.slow && self.result.is_refusal()
+    }
+
+    /// Classifies the answer to a probe. `base` is the hash of the answer to the base call, if that is always the same.
+    pub(crate) fn kind(&self, base: Option<&str>) -> AnswerKind {
+        match () {
+            () if self.slow => AnswerKind::Slow,
+            () if self.asked => AnswerKind::Asks,
+            () if self.result.protocol_error.is_some() => AnswerKind::ProtocolError,
+            () if self.result.is_error => AnswerKind::IsError,
+            () if base == Some(self.hash.as_str()) => AnswerKind::AcceptedSame,
+            () => AnswerKind::AcceptedOther,
+        }
+    }
+}
+
+/// Returns the first 16 digits of a text's SHA-256.
+pub(crate) fn hash(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    digest.iter().take(8).fold(String::new(), |mut out, byte| {
+        // Writing to a `String` cannot fail.
+        let _ = write!(out, "{byte:02x}");
+        out
+    })
+}

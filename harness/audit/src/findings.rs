@@ -1,0 +1,173 @@
+//! What a maintainer would want to know.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::base::OVERSIZE_TOKENS;
+use crate::probes::ProbeKind;
+use crate::report::{AnswerKind, Base, BaseState, Finding, Probe, ToolAudit};
+
+/// How severe a finding is, the most severe first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// A wrong call does what nobody asked for, or the server does not answer.
+    Error,
+    /// A reader is not told what it needs.
+    Warning,
+    /// Worth knowing.
+    Info,
+}
+
+impl Severity {
+    /// Returns the name in outputs.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+            Severity::Info => "info",
+        }
+    }
+}
+
+/// An entry of [`FINDINGS`].
+#[derive(Debug)]
+pub struct FindingEntry {
+    /// The name in outputs.
+    pub id: &'static str,
+    /// How severe it is.
+    pub severity: Severity,
+    /// What was found.
+    pub sentence: &'static str,
+    shows: Shows,
+}
+
+/// How a finding shows.
+#[derive(Debug)]
+enum Shows {
+    InProbe(fn(&Probe) -> bool),
+    InBase(fn(&Base) -> bool),
+    /// In the schema, or in the annotations.
+    InTool,
+}
+
+fn is_scored(probe: &Probe) -> bool {
+    probe.points.is_some()
+}
+
+/// All findings, in the order of outputs.
+pub const FINDINGS: [FindingEntry; 15] = [
+    probe_entry("accepts-wrong", Severity::Error, "a wrong call is accepted", |probe| {
+        is_scored(probe) && matches!(probe.answer, AnswerKind::AcceptedSame | AnswerKind::AcceptedOther)
+    }),
+    probe_entry("soft-error", Severity::Error, "an error is sent as a success", |probe| {
+        probe.answer == AnswerKind::SoftError
+    }),
+    probe_entry("hangs", Severity::Error, "a wrong call is not answered in time", |probe| {
+        is_scored(probe) && probe.answer == AnswerKind::Slow
+    }),
+    probe_entry("dies", Severity::Error, "a wrong call ends the server", |probe| probe.answer == AnswerKind::Died),
+    FindingEntry {
+        id: "schema-broken",
+        severity: Severity::Error,
+        sentence: "the input schema cannot be used",
+        shows: Shows::InTool,
+    },
+    probe_entry(
+        "ignores-misspelled-optional",
+        Severity::Warning,
+        "an optional field with a misspelled name is ignored",
+        |probe| probe.kind == ProbeKind::MisspelledOptional && !is_scored(probe) && probe.answer.is_accepted(),
+    ),
+    probe_entry(
+        "no-such-accepted",
+        Severity::Warning,
+        "a name of nothing that exists is accepted, which is right for a search or a new name only",
+        |probe| probe.kind == ProbeKind::NoSuch && probe.answer.is_accepted(),
+    ),
+    probe_entry("no-field", Severity::Warning, "the text of a refusal does not name the field", |probe| {
+        is_scored(probe) && probe.answer.is_refusal() && probe.field == Some(false)
+    }),
+    probe_entry("no-remedy", Severity::Warning, "the text of a refusal does not say what would be right", |probe| {
+        is_scored(probe) && probe.answer.is_refusal() && probe.remedy == Some(false)
+    }),
+    probe_entry(
+        "protocol-error-for-arguments",
+        Severity::Warning,
+        "wrong arguments are answered with a JSON-RPC error, which clients may not show to their models",
+        |probe| is_scored(probe) && probe.answer == AnswerKind::ProtocolError,
+    ),
+    FindingEntry {
+        id: "oversize",
+        severity: Severity::Warning,
+        sentence: "a success has over 10,000 tokens, and does not say how to get less",
+        shows: Shows::InTool,
+    },
+    FindingEntry {
+        id: "base-refused",
+        severity: Severity::Warning,
+        sentence: "the base call is refused: give an example in the calls file, or in the schema's `examples`",
+        shows: Shows::InBase(|base| base.state == BaseState::Refused),
+    },
+    probe_entry("coerces", Severity::Info, "a text is taken for the number or boolean that it holds", |probe| {
+        probe.kind == ProbeKind::Coercible && probe.answer.is_accepted()
+    }),
+    probe_entry("ignores-undeclared", Severity::Info, "a field that does not exist is ignored", |probe| {
+        probe.kind == ProbeKind::Undeclared && !is_scored(probe) && probe.answer.is_accepted()
+    }),
+    FindingEntry {
+        id: "undeclared-hints",
+        severity: Severity::Info,
+        sentence: "the tool does not say whether it is read-only (`annotations.readOnlyHint`)",
+        shows: Shows::InTool,
+    },
+];
+
+const fn probe_entry(
+    id: &'static str,
+    severity: Severity,
+    sentence: &'static str,
+    shows: fn(&Probe) -> bool,
+) -> FindingEntry {
+    FindingEntry { id, severity, sentence, shows: Shows::InProbe(shows) }
+}
+
+/// Returns the finding with this name, of which only the tool and the example are known.
+pub(crate) fn of_tool(id: &str, tool: &str, example: String) -> Finding {
+    let severity = FINDINGS.iter().find(|entry| entry.id == id).map_or(Severity::Info, |entry| entry.severity);
+    Finding { id: id.to_owned(), severity, tool: Some(tool.to_owned()), count: 1, example }
+}
+
+/// Returns the findings that show in the probes and the base call of a tool.
+pub(crate) fn of_probes(tool: &ToolAudit) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for entry in &FINDINGS {
+        let (count, example) = match entry.shows {
+            Shows::InProbe(shows) => {
+                let shown: Vec<&Probe> = tool.probes.iter().filter(|probe| shows(probe)).collect();
+                (shown.len(), shown.first().map(|probe| in_words(probe)))
+            }
+            Shows::InBase(shows) => {
+                let base = tool.base.as_ref().filter(|base| shows(base));
+                let example = base.map(|base| format!("{}: {}", base.arguments, base.text.as_deref().unwrap_or("")));
+                (usize::from(example.is_some()), example)
+            }
+            Shows::InTool => (0, None),
+        };
+        if let Some(example) = example {
+            let tool = Some(tool.name.clone());
+            found.push(Finding { id: entry.id.to_owned(), severity: entry.severity, tool, count, example });
+        }
+    }
+    found
+}
+
+/// Returns true if a success is too large.
+pub(crate) fn is_oversize(tokens: u32) -> bool {
+    tokens > OVERSIZE_TOKENS
+}
+
+fn in_words(probe: &Probe) -> String {
+    let place = if probe.path.is_empty() { String::new() } else { format!(" {}", probe.path) };
+    format!("{}{place}: {} → {}", probe.kind.entry().name, probe.arguments, probe.answer.name())
+}

@@ -1,0 +1,36 @@
+//! Audits of MCP servers: what their errors are worth to a reader, without a model.
+//!
+//! Each tool is called with arguments that are right and with arguments that are wrong in one respect. The score says for how
+//! many of the wrong calls the answer is an error, names the place, states the remedy, and leads a reader to the right call.
+
+#![warn(missing_docs)]
+
+mod answer;
+mod audit;
+mod base;
+mod baseline;
+mod calls;
+mod findings;
+mod probes;
+mod readers;
+mod render;
+mod report;
+mod score;
+mod templates;
+
+pub use audit::{AuditError, Options, Server, audit};
+pub use baseline::{Change, changes};
+pub use calls::{CallsError, CallsFile, ToolCalls, first_calls_file};
+pub use findings::{FINDINGS, FindingEntry, Severity};
+pub use probes::{KINDS, KindEntry, ProbeKind};
+pub use render::{junit, markdown, terminal};
+pub use report::{
+    AnswerKind, AuditReport, Base, BaseSource, BaseState, Counts, Finding, FormatText, KindScore, Probe, ReportError,
+    Scored, ServerSeen, Template, ToolAudit,
+};
+
+/// Returns the JSON Schema of [`AuditReport`].
+pub fn json_schema() -> String {
+    let schema = schemars::schema_for!(AuditReport);
+    format!("{:#}\n", serde_json::json!(schema))
+}

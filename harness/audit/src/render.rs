@@ -1,0 +1,168 @@
+//! The outputs for people and for CI. All text of a server is data: it is escaped for where it is shown.
+
+mod junit;
+mod markdown;
+mod terminal;
+
+pub use junit::junit;
+pub use markdown::markdown;
+pub use terminal::terminal;
+
+use healbench_protocol::plain_text;
+
+use crate::findings::FINDINGS;
+use crate::report::{AuditReport, Base, BaseState, Finding, Template, ToolAudit};
+
+/// The templates that the terminal and Markdown show.
+const WORST: usize = 5;
+/// The most characters of a server's text in a line.
+const MAX_LINE: usize = 200;
+/// What stands for an unknown number.
+const UNKNOWN: &str = "–";
+
+fn score(score: Option<f64>) -> String {
+    score.map_or(UNKNOWN.to_owned(), |score| format!("{score:.1}"))
+}
+
+fn share(share: Option<f64>) -> String {
+    share.map_or(UNKNOWN.to_owned(), |share| format!("{:.0}%", share * 100.0))
+}
+
+fn plural(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+/// Returns text of a server in one line, shortened.
+fn line(text: &str) -> String {
+    let plain = plain_text(text);
+    match plain.char_indices().nth(MAX_LINE) {
+        Some((end, _)) => format!("{}…", &plain[..end]),
+        None => plain.into_owned(),
+    }
+}
+
+/// Returns the server and the revision of MCP.
+fn title(report: &AuditReport) -> String {
+    let server = &report.server;
+    let name = server.name.as_deref().unwrap_or("a server without a name");
+    let version = server.version.as_deref().map(|version| format!(" {version}")).unwrap_or_default();
+    plain_text(&format!("{name}{version}, MCP {}", server.revision)).into_owned()
+}
+
+/// Returns the score and what is behind it.
+fn headline(report: &AuditReport) -> String {
+    let behind = &report.scored;
+    match report.score {
+        Some(score) => format!(
+            "Score {score:.1} of 100: {}, {}, {} of mistakes",
+            plural(behind.tools, "tool"),
+            plural(behind.probes, "scored call"),
+            plural(behind.kinds, "kind")
+        ),
+        None => "Score: none, since no call could be scored".to_owned(),
+    }
+}
+
+/// Returns a sentence about the tools that were audited and those that were not.
+fn coverage(report: &AuditReport) -> String {
+    let counts = &report.counts;
+    let mut parts = vec![format!("{} of {} audited", counts.audited, plural(counts.tools, "tool"))];
+    for (count, why) in [
+        (counts.not_read_only, "not known to be read-only"),
+        (counts.not_asked_for, "not asked for"),
+        (counts.too_many, "beyond the limit"),
+        (counts.base_refused, "audited although the base call was refused"),
+    ] {
+        if count > 0 {
+            parts.push(format!("{count} {why}"));
+        }
+    }
+    parts.join("; ")
+}
+
+/// Returns what became of the base call of a tool.
+fn base_state(base: Option<&Base>) -> &'static str {
+    match base.map(|base| base.state) {
+        None => "none",
+        Some(BaseState::Accepted) => "accepted",
+        Some(BaseState::Volatile) => "volatile",
+        Some(BaseState::Refused) => "refused",
+        Some(BaseState::Slow) => "slow",
+        Some(BaseState::Died) => "died",
+        Some(BaseState::Asks) => "asks",
+        Some(BaseState::TaskOnly) => "task only",
+    }
+}
+
+/// The heads and the rows of the table of tools.
+fn tool_rows(report: &AuditReport) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let row = |tool: &ToolAudit| {
+        let refused = tool.probes.iter().filter(|probe| probe.answer.is_refusal()).count();
+        vec![
+            plain_text(&tool.name).into_owned(),
+            score(tool.score),
+            tool.probes.len().to_string(),
+            tool.probes.iter().filter(|probe| probe.points.is_some()).count().to_string(),
+            refused.to_string(),
+            base_state(tool.base.as_ref()).to_owned(),
+        ]
+    };
+    (vec!["tool", "score", "calls", "scored", "refused", "base call"], report.tools.iter().map(row).collect())
+}
+
+/// The heads and the rows of the table of kinds.
+fn kind_rows(report: &AuditReport) -> (Vec<&'static str>, Vec<Vec<String>>) {
+    let rows = report.kinds.iter().map(|kind| {
+        vec![
+            kind.kind.entry().name.to_owned(),
+            score(kind.score),
+            kind.probes.to_string(),
+            kind.scored.to_string(),
+            kind.refused.to_string(),
+            share(kind.field),
+            share(kind.remedy),
+            share(kind.repaired),
+        ]
+    });
+    (vec!["mistake", "score", "calls", "scored", "refused", "names field", "states remedy", "repaired"], rows.collect())
+}
+
+/// Returns the templates to show with the sentence above them: the worst of those that lack something, or else one.
+fn worst(report: &AuditReport) -> Option<(String, &[Template])> {
+    let all = report.templates.len();
+    let lacking =
+        report.templates.iter().take_while(|template| template.score.is_some_and(|score| score < 100.0)).count();
+    let shown = report.templates.get(..lacking.clamp(1, WORST))?;
+    let texts = plural(all, "text");
+    let sentence = match lacking {
+        0 => format!("None of {texts} of refusals lacks anything. The first"),
+        1 => format!("1 of {texts} of refusals lacks something"),
+        _ if lacking <= WORST => format!("{lacking} of {texts} of refusals lack something, the worst first"),
+        _ => format!("{lacking} of {texts} of refusals lack something. The worst {WORST}"),
+    };
+    Some((sentence, shown))
+}
+
+/// Returns what a template is: its score, its number of calls, its maker, and what it lacks.
+fn template_line(template: &Template) -> String {
+    let mut out = format!("{}, {}", score(template.score), plural(template.probes, "call"));
+    out.push_str(&match &template.sdk {
+        Some(sdk) => format!(", a text of the {sdk}"),
+        None => ", the server's own text".to_owned(),
+    });
+    if !template.lacks.is_empty() {
+        out.push_str(&format!("; lacks {}", template.lacks.join(", ")));
+    }
+    out
+}
+
+/// Returns the findings that have the same name, in their order.
+fn by_finding(report: &AuditReport) -> Vec<(&'static str, Vec<&Finding>)> {
+    let of = |id: &str| report.findings.iter().filter(|finding| finding.id == id).collect::<Vec<_>>();
+    FINDINGS.iter().map(|entry| (entry.id, of(entry.id))).filter(|(_, found)| !found.is_empty()).collect()
+}
+
+/// Returns the sentence of a finding.
+fn sentence(id: &str) -> &'static str {
+    FINDINGS.iter().find(|entry| entry.id == id).map_or("", |entry| entry.sentence)
+}

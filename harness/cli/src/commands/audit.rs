@@ -1,0 +1,97 @@
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use healbench_audit::{
+    AuditError, AuditReport, CallsFile, Change, Options, Server, changes, first_calls_file, junit, markdown,
+    terminal as render_terminal,
+};
+use healbench_mcp::{Limits, McpSession};
+use healbench_reports::render::json;
+use healbench_runner::copy_folder;
+use tempfile::TempDir;
+
+use super::outputs;
+use crate::args::{AuditArgs, AuditRenderer};
+use crate::error::{CliError, ExitStatus};
+use crate::output::write_atomically;
+use crate::terminal::Terminal;
+
+/// Audits a server.
+pub(crate) fn audit(args: &AuditArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    let inputs = [&args.calls, &args.baseline].into_iter().flatten();
+    outputs::check(&args.output, inputs.map(PathBuf::as_path))?;
+    if let Some(path) = args.write_calls.as_deref().filter(|path| path.exists()) {
+        return Err(CliError::new(format_args!("`{}` exists, and may have been edited", path.display()))
+            .help("name another file for `--write-calls`, or remove this one"));
+    }
+    let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
+    let calls = match &args.calls {
+        Some(path) => {
+            let text = fs::read_to_string(path).map_err(|source| CliError::read(path, &source))?;
+            CallsFile::parse(&text).map_err(|error| CliError::from(AuditError::from(error)).within(path.display()))?
+        }
+        None => CallsFile::default(),
+    };
+    let handed_on = args.server.env.iter().chain(&args.server.token_env);
+    let stop = Arc::new(AtomicBool::new(false));
+    let on_interrupt = Arc::clone(&stop);
+    ctrlc::set_handler(move || on_interrupt.store(true, Ordering::Relaxed))?;
+    let options = Options {
+        calls,
+        tools: args.tool.clone(),
+        allow_writes: args.allow_writes,
+        call_timeout: Duration::from_secs(args.call_timeout.into()),
+        stop,
+        secrets: handed_on.filter_map(|name| std::env::var(name).ok()).collect(),
+    };
+    let report = healbench_audit::audit(&options, &mut || start(args))?;
+    let changes = baseline.as_ref().map(|baseline| changes(baseline, &report));
+    if let Some(path) = &args.write_calls {
+        write_atomically(path, &first_calls_file(&report))?;
+        terminal.note(&format!("calls: {}", path.display()));
+    }
+    outputs::write(&args.output, AuditRenderer::Terminal, terminal, |renderer, _| {
+        render(&report, changes.as_deref(), renderer)
+    })?;
+    Ok(status(args, &report, changes.as_deref()))
+}
+
+fn start(args: &AuditArgs) -> Result<Server, AuditError> {
+    let failed = |error: std::io::Error| AuditError::Folder(error.to_string());
+    let folder = TempDir::with_prefix("healbench-").map_err(failed)?;
+    if let Some(fixture) = &args.fixture {
+        copy_folder(fixture, folder.path())
+            .map_err(|error| AuditError::Folder(format!("`{}`: {error}", fixture.display())))?;
+    }
+    let session = McpSession::start(&args.server.endpoint(folder.path())?, &Limits::default())?;
+    Ok(Server { session, folder })
+}
+
+fn read_baseline(path: &Path) -> Result<AuditReport, CliError> {
+    let help = "write one with `healbench audit --output json=FILE`";
+    let text = fs::read_to_string(path).map_err(|source| CliError::read(path, &source).help(help))?;
+    AuditReport::parse(&text).map_err(|error| CliError::new(error).within(path.display()).help(help))
+}
+
+fn render(report: &AuditReport, changes: Option<&[Change]>, renderer: AuditRenderer) -> Result<String, CliError> {
+    Ok(match renderer {
+        AuditRenderer::Terminal => render_terminal(report, changes),
+        AuditRenderer::Json => json(report)?,
+        AuditRenderer::Junit => junit(report, changes),
+        AuditRenderer::Markdown => markdown(report, changes),
+    })
+}
+
+/// Exit 1 for a score below the limit or a change for the worse, and 2 if nothing was scored.
+fn status(args: &AuditArgs, report: &AuditReport, changes: Option<&[Change]>) -> ExitStatus {
+    let is_below = args.fail_under.is_some_and(|limit| report.score.is_none_or(|score| score < limit));
+    let is_worse = changes.into_iter().flatten().any(|change| change.is_worse);
+    match report.score {
+        _ if is_below || is_worse => ExitStatus::Regression,
+        Some(_) => ExitStatus::Success,
+        None => ExitStatus::Usage,
+    }
+}
