@@ -19,15 +19,17 @@ clippy:
 test:
     cargo test --workspace
 
-# Fail when a committed schema, of scenario files or of reports, is not the generated one.
+# Fail when a committed schema, of scenario files, reports or audits, is not the generated one.
 schema:
     cargo run --release --quiet -- schema scenario | diff scenarios/scenario.schema.json -
     cargo run --release --quiet -- schema report | diff reports/report.schema.json -
+    cargo run --release --quiet -- schema audit | diff harness/audit/audit.schema.json -
 
-# Write the schemas of scenario files and of reports anew.
+# Write the schemas of scenario files, reports and audits anew.
 schema-write:
     cargo run --release --quiet -- schema scenario > scenarios/scenario.schema.json
     cargo run --release --quiet -- schema report > reports/report.schema.json
+    cargo run --release --quiet -- schema audit > harness/audit/audit.schema.json
 
 # Play the scripted suites that have a baseline, and hold them to it. `just gate bless` makes them the baseline (CONTRIBUTING.md).
 gate DO="gate":

@@ -55,10 +55,14 @@ fn is_scored(probe: &Probe) -> bool {
     probe.points.is_some()
 }
 
+fn is_accepted(probe: &Probe) -> bool {
+    matches!(probe.answer, AnswerKind::AcceptedSame | AnswerKind::AcceptedOther)
+}
+
 /// All findings, in the order of outputs.
 pub const FINDINGS: [FindingEntry; 15] = [
     probe_entry("accepts-wrong", Severity::Error, "a wrong call is accepted", |probe| {
-        is_scored(probe) && matches!(probe.answer, AnswerKind::AcceptedSame | AnswerKind::AcceptedOther)
+        is_scored(probe) && is_accepted(probe)
     }),
     probe_entry("soft-error", Severity::Error, "an error is sent as a success", |probe| {
         probe.answer == AnswerKind::SoftError
@@ -77,13 +81,13 @@ pub const FINDINGS: [FindingEntry; 15] = [
         "ignores-misspelled-optional",
         Severity::Warning,
         "an optional field with a misspelled name is ignored",
-        |probe| probe.kind == ProbeKind::MisspelledOptional && !is_scored(probe) && probe.answer.is_accepted(),
+        |probe| probe.kind == ProbeKind::MisspelledOptional && !is_scored(probe) && is_accepted(probe),
     ),
     probe_entry(
         "no-such-accepted",
         Severity::Warning,
         "a name of nothing that exists is accepted, which is right for a search or a new name only",
-        |probe| probe.kind == ProbeKind::NoSuch && probe.answer.is_accepted(),
+        |probe| probe.kind == ProbeKind::NoSuch && is_accepted(probe),
     ),
     probe_entry("no-field", Severity::Warning, "the text of a refusal does not name the field", |probe| {
         is_scored(probe) && probe.answer.is_refusal() && probe.field == Some(false)
@@ -110,10 +114,10 @@ pub const FINDINGS: [FindingEntry; 15] = [
         shows: Shows::InBase(|base| base.state == BaseState::Refused),
     },
     probe_entry("coerces", Severity::Info, "a text is taken for the number or boolean that it holds", |probe| {
-        probe.kind == ProbeKind::Coercible && probe.answer.is_accepted()
+        probe.kind == ProbeKind::Coercible && is_accepted(probe)
     }),
     probe_entry("ignores-undeclared", Severity::Info, "a field that does not exist is ignored", |probe| {
-        probe.kind == ProbeKind::Undeclared && !is_scored(probe) && probe.answer.is_accepted()
+        probe.kind == ProbeKind::Undeclared && !is_scored(probe) && is_accepted(probe)
     }),
     FindingEntry {
         id: "undeclared-hints",

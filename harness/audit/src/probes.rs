@@ -550,7 +550,7 @@ mod tests {
 
     #[test]
     fn probes_beyond_the_limit_are_counted() {
-        let properties: Object = (0..40).map(|n| (format!("f{n}"), json!({"type": "integer"}))).collect();
+        let properties: Object = (0..40).map(|n| (format!("f{n}ab"), json!({"type": "integer"}))).collect();
         let schema = json!({"type": "object", "properties": properties});
         let (drafts, left_out) = from_schema(&schema, &json!({}), true, MAX_PROBES);
         // Wrong type, text of a number, null, and a misspelled name of each, and one undeclared field.

@@ -234,11 +234,6 @@ impl AnswerKind {
     pub fn is_refusal(self) -> bool {
         matches!(self, AnswerKind::ProtocolError | AnswerKind::IsError)
     }
-
-    /// Returns true for a success.
-    pub fn is_accepted(self) -> bool {
-        matches!(self, AnswerKind::AcceptedSame | AnswerKind::AcceptedOther | AnswerKind::SoftError)
-    }
 }
 
 /// A call that is wrong in one respect, and its answer.

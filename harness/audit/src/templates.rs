@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::base::OVERSIZE_TOKENS;
 use crate::probes::get;
-use crate::report::{FormatText, Probe, Template, ToolAudit};
+use crate::report::{AnswerKind, FormatText, Probe, Template, ToolAudit};
 use crate::score::mean;
 
 /// The characters of a template.
@@ -155,6 +155,7 @@ fn template(text: String, members: &[(usize, usize)], tools: &[ToolAudit], specs
         probes: probes.len(),
         score: mean(probes.iter().filter_map(|probe| probe.points)),
         lacks: [
+            (first.answer == AnswerKind::SoftError).then(|| "that it is an error".to_owned()),
             lacks(|probe| probe.field, "the field"),
             lacks(|probe| probe.remedy, "what would be right"),
             lacks(|probe| probe.repaired, "a way to the right call"),

@@ -68,6 +68,10 @@ fn answer(mode: &str, id: &Value, method: &str, params: &Value) {
             let read = json!({"name": "read", "inputSchema": read, "annotations": {"readOnlyHint": true}});
             result(id, &json!({"tools": [{"name": "write", "inputSchema": schema}, read]}));
         }
+        ("unmarked", "tools/list") => {
+            result(id, &json!({"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}))
+        }
+        ("audited", "tools/list") => result(id, &json!({ "tools": audited_tools() })),
         (_, "tools/list") => result(id, &json!({"tools": [tool("echo"), tool("add")]})),
         (_, "tools/call") => call(mode, id, params),
         _ => error(id, -32601, "Method not found"),
@@ -99,6 +103,7 @@ fn call(mode: &str, id: &Value, params: &Value) {
             send(&json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progress": 1}}));
         },
         "files" => return file(id, params),
+        "audited" => return audited(id, params),
         "text-error" => return result(id, &json!({"content": [], "isError": "true"})),
         "no-content" => return result(id, &json!({})),
         "environment" => {
@@ -138,6 +143,61 @@ fn echo(id: &Value, text: Option<&str>) {
             let text = "MCP error -32602: Input validation error: Invalid arguments for tool echo: text is required";
             result(id, &json!({"content": [{"type": "text", "text": text}], "isError": true}));
         }
+    }
+}
+
+/// The tools of a server with every kind of answer to a wrong call.
+fn audited_tools() -> Vec<Value> {
+    let properties = json!({
+        "city": {"type": "string", "enum": ["Oslo", "Rome"]},
+        "days": {"type": "integer", "minimum": 1, "maximum": 7},
+    });
+    let schema = json!({"type": "object", "properties": properties, "required": ["city"]});
+    let read_only = |name: &str| json!({"name": name, "inputSchema": schema, "annotations": {"readOnlyHint": true}});
+    let mut tools: Vec<Value> =
+        ["tells", "accepts", "pretends", "mutters", "breaks\u{1b}[31m|", "tells"].map(read_only).into();
+    tools.push(json!({"name": "writes", "inputSchema": schema, "annotations": {"readOnlyHint": false}}));
+    tools.push(json!({"name": "unmarked", "inputSchema": schema}));
+    tools.push(json!({"name": "broken", "inputSchema": {"type": "nothing"}, "annotations": {"readOnlyHint": true}}));
+    let nothing = json!({"type": "object"});
+    tools.push(json!({"name": "large", "inputSchema": nothing, "annotations": {"readOnlyHint": true}}));
+    tools
+}
+
+/// Returns what is wrong with the arguments of an audited tool.
+fn problem(arguments: &Value) -> Option<String> {
+    let city = &arguments["city"];
+    if !matches!(city.as_str(), Some("Oslo" | "Rome")) {
+        return Some(format!("Invalid option: expected one of \"Oslo\"|\"Rome\" at city; {city} is \x1b[31m|none"));
+    }
+    match arguments.get("days") {
+        None => None,
+        Some(days) => match days.as_i64() {
+            None => Some("Invalid input: expected number at days".to_owned()),
+            Some(..1) => Some("Too small: expected number to be >=1 at days".to_owned()),
+            Some(8..) => Some("Too big: expected number to be <=7 at days".to_owned()),
+            Some(_) => None,
+        },
+    }
+}
+
+fn audited(id: &Value, params: &Value) {
+    let problem = problem(&params["arguments"]);
+    let text = |text: &str, is_error: bool| json!({"content": [{"type": "text", "text": text}], "isError": is_error});
+    let secret = std::env::var("TEST_TOKEN").unwrap_or_default();
+    match (params["name"].as_str(), problem) {
+        (Some("large"), _) => result(id, &text(&"number ".repeat(12_000), false)),
+        (Some("tells" | "writes" | "unmarked"), Some(problem)) => {
+            result(id, &text(&format!("MCP error -32602: Invalid arguments for tool tells: {problem} {secret}"), true));
+        }
+        (Some("pretends"), Some(problem)) => result(id, &text(&format!("Error: {problem}"), false)),
+        (Some("mutters"), Some(_)) => error(id, -32602, "Invalid params"),
+        (Some("breaks\u{1b}[31m|"), Some(_)) => {
+            eprintln!("out of memory");
+            std::process::exit(137);
+        }
+        (Some(name), _) if name.starts_with("hb_") => error(id, -32602, &format!("Unknown tool: {name}")),
+        _ => result(id, &text("sunny", false)),
     }
 }
 

@@ -8,6 +8,7 @@ fn help_texts() {
         "run",
         "plan",
         "new",
+        "audit",
         "validate",
         "call",
         "contract",
@@ -45,4 +46,6 @@ fn the_schemas_are_what_is_committed() {
     assert!(sandbox.ok(&["schema", "scenario"]).out == committed);
     let committed = include_str!("../../../../reports/report.schema.json");
     assert!(sandbox.ok(&["schema", "report"]).out == committed, "run `just schema-write`");
+    let committed = include_str!("../../../../harness/audit/audit.schema.json");
+    assert!(sandbox.ok(&["schema", "audit"]).out == committed, "run `just schema-write`");
 }

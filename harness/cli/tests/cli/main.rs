@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod audit;
 mod bad_input;
 mod calls;
 mod contracts;

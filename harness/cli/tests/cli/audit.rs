@@ -1,0 +1,94 @@
+//! Audits of MCP servers, from a command to its exit code.
+
+use jsonschema::draft202012;
+use serde_json::Value;
+
+use super::*;
+use crate::servers::test_server;
+
+fn audit(sandbox: &Sandbox, mode: &str, args: &[&str]) -> CommandResult {
+    let server = test_server().display().to_string();
+    sandbox.start(&[&["audit"], args, &["--", &server, mode]].concat())
+}
+
+#[test]
+fn an_audit_decides_by_its_score_and_its_baseline() {
+    let sandbox = Sandbox::new();
+    let first =
+        audit(&sandbox, "audited", &["--output", "terminal", "--output", "json=base.json", "--output", "junit=a.xml"]);
+    assert_eq!((first.code, first.err.as_str()), (Some(0), ""));
+    assert!(first.out.starts_with("test, MCP 2025-06-18\n6 of 10 tools audited"), "{}", first.out);
+    let report: Value = serde_json::from_str(&std::fs::read_to_string(sandbox.path("base.json")).unwrap()).unwrap();
+    let schema: Value = serde_json::from_str(&sandbox.ok(&["schema", "audit"]).out).unwrap();
+    let errors: Vec<String> = draft202012::new(&schema).unwrap().iter_errors(&report).map(|e| e.to_string()).collect();
+    assert_eq!(errors, Vec::<String>::new());
+    assert!(std::fs::read_to_string(sandbox.path("a.xml")).unwrap().contains("<testsuite name=\"tells\""));
+
+    let code = |args: &[&str]| audit(&sandbox, "audited", args).code;
+    assert_eq!((code(&["--fail-under", "25"]), code(&["--fail-under", "25.1"])), (Some(0), Some(1)));
+    let same = audit(&sandbox, "audited", &["--baseline", "base.json"]);
+    assert!(same.code == Some(0) && same.out.contains("\nNothing changed since the baseline\n"), "{}", same.out);
+    let mut better = report;
+    better["tools"][0]["score"] = 100.5.into();
+    sandbox.write("better.json", &better.to_string());
+    let worse = audit(&sandbox, "audited", &["--baseline", "better.json"]);
+    assert!(worse.code == Some(1) && worse.out.contains("  worse  tells: 100.5 → 100.0\n"), "{}", worse.out);
+    // A server of which nothing can be said.
+    let unknown = audit(&sandbox, "unmarked", &[]);
+    assert!(unknown.code == Some(2) && unknown.out.contains("Score: none"), "{}", unknown.out);
+    assert_eq!(audit(&sandbox, "unmarked", &["--fail-under", "0"]).code, Some(1));
+}
+
+#[test]
+fn calls_are_written_once_and_read_again() {
+    let sandbox = Sandbox::new();
+    let written = audit(&sandbox, "audited", &["--write-calls", "calls.yaml"]);
+    assert_eq!((written.code, written.err.as_str()), (Some(0), "calls: calls.yaml\n"));
+    assert!(std::fs::read_to_string(sandbox.path("calls.yaml")).unwrap().contains("right: {\"city\":\"Oslo\"}"));
+    let again = audit(&sandbox, "audited", &["--write-calls", "calls.yaml"]);
+    assert!(
+        again.code == Some(2) && again.err.contains("`calls.yaml` exists, and may have been edited"),
+        "{}",
+        again.err
+    );
+    assert_eq!(audit(&sandbox, "audited", &["--calls", "calls.yaml"]).code, Some(0));
+}
+
+#[test]
+fn what_was_handed_on_is_not_shown() {
+    let sandbox = Sandbox::new();
+    let server = test_server().display().to_string();
+    let args = ["audit", "--env", "TEST_TOKEN", "--output", "json", "--tool", "tells", "--", &server, "audited"];
+    let result = CommandResult::new(sandbox.command(&args).env("TEST_TOKEN", "token-of-a-user").output().unwrap());
+    assert!(result.code == Some(0) && result.out.contains("‹secret›"), "{} {}", result.out, result.err);
+    assert!(!result.out.contains("token-of-a-user"));
+}
+
+#[test]
+fn wrong_usage_is_refused_with_a_way_out() {
+    let sandbox = Sandbox::new();
+    sandbox.write("calls.yaml", "tools: {tells: {wright: {}}}");
+    sandbox.write("other.json", "{\"format\": \"audit-score/0\"}");
+    for (args, message) in [
+        (&["--calls", "calls.yaml"][..], "cannot read calls.yaml: the calls file is invalid"),
+        (&["--calls", "none.yaml"], "cannot read `none.yaml`"),
+        (&["--tool", "tell"], "the server has no tool `tell`; did you mean `tells`?"),
+        (
+            &["--baseline", "other.json"],
+            "its format is `audit-score/0`, and this version compares with `audit-score/1`",
+        ),
+        (&["--baseline", "none.json"], "write one with `healbench audit --output json=FILE`"),
+        (&["--output", "xml"], "unknown form `xml`; known: terminal, json, junit, markdown"),
+        (&["--output", "json", "--output", "junit"], "2 reports cannot all go to standard output"),
+        (&["--output", "json=calls.yaml", "--calls", "calls.yaml"], "it is an input"),
+        (&["--fail-under", "101"], "a score is a number from 0 to 100"),
+        (&["--fixture", "none"], "`none`: No such file or directory"),
+    ] {
+        let result = audit(&sandbox, "audited", args);
+        assert!(result.code == Some(2) && result.err.contains(message), "{args:?}: {:?} {}", result.code, result.err);
+    }
+    let failed = audit(&sandbox, "exit", &[]);
+    assert!(failed.code == Some(4) && failed.err.contains("no configuration found"), "{}", failed.err);
+    let missing = sandbox.start(&["audit", "--", "no-such-program"]);
+    assert!(missing.code == Some(4) && missing.err.contains("`no-such-program` cannot be started"), "{}", missing.err);
+}
