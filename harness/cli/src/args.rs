@@ -61,6 +61,8 @@ pub(crate) enum Command {
     New(NewArgs),
     /// Call the tools of an MCP server with wrong arguments, and score what its errors tell a reader. Needs no model.
     Audit(AuditArgs),
+    /// Put the guardrails in front of an MCP server: start it, and stand between it and a client on standard input and output.
+    Proxy(ProxyArgs),
     /// Answer a tool call, or calls read as JSON lines from standard input, as the simulated server does.
     Call(CallArgs),
     /// Lock, compare and check the contracts of scenarios' tools.
@@ -424,6 +426,26 @@ pub(crate) struct AuditArgs {
     pub(crate) output: Vec<Output<AuditRenderer>>,
     #[command(flatten)]
     pub(crate) server: ServerArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ProxyArgs {
+    #[arg(long, value_name = "SET", default_value = "all", help = guardrails_help("The guardrails", ""))]
+    pub(crate) guardrails: String,
+    #[arg(long, value_name = "FORMAT", default_value = "fusion-xml", help = formats_help(""))]
+    pub(crate) format: String,
+    /// The tokens above which the guardrail `truncation` shortens a result.
+    #[arg(long, value_name = "TOKENS", default_value_t = 10_000)]
+    pub(crate) max_tokens: u32,
+    /// Turn the JSON-RPC errors -32602 and -32603 that answer a call into results, which clients show to their models.
+    #[arg(long)]
+    pub(crate) errors_as_results: bool,
+    /// Append to this file what the guardrails did, one JSON object a line. It has no texts, only their hashes.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) log: Option<PathBuf>,
+    /// The server and its arguments. It gets all environment variables.
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
 }
 
 fn parse_score(text: &str) -> Result<f64, String> {

@@ -13,6 +13,7 @@ use healbench_config::ConfigError;
 use healbench_engine::{CompileError, TemplateError};
 use healbench_mcp::McpError;
 use healbench_protocol::AxisError;
+use healbench_proxy::ProxyError;
 use healbench_record::{JournalError, MergeError, RoundsError, RunDirError};
 use healbench_reports::gate::GateError;
 use healbench_reports::render::html::ChartError;
@@ -204,6 +205,15 @@ impl From<AuditError> for CliError {
             AuditError::UnknownTool { .. } => {
                 CliError::new(error).help("`healbench new --from-server --out tools.json` lists its tools")
             }
+        }
+    }
+}
+
+impl From<ProxyError> for CliError {
+    fn from(error: ProxyError) -> CliError {
+        match error {
+            ProxyError::Server(error) => error.into(),
+            ProxyError::Format(error) => error.into(),
         }
     }
 }

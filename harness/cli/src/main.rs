@@ -98,6 +98,7 @@ fn dispatch(command: &Command, terminal: &Terminal) -> Result<ExitStatus, CliErr
         Command::Plan(args) => commands::plan::plan(args, terminal),
         Command::New(args) => commands::new::new(args, terminal),
         Command::Audit(args) => commands::audit::audit(args, terminal),
+        Command::Proxy(args) => commands::proxy::proxy(args, terminal),
         Command::Validate(args) => commands::validate::validate(args, terminal),
         Command::Call(args) => commands::call::call(args, terminal),
         Command::Contract(args) => commands::contract::contract(args, terminal),

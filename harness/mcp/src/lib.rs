@@ -14,5 +14,5 @@ pub use client::{CallAnswer, CallOutcome, Defects, Limits, StdioSession, ToolDef
 pub use error::McpError;
 pub use http::{Address, HttpSession};
 pub use line::{Line, MAX_LINE, Message, RpcError, read_line, to_line};
-pub use process::{ProgramEnd, ServerCommand, Variables, run_program};
+pub use process::{Process, ProgramEnd, ServerCommand, Variables, run_program};
 pub use session::{Endpoint, McpSession};

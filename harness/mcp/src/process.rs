@@ -57,7 +57,7 @@ const LAST_WORDS: usize = 2000;
 const GRACE: Duration = Duration::from_millis(500);
 
 /// A running program, whose session ends when this value is dropped.
-pub(crate) struct Process {
+pub struct Process {
     name: String,
     child: Box<dyn ChildWrapper>,
     /// Texts for the standard input, written by a thread of their own, since a program need not read; `None` if it is
@@ -83,6 +83,8 @@ pub(crate) enum Streams {
     Piped,
     /// There is no input, and the output is thrown away.
     Closed,
+    /// Input and output are piped and left to the caller; the standard error is ours.
+    Left,
 }
 
 impl Process {
@@ -91,6 +93,30 @@ impl Process {
         command: &ServerCommand,
         streams: &Streams,
     ) -> Result<(Process, Option<ChildStdout>), McpError> {
+        let (mut process, stdin, stdout) = Process::spawn(command, streams)?;
+        process.input = stdin.map(write_from_queue);
+        Ok((process, stdout))
+    }
+
+    /// Starts a program whose standard error is ours, and returns its standard input and output.
+    ///
+    /// # Errors
+    /// [`McpError::Start`].
+    pub fn with_streams(command: &ServerCommand) -> Result<(Process, ChildStdin, ChildStdout), McpError> {
+        match Process::spawn(command, &Streams::Left)? {
+            (process, Some(stdin), Some(stdout)) => Ok((process, stdin, stdout)),
+            // A piped stream is there once; nothing has taken it.
+            _ => {
+                let source = Arc::new(io::ErrorKind::BrokenPipe.into());
+                Err(McpError::Start { program: escaped(&command.program), source })
+            }
+        }
+    }
+
+    fn spawn(
+        command: &ServerCommand,
+        streams: &Streams,
+    ) -> Result<(Process, Option<ChildStdin>, Option<ChildStdout>), McpError> {
         let name = command.program.clone();
         let failed = |source: io::Error| McpError::Start { program: escaped(&name), source: Arc::new(source) };
         let folders = match command.environment {
@@ -99,12 +125,16 @@ impl Process {
         };
         let variables = variables(&command.environment, folders.as_ref().map(TempDir::path)).map_err(failed)?;
         let mut wrapped = CommandWrap::with_new(&command.program, |started| {
-            started.args(&command.args).stderr(Stdio::piped());
+            started.args(&command.args);
             let stream = || match streams {
-                Streams::Piped => Stdio::piped(),
+                Streams::Piped | Streams::Left => Stdio::piped(),
                 Streams::Closed => Stdio::null(),
             };
             started.stdin(stream()).stdout(stream());
+            started.stderr(match streams {
+                Streams::Piped | Streams::Closed => Stdio::piped(),
+                Streams::Left => Stdio::inherit(),
+            });
             if let Some(variables) = &variables {
                 started.env_clear().envs(variables.iter().map(|(name, value)| (name, value)));
             }
@@ -120,9 +150,8 @@ impl Process {
             let kept = Arc::clone(&stderr);
             thread::spawn(move || keep_last(&mut source, &kept));
         }
-        let input = child.stdin().take().map(write_from_queue);
-        let stdout = child.stdout().take();
-        Ok((Process { name, child, input, stderr, ended: None, _folders: folders }, stdout))
+        let (stdin, stdout) = (child.stdin().take(), child.stdout().take());
+        Ok((Process { name, child, input: None, stderr, ended: None, _folders: folders }, stdin, stdout))
     }
 
     /// Queues bytes for the standard input.
@@ -139,7 +168,7 @@ impl Process {
     }
 
     /// Returns the exit status if the program has ended by then.
-    pub(crate) fn wait_until(&mut self, deadline: Instant) -> Option<ExitStatus> {
+    pub fn wait_until(&mut self, deadline: Instant) -> Option<ExitStatus> {
         loop {
             if self.ended.is_none() {
                 self.ended = self.child.try_wait().ok().flatten();
@@ -170,7 +199,7 @@ impl Process {
     }
 
     /// Ends all processes of the session: the input is closed, then they are asked to end, then killed.
-    pub(crate) fn end(&mut self) {
+    pub fn end(&mut self) {
         self.close_input();
         let session = self.child.id();
         self.wait_until(Instant::now() + GRACE);

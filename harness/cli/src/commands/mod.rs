@@ -12,6 +12,7 @@ pub(crate) mod merge;
 pub(crate) mod new;
 mod outputs;
 pub(crate) mod plan;
+pub(crate) mod proxy;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod schema;
