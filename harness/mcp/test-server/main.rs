@@ -28,6 +28,15 @@ fn main() {
             let child = Command::new("sleep").arg("1000").process_group(0).stdin(Stdio::null()).spawn().unwrap();
             eprintln!("child {}", child.id());
         }
+        // Sends back every line.
+        "echoes" => {
+            let mut lines = std::io::BufReader::new(std::io::stdin());
+            let mut line = Vec::new();
+            while lines.read_until(b'\n', &mut line).unwrap() > 0 {
+                write(&line);
+                line.clear();
+            }
+        }
         _ => {}
     }
     for line in std::io::stdin().lock().lines() {
@@ -71,6 +80,7 @@ fn answer(mode: &str, id: &Value, method: &str, params: &Value) {
         ("unmarked", "tools/list") => {
             result(id, &json!({"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}))
         }
+        ("proxied", "tools/list") => proxied_list(id, params["cursor"].as_str()),
         ("audited", "tools/list") => result(id, &json!({ "tools": audited_tools() })),
         (_, "tools/list") => result(id, &json!({"tools": [tool("echo"), tool("add")]})),
         (_, "tools/call") => call(mode, id, params),
@@ -104,6 +114,7 @@ fn call(mode: &str, id: &Value, params: &Value) {
         },
         "files" => return file(id, params),
         "audited" => return audited(id, params),
+        "proxied" => return proxied(id, params),
         "text-error" => return result(id, &json!({"content": [], "isError": "true"})),
         "no-content" => return result(id, &json!({})),
         "environment" => {
@@ -143,6 +154,57 @@ fn echo(id: &Value, text: Option<&str>) {
             let text = "MCP error -32602: Input validation error: Invalid arguments for tool echo: text is required";
             result(id, &json!({"content": [{"type": "text", "text": text}], "isError": true}));
         }
+    }
+}
+
+/// The tools of a server in whose answers something may be changed, in two pages.
+fn proxied_list(id: &Value, cursor: Option<&str>) {
+    let schema = json!({"type": "object", "properties": {"text": {"type": "string"}, "limit": {"type": "integer"}}});
+    let plain = |name: &str| json!({"name": name, "inputSchema": schema});
+    match cursor {
+        None => {
+            let names = ["echo", "long", "refuse", "invalid", "denied", "task", "image", "relist", "leave", "hang"];
+            let tools: Vec<Value> = names.into_iter().map(plain).collect();
+            result(id, &json!({"tools": tools, "nextCursor": "2"}));
+        }
+        Some(_) => {
+            let output = json!({"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]});
+            let mut tool = plain("structured");
+            tool["outputSchema"] = output;
+            result(id, &json!({ "tools": [tool] }));
+        }
+    }
+}
+
+fn proxied(id: &Value, params: &Value) {
+    let text = params["arguments"]["text"].as_str();
+    let words = |count: usize| (0..count).map(|number| format!("word {number}\n")).collect::<String>();
+    let block = |text: &str| json!({"type": "text", "text": text});
+    match params["name"].as_str().unwrap_or_default() {
+        // Not as a serializer would write it.
+        "echo" => write(format!("{{ \"id\":{id},\t\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"\\u00e9\"}}]}} ,\"jsonrpc\":\"2.0\"}}\r\n").as_bytes()),
+        "long" => result(id, &json!({"content": [block(&words(20_000)), {"type": "image", "data": "", "mimeType": "image/png"}]})),
+        "structured" if text == Some("fail") => result(
+            id,
+            &json!({"content": [block("no such city")], "isError": true, "structuredContent": {"error": "none"}, "_meta": {"a": 1}}),
+        ),
+        "structured" => {
+            result(id, &json!({"content": [block(&words(20_000))], "structuredContent": {"city": "Oslo"}}));
+        }
+        "refuse" => result(id, &json!({"content": [block("<no> such & city")], "isError": true})),
+        "invalid" => error(id, -32602, "city is required"),
+        "denied" => error(id, -32042, "ask the user"),
+        "task" => result(id, &json!({"task": {"taskId": "1", "status": "working"}})),
+        "relist" => {
+            send(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
+            result(id, &json!({"content": [block("changed")]}));
+        }
+        "leave" => {
+            Command::new("sleep").arg("1000").process_group(0).stdin(Stdio::null()).spawn().unwrap();
+            std::process::exit(7);
+        }
+        "hang" => {}
+        name => error(id, -32602, &format!("Unknown tool: {name}")),
     }
 }
 

@@ -84,6 +84,8 @@ pub fn proxy(
     shared.is_over.store(true, Ordering::Release);
     // The watcher ends the processes of the server, and does not fail.
     let _ = watcher.join();
+    // The other thread may hold on for ever; the client learns the end from the end of its input.
+    *lock(&shared.output) = Box::new(io::sink());
     let status = lock(&process).wait_until(Instant::now());
     let counts = shared.state().counts;
     shared.state().log.write(&Entry::End { counts: &counts });
@@ -377,7 +379,14 @@ impl Shared {
                 let Changed { tokens_before, tokens, .. } = changed;
                 state.counts.formatted += 1;
                 let (from, hashed) = (hash(line), hash(&answer));
-                state.log.write(&Entry::Formatted { id, tool: &call.tool, from, answer: hashed, tokens_before, tokens });
+                state.log.write(&Entry::Formatted {
+                    id,
+                    tool: &call.tool,
+                    from,
+                    answer: hashed,
+                    tokens_before,
+                    tokens,
+                });
                 Passing::Instead(answer)
             }
             Change::Cut(changed) => {

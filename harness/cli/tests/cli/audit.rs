@@ -1,5 +1,7 @@
 //! Audits of MCP servers, from a command to its exit code.
 
+use std::process::Stdio;
+
 use jsonschema::draft202012;
 use serde_json::Value;
 
@@ -91,4 +93,28 @@ fn wrong_usage_is_refused_with_a_way_out() {
     assert!(failed.code == Some(4) && failed.err.contains("no configuration found"), "{}", failed.err);
     let missing = sandbox.start(&["audit", "--", "no-such-program"]);
     assert!(missing.code == Some(4) && missing.err.contains("`no-such-program` cannot be started"), "{}", missing.err);
+}
+
+#[test]
+fn a_proxy_is_started_by_its_client() {
+    let sandbox = Sandbox::new();
+    let server = test_server().display().to_string();
+    let mut command = sandbox.command(&["proxy", "--log", "guard.jsonl", "--", &server, "proxied"]);
+    let mut client = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut input = client.stdin.take().unwrap();
+    let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":1}}}"#;
+    std::io::Write::write_all(&mut input, format!("{call}\n").as_bytes()).unwrap();
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut std::io::BufReader::new(client.stdout.as_mut().unwrap()), &mut line).unwrap();
+    assert!(line.contains("<validation_error"), "{line}");
+    drop(input);
+    assert_eq!(client.wait().unwrap().code(), Some(0));
+    let log = std::fs::read_to_string(sandbox.path("guard.jsonl")).unwrap();
+    assert!(log.contains("\"what\":\"refused\"") && log.contains("\"what\":\"end\""), "{log}");
+
+    let missing = sandbox.start(&["proxy", "--", "no-such-program"]);
+    assert!(missing.code == Some(4) && missing.err.contains("`no-such-program` cannot be started"), "{}", missing.err);
+    assert_eq!(sandbox.start(&["proxy", "--format", "none", "--", "x"]).code, Some(2));
+    let ended = sandbox.start(&["proxy", "--", &server, "exit"]);
+    assert!(ended.err.contains("no configuration found"), "{}", ended.err);
 }

@@ -8,6 +8,7 @@ fn help_texts() {
         "run",
         "plan",
         "new",
+        "proxy",
         "audit",
         "validate",
         "call",
