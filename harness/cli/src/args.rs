@@ -16,7 +16,7 @@ pub(crate) use contract::{ContractArgs, ContractCommand, ContractSources, DeltaA
 pub(crate) use server::ServerArgs;
 pub(crate) use sizes::SizeArgs;
 
-use crate::axis_help::{conditions_help, contents_help, formats_help, guardrails_help};
+use crate::axis_help::{conditions_help, contents_help, format_help, formats_help, guardrails_help};
 
 /// Measures whether what a tool server says after a failed call helps an agent recover, and at what cost.
 #[derive(Debug, Parser)]
@@ -432,7 +432,7 @@ pub(crate) struct AuditArgs {
 pub(crate) struct ProxyArgs {
     #[arg(long, value_name = "SET", default_value = "all", help = guardrails_help("The guardrails", ""))]
     pub(crate) guardrails: String,
-    #[arg(long, value_name = "FORMAT", default_value = "fusion-xml", help = formats_help(""))]
+    #[arg(long, value_name = "FORMAT", default_value = "fusion-xml", help = format_help("The error format"))]
     pub(crate) format: String,
     /// The tokens above which the guardrail `truncation` shortens a result.
     #[arg(long, value_name = "TOKENS", default_value_t = 10_000)]

@@ -14,6 +14,12 @@ pub(crate) fn formats_help(end: &str) -> String {
     format!("Error formats ({}, `template:FILE`), or `all`{end}", names.join(", "))
 }
 
+/// Returns the help of an option that takes one error format.
+pub(crate) fn format_help(subject: &str) -> String {
+    let names: Vec<&str> = ErrorFormat::named().map(|entry| entry.name).collect();
+    format!("{subject} ({}, or `template:FILE`)", names.join(", "))
+}
+
 /// Returns the help of an option that takes levels of content.
 pub(crate) fn contents_help(subject: &str, end: &str) -> String {
     format!("{subject} ({}){end}", CONTENTS.map(|entry| entry.name).join(", "))

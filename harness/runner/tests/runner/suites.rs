@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_agents::scripted::{Profile, ScriptedAgent, shipped_profile, shipped_profiles};
-use healbench_protocol::ErrorClass;
+use healbench_protocol::{CONDITIONS, ErrorClass};
+use healbench_record::Condition;
 use healbench_scenarios::built_in_suites;
 
 use super::*;
@@ -47,18 +48,16 @@ pub(super) fn run_profile(
         seed: Seed(3),
     };
     let plan = build_plan(&axes, scenarios);
-    let make_agent = agent_factory(&profile);
-    let pools = [WorkerPool::of_all_agents(&plan, 2)];
-    let job = Job {
-        plan: &plan,
-        scenarios,
-        episodes: 0..plan.len(),
-        pools: &pools,
-        make_agent: &make_agent,
-        make_environment: None,
-    };
-    let (all, _) = run_job(&job).unwrap();
-    (plan, all)
+    let records = run_plan(&profile, &plan, scenarios);
+    (plan, records)
+}
+
+fn run_plan(profile: &Profile, plan: &Plan, scenarios: &[Scenario]) -> Records {
+    let make_agent = agent_factory(profile);
+    let pools = [WorkerPool::of_all_agents(plan, 2)];
+    let episodes = 0..plan.len();
+    let job = Job { plan, scenarios, episodes, pools: &pools, make_agent: &make_agent, make_environment: None };
+    run_job(&job).unwrap().0
 }
 
 /// The second trial of every cell of all scenarios, whose responses come from the cache where they can, has the rows of
@@ -236,4 +235,66 @@ fn cosmetic_drift_costs_nothing() {
             aware.calls.iter().any(|call| call.is_error) && aware.calls.iter().all(|call| call.contract_deltas == 0)
         );
     }
+}
+
+/// The tag of controls in which the guardrails should lose.
+const GUARDRAILS_LOSE_TAG: &str = "guardrails-lose";
+
+fn named_condition(name: &str) -> Condition {
+    let entry = CONDITIONS.iter().find(|entry| entry.name == name).unwrap();
+    Condition::named(name, entry.parts.clone())
+}
+
+/// The successes and the billed tokens of each scenario under the texts of the TypeScript SDK, and with all guardrails.
+fn sdk_and_guardrails(scenarios: &[Scenario], trials: u32) -> Vec<[(u32, u64); 2]> {
+    let profile: Profile = shipped_profile("typical").unwrap();
+    let axes = Axes {
+        agents: vec![profile.spec("typical")],
+        guardrails: vec![guardrails("none"), guardrails("all")],
+        formats: vec![ErrorFormat::FusionXml],
+        trials,
+        seed: Seed(3),
+    };
+    let mut plan = build_plan(&axes, scenarios);
+    plan.conditions = ["sdk-typescript", "fusion"].map(named_condition).into();
+    let records = run_plan(&profile, &plan, scenarios);
+    let mut sums = vec![[(0, 0); 2]; scenarios.len()];
+    for row in &records.episodes {
+        let cell = plan.cell(row.episode).unwrap();
+        let (successes, tokens): &mut (u32, u64) = &mut sums[cell.scenario][cell.condition];
+        *successes += u32::from(row.outcome == Outcome::Success);
+        *tokens += row.billed.input + row.billed.output;
+    }
+    sums
+}
+
+/// In each of these controls, guardrails cost at least five points of success, or the same success costs a quarter more tokens.
+#[test]
+fn guardrails_lose_in_the_controls_for_that() {
+    let mut scenarios = all_scenarios();
+    scenarios.retain(|scenario| scenario.tags.iter().any(|tag| tag == GUARDRAILS_LOSE_TAG));
+    assert!(scenarios.len() >= 6, "{}", scenarios.len());
+    let sums = sdk_and_guardrails(&scenarios, 100);
+    for (scenario, [(sdk, sdk_tokens), (all, all_tokens)]) in scenarios.iter().zip(sums) {
+        let loses = all + 5 <= sdk || all <= sdk && all_tokens * 4 >= sdk_tokens * 5;
+        assert!(loses, "{}: {sdk} and {all} of 100, {sdk_tokens} and {all_tokens} tokens", scenario.id);
+    }
+}
+
+/// A scenario that everybody solves, or nobody, tells nothing about a change. The suite `graded` has none of these, and at most
+/// three that share their tools.
+#[test]
+fn graded_scenarios_are_neither_trivial_nor_hopeless() {
+    let mut scenarios = all_scenarios();
+    scenarios.retain(|scenario| scenario.id.starts_with("graded/"));
+    assert!(scenarios.len() >= 30, "{}", scenarios.len());
+    let sums = sdk_and_guardrails(&scenarios, 200);
+    let mut of_tools: BTreeMap<Vec<&str>, u32> = BTreeMap::new();
+    for (scenario, [(sdk, _), (all, _)]) in scenarios.iter().zip(sums) {
+        for successes in [sdk, all] {
+            assert!((20..=180).contains(&successes), "{}: {sdk} and {all} of 200", scenario.id);
+        }
+        *of_tools.entry(scenario.tools.iter().map(|tool| tool.name.as_str()).collect()).or_default() += 1;
+    }
+    assert!(of_tools.values().all(|count| *count <= 3), "{of_tools:?}");
 }
