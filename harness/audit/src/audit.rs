@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use healbench_agents::scripted::hints::Hint;
@@ -99,13 +100,14 @@ pub fn audit(
     if let Some(name) = options.tools.iter().find(|name| !names().any(|known| known == name.as_str())) {
         return Err(AuditError::UnknownTool { name: name.clone(), suggestion: nearest_name(name, names()) });
     }
-    let mut auditor = Auditor { options, start, server: Some(server), findings: Vec::new(), notes: Vec::new() };
+    let mut auditor =
+        Auditor { options, start, server: Some(server), ending: Vec::new(), findings: Vec::new(), notes: Vec::new() };
     let (chosen, mut counts) = auditor.choose(&definitions);
     let (mut tools, mut specs) = (Vec::new(), Vec::new());
     for definition in chosen {
         let Some(spec) = auditor.spec(definition) else { continue };
         if options.allow_writes && !tools.is_empty() {
-            auditor.server = None;
+            auditor.let_go();
         }
         tools.push(auditor.tool(definition, &spec)?);
         specs.push(spec);
@@ -115,7 +117,8 @@ pub fn audit(
     auditor.unknown_tool(&names().collect::<Vec<_>>())?;
     auditor.note_defects();
     let templates = templates::group(&mut tools, &specs);
-    let mut found: Vec<Finding> = tools.iter().flat_map(findings::of_probes).chain(auditor.findings).collect();
+    let mut found: Vec<Finding> =
+        tools.iter().flat_map(findings::of_probes).chain(std::mem::take(&mut auditor.findings)).collect();
     let position = |id: &str| findings::FINDINGS.iter().position(|entry| entry.id == id);
     found.sort_by_key(|finding| (finding.severity, position(&finding.id)));
     let (score, scored) = score::of_server(&tools);
@@ -131,7 +134,7 @@ pub fn audit(
         tools,
         templates,
         findings: found,
-        notes: auditor.notes,
+        notes: std::mem::take(&mut auditor.notes),
     })
 }
 
@@ -144,8 +147,20 @@ struct Auditor<'a> {
     start: &'a mut dyn FnMut() -> Result<Server, AuditError>,
     /// `None` after it ended.
     server: Option<Server>,
+    /// Servers that are being ended, which takes some of them a while.
+    ending: Vec<JoinHandle<()>>,
     findings: Vec<Finding>,
     notes: Vec<String>,
+}
+
+impl Drop for Auditor<'_> {
+    fn drop(&mut self) {
+        self.let_go();
+        for thread in self.ending.drain(..) {
+            // It does nothing but end processes.
+            let _ = thread.join();
+        }
+    }
 }
 
 /// What is known of a tool once its base call was sent.
@@ -166,6 +181,13 @@ enum Called {
 }
 
 impl Auditor<'_> {
+    /// Ends the server while the audit goes on.
+    fn let_go(&mut self) {
+        if let Some(server) = self.server.take() {
+            self.ending.push(thread::spawn(move || drop(server)));
+        }
+    }
+
     /// Returns the tools to audit, and counts the others.
     fn choose<'d>(&mut self, definitions: &'d [ToolDefinition]) -> (Vec<&'d ToolDefinition>, Counts) {
         let mut counts = Counts { tools: definitions.len(), ..Counts::default() };
@@ -429,7 +451,7 @@ impl Auditor<'_> {
             }
             Err(_) => {
                 self.note_defects();
-                self.server = None;
+                self.let_go();
                 Ok(Called::Died)
             }
         }
