@@ -45,10 +45,10 @@ pub struct FindingEntry {
 /// How a finding shows.
 #[derive(Debug)]
 enum Shows {
-    InProbe(fn(&Probe) -> bool),
-    InBase(fn(&Base) -> bool),
+    Probe(fn(&Probe) -> bool),
+    Base(fn(&Base) -> bool),
     /// In the schema, or in the annotations.
-    InTool,
+    Elsewhere,
 }
 
 fn is_scored(probe: &Probe) -> bool {
@@ -75,7 +75,7 @@ pub const FINDINGS: [FindingEntry; 15] = [
         id: "schema-broken",
         severity: Severity::Error,
         sentence: "the input schema cannot be used",
-        shows: Shows::InTool,
+        shows: Shows::Elsewhere,
     },
     probe_entry(
         "ignores-misspelled-optional",
@@ -105,13 +105,13 @@ pub const FINDINGS: [FindingEntry; 15] = [
         id: "oversize",
         severity: Severity::Warning,
         sentence: "a success has over 10,000 tokens, and does not say how to get less",
-        shows: Shows::InTool,
+        shows: Shows::Elsewhere,
     },
     FindingEntry {
         id: "base-refused",
         severity: Severity::Warning,
         sentence: "the base call is refused: give an example in the calls file, or in the schema's `examples`",
-        shows: Shows::InBase(|base| base.state == BaseState::Refused),
+        shows: Shows::Base(|base| base.state == BaseState::Refused),
     },
     probe_entry("coerces", Severity::Info, "a text is taken for the number or boolean that it holds", |probe| {
         probe.kind == ProbeKind::Coercible && is_accepted(probe)
@@ -123,7 +123,7 @@ pub const FINDINGS: [FindingEntry; 15] = [
         id: "undeclared-hints",
         severity: Severity::Info,
         sentence: "the tool does not say whether it is read-only (`annotations.readOnlyHint`)",
-        shows: Shows::InTool,
+        shows: Shows::Elsewhere,
     },
 ];
 
@@ -133,7 +133,7 @@ const fn probe_entry(
     sentence: &'static str,
     shows: fn(&Probe) -> bool,
 ) -> FindingEntry {
-    FindingEntry { id, severity, sentence, shows: Shows::InProbe(shows) }
+    FindingEntry { id, severity, sentence, shows: Shows::Probe(shows) }
 }
 
 /// Returns the finding with this name, of which only the tool and the example are known.
@@ -147,16 +147,16 @@ pub(crate) fn of_probes(tool: &ToolAudit) -> Vec<Finding> {
     let mut found = Vec::new();
     for entry in &FINDINGS {
         let (count, example) = match entry.shows {
-            Shows::InProbe(shows) => {
+            Shows::Probe(shows) => {
                 let shown: Vec<&Probe> = tool.probes.iter().filter(|probe| shows(probe)).collect();
                 (shown.len(), shown.first().map(|probe| in_words(probe)))
             }
-            Shows::InBase(shows) => {
+            Shows::Base(shows) => {
                 let base = tool.base.as_ref().filter(|base| shows(base));
                 let example = base.map(|base| format!("{}: {}", base.arguments, base.text.as_deref().unwrap_or("")));
                 (usize::from(example.is_some()), example)
             }
-            Shows::InTool => (0, None),
+            Shows::Elsewhere => (0, None),
         };
         if let Some(example) = example {
             let tool = Some(tool.name.clone());

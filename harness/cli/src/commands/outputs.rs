@@ -47,7 +47,7 @@ pub(super) fn write<R: Copy>(
     render: impl Fn(R, bool) -> Result<String, CliError>,
 ) -> Result<(), CliError> {
     if outputs.is_empty() {
-        return Ok(terminal.result(&render(default, true)?)?);
+        return terminal.result(&render(default, true)?);
     }
     for output in outputs {
         let text = render(output.renderer, output.file.is_none())?;
