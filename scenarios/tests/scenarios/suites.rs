@@ -28,6 +28,7 @@ fn quickstart_is_complete() {
         "compound",
         "contract-drift",
         "controls",
+        "graded",
         "hostile",
         "published",
         "quickstart",
