@@ -75,7 +75,7 @@ describe('the page of a run', () => {
 
   it('says the answer first', async () => {
     const { page, close } = await open(full);
-    const answer = page.locator('.answer', { hasText: 'scripted:typical' });
+    const answer = page.locator('.answer', { hasText: 'Simulated reader typical' });
     assert.match(await answer.innerText(), /\d+% → \d+%[\s\S]*\+\d+ points[\s\S]*\[\d+, \d+\][\s\S]*more succeed[\s\S]*tokens per episode/);
     assert.ok((await answer.boundingBox()).y < sizes.wide.height / 2);
     await close();
