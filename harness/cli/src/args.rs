@@ -443,6 +443,10 @@ pub(crate) struct ProxyArgs {
     /// Append to this file what the guardrails did, one JSON object a line. It has no texts, only their hashes.
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,
+    /// Write a row for each call and one for the session into files of this folder, one JSON object a line. Rows of calls have
+    /// their arguments.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) record: Option<PathBuf>,
     /// The server and its arguments. It gets all environment variables.
     #[arg(last = true, required = true, value_name = "COMMAND")]
     pub(crate) command: Vec<String>,

@@ -1,9 +1,9 @@
 //! What becomes of a call, and of its answer.
 
-use healbench_engine::{CompileError, Engine, Faults, ForeignSettings, GuardedReply};
+use healbench_engine::{CompileError, Engine, Failure, Faults, ForeignSettings, GuardedReply};
 use healbench_protocol::{
-    CallResult, ContentBlock, Deadline, EnvironmentError, ErrorFormat, Guardrails, ProtocolError, Reply, ReplyOutcome,
-    Session, ToolCall, ToolSpec,
+    CallResult, ContentBlock, Deadline, EnvironmentError, ErrorClass, ErrorFormat, Guardrails, ProtocolError, Reply,
+    ReplyOutcome, Session, ToolCall, ToolSpec,
 };
 use healbench_runner::count_tokens;
 use serde_json::{Value, json};
@@ -55,14 +55,22 @@ fn reply(engine: &Engine, call: &ToolCall, result: Option<CallResult>) -> Option
 pub(crate) struct Refusal {
     pub(crate) result: Value,
     pub(crate) tokens: u32,
+    pub(crate) error_class: Option<ErrorClass>,
+    /// The fields that the text names.
+    pub(crate) named_fields: Option<Vec<String>>,
 }
 
 /// Returns what the guardrails answer to a call that they refuse; `None` if it may pass.
 pub(crate) fn refuse(engine: &Engine, call: &ToolCall) -> Option<Refusal> {
     // The guardrails ask the session only about calls that they accept.
-    let text = reply(engine, call, None)?.response.text().into_owned();
-    let tokens = count_tokens(&text);
-    Some(Refusal { result: json!({"content": [{"type": "text", "text": text}], "isError": true}), tokens })
+    let reply = reply(engine, call, None)?;
+    let text = reply.response.text().into_owned();
+    Some(Refusal {
+        tokens: count_tokens(&text),
+        result: json!({"content": [{"type": "text", "text": text}], "isError": true}),
+        error_class: reply.failure.as_ref().map(Failure::class),
+        named_fields: reply.named_fields(),
+    })
 }
 
 /// What becomes of an answer.
@@ -82,6 +90,8 @@ pub(crate) struct Changed {
     pub(crate) result: Value,
     pub(crate) tokens_before: u32,
     pub(crate) tokens: u32,
+    /// The fields that the text of an error names.
+    pub(crate) named_fields: Option<Vec<String>>,
 }
 
 /// Returns what becomes of a result.
@@ -108,11 +118,12 @@ pub(crate) fn result(rules: &Rules, engine: &Engine, call: &ToolCall, result: &V
     if is_cut && !is_error && (has_schema || result.get("structuredContent").is_some()) {
         return Change::Uncut;
     }
+    let named_fields = reply.named_fields();
     let after = reply.response.content;
     if after.join("\n\n") == before || (!is_error && !is_cut) {
         return Change::None;
     }
-    let changed = changed(result, blocks, &before, &after, is_error);
+    let changed = Changed { named_fields, ..changed(result, blocks, &before, &after, is_error) };
     if is_error { Change::Formatted(changed) } else { Change::Cut(changed) }
 }
 
@@ -125,7 +136,8 @@ pub(crate) fn error(rules: &Rules, engine: &Engine, call: &ToolCall, code: i64, 
     let foreign = CallResult { protocol_error: Some(error), ..CallResult::default() };
     let before = foreign.shown().concat();
     let reply = reply(engine, call, Some(foreign))?;
-    Some(changed(&json!({}), &[], &before, &reply.response.content, true))
+    let named_fields = reply.named_fields();
+    Some(Changed { named_fields, ..changed(&json!({}), &[], &before, &reply.response.content, true) })
 }
 
 /// Puts texts in place of those of a result. Blocks that are no text follow them. An error loses its structured content: a
@@ -141,7 +153,18 @@ fn changed(result: &Value, blocks: &[Value], before: &str, after: &[String], is_
             members.shift_remove("structuredContent");
         }
     }
-    Changed { result, tokens_before: count_tokens(before), tokens: count_tokens(&after.join("\n\n")) }
+    Changed {
+        result,
+        tokens_before: count_tokens(before),
+        tokens: count_tokens(&after.join("\n\n")),
+        named_fields: None,
+    }
+}
+
+/// Returns the texts of a result, as a model gets them.
+pub(crate) fn texts(result: &Value) -> String {
+    let texts: Vec<&str> = result["content"].as_array().into_iter().flatten().filter_map(text).collect();
+    texts.join("\n\n")
 }
 
 fn text(block: &Value) -> Option<&str> {

@@ -8,8 +8,10 @@
 mod guard;
 mod log;
 mod proxy;
+mod record;
 mod tools;
 
 pub use guard::Rules;
 pub use log::Counts;
-pub use proxy::{End, ProxyError, proxy};
+pub use proxy::{End, Files, ProxyError, proxy};
+pub use record::Recording;

@@ -10,11 +10,13 @@ use std::time::{Duration, Instant};
 
 use healbench_engine::{CompileError, Engine};
 use healbench_mcp::{MAX_LINE, McpError, Message, Process, ServerCommand, to_line};
-use healbench_protocol::ToolCall;
+use healbench_protocol::{ErrorClass, ToolCall};
+use healbench_runner::count_tokens;
 use serde_json::{Value, json};
 
 use crate::guard::{self, Change, Changed, Refusal, Rules};
 use crate::log::{Counts, Entry, Log, hash};
+use crate::record::{Answer, Begun, Effect, Recorder, Recording};
 use crate::tools::Tools;
 
 /// The time in which the server may answer the proxy's own question for its tools.
@@ -35,6 +37,17 @@ pub struct End {
     pub was_ended: bool,
     /// What was done.
     pub counts: Counts,
+    /// The reason why rows are missing, if the session was recorded and one could not be written.
+    pub record_error: Option<io::ErrorKind>,
+}
+
+/// The files of a session.
+#[derive(Default)]
+pub struct Files {
+    /// What the guardrails did.
+    pub log: Option<Box<dyn Write + Send>>,
+    /// The rows of the session.
+    pub record: Option<Recording>,
 }
 
 /// The reason why there is no session.
@@ -55,7 +68,7 @@ pub enum ProxyError {
 pub fn proxy(
     command: &ServerCommand,
     rules: Rules,
-    log: Option<Box<dyn Write + Send>>,
+    files: Files,
     input: impl BufRead + Send + 'static,
     output: impl Write + Send + 'static,
     stop: &Arc<AtomicBool>,
@@ -65,7 +78,8 @@ pub fn proxy(
     let (process, stdin, stdout) = Process::with_streams(command)?;
     let shared = Arc::new(Shared {
         rules,
-        state: Mutex::new(State { log: Log(log), ..State::default() }),
+        state: Mutex::new(State { log: Log(files.log), ..State::default() }),
+        recorder: Mutex::new(files.record.map(Recorder::new)),
         listed: Condvar::new(),
         output: Mutex::new(Box::new(output)),
         server: Mutex::new(Some(stdin)),
@@ -90,13 +104,16 @@ pub fn proxy(
     let counts = shared.state().counts;
     shared.state().log.write(&Entry::End { counts: &counts });
     let was_ended = stop.load(Ordering::Acquire) || shared.client_ended.load(Ordering::Acquire);
-    Ok(End { status, was_ended, counts })
+    let record_error = lock(&shared.recorder).take().and_then(|recorder| recorder.finish(&counts));
+    Ok(End { status, was_ended, counts, record_error })
 }
 
 /// What both directions know.
 struct Shared {
     rules: Rules,
     state: Mutex<State>,
+    /// `None` if the session is not recorded, and at its end.
+    recorder: Mutex<Option<Recorder>>,
     /// The list of tools was read, or an answer to a question for it.
     listed: Condvar,
     output: Mutex<Box<dyn Write + Send>>,
@@ -138,6 +155,8 @@ struct PendingCall {
     call: ToolCall,
     engine: Arc<Engine>,
     has_output_schema: bool,
+    /// `None` if the session is not recorded.
+    begun: Option<Begun>,
 }
 
 /// A part of a stream.
@@ -238,16 +257,35 @@ impl Shared {
         let call = ToolCall::new(name, arguments);
         // Compiled and validated without the lock of the other direction.
         drop(state);
+        let begun = lock(&self.recorder).as_mut().map(Recorder::begin);
         let refusal = guard::refuse(&engine, &call);
-        let mut state = self.state();
-        let Some(Refusal { result, tokens }) = refusal else {
-            state.calls.insert(id.to_string(), PendingCall { call, engine, has_output_schema });
+        let Some(Refusal { result, tokens, error_class, named_fields }) = refusal else {
+            let pending = PendingCall { call, engine, has_output_schema, begun };
+            self.state().calls.insert(id.to_string(), pending);
             return None;
         };
+        self.record(begun.as_ref(), &call, || Answer {
+            effect: Effect::Refused,
+            error_class,
+            named_fields: named_fields.as_deref(),
+            response_tokens: tokens,
+            guardrail_tokens: None,
+        });
+        let mut state = self.state();
         let answer = to_line(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
         state.counts.refused += 1;
         state.log.write(&Entry::Refused { id, tool: name, call: hash(line), answer: hash(&answer), tokens });
         Some(answer)
+    }
+
+    /// Writes the row of a call, if the session is recorded.
+    fn record<'a>(&self, begun: Option<&Begun>, call: &ToolCall, answer: impl FnOnce() -> Answer<'a>) {
+        let Some(begun) = begun else { return };
+        // Tokens are counted without the lock.
+        let answer = answer();
+        if let Some(recorder) = lock(&self.recorder).as_mut() {
+            recorder.end(begun, call, &answer);
+        }
     }
 
     /// Asks the server for its tools if they are not known, and waits for them.
@@ -362,10 +400,18 @@ impl Shared {
                 Some(changed) => Change::Formatted(changed),
                 None => {
                     self.state().counts.protocol_errors += 1;
+                    self.record(pending.begun.as_ref(), call, || Answer {
+                        effect: Effect::ProtocolError,
+                        error_class: Some(ErrorClass::ProtocolError),
+                        named_fields: None,
+                        response_tokens: count_tokens(&error.message),
+                        guardrail_tokens: Some(0),
+                    });
                     return Passing::AsItIs;
                 }
             },
         };
+        self.record(pending.begun.as_ref(), call, || recorded(outcome, &change));
         let to_answer = |changed: &Changed| to_line(&json!({"jsonrpc": "2.0", "id": id, "result": changed.result}));
         let mut state = self.state();
         match change {
@@ -439,6 +485,30 @@ enum Passing {
     AsItIs,
     Instead(Vec<u8>),
     Nothing,
+}
+
+/// Returns what the rows say of an answer.
+fn recorded<'a>(outcome: &Result<Value, healbench_mcp::RpcError>, change: &'a Change) -> Answer<'a> {
+    let error_class = match outcome {
+        Ok(result) => (result["isError"] == json!(true)).then_some(ErrorClass::ServerError),
+        Err(_) => Some(ErrorClass::ProtocolError),
+    };
+    let (effect, changed) = match change {
+        Change::None => (Effect::Passed, None),
+        Change::Uncut => (Effect::Uncut, None),
+        Change::Formatted(changed) => (Effect::Formatted, Some(changed)),
+        Change::Cut(changed) => (Effect::Cut, Some(changed)),
+    };
+    let as_it_is = || outcome.as_ref().map_or(0, |result| count_tokens(&guard::texts(result)));
+    Answer {
+        effect,
+        error_class,
+        named_fields: changed.and_then(|changed| changed.named_fields.as_deref()),
+        response_tokens: changed.map_or_else(as_it_is, |changed| changed.tokens),
+        guardrail_tokens: Some(
+            changed.map_or(0, |changed| i64::from(changed.tokens) - i64::from(changed.tokens_before)),
+        ),
+    }
 }
 
 /// Returns true for a result that answers the call now, and asks for nothing.

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use healbench_mcp::{ServerCommand, Variables};
 use healbench_protocol::{ErrorFormat, Guardrails};
-use healbench_proxy::{End, ProxyError, Rules, proxy};
+use healbench_proxy::{End, Files, ProxyError, Recording, Rules, proxy};
 use serde_json::{Value, json};
 
 /// Returns the path of the test server, which is built if need be.
@@ -43,6 +43,8 @@ struct Client {
     proxy: JoinHandle<Result<End, ProxyError>>,
     stop: Arc<AtomicBool>,
     log: Log,
+    calls: Log,
+    episodes: Log,
 }
 
 #[derive(Clone, Default)]
@@ -59,6 +61,14 @@ impl std::io::Write for Log {
     }
 }
 
+impl Log {
+    fn lines(&self) -> Vec<Value> {
+        let bytes = self.0.lock().unwrap().clone();
+        let lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
+        lines.map(|line| serde_json::from_slice(line).unwrap()).collect()
+    }
+}
+
 impl Client {
     fn start(mode: &str, rules: Rules) -> Client {
         let words = [test_server().display().to_string(), mode.to_owned()];
@@ -66,11 +76,14 @@ impl Client {
         let (to_proxy, input) = pipe().unwrap();
         let (output, from_proxy) = pipe().unwrap();
         let (stop, log) = (Arc::new(AtomicBool::new(false)), Log::default());
-        let (stopped, file) = (Arc::clone(&stop), log.clone());
-        let proxy = std::thread::spawn(move || {
-            proxy(&command, rules, Some(Box::new(file)), BufReader::new(to_proxy), from_proxy, &stopped)
-        });
-        Client { input: Some(input), output: BufReader::new(output), proxy, stop, log }
+        let (calls, episodes) = (Log::default(), Log::default());
+        let record =
+            Recording { episode: "s".to_owned(), calls: Box::new(calls.clone()), episodes: Box::new(episodes.clone()) };
+        let files = Files { log: Some(Box::new(log.clone())), record: Some(record) };
+        let stopped = Arc::clone(&stop);
+        let proxy =
+            std::thread::spawn(move || proxy(&command, rules, files, BufReader::new(to_proxy), from_proxy, &stopped));
+        Client { input: Some(input), output: BufReader::new(output), proxy, stop, log, calls, episodes }
     }
 
     fn send(&mut self, line: &str) {
@@ -99,9 +112,7 @@ impl Client {
     fn end(mut self) -> (End, Vec<Value>) {
         self.input = None;
         let end = self.proxy.join().unwrap().unwrap();
-        let log = self.log.0.lock().unwrap().clone();
-        let entries = log.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
-        (end, entries.map(|line| serde_json::from_slice(line).unwrap()).collect())
+        (end, self.log.lines())
     }
 }
 
@@ -169,6 +180,91 @@ fn errors_of_the_protocol_become_results_only_where_wanted() {
     assert!(client.call(json!(3), "structured", json!({"text": "fail"}))["result"]["structuredContent"].is_object());
     let (end, _) = client.end();
     assert_eq!((end.counts.refused, end.counts.formatted, end.counts.cut), (0, 0, 0));
+}
+
+#[test]
+fn a_session_is_recorded_as_rows() {
+    let mut client = Client::start("proxied", rules());
+    let (calls, episodes) = (client.calls.clone(), client.episodes.clone());
+    let mut shown = Vec::new();
+    for (id, (tool, arguments)) in [
+        ("echo", json!({"text": "a"})),
+        ("echo", json!({"text": 5})),
+        ("echo", json!({"text": 5})),
+        ("refuse", json!({})),
+        ("long", json!({})),
+        ("structured", json!({})),
+        ("invalid", json!({})),
+        ("task", json!({})),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        shown.push(client.call(json!(id), tool, arguments));
+    }
+    assert!(episodes.lines().is_empty());
+    client.end();
+    let rows = calls.lines();
+    let column = |name: &str| rows.iter().map(|row| row[name].clone()).collect::<Vec<Value>>();
+    // The answer of a task is none yet.
+    assert_eq!(column("call"), [1, 2, 3, 4, 5, 6, 7]);
+    assert_eq!(column("effect"), ["passed", "refused", "refused", "formatted", "cut", "uncut", "protocol_error"]);
+    let classes =
+        [Value::Null, "VALIDATION".into(), "VALIDATION".into(), "SERVER_ERROR".into(), Value::Null, Value::Null];
+    assert_eq!(column("error_class")[..6], classes);
+    assert_eq!(column("error_class")[6], "PROTOCOL_ERROR");
+    assert_eq!(column("is_error"), [false, true, true, true, false, false, true]);
+    assert_eq!(column("repeated"), [false, false, true, false, false, false, false]);
+    assert_eq!((&rows[1]["arguments"], &rows[1]["named_fields"]), (&json!(r#"{"text":5}"#), &json!(["text"])));
+    let tokens = |answer: &Value| healbench_runner::count_tokens(text(answer));
+    assert_eq!(rows[1]["response_tokens"], tokens(&shown[1]));
+    assert_eq!(rows[3]["response_tokens"], tokens(&shown[3]));
+    // What the server would have said to a call that did not reach it is not known.
+    assert!(rows[1]["guardrail_tokens"].is_null() && rows[0]["guardrail_tokens"] == 0, "{}", rows[1]);
+    assert!(rows[3]["guardrail_tokens"].as_i64() > Some(0) && rows[4]["guardrail_tokens"].as_i64() < Some(0));
+    let episodes = episodes.lines();
+    let [episode] = &episodes[..] else { panic!("{episodes:?}") };
+    let of = |name: &str| episode[name].as_u64().unwrap();
+    assert!(episode["success"].is_null() && episode["episode"] == "s" && rows[0]["episode"] == "s", "{episode}");
+    assert_eq!([of("calls"), of("answered_calls"), of("failed_calls"), of("repeated_calls")], [8, 7, 4, 1]);
+    assert_eq!([of("refused"), of("unguarded")], [2, 1]);
+    for name in ["request_tokens", "response_tokens"] {
+        assert_eq!(of(name), rows.iter().map(|row| row[name].as_u64().unwrap()).sum::<u64>(), "{name}");
+    }
+}
+
+/// A file whose disk is full.
+struct Full;
+
+impl std::io::Write for Full {
+    fn write(&mut self, _: &[u8]) -> std::io::Result<usize> {
+        Err(std::io::ErrorKind::StorageFull.into())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn rows_that_cannot_be_written_do_not_end_the_session() {
+    let words = [test_server().display().to_string(), "proxied".to_owned()];
+    let command = ServerCommand { environment: Variables::Inherited, ..ServerCommand::new(&words, &[]).unwrap() };
+    let record = Recording { episode: "s".to_owned(), calls: Box::new(Full), episodes: Box::new(Full) };
+    let files = Files { log: None, record: Some(record) };
+    let (to_proxy, mut input) = pipe().unwrap();
+    let (output, from_proxy) = pipe().unwrap();
+    let stop = Arc::new(AtomicBool::new(false));
+    let session =
+        std::thread::spawn(move || proxy(&command, rules(), files, BufReader::new(to_proxy), from_proxy, &stop));
+    let mut answers = BufReader::new(output).lines();
+    for id in 1..=2 {
+        let call = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": {"name": "echo", "arguments": {"text": "a"}}});
+        writeln!(input, "{call}").unwrap();
+        assert!(answers.next().unwrap().unwrap().contains("content"));
+    }
+    drop(input);
+    assert_eq!(session.join().unwrap().unwrap().record_error, Some(std::io::ErrorKind::StorageFull));
 }
 
 #[test]
@@ -250,6 +346,6 @@ fn the_end_of_one_side_is_the_end_of_the_other() {
     let words = ["no-such-program".to_owned()];
     let command = ServerCommand::new(&words, &[]).unwrap();
     let stop = Arc::new(AtomicBool::new(false));
-    let error = proxy(&command, rules(), None, std::io::empty(), std::io::sink(), &stop).unwrap_err();
+    let error = proxy(&command, rules(), Files::default(), std::io::empty(), std::io::sink(), &stop).unwrap_err();
     assert!(error.to_string().contains("`no-such-program` cannot be started"), "{error}");
 }

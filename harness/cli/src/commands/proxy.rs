@@ -1,10 +1,13 @@
-use std::fs::OpenOptions;
+use std::fs::{self, OpenOptions};
 use std::io::{self, BufReader, Write};
+use std::path::Path;
+use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use healbench_mcp::{ServerCommand, Variables};
-use healbench_proxy::{Rules, proxy as run};
+use healbench_proxy::{Files, Recording, Rules, proxy as run};
 
 use crate::args::ProxyArgs;
 use crate::axis_values::parse_single_format;
@@ -21,10 +24,11 @@ pub(crate) fn proxy(args: &ProxyArgs, _: &Terminal) -> Result<ExitStatus, CliErr
         errors_as_results: args.errors_as_results,
     };
     let log = match &args.log {
-        Some(path) => {
-            let file = OpenOptions::new().create(true).append(true).open(path);
-            Some(Box::new(file.map_err(|source| CliError::write(path, &source))?) as Box<dyn Write + Send>)
-        }
+        Some(path) => Some(append(path)?),
+        None => None,
+    };
+    let record = match &args.record {
+        Some(folder) => Some(recording(folder)?),
         None => None,
     };
     let command = ServerCommand::new(&args.command, &[]).ok_or_else(|| CliError::new("there is no command"))?;
@@ -32,11 +36,28 @@ pub(crate) fn proxy(args: &ProxyArgs, _: &Terminal) -> Result<ExitStatus, CliErr
     let stop = Arc::new(AtomicBool::new(false));
     let on_interrupt = Arc::clone(&stop);
     ctrlc::set_handler(move || on_interrupt.store(true, Ordering::Release))?;
-    let end = run(&command, rules, log, BufReader::new(io::stdin()), io::stdout(), &stop)?;
+    let end = run(&command, rules, Files { log, record }, BufReader::new(io::stdin()), io::stdout(), &stop)?;
+    if let (Some(folder), Some(kind)) = (&args.record, end.record_error) {
+        return Err(CliError::write(folder, &io::Error::from(kind)));
+    }
     match end.status {
         Some(status) if !end.was_ended && !status.success() => {
             Err(CliError::new(format_args!("the server ended ({status})")).status(ExitStatus::Incomplete))
         }
         _ => Ok(ExitStatus::Success),
     }
+}
+
+fn append(path: &Path) -> Result<Box<dyn Write + Send>, CliError> {
+    let file = OpenOptions::new().create(true).append(true).open(path);
+    Ok(Box::new(file.map_err(|source| CliError::write(path, &source))?))
+}
+
+/// Opens the files of a session in a folder that several sessions share, at the same time too.
+fn recording(folder: &Path) -> Result<Recording, CliError> {
+    fs::create_dir_all(folder).map_err(|source| CliError::write(folder, &source))?;
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let episode = format!("{}-{}", since.as_millis(), process::id());
+    let file = |kind: &str| append(&folder.join(format!("{kind}-{episode}.jsonl")));
+    Ok(Recording { calls: file("calls")?, episodes: file("episodes")?, episode })
 }

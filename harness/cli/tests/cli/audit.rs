@@ -1,5 +1,6 @@
 //! Audits of MCP servers, from a command to its exit code.
 
+use std::path::Path;
 use std::process::Stdio;
 
 use jsonschema::draft202012;
@@ -99,7 +100,7 @@ fn wrong_usage_is_refused_with_a_way_out() {
 fn a_proxy_is_started_by_its_client() {
     let sandbox = Sandbox::new();
     let server = test_server().display().to_string();
-    let mut command = sandbox.command(&["proxy", "--log", "guard.jsonl", "--", &server, "proxied"]);
+    let mut command = sandbox.command(&["proxy", "--log", "guard.jsonl", "--record", "rows", "--", &server, "proxied"]);
     let mut client = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let mut input = client.stdin.take().unwrap();
     let call = r#"{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"echo","arguments":{"text":1}}}"#;
@@ -111,7 +112,19 @@ fn a_proxy_is_started_by_its_client() {
     assert_eq!(client.wait().unwrap().code(), Some(0));
     let log = std::fs::read_to_string(sandbox.path("guard.jsonl")).unwrap();
     assert!(log.contains("\"what\":\"refused\"") && log.contains("\"what\":\"end\""), "{log}");
+    let mut rows: Vec<_> = std::fs::read_dir(sandbox.path("rows")).unwrap().map(|file| file.unwrap().path()).collect();
+    rows.sort();
+    let [calls, episodes] = &rows[..] else { panic!("{rows:?}") };
+    let read = |path: &Path, word: &str| {
+        assert!(path.file_name().unwrap().to_str().unwrap().starts_with(word), "{path:?}");
+        serde_json::from_str::<Value>(&std::fs::read_to_string(path).unwrap()).unwrap()
+    };
+    assert_eq!(read(calls, "calls-")["error_class"], "VALIDATION");
+    assert!(read(episodes, "episodes-")["success"].is_null());
 
+    // A folder that cannot be written is told before the server starts.
+    let taken = sandbox.start(&["proxy", "--record", "guard.jsonl", "--", "no-such-program"]);
+    assert!(taken.code == Some(2) && taken.err.contains("guard.jsonl"), "{:?} {}", taken.code, taken.err);
     let missing = sandbox.start(&["proxy", "--", "no-such-program"]);
     assert!(missing.code == Some(4) && missing.err.contains("`no-such-program` cannot be started"), "{}", missing.err);
     assert_eq!(sandbox.start(&["proxy", "--format", "none", "--", "x"]).code, Some(2));
