@@ -54,7 +54,8 @@ pub(crate) fn parse_formats(values: &[String]) -> Result<Vec<ErrorFormat>, CliEr
 /// Parses the name of a format, or `template:FILE`.
 fn parse_format(value: &str) -> Result<ErrorFormat, CliError> {
     let Some(file) = value.strip_prefix("template:") else { return value.parse().map_err(with_templates) };
-    let text = std::fs::read_to_string(file).map_err(|source| CliError::read(Path::new(file), &source))?;
+    let text = healbench_protocol::read_text_file(Path::new(file), healbench_protocol::MAX_WRITTEN_BYTES)
+        .map_err(|source| CliError::read(Path::new(file), &source))?;
     let source = TemplateSource { file: file.to_owned(), text };
     check_template(&source)?;
     Ok(ErrorFormat::Template(source))

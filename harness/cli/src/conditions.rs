@@ -43,7 +43,8 @@ pub(crate) fn named_conditions(
     let mut known: Vec<(String, ConditionParts)> =
         CONDITIONS.iter().map(|entry| (entry.name.to_owned(), entry.parts.clone())).collect();
     if let Some(file) = file {
-        let text = std::fs::read_to_string(file).map_err(|source| CliError::read(file, &source))?;
+        let text = healbench_protocol::read_text_file(file, healbench_protocol::MAX_WRITTEN_BYTES)
+            .map_err(|source| CliError::read(file, &source))?;
         known.extend(read_conditions(&Document::parse(&file.display().to_string(), &text)?, file)?);
     }
     let condition = |name: &String| match known.iter().find(|(known, _)| known == name) {

@@ -276,7 +276,8 @@ fn load_profile(profile_name: &str) -> Result<(AgentSpec, AgentConfig), CliError
         Ok(profile) => profile,
         Err(ProfileError::Unknown { .. }) if profile_name.ends_with(".toml") => {
             let path = Path::new(profile_name);
-            let text = std::fs::read_to_string(path).map_err(|source| CliError::read(path, &source))?;
+            let text = healbench_protocol::read_text_file(path, healbench_protocol::MAX_WRITTEN_BYTES)
+                .map_err(|source| CliError::read(path, &source))?;
             Profile::from_toml(profile_name, &text)?
         }
         Err(error) => return Err(error.into()),

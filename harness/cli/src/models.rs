@@ -34,7 +34,7 @@ impl ModelCatalog {
             None => PriceTable::shipped(),
         };
         let tables = match &args.config {
-            Some(path) => parse_model_tables(path, &read_config(path)?, &|path| std::fs::read_to_string(path))?,
+            Some(path) => parse_model_tables(path, &read_config(path)?, &|path| read_text(path))?,
             None => BTreeMap::new(),
         };
         Ok(ModelCatalog { tables, prices })
@@ -51,8 +51,12 @@ impl ModelCatalog {
     }
 }
 
+fn read_text(path: &Path) -> std::io::Result<String> {
+    healbench_protocol::read_text_file(path, healbench_protocol::MAX_WRITTEN_BYTES)
+}
+
 fn read_config(path: &Path) -> Result<String, CliError> {
-    std::fs::read_to_string(path).map_err(|source| CliError::read(path, &source))
+    read_text(path).map_err(|source| CliError::read(path, &source))
 }
 
 /// Builds the plan's entry for a model. It includes a hash of the system prompt, so that different prompts are easy to

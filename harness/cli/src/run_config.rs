@@ -106,7 +106,8 @@ pub(crate) fn resolve(matches: ArgMatches) -> Result<ResolvedArgs, CliError> {
     let Some(file) = given.get_one::<PathBuf>("config").cloned().or_else(nearest_config) else {
         return Ok(ResolvedArgs { matches, positions });
     };
-    let text = std::fs::read_to_string(&file).map_err(|source| CliError::read(&file, &source))?;
+    let text = healbench_protocol::read_text_file(&file, healbench_protocol::MAX_WRITTEN_BYTES)
+        .map_err(|source| CliError::read(&file, &source))?;
     let file_name = file.display().to_string();
     let document = Document::parse(&file_name, &text)?;
     document.root().deny_unknown(&["run", "model", "condition"])?;

@@ -1,7 +1,8 @@
 //! The data that agents and the engine exchange, and the trait of agents.
 //!
 //! Every other crate of the workspace depends on this one; it depends on none of them. Its only behavior is parsing and
-//! formatting names, canonical JSON, keyed random draws, and the escapes of texts that are shown.
+//! formatting names, canonical JSON, keyed random draws, the escapes of texts that are shown,
+//! and how files are opened.
 
 #![warn(missing_docs)]
 
@@ -14,6 +15,7 @@ mod display;
 mod draw;
 mod environment;
 mod error_class;
+mod files;
 mod numbers;
 mod printable;
 mod script;
@@ -38,6 +40,7 @@ pub use environment::{
     ReplyOutcome, Session,
 };
 pub use error_class::ErrorClass;
+pub use files::{MAX_GENERATED_BYTES, MAX_WRITTEN_BYTES, open_regular_file, read_file, read_text_file};
 pub use numbers::NumberTexts;
 pub use printable::is_unprintable;
 pub use script::{RecordQuery, Script, Step};

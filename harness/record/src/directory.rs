@@ -111,11 +111,11 @@ impl RunDir {
             return Err(RunDirError::Missing(path.into()));
         }
         let file = path.join("manifest.json");
-        // Reading a named pipe would block.
+        // What is no file is no manifest.
         if fs::metadata(&file).is_ok_and(|found| !found.is_file()) {
             return Err(RunDirError::NoManifest(path.into()));
         }
-        let text = match fs::read(&file) {
+        let text = match healbench_protocol::read_file(&file, healbench_protocol::MAX_GENERATED_BYTES) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(RunDirError::NoManifest(path.into())),
             Err(error) => return Err(io_error("read", &file)(error)),
@@ -203,7 +203,7 @@ impl RunDir {
     /// read.
     pub fn is_locked(&self) -> bool {
         let would_block = |file: fs::File| matches!(file.try_lock_shared(), Err(fs::TryLockError::WouldBlock));
-        fs::File::open(self.path.join(".lock")).is_ok_and(would_block)
+        healbench_protocol::open_regular_file(&self.path.join(".lock")).is_ok_and(would_block)
     }
 
     #[cfg(test)]
@@ -273,7 +273,8 @@ impl RunDir {
         let file = |extension| folder.join(scenario_file(index, id, extension));
         let extension = if file("json").is_file() { "json" } else { "yaml" };
         let file = file(extension);
-        let text = fs::read_to_string(&file).map_err(io_error("read", &file))?;
+        let text = healbench_protocol::read_text_file(&file, healbench_protocol::MAX_GENERATED_BYTES)
+            .map_err(io_error("read", &file))?;
         Ok((text, extension))
     }
 
@@ -283,7 +284,7 @@ impl RunDir {
     /// [`RunDirError::Io`].
     pub fn server_tools(&self, index: usize, id: &str) -> Result<Option<String>, RunDirError> {
         let file = self.path.join("scenarios").join(scenario_file(index, id, SERVER_TOOLS));
-        match fs::read_to_string(&file) {
+        match healbench_protocol::read_text_file(&file, healbench_protocol::MAX_GENERATED_BYTES) {
             Ok(text) => Ok(Some(text)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(io_error("read", &file)(error)),

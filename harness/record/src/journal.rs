@@ -221,7 +221,7 @@ const MAX_LINE_BYTES: u64 = 256 << 20;
 /// [`JournalError`].
 pub fn visit_recorded_turns(run: &RunDir, next: &mut dyn FnMut(RecordedTurns) -> bool) -> Result<(), JournalError> {
     let path = run.transcripts_path();
-    let file = match File::open(&path) {
+    let file = match healbench_protocol::open_regular_file(&path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
         opened => opened.map_err(io_error("read", &path))?,
     };

@@ -37,7 +37,10 @@ impl RunDir {
 
     /// Returns the last written progress; `None` if there is none.
     pub fn progress(&self) -> Option<Progress> {
-        serde_json::from_slice(&fs::read(self.progress_file()).ok()?).ok()
+        serde_json::from_slice(
+            &healbench_protocol::read_file(&self.progress_file(), healbench_protocol::MAX_WRITTEN_BYTES).ok()?,
+        )
+        .ok()
     }
 
     /// Writes the progress atomically.

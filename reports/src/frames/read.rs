@@ -157,7 +157,7 @@ fn catch_decoder_panic<T>(read: impl FnOnce() -> Result<T, PolarsError>) -> Resu
 }
 
 fn open(path: &Path) -> Result<ParquetReader<File>, FrameError> {
-    let file = File::open(path).map_err(io_error("read", path))?;
+    let file = healbench_protocol::open_regular_file(path).map_err(io_error("read", path))?;
     Ok(ParquetReader::new(file))
 }
 

@@ -52,16 +52,17 @@ pub(super) fn compile(compiler: &mut Compiler<'_>, stored_tools: Option<&str>) -
         compiler.at_value("/server/fixture", "there is no such folder", help);
     }
     let tools_path = folder.join(&file.tools_file);
-    let text =
-        match stored_tools.map(|text| Ok(text.to_owned())).unwrap_or_else(|| std::fs::read_to_string(&tools_path)) {
-            Ok(text) => text,
-            Err(error) => {
-                let help =
-                    "it is the server's answer to `tools/list`; `healbench new --from-server` writes it".to_owned();
-                compiler.at_value("/server/tools_file", format!("cannot read the file: {error}"), help);
-                return None;
-            }
-        };
+    let text = match stored_tools
+        .map(|text| Ok(text.to_owned()))
+        .unwrap_or_else(|| healbench_protocol::read_text_file(&tools_path, healbench_protocol::MAX_GENERATED_BYTES))
+    {
+        Ok(text) => text,
+        Err(error) => {
+            let help = "it is the server's answer to `tools/list`; `healbench new --from-server` writes it".to_owned();
+            compiler.at_value("/server/tools_file", format!("cannot read the file: {error}"), help);
+            return None;
+        }
+    };
     let tools = tools(compiler, &tools_path.display().to_string(), &text, file.tools.as_deref())?;
     let server =
         Server { endpoint, fixture, setup: file.setup, env: file.env, timeout_s: file.timeout_s, tools_text: text };

@@ -50,7 +50,8 @@ pub(super) struct Lines {
 
 /// Reads the file of a model.
 pub(super) fn read(path: &Path) -> Result<Vec<Record>, CassetteError> {
-    let decoder = File::open(path).and_then(zstd::Decoder::new).map_err(io_error("read", path))?;
+    let decoder =
+        healbench_protocol::open_regular_file(path).and_then(zstd::Decoder::new).map_err(io_error("read", path))?;
     let lines = read_lines(path, &mut BufReader::new(decoder.take(MAX_UNPACKED)))?;
     if lines.length == 0 {
         return Err(CassetteError::Foreign(path.into()));

@@ -79,7 +79,7 @@ impl Drop for Journal {
 /// Returns the recordings in a folder's journal, and the length of its complete lines in bytes.
 pub(super) fn read(dir: &Path) -> Result<(Vec<Record>, u64), CassetteError> {
     let path = dir.join(NAME);
-    match File::open(&path) {
+    match healbench_protocol::open_regular_file(&path) {
         Ok(file) => read_lines(&path, &mut BufReader::new(file)).map(|lines| (lines.records, lines.length)),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok((Vec::new(), 0)),
         Err(error) => Err(io_error("read", &path)(error)),

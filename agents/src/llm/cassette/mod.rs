@@ -210,15 +210,16 @@ impl Cassette {
     pub fn bind(&self, api: Api, model: &str, base_url: &str) -> Result<(), CassetteError> {
         self.lock(&mut self.state())?;
         let path = self.dir.join(SERVERS);
-        let mut servers: BTreeMap<String, String> = match fs::read(&path) {
-            Ok(text) => serde_json::from_slice(&text).map_err(|error| CassetteError::Damaged {
-                path: path.clone(),
-                line: error.line(),
-                reason: error.to_string(),
-            })?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
-            Err(error) => return Err(io_error("read", &path)(error)),
-        };
+        let mut servers: BTreeMap<String, String> =
+            match healbench_protocol::read_file(&path, healbench_protocol::MAX_GENERATED_BYTES) {
+                Ok(text) => serde_json::from_slice(&text).map_err(|error| CassetteError::Damaged {
+                    path: path.clone(),
+                    line: error.line(),
+                    reason: error.to_string(),
+                })?,
+                Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
+                Err(error) => return Err(io_error("read", &path)(error)),
+            };
         let name = format!("{} {model}", api.name());
         match servers.get(&name) {
             Some(known) if known == base_url => return Ok(()),

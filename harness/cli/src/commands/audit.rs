@@ -1,4 +1,3 @@
-use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -30,7 +29,8 @@ pub(crate) fn audit(args: &AuditArgs, terminal: &Terminal) -> Result<ExitStatus,
     let baseline = args.baseline.as_deref().map(read_baseline).transpose()?;
     let calls = match &args.calls {
         Some(path) => {
-            let text = fs::read_to_string(path).map_err(|source| CliError::read(path, &source))?;
+            let text = healbench_protocol::read_text_file(path, healbench_protocol::MAX_WRITTEN_BYTES);
+            let text = text.map_err(|source| CliError::read(path, &source))?;
             CallsFile::parse(&text).map_err(|error| CliError::from(AuditError::from(error)).within(path.display()))?
         }
         None => CallsFile::default(),
@@ -72,7 +72,8 @@ fn start(args: &AuditArgs) -> Result<Server, AuditError> {
 
 fn read_baseline(path: &Path) -> Result<AuditReport, CliError> {
     let help = "write one with `healbench audit --output json=FILE`";
-    let text = fs::read_to_string(path).map_err(|source| CliError::read(path, &source).help(help))?;
+    let text = healbench_protocol::read_text_file(path, healbench_protocol::MAX_GENERATED_BYTES);
+    let text = text.map_err(|source| CliError::read(path, &source).help(help))?;
     AuditReport::parse(&text).map_err(|error| CliError::new(error).within(path.display()).help(help))
 }
 

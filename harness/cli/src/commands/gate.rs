@@ -1,5 +1,4 @@
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -61,7 +60,8 @@ fn render(
 /// Reads a policy file, or returns the built-in policy.
 pub(super) fn read_policy(file: Option<&Path>) -> Result<Policy, CliError> {
     let Some(path) = file else { return Ok(Policy::default()) };
-    let text = fs::read_to_string(path).map_err(|source| CliError::read(path, &source))?;
+    let text = healbench_protocol::read_text_file(path, healbench_protocol::MAX_WRITTEN_BYTES)
+        .map_err(|source| CliError::read(path, &source))?;
     Ok(Policy::parse(&path.to_string_lossy(), &text)?)
 }
 
@@ -72,12 +72,15 @@ fn run_report(base: &Path, candidate: &Path, policy: &Policy) -> Result<GateRepo
         let (run, manifest) = open_complete(base)?;
         run_baseline(&base_name, &run, &manifest)?
     } else {
-        let text = fs::read_to_string(base).map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => {
-                CliError::read(base, &source).help("write one with `healbench bless RUN --out FILE`")
-            }
-            _ => CliError::read(base, &source),
-        })?;
+        let text =
+            healbench_protocol::read_text_file(base, healbench_protocol::MAX_GENERATED_BYTES).map_err(|source| {
+                match source.kind() {
+                    io::ErrorKind::NotFound => {
+                        CliError::read(base, &source).help("write one with `healbench bless RUN --out FILE`")
+                    }
+                    _ => CliError::read(base, &source),
+                }
+            })?;
         Baseline::parse(&text).map_err(|source| GateError::Baseline { file: base_name.clone(), source })?
     };
     let (run, manifest) = open_complete(candidate)?;

@@ -192,3 +192,37 @@ fn invalid_claims() {
     let shown: Vec<String> = files.iter().map(|file| usage_error(&sandbox, &["validate", file])).collect();
     insta::assert_snapshot!(shown.join("\n"));
 }
+
+#[cfg(unix)]
+#[test]
+fn only_regular_files_of_a_stated_size_are_read() {
+    let sandbox = Sandbox::new();
+    assert!(std::process::Command::new("mkfifo").arg(sandbox.path("pipe.yaml")).status().unwrap().success());
+    std::os::unix::fs::symlink(sandbox.path("pipe.yaml"), sandbox.path("pipe.jinja")).unwrap();
+    std::os::unix::fs::symlink("/dev/zero", sandbox.path("zero.toml")).unwrap();
+    sandbox.write("long.yaml", &"# comment\n".repeat(1 << 20));
+    // Each of these would block, or read until memory is gone.
+    for (args, reason) in [
+        (&["validate", "pipe.yaml"][..], "it is not a regular file"),
+        (&["run", "quickstart", "--format", "template:pipe.jinja"], "it is not a regular file"),
+        (&["run", "quickstart", "--config", "zero.toml"], "it is not a regular file"),
+        (&["plan", "quickstart", "--agent", "openai:x", "--prices", "zero.toml"], "it is not a regular file"),
+        (&["gate", "zero.toml", "zero.toml"], "it is not a regular file"),
+        (&["validate", "long.yaml"], "it has more than 8 MiB, the most that is read"),
+        (&["validate", "."], "it has more than 8 MiB, the most that is read"),
+    ] {
+        let ended = sandbox.start(args);
+        assert!(ended.code != Some(0) && ended.err.contains(reason), "{args:?}: {:?} {}", ended.code, ended.err);
+        assert!(!ended.err.contains("panicked"), "{}", ended.err);
+    }
+
+    // Files of a run.
+    let run = sandbox.start(&["run", "quickstart", "--agent", "scripted:perfect", "--trials", "1", "--out", "r"]);
+    assert_eq!(run.code, Some(0), "{}", run.err);
+    let scenario =
+        std::fs::read_dir(sandbox.path("r/scenarios")).unwrap().map(|file| file.unwrap().path()).min().unwrap();
+    std::fs::remove_file(&scenario).unwrap();
+    assert!(std::process::Command::new("mkfifo").arg(&scenario).status().unwrap().success());
+    let ended = sandbox.start(&["show", "r", "0"]);
+    assert!(ended.code == Some(2) && ended.err.contains("not a regular file"), "{:?} {}", ended.code, ended.err);
+}

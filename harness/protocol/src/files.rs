@@ -1,0 +1,48 @@
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+
+/// The size up to which files that people write are read, such as scenarios, templates and settings, in bytes.
+pub const MAX_WRITTEN_BYTES: u64 = 8 << 20;
+
+/// The size up to which files that programs write are read, such as lists of tools, manifests and baselines, in bytes.
+pub const MAX_GENERATED_BYTES: u64 = 512 << 20;
+
+/// Opens a file to read it. A named pipe would block, and a device such as `/dev/zero` has no end.
+///
+/// # Errors
+/// Those of [`File::open`], and [`io::ErrorKind::InvalidInput`] if it is neither a regular file nor a folder, of which
+/// nothing can be read anyway.
+pub fn open_regular_file(path: &Path) -> io::Result<File> {
+    let kind = std::fs::metadata(path)?.file_type();
+    if kind.is_file() || kind.is_dir() {
+        File::open(path)
+    } else {
+        Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"))
+    }
+}
+
+/// Reads a regular file of at most `most` bytes.
+///
+/// # Errors
+/// Those of [`open_regular_file`], and [`io::ErrorKind::FileTooLarge`].
+pub fn read_file(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    // A file may grow while it is read.
+    open_regular_file(path)?.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        let message = format!("it has more than {} MiB, the most that is read", most >> 20);
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
+    }
+    Ok(bytes)
+}
+
+/// Reads a regular file of UTF-8 of at most `most` bytes.
+///
+/// # Errors
+/// Those of [`read_file`], and [`io::ErrorKind::InvalidData`] if it is not UTF-8.
+pub fn read_text_file(path: &Path, most: u64) -> io::Result<String> {
+    let bytes = read_file(path, most)?;
+    String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
+}
