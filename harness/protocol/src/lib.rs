@@ -1,7 +1,7 @@
 //! The data that agents and the engine exchange, and the trait of agents.
 //!
 //! Every other crate of the workspace depends on this one; it depends on none of them. Its only behavior is parsing and
-//! formatting names, canonical JSON, keyed random draws, the escapes of texts that are shown,
+//! formatting names, canonical JSON, checksums of lines, keyed random draws, the escapes of texts that are shown,
 //! and how files are opened.
 
 #![warn(missing_docs)]
@@ -9,6 +9,7 @@
 mod axes;
 mod call;
 mod canonical;
+mod checksum;
 mod claim;
 mod condition;
 mod display;
@@ -28,6 +29,7 @@ pub use axes::{
 };
 pub use call::{ActionSpec, ToolCall, ToolResponse, ToolSpec};
 pub use canonical::{canonical_json, fingerprint, json_type, same_json};
+pub use checksum::{ChecksumError, checked_members, line_with_checksum};
 pub use claim::{Claim, Measure, Span};
 pub use condition::{
     CLIENTS, CONDITIONS, CONTENTS, Client, ConditionEntry, ConditionParts, Content, DOMAIN_ERRORS, DomainErrors,

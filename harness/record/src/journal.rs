@@ -3,12 +3,17 @@
 //!
 //! Model answers cost money and cannot be reproduced. The frames are written from the journal when the run ends for any
 //! reason, one result at a time: memory holds only the positions of the results.
+//!
+//! The journal grows while the run is in progress, so the manifest has no hash of it. Each line has a checksum instead: a
+//! damaged line is named, and once it is removed, the others are used.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
+use healbench_protocol::{checked_members, line_with_checksum};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::{CallRecord, EpisodeRecord, RecordedTurns, ResponseRecord, RunDir};
@@ -59,7 +64,29 @@ pub struct Journal {
     file: File,
     /// The size of all complete lines in bytes.
     complete_bytes: u64,
+    /// A buffer for reading.
     line: Vec<u8>,
+}
+
+/// Formats a line of the journal, with its checksum and its line break.
+fn format_line(object: &impl Serialize) -> io::Result<String> {
+    let json = serde_json::to_string(object)?;
+    Ok(line_with_checksum(json.strip_prefix('{').unwrap_or(&json)))
+}
+
+/// Parses a line of the journal without its line break, or returns the problem.
+fn parse_line<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
+    let text = str::from_utf8(line).map_err(|error| error.to_string())?;
+    checked_members(text).map_err(|error| error.to_string())?;
+    // The checksum is a member that results do not have.
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}
+
+/// Returns true if only the line break at the end of a line was changed. Of a line that was written in part, something
+/// else is missing.
+fn has_damaged_line_break(line: &[u8]) -> bool {
+    let without_break = line.split_last().and_then(|(_, line)| str::from_utf8(line).ok());
+    without_break.is_some_and(|line| checked_members(line).is_ok())
 }
 
 /// The position of a result in its journal.
@@ -85,14 +112,14 @@ impl Journal {
             line.clear();
             let bytes = reader.read_until(b'\n', &mut line).map_err(io_error("read", &path))?;
             number += 1;
-            if bytes == 0 || line.last() != Some(&b'\n') {
+            let damaged = |reason: String| JournalError::Damaged { path: path.clone(), line: number, reason };
+            let Some(complete) = line.strip_suffix(b"\n") else {
+                if has_damaged_line_break(&line) {
+                    return Err(damaged("its line break is damaged".to_owned()));
+                }
                 break;
-            }
-            let result: EpisodeResult = serde_json::from_slice(&line).map_err(|error| JournalError::Damaged {
-                path: path.clone(),
-                line: number,
-                reason: error.to_string(),
-            })?;
+            };
+            let result: EpisodeResult = parse_line(complete).map_err(damaged)?;
             visit(JournalEntry { offset: complete_bytes, bytes }, result);
             complete_bytes += bytes as u64;
         }
@@ -106,17 +133,14 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Io`].
     pub fn append(&mut self, result: &EpisodeResult) -> Result<JournalEntry, JournalError> {
-        self.line.clear();
-        serde_json::to_writer(&mut self.line, result)
-            .map_err(|error| io_error("write", &self.path)(io::Error::other(error)))?;
-        self.line.push(b'\n');
-        if let Err(error) = self.file.write_all(&self.line) {
+        let line = format_line(result).map_err(io_error("write", &self.path))?;
+        if let Err(error) = self.file.write_all(line.as_bytes()) {
             // A full disk may accept part of a line, which must not be followed by the next one. If truncating fails
             // too, later writes will also fail.
             let _ = self.file.set_len(self.complete_bytes);
             return Err(io_error("write", &self.path)(error));
         }
-        let entry = JournalEntry { offset: self.complete_bytes, bytes: self.line.len() };
+        let entry = JournalEntry { offset: self.complete_bytes, bytes: line.len() };
         self.complete_bytes += entry.bytes as u64;
         Ok(entry)
     }
@@ -128,7 +152,9 @@ impl Journal {
     pub fn read(&mut self, entry: JournalEntry) -> Result<EpisodeResult, JournalError> {
         self.line.resize(entry.bytes, 0);
         let read = self.file.seek(SeekFrom::Start(entry.offset)).and_then(|_| self.file.read_exact(&mut self.line));
-        read.and_then(|()| Ok(serde_json::from_slice(&self.line)?)).map_err(io_error("read", &self.path))
+        read.map_err(io_error("read", &self.path))?;
+        let changed = |reason: String| io_error("read", &self.path)(io::Error::new(io::ErrorKind::InvalidData, reason));
+        parse_line(self.line.trim_ascii_end()).map_err(changed)
     }
 
     /// Flushes the journal to disk.
@@ -343,11 +369,41 @@ mod tests {
         fs::write(run.journal_path(), text).unwrap();
         let error = Journal::open(&run, &mut |_, _| ()).unwrap_err();
         assert!(matches!(error, JournalError::Damaged { line: 2, .. }), "{error}");
+        assert!(error.to_string().contains("damaged in line 2: it has no checksum"), "{error}");
         // Missing fields are an error and get no default.
         let line = serde_json::to_string(&result(1, Outcome::Success)).unwrap();
-        fs::write(run.journal_path(), line.replacen("\"response_hash\":0,", "", 1) + "\n").unwrap();
+        let line = line.replacen("\"response_hash\":0,", "", 1);
+        fs::write(run.journal_path(), line_with_checksum(&line[1..])).unwrap();
         let error = Journal::open(&run, &mut |_, _| ()).unwrap_err().to_string();
         assert!(error.contains("damaged in line 1: missing field `response_hash`"), "{error}");
+    }
+
+    #[test]
+    fn a_flipped_bit_of_a_journal_is_reported() {
+        let (_folder, run) = run();
+        let (mut journal, _) = open(&run);
+        let entry = journal.append(&result(1, Outcome::Success)).unwrap();
+        journal.append(&result(2, Outcome::Success)).unwrap();
+        let text = fs::read(run.journal_path()).unwrap();
+        let flip = |bit: usize| {
+            let mut damaged = text.clone();
+            damaged[bit / 8] ^= 1 << (bit % 8);
+            fs::write(run.journal_path(), damaged).unwrap();
+        };
+        // All bits around the ends of the lines, and some of the others.
+        let last_bits = |end: usize| (end - 4) * 8..(end + 4).min(text.len()) * 8;
+        let others = (0..text.len() * 8).step_by(97);
+        for bit in last_bits(entry.bytes).chain(last_bits(text.len())).chain(others) {
+            flip(bit);
+            let opened = Journal::open(&run, &mut |_, _| ());
+            assert!(matches!(opened, Err(JournalError::Damaged { .. })), "bit {bit}: {opened:?}");
+        }
+        // A digit that changes while the journal is open does not reach the frames.
+        let digit = text.windows(10).position(|found| found == b"\"episode\":").unwrap() + 10;
+        flip(digit * 8);
+        assert!(journal.read(entry).unwrap_err().to_string().ends_with("its checksum does not match"));
+        fs::write(run.journal_path(), &text).unwrap();
+        assert_eq!(journal.read(entry).unwrap(), result(1, Outcome::Success));
     }
 
     #[test]

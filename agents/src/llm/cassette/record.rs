@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use healbench_protocol::fingerprint;
+use healbench_protocol::{ChecksumError, checked_members, line_with_checksum};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -30,9 +30,6 @@ pub(super) struct Metadata {
     pub(super) latency_ms: u64,
 }
 
-/// The beginning of every line. The checksum covers everything after its comma.
-const START: &str = r#"{"checksum":""#;
-const AFTER_CHECKSUM: &str = r#"","#;
 const REQUEST: &str = r#","request":"#;
 const RESPONSE: &str = r#","response":"#;
 
@@ -42,18 +39,17 @@ impl Record {
         let metadata = json!(self.metadata).to_string();
         let members = &metadata[1..metadata.len() - 1];
         let content = format!("{members}{REQUEST}{}{RESPONSE}{}}}", self.request, self.response);
-        format!("{START}{}{AFTER_CHECKSUM}{content}\n", checksum(&content))
+        line_with_checksum(&content)
     }
 
     /// Parses the output of [`Record::line`] without its line break, or returns a description of the problem.
     pub(super) fn parse(line: &[u8]) -> Result<Record, &'static str> {
         const INVALID: &str = "it is not a recording";
         let line = str::from_utf8(line).map_err(|_| INVALID)?;
-        let stored = line.strip_prefix(START).and_then(|rest| rest.split_once(AFTER_CHECKSUM));
-        let (stored, content) = stored.ok_or(INVALID)?;
-        if stored != checksum(content) {
-            return Err("its checksum does not match");
-        }
+        let content = checked_members(line).map_err(|error| match error {
+            ChecksumError::Missing => INVALID,
+            ChecksumError::Mismatch => "its checksum does not match",
+        })?;
         parse_content(content).ok_or(INVALID)
     }
 
@@ -90,13 +86,6 @@ impl Record {
 /// Returns the bytes of a request with `]` replaced by 0: a list that ends sorts before a list that goes on.
 fn sortable(request: &str) -> impl Iterator<Item = u8> {
     request.bytes().map(|byte| if byte == b']' { 0 } else { byte })
-}
-
-/// Returns the first 8 hexadecimal digits of the SHA-256.
-fn checksum(content: &str) -> String {
-    let mut digits = fingerprint(content.as_bytes());
-    digits.truncate(8);
-    digits
 }
 
 fn parse_content(content: &str) -> Option<Record> {
