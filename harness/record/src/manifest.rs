@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Plan, Shard};
 
 /// The version of the run directory's format. Runs of other versions are rejected.
-pub const FORMAT_VERSION: u32 = 8;
+pub const FORMAT_VERSION: u32 = 9;
 
 /// The progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
