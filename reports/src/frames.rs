@@ -14,9 +14,9 @@ use healbench_record::Plan;
 use polars::prelude::PolarsError;
 
 pub(crate) use read::{RowRange, read_frame, row_ranges};
-pub use read::{count_outcomes, episode_rows, read_calls, read_episodes, rows_of_episodes};
+pub use read::{count_outcomes, episode_rows, is_decoding, read_calls, read_episodes, rows_of_episodes};
 pub use responses::{MAX_RESPONSE_BYTES, read_responses};
-pub use write::FrameWriter;
+pub use write::{ClosedFrames, FrameWriter};
 
 /// The error of writing or reading a frame.
 #[derive(Debug, thiserror::Error)]

@@ -29,8 +29,8 @@ pub use comparison::{
 };
 pub use episodes::for_each_episode;
 pub use frames::{
-    FrameError, FrameWriter, MAX_RESPONSE_BYTES, count_outcomes, episode_rows, read_calls, read_episodes,
-    read_responses, rows_of_episodes,
+    ClosedFrames, FrameError, FrameWriter, MAX_RESPONSE_BYTES, count_outcomes, episode_rows, is_decoding, read_calls,
+    read_episodes, read_responses, rows_of_episodes,
 };
 pub use metric::{Better, Metric, RowMetric, RowMetrics};
 pub use rate::{CONFIDENCE, Rate};

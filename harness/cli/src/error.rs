@@ -33,7 +33,8 @@ pub(crate) enum ExitStatus {
     Usage = 2,
     /// A gate without enough data to decide.
     Inconclusive = 3,
-    /// Infrastructure failed, a recorded answer is missing, the budget is spent, or the baseline is incompatible.
+    /// Infrastructure failed, a recorded answer is missing, the budget is spent, the baseline is incompatible, or a file is
+    /// damaged.
     Incomplete = 4,
     /// Interrupted; the run can be resumed.
     Interrupted = 130,
@@ -157,6 +158,12 @@ impl CliError {
         self
     }
 
+    /// A damaged file is neither a wrong use nor a result.
+    #[must_use]
+    fn damaged(self) -> CliError {
+        self.status(ExitStatus::Incomplete).help(NOT_DAMAGED)
+    }
+
     fn maybe_help(self, help: Option<impl Into<String>>) -> CliError {
         CliError { help: help.map(Into::into), ..self }
     }
@@ -170,6 +177,7 @@ impl Display for CliError {
 
 impl std::error::Error for CliError {}
 
+const NOT_DAMAGED: &str = "restore the file from a copy, or run the plan again";
 const OTHER_VERSION: &str = "use the version of healbench that manifest.json names";
 
 impl From<std::convert::Infallible> for CliError {
@@ -218,7 +226,24 @@ impl From<ProxyError> for CliError {
     }
 }
 
-usage_errors!(TemplateError, CompileError, FrameError, ReportError, ChartError, ScenarioSetupError,);
+usage_errors!(TemplateError, CompileError, ChartError, ScenarioSetupError,);
+
+impl From<FrameError> for CliError {
+    fn from(error: FrameError) -> CliError {
+        let is_damaged = matches!(error, FrameError::Damaged { .. });
+        let error = CliError::new(error);
+        if is_damaged { error.damaged() } else { error }
+    }
+}
+
+impl From<ReportError> for CliError {
+    fn from(error: ReportError) -> CliError {
+        match error {
+            ReportError::Frame(error) => error.into(),
+            other => CliError::new(other),
+        }
+    }
+}
 
 impl From<ConfigError> for CliError {
     fn from(error: ConfigError) -> CliError {
@@ -269,15 +294,20 @@ impl From<ModelRefError> for CliError {
 impl From<CassetteError> for CliError {
     fn from(error: CassetteError) -> CliError {
         let help = error.help().map(str::to_owned);
-        CliError::new(error).maybe_help(help)
+        let is_damaged = matches!(error, CassetteError::Damaged { .. });
+        let error = CliError::new(error).maybe_help(help);
+        if is_damaged { error.status(ExitStatus::Incomplete) } else { error }
     }
 }
 
 impl From<JournalError> for CliError {
     fn from(error: JournalError) -> CliError {
-        let help = matches!(error, JournalError::Damaged { .. })
-            .then_some("remove that line: only its episode is run again, the others are kept");
-        CliError::new(error).maybe_help(help)
+        match error {
+            JournalError::Damaged { .. } => CliError::new(error)
+                .status(ExitStatus::Incomplete)
+                .help("remove that line: only its episode is run again, the others are kept"),
+            JournalError::Io { .. } => CliError::new(error),
+        }
     }
 }
 
@@ -329,6 +359,7 @@ impl From<RunDirError> for CliError {
                 (ErrorKind::Other, Some(format!("{OTHER_VERSION}, or run it again")))
             }
             RunDirError::Locked(_) => (ErrorKind::Conflict, Some("wait until it ends, or stop it".to_owned())),
+            RunDirError::Damaged { .. } => return CliError::new(error).damaged(),
             RunDirError::Invalid { .. } | RunDirError::Io { .. } => (ErrorKind::Other, None),
         };
         CliError::new(error).kind(kind).maybe_help(help)

@@ -32,6 +32,7 @@ use crate::terminal::Terminal;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
+    hide_decoder_panics();
     let matches = Arguments::command().get_matches();
     reject_axes_with_resume(&matches);
     let terminal = Terminal::new(&parse(&matches).global);
@@ -40,6 +41,16 @@ fn main() -> ExitCode {
         error.status
     });
     ExitCode::from(status as u8)
+}
+
+/// Keeps the text of a panic on a damaged frame from the user, who gets an error with the file's name.
+fn hide_decoder_panics() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if !healbench_reports::is_decoding() {
+            report(panic);
+        }
+    }));
 }
 
 fn parse(matches: &ArgMatches) -> Arguments {

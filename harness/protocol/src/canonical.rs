@@ -1,3 +1,6 @@
+use std::io::{self, Read as _};
+use std::path::Path;
+
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -58,8 +61,35 @@ pub fn same_json(a: &Value, b: &Value) -> bool {
 
 /// Returns the SHA-256 of `bytes` in lower-case hexadecimal.
 pub fn fingerprint(bytes: &[u8]) -> String {
+    hexadecimal(&Sha256::digest(bytes))
+}
+
+/// Returns the size of a regular file and the SHA-256 of its content, like [`fingerprint`].
+///
+/// # Errors
+/// Those of [`open_regular_file`](crate::open_regular_file) and of reading.
+pub fn fingerprint_file(path: &Path) -> io::Result<(u64, String)> {
+    let mut file = crate::open_regular_file(path)?;
+    let (mut hasher, mut bytes, mut buffer) = (Sha256::new(), 0, vec![0; READ_BYTES]);
+    loop {
+        match file.read(&mut buffer) {
+            Ok(0) => return Ok((bytes, hexadecimal(&hasher.finalize()))),
+            Ok(read) => {
+                hasher.update(&buffer[..read]);
+                bytes += read as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The number of bytes that are read at once: the processor's cache holds them.
+const READ_BYTES: usize = 1 << 17;
+
+fn hexadecimal(bytes: &[u8]) -> String {
     let digit = |nibble: u8| char::from(b"0123456789abcdef"[usize::from(nibble)]);
-    Sha256::digest(bytes).iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// Returns the JSON Schema name of a value's type; integers are `number`.

@@ -28,7 +28,7 @@ pub use axes::{
     Guardrails, Opening, TemplateSource, ToolsMode,
 };
 pub use call::{ActionSpec, ToolCall, ToolResponse, ToolSpec};
-pub use canonical::{canonical_json, fingerprint, json_type, same_json};
+pub use canonical::{canonical_json, fingerprint, fingerprint_file, json_type, same_json};
 pub use checksum::{ChecksumError, checked_members, line_with_checksum};
 pub use claim::{Claim, Measure, Span};
 pub use condition::{

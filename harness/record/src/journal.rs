@@ -199,13 +199,39 @@ impl RecordedTurnsWriter {
         written.and_then(|()| self.out.write_all(b"\n")).map_err(io_error("write", &self.path))
     }
 
-    /// Completes the file.
+    /// Completes the file and renames it.
     ///
     /// # Errors
     /// [`JournalError::Io`].
     pub fn finish(self) -> Result<(), JournalError> {
+        self.close()?.rename()
+    }
+
+    /// Completes the file under its temporary name.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`].
+    pub fn close(self) -> Result<ClosedRecordedTurns, JournalError> {
         let synced = self.out.finish().and_then(|file| file.sync_all());
-        synced.and_then(|()| fs::rename(&self.partial, &self.path)).map_err(io_error("write", &self.path))
+        synced.map_err(io_error("write", &self.path))?;
+        Ok(ClosedRecordedTurns { path: self.path, partial: self.partial })
+    }
+}
+
+/// A complete file of recorded turns under its temporary name.
+#[must_use = "the file is there only after `rename`"]
+pub struct ClosedRecordedTurns {
+    path: PathBuf,
+    partial: PathBuf,
+}
+
+impl ClosedRecordedTurns {
+    /// Renames the file to its final name.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`].
+    pub fn rename(self) -> Result<(), JournalError> {
+        fs::rename(&self.partial, &self.path).map_err(io_error("write", &self.path))
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod counts;
 mod directory;
+mod integrity;
 mod journal;
 mod manifest;
 mod merge;
@@ -14,9 +15,10 @@ mod rows;
 mod shard;
 
 pub use counts::EpisodeCounts;
-pub use directory::{MAX_CELLS, RunDir, RunDirError, RunLock, StoredScenario};
+pub use directory::{MAX_CELLS, NewRunDir, RunDir, RunDirError, RunLock, StoredScenario};
+pub use integrity::{FileDigest, VerifiedFiles};
 pub use journal::{
-    EpisodeResult, Journal, JournalEntry, JournalError, RecordedTurnsWriter, read_recorded_turns,
+    ClosedRecordedTurns, EpisodeResult, Journal, JournalEntry, JournalError, RecordedTurnsWriter, read_recorded_turns,
     read_recorded_turns_of, visit_recorded_turns,
 };
 pub use manifest::{CassetteMode, FORMAT_VERSION, PriceSource, RunManifest, RunStatus, RunTimes};

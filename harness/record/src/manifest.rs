@@ -1,10 +1,11 @@
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::PathBuf;
 
 use healbench_protocol::EnvironmentKind;
 use serde::{Deserialize, Serialize};
 
-use crate::{Plan, Shard};
+use crate::{FileDigest, Plan, Shard};
 
 /// The version of the run directory's format. Runs of other versions are rejected.
 pub const FORMAT_VERSION: u32 = 9;
@@ -22,7 +23,8 @@ pub enum RunStatus {
     Complete,
 }
 
-/// `manifest.json`: the plan of a run, the versions used, and the run's progress.
+/// `manifest.json`: the plan of a run, the versions used, the run's progress, and the hashes of its files. The last
+/// field of the file is `digest`, a hash of the text before it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunManifest {
     /// The [`FORMAT_VERSION`] of the program that wrote the run.
@@ -56,6 +58,14 @@ pub struct RunManifest {
     pub prices: Option<PriceSource>,
     /// The plan of the run, or of which the run is a shard.
     pub plan: Plan,
+    /// The files of the run by their path in its directory, except for its journal. While the run is in progress for the
+    /// first time, those with results are not there yet.
+    #[serde(default)]
+    pub files: BTreeMap<String, FileDigest>,
+    /// The contents by which files are being replaced: each has one of these, or that in `files`. Empty, unless the
+    /// process that replaces them was killed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub replacing: BTreeMap<String, Vec<FileDigest>>,
 }
 
 /// A folder of recorded answers, and its use.

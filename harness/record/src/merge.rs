@@ -125,7 +125,8 @@ pub fn merge_manifests<T>(
     // Unknown if that of any shard is.
     let known = shards.iter().all(|(_, manifest, _)| manifest.finished.is_some());
     let finished = shards.iter().filter_map(|(_, manifest, _)| manifest.finished.clone()).max().filter(|_| known);
-    let running = RunManifest { shard: None, status: RunStatus::Running, episodes_done: 0, ..first.clone() };
-    let manifest = RunManifest { started, finished, ..running };
+    let mut manifest = RunManifest { started, finished, shard: None, ..first.clone() };
+    (manifest.status, manifest.episodes_done) = (RunStatus::Running, 0);
+    (manifest.files, manifest.replacing) = Default::default();
     Ok((manifest, shards.into_iter().map(|(_, manifest, run)| (manifest, run)).collect()))
 }

@@ -1,8 +1,10 @@
+use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use healbench_record::{CallRecord, EpisodeRecord, Outcome, RunDir};
 use polars::prelude::{DataFrame, PolarsError};
@@ -149,8 +151,41 @@ pub(crate) fn read_frame(path: &Path, columns: &[Column], range: RowRange) -> Re
     Ok(frame)
 }
 
+/// The number of threads that wait for Polars' decoder.
+static DECODING: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    static IS_DECODING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Counts a decoder while it works.
+struct Decoding;
+
+impl Decoding {
+    fn start() -> Decoding {
+        DECODING.fetch_add(1, Ordering::SeqCst);
+        IS_DECODING.set(true);
+        Decoding
+    }
+}
+
+impl Drop for Decoding {
+    fn drop(&mut self) {
+        IS_DECODING.set(false);
+        DECODING.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+/// Returns true if the current thread decodes a frame. A panic in it becomes [`FrameError::Damaged`], so a panic hook
+/// need not report it.
+pub fn is_decoding() -> bool {
+    let is_decoder_thread = || std::thread::current().name().is_some_and(|name| name.starts_with("polars-"));
+    IS_DECODING.get() || DECODING.load(Ordering::SeqCst) > 0 && is_decoder_thread()
+}
+
 /// Returns an error if Polars' decoder panics, as it does on some damaged pages.
 fn catch_decoder_panic<T>(read: impl FnOnce() -> Result<T, PolarsError>) -> Result<T, PolarsError> {
+    let _decoding = Decoding::start();
     // The reader is not used again after a panic.
     let panicked = |_| Err(PolarsError::ComputeError("a page cannot be decoded".into()));
     catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(panicked)

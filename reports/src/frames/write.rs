@@ -120,28 +120,24 @@ impl FrameWriter {
 
     /// Writes the rows still in memory and renames the files.
     ///
-    /// They cannot be renamed atomically. A new run has both episodes and calls or neither, since the first is removed if
-    /// renaming the second fails. In a resumed run, each file may hold old or new rows until the manifest is replaced;
-    /// they agree on every episode that the manifest counts as done.
+    /// # Errors
+    /// [`FrameError::Encode`], [`FrameError::Io`].
+    pub fn finish(self) -> Result<(), FrameError> {
+        self.close()?.rename()
+    }
+
+    /// Writes the rows still in memory and completes the files under their temporary names.
     ///
     /// # Errors
     /// [`FrameError::Encode`], [`FrameError::Io`].
-    pub fn finish(mut self) -> Result<(), FrameError> {
+    pub fn close(mut self) -> Result<ClosedFrames, FrameError> {
         self.flush_episodes()?;
         self.flush_calls()?;
         self.responses.flush()?;
         self.responses.file.close()?;
         self.calls.close()?;
         self.episodes.close()?;
-        self.responses.file.rename()?;
-        let replaces = self.calls.path.exists();
-        self.calls.rename()?;
-        self.episodes.rename().inspect_err(|_| {
-            if !replaces {
-                // Return the error of the rename, not of the removal.
-                let _ = fs::remove_file(&self.calls.path);
-            }
-        })
+        Ok(ClosedFrames { episodes: self.episodes, calls: self.calls, responses: self.responses.file })
     }
 
     fn write_episodes(&mut self, rows: &[EpisodeRecord]) -> Result<(), FrameError> {
@@ -181,6 +177,36 @@ impl FrameWriter {
     fn flush_calls(&mut self) -> Result<(), FrameError> {
         let rows = std::mem::replace(&mut self.call_rows, CallRows::new());
         self.calls.write(rows.into_frame())
+    }
+}
+
+/// Complete frames under their temporary names. Dropping them removes the files.
+#[must_use = "frames are there only after `rename`"]
+pub struct ClosedFrames {
+    episodes: PartialFile,
+    calls: PartialFile,
+    responses: PartialFile,
+}
+
+impl ClosedFrames {
+    /// Renames the files.
+    ///
+    /// They cannot be renamed atomically. A new run has both episodes and calls or neither, since the first is removed if
+    /// renaming the second fails. In a resumed run, each file may hold old or new rows until the manifest is replaced;
+    /// they agree on every episode that the manifest counts as done.
+    ///
+    /// # Errors
+    /// [`FrameError::Io`].
+    pub fn rename(mut self) -> Result<(), FrameError> {
+        self.responses.rename()?;
+        let replaces = self.calls.path.exists();
+        self.calls.rename()?;
+        self.episodes.rename().inspect_err(|_| {
+            if !replaces {
+                // Return the error of the rename, not of the removal.
+                let _ = fs::remove_file(&self.calls.path);
+            }
+        })
     }
 }
 

@@ -50,10 +50,13 @@ fn write(folder: &Path, plan: &Plan, side: &Side) {
         row.outcome = side[scenario][trial as usize];
         row.model = Some(Box::default());
     }
-    let run = RunDir::create(folder, &manifest(plan), &[]).unwrap();
+    let mut manifest = manifest(plan);
+    let run = RunDir::create(folder, &mut manifest, &[], None).unwrap().publish().unwrap().0;
     let mut writer = FrameWriter::create(&run, plan).unwrap();
     writer.write(&records).unwrap();
     writer.finish().unwrap();
+    run.add_result_files(&mut manifest).unwrap();
+    run.write_manifest(&manifest).unwrap();
 }
 
 #[test]

@@ -52,6 +52,8 @@ pub(crate) fn manifest(plan: &Plan) -> RunManifest {
         shard: None,
         cassettes: None,
         prices: None,
+        files: Default::default(),
+        replacing: Default::default(),
         plan: plan.clone(),
     }
 }
@@ -59,7 +61,7 @@ pub(crate) fn manifest(plan: &Plan) -> RunManifest {
 /// Creates a run directory without frames.
 pub(crate) fn empty_run(plan: &Plan) -> (TempDir, RunDir) {
     let folder = tempfile::tempdir().unwrap();
-    let run = RunDir::create(&folder.path().join("run"), &manifest(plan), &[]).unwrap();
+    let run = RunDir::create(&folder.path().join("run"), &mut manifest(plan), &[], None).unwrap().publish().unwrap().0;
     (folder, run)
 }
 

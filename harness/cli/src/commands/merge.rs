@@ -44,21 +44,25 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
         .iter()
         .map(|(id, extension, text, tools)| StoredScenario { id, extension, text, server_tools: tools.as_deref() })
         .collect();
-    let merged = RunDir::create(&args.out, &manifest, &sources)?;
-    if manifest.plan.conditions.iter().any(|condition| condition.lock.is_some())
-        && let Some((_, run)) = shards.first()
-    {
-        let (from, to) = (run.lockfile_path(), merged.lockfile_path());
-        std::fs::copy(&from, to).map_err(|source| CliError::read(&from, &source))?;
-    }
-    let _lock = merged.lock()?;
-    let mut writer = FrameWriter::create(&merged, &manifest.plan)?;
+    let has_lockfile = manifest.plan.conditions.iter().any(|condition| condition.lock.is_some());
+    let lockfile = match shards.first().filter(|_| has_lockfile) {
+        Some((_, run)) => {
+            let path = run.lockfile_path();
+            let text = healbench_protocol::read_text_file(&path, healbench_protocol::MAX_GENERATED_BYTES);
+            Some(text.map_err(|source| CliError::read(&path, &source))?)
+        }
+        None => None,
+    };
+    // The run has its name once it is complete.
+    let new = RunDir::create(&args.out, &mut manifest, &sources, lockfile.as_deref())?;
+    let merged = new.run();
+    let mut writer = FrameWriter::create(merged, &manifest.plan)?;
     for (shard, run) in &shards {
         writer.copy(run, shard.episodes())?;
     }
     writer.finish()?;
     if manifest.has_journal() {
-        let mut writer = RecordedTurnsWriter::create(&merged)?;
+        let mut writer = RecordedTurnsWriter::create(merged)?;
         for (_, run) in &shards {
             let mut written = Ok(());
             visit_recorded_turns(run, &mut |recorded_turns| {
@@ -71,7 +75,9 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
     }
     manifest.status = RunStatus::Complete;
     manifest.episodes_done = manifest.plan.len();
+    merged.add_result_files(&mut manifest)?;
     merged.write_manifest(&manifest)?;
+    let (merged, _lock) = new.publish()?;
     report::print(&merged, &manifest, Detail::Summary, terminal)?;
     terminal.note(&format!("run: {}", shell_quote(&merged.path().display().to_string())));
     Ok(ExitStatus::Success)

@@ -6,9 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use healbench_protocol::Usage;
-use healbench_record::{EpisodeResult, RecordedTurnsWriter, RunDir, RunManifest, RunStatus, read_recorded_turns_of};
+use healbench_record::{
+    ClosedRecordedTurns, EpisodeResult, RecordedTurnsWriter, RunDir, RunManifest, RunStatus, read_recorded_turns_of,
+};
 use healbench_reports::render::{Detail, plain_text, pluralize, shell_quote};
-use healbench_reports::{FrameWriter, for_each_episode, read_responses, rows_of_episodes};
+use healbench_reports::{ClosedFrames, FrameWriter, for_each_episode, read_responses, rows_of_episodes};
 use healbench_runner::{Checkpoints, Job, Limits, RunEnd, RunEvent, StopReason, StopRule, execute};
 
 use super::report;
@@ -101,9 +103,12 @@ fn execute_and_save(
     });
     drop(progress);
     // On an error, no complete-looking frames are left, but recordings are kept.
-    let saved = executed.map_err(CliError::from).and_then(|end| Ok((end, files.finish()?)));
+    let saved = executed.map_err(CliError::from).and_then(|end| Ok((end, files.close()?)));
     let merged = clients.finish();
-    let (end, episodes_done) = saved?;
+    let (end, (closed, episodes_done)) = saved?;
+    run.announce_replacement(manifest)?;
+    closed.rename()?;
+    manifest.files_were_replaced();
     let planned = manifest.episodes();
     let complete = merged.is_ok() && episodes_done == planned.end - planned.start;
     manifest.status = if complete { RunStatus::Complete } else { RunStatus::Interrupted };
@@ -174,11 +179,24 @@ impl RowFiles {
         Ok(())
     }
 
-    /// Completes the files and returns the number of episodes in them.
-    fn finish(self) -> Result<u64, CliError> {
-        self.frames.finish()?;
-        self.recorded_turns.map_or(Ok(()), RecordedTurnsWriter::finish)?;
-        Ok(self.episodes)
+    /// Completes the files under their temporary names, and returns the number of episodes in them.
+    fn close(self) -> Result<(ClosedFiles, u64), CliError> {
+        let frames = self.frames.close()?;
+        let recorded_turns = self.recorded_turns.map(RecordedTurnsWriter::close).transpose()?;
+        Ok((ClosedFiles { frames, recorded_turns }, self.episodes))
+    }
+}
+
+/// The complete files with the results of a run under their temporary names.
+struct ClosedFiles {
+    frames: ClosedFrames,
+    recorded_turns: Option<ClosedRecordedTurns>,
+}
+
+impl ClosedFiles {
+    fn rename(self) -> Result<(), CliError> {
+        self.frames.rename()?;
+        Ok(self.recorded_turns.map_or(Ok(()), ClosedRecordedTurns::rename)?)
     }
 }
 

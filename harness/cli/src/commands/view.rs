@@ -19,7 +19,7 @@ use axum::response::Response;
 use axum::routing::get;
 use tokio::sync::{Notify, Semaphore};
 
-use self::cache::{OutcomeCache, ReportCache};
+use self::cache::{OutcomeCache, ReportCache, VerifiedRuns};
 use self::folder::RunFolder;
 use self::guard::{RequestGuard, check_request};
 use self::response::{ErrorPage, Extract, PageResponse};
@@ -37,6 +37,7 @@ struct AppState {
     folder: RunFolder,
     cache: ReportCache,
     outcomes: OutcomeCache,
+    verified: VerifiedRuns,
     permits: Arc<Semaphore>,
 }
 
@@ -57,6 +58,7 @@ pub(crate) fn view(args: &ViewArgs, terminal: &Terminal) -> Result<ExitStatus, C
         folder,
         cache: ReportCache::default(),
         outcomes: OutcomeCache::default(),
+        verified: VerifiedRuns::default(),
         permits: Arc::new(Semaphore::new(MAX_CONCURRENT_PAGES)),
     };
     let mut builder = tokio::runtime::Builder::new_multi_thread();

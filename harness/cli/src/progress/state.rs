@@ -171,6 +171,8 @@ mod tests {
             shard: None,
             cassettes: None,
             prices: None,
+            files: Default::default(),
+            replacing: Default::default(),
             plan: Plan {
                 seed: Seed(1),
                 trials: 3,

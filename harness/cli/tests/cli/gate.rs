@@ -233,16 +233,17 @@ fn incompatible_runs_are_never_compared() {
     refused(&["gate", "foreign.toml", "run"], "it does not begin as a baseline does");
     // A run of a newer version, as base and as candidate.
     let manifest = std::fs::read_to_string(sandbox.path("seed/manifest.json")).unwrap();
-    sandbox.write("seed/manifest.json", &manifest.replacen("\"format_version\": 8", "\"format_version\": 9", 1));
-    refused(&["gate", "seed", "run"], "has run format 9");
-    refused(&["gate", "baseline.toml", "seed"], "has run format 9");
-    refused(&["bless", "seed"], "has run format 9");
+    sandbox
+        .write("seed/manifest.json", &sealed(&manifest.replacen("\"format_version\": 9", "\"format_version\": 10", 1)));
+    refused(&["gate", "seed", "run"], "has run format 10");
+    refused(&["gate", "baseline.toml", "seed"], "has run format 10");
+    refused(&["bless", "seed"], "has run format 10");
     // A run that was interrupted, and one with fewer episodes than planned.
     let other = manifest.replacen("\"status\": \"complete\"", "\"status\": \"interrupted\"", 1);
-    sandbox.write("seed/manifest.json", &other);
+    sandbox.write("seed/manifest.json", &sealed(&other));
     refused(&["bless", "seed"], "the run is incomplete");
     refused(&["gate", "baseline.toml", "seed"], "the run is incomplete");
-    sandbox.write("seed/manifest.json", &other.replacen("interrupted", "running", 1));
+    sandbox.write("seed/manifest.json", &sealed(&other.replacen("interrupted", "running", 1)));
     refused(&["bless", "seed"], "did not finish");
     assert_eq!(std::fs::read_to_string(sandbox.path("baseline.toml")).unwrap(), text);
 }

@@ -92,7 +92,7 @@ fn a_run_is_only_resumed_with_what_it_was_made_with() {
     let sandbox = Sandbox::new();
     sandbox.ok(&["run", "--out", "run", "--trials", "1", "--agent", "scripted:blind"]);
     let manifest = std::fs::read_to_string(sandbox.path("run/manifest.json")).unwrap();
-    let interrupted = manifest.replacen("\"status\": \"complete\"", "\"status\": \"interrupted\"", 1);
+    let interrupted = sealed(&manifest.replacen("\"status\": \"complete\"", "\"status\": \"interrupted\"", 1));
     let refused = |manifest: &str| {
         sandbox.write("run/manifest.json", manifest);
         let result = sandbox.start(&["run", "--resume", "run"]);
@@ -100,12 +100,15 @@ fn a_run_is_only_resumed_with_what_it_was_made_with() {
         result.err
     };
     for (from, to) in [("\"patience\"", "\"patients\""), ("\"chatter\": 0", "\"chatter\": 7")] {
-        let other = refused(&interrupted.replacen(from, to, 1));
+        let other = refused(&sealed(&interrupted.replacen(from, to, 1)));
         assert!(other.contains("cannot run agent `scripted:blind` of the run"), "{other}");
     }
     sandbox.write("run/manifest.json", &interrupted);
     let scenario = std::fs::read_dir(sandbox.path("run/scenarios")).unwrap().next().unwrap().unwrap().path();
     std::fs::write(&scenario, "id: other\n").unwrap();
-    let changed = refused(&interrupted);
+    let result = sandbox.start(&["run", "--resume", "run"]);
+    assert!(result.code == Some(4) && result.err.contains("is damaged"), "{:?} {}", result.code, result.err);
+    accept_files(&sandbox.path("run"));
+    let changed = refused(&std::fs::read_to_string(sandbox.path("run/manifest.json")).unwrap());
     assert!(changed.contains("is not the one that was run"), "{changed}");
 }

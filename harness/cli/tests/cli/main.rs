@@ -8,6 +8,7 @@ mod calls;
 mod contracts;
 mod gate;
 mod help;
+mod integrity;
 mod interrupted;
 mod leaks;
 mod locks;
@@ -73,6 +74,21 @@ impl Sandbox {
         assert_eq!(result.code, Some(0), "{args:?}: {}", result.err);
         result
     }
+}
+
+/// Returns the text of a manifest whose text was changed, with the hash of the new text.
+fn sealed(manifest: &str) -> String {
+    let text = &manifest[..manifest.rfind("  \"digest\"").unwrap()];
+    format!("{text}  \"digest\": \"{}\"\n}}\n", healbench_protocol::fingerprint(text.as_bytes()))
+}
+
+/// Lists the files of a run as they are now, to test what happens behind the hashes.
+fn accept_files(run: &Path) {
+    let (run, mut manifest) = healbench_record::RunDir::open_any(run).unwrap();
+    for (name, digest) in &mut manifest.files {
+        (digest.bytes, digest.sha256) = healbench_protocol::fingerprint_file(&run.path().join(name)).unwrap();
+    }
+    run.write_manifest(&manifest).unwrap();
 }
 
 /// The result of running the program.

@@ -406,7 +406,7 @@ fn reported_rates(row: &ReportRow) -> Vec<(&'static str, Rate)> {
 
 fn report(plan: &Plan, records: &Records) -> Report {
     let folder = tempfile::tempdir().unwrap();
-    let manifest = RunManifest {
+    let mut manifest = RunManifest {
         format_version: healbench_record::FORMAT_VERSION,
         healbench: String::new(),
         revision: None,
@@ -419,9 +419,11 @@ fn report(plan: &Plan, records: &Records) -> Report {
         shard: None,
         cassettes: None,
         prices: None,
+        files: Default::default(),
+        replacing: Default::default(),
         plan: plan.clone(),
     };
-    let run = RunDir::create(&folder.path().join("run"), &manifest, &[]).unwrap();
+    let run = RunDir::create(&folder.path().join("run"), &mut manifest, &[], None).unwrap().publish().unwrap().0;
     let mut writer = FrameWriter::create(&run, plan).unwrap();
     writer.write(records).unwrap();
     writer.finish().unwrap();

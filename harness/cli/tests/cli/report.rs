@@ -139,14 +139,14 @@ fn a_report_that_fails_leaves_the_page_that_was_there() {
         fs::write(sandbox.path("run/calls.parquet"), bytes).unwrap();
         for renderer in [&["--html", "page.html"][..], &["--html", "-"], &["--markdown"], &["--csv"], &["--json"]] {
             let result = sandbox.start(&[&["report", "run"], renderer].concat());
-            assert_eq!((result.code, result.out.as_str()), (Some(2), ""), "{renderer:?}");
-            assert!(result.err.starts_with("error: `run/calls.parquet`"), "{renderer:?}: {}", result.err);
+            assert_eq!((result.code, result.out.as_str()), (Some(4), ""), "{renderer:?}");
+            assert!(result.err.starts_with("error: `run/calls.parquet` is damaged"), "{renderer:?}: {}", result.err);
         }
     }
-    // A comparison does not read the calls.
+    fs::write(sandbox.path("run/calls.parquet"), &calls).unwrap();
     fs::write(sandbox.path("run/episodes.parquet"), damaged[1]).unwrap();
     let result = sandbox.start(&["compare", "run", "run", "--html", "page.html"]);
-    assert!(result.code == Some(2) && result.err.contains("run/episodes.parquet"), "{}", result.err);
+    assert!(result.code == Some(4) && result.err.contains("run/episodes.parquet` is damaged"), "{}", result.err);
     assert_eq!(fs::read_to_string(sandbox.path("page.html")).unwrap(), "old");
     assert_eq!(names(&sandbox), ["page.html", "run"]);
 }
@@ -191,6 +191,7 @@ fn a_transcript_that_replays_differently_is_not_shown() {
     let changed = texts.min().unwrap();
     let text = fs::read_to_string(&changed).unwrap();
     fs::write(&changed, format!("{text}\n# changed\n")).unwrap();
+    accept_files(&sandbox.path("run"));
     let page = sandbox.ok(&["report", "run", "--html", "-"]).out;
     assert!(!page.contains("class=\"transcript\""), "{page}");
     assert!(page.contains("is not the one that was run"), "{page}");

@@ -9,9 +9,9 @@ use super::*;
 use crate::memory_server::{Mode, SCENARIO, run_on_server};
 
 /// Runs the scenario on the server in memory, and writes the run.
-fn write_run(sandbox: &Sandbox, name: &str, trials: u32) {
+pub(crate) fn write_run(sandbox: &Sandbox, name: &str, trials: u32) {
     let (plan, results) = run_on_server(Mode::Works, trials);
-    let manifest = RunManifest {
+    let mut manifest = RunManifest {
         format_version: FORMAT_VERSION,
         healbench: "0.1.0".to_owned(),
         revision: None,
@@ -24,10 +24,12 @@ fn write_run(sandbox: &Sandbox, name: &str, trials: u32) {
         shard: None,
         cassettes: None,
         prices: None,
+        files: Default::default(),
+        replacing: Default::default(),
         plan: plan.clone(),
     };
     let stored = StoredScenario { id: "lab/server", extension: "yaml", text: SCENARIO, server_tools: None };
-    let run = RunDir::create(&sandbox.path(name), &manifest, &[stored]).unwrap();
+    let run = RunDir::create(&sandbox.path(name), &mut manifest, &[stored], None).unwrap().publish().unwrap().0;
     let mut frames = FrameWriter::create(&run, &plan).unwrap();
     let mut turns = RecordedTurnsWriter::create(&run).unwrap();
     for result in &results {
@@ -36,6 +38,8 @@ fn write_run(sandbox: &Sandbox, name: &str, trials: u32) {
     }
     frames.finish().unwrap();
     turns.finish().unwrap();
+    run.add_result_files(&mut manifest).unwrap();
+    run.write_manifest(&manifest).unwrap();
 }
 
 /// Returns the first episodes of a simulated reader and of the model that begin with an error of this class.

@@ -322,15 +322,14 @@ fn folders_that_are_not_runs_are_listed_with_the_reason() {
     let server = Server::start(&sandbox, &[]);
     let list = server.ok("/");
     assert!(list.contains("5 folders"), "{list}");
-    for problem in
-        ["it has no manifest.json", "it has no `format_version`", "has run format 999", "cannot be read as parquet"]
-    {
+    for problem in ["it has no manifest.json", "it has no `format_version`", "has run format 999", "is damaged"] {
         assert!(list.contains(problem), "{problem}: {list}");
     }
     assert!(!list.contains("<b>other") && !list.contains("<b>no"), "{list}");
     // Runs that can be shown are first.
     assert!(list.find("/runs/first/").unwrap() < list.find("runs/empty").unwrap());
-    for (name, expected) in [("empty", "it has no manifest.json"), ("newer", "run it again"), ("second", "parquet")] {
+    for (name, expected) in [("empty", "it has no manifest.json"), ("newer", "run it again"), ("second", "is damaged")]
+    {
         let reply = server.get(&format!("/runs/{name}/"));
         assert_eq!(reply.status, 500, "{}", reply.body);
         assert!(reply.body.contains(expected), "{name}: {}", reply.body);

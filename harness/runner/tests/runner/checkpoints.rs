@@ -24,7 +24,7 @@ fn mixed_run(trials: u32) -> MixedRun {
     plan.agents.push(plan.agents[0].clone());
     plan.agents[0].kind = AgentKind::Llm;
     plan.agents[0].opening = Some(Opening::Natural);
-    let manifest = RunManifest {
+    let mut manifest = RunManifest {
         format_version: FORMAT_VERSION,
         healbench: String::new(),
         revision: None,
@@ -37,10 +37,12 @@ fn mixed_run(trials: u32) -> MixedRun {
         shard: None,
         cassettes: None,
         prices: None,
+        files: Default::default(),
+        replacing: Default::default(),
         plan: plan.clone(),
     };
     let folder = tempfile::tempdir().unwrap();
-    let run = RunDir::create(&folder.path().join("run"), &manifest, &[]).unwrap();
+    let run = RunDir::create(&folder.path().join("run"), &mut manifest, &[], None).unwrap().publish().unwrap().0;
     let pools = [
         WorkerPool { agents: vec![0], threads: MODEL_THREADS, costly: true },
         WorkerPool { agents: vec![1], threads: 2, costly: false },

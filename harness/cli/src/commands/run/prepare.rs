@@ -1,12 +1,14 @@
 //! Prepares a new run, or the rest of an interrupted one.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use healbench_record::{
-    CassetteMode, FORMAT_VERSION, RunDir, RunDirError, RunLock, RunManifest, RunStatus, StoredScenario,
+    CassetteMode, FORMAT_VERSION, NewRunDir, RunDir, RunDirError, RunLock, RunManifest, RunStatus, StoredScenario,
+    VerifiedFiles,
 };
 use healbench_reports::count_outcomes;
 use healbench_runner::TOKENIZER;
@@ -67,12 +69,13 @@ fn prepare_new(args: &RunArgs, stop: &Arc<AtomicBool>, terminal: &Terminal) -> R
     }
     // Check all models before anything is written or spent.
     let clients = ModelClients::connect(&run_spec, cassettes.as_ref(), args.budget, stop, terminal)?;
-    let manifest = RunManifest {
+    let started = timestamp();
+    let mut manifest = RunManifest {
         format_version: FORMAT_VERSION,
         healbench: env!("CARGO_PKG_VERSION").to_owned(),
         revision: option_env!("HEALBENCH_REVISION").map(str::to_owned),
         command: crate::command_line(),
-        started: timestamp(),
+        started: started.clone(),
         finished: None,
         tokenizer: TOKENIZER.to_owned(),
         status: RunStatus::Running,
@@ -81,17 +84,18 @@ fn prepare_new(args: &RunArgs, stop: &Arc<AtomicBool>, terminal: &Terminal) -> R
         cassettes: cassettes.filter(|_| has_models),
         prices: run_spec.prices.clone(),
         plan: run_spec.plan.clone(),
+        files: BTreeMap::new(),
+        replacing: BTreeMap::new(),
     };
     let sources: Vec<StoredScenario<'_>> = run_spec.scenarios.iter().map(stored).collect();
-    let run = match &args.out {
-        Some(path) => RunDir::create(path, &manifest, &sources)?,
-        None => create_default(&args.axes.scenarios, &manifest, &sources)?,
+    let mut create = |path: &Path| {
+        let created = RunDir::create(path, &mut manifest, &sources, run_spec.lockfile.as_deref());
+        created.and_then(NewRunDir::publish)
     };
-    if let Some(text) = &run_spec.lockfile {
-        let path = run.lockfile_path();
-        std::fs::write(&path, text).map_err(|source| CliError::write(&path, &source))?;
-    }
-    let lock = run.lock()?;
+    let (run, lock) = match &args.out {
+        Some(path) => create(path)?,
+        None => create_default(&args.axes.scenarios, &started, &mut create)?,
+    };
     let first = manifest.episodes().start;
     let done = first..first;
     Ok(Prepared::Ready(Box::new(PreparedRun { run, manifest, run_spec, clients, done, _lock: lock })))
@@ -109,17 +113,17 @@ fn stored(scenario: &Scenario) -> StoredScenario<'_> {
 /// Creates `runs/TIME-SUITE`, with a numeric suffix if it exists.
 fn create_default(
     paths: &[PathBuf],
-    manifest: &RunManifest,
-    sources: &[StoredScenario<'_>],
-) -> Result<RunDir, CliError> {
+    started: &str,
+    create: &mut dyn FnMut(&Path) -> Result<(RunDir, RunLock), RunDirError>,
+) -> Result<(RunDir, RunLock), CliError> {
     let suite = match paths {
         [only] => only.file_stem().map_or_else(|| "suite".into(), |stem| stem.to_string_lossy()),
         _ => "suites".into(),
     };
-    let time: String = manifest.started.chars().filter(|c| !"-:Z".contains(*c)).collect();
+    let time: String = started.chars().filter(|c| !"-:Z".contains(*c)).collect();
     let mut path = Path::new("runs").join(format!("{time}-{suite}"));
     for number in 2.. {
-        match RunDir::create(&path, manifest, sources) {
+        match create(&path) {
             Err(RunDirError::Exists(_)) if number < 1000 => {
                 path = Path::new("runs").join(format!("{time}-{suite}-{number}"));
             }
@@ -139,8 +143,10 @@ fn prepare_resumed(
     let (run, _) = RunDir::open_any(path)?;
     let lock = run.lock()?;
     let (run, manifest) = RunDir::open_any(run.path())?;
+    let files = run.verify(&manifest)?;
     let has_frames = run.has_frames();
-    if manifest.status == RunStatus::Complete && has_frames && (!manifest.has_journal() || all_scored(&run)?) {
+    let is_complete = manifest.status == RunStatus::Complete && files == VerifiedFiles::Current;
+    if is_complete && has_frames && (!manifest.has_journal() || all_scored(&run)?) {
         run.remove_journal()?;
         return Ok(Prepared::Complete(run, Box::new(manifest)));
     }

@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use healbench_record::{Outcome, RunDir};
-use healbench_reports::{FrameError, Report, count_outcomes};
+use healbench_record::{Outcome, RunDir, RunDirError, RunManifest, VerifiedFiles};
+use healbench_reports::{Report, count_outcomes};
+
+use crate::error::CliError;
 
 /// Identifies the state of a run by the modification time and size of its manifest, which is the last file written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,10 +87,13 @@ type OutcomeCounts = BTreeMap<Outcome, u64>;
 
 impl OutcomeCache {
     /// Returns the number of episodes of a run by outcome.
-    pub(super) fn get(&self, name: &str, run: &RunDir) -> Result<OutcomeCounts, FrameError> {
+    pub(super) fn get(&self, name: &str, run: &RunDir, manifest: &RunManifest) -> Result<OutcomeCounts, CliError> {
         let key = CacheKey::from_run(run);
         if let Some((_, counts)) = lock(&self.entries).get(name).filter(|(known, _)| *known == key) {
             return Ok(counts.clone());
+        }
+        if run.verify_episodes(manifest)? == VerifiedFiles::PartlyReplaced {
+            return Err(RunDirError::Incomplete(run.path().to_owned()).into());
         }
         let counts = count_outcomes(run)?;
         lock(&self.entries).insert(name.to_owned(), (key, counts.clone()));
@@ -100,6 +106,43 @@ impl OutcomeCache {
     }
 }
 
+/// The runs whose files were compared with their hashes, so that a request does not read all of them again.
+#[derive(Default)]
+pub(super) struct VerifiedRuns {
+    entries: Mutex<BTreeMap<PathBuf, FileStamps>>,
+}
+
+/// The size and modification time of each file of a run.
+type FileStamps = Vec<Option<(u64, Option<SystemTime>)>>;
+
+/// The number of runs that are remembered.
+const VERIFIED_CAPACITY: usize = 1024;
+
+impl VerifiedRuns {
+    /// Compares the files of a run with their hashes, unless they are as they were at the last time.
+    pub(super) fn check(&self, run: &RunDir, manifest: &RunManifest) -> Result<VerifiedFiles, RunDirError> {
+        let stamp = |path: PathBuf| fs::metadata(path).ok().map(|found| (found.len(), found.modified().ok()));
+        let stamps = || -> FileStamps {
+            let files = manifest.files.keys().map(|name| run.path().join(name));
+            files.chain([run.path().join("manifest.json"), run.responses_path()]).map(stamp).collect()
+        };
+        // Before reading: if a file changes while it is read, the next request reads it again.
+        let before = stamps();
+        if lock(&self.entries).get(run.path()) == Some(&before) {
+            return Ok(VerifiedFiles::Current);
+        }
+        let files = run.verify(manifest)?;
+        let mut entries = lock(&self.entries);
+        if entries.len() >= VERIFIED_CAPACITY {
+            entries.clear();
+        }
+        if files == VerifiedFiles::Current {
+            entries.insert(run.path().to_owned(), before);
+        }
+        Ok(files)
+    }
+}
+
 /// Ignores poisoning: an entry that a panicking thread left incomplete is computed again.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -107,26 +150,29 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
-    use std::path::PathBuf;
-
     use healbench_record::{RunDir, RunManifest};
     use healbench_reports::{FrameWriter, Scope, summarize};
+    use std::cell::Cell;
 
     use super::*;
+
+    /// Returns the manifest of a run without episodes.
+    fn manifest() -> RunManifest {
+        serde_json::from_value(serde_json::json!({
+            "format_version": healbench_record::FORMAT_VERSION, "healbench": "", "revision": null, "command": "",
+            "started": "", "tokenizer": "", "status": "complete", "episodes_done": 0,
+            "plan": {"seed": 1, "trials": 1, "environment": {"kind": "simulator", "server": null}, "agents": [], "conditions": [], "scenarios": []},
+        }))
+        .unwrap()
+    }
 
     /// Returns the report of an empty plan, counting the calls.
     fn cached_report(count: &Cell<u32>) -> Result<CachedReport, ()> {
         count.set(count.get() + 1);
         let folder = tempfile::tempdir().unwrap();
-        let manifest: RunManifest = serde_json::from_value(serde_json::json!({
-            "format_version": healbench_record::FORMAT_VERSION, "healbench": "", "revision": null, "command": "",
-            "started": "", "tokenizer": "", "status": "complete", "episodes_done": 0,
-            "plan": {"seed": 1, "trials": 1, "environment": {"kind": "simulator", "server": null}, "agents": [], "conditions": [], "scenarios": []},
-        }))
-        .unwrap();
+        let mut manifest = manifest();
         let path: PathBuf = folder.path().join("run");
-        let run = RunDir::create(&path, &manifest, &[]).unwrap();
+        let run = RunDir::create(&path, &mut manifest, &[], None).unwrap().publish().unwrap().0;
         FrameWriter::create(&run, &manifest.plan).unwrap().finish().unwrap();
         let report = summarize(&run, &manifest, Scope::Tables).unwrap();
         Ok(CachedReport { report, page: count.get().to_string() })
@@ -148,6 +194,35 @@ mod tests {
         assert_eq!(cache.entries.lock().unwrap().len(), CAPACITY);
         assert_eq!((get("a", new).as_str(), count.get()), ("3", 10));
         assert_eq!(get("b", old), "11", "the one that nobody looked at for longest went");
+    }
+
+    #[test]
+    fn files_are_hashed_again_only_after_they_changed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("run");
+        let mut manifest = manifest();
+        let run = RunDir::create(&path, &mut manifest, &[], None).unwrap().publish().unwrap().0;
+        FrameWriter::create(&run, &manifest.plan).unwrap().finish().unwrap();
+        run.add_result_files(&mut manifest).unwrap();
+        let verified = VerifiedRuns::default();
+        let check = || verified.check(&run, &manifest);
+        let set_time = |time: SystemTime| {
+            let file = fs::File::options().append(true).open(run.calls_path()).unwrap();
+            file.set_modified(time).unwrap();
+        };
+        let time = SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1_000_000_000);
+        set_time(time);
+        assert_eq!(check().unwrap(), VerifiedFiles::Current);
+        let mut bytes = fs::read(run.calls_path()).unwrap();
+        bytes[10] ^= 1;
+        fs::write(run.calls_path(), bytes).unwrap();
+        // With the size and the time of before, the file is not read.
+        set_time(time);
+        assert_eq!(check().unwrap(), VerifiedFiles::Current);
+        set_time(time + std::time::Duration::from_nanos(1_000));
+        for _ in 0..2 {
+            assert!(matches!(check(), Err(RunDirError::Damaged { path, .. }) if path == run.calls_path()));
+        }
     }
 
     #[test]

@@ -102,7 +102,7 @@ fn run_summary(name: &str, path: &Path, outcomes: &OutcomeCache) -> Result<RunSu
     let (run, manifest) = RunDir::open_any(path)?;
     let state = run_state(&run, &manifest);
     let outcomes = match state {
-        RunState::Ended if run.has_frames() => Some(outcomes.get(name, &run)?),
+        RunState::Ended if run.has_frames() => Some(outcomes.get(name, &run, &manifest)?),
         RunState::Ended => return Err(RunDirError::Incomplete(path.to_owned()).into()),
         RunState::Running(_) | RunState::Aborted => None,
     };

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::http::StatusCode;
 use healbench_protocol::{ErrorFormat, Guardrails};
-use healbench_record::{CellRef, Plan, RunDir, RunDirError, RunManifest};
+use healbench_record::{CellRef, Plan, RunDir, RunDirError, RunManifest, VerifiedFiles};
 use healbench_reports::render;
 use healbench_reports::render::html::{self, ComparisonPage, EpisodePage, ProgressUpdate, RunPage, RunState};
 use healbench_reports::{Side, Transcript, compare as compare_runs};
@@ -180,7 +180,10 @@ fn open_with_frames(app: &AppState, name: &str) -> Result<(RunDir, RunManifest),
         RunState::Running(_) => problem(run.path(), RunDirError::Locked),
         RunState::Aborted => problem(run.path(), RunDirError::Incomplete),
         RunState::Ended if !run.has_frames() => problem(run.path(), RunDirError::Incomplete),
-        RunState::Ended => Ok((run, manifest)),
+        RunState::Ended => match app.verified.check(&run, &manifest)? {
+            VerifiedFiles::Current => Ok((run, manifest)),
+            VerifiedFiles::PartlyReplaced => problem(run.path(), RunDirError::Incomplete),
+        },
     }
 }
 
