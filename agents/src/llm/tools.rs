@@ -11,6 +11,24 @@ pub(super) fn functions(tools: &[ToolSpec]) -> Vec<Function> {
     tools.iter().map(function).collect()
 }
 
+/// Converts tools to definitions as in MCP's `tools/list`. The schema of a tool with one action stays as it is.
+pub fn tool_definitions(tools: &[ToolSpec]) -> Vec<Value> {
+    let definition = |tool: &ToolSpec| {
+        let Function { name, description, mut parameters } = function(tool);
+        if let (None, [only]) = (&tool.discriminator, tool.actions.as_slice()) {
+            let mut schema = only.input_schema.as_object().cloned().unwrap_or_default();
+            schema.entry("type").or_insert_with(|| json!("object"));
+            parameters = schema.into();
+        }
+        let mut definition = json!({"name": name, "description": description, "inputSchema": parameters});
+        if tool.actions.iter().all(|action| action.read_only) {
+            definition["annotations"] = json!({"readOnlyHint": true});
+        }
+        definition
+    };
+    tools.iter().map(definition).collect()
+}
+
 fn function(tool: &ToolSpec) -> Function {
     let (description, parameters) = match (&tool.discriminator, tool.actions.as_slice()) {
         (None, [only]) => (tool.description.clone(), object_schema(&only.input_schema)),
@@ -274,6 +292,19 @@ mod tests {
             function.parameters,
             json!({"required": ["id"], "additionalProperties": false, "type": "object", "properties": {}})
         );
+    }
+
+    #[test]
+    fn a_definition_has_the_schema_of_its_only_action() {
+        let schema = json!({"properties": {"id": {}}, "oneOf": [{"required": ["id"]}, {}]});
+        let only = tool(None, vec![ActionSpec { read_only: true, ..action("issues", schema.clone()) }]);
+        let two = tool(Some("action"), vec![action("a", schema.clone()), action("b", schema)]);
+        let definitions = tool_definitions(&[only, two.clone()]);
+        let expected = json!({"properties": {"id": {}}, "oneOf": [{"required": ["id"]}, {}], "type": "object"});
+        assert_eq!(definitions[0]["inputSchema"], expected);
+        assert_eq!(definitions[0]["annotations"], json!({"readOnlyHint": true}));
+        assert_eq!(definitions[1]["inputSchema"], functions(&[two])[0].parameters);
+        assert_eq!(definitions[1].get("annotations"), None);
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! The command-line arguments. `load` resolves them into a run specification.
 
 mod axes;
+mod condition;
 mod contract;
+mod serve;
 mod server;
 mod sizes;
 
@@ -12,11 +14,13 @@ use healbench_record::Shard;
 use healbench_runner::Budget;
 
 pub(crate) use axes::{AxisArgs, UndeclaredPolicy};
+pub(crate) use condition::ConditionArgs;
 pub(crate) use contract::{ContractArgs, ContractCommand, ContractSources, DeltaArgs};
+pub(crate) use serve::ServeArgs;
 pub(crate) use server::ServerArgs;
 pub(crate) use sizes::SizeArgs;
 
-use crate::axis_help::{conditions_help, contents_help, format_help, formats_help, guardrails_help};
+use crate::axis_help::{contents_help, format_help, guardrails_help};
 
 /// Measures whether what a tool server says after a failed call helps an agent recover, and at what cost.
 #[derive(Debug, Parser)]
@@ -63,6 +67,8 @@ pub(crate) enum Command {
     Audit(AuditArgs),
     /// Put the guardrails in front of an MCP server: start it, and stand between it and a client on standard input and output.
     Proxy(ProxyArgs),
+    /// Serve a scenario as an MCP server on standard input and output, for a client to try.
+    Serve(ServeArgs),
     /// Answer a tool call, or calls read as JSON lines from standard input, as the simulated server does.
     Call(CallArgs),
     /// Lock, compare and check the contracts of scenarios' tools.
@@ -170,40 +176,8 @@ pub(crate) struct CallArgs {
     /// A JSON file with a list of tools, as MCP's `tools/list` gives it; valid calls are answered with `OK`, or with an example of the tool's `outputSchema`.
     #[arg(long, value_name = "FILE")]
     pub(crate) tools: Option<PathBuf>,
-    #[arg(
-        long,
-        value_name = "LIST",
-        value_delimiter = ',',
-        conflicts_with_all = ["guardrails", "format", "undeclared", "content"],
-        help = conditions_help(""),
-    )]
-    pub(crate) condition: Vec<String>,
-    #[arg(long, value_name = "SET", default_value = "all", help = guardrails_help("The guardrails", ""))]
-    pub(crate) guardrails: String,
-    /// What becomes of undeclared fields under guardrails without `strict`, which rejects them.
-    #[arg(long, value_enum, value_name = "POLICY", default_value = "pass")]
-    pub(crate) undeclared: UndeclaredPolicy,
-    #[arg(
-        long,
-        value_name = "LIST",
-        value_delimiter = ',',
-        default_value = "fusion-xml",
-        help = formats_help(". Several are printed together, each with its number of tokens"),
-    )]
-    pub(crate) format: Vec<String>,
-    #[arg(
-        long,
-        value_name = "LIST",
-        value_delimiter = ',',
-        default_value = "native",
-        help = contents_help("Levels of content: what the texts of failures state", ""),
-    )]
-    pub(crate) content: Vec<String>,
     #[command(flatten)]
-    pub(crate) deltas: DeltaArgs,
-    /// The seed of the scenario's generated rows.
-    #[arg(long, value_name = "S", default_value_t = 1)]
-    pub(crate) seed: u64,
+    pub(crate) conditions: ConditionArgs,
     /// The output format [default: json for one format or condition, text for several]
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) output: Option<CallOutput>,

@@ -11,8 +11,11 @@ use healbench_protocol::{
 use healbench_record::Condition;
 use healbench_reports::render::plain_text;
 
-use crate::axis_values::{parse_single_format, reject_duplicates};
+use crate::args::ConditionArgs;
+use crate::axis_values::{parse_contents, parse_formats, parse_single_format, reject_duplicates};
 use crate::error::{CliError, ErrorKind};
+use crate::load::with_contents;
+use crate::run_config::nearest_config;
 
 /// The conditions that are compared by default: the lower bound, a server on an SDK whose author writes a message or also
 /// a recovery, and all guardrails.
@@ -54,6 +57,30 @@ pub(crate) fn named_conditions(
             .help(hint(name, known.iter().map(|(name, _)| name.as_str())))),
     };
     names.iter().map(condition).collect()
+}
+
+/// Returns the requested conditions, each with its label: the name of its error format with its level of content, or its own.
+pub(crate) fn labelled_conditions(
+    args: &ConditionArgs,
+    environment: EnvironmentKind,
+) -> Result<Vec<(String, Condition)>, CliError> {
+    if !args.condition.is_empty() {
+        let named = named_conditions(&args.condition, nearest_config().as_deref(), environment)?;
+        return Ok(named.into_iter().map(|condition| (condition.name.clone(), condition)).collect());
+    }
+    let guardrails: Guardrails = args.guardrails.parse()?;
+    let condition = |format: ErrorFormat| {
+        let mut condition = Condition::new(guardrails, format);
+        condition.set_undeclared(args.undeclared.under(guardrails));
+        condition
+    };
+    let conditions = parse_formats(&args.format)?.into_iter().map(|format| (format.to_string(), condition(format)));
+    let contents = parse_contents(&args.content)?;
+    let labelled = |(label, condition): (String, Condition)| {
+        let conditions = with_contents(vec![condition], &contents).into_iter();
+        conditions.map(move |condition| (format!("{label}{}", condition.content_suffix()), condition))
+    };
+    Ok(conditions.flat_map(labelled).collect())
 }
 
 /// Reads the `[condition.NAME]` tables of a settings file. The files of templates are relative to its folder.

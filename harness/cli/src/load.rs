@@ -213,7 +213,7 @@ fn environment_of(scenarios: &[Scenario]) -> Result<Environment, CliError> {
 }
 
 /// Refuses conditions with parts that decide what the simulator says, since a server has its own texts.
-fn reject_parts_of_the_simulator(conditions: &[Condition]) -> Result<(), CliError> {
+pub(crate) fn reject_parts_of_the_simulator(conditions: &[Condition]) -> Result<(), CliError> {
     let of_the_simulator = |condition: &&Condition| {
         let other_undeclared = condition.undeclared != Undeclared::of(condition.guardrails);
         other_undeclared || !condition.domain_errors.is_everything() || condition.content != Content::Native

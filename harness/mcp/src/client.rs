@@ -14,8 +14,8 @@ use crate::error::{McpError, escaped};
 use crate::line::{Line, MAX_LINE, Message, RpcError, read_line, to_line};
 use crate::process::{Process, ServerCommand, Streams};
 
-/// The revisions of MCP that the client speaks, the newest first.
-const REVISIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
+/// The revisions of MCP with `initialize` that both sides speak, the newest first.
+pub(crate) const REVISIONS: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];
 /// The lines that are no messages after which a server is given up.
 const MAX_STRAY_LINES: usize = 1000;
 /// The stray lines that are kept.

@@ -1,18 +1,23 @@
-//! MCP servers as processes: lines of JSON-RPC, a process in a session of its own, and a client on its standard streams.
+//! MCP servers as processes: lines of JSON-RPC, a process in a session of its own, a client on its standard streams, and the
+//! server's side of a session.
 //!
 //! Everything is blocking, with a deadline for every request: callers are threads that wait for one server. What a server
 //! says is data; it is escaped in every message.
 
+mod attach;
 mod client;
 mod error;
 mod http;
 mod line;
 mod process;
+mod server;
 mod session;
 
+pub use attach::attach;
 pub use client::{CallAnswer, CallOutcome, Defects, Limits, StdioSession, ToolDefinition};
 pub use error::McpError;
 pub use http::{Address, HttpSession};
 pub use line::{Line, MAX_LINE, Message, RpcError, read_line, to_line};
 pub use process::{Process, ProgramEnd, ServerCommand, Variables, run_program};
+pub use server::{Incoming, IncomingCall, ToolServer, call_result};
 pub use session::{Endpoint, McpSession};

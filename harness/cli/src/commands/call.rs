@@ -7,7 +7,8 @@ use std::sync::Arc;
 use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::WorldDef;
 use healbench_engine::{CompileError, Engine, GuardedReply, World, WorldBase};
-use healbench_protocol::{EnvironmentKind, ErrorFormat, Guardrails, NumberTexts, Seed, ToolCall};
+use healbench_mcp::call_result;
+use healbench_protocol::{EnvironmentKind, NumberTexts, Seed, ToolCall};
 use healbench_record::Condition;
 use healbench_reports::render::{plain_text, pluralize};
 use healbench_runner::{TokenCounter, count_tokens, is_estimated};
@@ -16,12 +17,10 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::args::{CallArgs, CallOutput};
-use crate::axis_values::{parse_contents, parse_formats};
-use crate::conditions::named_conditions;
+use crate::conditions::labelled_conditions;
 use crate::error::{CliError, ExitStatus};
-use crate::load::{scenarios, tools, with_contents};
+use crate::load::{scenarios, tools};
 use crate::lockfiles::TOOLS;
-use crate::run_config::nearest_config;
 use crate::terminal::{ResultWriter, Terminal};
 
 /// Answers one call from the arguments, or each line of standard input.
@@ -29,7 +28,7 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
     let (tools, world, awareness) = match (&args.scenario, &args.tools) {
         (Some(path), _) => {
             let mut scenario = load_single_scenario(path, terminal)?;
-            args.deltas.apply(&mut scenario.awareness, &scenario.id)?;
+            args.conditions.deltas.apply(&mut scenario.awareness, &scenario.id)?;
             if scenario.server.is_some() {
                 return Err(CliError::new(format_args!(
                     "`{}` is played on a server, not in the simulator",
@@ -37,12 +36,12 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
                 ))
                 .help("run it, and look at its calls with `healbench show`"));
             }
-            let world = scenario.world(Seed(args.seed));
+            let world = scenario.world(Seed(args.conditions.seed));
             (scenario.tools, world, scenario.awareness)
         }
         (None, Some(path)) => {
             let mut awareness = ContractAwareness::default();
-            args.deltas.apply(&mut awareness, TOOLS)?;
+            args.conditions.deltas.apply(&mut awareness, TOOLS)?;
             (tools(path, terminal)?.tools, WorldDef::default(), awareness)
         }
         (None, None) => {
@@ -50,7 +49,7 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
                 .help("name a file with `--scenario` or `--tools`"));
         }
     };
-    let conditions = conditions(args)?;
+    let conditions = labelled_conditions(&args.conditions, EnvironmentKind::Simulator)?;
     let output = args.output.unwrap_or(if conditions.len() > 1 { CallOutput::Text } else { CallOutput::Json });
     let engine = |condition: &Condition| {
         let engine = Engine::with_awareness(&tools, condition.guardrails, &condition.format, &awareness)?;
@@ -75,28 +74,7 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
     }
 }
 
-/// Returns the requested conditions, each with its label: the name of its error format with its level of content, or its own.
-fn conditions(args: &CallArgs) -> Result<Vec<(String, Condition)>, CliError> {
-    if !args.condition.is_empty() {
-        let named = named_conditions(&args.condition, nearest_config().as_deref(), EnvironmentKind::Simulator)?;
-        return Ok(named.into_iter().map(|condition| (condition.name.clone(), condition)).collect());
-    }
-    let guardrails: Guardrails = args.guardrails.parse()?;
-    let condition = |format: ErrorFormat| {
-        let mut condition = Condition::new(guardrails, format);
-        condition.set_undeclared(args.undeclared.under(guardrails));
-        condition
-    };
-    let conditions = parse_formats(&args.format)?.into_iter().map(|format| (format.to_string(), condition(format)));
-    let contents = parse_contents(&args.content)?;
-    let labelled = |(label, condition): (String, Condition)| {
-        let conditions = with_contents(vec![condition], &contents).into_iter();
-        conditions.map(move |condition| (format!("{label}{}", condition.content_suffix()), condition))
-    };
-    Ok(conditions.flat_map(labelled).collect())
-}
-
-fn load_single_scenario(path: &Path, terminal: &Terminal) -> Result<Scenario, CliError> {
+pub(super) fn load_single_scenario(path: &Path, terminal: &Terminal) -> Result<Scenario, CliError> {
     let mut found = scenarios(&[path.to_owned()], terminal)?;
     match (found.pop(), found.len()) {
         (Some(scenario), 0) => Ok(scenario),
@@ -206,7 +184,7 @@ impl Engines {
     /// Formats the response under each condition; `line` is the line of the call in the input.
     fn render_reply(&mut self, call: &ToolCall, line: Option<u64>) -> String {
         if let (CallOutput::Json, [(_, engine, world)]) = (self.output, self.conditions.as_mut_slice()) {
-            return json_line(&CallToolResult::from_reply(&engine.call(world, call)));
+            return json_line(&call_tool_result(&engine.call(world, call)));
         }
         let mut out = String::new();
         if let (CallOutput::Text, Some(line)) = (self.output, line) {
@@ -225,7 +203,7 @@ impl Engines {
             match self.output {
                 CallOutput::Text => out.push_str(&section(label, &reply, tokens, is_estimated)),
                 CallOutput::Json => {
-                    let result = CallToolResult::from_reply(&reply);
+                    let result = call_tool_result(&reply);
                     let member =
                         serde_json::json!({"tokens": tokens, "tokens_estimated": is_estimated, "result": result});
                     members.insert(label.clone(), member);
@@ -266,32 +244,10 @@ fn section(label: &str, reply: &GuardedReply, tokens: u32, is_estimated: bool) -
     out
 }
 
-/// The MCP result of `tools/call`.
-#[derive(Serialize)]
-#[serde(rename_all = "camelCase")]
-struct CallToolResult<'a> {
-    content: Vec<Content<'a>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    structured_content: Option<&'a Value>,
-    is_error: bool,
-}
-
-#[derive(Serialize)]
-struct Content<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    text: &'a str,
-}
-
-impl<'a> CallToolResult<'a> {
-    fn from_reply(reply: &'a GuardedReply) -> CallToolResult<'a> {
-        let content = |text: &'a String| Content { kind: "text", text };
-        CallToolResult {
-            content: reply.response.content.iter().map(content).collect(),
-            structured_content: reply.structured.as_ref(),
-            is_error: reply.response.is_error,
-        }
-    }
+/// Returns the MCP result of `tools/call`.
+pub(super) fn call_tool_result(reply: &GuardedReply) -> Value {
+    let response = &reply.response;
+    call_result(response.content.iter().map(String::as_str), reply.structured.as_ref(), response.is_error)
 }
 
 fn json_line(value: &impl Serialize) -> String {

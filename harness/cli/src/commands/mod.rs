@@ -16,6 +16,7 @@ pub(crate) mod proxy;
 pub(crate) mod report;
 pub(crate) mod run;
 pub(crate) mod schema;
+pub(crate) mod serve;
 pub(crate) mod show;
 pub(crate) mod transcript;
 pub(crate) mod validate;

@@ -1,0 +1,21 @@
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::condition::ConditionArgs;
+
+#[derive(Debug, Args)]
+pub(crate) struct ServeArgs {
+    /// The scenario file.
+    #[arg(value_name = "SCENARIO", required_unless_present = "attach")]
+    pub(crate) scenario: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) conditions: ConditionArgs,
+    /// The trial, from 0, whose mistakes are printed as calls to try.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) trial: u32,
+    /// Connect to the server of an episode that is under way, at the address of its socket. Agent programs under test are
+    /// given this command; it names neither scenario nor condition.
+    #[arg(long, value_name = "ADDRESS", exclusive = true)]
+    pub(crate) attach: Option<PathBuf>,
+}

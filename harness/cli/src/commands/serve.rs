@@ -1,0 +1,145 @@
+//! A scenario as an MCP server on standard input and output.
+
+use std::io::{self, BufReader, Write};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::Duration;
+
+use healbench_agents::llm::tool_definitions;
+use healbench_mcp::{Incoming, Line, MAX_LINE, ToolServer, attach as relay, read_line};
+use healbench_protocol::{EnvironmentKind, Seed};
+use healbench_record::{Condition, Plan};
+use healbench_reports::render::{plain_text, pluralize};
+use healbench_runner::{Axes, GuardedSession, ScenarioContext, build_plan};
+use healbench_scenarios::Scenario;
+
+use super::call::{call_tool_result, load_single_scenario};
+use crate::args::ServeArgs;
+use crate::conditions::labelled_conditions;
+use crate::error::{CliError, ExitStatus};
+use crate::load::reject_parts_of_the_simulator;
+use crate::terminal::Terminal;
+
+/// The name that clients see, which tells nothing about scenario or condition.
+pub(crate) const SERVER_NAME: &str = "tools";
+/// The time between two looks at the flag that an interrupt sets.
+const WATCH: Duration = Duration::from_millis(100);
+/// The lines that wait to be handled, after which the client has to wait.
+const WAITING_LINES: usize = 64;
+
+/// Serves a scenario until the client closes the input, or passes a session on to an episode.
+pub(crate) fn serve(args: &ServeArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    match (&args.attach, &args.scenario) {
+        (Some(address), _) => attach(address),
+        (None, Some(path)) => serve_scenario(path, args, terminal),
+        (None, None) => Err(CliError::new("no scenario is given")),
+    }
+}
+
+fn attach(address: &Path) -> Result<ExitStatus, CliError> {
+    relay(address, io::stdin(), io::stdout()).map_err(|source| {
+        CliError::new(format_args!("cannot pass a session on to `{}`: {source}", address.display()))
+            .help("the episode has ended, or was started on another machine")
+            .status(ExitStatus::Incomplete)
+    })?;
+    Ok(ExitStatus::Success)
+}
+
+fn serve_scenario(path: &Path, args: &ServeArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    let mut scenario = load_single_scenario(path, terminal)?;
+    args.conditions.deltas.apply(&mut scenario.awareness, &scenario.id)?;
+    let plan = plan(&scenario, args)?;
+    let context = ScenarioContext::new(&scenario, &plan, None)?;
+    let mut session = context.open(0).map_err(no_reply)?;
+    print_task(&scenario, &context, args.trial, terminal);
+    let stop = Arc::new(AtomicBool::new(false));
+    let on_interrupt = Arc::clone(&stop);
+    ctrlc::set_handler(move || on_interrupt.store(true, Ordering::Release))?;
+    let server = ToolServer::new(SERVER_NAME, tool_definitions(context.tools()));
+    let calls = answer_lines(&server, &mut session, &stop)?;
+    let unmet = session.unmet().map_err(no_reply)?;
+    let calls = pluralize(calls, "call");
+    match unmet.as_slice() {
+        [] => terminal.note(&format!("{calls}; the task is done")),
+        unmet => terminal.note(&format!("{calls}; the task is not done: {}", plain_text(&unmet.join("; ")))),
+    }
+    Ok(ExitStatus::Success)
+}
+
+/// Returns the plan of the only condition.
+fn plan(scenario: &Scenario, args: &ServeArgs) -> Result<Plan, CliError> {
+    let kind = if scenario.server.is_some() { EnvironmentKind::Mcp } else { EnvironmentKind::Simulator };
+    let conditions: Vec<Condition> =
+        labelled_conditions(&args.conditions, kind)?.into_iter().map(|(_, condition)| condition).collect();
+    if conditions.len() > 1 {
+        return Err(CliError::new("a server has one condition, and several are given")
+            .help("start one server for each condition"));
+    }
+    if kind == EnvironmentKind::Mcp {
+        reject_parts_of_the_simulator(&conditions)?;
+    }
+    let (agents, guardrails, formats) = (Vec::new(), Vec::new(), Vec::new());
+    let axes = Axes { agents, guardrails, formats, trials: 1, seed: Seed(args.conditions.seed) };
+    Ok(Plan { conditions, ..build_plan(&axes, std::slice::from_ref(scenario)) })
+}
+
+/// Prints the task, and the calls with which a reader in its place would begin.
+fn print_task(scenario: &Scenario, context: &ScenarioContext<'_>, trial: u32, terminal: &Terminal) {
+    terminal.note(&format!("{}: {}", plain_text(&scenario.id), plain_text(&scenario.task.prompt)));
+    for call in context.opening_calls(trial) {
+        terminal.note(&format!("scheduled in trial {trial}: {}", plain_text(&call.wire_text())));
+    }
+}
+
+/// Answers the lines of standard input until it ends, and returns the number of calls.
+fn answer_lines(server: &ToolServer, session: &mut GuardedSession<'_>, stop: &AtomicBool) -> Result<u64, CliError> {
+    let lines = read_lines();
+    let mut output = io::stdout().lock();
+    let mut calls = 0;
+    while !stop.load(Ordering::Acquire) {
+        let incoming = match lines.recv_timeout(WATCH) {
+            Ok(Line::Bytes(line)) => server.receive(&line),
+            Ok(Line::TooLong) => server.receive_too_long(),
+            Err(RecvTimeoutError::Timeout) => continue,
+            Err(RecvTimeoutError::Disconnected) => break,
+        };
+        let answer = match incoming {
+            Incoming::Answer(line) => line,
+            Incoming::Call(incoming) => {
+                calls += 1;
+                let reply = session.call(&incoming.call).map_err(no_reply)?;
+                incoming.answer(Ok(call_tool_result(&reply)))
+            }
+            // Calls are answered one after the other, so it was answered already.
+            Incoming::Cancelled(_) | Incoming::Nothing => continue,
+        };
+        match output.write_all(&answer).and_then(|()| output.flush()) {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => return Err(CliError::stdout(error)),
+            // The client has ended.
+            Err(_) => break,
+            Ok(()) => {}
+        }
+    }
+    Ok(calls)
+}
+
+/// Reads the lines of standard input in a thread of its own, which ends with this process.
+fn read_lines() -> Receiver<Line> {
+    let (sender, receiver) = mpsc::sync_channel(WAITING_LINES);
+    thread::spawn(move || {
+        let mut input = BufReader::new(io::stdin());
+        while let Ok(Some(line)) = read_line(&mut input, MAX_LINE) {
+            if sender.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    receiver
+}
+
+fn no_reply(error: healbench_protocol::EnvironmentError) -> CliError {
+    CliError::new(error).status(ExitStatus::Incomplete)
+}

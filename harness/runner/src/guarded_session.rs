@@ -1,0 +1,73 @@
+use std::sync::Arc;
+use std::time::Instant;
+
+use healbench_engine::{Faults, GuardedReply};
+use healbench_protocol::{Deadline, EnvironmentError, Session, ToolCall, ToolSpec};
+use healbench_scenarios::EpisodeState;
+
+use crate::ScenarioContext;
+
+/// A session of a scenario behind the guardrails of a condition, without an agent: somebody else makes the calls.
+pub struct GuardedSession<'a> {
+    context: &'a ScenarioContext<'a>,
+    condition: usize,
+    session: Box<dyn Session + 'a>,
+    faults: Faults,
+    succeeded: Vec<ToolCall>,
+}
+
+impl ScenarioContext<'_> {
+    /// Returns the tools as listed for agents.
+    pub fn tools(&self) -> &[ToolSpec] {
+        self.environment.tools()
+    }
+
+    /// Returns the calls with which a seeded episode of this trial begins; the last of them has the trial's first mistake.
+    pub fn opening_calls(&self, trial: u32) -> Vec<ToolCall> {
+        self.with_schedule(trial, |schedule| schedule.opening_calls().into_iter().cloned().collect())
+    }
+
+    /// Starts a session in the initial state, behind the guardrails of the condition with this index.
+    ///
+    /// # Errors
+    /// [`EnvironmentError`] if the environment cannot be opened.
+    pub fn open(&self, condition: usize) -> Result<GuardedSession<'_>, EnvironmentError> {
+        Ok(GuardedSession {
+            context: self,
+            condition,
+            session: self.environment.open()?,
+            faults: Faults::new(Arc::clone(self.base.faults())),
+            succeeded: Vec::new(),
+        })
+    }
+}
+
+impl GuardedSession<'_> {
+    /// Answers a call. A failed call is a reply too.
+    ///
+    /// # Errors
+    /// [`EnvironmentError`] if the environment gave no reply.
+    pub fn call(&mut self, call: &ToolCall) -> Result<GuardedReply, EnvironmentError> {
+        let deadline = self.deadline();
+        let engine = &self.context.engines[self.condition];
+        let reply = engine.answer(self.session.as_mut(), &mut self.faults, call, deadline)?;
+        if !reply.response.is_error {
+            self.succeeded.push(call.clone());
+        }
+        Ok(reply)
+    }
+
+    /// Returns descriptions of the expectations that do not hold now.
+    ///
+    /// # Errors
+    /// [`EnvironmentError`] if the state cannot be read.
+    pub fn unmet(&mut self) -> Result<Vec<String>, EnvironmentError> {
+        let state = self.session.check(self.deadline())?;
+        let episode = EpisodeState { state: &state, gave_up: false, succeeded: &self.succeeded };
+        Ok(self.context.scenario.unmet(&episode).iter().map(ToString::to_string).collect())
+    }
+
+    fn deadline(&self) -> Deadline {
+        Deadline(self.context.environment.capabilities().call_timeout.map(|timeout| Instant::now() + timeout))
+    }
+}
