@@ -36,13 +36,13 @@ impl fmt::Debug for Secret {
 
 /// All secrets of an endpoint.
 #[derive(Debug, Default)]
-pub(super) struct Secrets {
+pub(crate) struct Secrets {
     values: Vec<Secret>,
 }
 
 impl Secrets {
     /// Adds a header's value. In `Bearer VALUE` only `VALUE` is secret.
-    pub(super) fn add(&mut self, value: &str) {
+    pub(crate) fn add(&mut self, value: &str) {
         let secret = match value.split_once(' ') {
             Some((scheme, rest)) if scheme.bytes().all(|b| b.is_ascii_alphabetic()) && !rest.contains(' ') => rest,
             _ => value,
@@ -53,7 +53,7 @@ impl Secrets {
     }
 
     /// Prepares text from a server for a message: removes secrets, truncates it and escapes control characters.
-    pub(super) fn redact(&self, text: &str) -> String {
+    pub(crate) fn redact(&self, text: &str) -> String {
         let clean = self.replace_secrets(text.trim(), TextEnd::MaybeTruncated);
         let text = clean.as_deref().unwrap_or(text.trim());
         let mut out = String::with_capacity(text.len().min(MESSAGE_CHARS));
@@ -71,8 +71,13 @@ impl Secrets {
         out
     }
 
+    /// Replaces secrets in a complete text.
+    pub(crate) fn mask(&self, text: &str) -> String {
+        self.replace_secrets(text, TextEnd::Complete).unwrap_or_else(|| text.to_owned())
+    }
+
     /// Redacts secrets in all strings and object keys of `value`.
-    pub(super) fn redact_json(&self, value: &mut Value) {
+    pub(crate) fn redact_json(&self, value: &mut Value) {
         match value {
             Value::String(text) => {
                 if let Some(clean) = self.replace_secrets(text, TextEnd::Complete) {

@@ -38,6 +38,13 @@ pub enum Variables {
     Inherited,
     /// PATH, an empty HOME and TMPDIR, LANG, and these, as far as this process has them.
     Only(Vec<String>),
+    /// The same, with the folders `home` and `tmp` of an existing folder, which is left as it is.
+    Within {
+        /// The folder.
+        folder: PathBuf,
+        /// The names of other variables.
+        names: Vec<String>,
+    },
 }
 
 impl ServerCommand {
@@ -85,6 +92,8 @@ pub(crate) enum Streams {
     Closed,
     /// Input and output are piped and left to the caller; the standard error is ours.
     Left,
+    /// There is no input, and the output is piped.
+    Output,
 }
 
 impl Process {
@@ -113,6 +122,14 @@ impl Process {
         }
     }
 
+    /// Starts a program, and returns its standard output. Its input is written by [`Process::send`], or closed.
+    ///
+    /// # Errors
+    /// [`McpError::Start`].
+    pub fn with_output(command: &ServerCommand, has_input: bool) -> Result<(Process, Option<ChildStdout>), McpError> {
+        Process::start(command, if has_input { &Streams::Piped } else { &Streams::Output })
+    }
+
     fn spawn(
         command: &ServerCommand,
         streams: &Streams,
@@ -120,19 +137,17 @@ impl Process {
         let name = command.program.clone();
         let failed = |source: io::Error| McpError::Start { program: escaped(&name), source: Arc::new(source) };
         let folders = match command.environment {
-            Variables::Inherited => None,
+            Variables::Inherited | Variables::Within { .. } => None,
             Variables::Only(_) => Some(TempDir::with_prefix("healbench-").map_err(failed)?),
         };
         let variables = variables(&command.environment, folders.as_ref().map(TempDir::path)).map_err(failed)?;
         let mut wrapped = CommandWrap::with_new(&command.program, |started| {
             started.args(&command.args);
-            let stream = || match streams {
-                Streams::Piped | Streams::Left => Stdio::piped(),
-                Streams::Closed => Stdio::null(),
-            };
-            started.stdin(stream()).stdout(stream());
+            let piped = |is_piped: bool| if is_piped { Stdio::piped() } else { Stdio::null() };
+            started.stdin(piped(matches!(streams, Streams::Piped | Streams::Left)));
+            started.stdout(piped(!matches!(streams, Streams::Closed)));
             started.stderr(match streams {
-                Streams::Piped | Streams::Closed => Stdio::piped(),
+                Streams::Piped | Streams::Closed | Streams::Output => Stdio::piped(),
                 Streams::Left => Stdio::inherit(),
             });
             if let Some(variables) = &variables {
@@ -155,7 +170,7 @@ impl Process {
     }
 
     /// Queues bytes for the standard input.
-    pub(crate) fn send(&self, bytes: Vec<u8>) {
+    pub fn send(&self, bytes: Vec<u8>) {
         if let Some(input) = &self.input {
             // The thread ends when the program closes its input, which the output tells.
             let _ = input.send(bytes);
@@ -182,16 +197,21 @@ impl Process {
 
     /// Returns the end of the standard error for a message, in one line; empty if there is none.
     pub(crate) fn last_words(&self) -> String {
+        let text = self.stderr_text();
+        let text = text.trim_end();
+        let start = text.char_indices().rev().nth(LAST_WORDS - 1).map_or(0, |(at, _)| at);
+        escaped(&text[start..])
+    }
+
+    /// Returns the last 64 KiB of the standard error.
+    pub fn stderr_text(&self) -> String {
         // What an ended program wrote may still be on its way; a process that it left may hold the stream for ever.
         let deadline = Instant::now() + GRACE / 2;
         while self.ended.is_some() && !self.stderr.is_complete.load(Ordering::Acquire) && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(2));
         }
         let kept: Vec<u8> = self.stderr.kept.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect();
-        let text = String::from_utf8_lossy(&kept);
-        let text = text.trim_end();
-        let start = text.char_indices().rev().nth(LAST_WORDS - 1).map_or(0, |(at, _)| at);
-        escaped(&text[start..])
+        String::from_utf8_lossy(&kept).into_owned()
     }
 
     pub(crate) fn name(&self) -> &str {
@@ -203,23 +223,30 @@ impl Process {
         self.close_input();
         let session = self.child.id();
         self.wait_until(Instant::now() + GRACE);
-        for signal in [Signal::SIGTERM, Signal::SIGKILL] {
-            let deadline = Instant::now() + GRACE;
-            loop {
-                self.wait_until(Instant::now());
-                let left = processes_of(session, self.ended.is_none());
-                if left.is_empty() {
-                    return;
-                }
-                for process in left {
-                    // It may have ended meanwhile.
-                    let _ = kill(process, signal);
-                }
-                if Instant::now() >= deadline {
-                    break;
-                }
-                thread::sleep(Duration::from_millis(5));
+        end_processes(&mut || {
+            self.wait_until(Instant::now());
+            processes_of(session, self.ended.is_none())
+        });
+    }
+}
+
+/// Asks processes to end, then kills them. `left` returns those that are left.
+pub(crate) fn end_processes(left: &mut dyn FnMut() -> Vec<Pid>) {
+    for signal in [Signal::SIGTERM, Signal::SIGKILL] {
+        let deadline = Instant::now() + GRACE;
+        loop {
+            let left = left();
+            if left.is_empty() {
+                return;
             }
+            for process in left {
+                // It may have ended meanwhile.
+                let _ = kill(process, signal);
+            }
+            if Instant::now() >= deadline {
+                break;
+            }
+            thread::sleep(Duration::from_millis(5));
         }
     }
 }
@@ -252,11 +279,17 @@ pub fn run_program(command: &ServerCommand, timeout: Duration) -> Result<Program
 
 /// Returns the variables of a program; `None` if it inherits them.
 fn variables(environment: &Variables, folder: Option<&Path>) -> io::Result<Option<Vec<(OsString, OsString)>>> {
-    let (Variables::Only(names), Some(folder)) = (environment, folder) else { return Ok(None) };
+    let (names, folder, is_new) = match (environment, folder) {
+        (Variables::Only(names), Some(folder)) => (names, folder, true),
+        (Variables::Within { folder, names }, _) => (names, folder.as_path(), false),
+        (Variables::Inherited | Variables::Only(_), _) => return Ok(None),
+    };
     let mut all: Vec<(OsString, OsString)> = Vec::new();
     for (name, subfolder) in [("HOME", "home"), ("TMPDIR", "tmp")] {
         let path = folder.join(subfolder);
-        std::fs::create_dir(&path)?;
+        if is_new {
+            std::fs::create_dir(&path)?;
+        }
         all.push((name.into(), path.into()));
     }
     let inherited = ["PATH", "LANG"].into_iter().chain(names.iter().map(String::as_str));
@@ -296,7 +329,7 @@ fn keep_last(source: &mut impl Read, stderr: &Stderr) {
 
 /// Returns the processes of a session that have not ended. `leader` says whether its first process still runs.
 #[cfg(target_os = "linux")]
-fn processes_of(session: u32, leader: bool) -> Vec<Pid> {
+pub(crate) fn processes_of(session: u32, leader: bool) -> Vec<Pid> {
     let _ = leader;
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let process = |entry: io::Result<std::fs::DirEntry>| {
@@ -312,7 +345,7 @@ fn processes_of(session: u32, leader: bool) -> Vec<Pid> {
 
 /// Returns the process group of the first process, the only processes that other systems tell.
 #[cfg(not(target_os = "linux"))]
-fn processes_of(session: u32, leader: bool) -> Vec<Pid> {
+pub(crate) fn processes_of(session: u32, leader: bool) -> Vec<Pid> {
     match (leader, i32::try_from(session)) {
         (true, Ok(number)) => vec![Pid::from_raw(-number)],
         _ => Vec::new(),

@@ -250,6 +250,8 @@ pub enum AgentKind {
     Llm,
     /// The recorded answers of a language model.
     Replay,
+    /// A program with a model and a client of its own, which calls the tools by MCP.
+    Program,
 }
 
 impl AgentKind {
@@ -259,7 +261,13 @@ impl AgentKind {
             AgentKind::Scripted => "scripted",
             AgentKind::Llm => "llm",
             AgentKind::Replay => "replay",
+            AgentKind::Program => "program",
         }
+    }
+
+    /// Returns true if equal episodes have equal rows on an environment that is deterministic.
+    pub fn is_deterministic(self) -> bool {
+        matches!(self, AgentKind::Scripted | AgentKind::Replay)
     }
 
     /// Returns the last part of the titles of such agents, which tells a replay from a live model.
@@ -332,12 +340,12 @@ pub struct AgentSpec {
     /// The kind of agent.
     pub kind: AgentKind,
     /// For a simulated reader, the name of its profile without the prefix `scripted:`; for a model, the name as
-    /// requested: `openai:gpt-5-mini`, `model:NAME`.
+    /// requested: `openai:gpt-5-mini`, `model:NAME`; for a program, its name without the prefix `agent:`.
     pub name: String,
     /// The opening of its episodes; null for a simulated reader.
     #[serde(default)]
     pub opening: Option<Opening>,
-    /// The tools mode; null for a simulated reader.
+    /// The tools mode; null for a simulated reader and for a program.
     #[serde(default)]
     pub tools: Option<ToolsMode>,
     /// Everything that determines the agent's behavior, as plain data: for a simulated reader, its profile; for a model,
@@ -376,6 +384,9 @@ impl fmt::Display for AgentId {
     }
 }
 
+/// The part of an agent's name before the name of a program.
+pub const PROGRAM_PREFIX: &str = "agent";
+
 /// The setting of a model, and the part of its title.
 const DETERMINISTIC: &str = "deterministic";
 
@@ -410,6 +421,7 @@ impl fmt::Display for AgentSpec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
             AgentKind::Scripted => write!(f, "{}:{}", self.kind.name(), self.name),
+            AgentKind::Program => write!(f, "{PROGRAM_PREFIX}:{}", self.name),
             AgentKind::Llm | AgentKind::Replay => f.write_str(&self.name),
         }
     }

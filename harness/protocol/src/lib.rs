@@ -25,7 +25,7 @@ mod turn;
 
 pub use axes::{
     AgentId, AgentKind, AgentSpec, AxisError, ErrorFormat, FORMATS, FormatEntry, GUARDRAILS, GuardrailEntry,
-    Guardrails, Opening, TemplateSource, ToolsMode,
+    Guardrails, Opening, PROGRAM_PREFIX, TemplateSource, ToolsMode,
 };
 pub use call::{ActionSpec, ToolCall, ToolResponse, ToolSpec};
 pub use canonical::{canonical_json, fingerprint, fingerprint_file, json_type, same_json};
@@ -47,7 +47,7 @@ pub use numbers::NumberTexts;
 pub use printable::is_unprintable;
 pub use script::{RecordQuery, Script, Step};
 pub use tool_failure::{Code, Severity, ToolFailure, detail_texts};
-pub use turn::{Agent, AgentError, EpisodeStart, Origin, Turn, TurnCost, Usage};
+pub use turn::{Agent, AgentError, EpisodeStart, Origin, ProgramReport, Turn, TurnCost, Usage};
 
 /// A JSON object that preserves the order of its keys; schemas and error texts depend on that order.
 pub type Object = serde_json::Map<String, serde_json::Value>;

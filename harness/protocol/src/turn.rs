@@ -61,6 +61,8 @@ pub enum Origin {
     Opening,
     /// Answered by a model.
     Model(TurnCost),
+    /// Made by an agent program, at a cost that is known for the episode at most.
+    Program,
 }
 
 /// The cost of one model answer.
@@ -88,6 +90,30 @@ pub struct Usage {
     pub output: u64,
     /// Reasoning tokens; null if not reported.
     pub reasoning: Option<u64>,
+}
+
+/// What an agent program did in an episode besides calling tools.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ProgramReport {
+    /// The tokens that the program reported; null if it reported none, or if its reports are not known to be complete.
+    pub usage: Option<Usage>,
+    /// The sessions with the tools that it opened.
+    pub connections: u32,
+    /// The sessions that were refused, because too many were open.
+    pub refused_connections: u32,
+    /// The calls that it cancelled before they were made. They have no row.
+    pub cancelled_calls: u32,
+    /// The requests for permission that were granted: those for the tools of the scenario.
+    pub granted_permissions: u32,
+    /// The requests for permission that were refused.
+    pub refused_permissions: u32,
+    /// The calls of tools of its own that it told of.
+    pub own_tool_calls: u32,
+    /// The lines of its output that were no messages of its protocol, or too long.
+    pub stray_lines: u32,
+    /// Its exit status; null if it was ended with the episode.
+    pub exit: Option<String>,
 }
 
 /// Everything that an agent receives when an episode starts.
@@ -127,6 +153,11 @@ pub trait Agent {
     /// place is sent.
     fn preamble(&self) -> Cow<'_, str> {
         Cow::Borrowed("")
+    }
+
+    /// Returns what is known of a program's episode so far; `None` for any other agent.
+    fn program_report(&self) -> Option<ProgramReport> {
+        None
     }
 
     /// Returns the largest number of tokens that are sent with one request; the rest of a longer conversation is cut off.

@@ -1,0 +1,420 @@
+//! An agent whose turns are the calls of a program.
+
+use std::collections::VecDeque;
+use std::io::BufReader;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::ChildStdout;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use healbench_mcp::{
+    Line, MAX_LINE, Process, ServerCommand, ToolServer, Variables, call_result, read_line,
+};
+use healbench_protocol::{
+    Agent, AgentError, EpisodeStart, Origin, ProgramReport, ToolCall, ToolResponse, Turn, Usage,
+};
+use serde_json::Value;
+
+use super::acp::{Conversation, Reaction};
+use super::home::{EpisodeFolder, MAX_SOCKET_PATH, McpServer, longest_socket_path};
+use super::hub::{Hub, SocketCall};
+use super::settings::{Program, Protocol};
+use crate::llm::Secrets;
+use crate::llm::tool_definitions;
+
+/// The name that clients see, which tells nothing about scenario or condition.
+pub(super) const SERVER_NAME: &str = "tools";
+/// The time between two looks at the process, the time limit and the flag that stops a run.
+const WATCH: Duration = Duration::from_millis(20);
+/// The time in which an ended program's last lines are read.
+const LAST_LINES: Duration = Duration::from_millis(500);
+/// The events that wait, after which program and clients have to wait.
+const WAITING_EVENTS: usize = 64;
+/// The bytes of a program's output that are kept as its text.
+const KEPT_OUTPUT: usize = 64 << 10;
+/// The exit codes of the process that holds the program, if it cannot be started, and if we are gone.
+const NOT_STARTED: i32 = 127;
+
+/// Something that happened in an episode.
+pub(super) enum Event {
+    Call(SocketCall),
+    Line(Line),
+    OutputEnded,
+}
+
+/// Creates the agents of one program.
+pub struct ProgramFactory {
+    program: Program,
+    /// healbench, which programs start as their server.
+    launcher: PathBuf,
+    stop: Arc<AtomicBool>,
+    secrets: Secrets,
+}
+
+/// The reason why a program cannot be an agent.
+#[derive(Debug, thiserror::Error)]
+pub enum ProgramSetupError {
+    /// The program is not in PATH, or not executable.
+    #[error("the program `{0}` is not found")]
+    NotFound(String),
+    /// The variable is not set.
+    #[error("the environment variable {0} is not set")]
+    NoVariable(String),
+    /// The folder for temporary files has a path that is too long for sockets.
+    #[error("the path of an episode's socket has {length} bytes, and may have {MAX_SOCKET_PATH}: `{}`", path.display())]
+    LongPath {
+        /// The path.
+        path: PathBuf,
+        /// Its length.
+        length: usize,
+    },
+}
+
+impl ProgramSetupError {
+    /// Returns the way out.
+    pub fn help(&self) -> &'static str {
+        match self {
+            ProgramSetupError::NotFound(_) => "install it, or give the path of its executable; only PATH is searched",
+            ProgramSetupError::NoVariable(_) => "export it, or remove its name from `env`",
+            ProgramSetupError::LongPath { .. } => "set TMPDIR to a folder with a shorter path, such as /tmp",
+        }
+    }
+}
+
+impl ProgramFactory {
+    /// Checks that the program can be started. `launcher` is healbench's own executable; `variable` reads the environment.
+    ///
+    /// # Errors
+    /// [`ProgramSetupError`].
+    pub fn new(
+        program: Program,
+        launcher: PathBuf,
+        stop: Arc<AtomicBool>,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<ProgramFactory, ProgramSetupError> {
+        let name = program.protocol.words().first().cloned().unwrap_or_default();
+        if !is_executable(&name, &variable("PATH").unwrap_or_default()) {
+            return Err(ProgramSetupError::NotFound(name));
+        }
+        let path = longest_socket_path();
+        let length = path.as_os_str().len();
+        if length > MAX_SOCKET_PATH {
+            return Err(ProgramSetupError::LongPath { path, length });
+        }
+        let mut secrets = Secrets::default();
+        for name in &program.env {
+            let value = variable(name).ok_or_else(|| ProgramSetupError::NoVariable(name.clone()))?;
+            secrets.add(&value);
+        }
+        Ok(ProgramFactory { program, launcher, stop, secrets })
+    }
+
+    /// Returns the settings.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Creates the agent of one episode. The program starts with its first turn.
+    pub fn agent<'a>(&'a self, start: EpisodeStart<'a>) -> ProgramAgent<'a> {
+        let report = ProgramReport::default();
+        ProgramAgent { factory: self, start, running: None, asked: None, report, text: LastLines::default() }
+    }
+}
+
+/// Returns true if a program can be executed.
+fn is_executable(name: &str, path: &str) -> bool {
+    let is_file = |path: &Path| {
+        path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
+    };
+    match name.contains('/') {
+        true => is_file(Path::new(name)),
+        false => std::env::split_paths(path).any(|folder| is_file(&folder.join(name))),
+    }
+}
+
+/// One episode of a program.
+pub struct ProgramAgent<'a> {
+    factory: &'a ProgramFactory,
+    start: EpisodeStart<'a>,
+    running: Option<Running>,
+    /// The call that is being answered.
+    asked: Option<SocketCall>,
+    report: ProgramReport,
+    /// The output of a program without a protocol.
+    text: LastLines,
+}
+
+/// A program that was started. The sockets close before its processes are ended, and its folder is deleted last.
+struct Running {
+    hub: Hub,
+    events: Receiver<Event>,
+    conversation: Option<Conversation>,
+    process: Process,
+    deadline: Instant,
+    /// The end of the life line.
+    _life: UnixListener,
+    _folder: EpisodeFolder,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        if let Some(line) = self.conversation.as_ref().and_then(Conversation::cancel) {
+            self.process.send(line);
+        }
+    }
+}
+
+/// The last whole lines of an output.
+#[derive(Default)]
+struct LastLines {
+    lines: VecDeque<String>,
+    bytes: usize,
+}
+
+impl LastLines {
+    fn push(&mut self, line: &[u8]) {
+        let line = String::from_utf8_lossy(line).into_owned();
+        self.bytes += line.len() + 1;
+        self.lines.push_back(line);
+        while self.bytes > KEPT_OUTPUT && let Some(first) = self.lines.pop_front() {
+            self.bytes -= first.len() + 1;
+        }
+    }
+
+    fn text(&self) -> String {
+        self.lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Agent for ProgramAgent<'_> {
+    fn next_turn(&mut self, seen: &[&ToolResponse]) -> Result<Turn, AgentError> {
+        if let (Some(asked), [response]) = (self.asked.take(), seen) {
+            let content = response.content.iter().map(String::as_str);
+            asked.answer(call_result(content, None, response.is_error));
+        }
+        if self.running.is_none() {
+            self.running = Some(self.launch()?);
+        }
+        let turn = self.wait()?;
+        Ok(self.redacted(turn))
+    }
+
+    fn origin(&self) -> Origin {
+        Origin::Program
+    }
+
+    fn program_report(&self) -> Option<ProgramReport> {
+        let mut report = self.report.clone();
+        if let Some(running) = &self.running {
+            [report.connections, report.refused_connections, report.cancelled_calls] = running.hub.counts();
+        }
+        Some(report)
+    }
+}
+
+impl ProgramAgent<'_> {
+    fn launch(&self) -> Result<Running, AgentError> {
+        let ProgramFactory { program, launcher, .. } = self.factory;
+        let failed = |what: &str| {
+            let what = what.to_owned();
+            move |error: std::io::Error| AgentError::Infra(format!("{what}: {error}"))
+        };
+        let folder = EpisodeFolder::create().map_err(failed("the folder of the episode cannot be made"))?;
+        let address = folder.tools_socket();
+        let launcher = launcher.display().to_string();
+        let server = McpServer {
+            command: launcher.clone(),
+            args: vec!["serve".to_owned(), "--attach".to_owned(), address.display().to_string()],
+        };
+        let words = folder.fill(program, &server, self.start.prompt);
+        let words = words.map_err(failed("the home of the program cannot be written"))?;
+        let (sender, events) = sync_channel(WAITING_EVENTS);
+        let tools = ToolServer::new(SERVER_NAME, tool_definitions(self.start.tools));
+        let hub = Hub::listen(&address, tools, sender.clone()).map_err(failed("the episode has no socket"))?;
+        let life = UnixListener::bind(folder.life_socket()).map_err(failed("the episode has no socket"))?;
+        let mut args = vec!["hold".to_owned(), folder.life_socket().display().to_string()];
+        args.extend([folder.path().display().to_string(), "--".to_owned()]);
+        args.extend(words);
+        let command = ServerCommand {
+            program: launcher,
+            args,
+            environment: Variables::Within { folder: folder.path().to_owned(), names: program.env.clone() },
+            dir: Some(folder.work()),
+        };
+        let speaks_acp = matches!(program.protocol, Protocol::Acp(_));
+        let (process, stdout) =
+            Process::with_output(&command, speaks_acp).map_err(|error| AgentError::Infra(error.to_string()))?;
+        if let Some(stdout) = stdout {
+            read_output(stdout, sender);
+        }
+        let conversation = speaks_acp.then(|| {
+            let Program { sums_usage, .. } = program;
+            let (conversation, line) =
+                Conversation::begin(self.start.prompt, self.start.tools, &folder.work(), &server, *sums_usage);
+            process.send(line);
+            conversation
+        });
+        let deadline = Instant::now() + Duration::from_secs(program.timeout_s.into());
+        Ok(Running { hub, events, conversation, process, deadline, _life: life, _folder: folder })
+    }
+
+    /// Waits for the next call, or for the end of the program.
+    fn wait(&mut self) -> Result<Turn, AgentError> {
+        let mut output_ended = false;
+        let mut last_lines: Option<Instant> = None;
+        loop {
+            let Some(running) = &mut self.running else { return Err(AgentError::Stopped) };
+            if self.factory.stop.load(Ordering::Relaxed) {
+                return Err(AgentError::Stopped);
+            }
+            match running.events.recv_timeout(WATCH) {
+                Ok(Event::Call(asked)) => {
+                    if asked.begin() {
+                        let call = asked.call.call.clone();
+                        self.asked = Some(asked);
+                        return Ok(Turn::Calls { calls: vec![call], waited_s: 0, text: String::new() });
+                    }
+                }
+                Ok(Event::Line(line)) => {
+                    if let Some(turn) = self.line(line)? {
+                        return Ok(turn);
+                    }
+                    continue;
+                }
+                Ok(Event::OutputEnded) => output_ended = true,
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => {}
+            }
+            let Some(running) = &mut self.running else { return Err(AgentError::Stopped) };
+            let now = Instant::now();
+            if let Some(status) = running.process.wait_until(now) {
+                // Its last lines are read first. A process that it left may hold the stream.
+                let end = *last_lines.get_or_insert(now + LAST_LINES);
+                if output_ended || now >= end {
+                    self.report.exit = Some(status.to_string());
+                    return self.ended(status.code());
+                }
+            } else if now >= running.deadline {
+                let seconds = self.factory.program.timeout_s;
+                return Err(self.failed(&format!("it did not end within {seconds} s")));
+            }
+        }
+    }
+
+    /// Reacts to a line of the program.
+    fn line(&mut self, line: Line) -> Result<Option<Turn>, AgentError> {
+        let Line::Bytes(line) = line else {
+            self.report.stray_lines += 1;
+            return Ok(None);
+        };
+        let Some(running) = &mut self.running else { return Ok(None) };
+        let Some(conversation) = &mut running.conversation else {
+            if self.factory.program.sums_usage && let Ok(event) = serde_json::from_slice::<Value>(&line) {
+                add_usage(&mut self.report, &event["usage"]);
+            }
+            self.text.push(&line);
+            return Ok(None);
+        };
+        match conversation.receive(&line, &mut self.report) {
+            Reaction::Send(line) => running.process.send(line),
+            Reaction::End(turn) => return Ok(Some(turn)),
+            Reaction::Failed(reason) => return Err(self.failed(&reason)),
+            Reaction::Nothing => {}
+        }
+        Ok(None)
+    }
+
+    /// Returns the last turn of a program that has ended.
+    fn ended(&self, code: Option<i32>) -> Result<Turn, AgentError> {
+        let program = &self.factory.program;
+        match code {
+            Some(0) if matches!(program.protocol, Protocol::Command(_)) => Ok(Turn::Answer { text: self.text.text() }),
+            Some(0) => Err(self.failed("it ended before it answered the task")),
+            Some(NOT_STARTED) => Err(self.failed("it cannot be started, or ended with the exit code 127")),
+            Some(code @ 129..=192) => Err(self.failed(&format!("it was ended by the signal {}", code - 128))),
+            Some(code) => Err(self.failed(&format!("it ended with the exit code {code}"))),
+            None => Err(self.failed("it was ended by a signal")),
+        }
+    }
+
+    /// Returns the error of a program, with its last words.
+    fn failed(&self, reason: &str) -> AgentError {
+        let name = self.factory.program.protocol.words().first().map_or("", String::as_str);
+        let mut message = format!("`{name}`: {}", self.factory.secrets.redact(reason));
+        let words = self.running.as_ref().map(|running| running.process.stderr_text()).unwrap_or_default();
+        // A key may span the place where a text is cut, so it is masked first.
+        let words = self.factory.secrets.mask(words.trim());
+        let start = words.char_indices().rev().nth(LAST_WORDS - 1).map_or(0, |(at, _)| at);
+        let words = self.factory.secrets.redact(&words[start..]);
+        if !words.is_empty() {
+            message.push_str(&format!("; its last words: {words}"));
+        }
+        AgentError::Infra(message)
+    }
+
+    /// Masks the values of the handed-on variables, so that they reach no file.
+    fn redacted(&self, turn: Turn) -> Turn {
+        let secrets = &self.factory.secrets;
+        let text = |text: String| secrets.mask(&text);
+        match turn {
+            Turn::Calls { calls, waited_s, text } => {
+                let masked = |mut call: ToolCall| {
+                    let before = call.arguments.clone();
+                    secrets.redact_json(&mut call.arguments);
+                    call.tool = secrets.mask(&call.tool);
+                    if call.arguments != before {
+                        call.numbers = None;
+                    }
+                    call
+                };
+                Turn::Calls { calls: calls.into_iter().map(masked).collect(), waited_s, text }
+            }
+            Turn::Answer { text: answer } => Turn::Answer { text: text(answer) },
+            Turn::Incomplete { text: answer } => Turn::Incomplete { text: text(answer) },
+            Turn::Refused { reason } => Turn::Refused { reason: text(reason) },
+            other => other,
+        }
+    }
+}
+
+/// The characters of the standard error that a message has.
+const LAST_WORDS: usize = 250;
+
+/// Reads the output of a program in a thread of its own, which ends with the stream or with the episode.
+fn read_output(stdout: ChildStdout, events: SyncSender<Event>) {
+    thread::spawn(move || {
+        let mut source = BufReader::new(stdout);
+        while let Ok(Some(line)) = read_line(&mut source, MAX_LINE) {
+            if events.send(Event::Line(line)).is_err() {
+                return;
+            }
+        }
+        let _ = events.send(Event::OutputEnded);
+    });
+}
+
+/// Adds a report of tokens, with the names that OpenAI, Anthropic or the Agent Client Protocol give them. Reports without
+/// both counts are ignored.
+pub(super) fn add_usage(report: &mut ProgramReport, usage: &Value) {
+    let count = |names: &[&str]| names.iter().find_map(|name| usage[*name].as_u64());
+    let input = count(&["input_tokens", "inputTokens", "prompt_tokens"]);
+    let output = count(&["output_tokens", "outputTokens", "completion_tokens"]);
+    let (Some(input), Some(output)) = (input, output) else { return };
+    let known = report.usage.get_or_insert(Usage {
+        cache_read: Some(0),
+        reasoning: Some(0),
+        ..Usage::default()
+    });
+    let add = |sum: Option<u64>, more: Option<u64>| Some(sum?.saturating_add(more?));
+    *known = Usage {
+        input: known.input.saturating_add(input),
+        output: known.output.saturating_add(output),
+        cache_read: add(known.cache_read, count(&["cached_input_tokens", "cachedReadTokens"])),
+        cache_write: None,
+        reasoning: add(known.reasoning, count(&["reasoning_output_tokens", "thoughtTokens"])),
+    };
+}
