@@ -82,7 +82,7 @@ frame! {
         SERVER server: Option<Text>;
         /// The agent as named on the command line: `scripted:typical`.
         AGENT agent: Text;
-        /// `scripted`, `llm` or `replay`.
+        /// `scripted`, `llm`, `replay` or `program`.
         AGENT_KIND agent_kind: Text;
         /// The name of the condition; by default its guardrails and error format: `all fusion-xml`.
         CONDITION condition: Text;
@@ -105,20 +105,21 @@ frame! {
         ENDED_BY ended_by: Text;
         /// True if the agent's last turn claims that the task is complete.
         CLAIMED_DONE claimed_done: Flag;
-        /// True if a mistake or a fault was scheduled.
+        /// True if a mistake or a fault was scheduled. For a program, if faults are scheduled, or the tools are listed in a previous
+        /// contract.
         SCHEDULED scheduled: Flag;
         /// Hash of the trial schedule. Rows with different hashes are never paired.
         SCHEDULE_HASH schedule_hash: Text;
-        /// Turns taken.
-        TURNS turns: U32;
+        /// Turns taken. Null for a program.
+        TURNS turns: Option<U32>;
         /// Calls made.
         CALLS calls: U32;
         /// Calls that a perfect agent needs.
         PERFECT_CALLS perfect_calls: U32;
         /// Tokens of the task's prompt.
         PROMPT_TOKENS prompt_tokens: U32;
-        /// Tokens of the agent's turns without a call.
-        PROSE_TOKENS prose_tokens: U32;
+        /// Tokens of the agent's turns without a call. Null for a program.
+        PROSE_TOKENS prose_tokens: Option<U32>;
         /// True if the first call succeeded.
         FIRST_CALL_SUCCESS first_call_success: Flag;
         /// Calls that failed.
@@ -154,23 +155,23 @@ frame! {
         /// Tokens of the largest response.
         LARGEST_RESPONSE largest_response: U32;
         /// Exact `o200k_base` tokens sent to the agent, over all turns: system text, tools and the conversation so far. For a
-        /// simulated reader, those of a model that takes the same turns.
-        BILLED_INPUT_TOKENS billed_input_tokens: U64;
+        /// simulated reader, those of a model that takes the same turns. Null for a program, as the next two columns.
+        BILLED_INPUT_TOKENS billed_input_tokens: Option<U64>;
         /// Exact `o200k_base` tokens of the agent's turns: calls and prose, without reasoning.
-        BILLED_OUTPUT_TOKENS billed_output_tokens: U64;
+        BILLED_OUTPUT_TOKENS billed_output_tokens: Option<U64>;
         /// Tokens of responses that no turn received: those after the last turn, and what did not fit into the context
         /// window.
-        UNSENT_TOKENS unsent_tokens: U64;
+        UNSENT_TOKENS unsent_tokens: Option<U64>;
         /// How the episode began: `seeded` or `natural`. Null without a model, as all columns below.
         OPENING opening: Option<Text>;
         /// How the tools were passed to the model: `native` or `prompt`.
         TOOLS_MODE tools_mode: Option<Text>;
         /// Calls of the opening: the first ones, which are not the model's own.
         OPENING_CALLS opening_calls: Option<U32>;
-        /// Turns of the model.
+        /// Turns of the model. Null for a program.
         MODEL_TURNS model_turns: Option<U32>;
         /// Origin of `input_tokens` and `output_tokens`: `provider`, or `bpe` if the provider did not count every turn.
-        /// Null, as all columns below, if no request was sent.
+        /// Null, as all columns below, if no request was sent. For a program, `provider` for the sums of its own reports.
         TOKEN_SOURCE token_source: Option<Text>;
         /// Tokens of the model's requests, including those read from and written to a cache.
         INPUT_TOKENS input_tokens: Option<U64>;
@@ -195,8 +196,8 @@ frame! {
         EPISODE episode: U64;
         /// Number of the call within its episode, from 1.
         CALL call: U32;
-        /// Number of the turn, from 1.
-        TURN turn: U32;
+        /// Number of the turn, from 1. Null for a program.
+        TURN turn: Option<U32>;
         /// The tool as the agent named it.
         TOOL tool: Text;
         /// The action as the agent named it. Null if it named none.
@@ -246,8 +247,8 @@ frame! {
         RESPONSE_HASH response_hash: U64;
         /// Tokens that guardrails added to the response, or to all responses of the episode.
         GUARDRAIL_TOKENS guardrail_tokens: U32;
-        /// Tokens of the conversation before the call.
-        CONTEXT_TOKENS context_tokens: U64;
+        /// Tokens of the conversation before the call. Null for a program.
+        CONTEXT_TOKENS context_tokens: Option<U64>;
     }
 }
 

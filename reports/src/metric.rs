@@ -127,8 +127,8 @@ impl Metric {
             Metric::Stuck => flag(row.counts.stuck),
             Metric::Calls => Some(f64::from(row.calls)),
             Metric::RepeatedCalls => Some(f64::from(row.counts.repeated_calls)),
-            Metric::Tokens => Some(tokens(row) as f64),
-            Metric::BilledTokens => Some(billed_tokens(row) as f64),
+            Metric::Tokens => tokens(row).map(|tokens| tokens as f64),
+            Metric::BilledTokens => billed_tokens(row).map(|tokens| tokens as f64),
             Metric::WastedTokens => Some(row.counts.wasted_tokens as f64),
             Metric::GuardrailTokens => Some(row.counts.guardrail_tokens as f64),
             Metric::LeakedFields => row.counts.leaked_fields.map(|fields| fields as f64),
@@ -256,17 +256,17 @@ pub(crate) const ROW_METRICS: [RowMetricEntry; 25] = {
             "Successes among scored episodes."),
         row(CallsPerEpisode, "calls_per_episode", ["calls", "/episode"], Decimal, Cost, calls, one,
             "Calls over scored episodes."),
-        row(BilledTokensPerEpisode, "billed_tokens_per_episode", ["billed", "/episode"], Amount, Cost, billed_tokens, one,
+        row(BilledTokensPerEpisode, "billed_tokens_per_episode", ["billed", "/episode"], Amount, Cost, known_billed, |row| billed_tokens(row).is_some().into(),
             "Exact o200k_base tokens over scored episodes: the input of every turn (system text, tools and the conversation so far) and its output. For a simulated reader, those of a model that takes the same turns."),
-        row(TokensPerEpisode, "tokens_per_episode", ["tokens", "/episode"], Amount, Cost, tokens, one,
+        row(TokensPerEpisode, "tokens_per_episode", ["tokens", "/episode"], Amount, Cost, known_tokens, |row| tokens(row).is_some().into(),
             "Tokens of calls, responses and prose over scored episodes."),
         row(Recovered, "episode_recovery", ["recov-", "ered"], Percent, Outcome, |row| u64::from(row.scheduled) * success(row),
             |row| row.scheduled.into(), "Successes among episodes with a scheduled mistake or fault."),
         row(CallsPerSuccess, "calls_per_success", ["calls", "/succ."], Decimal, Outcome, calls, success,
             "Calls over successes."),
-        row(BilledTokensPerSuccess, "billed_tokens_per_success", ["billed", "/succ."], Amount, Outcome, billed_tokens, success,
+        row(BilledTokensPerSuccess, "billed_tokens_per_success", ["billed", "/succ."], Amount, Outcome, known_billed, |row| success(row) * u64::from(billed_tokens(row).is_some()),
             "Billed tokens over successes."),
-        row(TokensPerSuccess, "tokens_per_success", ["tokens", "/succ."], Amount, Hidden, tokens, success,
+        row(TokensPerSuccess, "tokens_per_success", ["tokens", "/succ."], Amount, Hidden, known_tokens, |row| success(row) * u64::from(tokens(row).is_some()),
             "Tokens of calls, responses and prose over successes."),
         row(ErrorsFixed, "errors_fixed", ["errors", "fixed"], Percent, Chains, |row| row.counts.errors_fixed.into(),
             |row| row.counts.chains.into(),
@@ -294,7 +294,7 @@ pub(crate) const ROW_METRICS: [RowMetricEntry; 25] = {
             |row| told(row, false), "Successes among episodes with errors, none of which told the answer."),
         row(FalseSuccess, "false_success", ["false", "success"], Percent, Behavior, |row| false_success(row).into(), one,
             "Scored episodes whose agent claimed to be done while an expectation did not hold."),
-        row(WastedTokens, "wasted_tokens", ["wasted", "tokens"], Percent, Outcome, |row| row.counts.wasted_tokens, tokens,
+        row(WastedTokens, "wasted_tokens", ["wasted", "tokens"], Percent, Outcome, |row| tokens(row).map_or(0, |_| row.counts.wasted_tokens), known_tokens,
             "Tokens of calls that failed and of their responses, over all tokens."),
         row(CallEfficiency, "call_efficiency", ["call", "efficiency"], Percent, Cost, |row| row.perfect_calls.into(), calls,
             "Calls that a perfect agent needs over calls made. An agent that gives up at once makes fewer than it needs."),
@@ -303,11 +303,13 @@ pub(crate) const ROW_METRICS: [RowMetricEntry; 25] = {
             "The call efficiency of episodes that succeeded."),
         row(LeakedFields, "leaked_fields", ["leaked", "fields"], Count, Behavior, |row| row.counts.leaked_fields.unwrap_or(0),
             |row| row.counts.leaked_fields.is_none().into(), "Undeclared fields that reached the environment."),
-        row(ProseTokens, "prose_tokens", ["", ""], Count, Hidden, |row| row.prose_tokens.into(), zero,
+        row(ProseTokens, "prose_tokens", ["", ""], Count, Hidden, |row| row.prose_tokens.map_or(0, u64::from),
+            |row| row.prose_tokens.is_none().into(),
             "Tokens of turns without a call; they are part of all tokens."),
         row(GuardrailTokens, "guardrail_tokens", ["guardrail", "tokens"], Count, Cost, |row| row.counts.guardrail_tokens, zero,
             "Tokens that guardrails added to responses."),
-        row(UnsentTokens, "unsent_tokens", ["unsent", "tokens"], Count, Cost, |row| row.billed.unsent, zero,
+        row(UnsentTokens, "unsent_tokens", ["unsent", "tokens"], Count, Cost, |row| row.billed.map_or(0, |billed| billed.unsent),
+            |row| row.billed.is_none().into(),
             "Tokens of responses that no turn received: those after the last turn, and what did not fit into the context window. They are not billed."),
     ]
 };
@@ -356,14 +358,22 @@ fn calls(row: &EpisodeRecord) -> u64 {
     row.calls.into()
 }
 
-/// Returns the tokens of calls, responses and turns without a call.
-pub(crate) fn tokens(row: &EpisodeRecord) -> u64 {
-    row.counts.call_tokens + u64::from(row.prose_tokens)
+/// Returns the tokens of calls, responses and turns without a call; `None` for a program.
+pub(crate) fn tokens(row: &EpisodeRecord) -> Option<u64> {
+    Some(row.counts.call_tokens + u64::from(row.prose_tokens?))
 }
 
-/// Returns the tokens of every turn's input and output.
-pub(crate) fn billed_tokens(row: &EpisodeRecord) -> u64 {
-    row.billed.input + row.billed.output
+/// Returns the tokens of every turn's input and output; `None` for a program.
+pub(crate) fn billed_tokens(row: &EpisodeRecord) -> Option<u64> {
+    row.billed.map(|billed| billed.input + billed.output)
+}
+
+fn known_tokens(row: &EpisodeRecord) -> u64 {
+    tokens(row).unwrap_or_default()
+}
+
+fn known_billed(row: &EpisodeRecord) -> u64 {
+    billed_tokens(row).unwrap_or_default()
 }
 
 impl RowMetricEntry {

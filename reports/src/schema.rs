@@ -76,7 +76,7 @@ macro_rules! enum_schemas {
 }
 
 enum_schemas! {
-    AgentKindSchema, "AgentKind": [AgentKind::Scripted, AgentKind::Llm, AgentKind::Replay];
+    AgentKindSchema, "AgentKind": [AgentKind::Scripted, AgentKind::Llm, AgentKind::Replay, AgentKind::Program];
     GuardrailsSchema, "Guardrails": Guardrails::sets();
     MetricSchema, "Metric": Metric::ALL;
     OpeningSchema, "Opening": Opening::ALL;

@@ -68,6 +68,8 @@ pub enum TranscriptStep {
     Refused(String),
     /// The agent failed, for this reason.
     Failed(String),
+    /// What an agent program did besides calling the tools.
+    Program(String),
 }
 
 /// A call and its response.
@@ -122,7 +124,8 @@ impl CallStep {
 /// this is the previous call of the chain, even if the agent made lookups in between; otherwise it is the call directly
 /// before, if it has the same tool and action.
 fn reference_call<'a>(earlier: &'a [SentCall], call: &CallRecord) -> Option<&'a SentCall> {
-    let mut seen = earlier.iter().rev().filter(|sent| sent.row.turn < call.turn);
+    // The calls of a turn are not told the answers of each other. Without turns, a call is taken for one of its own.
+    let mut seen = earlier.iter().rev().filter(|sent| call.turn.is_none() || sent.row.turn < call.turn);
     let before = seen.clone().next()?;
     let same = before.row.tool == call.tool && before.row.action == call.action;
     let chained = seen.find(|sent| call.chain.is_some() && sent.row.chain == call.chain);
@@ -138,7 +141,7 @@ mod tests {
     fn sent(call: u32, turn: u32, name: &str, chain: Option<u32>) -> SentCall {
         let (tool, action) = name.split_once('.').unwrap();
         let row =
-            CallRecord { call, turn, tool: tool.into(), action: Some(action.into()), chain, ..CallRecord::default() };
+            CallRecord { call, turn: Some(turn), tool: tool.into(), action: Some(action.into()), chain, ..CallRecord::default() };
         SentCall { arguments: json!({"action": action, "n": call}), row }
     }
 

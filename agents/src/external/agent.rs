@@ -28,7 +28,7 @@ use crate::llm::Secrets;
 use crate::llm::tool_definitions;
 
 /// The name that clients see, which tells nothing about scenario or condition.
-pub(super) const SERVER_NAME: &str = "tools";
+pub const SERVER_NAME: &str = "tools";
 /// The time between two looks at the process, the time limit and the flag that stops a run.
 const WATCH: Duration = Duration::from_millis(20);
 /// The time in which an ended program's last lines are read.
@@ -120,9 +120,9 @@ impl ProgramFactory {
     }
 
     /// Creates the agent of one episode. The program starts with its first turn.
-    pub fn agent<'a>(&'a self, start: EpisodeStart<'a>) -> ProgramAgent<'a> {
+    pub fn agent<'a>(self: &Arc<Self>, start: EpisodeStart<'a>) -> ProgramAgent<'a> {
         let report = ProgramReport::default();
-        ProgramAgent { factory: self, start, running: None, asked: None, report, text: LastLines::default() }
+        ProgramAgent { factory: Arc::clone(self), start, running: None, asked: None, report, text: LastLines::default() }
     }
 }
 
@@ -139,7 +139,7 @@ fn is_executable(name: &str, path: &str) -> bool {
 
 /// One episode of a program.
 pub struct ProgramAgent<'a> {
-    factory: &'a ProgramFactory,
+    factory: Arc<ProgramFactory>,
     start: EpisodeStart<'a>,
     running: Option<Running>,
     /// The call that is being answered.
@@ -219,7 +219,7 @@ impl Agent for ProgramAgent<'_> {
 
 impl ProgramAgent<'_> {
     fn launch(&self) -> Result<Running, AgentError> {
-        let ProgramFactory { program, launcher, .. } = self.factory;
+        let ProgramFactory { program, launcher, .. } = &*self.factory;
         let failed = |what: &str| {
             let what = what.to_owned();
             move |error: std::io::Error| AgentError::Infra(format!("{what}: {error}"))

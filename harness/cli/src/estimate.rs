@@ -39,7 +39,7 @@ pub(crate) fn estimates(run_spec: &RunSpec) -> Result<Vec<Estimate>, CliError> {
         .enumerate()
         .filter_map(|(index, config)| match config {
             AgentConfig::Model(model) => Some((index, model.as_ref(), run_spec.plan.agents[index].opening?)),
-            AgentConfig::Scripted(_) => None,
+            AgentConfig::Scripted(_) | AgentConfig::Program(_) => None,
         })
         .collect();
     // Only the simulator tells beforehand what an episode takes.
@@ -95,7 +95,8 @@ fn add_episode(
     let has_closing_turn = episode.outcome != Outcome::Success || model_calls.is_empty();
     sum.turns += model_calls.len() as u64 + u64::from(has_closing_turn);
     for call in model_calls {
-        sum.input += preamble + call.context_tokens;
+        // A simulated reader's turns are known.
+        sum.input += preamble + call.context_tokens.unwrap_or_default();
         sum.output += u64::from(call.request_tokens);
     }
     if !has_closing_turn {
@@ -104,7 +105,7 @@ fn add_episode(
     let transcript_tokens: u64 =
         episode_calls.iter().map(|call| u64::from(call.request_tokens) + u64::from(call.response_tokens)).sum();
     sum.input += preamble + u64::from(episode.prompt_tokens) + transcript_tokens;
-    sum.output += u64::from(episode.prose_tokens);
+    sum.output += u64::from(episode.prose_tokens.unwrap_or_default());
 }
 
 /// Returns the number of calls of a seeded opening, by scenario and trial.

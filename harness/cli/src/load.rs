@@ -3,9 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use healbench_agents::ReplayAgent;
+use healbench_agents::external::Program;
 use healbench_agents::llm::{Model, preamble_of};
 use healbench_agents::scripted::{Profile, ProfileError, ScriptedAgent, shipped_profile, shipped_profiles};
-use healbench_protocol::{Agent, AgentSpec, Content, EnvironmentKind, EpisodeStart, Opening, Script, Seed, Undeclared};
+use healbench_protocol::{
+    Agent, AgentSpec, Content, EnvironmentKind, EpisodeStart, Opening, PROGRAM_PREFIX, Script, Seed, Undeclared,
+};
 use healbench_record::{Condition, Environment, MAX_CELLS, Plan, RecordedTurns, RunDir};
 use healbench_reports::render::{count, plain_text, pluralize};
 use healbench_runner::{Axes, build_plan};
@@ -49,7 +52,14 @@ impl RunSpec {
                     recorded_turns.turns.iter().map(|recorded| (recorded.turn.clone(), recorded.origin)).collect();
                 Box::new(ReplayAgent::new(turns, recorded_turns.failed.clone(), preamble_of(model, start.tools)))
             }
-            (AgentConfig::Model(_), ModelSource::Absent) => Box::new(ReplayAgent::new(Vec::new(), None, String::new())),
+            (AgentConfig::Program(_), ModelSource::Clients(clients)) => match &clients.programs[index] {
+                Some(factory) => Box::new(factory.agent(start)),
+                None => Box::new(ReplayAgent::new(Vec::new(), None, String::new())),
+            },
+            (AgentConfig::Model(_), ModelSource::Absent)
+            | (AgentConfig::Program(_), ModelSource::Absent | ModelSource::RecordedTurns(_)) => {
+                Box::new(ReplayAgent::new(Vec::new(), None, String::new()))
+            }
         }
     }
 }
@@ -125,6 +135,18 @@ pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Termina
                 configured.extend(shipped_profiles().map(load_profile).collect::<Result<Vec<_>, _>>()?)
             }
             Some((ALL_PROFILES, profile)) => configured.push(load_profile(profile)?),
+            Some((PROGRAM_PREFIX, name)) => {
+                if replayed {
+                    return Err(CliError::new(format_args!("{value}: the answers of an agent program cannot be replayed"))
+                        .help("leave it out, or run it without `--replay`"));
+                }
+                let catalog = match &mut catalog {
+                    Some(catalog) => catalog,
+                    none => none.insert(ModelCatalog::read(args)?),
+                };
+                let program = catalog.program(name)?;
+                configured.push((program.spec(name), AgentConfig::Program(Box::new(program))));
+            }
             _ => {
                 // Read the settings only if a model needs them, and only once.
                 let catalog = match &mut catalog {
@@ -264,7 +286,9 @@ pub(crate) fn run_spec_of(run: &RunDir, plan: Plan) -> Result<RunSpec, CliError>
     let lockfile = lock_scenarios_of_run(run, &plan, &mut scenarios)?;
     let config_of = |spec: &AgentSpec| {
         let model = || Model::from_spec(spec).map(|model| AgentConfig::Model(Box::new(model)));
-        Profile::from_spec(spec).map(AgentConfig::Scripted).or_else(model).ok_or_else(|| CliError::unknown_agent(spec))
+        let program = || Program::from_spec(spec).map(|program| AgentConfig::Program(Box::new(program)));
+        let known = Profile::from_spec(spec).map(AgentConfig::Scripted).or_else(model).or_else(program);
+        known.ok_or_else(|| CliError::unknown_agent(spec))
     };
     let configs = plan.agents.iter().map(config_of).collect::<Result<_, _>>()?;
     Ok(RunSpec { plan, scenarios, configs, prices: None, lockfile })

@@ -110,6 +110,7 @@ fn dispatch(command: &Command, terminal: &Terminal) -> Result<ExitStatus, CliErr
         Command::New(args) => commands::new::new(args, terminal),
         Command::Audit(args) => commands::audit::audit(args, terminal),
         Command::Proxy(args) => commands::proxy::proxy(args, terminal),
+        Command::Hold { address, folder, command } => commands::hold::hold(address, folder, command),
         Command::Serve(args) => commands::serve::serve(args, terminal),
         Command::Validate(args) => commands::validate::validate(args, terminal),
         Command::Call(args) => commands::call::call(args, terminal),

@@ -5,24 +5,27 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use healbench_agents::external::{Program, ProgramFactory, ProgramTable, parse_program_tables};
 use healbench_agents::llm::cassette::Cassette;
 use healbench_agents::llm::{
     Endpoint, LlmAgentFactory, Model, ModelBackend, ModelTable, Network, Preflight, PreflightError, PriceTable,
     SetupError, parse_model_tables, resolve_model,
 };
+use healbench_config::hint;
 use healbench_protocol::{AgentKind, AgentSpec, EnvironmentKind, Opening, fingerprint};
 use healbench_record::{CassetteMode, PriceSource};
 use healbench_reports::render::plain_text;
 use healbench_runner::{Budget, WorkerPool};
 
 use crate::args::AxisArgs;
-use crate::error::{CliError, ExitStatus};
+use crate::error::{CliError, ErrorKind, ExitStatus};
 use crate::run_spec::{AgentConfig, RunSpec};
 use crate::terminal::Terminal;
 
-/// The settings of models and their prices.
+/// The settings of models and agent programs, and the prices of models.
 pub(crate) struct ModelCatalog {
     tables: BTreeMap<String, ModelTable>,
+    programs: BTreeMap<String, ProgramTable>,
     prices: PriceTable,
 }
 
@@ -33,16 +36,35 @@ impl ModelCatalog {
             Some(path) => PriceTable::parse(&path.display().to_string(), &read_config(path)?)?,
             None => PriceTable::shipped(),
         };
-        let tables = match &args.config {
-            Some(path) => parse_model_tables(path, &read_config(path)?, &|path| read_text(path))?,
-            None => BTreeMap::new(),
+        let (tables, programs) = match &args.config {
+            Some(path) => {
+                let text = read_config(path)?;
+                (parse_model_tables(path, &text, &|path| read_text(path))?, parse_program_tables(path, &text)?)
+            }
+            None => (BTreeMap::new(), BTreeMap::new()),
         };
-        Ok(ModelCatalog { tables, prices })
+        Ok(ModelCatalog { tables, programs, prices })
     }
 
     /// Resolves a value of `--agent` into a model.
     pub(crate) fn model(&self, model_ref: &str) -> Result<Model, CliError> {
         Ok(resolve_model(model_ref, &self.tables, &self.prices)?)
+    }
+
+    /// Returns the agent program with this name.
+    pub(crate) fn program(&self, name: &str) -> Result<Program, CliError> {
+        match self.programs.get(name) {
+            Some(table) => Ok(table.program.clone()),
+            None => {
+                let help = match self.programs.is_empty() {
+                    true => "there are no tables of agent programs: write one into `healbench.toml` (docs/agent-programs.md)".to_owned(),
+                    false => hint(name, self.programs.keys().map(String::as_str)),
+                };
+                Err(CliError::new(format_args!("there is no table `[agent.{}]`", plain_text(name)))
+                    .kind(ErrorKind::Invalid)
+                    .help(help))
+            }
+        }
     }
 
     /// Returns the price table's entry in the manifest.
@@ -74,6 +96,8 @@ pub(crate) fn agent_spec(model: &Model, model_ref: &str, opening: Opening, repla
 pub(crate) struct ModelClients {
     /// By agent of the plan; `None` for a simulated reader.
     pub(crate) factories: Vec<Option<Arc<LlmAgentFactory>>>,
+    /// By agent of the plan; `None` for an agent that is no program.
+    pub(crate) programs: Vec<Option<Arc<ProgramFactory>>>,
     /// The recording that is replayed or written.
     pub(crate) cassette: Option<Arc<Cassette>>,
 }
@@ -89,6 +113,12 @@ impl ModelClients {
     ) -> Result<ModelClients, CliError> {
         let mut unpriced_models = BTreeSet::new();
         for (spec, config) in run_spec.plan.agents.iter().zip(&run_spec.configs) {
+            if let (AgentConfig::Program(_), Some(Budget::Usd(_))) = (config, budget) {
+                return Err(CliError::new(format_args!(
+                    "the price of {spec} is unknown, so a budget in money cannot limit the run"
+                ))
+                .help("limit tokens, as in `--budget 300ktokens`"));
+            }
             let AgentConfig::Model(model) = config else { continue };
             if model.price.is_none()
                 && unpriced_models.insert(&spec.name)
@@ -115,13 +145,24 @@ impl ModelClients {
         stop: &Arc<AtomicBool>,
     ) -> Result<ModelClients, CliError> {
         if run_spec.plan.agents.iter().all(|agent| agent.opening.is_none()) {
-            return Ok(ModelClients { factories: vec![None; run_spec.plan.agents.len()], cassette: None });
+            let agents = run_spec.plan.agents.len();
+            let (factories, programs) = (vec![None; agents], (0..agents).map(|_| None).collect());
+            return Ok(ModelClients { factories, programs, cassette: None });
         }
         let cassette = match cassettes {
             None => None,
             Some(CassetteMode::Record(dir)) => Some(Arc::new(Cassette::open_or_create(dir)?)),
             Some(CassetteMode::Replay(dir)) => Some(Arc::new(Cassette::open(dir)?)),
         };
+        let programs = run_spec.plan.agents.iter().zip(&run_spec.configs);
+        let programs = programs.map(|(spec, config)| match config {
+            AgentConfig::Program(program) => program_factory(spec, program, stop).map(|factory| Some(Arc::new(factory))),
+            AgentConfig::Scripted(_) | AgentConfig::Model(_) => Ok(None),
+        });
+        let programs = programs.collect::<Result<Vec<_>, CliError>>()?;
+        if !run_spec.configs.iter().any(|config| matches!(config, AgentConfig::Model(_))) {
+            return Ok(ModelClients { factories: vec![None; programs.len()], programs, cassette: None });
+        }
         let replays = matches!(cassettes, Some(CassetteMode::Replay(_)));
         let network = match replays {
             true => None,
@@ -156,7 +197,7 @@ impl ModelClients {
             let (model, stop, recording_date) = (model.as_ref().clone(), Arc::clone(stop), recording_date.clone());
             factories.push(Some(Arc::new(LlmAgentFactory { model, backend, stop, recording_date })));
         }
-        Ok(ModelClients { factories, cassette })
+        Ok(ModelClients { factories, programs, cassette })
     }
 
     /// Merges new recordings into the files of the cassette folder.
@@ -177,11 +218,19 @@ impl ModelClients {
         for (index, (factory, config)) in self.factories.iter().zip(&run_spec.configs).enumerate() {
             let backend = factory.as_ref().map(|factory| &factory.backend);
             let backend = backend.filter(|backend| backend.endpoint().is_some());
+            if matches!(config, AgentConfig::Program(_)) {
+                pools.push((None, WorkerPool { agents: vec![index], threads: jobs, costly: true }));
+                continue;
+            }
             let threads = match (backend, config) {
                 (Some(_), AgentConfig::Model(model)) => model.connections.max as usize,
                 _ => jobs,
             };
-            match pools.iter_mut().find(|(known, _)| known.map(Arc::as_ptr) == backend.map(Arc::as_ptr)) {
+            let is_shared = |pool: &WorkerPool| {
+                !pool.agents.iter().any(|agent| matches!(run_spec.configs[*agent], AgentConfig::Program(_)))
+            };
+            let same = |known: &Option<&Arc<ModelBackend>>| known.map(Arc::as_ptr) == backend.map(Arc::as_ptr);
+            match pools.iter_mut().find(|(known, pool)| same(known) && is_shared(pool)) {
                 Some((_, pool)) => pool.agents.push(index),
                 None => {
                     let costly = backend.is_some() || on_server;
@@ -217,6 +266,15 @@ impl ModelClients {
         }
         Ok(())
     }
+}
+
+/// Checks that a program can be started.
+fn program_factory(spec: &AgentSpec, program: &Program, stop: &Arc<AtomicBool>) -> Result<ProgramFactory, CliError> {
+    let launcher = std::env::current_exe()
+        .map_err(|source| CliError::new(format_args!("healbench does not find its own program: {source}")))?;
+    let variable = |name: &str| std::env::var(name).ok();
+    ProgramFactory::new(program.clone(), launcher, Arc::clone(stop), &variable)
+        .map_err(|source| CliError::new(format_args!("{spec}: {source}")).help(source.help()))
 }
 
 fn endpoint_error(agent: &AgentSpec, source: &SetupError) -> CliError {

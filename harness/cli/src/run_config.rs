@@ -110,7 +110,7 @@ pub(crate) fn resolve(matches: ArgMatches) -> Result<ResolvedArgs, CliError> {
         .map_err(|source| CliError::read(&file, &source))?;
     let file_name = file.display().to_string();
     let document = Document::parse(&file_name, &text)?;
-    document.root().deny_unknown(&["run", "model", "condition"])?;
+    document.root().deny_unknown(&["run", "model", "condition", "agent"])?;
     read_conditions(&document, &file)?;
     let command = Arguments::command();
     let has_option = |id: &str| {

@@ -1,3 +1,4 @@
+use healbench_agents::external::Program;
 use healbench_agents::llm::Model;
 use healbench_agents::scripted::Profile;
 use healbench_record::{Plan, PriceSource};
@@ -19,4 +20,5 @@ pub(crate) struct RunSpec {
 pub(crate) enum AgentConfig {
     Scripted(Profile),
     Model(Box<Model>),
+    Program(Box<Program>),
 }

@@ -1,7 +1,7 @@
 use std::fmt;
 
 use healbench_protocol::{
-    AgentKind, AgentSpec, Claim, Client, ConditionParts, Content, DomainErrors, EnvironmentKind, ErrorFormat,
+    AgentSpec, Claim, Client, ConditionParts, Content, DomainErrors, EnvironmentKind, ErrorFormat,
     Guardrails, REFERENCE_CONDITION, Seed, Undeclared,
 };
 use serde::{Deserialize, Serialize};
@@ -249,7 +249,7 @@ impl Plan {
     /// Returns true if the rows of an agent can be computed again bit by bit: those of scripted agents and of recorded
     /// models on the simulator.
     pub fn is_reproducible(&self, agent: usize) -> bool {
-        self.environment.kind == EnvironmentKind::Simulator && self.agents[agent].kind != AgentKind::Llm
+        self.environment.kind == EnvironmentKind::Simulator && self.agents[agent].kind.is_deterministic()
     }
 
     /// Returns the index of the condition that others are compared with: [`REFERENCE_CONDITION`], or the one without

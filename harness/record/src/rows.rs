@@ -1,7 +1,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use healbench_protocol::{AgentError, ErrorClass, NamedEntry, Origin, Turn, Usage};
+use healbench_protocol::{AgentError, ErrorClass, NamedEntry, Origin, ProgramReport, Turn, Usage};
 use serde::{Deserialize, Serialize};
 
 use crate::EpisodeCounts;
@@ -135,20 +135,20 @@ pub struct EpisodeRecord {
     /// generated data), as 16 hexadecimal digits. Rows with different hashes had different mistakes, faults or data and
     /// are never paired.
     pub schedule_hash: String,
-    /// The number of turns, including messages.
-    pub turns: u32,
+    /// The number of turns, including messages; null for a program, whose turns are not known.
+    pub turns: Option<u32>,
     /// The number of calls.
     pub calls: u32,
     /// The number of calls that a perfect agent needs: the steps of the script.
     pub perfect_calls: u32,
     /// Tokens of the task's prompt.
     pub prompt_tokens: u32,
-    /// Tokens of the agent's turns without a call: messages and the closing answer.
-    pub prose_tokens: u32,
+    /// Tokens of the agent's turns without a call: messages and the closing answer; null for a program.
+    pub prose_tokens: Option<u32>,
     /// The sums over its calls.
     pub counts: EpisodeCounts,
-    /// The tokens of its turns.
-    pub billed: BilledTokens,
+    /// The tokens of its turns; null for a program.
+    pub billed: Option<BilledTokens>,
     /// The usage of its model; null for an agent without one.
     pub model: Option<Box<ModelUsage>>,
 }
@@ -173,14 +173,15 @@ pub struct BilledTokens {
 pub struct ModelUsage {
     /// The calls of the seeded opening, which the model did not make although the conversation shows them as its own.
     pub opening_calls: u32,
-    /// The number of model turns: answered requests.
-    pub turns: u32,
-    /// The sums of the provider's counts; null unless it reported them for every turn and there was at least one.
+    /// The number of model turns: answered requests; null for a program.
+    pub turns: Option<u32>,
+    /// The sums of the provider's counts; null unless it reported them for every turn and there was at least one. For a
+    /// program, the sums of its own reports.
     pub usage: Option<Usage>,
     /// The cost in US dollars; null if price or usage is unknown.
     pub usd: Option<f64>,
-    /// The response time of the model in milliseconds.
-    pub latency_ms: u64,
+    /// The response time of the model in milliseconds; null for a program.
+    pub latency_ms: Option<u64>,
 }
 
 /// The turns of an agent in an episode that cannot be computed again. With the responses of its calls, they are a
@@ -196,6 +197,9 @@ pub struct RecordedTurns {
     /// The agent's error that ended the episode, if there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failed: Option<AgentError>,
+    /// What an agent program did besides calling tools.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<ProgramReport>,
 }
 
 /// A turn and its origin.
@@ -238,8 +242,8 @@ pub struct CallRecord {
     pub episode: u64,
     /// The number of the call in the episode, from 1.
     pub call: u32,
-    /// The number of the turn, from 1; several calls may share a turn.
-    pub turn: u32,
+    /// The number of the turn, from 1; several calls may share a turn. Null for a program.
+    pub turn: Option<u32>,
     /// The tool name sent by the agent.
     #[serde(with = "shared")]
     pub tool: Arc<str>,
@@ -297,8 +301,8 @@ pub struct CallRecord {
     /// for a list, the truncation notice.
     pub guardrail_tokens: u32,
     /// The tokens of the conversation before this call: prompt, earlier calls and responses. A stateless API receives
-    /// them again.
-    pub context_tokens: u64,
+    /// them again. Null for a program.
+    pub context_tokens: Option<u64>,
 }
 
 /// A distinct response of a run.

@@ -3,7 +3,7 @@ use std::time::Instant;
 
 use healbench_engine::{Failure, Faults, GuardedReply};
 use healbench_protocol::{
-    Agent, AgentError, AgentKind, Deadline, DrawKey, EnvironmentError, EpisodeStart, Object, Opening, Origin, Reply,
+    Agent, AgentError, AgentKind, Deadline, DrawKey, EnvironmentError, EpisodeStart, Object, Opening, Origin, ProgramReport, Reply,
     Script, Session, ToolCall, ToolResponse, Turn,
 };
 use healbench_record::{
@@ -24,6 +24,8 @@ pub enum EpisodeEvent<'a> {
     Turn(&'a Turn, Origin),
     /// A call of the turn was answered.
     Call(&'a ToolCall, &'a GuardedReply, &'a CallRecord),
+    /// What an agent program did besides calling tools.
+    Program(&'a ProgramReport),
     /// The agent failed.
     Failed(&'a AgentError),
     /// The episode ended; the texts describe the expectations that do not hold.
@@ -75,8 +77,18 @@ pub(crate) fn run_episode(
         };
         let mut episode_run = EpisodeRun::new(plan, cell, context, session, &schedule.script, cache);
         episode_run.has_model = spec.opening.is_some();
+        episode_run.is_program = spec.kind == AgentKind::Program;
         let ending = match unavailable {
-            None => episode_run.run(agent.as_mut(), observe)?,
+            None => {
+                let ending = episode_run.run(agent.as_mut(), observe)?;
+                if let Some(report) = agent.program_report() {
+                    observe(EpisodeEvent::Program(&report));
+                    episode_run.model.usage = report.usage;
+                }
+                // The processes of a program end before its state is judged.
+                drop(agent);
+                ending
+            }
             // Do not call the model if the environment cannot be opened.
             Some(error) => lost(&error, observe),
         };
@@ -164,6 +176,8 @@ struct EpisodeRun<'a> {
     prose_tokens: u32,
     billing: Billing,
     has_model: bool,
+    /// True for a program, whose turns are not known.
+    is_program: bool,
     model: ModelUsage,
 }
 
@@ -196,6 +210,7 @@ impl<'a> EpisodeRun<'a> {
             prose_tokens: 0,
             billing: Billing::new(prompt_tokens),
             has_model: false,
+            is_program: false,
             model: ModelUsage::default(),
         }
     }
@@ -372,7 +387,7 @@ impl<'a> EpisodeRun<'a> {
         match agent.origin() {
             Origin::Script if !self.has_model => {}
             Origin::Model(cost) => add_turn(&mut self.model, &cost),
-            Origin::Script => return,
+            Origin::Script | Origin::Program => return,
             Origin::Opening => {
                 self.model.opening_calls += if let Turn::Calls { calls, .. } = turn { calls.len() as u32 } else { 0 };
                 return;
@@ -422,6 +437,21 @@ impl<'a> EpisodeRun<'a> {
         Ok(cached)
     }
 
+    /// Returns a number that follows from the turns; `None` for a program.
+    fn known<T>(&self, number: T) -> Option<T> {
+        (!self.is_program).then_some(number)
+    }
+
+    /// Returns the usage of the model: that of a model that took no turn is known to be nothing.
+    fn model(&self) -> ModelUsage {
+        let ModelUsage { turns, latency_ms, .. } = self.model;
+        ModelUsage {
+            turns: turns.or(self.known(0)),
+            latency_ms: latency_ms.or(self.known(0)),
+            ..self.model
+        }
+    }
+
     /// Returns the latest call.
     fn previous(&self) -> Option<&ToolCall> {
         self.failed.as_ref().or(self.succeeded.last())
@@ -434,7 +464,7 @@ impl<'a> EpisodeRun<'a> {
         CallRecord {
             episode: self.episode,
             call: self.calls.len() as u32 + 1,
-            turn: self.turns,
+            turn: self.known(self.turns),
             tool: Arc::clone(&call_text.tool),
             action: call_text.action.clone(),
             arguments: Arc::clone(&call_text.arguments),
@@ -458,7 +488,7 @@ impl<'a> EpisodeRun<'a> {
             tokens_estimated: call_text.is_estimated || cached.digest.is_estimated,
             response_hash: cached.digest.hash,
             guardrail_tokens: cached.guardrail_tokens,
-            context_tokens: self.billing.conversation(),
+            context_tokens: self.known(self.billing.conversation()),
         }
     }
 
@@ -506,16 +536,16 @@ impl<'a> EpisodeRun<'a> {
             outcome,
             ended_by: ending.ended_by(),
             claimed_done: matches!(ending, Ending::Done | Ending::AnsweredInWords { has_text: true }),
-            scheduled: schedule.scheduled,
+            scheduled: if self.is_program { self.context.fails_by_itself() } else { schedule.scheduled },
             schedule_hash: schedule.hash.clone(),
-            turns: self.turns,
+            turns: self.known(self.turns),
             calls: self.calls.len() as u32,
             perfect_calls: schedule.script.steps.len() as u32,
             prompt_tokens: self.prompt_tokens,
-            prose_tokens: self.prose_tokens,
+            prose_tokens: self.known(self.prose_tokens),
             counts: EpisodeCounts::from_calls(&self.calls),
-            billed: self.billing.finish(),
-            model: self.has_model.then(|| Box::new(self.model)),
+            billed: self.known(self.billing.finish()),
+            model: self.has_model.then(|| Box::new(self.model())),
         };
         (record, self.calls)
     }

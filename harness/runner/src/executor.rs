@@ -385,6 +385,7 @@ impl SharedState<'_> {
                     responses.push(response_record(reply, row));
                 }
             }
+            EpisodeEvent::Program(report) => recorded_turns.program = Some(report.clone()),
             EpisodeEvent::Failed(error) => recorded_turns.failed = Some(error.clone()),
             EpisodeEvent::End(_, unmet) if records_turns => recorded_turns.unmet = unmet.to_vec(),
             EpisodeEvent::End(..) => {}

@@ -65,8 +65,12 @@ impl<'a> LimitState<'a> {
     /// Adds the cost of an episode, which may have been lost.
     pub(crate) fn add_cost(&mut self, agent: usize, row: &EpisodeRecord) {
         if let Some(model) = &row.model {
-            // If the provider did not count tokens, the budget uses healbench's own count.
-            let counted = Usage { input: row.billed.input, output: row.billed.output, ..Usage::default() };
+            // If the provider did not count tokens, the budget uses healbench's own count; of a program, the calls and their
+            // responses at least.
+            let counted = match row.billed {
+                Some(billed) => Usage { input: billed.input, output: billed.output, ..Usage::default() },
+                None => Usage { input: u64::from(row.prompt_tokens) + row.counts.call_tokens, ..Usage::default() },
+            };
             let usage = model.usage.unwrap_or(counted);
             self.tokens = self.tokens.saturating_add(usage.input).saturating_add(usage.output);
             self.usd += model.usd.or_else(|| (self.limits.price)(agent, &usage)).unwrap_or_default();

@@ -3,9 +3,10 @@ use healbench_record::ModelUsage;
 
 /// Adds a turn of a model to the usage of its episode.
 pub(crate) fn add_turn(model: &mut ModelUsage, cost: &TurnCost) {
-    let first = model.turns == 0;
-    model.turns += 1;
-    model.latency_ms += cost.latency_ms;
+    let turns = model.turns.unwrap_or_default();
+    let first = turns == 0;
+    model.turns = Some(turns + 1);
+    model.latency_ms = Some(model.latency_ms.unwrap_or_default() + cost.latency_ms);
     // If one turn lacks the usage, that of the episode is unknown.
     model.usage = match (model.usage, cost.usage) {
         (None, usage) if first => usage,

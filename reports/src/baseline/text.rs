@@ -277,7 +277,7 @@ impl RawBaseline {
         kind: AgentKind,
         scenarios: &BTreeMap<String, CellScenario>,
     ) -> Option<&'static str> {
-        let stochastic = kind == AgentKind::Llm || self.environment != EnvironmentKind::Simulator.name();
+        let stochastic = !kind.is_deterministic() || self.environment != EnvironmentKind::Simulator.name();
         if !self.formats.contains_key(&cell.format) {
             Some("is of no format that it names")
         } else if cell.condition.as_ref().is_some_and(|name| !self.conditions.contains_key(name)) {

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::Path;
 
-use healbench_protocol::{ErrorClass, Usage};
+use healbench_protocol::{AgentKind, ErrorClass, Usage};
 use healbench_record::{
     BilledTokens, CallRecord, ChainEnd, EndedBy, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan,
 };
@@ -43,9 +43,10 @@ pub(super) fn episode_row<'a>(row: &'a EpisodeRecord, axes: &'a AxisNames) -> Re
     let condition = &axes.plan.conditions[cell.condition];
     let counts = &row.counts;
     let model = row.model.as_deref();
-    // Null unless a request was sent.
-    let asked = model.filter(|model| model.turns > 0);
+    // Null unless a request was sent, or the turns of a program are not known.
+    let asked = model.filter(|model| model.turns != Some(0));
     let usage = model.and_then(|model| model.usage);
+    let counted = asked.and(row.billed);
     Ok(EpisodeRow {
         episode: row.episode,
         scenario: &scenario.id,
@@ -88,21 +89,21 @@ pub(super) fn episode_row<'a>(row: &'a EpisodeRecord, axes: &'a AxisNames) -> Re
         wasted_tokens: counts.wasted_tokens,
         guardrail_tokens: counts.guardrail_tokens,
         largest_response: counts.largest_response,
-        billed_input_tokens: row.billed.input,
-        billed_output_tokens: row.billed.output,
-        unsent_tokens: row.billed.unsent,
+        billed_input_tokens: row.billed.map(|billed| billed.input),
+        billed_output_tokens: row.billed.map(|billed| billed.output),
+        unsent_tokens: row.billed.map(|billed| billed.unsent),
         opening: model.and(agent.opening).map(|opening| opening.name()),
         tools_mode: model.and(agent.tools).map(|tools| tools.name()),
         opening_calls: model.map(|model| model.opening_calls),
-        model_turns: model.map(|model| model.turns),
-        token_source: asked.map(|model| if model.usage.is_some() { PROVIDER } else { BPE }),
-        input_tokens: usage.map(|usage| usage.input).or(asked.map(|_| row.billed.input)),
+        model_turns: model.and_then(|model| model.turns),
+        token_source: usage.map(|_| PROVIDER).or(counted.map(|_| BPE)),
+        input_tokens: usage.map(|usage| usage.input).or(counted.map(|billed| billed.input)),
         cache_read_tokens: usage.and_then(|usage| usage.cache_read),
         cache_write_tokens: usage.and_then(|usage| usage.cache_write),
-        output_tokens: usage.map(|usage| usage.output).or(asked.map(|_| row.billed.output)),
+        output_tokens: usage.map(|usage| usage.output).or(counted.map(|billed| billed.output)),
         reasoning_tokens: usage.and_then(|usage| usage.reasoning),
         cost_usd: model.and_then(|model| model.usd),
-        latency_ms: asked.map(|model| model.latency_ms),
+        latency_ms: asked.and_then(|model| model.latency_ms),
     })
 }
 
@@ -142,6 +143,13 @@ pub(crate) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeReco
     let rows = EpisodeRow::read(path, frame)?.enumerate();
     rows.map(|(at, row)| {
         let unknown = |column| FrameError::Value { path: path.into(), column, row: at };
+        let billed = billed(&row).map_err(unknown)?;
+        // The turns of a program are not known, and those of every other agent are.
+        let is_program = row.agent_kind == AgentKind::Program.name();
+        let nulls = [(row.turns.is_none(), TURNS), (row.prose_tokens.is_none(), PROSE_TOKENS), (billed.is_none(), BILLED_INPUT_TOKENS)];
+        if let Some((_, column)) = nulls.into_iter().find(|(is_null, _)| *is_null != is_program) {
+            return Err(unknown(column));
+        }
         Ok(EpisodeRecord {
             model: model(&row).map_err(unknown)?.map(Box::new),
             episode: row.episode,
@@ -174,19 +182,29 @@ pub(crate) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeReco
                 guardrail_tokens: row.guardrail_tokens,
                 largest_response: row.largest_response,
             },
-            billed: BilledTokens {
-                input: row.billed_input_tokens,
-                output: row.billed_output_tokens,
-                unsent: row.unsent_tokens,
-            },
+            billed,
         })
     })
     .collect()
 }
 
 /// Returns an error with the name of the invalid column.
+fn billed(row: &EpisodeRow<'_>) -> Result<Option<BilledTokens>, &'static str> {
+    let (input, output, unsent) = (row.billed_input_tokens, row.billed_output_tokens, row.unsent_tokens);
+    if input.is_none() && output.is_none() && unsent.is_none() {
+        return Ok(None);
+    }
+    Ok(Some(BilledTokens {
+        input: input.ok_or(BILLED_INPUT_TOKENS)?,
+        output: output.ok_or(BILLED_OUTPUT_TOKENS)?,
+        unsent: unsent.ok_or(UNSENT_TOKENS)?,
+    }))
+}
+
+/// Returns an error with the name of the invalid column.
 fn model(row: &EpisodeRow<'_>) -> Result<Option<ModelUsage>, &'static str> {
-    let Some(turns) = row.model_turns else { return Ok(None) };
+    let Some(opening_calls) = row.opening_calls else { return Ok(None) };
+    let turns = row.model_turns;
     let usage = match row.token_source {
         Some(PROVIDER) => Some(Usage {
             input: row.input_tokens.ok_or(INPUT_TOKENS)?,
@@ -199,13 +217,17 @@ fn model(row: &EpisodeRow<'_>) -> Result<Option<ModelUsage>, &'static str> {
         Some(_) => return Err(TOKEN_SOURCE),
     };
     // Not null exactly if a request was sent.
-    let count = |value: Option<u64>, column| if turns == 0 { Ok(0) } else { value.ok_or(column) };
+    let latency_ms = match turns {
+        Some(0) => Some(0),
+        Some(_) => Some(row.latency_ms.ok_or(LATENCY_MS)?),
+        None => None,
+    };
     Ok(Some(ModelUsage {
-        opening_calls: row.opening_calls.ok_or(OPENING_CALLS)?,
+        opening_calls,
         turns,
         usage,
         usd: row.cost_usd,
-        latency_ms: count(row.latency_ms, LATENCY_MS)?,
+        latency_ms,
     }))
 }
 

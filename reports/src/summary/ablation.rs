@@ -163,17 +163,19 @@ struct ContrastSums {
     matched: u64,
     unmatched: u64,
     success: i64,
+    /// The matched trials of which all tokens are known, and their tokens.
+    measured: u64,
     tokens: i64,
 }
 
 fn effect(contrast: &Contrast, sums: &[ContrastSums], resamples: &mut Resamples) -> Effect {
     let matched: Vec<&ContrastSums> = sums.iter().filter(|sums| sums.matched > 0).collect();
-    let mut difference = |sum: fn(&ContrastSums) -> i64| {
-        let cluster = |sums: &&ContrastSums| ClusterSums {
-            numerator: sum(sums) as f64 / contrast.divisor,
-            denominator: sums.matched as f64,
+    let mut difference = |sum: fn(&ContrastSums) -> (i64, u64)| {
+        let cluster = |sums: &&ContrastSums| {
+            let (sum, trials) = sum(sums);
+            (trials > 0).then(|| ClusterSums { numerator: sum as f64 / contrast.divisor, denominator: trials as f64 })
         };
-        let clusters: Vec<ClusterSums> = matched.iter().map(cluster).collect();
+        let clusters: Vec<ClusterSums> = matched.iter().filter_map(cluster).collect();
         let total: f64 = clusters.iter().map(|cluster| cluster.numerator).sum();
         let count: f64 = clusters.iter().map(|cluster| cluster.denominator).sum();
         Difference {
@@ -183,8 +185,8 @@ fn effect(contrast: &Contrast, sums: &[ContrastSums], resamples: &mut Resamples)
     };
     Effect {
         switches: contrast.switches,
-        success: difference(|sums| sums.success),
-        tokens: difference(|sums| sums.tokens),
+        success: difference(|sums| (sums.success, sums.matched)),
+        tokens: difference(|sums| (sums.tokens, sums.measured)),
         scenarios: matched.len() as u64,
         matched: matched.iter().map(|sums| sums.matched).sum(),
         unmatched: sums.iter().map(|sums| sums.unmatched).sum(),
@@ -194,7 +196,7 @@ fn effect(contrast: &Contrast, sums: &[ContrastSums], resamples: &mut Resamples)
 fn block_sums(contrast: &Contrast, block: &Block) -> ContrastSums {
     let mut sums = ContrastSums::default();
     for trial in block.trials() {
-        let (mut met, mut scored, mut success, mut tokens) = (false, 0, 0, 0);
+        let (mut met, mut scored, mut success, mut tokens) = (false, 0, 0, Some(0));
         for (condition, added) in &contrast.terms {
             let sign = if *added { 1 } else { -1 };
             let Some(values) = block.values(*condition, trial) else { continue };
@@ -202,13 +204,14 @@ fn block_sums(contrast: &Contrast, block: &Block) -> ContrastSums {
             if values.scored {
                 scored += 1;
                 success += sign * i64::from(values.success);
-                tokens += sign * values.tokens as i64;
+                tokens = tokens.zip(values.spent).map(|(sum, spent)| sum + sign * spent.tokens as i64);
             }
         }
         if scored == contrast.terms.len() {
             sums.matched += 1;
             sums.success += success;
-            sums.tokens += tokens;
+            sums.measured += u64::from(tokens.is_some());
+            sums.tokens += tokens.unwrap_or_default();
         } else {
             sums.unmatched += u64::from(met);
         }

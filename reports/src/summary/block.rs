@@ -6,7 +6,7 @@ use std::ops::Range;
 use healbench_protocol::AgentSpec;
 use healbench_record::{CellRef, EpisodeRecord, Outcome, Plan};
 
-use super::sums::{EpisodeValues, PairSums};
+use super::sums::{EpisodeValues, PairSums, Spent};
 use crate::metric::{billed_tokens, tokens};
 use crate::report_error::ReportError;
 
@@ -65,8 +65,7 @@ impl Block {
             success: row.outcome == Outcome::Success,
             failed_call: row.counts.errors > 0,
             calls: row.calls,
-            tokens: tokens(row),
-            billed: billed_tokens(row),
+            spent: tokens(row).zip(billed_tokens(row)).map(|(tokens, billed)| Spent { tokens, billed }),
             provider: row.model.as_ref().and_then(|model| model.usage).map(|usage| usage.input + usage.output),
             schedule_hash: u64::from_str_radix(&row.schedule_hash, 16).unwrap_or_default(),
         }));

@@ -145,11 +145,11 @@ fn row(aggregates: &Aggregates, plan: &Plan, agent: usize, condition: usize, res
         metrics: sums.metrics(),
         success_interval: wilson(successes, distinct, CONFIDENCE).filter(|_| !plan.is_reproducible(agent)),
         vs_reference: has_reference.then(|| paired_difference(&pairs, &cells, plan, agent)),
-        calls_vs_reference: has_reference.then(|| difference(&cells, |cell| cell.calls, resamples)),
-        billed_tokens_vs_reference: has_reference.then(|| difference(&cells, |cell| cell.billed, resamples)),
+        calls_vs_reference: has_reference.then(|| difference(&cells, |cell| (cell.calls, cell.pairs), resamples)),
+        billed_tokens_vs_reference: has_reference.then(|| difference(&cells, |cell| (cell.billed, cell.measured), resamples)),
         median_billed_tokens_per_episode: median(scenarios.iter().map(|scenario| scenario.billed_tokens_per_episode)),
         median_billed_tokens_per_success: median(scenarios.iter().map(|scenario| scenario.billed_tokens_per_success)),
-        tokens_vs_reference: has_reference.then(|| difference(&cells, |cell| cell.tokens, resamples)),
+        tokens_vs_reference: has_reference.then(|| difference(&cells, |cell| (cell.tokens, cell.measured), resamples)),
         retries: retries(aggregates.retries(agent, condition)),
         repair_at: repair_at(aggregates.retries(agent, condition)),
         cost_per_success: usd(&sums.models).filter(|_| sums.successes() > 0).map(|usd| usd / sums.successes() as f64),
@@ -173,9 +173,9 @@ pub(super) fn usd_per_episode(sums: &ModelSums) -> Option<f64> {
 fn model(sums: &ModelSums) -> Option<ModelReport> {
     let share = |[part, whole]: [u64; 2]| Rate::of(part, whole);
     (sums.episodes > 0).then(|| ModelReport {
-        turns_per_episode: Rate::of(sums.turns, sums.episodes),
-        input_per_episode: Rate::of(sums.input, sums.episodes),
-        output_per_episode: Rate::of(sums.output, sums.episodes),
+        turns_per_episode: Rate::of(sums.turns, sums.turn_episodes),
+        input_per_episode: Rate::of(sums.input, sums.token_episodes),
+        output_per_episode: Rate::of(sums.output, sums.token_episodes),
         cache_read: share(sums.cache_read),
         cache_write: share(sums.cache_write),
         reasoning: share(sums.reasoning),
@@ -241,7 +241,7 @@ fn headline_comparison(
     cells.iter().for_each(|cell| sums.add(cell));
     // The sums have the right side first.
     let both = |[right, left]: [u64; 2], over: [u64; 2]| [Rate::of(left, over[1]), Rate::of(right, over[0])];
-    let episodes = [sums.pairs; 2];
+    let (episodes, measured) = ([sums.pairs; 2], [sums.measured; 2]);
     let medians = |over: fn(&PairSums) -> [u64; 2]| {
         [0, 1].map(|side| median(cells.iter().map(|cell| both(cell.billed, over(cell))[side])))
     };
@@ -249,16 +249,16 @@ fn headline_comparison(
         success: paired_difference(&sums, &cells, plan, agent),
         success_rates: both(sums.successes, episodes),
         calls_per_episode: both(sums.calls, episodes),
-        calls: difference(&cells, |cell| cell.calls, resamples),
-        billed_tokens_per_episode: both(sums.billed, episodes),
-        billed_tokens: difference(&cells, |cell| cell.billed, resamples),
-        median_billed_tokens_per_episode: medians(|cell| [cell.pairs; 2]),
-        billed_tokens_per_success: both(sums.billed, sums.successes),
-        median_billed_tokens_per_success: medians(|cell| cell.successes),
+        calls: difference(&cells, |cell| (cell.calls, cell.pairs), resamples),
+        billed_tokens_per_episode: both(sums.billed, measured),
+        billed_tokens: difference(&cells, |cell| (cell.billed, cell.measured), resamples),
+        median_billed_tokens_per_episode: medians(|cell| [cell.measured; 2]),
+        billed_tokens_per_success: both(sums.billed, sums.measured_successes),
+        median_billed_tokens_per_success: medians(|cell| cell.measured_successes),
         provider_tokens_per_episode: both(sums.provider, [sums.counted; 2]),
-        tokens_per_episode: both(sums.tokens, episodes),
-        tokens: difference(&cells, |cell| cell.tokens, resamples),
-        tokens_per_success: both(sums.tokens, sums.successes),
+        tokens_per_episode: both(sums.tokens, measured),
+        tokens: difference(&cells, |cell| (cell.tokens, cell.measured), resamples),
+        tokens_per_success: both(sums.tokens, sums.measured_successes),
     }
 }
 
@@ -303,16 +303,19 @@ fn passes(scenarios: &[Trials], resamples: &mut Resamples) -> Vec<Pass> {
     PASS_AT.map(pass).to_vec()
 }
 
-/// Returns the mean difference per episode from `none`, with scenarios as clusters.
-fn difference(cells: &[&PairSums], of: impl Fn(&PairSums) -> [u64; 2], resamples: &mut Resamples) -> Difference {
-    let clusters: Vec<ClusterSums> = cells
-        .iter()
-        .filter(|cell| cell.pairs > 0)
-        .map(|cell| {
-            let [here, none] = of(cell).map(|sum| sum as f64);
-            ClusterSums { numerator: here - none, denominator: cell.pairs as f64 }
-        })
-        .collect();
+/// Returns the mean difference per episode from `none`, with scenarios as clusters. `of` returns the sums of a cell and the
+/// number of its pairs.
+fn difference(
+    cells: &[&PairSums],
+    of: impl Fn(&PairSums) -> ([u64; 2], u64),
+    resamples: &mut Resamples,
+) -> Difference {
+    let cluster = |cell: &&PairSums| {
+        let ([here, none], pairs) = of(cell);
+        let numerator = here as f64 - none as f64;
+        (pairs > 0).then_some(ClusterSums { numerator, denominator: pairs as f64 })
+    };
+    let clusters: Vec<ClusterSums> = cells.iter().filter_map(cluster).collect();
     let sum = |of: fn(&ClusterSums) -> f64| clusters.iter().map(of).sum::<f64>();
     let pairs = sum(|cluster| cluster.denominator);
     Difference {

@@ -12,11 +12,18 @@ pub(super) struct EpisodeValues {
     pub(super) success: bool,
     pub(super) failed_call: bool,
     pub(super) calls: u32,
-    pub(super) tokens: u64,
-    pub(super) billed: u64,
+    /// The tokens; `None` if the agent's turns are not known.
+    pub(super) spent: Option<Spent>,
     /// The tokens of every turn as the provider counted them.
     pub(super) provider: Option<u64>,
     pub(super) schedule_hash: u64,
+}
+
+/// The tokens of an episode.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Spent {
+    pub(super) tokens: u64,
+    pub(super) billed: u64,
 }
 
 impl EpisodeValues {
@@ -42,8 +49,12 @@ pub(super) struct Sums {
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct ModelSums {
     pub(super) episodes: u64,
+    /// The episodes whose turns are known.
+    pub(super) turn_episodes: u64,
     pub(super) turns: u64,
     pub(super) latency_ms: u64,
+    /// The episodes whose tokens are known.
+    pub(super) token_episodes: u64,
     /// Input and output tokens, as counted by the provider if it counts them and otherwise by healbench.
     pub(super) input: u64,
     pub(super) output: u64,
@@ -60,16 +71,20 @@ pub(super) struct ModelSums {
 }
 
 impl ModelSums {
-    fn add_episode(&mut self, model: &ModelUsage, billed: &BilledTokens) {
+    fn add_episode(&mut self, model: &ModelUsage, billed: Option<&BilledTokens>) {
         self.episodes += 1;
-        self.turns += u64::from(model.turns);
-        self.latency_ms += model.latency_ms;
+        self.turn_episodes += u64::from(model.turns.is_some());
+        self.turns += model.turns.map_or(0, u64::from);
+        self.latency_ms += model.latency_ms.unwrap_or_default();
+        self.token_episodes += u64::from(model.usage.is_some() || billed.is_some());
         match model.usage {
             Some(usage) => {
                 self.input += usage.input;
                 self.output += usage.output;
-                self.provider = [self.provider[0] + usage.input, self.provider[1] + usage.output];
-                self.bpe = [self.bpe[0] + billed.input, self.bpe[1] + billed.output];
+                if let Some(billed) = billed {
+                    self.provider = [self.provider[0] + usage.input, self.provider[1] + usage.output];
+                    self.bpe = [self.bpe[0] + billed.input, self.bpe[1] + billed.output];
+                }
                 let parts = [
                     (&mut self.cache_read, usage.cache_read, usage.input),
                     (&mut self.cache_write, usage.cache_write, usage.input),
@@ -82,14 +97,14 @@ impl ModelSums {
                 }
             }
             None => {
-                self.input += billed.input;
-                self.output += billed.output;
+                self.input += billed.map_or(0, |billed| billed.input);
+                self.output += billed.map_or(0, |billed| billed.output);
             }
         }
         match model.usd {
             Some(usd) => self.usd += usd,
             // Without a request the cost is known to be 0.
-            None if model.turns == 0 => {}
+            None if model.turns == Some(0) => {}
             None => self.unpriced += 1,
         }
     }
@@ -97,8 +112,10 @@ impl ModelSums {
     fn add(&mut self, other: &ModelSums) {
         let ModelSums {
             episodes,
+            turn_episodes,
             turns,
             latency_ms,
+            token_episodes,
             input,
             output,
             provider,
@@ -110,8 +127,10 @@ impl ModelSums {
             unpriced,
         } = other;
         self.episodes += episodes;
+        self.turn_episodes += turn_episodes;
         self.turns += turns;
         self.latency_ms += latency_ms;
+        self.token_episodes += token_episodes;
         self.input += input;
         self.output += output;
         let pairs = [
@@ -142,7 +161,7 @@ impl Sums {
             *sums = [sums[0] + (entry.numerator)(row), sums[1] + (entry.denominator)(row)];
         }
         if let Some(model) = &row.model {
-            self.models.add_episode(model, &row.billed);
+            self.models.add_episode(model, row.billed.as_ref());
         }
     }
 
@@ -180,6 +199,9 @@ pub(super) struct PairSums {
     pub(super) unmatched: u64,
     /// Successes in this cell and in the other condition.
     pub(super) successes: [u64; 2],
+    /// The pairs whose tokens are known, and their successes in the same order.
+    pub(super) measured: u64,
+    pub(super) measured_successes: [u64; 2],
     /// Tokens, in the same order.
     pub(super) tokens: [u64; 2],
     /// Billed tokens, in the same order.
@@ -199,9 +221,15 @@ impl PairSums {
         self.losses += u64::from(!here.success && there.success);
         for (side, values) in [here, there].into_iter().enumerate() {
             self.successes[side] += u64::from(values.success);
-            self.tokens[side] += values.tokens;
-            self.billed[side] += values.billed;
             self.calls[side] += u64::from(values.calls);
+        }
+        if let (Some(_), Some(_)) = (here.spent, there.spent) {
+            self.measured += 1;
+            for (side, values) in [here, there].into_iter().enumerate() {
+                self.measured_successes[side] += u64::from(values.success);
+                self.tokens[side] += values.spent.map_or(0, |spent| spent.tokens);
+                self.billed[side] += values.spent.map_or(0, |spent| spent.billed);
+            }
         }
         if let (Some(here), Some(there)) = (here.provider, there.provider) {
             self.counted += 1;
@@ -215,8 +243,10 @@ impl PairSums {
         self.losses += other.losses;
         self.unmatched += other.unmatched;
         self.counted += other.counted;
+        self.measured += other.measured;
         for side in 0..2 {
             self.successes[side] += other.successes[side];
+            self.measured_successes[side] += other.measured_successes[side];
             self.tokens[side] += other.tokens[side];
             self.billed[side] += other.billed[side];
             self.provider[side] += other.provider[side];

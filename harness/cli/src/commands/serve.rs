@@ -8,6 +8,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
+use healbench_agents::external::SERVER_NAME;
 use healbench_agents::llm::tool_definitions;
 use healbench_mcp::{Incoming, Line, MAX_LINE, ToolServer, attach as relay, read_line};
 use healbench_protocol::{EnvironmentKind, Seed};
@@ -23,8 +24,6 @@ use crate::error::{CliError, ExitStatus};
 use crate::load::reject_parts_of_the_simulator;
 use crate::terminal::Terminal;
 
-/// The name that clients see, which tells nothing about scenario or condition.
-pub(crate) const SERVER_NAME: &str = "tools";
 /// The time between two looks at the flag that an interrupt sets.
 const WATCH: Duration = Duration::from_millis(100);
 /// The lines that wait to be handled, after which the client has to wait.

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use healbench_agents::llm::ModelRef;
-use healbench_protocol::{EnvironmentKind, ErrorFormat, Origin, Turn, Undeclared};
+use healbench_protocol::{EnvironmentKind, ErrorFormat, Origin, ProgramReport, Turn, Undeclared};
 use healbench_record::{
     CallRecord, CellRef, Condition, EpisodeRecord, Plan, RecordedTurn, RecordedTurns, ResponseRecord, RunDir,
     read_recorded_turns_of,
@@ -237,17 +237,26 @@ impl TranscriptBuilder {
         responses: &BTreeMap<u64, ResponseRecord>,
     ) -> TranscriptBuilder {
         let mut builder = TranscriptBuilder { unmet: recorded.unmet.clone(), ..TranscriptBuilder::default() };
+        let mut rows = calls.iter();
         for (number, RecordedTurn { turn, origin }) in (1..).zip(&recorded.turns) {
             builder.turn(turn);
             let Turn::Calls { calls: sent, .. } = turn else { continue };
             // A turn may have more calls than were left.
-            for (call, row) in sent.iter().zip(calls.iter().filter(|row| row.turn == number)) {
+            let of_turn: Vec<&CallRecord> = match origin {
+                // Each call of a program is a turn, and has no number.
+                Origin::Program => rows.next().into_iter().collect(),
+                _ => calls.iter().filter(|row| row.turn == Some(number)).collect(),
+            };
+            for (call, row) in sent.iter().zip(of_turn) {
                 builder.events.push(Event::Call {
                     arguments: call.arguments.clone(),
                     opening: *origin == Origin::Opening,
                     response: responses.get(&row.response_hash).map_or_else(not_stored, ResponseRecord::text),
                 });
             }
+        }
+        if let Some(report) = &recorded.program {
+            builder.step(TranscriptStep::Program(program_text(report)));
         }
         if let Some(error) = &recorded.failed {
             builder.step(TranscriptStep::Failed(error.to_string()));
@@ -266,6 +275,7 @@ impl TranscriptBuilder {
                 opening: self.opening,
                 response: answer.response.text().into_owned(),
             }),
+            EpisodeEvent::Program(report) => self.step(TranscriptStep::Program(program_text(report))),
             EpisodeEvent::Failed(error) => self.step(TranscriptStep::Failed(error.to_string())),
             EpisodeEvent::End(_, unmet) => self.unmet = unmet.to_vec(),
         }
@@ -312,6 +322,27 @@ impl TranscriptBuilder {
             unmet: self.unmet,
         }
     }
+}
+
+/// Describes what an agent program did besides calling the tools.
+fn program_text(report: &ProgramReport) -> String {
+    let counts = [
+        (report.connections, "session with the tools", "sessions with the tools"),
+        (report.refused_connections, "session refused", "sessions refused"),
+        (report.cancelled_calls, "call cancelled before it was made", "calls cancelled before they were made"),
+        (report.own_tool_calls, "call of its own tools", "calls of its own tools"),
+        (report.granted_permissions, "permission granted", "permissions granted"),
+        (report.refused_permissions, "permission refused", "permissions refused"),
+        (report.stray_lines, "line outside of its protocol", "lines outside of its protocol"),
+    ];
+    let counts = counts.into_iter().filter(|(count, ..)| *count > 0);
+    let mut parts: Vec<String> =
+        counts.map(|(count, one, many)| format!("{count} {}", if count == 1 { one } else { many })).collect();
+    if parts.is_empty() {
+        parts.push("no session with the tools".to_owned());
+    }
+    parts.extend(report.exit.clone());
+    parts.join(", ")
 }
 
 /// Combines events with the rows of their calls.

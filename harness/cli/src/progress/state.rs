@@ -30,14 +30,14 @@ struct ModelCost {
 impl ModelCost {
     /// Adds an episode of a model. Replayed responses cost nothing.
     fn add(&mut self, kind: AgentKind, model: Option<&ModelUsage>) {
-        let Some(model) = model.filter(|_| kind == AgentKind::Llm) else { return };
+        let Some(model) = model.filter(|_| matches!(kind, AgentKind::Llm | AgentKind::Program)) else { return };
         match model.usd {
             Some(usd) => {
                 self.usd += usd;
                 self.known_episodes += 1;
             }
             // Without a request the cost is known to be 0.
-            None if model.turns == 0 => self.known_episodes += 1,
+            None if model.turns == Some(0) => self.known_episodes += 1,
             None => self.unknown_episodes += 1,
         }
     }

@@ -51,6 +51,7 @@ fn heading(agent: &AgentReport) -> Markup {
         AgentKind::Scripted => None,
         AgentKind::Llm => Some("model"),
         AgentKind::Replay => Some("model, replayed"),
+        AgentKind::Program => Some("program"),
     };
     html! {
         (visible(&agent.headline_title()))

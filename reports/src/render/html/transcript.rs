@@ -116,6 +116,7 @@ fn render_step(step: &TranscriptStep, full: bool) -> Markup {
         TranscriptStep::GiveUp(text) => render_message("gives up", text, "", full),
         TranscriptStep::Refused(text) => render_message("refuses", text, "failed", full),
         TranscriptStep::Failed(text) => render_message("failed", text, "failed", full),
+        TranscriptStep::Program(text) => render_message("program", text, "", full),
     }
 }
 
