@@ -76,7 +76,7 @@ fn run_model(trials: u32, latency: Duration) -> (u64, Duration) {
     let end = execute(&job, None, &AtomicBool::new(false), &mut |event| {
         if let RunEvent::Finished(results) = event {
             let models = results.iter().filter_map(|result| result.episode.model.as_ref());
-            turns += models.map(|model| u64::from(model.turns)).sum::<u64>();
+            turns += models.filter_map(|model| model.turns).map(u64::from).sum::<u64>();
         }
         Ok::<(), std::convert::Infallible>(())
     });

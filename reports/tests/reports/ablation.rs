@@ -42,7 +42,7 @@ fn blocks(plan: &Plan, records: &Records, agent: usize, format: &ErrorFormat) ->
         let cell = plan.cell(row.episode).unwrap();
         let condition = &plan.conditions[cell.condition];
         if cell.agent == agent && (condition.format == *format || condition.format == ErrorFormat::Bare) {
-            let used = tokens.get(&row.episode).copied().unwrap_or(0) + u64::from(row.prose_tokens);
+            let used = tokens.get(&row.episode).copied().unwrap_or(0) + u64::from(row.prose_tokens.unwrap());
             let success = f64::from(u8::from(row.outcome == Outcome::Success));
             let played = row.outcome.is_scored().then_some([success, used as f64]);
             blocks[cell.scenario].entry(cell.trial).or_default().insert(condition.guardrails.bits(), played);
@@ -226,10 +226,10 @@ fn worked_example() -> (Plan, Records) {
         row.counts = EpisodeCounts::default();
         row.calls = 0;
         (row.outcome, row.prose_tokens) = match (set.strict, set.healing) {
-            (false, false) => (Outcome::TaskFail, 100),
-            (true, false) => (Outcome::TaskFail, 120),
-            (false, true) => (Outcome::GaveUp, 150),
-            (true, true) => (Outcome::Success, 90),
+            (false, false) => (Outcome::TaskFail, Some(100)),
+            (true, false) => (Outcome::TaskFail, Some(120)),
+            (false, true) => (Outcome::GaveUp, Some(150)),
+            (true, true) => (Outcome::Success, Some(90)),
         };
     }
     (plan, records)

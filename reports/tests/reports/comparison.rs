@@ -43,9 +43,9 @@ fn with_changes(records: &Records) -> Records {
         match row.episode % 5 {
             0 if row.outcome == Outcome::Success => row.outcome = Outcome::TaskFail,
             1 if row.outcome == Outcome::TaskFail => row.outcome = Outcome::Success,
-            2 => row.prose_tokens += 11 * (row.episode % 7) as u32,
+            2 => *row.prose_tokens.as_mut().unwrap() += 11 * (row.episode % 7) as u32,
             3 => row.counts.wasted_tokens += 40,
-            4 => row.billed.input += 300 * (row.episode % 5),
+            4 => row.billed.as_mut().unwrap().input += 300 * (row.episode % 5),
             _ => {}
         }
     }
@@ -72,8 +72,8 @@ fn slow_number(metric: Metric, row: &EpisodeRecord) -> Option<f64> {
         Metric::Stuck => flag(row.counts.stuck),
         Metric::Calls => Some(row.calls.into()),
         Metric::RepeatedCalls => Some(row.counts.repeated_calls.into()),
-        Metric::Tokens => Some(row.counts.call_tokens as f64 + f64::from(row.prose_tokens)),
-        Metric::BilledTokens => Some((row.billed.input + row.billed.output) as f64),
+        Metric::Tokens => Some(row.counts.call_tokens as f64 + f64::from(row.prose_tokens.unwrap())),
+        Metric::BilledTokens => row.billed.map(|billed| (billed.input + billed.output) as f64),
         Metric::WastedTokens => Some(row.counts.wasted_tokens as f64),
         Metric::GuardrailTokens => Some(row.counts.guardrail_tokens as f64),
         Metric::LeakedFields => row.counts.leaked_fields.map(|fields| fields as f64),

@@ -88,7 +88,7 @@ fn a_baseline_adds_up_what_the_rows_say() {
             let outcomes: Vec<Outcome> = line.outcomes.iter().map(|ending| ending.outcome).collect();
             assert_eq!(outcomes, rows.iter().map(|row| row.outcome).collect::<Vec<_>>());
             let calls: u32 = rows.iter().map(|row| row.calls).sum();
-            let tokens: u64 = rows.iter().map(|row| row.counts.call_tokens + u64::from(row.prose_tokens)).sum();
+            let tokens: u64 = rows.iter().map(|row| row.counts.call_tokens + u64::from(row.prose_tokens.unwrap())).sum();
             assert_eq!(line.sum(Metric::Calls).total, f64::from(calls));
             assert_eq!((line.sum(Metric::Tokens).total, line.sum(Metric::Tokens).count), (tokens as f64, 7));
             let successes = rows.iter().filter(|row| row.outcome == Outcome::Success).count();
@@ -161,7 +161,7 @@ fn the_same_again_passes() {
 fn one_token_more_fails_its_row_and_no_other() {
     let plan = deterministic_plan(5);
     let mut after = complete_records(&plan);
-    after.episodes[5].prose_tokens += 1;
+    *after.episodes[5].prose_tokens.as_mut().unwrap() += 1;
     let report = run_default_gate(&baseline(&plan, &complete_records(&plan)), &baseline(&plan, &after));
     assert_eq!(report.verdict, Verdict::Fail);
     let place = plan.cell(5).unwrap();

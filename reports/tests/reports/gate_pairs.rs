@@ -76,7 +76,7 @@ fn a_scenario_without_a_pair_is_missing() {
 fn means_and_margin_are_over_what_is_paired() {
     let tokens = |plan: &Plan, row: &mut healbench_record::EpisodeRecord, first: u64| {
         let cell = plan.cell(row.episode).unwrap();
-        row.prose_tokens = 0;
+        row.prose_tokens = Some(0);
         row.counts.call_tokens = if cell.trial == 0 { first } else { 100 };
     };
     let base = stochastic_baseline_with(4, |plan, row| tokens(plan, row, 100));
@@ -108,7 +108,7 @@ fn means_and_margin_are_over_what_is_paired() {
 fn an_advisory_metric_hides_nothing() {
     let plan = deterministic_plan(5);
     let mut after = complete_records(&plan);
-    after.episodes[5].prose_tokens += 1;
+    *after.episodes[5].prose_tokens.as_mut().unwrap() += 1;
     after.episodes[5].counts.largest_response += 1;
     let policy = Policy::parse("gate.toml", "[deterministic]\nadvisory = [\"tokens\"]\n").unwrap();
     let report = run_gate(&baseline(&plan, &complete_records(&plan)), &baseline(&plan, &after), &policy).unwrap();

@@ -76,7 +76,7 @@ fn slow_headline_sums(plan: &Plan, records: &Records, agent: usize) -> [[u64; 5]
             sums[0] += 1;
             sums[1] += u64::from(row.outcome == Outcome::Success);
             sums[2] += calls.len() as u64;
-            sums[3] += tokens.sum::<u64>() + u64::from(row.prose_tokens);
+            sums[3] += tokens.sum::<u64>() + u64::from(row.prose_tokens.unwrap());
             sums[4] += slow_billed(&[row]);
         }
     }

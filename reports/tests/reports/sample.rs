@@ -106,7 +106,7 @@ fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>
         calls.push(CallRecord {
             episode,
             call: number as u32,
-            turn: number as u32,
+            turn: Some(number as u32),
             tool: "billing".into(),
             action: (draw.below(9) > 0).then(|| "create".into()),
             arguments: format!("{{\"amount\":{}}}", draw.below(3)).into(),
@@ -132,7 +132,7 @@ fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>
             tokens_estimated: number == 3,
             response_hash: episode.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number,
             guardrail_tokens: if cell.condition > 0 && is_error { draw.below(200) as u32 } else { 0 },
-            context_tokens: 300 * number,
+            context_tokens: Some(300 * number),
         });
         if !is_error {
             chain = None;
@@ -150,7 +150,7 @@ fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>
     let ended_by = ENDINGS[episode as usize % ENDINGS.len()].value;
     let (claimed_done, prose_tokens) = (draw.below(3) > 0, 3 + draw.below(30) as u32);
     let model = (cell.agent == 1).then(|| Box::new(model_usage(cell.condition, &mut draw)));
-    let turns = model.as_ref().map_or(calls.len() as u64 + 1, |model| model.turns.into());
+    let turns = model.as_ref().map_or(calls.len() as u64 + 1, |model| model.turns.map_or(0, u64::from));
     let row = EpisodeRecord {
         episode,
         outcome: if episode == 5 { Outcome::Config } else { outcome },
@@ -158,17 +158,17 @@ fn episode_records(plan: &Plan, episode: u64) -> (EpisodeRecord, Vec<CallRecord>
         claimed_done,
         scheduled: !control,
         schedule_hash: format!("{:016x}", cell.scenario as u64 * 1000 + u64::from(cell.trial)),
-        turns: calls.len() as u32 + 1,
+        turns: Some(calls.len() as u32 + 1),
         calls: calls.len() as u32,
         perfect_calls: 1,
         prompt_tokens: 120,
-        prose_tokens,
+        prose_tokens: Some(prose_tokens),
         counts: EpisodeCounts::from_calls(&calls),
-        billed: BilledTokens {
+        billed: Some(BilledTokens {
             input: 850 * turns + draw.below(500),
             output: 80 * turns + draw.below(50),
             unsent: draw.below(3) * 40,
-        },
+        }),
         model,
     };
     (row, calls)
@@ -183,7 +183,7 @@ fn model_usage(condition: usize, draw: &mut Draw) -> ModelUsage {
     let optional_count = |draw: &mut Draw| (draw.below(3) > 0).then(|| draw.below(100));
     ModelUsage {
         opening_calls: draw.below(2) as u32,
-        turns: turns as u32,
+        turns: Some(turns as u32),
         usage: counted.then(|| Usage {
             input: 900 * turns + draw.below(500),
             cache_read: optional_count(draw),
@@ -193,7 +193,7 @@ fn model_usage(condition: usize, draw: &mut Draw) -> ModelUsage {
         }),
         // Sums of such fractions are exact in any order.
         usd: priced.then(|| draw.below(1000) as f64 / 1024.0),
-        latency_ms: 100 + draw.below(3000),
+        latency_ms: Some(100 + draw.below(3000)),
     }
 }
 

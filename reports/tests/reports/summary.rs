@@ -92,7 +92,7 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resa
         let mine =
             |row: &&EpisodeRecord| records.calls.iter().filter(|call| call.episode == row.episode).collect::<Vec<_>>();
         let both = |call: &&CallRecord| u64::from(call.request_tokens) + u64::from(call.response_tokens);
-        let spent = |row: &&EpisodeRecord| mine(row).iter().map(both).sum::<u64>() + u64::from(row.prose_tokens);
+        let spent = |row: &&EpisodeRecord| mine(row).iter().map(both).sum::<u64>() + u64::from(row.prose_tokens.unwrap());
         ScenarioRate {
             scenario: scenario.id.clone(),
             success: Rate::of(ended(&rows, Outcome::Success), rows.len() as u64),
@@ -107,7 +107,7 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resa
         slow_median_of(scenarios.iter().map(|scenario| scenario.billed_tokens_per_episode)),
         slow_median_of(scenarios.iter().map(|scenario| scenario.billed_tokens_per_success)),
     ];
-    let prose = scored.iter().map(|row| u64::from(row.prose_tokens)).sum();
+    let prose = scored.iter().map(|row| u64::from(row.prose_tokens.unwrap())).sum();
     let tokens = tokens + prose;
     let within = |k: u32| lengths.iter().filter(|(calls, fixed)| *fixed && calls - 1 <= k).count() as u64;
     let metric = |metric| match metric {
@@ -115,7 +115,7 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resa
         RowMetric::CallsPerEpisode => Rate::of(calls, scored.len() as u64),
         RowMetric::BilledTokensPerEpisode => Rate::of(slow_billed(&scored), scored.len() as u64),
         RowMetric::BilledTokensPerSuccess => Rate::of(slow_billed(&scored), successes),
-        RowMetric::UnsentTokens => Rate::of(scored.iter().map(|row| row.billed.unsent).sum(), 0),
+        RowMetric::UnsentTokens => Rate::of(scored.iter().map(|row| row.billed.unwrap().unsent).sum(), 0),
         RowMetric::TokensPerEpisode => Rate::of(tokens, scored.len() as u64),
         RowMetric::Recovered => Rate::of(ended(&scheduled, Outcome::Success), scheduled.len() as u64),
         RowMetric::ErrorsFixed => Rate::of(fixed, chains),
@@ -165,7 +165,7 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resa
             let tokens = |row: &EpisodeRecord| {
                 let mine = records.calls.iter().filter(|call| call.episode == row.episode);
                 let spent = mine.map(|call| f64::from(call.request_tokens) + f64::from(call.response_tokens));
-                spent.sum::<f64>() + f64::from(row.prose_tokens)
+                spent.sum::<f64>() + f64::from(row.prose_tokens.unwrap())
             };
             slow_difference(plan, records, [agent, condition], tokens, resamples)
         }),
@@ -186,7 +186,7 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resa
 
 /// Returns the tokens of all turns of these episodes.
 pub(crate) fn slow_billed(rows: &[&EpisodeRecord]) -> u64 {
-    rows.iter().map(|row| row.billed.input + row.billed.output).sum()
+    rows.iter().filter_map(|row| row.billed).map(|billed| billed.input + billed.output).sum()
 }
 
 /// Returns the middle of the rates, half of which are not larger and half not smaller. Something over nothing has no upper
@@ -210,7 +210,7 @@ fn slow_usd(scored: &[&EpisodeRecord]) -> Option<f64> {
 }
 
 fn slow_model(scored: &[&EpisodeRecord]) -> Option<ModelReport> {
-    let rows = || scored.iter().filter_map(|row| Some((row.model.as_deref()?, row.billed)));
+    let rows = || scored.iter().filter_map(|row| Some((row.model.as_deref()?, row.billed?)));
     let models: Vec<&ModelUsage> = rows().map(|(model, _)| model).collect();
     if models.is_empty() {
         return None;
@@ -225,7 +225,7 @@ fn slow_model(scored: &[&EpisodeRecord]) -> Option<ModelReport> {
             reported.iter().map(|usage| whole(*usage)).sum(),
         )
     };
-    let turns = sum(&|model| u64::from(model.turns));
+    let turns = sum(&|model| model.turns.unwrap().into());
     Some(ModelReport {
         turns_per_episode: Rate::of(turns, episodes),
         input_per_episode: Rate::of(
@@ -249,7 +249,7 @@ fn slow_model(scored: &[&EpisodeRecord]) -> Option<ModelReport> {
         ),
         usd: slow_usd(scored),
         usd_per_episode: slow_usd(scored).map(|usd| usd / scored.len() as f64),
-        latency_ms_per_turn: Rate::of(sum(&|model| model.latency_ms), turns),
+        latency_ms_per_turn: Rate::of(sum(&|model| model.latency_ms.unwrap()), turns),
     })
 }
 

@@ -192,14 +192,14 @@ mod tests {
             claimed_done: false,
             scheduled: false,
             schedule_hash: String::new(),
-            turns: 1,
+            turns: Some(1),
             calls: 4,
             perfect_calls: 1,
             prompt_tokens: 10,
-            prose_tokens: 20,
+            prose_tokens: Some(20),
             counts: healbench_record::EpisodeCounts { call_tokens: 1_000, ..Default::default() },
-            billed: healbench_record::BilledTokens::default(),
-            model: Some(Box::new(ModelUsage { turns: 1, usd, ..ModelUsage::default() })),
+            billed: Some(healbench_record::BilledTokens::default()),
+            model: Some(Box::new(ModelUsage { turns: Some(1), usd, ..ModelUsage::default() })),
         }
     }
 

@@ -263,7 +263,7 @@ fn sdk_and_guardrails(scenarios: &[Scenario], trials: u32) -> Vec<[(u32, u64); 2
         let cell = plan.cell(row.episode).unwrap();
         let (successes, tokens): &mut (u32, u64) = &mut sums[cell.scenario][cell.condition];
         *successes += u32::from(row.outcome == Outcome::Success);
-        *tokens += row.billed.input + row.billed.output;
+        *tokens += row.billed.map_or(0, |billed| billed.input + billed.output);
     }
     sums
 }
