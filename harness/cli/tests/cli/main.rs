@@ -19,6 +19,7 @@ mod model_runs;
 mod model_server;
 mod models;
 mod named_conditions;
+mod programs;
 mod progress;
 mod quickstart;
 mod report;
