@@ -186,8 +186,19 @@ impl LastLines {
         }
     }
 
+    /// Returns the text: of events as JSON, the last message among them.
     fn text(&self) -> String {
-        self.lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n")
+        let message = |line: &String| {
+            let event: Value = serde_json::from_str(line).ok()?;
+            let text = match event["type"].as_str()? {
+                "item.completed" if event["item"]["type"] == "agent_message" => &event["item"]["text"],
+                "result" => &event["result"],
+                _ => return None,
+            };
+            text.as_str().map(str::to_owned)
+        };
+        let last = self.lines.iter().rev().find_map(message);
+        last.unwrap_or_else(|| self.lines.iter().map(String::as_str).collect::<Vec<_>>().join("\n"))
     }
 }
 

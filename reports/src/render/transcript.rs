@@ -98,7 +98,7 @@ impl TranscriptWriter {
             TranscriptStep::GiveUp(text) => self.message("stops  ", text, Paint::Plain),
             TranscriptStep::Refused(text) => self.message("refuses", text, Paint::Red),
             TranscriptStep::Failed(text) => self.message("failed ", text, Paint::Red),
-            TranscriptStep::Program(text) => self.message("program", text, Paint::Dim),
+            TranscriptStep::Program(text) => self.message("report ", text, Paint::Dim),
         }
     }
 

@@ -95,7 +95,7 @@ fn transcript_containing(hostile: &str) -> Transcript {
     let calls = [1, 2].map(|call| {
         let row = CallRecord {
             call,
-            turn: call,
+            turn: Some(call),
             tool: hostile.into(),
             action: Some(hostile.into()),
             is_error: true,

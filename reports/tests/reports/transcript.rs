@@ -17,7 +17,7 @@ fn calls(made: &[(Value, &str)]) -> Vec<TranscriptStep> {
         let is_error = index + 1 < made.len();
         let row = CallRecord {
             call: index as u32 + 1,
-            turn: index as u32 + 1,
+            turn: Some(index as u32 + 1),
             tool: "users".into(),
             action: Some("invite".into()),
             is_error,
