@@ -140,8 +140,14 @@ mod tests {
 
     fn sent(call: u32, turn: u32, name: &str, chain: Option<u32>) -> SentCall {
         let (tool, action) = name.split_once('.').unwrap();
-        let row =
-            CallRecord { call, turn: Some(turn), tool: tool.into(), action: Some(action.into()), chain, ..CallRecord::default() };
+        let row = CallRecord {
+            call,
+            turn: Some(turn),
+            tool: tool.into(),
+            action: Some(action.into()),
+            chain,
+            ..CallRecord::default()
+        };
         SentCall { arguments: json!({"action": action, "n": call}), row }
     }
 

@@ -158,7 +158,8 @@ impl Conversation {
     /// Grants what asks for a tool of the scenario, once; refuses everything else.
     fn permission(&self, id: &Value, params: &Value, report: &mut ProgramReport) -> Vec<u8> {
         let options = params["options"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let option = |kind: &str| options.iter().find(|option| option["kind"] == kind).map(|option| &option["optionId"]);
+        let option =
+            |kind: &str| options.iter().find(|option| option["kind"] == kind).map(|option| &option["optionId"]);
         let chosen = match self.is_ours(&params["toolCall"]) {
             true => option("allow_once").or_else(|| option("allow_always")),
             false => None,

@@ -12,12 +12,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use healbench_mcp::{
-    Line, MAX_LINE, Process, ServerCommand, ToolServer, Variables, call_result, read_line,
-};
-use healbench_protocol::{
-    Agent, AgentError, EpisodeStart, Origin, ProgramReport, ToolCall, ToolResponse, Turn, Usage,
-};
+use healbench_mcp::{Line, MAX_LINE, Process, ServerCommand, ToolServer, Variables, call_result, read_line};
+use healbench_protocol::{Agent, AgentError, EpisodeStart, Origin, ProgramReport, ToolCall, ToolResponse, Turn, Usage};
 use serde_json::Value;
 
 use super::acp::{Conversation, Reaction};
@@ -122,7 +118,14 @@ impl ProgramFactory {
     /// Creates the agent of one episode. The program starts with its first turn.
     pub fn agent<'a>(self: &Arc<Self>, start: EpisodeStart<'a>) -> ProgramAgent<'a> {
         let report = ProgramReport::default();
-        ProgramAgent { factory: Arc::clone(self), start, running: None, asked: None, report, text: LastLines::default() }
+        ProgramAgent {
+            factory: Arc::clone(self),
+            start,
+            running: None,
+            asked: None,
+            report,
+            text: LastLines::default(),
+        }
     }
 }
 
@@ -181,7 +184,9 @@ impl LastLines {
         let line = String::from_utf8_lossy(line).into_owned();
         self.bytes += line.len() + 1;
         self.lines.push_back(line);
-        while self.bytes > KEPT_OUTPUT && let Some(first) = self.lines.pop_front() {
+        while self.bytes > KEPT_OUTPUT
+            && let Some(first) = self.lines.pop_front()
+        {
             self.bytes -= first.len() + 1;
         }
     }
@@ -324,7 +329,9 @@ impl ProgramAgent<'_> {
         };
         let Some(running) = &mut self.running else { return Ok(None) };
         let Some(conversation) = &mut running.conversation else {
-            if self.factory.program.sums_usage && let Ok(event) = serde_json::from_slice::<Value>(&line) {
+            if self.factory.program.sums_usage
+                && let Ok(event) = serde_json::from_slice::<Value>(&line)
+            {
                 add_usage(&mut self.report, &event["usage"]);
             }
             self.text.push(&line);
@@ -415,11 +422,7 @@ pub(super) fn add_usage(report: &mut ProgramReport, usage: &Value) {
     let input = count(&["input_tokens", "inputTokens", "prompt_tokens"]);
     let output = count(&["output_tokens", "outputTokens", "completion_tokens"]);
     let (Some(input), Some(output)) = (input, output) else { return };
-    let known = report.usage.get_or_insert(Usage {
-        cache_read: Some(0),
-        reasoning: Some(0),
-        ..Usage::default()
-    });
+    let known = report.usage.get_or_insert(Usage { cache_read: Some(0), reasoning: Some(0), ..Usage::default() });
     let add = |sum: Option<u64>, more: Option<u64>| Some(sum?.saturating_add(more?));
     *known = Usage {
         input: known.input.saturating_add(input),

@@ -73,7 +73,8 @@ impl EpisodeFolder {
     /// Writes the home, and returns the arguments of the program.
     pub(super) fn fill(&self, program: &Program, server: &McpServer, prompt: &str) -> io::Result<Vec<String>> {
         let home = self.home();
-        let filler = Filler { server, model_url: program.model_url.as_deref().unwrap_or_default(), prompt, home: &home };
+        let filler =
+            Filler { server, model_url: program.model_url.as_deref().unwrap_or_default(), prompt, home: &home };
         for (name, text) in &program.home {
             let path = home.join(name);
             if let Some(parent) = path.parent() {
@@ -174,12 +175,19 @@ mod tests {
     #[test]
     fn placeholders_are_filled_in_the_syntax_of_the_file() {
         let server = McpServer { command: "/bin/heal \"x\"".to_owned(), args: vec!["serve".to_owned()] };
-        let filler = Filler { server: &server, model_url: "http://m", prompt: "Say \"{home}\"\n", home: Path::new("/h") };
+        let filler =
+            Filler { server: &server, model_url: "http://m", prompt: "Say \"{home}\"\n", home: Path::new("/h") };
         let fill = |text: &str, name: &str| filler.fill(text, Syntax::of(name));
         assert_eq!(fill("{mcp_config}", "a.json"), r#"{"command":"/bin/heal \"x\"","args":["serve"]}"#);
         assert_eq!(fill("t = {mcp_config}", "a.toml"), r#"t = { command = "/bin/heal \"x\"", args = ["serve"] }"#);
-        assert_eq!(fill("cmd: {mcp_command}\nargs: {mcp_args}", "a.yaml"), "cmd: \"/bin/heal \\\"x\\\"\"\nargs: [\"serve\"]");
-        assert_eq!(fill(r#"{"p": "{prompt}", "m": "{model_url}"}"#, "a.json"), r#"{"p": "Say \"{home}\"\n", "m": "http://m"}"#);
+        assert_eq!(
+            fill("cmd: {mcp_command}\nargs: {mcp_args}", "a.yaml"),
+            "cmd: \"/bin/heal \\\"x\\\"\"\nargs: [\"serve\"]"
+        );
+        assert_eq!(
+            fill(r#"{"p": "{prompt}", "m": "{model_url}"}"#, "a.json"),
+            r#"{"p": "Say \"{home}\"\n", "m": "http://m"}"#
+        );
         assert_eq!(fill("{prompt}{home}{other}{", "AGENTS.md"), "Say \"{home}\"\n/h{other}{");
     }
 }

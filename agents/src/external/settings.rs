@@ -105,7 +105,8 @@ pub fn parse_program_tables(file: &Path, text: &str) -> Result<BTreeMap<String, 
     let mut programs = BTreeMap::new();
     for entry in tables.entries() {
         if !is_name(entry.key()) || entry.key().contains([',', ':']) {
-            let help = "a name is not empty, and has no control characters, no commas and colons, and no blanks around it";
+            let help =
+                "a name is not empty, and has no control characters, no commas and colons, and no blanks around it";
             return Err(entry.key_error("is not a name", help));
         }
         let program = program(&entry.table()?, file)?;
@@ -152,9 +153,8 @@ fn command(words: &Value<'_>) -> Result<Vec<String>, ConfigError> {
 
 fn variable_names(value: &Value<'_>) -> Result<Vec<String>, ConfigError> {
     let is_first = |c: char| c.is_ascii_alphabetic() || c == '_';
-    let is_variable = |text: &str| {
-        text.starts_with(is_first) && text.chars().all(|c| is_first(c) || c.is_ascii_digit())
-    };
+    let is_variable =
+        |text: &str| text.starts_with(is_first) && text.chars().all(|c| is_first(c) || c.is_ascii_digit());
     let names = value.texts()?;
     if names.iter().all(|name| is_variable(name)) {
         return Ok(names);

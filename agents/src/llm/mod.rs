@@ -27,6 +27,6 @@ pub use limiter::{ConcurrencyLimiter, EpisodePermit};
 pub use model::{Connections, Limits, Model, Price, Sampling};
 pub use preflight::{Preflight, PreflightError};
 pub use prices::{PriceEntry, PriceTable, Provider};
-pub use settings::{DEFAULT_SYSTEM_TEXT, ModelRef, ModelRefError, ModelTable, parse_model_tables, resolve_model};
 pub(crate) use secret::Secrets;
+pub use settings::{DEFAULT_SYSTEM_TEXT, ModelRef, ModelRefError, ModelTable, parse_model_tables, resolve_model};
 pub use tools::tool_definitions;

@@ -137,8 +137,10 @@ pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Termina
             Some((ALL_PROFILES, profile)) => configured.push(load_profile(profile)?),
             Some((PROGRAM_PREFIX, name)) => {
                 if replayed {
-                    return Err(CliError::new(format_args!("{value}: the answers of an agent program cannot be replayed"))
-                        .help("leave it out, or run it without `--replay`"));
+                    return Err(CliError::new(format_args!(
+                        "{value}: the answers of an agent program cannot be replayed"
+                    ))
+                    .help("leave it out, or run it without `--replay`"));
                 }
                 let catalog = match &mut catalog {
                     Some(catalog) => catalog,

@@ -156,7 +156,9 @@ impl ModelClients {
         };
         let programs = run_spec.plan.agents.iter().zip(&run_spec.configs);
         let programs = programs.map(|(spec, config)| match config {
-            AgentConfig::Program(program) => program_factory(spec, program, stop).map(|factory| Some(Arc::new(factory))),
+            AgentConfig::Program(program) => {
+                program_factory(spec, program, stop).map(|factory| Some(Arc::new(factory)))
+            }
             AgentConfig::Scripted(_) | AgentConfig::Model(_) => Ok(None),
         });
         let programs = programs.collect::<Result<Vec<_>, CliError>>()?;

@@ -1,8 +1,8 @@
 use std::fmt;
 
 use healbench_protocol::{
-    AgentSpec, Claim, Client, ConditionParts, Content, DomainErrors, EnvironmentKind, ErrorFormat,
-    Guardrails, REFERENCE_CONDITION, Seed, Undeclared,
+    AgentSpec, Claim, Client, ConditionParts, Content, DomainErrors, EnvironmentKind, ErrorFormat, Guardrails,
+    REFERENCE_CONDITION, Seed, Undeclared,
 };
 use serde::{Deserialize, Serialize};
 

@@ -3,8 +3,8 @@ use std::time::Instant;
 
 use healbench_engine::{Failure, Faults, GuardedReply};
 use healbench_protocol::{
-    Agent, AgentError, AgentKind, Deadline, DrawKey, EnvironmentError, EpisodeStart, Object, Opening, Origin, ProgramReport, Reply,
-    Script, Session, ToolCall, ToolResponse, Turn,
+    Agent, AgentError, AgentKind, Deadline, DrawKey, EnvironmentError, EpisodeStart, Object, Opening, Origin,
+    ProgramReport, Reply, Script, Session, ToolCall, ToolResponse, Turn,
 };
 use healbench_record::{
     CallRecord, CellRef, ChainEnd, EndedBy, EpisodeCounts, EpisodeRecord, ModelUsage, Outcome, Plan,
@@ -445,11 +445,7 @@ impl<'a> EpisodeRun<'a> {
     /// Returns the usage of the model: that of a model that took no turn is known to be nothing.
     fn model(&self) -> ModelUsage {
         let ModelUsage { turns, latency_ms, .. } = self.model;
-        ModelUsage {
-            turns: turns.or(self.known(0)),
-            latency_ms: latency_ms.or(self.known(0)),
-            ..self.model
-        }
+        ModelUsage { turns: turns.or(self.known(0)), latency_ms: latency_ms.or(self.known(0)), ..self.model }
     }
 
     /// Returns the latest call.

@@ -146,7 +146,11 @@ pub(crate) fn episodes(path: &Path, frame: &DataFrame) -> Result<Vec<EpisodeReco
         let billed = billed(&row).map_err(unknown)?;
         // The turns of a program are not known, and those of every other agent are.
         let is_program = row.agent_kind == AgentKind::Program.name();
-        let nulls = [(row.turns.is_none(), TURNS), (row.prose_tokens.is_none(), PROSE_TOKENS), (billed.is_none(), BILLED_INPUT_TOKENS)];
+        let nulls = [
+            (row.turns.is_none(), TURNS),
+            (row.prose_tokens.is_none(), PROSE_TOKENS),
+            (billed.is_none(), BILLED_INPUT_TOKENS),
+        ];
         if let Some((_, column)) = nulls.into_iter().find(|(is_null, _)| *is_null != is_program) {
             return Err(unknown(column));
         }
@@ -222,13 +226,7 @@ fn model(row: &EpisodeRow<'_>) -> Result<Option<ModelUsage>, &'static str> {
         Some(_) => Some(row.latency_ms.ok_or(LATENCY_MS)?),
         None => None,
     };
-    Ok(Some(ModelUsage {
-        opening_calls,
-        turns,
-        usage,
-        usd: row.cost_usd,
-        latency_ms,
-    }))
+    Ok(Some(ModelUsage { opening_calls, turns, usage, usd: row.cost_usd, latency_ms }))
 }
 
 fn outcome(word: &str) -> Option<Outcome> {

@@ -146,7 +146,8 @@ fn row(aggregates: &Aggregates, plan: &Plan, agent: usize, condition: usize, res
         success_interval: wilson(successes, distinct, CONFIDENCE).filter(|_| !plan.is_reproducible(agent)),
         vs_reference: has_reference.then(|| paired_difference(&pairs, &cells, plan, agent)),
         calls_vs_reference: has_reference.then(|| difference(&cells, |cell| (cell.calls, cell.pairs), resamples)),
-        billed_tokens_vs_reference: has_reference.then(|| difference(&cells, |cell| (cell.billed, cell.measured), resamples)),
+        billed_tokens_vs_reference: has_reference
+            .then(|| difference(&cells, |cell| (cell.billed, cell.measured), resamples)),
         median_billed_tokens_per_episode: median(scenarios.iter().map(|scenario| scenario.billed_tokens_per_episode)),
         median_billed_tokens_per_success: median(scenarios.iter().map(|scenario| scenario.billed_tokens_per_success)),
         tokens_vs_reference: has_reference.then(|| difference(&cells, |cell| (cell.tokens, cell.measured), resamples)),
@@ -305,11 +306,7 @@ fn passes(scenarios: &[Trials], resamples: &mut Resamples) -> Vec<Pass> {
 
 /// Returns the mean difference per episode from `none`, with scenarios as clusters. `of` returns the sums of a cell and the
 /// number of its pairs.
-fn difference(
-    cells: &[&PairSums],
-    of: impl Fn(&PairSums) -> ([u64; 2], u64),
-    resamples: &mut Resamples,
-) -> Difference {
+fn difference(cells: &[&PairSums], of: impl Fn(&PairSums) -> ([u64; 2], u64), resamples: &mut Resamples) -> Difference {
     let cluster = |cell: &&PairSums| {
         let ([here, none], pairs) = of(cell);
         let numerator = here as f64 - none as f64;

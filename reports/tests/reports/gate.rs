@@ -88,7 +88,8 @@ fn a_baseline_adds_up_what_the_rows_say() {
             let outcomes: Vec<Outcome> = line.outcomes.iter().map(|ending| ending.outcome).collect();
             assert_eq!(outcomes, rows.iter().map(|row| row.outcome).collect::<Vec<_>>());
             let calls: u32 = rows.iter().map(|row| row.calls).sum();
-            let tokens: u64 = rows.iter().map(|row| row.counts.call_tokens + u64::from(row.prose_tokens.unwrap())).sum();
+            let tokens: u64 =
+                rows.iter().map(|row| row.counts.call_tokens + u64::from(row.prose_tokens.unwrap())).sum();
             assert_eq!(line.sum(Metric::Calls).total, f64::from(calls));
             assert_eq!((line.sum(Metric::Tokens).total, line.sum(Metric::Tokens).count), (tokens as f64, 7));
             let successes = rows.iter().filter(|row| row.outcome == Outcome::Success).count();

@@ -117,6 +117,7 @@ pub(crate) fn badge(agent: &AgentReport) -> String {
         AgentKind::Scripted => agent.agent.replace("scripted:", "Simulated reader "),
         AgentKind::Llm => format!("{} model", agent.title),
         AgentKind::Replay => format!("{} model, replayed", agent.title),
+        AgentKind::Program => format!("{} program", agent.title),
     }
 }
 

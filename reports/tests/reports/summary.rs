@@ -92,7 +92,8 @@ fn slow_row(plan: &Plan, records: &Records, agent: usize, condition: usize, resa
         let mine =
             |row: &&EpisodeRecord| records.calls.iter().filter(|call| call.episode == row.episode).collect::<Vec<_>>();
         let both = |call: &&CallRecord| u64::from(call.request_tokens) + u64::from(call.response_tokens);
-        let spent = |row: &&EpisodeRecord| mine(row).iter().map(both).sum::<u64>() + u64::from(row.prose_tokens.unwrap());
+        let spent =
+            |row: &&EpisodeRecord| mine(row).iter().map(both).sum::<u64>() + u64::from(row.prose_tokens.unwrap());
         ScenarioRate {
             scenario: scenario.id.clone(),
             success: Rate::of(ended(&rows, Outcome::Success), rows.len() as u64),

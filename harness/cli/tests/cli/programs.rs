@@ -68,7 +68,8 @@ fn sandbox(modes: &[&str]) -> Sandbox {
     for folder in ["home", "t", "modes"] {
         fs::create_dir(sandbox.path(folder)).unwrap();
     }
-    let call = |color: &str| format!(r#"{{"name":"paint","arguments":{{"action":"set","room":"hall","color":"{color}"}}}}"#);
+    let call =
+        |color: &str| format!(r#"{{"name":"paint","arguments":{{"action":"set","room":"hall","color":"{color}"}}}}"#);
     sandbox.write("home/calls.json", &format!("[{},{}]", call("blue"), call("green")));
     sandbox.write("home/mcp.json", r#"{"mcpServers": {"tools": {mcp_config}}, "task": "{prompt}"}"#);
     let toy = toy_agent().display().to_string();
@@ -161,7 +162,8 @@ fn what_a_program_does_is_counted_as_what_it_is() {
     let agents: Vec<String> =
         (0..modes.len()).flat_map(|index| [format!("agent:acp{index}"), format!("agent:exec{index}")]).collect();
     let args = ["run", "toy.yaml", "--out", "run", "--condition", "fusion", "--trials", "1", "--agent"];
-    let result = with_key(&sandbox, &[&args[..], &[&agents.join(",")]].concat()).output().map(CommandResult::new).unwrap();
+    let result =
+        with_key(&sandbox, &[&args[..], &[&agents.join(",")]].concat()).output().map(CommandResult::new).unwrap();
     // Two of 22 episodes are lost.
     assert_eq!(result.code, Some(4), "{}", result.err);
     let (run, _) = RunDir::open(&sandbox.path("run")).unwrap();
@@ -197,12 +199,21 @@ fn killed_runs_lose_no_episode_and_leave_no_process() {
     let (trials, kills) = (number("TOY_TRIALS", 6), number("TOY_KILLS", 2));
     let mut sandbox = sandbox(&["modes"]);
     let modes = sandbox.path("modes").display().to_string();
-    let config = fs::read_to_string(sandbox.path("healbench.toml")).unwrap().replace("\"modes\"", &format!("{modes:?}"));
+    let config =
+        fs::read_to_string(sandbox.path("healbench.toml")).unwrap().replace("\"modes\"", &format!("{modes:?}"));
     sandbox.write("healbench.toml", &config);
     let sandbox = &mut sandbox;
     let trials_text = trials.to_string();
     let start = [
-        "run", "toy.yaml", "--out", "run", "--condition", "sdk-typescript,fusion", "--trials", &trials_text, "--agent",
+        "run",
+        "toy.yaml",
+        "--out",
+        "run",
+        "--condition",
+        "sdk-typescript,fusion",
+        "--trials",
+        &trials_text,
+        "--agent",
         "agent:acp0,agent:exec0",
     ];
     let mut random = 0x2545_f491_4f6c_dd1d_u64;
@@ -258,7 +269,12 @@ fn a_program_that_cannot_play_is_refused_before_the_run() {
     let command = "[agent.x]\ncommand = [\"sh\", \"{prompt}\", \"{mcp_config}\"]\n";
     for (config, args, message, help) in [
         ("[agent.y]\nacp = [\"sh\"]\n", &[][..], "there is no table `[agent.x]`", "y"),
-        ("[agent.x]\ncommand = [\"sh\", \"{prompt}\"]\n", &[], "neither `command` nor a file of `home` has `{mcp_config}`", "home"),
+        (
+            "[agent.x]\ncommand = [\"sh\", \"{prompt}\"]\n",
+            &[],
+            "neither `command` nor a file of `home` has `{mcp_config}`",
+            "home",
+        ),
         ("[agent.x]\ncommand = [\"sh\", \"{mcp_config}\"]\n", &[], "does not tell the program its task", "`{prompt}`"),
         ("[agent.x]\nacp = [\"sh\"]\ncommand = [\"sh\"]\n", &[], "cannot be combined with `acp`", "remove one"),
         ("[agent.x]\nhome = \"home\"\n", &[], "has no command", "`acp`"),
@@ -272,7 +288,12 @@ fn a_program_that_cannot_play_is_refused_before_the_run() {
         refused(config, args, message, help);
     }
     fs::write(sandbox.path("home/key.txt"), "key = sk-proj-abcdefghijklmnopqrstuvwxyz0123456789ABCD").unwrap();
-    refused("[agent.x]\nacp = [\"sh\"]\nhome = \"home\"\n", &[], "looks like a secret, which is not shown", "environment");
+    refused(
+        "[agent.x]\nacp = [\"sh\"]\nhome = \"home\"\n",
+        &[],
+        "looks like a secret, which is not shown",
+        "environment",
+    );
     // A socket's path has at most 107 bytes.
     let long = sandbox.path(&"long".repeat(25));
     fs::create_dir(&long).unwrap();
