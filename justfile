@@ -66,6 +66,28 @@ pictures: build
 build:
     cargo build --release
 
+# Build the Python wheel for glibc 2.28 from the release build (needs Python; takes maturin and ziglang from PyPI).
+wheel:
+    tools/wheel
+
+# Build the Debian package.
+deb: build
+    tools/deb target/release/healbench target/debian
+
+# Build the npm packages of this platform.
+npm: build
+    rm -rf target/npm
+    tools/npm-packages target/npm "$(rustc -vV | sed -n 's/^host: //p')=target/release/healbench"
+
+# Build the documentation site, check its links and run its commands (needs mdbook and the Python packages polars and duckdb).
+book: build
+    tools/book target/release/healbench --commands
+
+# Run 4 shards on Slurm and Ray of this machine, one of them killed midway, and compare the rows (needs root; Python with ray).
+schedulers PYTHON="python3": build
+    tools/test-slurm target/release/healbench
+    tools/test-ray target/release/healbench "{{ PYTHON }}"
+
 bench *ARGS:
     cargo bench -p healbench-benches {{ ARGS }}
 

@@ -66,7 +66,7 @@ fn run_model(trials: u32, latency: Duration) -> (u64, Duration) {
     let job = Job {
         plan: &plan,
         scenarios: &scenarios,
-        episodes: 0..plan.len(),
+        episodes: (0..plan.len()).into(),
         pools: &pools,
         make_agent: &make_agent,
         make_environment: None,

@@ -17,15 +17,20 @@ pub(crate) type Column = (&'static str, fn() -> DataType);
 /// Declares a frame: the module of column names, the list of columns, a row, a builder of row groups, and a reader of
 /// rows. The type of a nullable column is an `Option`.
 macro_rules! frame {
-    ($module:ident: $columns:ident, $row:ident, $builder:ident { $($(#[$doc:meta])* $name:ident $field:ident: $type:ty;)* }) => {
+    ($module:ident: $columns:ident, $descriptions:ident, $row:ident, $builder:ident {
+        $($(#[doc = $doc:literal])* $name:ident $field:ident: $type:ty;)*
+    }) => {
         /// The names of the columns.
         pub mod $module {
-            $($(#[$doc])* pub const $name: &str = stringify!($field);)*
+            $($(#[doc = $doc])* pub const $name: &str = stringify!($field);)*
         }
 
         /// The columns, in the order of the file.
         pub(crate) const $columns: &[Column] =
             &[$(($module::$name, <<$type as Field>::Type as ColumnType>::data_type)),*];
+
+        /// What the columns mean, in the same order.
+        pub(crate) const $descriptions: &[&str] = &[$(concat!($($doc),*)),*];
 
         pub(crate) struct $row<'a> {
             $(pub(crate) $field: <$type as Field>::Value<'a>,)*
@@ -69,7 +74,7 @@ macro_rules! frame {
 }
 
 frame! {
-    episode_columns: EPISODE_COLUMNS, EpisodeRow, EpisodeRows {
+    episode_columns: EPISODE_COLUMNS, EPISODE_DESCRIPTIONS, EpisodeRow, EpisodeRows {
         /// Index of the episode in the plan.
         EPISODE episode: U64;
         /// The scenario's id.
@@ -191,7 +196,7 @@ frame! {
 }
 
 frame! {
-    call_columns: CALL_COLUMNS, CallRow, CallRows {
+    call_columns: CALL_COLUMNS, CALL_DESCRIPTIONS, CallRow, CallRows {
         /// Index of the episode in the plan.
         EPISODE episode: U64;
         /// Number of the call within its episode, from 1.
@@ -253,7 +258,7 @@ frame! {
 }
 
 frame! {
-    response_columns: RESPONSE_COLUMNS, ResponseRow, ResponseRows {
+    response_columns: RESPONSE_COLUMNS, RESPONSE_DESCRIPTIONS, ResponseRow, ResponseRows {
         /// Hash of the bytes of the response.
         RESPONSE_HASH response_hash: U64;
         /// True if the call failed.

@@ -2,6 +2,7 @@
 //! checked.
 
 pub(crate) mod convert;
+mod copy;
 mod read;
 mod responses;
 mod write;

@@ -22,7 +22,7 @@ pub use api::{Api, ApiRequest, UnreadableResponse};
 pub use conversation::{
     Arguments, AssistantMessage, CallResult, Conversation, FinishReason, Function, Message, Reply, SentCall,
 };
-pub use endpoint::{Endpoint, EndpointError, EndpointResponse, Network, SetupError};
+pub use endpoint::{Endpoint, EndpointError, EndpointResponse, HOST_VARIABLE, Network, SetupError};
 pub use limiter::{ConcurrencyLimiter, EpisodePermit};
 pub use model::{Connections, Limits, Model, Price, Sampling};
 pub use preflight::{Preflight, PreflightError};

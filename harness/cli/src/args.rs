@@ -1,6 +1,7 @@
 //! The command-line arguments. `load` resolves them into a run specification.
 
 mod axes;
+mod cluster;
 mod condition;
 mod contract;
 mod serve;
@@ -10,10 +11,11 @@ mod sizes;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use healbench_record::Shard;
+use healbench_record::Shards;
 use healbench_runner::Budget;
 
 pub(crate) use axes::{AxisArgs, UndeclaredPolicy};
+pub(crate) use cluster::{MergeArgs, ShardArgs, ShardCount, SlurmArgs, StatusArgs, TimeLimit};
 pub(crate) use condition::ConditionArgs;
 pub(crate) use contract::{ContractArgs, ContractCommand, ContractSources, DeltaArgs};
 pub(crate) use serve::ServeArgs;
@@ -88,6 +90,10 @@ pub(crate) enum Command {
     Show(ShowArgs),
     /// Combine the shards of a run.
     Merge(MergeArgs),
+    /// Print which shards of a run are complete, and exit 0 if all are, else 4.
+    Status(StatusArgs),
+    /// Write a Slurm job array that runs a plan in shards, and a job that merges them.
+    Slurm(SlurmArgs),
     /// Print the report of a run.
     Report(ReportArgs),
     /// Compare two runs, or the cells of one, and print the differences.
@@ -107,6 +113,12 @@ pub(crate) enum Command {
         /// The shell.
         shell: clap_complete::Shell,
     },
+    /// Print the manual page, or write those of all commands.
+    Man {
+        /// The folder for the pages of all commands, such as ~/.local/share/man/man1.
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
 }
 
 #[derive(Debug, Args)]
@@ -119,9 +131,9 @@ pub(crate) struct RunArgs {
     /// The run's directory, which must not exist yet [default: runs/TIME-SUITE]
     #[arg(long, value_name = "DIR", env = "HEALBENCH_OUT")]
     pub(crate) out: Option<PathBuf>,
-    /// Run only shard I of N; `healbench merge` combines the shards.
-    #[arg(long, value_name = "I/N", env = "HEALBENCH_SHARD", value_parser = clap::value_parser!(Shard))]
-    pub(crate) shard: Option<Shard>,
+    /// Run only shard I of N, or several as in `1-3,7/10`; `healbench merge` combines them. A budget is shared by all shards.
+    #[arg(long, value_name = "I/N", env = "HEALBENCH_SHARD", value_parser = clap::value_parser!(Shards))]
+    pub(crate) shard: Option<Shards>,
     /// Resume an interrupted run with its own plan.
     #[arg(long, value_name = "RUN", conflicts_with = "print_config")]
     pub(crate) resume: Option<PathBuf>,
@@ -134,6 +146,13 @@ pub(crate) struct RunArgs {
     /// Stop once models have cost this much (`2.50usd`, `300ktokens`), and exit with 4. The run can be resumed.
     #[arg(long, value_name = "LIMIT", env = "HEALBENCH_BUDGET", value_parser = clap::value_parser!(Budget))]
     pub(crate) budget: Option<Budget>,
+    /// Write the run into this folder, such as a disk of the machine, and move it to `--out` at the end. Not used by runs with models
+    /// or servers, whose finished episodes must survive the machine.
+    #[arg(long, value_name = "DIR", env = "HEALBENCH_SCRATCH")]
+    pub(crate) scratch: Option<PathBuf>,
+    /// Run this shell command when the run is complete, with its directory in `HEALBENCH_RUN`.
+    #[arg(long, value_name = "COMMAND")]
+    pub(crate) on_complete: Option<String>,
     /// Print a line on standard error for each finished cell.
     #[arg(long, conflicts_with = "quiet")]
     pub(crate) live: bool,
@@ -148,6 +167,8 @@ pub(crate) struct PlanArgs {
     pub(crate) axes: AxisArgs,
     #[command(flatten)]
     pub(crate) sizes: SizeArgs,
+    #[command(flatten)]
+    pub(crate) shards: ShardArgs,
 }
 
 #[derive(Debug, Args)]
@@ -244,16 +265,6 @@ pub(crate) struct ShowArgs {
     /// Do not truncate long texts, lines and values.
     #[arg(long)]
     pub(crate) full: bool,
-}
-
-#[derive(Debug, Args)]
-pub(crate) struct MergeArgs {
-    /// The directories of all shards, in any order.
-    #[arg(value_name = "RUN", required = true)]
-    pub(crate) runs: Vec<PathBuf>,
-    /// The directory of the combined run, which must not exist yet.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: PathBuf,
 }
 
 #[derive(Debug, Args)]

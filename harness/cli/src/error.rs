@@ -370,8 +370,8 @@ const A_RUN: &str = "a run is a directory that `healbench run` wrote, as in runs
 
 impl From<MergeError> for CliError {
     fn from(error: MergeError) -> CliError {
-        let help = error.help().map(str::to_owned);
-        CliError::new(error).maybe_help(help)
+        let help = error.help();
+        CliError::new(error).help(help).status(ExitStatus::Incomplete)
     }
 }
 

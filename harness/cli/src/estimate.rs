@@ -136,7 +136,7 @@ fn run_profile(run_spec: &RunSpec) -> Result<(Plan, Records), CliError> {
     let make_agent = for_any_episode(|_, start, script| scripted_agent(&profile, start, script));
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     let pools = [WorkerPool::of_all_agents(&plan, threads)];
-    let episodes = 0..plan.len();
+    let episodes = (0..plan.len()).into();
     let job = Job {
         plan: &plan,
         scenarios: &run_spec.scenarios,

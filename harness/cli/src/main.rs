@@ -14,6 +14,7 @@ mod output;
 mod progress;
 mod run_config;
 mod run_spec;
+mod shard_sizes;
 mod terminal;
 
 use std::process::ExitCode;
@@ -59,7 +60,7 @@ fn parse(matches: &ArgMatches) -> Arguments {
 
 /// Executes the command with the values of healbench.toml, or prints them.
 fn execute(matches: ArgMatches, terminal: &Terminal) -> Result<ExitStatus, CliError> {
-    let resolved = run_config::resolve(matches)?;
+    let resolved = run_config::resolve(matches, std::env::args_os().collect())?;
     match &parse(&resolved.matches).command {
         Command::Run(RunArgs { axes, .. }) | Command::Plan(PlanArgs { axes, .. }) if axes.print_config => {
             terminal.result(&resolved.to_toml())?;
@@ -117,6 +118,8 @@ fn dispatch(command: &Command, terminal: &Terminal) -> Result<ExitStatus, CliErr
         Command::Contract(args) => commands::contract::contract(args, terminal),
         Command::Show(args) => commands::show::show(args, terminal),
         Command::Merge(args) => commands::merge::merge(args, terminal),
+        Command::Status(args) => commands::status::status(args, terminal),
+        Command::Slurm(args) => commands::slurm::slurm(args, terminal),
         Command::Cassette(args) => commands::cassette::cassette(args, terminal),
         Command::Report(args) => commands::report::report(args, terminal),
         Command::View(args) => commands::view::view(args, terminal),
@@ -125,5 +128,6 @@ fn dispatch(command: &Command, terminal: &Terminal) -> Result<ExitStatus, CliErr
         Command::Bless(args) => commands::bless::bless(args, terminal),
         Command::Schema(args) => commands::schema::schema(args, terminal),
         Command::Completions { shell } => commands::completions::completions(*shell, terminal),
+        Command::Man { out } => commands::man::man(out.as_deref(), terminal),
     }
 }

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use healbench_agents::external::{Program, ProgramFactory, ProgramTable, parse_program_tables};
 use healbench_agents::llm::cassette::Cassette;
 use healbench_agents::llm::{
-    Endpoint, LlmAgentFactory, Model, ModelBackend, ModelTable, Network, Preflight, PreflightError, PriceTable,
-    SetupError, parse_model_tables, resolve_model,
+    Endpoint, HOST_VARIABLE, LlmAgentFactory, Model, ModelBackend, ModelTable, Network, Preflight, PreflightError,
+    PriceTable, SetupError, parse_model_tables, resolve_model,
 };
 use healbench_config::hint;
 use healbench_protocol::{AgentKind, AgentSpec, EnvironmentKind, Opening, fingerprint};
@@ -183,8 +183,8 @@ impl ModelClients {
             let backend = match (known, &network) {
                 (Some(backend), _) => backend,
                 (None, Some(network)) => {
-                    let endpoint = Endpoint::new(network, model, &|name| std::env::var(name).ok())
-                        .map_err(|source| endpoint_error(spec, &source))?;
+                    let endpoint =
+                        Endpoint::new(network, model, &variable).map_err(|source| endpoint_error(spec, &source))?;
                     Arc::new(match &cassette {
                         Some(cassette) => ModelBackend::Recording(endpoint, Arc::clone(cassette)),
                         None => ModelBackend::Live(endpoint),
@@ -279,12 +279,24 @@ fn program_factory(spec: &AgentSpec, program: &Program, stop: &Arc<AtomicBool>) 
         .map_err(|source| CliError::new(format_args!("{spec}: {source}")).help(source.help()))
 }
 
+/// Returns an environment variable. The name of the machine is that of the system unless it is set.
+fn variable(name: &str) -> Option<String> {
+    let value = std::env::var(name).ok();
+    if name != HOST_VARIABLE || value.is_some() {
+        return value;
+    }
+    // Linux has the name in this file; shells of other systems may export it.
+    let of_system = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
+    of_system.or_else(|| std::env::var("HOSTNAME").ok()).map(|name| name.trim().to_owned())
+}
+
 fn endpoint_error(agent: &AgentSpec, source: &SetupError) -> CliError {
     let error = CliError::new(format_args!("{agent}: {source}"));
     match source {
         SetupError::NoKey { variable, .. } => {
             error.help(format!("export {variable}=… and try again; a server that needs no key has `key_env = \"\"`"))
         }
+        SetupError::NoHost => error.help(format!("export {HOST_VARIABLE}=… with the name or address of this machine")),
         _ => error,
     }
 }

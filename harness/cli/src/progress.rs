@@ -1,6 +1,7 @@
 //! Reports the progress of a run: a bar on a terminal, otherwise periodic lines, the table of `--live`, and
 //! `progress.json` for other processes.
 
+mod beacon;
 mod state;
 mod throttle;
 
@@ -14,6 +15,7 @@ use healbench_reports::render::progress as format_progress;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::terminal::Terminal;
+pub(crate) use beacon::{Beacon, BeaconFile};
 pub(crate) use state::ProgressState;
 use throttle::Throttle;
 
@@ -31,17 +33,25 @@ const BAR_COLUMNS: usize = 21;
 const LINE_INTERVAL: Duration = Duration::from_secs(5);
 /// Time between two updates of `progress.json`, and between two checks of the clock.
 const TICK_INTERVAL: Duration = Duration::from_secs(1);
+/// Time between two updates of `progress.json` while no episode finishes. Other machines tell from its age that the run is active.
+const HEARTBEAT_INTERVAL: Duration = Duration::from_secs(30);
 
 struct ProgressReporter {
     terminal: Terminal,
     bar: Option<ProgressBar>,
     run: RunDir,
     state: Mutex<ProgressState>,
+    beacon: Option<Beacon>,
 }
 
 impl RunProgress {
     /// Starts reporting from an initial state.
-    pub(crate) fn start(terminal: &Terminal, run: &RunDir, state: ProgressState) -> RunProgress {
+    pub(crate) fn start(
+        terminal: &Terminal,
+        run: &RunDir,
+        state: ProgressState,
+        beacon: Option<Beacon>,
+    ) -> RunProgress {
         let bar = terminal.draws_progress().then(|| {
             let bar = ProgressBar::with_draw_target(Some(state.total()), ProgressDrawTarget::stderr());
             // On a narrow terminal the text replaces the bar. The templates are constants; if a future version of the
@@ -56,7 +66,8 @@ impl RunProgress {
         if let Some(header) = state.header() {
             terminal.note(&header);
         }
-        let reporter = ProgressReporter { terminal: *terminal, bar, run: run.clone(), state: Mutex::new(state) };
+        let reporter =
+            ProgressReporter { terminal: *terminal, bar, run: run.clone(), state: Mutex::new(state), beacon };
         reporter.draw(&reporter.lock());
         let reporter = Arc::new(reporter);
         RunProgress { ticker: Some(spawn_ticker(Arc::clone(&reporter))), reporter }
@@ -112,6 +123,7 @@ fn spawn_ticker(reporter: Arc<ProgressReporter>) -> (Sender<()>, JoinHandle<()>)
     let (stop, stopped) = channel::<()>();
     let thread = std::thread::spawn(move || {
         let mut line_throttle = Throttle::new(LINE_INTERVAL, Instant::now());
+        let mut heartbeat = Throttle::new(HEARTBEAT_INTERVAL, Instant::now());
         let (mut last_written, mut reported) = (None, false);
         loop {
             let now = Instant::now();
@@ -123,7 +135,12 @@ fn spawn_ticker(reporter: Arc<ProgressReporter>) -> (Sender<()>, JoinHandle<()>)
             if reporter.bar.is_none() && line_throttle.is_due(now) {
                 reporter.terminal.note(&format!("finished {}", format_progress(&snapshot)));
             }
-            if last_written != Some(snapshot.done) {
+            let is_alive = heartbeat.is_due(now);
+            if let Some(beacon) = reporter.beacon.as_ref().filter(|_| is_alive || last_written.is_none()) {
+                // Only `healbench status` misses it.
+                let _ = beacon.write(&snapshot);
+            }
+            if is_alive || last_written != Some(snapshot.done) {
                 last_written = Some(snapshot.done);
                 if let Err(error) = reporter.run.write_progress(&snapshot)
                     && !std::mem::replace(&mut reported, true)

@@ -97,8 +97,8 @@ pub(crate) struct ResolvedArgs {
     positions: BTreeMap<&'static str, String>,
 }
 
-/// Adds the values of healbench.toml to the arguments of `run` and `plan`.
-pub(crate) fn resolve(matches: ArgMatches) -> Result<ResolvedArgs, CliError> {
+/// Adds the values of healbench.toml to the arguments of `run` and `plan`. `args` are the arguments as they were given.
+pub(crate) fn resolve(matches: ArgMatches, args: Vec<OsString>) -> Result<ResolvedArgs, CliError> {
     let mut positions = BTreeMap::new();
     let Some((name @ ("run" | "plan"), given)) = matches.subcommand() else {
         return Ok(ResolvedArgs { matches, positions });
@@ -135,7 +135,7 @@ pub(crate) fn resolve(matches: ArgMatches) -> Result<ResolvedArgs, CliError> {
         }
         command
     });
-    Ok(ResolvedArgs { matches: command.get_matches(), positions })
+    Ok(ResolvedArgs { matches: command.get_matches_from(args), positions })
 }
 
 fn run_values<'d>(table: &Table<'d>) -> Result<Vec<(&'static Key, Value<'d>)>, ConfigError> {

@@ -177,8 +177,8 @@ impl RunDir {
         if let Some(name) = manifest.foreign_file() {
             return Err(invalid(format!("it lists `{name}`, which no run has")));
         }
-        if manifest.shard.is_some_and(|shard| !shard.is_valid()) {
-            return Err(invalid("its `shard` is none".to_owned()));
+        if manifest.shards.as_ref().is_some_and(|shards| !shards.is_valid()) {
+            return Err(invalid("its `shards` are none".to_owned()));
         }
         Ok((RunDir { path: path.into() }, manifest))
     }

@@ -272,31 +272,62 @@ const MAX_LINE_BYTES: u64 = 256 << 20;
 /// # Errors
 /// [`JournalError`].
 pub fn visit_recorded_turns(run: &RunDir, next: &mut dyn FnMut(RecordedTurns) -> bool) -> Result<(), JournalError> {
-    let path = run.transcripts_path();
-    let file = match healbench_protocol::open_regular_file(&path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        opened => opened.map_err(io_error("read", &path))?,
-    };
-    let mut reader = BufReader::new(zstd::Decoder::new(file).map_err(io_error("read", &path))?);
-    let mut line = Vec::new();
-    for index in 0.. {
-        line.clear();
-        // A small compressed file may contain a line that does not fit in memory.
-        let read = reader.by_ref().take(MAX_LINE_BYTES + 1).read_until(b'\n', &mut line);
-        if read.map_err(io_error("read", &path))? == 0 {
-            break;
-        }
-        let damaged = |reason: String| JournalError::Damaged { path: path.clone(), line: index + 1, reason };
-        if line.len() as u64 > MAX_LINE_BYTES {
-            return Err(damaged(format!("it is longer than {} MiB", MAX_LINE_BYTES >> 20)));
-        }
-        let recorded_turns: RecordedTurns =
-            serde_json::from_slice(&line).map_err(|error| damaged(error.to_string()))?;
+    let mut reader = RecordedTurnsReader::open(run)?;
+    while let Some(recorded_turns) = reader.next()? {
         if !next(recorded_turns) {
             break;
         }
     }
     Ok(())
+}
+
+/// Reads the recorded turns of a run one episode at a time, in the order of the plan.
+pub struct RecordedTurnsReader {
+    path: PathBuf,
+    /// `None` if the run has none.
+    reader: Option<BufReader<zstd::Decoder<'static, BufReader<fs::File>>>>,
+    line: Vec<u8>,
+    /// The number of lines read.
+    lines: usize,
+}
+
+impl RecordedTurnsReader {
+    /// Opens the recorded turns of a run, which may have none.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`].
+    pub fn open(run: &RunDir) -> Result<RecordedTurnsReader, JournalError> {
+        let path = run.transcripts_path();
+        let reader = match healbench_protocol::open_regular_file(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            opened => {
+                let decoder = opened.and_then(zstd::Decoder::new).map_err(io_error("read", &path))?;
+                Some(BufReader::new(decoder))
+            }
+        };
+        Ok(RecordedTurnsReader { path, reader, line: Vec::new(), lines: 0 })
+    }
+
+    /// Returns the turns of the next episode; `None` at the end.
+    ///
+    /// # Errors
+    /// [`JournalError`].
+    #[expect(clippy::should_implement_trait, reason = "an error ends the reading, which an iterator cannot say")]
+    pub fn next(&mut self) -> Result<Option<RecordedTurns>, JournalError> {
+        let Some(reader) = &mut self.reader else { return Ok(None) };
+        self.line.clear();
+        // A small compressed file may contain a line that does not fit in memory.
+        let read = reader.by_ref().take(MAX_LINE_BYTES + 1).read_until(b'\n', &mut self.line);
+        if read.map_err(io_error("read", &self.path))? == 0 {
+            return Ok(None);
+        }
+        self.lines += 1;
+        let damaged = |reason: String| JournalError::Damaged { path: self.path.clone(), line: self.lines, reason };
+        if self.line.len() as u64 > MAX_LINE_BYTES {
+            return Err(damaged(format!("it is longer than {} MiB", MAX_LINE_BYTES >> 20)));
+        }
+        serde_json::from_slice(&self.line).map(Some).map_err(|error| damaged(error.to_string()))
+    }
 }
 
 fn io_error(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> JournalError + use<> {

@@ -18,11 +18,11 @@ pub use counts::EpisodeCounts;
 pub use directory::{MAX_CELLS, NewRunDir, RunDir, RunDirError, RunLock, StoredScenario};
 pub use integrity::{FileDigest, VerifiedFiles};
 pub use journal::{
-    ClosedRecordedTurns, EpisodeResult, Journal, JournalEntry, JournalError, RecordedTurnsWriter, read_recorded_turns,
-    read_recorded_turns_of, visit_recorded_turns,
+    ClosedRecordedTurns, EpisodeResult, Journal, JournalEntry, JournalError, RecordedTurnsReader, RecordedTurnsWriter,
+    read_recorded_turns, read_recorded_turns_of, visit_recorded_turns,
 };
 pub use manifest::{CassetteMode, FORMAT_VERSION, PriceSource, RunManifest, RunStatus, RunTimes};
-pub use merge::{MergeError, merge_manifests};
+pub use merge::{MergeError, ShardState, Survey, SurveyedShard, merge_manifests, survey};
 pub use plan::{CellRef, Condition, DeltaOptions, Environment, Plan, PlannedScenario, content_suffix, has_own_name};
 pub use progress::Progress;
 pub use rounds::{MIN_ROUNDS, PairRole, PairRounds, PairedRun, ROUNDS_VERSION, RoundsError};
@@ -30,4 +30,4 @@ pub use rows::{
     BilledTokens, CallRecord, ChainEnd, ENDINGS, EndedBy, EpisodeRecord, ModelUsage, Outcome, RecordedTurn,
     RecordedTurns, Records, ResponseRecord,
 };
-pub use shard::{InvalidShard, Shard};
+pub use shard::{Episodes, InvalidShard, MAX_SHARDS, Shards, format_numbers};

@@ -1,11 +1,10 @@
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::path::PathBuf;
 
 use healbench_protocol::EnvironmentKind;
 use serde::{Deserialize, Serialize};
 
-use crate::{FileDigest, Plan, Shard};
+use crate::{Episodes, FileDigest, Plan, Shards};
 
 /// The version of the run directory's format. Runs of other versions are rejected.
 pub const FORMAT_VERSION: u32 = 9;
@@ -46,9 +45,9 @@ pub struct RunManifest {
     pub status: RunStatus,
     /// The number of episodes in the frames.
     pub episodes_done: u64,
-    /// The shard of the plan; null for the whole plan.
+    /// The shards of the plan; null for the whole plan.
     #[serde(default)]
-    pub shard: Option<Shard>,
+    pub shards: Option<Shards>,
     /// The cassettes to which answers are recorded or from which they are replayed; null if models are called without
     /// recording.
     #[serde(default)]
@@ -121,17 +120,13 @@ impl RunManifest {
         self.has_models() || self.plan.environment.kind != EnvironmentKind::Simulator
     }
 
-    /// Returns the episodes of the plan or shard.
-    pub fn episodes(&self) -> Range<u64> {
-        match self.shard {
-            Some(shard) => shard.episodes(self.plan.len()),
-            None => 0..self.plan.len(),
-        }
+    /// Returns the episodes of the plan or shards.
+    pub fn episodes(&self) -> Episodes {
+        Episodes::of(&self.plan, self.shards.as_ref())
     }
 
-    /// Returns the episodes in the frames.
-    pub fn completed_episodes(&self) -> Range<u64> {
-        let all = self.episodes();
-        all.start..all.end.min(all.start.saturating_add(self.episodes_done))
+    /// Returns the episodes in the frames of a run without a journal.
+    pub fn completed_episodes(&self) -> Episodes {
+        self.episodes().split_at(self.episodes_done).0
     }
 }

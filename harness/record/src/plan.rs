@@ -286,10 +286,40 @@ impl Plan {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use healbench_protocol::{AgentKind, CONDITIONS};
 
     use super::*;
+
+    /// Returns a plan with so many scenarios, agents, conditions and trials.
+    pub(crate) fn plan_of(scenarios: usize, agents: usize, conditions: usize, trials: u32) -> Plan {
+        let agent = |index: usize| AgentSpec {
+            kind: AgentKind::Scripted,
+            name: format!("agent-{index}"),
+            opening: None,
+            tools: None,
+            settings: serde_json::Value::Null,
+        };
+        let scenario = |index: usize| PlannedScenario {
+            id: format!("scenario-{index}"),
+            cluster: format!("scenario-{index}"),
+            path: String::new(),
+            sha256: String::new(),
+            claims: Vec::new(),
+        };
+        let condition = |index: usize| Condition {
+            name: format!("condition-{index}"),
+            ..Condition::new(Guardrails::NONE, ErrorFormat::Bare)
+        };
+        Plan {
+            seed: Seed(1),
+            trials,
+            environment: Environment::default(),
+            agents: (0..agents).map(agent).collect(),
+            conditions: (0..conditions).map(condition).collect(),
+            scenarios: (0..scenarios).map(scenario).collect(),
+        }
+    }
 
     #[test]
     fn a_condition_is_named_after_its_parts() {
@@ -337,31 +367,7 @@ mod tests {
 
     #[test]
     fn index_and_cell_are_inverse() {
-        let agent = |name: &str| AgentSpec {
-            kind: AgentKind::Scripted,
-            name: name.to_owned(),
-            opening: None,
-            tools: None,
-            settings: serde_json::Value::Null,
-        };
-        let scenario = |id: &str| PlannedScenario {
-            id: id.to_owned(),
-            cluster: id.to_owned(),
-            path: String::new(),
-            sha256: String::new(),
-            claims: Vec::new(),
-        };
-        let plan = Plan {
-            seed: Seed(1),
-            trials: 5,
-            environment: Environment::default(),
-            agents: vec![agent("a"), agent("b"), agent("c")],
-            conditions: vec![
-                Condition::new(Guardrails::NONE, ErrorFormat::Bare),
-                Condition::new(Guardrails::ALL, ErrorFormat::FusionXml),
-            ],
-            scenarios: vec![scenario("x"), scenario("y")],
-        };
+        let plan = plan_of(2, 3, 2, 5);
         assert_eq!(plan.len(), 60);
         for episode in 0..60 {
             assert_eq!(plan.episode(plan.cell(episode).unwrap()), episode);

@@ -1,13 +1,12 @@
 //! Runs the episodes of a plan on the threads of one or more pools.
 //!
-//! The caller's thread collects the results. Pools whose episodes cost nothing take batches of contiguous episodes, and
+//! The caller's thread collects the results. Pools whose episodes cost nothing take batches of neighboring episodes, and
 //! their results are passed on in the order of the plan. A costly episode is a batch of its own and is passed on as soon
 //! as it has finished. Costly episodes alternate between the conditions, trial by trial, so that a provider that changes
 //! during the run changes for all of them. No thread starts a batch while too many of its earlier ones are waiting to be passed on, so
 //! memory does not grow with the plan, and a thread never has two costly results that could be lost.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -16,7 +15,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use healbench_engine::GuardedReply;
 use healbench_protocol::EnvironmentKind;
 use healbench_record::{
-    CallRecord, CellRef, EpisodeResult, JournalError, Plan, RecordedTurn, RecordedTurns, ResponseRecord,
+    CallRecord, CellRef, EpisodeResult, Episodes, JournalError, Plan, RecordedTurn, RecordedTurns, ResponseRecord,
 };
 use healbench_scenarios::Scenario;
 use rustc_hash::FxHashSet;
@@ -33,8 +32,8 @@ pub struct Job<'a> {
     pub plan: &'a Plan,
     /// The scenarios, in the order of the plan.
     pub scenarios: &'a [Scenario],
-    /// The episodes to run, by their index in the plan.
-    pub episodes: Range<u64>,
+    /// The episodes to run.
+    pub episodes: Episodes,
     /// The pools, of which each agent is in one.
     pub pools: &'a [WorkerPool],
     /// Creates the agents.
@@ -61,9 +60,8 @@ impl WorkerPool {
     }
 
     /// The number of episodes in a batch of a pool that is not costly.
-    fn batch_size(&self, episodes: &Range<u64>) -> u64 {
-        let left = episodes.end.saturating_sub(episodes.start);
-        (left / (self.threads.max(1) as u64 * 8)).clamp(1, MAX_BATCH)
+    fn batch_size(&self, episodes: &Episodes) -> u64 {
+        (episodes.len() / (self.threads.max(1) as u64 * 8)).clamp(1, MAX_BATCH)
     }
 }
 
@@ -158,7 +156,7 @@ pub fn execute<E: Send>(
     };
     let done = checkpoints.scored_episodes();
     let executed = match checkpoints.stop_rule() {
-        Some(_) => Ok(done.len() as u64 == job.episodes.end - job.episodes.start),
+        Some(_) => Ok(done.len() as u64 == job.episodes.len()),
         None => run_pools(job, &done, stop, &mut |results| {
             results.iter().try_for_each(|result| checkpoints.add(result))?;
             on_event(RunEvent::Finished(&results)).map_err(RunError::Event)?;
@@ -232,7 +230,7 @@ fn costly_episodes(job: &Job<'_>, pool: &WorkerPool, done: &BTreeSet<u64>) -> Ve
     if !pool.costly {
         return Vec::new();
     }
-    let planned = job.episodes.clone().filter_map(|episode| Some((episode, job.plan.cell(episode)?)));
+    let planned = job.episodes.iter().filter_map(|episode| Some((episode, job.plan.cell(episode)?)));
     let mut own: Vec<_> =
         planned.filter(|(episode, cell)| pool.agents.contains(&cell.agent) && !done.contains(episode)).collect();
     own.sort_by_key(|(_, cell)| (cell.scenario, cell.trial, cell.agent, cell.condition));
@@ -307,17 +305,17 @@ impl SharedState<'_> {
                 let _ = pending.pop_front().map(|passed_on| passed_on.recv());
             }
             let number = self.next_batch[index].fetch_add(1, Ordering::Relaxed);
-            let episodes = if pool.costly {
+            let (results, end) = if pool.costly {
                 let Some(episode) = self.costly_episodes[index].get(number as usize) else { return };
-                *episode..episode + 1
+                self.run_batch(pool, std::iter::once(*episode), &mut memory)
             } else {
-                let first = self.job.episodes.start.saturating_add(number.saturating_mul(batch_size));
-                first..first.saturating_add(batch_size).min(self.job.episodes.end)
+                let first = number.saturating_mul(batch_size);
+                let positions = first..first.saturating_add(batch_size).min(self.job.episodes.len());
+                if positions.is_empty() {
+                    return;
+                }
+                self.run_batch(pool, positions.filter_map(|position| self.job.episodes.get(position)), &mut memory)
             };
-            if episodes.is_empty() {
-                return;
-            }
-            let (results, end) = self.run_batch(pool, episodes, &mut memory);
             let is_last = !matches!(end, BatchEnd::Complete);
             let (passing_on, passed_on) = channel();
             let sent = send.send(Batch { pool: index, number, results, end, pending: passing_on });
@@ -331,10 +329,10 @@ impl SharedState<'_> {
     fn run_batch<E>(
         &self,
         pool: &WorkerPool,
-        episodes: Range<u64>,
+        episodes: impl Iterator<Item = u64>,
         memory: &mut ThreadMemory,
     ) -> (Vec<EpisodeResult>, BatchEnd<E>) {
-        let mut results = Vec::with_capacity((episodes.end - episodes.start) as usize);
+        let mut results = Vec::with_capacity(episodes.size_hint().1.unwrap_or_default());
         for episode in episodes {
             let Some(cell) = self.job.plan.cell(episode) else { break };
             if !pool.agents.contains(&cell.agent) || self.done.contains(&episode) {

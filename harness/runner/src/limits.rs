@@ -16,6 +16,19 @@ pub enum Budget {
     Tokens(u64),
 }
 
+impl Budget {
+    /// Returns the share of a part of the run.
+    #[must_use]
+    pub fn share(self, part: u64, whole: u64) -> Budget {
+        let share = part as f64 / whole.max(1) as f64;
+        match self {
+            Budget::Usd(limit) => Budget::Usd(limit * share),
+            // Rounded down, so that the shares do not add up to more.
+            Budget::Tokens(limit) => Budget::Tokens((limit as f64 * share) as u64),
+        }
+    }
+}
+
 /// A limit that a run has reached.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StopRule {

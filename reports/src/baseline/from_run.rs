@@ -28,7 +28,7 @@ impl Baseline {
     pub fn from_run(run: &RunDir, manifest: &RunManifest, max_lost_share: f64) -> Result<Baseline, BlessError> {
         let plan = &manifest.plan;
         check_names(plan).map_err(ReportError::Frame)?;
-        if let Some(shard) = manifest.shard {
+        if let Some(shard) = &manifest.shards {
             return Err(BlessError::Shard(shard.to_string()));
         }
         if manifest.status != RunStatus::Complete {

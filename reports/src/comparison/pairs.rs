@@ -261,10 +261,9 @@ fn unshared_keys<T>(list: &[T], other: &[T], key: impl Fn(&T) -> String) -> Vec<
 fn partial(side: Side<'_>) -> Vec<String> {
     let manifest = side.manifest;
     let all = manifest.episodes();
-    let interrupted = (manifest.status == RunStatus::Interrupted).then(|| {
-        format!("{} was interrupted: it has {} of {} episodes", side.name, manifest.episodes_done, all.end - all.start)
-    });
-    let shard = manifest.shard.map(|shard| format!("{} is shard {shard} of a run", side.name));
+    let interrupted = (manifest.status == RunStatus::Interrupted)
+        .then(|| format!("{} was interrupted: it has {} of {} episodes", side.name, manifest.episodes_done, all.len()));
+    let shard = manifest.shards.as_ref().map(|shard| format!("{} is shard {shard} of a run", side.name));
     interrupted.into_iter().chain(shard).collect()
 }
 

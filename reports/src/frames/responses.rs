@@ -7,9 +7,12 @@ use std::path::{Path, PathBuf};
 
 use healbench_record::{ResponseRecord, RunDir};
 
+use super::copy::{ResponseOrder, RowReader};
 use super::write::PartialFile;
 use super::{FrameError, GROUP_ROWS, RowRange, read_frame, row_ranges};
-use crate::columns::{ColumnType, RESPONSE_COLUMNS, RESPONSE_HASH, ResponseRow, ResponseRows, U64, read};
+use crate::columns::{
+    ColumnType, RESPONSE_COLUMNS, RESPONSE_DESCRIPTIONS, RESPONSE_HASH, ResponseRow, ResponseRows, U64, read,
+};
 
 /// The size of the texts after which no further response is stored, in bytes.
 pub const MAX_RESPONSE_BYTES: u64 = 256 << 20;
@@ -34,7 +37,7 @@ pub(super) struct ResponseWriter {
 impl ResponseWriter {
     pub(super) fn create(path: PathBuf, max_bytes: u64) -> Result<ResponseWriter, FrameError> {
         Ok(ResponseWriter {
-            file: PartialFile::create(path, RESPONSE_COLUMNS)?,
+            file: PartialFile::create(path, RESPONSE_COLUMNS, RESPONSE_DESCRIPTIONS)?,
             rows: ResponseRows::new(),
             group_bytes: 0,
             stored: HashSet::new(),
@@ -72,21 +75,24 @@ impl ResponseWriter {
         Ok(())
     }
 
-    /// Appends the responses of another run to calls with these hashes. A response that the other run lacks ends what is
-    /// stored, as if it did not fit.
-    pub(super) fn copy(&mut self, from: &RunDir, hashes: &HashSet<u64>) -> Result<(), FrameError> {
-        let mut found = HashSet::new();
-        let path = from.responses_path();
-        for rows in ranges(&path)? {
-            let frame = read_frame(&path, RESPONSE_COLUMNS, RowRange::Rows(rows))?;
-            for response in records(&path, &frame)? {
-                if hashes.contains(&response.response_hash) {
-                    found.insert(response.response_hash);
-                    self.write(&response)?;
-                }
+    /// Appends the responses of other runs in this order. The first response that its run lacks ends what is stored, as if it
+    /// did not fit.
+    pub(super) fn copy(&mut self, runs: &[&RunDir], order: &ResponseOrder) -> Result<(), FrameError> {
+        let batch = (BATCH_ROWS / runs.len().max(1)).max(1 << 6);
+        let mut readers = Vec::new();
+        for run in runs {
+            readers.push(RowReader::open(run.responses_path(), RESPONSE_COLUMNS, batch, records)?);
+        }
+        for (hash, run) in order.iter() {
+            if self.is_full {
+                break;
+            }
+            // A run stores its responses in the order of its calls, so those before are the first ones of other runs.
+            match readers[run].find(|response| response.response_hash == hash)? {
+                Some(response) => self.write(&response)?,
+                None => self.is_full = !self.stored.contains(&hash),
             }
         }
-        self.is_full |= found.len() < hashes.len();
         Ok(())
     }
 

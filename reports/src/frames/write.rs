@@ -1,18 +1,21 @@
-use std::collections::HashSet;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::fs::{self, File, OpenOptions};
 use std::io::BufWriter;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use healbench_record::{CallRecord, EpisodeRecord, EpisodeResult, Plan, Records, RunDir};
+use healbench_record::{CallRecord, EpisodeRecord, EpisodeResult, Episodes, Plan, Records, RunDir};
 use polars::prelude::{CompatLevel, DataFrame, Field, PolarsError, Schema, SchemaExt as _};
 use polars_io::parquet::write::{BatchedWriter, KeyValueMetadata, ParquetCompression, ParquetWriter};
-use polars_parquet::write::schema_to_metadata_key;
+use polars_parquet::write::{KeyValue, schema_to_metadata_key};
 
 use super::convert::{AxisNames, call_row, episode_row};
+use super::copy::{ResponseOrder, Source};
 use super::responses::{MAX_RESPONSE_BYTES, ResponseWriter};
-use super::{FrameError, GROUP_ROWS, RowRange, check_names, convert, io_error, read};
-use crate::columns::{CALL_COLUMNS, CallRows, Column, EPISODE_COLUMNS, EpisodeRows};
+use super::{FrameError, GROUP_ROWS, check_names, io_error};
+use crate::columns::{
+    CALL_COLUMNS, CALL_DESCRIPTIONS, CallRows, Column, EPISODE_COLUMNS, EPISODE_DESCRIPTIONS, EpisodeRows,
+};
 
 /// Streams the rows of a run into its frames.
 ///
@@ -40,8 +43,8 @@ impl FrameWriter {
         check_names(plan)?;
         Ok(FrameWriter {
             axes: AxisNames::of(plan),
-            episodes: PartialFile::create(run.episodes_path(), EPISODE_COLUMNS)?,
-            calls: PartialFile::create(run.calls_path(), CALL_COLUMNS)?,
+            episodes: PartialFile::create(run.episodes_path(), EPISODE_COLUMNS, EPISODE_DESCRIPTIONS)?,
+            calls: PartialFile::create(run.calls_path(), CALL_COLUMNS, CALL_DESCRIPTIONS)?,
             responses: ResponseWriter::create(run.responses_path(), MAX_RESPONSE_BYTES)?,
             episode_rows: EpisodeRows::new(),
             call_rows: CallRows::new(),
@@ -55,47 +58,39 @@ impl FrameWriter {
     ///
     /// # Errors
     /// As [`FrameWriter::create`] and [`FrameWriter::copy`].
-    pub fn resume(run: &RunDir, plan: &Plan, done: Range<u64>) -> Result<FrameWriter, FrameError> {
+    pub fn resume(run: &RunDir, plan: &Plan, done: Episodes) -> Result<FrameWriter, FrameError> {
         let mut writer = FrameWriter::create(run, plan)?;
-        writer.copy(run, done)?;
+        writer.copy(&[(run, done)])?;
         Ok(writer)
     }
 
-    /// Appends the rows of these episodes from another run of the same plan, and their responses as far as it stores them.
+    /// Appends the rows of these episodes from other runs of the same plan, in the order of the plan, and their responses as far
+    /// as these runs store them. The frames of the runs are read side by side, a part of each at a time.
     ///
     /// # Errors
-    /// [`FrameError::MissingEpisodes`] and [`FrameError::CallCount`] if the run does not have all of them; errors of
+    /// [`FrameError::MissingEpisodes`] and [`FrameError::CallCount`] if a run does not have all of its episodes; errors of
     /// reading, and of [`FrameWriter::write`].
-    pub fn copy(&mut self, from: &RunDir, episodes: Range<u64>) -> Result<(), FrameError> {
-        if episodes.is_empty() {
-            return Ok(());
+    pub fn copy(&mut self, runs: &[(&RunDir, Episodes)]) -> Result<(), FrameError> {
+        let mut sources = Vec::new();
+        for (run, episodes) in runs.iter().filter(|(_, episodes)| !episodes.is_empty()) {
+            sources.push(Source::open(run, episodes, runs.len())?);
         }
-        let expected = episodes.end - episodes.start;
-        let (mut found, mut made, mut copied) = (0, 0, 0);
-        for rows in read::row_ranges(&from.episodes_path(), GROUP_ROWS)? {
-            let frame = read::read_frame(&from.episodes_path(), EPISODE_COLUMNS, RowRange::Rows(rows))?;
-            let mut rows = convert::episodes(&from.episodes_path(), &frame)?;
-            rows.retain(|row| episodes.contains(&row.episode));
-            found += rows.len() as u64;
-            made += rows.iter().map(|row| u64::from(row.calls)).sum::<u64>();
-            self.write_episodes(&rows)?;
+        // The next episode of each run; the first in the order of the plan is on top.
+        let next = |index: usize, sources: &[Source<'_>]| sources[index].next.map(|episode| Reverse((episode, index)));
+        let mut order: BinaryHeap<_> = (0..sources.len()).filter_map(|index| next(index, &sources)).collect();
+        let mut responses = ResponseOrder::default();
+        while let Some(Reverse((_, index))) = order.pop() {
+            let (row, calls) = sources[index].take()?;
+            self.write_episodes(std::slice::from_ref(&row))?;
+            self.write_calls(&calls)?;
+            calls.iter().for_each(|call| responses.add(call.response_hash, index));
+            order.extend(next(index, &sources));
         }
-        if found != expected {
-            return Err(FrameError::MissingEpisodes { path: from.episodes_path(), found, expected });
+        for source in &mut sources {
+            source.check_calls()?;
         }
-        let mut hashes = HashSet::new();
-        for rows in read::row_ranges(&from.calls_path(), GROUP_ROWS)? {
-            let frame = read::read_frame(&from.calls_path(), CALL_COLUMNS, RowRange::Rows(rows))?;
-            let mut rows = convert::calls(&from.calls_path(), &frame)?;
-            rows.retain(|row| episodes.contains(&row.episode));
-            copied += rows.len() as u64;
-            hashes.extend(rows.iter().map(|row| row.response_hash));
-            self.write_calls(&rows)?;
-        }
-        if copied != made {
-            return Err(FrameError::CallCount { path: from.calls_path(), found: copied, expected: made });
-        }
-        self.responses.copy(from, &hashes)
+        let runs: Vec<&RunDir> = sources.iter().map(|source| source.run).collect();
+        self.responses.copy(&runs, &responses)
     }
 
     /// Appends rows, which must come after all earlier rows in the order of the plan.
@@ -209,6 +204,8 @@ impl ClosedFrames {
         })
     }
 }
+/// The keys of descriptions in a file's metadata begin with this.
+const DESCRIPTION_KEY: &str = "healbench.column.";
 
 /// A file that is renamed to its final path when it is complete.
 pub(super) struct PartialFile {
@@ -219,17 +216,23 @@ pub(super) struct PartialFile {
 }
 
 impl PartialFile {
-    pub(super) fn create(path: PathBuf, columns: &[Column]) -> Result<PartialFile, FrameError> {
+    /// Creates the file. Its metadata say what the columns mean, as `healbench.column.NAME`.
+    pub(super) fn create(path: PathBuf, columns: &[Column], descriptions: &[&str]) -> Result<PartialFile, FrameError> {
         let mut temp_path = path.clone().into_os_string();
         temp_path.push(".part");
         let temp_path = PathBuf::from(temp_path);
         let schema: Schema = columns.iter().map(|(name, data_type)| Field::new((*name).into(), data_type())).collect();
         // Otherwise Polars records in the file that its strings were views, which pandas rejects inside lists.
         let arrow_schema = schema_to_metadata_key(&schema.to_arrow(CompatLevel::oldest()));
+        let described = columns.iter().zip(descriptions).map(|((name, _), text)| KeyValue {
+            key: format!("{DESCRIPTION_KEY}{name}"),
+            value: Some(text.trim().to_owned()),
+        });
+        let metadata: Vec<KeyValue> = std::iter::once(arrow_schema).chain(described).collect();
         let file = File::create(&temp_path).map_err(io_error("create", &temp_path))?;
         let writer = ParquetWriter::new(BufWriter::new(file))
             .with_compression(ParquetCompression::Zstd(None))
-            .with_key_value_metadata(Some(KeyValueMetadata::Static(vec![arrow_schema])))
+            .with_key_value_metadata(Some(KeyValueMetadata::Static(metadata)))
             .batched(&schema)
             .map_err(encode_error(&temp_path))?;
         Ok(PartialFile { path, temp_path, writer, renamed: false })

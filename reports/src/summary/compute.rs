@@ -90,7 +90,7 @@ pub fn summarize(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<R
         scenarios: plan.scenarios.iter().map(|scenario| scenario.id.clone()).collect(),
         planned: plan.len(),
         status: manifest.status,
-        shard: manifest.shard.map(|shard| shard.to_string()),
+        shard: manifest.shards.as_ref().map(ToString::to_string),
         tokenizer: manifest.tokenizer.clone(),
         confidence: CONFIDENCE,
         totals: totals(&agents),

@@ -1,7 +1,6 @@
 use std::collections::BTreeMap;
-use std::ops::Range;
 
-use healbench_record::{CellRef, EpisodeRecord, Plan};
+use healbench_record::{CellRef, EpisodeRecord, Episodes, Plan};
 
 use super::compute::usd_per_episode;
 use super::sums::Sums;
@@ -14,7 +13,7 @@ use crate::rate::Rate;
 pub struct LiveCells {
     trials: u64,
     /// The episodes to expect. A shard may contain only part of a cell.
-    episodes: Range<u64>,
+    episodes: Episodes,
     open: BTreeMap<u64, Sums>,
 }
 
@@ -35,7 +34,7 @@ pub struct LiveCell {
 
 impl LiveCells {
     /// Creates the tracker for these episodes of a plan.
-    pub fn new(plan: &Plan, episodes: Range<u64>) -> LiveCells {
+    pub fn new(plan: &Plan, episodes: Episodes) -> LiveCells {
         LiveCells { trials: u64::from(plan.trials), episodes, open: BTreeMap::new() }
     }
 
@@ -44,9 +43,7 @@ impl LiveCells {
         let index = row.episode / self.trials;
         let sums = self.open.entry(index).or_default();
         sums.add_episode(row);
-        let first = (index * self.trials).max(self.episodes.start);
-        let end = ((index + 1) * self.trials).min(self.episodes.end);
-        if sums.episodes < end - first {
+        if sums.episodes < self.episodes.count_in(index * self.trials..(index + 1) * self.trials) {
             return None;
         }
         let sums = self.open.remove(&index)?;

@@ -109,7 +109,7 @@ fn files_depend_on_the_rows_alone() {
     writer.finish().unwrap();
 
     let (_resumed, resumed) = run_with(&plan, &first(&records, 70_001));
-    let mut writer = FrameWriter::resume(&resumed, &plan, 0..70_000).unwrap();
+    let mut writer = FrameWriter::resume(&resumed, &plan, (0..70_000).into()).unwrap();
     assert_eq!(frames(&resumed).0.height(), 70_001, "old frames stay until the new ones are whole");
     writer.write(&after(&records, 70_000)).unwrap();
     writer.finish().unwrap();
@@ -149,7 +149,7 @@ fn nothing_is_there_before_finish_and_nothing_is_left_without_it() {
     // Dropping a resumed writer keeps the old frames.
     let (_folder, run) = run_with(&plan, &records(&plan));
     let before = fs::read(run.calls_path()).unwrap();
-    drop(FrameWriter::resume(&run, &plan, 0..2).unwrap());
+    drop(FrameWriter::resume(&run, &plan, (0..2).into()).unwrap());
     assert_eq!(parts(&run), Vec::<String>::new());
     assert_eq!(fs::read(run.calls_path()).unwrap(), before);
 }
@@ -170,7 +170,7 @@ fn frames_without_rows_are_frames() {
     let (episodes, calls) = frames(&run);
     assert_eq!((episodes.height(), calls.height()), (0, 0));
     assert!(episode_rows(&run, 0).unwrap().is_none());
-    FrameWriter::resume(&run, &plan, 0..0).unwrap().finish().unwrap();
+    FrameWriter::resume(&run, &plan, (0..0).into()).unwrap().finish().unwrap();
 }
 
 /// Returns the results of the plan's episodes, each with a response of its own and one that all have.
@@ -222,21 +222,21 @@ fn each_response_is_stored_once_and_found_by_its_hash() {
     let (_folder, resumed) = empty_run(&plan);
     write(FrameWriter::create(&resumed, &plan).unwrap(), &results[..half]);
     fs::write(resumed.responses_path(), &whole).unwrap();
-    write(FrameWriter::resume(&resumed, &plan, 0..half as u64).unwrap(), &results[half..]);
+    write(FrameWriter::resume(&resumed, &plan, (0..half as u64).into()).unwrap(), &results[half..]);
     assert!(fs::read(resumed.responses_path()).unwrap() == whole);
     let (_folder, shard) = empty_run(&plan);
     write(FrameWriter::create(&shard, &plan).unwrap(), &results[half..]);
     let (_folder, merged) = empty_run(&plan);
     let mut writer = FrameWriter::create(&merged, &plan).unwrap();
-    writer.copy(&run, 0..half as u64).unwrap();
-    writer.copy(&shard, half as u64..plan.len()).unwrap();
+    let shards = [(&shard, (half as u64..plan.len()).into()), (&run, (0..half as u64).into())];
+    writer.copy(&shards).unwrap();
     writer.finish().unwrap();
     assert!(fs::read(merged.responses_path()).unwrap() == whole);
 
     // A run without the file has all of its rows.
     fs::remove_file(run.responses_path()).unwrap();
     assert!(read_responses(&run, &hashes).unwrap().is_empty());
-    write(FrameWriter::resume(&run, &plan, 0..half as u64).unwrap(), &results[half..]);
+    write(FrameWriter::resume(&run, &plan, (0..half as u64).into()).unwrap(), &results[half..]);
     assert_eq!(read_episodes(&run).unwrap().height() as u64, plan.len());
 }
 
@@ -267,7 +267,7 @@ fn rows_out_of_order_are_refused() {
 fn a_run_with_too_few_episodes_cannot_be_resumed() {
     let plan = plan(2);
     let (_folder, run) = run_with(&plan, &first(&records(&plan), 3));
-    let error = FrameWriter::resume(&run, &plan, 0..5).err().unwrap();
+    let error = FrameWriter::resume(&run, &plan, (0..5).into()).err().unwrap();
     assert!(matches!(error, FrameError::MissingEpisodes { found: 3, expected: 5, .. }), "{error}");
     assert_eq!(parts(&run), Vec::<String>::new());
 }

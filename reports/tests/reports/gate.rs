@@ -128,7 +128,7 @@ fn only_a_complete_run_is_blessed() {
     interrupted.status = RunStatus::Interrupted;
     assert!(matches!(Baseline::from_run(&run, &interrupted, 1.0), Err(BlessError::Incomplete { .. })));
     let mut shard = manifest(&plan);
-    shard.shard = Some("1/2".parse().unwrap());
+    shard.shards = Some("1/2".parse().unwrap());
     assert!(matches!(Baseline::from_run(&run, &shard, 1.0), Err(BlessError::Shard(_))));
     // A manifest with more episodes than the frames.
     let mut fewer = complete_records(&plan);

@@ -49,7 +49,7 @@ pub(crate) fn manifest(plan: &Plan) -> RunManifest {
         tokenizer: "o200k_base".to_owned(),
         status: RunStatus::Complete,
         episodes_done: plan.len(),
-        shard: None,
+        shards: None,
         cassettes: None,
         prices: None,
         files: Default::default(),

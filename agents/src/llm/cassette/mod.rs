@@ -16,6 +16,7 @@ mod file;
 mod journal;
 mod key;
 mod listing;
+mod merge;
 mod miss;
 mod record;
 
@@ -33,6 +34,7 @@ use serde_json::Value;
 pub use error::CassetteError;
 pub use key::{Key, Request};
 pub use listing::{Entry, Exchange, Recordings};
+pub use merge::merge_cassettes;
 
 use error::io_error;
 use journal::Journal;
@@ -208,26 +210,36 @@ impl Cassette {
     /// Returns [`CassetteError::OtherServer`] if the model was recorded from another server, or another
     /// [`CassetteError`] if a file cannot be read or written.
     pub fn bind(&self, api: Api, model: &str, base_url: &str) -> Result<(), CassetteError> {
+        self.bind_name(&format!("{} {model}", api.name()), base_url)
+    }
+
+    /// Returns the base URLs of the recorded models, by API and model.
+    fn servers(&self) -> Result<BTreeMap<String, String>, CassetteError> {
+        let path = self.dir.join(SERVERS);
+        match healbench_protocol::read_file(&path, healbench_protocol::MAX_GENERATED_BYTES) {
+            Ok(text) => serde_json::from_slice(&text).map_err(|error| CassetteError::Damaged {
+                path,
+                line: error.line(),
+                reason: error.to_string(),
+            }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(BTreeMap::new()),
+            Err(error) => Err(io_error("read", &path)(error)),
+        }
+    }
+
+    /// Stores the server of a model, as [`Cassette::bind`].
+    fn bind_name(&self, name: &str, base_url: &str) -> Result<(), CassetteError> {
         self.lock(&mut self.state())?;
         let path = self.dir.join(SERVERS);
-        let mut servers: BTreeMap<String, String> =
-            match healbench_protocol::read_file(&path, healbench_protocol::MAX_GENERATED_BYTES) {
-                Ok(text) => serde_json::from_slice(&text).map_err(|error| CassetteError::Damaged {
-                    path: path.clone(),
-                    line: error.line(),
-                    reason: error.to_string(),
-                })?,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => BTreeMap::new(),
-                Err(error) => return Err(io_error("read", &path)(error)),
-            };
-        let name = format!("{} {model}", api.name());
-        match servers.get(&name) {
+        let mut servers = self.servers()?;
+        match servers.get(name) {
             Some(known) if known == base_url => return Ok(()),
             Some(known) => {
-                let (model, recorded_url, requested_url) = (model.to_owned(), known.clone(), base_url.to_owned());
+                let model = name.split_once(' ').map_or(name, |(_, model)| model).to_owned();
+                let (recorded_url, requested_url) = (known.clone(), base_url.to_owned());
                 return Err(CassetteError::OtherServer { path: self.dir.clone(), model, recorded_url, requested_url });
             }
-            None => servers.insert(name, base_url.to_owned()),
+            None => servers.insert(name.to_owned(), base_url.to_owned()),
         };
         let write = || -> io::Result<()> {
             let mut text = serde_json::to_vec_pretty(&servers)?;

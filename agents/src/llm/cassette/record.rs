@@ -12,7 +12,7 @@ use super::{Key, RecordedResponse};
 use crate::llm::Api;
 
 /// A recorded response with its request. Both bodies are kept as text, so numbers are preserved exactly.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Record {
     pub(super) metadata: Metadata,
     /// The canonical JSON of the request's body.
@@ -21,7 +21,7 @@ pub(super) struct Record {
 }
 
 /// The fields of a recording besides the bodies.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Metadata {
     pub(super) api: Api,
     pub(super) model: String,

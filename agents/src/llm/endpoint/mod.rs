@@ -22,7 +22,7 @@ use self::attempt::Attempt;
 pub(super) use self::attempt::{AttemptError, RawAnswer};
 use self::classify::AttemptOutcome;
 pub use self::network::Network;
-pub use self::setup::SetupError;
+pub use self::setup::{HOST_VARIABLE, SetupError};
 use super::limiter::LoadSignal;
 use super::secret::Secrets;
 use super::{ConcurrencyLimiter, Model};
@@ -75,8 +75,8 @@ pub enum EndpointError {
 }
 
 impl Endpoint {
-    /// Creates the endpoint of `model`. `env` looks up the environment variables of the key and secret headers. Nothing
-    /// is sent yet.
+    /// Creates the endpoint of `model`. `env` looks up the environment variables of the key and secret headers, and
+    /// [`HOST_VARIABLE`]. Nothing is sent yet.
     ///
     /// # Errors
     /// Returns a [`SetupError`] if the settings are invalid.
@@ -85,7 +85,7 @@ impl Endpoint {
         model: &Model,
         env: &dyn Fn(&str) -> Option<String>,
     ) -> Result<Endpoint, SetupError> {
-        let base = setup::base_url(&model.base_url)?;
+        let base = setup::base_url(&setup::with_host(&model.base_url, env)?)?;
         let (headers, secrets) = setup::headers(model, env)?;
         let client = setup::client(&base, headers)?;
         let limiter = Arc::new(ConcurrencyLimiter::new(model.connections));

@@ -9,7 +9,7 @@ use reqwest::{Client, ClientBuilder, Url};
 use super::Model;
 use super::attempt::describe;
 use crate::llm::secret::{Secret, Secrets};
-use crate::llm::settings::is_loopback;
+use crate::llm::settings::{HOST, is_loopback};
 
 /// The most idle connections per host, enough for all threads that may send requests at once.
 const IDLE_CONNECTIONS: usize = 128;
@@ -36,6 +36,9 @@ pub enum SetupError {
         /// The purpose of the variable.
         purpose: String,
     },
+    /// The base URL contains `{host}`, and the name of this machine is not known.
+    #[error("the base URL holds `{{host}}`, and the name of this machine is not known")]
+    NoHost,
     /// The base URL is invalid or contains more than an address.
     #[error("the base URL {displayed_url}: {problem}")]
     BaseUrl {
@@ -60,6 +63,22 @@ pub enum SetupError {
         /// The problem.
         problem: String,
     },
+}
+
+/// The environment variable with the name of this machine, which replaces `{host}` in base URLs.
+pub const HOST_VARIABLE: &str = "HEALBENCH_HOST";
+
+/// Replaces `{host}` by the name of this machine.
+pub(super) fn with_host(text: &str, env: &dyn Fn(&str) -> Option<String>) -> Result<String, SetupError> {
+    if !text.contains(HOST) {
+        return Ok(text.to_owned());
+    }
+    let is_host = |name: &String| {
+        !name.is_empty()
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_' | ':' | '[' | ']'))
+    };
+    let host = env(HOST_VARIABLE).filter(is_host).ok_or(SetupError::NoHost)?;
+    Ok(text.replace(HOST, &host))
 }
 
 /// Parses the base URL and removes a trailing slash from its path.
@@ -189,6 +208,18 @@ fn is_this_machine(url: &Url) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_base_url_may_name_the_machine_of_the_run() {
+        let on = |host: &'static str| move |_: &str| Some(host.to_owned());
+        let url = "http://{host}:8000/v1";
+        assert_eq!(with_host(url, &on("node-17")).unwrap(), "http://node-17:8000/v1");
+        assert_eq!(with_host("http://a/v1", &|_| None).unwrap(), "http://a/v1");
+        for host in ["", "node/..", "a@b"] {
+            assert!(matches!(with_host(url, &on(host)), Err(SetupError::NoHost)), "{host}");
+        }
+        assert!(matches!(with_host(url, &|_| None), Err(SetupError::NoHost)));
+    }
 
     #[test]
     fn a_base_url_has_a_scheme_a_host_and_a_path() {

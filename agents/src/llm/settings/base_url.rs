@@ -4,11 +4,16 @@ use std::net::IpAddr;
 
 use reqwest::Url;
 
+/// Stands in a base URL for the name of the machine that the run is on.
+pub(in crate::llm) const HOST: &str = "{host}";
+/// Replaces [`HOST`] while a URL is checked, since braces cannot be in the name of a host.
+const SOME_HOST: &str = "healbench-host.invalid";
+
 /// Returns a base URL in normal form without a trailing slash, or the problem with it and help.
 pub(super) fn normalize(text: &str) -> Result<String, (&'static str, &'static str)> {
     const EXAMPLE: &str = "write one such as `http://127.0.0.1:8080/v1`";
     let is_plain = !text.chars().any(|c| c.is_whitespace() || c.is_control());
-    let url = Url::parse(text).ok().filter(|_| is_plain).ok_or(("is not a URL", EXAMPLE))?;
+    let url = Url::parse(&text.replace(HOST, SOME_HOST)).ok().filter(|_| is_plain).ok_or(("is not a URL", EXAMPLE))?;
     if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
         return Err(("has to be an `http` or `https` URL", EXAMPLE));
     }
@@ -18,7 +23,7 @@ pub(super) fn normalize(text: &str) -> Result<String, (&'static str, &'static st
     if url.query().is_some() || url.fragment().is_some() {
         return Err(("has a query or a fragment, which is not shown", EXAMPLE));
     }
-    Ok(url.as_str().trim_end_matches('/').to_owned())
+    Ok(url.as_str().trim_end_matches('/').replace(SOME_HOST, HOST))
 }
 
 /// Returns true if the host is `localhost` or a loopback address.

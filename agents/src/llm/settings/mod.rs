@@ -13,7 +13,7 @@ use healbench_config::{ConfigError, Document, is_name};
 use healbench_protocol::{Object, ToolsMode};
 use reqwest::Url;
 
-pub(super) use base_url::is_loopback;
+pub(super) use base_url::{HOST, is_loopback};
 pub use model_ref::{ModelRef, ModelRefError, resolve_model};
 pub(super) use table::read_price;
 

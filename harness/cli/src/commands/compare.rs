@@ -17,9 +17,9 @@ pub(crate) fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<ExitSta
         let all = manifest.episodes();
         if manifest.status == RunStatus::Interrupted {
             let (name, done) = (shell_quote(&path.to_string_lossy()), manifest.episodes_done);
-            terminal.warn(&format!("{name} was interrupted: it has {done} of {} episodes", all.end - all.start));
+            terminal.warn(&format!("{name} was interrupted: it has {done} of {} episodes", all.len()));
         }
-        if let Some(shard) = manifest.shard {
+        if let Some(shard) = &manifest.shards {
             terminal.warn(&format!("{} is shard {shard} of a run", shell_quote(&path.to_string_lossy())));
         }
         Ok((run, manifest))

@@ -1,35 +1,40 @@
+use std::path::PathBuf;
+
+use healbench_agents::llm::cassette::merge_cassettes;
 use healbench_record::{
-    MergeError, RecordedTurnsWriter, RunDir, RunStatus, StoredScenario, merge_manifests, visit_recorded_turns,
+    CassetteMode, Episodes, RecordedTurnsReader, RecordedTurnsWriter, RunDir, RunManifest, RunStatus, ShardState,
+    StoredScenario, format_numbers, merge_manifests, survey,
 };
 use healbench_reports::FrameWriter;
-use healbench_reports::render::{Detail, shell_quote};
+use healbench_reports::render::{Detail, pluralize, shell_quote};
 use healbench_scenarios::Source;
 
+use super::hook::on_complete;
 use super::report;
-use super::run::all_scored;
+use super::shards::find_shards;
 use crate::args::MergeArgs;
 use crate::error::{CliError, ExitStatus};
 use crate::terminal::Terminal;
 
 /// Combines the shards of a run. The frames are equal to those of an unsharded run.
 pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
-    let mut shards = Vec::new();
-    for path in &args.runs {
-        let (run, manifest) = RunDir::open(path)?;
-        shards.push((path.clone(), manifest, run));
-    }
-    let (mut manifest, shards) = merge_manifests(shards)?;
-    if manifest.has_journal() {
-        for (_, run) in &shards {
-            if !all_scored(run)? {
-                return Err(MergeError::LostEpisodes(run.path().to_owned()).into());
-            }
+    let mut found = find_shards(&args.runs)?;
+    for shard in found.iter_mut().filter(|shard| shard.state == ShardState::Complete) {
+        // Everything that is merged was compared with its hash.
+        if let Err(error) = RunDir::open(&shard.path) {
+            shard.state = ShardState::Damaged(error.to_string());
         }
     }
+    let (mut manifest, shards) = merge_manifests(survey(found), args.partial)?;
+    let mut runs: Vec<(RunDir, RunManifest)> = Vec::new();
+    for shard in shards {
+        runs.extend(shard.run.run.zip(shard.manifest));
+    }
     manifest.command = crate::command_line();
+    merge_recordings(args, &runs, &mut manifest, terminal)?;
     let mut texts = Vec::new();
     for (index, scenario) in manifest.plan.scenarios.iter().enumerate() {
-        for (_, run) in &shards {
+        for (run, _) in &runs {
             let (text, extension) = run.scenario_text(index, &scenario.id)?;
             let tools = run.server_tools(index, &scenario.id)?;
             if Source::hash(&text, tools.as_deref()) != scenario.sha256 {
@@ -45,8 +50,8 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
         .map(|(id, extension, text, tools)| StoredScenario { id, extension, text, server_tools: tools.as_deref() })
         .collect();
     let has_lockfile = manifest.plan.conditions.iter().any(|condition| condition.lock.is_some());
-    let lockfile = match shards.first().filter(|_| has_lockfile) {
-        Some((_, run)) => {
+    let lockfile = match runs.first().filter(|_| has_lockfile) {
+        Some((run, _)) => {
             let path = run.lockfile_path();
             let text = healbench_protocol::read_text_file(&path, healbench_protocol::MAX_GENERATED_BYTES);
             Some(text.map_err(|source| CliError::read(&path, &source))?)
@@ -57,28 +62,79 @@ pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus,
     let new = RunDir::create(&args.out, &mut manifest, &sources, lockfile.as_deref())?;
     let merged = new.run();
     let mut writer = FrameWriter::create(merged, &manifest.plan)?;
-    for (shard, run) in &shards {
-        writer.copy(run, shard.episodes())?;
-    }
+    let sources: Vec<(&RunDir, Episodes)> = runs.iter().map(|(run, shard)| (run, shard.episodes())).collect();
+    writer.copy(&sources)?;
     writer.finish()?;
     if manifest.has_journal() {
-        let mut writer = RecordedTurnsWriter::create(merged)?;
-        for (_, run) in &shards {
-            let mut written = Ok(());
-            visit_recorded_turns(run, &mut |recorded_turns| {
-                written = writer.write(&recorded_turns);
-                written.is_ok()
-            })?;
-            written?;
-        }
-        writer.finish()?;
+        merge_recorded_turns(merged, &runs)?;
     }
     manifest.status = RunStatus::Complete;
-    manifest.episodes_done = manifest.plan.len();
+    manifest.episodes_done = manifest.episodes().len();
     merged.add_result_files(&mut manifest)?;
     merged.write_manifest(&manifest)?;
     let (merged, _lock) = new.publish()?;
     report::print(&merged, &manifest, Detail::Summary, terminal)?;
     terminal.note(&format!("run: {}", shell_quote(&merged.path().display().to_string())));
-    Ok(ExitStatus::Success)
+    on_complete(args.on_complete.as_deref(), merged.path(), terminal)?;
+    let Some(shards) = &manifest.shards else { return Ok(ExitStatus::Success) };
+    let missing: Vec<u32> = (1..=shards.count()).filter(|number| !shards.numbers().contains(number)).collect();
+    terminal.warn(&format!("partial: shards {} of {} are not in it", format_numbers(&missing), shards.count()));
+    Ok(ExitStatus::Incomplete)
+}
+
+/// Copies the recorded turns of all shards in the order of the plan.
+fn merge_recorded_turns(merged: &RunDir, runs: &[(RunDir, RunManifest)]) -> Result<(), CliError> {
+    let mut writer = RecordedTurnsWriter::create(merged)?;
+    let mut readers = Vec::new();
+    for (run, _) in runs {
+        let mut reader = RecordedTurnsReader::open(run)?;
+        readers.extend(reader.next()?.map(|first| (first, reader)));
+    }
+    while let Some(index) = (0..readers.len()).min_by_key(|index| readers[*index].0.episode) {
+        let (turns, reader) = &mut readers[index];
+        writer.write(turns)?;
+        match reader.next()? {
+            Some(next) => *turns = next,
+            None => drop(readers.swap_remove(index)),
+        }
+    }
+    Ok(writer.finish()?)
+}
+
+/// Combines the recordings of the shards, if they made any in several folders.
+fn merge_recordings(
+    args: &MergeArgs,
+    runs: &[(RunDir, RunManifest)],
+    manifest: &mut RunManifest,
+    terminal: &Terminal,
+) -> Result<(), CliError> {
+    let mut folders: Vec<PathBuf> = Vec::new();
+    for (_, shard) in runs {
+        match &shard.cassettes {
+            Some(CassetteMode::Record(folder)) if !folders.contains(folder) => folders.push(folder.clone()),
+            _ => {}
+        }
+    }
+    let Some(out) = &args.recordings else {
+        if folders.len() > 1 {
+            terminal.note(&format!(
+                "the shards recorded into {}; combine them with `--recordings DIR`",
+                pluralize(folders.len() as u64, "folder")
+            ));
+        }
+        return Ok(());
+    };
+    if folders.is_empty() {
+        return Err(CliError::new("the shards have no recordings").help("leave out `--recordings`"));
+    }
+    let conflicts = merge_cassettes(&folders, out)?;
+    if conflicts > 0 {
+        terminal.warn(&format!(
+            "{} of several shards have different answers; the first is kept, so a replay gives other rows for the episodes with another",
+            pluralize(conflicts, "request")
+        ));
+    }
+    let absolute = std::path::absolute(out).map_err(|source| CliError::read(out, &source))?;
+    manifest.cassettes = Some(CassetteMode::Record(absolute));
+    Ok(())
 }

@@ -5,10 +5,11 @@ use healbench_record::{Plan, RunDir};
 use healbench_reports::render::{count, json, money, plain_text, pluralize, sample_sizes as render_sizes};
 use healbench_reports::{Side, SizeAssumptions, measure_variation, sample_sizes};
 
-use crate::args::{PlanArgs, SizeArgs};
+use crate::args::{PlanArgs, ShardArgs, SizeArgs};
 use crate::error::{CliError, ExitStatus};
 use crate::estimate::estimates;
 use crate::load::build_run_spec;
+use crate::shard_sizes::shard_sizes;
 use crate::terminal::Terminal;
 
 /// Formats an agent with its opening, if it has one.
@@ -44,6 +45,12 @@ pub(crate) fn plan(args: &PlanArgs, terminal: &Terminal) -> Result<ExitStatus, C
     let _ = writeln!(out, "seed       {}", plan.seed);
     let _ = writeln!(out, "cells      {}", plan.cells());
     let _ = writeln!(out, "episodes   {}", plan.len());
+    if let Some(requested) = args.shards.shards {
+        let ShardArgs { time, pilot, .. } = &args.shards;
+        let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get().min(1024) as u16);
+        let sizes = shard_sizes(&run_spec, requested, *time, pilot.as_deref(), cores)?;
+        out.push_str(&sizes.lines());
+    }
     for estimate in estimates(&run_spec)? {
         let spec = &plan.agents[estimate.agent];
         let usd = estimate.usd.map_or("price unknown".to_owned(), |usd| format!("US $ {}", money(usd)));

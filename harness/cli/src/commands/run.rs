@@ -1,4 +1,5 @@
 mod prepare;
+mod scratch;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -13,14 +14,16 @@ use healbench_reports::render::{Detail, plain_text, pluralize, shell_quote};
 use healbench_reports::{ClosedFrames, FrameWriter, for_each_episode, read_responses, rows_of_episodes};
 use healbench_runner::{Checkpoints, Job, Limits, RunEnd, RunEvent, StopReason, StopRule, execute};
 
+use super::hook::on_complete;
 use super::report;
 use crate::args::RunArgs;
 use crate::error::{CliError, ExitStatus};
 use crate::load::ModelSource;
-use crate::progress::{ProgressState, RunProgress};
+use crate::progress::{Beacon, ProgressState, RunProgress};
 use crate::run_spec::{AgentConfig, RunSpec};
 use crate::terminal::Terminal;
 pub(super) use prepare::all_scored;
+pub(crate) use prepare::new_manifest;
 use prepare::{Prepared, PreparedRun, prepare, timestamp};
 
 /// Runs a plan, or the rest of an interrupted run, and prints the report.
@@ -32,24 +35,32 @@ pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
         Prepared::Complete(run, manifest) => {
             terminal.note("the run is complete already");
             report::print(&run, &manifest, detail(args), terminal)?;
+            on_complete(args.on_complete.as_deref(), run.path(), terminal)?;
             return Ok(ExitStatus::Success);
         }
     };
     let executed = execute_and_save(&mut prepared, args, &stop, terminal);
-    let PreparedRun { run, manifest, .. } = &prepared;
     let end = executed.inspect_err(|_| {
         // Finished episodes are in the journal, whatever failed.
-        if manifest.has_journal() {
-            terminal.warn(&format!("continue with: {}", resume_command(run)));
+        if prepared.manifest.has_journal() {
+            terminal.warn(&format!("continue with: {}", resume_command(&prepared.run)));
         }
     })?;
+    if let Some(scratch) = prepared.scratch.take() {
+        prepared.run = scratch.publish()?.0;
+    }
+    let PreparedRun { run, manifest, .. } = &prepared;
     let printed = match manifest.episodes_done {
         0 => Ok(()),
         _ => report::print(run, manifest, detail(args), terminal),
     };
     // Print how to resume even if the report failed.
     let status = print_ending(run, manifest, end, terminal)?;
-    printed.map(|()| status)
+    printed?;
+    if status == ExitStatus::Success {
+        on_complete(args.on_complete.as_deref(), run.path(), terminal)?;
+    }
+    Ok(status)
 }
 
 /// Runs the missing episodes, and writes all files of the run.
@@ -59,12 +70,13 @@ fn execute_and_save(
     stop: &AtomicBool,
     terminal: &Terminal,
 ) -> Result<RunEnd<CliError>, CliError> {
-    let PreparedRun { run, manifest, run_spec, clients, done, .. } = prepared;
+    let PreparedRun { run, manifest, run_spec, clients, done, scratch, .. } = prepared;
     let price = |agent: usize, usage: &Usage| match run_spec.configs.get(agent) {
         Some(AgentConfig::Model(model)) => model.price.map(|price| price.usd(usage)),
         _ => None,
     };
-    let limits = Limits { budget: args.budget, price: &price };
+    let budget = args.budget.map(|budget| budget.share(manifest.episodes().len(), manifest.plan.len()));
+    let limits = Limits { budget, price: &price };
     let mut state = ProgressState::new(manifest, args.live, Instant::now());
     let mut checkpoints = match manifest.has_journal() {
         true => Some(open_checkpoints(run, manifest, run_spec, limits, &mut state)?),
@@ -73,11 +85,11 @@ fn execute_and_save(
     let mut files = RowFiles {
         frames: FrameWriter::resume(run, &run_spec.plan, done.clone())?,
         recorded_turns: if manifest.has_journal() { Some(RecordedTurnsWriter::create(run)?) } else { None },
-        episodes: done.end - done.start,
+        episodes: done.len(),
     };
     if !done.is_empty() {
         for_each_episode(run, &run_spec.plan, &mut |_, row| {
-            if done.contains(&row.episode) {
+            if done.contains(row.episode) {
                 state.add_earlier(row);
             }
             Ok(())
@@ -85,11 +97,13 @@ fn execute_and_save(
     }
     // Reading does not count as running time.
     state.started = Instant::now();
-    let progress = RunProgress::start(terminal, run, state);
+    // Nobody else sees a run on a disk of this machine.
+    let beacon = scratch.as_ref().map(|scratch| Beacon::new(&scratch.destination, manifest.shards.clone()));
+    let progress = RunProgress::start(terminal, run, state, beacon);
     let job = Job {
         plan: &run_spec.plan,
         scenarios: &run_spec.scenarios,
-        episodes: done.end..manifest.episodes().end,
+        episodes: manifest.episodes().split_at(done.len()).1,
         pools: &clients.pools(run_spec, jobs(args)),
         make_agent: &run_spec.make_agent(ModelSource::Clients(clients)),
         make_environment: None,
@@ -109,8 +123,7 @@ fn execute_and_save(
     run.announce_replacement(manifest)?;
     closed.rename()?;
     manifest.files_were_replaced();
-    let planned = manifest.episodes();
-    let complete = merged.is_ok() && episodes_done == planned.end - planned.start;
+    let complete = merged.is_ok() && episodes_done == manifest.episodes().len();
     manifest.status = if complete { RunStatus::Complete } else { RunStatus::Interrupted };
     manifest.episodes_done = episodes_done;
     manifest.finished = Some(timestamp());
@@ -137,7 +150,7 @@ fn open_checkpoints<'a>(
         return Ok(checkpoints);
     }
     // Paid episodes are in the frames but not in the journal if the journal was deleted.
-    let missing: Vec<u64> = manifest.episodes().filter(|episode| !checkpoints.contains(*episode)).collect();
+    let missing: Vec<u64> = manifest.episodes().iter().filter(|episode| !checkpoints.contains(*episode)).collect();
     for episodes in missing.chunks(RECOVERED_AT_ONCE) {
         let rows = rows_of_episodes(run, &episodes.iter().copied().collect())?;
         let mut all_turns = read_recorded_turns_of(run, &rows.keys().copied().collect())?;
@@ -242,7 +255,7 @@ fn print_ending(
             Ok(ExitStatus::Success)
         }
         None => {
-            let (path, first) = (quoted_path(run), manifest.episodes().start);
+            let (path, first) = (quoted_path(run), manifest.episodes().get(0).unwrap_or_default());
             terminal.note(&format!(
                 "run: {path}\nmore: healbench report {path}\none transcript: healbench show {path} {first}"
             ));

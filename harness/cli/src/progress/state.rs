@@ -56,7 +56,7 @@ impl ProgressState {
     /// cell.
     pub(crate) fn new(manifest: &RunManifest, live: bool, now: Instant) -> ProgressState {
         let (plan, episodes) = (manifest.plan.clone(), manifest.episodes());
-        let total = episodes.end - episodes.start;
+        let total = episodes.len();
         let live = live.then(|| (LiveTable::new(&plan), LiveCells::new(&plan, episodes)));
         ProgressState {
             plan,
@@ -168,7 +168,7 @@ mod tests {
             tokenizer: String::new(),
             status: RunStatus::Running,
             episodes_done: 0,
-            shard: None,
+            shards: None,
             cassettes: None,
             prices: None,
             files: Default::default(),
@@ -277,11 +277,11 @@ mod tests {
     #[test]
     fn a_shard_has_parts_of_cells() {
         let mut sharded = manifest(AgentKind::Scripted);
-        sharded.shard = healbench_record::Shard::new(2, 4);
-        assert_eq!(sharded.episodes(), 1..3);
+        sharded.shards = healbench_record::Shards::new(vec![1], 2);
+        assert_eq!(sharded.episodes().iter().collect::<Vec<_>>(), [0, 2, 3, 5]);
         let mut state = ProgressState::new(&sharded, true, Instant::now());
-        assert_eq!(state.total(), 2);
-        assert_eq!(state.add_finished(&row(1, Outcome::Success, None)), None);
+        assert_eq!(state.total(), 4);
+        assert_eq!(state.add_finished(&row(0, Outcome::Success, None)), None);
         assert!(state.add_finished(&row(2, Outcome::Limit, None)).unwrap().contains("1/2"));
     }
 }

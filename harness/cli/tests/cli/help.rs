@@ -15,6 +15,8 @@ fn help_texts() {
         "contract",
         "show",
         "merge",
+        "status",
+        "slurm",
         "report",
         "compare",
         "view",
@@ -23,6 +25,7 @@ fn help_texts() {
         "cassette",
         "schema",
         "completions",
+        "man",
     ];
     for command in commands {
         let args: Vec<&str> = [command, "--help"].into_iter().filter(|arg| !arg.is_empty()).collect();

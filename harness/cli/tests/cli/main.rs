@@ -5,6 +5,7 @@
 mod audit;
 mod bad_input;
 mod calls;
+mod cluster;
 mod contracts;
 mod gate;
 mod help;

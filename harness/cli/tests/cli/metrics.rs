@@ -416,7 +416,7 @@ fn report(plan: &Plan, records: &Records) -> Report {
         tokenizer: healbench_runner::TOKENIZER.to_owned(),
         status: RunStatus::Complete,
         episodes_done: plan.len(),
-        shard: None,
+        shards: None,
         cassettes: None,
         prices: None,
         files: Default::default(),
@@ -469,7 +469,7 @@ proptest! {
         let plan = build_plan(&axes, &chosen);
         let make_agent = agent_factory(&profiles);
         let pools = [WorkerPool::of_all_agents(&plan, 2)];
-        let episodes = 0..plan.len();
+        let episodes = (0..plan.len()).into();
         let job = Job { plan: &plan, scenarios: &chosen, episodes, pools: &pools, make_agent: &make_agent, make_environment: None };
         let mut records = Records::default();
         execute::<std::convert::Infallible>(&job, None, &AtomicBool::new(false), &mut |event| {

@@ -154,7 +154,7 @@ fn shards_with_lost_episodes_are_not_put_together() {
     sandbox.start(&[&RUN[..], &["--trials", "2", "--out", "one", "--shard", "1/2"]].concat());
     sandbox.ok(&[&RUN[..], &["--trials", "2", "--out", "two", "--shard", "2/2"]].concat());
     let refused = sandbox.start(&["merge", "one", "two", "--out", "whole"]);
-    assert_eq!(refused.code, Some(2));
+    assert_eq!(refused.code, Some(4));
     assert!(refused.err.contains("has episodes that were lost"), "{}", refused.err);
     broken.store(false, Ordering::SeqCst);
     sandbox.ok(&["run", "--resume", "one"]);

@@ -29,7 +29,7 @@ pub(crate) fn sandbox_with(server: &ModelServer, more: &str) -> Sandbox {
 pub(crate) fn outcomes(path: &Path) -> Vec<Outcome> {
     let (run, manifest) = RunDir::open(path).unwrap();
     let row = |episode| Some(healbench_reports::episode_rows(&run, episode).unwrap()?.0);
-    manifest.episodes().filter_map(row).map(|row| row.outcome).collect()
+    manifest.episodes().iter().filter_map(row).map(|row| row.outcome).collect()
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn same_frames_but_kind(a: &Path, b: &Path) -> bool {
     let rows = |path: &Path| {
         let (run, manifest) = RunDir::open(path).unwrap();
         let row = |episode| healbench_reports::episode_rows(&run, episode).unwrap().unwrap();
-        manifest.completed_episodes().map(row).collect::<Vec<_>>()
+        manifest.completed_episodes().iter().map(row).collect::<Vec<_>>()
     };
     rows(a) == rows(b)
 }

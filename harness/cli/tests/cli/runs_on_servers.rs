@@ -21,7 +21,7 @@ pub(crate) fn write_run(sandbox: &Sandbox, name: &str, trials: u32) {
         tokenizer: healbench_runner::TOKENIZER.to_owned(),
         status: RunStatus::Complete,
         episodes_done: plan.len(),
-        shard: None,
+        shards: None,
         cassettes: None,
         prices: None,
         files: Default::default(),

@@ -77,12 +77,12 @@ fn neither_locale_nor_environment_changes_a_row() {
 fn a_shard_is_reported_and_resumed_as_what_it_is() {
     let sandbox = Sandbox::new();
     let result = sandbox.ok(&["run", "--trials", "1", "--shard", "1/2", "--out", "part"]);
-    assert!(result.out.contains("90 of 180 episodes"), "{}", result.out);
+    assert!(result.out.contains("96 of 180 episodes"), "{}", result.out);
     assert!(result.out.contains("Partial run: this is shard 1/2 of a run"), "{}", result.out);
     sandbox.ok(&["run", "--resume", "part"]);
     std::fs::remove_file(sandbox.path("part/calls.parquet")).unwrap();
     sandbox.ok(&["run", "--resume", "part"]);
-    assert!(sandbox.ok(&["report", "part"]).out.contains("90 of 180 episodes"));
+    assert!(sandbox.ok(&["report", "part"]).out.contains("96 of 180 episodes"));
 }
 
 #[test]
@@ -97,8 +97,11 @@ fn shards_that_do_not_belong_together_are_refused() {
     part("other", &["--shard", "2/2", "--seed", "2"]);
     part("third", &["--shard", "2/3"]);
     part("whole", &[]);
-    let cases: [&[&str]; 6] = [
+    std::fs::create_dir(sandbox.path("shard-2-of-2")).unwrap();
+    let cases: [&[&str]; 8] = [
         &["one"],
+        &["one", "other", "one", "third"],
+        &["one", "shard-2-of-2"],
         &["one", "one", "two"],
         &["one", "other"],
         &["one", "third"],
@@ -110,7 +113,7 @@ fn shards_that_do_not_belong_together_are_refused() {
         .map(|runs| {
             let args: Vec<&str> = ["merge", "--out", "all"].into_iter().chain(runs.iter().copied()).collect();
             let result = sandbox.start(&args);
-            assert_eq!((result.code, result.out.as_str()), (Some(2), ""), "{args:?}");
+            assert_eq!((result.code, result.out.as_str()), (Some(4), ""), "{args:?}");
             assert!(!sandbox.path("all").exists());
             format!("$ healbench {}\n{}", args.join(" "), result.err)
         })

@@ -56,7 +56,7 @@ impl MixedRun {
         let limits = Limits { budget: None, price: &|_, _| None };
         let mut checkpoints = Checkpoints::open(&self.run, &self.plan, limits, &mut |_| ()).unwrap();
         let MixedRun { plan, scenarios, pools, .. } = self;
-        let job = Job { plan, scenarios, episodes: 0..plan.len(), pools, make_agent, make_environment: None };
+        let job = Job { plan, scenarios, episodes: (0..plan.len()).into(), pools, make_agent, make_environment: None };
         let (mut rows, mut finished) = (Vec::new(), 0);
         let end = execute(&job, Some(&mut checkpoints), stop, &mut |event| {
             match event {
@@ -102,8 +102,14 @@ fn the_conditions_of_a_model_alternate_trial_by_trial() {
     let mut checkpoints = Checkpoints::open(run, plan, limits, &mut |_| ()).unwrap();
     // A shard that begins and ends within a scenario.
     let episodes = 2..plan.len() - 1;
-    let job =
-        Job { plan, scenarios, episodes: episodes.clone(), pools, make_agent: &script_agent, make_environment: None };
+    let job = Job {
+        plan,
+        scenarios,
+        episodes: episodes.clone().into(),
+        pools,
+        make_agent: &script_agent,
+        make_environment: None,
+    };
     let mut order = Vec::new();
     execute(&job, Some(&mut checkpoints), &AtomicBool::new(false), &mut |event| {
         if let RunEvent::Finished(results) = event {

@@ -225,7 +225,7 @@ fn caching_changes_no_row() {
     let job = Job {
         plan: &plan,
         scenarios: &scenarios,
-        episodes: 0..plan.len(),
+        episodes: (0..plan.len()).into(),
         pools: &[],
         make_agent: &draft_first_agent,
         make_environment: None,
@@ -301,7 +301,7 @@ fn a_receiver_that_fails_ends_the_run() {
     let job = Job {
         plan: &plan,
         scenarios: &scenarios,
-        episodes: 0..plan.len(),
+        episodes: (0..plan.len()).into(),
         pools: &pools,
         make_agent: &script_agent,
         make_environment: None,

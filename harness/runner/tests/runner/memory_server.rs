@@ -244,7 +244,7 @@ pub(crate) fn run_scenario(text: &str, mode: Mode, trials: u32) -> (Plan, Vec<Ep
     let job = Job {
         plan: &plan,
         scenarios: &scenarios,
-        episodes: 0..plan.len(),
+        episodes: (0..plan.len()).into(),
         pools: &[WorkerPool { costly: true, ..WorkerPool::of_all_agents(&plan, 2) }],
         make_agent: &make_agent,
         make_environment: Some(&make_environment),

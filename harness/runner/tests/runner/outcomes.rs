@@ -106,7 +106,7 @@ pub(crate) fn run_agent(scenario: &str, kind: AgentKind, agent: TurnsAgent) -> (
     let job = Job {
         plan: &plan,
         scenarios: &scenarios,
-        episodes: 0..plan.len(),
+        episodes: (0..plan.len()).into(),
         pools: &[WorkerPool::of_all_agents(&plan, 1)],
         make_agent: &make_agent,
         make_environment: None,

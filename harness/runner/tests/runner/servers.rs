@@ -84,7 +84,7 @@ fn run(scenario: Scenario, trials: u32) -> Vec<healbench_record::EpisodeResult> 
     let job = Job {
         plan: &plan,
         scenarios: &scenarios,
-        episodes: 0..plan.len(),
+        episodes: (0..plan.len()).into(),
         pools: &[WorkerPool { costly: true, ..WorkerPool::of_all_agents(&plan, 2) }],
         make_agent: &make_agent,
         make_environment: None,

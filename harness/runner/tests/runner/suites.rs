@@ -55,7 +55,7 @@ pub(super) fn run_profile(
 fn run_plan(profile: &Profile, plan: &Plan, scenarios: &[Scenario]) -> Records {
     let make_agent = agent_factory(profile);
     let pools = [WorkerPool::of_all_agents(plan, 2)];
-    let episodes = 0..plan.len();
+    let episodes = (0..plan.len()).into();
     let job = Job { plan, scenarios, episodes, pools: &pools, make_agent: &make_agent, make_environment: None };
     run_job(&job).unwrap().0
 }
@@ -69,7 +69,7 @@ fn caching_changes_no_row_of_any_scenario() {
         let (plan, records) = run_profile(name, &scenarios, &["none", "all"], &[ErrorFormat::FusionXml], 2);
         let profile: Profile = shipped_profile(name).unwrap();
         let make_agent = agent_factory(&profile);
-        let episodes = 0..plan.len();
+        let episodes = (0..plan.len()).into();
         let job = Job {
             plan: &plan,
             scenarios: &scenarios,
@@ -94,8 +94,14 @@ fn caching_changes_no_row_of_any_scenario() {
 pub(super) fn transcript(name: &str, plan: &Plan, scenarios: &[Scenario], episode: u64) -> String {
     let profile: Profile = shipped_profile(name).unwrap();
     let make_agent = agent_factory(&profile);
-    let job =
-        Job { plan, scenarios, episodes: 0..plan.len(), pools: &[], make_agent: &make_agent, make_environment: None };
+    let job = Job {
+        plan,
+        scenarios,
+        episodes: (0..plan.len()).into(),
+        pools: &[],
+        make_agent: &make_agent,
+        make_environment: None,
+    };
     let mut lines = String::new();
     replay(&job, episode, &mut |event| {
         if let EpisodeEvent::Call(call, answer, _) = event {

@@ -23,7 +23,7 @@ fn totals(scenario: &str, profile: Profile) -> [u32; 4] {
     let job = Job {
         plan: &plan,
         scenarios: &scenarios,
-        episodes: 0..plan.len(),
+        episodes: (0..plan.len()).into(),
         pools: &pools,
         make_agent: &make_agent,
         make_environment: None,

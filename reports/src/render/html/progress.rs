@@ -39,8 +39,7 @@ const FIELDS: [(&str, &str); 6] = [
 impl ProgressUpdate {
     /// Creates the update of an active run. `now` is in seconds since 1970.
     pub fn running(manifest: &RunManifest, progress: Option<Progress>, now: u64) -> ProgressUpdate {
-        let episodes = manifest.episodes();
-        let total = episodes.end - episodes.start;
+        let total = manifest.episodes().len();
         let unknown = || UNKNOWN.to_owned();
         let known = progress.as_ref();
         let none = |failed: Vec<String>| if failed.is_empty() { "none".to_owned() } else { failed.join(", ") };
@@ -70,10 +69,9 @@ impl ProgressUpdate {
 
     /// Creates the update of a run that is no longer active.
     pub fn ended(manifest: &RunManifest) -> ProgressUpdate {
-        let episodes = manifest.episodes();
         // The manifest of an aborted run has no number of finished episodes.
         let done = (manifest.status != RunStatus::Running).then_some(manifest.episodes_done);
-        let total = episodes.end - episodes.start;
+        let total = manifest.episodes().len();
         ProgressUpdate { ended: true, done, total, progress: None, fields: BTreeMap::new() }
     }
 }

@@ -128,8 +128,7 @@ fn radio_button(run: &ListedRun, side: &str) -> Markup {
 
 fn cells(summary: &RunSummary) -> Markup {
     let manifest = &summary.manifest;
-    let all = manifest.episodes();
-    let total = all.end - all.start;
+    let total = manifest.episodes().len();
     let done = match &summary.state {
         RunState::Running(Some(progress)) => Some(progress.done),
         RunState::Running(None) | RunState::Aborted => None,
@@ -167,7 +166,7 @@ fn status(summary: &RunSummary) -> Markup {
             (RunState::Ended, RunStatus::Complete) => { "complete" }
             (RunState::Ended, _) => { span.bad { "interrupted" } }
         }
-        @if let Some(shard) = summary.manifest.shard { ", shard " (shard) }
+        @if let Some(shard) = &summary.manifest.shards { ", shard " (shard) }
     }
 }
 

@@ -1,19 +1,19 @@
 //! Prepares a new run, or the rest of an interrupted one.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use healbench_record::{
-    CassetteMode, FORMAT_VERSION, NewRunDir, RunDir, RunDirError, RunLock, RunManifest, RunStatus, StoredScenario,
-    VerifiedFiles,
+    CassetteMode, Episodes, FORMAT_VERSION, NewRunDir, RunDir, RunDirError, RunLock, RunManifest, RunStatus,
+    StoredScenario, VerifiedFiles,
 };
 use healbench_reports::count_outcomes;
 use healbench_runner::TOKENIZER;
 use healbench_scenarios::Scenario;
 
+use super::scratch::Scratch;
 use crate::args::RunArgs;
 use crate::error::CliError;
 use crate::load::{build_run_spec, run_spec_of};
@@ -28,8 +28,11 @@ pub(super) struct PreparedRun {
     pub(super) run_spec: RunSpec,
     pub(super) clients: ModelClients,
     /// The episodes whose rows are copied from the existing frames. Those of a run with models are in its journal.
-    pub(super) done: Range<u64>,
-    pub(super) _lock: RunLock,
+    pub(super) done: Episodes,
+    /// `None` if the run is written at its destination.
+    pub(super) scratch: Option<Scratch>,
+    /// The locks of the run, and of the run that it is to replace.
+    pub(super) _locks: Vec<RunLock>,
 }
 
 /// A run that is ready to start, or has nothing left to run.
@@ -69,36 +72,49 @@ fn prepare_new(args: &RunArgs, stop: &Arc<AtomicBool>, terminal: &Terminal) -> R
     }
     // Check all models before anything is written or spent.
     let clients = ModelClients::connect(&run_spec, cassettes.as_ref(), args.budget, stop, terminal)?;
-    let started = timestamp();
     let mut manifest = RunManifest {
-        format_version: FORMAT_VERSION,
-        healbench: env!("CARGO_PKG_VERSION").to_owned(),
-        revision: option_env!("HEALBENCH_REVISION").map(str::to_owned),
-        command: crate::command_line(),
-        started: started.clone(),
-        finished: None,
-        tokenizer: TOKENIZER.to_owned(),
-        status: RunStatus::Running,
-        episodes_done: 0,
-        shard: args.shard,
+        shards: args.shard.clone(),
         cassettes: cassettes.filter(|_| has_models),
-        prices: run_spec.prices.clone(),
-        plan: run_spec.plan.clone(),
-        files: BTreeMap::new(),
-        replacing: BTreeMap::new(),
+        ..new_manifest(&run_spec)
     };
     let sources: Vec<StoredScenario<'_>> = run_spec.scenarios.iter().map(stored).collect();
+    let scratch = match (&args.scratch, &args.out) {
+        (Some(scratch), Some(out)) if !manifest.has_journal() => Some(Scratch::create(scratch, out)?),
+        (Some(_), None) => return Err(CliError::new("`--scratch` needs `--out`, the destination of the run")),
+        _ => None,
+    };
+    let started = manifest.started.clone();
     let mut create = |path: &Path| {
         let created = RunDir::create(path, &mut manifest, &sources, run_spec.lockfile.as_deref());
         created.and_then(NewRunDir::publish)
     };
-    let (run, lock) = match &args.out {
+    let (run, lock) = match scratch.as_ref().map(|scratch| &scratch.run).or(args.out.as_ref()) {
         Some(path) => create(path)?,
         None => create_default(&args.axes.scenarios, &started, &mut create)?,
     };
-    let first = manifest.episodes().start;
-    let done = first..first;
-    Ok(Prepared::Ready(Box::new(PreparedRun { run, manifest, run_spec, clients, done, _lock: lock })))
+    let (done, locks) = (Episodes::from(0..0), vec![lock]);
+    Ok(Prepared::Ready(Box::new(PreparedRun { run, manifest, run_spec, clients, done, scratch, _locks: locks })))
+}
+
+/// Returns the manifest of a run that starts now, of the whole plan and without recordings.
+pub(crate) fn new_manifest(run_spec: &RunSpec) -> RunManifest {
+    RunManifest {
+        format_version: FORMAT_VERSION,
+        healbench: env!("CARGO_PKG_VERSION").to_owned(),
+        revision: option_env!("HEALBENCH_REVISION").map(str::to_owned),
+        command: crate::command_line(),
+        started: timestamp(),
+        finished: None,
+        tokenizer: TOKENIZER.to_owned(),
+        status: RunStatus::Running,
+        episodes_done: 0,
+        shards: None,
+        cassettes: None,
+        prices: run_spec.prices.clone(),
+        plan: run_spec.plan.clone(),
+        files: BTreeMap::new(),
+        replacing: BTreeMap::new(),
+    }
 }
 
 fn stored(scenario: &Scenario) -> StoredScenario<'_> {
@@ -141,8 +157,8 @@ fn prepare_resumed(
 ) -> Result<Prepared, CliError> {
     // Read the manifest again under the lock, since another process may have changed it.
     let (run, _) = RunDir::open_any(path)?;
-    let lock = run.lock()?;
-    let (run, manifest) = RunDir::open_any(run.path())?;
+    let mut locks = vec![run.lock()?];
+    let (mut run, manifest) = RunDir::open_any(run.path())?;
     let files = run.verify(&manifest)?;
     let has_frames = run.has_frames();
     let is_complete = manifest.status == RunStatus::Complete && files == VerifiedFiles::Current;
@@ -150,14 +166,24 @@ fn prepare_resumed(
         run.remove_journal()?;
         return Ok(Prepared::Complete(run, Box::new(manifest)));
     }
+    let scratch = match &args.scratch {
+        Some(scratch) if !manifest.has_journal() => {
+            let scratch = Scratch::create(scratch, path)?;
+            scratch.copy_from_destination()?;
+            run = RunDir::open_any(&scratch.run)?.0;
+            locks.push(run.lock()?);
+            Some(scratch)
+        }
+        _ => None,
+    };
     let run_spec = run_spec_of(&run, manifest.plan.clone())?;
     let clients = ModelClients::connect(&run_spec, manifest.cassettes.as_ref(), args.budget, stop, terminal)?;
     let done = match manifest.status {
         RunStatus::Interrupted if has_frames && !manifest.has_journal() => manifest.completed_episodes(),
         // The frames are incomplete or missing. Running scripted episodes again costs nothing.
-        _ => manifest.episodes().start..manifest.episodes().start,
+        _ => Episodes::from(0..0),
     };
-    Ok(Prepared::Ready(Box::new(PreparedRun { run, manifest, run_spec, clients, done, _lock: lock })))
+    Ok(Prepared::Ready(Box::new(PreparedRun { run, manifest, run_spec, clients, done, scratch, _locks: locks })))
 }
 
 /// Returns true if no episode of a run was lost.
