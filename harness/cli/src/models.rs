@@ -282,9 +282,11 @@ fn program_factory(spec: &AgentSpec, program: &Program, stop: &Arc<AtomicBool>) 
 /// Returns an environment variable. The name of the machine is that of the system unless it is set.
 fn variable(name: &str) -> Option<String> {
     let value = std::env::var(name).ok();
-    if name != HOST_VARIABLE || value.is_some() {
-        return value;
-    }
+    if name == HOST_VARIABLE { value.or_else(host_name) } else { value }
+}
+
+/// Returns the name of this machine, if it is known.
+pub(crate) fn host_name() -> Option<String> {
     // Linux has the name in this file; shells of other systems may export it.
     let of_system = std::fs::read_to_string("/proc/sys/kernel/hostname").ok();
     of_system.or_else(|| std::env::var("HOSTNAME").ok()).map(|name| name.trim().to_owned())

@@ -56,7 +56,7 @@ pub(crate) fn status(args: &StatusArgs, terminal: &Terminal) -> Result<ExitStatu
     let mut status = status_of(&survey, args.shards);
     for folder in args.runs.iter().filter(|path| path.is_dir()) {
         let running = BeaconFile::in_folder(folder).map_err(|source| CliError::read(folder, &source))?;
-        for (destination, file) in running.iter().filter(|(_, file)| is_recent(&file.progress)) {
+        for (destination, file) in running.iter().filter(|(_, file)| is_recent(&file.progress) && !file.has_ended()) {
             status.add_running(destination, file);
         }
     }

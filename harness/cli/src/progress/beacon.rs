@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use healbench_record::{Progress, Shards};
 use serde::{Deserialize, Serialize};
 
+use crate::models::host_name;
+
 const SUFFIX: &str = ".running.json";
 
 /// A hidden file beside the destination of a run. Removed on drop.
@@ -19,6 +21,10 @@ pub(crate) struct Beacon {
 /// The contents of the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct BeaconFile {
+    /// The machine, if its name is known.
+    host: Option<String>,
+    /// The process on it.
+    pid: u32,
     /// The shards that are run.
     pub(crate) shards: Option<Shards>,
     /// Their progress.
@@ -37,7 +43,8 @@ impl Beacon {
         if let Some(folder) = self.path.parent() {
             fs::create_dir_all(folder)?;
         }
-        let file = BeaconFile { shards: self.shards.clone(), progress: progress.clone() };
+        let (host, pid) = (host_name(), std::process::id());
+        let file = BeaconFile { host, pid, shards: self.shards.clone(), progress: progress.clone() };
         let partial = self.path.with_extension("part");
         fs::write(&partial, serde_json::to_vec(&file)?)?;
         fs::rename(&partial, &self.path)
@@ -52,6 +59,12 @@ impl Drop for Beacon {
 }
 
 impl BeaconFile {
+    /// Returns true if the process is known to have ended: it was on this machine, and is not there any more.
+    pub(crate) fn has_ended(&self) -> bool {
+        let is_here = self.host.is_some() && self.host == host_name();
+        is_here && cfg!(target_os = "linux") && !Path::new("/proc").join(self.pid.to_string()).exists()
+    }
+
     /// Returns the path of the destination and the contents of all files in a folder, sorted by name.
     pub(crate) fn in_folder(folder: &Path) -> io::Result<Vec<(PathBuf, BeaconFile)>> {
         let mut found = Vec::new();

@@ -34,7 +34,7 @@ fn mixed_run(trials: u32) -> MixedRun {
         tokenizer: String::new(),
         status: RunStatus::Running,
         episodes_done: 0,
-        shard: None,
+        shards: None,
         cassettes: None,
         prices: None,
         files: Default::default(),

@@ -195,7 +195,7 @@ fn run_plan(
     let job = Job {
         plan: &plan,
         scenarios: &scenarios,
-        episodes: from..plan.len(),
+        episodes: (from..plan.len()).into(),
         pools: &pools,
         make_agent,
         make_environment: None,
@@ -273,7 +273,7 @@ fn stopping_hands_over_the_beginning_of_the_plan() {
         let job = Job {
             plan: &plan,
             scenarios: &scenarios,
-            episodes,
+            episodes: episodes.into(),
             pools: &pools,
             make_agent: &script_agent,
             make_environment: None,
