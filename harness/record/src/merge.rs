@@ -36,7 +36,7 @@ pub enum ShardState {
         /// The other directory.
         of: PathBuf,
     },
-    /// It cannot be read.
+    /// It cannot be read. The text names the path.
     Damaged(String),
 }
 
@@ -64,7 +64,7 @@ impl ShardState {
             ShardState::Duplicate { shards, of } => {
                 format!("`{path}` is a duplicate: `{}` holds shard {shards} too", of.display())
             }
-            ShardState::Damaged(reason) => format!("`{path}` cannot be read: {reason}"),
+            ShardState::Damaged(reason) => reason.clone(),
         }
     }
 

@@ -2,8 +2,8 @@ use std::path::PathBuf;
 
 use healbench_agents::llm::cassette::merge_cassettes;
 use healbench_record::{
-    CassetteMode, Episodes, RecordedTurnsReader, RecordedTurnsWriter, RunDir, RunManifest, RunStatus, ShardState,
-    StoredScenario, format_numbers, merge_manifests, survey,
+    CassetteMode, Episodes, RecordedTurnsReader, RecordedTurnsWriter, RunDir, RunDirError, RunManifest, RunStatus,
+    ShardState, StoredScenario, format_numbers, merge_manifests, survey,
 };
 use healbench_reports::FrameWriter;
 use healbench_reports::render::{Detail, pluralize, shell_quote};
@@ -19,10 +19,16 @@ use crate::terminal::Terminal;
 /// Combines the shards of a run. The frames are equal to those of an unsharded run.
 pub(crate) fn merge(args: &MergeArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let mut found = find_shards(&args.runs)?;
-    for shard in found.iter_mut().filter(|shard| shard.state == ShardState::Complete) {
+    for shard in &mut found {
         // Everything that is merged was compared with its hash.
-        if let Err(error) = RunDir::open(&shard.path) {
-            shard.state = ShardState::Damaged(error.to_string());
+        match RunDir::open(&shard.path) {
+            Err(error @ RunDirError::Damaged { .. }) if !args.partial && args.runs.contains(&shard.path) => {
+                return Err(error.into());
+            }
+            Err(error) if shard.state == ShardState::Complete => {
+                shard.state = ShardState::Damaged(error.to_string());
+            }
+            _ => {}
         }
     }
     let (mut manifest, shards) = merge_manifests(survey(found), args.partial)?;

@@ -102,7 +102,8 @@ fn state_of(run: &RunDir, manifest: &RunManifest, progress: Option<&Progress>) -
     };
     let found: u64 = outcomes.values().sum();
     if found != planned || manifest.episodes_done != planned {
-        return ShardState::Damaged(format!("its frames hold {found} episodes, not {planned}"));
+        let path = run.path().display();
+        return ShardState::Damaged(format!("`{path}` holds {found} episodes, not {planned}"));
     }
     if manifest.has_journal() && outcomes.keys().any(|outcome| !outcome.is_scored()) {
         return ShardState::LostEpisodes;

@@ -122,10 +122,13 @@ fn a_run_killed_while_its_files_were_replaced_is_resumed() {
     sandbox.ok(&[&["run", "--out", "straight"][..], &axes].concat());
     let (straight, complete) = RunDir::open(&sandbox.path("straight")).unwrap();
     // The first half of the run, as if it had been interrupted.
-    sandbox.ok(&[&["run", "--shard", "1/2", "--out", "half"][..], &axes].concat());
+    copy(straight.path(), &sandbox.path("half"));
     let (half, mut interrupted) = RunDir::open(&sandbox.path("half")).unwrap();
-    interrupted.shard = None;
     interrupted.status = healbench_record::RunStatus::Interrupted;
+    interrupted.episodes_done = interrupted.plan.len() / 2;
+    let first_episodes = interrupted.completed_episodes();
+    healbench_reports::FrameWriter::resume(&half, &interrupted.plan, first_episodes).unwrap().finish().unwrap();
+    half.add_result_files(&mut interrupted).unwrap();
     half.write_manifest(&interrupted).unwrap();
     let first_half = sandbox.ok(&["report", "half"]).out;
     let whole = sandbox.ok(&["report", "straight"]).out;
