@@ -100,6 +100,9 @@ pub(crate) enum Command {
     Compare(CompareArgs),
     /// Serve the runs of a folder to browsers on this machine.
     View(ViewArgs),
+    /// Make a page of `view`, as a process of it.
+    #[command(hide = true)]
+    Page(PageArgs),
     /// Compare a run with a baseline and exit 0 (pass), 1 (fail), 3 (inconclusive) or 4 (incomplete).
     Gate(GateArgs),
     /// Save a run as the baseline for `gate`.
@@ -119,6 +122,14 @@ pub(crate) enum Command {
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
     },
+}
+
+impl Command {
+    /// Returns true if a limited process executes the command, since it reads runs, which may come from anywhere.
+    pub(crate) fn is_limited(&self) -> bool {
+        use Command::{Bless, Compare, Gate, Merge, Report, Show};
+        matches!(self, Show(_) | Merge(_) | Report(_) | Compare(_) | Gate(_) | Bless(_))
+    }
 }
 
 #[derive(Debug, Args)]
@@ -337,6 +348,13 @@ pub(crate) struct ViewArgs {
     /// The port; 0 selects any free port.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) port: u16,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PageArgs {
+    /// The folder that is served.
+    #[arg(value_name = "FOLDER")]
+    pub(crate) folder: PathBuf,
 }
 
 #[derive(Debug, Args)]

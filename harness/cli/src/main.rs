@@ -7,6 +7,7 @@ mod commands;
 mod conditions;
 mod error;
 mod estimate;
+mod limited;
 mod load;
 mod lockfiles;
 mod models;
@@ -26,6 +27,7 @@ use healbench_reports::render::shell_quote;
 
 use crate::args::{Arguments, Command, PlanArgs, RunArgs};
 use crate::error::{CliError, ExitStatus};
+use crate::limited::Role;
 use crate::terminal::Terminal;
 
 /// Episodes allocate many small texts; this allocator reduces the time by a quarter.
@@ -36,12 +38,17 @@ fn main() -> ExitCode {
     hide_decoder_panics();
     let matches = Arguments::command().get_matches();
     reject_axes_with_resume(&matches);
-    let terminal = Terminal::new(&parse(&matches).global);
-    let status = execute(matches, &terminal).unwrap_or_else(|error| {
+    let arguments = parse(&matches);
+    let terminal = Terminal::new(&arguments.global);
+    let code = match (arguments.command.is_limited(), limited::role()) {
+        (true, Role::Unlimited) if cfg!(target_os = "linux") => limited::execute(&terminal),
+        (true, Role::Limited { .. }) => limited::enter().map_err(limited::process_error).and_then(|_| execute(matches, &terminal)),
+        _ => execute(matches, &terminal),
+    };
+    ExitCode::from(code.unwrap_or_else(|error| {
         terminal.error(&error);
-        error.status
-    });
-    ExitCode::from(status as u8)
+        error.status as u8
+    }))
 }
 
 /// Keeps the text of a panic on a damaged frame from the user, who gets an error with the file's name.
@@ -59,14 +66,14 @@ fn parse(matches: &ArgMatches) -> Arguments {
 }
 
 /// Executes the command with the values of healbench.toml, or prints them.
-fn execute(matches: ArgMatches, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+fn execute(matches: ArgMatches, terminal: &Terminal) -> Result<u8, CliError> {
     let resolved = run_config::resolve(matches, std::env::args_os().collect())?;
     match &parse(&resolved.matches).command {
         Command::Run(RunArgs { axes, .. }) | Command::Plan(PlanArgs { axes, .. }) if axes.print_config => {
             terminal.result(&resolved.to_toml())?;
-            Ok(ExitStatus::Success)
+            Ok(ExitStatus::Success as u8)
         }
-        command => dispatch(command, terminal),
+        command => dispatch(command, terminal).map(|status| status as u8),
     }
 }
 
@@ -122,6 +129,7 @@ fn dispatch(command: &Command, terminal: &Terminal) -> Result<ExitStatus, CliErr
         Command::Slurm(args) => commands::slurm::slurm(args, terminal),
         Command::Cassette(args) => commands::cassette::cassette(args, terminal),
         Command::Report(args) => commands::report::report(args, terminal),
+        Command::Page(args) => commands::view::page(args, terminal),
         Command::View(args) => commands::view::view(args, terminal),
         Command::Compare(args) => commands::compare::compare(args, terminal),
         Command::Gate(args) => commands::gate::gate(args, terminal),

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 
 use crate::args::{ColorChoice, GlobalArgs};
 use crate::error::{CliError, ErrorKind};
+use crate::limited::{self, Role};
 
 /// The output settings.
 #[derive(Debug, Clone, Copy)]
@@ -23,10 +24,14 @@ impl Terminal {
             ColorChoice::Never => false,
             ColorChoice::Auto => is_terminal && !no_color,
         };
+        let errors_on_terminal = match limited::role() {
+            Role::Unlimited => io::stderr().is_terminal(),
+            Role::Limited { errors_on_terminal } => errors_on_terminal,
+        };
         let interactive = io::stderr().is_terminal() && std::env::var_os("CI").is_none();
         Terminal {
             color_out: color(io::stdout().is_terminal()),
-            color_err: color(io::stderr().is_terminal()),
+            color_err: color(errors_on_terminal),
             quiet: args.quiet,
             progress: interactive && !args.quiet,
         }
@@ -80,6 +85,11 @@ impl Terminal {
     /// Prints a warning, even with `--quiet`.
     pub(crate) fn warn(&self, text: &str) {
         let _ = writeln!(io::stderr().lock(), "{text}");
+    }
+
+    /// Prints what a process has printed on its standard error.
+    pub(crate) fn errors_of_process(&self, text: &[u8]) {
+        let _ = io::stderr().lock().write_all(text);
     }
 
     /// Prints an error with its suggested fix.

@@ -243,7 +243,7 @@ impl RunDir {
     /// [`RunDirError::Locked`] if another process holds the lock; [`RunDirError::Io`].
     pub fn lock(&self) -> Result<RunLock, RunDirError> {
         let path = self.path.join(LOCK);
-        let file = fs::File::create(&path).map_err(io_error("create", &path))?;
+        let file = open_lock(&path).map_err(io_error("create", &path))?;
         let mut attempts = 0;
         loop {
             match file.try_lock() {
@@ -264,8 +264,8 @@ impl RunDir {
         healbench_protocol::open_regular_file(&self.path.join(LOCK)).is_ok_and(would_block)
     }
 
-    #[cfg(test)]
-    pub(crate) fn at(path: &Path) -> RunDir {
+    /// Returns the directory at a path, which is not read.
+    pub fn at(path: &Path) -> RunDir {
         RunDir { path: path.into() }
     }
 
@@ -408,6 +408,14 @@ fn create_temporary(parent: &Path) -> io::Result<PathBuf> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && number < MAX_TEMPORARY_NAMES => number += 1,
             created => return created.map(|()| path),
         }
+    }
+}
+
+/// Opens a lock file, which may exist. It is not truncated: the file of a directory from elsewhere may be a link.
+fn open_lock(path: &Path) -> io::Result<fs::File> {
+    match fs::OpenOptions::new().write(true).create_new(true).open(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => healbench_protocol::open_regular_file(path),
+        created => created,
     }
 }
 

@@ -1,44 +1,96 @@
-//! Serves runs to a browser. The server only reads files, and only accepts connections from this machine.
+//! Serves runs to a browser. The server only accepts connections from this machine, and limited processes read the files.
 
 mod cache;
+mod connections;
 mod folder;
 mod guard;
+mod page;
 mod pages;
 mod response;
 
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
-use std::sync::Arc;
+use std::process::Command;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Path, Query, State};
-use axum::http::StatusCode;
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::get;
-use tokio::sync::{Notify, Semaphore};
+use healbench_reports::render::html::run_address;
+use tokio::sync::{Notify, OwnedMutexGuard, Semaphore};
 
-use self::cache::{OutcomeCache, ReportCache, VerifiedRuns};
+use self::cache::{KnownOutcomes, PageCache};
+use self::connections::Limits;
 use self::folder::RunFolder;
 use self::guard::{RequestGuard, check_request};
-use self::response::{ErrorPage, Extract, PageResponse};
+pub(crate) use self::page::page;
+use self::page::PageRequest;
+use self::response::{ErrorPage, Extract};
 use crate::args::ViewArgs;
 use crate::error::{CliError, ExitStatus};
+use crate::limited;
 use crate::terminal::Terminal;
 
-/// The number of reports, comparisons and transcripts computed at the same time; each may need much memory.
-const MAX_CONCURRENT_PAGES: usize = 2;
-/// The time that pending responses have when the server shuts down.
-const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(1);
+/// The number of reports, comparisons and transcripts made at the same time; each may need much memory.
+const MAX_PROCESSES: usize = 3;
+/// The number of lists and states of runs made at the same time.
+const MAX_LIGHT_PROCESSES: usize = 3;
+/// The time for a page, from the request to the answer.
+const PAGE_TIME: Duration = Duration::from_secs(60);
+/// The limits of connections. A browser opens up to six.
+const LIMITS: Limits =
+    Limits { connections: 128, waiting: Duration::from_secs(30), shutdown: Duration::from_secs(1) };
 
 /// The state shared by all requests.
 struct AppState {
     folder: RunFolder,
-    cache: ReportCache,
-    outcomes: OutcomeCache,
-    verified: VerifiedRuns,
-    permits: Arc<Semaphore>,
+    cache: PageCache,
+    outcomes: Mutex<KnownOutcomes>,
+    /// The locks of the runs whose pages are being made.
+    runs: Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<()>>>>,
+    processes: Arc<Semaphore>,
+    light_processes: Arc<Semaphore>,
+    page_time: Duration,
+    /// Returns the program that makes a page, without arguments.
+    page_command: fn() -> Command,
+}
+
+impl AppState {
+    fn new(folder: RunFolder, page_time: Duration, page_command: fn() -> Command) -> AppState {
+        AppState {
+            folder,
+            cache: PageCache::default(),
+            outcomes: Mutex::default(),
+            runs: Mutex::default(),
+            processes: Arc::new(Semaphore::new(MAX_PROCESSES)),
+            light_processes: Arc::new(Semaphore::new(MAX_LIGHT_PROCESSES)),
+            page_time,
+            page_command,
+        }
+    }
+
+    /// Waits until no other page of a run is being made.
+    async fn lock_run(&self, name: &str) -> OwnedMutexGuard<()> {
+        let lock = {
+            let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
+            // The map holds the only reference to a lock that is not used.
+            runs.retain(|_, lock| Arc::strong_count(lock) > 1);
+            Arc::clone(runs.entry(name.to_owned()).or_default())
+        };
+        lock.lock_owned().await
+    }
+
+    fn known_outcomes(&self) -> KnownOutcomes {
+        self.outcomes.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn remember_outcomes(&self, outcomes: KnownOutcomes) {
+        *self.outcomes.lock().unwrap_or_else(PoisonError::into_inner) = outcomes;
+    }
 }
 
 /// Serves the runs of a folder until Ctrl-C.
@@ -54,13 +106,7 @@ pub(crate) fn view(args: &ViewArgs, terminal: &Terminal) -> Result<ExitStatus, C
     let interrupted = Arc::new(Notify::new());
     let on_interrupt = Arc::clone(&interrupted);
     ctrlc::set_handler(move || on_interrupt.notify_one())?;
-    let app = AppState {
-        folder,
-        cache: ReportCache::default(),
-        outcomes: OutcomeCache::default(),
-        verified: VerifiedRuns::default(),
-        permits: Arc::new(Semaphore::new(MAX_CONCURRENT_PAGES)),
-    };
+    let app = AppState::new(folder, PAGE_TIME, limited::program);
     let mut builder = tokio::runtime::Builder::new_multi_thread();
     let runtime = builder.worker_threads(2).enable_all().build().map_err(CliError::network)?;
     terminal.result(&format!("http://127.0.0.1:{port}/\n"))?;
@@ -74,18 +120,8 @@ pub(crate) fn view(args: &ViewArgs, terminal: &Terminal) -> Result<ExitStatus, C
 
 async fn serve(listener: TcpListener, router: Router, interrupted: &Arc<Notify>) -> io::Result<()> {
     let listener = tokio::net::TcpListener::from_std(listener)?;
-    let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
-    let server = axum::serve(listener, router).with_graceful_shutdown(async {
-        // An error means that the sender was dropped, which also ends the server.
-        let _ = stopped.await;
-    });
-    let mut server = std::pin::pin!(server.into_future());
-    tokio::select! {
-        result = &mut server => return result,
-        () = interrupted.notified() => {}
-    }
-    drop(stop);
-    tokio::time::timeout(SHUTDOWN_TIMEOUT, server).await.unwrap_or(Ok(()))
+    connections::serve(listener, router, LIMITS, interrupted.notified()).await;
+    Ok(())
 }
 
 fn router(app: AppState, request_guard: RequestGuard) -> Router {
@@ -104,70 +140,56 @@ fn router(app: AppState, request_guard: RequestGuard) -> Router {
 }
 
 type SharedState = State<Arc<AppState>>;
-type PageResult = Result<PageResponse, ErrorPage>;
-
 async fn list(State(app): SharedState) -> Response {
-    blocking(app, pages::list).await
+    let known = app.known_outcomes();
+    make(app, PageRequest::List(known)).await
 }
 
 async fn redirect(State(app): SharedState, Extract(Path(name)): Extract<Path<String>>) -> Response {
-    blocking(app, move |app| pages::redirect(app, &name)).await
+    let found = tokio::task::spawn_blocking(move || app.folder.find(&name).map(|_| run_address(&name)).ok_or(name));
+    match found.await {
+        Ok(Ok(address)) => response::redirect(address),
+        Ok(Err(name)) => pages::run_not_found(&name).into(),
+        Err(_) => page::defect().into(),
+    }
 }
 
 async fn progress(State(app): SharedState, Extract(Path(name)): Extract<Path<String>>) -> Response {
-    blocking(app, move |app| pages::progress(app, &name)).await
+    make(app, PageRequest::Progress(name)).await
 }
 
 async fn run(State(app): SharedState, Extract(Path(name)): Extract<Path<String>>) -> Response {
-    blocking_limited(app, move |app| pages::run(app, &name)).await
+    make(app, PageRequest::Run(name)).await
 }
 
 async fn json(State(app): SharedState, Extract(Path(name)): Extract<Path<String>>) -> Response {
-    blocking_limited(app, move |app| pages::json(app, &name)).await
+    make(app, PageRequest::Json(name)).await
 }
 
 async fn csv(State(app): SharedState, Extract(Path(name)): Extract<Path<String>>) -> Response {
-    blocking_limited(app, move |app| pages::csv(app, &name)).await
+    make(app, PageRequest::Csv(name)).await
 }
 
 async fn episode(
     State(app): SharedState,
-    Extract(Path((name, number))): Extract<Path<(String, String)>>,
+    Extract(Path((run, number))): Extract<Path<(String, String)>>,
     Extract(Query(query)): Extract<Query<pages::PageQuery>>,
 ) -> Response {
-    blocking_limited(app, move |app| pages::episode(app, &name, &number, &query)).await
+    make(app, PageRequest::Episode { run, number, query }).await
 }
 
 async fn compare(State(app): SharedState, Extract(Query(query)): Extract<Query<pages::CompareQuery>>) -> Response {
-    blocking_limited(app, move |app| pages::compare(app, &query)).await
+    make(app, PageRequest::Compare(query)).await
 }
 
 async fn not_found() -> Response {
     ErrorPage::not_found("there is no such page").into()
 }
 
-/// Computes a response on a thread for blocking work.
-async fn blocking(app: Arc<AppState>, make: impl FnOnce(&AppState) -> PageResult + Send + 'static) -> Response {
-    match tokio::task::spawn_blocking(move || make(&app)).await {
-        Ok(Ok(answer)) => answer.into(),
-        Ok(Err(problem)) => problem.into(),
-        // The panic handler has already printed the message.
-        Err(_) => {
-            ErrorPage::new(StatusCode::INTERNAL_SERVER_ERROR, "a defect of healbench kept the page from being made")
-                .into()
-        }
+/// Makes a page. Its task ends the page's process in time, even if the client is gone.
+async fn make(app: Arc<AppState>, request: PageRequest) -> Response {
+    match tokio::spawn(page::make(app, request)).await {
+        Ok(page) => (&*page).into(),
+        Err(_) => page::defect().into(),
     }
-}
-
-/// Computes an expensive response when a permit is free.
-async fn blocking_limited(app: Arc<AppState>, make: impl FnOnce(&AppState) -> PageResult + Send + 'static) -> Response {
-    // The semaphore is never closed.
-    let Ok(permit) = Arc::clone(&app.permits).acquire_owned().await else { return not_found().await };
-    // The client may disconnect before the work is done, so the work holds the permit.
-    blocking(app, move |app| {
-        let result = make(app);
-        drop(permit);
-        result
-    })
-    .await
 }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use healbench_record::{RunDir, RunDirError, RunManifest, RunStatus};
 use healbench_reports::render::html::{ListedRun, RunState, RunSummary};
 
-use super::cache::OutcomeCache;
+use super::cache::{KnownOutcomes, outcomes_of};
 use crate::error::CliError;
 
 pub(super) enum RunFolder {
@@ -54,9 +54,9 @@ impl RunFolder {
     }
 
     /// Lists the folder: the newest run first, and entries that cannot be shown last.
-    pub(super) fn list(&self, outcomes: &OutcomeCache) -> io::Result<Vec<ListedRun>> {
-        let mut runs: Vec<ListedRun> = self.entries()?.iter().map(|entry| entry.listed_run(outcomes)).collect();
-        outcomes.retain(|name| runs.iter().any(|run| run.name == name));
+    pub(super) fn list(&self, known: &mut KnownOutcomes) -> io::Result<Vec<ListedRun>> {
+        let mut runs: Vec<ListedRun> = self.entries()?.iter().map(|entry| entry.listed_run(known)).collect();
+        known.retain(|name, _| runs.iter().any(|run| run.name == *name));
         runs.sort_by(|a, b| {
             let key =
                 |run: &ListedRun| Reverse(run.summary.as_ref().ok().map(|summary| summary.manifest.started.clone()));
@@ -88,21 +88,21 @@ impl RunFolder {
 }
 
 impl Entry {
-    fn listed_run(&self, outcomes: &OutcomeCache) -> ListedRun {
+    fn listed_run(&self, known: &mut KnownOutcomes) -> ListedRun {
         let summary = match self.name.to_str() {
             None => Err("its name is not Unicode".to_owned()),
             Some(_) if self.is_link => Err("it is a link, which is not followed".to_owned()),
-            Some(name) => run_summary(name, &self.path, outcomes).map_err(|error| error.to_string()),
+            Some(name) => run_summary(name, &self.path, known).map_err(|error| error.to_string()),
         };
         ListedRun { name: self.name.to_string_lossy().into_owned(), summary }
     }
 }
 
-fn run_summary(name: &str, path: &Path, outcomes: &OutcomeCache) -> Result<RunSummary, CliError> {
+fn run_summary(name: &str, path: &Path, known: &mut KnownOutcomes) -> Result<RunSummary, CliError> {
     let (run, manifest) = RunDir::open_any(path)?;
     let state = run_state(&run, &manifest);
     let outcomes = match state {
-        RunState::Ended if run.has_frames() => Some(outcomes.get(name, &run, &manifest)?),
+        RunState::Ended if run.has_frames() => Some(outcomes_of(name, &run, &manifest, known)?),
         RunState::Ended => return Err(RunDirError::Incomplete(path.to_owned()).into()),
         RunState::Running(_) | RunState::Aborted => None,
     };

@@ -1,7 +1,6 @@
-//! The request handlers of `healbench view`: one for each kind of address, returning a page, JSON or CSV.
+//! The pages of `healbench view`, JSON and CSV, as their processes make them.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::http::StatusCode;
@@ -9,13 +8,13 @@ use healbench_protocol::{ErrorFormat, Guardrails};
 use healbench_record::{CellRef, Plan, RunDir, RunDirError, RunManifest, VerifiedFiles};
 use healbench_reports::render;
 use healbench_reports::render::html::{self, ComparisonPage, EpisodePage, ProgressUpdate, RunPage, RunState};
-use healbench_reports::{Side, Transcript, compare as compare_runs};
-use serde::Deserialize;
+use healbench_reports::{Report, Scope, Side, Transcript, compare as compare_runs, summarize};
+use serde::{Deserialize, Serialize};
 
-use super::cache::{CacheKey, CachedReport};
-use super::folder::run_state;
+use super::cache::KnownOutcomes;
+use super::folder::{RunFolder, run_state};
+use super::page::{MadePage, PageRequest};
 use super::response::{CSV, ErrorPage, JSON, PageResponse};
-use super::{AppState, PageResult};
 use crate::commands::report::page_data;
 use crate::commands::show;
 use crate::commands::transcript::{transcripts, transcripts_under};
@@ -24,7 +23,7 @@ use crate::load::run_spec_of;
 use crate::run_spec::RunSpec;
 
 /// The query of an episode page.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct PageQuery {
     /// The guardrails to show instead of the episode's.
@@ -36,40 +35,64 @@ pub(super) struct PageQuery {
 }
 
 /// The query of a comparison page.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct CompareQuery {
-    base: String,
+    pub(super) base: String,
     candidate: String,
 }
 
-/// The list of runs.
-pub(super) fn list(app: &AppState) -> PageResult {
-    let folder = app.folder.path();
-    let read_error = |source| RunDirError::Io { operation: "read", path: folder.to_owned(), source };
-    let runs = app.folder.list(&app.outcomes).map_err(read_error)?;
-    Ok(PageResponse::Page(html::runs(&folder.to_string_lossy(), &runs)))
+type PageResult = Result<PageResponse, ErrorPage>;
+
+/// Makes a page. An error is a page too.
+pub(super) fn make(folder: &RunFolder, request: &PageRequest) -> MadePage {
+    let (mut cacheable, mut outcomes) = (false, None);
+    let answer = match request {
+        PageRequest::List(known) => {
+            let mut known = known.clone();
+            let answer = list(folder, &mut known);
+            outcomes = Some(known);
+            answer
+        }
+        PageRequest::Run(name) => run(folder, name, &mut cacheable),
+        PageRequest::Progress(name) => progress(folder, name),
+        PageRequest::Json(name) => json(folder, name, &mut cacheable),
+        PageRequest::Csv(name) => csv(folder, name, &mut cacheable),
+        PageRequest::Episode { run, number, query } => episode(folder, run, number, query),
+        PageRequest::Compare(query) => compare(folder, query),
+    };
+    let (page, cacheable) = match answer {
+        Ok(answer) => (answer.into(), cacheable),
+        Err(problem) => (problem.into(), false),
+    };
+    MadePage { page, cacheable, outcomes }
 }
 
-/// Redirects the address of a run without a trailing slash.
-pub(super) fn redirect(app: &AppState, name: &str) -> PageResult {
-    app.folder.find(name).ok_or_else(|| run_not_found(name))?;
-    Ok(PageResponse::Redirect(html::run_address(name)))
+/// The list of runs.
+fn list(folder: &RunFolder, known: &mut KnownOutcomes) -> PageResult {
+    let path = folder.path();
+    let read_error = |source| RunDirError::Io { operation: "read", path: path.to_owned(), source };
+    let runs = folder.list(known).map_err(read_error)?;
+    Ok(PageResponse::Page(html::runs(&path.to_string_lossy(), &runs)))
 }
 
 /// The page of a run: its report, or its progress if it is active.
-pub(super) fn run(app: &AppState, name: &str) -> PageResult {
-    let (run, manifest) = open(app, name)?;
+fn run(folder: &RunFolder, name: &str, cacheable: &mut bool) -> PageResult {
+    let (run, manifest) = open(folder, name)?;
     if let RunState::Running(progress) = run_state(&run, &manifest) {
         let update = ProgressUpdate::running(&manifest, progress, unix_seconds());
         return Ok(PageResponse::Page(html::progress_page(name, &manifest, &update)));
     }
-    Ok(PageResponse::Page(cached_report(app, name)?.page.clone()))
+    let (run, manifest) = with_frames(run, manifest)?;
+    let (report, transcripts) = page_data(&run, &manifest)?;
+    let page = RunPage { name, manifest: &manifest, report: &report, transcripts: &transcripts, served: true };
+    *cacheable = true;
+    Ok(PageResponse::Page(html::run(&page).map_err(CliError::from)?))
 }
 
 /// The progress of a run as JSON.
-pub(super) fn progress(app: &AppState, name: &str) -> PageResult {
-    let (run, manifest) = open(app, name)?;
+fn progress(folder: &RunFolder, name: &str) -> PageResult {
+    let (run, manifest) = open(folder, name)?;
     let update = match run_state(&run, &manifest) {
         RunState::Running(progress) => ProgressUpdate::running(&manifest, progress, unix_seconds()),
         RunState::Ended | RunState::Aborted => ProgressUpdate::ended(&manifest),
@@ -78,18 +101,27 @@ pub(super) fn progress(app: &AppState, name: &str) -> PageResult {
 }
 
 /// The report as JSON.
-pub(super) fn json(app: &AppState, name: &str) -> PageResult {
-    Ok(PageResponse::File(JSON, render::json(&cached_report(app, name)?.report).map_err(CliError::from)?))
+fn json(folder: &RunFolder, name: &str, cacheable: &mut bool) -> PageResult {
+    let report = report(folder, name)?;
+    *cacheable = true;
+    Ok(PageResponse::File(JSON, render::json(&report).map_err(CliError::from)?))
 }
 
 /// The report as CSV.
-pub(super) fn csv(app: &AppState, name: &str) -> PageResult {
-    Ok(PageResponse::File(CSV, render::csv(&cached_report(app, name)?.report, false).map_err(CliError::from)?))
+fn csv(folder: &RunFolder, name: &str, cacheable: &mut bool) -> PageResult {
+    let report = report(folder, name)?;
+    *cacheable = true;
+    Ok(PageResponse::File(CSV, render::csv(&report, false).map_err(CliError::from)?))
+}
+
+fn report(folder: &RunFolder, name: &str) -> Result<Report, ErrorPage> {
+    let (run, manifest) = open_with_frames(folder, name)?;
+    Ok(summarize(&run, &manifest, Scope::Full).map_err(CliError::from)?)
 }
 
 /// An episode, alone or next to another.
-pub(super) fn episode(app: &AppState, name: &str, number: &str, query: &PageQuery) -> PageResult {
-    let (run, manifest) = open_with_frames(app, name)?;
+fn episode(folder: &RunFolder, name: &str, number: &str, query: &PageQuery) -> PageResult {
+    let (run, manifest) = open_with_frames(folder, name)?;
     let no_episode = |number: &str| ErrorPage::not_found(&format!("the run has no episode `{number}`"));
     let parse_number = |number: &str| number.parse::<u64>().map_err(|_| no_episode(number));
     let mut numbers = vec![parse_number(number)?];
@@ -144,12 +176,12 @@ fn check_format(plan: &Plan, value: &str) -> Result<(), CliError> {
 }
 
 /// The comparison of two runs.
-pub(super) fn compare(app: &AppState, query: &CompareQuery) -> PageResult {
+fn compare(folder: &RunFolder, query: &CompareQuery) -> PageResult {
     if query.base.is_empty() || query.candidate.is_empty() {
         return Err(ErrorPage::new(StatusCode::BAD_REQUEST, "choose two runs to compare"));
     }
-    let (base, base_manifest) = open_with_frames(app, &query.base)?;
-    let (candidate, manifest) = open_with_frames(app, &query.candidate)?;
+    let (base, base_manifest) = open_with_frames(folder, &query.base)?;
+    let (candidate, manifest) = open_with_frames(folder, &query.candidate)?;
     let comparison = compare_runs(
         Side { name: &query.base, run: &base, manifest: &base_manifest },
         Side { name: &query.candidate, run: &candidate, manifest: &manifest },
@@ -160,21 +192,25 @@ pub(super) fn compare(app: &AppState, query: &CompareQuery) -> PageResult {
     Ok(PageResponse::Page(html::comparison(&page)))
 }
 
-fn run_not_found(name: &str) -> ErrorPage {
+pub(super) fn run_not_found(name: &str) -> ErrorPage {
     ErrorPage::not_found(&format!("there is no run `{name}` in the folder"))
 }
 
-fn find(app: &AppState, name: &str) -> Result<PathBuf, ErrorPage> {
-    app.folder.find(name).ok_or_else(|| run_not_found(name))
+fn find(folder: &RunFolder, name: &str) -> Result<PathBuf, ErrorPage> {
+    folder.find(name).ok_or_else(|| run_not_found(name))
 }
 
-fn open(app: &AppState, name: &str) -> Result<(RunDir, RunManifest), ErrorPage> {
-    Ok(RunDir::open_any(&find(app, name)?)?)
+fn open(folder: &RunFolder, name: &str) -> Result<(RunDir, RunManifest), ErrorPage> {
+    Ok(RunDir::open_any(&find(folder, name)?)?)
 }
 
 /// Opens a run that has frames.
-fn open_with_frames(app: &AppState, name: &str) -> Result<(RunDir, RunManifest), ErrorPage> {
-    let (run, manifest) = open(app, name)?;
+fn open_with_frames(folder: &RunFolder, name: &str) -> Result<(RunDir, RunManifest), ErrorPage> {
+    let (run, manifest) = open(folder, name)?;
+    with_frames(run, manifest)
+}
+
+fn with_frames(run: RunDir, manifest: RunManifest) -> Result<(RunDir, RunManifest), ErrorPage> {
     let problem = |path: &Path, error: fn(PathBuf) -> RunDirError| Err(error(path.to_owned()).into());
     match run_state(&run, &manifest) {
         RunState::Running(_) => problem(run.path(), RunDirError::Locked),
@@ -185,19 +221,6 @@ fn open_with_frames(app: &AppState, name: &str) -> Result<(RunDir, RunManifest),
             VerifiedFiles::PartlyReplaced => problem(run.path(), RunDirError::Incomplete),
         },
     }
-}
-
-fn cached_report(app: &AppState, name: &str) -> Result<Arc<CachedReport>, ErrorPage> {
-    let path = find(app, name)?;
-    // Read the key first: if the run changes while it is read, the next request reads it again.
-    let key = CacheKey::from_run(&RunDir::open_any(&path)?.0);
-    let (run, manifest) = open_with_frames(app, name)?;
-    app.cache.get(name, key, || {
-        let (report, transcripts) = page_data(&run, &manifest)?;
-        let page = RunPage { name, manifest: &manifest, report: &report, transcripts: &transcripts, served: true };
-        let page = html::run(&page).map_err(CliError::from)?;
-        Ok(CachedReport { report, page })
-    })
 }
 
 fn unix_seconds() -> u64 {

@@ -28,8 +28,6 @@ pub(super) enum PageResponse {
     Page(String),
     /// A file with its content type.
     File(&'static str, String),
-    /// A redirect to this address.
-    Redirect(String),
 }
 
 /// An error that is shown as a page.
@@ -51,6 +49,12 @@ impl ErrorPage {
     pub(super) fn not_found(text: &str) -> ErrorPage {
         ErrorPage::new(StatusCode::NOT_FOUND, text)
     }
+
+    #[must_use]
+    pub(super) fn help(mut self, help: &str) -> ErrorPage {
+        self.help = Some(help.to_owned());
+        self
+    }
 }
 
 impl<E: Into<CliError>> From<E> for ErrorPage {
@@ -66,36 +70,60 @@ impl<E: Into<CliError>> From<E> for ErrorPage {
     }
 }
 
-impl From<PageResponse> for Response {
-    fn from(answer: PageResponse) -> Response {
-        match answer {
-            PageResponse::Page(text) => response(StatusCode::OK, HTML, text),
-            PageResponse::File(kind, text) => response(StatusCode::OK, kind, text),
-            PageResponse::Redirect(address) => {
-                let mut response = response(StatusCode::PERMANENT_REDIRECT, HTML, String::new());
-                if let Ok(address) = HeaderValue::try_from(address) {
-                    response.headers_mut().insert(header::LOCATION, address);
-                }
-                response
-            }
-        }
+/// A page or a file as it is sent.
+#[derive(Debug)]
+pub(super) struct RenderedPage {
+    pub(super) status: StatusCode,
+    pub(super) content_type: String,
+    pub(super) text: String,
+}
+
+impl From<PageResponse> for RenderedPage {
+    fn from(answer: PageResponse) -> RenderedPage {
+        let (content_type, text) = match answer {
+            PageResponse::Page(text) => (HTML, text),
+            PageResponse::File(content_type, text) => (content_type, text),
+        };
+        RenderedPage { status: StatusCode::OK, content_type: content_type.to_owned(), text }
     }
 }
 
-impl From<ErrorPage> for Response {
-    fn from(problem: ErrorPage) -> Response {
+impl From<ErrorPage> for RenderedPage {
+    fn from(problem: ErrorPage) -> RenderedPage {
         let title = match problem.status {
             StatusCode::NOT_FOUND => "Page not found",
             StatusCode::BAD_REQUEST => "Invalid request",
             _ => "Cannot show this page",
         };
-        response(problem.status, HTML, html::error_page(title, &problem.text, problem.help.as_deref()))
+        let text = html::error_page(title, &problem.text, problem.help.as_deref());
+        RenderedPage { status: problem.status, content_type: HTML.to_owned(), text }
     }
 }
 
-fn response(status: StatusCode, kind: &'static str, text: String) -> Response {
-    let mut response = Response::new(Body::from(text));
-    *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+impl From<&RenderedPage> for Response {
+    fn from(page: &RenderedPage) -> Response {
+        let mut response = Response::new(Body::from(page.text.clone()));
+        *response.status_mut() = page.status;
+        if let Ok(content_type) = HeaderValue::try_from(&page.content_type) {
+            response.headers_mut().insert(header::CONTENT_TYPE, content_type);
+        }
+        response
+    }
+}
+
+impl From<ErrorPage> for Response {
+    fn from(problem: ErrorPage) -> Response {
+        (&RenderedPage::from(problem)).into()
+    }
+}
+
+/// Returns a permanent redirect to an address.
+pub(super) fn redirect(address: String) -> Response {
+    let mut response = Response::new(Body::empty());
+    *response.status_mut() = StatusCode::PERMANENT_REDIRECT;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(HTML));
+    if let Ok(address) = HeaderValue::try_from(address) {
+        response.headers_mut().insert(header::LOCATION, address);
+    }
     response
 }

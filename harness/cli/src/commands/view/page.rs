@@ -1,0 +1,211 @@
+//! Pages, each made by a limited process of its own: the server itself reads no file of a run.
+
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::http::StatusCode;
+use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
+
+use super::cache::{CacheKey, KnownOutcomes};
+use super::folder::RunFolder;
+use super::pages::{self, CompareQuery, PageQuery};
+use super::response::{ErrorPage, RenderedPage};
+use super::AppState;
+use crate::args::PageArgs;
+use crate::error::{CliError, ExitStatus};
+use crate::limited::{self, Ended, FAILURE_HELP, LimitedProcess, process_error};
+use crate::terminal::Terminal;
+
+/// A requested page.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) enum PageRequest {
+    /// The list of runs, with the outcomes that are known.
+    List(KnownOutcomes),
+    Run(String),
+    Progress(String),
+    Json(String),
+    Csv(String),
+    Episode {
+        run: String,
+        number: String,
+        query: PageQuery,
+    },
+    Compare(CompareQuery),
+}
+
+/// A page as its process writes it: this as a line of JSON, and then its text.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct PageHead {
+    status: u16,
+    content_type: String,
+    /// True if it is the same until the manifest of its run changes.
+    cacheable: bool,
+    /// The outcomes of the listed runs.
+    outcomes: Option<KnownOutcomes>,
+}
+
+/// A page and what the server remembers of it.
+pub(super) struct MadePage {
+    pub(super) page: RenderedPage,
+    pub(super) cacheable: bool,
+    pub(super) outcomes: Option<KnownOutcomes>,
+}
+
+impl PageRequest {
+    /// Returns the name of the run whose pages are made one at a time, so that one run does not take all processes. The list
+    /// of runs has the name of none.
+    fn run(&self) -> Option<&str> {
+        match self {
+            PageRequest::List(_) => Some(""),
+            PageRequest::Progress(_) => None,
+            PageRequest::Run(run)
+            | PageRequest::Json(run)
+            | PageRequest::Csv(run)
+            | PageRequest::Episode { run, .. }
+            | PageRequest::Compare(CompareQuery { base: run, .. }) => Some(run),
+        }
+    }
+
+    /// Returns true if the page takes little time unless the files of a run are made to take more.
+    fn is_light(&self) -> bool {
+        matches!(self, PageRequest::List(_) | PageRequest::Progress(_))
+    }
+
+    /// Returns the name of the run and the kind of its page, if it may be cached.
+    fn cache_name(&self) -> Option<(&str, &'static str)> {
+        match self {
+            PageRequest::Run(run) => Some((run, "page")),
+            PageRequest::Json(run) => Some((run, "json")),
+            PageRequest::Csv(run) => Some((run, "csv")),
+            _ => None,
+        }
+    }
+}
+
+/// Makes the page that the first line of standard input requests, in the folder that the arguments name.
+pub(crate) fn page(args: &PageArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
+    let input = limited::enter().map_err(process_error)?;
+    let request: PageRequest = serde_json::from_str(&input)?;
+    let folder = RunFolder::open(&args.folder)?;
+    let MadePage { page, cacheable, outcomes } = pages::make(&folder, &request);
+    let head = PageHead { status: page.status.as_u16(), content_type: page.content_type, cacheable, outcomes };
+    terminal.result(&format!("{}\n{}", serde_json::to_string(&head)?, page.text))?;
+    Ok(ExitStatus::Success)
+}
+
+/// Returns a page that was made before, or makes it within the time limit.
+pub(super) async fn make(app: Arc<AppState>, request: PageRequest) -> Arc<RenderedPage> {
+    let most = app.page_time;
+    let deadline = Instant::now() + most;
+    let made = tokio::time::timeout_at(deadline, Box::pin(place(&app, &request))).await;
+    let Ok(_place) = made else { return Arc::new(too_slow(most).into()) };
+    let cache = request.cache_name().map(|(run, kind)| (run.to_owned(), kind));
+    // The key is read first: if the run changes while its page is made, the next request makes it again.
+    let mut key = None;
+    if let Some((run, kind)) = cache.clone() {
+        let app = Arc::clone(&app);
+        let known = blocking(move || {
+            let key = CacheKey::of_unlocked_run(&app.folder.find(&run)?)?;
+            Some((key, app.cache.get(&run, kind, key)))
+        });
+        match known.await.flatten() {
+            Some((_, Some(page))) => return page,
+            Some((known, None)) => key = Some(known),
+            None => {}
+        }
+    }
+    let mut command = (app.page_command)();
+    command.arg("page").arg(app.folder.path());
+    let made = match make_in_process(command, &request, deadline).await {
+        Ok(Some(made)) => made,
+        Ok(None) => return Arc::new(too_slow(most).into()),
+        Err(problem) => return Arc::new(problem.into()),
+    };
+    if let Some(outcomes) = made.outcomes {
+        app.remember_outcomes(outcomes);
+    }
+    let page = Arc::new(made.page);
+    if let (Some((run, kind)), Some(key), true) = (cache, key, made.cacheable) {
+        app.cache.insert(run, kind, key, Arc::clone(&page));
+    }
+    page
+}
+
+/// Waits until no other page of the run is being made, and there is a process for this one.
+async fn place(app: &AppState, request: &PageRequest) -> Place {
+    let run = match request.run() {
+        Some(run) => Some(app.lock_run(run).await),
+        None => None,
+    };
+    let processes = if request.is_light() { &app.light_processes } else { &app.processes };
+    // The semaphore is never closed.
+    let process = Arc::clone(processes).acquire_owned().await.ok();
+    Place { _run: run, _process: process }
+}
+
+/// The right to make a page of a run.
+struct Place {
+    _run: Option<tokio::sync::OwnedMutexGuard<()>>,
+    _process: Option<tokio::sync::OwnedSemaphorePermit>,
+}
+
+/// Makes a page in a process. Returns `None` if it takes too long; the process has ended then.
+async fn make_in_process(
+    command: Command,
+    request: &PageRequest,
+    deadline: Instant,
+) -> Result<Option<MadePage>, ErrorPage> {
+    let input = serde_json::to_string(request).map_err(CliError::from)?;
+    let started = blocking(move || LimitedProcess::start(command, &input, Stdio::piped())).await;
+    let process = started.ok_or_else(defect)?.map_err(process_error)?;
+    let end = process.killer();
+    let mut ended = std::pin::pin!(blocking(move || process.wait()));
+    let ended = tokio::select! {
+        ended = &mut ended => ended,
+        () = tokio::time::sleep_until(deadline) => {
+            end();
+            ended.await;
+            return Ok(None);
+        }
+    };
+    let ended = ended.ok_or_else(defect)?.map_err(process_error)?;
+    made_page(&ended).map(Some)
+}
+
+fn made_page(ended: &Ended) -> Result<MadePage, ErrorPage> {
+    if let Some(reason) = ended.failure() {
+        return Err(CliError::new(reason).help(FAILURE_HELP).into());
+    }
+    if !ended.status.success() {
+        return Err(defect());
+    }
+    let end = ended.stdout.iter().position(|byte| *byte == b'\n').ok_or_else(defect)?;
+    let (head, text) = (&ended.stdout[..end], &ended.stdout[end + 1..]);
+    let head: PageHead = serde_json::from_slice(head).map_err(|_| defect())?;
+    let page = RenderedPage {
+        status: StatusCode::from_u16(head.status).map_err(|_| defect())?,
+        content_type: head.content_type,
+        text: String::from_utf8(text.to_owned()).map_err(|_| defect())?,
+    };
+    Ok(MadePage { page, cacheable: head.cacheable, outcomes: head.outcomes })
+}
+
+/// Returns the result of work that blocks; `None` if it panicked.
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Option<T> {
+    tokio::task::spawn_blocking(work).await.ok()
+}
+
+pub(super) fn defect() -> ErrorPage {
+    ErrorPage::new(StatusCode::INTERNAL_SERVER_ERROR, "a defect of healbench kept the page from being made")
+}
+
+fn too_slow(most: Duration) -> ErrorPage {
+    ErrorPage::new(StatusCode::SERVICE_UNAVAILABLE, &format!("the page was not made within {} s", most.as_secs()))
+        .help("`healbench report` and `healbench show` have no time limit")
+}
+
+#[cfg(all(test, unix))]
+#[path = "page_tests.rs"]
+mod tests;
