@@ -127,8 +127,8 @@ pub(crate) enum Command {
 impl Command {
     /// Returns true if a limited process executes the command, since it reads runs, which may come from anywhere.
     pub(crate) fn is_limited(&self) -> bool {
-        use Command::{Bless, Compare, Gate, Merge, Report, Show};
-        matches!(self, Show(_) | Merge(_) | Report(_) | Compare(_) | Gate(_) | Bless(_))
+        use Command::{Bless, Compare, Gate, Merge, Report, Show, Status};
+        matches!(self, Show(_) | Status(_) | Merge(_) | Report(_) | Compare(_) | Gate(_) | Bless(_))
     }
 }
 

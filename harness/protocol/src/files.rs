@@ -46,3 +46,29 @@ pub fn read_text_file(path: &Path, most: u64) -> io::Result<String> {
     String::from_utf8(bytes)
         .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8"))
 }
+
+/// Creates a file in a folder that may come from elsewhere. What has its name is removed first: a link would lead the
+/// writer to another file, and a named pipe would block it.
+///
+/// # Errors
+/// Those of [`File::create_new`] and [`std::fs::remove_file`].
+pub fn create_own_file(path: &Path) -> io::Result<File> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    File::create_new(path)
+}
+
+/// Checks that a path, if anything has it, is a regular file itself, which can be written to.
+///
+/// # Errors
+/// Those of [`std::fs::symlink_metadata`], and [`io::ErrorKind::InvalidInput`].
+pub fn check_own_file(path: &Path) -> io::Result<()> {
+    match std::fs::symlink_metadata(path) {
+        Ok(found) if found.is_file() => Ok(()),
+        Ok(_) => Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}

@@ -229,7 +229,7 @@ impl RunDir {
             .map_err(|error| RunDirError::Invalid { path: file.clone(), reason: error.to_string() })?;
         let text = seal_manifest(&json);
         let write = || -> io::Result<()> {
-            let mut out = fs::File::create(&partial)?;
+            let mut out = healbench_protocol::create_own_file(&partial)?;
             out.write_all(text.as_bytes())?;
             out.sync_all()?;
             fs::rename(&partial, &file)

@@ -104,6 +104,8 @@ impl Journal {
     /// [`JournalError`].
     pub fn open(run: &RunDir, visit: &mut dyn FnMut(JournalEntry, EpisodeResult)) -> Result<Journal, JournalError> {
         let path = run.journal_path();
+        // A link would lead to another file, which would be truncated.
+        healbench_protocol::check_own_file(&path).map_err(io_error("read", &path))?;
         let mut file =
             OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(io_error("create", &path))?;
         let mut reader = BufReader::new(&mut file);
@@ -186,7 +188,7 @@ impl RecordedTurnsWriter {
     pub fn create(run: &RunDir) -> Result<RecordedTurnsWriter, JournalError> {
         let path = run.transcripts_path();
         let partial = path.with_extension("zst.part");
-        let out = File::create(&partial).and_then(|file| zstd::Encoder::new(file, ZSTD_LEVEL));
+        let out = healbench_protocol::create_own_file(&partial).and_then(|file| zstd::Encoder::new(file, ZSTD_LEVEL));
         Ok(RecordedTurnsWriter { out: out.map_err(io_error("write", &path))?, path, partial })
     }
 

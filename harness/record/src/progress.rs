@@ -1,6 +1,6 @@
 use std::collections::BTreeMap;
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -52,7 +52,7 @@ impl RunDir {
         let partial = self.path().join("progress.json.part");
         // Not flushed to disk: after a crash of the machine, the progress is useless anyway.
         let write = || -> io::Result<()> {
-            fs::write(&partial, serde_json::to_vec(progress)?)?;
+            healbench_protocol::create_own_file(&partial)?.write_all(&serde_json::to_vec(progress)?)?;
             fs::rename(&partial, &file)
         };
         write().map_err(io_error("write", &file))

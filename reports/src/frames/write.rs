@@ -229,7 +229,7 @@ impl PartialFile {
             value: Some(text.trim().to_owned()),
         });
         let metadata: Vec<KeyValue> = std::iter::once(arrow_schema).chain(described).collect();
-        let file = File::create(&temp_path).map_err(io_error("create", &temp_path))?;
+        let file = healbench_protocol::create_own_file(&temp_path).map_err(io_error("create", &temp_path))?;
         let writer = ParquetWriter::new(BufWriter::new(file))
             .with_compression(ParquetCompression::Zstd(None))
             .with_key_value_metadata(Some(KeyValueMetadata::Static(metadata)))

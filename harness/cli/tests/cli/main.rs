@@ -7,6 +7,8 @@ mod bad_input;
 mod calls;
 mod cluster;
 mod contracts;
+#[cfg(unix)]
+mod foreign_runs;
 mod gate;
 mod help;
 mod integrity;

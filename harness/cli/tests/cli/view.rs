@@ -477,6 +477,43 @@ fn an_interrupt_exits_with_0() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_run_that_is_made_to_hang_or_to_exhaust_memory_is_an_error_page() {
+    let sandbox = sandbox();
+    sandbox.write("t.jinja", "{{ message }}");
+    let args = ["run", "scenario.yaml", "--trials=1", "--agent=scripted:blind", "--format", "template:t.jinja"];
+    sandbox.ok(&[&args[..], &["--out", "runs/greedy"]].concat());
+    let (greedy, _) = RunDir::open_any(&sandbox.path("runs/greedy")).unwrap();
+    change(&greedy, |manifest| {
+        for condition in &mut manifest.plan.conditions {
+            if let healbench_protocol::ErrorFormat::Template(source) = &mut condition.format {
+                source.text = r#"{{ "a\nb"|indent(10000000000) }}"#.to_owned();
+            }
+        }
+    });
+    let server = Server::start(&sandbox, &[]);
+    for address in ["/runs/greedy/", "/runs/greedy/episodes/0"] {
+        let reply = server.get(address);
+        assert!(reply.status == 500 && reply.body.contains("more than 4 GiB of memory"), "{address}: {}", reply.body);
+    }
+    for name in ["manifest.json", "episodes.parquet", "calls.parquet", "progress.json", ".lock"] {
+        let path = sandbox.path("runs/second").join(name);
+        let kept = sandbox.path("kept");
+        let existed = std::fs::rename(&path, &kept).is_ok();
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        for address in ["/", "/runs/second/", "/runs/second/progress", "/runs/second/report.csv"] {
+            server.get(address);
+        }
+        std::fs::remove_file(&path).unwrap();
+        if existed {
+            std::fs::rename(&kept, &path).unwrap();
+        }
+    }
+    server.ok("/runs/first/");
+    server.ok("/runs/second/");
+}
+
 #[test]
 fn startup_errors_are_reported() {
     let sandbox = sandbox();

@@ -216,7 +216,7 @@ fn with_frames(run: RunDir, manifest: RunManifest) -> Result<(RunDir, RunManifes
         RunState::Running(_) => problem(run.path(), RunDirError::Locked),
         RunState::Aborted => problem(run.path(), RunDirError::Incomplete),
         RunState::Ended if !run.has_frames() => problem(run.path(), RunDirError::Incomplete),
-        RunState::Ended => match app.verified.check(&run, &manifest)? {
+        RunState::Ended => match run.verify(&manifest)? {
             VerifiedFiles::Current => Ok((run, manifest)),
             VerifiedFiles::PartlyReplaced => problem(run.path(), RunDirError::Incomplete),
         },
