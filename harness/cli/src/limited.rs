@@ -77,7 +77,8 @@ pub(crate) fn program() -> Command {
 pub(crate) fn execute(terminal: &Terminal) -> Result<u8, CliError> {
     let mut command = program();
     command.args(std::env::args_os().skip(1));
-    let ended = LimitedProcess::start(command, "", Stdio::inherit()).and_then(LimitedProcess::wait).map_err(process_error)?;
+    let ended =
+        LimitedProcess::start(command, "", Stdio::inherit()).and_then(LimitedProcess::wait).map_err(process_error)?;
     if let Some(reason) = ended.failure() {
         return Err(CliError::new(reason).help(FAILURE_HELP));
     }

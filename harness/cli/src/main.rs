@@ -42,7 +42,9 @@ fn main() -> ExitCode {
     let terminal = Terminal::new(&arguments.global);
     let code = match (arguments.command.is_limited(), limited::role()) {
         (true, Role::Unlimited) if cfg!(target_os = "linux") => limited::execute(&terminal),
-        (true, Role::Limited { .. }) => limited::enter().map_err(limited::process_error).and_then(|_| execute(matches, &terminal)),
+        (true, Role::Limited { .. }) => {
+            limited::enter().map_err(limited::process_error).and_then(|_| execute(matches, &terminal))
+        }
         _ => execute(matches, &terminal),
     };
     ExitCode::from(code.unwrap_or_else(|error| {

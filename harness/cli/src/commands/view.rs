@@ -27,8 +27,8 @@ use self::cache::{KnownOutcomes, PageCache};
 use self::connections::Limits;
 use self::folder::RunFolder;
 use self::guard::{RequestGuard, check_request};
-pub(crate) use self::page::page;
 use self::page::PageRequest;
+pub(crate) use self::page::page;
 use self::response::{ErrorPage, Extract};
 use crate::args::ViewArgs;
 use crate::error::{CliError, ExitStatus};
@@ -42,8 +42,7 @@ const MAX_LIGHT_PROCESSES: usize = 3;
 /// The time for a page, from the request to the answer.
 const PAGE_TIME: Duration = Duration::from_secs(60);
 /// The limits of connections. A browser opens up to six.
-const LIMITS: Limits =
-    Limits { connections: 128, waiting: Duration::from_secs(30), shutdown: Duration::from_secs(1) };
+const LIMITS: Limits = Limits { connections: 128, waiting: Duration::from_secs(30), shutdown: Duration::from_secs(1) };
 
 /// The state shared by all requests.
 struct AppState {

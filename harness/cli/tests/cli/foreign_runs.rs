@@ -147,7 +147,8 @@ fn writing_to_a_run_changes_no_file_that_it_links_to() {
     let run = run_with_template(&sandbox);
     sandbox.write("precious", "mine, without a line end");
     fs::remove_file(run.calls_path()).unwrap();
-    let links = [".lock", "manifest.json.part", "calls.parquet.part", "episodes.parquet.part", "responses.parquet.part"];
+    let links =
+        [".lock", "manifest.json.part", "calls.parquet.part", "episodes.parquet.part", "responses.parquet.part"];
     for name in links.into_iter().chain(["progress.json.part", "transcripts.jsonl.zst.part"]) {
         let _ = fs::remove_file(run.path().join(name));
         symlink(sandbox.path("precious"), run.path().join(name)).unwrap();

@@ -8,11 +8,11 @@ use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 
+use super::AppState;
 use super::cache::{CacheKey, KnownOutcomes};
 use super::folder::RunFolder;
 use super::pages::{self, CompareQuery, PageQuery};
 use super::response::{ErrorPage, RenderedPage};
-use super::AppState;
 use crate::args::PageArgs;
 use crate::error::{CliError, ExitStatus};
 use crate::limited::{self, Ended, FAILURE_HELP, LimitedProcess, process_error};
@@ -206,6 +206,6 @@ fn too_slow(most: Duration) -> ErrorPage {
         .help("`healbench report` and `healbench show` have no time limit")
 }
 
-#[cfg(all(test, unix))]
+#[cfg(all(test, target_os = "linux"))]
 #[path = "page_tests.rs"]
 mod tests;

@@ -9,7 +9,8 @@ fn made(script: fn() -> Command, requests: &[PageRequest]) -> Vec<(u16, String)>
     let app = Arc::new(AppState::new(folder, Duration::from_secs(1), script));
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
-        let pages: Vec<_> = requests.iter().map(|request| tokio::spawn(make(Arc::clone(&app), request.clone()))).collect();
+        let pages: Vec<_> =
+            requests.iter().map(|request| tokio::spawn(make(Arc::clone(&app), request.clone()))).collect();
         let mut made = Vec::new();
         for page in pages {
             let page = page.await.unwrap();
@@ -34,17 +35,17 @@ fn a_page_that_takes_too_long_is_an_error_page_and_its_process_ends() {
     assert!(*status == 503 && text.contains("was not made within 1 s"), "{status} {text}");
     let process = std::fs::read_to_string(&file).unwrap();
     std::fs::remove_file(&file).unwrap();
-    #[cfg(target_os = "linux")]
     assert!(!Path::new("/proc").join(process.trim()).exists(), "process {process} lives on");
-    let _ = (process, Path::new("/"));
 }
 
 #[test]
 fn a_run_that_takes_long_does_not_hold_up_others() {
     // The pages of `heavy` never end; those of others do at once.
     let script = || {
-        shell(r#"read request; case "$request" in *heavy*) exec sleep 1000;; esac
-printf '{"status":200,"content_type":"text/plain","cacheable":false,"outcomes":null}\nquick'"#)
+        shell(
+            r#"read request; case "$request" in *heavy*) exec sleep 1000;; esac
+printf '{"status":200,"content_type":"text/plain","cacheable":false,"outcomes":null}\nquick'"#,
+        )
     };
     let mut requests = vec![PageRequest::Json("heavy".to_owned()); 20];
     requests.extend([PageRequest::Run("light".to_owned()), PageRequest::Progress("other".to_owned())]);
