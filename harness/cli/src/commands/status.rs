@@ -77,7 +77,7 @@ impl Status {
         let numbers = file.shards.as_ref().map(|shards| shards.numbers().to_vec()).unwrap_or_default();
         self.todo.retain(|number| !numbers.contains(number));
         self.missing.retain(|number| !numbers.contains(number));
-        let BeaconFile { progress, shards } = file;
+        let BeaconFile { progress, shards, .. } = file;
         if let Some(rate) = progress.per_second {
             self.per_second = Some(self.per_second.unwrap_or_default() + rate);
         }

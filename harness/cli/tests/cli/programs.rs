@@ -133,10 +133,10 @@ fn files_with_the_key(folder: &Path) -> Vec<PathBuf> {
 /// Reads a run as text: all rows, responses and transcripts.
 fn everything(sandbox: &Sandbox, run: &Path) -> String {
     let (directory, manifest) = RunDir::open(run).unwrap();
-    let rows = healbench_reports::rows_of_episodes(&directory, &manifest.episodes().collect()).unwrap();
+    let rows = healbench_reports::rows_of_episodes(&directory, &manifest.episodes().iter().collect()).unwrap();
     let hashes = rows.values().flat_map(|(_, calls)| calls).map(|call| call.response_hash).collect();
     let responses = healbench_reports::read_responses(&directory, &hashes).unwrap();
-    let numbers: Vec<String> = manifest.episodes().map(|episode| episode.to_string()).collect();
+    let numbers: Vec<String> = manifest.episodes().iter().map(|episode| episode.to_string()).collect();
     let mut args = vec!["show", "--full", "run"];
     args.extend(numbers.iter().map(String::as_str));
     format!("{rows:?}{responses:?}{}", with_key(sandbox, &args).output().map(CommandResult::new).unwrap().out)
