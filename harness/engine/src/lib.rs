@@ -6,6 +6,7 @@
 
 #![warn(missing_docs)]
 
+mod client;
 mod compile;
 pub mod contract;
 pub mod definition;
@@ -23,6 +24,7 @@ mod simulator;
 mod state_check;
 mod world;
 
+pub use client::{ClientProfile, Sending, ShownBlock};
 pub use compile::CompileError;
 pub use failure::{Bound, Expected, Failure, Issue, IssueKind, Quantity, Routing};
 pub use faults::Faults;

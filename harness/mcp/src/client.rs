@@ -107,8 +107,12 @@ pub enum CallOutcome {
 impl CallOutcome {
     /// Returns the answer as an environment has it.
     pub fn to_call_result(&self) -> CallResult {
-        let error = |code, message: &str| CallResult {
-            protocol_error: Some(ProtocolError { code, message: message.to_owned() }),
+        let error = |code, message: &str, data: &Value| CallResult {
+            protocol_error: Some(ProtocolError {
+                code,
+                message: message.to_owned(),
+                data: Some(data).filter(|data| !data.is_null()).cloned(),
+            }),
             ..CallResult::default()
         };
         match self {
@@ -118,9 +122,9 @@ impl CallOutcome {
                 is_error: is_error(result),
                 protocol_error: None,
             },
-            CallOutcome::Error(RpcError { code, message, .. }) => error(*code, message),
+            CallOutcome::Error(RpcError { code, message, data }) => error(*code, message, data),
             // The words of the official client.
-            CallOutcome::TimedOut => error(-32001, "Request timed out"),
+            CallOutcome::TimedOut => error(-32001, "Request timed out", &Value::Null),
         }
     }
 }
@@ -133,7 +137,7 @@ fn is_error(result: &Value) -> bool {
 fn block(block: &Value) -> ContentBlock {
     match (block["type"].as_str(), block["text"].as_str()) {
         (Some("text"), Some(text)) => ContentBlock::Text(text.to_owned()),
-        (kind, _) => ContentBlock::Other(kind.unwrap_or("unknown").to_owned()),
+        _ => ContentBlock::Other(block.clone()),
     }
 }
 

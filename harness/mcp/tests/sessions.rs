@@ -79,7 +79,7 @@ fn a_server_is_started_listed_called_and_ended() {
     let refused = session.call("echo", &json!({}), LONG).unwrap().outcome.to_call_result();
     assert!(refused.is_error && refused.shown()[0].ends_with("text is required"));
     let unknown = session.call("lost", &json!({}), LONG).unwrap().outcome.to_call_result();
-    let error = ProtocolError { code: -32602, message: "Unknown tool: lost".to_owned() };
+    let error = ProtocolError { code: -32602, message: "Unknown tool: lost".to_owned(), data: None };
     assert_eq!(unknown, CallResult { protocol_error: Some(error), ..CallResult::default() });
     assert_eq!(*session.defects(), healbench_mcp::Defects::default());
 }
@@ -211,7 +211,7 @@ fn results_are_read_as_far_as_they_can_be() {
         CallOutcome::Result(json!({"structuredContent": {"n": 1}, "content": [{"type": "image"}, {"text": ""}]}));
     let read = structured.to_call_result();
     assert_eq!(read.structured, Some(json!({"n": 1})));
-    assert_eq!(read.content, ["image", "unknown"].map(|kind| ContentBlock::Other(kind.to_owned())));
+    assert_eq!(read.content, [json!({"type": "image"}), json!({"text": ""})].map(ContentBlock::Other));
 }
 
 #[test]

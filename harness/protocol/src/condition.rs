@@ -160,20 +160,46 @@ impl FromStr for Content {
 
 /// The presentation of responses by the agent's client.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
 #[expect(missing_docs, reason = "the registry describes them")]
 pub enum Client {
     #[default]
+    #[serde(rename = "raw")]
     Raw,
+    #[serde(rename = "codex-0.169.0")]
+    Codex,
+    #[serde(rename = "opencode-1.18.33")]
+    OpenCode,
+    #[serde(rename = "qwen-code-0.15.10")]
+    QwenCode,
 }
 
-/// All clients.
-pub const CLIENTS: [NamedEntry<Client>; 1] = [entry(Client::Raw, "raw", "The agent sees responses as they were sent.")];
+/// All clients. The engine has a profile for each but the first.
+#[rustfmt::skip]
+pub const CLIENTS: [NamedEntry<Client>; 4] = [
+    entry(Client::Raw, "raw", "The agent sees responses as they were sent."),
+    entry(Client::Codex, "codex-0.169.0", "As Codex shows them: structured content alone, a line before each, 12,000 bytes."),
+    entry(Client::OpenCode, "opencode-1.18.33", "As opencode shows them: the texts, without the data of protocol errors."),
+    entry(Client::QwenCode, "qwen-code-0.15.10", "As qwen-code shows them: errors in JSON, and wrong arguments in its own words."),
+];
 
 impl Client {
     /// Returns the name used in plans, columns and documents.
     pub fn name(self) -> &'static str {
         name_of(&CLIENTS, &self)
+    }
+
+    /// Returns true for [`Client::Raw`], the default.
+    pub fn is_raw(self) -> bool {
+        self == Client::Raw
+    }
+}
+
+impl FromStr for Client {
+    type Err = AxisError;
+
+    fn from_str(text: &str) -> Result<Client, AxisError> {
+        let unknown = || AxisError::new("client", text, CLIENTS.iter().map(|entry| entry.name));
+        CLIENTS.iter().find(|entry| entry.name == text).map(|entry| entry.value).ok_or_else(unknown)
     }
 }
 

@@ -112,12 +112,12 @@ pub struct CallResult {
 }
 
 /// A content block of a [`CallResult`].
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum ContentBlock {
     /// Text.
     Text(String),
-    /// Any other block, by its MCP type, such as `image`.
-    Other(String),
+    /// Any other block, such as an image, as it was sent.
+    Other(Value),
 }
 
 /// A JSON-RPC error.
@@ -127,6 +127,8 @@ pub struct ProtocolError {
     pub code: i64,
     /// The message.
     pub message: String,
+    /// The data; `None` if there is none.
+    pub data: Option<Value>,
 }
 
 impl CallResult {
@@ -138,7 +140,7 @@ impl CallResult {
         }
         let text = |block: &ContentBlock| match block {
             ContentBlock::Text(text) => text.clone(),
-            ContentBlock::Other(kind) => format!("[{kind}]"),
+            ContentBlock::Other(block) => format!("[{}]", block["type"].as_str().unwrap_or("unknown")),
         };
         match (self.content.as_slice(), &self.structured) {
             ([], Some(structured)) => vec![structured.to_string()],

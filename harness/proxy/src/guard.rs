@@ -132,7 +132,7 @@ pub(crate) fn error(rules: &Rules, engine: &Engine, call: &ToolCall, code: i64, 
     if !rules.errors_as_results || !CALL_ERRORS.contains(&code) {
         return None;
     }
-    let error = ProtocolError { code, message: message.to_owned() };
+    let error = ProtocolError { code, message: message.to_owned(), data: None };
     let foreign = CallResult { protocol_error: Some(error), ..CallResult::default() };
     let before = foreign.shown().concat();
     let reply = reply(engine, call, Some(foreign))?;

@@ -7,7 +7,7 @@ use super::condition::ConditionArgs;
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
     /// The scenario file.
-    #[arg(value_name = "SCENARIO", required_unless_present = "attach")]
+    #[arg(value_name = "SCENARIO", required_unless_present_any = ["attach", "cases"])]
     pub(crate) scenario: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) conditions: ConditionArgs,
@@ -18,4 +18,11 @@ pub(crate) struct ServeArgs {
     /// given this command; it names neither scenario nor condition.
     #[arg(long, value_name = "ADDRESS", exclusive = true)]
     pub(crate) attach: Option<PathBuf>,
+    /// Serve a case of this JSON file: one tool, and a raw result or JSON-RPC error that answers every call of it. Shows what a
+    /// client makes of an answer.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["scenario", "attach"], requires = "case")]
+    pub(crate) cases: Option<PathBuf>,
+    /// The name of the case.
+    #[arg(long, value_name = "NAME", requires = "cases")]
+    pub(crate) case: Option<String>,
 }

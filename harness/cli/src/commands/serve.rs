@@ -1,5 +1,7 @@
 //! A scenario as an MCP server on standard input and output.
 
+mod cases;
+
 use std::io::{self, BufReader, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -10,13 +12,14 @@ use std::time::Duration;
 
 use healbench_agents::external::SERVER_NAME;
 use healbench_agents::llm::tool_definitions;
-use healbench_mcp::{Incoming, Line, MAX_LINE, ToolServer, attach as relay, read_line};
+use healbench_mcp::{Incoming, IncomingCall, Line, MAX_LINE, ToolServer, attach as relay, read_line};
 use healbench_protocol::{EnvironmentKind, Seed};
 use healbench_record::{Condition, Plan};
 use healbench_reports::render::{plain_text, pluralize};
-use healbench_runner::{Axes, GuardedSession, ScenarioContext, build_plan};
+use healbench_runner::{Axes, ScenarioContext, build_plan};
 use healbench_scenarios::Scenario;
 
+use self::cases::Case;
 use super::call::{call_tool_result, load_single_scenario};
 use crate::args::ServeArgs;
 use crate::conditions::labelled_conditions;
@@ -31,10 +34,11 @@ const WAITING_LINES: usize = 64;
 
 /// Serves a scenario until the client closes the input, or passes a session on to an episode.
 pub(crate) fn serve(args: &ServeArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
-    match (&args.attach, &args.scenario) {
-        (Some(address), _) => attach(address),
-        (None, Some(path)) => serve_scenario(path, args, terminal),
-        (None, None) => Err(CliError::new("no scenario is given")),
+    match (&args.attach, &args.cases, &args.scenario) {
+        (Some(address), _, _) => attach(address),
+        (_, Some(file), _) => serve_case(file, args.case.as_deref().unwrap_or_default()),
+        (_, _, Some(path)) => serve_scenario(path, args, terminal),
+        (None, None, None) => Err(CliError::new("no scenario is given")),
     }
 }
 
@@ -47,6 +51,22 @@ fn attach(address: &Path) -> Result<ExitStatus, CliError> {
     Ok(ExitStatus::Success)
 }
 
+/// Serves the tool of a case, with the same answer to every call.
+fn serve_case(file: &Path, name: &str) -> Result<ExitStatus, CliError> {
+    let case = Case::read(file, name)?;
+    let server = ToolServer::new(SERVER_NAME, vec![case.tool.clone()]);
+    answer_lines(&server, &stop_flag()?, &mut |call| Ok(case.answer(call)))?;
+    Ok(ExitStatus::Success)
+}
+
+/// Returns a flag that an interrupt sets.
+fn stop_flag() -> Result<Arc<AtomicBool>, CliError> {
+    let stop = Arc::new(AtomicBool::new(false));
+    let on_interrupt = Arc::clone(&stop);
+    ctrlc::set_handler(move || on_interrupt.store(true, Ordering::Release))?;
+    Ok(stop)
+}
+
 fn serve_scenario(path: &Path, args: &ServeArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     let mut scenario = load_single_scenario(path, terminal)?;
     args.conditions.deltas.apply(&mut scenario.awareness, &scenario.id)?;
@@ -54,11 +74,11 @@ fn serve_scenario(path: &Path, args: &ServeArgs, terminal: &Terminal) -> Result<
     let context = ScenarioContext::new(&scenario, &plan, None)?;
     let mut session = context.open(0).map_err(no_reply)?;
     print_task(&scenario, &context, args.trial, terminal);
-    let stop = Arc::new(AtomicBool::new(false));
-    let on_interrupt = Arc::clone(&stop);
-    ctrlc::set_handler(move || on_interrupt.store(true, Ordering::Release))?;
     let server = ToolServer::new(SERVER_NAME, tool_definitions(context.tools()));
-    let calls = answer_lines(&server, &mut session, &stop)?;
+    let calls = answer_lines(&server, &stop_flag()?, &mut |incoming| {
+        let reply = session.call(&incoming.call).map_err(no_reply)?;
+        Ok(incoming.answer(Ok(call_tool_result(&reply))))
+    })?;
     let unmet = session.unmet().map_err(no_reply)?;
     let calls = pluralize(calls, "call");
     match unmet.as_slice() {
@@ -94,7 +114,11 @@ fn print_task(scenario: &Scenario, context: &ScenarioContext<'_>, trial: u32, te
 }
 
 /// Answers the lines of standard input until it ends, and returns the number of calls.
-fn answer_lines(server: &ToolServer, session: &mut GuardedSession<'_>, stop: &AtomicBool) -> Result<u64, CliError> {
+fn answer_lines(
+    server: &ToolServer,
+    stop: &AtomicBool,
+    answer_call: &mut dyn FnMut(&IncomingCall) -> Result<Vec<u8>, CliError>,
+) -> Result<u64, CliError> {
     let lines = read_lines();
     let mut output = io::stdout().lock();
     let mut calls = 0;
@@ -109,8 +133,7 @@ fn answer_lines(server: &ToolServer, session: &mut GuardedSession<'_>, stop: &At
             Incoming::Answer(line) => line,
             Incoming::Call(incoming) => {
                 calls += 1;
-                let reply = session.call(&incoming.call).map_err(no_reply)?;
-                incoming.answer(Ok(call_tool_result(&reply)))
+                answer_call(&incoming)?
             }
             // Calls are answered one after the other, so it was answered already.
             Incoming::Cancelled(_) | Incoming::Nothing => continue,

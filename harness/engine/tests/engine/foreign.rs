@@ -75,7 +75,7 @@ fn a_refusal_is_shown_as_it_is_or_escaped_as_a_message() {
 
 #[test]
 fn a_protocol_error_has_its_own_class() {
-    let error = ProtocolError { code: -32602, message: "no such context".to_owned() };
+    let error = ProtocolError { code: -32602, message: "no such context".to_owned(), data: None };
     let result = CallResult { protocol_error: Some(error), ..CallResult::default() };
     let reply = ask("none", schema(), json!({"text": "a"}), result.clone());
     assert_eq!(reply.response.content, ["MCP error -32602: no such context"]);

@@ -6,6 +6,7 @@
 
 mod awareness;
 mod bounded;
+mod clients;
 mod contracts;
 mod failures;
 mod foreign;

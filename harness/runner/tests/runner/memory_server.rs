@@ -118,7 +118,7 @@ impl ServerSession {
     fn refusal(&self, message: &str) -> CallResult {
         match self.mode {
             Mode::ProtocolErrors => CallResult {
-                protocol_error: Some(ProtocolError { code: -32602, message: message.to_owned() }),
+                protocol_error: Some(ProtocolError { code: -32602, message: message.to_owned(), data: None }),
                 ..CallResult::default()
             },
             _ => CallResult {
