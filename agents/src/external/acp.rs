@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use healbench_mcp::{Message, RpcError, to_line};
-use healbench_protocol::{ProgramReport, ToolSpec, Turn};
+use healbench_protocol::{ProgramReport, SERVER_NAME, ToolSpec, Turn};
 use serde_json::{Value, json};
 
-use super::agent::{SERVER_NAME, add_usage};
+use super::agent::add_usage;
 use super::home::McpServer;
 
 /// The ids of our requests.

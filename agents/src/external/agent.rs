@@ -13,7 +13,10 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use healbench_mcp::{Line, MAX_LINE, Process, ServerCommand, ToolServer, Variables, call_result, read_line};
-use healbench_protocol::{Agent, AgentError, EpisodeStart, Origin, ProgramReport, ToolCall, ToolResponse, Turn, Usage};
+use healbench_protocol::{
+    Agent, AgentError, EpisodeStart, Origin, ProgramReport, SERVER_NAME, ToolCall, ToolResponse, Turn, Usage,
+    tool_definitions,
+};
 use serde_json::Value;
 
 use super::acp::{Conversation, Reaction};
@@ -21,10 +24,7 @@ use super::home::{EpisodeFolder, MAX_SOCKET_PATH, McpServer, longest_socket_path
 use super::hub::{Hub, SocketCall};
 use super::settings::{Program, Protocol};
 use crate::llm::Secrets;
-use crate::llm::tool_definitions;
 
-/// The name that clients see, which tells nothing about scenario or condition.
-pub const SERVER_NAME: &str = "tools";
 /// The time between two looks at the process, the time limit and the flag that stops a run.
 const WATCH: Duration = Duration::from_millis(20);
 /// The time in which an ended program's last lines are read.

@@ -9,5 +9,5 @@ mod home;
 mod hub;
 mod settings;
 
-pub use agent::{ProgramFactory, ProgramSetupError, SERVER_NAME};
+pub use agent::{ProgramFactory, ProgramSetupError};
 pub use settings::{Program, ProgramTable, Protocol, parse_program_tables};

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use healbench_protocol::{Agent, AgentError, EpisodeStart, Origin, ToolCall, ToolResponse, ToolsMode, Turn, TurnCost};
+use healbench_protocol::{
+    Agent, AgentError, EpisodeStart, Origin, ToolCall, ToolResponse, ToolsMode, Turn, TurnCost, functions,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -13,7 +15,7 @@ use super::cassette::{Cassette, RecordedResponse, Request, Reservation};
 use super::endpoint::{Endpoint, EndpointError};
 use super::{
     Api, ApiRequest, Arguments, AssistantMessage, CallResult, Conversation, DEFAULT_SYSTEM_TEXT, EpisodePermit,
-    FinishReason, Function, Message, Model, Reply, SentCall, UnreadableResponse, prompt_tools, tools,
+    FinishReason, Function, Message, Model, Reply, SentCall, UnreadableResponse, prompt_tools,
 };
 
 /// The source of a model's replies.
@@ -51,7 +53,7 @@ pub struct LlmAgentFactory {
 impl LlmAgentFactory {
     /// Creates the agent of one episode.
     pub fn agent<'s>(self: &Arc<LlmAgentFactory>, start: EpisodeStart<'s>) -> LlmAgent<'s> {
-        let functions = tools::functions(start.tools);
+        let functions = functions(start.tools);
         let (system, native) = system_and_functions(&self.model, functions.clone());
         let preamble = preamble(&system, &native);
         LlmAgent {
@@ -79,13 +81,13 @@ impl LlmAgentFactory {
 /// Returns the text that a model receives with every request in addition to the conversation, as [`Agent::preamble`]
 /// does.
 pub fn preamble_of(model: &Model, tool_specs: &[healbench_protocol::ToolSpec]) -> String {
-    let (system, native) = system_and_functions(model, tools::functions(tool_specs));
+    let (system, native) = system_and_functions(model, functions(tool_specs));
     preamble(&system, &native)
 }
 
 /// Returns [`preamble_of`] a model without settings: the default system text, and tools in the API's own field.
 pub fn default_preamble(tool_specs: &[healbench_protocol::ToolSpec]) -> String {
-    preamble(DEFAULT_SYSTEM_TEXT, &tools::functions(tool_specs))
+    preamble(DEFAULT_SYSTEM_TEXT, &functions(tool_specs))
 }
 
 /// Returns the system text and the functions for the API's own field.

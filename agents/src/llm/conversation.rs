@@ -1,6 +1,6 @@
 //! The conversation format that requests of all APIs are built from and responses are parsed into.
 
-use healbench_protocol::{NumberTexts, Usage};
+use healbench_protocol::{Function, NumberTexts, Usage};
 use serde_json::Value;
 
 /// The content of a request, independent of the API.
@@ -12,17 +12,6 @@ pub struct Conversation {
     pub tools: Vec<Function>,
     /// The messages, beginning with the user's task. User and assistant turns alternate.
     pub messages: Vec<Message>,
-}
-
-/// The definition of a function that a model may call.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Function {
-    /// The name.
-    pub name: String,
-    /// The description.
-    pub description: String,
-    /// The JSON Schema of the arguments: an object with `type`, `properties` and `required`.
-    pub parameters: Value,
 }
 
 /// One message of a conversation.

@@ -15,18 +15,15 @@ mod prices;
 mod prompt_tools;
 mod secret;
 mod settings;
-mod tools;
 
 pub use agent::{LlmAgent, LlmAgentFactory, ModelBackend, default_preamble, preamble_of};
 pub use api::{Api, ApiRequest, UnreadableResponse};
-pub use conversation::{
-    Arguments, AssistantMessage, CallResult, Conversation, FinishReason, Function, Message, Reply, SentCall,
-};
+pub use conversation::{Arguments, AssistantMessage, CallResult, Conversation, FinishReason, Message, Reply, SentCall};
 pub use endpoint::{Endpoint, EndpointError, EndpointResponse, HOST_VARIABLE, Network, SetupError};
+pub use healbench_protocol::Function;
 pub use limiter::{ConcurrencyLimiter, EpisodePermit};
 pub use model::{Connections, Limits, Model, Price, Sampling};
 pub use preflight::{Preflight, PreflightError};
 pub use prices::{PriceEntry, PriceTable, Provider};
 pub(crate) use secret::Secrets;
 pub use settings::{DEFAULT_SYSTEM_TEXT, ModelRef, ModelRefError, ModelTable, parse_model_tables, resolve_model};
-pub use tools::tool_definitions;

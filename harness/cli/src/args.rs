@@ -394,6 +394,8 @@ pub(crate) enum CompareAxis {
     Condition,
     /// Levels of content, of the same agent under the same guardrails in the same error format.
     Content,
+    /// Clients, of the same agent under the same condition but for its client.
+    Client,
 }
 
 #[derive(Debug, Args)]

@@ -1,6 +1,6 @@
 //! Help texts that name the entries of the protocol's tables.
 
-use healbench_protocol::{CONDITIONS, CONTENTS, ErrorFormat, GUARDRAILS};
+use healbench_protocol::{CLIENTS, CONDITIONS, CONTENTS, ErrorFormat, GUARDRAILS};
 
 /// Returns the help of an option that takes sets of guardrails.
 pub(crate) fn guardrails_help(subject: &str, end: &str) -> String {
@@ -23,6 +23,14 @@ pub(crate) fn format_help(subject: &str) -> String {
 /// Returns the help of an option that takes levels of content.
 pub(crate) fn contents_help(subject: &str, end: &str) -> String {
     format!("{subject} ({}){end}", CONTENTS.map(|entry| entry.name).join(", "))
+}
+
+/// Returns the help of an option that takes clients.
+pub(crate) fn clients_help(end: &str) -> String {
+    format!(
+        "Clients, the programs that show responses to their models ({}){end}",
+        CLIENTS.map(|entry| entry.name).join(", ")
+    )
 }
 
 /// Returns the help of the option that takes named conditions.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use healbench_engine::check_template;
-use healbench_protocol::{AxisError, Content, ErrorFormat, Guardrails, TemplateSource};
+use healbench_protocol::{AxisError, Client, Content, ErrorFormat, Guardrails, TemplateSource};
 
 use crate::error::CliError;
 
@@ -77,6 +77,12 @@ fn with_templates(mut error: healbench_protocol::AxisError) -> CliError {
 /// Parses the values of `--content`.
 pub(crate) fn parse_contents(values: &[String]) -> Result<Vec<Content>, CliError> {
     reject_duplicates("--content", values.iter().cloned())?;
+    Ok(values.iter().map(|value| value.parse()).collect::<Result<_, AxisError>>()?)
+}
+
+/// Parses the values of `--client`.
+pub(crate) fn parse_clients(values: &[String]) -> Result<Vec<Client>, CliError> {
+    reject_duplicates("--client", values.iter().cloned())?;
     Ok(values.iter().map(|value| value.parse()).collect::<Result<_, AxisError>>()?)
 }
 

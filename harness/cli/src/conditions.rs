@@ -5,16 +5,16 @@ use std::path::Path;
 
 use healbench_config::{ConfigError, Document, Table, Value, hint};
 use healbench_protocol::{
-    CONDITIONS, CONTENTS, ConditionEntry, ConditionParts, DOMAIN_ERRORS, EnvironmentKind, ErrorFormat, Guardrails,
-    NamedEntry, UNDECLARED, Undeclared,
+    CLIENTS, CONDITIONS, CONTENTS, ConditionEntry, ConditionParts, DOMAIN_ERRORS, EnvironmentKind, ErrorFormat,
+    Guardrails, NamedEntry, UNDECLARED, Undeclared,
 };
 use healbench_record::Condition;
 use healbench_reports::render::plain_text;
 
 use crate::args::ConditionArgs;
-use crate::axis_values::{parse_contents, parse_formats, parse_single_format, reject_duplicates};
+use crate::axis_values::{parse_clients, parse_contents, parse_formats, parse_single_format, reject_duplicates};
 use crate::error::{CliError, ErrorKind};
-use crate::load::with_contents;
+use crate::load::{with_clients, with_contents};
 use crate::run_config::nearest_config;
 
 /// The conditions that are compared by default: the lower bound, a server on an SDK whose author writes a message or also
@@ -64,9 +64,19 @@ pub(crate) fn labelled_conditions(
     args: &ConditionArgs,
     environment: EnvironmentKind,
 ) -> Result<Vec<(String, Condition)>, CliError> {
+    let clients = parse_clients(&args.client)?;
+    let shown = |(label, condition): (String, Condition)| {
+        let conditions = with_clients(vec![condition], &clients)?.into_iter();
+        let labelled = conditions.map(|condition| match condition.client.is_raw() {
+            true => (label.clone(), condition),
+            false => (format!("{label} {}", condition.client.name()), condition),
+        });
+        Ok(labelled.collect::<Vec<_>>())
+    };
     if !args.condition.is_empty() {
         let named = named_conditions(&args.condition, nearest_config().as_deref(), environment)?;
-        return Ok(named.into_iter().map(|condition| (condition.name.clone(), condition)).collect());
+        let named = named.into_iter().map(|condition| shown((condition.name.clone(), condition)));
+        return Ok(named.collect::<Result<Vec<_>, CliError>>()?.concat());
     }
     let guardrails: Guardrails = args.guardrails.parse()?;
     let condition = |format: ErrorFormat| {
@@ -80,7 +90,7 @@ pub(crate) fn labelled_conditions(
         let conditions = with_contents(vec![condition], &contents).into_iter();
         conditions.map(move |condition| (format!("{label}{}", condition.content_suffix()), condition))
     };
-    Ok(conditions.flat_map(labelled).collect())
+    Ok(conditions.flat_map(labelled).map(shown).collect::<Result<Vec<_>, CliError>>()?.concat())
 }
 
 /// Reads the `[condition.NAME]` tables of a settings file. The files of templates are relative to its folder.
@@ -111,7 +121,7 @@ pub(crate) fn read_conditions(
 }
 
 fn read_parts(table: &Table<'_>, folder: &Path) -> Result<ConditionParts, ConfigError> {
-    table.deny_unknown(&["guardrails", "format", "undeclared", "domain_errors", "content"])?;
+    table.deny_unknown(&["guardrails", "format", "undeclared", "domain_errors", "content", "client"])?;
     let help = |error: CliError| (error.to_string(), error.help.unwrap_or_default());
     let parse = |text: &str| text.parse::<Guardrails>().map_err(|error| help(error.into()));
     let guardrails = table.read("guardrails", |value| value.parse(parse))?.unwrap_or_default();
@@ -135,6 +145,7 @@ fn read_parts(table: &Table<'_>, folder: &Path) -> Result<ConditionParts, Config
         format,
         domain_errors: one_of(table, "domain_errors", &DOMAIN_ERRORS)?.unwrap_or_default(),
         content: one_of(table, "content", &CONTENTS)?.unwrap_or_default(),
+        client: one_of(table, "client", &CLIENTS)?.unwrap_or_default(),
     })
 }
 

@@ -7,7 +7,7 @@ use healbench_agents::external::Program;
 use healbench_agents::llm::{Model, preamble_of};
 use healbench_agents::scripted::{Profile, ProfileError, ScriptedAgent, shipped_profile, shipped_profiles};
 use healbench_protocol::{
-    Agent, AgentSpec, Content, EnvironmentKind, EpisodeStart, Opening, PROGRAM_PREFIX, Script, Seed, Undeclared,
+    Agent, AgentSpec, Client, Content, EnvironmentKind, EpisodeStart, Opening, PROGRAM_PREFIX, Script, Seed, Undeclared,
 };
 use healbench_record::{Condition, Environment, MAX_CELLS, Plan, RecordedTurns, RunDir};
 use healbench_reports::render::{count, plain_text, pluralize};
@@ -17,7 +17,7 @@ use healbench_scenarios::{
 };
 
 use crate::args::{AxisArgs, UndeclaredPolicy};
-use crate::axis_values::{parse_contents, parse_formats, parse_guardrails, reject_duplicates};
+use crate::axis_values::{parse_clients, parse_contents, parse_formats, parse_guardrails, reject_duplicates};
 use crate::conditions::{DEFAULT_CONDITIONS, SERVER_CONDITIONS, named_conditions};
 use crate::error::{CliError, ErrorKind};
 use crate::lockfiles::{lock_scenarios, lock_scenarios_of_run};
@@ -206,6 +206,7 @@ pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Termina
     for condition in &mut plan.conditions {
         *condition = condition.clone().with_contracts(lock_sha256.clone(), args.deltas.options());
     }
+    plan.conditions = with_clients(plan.conditions, &parse_clients(&given_or(&args.client, &["raw"]))?)?;
     if plan.cells() > MAX_CELLS {
         return Err(CliError::new(format_args!(
             "the plan has {} cells; a run has at most {}",
@@ -266,6 +267,31 @@ pub(crate) fn with_contents(conditions: Vec<Condition>, contents: &[Content]) ->
         }
     }
     all
+}
+
+/// Returns each condition once for each client.
+///
+/// # Errors
+/// A condition of healbench.toml may have a client of its own, beside which no other can be asked for.
+pub(crate) fn with_clients(conditions: Vec<Condition>, clients: &[Client]) -> Result<Vec<Condition>, CliError> {
+    if clients == [Client::Raw] {
+        return Ok(conditions);
+    }
+    if let Some(condition) = conditions.iter().find(|condition| !condition.client.is_raw()) {
+        return Err(CliError::new(format_args!(
+            "the condition `{}` has the client `{}`, and `--client` names others",
+            plain_text(&condition.name),
+            condition.client.name()
+        ))
+        .kind(ErrorKind::Invalid)
+        .help("leave out `--client`, or remove `client` from the table of the condition"));
+    }
+    let shown = |condition: &Condition, client: &Client| {
+        let mut condition = condition.clone();
+        condition.set_client(*client);
+        condition
+    };
+    Ok(conditions.iter().flat_map(|condition| clients.iter().map(|client| shown(condition, client))).collect())
 }
 
 /// Loads the run specification of an existing run from the texts stored in it.

@@ -12,7 +12,7 @@ use healbench_protocol::Opening;
 use healbench_scenarios::built_in_suites;
 
 use crate::args::Arguments;
-use crate::axis_values::{parse_contents, parse_formats, parse_guardrails};
+use crate::axis_values::{parse_clients, parse_contents, parse_formats, parse_guardrails};
 use crate::conditions::read_conditions;
 use crate::error::CliError;
 use healbench_runner::Budget;
@@ -44,7 +44,7 @@ const fn key(name: &'static str, kind: Kind, default: &'static str) -> Key {
     Key { name, kind, default }
 }
 
-const KEYS: [Key; 21] = [
+const KEYS: [Key; 22] = [
     key("scenarios", Kind::Scenarios, ""),
     key("agent", Kind::List(|_| Ok(())), "scripted:blind,scripted:typical,scripted:perfect, or scripted for claims"),
     key(
@@ -64,6 +64,7 @@ const KEYS: [Key; 21] = [
     ),
     key("undeclared", Kind::Word(&["pass", "strip"]), "pass, if another part is set"),
     key("content", Kind::List(|text| parse_contents(&[text.to_owned()]).map(drop)), "native, if another part is set"),
+    key("client", Kind::List(|text| parse_clients(&[text.to_owned()]).map(drop)), "raw"),
     key("lock", Kind::Path, "the scenarios' previous contracts"),
     key("include_all_severities", Kind::Flag, ""),
     key("max_deltas_per_error", Kind::Integer(0, u16::MAX as u64), "those of the scenarios, or 5"),

@@ -17,7 +17,7 @@ pub enum Failure {
         tool: String,
         /// The action, or the tool's name if it has no discriminator.
         action: String,
-        /// All issues, in the order of the schema's properties, with undeclared fields last. Never empty.
+        /// All issues, in the order of the schema's properties, with undeclared fields last. Empty if a client refused the call.
         issues: Vec<Issue>,
     },
     /// A handler or a rule rejected the call.

@@ -250,7 +250,8 @@ impl Pipeline {
     ) -> Result<Success, NoSuccess<'a>> {
         let Accepted { tool, action, leaked_fields, stripped } = self.accept(call)?;
         let call = stripped.as_ref().unwrap_or(call);
-        let failed = |failure| FailedCall { failure, tool, action, refusal: None, state_changed: Some(false) };
+        let failed =
+            |failure| FailedCall { unchanged: None, failure, tool, action, refusal: None, state_changed: Some(false) };
         if let Some(action) = action
             && let Some(fault) = faults.inject(&call.tool, &action.action.name)
         {
@@ -269,10 +270,13 @@ impl Pipeline {
                     let named_properties = schema.map_or(Vec::new(), |schema| foreign::named_properties(&text, schema));
                     let refusal = Some(Box::new(Refusal { text, named_properties }));
                     let failure = Failure::Tool(foreign::failure(&result));
-                    return Err(FailedCall { state_changed, refusal, ..failed(failure) }.into());
+                    let unchanged = self.passes_refusals().then(|| Box::new(result));
+                    return Err(FailedCall { state_changed, refusal, unchanged, ..failed(failure) }.into());
                 }
                 let presented = self.present_result(&result, schema);
-                Success { structured: result.structured, ..presented }
+                let structured = result.structured.clone();
+                let unchanged = presented.truncation_notice.is_none().then(|| Box::new(result));
+                Success { structured, unchanged, ..presented }
             }
         };
         let mut success = Success { leaked_fields, state_changed, ..success };
@@ -357,12 +361,16 @@ impl Pipeline {
     /// Renders the failure's text, with spare capacity for a block that is inserted later.
     #[inline(never)]
     fn render_failure(&self, failed: &FailedCall<'_>, call: &ToolCall, block: Option<&Block>) -> FailureText {
-        let is_raw = self.server.is_some_and(|server| !server.healing);
-        if let Some(refusal) = failed.refusal.as_ref().filter(|_| is_raw) {
+        if let Some(refusal) = failed.refusal.as_ref().filter(|_| self.passes_refusals()) {
             return FailureText { names_fields: false, text: refusal.text.clone() };
         }
         let text = self.render(&failed.failure, failed.tool, failed.action, call, block);
         FailureText { names_fields: self.renderer.names_fields(&failed.failure, &text, self.content), text }
+    }
+
+    /// Returns true if the refusals of a server are shown as they are.
+    fn passes_refusals(&self) -> bool {
+        self.server.is_some_and(|server| !server.healing)
     }
 
     fn render(
@@ -409,6 +417,8 @@ struct Success {
     omitted_rows: u32,
     truncation_notice: Option<usize>,
     state_changed: Option<bool>,
+    /// The result of a server, if it is passed on as it is.
+    unchanged: Option<Box<CallResult>>,
 }
 
 impl Success {
@@ -420,6 +430,7 @@ impl Success {
             omitted_rows: 0,
             truncation_notice: None,
             state_changed: None,
+            unchanged: None,
         }
     }
 
@@ -435,6 +446,7 @@ impl Success {
             contract_deltas: 0,
             state_changed: self.state_changed,
             refusal: None,
+            unchanged: self.unchanged,
         }
     }
 }
@@ -459,13 +471,15 @@ struct FailedCall<'a> {
     action: Option<&'a CompiledAction>,
     /// The refusal of a server.
     refusal: Option<Box<Refusal>>,
+    /// The result of a server, if it is passed on as it is.
+    unchanged: Option<Box<CallResult>>,
     state_changed: Option<bool>,
 }
 
 impl<'a> FailedCall<'a> {
     /// A call that did not reach the session.
     fn new(failure: Failure, tool: Option<usize>, action: Option<&'a CompiledAction>) -> FailedCall<'a> {
-        FailedCall { failure, tool, action, refusal: None, state_changed: Some(false) }
+        FailedCall { failure, tool, action, refusal: None, unchanged: None, state_changed: Some(false) }
     }
 }
 
@@ -494,6 +508,7 @@ impl FailureText {
             contract_deltas,
             state_changed: failed.state_changed,
             refusal: failed.refusal,
+            unchanged: failed.unchanged,
         }
     }
 }

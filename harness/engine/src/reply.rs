@@ -1,6 +1,6 @@
 //! The reply of the guardrails to one call.
 
-use healbench_protocol::ToolResponse;
+use healbench_protocol::{CallResult, ContentBlock, ToolResponse};
 use serde_json::Value;
 
 use crate::failure::Failure;
@@ -30,6 +30,8 @@ pub struct GuardedReply {
     pub state_changed: Option<bool>,
     /// The result of a server that refused the call, and the properties that its text names.
     pub refusal: Option<Box<Refusal>>,
+    /// The result of a server, if it is passed on as it is.
+    pub unchanged: Option<Box<CallResult>>,
 }
 
 /// A call that a server refused.
@@ -42,6 +44,36 @@ pub struct Refusal {
 }
 
 impl GuardedReply {
+    /// Creates the reply of a client that answers a call itself.
+    pub fn of_client(failure: Failure, content: Vec<String>) -> GuardedReply {
+        GuardedReply {
+            response: ToolResponse { content, is_error: true },
+            structured: None,
+            failure: Some(failure),
+            names_fields: false,
+            leaked_fields: Some(0),
+            omitted_rows: 0,
+            truncation_notice: None,
+            contract_deltas: 0,
+            state_changed: Some(false),
+            refusal: None,
+            unchanged: None,
+        }
+    }
+
+    /// Returns the reply as the result that clients get.
+    pub fn call_result(&self) -> CallResult {
+        if let Some(result) = &self.unchanged {
+            return (**result).clone();
+        }
+        CallResult {
+            content: self.response.content.iter().cloned().map(ContentBlock::Text).collect(),
+            structured: self.structured.clone(),
+            is_error: self.response.is_error,
+            protocol_error: None,
+        }
+    }
+
     /// Returns the text of the failure without guardrails: the line of a server without error handling, or what a
     /// server sent.
     pub fn unguarded_text(&self) -> Option<String> {

@@ -216,6 +216,8 @@ pub struct ConditionParts {
     pub domain_errors: DomainErrors,
     /// The facts that error texts may state.
     pub content: Content,
+    /// The presentation of responses by the agent's client.
+    pub client: Client,
 }
 
 /// A named condition.
@@ -242,6 +244,7 @@ const fn sdk(format: ErrorFormat, domain_errors: DomainErrors) -> ConditionParts
         format,
         domain_errors,
         content: Content::Native,
+        client: Client::Raw,
     }
 }
 
@@ -257,6 +260,7 @@ pub static CONDITIONS: [ConditionEntry; 6] = [
             format: ErrorFormat::Bare,
             domain_errors: DomainErrors::Bare,
             content: Content::Native,
+            client: Client::Raw,
         },
     },
     ConditionEntry {
@@ -287,6 +291,7 @@ pub static CONDITIONS: [ConditionEntry; 6] = [
             format: ErrorFormat::FusionXml,
             domain_errors: DomainErrors::Everything,
             content: Content::Native,
+            client: Client::Raw,
         },
     },
     ConditionEntry {
@@ -299,6 +304,7 @@ pub static CONDITIONS: [ConditionEntry; 6] = [
             format: ErrorFormat::Bare,
             domain_errors: DomainErrors::Everything,
             content: Content::Native,
+            client: Client::Raw,
         },
     },
 ];

@@ -12,6 +12,7 @@ mod canonical;
 mod checksum;
 mod claim;
 mod condition;
+mod definitions;
 mod display;
 mod draw;
 mod environment;
@@ -35,6 +36,7 @@ pub use condition::{
     CLIENTS, CONDITIONS, CONTENTS, Client, ConditionEntry, ConditionParts, Content, DOMAIN_ERRORS, DomainErrors,
     ENVIRONMENTS, EnvironmentKind, NamedEntry, REFERENCE_CONDITION, UNDECLARED, Undeclared,
 };
+pub use definitions::{Function, SERVER_NAME, functions, tool_definitions};
 pub use display::{escape_markdown, is_unsafe, plain_text, xml_text};
 pub use draw::{DrawKey, Draws, Seed};
 pub use environment::{

@@ -94,13 +94,13 @@ impl Condition {
     pub fn new(guardrails: Guardrails, format: ErrorFormat) -> Condition {
         let name = default_name(guardrails, &format);
         let undeclared = Undeclared::of(guardrails);
-        let (domain_errors, content) = (DomainErrors::default(), Content::default());
-        Condition::named(name, ConditionParts { undeclared, guardrails, format, domain_errors, content })
+        let (domain_errors, content, client) = (DomainErrors::default(), Content::default(), Client::default());
+        Condition::named(name, ConditionParts { undeclared, guardrails, format, domain_errors, content, client })
     }
 
     /// Creates a condition with a name. Everything that is not among its parts has its default.
     pub fn named(name: impl Into<String>, parts: ConditionParts) -> Condition {
-        let ConditionParts { undeclared, guardrails, format, domain_errors, content } = parts;
+        let ConditionParts { undeclared, guardrails, format, domain_errors, content, client } = parts;
         Condition {
             name: name.into(),
             undeclared,
@@ -108,7 +108,7 @@ impl Condition {
             format,
             domain_errors,
             content,
-            client: Client::default(),
+            client,
             lock: None,
             deltas: DeltaOptions::default(),
         }
@@ -119,9 +119,26 @@ impl Condition {
         has_own_name(&self.name, self.guardrails, &self.format).then_some(self.name.as_str())
     }
 
-    /// Returns the parts that the guardrails and the error format leave open, as text: `strip message native`.
+    /// Returns the parts that the guardrails and the error format leave open, as text: `strip message native`, and the client
+    /// unless it is `raw`.
     pub fn other_parts(&self) -> String {
-        [self.undeclared.name(), self.domain_errors.name(), self.content.name()].join(" ")
+        let client = (!self.client.is_raw()).then(|| self.client.name());
+        let parts = [self.undeclared.name(), self.domain_errors.name(), self.content.name()];
+        parts.into_iter().chain(client).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Sets the client, and names it unless it is `raw`. The condition then has a name of its own.
+    pub fn set_client(&mut self, client: Client) {
+        self.client = client;
+        if !client.is_raw() {
+            self.name.push_str(&format!(" {}", client.name()));
+        }
+    }
+
+    /// Returns the name without that of the client.
+    pub fn name_without_client(&self) -> &str {
+        let name = self.name.strip_suffix(self.client.name()).and_then(|name| name.strip_suffix(' '));
+        name.unwrap_or(&self.name)
     }
 
     /// Sets the treatment of undeclared fields, and names it unless it is that of the guardrails.
@@ -255,7 +272,7 @@ impl Plan {
     /// Returns the index of the condition that others are compared with: [`REFERENCE_CONDITION`], or the one without
     /// guardrails.
     pub fn reference_condition(&self) -> Option<usize> {
-        let named = self.conditions.iter().position(|condition| condition.name == REFERENCE_CONDITION);
+        let named = self.conditions.iter().position(|condition| condition.name_without_client() == REFERENCE_CONDITION);
         named.or_else(|| self.unguarded_condition())
     }
 
@@ -355,6 +372,13 @@ pub(crate) mod tests {
         bare.set_content(Content::NextStep);
         assert_eq!((bare.name.as_str(), bare.content), ("none bare", Content::Native));
         assert_eq!(stripping.other_parts(), "strip everything native");
+        let mut shown = advised.clone();
+        shown.set_client(Client::Raw);
+        assert_eq!(shown, advised);
+        shown.set_client(Client::Codex);
+        assert_eq!(shown.own_name(), Some("all fusion-xml next-step codex-0.169.0"));
+        assert_eq!(shown.name_without_client(), advised.name);
+        assert_eq!(shown.other_parts(), "reject everything next-step codex-0.169.0");
         // The contracts are those of a whole run.
         let deltas = DeltaOptions { include_all_severities: Some(true), max_deltas_per_error: Some(3) };
         let locked =

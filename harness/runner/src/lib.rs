@@ -7,6 +7,7 @@
 mod billing;
 mod chains;
 mod checkpoints;
+mod client_reply;
 mod episode;
 mod executor;
 mod guarded_session;
@@ -22,6 +23,7 @@ mod server;
 mod tokens;
 
 pub use checkpoints::Checkpoints;
+pub use client_reply::{ClientReply, reply_through_client};
 pub use episode::EpisodeEvent;
 pub use executor::{Job, RunEnd, RunError, RunEvent, StopReason, WorkerPool, execute};
 pub use guarded_session::GuardedSession;

@@ -12,6 +12,7 @@ use healbench_protocol::{
 use healbench_record::CellRef;
 use rustc_hash::FxHashMap;
 
+use crate::client_reply::{ClientReply, reply_through_client};
 use crate::leaks::tells_answer;
 use crate::response_digest::{DigestCache, ResponseDigest};
 use crate::{ScenarioContext, TokenCounter, is_estimated};
@@ -106,8 +107,34 @@ impl ResponseCache {
         let entry = entry.map(|entry| Arc::clone(&entry.call_text));
         let is_cached = entry.is_some();
         let call_text = entry.unwrap_or_else(|| Arc::new(self.call_text(context, call)));
-        let answer = context.engines[self.cell_key.1].answer(session, faults, call, deadline)?;
-        let cached = Arc::new(self.cached_response(answer));
+        let (engine, client) = (&context.engines[self.cell_key.1], &context.clients[self.cell_key.1]);
+        let cached = Arc::new(match client {
+            None => {
+                let answer = engine.answer(session, faults, call, deadline)?;
+                let digest = self.digests.digest(&answer.response);
+                let guardrail_tokens = self.guardrail_tokens(&answer, digest);
+                let named_fields = answer.named_fields();
+                cached_response(answer, digest, guardrail_tokens, named_fields)
+            }
+            Some(client) => {
+                let ask = |call: &ToolCall| engine.answer(session, faults, call, deadline);
+                match reply_through_client(client, call, ask)? {
+                    ClientReply::OfServer { mut answer, shown } => {
+                        let sent = self.digests.digest(&answer.response);
+                        let guardrail_tokens = self.guardrail_tokens(&answer, sent);
+                        let named_fields = answer.named_fields();
+                        answer.response.content = shown;
+                        answer.truncation_notice = None;
+                        let digest = self.digests.digest(&answer.response);
+                        cached_response(answer, digest, guardrail_tokens, named_fields)
+                    }
+                    ClientReply::OfClient { answer, named_fields } => {
+                        let digest = self.digests.digest(&answer.response);
+                        cached_response(answer, digest, 0, named_fields)
+                    }
+                }
+            }
+        });
         let stays_fresh = fresh && session.is_pristine() && faults.is_pristine();
         if stays_fresh || !is_cached {
             self.insert(&call_text, stays_fresh.then_some(&cached));
@@ -168,20 +195,28 @@ impl ResponseCache {
         }
     }
 
-    fn cached_response(&mut self, answer: GuardedReply) -> CachedResponse {
-        let digest = self.digests.digest(&answer.response);
-        let guardrail_tokens = match (answer.unguarded_text(), answer.truncation_notice) {
+    /// Returns the tokens that guardrails added to the response of a server.
+    fn guardrail_tokens(&mut self, answer: &GuardedReply, digest: ResponseDigest) -> u32 {
+        match (answer.unguarded_text(), answer.truncation_notice) {
             (Some(bare), _) => digest.tokens.saturating_sub(self.tokens.count(&bare)),
             (None, Some(block)) => self.tokens.count(&answer.response.content[block]),
             (None, None) => 0,
-        };
-        let failure = answer.failure.as_ref();
-        CachedResponse {
-            error_class: failure.map(Failure::class),
-            named_fields: answer.named_fields().map(Into::into),
-            digest,
-            guardrail_tokens,
-            answer,
         }
+    }
+}
+
+fn cached_response(
+    answer: GuardedReply,
+    digest: ResponseDigest,
+    guardrail_tokens: u32,
+    named_fields: Option<Vec<String>>,
+) -> CachedResponse {
+    let failure = answer.failure.as_ref();
+    CachedResponse {
+        error_class: failure.map(Failure::class),
+        named_fields: named_fields.map(Into::into),
+        digest,
+        guardrail_tokens,
+        answer,
     }
 }

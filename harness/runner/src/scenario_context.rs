@@ -1,8 +1,10 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use healbench_engine::contract::ContractAwareness;
-use healbench_engine::{CompileError, Engine, ForeignSettings, WorldBase};
-use healbench_protocol::{Deadline, Environment, EnvironmentError, EnvironmentKind, Seed};
+use healbench_engine::{ClientProfile, CompileError, Engine, ForeignSettings, WorldBase};
+use healbench_protocol::{
+    Deadline, Environment, EnvironmentError, EnvironmentKind, SERVER_NAME, Seed, ToolSpec, tool_definitions,
+};
 use healbench_record::{Condition, DeltaOptions, Plan};
 use healbench_scenarios::{EpisodeState, Scenario, Schedule};
 use rustc_hash::FxHashMap;
@@ -20,6 +22,8 @@ pub struct ScenarioContext<'a> {
     pub(crate) environment: Box<dyn Environment + 'a>,
     /// One for each condition.
     pub(crate) engines: Vec<Engine>,
+    /// One for each condition; `None` for those whose agents see responses as they were sent.
+    pub(crate) clients: Vec<Option<ClientProfile>>,
     /// True if expectations on the state may be checked between turns.
     pub(crate) state_is_cheap: bool,
     /// The tokens of the preamble of each agent, once they are known.
@@ -74,6 +78,16 @@ fn awareness(scenario: &ContractAwareness, deltas: DeltaOptions) -> ContractAwar
     }
 }
 
+/// Returns the client of each condition.
+fn clients(plan: &Plan, tools: &[ToolSpec]) -> Vec<Option<ClientProfile>> {
+    if plan.conditions.iter().all(|condition| condition.client.is_raw()) {
+        return plan.conditions.iter().map(|_| None).collect();
+    }
+    let definitions = tool_definitions(tools);
+    let client = |condition: &Condition| ClientProfile::new(condition.client, SERVER_NAME, &definitions);
+    plan.conditions.iter().map(client).collect()
+}
+
 impl<'a> ScenarioContext<'a> {
     /// Sets up `scenario` for the conditions of `plan`, on its server or in its simulator, unless `make_environment` is given.
     ///
@@ -109,6 +123,7 @@ impl<'a> ScenarioContext<'a> {
         };
         let engines = plan.conditions.iter().map(engine).collect::<Result<_, CompileError>>();
         let engines = engines.map_err(|error| failed(error.into()))?;
+        let clients = clients(plan, environment.tools());
         let state_is_cheap = environment.capabilities().state_is_cheap;
         let mut state = Vec::new();
         if state_is_cheap {
@@ -124,6 +139,7 @@ impl<'a> ScenarioContext<'a> {
             preamble_tokens: plan.agents.iter().map(|_| OnceLock::new()).collect(),
             initially_unmet,
             engines,
+            clients,
             environment,
             base,
             seed: plan.seed,

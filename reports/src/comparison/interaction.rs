@@ -42,7 +42,7 @@ pub struct Interaction {
 }
 
 /// Computes the interaction of each level of content and format with the reference of both, for each agent and set of guardrails that has
-/// all four conditions. Without a reference, the first one of the plan is used.
+/// all four conditions. Without a reference, the first one of the plan is used. The client is that of the first condition.
 pub(super) fn interactions(
     plan: &Plan,
     episodes: &RunEpisodes,
@@ -51,7 +51,8 @@ pub(super) fn interactions(
 ) -> Vec<Interaction> {
     let at = |guardrails: Guardrails, content: Content, format: &ErrorFormat| {
         plan.conditions.iter().position(|condition| {
-            condition.guardrails == guardrails && condition.content == content && condition.format == *format
+            let is_same = condition.guardrails == guardrails && condition.content == content;
+            is_same && condition.format == *format && condition.client == plan.conditions[0].client
         })
     };
     let with_healing = || plan.conditions.iter().filter(|condition| condition.guardrails.healing);

@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use healbench_protocol::{AgentKind, AgentSpec, AxisError, Content, ErrorFormat, Guardrails, REFERENCE_CONDITION};
+use healbench_protocol::{
+    AgentKind, AgentSpec, AxisError, Client, Content, ErrorFormat, Guardrails, REFERENCE_CONDITION,
+};
 use healbench_record::{CellRef, Condition, Outcome, Plan, RunDir};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -31,6 +33,8 @@ pub enum Axis {
     Condition,
     /// Levels of content, of the same agent under the same guardrails in the same error format.
     Content,
+    /// Clients, of the same agent under the same condition but for its client.
+    Client,
 }
 
 /// A matrix of cells: rows are compared within each column. Every difference is over pairs of the same scenario and
@@ -100,7 +104,7 @@ struct ColumnLayout {
 }
 
 /// Builds the matrix of one run. The reference is the row of the given name; by default `none` for guardrails,
-/// `sdk-typescript` for conditions, and otherwise the first row.
+/// `sdk-typescript` for conditions, `raw` for clients, and otherwise the first row.
 ///
 /// # Errors
 /// [`ComparisonError::Axis`] for a reference that the run does not have, [`ComparisonError::TooFew`] if the axis has
@@ -114,7 +118,7 @@ pub fn matrix(side: Side<'_>, axis: Axis, reference: Option<&str>) -> Result<Mat
         return Err(ComparisonError::TooFew { run: side.name.to_owned(), axis: axis.plural() });
     }
     let reference = match reference {
-        None => default_reference(&rows),
+        None => default_reference(plan, axis, &rows),
         Some(name) => rows.iter().position(|row| row == name).ok_or_else(|| {
             let known = rows.clone();
             ComparisonError::Axis(AxisError { axis: "reference", word: name.to_owned(), known })
@@ -136,17 +140,27 @@ pub(crate) fn main_matrix(run: &RunDir, plan: &Plan) -> Result<Option<Matrix>, R
     for axis in axes.iter().copied() {
         let layout = layout(plan, axis);
         if layout.0.len() > 1 {
-            let reference = default_reference(&layout.0);
+            let reference = default_reference(plan, axis, &layout.0);
             return build_matrix(run, plan, axis, layout, reference).map(Some);
         }
     }
     Ok(None)
 }
 
-/// Returns the named reference condition, `none` for guardrails, and otherwise the first row.
-fn default_reference(rows: &[String]) -> usize {
+/// Returns the named reference condition, with its first client, `none` for guardrails, `raw` for clients, and otherwise the first
+/// row.
+fn default_reference(plan: &Plan, axis: Axis, rows: &[String]) -> usize {
     let row = |name: &str| rows.iter().position(|row| row == name);
-    row(REFERENCE_CONDITION).or_else(|| row(&Guardrails::NONE.to_string())).unwrap_or(0)
+    let reference_condition = || {
+        let is_reference = |condition: &Condition| condition.name_without_client() == REFERENCE_CONDITION;
+        plan.conditions.iter().position(is_reference)
+    };
+    match axis {
+        Axis::Condition => reference_condition().or_else(|| row(&Guardrails::NONE.to_string())),
+        Axis::Client => row(Client::Raw.name()),
+        _ => row(&Guardrails::NONE.to_string()),
+    }
+    .unwrap_or(0)
 }
 
 /// Computes the matrix of a layout, without the run's name.
@@ -194,7 +208,7 @@ fn build_matrix(
         Axis::Content | Axis::Format => {
             interactions(plan, &episodes, reference_on(Axis::Content), reference_on(Axis::Format))
         }
-        Axis::Guardrails | Axis::Agent | Axis::Condition => Vec::new(),
+        Axis::Guardrails | Axis::Agent | Axis::Condition | Axis::Client => Vec::new(),
     };
     Ok(Matrix {
         run: String::new(),
@@ -219,26 +233,32 @@ impl Axis {
             Axis::Agent => "agents",
             Axis::Condition => "conditions",
             Axis::Content => "levels of content",
+            Axis::Client => "clients",
         }
     }
 }
 
 /// Returns the rows and the columns of a matrix.
 fn layout(plan: &Plan, axis: Axis) -> (Vec<String>, Vec<ColumnLayout>) {
-    let at = |guardrails: Guardrails, format: &ErrorFormat, content: Content| {
+    let at = |guardrails: Guardrails, format: &ErrorFormat, (content, client): (Content, Client)| {
         plan.conditions.iter().position(|condition| {
-            condition.guardrails == guardrails && condition.format == *format && condition.content == content
+            let is_same = condition.guardrails == guardrails && condition.format == *format;
+            is_same && condition.content == content && condition.client == client
         })
     };
+    let clients = distinct(plan.conditions.iter().map(|condition| condition.client));
     let mut contents = distinct(
         plan.conditions.iter().filter(|condition| condition.guardrails.healing).map(|condition| condition.content),
     );
     if contents.is_empty() {
         contents.push(Content::Native);
     }
-    let titled = |text: String, content: Content| match content {
-        Content::Native => text,
-        content => format!("{text} {}", content.name()),
+    let shown: Vec<(Content, Client)> =
+        clients.iter().flat_map(|client| contents.iter().map(move |content| (*content, *client))).collect();
+    let titled = |text: String, (content, client): (Content, Client)| {
+        let content = (!content.is_native()).then(|| content.name());
+        let client = (!client.is_raw()).then(|| client.name());
+        std::iter::once(text.as_str()).chain(content).chain(client).collect::<Vec<_>>().join(" ")
     };
     let formats = distinct(
         plan.conditions.iter().map(|condition| &condition.format).filter(|format| **format != ErrorFormat::Bare),
@@ -261,11 +281,11 @@ fn layout(plan: &Plan, axis: Axis) -> (Vec<String>, Vec<ColumnLayout>) {
         Axis::Format => {
             let sets: Vec<Guardrails> = sets.into_iter().filter(|set| set.healing).collect();
             let columns = by_agent(&|agent| {
-                let indices = |set: Guardrails, content: Content| {
-                    formats.iter().map(|format| Some((agent, at(set, format, content)?))).collect()
+                let indices = |set: Guardrails, shown: (Content, Client)| {
+                    formats.iter().map(|format| Some((agent, at(set, format, shown)?))).collect()
                 };
-                let columns = sets.iter().flat_map(|set| contents.iter().map(move |content| (*set, *content)));
-                columns.map(|(set, content)| (titled(set.to_string(), content), indices(set, content))).collect()
+                let columns = sets.iter().flat_map(|set| shown.iter().map(move |shown| (*set, *shown)));
+                columns.map(|(set, shown)| (titled(set.to_string(), shown), indices(set, shown))).collect()
             });
             (formats.iter().map(ToString::to_string).collect(), columns)
         }
@@ -273,16 +293,16 @@ fn layout(plan: &Plan, axis: Axis) -> (Vec<String>, Vec<ColumnLayout>) {
             let bare = [&ErrorFormat::Bare];
             let within = if formats.is_empty() { &bare[..] } else { &formats };
             // A set without `healing` has no format, so its one condition is used for every format.
-            let condition = |set, format: &ErrorFormat, content| {
-                at(set, format, content).or_else(|| at(set, &ErrorFormat::Bare, Content::Native))
+            let condition = |set, format: &ErrorFormat, shown: (Content, Client)| {
+                at(set, format, shown).or_else(|| at(set, &ErrorFormat::Bare, (Content::Native, shown.1)))
             };
             let columns = by_agent(&|agent| {
-                let indices = |format: &ErrorFormat, content: Content| {
-                    sets.iter().map(|set| Some((agent, condition(*set, format, content)?))).collect()
+                let indices = |format: &ErrorFormat, shown: (Content, Client)| {
+                    sets.iter().map(|set| Some((agent, condition(*set, format, shown)?))).collect()
                 };
-                let columns = within.iter().flat_map(|format| contents.iter().map(move |content| (*format, *content)));
-                let column = |(format, content): (&ErrorFormat, Content)| {
-                    (titled(format.to_string(), content), indices(format, content))
+                let columns = within.iter().flat_map(|format| shown.iter().map(move |shown| (*format, *shown)));
+                let column = |(format, shown): (&ErrorFormat, (Content, Client))| {
+                    (titled(format.to_string(), shown), indices(format, shown))
                 };
                 columns.map(column).collect()
             });
@@ -291,13 +311,33 @@ fn layout(plan: &Plan, axis: Axis) -> (Vec<String>, Vec<ColumnLayout>) {
         Axis::Content => {
             let sets: Vec<Guardrails> = sets.into_iter().filter(|set| set.healing).collect();
             let columns = by_agent(&|agent| {
-                let indices = |set: Guardrails, format: &ErrorFormat| {
-                    contents.iter().map(|content| Some((agent, at(set, format, *content)?))).collect()
+                let indices = |set: Guardrails, format: &ErrorFormat, client: Client| {
+                    contents.iter().map(|content| Some((agent, at(set, format, (*content, client))?))).collect()
                 };
                 let columns = sets.iter().flat_map(|set| formats.iter().map(move |format| (*set, *format)));
-                columns.map(|(set, format)| (format!("{set} {format}"), indices(set, format))).collect()
+                let columns =
+                    columns.flat_map(|(set, format)| clients.iter().map(move |client| (set, format, *client)));
+                let column = |(set, format, client): (Guardrails, &ErrorFormat, Client)| {
+                    let title = titled(format!("{set} {format}"), (Content::Native, client));
+                    (title, indices(set, format, client))
+                };
+                columns.map(column).collect()
             });
             (contents.iter().map(|content| content.name().to_owned()).collect(), columns)
+        }
+        Axis::Client => {
+            let names = distinct(plan.conditions.iter().map(Condition::name_without_client));
+            let with = |name: &str, client: Client| {
+                let is_it =
+                    |condition: &Condition| condition.client == client && condition.name_without_client() == name;
+                plan.conditions.iter().position(is_it)
+            };
+            let columns = by_agent(&|agent| {
+                let indices =
+                    |name| clients.iter().map(|client| Some((agent, with(name, *client)?))).collect::<Vec<_>>();
+                names.iter().map(|name| ((*name).to_owned(), indices(name))).collect()
+            });
+            (clients.iter().map(|client| client.name().to_owned()).collect(), columns)
         }
         Axis::Condition => {
             let indices = |agent| (0..plan.conditions.len()).map(|condition| Some((agent, condition))).collect();

@@ -2,7 +2,7 @@
 
 use crate::gate::{complete_records, run_gate};
 use crate::sample::{manifest, plan, run_with};
-use healbench_protocol::{ConditionParts, Content, DomainErrors, ErrorFormat, Guardrails, Undeclared};
+use healbench_protocol::{Client, ConditionParts, Content, DomainErrors, ErrorFormat, Guardrails, Undeclared};
 use healbench_record::{CellRef, Condition, Outcome, Plan};
 use healbench_reports::Baseline;
 use healbench_reports::gate::{GateRow, Policy, Verdict};
@@ -141,10 +141,13 @@ fn a_generalizing_gate_says_what_is_missing() {
 #[test]
 fn a_gate_refuses_two_conditions_of_one_name() {
     let of = |guardrails, format: ErrorFormat| {
-        let (undeclared, domain_errors, content) = (Undeclared::Strip, DomainErrors::default(), Content::default());
+        let (undeclared, domain_errors) = (Undeclared::Strip, DomainErrors::default());
+        let (content, client) = (Content::default(), Client::default());
         let mut plan = model_plan(2, 2);
-        plan.conditions =
-            vec![Condition::named("mine", ConditionParts { undeclared, guardrails, format, domain_errors, content })];
+        plan.conditions = vec![Condition::named(
+            "mine",
+            ConditionParts { undeclared, guardrails, format, domain_errors, content, client },
+        )];
         blessed(&plan, |_| Outcome::Success)
     };
     let base = of(Guardrails::NONE, ErrorFormat::Bare);

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use healbench_protocol::{Guardrails, Undeclared};
 
 use super::contract::DeltaArgs;
-use crate::axis_help::{conditions_help, contents_help, formats_help, guardrails_help};
+use crate::axis_help::{clients_help, conditions_help, contents_help, formats_help, guardrails_help};
 use crate::conditions::DEFAULT_CONDITIONS;
 
 /// The axes of a plan.
@@ -56,6 +56,14 @@ pub(crate) struct AxisArgs {
         help = contents_help("Levels of content: what the texts of failures state", " [default with another part: native]"),
     )]
     pub(crate) content: Vec<String>,
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        env = "HEALBENCH_CLIENT",
+        help = clients_help(": each condition is run once for each of them [default: raw]"),
+    )]
+    pub(crate) client: Vec<String>,
     #[command(flatten)]
     pub(crate) deltas: DeltaArgs,
     /// How episodes of models begin: `seeded`, with the scheduled mistake as the model's first call, or `natural`, with the task only.

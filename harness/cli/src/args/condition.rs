@@ -4,7 +4,7 @@ use clap::Args;
 
 use super::axes::UndeclaredPolicy;
 use super::contract::DeltaArgs;
-use crate::axis_help::{conditions_help, contents_help, formats_help, guardrails_help};
+use crate::axis_help::{clients_help, conditions_help, contents_help, formats_help, guardrails_help};
 
 #[derive(Debug, Args)]
 pub(crate) struct ConditionArgs {
@@ -37,6 +37,14 @@ pub(crate) struct ConditionArgs {
         help = contents_help("Levels of content: what the texts of failures state", ""),
     )]
     pub(crate) content: Vec<String>,
+    #[arg(
+        long,
+        value_name = "LIST",
+        value_delimiter = ',',
+        default_value = "raw",
+        help = clients_help(". Several are printed together"),
+    )]
+    pub(crate) client: Vec<String>,
     #[command(flatten)]
     pub(crate) deltas: DeltaArgs,
     /// The seed of the scenario's generated rows.

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use healbench_engine::contract::ContractAwareness;
-use healbench_engine::definition::WorldDef;
-use healbench_engine::{CompileError, Engine, GuardedReply, World, WorldBase};
+use healbench_engine::definition::{Tool, WorldDef};
+use healbench_engine::{ClientProfile, CompileError, Engine, GuardedReply, World, WorldBase};
 use healbench_mcp::call_result;
-use healbench_protocol::{EnvironmentKind, NumberTexts, Seed, ToolCall};
+use healbench_protocol::{EnvironmentKind, NumberTexts, SERVER_NAME, Seed, ToolCall, ToolSpec, tool_definitions};
 use healbench_record::Condition;
 use healbench_reports::render::{plain_text, pluralize};
-use healbench_runner::{TokenCounter, count_tokens, is_estimated};
+use healbench_runner::{ClientReply, TokenCounter, count_tokens, is_estimated, reply_through_client};
 use healbench_scenarios::Scenario;
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -56,7 +56,10 @@ pub(crate) fn call(args: &CallArgs, terminal: &Terminal) -> Result<ExitStatus, C
         let engine = engine.with_undeclared(condition.undeclared).with_domain_errors(condition.domain_errors);
         Ok(engine.with_content(condition.content, count_tokens))
     };
-    let mut engines = Engines::new(world, conditions, output, engine)?;
+    let specs: Vec<ToolSpec> = tools.iter().map(Tool::advertised).collect();
+    let definitions = tool_definitions(&specs);
+    let client = |condition: &Condition| ClientProfile::new(condition.client, SERVER_NAME, &definitions);
+    let mut engines = Engines::new(world, conditions, output, engine, client)?;
     let mut results = terminal.result_writer();
     match &args.tool {
         Some(tool) => {
@@ -159,11 +162,36 @@ fn read_call(line: &[u8]) -> Result<ToolCall, String> {
     }
 }
 
-/// One engine and one environment per condition, with its label; the environments are separate because calls change them.
+/// One engine per condition.
 struct Engines {
-    conditions: Vec<(String, Engine, World)>,
+    conditions: Vec<LabelledEngine>,
     output: CallOutput,
     counter: TokenCounter,
+}
+
+/// The engine of a condition, with an environment of its own, because calls change it.
+struct LabelledEngine {
+    label: String,
+    engine: Engine,
+    client: Option<ClientProfile>,
+    world: World,
+}
+
+impl LabelledEngine {
+    /// Answers a call. What a client shows stands in the place of the response's content.
+    fn call(&mut self, call: &ToolCall) -> GuardedReply {
+        let Some(client) = &self.client else { return self.engine.call(&mut self.world, call) };
+        match reply_through_client(client, call, |call| Ok(self.engine.call(&mut self.world, call))) {
+            Ok(ClientReply::OfServer { mut answer, shown }) => {
+                answer.response.content = shown;
+                // The model is shown the content, and nothing beside it.
+                answer.structured = None;
+                answer
+            }
+            Ok(ClientReply::OfClient { answer, .. }) => answer,
+            Err(error) => unreachable!("the simulator always replies: {error}"),
+        }
+    }
 }
 
 impl Engines {
@@ -172,10 +200,12 @@ impl Engines {
         conditions: Vec<(String, Condition)>,
         output: CallOutput,
         make_engine: impl Fn(&Condition) -> Result<Engine, CompileError>,
+        make_client: impl Fn(&Condition) -> Option<ClientProfile>,
     ) -> Result<Engines, CliError> {
         let base = Arc::new(WorldBase::new(world));
         let engine = |(label, condition): (String, Condition)| {
-            Ok::<_, CliError>((label, make_engine(&condition)?, World::new(Arc::clone(&base))))
+            let (engine, client) = (make_engine(&condition)?, make_client(&condition));
+            Ok::<_, CliError>(LabelledEngine { label, engine, client, world: World::new(Arc::clone(&base)) })
         };
         let conditions = conditions.into_iter().map(engine).collect::<Result<_, _>>()?;
         Ok(Engines { conditions, output, counter: TokenCounter::new() })
@@ -183,8 +213,8 @@ impl Engines {
 
     /// Formats the response under each condition; `line` is the line of the call in the input.
     fn render_reply(&mut self, call: &ToolCall, line: Option<u64>) -> String {
-        if let (CallOutput::Json, [(_, engine, world)]) = (self.output, self.conditions.as_mut_slice()) {
-            return json_line(&call_tool_result(&engine.call(world, call)));
+        if let (CallOutput::Json, [only]) = (self.output, self.conditions.as_mut_slice()) {
+            return json_line(&call_tool_result(&only.call(call)));
         }
         let mut out = String::new();
         if let (CallOutput::Text, Some(line)) = (self.output, line) {
@@ -196,8 +226,9 @@ impl Engines {
             out.push_str(&format!("── {line}: {} {}\n\n", plain_text(&call.tool), plain_text(&arguments)));
         }
         let mut members = Map::new();
-        for (label, engine, world) in &mut self.conditions {
-            let reply = engine.call(world, call);
+        for condition in &mut self.conditions {
+            let reply = condition.call(call);
+            let label = &condition.label;
             let text = reply.response.text();
             let (tokens, is_estimated) = (self.counter.count(&text), is_estimated(&text));
             match self.output {

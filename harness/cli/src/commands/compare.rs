@@ -51,6 +51,7 @@ fn compare_cells(side: Side<'_>, args: &CompareArgs, terminal: &Terminal) -> Res
         Some(CompareAxis::Agent) => Axis::Agent,
         Some(CompareAxis::Condition) => Axis::Condition,
         Some(CompareAxis::Content) => Axis::Content,
+        Some(CompareAxis::Client) => Axis::Client,
         // Clap requires an axis if there is no candidate.
         Some(CompareAxis::Format) | None => Axis::Format,
     };

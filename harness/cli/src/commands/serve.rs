@@ -10,10 +10,8 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use healbench_agents::external::SERVER_NAME;
-use healbench_agents::llm::tool_definitions;
 use healbench_mcp::{Incoming, IncomingCall, Line, MAX_LINE, ToolServer, attach as relay, read_line};
-use healbench_protocol::{EnvironmentKind, Seed};
+use healbench_protocol::{EnvironmentKind, SERVER_NAME, Seed, tool_definitions};
 use healbench_record::{Condition, Plan};
 use healbench_reports::render::{plain_text, pluralize};
 use healbench_runner::{Axes, ScenarioContext, build_plan};
@@ -55,7 +53,8 @@ fn attach(address: &Path) -> Result<ExitStatus, CliError> {
 fn serve_case(file: &Path, name: &str) -> Result<ExitStatus, CliError> {
     let case = Case::read(file, name)?;
     let server = ToolServer::new(SERVER_NAME, vec![case.tool.clone()]);
-    answer_lines(&server, &stop_flag()?, &mut |call| Ok(case.answer(call)))?;
+    let stop = stop_flag()?;
+    answer_lines(&server, &stop, &mut |call| Ok(case.answer(call)))?;
     Ok(ExitStatus::Success)
 }
 
@@ -75,7 +74,8 @@ fn serve_scenario(path: &Path, args: &ServeArgs, terminal: &Terminal) -> Result<
     let mut session = context.open(0).map_err(no_reply)?;
     print_task(&scenario, &context, args.trial, terminal);
     let server = ToolServer::new(SERVER_NAME, tool_definitions(context.tools()));
-    let calls = answer_lines(&server, &stop_flag()?, &mut |incoming| {
+    let stop = stop_flag()?;
+    let calls = answer_lines(&server, &stop, &mut |incoming| {
         let reply = session.call(&incoming.call).map_err(no_reply)?;
         Ok(incoming.answer(Ok(call_tool_result(&reply))))
     })?;
@@ -93,6 +93,10 @@ fn plan(scenario: &Scenario, args: &ServeArgs) -> Result<Plan, CliError> {
     let kind = if scenario.server.is_some() { EnvironmentKind::Mcp } else { EnvironmentKind::Simulator };
     let conditions: Vec<Condition> =
         labelled_conditions(&args.conditions, kind)?.into_iter().map(|(_, condition)| condition).collect();
+    if conditions.iter().any(|condition| !condition.client.is_raw()) {
+        return Err(CliError::new("a server has no client: the program that connects to it shows the responses")
+            .help("leave out `--client`, and conditions with a client"));
+    }
     if conditions.len() > 1 {
         return Err(CliError::new("a server has one condition, and several are given")
             .help("start one server for each condition"));

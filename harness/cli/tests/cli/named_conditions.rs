@@ -303,7 +303,7 @@ fn table_lines<T>(title: &str, entries: &[NamedEntry<T>]) -> String {
 #[test]
 fn the_reference_has_the_entries_of_the_registries() {
     let condition = |entry: &ConditionEntry| {
-        let ConditionParts { undeclared, guardrails, format, domain_errors, content } = &entry.parts;
+        let ConditionParts { undeclared, guardrails, format, domain_errors, content, .. } = &entry.parts;
         let (undeclared, domain_errors, content) = (undeclared.name(), domain_errors.name(), content.name());
         format!("| `{}` | {undeclared} | {guardrails} | {format} | {domain_errors} | {content} |\n", entry.name)
     };

@@ -59,7 +59,18 @@ fn block(block: &ContentBlock) -> Option<ShownBlock> {
 /// Returns a block with its members in the order in which Codex declares them.
 fn in_order(block: &Value) -> Value {
     const ORDER: [&str; 13] = [
-        "type", "resource", "uri", "name", "title", "description", "mimeType", "text", "blob", "size", "data", "_meta",
+        "type",
+        "resource",
+        "uri",
+        "name",
+        "title",
+        "description",
+        "mimeType",
+        "text",
+        "blob",
+        "size",
+        "data",
+        "_meta",
         "annotations",
     ];
     let Value::Object(members) = block else { return block.clone() };
@@ -70,20 +81,19 @@ fn in_order(block: &Value) -> Value {
 
 /// Cuts an answer twice, as Codex does: when the call ends, by bytes, and when the request is made, by tokens.
 fn cut(shown: Vec<ShownBlock>) -> Vec<ShownBlock> {
-    let by_bytes = cut_to(shown, MAX_BYTES, 1, |text, cut| {
-        format!("…{} chars truncated…", text[cut].chars().count())
-    });
-    cut_to(by_bytes, MAX_BYTES / BYTES_PER_TOKEN, BYTES_PER_TOKEN, |_, cut| {
-        format!("…{} tokens truncated…", cut.len().div_ceil(BYTES_PER_TOKEN))
+    let by_bytes = cut_to(shown, MAX_BYTES, 1, |removed, _| format!("…{} chars truncated…", removed.chars().count()));
+    cut_to(by_bytes, MAX_BYTES / BYTES_PER_TOKEN, BYTES_PER_TOKEN, |_, excess| {
+        format!("…{} tokens truncated…", excess.div_ceil(BYTES_PER_TOKEN))
     })
 }
 
-/// Cuts texts to a budget of units. The text that exceeds it loses its middle, and those after it are omitted.
+/// Cuts texts to a budget of units. The text that exceeds it loses its middle, and those after it are omitted. The marker is made of
+/// what was removed, and of the number of bytes in excess: no character is split, so more may be removed.
 fn cut_to(
     shown: Vec<ShownBlock>,
     budget: usize,
     unit_bytes: usize,
-    marker: impl Fn(&str, std::ops::Range<usize>) -> String,
+    marker: impl Fn(&str, usize) -> String,
 ) -> Vec<ShownBlock> {
     let mut left = budget;
     let mut omitted = 0;
@@ -103,7 +113,7 @@ fn cut_to(
             let bytes = left * unit_bytes;
             let start = text.floor_char_boundary(bytes / 2);
             let end = text.ceil_char_boundary(text.len() - (bytes - bytes / 2));
-            let marker = marker(&text, start..end);
+            let marker = marker(&text[start..end], text.len() - bytes);
             kept.push(ShownBlock::Text([&text[..start], &marker, &text[end..]].concat()));
             left = 0;
         }

@@ -102,6 +102,11 @@ impl ClientProfile {
         (self.entry.show)(self, call, result)
     }
 
+    /// Returns the names of the tools.
+    pub fn tool_names(&self) -> Vec<String> {
+        self.tools.iter().map(|tool| tool.name.clone()).collect()
+    }
+
     fn tool(&self, name: &str) -> Option<&ListedTool> {
         self.tools.iter().find(|tool| tool.name == name)
     }

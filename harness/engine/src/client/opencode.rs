@@ -92,8 +92,7 @@ fn cut(text: String) -> String {
         bytes += size;
         kept += 1;
     }
-    let (removed, unit) =
-        if is_out_of_bytes { (text.len() - bytes, "bytes") } else { (lines.len() - kept, "lines") };
+    let (removed, unit) = if is_out_of_bytes { (text.len() - bytes, "bytes") } else { (lines.len() - kept, "lines") };
     format!(
         "{}\n\n...{removed} {unit} truncated...\n\nThe tool call succeeded but the output was truncated. Full output saved to: \
          ~/.local/share/opencode/tool-output/tool_00000000000000000000000000\nUse the Task tool to have explore agent process \

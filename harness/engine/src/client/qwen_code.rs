@@ -188,7 +188,7 @@ fn error_text(call: &ToolCall, result: &CallResult) -> String {
         .iter()
         .map(|block| match block {
             ContentBlock::Text(text) => json!({"type": "text", "text": text}),
-            ContentBlock::Other(block) => block.clone(),
+            ContentBlock::Other(block) => in_order(block),
         })
         .collect();
     error.insert("content".to_owned(), content.into());
@@ -203,6 +203,16 @@ fn error_text(call: &ToolCall, result: &CallResult) -> String {
         javascript_json(&json!({"name": name, "args": call.arguments})),
         javascript_json(&response)
     )
+}
+
+/// Returns a block with its members in the order in which the SDK declares them: a link is a resource with a type.
+fn in_order(block: &Value) -> Value {
+    const LINK: [&str; 10] =
+        ["name", "title", "icons", "uri", "description", "mimeType", "size", "annotations", "_meta", "type"];
+    let Some(members) = block.as_object().filter(|_| block["type"] == "resource_link") else { return block.clone() };
+    let mut members: Vec<_> = members.clone().into_iter().collect();
+    members.sort_by_key(|(name, _)| LINK.iter().position(|known| known == name).unwrap_or(LINK.len()));
+    members.into_iter().collect()
 }
 
 /// Keeps the beginning and the end of a text that is too long: a fifth of the lines and characters, and the rest of them.

@@ -26,7 +26,9 @@ pub(super) fn exception(tool: Option<&ListedTool>, result: &CallResult) -> Optio
                 .map(|error| format!("data{} {}", error.pointer, error.message))
                 .collect();
             let errors = errors.join(", ");
-            (!errors.is_empty()).then(|| format!("MCP error -32602: Structured content does not match the tool's output schema: {errors}"))
+            (!errors.is_empty()).then(|| {
+                format!("MCP error -32602: Structured content does not match the tool's output schema: {errors}")
+            })
         }
     }
 }

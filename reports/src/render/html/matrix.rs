@@ -19,6 +19,7 @@ pub(super) fn heat_map(matrix: &Matrix) -> Markup {
         Axis::Agent => "Agents",
         Axis::Condition => "Conditions",
         Axis::Content => "Levels of content",
+        Axis::Client => "Clients",
     };
     html! {
         h2 #matrix { (what) " compared" }
@@ -70,6 +71,7 @@ fn singular(axis: Axis) -> &'static str {
         Axis::Agent => "agent",
         Axis::Condition => "condition",
         Axis::Content => "content",
+        Axis::Client => "client",
     }
 }
 

@@ -1,13 +1,26 @@
 //! Converts tools to function definitions. All actions of a tool share one flat schema with the discriminator, as in
 //! Fusion.
 
-use healbench_protocol::{ActionSpec, Object, ToolSpec};
 use serde_json::{Value, json};
 
-use super::Function;
+use crate::{ActionSpec, Object, ToolSpec};
+
+/// The name of the server in the settings of clients, which tells nothing about scenario or condition.
+pub const SERVER_NAME: &str = "tools";
+
+/// The definition of a function that a model may call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Function {
+    /// The name.
+    pub name: String,
+    /// The description.
+    pub description: String,
+    /// The JSON Schema of the arguments: an object with `type`, `properties` and `required`.
+    pub parameters: Value,
+}
 
 /// Converts a task's tools to function definitions.
-pub(super) fn functions(tools: &[ToolSpec]) -> Vec<Function> {
+pub fn functions(tools: &[ToolSpec]) -> Vec<Function> {
     tools.iter().map(function).collect()
 }
 
