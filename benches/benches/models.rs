@@ -61,7 +61,7 @@ fn run_model(trials: u32, latency: Duration) -> (u64, Duration) {
     let endpoint = Endpoint::new(&Arc::new(Network::new().unwrap()), &model, &|_| None).unwrap();
     let backend = Arc::new(ModelBackend::Live(endpoint));
     let factory = Arc::new(LlmAgentFactory { model, backend, stop, recording_date: String::new() });
-    let make_agent = for_any_episode(|_, start, _| Box::new(factory.agent(start)));
+    let make_agent = for_any_episode(|_, start, _| Box::new(factory.agent(start, None)));
     let pools = [WorkerPool { agents: vec![0], threads: CONNECTIONS as usize, costly: true }];
     let job = Job {
         plan: &plan,

@@ -382,7 +382,8 @@ impl ProgramAgent<'_> {
             Turn::Calls { calls, waited_s, text } => {
                 let masked = |mut call: ToolCall| {
                     let before = call.arguments.clone();
-                    secrets.redact_json(&mut call.arguments);
+                    // Without a time limit, it cannot be exceeded.
+                    let _ = secrets.redact_json(&mut call.arguments, None);
                     call.tool = secrets.mask(&call.tool);
                     if call.arguments != before {
                         call.numbers = None;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use healbench_protocol::{
-    Agent, AgentError, EpisodeStart, Origin, ToolCall, ToolResponse, ToolsMode, Turn, TurnCost, functions,
+    Agent, AgentError, EpisodeStart, NewRequest, Origin, ReceivedAnswer, RequestId, RequestLog, RequestLogError,
+    ToolCall, ToolResponse, ToolsMode, Turn, TurnCost, Usage, functions,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -51,8 +52,12 @@ pub struct LlmAgentFactory {
 }
 
 impl LlmAgentFactory {
-    /// Creates the agent of one episode.
-    pub fn agent<'s>(self: &Arc<LlmAgentFactory>, start: EpisodeStart<'s>) -> LlmAgent<'s> {
+    /// Creates the agent of one episode. Its requests are noted in `requests`, if there is a log.
+    pub fn agent<'s>(
+        self: &Arc<LlmAgentFactory>,
+        start: EpisodeStart<'s>,
+        requests: Option<Arc<dyn RequestLog>>,
+    ) -> LlmAgent<'s> {
         let functions = functions(start.tools);
         let (system, native) = system_and_functions(&self.model, functions.clone());
         let preamble = preamble(&system, &native);
@@ -72,6 +77,8 @@ impl LlmAgentFactory {
             calls: 0,
             calls_truncated: false,
             tokens: 0,
+            requests,
+            next_request: 0,
             seed: (start.draws.draws("model", 0).bits() >> 33) as u32,
             permit: None,
         }
@@ -126,6 +133,9 @@ pub struct LlmAgent<'s> {
     calls_truncated: bool,
     /// The number of tokens used, by the provider's counts.
     tokens: u64,
+    requests: Option<Arc<dyn RequestLog>>,
+    /// The number of the next request in the episode.
+    next_request: u32,
     seed: u32,
     /// Held from the first request to the end of the episode.
     permit: Option<EpisodePermit>,
@@ -218,7 +228,7 @@ impl LlmAgent<'_> {
             ModelReply::Answer { reply, latency_ms } => {
                 let Reply { message, finish_reason, usage } = reply;
                 // Drop implausible counts.
-                let usage = usage.filter(|usage| usage.input < IMPLAUSIBLE && usage.output < IMPLAUSIBLE);
+                let usage = usage.filter(is_plausible);
                 let usd = usage.zip(self.factory.model.price).map(|(usage, price)| price.usd(&usage));
                 self.origin = Origin::Model(TurnCost { usage, usd, latency_ms });
                 self.tokens += usage.map_or(0, |usage| usage.input + usage.output);
@@ -295,14 +305,21 @@ impl LlmAgent<'_> {
         let model = &factory.model;
         let api_request = model.api.request(model, &self.conversation, self.seed);
         let request = Request { api: model.api, model: &model.model, trial: self.start.trial, body: &api_request.body };
+        let id = RequestId { episode: self.start.episode, turn: self.next_request };
+        self.next_request += 1;
         match &*factory.backend {
             ModelBackend::Replay(cassette) => match cassette.get(&request) {
                 Some(recorded) => ModelReply::from_recording(model.api, &recorded),
                 None => Err(AgentError::RecordingMissing(cassette.explain_miss(&request))),
             },
             ModelBackend::Live(endpoint) => {
+                let key = self.requests.as_ref().map(|_| request.key().to_string()).unwrap_or_default();
+                if let Some(recorded) = self.kept_answer(id, &key)? {
+                    return ModelReply::from_recording(model.api, &recorded);
+                }
                 self.acquire_permit(endpoint)?;
-                Ok(self.ask_endpoint(endpoint, &api_request)?.0)
+                let log = RequestInLog { log: self.requests.as_deref(), id, key: &key, keeps_body: true };
+                Ok(self.ask(endpoint, &api_request, &log, |_| Ok(()))?.0)
             }
             ModelBackend::Recording(endpoint, cassette) => {
                 // Acquire the permit before reserving: other threads may be waiting for the reserved recording.
@@ -311,11 +328,17 @@ impl LlmAgent<'_> {
                     None => Err(AgentError::Stopped),
                     Some(Reservation::Recorded(recorded)) => ModelReply::from_recording(model.api, &recorded),
                     Some(Reservation::Reserved(pending)) => {
-                        let (model_reply, body, latency_ms) = self.ask_endpoint(endpoint, &api_request)?;
-                        let recorded =
-                            RecordedResponse { body, latency_ms, recorded_on: factory.recording_date.clone() };
-                        pending.put(recorded).map_err(|error| AgentError::RecordingFailed(error.to_string()))?;
-                        Ok(model_reply)
+                        let key = pending.key().to_string();
+                        let log = RequestInLog { log: self.requests.as_deref(), id, key: &key, keeps_body: false };
+                        let record = |answer: &EndpointAnswer| {
+                            let recorded = RecordedResponse {
+                                body: answer.1.clone(),
+                                latency_ms: answer.2,
+                                recorded_on: factory.recording_date.clone(),
+                            };
+                            pending.put(recorded).map_err(|error| AgentError::RecordingFailed(error.to_string()))
+                        };
+                        Ok(self.ask(endpoint, &api_request, &log, record)?.0)
                     }
                 }
             }
@@ -330,13 +353,52 @@ impl LlmAgent<'_> {
         Ok(())
     }
 
+    /// Returns the answer that an earlier process received to the same request of this episode.
+    fn kept_answer(&self, id: RequestId, key: &str) -> Result<Option<RecordedResponse>, AgentError> {
+        let Some(log) = &self.requests else { return Ok(None) };
+        let kept = log.kept_answer(id, key).map_err(log_error)?;
+        Ok(kept.and_then(|kept| {
+            Some(RecordedResponse { body: kept.body?, latency_ms: kept.latency_ms, recorded_on: String::new() })
+        }))
+    }
+
+    /// Sends a request that is noted in the log before, with its result afterwards. `record` stores the answer elsewhere.
+    fn ask(
+        &self,
+        endpoint: &Endpoint,
+        api_request: &ApiRequest,
+        in_log: &RequestInLog<'_>,
+        record: impl FnOnce(&EndpointAnswer) -> Result<(), AgentError>,
+    ) -> Result<EndpointAnswer, AgentError> {
+        if let Some(log) = in_log.log {
+            let RequestInLog { id, key, .. } = *in_log;
+            let new = NewRequest { id, key, body: &api_request.body, max_output: api_request.max_output_tokens() };
+            log.reserve(&new).map_err(log_error)?;
+        }
+        let unsettled = Unsettled(in_log.log.map(|log| (log, in_log.id)));
+        let mut lost_answers = 0;
+        let answer = self.ask_endpoint(endpoint, api_request, &mut lost_answers);
+        let recorded = answer.as_ref().map_or(Ok(()), record);
+        if let Some(log) = unsettled.take() {
+            let received = answer.as_ref().ok().map(|(reply, body, latency_ms)| ReceivedAnswer {
+                body: in_log.keeps_body.then(|| body.clone()),
+                usage: reply.usage(),
+                latency_ms: *latency_ms,
+            });
+            log.settle(in_log.id, received.as_ref(), lost_answers).map_err(log_error)?;
+        }
+        recorded?;
+        answer
+    }
+
     /// Sends the request and returns the reply, the body to record and the latency in milliseconds. A body that is not
     /// a valid reply of the API (some servers send errors with status 200) is retried and never recorded.
     fn ask_endpoint(
         &self,
         endpoint: &Endpoint,
         api_request: &ApiRequest,
-    ) -> Result<(ModelReply, Value, u64), AgentError> {
+        lost_answers: &mut u32,
+    ) -> Result<EndpointAnswer, AgentError> {
         let api = self.factory.model.api;
         let failure = |reason: String, cause: FailureCause| {
             let body = json!({ FAILURE_KEY: reason, "whose": cause });
@@ -344,7 +406,7 @@ impl LlmAgent<'_> {
         };
         let mut failed = 0;
         loop {
-            let mut response = match endpoint.send(&api_request.path, &api_request.body, &self.factory.stop) {
+            let response = match endpoint.send(&api_request.path, &api_request.body, &self.factory.stop, lost_answers) {
                 Ok(response) => response,
                 Err(EndpointError::TooLong(reason)) => return failure(reason, FailureCause::ContextLength),
                 Err(EndpointError::Refused(reason)) => return failure(reason, FailureCause::Policy),
@@ -353,20 +415,59 @@ impl LlmAgent<'_> {
                 Err(EndpointError::Infra(reason)) => return Err(AgentError::Infra(reason)),
                 Err(EndpointError::Stopped) => return Err(AgentError::Stopped),
             };
-            // The body is written to files, and a server may echo the key.
-            endpoint.redact_json(&mut response.body);
             match api.reply(&response.body) {
                 Ok(reply) => {
                     let model_reply = ModelReply::Answer { reply, latency_ms: response.latency_ms };
                     return Ok((model_reply, response.body, response.latency_ms));
                 }
-                Err(error) if failed == self.factory.model.limits.retries => return Err(unreadable(api, &error)),
+                Err(error) if failed == self.factory.model.limits.retries => {
+                    *lost_answers += 1;
+                    return Err(unreadable(api, &error));
+                }
                 Err(_) => {
+                    *lost_answers += 1;
                     endpoint.pause(failed, &self.factory.stop).ok_or(AgentError::Stopped)?;
                     failed += 1;
                 }
             }
         }
+    }
+}
+
+/// A reply, the body to record, and the latency in milliseconds.
+type EndpointAnswer = (ModelReply, Value, u64);
+
+/// The entry of a request in the log of the run, if there is one.
+struct RequestInLog<'a> {
+    log: Option<&'a dyn RequestLog>,
+    id: RequestId,
+    key: &'a str,
+    /// False if the answer is recorded elsewhere.
+    keeps_body: bool,
+}
+
+/// A reservation that is given up if a panic ends the request: others would wait for it forever.
+struct Unsettled<'a>(Option<(&'a dyn RequestLog, RequestId)>);
+
+impl<'a> Unsettled<'a> {
+    fn take(mut self) -> Option<&'a dyn RequestLog> {
+        self.0.take().map(|(log, _)| log)
+    }
+}
+
+impl Drop for Unsettled<'_> {
+    fn drop(&mut self) {
+        if let Some((log, id)) = self.0 {
+            // The panic is reported, and ends the run.
+            let _ = log.settle(id, None, 1);
+        }
+    }
+}
+
+fn log_error(error: RequestLogError) -> AgentError {
+    match error {
+        RequestLogError::Stopped => AgentError::Stopped,
+        RequestLogError::Failed(reason) => AgentError::RecordingFailed(reason),
     }
 }
 
@@ -388,6 +489,10 @@ fn rename_call_id(raw: &mut Value, old: &str, new: &str) {
 
 /// More tokens than any conversation can have.
 const IMPLAUSIBLE: u64 = 1 << 40;
+
+fn is_plausible(usage: &Usage) -> bool {
+    usage.input < IMPLAUSIBLE && usage.output < IMPLAUSIBLE
+}
 
 fn unreadable(api: Api, error: &UnreadableResponse) -> AgentError {
     AgentError::Infra(format!("{}: {error}", api.name()))
@@ -424,6 +529,16 @@ enum FailureCause {
 const FAILURE_KEY: &str = "healbench_refused";
 
 impl ModelReply {
+    /// Returns the provider's token counts.
+    fn usage(&self) -> Option<Usage> {
+        match self {
+            ModelReply::Answer { reply, .. } => reply.usage.filter(is_plausible),
+            // A rejected request costs nothing; what the server could not parse was generated.
+            ModelReply::Failure { cause: FailureCause::Unparsed, .. } => None,
+            ModelReply::Failure { .. } => Some(Usage::default()),
+        }
+    }
+
     fn from_recording(api: Api, recorded: &RecordedResponse) -> Result<ModelReply, AgentError> {
         if let Some(reason) = recorded.body.get(FAILURE_KEY).and_then(Value::as_str) {
             let cause = serde_json::from_value(recorded.body["whose"].clone()).unwrap_or(FailureCause::ContextLength);

@@ -8,6 +8,7 @@ mod api;
 pub mod cassette;
 mod conversation;
 mod endpoint;
+mod lenient_json;
 mod limiter;
 mod model;
 mod preflight;

@@ -7,6 +7,7 @@ use reqwest::Url;
 use serde_json::Value;
 
 use super::endpoint::{AttemptError, Endpoint, RawAnswer, classify};
+use super::lenient_json;
 
 const TIMEOUT: Duration = Duration::from_secs(10);
 /// The most models listed when the requested one is missing.
@@ -136,7 +137,7 @@ impl Endpoint {
         if let Some(other) = classify::non_json_content_type(&answer.headers) {
             return Err(self.unavailable(&format!("it answers with {other}, not JSON")));
         }
-        let Ok(body) = serde_json::from_slice::<Value>(&answer.body) else {
+        let Ok(body) = lenient_json::parse::<Value>(&answer.body) else {
             return Err(self.unavailable("its answer is not JSON"));
         };
         if self.has_model_resource() {
@@ -166,7 +167,7 @@ impl Endpoint {
 
 fn reason(error: AttemptError) -> String {
     match error {
-        AttemptError::Network(reason) => reason,
+        AttemptError::Network(reason) | AttemptError::Lost(reason) => reason,
         AttemptError::TooLarge => "its list of models is larger than 16 MiB".to_owned(),
         AttemptError::Stopped => "stopped".to_owned(),
     }

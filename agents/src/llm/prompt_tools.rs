@@ -4,7 +4,7 @@
 
 use serde_json::{Deserializer, Value, json};
 
-use super::{Arguments, CallResult, Function, SentCall};
+use super::{Arguments, CallResult, Function, SentCall, lenient_json};
 
 /// Returns the system text followed by the descriptions of the functions.
 pub(super) fn system_text(text: &str, functions: &[Function]) -> String {
@@ -46,22 +46,10 @@ pub(super) fn format_results(results: &[CallResult]) -> String {
 /// whose arguments are text.
 pub(super) fn parse_calls(answer: &str, functions: &[Function]) -> (Vec<SentCall>, String) {
     let answer = strip_thinking(answer);
-    let mut calls = Vec::new();
-    let mut prose = String::new();
-    let mut rest = answer;
-    while let Some(at) = rest.find(['{', '[']) {
-        let mut values = Deserializer::from_str(&rest[at..]).into_iter::<Value>();
-        let found = match values.next() {
-            Some(Ok(value)) => calls_in_value(&value, functions),
-            _ => Vec::new(),
-        };
-        // A value that is not a call, such as a list of data, may contain one, so only its bracket is skipped.
-        let end = if found.is_empty() { at + 1 } else { at + values.byte_offset() };
-        prose.push_str(if found.is_empty() { &rest[..end] } else { &rest[..at] });
-        calls.extend(found);
-        rest = &rest[end..];
+    let (mut calls, mut prose) = find_calls(answer, functions);
+    if calls.is_empty() {
+        (calls, prose) = find_calls(&lenient_json::repair(answer), functions);
     }
-    prose.push_str(rest);
     if calls.is_empty() {
         match parse_malformed_call(answer) {
             Some((name, arguments, before)) => (vec![sent_call(0, name, Arguments::Text(arguments))], before),
@@ -71,6 +59,48 @@ pub(super) fn parse_calls(answer: &str, functions: &[Function]) -> (Vec<SentCall
         let calls = calls.into_iter().enumerate().map(|(index, (name, arguments))| sent_call(index, name, arguments));
         (calls.collect(), strip_fences(&prose))
     }
+}
+
+/// The largest number of bytes that are parsed in search of calls. Only a reply of several megabytes can need more, since
+/// a bracket inside of a value is looked at again, down to the parser's depth of 128.
+const MAX_PARSED_BYTES: usize = 64 << 20;
+
+/// Returns the names and arguments of the calls in a reply, and the text around them.
+fn find_calls(answer: &str, functions: &[Function]) -> (Vec<(String, Arguments)>, String) {
+    let mut calls = Vec::new();
+    let mut prose = String::new();
+    let mut rest = answer;
+    let mut parsed = 0;
+    while let Some(at) = rest.find(['{', '[']) {
+        if parsed > MAX_PARSED_BYTES {
+            break;
+        }
+        let mut values = Deserializer::from_str(&rest[at..]).into_iter::<Value>();
+        let found = match values.next() {
+            Some(Ok(value)) => {
+                parsed += values.byte_offset();
+                calls_in_value(&value, functions)
+            }
+            Some(Err(error)) => {
+                parsed += offset_of(&rest[at..], &error);
+                Vec::new()
+            }
+            None => Vec::new(),
+        };
+        // A value that is not a call, such as a list of data, may contain one, so only its bracket is skipped.
+        let end = if found.is_empty() { at + 1 } else { at + values.byte_offset() };
+        prose.push_str(if found.is_empty() { &rest[..end] } else { &rest[..at] });
+        calls.extend(found);
+        rest = &rest[end..];
+    }
+    prose.push_str(rest);
+    (calls, prose)
+}
+
+/// Returns the number of bytes up to a syntax error.
+fn offset_of(text: &str, error: &serde_json::Error) -> usize {
+    let lines = text.split_inclusive('\n').take(error.line().saturating_sub(1));
+    lines.map(str::len).sum::<usize>() + error.column()
 }
 
 /// Returns the reply without leading reasoning, which some servers include. Chat templates that add the opening tag
@@ -108,8 +138,8 @@ fn calls_in_value(value: &Value, functions: &[Function]) -> Vec<(String, Argumen
                 None => vec![(name.to_owned(), Arguments::Json(json!({})))],
                 // Some models write the arguments as a string that contains JSON, as APIs do.
                 Some(Value::String(text)) => {
-                    let read =
-                        serde_json::from_str(text).map_or_else(|_| Arguments::Text(text.clone()), Arguments::Json);
+                    let read = lenient_json::parse(text.as_bytes())
+                        .map_or_else(|_| Arguments::Text(text.clone()), Arguments::Json);
                     vec![(name.to_owned(), read)]
                 }
                 Some(arguments) => vec![(name.to_owned(), Arguments::Json(arguments.clone()))],

@@ -1,8 +1,14 @@
 //! API keys and their redaction in text from servers.
 
-use std::fmt;
+mod spelling;
 
+use std::fmt;
+use std::time::Instant;
+
+use healbench_protocol::{Object, is_unsafe};
 use serde_json::Value;
+
+use self::spelling::{Spelling, StartBytes};
 
 /// The replacement for a secret.
 const REDACTED: &str = "[key]";
@@ -11,8 +17,6 @@ const MESSAGE_CHARS: usize = 300;
 /// Shorter values are not redacted, because they may be ordinary words: for servers that need no key, users set `none`
 /// or `ollama`.
 const MIN_SECRET_BYTES: usize = 8;
-/// The shortest prefix of a secret that is redacted at the end of a truncated text.
-const MIN_TAIL_BYTES: usize = 6;
 
 /// A value that is sent to a server and never shown.
 pub(super) struct Secret(String);
@@ -34,10 +38,17 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// All secrets of an endpoint.
-#[derive(Debug, Default)]
+/// All secrets of an endpoint, in every spelling that is searched for.
+#[derive(Default)]
 pub(crate) struct Secrets {
-    values: Vec<Secret>,
+    spellings: Vec<Spelling>,
+    starts: StartBytes,
+}
+
+impl fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(REDACTED)
+    }
 }
 
 impl Secrets {
@@ -48,13 +59,16 @@ impl Secrets {
             _ => value,
         };
         if secret.len() >= MIN_SECRET_BYTES {
-            self.values.push(Secret::new(secret.to_owned()));
+            self.spellings.extend(Spelling::all_of(secret));
+            self.starts = StartBytes::of(&self.spellings);
         }
     }
 
     /// Prepares text from a server for a message: removes secrets, truncates it and escapes control characters.
     pub(crate) fn redact(&self, text: &str) -> String {
-        let clean = self.replace_secrets(text.trim(), TextEnd::MaybeTruncated);
+        let clean = self.replace_secrets(text.trim(), TextEnd::MaybeTruncated, None);
+        // Without a time limit, it cannot be exceeded.
+        let clean = clean.unwrap_or(Some(REDACTED.to_owned()));
         let text = clean.as_deref().unwrap_or(text.trim());
         let mut out = String::with_capacity(text.len().min(MESSAGE_CHARS));
         for (n, c) in text.chars().enumerate() {
@@ -62,7 +76,7 @@ impl Secrets {
                 out.push('…');
                 break;
             }
-            if is_invisible(c) {
+            if is_unsafe(c) {
                 out.extend(c.escape_default());
             } else {
                 out.push(c);
@@ -73,100 +87,86 @@ impl Secrets {
 
     /// Replaces secrets in a complete text.
     pub(crate) fn mask(&self, text: &str) -> String {
-        self.replace_secrets(text, TextEnd::Complete).unwrap_or_else(|| text.to_owned())
+        // Without a time limit, it cannot be exceeded.
+        let clean = self.replace_secrets(text, TextEnd::Complete, None).unwrap_or(Some(REDACTED.to_owned()));
+        clean.unwrap_or_else(|| text.to_owned())
     }
 
-    /// Redacts secrets in all strings and object keys of `value`.
-    pub(crate) fn redact_json(&self, value: &mut Value) {
+    /// Redacts secrets in all strings and object keys of `value`, unless this takes longer than `until`.
+    pub(crate) fn redact_json(&self, value: &mut Value, until: Option<Instant>) -> Result<(), TimeLimitExceeded> {
         match value {
             Value::String(text) => {
-                if let Some(clean) = self.replace_secrets(text, TextEnd::Complete) {
+                if let Some(clean) = self.replace_secrets(text, TextEnd::Complete, until)? {
                     *text = clean;
                 }
             }
-            Value::Array(items) => items.iter_mut().for_each(|item| self.redact_json(item)),
+            Value::Array(items) => items.iter_mut().try_for_each(|item| self.redact_json(item, until))?,
             Value::Object(fields) => {
-                fields.values_mut().for_each(|field| self.redact_json(field));
-                if fields.keys().any(|name| self.replace_secrets(name, TextEnd::Complete).is_some()) {
-                    let clean = |name: String| self.replace_secrets(&name, TextEnd::Complete).unwrap_or(name);
-                    *fields = std::mem::take(fields).into_iter().map(|(name, field)| (clean(name), field)).collect();
+                let mut has_secret = false;
+                for (name, field) in fields.iter_mut() {
+                    self.redact_json(field, until)?;
+                    has_secret |= self.replace_secrets(name, TextEnd::Complete, until)?.is_some();
+                }
+                if has_secret {
+                    let mut clean = Object::new();
+                    for (name, field) in std::mem::take(fields) {
+                        clean.insert(self.replace_secrets(&name, TextEnd::Complete, until)?.unwrap_or(name), field);
+                    }
+                    *fields = clean;
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
+        Ok(())
     }
 
     /// Returns the text with every secret replaced, or `None` if it contains none.
-    fn replace_secrets(&self, text: &str, end: TextEnd) -> Option<String> {
+    fn replace_secrets(
+        &self,
+        text: &str,
+        end: TextEnd,
+        until: Option<Instant>,
+    ) -> Result<Option<String>, TimeLimitExceeded> {
+        let bytes = text.as_bytes();
         let mut clean: Option<String> = None;
         let (mut at, mut copied) = (0, 0);
-        while at < text.len() {
-            // A secret begins and ends with ASCII, so both ends are character boundaries.
-            let length =
-                self.values.iter().filter_map(|secret| match_length(&text.as_bytes()[at..], secret, end)).max();
-            let Some(length) = length else {
-                at += 1;
+        let mut searched = 0_u32;
+        while let Some(start) = self.starts.next(bytes, at) {
+            searched += 1;
+            if searched.is_multiple_of(SEARCHES_PER_CLOCK) && until.is_some_and(|until| Instant::now() > until) {
+                return Err(TimeLimitExceeded);
+            }
+            let found = self.spellings.iter().filter_map(|spelling| spelling.find_at(bytes, start, copied, end));
+            // A spelling begins and ends with ASCII, so both ends are character boundaries.
+            let Some(found) = found.max_by_key(|found| found.end) else {
+                at = start + 1;
                 continue;
             };
             let out = clean.get_or_insert_default();
-            out.push_str(&text[copied..at]);
+            out.push_str(&text[copied..found.start]);
             out.push_str(REDACTED);
-            at += length;
-            copied = at;
+            at = found.end;
+            copied = found.end;
         }
         if let Some(clean) = &mut clean {
             clean.push_str(&text[copied..]);
         }
-        clean
+        Ok(clean)
     }
 }
+
+/// The number of places that are searched between two looks at the clock.
+const SEARCHES_PER_CLOCK: u32 = 256;
+
+/// The error of a search that took too long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct TimeLimitExceeded;
 
 /// The completeness of a text: a truncated one may end inside a secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TextEnd {
     Complete,
     MaybeTruncated,
-}
-
-/// Returns the number of bytes at the start of `text` to redact: they match the secret, at least half of it, or a
-/// prefix at the end of a truncated text.
-fn match_length(text: &[u8], secret: &Secret, end: TextEnd) -> Option<usize> {
-    let secret = secret.expose().as_bytes();
-    let (length, matched) = match_prefix(text, secret);
-    let breaks_off = end == TextEnd::MaybeTruncated && length == text.len() && matched >= MIN_TAIL_BYTES;
-    let enough = matched == secret.len() || (matched >= MIN_SECRET_BYTES && matched * 2 >= secret.len()) || breaks_off;
-    enough.then_some(length)
-}
-
-/// Returns the number of bytes of `text` that match a prefix of `secret`, and the length of that prefix. Case is
-/// ignored because hosts and content types are lowercased.
-fn match_prefix(text: &[u8], secret: &[u8]) -> (usize, usize) {
-    let Some((first, rest)) = secret.split_first() else { return (0, 0) };
-    let decodings = decode_first_byte(text).into_iter().flatten().filter(|(byte, _)| byte.eq_ignore_ascii_case(first));
-    let lengths = decodings.map(|(_, used)| {
-        let (length, matched) = match_prefix(&text[used..], rest);
-        (length + used, matched + 1)
-    });
-    lengths.max_by_key(|(_, matched)| *matched).unwrap_or_default()
-}
-
-/// Returns the possible first bytes of `text` with their encoded lengths: verbatim, and percent-encoded or
-/// JSON-escaped.
-fn decode_first_byte(text: &[u8]) -> [Option<(u8, usize)>; 2] {
-    let hex = |digits: &[u8]| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok();
-    let escaped = match text {
-        [b'%', a, b, ..] => hex(&[*a, *b]).map(|byte| (byte, 3)),
-        [b'\\', b'u', b'0', b'0', a, b, ..] => hex(&[*a, *b]).map(|byte| (byte, 6)),
-        [b'\\', c @ (b'/' | b'"' | b'\\'), ..] => Some((*c, 2)),
-        _ => None,
-    };
-    [text.first().map(|byte| (*byte, 1)), escaped]
-}
-
-/// Returns true for characters that control a terminal or change how the text around them is displayed.
-fn is_invisible(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 #[cfg(test)]
@@ -176,6 +176,14 @@ mod tests {
     use super::*;
 
     const KEY: &str = "sk-Ab/9+z=\"q%25%e";
+
+    impl Secrets {
+        fn redact_all(&self, text: &str) -> String {
+            let mut value = Value::from(text);
+            self.redact_json(&mut value, None).unwrap();
+            value.as_str().unwrap().to_owned()
+        }
+    }
 
     fn secrets() -> Secrets {
         let mut secrets = Secrets::default();
@@ -195,6 +203,95 @@ mod tests {
             r#"\u0073k-Ab\/9+z=\"q%25%e"#.to_owned(),
         ] {
             assert_eq!(secrets().redact(&format!("«{text}» said «{text}»")), "«[key]» said «[key]»", "{text}");
+        }
+    }
+
+    #[test]
+    fn a_key_in_base64_is_found_at_every_alignment() {
+        use base64::Engine as _;
+        use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
+        // With these bytes, both alphabets have characters of their own in the text.
+        const KEY: &str = "sk-~~~???>>>Ab/9+z";
+        let mut secrets = Secrets::default();
+        secrets.add(KEY);
+        for before in ["", "a", "ab", "abc", "Bearer "] {
+            for after in ["", "x", "xy", "xyz"] {
+                let text = format!("{before}{KEY}{after}");
+                for engine in [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD] {
+                    let encoded = engine.encode(&text);
+                    let wrapped: String = encoded.chars().flat_map(|c| ['\n', c]).collect();
+                    for spelled in [encoded.clone(), encoded.replace('=', "%3D").replace('/', "\\/"), wrapped] {
+                        let clean = secrets.redact_all(&spelled);
+                        assert!(clean.contains(REDACTED), "{spelled}");
+                        // The rest must not decode to any byte of the key.
+                        let rest: String = clean.replace(REDACTED, "").split_whitespace().collect();
+                        let rest = rest.replace("%3D", "").replace('=', "");
+                        let surrounding = engine.encode(before).len() + engine.encode(after).len() + 2;
+                        assert!(rest.len() <= surrounding, "{clean} of {spelled}");
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_key_is_found_between_blanks_and_escapes() {
+        let hex: String = KEY.bytes().map(|byte| format!("{byte:02X}")).collect();
+        let between = |separator: &str| KEY.chars().map(|c| format!("{c}{separator}")).collect::<String>();
+        let escaped = |escape: &dyn Fn(u32) -> String| KEY.chars().map(|c| escape(u32::from(c))).collect::<String>();
+        let spelled = [
+            " ",
+            "\n",
+            "\t  ",
+            "\u{200b}",
+            "\u{a0}",
+            "\u{ad}",
+            "\u{feff}\u{2060}",
+            "\\n",
+            "\\u200B",
+            "%20",
+            "%E2%80%8b",
+            "&nbsp;",
+            "&#8203;",
+        ]
+        .map(|separator| between(separator));
+        let escapes = [
+            escaped(&|c| format!("%{c:02x}")),
+            escaped(&|c| format!("%{c:02X}")),
+            escaped(&|c| format!("\\u{c:04X}")),
+            escaped(&|c| format!("\\u{{{c:x}}}")),
+            escaped(&|c| format!("\\x{c:02x}")),
+            escaped(&|c| format!("&#{c};")),
+            escaped(&|c| format!("&#x{c:X};")),
+            escaped(&|c| format!("%{c:02x}\n")),
+        ];
+        for text in spelled.into_iter().chain(escapes).chain([hex.clone(), hex.to_lowercase()]) {
+            let clean = secrets().redact_all(&format!("«{text}»"));
+            let rest = clean.strip_prefix("«[key]").unwrap_or_else(|| panic!("{clean} of {text}"));
+            // Only the separator after the last character may be left.
+            assert!(rest.len() < 12 && !rest.contains("5e"), "{clean} of {text}");
+        }
+    }
+
+    #[test]
+    fn redacting_takes_time_in_proportion_to_the_text() {
+        let key = "sk-proj-".to_owned() + &"a1B2c3D4".repeat(20);
+        let mut secrets = Secrets::default();
+        secrets.add(&key);
+        // Texts of which many positions look like the beginning of the key, with many readings.
+        let half = &key[..key.len() / 2 - 1];
+        let near = [
+            half.repeat(20_000),
+            "s   k   ".repeat(200_000),
+            format!("s{}", " ".repeat(300)).repeat(5_000),
+            "%73%6b".repeat(200_000),
+            "\\u0073".repeat(200_000),
+        ];
+        for text in near {
+            let started = std::time::Instant::now();
+            secrets.redact_all(&text);
+            // About a second for 1 MB without a limit on the work at each position would be hours at 16 MB.
+            assert!(started.elapsed().as_secs() < 20, "{:?} for {} bytes", started.elapsed(), text.len());
         }
     }
 
@@ -225,12 +322,12 @@ mod tests {
     #[test]
     fn json_is_redacted_in_values_and_names() {
         let mut value = json!({"a": [KEY, {"b": format!("x{KEY}x")}], KEY: 1, "c": "sk-Ab/"});
-        secrets().redact_json(&mut value);
+        secrets().redact_json(&mut value, None).unwrap();
         assert_eq!(value.to_string(), r#"{"a":["[key]",{"b":"x[key]x"}],"[key]":1,"c":"sk-Ab/"}"#);
     }
 
     #[test]
     fn secrets_do_not_print() {
-        assert_eq!(format!("{:?}", secrets()), "Secrets { values: [[key]] }");
+        assert_eq!(format!("{:?}", secrets()), "[key]");
     }
 }

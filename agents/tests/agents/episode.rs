@@ -67,8 +67,11 @@ pub(crate) fn run_episode(
     let script = Script { steps };
     let tools = tools();
     let draws = DrawKey::of_trial(Seed(7), "test", trial);
-    let mut agent =
-        ScriptedAgent::new(profile, EpisodeStart { prompt: "", tools: &tools, opening: &[], trial: 0, draws }, &script);
+    let mut agent = ScriptedAgent::new(
+        profile,
+        EpisodeStart { prompt: "", tools: &tools, opening: &[], episode: 0, trial: 0, draws },
+        &script,
+    );
     let mut turns = Vec::new();
     let mut seen = Vec::new();
     let mut answered = 0;

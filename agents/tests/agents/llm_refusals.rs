@@ -19,7 +19,10 @@ fn first_turn(status: u16, body: &Value) -> Turn {
     let stop = Arc::new(AtomicBool::new(false));
     let factory = Arc::new(LlmAgentFactory { model, backend, stop, recording_date: String::new() });
     let draws = DrawKey::of_trial(Seed(1), "test", 0);
-    factory.agent(EpisodeStart { prompt: "Go.", tools: &[], opening: &[], trial: 0, draws }).next_turn(&[]).unwrap()
+    factory
+        .agent(EpisodeStart { prompt: "Go.", tools: &[], opening: &[], episode: 0, trial: 0, draws }, None)
+        .next_turn(&[])
+        .unwrap()
 }
 
 fn reply(message: Value, finish_reason: &str) -> Value {

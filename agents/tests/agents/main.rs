@@ -20,6 +20,7 @@ mod llm_prices;
 mod llm_refusals;
 mod llm_settings;
 mod llm_settings_numbers;
+mod llm_unusual_answers;
 mod lookup;
 mod profiles;
 mod properties;

@@ -139,6 +139,7 @@ pub(crate) fn repairs(
         prompt: "",
         tools: std::slice::from_ref(tool),
         opening: &[],
+        episode: 0,
         trial: 0,
         draws: DrawKey::of_trial(Seed(1), &tool.name, 0),
     };

@@ -1,13 +1,15 @@
 //! Resolves arguments into scenarios, agents and plans.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use healbench_agents::ReplayAgent;
 use healbench_agents::external::Program;
 use healbench_agents::llm::{Model, preamble_of};
 use healbench_agents::scripted::{Profile, ProfileError, ScriptedAgent, shipped_profile, shipped_profiles};
 use healbench_protocol::{
-    Agent, AgentSpec, Client, Content, EnvironmentKind, EpisodeStart, Opening, PROGRAM_PREFIX, Script, Seed, Undeclared,
+    Agent, AgentSpec, Client, Content, EnvironmentKind, EpisodeStart, Opening, PROGRAM_PREFIX, RequestLog, Script,
+    Seed, Undeclared,
 };
 use healbench_record::{Condition, Environment, MAX_CELLS, Plan, RecordedTurns, RunDir};
 use healbench_reports::render::{count, plain_text, pluralize};
@@ -29,8 +31,8 @@ use crate::terminal::Terminal;
 pub(crate) enum ModelSource<'a> {
     /// No source, because the plan has no models.
     Absent,
-    /// The models' endpoints or their recordings.
-    Clients(&'a ModelClients),
+    /// The models' endpoints or their recordings, and the log of requests.
+    Clients(&'a ModelClients, Option<Arc<dyn RequestLog>>),
     /// The recorded turns of a model in the current episode.
     RecordedTurns(&'a RecordedTurns),
 }
@@ -43,8 +45,8 @@ impl RunSpec {
     ) -> impl for<'s> Fn(usize, EpisodeStart<'s>, Option<&'s Script>) -> Box<dyn Agent + 's> + Sync + 'a {
         move |index, start, script| match (&self.configs[index], &models) {
             (AgentConfig::Scripted(profile), _) => scripted_agent(profile, start, script),
-            (AgentConfig::Model(_), ModelSource::Clients(clients)) => match &clients.factories[index] {
-                Some(factory) => Box::new(factory.agent(start)),
+            (AgentConfig::Model(_), ModelSource::Clients(clients, requests)) => match &clients.factories[index] {
+                Some(factory) => Box::new(factory.agent(start, requests.clone())),
                 None => Box::new(ReplayAgent::new(Vec::new(), None, String::new())),
             },
             (AgentConfig::Model(model), ModelSource::RecordedTurns(recorded_turns)) => {
@@ -52,7 +54,7 @@ impl RunSpec {
                     recorded_turns.turns.iter().map(|recorded| (recorded.turn.clone(), recorded.origin)).collect();
                 Box::new(ReplayAgent::new(turns, recorded_turns.failed.clone(), preamble_of(model, start.tools)))
             }
-            (AgentConfig::Program(_), ModelSource::Clients(clients)) => match &clients.programs[index] {
+            (AgentConfig::Program(_), ModelSource::Clients(clients, _)) => match &clients.programs[index] {
                 Some(factory) => Box::new(factory.agent(start)),
                 None => Box::new(ReplayAgent::new(Vec::new(), None, String::new())),
             },

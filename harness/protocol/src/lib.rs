@@ -20,6 +20,7 @@ mod error_class;
 mod files;
 mod numbers;
 mod printable;
+mod request_log;
 mod script;
 mod tool_failure;
 mod turn;
@@ -50,6 +51,7 @@ pub use files::{
 };
 pub use numbers::NumberTexts;
 pub use printable::is_unprintable;
+pub use request_log::{NewRequest, ReceivedAnswer, RequestId, RequestLog, RequestLogError};
 pub use script::{RecordQuery, Script, Step};
 pub use tool_failure::{Code, Severity, ToolFailure, detail_texts};
 pub use turn::{Agent, AgentError, EpisodeStart, Origin, ProgramReport, Turn, TurnCost, Usage};

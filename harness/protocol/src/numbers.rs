@@ -90,7 +90,13 @@ impl NumberTexts {
         let end = location.len();
         match value {
             Value::Number(number) => {
-                let is_same = |text: &&String| text.parse::<Number>().is_ok_and(|sent| sent == *number);
+                // A number too large for a value is read as the largest one.
+                let is_largest = |text: &str| {
+                    let sent = text.parse::<f64>().ok().filter(|sent| sent.is_infinite());
+                    sent.is_some_and(|sent| number.as_f64() == Some(f64::MAX.copysign(sent)))
+                };
+                let is_same =
+                    |text: &&String| text.parse::<Number>().is_ok_and(|sent| sent == *number) || is_largest(text);
                 match self.0.get(location).filter(is_same) {
                     Some(text) => out.push_str(text),
                     None => out.push_str(&number.to_string()),

@@ -128,6 +128,8 @@ pub struct EpisodeStart<'a> {
     pub tools: &'a [ToolSpec],
     /// The calls of a seeded opening, up to and including the first mistake; empty for any other agent.
     pub opening: &'a [&'a ToolCall],
+    /// The episode's index in the plan. It identifies its requests, and decides nothing.
+    pub episode: u64,
     /// The repetition of the cell, from 0.
     pub trial: u32,
     /// The key of the agent's random draws. It depends on seed, scenario and trial, and on no other axis.

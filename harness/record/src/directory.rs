@@ -295,16 +295,24 @@ impl RunDir {
         self.path.join("journal.jsonl")
     }
 
-    /// Removes the journal of a complete run, whose frames and recorded turns contain all of its data.
+    /// Returns the path of the log of requests to models. It exists as long as the journal.
+    pub fn requests_path(&self) -> PathBuf {
+        self.path.join("requests.jsonl")
+    }
+
+    /// Removes the journal and the log of requests of a complete run, whose frames and recorded turns contain all of its
+    /// data.
     ///
     /// # Errors
-    /// [`RunDirError::Io`] if it exists and cannot be removed.
+    /// [`RunDirError::Io`] if a file exists and cannot be removed.
     pub fn remove_journal(&self) -> Result<(), RunDirError> {
-        let path = self.journal_path();
-        match fs::remove_file(&path) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(io_error("remove", &path)(error)),
-            _ => Ok(()),
+        for path in [self.requests_path(), self.journal_path()] {
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io_error("remove", &path)(error)),
+                _ => {}
+            }
         }
+        Ok(())
     }
 
     /// Returns the path of the recorded turns of agents that cannot be run again.

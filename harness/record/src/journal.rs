@@ -8,14 +8,13 @@
 //! damaged line is named, and once it is removed, the others are used.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufRead as _, BufReader, Read as _, Seek as _, SeekFrom, Write as _};
-use std::path::{Path, PathBuf};
+use std::fs::{self, File};
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::path::PathBuf;
 
-use healbench_protocol::{checked_members, line_with_checksum};
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
+use crate::line_file::{JournalEntry, LineFile, io_error};
 use crate::{CallRecord, EpisodeRecord, RecordedTurns, ResponseRecord, RunDir};
 
 /// The rows and texts of a finished episode.
@@ -59,42 +58,7 @@ pub enum JournalError {
 
 /// The journal of a run, open for reading and appending.
 #[derive(Debug)]
-pub struct Journal {
-    path: PathBuf,
-    file: File,
-    /// The size of all complete lines in bytes.
-    complete_bytes: u64,
-    /// A buffer for reading.
-    line: Vec<u8>,
-}
-
-/// Formats a line of the journal, with its checksum and its line break.
-fn format_line(object: &impl Serialize) -> io::Result<String> {
-    let json = serde_json::to_string(object)?;
-    Ok(line_with_checksum(json.strip_prefix('{').unwrap_or(&json)))
-}
-
-/// Parses a line of the journal without its line break, or returns the problem.
-fn parse_line<T: DeserializeOwned>(line: &[u8]) -> Result<T, String> {
-    let text = str::from_utf8(line).map_err(|error| error.to_string())?;
-    checked_members(text).map_err(|error| error.to_string())?;
-    // The checksum is a member that results do not have.
-    serde_json::from_str(text).map_err(|error| error.to_string())
-}
-
-/// Returns true if only the line break at the end of a line was changed. Of a line that was written in part, something
-/// else is missing.
-fn has_damaged_line_break(line: &[u8]) -> bool {
-    let without_break = line.split_last().and_then(|(_, line)| str::from_utf8(line).ok());
-    without_break.is_some_and(|line| checked_members(line).is_ok())
-}
-
-/// The position of a result in its journal.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct JournalEntry {
-    offset: u64,
-    bytes: usize,
-}
+pub struct Journal(LineFile);
 
 impl Journal {
     /// Opens or creates the journal of a run and passes its results to `visit` in the order of execution. An episode
@@ -103,30 +67,7 @@ impl Journal {
     /// # Errors
     /// [`JournalError`].
     pub fn open(run: &RunDir, visit: &mut dyn FnMut(JournalEntry, EpisodeResult)) -> Result<Journal, JournalError> {
-        let path = run.journal_path();
-        // A link would lead to another file, which would be truncated.
-        healbench_protocol::check_own_file(&path).map_err(io_error("read", &path))?;
-        let mut file =
-            OpenOptions::new().read(true).append(true).create(true).open(&path).map_err(io_error("create", &path))?;
-        let mut reader = BufReader::new(&mut file);
-        let (mut complete_bytes, mut line, mut number) = (0, Vec::new(), 0);
-        loop {
-            line.clear();
-            let bytes = reader.read_until(b'\n', &mut line).map_err(io_error("read", &path))?;
-            number += 1;
-            let damaged = |reason: String| JournalError::Damaged { path: path.clone(), line: number, reason };
-            let Some(complete) = line.strip_suffix(b"\n") else {
-                if has_damaged_line_break(&line) {
-                    return Err(damaged("its line break is damaged".to_owned()));
-                }
-                break;
-            };
-            let result: EpisodeResult = parse_line(complete).map_err(damaged)?;
-            visit(JournalEntry { offset: complete_bytes, bytes }, result);
-            complete_bytes += bytes as u64;
-        }
-        file.set_len(complete_bytes).map_err(io_error("write", &path))?;
-        Ok(Journal { path, file, complete_bytes, line: Vec::new() })
+        LineFile::open(run.journal_path(), visit).map(Journal)
     }
 
     /// Appends a result and returns its position. Once this returns, the result is not lost even if the process is
@@ -135,16 +76,7 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Io`].
     pub fn append(&mut self, result: &EpisodeResult) -> Result<JournalEntry, JournalError> {
-        let line = format_line(result).map_err(io_error("write", &self.path))?;
-        if let Err(error) = self.file.write_all(line.as_bytes()) {
-            // A full disk may accept part of a line, which must not be followed by the next one. If truncating fails
-            // too, later writes will also fail.
-            let _ = self.file.set_len(self.complete_bytes);
-            return Err(io_error("write", &self.path)(error));
-        }
-        let entry = JournalEntry { offset: self.complete_bytes, bytes: line.len() };
-        self.complete_bytes += entry.bytes as u64;
-        Ok(entry)
+        self.0.append(result)
     }
 
     /// Reads a result.
@@ -152,11 +84,7 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Io`], also if another process changed the file.
     pub fn read(&mut self, entry: JournalEntry) -> Result<EpisodeResult, JournalError> {
-        self.line.resize(entry.bytes, 0);
-        let read = self.file.seek(SeekFrom::Start(entry.offset)).and_then(|_| self.file.read_exact(&mut self.line));
-        read.map_err(io_error("read", &self.path))?;
-        let changed = |reason: String| io_error("read", &self.path)(io::Error::new(io::ErrorKind::InvalidData, reason));
-        parse_line(self.line.trim_ascii_end()).map_err(changed)
+        self.0.read(entry)
     }
 
     /// Flushes the journal to disk.
@@ -164,7 +92,7 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Io`].
     pub fn sync(&self) -> Result<(), JournalError> {
-        self.file.sync_data().map_err(io_error("write", &self.path))
+        self.0.sync()
     }
 }
 
@@ -332,14 +260,9 @@ impl RecordedTurnsReader {
     }
 }
 
-fn io_error(operation: &'static str, path: &Path) -> impl FnOnce(io::Error) -> JournalError + use<> {
-    let path = path.to_path_buf();
-    move |source| JournalError::Io { operation, path, source }
-}
-
 #[cfg(test)]
 mod tests {
-    use healbench_protocol::{Origin, Turn, TurnCost};
+    use healbench_protocol::{Origin, Turn, TurnCost, line_with_checksum};
 
     use super::*;
     use crate::{BilledTokens, EndedBy, EpisodeCounts, Outcome, RecordedTurn};
@@ -452,7 +375,7 @@ mod tests {
         // All bits around the ends of the lines, and some of the others.
         let last_bits = |end: usize| (end - 4) * 8..(end + 4).min(text.len()) * 8;
         let others = (0..text.len() * 8).step_by(97);
-        for bit in last_bits(entry.bytes).chain(last_bits(text.len())).chain(others) {
+        for bit in last_bits(entry.bytes() as usize).chain(last_bits(text.len())).chain(others) {
             flip(bit);
             let opened = Journal::open(&run, &mut |_, _| ());
             assert!(matches!(opened, Err(JournalError::Damaged { .. })), "bit {bit}: {opened:?}");

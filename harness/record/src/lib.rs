@@ -6,10 +6,12 @@ mod counts;
 mod directory;
 mod integrity;
 mod journal;
+mod line_file;
 mod manifest;
 mod merge;
 mod plan;
 mod progress;
+mod requests;
 mod rounds;
 mod rows;
 mod shard;
@@ -18,13 +20,15 @@ pub use counts::EpisodeCounts;
 pub use directory::{MAX_CELLS, NewRunDir, RunDir, RunDirError, RunLock, StoredScenario};
 pub use integrity::{FileDigest, VerifiedFiles};
 pub use journal::{
-    ClosedRecordedTurns, EpisodeResult, Journal, JournalEntry, JournalError, RecordedTurnsReader, RecordedTurnsWriter,
+    ClosedRecordedTurns, EpisodeResult, Journal, JournalError, RecordedTurnsReader, RecordedTurnsWriter,
     read_recorded_turns, read_recorded_turns_of, visit_recorded_turns,
 };
+pub use line_file::JournalEntry;
 pub use manifest::{CassetteMode, FORMAT_VERSION, PriceSource, RunManifest, RunStatus, RunTimes};
 pub use merge::{MergeError, ShardState, Survey, SurveyedShard, merge_manifests, survey};
 pub use plan::{CellRef, Condition, DeltaOptions, Environment, Plan, PlannedScenario, content_suffix, has_own_name};
 pub use progress::Progress;
+pub use requests::{RequestFile, RequestLine};
 pub use rounds::{MIN_ROUNDS, PairRole, PairRounds, PairedRun, ROUNDS_VERSION, RoundsError};
 pub use rows::{
     BilledTokens, CallRecord, ChainEnd, ENDINGS, EndedBy, EpisodeRecord, ModelUsage, Outcome, RecordedTurn,

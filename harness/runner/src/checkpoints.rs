@@ -1,17 +1,21 @@
 //! The finished episodes of a run with models, which survive a killed process.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
+use healbench_protocol::RequestLog;
 use healbench_record::{EpisodeResult, Journal, JournalEntry, JournalError, Plan, RunDir};
 
-use crate::limits::{LimitState, Limits, StopRule};
+use crate::limits::{Limits, Losses, StopRule};
+use crate::requests::Requests;
 
-/// The journal of a run, with an index of its results and the sums for its limits. Memory holds no results.
+/// The journal of a run, with an index of its results, and the log of its requests. Memory holds no results.
 pub struct Checkpoints<'a> {
     plan: &'a Plan,
     journal: Journal,
     entries: BTreeMap<u64, Checkpoint>,
-    limits: LimitState<'a>,
+    requests: Arc<Requests>,
+    losses: Losses,
 }
 
 /// The latest result of an episode.
@@ -25,23 +29,35 @@ struct Checkpoint {
 const BATCH: usize = 256;
 
 impl<'a> Checkpoints<'a> {
-    /// Opens the journal of a run and passes each row in it to `visit`. A lost episode that was run again occurs twice;
-    /// both were paid for.
+    /// Opens the journal of a run and passes each row in it to `visit`. A lost episode that was run again occurs twice.
+    /// `is_recorded` tells the keys of requests whose answer is in a recording.
     ///
     /// # Errors
     /// [`JournalError`].
     pub fn open(
         run: &RunDir,
         plan: &'a Plan,
-        limits: Limits<'a>,
+        limits: Limits,
+        is_recorded: &dyn Fn(&str) -> bool,
         visit: &mut dyn FnMut(&EpisodeResult),
     ) -> Result<Checkpoints<'a>, JournalError> {
-        let (mut entries, mut limits) = (BTreeMap::new(), LimitState::new(limits));
+        let requests = Arc::new(Requests::open(run, plan, limits, is_recorded)?);
+        let mut entries = BTreeMap::new();
         let journal = Journal::open(run, &mut |entry, result| {
-            insert(plan, &mut entries, &mut limits, entry, &result);
+            insert(&mut entries, &requests, entry, &result);
             visit(&result);
         })?;
-        Ok(Checkpoints { plan, journal, entries, limits })
+        Ok(Checkpoints { plan, journal, entries, requests, losses: Losses::default() })
+    }
+
+    /// Returns the log for the requests of the run's agents.
+    pub fn request_log(&self) -> Arc<dyn RequestLog> {
+        Arc::<Requests>::clone(&self.requests)
+    }
+
+    /// Returns the tokens that may have been paid for without an answer that was kept.
+    pub fn lost_tokens(&self) -> u64 {
+        self.requests.lost_tokens()
     }
 
     /// Returns true if the journal has a result of the episode.
@@ -55,7 +71,7 @@ impl<'a> Checkpoints<'a> {
     /// [`JournalError::Io`].
     pub fn recover(&mut self, result: &EpisodeResult) -> Result<(), JournalError> {
         let entry = self.journal.append(result)?;
-        insert(self.plan, &mut self.entries, &mut self.limits, entry, result);
+        insert(&mut self.entries, &self.requests, entry, result);
         Ok(())
     }
 
@@ -63,14 +79,14 @@ impl<'a> Checkpoints<'a> {
     pub(crate) fn add(&mut self, result: &EpisodeResult) -> Result<(), JournalError> {
         self.recover(result)?;
         if let Some(cell) = self.plan.cell(result.episode.episode) {
-            self.limits.add_outcome(cell.agent, result.episode.outcome);
+            self.losses.add(cell.agent, result.episode.outcome);
         }
-        Ok(())
+        self.requests.compact()
     }
 
     /// Returns the limit that the run has reached.
-    pub(crate) fn stop_rule(&self) -> Option<&StopRule> {
-        self.limits.reached()
+    pub(crate) fn stop_rule(&self) -> Option<StopRule> {
+        self.requests.spent_budget().map(StopRule::Budget).or_else(|| self.losses.reached().cloned())
     }
 
     /// Returns the episodes that need not be run again.
@@ -101,18 +117,10 @@ impl<'a> Checkpoints<'a> {
     }
 }
 
-fn insert(
-    plan: &Plan,
-    entries: &mut BTreeMap<u64, Checkpoint>,
-    limits: &mut LimitState<'_>,
-    entry: JournalEntry,
-    result: &EpisodeResult,
-) {
+fn insert(entries: &mut BTreeMap<u64, Checkpoint>, requests: &Requests, entry: JournalEntry, result: &EpisodeResult) {
     let row = &result.episode;
     entries.insert(row.episode, Checkpoint { entry, is_scored: row.outcome.is_scored() });
-    if let Some(cell) = plan.cell(row.episode) {
-        limits.add_cost(cell.agent, row);
-    }
+    requests.add_row(row);
 }
 
 fn loss_reason(result: &EpisodeResult) -> String {

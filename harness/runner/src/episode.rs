@@ -67,6 +67,7 @@ pub(crate) fn run_episode(
             prompt: &context.scenario.task.prompt,
             tools: context.environment.tools(),
             opening: &opening,
+            episode: plan.episode(cell),
             trial: cell.trial,
             draws: DrawKey::of_trial(plan.seed, &context.scenario.id, cell.trial),
         };

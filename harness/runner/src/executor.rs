@@ -169,7 +169,7 @@ pub fn execute<E: Send>(
         // If the last episode reaches the budget, the run is complete nevertheless.
         Ok(true) if lost.is_empty() => None,
         Ok(complete) => match checkpoints.stop_rule() {
-            Some(rule) => Some(StopReason::Rule(rule.clone())),
+            Some(rule) => Some(StopReason::Rule(rule)),
             None => (!complete).then_some(StopReason::Interrupt),
         },
     };

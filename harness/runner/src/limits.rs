@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use healbench_protocol::Usage;
-use healbench_record::{EpisodeRecord, Outcome};
+use healbench_record::Outcome;
 
 /// The largest cost of a run.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,58 +45,37 @@ pub enum StopRule {
 }
 
 /// The budget of a run, and the prices of its agents.
-pub struct Limits<'a> {
+#[derive(Clone)]
+pub struct Limits {
     /// The budget, if there is one.
     pub budget: Option<Budget>,
     /// Returns the price in US dollars of an agent's usage; `None` if it is unknown.
-    pub price: &'a dyn Fn(usize, &Usage) -> Option<f64>,
+    pub price: Arc<PriceOf>,
 }
+
+/// Returns the price in US dollars of the usage of the agent with this index in the plan; `None` if it is unknown.
+pub type PriceOf = dyn Fn(usize, &Usage) -> Option<f64> + Send + Sync;
 
 /// The number of lost episodes of an agent in a row at which the run stops: to infrastructure, and to configuration,
 /// which does not improve by waiting.
 const MAX_CONSECUTIVE_LOSSES: (u64, u64) = (20, 3);
 
-/// The sums that are compared with the limits.
-pub(crate) struct LimitState<'a> {
-    limits: Limits<'a>,
-    usd: f64,
-    tokens: u64,
-    /// The numbers of episodes lost in a row to infrastructure and to configuration, by agent.
-    consecutive_losses: BTreeMap<usize, (u64, u64)>,
+/// The numbers of episodes lost in a row to infrastructure and to configuration, by agent.
+#[derive(Default)]
+pub(crate) struct Losses {
+    consecutive: BTreeMap<usize, (u64, u64)>,
     reached: Option<StopRule>,
 }
 
-impl<'a> LimitState<'a> {
-    pub(crate) fn new(limits: Limits<'a>) -> LimitState<'a> {
-        LimitState { limits, usd: 0.0, tokens: 0, consecutive_losses: BTreeMap::new(), reached: None }
-    }
-
+impl Losses {
     /// Returns the first limit that was reached.
     pub(crate) fn reached(&self) -> Option<&StopRule> {
         self.reached.as_ref()
     }
 
-    /// Adds the cost of an episode, which may have been lost.
-    pub(crate) fn add_cost(&mut self, agent: usize, row: &EpisodeRecord) {
-        if let Some(model) = &row.model {
-            // If the provider did not count tokens, the budget uses healbench's own count; of a program, the calls and their
-            // responses at least.
-            let counted = match row.billed {
-                Some(billed) => Usage { input: billed.input, output: billed.output, ..Usage::default() },
-                None => Usage { input: u64::from(row.prompt_tokens) + row.counts.call_tokens, ..Usage::default() },
-            };
-            let usage = model.usage.unwrap_or(counted);
-            self.tokens = self.tokens.saturating_add(usage.input).saturating_add(usage.output);
-            self.usd += model.usd.or_else(|| (self.limits.price)(agent, &usage)).unwrap_or_default();
-        }
-        if let Some(budget) = self.limits.budget.filter(|budget| self.is_spent(*budget)) {
-            self.reached.get_or_insert(StopRule::Budget(budget));
-        }
-    }
-
     /// Counts losses in a row.
-    pub(crate) fn add_outcome(&mut self, agent: usize, outcome: Outcome) {
-        let losses = self.consecutive_losses.entry(agent).or_default();
+    pub(crate) fn add(&mut self, agent: usize, outcome: Outcome) {
+        let losses = self.consecutive.entry(agent).or_default();
         match outcome {
             Outcome::Infra => losses.0 += 1,
             Outcome::Config => losses.1 += 1,
@@ -105,13 +85,6 @@ impl<'a> LimitState<'a> {
         if losses.0 >= infra || losses.1 >= config {
             let episodes = losses.0 + losses.1;
             self.reached.get_or_insert(StopRule::LostInARow { agent, episodes });
-        }
-    }
-
-    fn is_spent(&self, budget: Budget) -> bool {
-        match budget {
-            Budget::Usd(limit) => self.usd >= limit,
-            Budget::Tokens(limit) => self.tokens >= limit,
         }
     }
 }

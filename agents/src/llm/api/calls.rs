@@ -1,5 +1,7 @@
 //! Helpers for APIs that require an id for every call and an object as its arguments.
 
+use std::collections::BTreeSet;
+
 use healbench_protocol::Object;
 use serde_json::Value;
 
@@ -11,19 +13,22 @@ use crate::llm::Arguments;
 /// response always gets the same ids, and ids of different messages differ if the provider's message ids do.
 pub(super) fn unique_ids(given: &[Option<&str>], message_id: Option<&str>) -> Vec<String> {
     let message_id = message_id.filter(|id| !id.is_empty()).unwrap_or("call");
-    let mut ids: Vec<String> = Vec::with_capacity(given.len());
+    let all_given: BTreeSet<&str> = given.iter().copied().flatten().collect();
+    let mut used = BTreeSet::new();
+    let mut ids = Vec::with_capacity(given.len());
     for (position, id) in given.iter().enumerate() {
-        let usable = id.filter(|id| !id.is_empty() && !ids.iter().any(|taken| taken == id));
-        let id = usable.map_or_else(|| generated_id(message_id, position, given), str::to_owned);
-        ids.push(id);
+        ids.push(match id.filter(|id| !id.is_empty() && used.insert(*id)) {
+            Some(id) => id.to_owned(),
+            None => generated_id(message_id, position, &all_given),
+        });
     }
     ids
 }
 
 /// Returns an id for the call at `position`. Generated ids cannot equal each other, so only given ids are checked.
-fn generated_id(message_id: &str, position: usize, given: &[Option<&str>]) -> String {
+fn generated_id(message_id: &str, position: usize, given: &BTreeSet<&str>) -> String {
     let mut id = format!("{message_id}_{position}");
-    while given.contains(&Some(id.as_str())) {
+    while given.contains(id.as_str()) {
         id.push('_');
     }
     id

@@ -36,6 +36,15 @@ pub struct ApiRequest {
     pub body: Value,
 }
 
+impl ApiRequest {
+    /// Returns the largest number of tokens that the answer may have; `None` if the request does not limit it.
+    pub fn max_output_tokens(&self) -> Option<u64> {
+        ["/max_completion_tokens", "/max_tokens", "/max_output_tokens", "/generationConfig/maxOutputTokens"]
+            .iter()
+            .find_map(|path| self.body.pointer(path).and_then(Value::as_u64))
+    }
+}
+
 /// Merges `extra` into `body`: objects are merged recursively, other values are replaced.
 fn merge(body: &mut Object, extra: &Object) {
     for (key, value) in extra {

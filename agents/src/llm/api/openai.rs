@@ -8,7 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::UnreadableResponse;
-use crate::llm::Arguments;
+use crate::llm::{Arguments, lenient_json};
 
 pub(super) fn headers(key: Option<&str>) -> Vec<(&'static str, String)> {
     key.map(|key| ("authorization", format!("Bearer {key}"))).into_iter().collect()
@@ -95,7 +95,7 @@ impl ParsedText {
 pub(super) fn read_arguments(sent: &mut Value) -> (Arguments, Option<Box<NumberTexts>>) {
     let arguments = match &*sent {
         Value::String(text) if !text.trim().is_empty() => {
-            return match serde_json::from_str(text) {
+            return match lenient_json::parse(text.as_bytes()) {
                 Ok(value) => (Arguments::Json(value), NumberTexts::of(text)),
                 Err(_) => (Arguments::Text(text.clone()), None),
             };

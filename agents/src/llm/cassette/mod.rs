@@ -255,6 +255,11 @@ impl Cassette {
         record.recorded_response()
     }
 
+    /// Returns true if there is a recording with this key.
+    pub fn contains(&self, key: Key) -> bool {
+        self.state().records.contains_key(&key)
+    }
+
     /// Returns the recorded response to a request, or reserves the request for the caller. Waits while another
     /// reservation of the same request exists, which deadlocks if this thread holds it. Returns `None` when `stop` is
     /// set.
@@ -355,6 +360,11 @@ impl Cassette {
 }
 
 impl PendingRecording<'_> {
+    /// Returns the key of the request.
+    pub fn key(&self) -> Key {
+        self.key
+    }
+
     /// Records the response. It is written to the journal when this returns.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use std::error::Error;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use reqwest::header::HeaderMap;
 use reqwest::{Client, Request, Response, StatusCode};
@@ -29,20 +29,38 @@ pub(in crate::llm) struct RawAnswer {
 /// The reason why there is no response. Messages may contain text from the server.
 #[derive(Debug)]
 pub(in crate::llm) enum AttemptError {
-    /// A network failure or a timeout.
+    /// A network failure before the server had the request.
     Network(String),
+    /// A network failure or a timeout afterwards: the server may have answered, and charge for it.
+    Lost(String),
     /// The response exceeds the size limit.
     TooLarge,
     /// The stop flag was set.
     Stopped,
 }
 
-/// Sends `request` and reads the complete response.
+impl AttemptError {
+    /// Returns the error for an answer that was not received and handled within the time limit.
+    pub(super) fn late(timeout: Duration) -> AttemptError {
+        AttemptError::Lost(format!("no complete answer within {} s", timeout.as_secs()))
+    }
+}
+
+/// Returns true if the server may charge for an attempt.
+pub(super) fn may_be_paid(attempt: &Attempt) -> bool {
+    match attempt {
+        Ok(answer) => answer.status.is_success(),
+        Err(AttemptError::Network(_)) => false,
+        Err(AttemptError::Lost(_) | AttemptError::TooLarge | AttemptError::Stopped) => true,
+    }
+}
+
+/// Sends `request` and reads the complete response. Once `stop` is set, waits for it only a little longer.
 pub(super) async fn attempt(client: &Client, request: Request, timeout: Duration, stop: &AtomicBool) -> Attempt {
     let response = async { read(client.execute(request).await.map_err(network_error)?).await };
     match unless_stopped(stop, tokio::time::timeout(timeout, response)).await {
         None => Err(AttemptError::Stopped),
-        Some(Err(_)) => Err(AttemptError::Network(format!("no complete answer within {} s", timeout.as_secs()))),
+        Some(Err(_)) => Err(AttemptError::late(timeout)),
         Some(Ok(answer)) => answer,
     }
 }
@@ -76,7 +94,9 @@ async fn read(mut response: Response) -> Attempt {
 }
 
 fn network_error(error: reqwest::Error) -> AttemptError {
-    AttemptError::Network(describe(error))
+    let is_sent = !(error.is_connect() || error.is_builder());
+    let reason = describe(error);
+    if is_sent { AttemptError::Lost(reason) } else { AttemptError::Network(reason) }
 }
 
 /// Describes an error and its root cause. The URL is omitted because the reader knows it.
@@ -98,12 +118,23 @@ pub(super) fn describe(error: reqwest::Error) -> String {
     format!("{what}: {cause}")
 }
 
-/// Waits for `future`. Drops it and returns `None` if `stop` is set first.
+/// The time for which an answer is still awaited when the run is stopped: it is probably being paid for.
+const STOP_GRACE: Duration = Duration::from_secs(2);
+
+/// Waits for `future`. Drops it and returns `None` if it takes longer than [`STOP_GRACE`] after `stop` was set. If it was
+/// set before, nothing is started.
 async fn unless_stopped<F: Future>(stop: &AtomicBool, future: F) -> Option<F::Output> {
+    if stop.load(Ordering::Relaxed) {
+        return None;
+    }
     tokio::pin!(future);
+    let mut stopped = None;
     loop {
         if stop.load(Ordering::Relaxed) {
-            return None;
+            let since = *stopped.get_or_insert_with(Instant::now);
+            if since.elapsed() >= STOP_GRACE {
+                return None;
+            }
         }
         tokio::select! {
             biased;

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::attempt::{Attempt, AttemptError, RawAnswer};
 use super::{EndpointError, LONGEST_WAIT, backoff};
+use crate::llm::lenient_json;
 use crate::llm::limiter::LoadSignal;
 use crate::llm::secret::Secrets;
 
@@ -102,7 +103,7 @@ pub(super) fn classify(attempt: Attempt, secrets: &Secrets) -> AttemptOutcome {
             AttemptOutcome::Fatal(EndpointError::Infra(redirect_message(&answer, secrets)))
         }
         Ok(answer) => classify_failure(&answer, secrets),
-        Err(AttemptError::Network(reason)) => retry(secrets.redact(&reason)),
+        Err(AttemptError::Network(reason) | AttemptError::Lost(reason)) => retry(secrets.redact(&reason)),
         Err(AttemptError::TooLarge) => {
             AttemptOutcome::Fatal(EndpointError::Infra("the answer is larger than 16 MiB".to_owned()))
         }
@@ -118,7 +119,7 @@ fn classify_success(answer: &RawAnswer, secrets: &Secrets) -> AttemptOutcome {
     if let Some(other) = non_json_content_type(&answer.headers) {
         return retry(format!("the answer is {}, not JSON", secrets.redact(&other)));
     }
-    match serde_json::from_slice(&answer.body) {
+    match lenient_json::parse(&answer.body) {
         Ok(body) => AttemptOutcome::Answer(body),
         Err(error) => retry(format!("the answer is not JSON: {}", secrets.redact(&error.to_string()))),
     }

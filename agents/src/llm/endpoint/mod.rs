@@ -97,19 +97,22 @@ impl Endpoint {
         &self.limiter
     }
 
-    /// Removes the key and secret headers from a body that will be stored.
-    pub fn redact_json(&self, body: &mut Value) {
-        self.secrets.redact_json(body);
-    }
-
-    /// Posts `body` to `path`, relative to the base URL, and waits for the response. Transient failures are retried.
+    /// Posts `body` to `path`, relative to the base URL, and waits for the response, whose body is redacted. Transient
+    /// failures are retried. `lost_answers` is increased by each attempt that the server may charge for, although no
+    /// usable answer arrived.
     ///
     /// # Errors
     /// Returns an [`EndpointError`] if no attempt succeeds.
     ///
     /// # Panics
     /// Panics when called from asynchronous code, because it blocks.
-    pub fn send(&self, path: &str, body: &Value, stop: &AtomicBool) -> Result<EndpointResponse, EndpointError> {
+    pub fn send(
+        &self,
+        path: &str,
+        body: &Value,
+        stop: &AtomicBool,
+        lost_answers: &mut u32,
+    ) -> Result<EndpointResponse, EndpointError> {
         let request = self.post(path, body)?;
         let timeout = Duration::from_secs(self.model.limits.timeout_s.into());
         let (mut attempts, mut unparsed) = (0, 0);
@@ -119,7 +122,18 @@ impl Endpoint {
             let started = Instant::now();
             let attempt = self.attempt(&request, timeout, stop);
             let latency = started.elapsed();
-            let retryable = match classify::classify(attempt, &self.secrets) {
+            let may_be_paid = attempt::may_be_paid(&attempt);
+            let mut outcome = classify::classify(attempt, &self.secrets);
+            // The body is written to files, and a server may echo the key.
+            if let AttemptOutcome::Answer(body) = &mut outcome
+                && self.secrets.redact_json(body, started.checked_add(timeout)).is_err()
+            {
+                outcome = classify::classify(Err(AttemptError::late(timeout)), &self.secrets);
+            }
+            if may_be_paid && !matches!(outcome, AttemptOutcome::Answer(_)) {
+                *lost_answers += 1;
+            }
+            let retryable = match outcome {
                 AttemptOutcome::Answer(body) => {
                     permit.release(LoadSignal::Answered);
                     let latency_ms = u64::try_from(latency.as_millis()).unwrap_or(u64::MAX);

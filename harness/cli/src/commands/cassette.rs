@@ -111,7 +111,7 @@ fn prune(dir: &Path, runs: &[PathBuf], dry_run: bool, terminal: &Terminal) -> Re
             scenarios: &run_spec.scenarios,
             episodes,
             pools: &clients.pools(&run_spec, threads),
-            make_agent: &run_spec.make_agent(ModelSource::Clients(&clients)),
+            make_agent: &run_spec.make_agent(ModelSource::Clients(&clients, None)),
             make_environment: None,
         };
         execute(&job, None, &stop, &mut |_| Ok::<(), CliError>(()))?;

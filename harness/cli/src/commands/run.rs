@@ -2,15 +2,16 @@ mod prepare;
 mod scratch;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Instant;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
+use healbench_agents::llm::cassette::Key;
 use healbench_protocol::Usage;
 use healbench_record::{
     ClosedRecordedTurns, EpisodeResult, RecordedTurnsWriter, RunDir, RunManifest, RunStatus, read_recorded_turns_of,
 };
-use healbench_reports::render::{Detail, plain_text, pluralize, shell_quote};
+use healbench_reports::render::{Detail, count, plain_text, pluralize, shell_quote};
 use healbench_reports::{ClosedFrames, FrameWriter, for_each_episode, read_responses, rows_of_episodes};
 use healbench_runner::{Checkpoints, Job, Limits, RunEnd, RunEvent, StopReason, StopRule, execute};
 
@@ -19,6 +20,7 @@ use super::report;
 use crate::args::RunArgs;
 use crate::error::{CliError, ExitStatus};
 use crate::load::ModelSource;
+use crate::models::ModelClients;
 use crate::progress::{Beacon, ProgressState, RunProgress};
 use crate::run_spec::{AgentConfig, RunSpec};
 use crate::terminal::Terminal;
@@ -29,7 +31,8 @@ use prepare::{Prepared, PreparedRun, prepare, timestamp};
 /// Runs a plan, or the rest of an interrupted run, and prints the report.
 pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, CliError> {
     // Install the Ctrl-C handler before creating files.
-    let stop = stop_on_interrupt()?;
+    let resumable = Arc::new(OnceLock::new());
+    let stop = stop_on_interrupt(*terminal, &resumable)?;
     let mut prepared = match prepare(args, &stop, terminal)? {
         Prepared::Ready(prepared) => *prepared,
         Prepared::Complete(run, manifest) => {
@@ -39,6 +42,9 @@ pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
             return Ok(ExitStatus::Success);
         }
     };
+    if prepared.manifest.has_journal() {
+        let _ = resumable.set(resume_command(&prepared.run));
+    }
     let executed = execute_and_save(&mut prepared, args, &stop, terminal);
     let end = executed.inspect_err(|_| {
         // Finished episodes are in the journal, whatever failed.
@@ -52,6 +58,8 @@ pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
     let PreparedRun { run, manifest, .. } = &prepared;
     let printed = match manifest.episodes_done {
         0 => Ok(()),
+        // Whoever ends a program does not wait for a report.
+        _ if matches!(end.stopped, Some(StopReason::Interrupt)) => Ok(()),
         _ => report::print(run, manifest, detail(args), terminal),
     };
     // Print how to resume even if the report failed.
@@ -71,15 +79,14 @@ fn execute_and_save(
     terminal: &Terminal,
 ) -> Result<RunEnd<CliError>, CliError> {
     let PreparedRun { run, manifest, run_spec, clients, done, scratch, .. } = prepared;
-    let price = |agent: usize, usage: &Usage| match run_spec.configs.get(agent) {
-        Some(AgentConfig::Model(model)) => model.price.map(|price| price.usd(usage)),
-        _ => None,
-    };
+    let price_of = |config: &AgentConfig| if let AgentConfig::Model(model) = config { model.price } else { None };
+    let prices: Vec<_> = run_spec.configs.iter().map(price_of).collect();
+    let price = move |agent: usize, usage: &Usage| Some(prices.get(agent).copied()??.usd(usage));
     let budget = args.budget.map(|budget| budget.share(manifest.episodes().len(), manifest.plan.len()));
-    let limits = Limits { budget, price: &price };
+    let limits = Limits { budget, price: Arc::new(price) };
     let mut state = ProgressState::new(manifest, args.live, Instant::now());
     let mut checkpoints = match manifest.has_journal() {
-        true => Some(open_checkpoints(run, manifest, run_spec, limits, &mut state)?),
+        true => Some(open_checkpoints(run, manifest, run_spec, clients, limits, &mut state)?),
         false => None,
     };
     let mut files = RowFiles {
@@ -100,12 +107,13 @@ fn execute_and_save(
     // Nobody else sees a run on a disk of this machine.
     let beacon = scratch.as_ref().map(|scratch| Beacon::new(&scratch.destination, manifest.shards.clone()));
     let progress = RunProgress::start(terminal, run, state, beacon);
+    let requests = checkpoints.as_ref().map(Checkpoints::request_log);
     let job = Job {
         plan: &run_spec.plan,
         scenarios: &run_spec.scenarios,
         episodes: manifest.episodes().split_at(done.len()).1,
         pools: &clients.pools(run_spec, jobs(args)),
-        make_agent: &run_spec.make_agent(ModelSource::Clients(clients)),
+        make_agent: &run_spec.make_agent(ModelSource::Clients(clients, requests)),
         make_environment: None,
     };
     let executed = execute(&job, checkpoints.as_mut(), stop, &mut |event| match event {
@@ -118,7 +126,9 @@ fn execute_and_save(
     drop(progress);
     // On an error, no complete-looking frames are left, but recordings are kept.
     let saved = executed.map_err(CliError::from).and_then(|end| Ok((end, files.close()?)));
-    let merged = clients.finish();
+    // Merging recordings may take long. Those of an interrupted run stay in the journal of their folder.
+    let is_interrupted = |end: &RunEnd<CliError>| matches!(end.stopped, Some(StopReason::Interrupt));
+    let merged = if saved.as_ref().is_ok_and(|(end, _)| is_interrupted(end)) { Ok(()) } else { clients.finish() };
     let (end, (closed, episodes_done)) = saved?;
     run.announce_replacement(manifest)?;
     closed.rename()?;
@@ -129,6 +139,13 @@ fn execute_and_save(
     manifest.finished = Some(timestamp());
     run.write_manifest(manifest)?;
     merged?;
+    let lost_tokens = checkpoints.as_ref().map_or(0, Checkpoints::lost_tokens);
+    if args.budget.is_some() && lost_tokens > 0 {
+        terminal.note(&format!(
+            "of the budget, {} tokens are for requests whose answers were lost: they may have been paid for",
+            count(lost_tokens)
+        ));
+    }
     drop(checkpoints);
     if end.stopped.is_none() && end.lost.is_empty() {
         run.remove_journal()?;
@@ -141,11 +158,16 @@ fn open_checkpoints<'a>(
     run: &RunDir,
     manifest: &RunManifest,
     run_spec: &'a RunSpec,
-    limits: Limits<'a>,
+    clients: &ModelClients,
+    limits: Limits,
     state: &mut ProgressState,
 ) -> Result<Checkpoints<'a>, CliError> {
     let mut add_earlier = |result: &EpisodeResult| state.add_earlier(&result.episode);
-    let mut checkpoints = Checkpoints::open(run, &run_spec.plan, limits, &mut add_earlier)?;
+    let is_recorded = |key: &str| {
+        let key = Key::parse(key);
+        clients.cassette.as_ref().zip(key).is_some_and(|(cassette, key)| cassette.contains(key))
+    };
+    let mut checkpoints = Checkpoints::open(run, &run_spec.plan, limits, &is_recorded, &mut add_earlier)?;
     if !run.has_frames() {
         return Ok(checkpoints);
     }
@@ -231,6 +253,9 @@ fn print_ending(
             Err(error.into())
         }
         Some(StopReason::Interrupt) => {
+            if manifest.episodes_done > 0 {
+                terminal.note(&format!("what was run: healbench report {}", quoted_path(run)));
+            }
             terminal.warn(&format!("continue with: {resume_command}"));
             Ok(ExitStatus::Interrupted)
         }
@@ -303,14 +328,27 @@ fn jobs(args: &RunArgs) -> usize {
     args.jobs.map_or_else(cores, usize::from)
 }
 
-/// Returns a flag that the first Ctrl-C sets. The second ends the program at once.
-fn stop_on_interrupt() -> Result<Arc<AtomicBool>, CliError> {
+/// The time after which an interrupted run ends, whatever it is doing. Containers are killed after 10 s, often sooner.
+const INTERRUPT_LIMIT: Duration = Duration::from_millis(4500);
+
+/// Returns a flag that the first Ctrl-C or SIGTERM sets. The second ends the program at once. If `resumable` has the
+/// command that resumes the run, so does a first one after [`INTERRUPT_LIMIT`]: all results are in the journal then, as
+/// after the end of a killed process.
+fn stop_on_interrupt(terminal: Terminal, resumable: &Arc<OnceLock<String>>) -> Result<Arc<AtomicBool>, CliError> {
     let stop = Arc::new(AtomicBool::new(false));
-    let raised = Arc::clone(&stop);
+    let (raised, resumable) = (Arc::clone(&stop), Arc::clone(resumable));
     ctrlc::set_handler(move || {
         if raised.swap(true, Ordering::Relaxed) {
             std::process::exit(ExitStatus::Interrupted as i32);
         }
+        let resumable = Arc::clone(&resumable);
+        std::thread::spawn(move || {
+            std::thread::sleep(INTERRUPT_LIMIT);
+            if let Some(command) = resumable.get() {
+                terminal.warn(&format!("continue with: {command}"));
+                std::process::exit(ExitStatus::Interrupted as i32);
+            }
+        });
     })?;
     Ok(stop)
 }

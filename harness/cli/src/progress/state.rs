@@ -70,10 +70,11 @@ impl ProgressState {
         }
     }
 
-    /// Adds an episode that an earlier process finished. A lost one is run again, but its cost counts.
+    /// Adds an episode that an earlier process finished. A lost one goes on with the answers it has, so what they cost is
+    /// in its next row.
     pub(crate) fn add_earlier(&mut self, row: &EpisodeRecord) {
-        self.add_cost(row);
         if row.outcome.is_scored() {
+            self.add_cost(row);
             // The lines of cells that were complete then have already been printed.
             self.count(row);
         }

@@ -13,6 +13,7 @@ mod gate;
 mod help;
 mod integrity;
 mod interrupted;
+mod killed_runs;
 mod leaks;
 mod locks;
 #[path = "../../../runner/tests/runner/memory_server.rs"]

@@ -1,5 +1,6 @@
 //! Tests of runs with checkpoints and several pools.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use healbench_protocol::Opening;
@@ -53,8 +54,8 @@ fn mixed_run(trials: u32) -> MixedRun {
 impl MixedRun {
     /// Runs what is missing. Returns the rows, and the number of episodes finished by this call.
     fn run(&self, stop: &AtomicBool, make_agent: &AgentFactory<'_>) -> (RunEnd<Infallible>, Vec<EpisodeResult>, usize) {
-        let limits = Limits { budget: None, price: &|_, _| None };
-        let mut checkpoints = Checkpoints::open(&self.run, &self.plan, limits, &mut |_| ()).unwrap();
+        let limits = Limits { budget: None, price: Arc::new(|_, _| None) };
+        let mut checkpoints = Checkpoints::open(&self.run, &self.plan, limits, &|_| false, &mut |_| ()).unwrap();
         let MixedRun { plan, scenarios, pools, .. } = self;
         let job = Job { plan, scenarios, episodes: (0..plan.len()).into(), pools, make_agent, make_environment: None };
         let (mut rows, mut finished) = (Vec::new(), 0);
@@ -98,8 +99,8 @@ fn the_conditions_of_a_model_alternate_trial_by_trial() {
     let mixed = mixed_run(3);
     let MixedRun { run, plan, scenarios, .. } = &mixed;
     let pools = &[WorkerPool { agents: vec![0], threads: 1, costly: true }];
-    let limits = Limits { budget: None, price: &|_, _| None };
-    let mut checkpoints = Checkpoints::open(run, plan, limits, &mut |_| ()).unwrap();
+    let limits = Limits { budget: None, price: Arc::new(|_, _| None) };
+    let mut checkpoints = Checkpoints::open(run, plan, limits, &|_| false, &mut |_| ()).unwrap();
     // A shard that begins and ends within a scenario.
     let episodes = 2..plan.len() - 1;
     let job = Job {
