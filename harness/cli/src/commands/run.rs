@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use healbench_agents::llm::cassette::Key;
-use healbench_protocol::Usage;
+use healbench_protocol::{AgentKind, EnvironmentKind, Usage};
 use healbench_record::{
     ClosedRecordedTurns, EpisodeResult, RecordedTurnsWriter, RunDir, RunManifest, RunStatus, read_recorded_turns_of,
 };
@@ -42,7 +42,11 @@ pub(crate) fn run(args: &RunArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
             return Ok(ExitStatus::Success);
         }
     };
-    if prepared.manifest.has_journal() {
+    // Servers and agent programs are ended by whoever started them, so a run with them ends in its own time.
+    let plan = &prepared.manifest.plan;
+    let has_processes = plan.environment.kind != EnvironmentKind::Simulator
+        || plan.agents.iter().any(|agent| agent.kind == AgentKind::Program);
+    if prepared.manifest.has_journal() && !has_processes {
         let _ = resumable.set(resume_command(&prepared.run));
     }
     let executed = execute_and_save(&mut prepared, args, &stop, terminal);
