@@ -5,7 +5,6 @@
 mod audit;
 mod bad_input;
 mod calls;
-mod clients;
 mod cluster;
 mod contracts;
 #[cfg(unix)]
