@@ -8,8 +8,8 @@ use healbench_agents::external::Program;
 use healbench_agents::llm::{Model, preamble_of};
 use healbench_agents::scripted::{Profile, ProfileError, ScriptedAgent, shipped_profile, shipped_profiles};
 use healbench_protocol::{
-    Agent, AgentSpec, Client, Content, EnvironmentKind, EpisodeStart, Opening, PROGRAM_PREFIX, RequestLog, Script,
-    Seed, Undeclared,
+    Agent, AgentKind, AgentSpec, Client, Content, EnvironmentKind, EpisodeStart, Opening, PROGRAM_PREFIX, RequestLog,
+    Script, Seed, Undeclared,
 };
 use healbench_record::{Condition, Environment, MAX_CELLS, Plan, RecordedTurns, RunDir};
 use healbench_reports::render::{count, plain_text, pluralize};
@@ -209,6 +209,17 @@ pub(crate) fn build_run_spec(args: &AxisArgs, replayed: bool, terminal: &Termina
         *condition = condition.clone().with_contracts(lock_sha256.clone(), args.deltas.options());
     }
     plan.conditions = with_clients(plan.conditions, &parse_clients(&given_or(&args.client, &["raw"]))?)?;
+    let program = plan.agents.iter().find(|agent| agent.kind == AgentKind::Program);
+    let shown = plan.conditions.iter().find(|condition| !condition.client.is_raw());
+    if let (Some(program), Some(condition)) = (program, shown) {
+        return Err(CliError::new(format_args!(
+            "{} has a client of its own, and the condition `{}` has another",
+            plain_text(&program.title()),
+            plain_text(&condition.name)
+        ))
+        .kind(ErrorKind::Invalid)
+        .help("run agent programs without `--client`, and other agents in a run of their own"));
+    }
     if plan.cells() > MAX_CELLS {
         return Err(CliError::new(format_args!(
             "the plan has {} cells; a run has at most {}",

@@ -5,6 +5,7 @@
 mod audit;
 mod bad_input;
 mod calls;
+mod clients;
 mod cluster;
 mod contracts;
 #[cfg(unix)]

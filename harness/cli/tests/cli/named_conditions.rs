@@ -1,6 +1,8 @@
 //! Runs under named conditions.
 
-use healbench_protocol::{CONDITIONS, CONTENTS, ConditionEntry, ConditionParts, DOMAIN_ERRORS, NamedEntry, UNDECLARED};
+use healbench_protocol::{
+    CLIENTS, CONDITIONS, CONTENTS, ConditionEntry, ConditionParts, DOMAIN_ERRORS, NamedEntry, UNDECLARED,
+};
 use serde_json::Value;
 
 use super::*;
@@ -315,6 +317,7 @@ fn the_reference_has_the_entries_of_the_registries() {
         table_lines("undeclared", &UNDECLARED),
         table_lines("domain_errors", &DOMAIN_ERRORS),
         table_lines("content", &CONTENTS),
+        table_lines("client", &CLIENTS),
     ] {
         assert!(page.contains(&expected), "docs/conditions.md lacks:\n{expected}");
     }
