@@ -20,7 +20,7 @@ use healbench_protocol::{
 use serde_json::Value;
 
 use super::acp::{Conversation, Reaction};
-use super::home::{EpisodeFolder, MAX_SOCKET_PATH, McpServer, longest_socket_path};
+use super::home::{EpisodeFolder, MAX_SOCKET_PATH, McpServer, delete_abandoned, longest_socket_path};
 use super::hub::{Hub, SocketCall};
 use super::settings::{Program, Protocol};
 use crate::llm::Secrets;
@@ -102,6 +102,7 @@ impl ProgramFactory {
         if length > MAX_SOCKET_PATH {
             return Err(ProgramSetupError::LongPath { path, length });
         }
+        delete_abandoned();
         let mut secrets = Secrets::default();
         for name in &program.env {
             let value = variable(name).ok_or_else(|| ProgramSetupError::NoVariable(name.clone()))?;
@@ -241,6 +242,8 @@ impl ProgramAgent<'_> {
             move |error: std::io::Error| AgentError::Infra(format!("{what}: {error}"))
         };
         let folder = EpisodeFolder::create().map_err(failed("the folder of the episode cannot be made"))?;
+        // First, since a folder without it is never taken for an abandoned one.
+        let life = UnixListener::bind(folder.life_socket()).map_err(failed("the episode has no socket"))?;
         let address = folder.tools_socket();
         let launcher = launcher.display().to_string();
         let server = McpServer {
@@ -252,7 +255,6 @@ impl ProgramAgent<'_> {
         let (sender, events) = sync_channel(WAITING_EVENTS);
         let tools = ToolServer::new(SERVER_NAME, tool_definitions(self.start.tools));
         let hub = Hub::listen(&address, tools, sender.clone()).map_err(failed("the episode has no socket"))?;
-        let life = UnixListener::bind(folder.life_socket()).map_err(failed("the episode has no socket"))?;
         let mut args = vec!["hold".to_owned(), folder.life_socket().display().to_string()];
         args.extend([folder.path().display().to_string(), "--".to_owned()]);
         args.extend(words);

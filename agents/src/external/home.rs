@@ -3,6 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -23,6 +24,10 @@ pub(super) const PROMPT: &str = "{prompt}";
 /// The path of the home.
 const HOME: &str = "{home}";
 
+/// The beginning of the names of the folders of episodes.
+const PREFIX: &str = "hb-";
+/// The name of the socket whose end tells that the episode is gone.
+const LIFE_SOCKET: &str = "h";
 /// The bytes of a socket's path; the system takes no more.
 pub(super) const MAX_SOCKET_PATH: usize = 107;
 
@@ -40,7 +45,7 @@ pub(super) struct McpServer {
 impl EpisodeFolder {
     pub(super) fn create() -> io::Result<EpisodeFolder> {
         let mode = fs::Permissions::from_mode(0o700);
-        let folder = tempfile::Builder::new().prefix("hb-").permissions(mode).tempdir()?;
+        let folder = tempfile::Builder::new().prefix(PREFIX).permissions(mode).tempdir()?;
         for subfolder in ["home", "tmp", "work"] {
             fs::create_dir(folder.path().join(subfolder))?;
         }
@@ -67,7 +72,7 @@ impl EpisodeFolder {
 
     /// Returns the path of the socket whose end tells that the episode is gone.
     pub(super) fn life_socket(&self) -> PathBuf {
-        self.path().join("h")
+        self.path().join(LIFE_SOCKET)
     }
 
     /// Writes the home, and returns the arguments of the program.
@@ -83,6 +88,19 @@ impl EpisodeFolder {
             fs::write(path, filler.fill(text, Syntax::of(name)))?;
         }
         Ok(program.protocol.words().iter().map(|word| filler.fill(word, Syntax::Argument)).collect())
+    }
+}
+
+/// Deletes the folders of episodes whose healbench was killed while it deleted them: nobody listens at their sockets.
+pub(super) fn delete_abandoned() {
+    let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
+    for entry in entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
+        let refused = UnixStream::connect(entry.path().join(LIFE_SOCKET))
+            .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
+        if refused {
+            // Its holder may be deleting it too.
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 
