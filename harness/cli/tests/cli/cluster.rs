@@ -36,7 +36,9 @@ fn the_status_names_every_shard_that_is_not_complete() {
     std::fs::write(sandbox.path("shards/shard-5-of-6/episodes.parquet"), "no parquet").unwrap();
     let half = status(&[]);
     assert_eq!(half.code, Some(4), "{}", half.err);
-    insta::assert_snapshot!(half.out);
+    // The size of the file before it was damaged is left out.
+    let shown = half.out.lines().map(|line| line.split_once(", and had ").map_or(line, |(start, _)| start));
+    insta::assert_snapshot!(shown.collect::<Vec<_>>().join("\n"));
     assert_eq!(status(&["--todo"]).out, "3-6\n");
     let json: serde_json::Value = serde_json::from_str(&status(&["--json"]).out).unwrap();
     assert_eq!((&json["shards"], &json["missing"]), (&6.into(), &serde_json::json!([3, 4, 5, 6])));
