@@ -46,9 +46,10 @@ fn a_call_is_shown_as_each_client_shows_it() {
 /// Returns the sums of a report's rows, by condition.
 fn by_condition(report: &Value) -> Vec<(String, Value)> {
     let row = |row: &Value| {
-        (row["condition"].as_str().unwrap().to_owned(), json!([row["success"], row["billed_tokens"], row["calls"]]))
+        let sums = ["success", "billed_tokens_per_episode", "calls_per_episode"].map(|metric| row[metric].clone());
+        (row["condition"].as_str().unwrap().to_owned(), json!(sums))
     };
-    report["summary"].as_array().unwrap().iter().map(row).collect()
+    report["agents"][0]["rows"].as_array().unwrap().iter().map(row).collect()
 }
 
 #[test]
