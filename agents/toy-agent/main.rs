@@ -5,6 +5,8 @@
 //! The calls of an episode are in `calls.json` of its home, and without `--acp` the server is in `mcp.json`. MODE is one of
 //! [`MODES`], or a folder: then each start takes the next mode, and leaves its number there.
 
+#![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
+
 use std::fs::OpenOptions;
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -210,8 +212,10 @@ impl Acp {
             };
             send(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
         }
-        while self.mode == "ignores-its-end" {
-            sleep(Duration::from_secs(1));
+        if self.mode == "ignores-its-end" {
+            loop {
+                sleep(Duration::from_secs(1));
+            }
         }
     }
 

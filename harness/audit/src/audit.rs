@@ -176,7 +176,7 @@ struct Tool<'t> {
 
 /// The end of a call.
 enum Called {
-    Answered(Answer),
+    Answered(Box<Answer>),
     Died,
 }
 
@@ -334,7 +334,7 @@ impl Auditor<'_> {
                 Called::Answered(answer) if answer.slow => return Ok((BaseState::Slow, answers)),
                 Called::Answered(answer) if answer.asked => return Ok((BaseState::Asks, answers)),
                 Called::Answered(answer) if answer.is_task => return Ok((BaseState::TaskOnly, answers)),
-                Called::Answered(answer) => answers.push(answer),
+                Called::Answered(answer) => answers.push(*answer),
             }
         }
         let state = match answers.as_slice() {
@@ -387,7 +387,7 @@ impl Auditor<'_> {
                 probe.remedy = finds_remedy(&draft, &found);
                 if draft.kind != ProbeKind::Declared {
                     let mut call = |next: &ToolCall| match self.call(&next.tool, &next.arguments) {
-                        Ok(Called::Answered(answer)) if !answer.slow && !answer.asked => Some(answer),
+                        Ok(Called::Answered(answer)) if !answer.slow && !answer.asked => Some(*answer),
                         _ => None,
                     };
                     probe.repaired = Some(repairs(spec, schema, &draft.intended, &draft.arguments, &answer, &mut call));
@@ -447,7 +447,7 @@ impl Auditor<'_> {
                     }
                     text
                 };
-                Ok(Called::Answered(Answer::new(&answer, &mask)))
+                Ok(Called::Answered(Box::new(Answer::new(&answer, &mask))))
             }
             Err(_) => {
                 self.note_defects();

@@ -62,6 +62,8 @@ const STDERR_BYTES: usize = 64 << 10;
 const LAST_WORDS: usize = 2000;
 /// The time that a process has to end once its input is closed, and then once it was asked to end.
 const GRACE: Duration = Duration::from_millis(500);
+/// The time in which processes are killed until none is left.
+const KILL_TIME: Duration = Duration::from_secs(10);
 
 /// A running program, whose session ends when this value is dropped.
 pub struct Process {
@@ -232,8 +234,9 @@ impl Process {
 
 /// Asks processes to end, then kills them. `left` returns those that are left.
 pub(crate) fn end_processes(left: &mut dyn FnMut() -> Vec<Pid>) {
-    for signal in [Signal::SIGTERM, Signal::SIGKILL] {
-        let deadline = Instant::now() + GRACE;
+    // A killed process may have started another one a moment before, which a later look finds.
+    for (signal, most) in [(Signal::SIGTERM, GRACE), (Signal::SIGKILL, KILL_TIME)] {
+        let deadline = Instant::now() + most;
         loop {
             let left = left();
             if left.is_empty() {

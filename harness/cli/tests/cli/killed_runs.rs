@@ -2,6 +2,8 @@
 //!
 //! `HEALBENCH_KILLS` sets the number of kills; more of them take more time.
 
+#![expect(clippy::print_stderr, reason = "the figures that a run with many kills reports")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Stdio;
 use std::time::{Duration, Instant};

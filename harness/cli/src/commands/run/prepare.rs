@@ -126,11 +126,13 @@ fn stored(scenario: &Scenario) -> StoredScenario<'_> {
     }
 }
 
+type CreatedRun = Result<(RunDir, RunLock), RunDirError>;
+
 /// Creates `runs/TIME-SUITE`, with a numeric suffix if it exists.
 fn create_default(
     paths: &[PathBuf],
     started: &str,
-    create: &mut dyn FnMut(&Path) -> Result<(RunDir, RunLock), RunDirError>,
+    create: &mut dyn FnMut(&Path) -> CreatedRun,
 ) -> Result<(RunDir, RunLock), CliError> {
     let suite = match paths {
         [only] => only.file_stem().map_or_else(|| "suite".into(), |stem| stem.to_string_lossy()),

@@ -206,6 +206,7 @@ fn too_slow(most: Duration) -> ErrorPage {
         .help("`healbench report` and `healbench show` have no time limit")
 }
 
-#[cfg(all(test, target_os = "linux"))]
+#[cfg(target_os = "linux")]
+#[cfg(test)]
 #[path = "page_tests.rs"]
 mod tests;
