@@ -254,7 +254,7 @@ mod tests {
             "&nbsp;",
             "&#8203;",
         ]
-        .map(|separator| between(separator));
+        .map(between);
         let escapes = [
             escaped(&|c| format!("%{c:02x}")),
             escaped(&|c| format!("%{c:02X}")),
