@@ -117,7 +117,7 @@ impl KilledRun {
 /// Every planned episode occurs once, and no answer that arrived is asked for again.
 fn pays_for_nothing_twice(more: &[&str]) {
     let kills = kills();
-    let trials = 20 + 4 * kills;
+    let trials = 20 + 8 * kills;
     let mut killed = KilledRun::new(trials, more);
     for _ in 0..kills {
         let kept = if killed.sandbox.path("run/manifest.json").exists() { killed.kept() } else { BTreeSet::new() };
