@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::{RunManifest, RunStatus, Shards, format_numbers};
 
-/// What can be said of a directory among the shards of a run.
+/// The state of a directory among the shards of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ShardState {
     /// All episodes are in it.

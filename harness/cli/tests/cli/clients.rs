@@ -1,4 +1,4 @@
-//! What clients show, in runs and in single calls.
+//! Tests of clients, in runs and in single calls.
 
 use serde_json::{Value, json};
 

@@ -17,7 +17,7 @@ use crate::model_server::{ModelServer, ReceivedRequest, repairing_model};
 use crate::models::{RUN, outcomes, sandbox_with};
 
 const CONNECTIONS: usize = 4;
-/// What the server hands out with each answer.
+/// The tokens of each answer of the server.
 const ANSWER_TOKENS: usize = 420;
 
 fn kills() -> usize {

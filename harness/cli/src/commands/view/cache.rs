@@ -1,4 +1,4 @@
-//! What the server remembers of pages that were made before.
+//! Remembers pages that were made before.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs;
