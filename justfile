@@ -53,7 +53,7 @@ proof *ARGS:
 
 # Pages in a real browser (needs node, npm and chromium).
 browser: build
-    HEALBENCH="$PWD/target/release/healbench" reports/browser/run --test report.test.mjs view.test.mjs
+    HEALBENCH="$PWD/target/release/healbench" reports/browser/run --test report.test.mjs transcripts.test.mjs view.test.mjs
 
 # Pictures of a page in both widths and themes, to be looked at after a change of it.
 screenshots OUT: build

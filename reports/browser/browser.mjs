@@ -1,5 +1,6 @@
 // A browser for the tests, and the runs whose pages it opens. The program comes in $HEALBENCH.
 
+import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -35,4 +36,31 @@ export function write(name, text) {
   return path;
 }
 
-export const sizes = { wide: { width: 1280, height: 900 }, narrow: { width: 390, height: 844 } };
+export const sizes = {
+  narrow: { width: 390, height: 844 },
+  tablet: { width: 768, height: 1024 },
+  wide: { width: 1280, height: 900 },
+  desktop: { width: 1440, height: 900 },
+  large: { width: 1920, height: 1080 },
+};
+
+/**
+ * Opens an address and holds it to what every page promises: no request to elsewhere, no word on the console, no dialog. `isOwn`
+ * tells whether an address of a request belongs to the page.
+ */
+export async function openPage(browser, url, isOwn, options = {}) {
+  const context = await browser.newContext({ viewport: sizes.wide, ...options });
+  const page = await context.newPage();
+  const wrong = [];
+  page.on('request', (request) => {
+    if (!isOwn(request.url()) && !request.url().startsWith('data:')) wrong.push(`request: ${request.url()}`);
+  });
+  page.on('console', (message) => wrong.push(`console: ${message.text()}`));
+  page.on('pageerror', (error) => wrong.push(`error: ${error}`));
+  page.on('dialog', (dialog) => { wrong.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
+  await page.goto(url);
+  return { page, close: async () => { assert.deepEqual(wrong, []); await context.close(); } };
+}
+
+/** By how much the page is wider than the window. */
+export const overflow = (page) => page.evaluate(() => document.scrollingElement.scrollWidth - innerWidth);

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, rmSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { after, before, describe, it } from 'node:test';
-import { address, folder, healbench, launch, page as made, sizes, write } from './browser.mjs';
+import { address, folder, healbench, launch, openPage, overflow, page as made, sizes, write } from './browser.mjs';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const MOST_BYTES = 3 * 1024 * 1024;
@@ -24,27 +24,13 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** Opens a file and holds it to what every page promises: no request but for itself, no word on the console, no dialog. */
-async function open(file, options = {}) {
-  const context = await browser.newContext({ viewport: sizes.wide, ...options });
-  const page = await context.newPage();
-  const wrong = [];
-  page.on('request', (request) => {
-    if (request.url() !== address(file) && !request.url().startsWith('data:')) wrong.push(`request: ${request.url()}`);
-  });
-  page.on('console', (message) => wrong.push(`console: ${message.text()}`));
-  page.on('pageerror', (error) => wrong.push(`error: ${error}`));
-  page.on('dialog', (dialog) => { wrong.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
-  await page.goto(address(file));
-  return { page, close: async () => { assert.deepEqual(wrong, []); await context.close(); } };
-}
+const open = (file, options) => openPage(browser, address(file), (url) => url.split('#')[0] === address(file), options);
 
 const cells = (page, table, column) =>
   page.$$eval(`#${table} tbody tr`, (rows, column) => rows.map((row) => row.cells[column].dataset.v), column);
 const openRows = (page) => page.locator('#rows > details:visible');
 /** A row that ends differently under both settings. */
 const flip = (page) => page.locator('#rows > details[data-flips="1"][data-agent="1"]').first();
-const overflow = (page) => page.evaluate(() => document.scrollingElement.scrollWidth - innerWidth);
 
 describe('the page of a run', () => {
   for (const [name, viewport] of Object.entries(sizes)) {
@@ -147,7 +133,7 @@ describe('the page of a run', () => {
   it('can be used with forced colors and without motion', async () => {
     const { page, close } = await open(full, { forcedColors: 'active', reducedMotion: 'reduce', viewport: sizes.narrow });
     await flip(page).locator(':scope > summary').press('Enter');
-    assert.ok(await flip(page).locator('mark').first().isVisible());
+    await flip(page).locator('mark').first().waitFor();
     assert.ok((await overflow(page)) <= 0);
     await close();
   });
@@ -157,13 +143,13 @@ describe('the page of a run', () => {
     for (const open of [(summary) => summary.click(), (summary) => summary.press('Enter')]) {
       const row = flip(page);
       await open(row.locator(':scope > summary'));
-      const columns = row.locator('.transcript');
+      const columns = row.locator('.aligned thead th');
+      await columns.last().waitFor();
       assert.equal(await columns.count(), 2);
-      assert.ok(await columns.first().isVisible() && await columns.last().isVisible());
       const [left, right] = [await columns.first().boundingBox(), await columns.last().boundingBox()];
       assert.ok(left.x + left.width <= right.x && left.y === right.y, 'side by side');
-      const told = columns.last().locator('pre.failed').first();
-      const next = columns.last().locator('.repair').first();
+      const told = row.locator('.aligned td:nth-child(2) pre.failed').first();
+      const next = row.locator('.aligned td:nth-child(2) .repair').first();
       assert.match(await told.innerText(), /validation_error|tool_error/);
       assert.ok((await next.boundingBox()).y > (await told.boundingBox()).y);
       assert.ok((await next.locator('mark').count()) > 0, 'the changed arguments are marked');
@@ -200,12 +186,18 @@ describe('the page of a run', () => {
     const { page, close } = await open(full);
     await page.emulateMedia({ media: 'print' });
     assert.equal(await page.locator('.tools:visible, button#theme:visible').count(), 0);
-    assert.ok((await page.pdf()).length > 10_000);
+    const printed = (await page.pdf()).length;
+    assert.ok(printed > 10_000 && printed < MOST_BYTES, `${printed} bytes on paper`);
+    await flip(page).evaluate((row) => { row.open = true; });
+    await flip(page).locator('.aligned').waitFor();
+    const withTranscript = (await page.pdf()).length;
+    assert.ok(withTranscript > printed && withTranscript < MOST_BYTES, `${withTranscript} bytes with a transcript`);
+    await flip(page).evaluate((row) => { row.open = false; });
     await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
     assert.equal(await page.locator('details:not([open]):not(.rows details)').count(), 0, 'the numbers are printed');
     assert.equal(await page.locator('.rows > details[open]').count(), 0, 'transcripts only where they were open');
     await page.evaluate(() => dispatchEvent(new Event('afterprint')));
-    assert.equal(await page.locator('details[open]').count(), 0);
+    assert.equal(await page.locator('details[open]:not(.map)').count(), 0);
     await close();
   });
 
@@ -247,6 +239,7 @@ describe('axe', () => {
           // The page lets no script run but its own.
           const { page, close } = await open(file, { viewport, colorScheme, bypassCSP: true });
           await flip(page).locator(':scope > summary').click();
+          await flip(page).locator('.aligned').waitFor();
           await page.locator('#settings ~ details > summary').first().click();
           await page.evaluate(axe);
           const { violations } = await page.evaluate(() => globalThis.axe.run());

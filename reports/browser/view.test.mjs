@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { after, before, it } from 'node:test';
-import { folder, healbench, launch, sizes } from './browser.mjs';
+import { folder, healbench, launch, openPage, overflow, sizes, write } from './browser.mjs';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -17,6 +17,10 @@ before(async () => {
   for (const [name, trials] of [['base', '2'], ['candidate', '3']]) {
     healbench('run', 'quickstart', '--agent', 'scripted:typical', '--format', 'fusion-xml', '--trials', trials, '--quiet', '--out', `runs/${name}`);
   }
+  // One scenario with another text: its episodes end after the first call.
+  const text = readFileSync(new URL('../../scenarios/suites/quickstart/wrong-enum.yaml', import.meta.url), 'utf8');
+  write('edited/wrong-enum.yaml', text.replace(/max_calls: \d+/, 'max_calls: 1'));
+  healbench('run', 'edited', '--agent', 'scripted:typical', '--format', 'fusion-xml', '--trials', '2', '--quiet', '--out', 'runs/edited');
   server = spawn(process.env.HEALBENCH ?? 'healbench', ['view', 'runs'], { cwd: folder, stdio: ['ignore', 'pipe', 'ignore'] });
   home = await new Promise((resolve, reject) => {
     server.once('error', reject);
@@ -31,20 +35,7 @@ after(async () => {
   rmSync(folder, { recursive: true, force: true });
 });
 
-/** A page that is held to asking this server only, and to no word on the console. */
-async function visit(path, options = {}) {
-  const context = await browser.newContext({ viewport: sizes.wide, ...options });
-  const page = await context.newPage();
-  const wrong = [];
-  page.on('request', (request) => {
-    const url = request.url();
-    if (!url.startsWith(home) && !url.startsWith('data:')) wrong.push(`request: ${url}`);
-  });
-  page.on('console', (message) => wrong.push(`console: ${message.text()}`));
-  page.on('pageerror', (error) => wrong.push(`error: ${error}`));
-  await page.goto(home + path);
-  return { page, close: async () => { assert.deepEqual(wrong, []); await context.close(); } };
-}
+const visit = (path, options) => openPage(browser, home + path, (url) => url.startsWith(home), options);
 
 it('listens on loopback', () => assert.match(home, /^http:\/\/127\.0\.0\.1:\d+\/$/));
 
@@ -63,6 +54,63 @@ it('leads from the list to a run, to an episode, and to another setting', async 
   await close();
 });
 
+it('lists episodes by filters in the address, with keys and marked hits', async () => {
+  const { page, close } = await visit('runs/base/');
+  await page.getByRole('link', { name: 'all episodes' }).click();
+  await page.getByLabel('Outcome').selectOption('failure');
+  await page.getByLabel('Text of a response').fill('VALIDATION_error');
+  await page.getByRole('button', { name: 'Filter' }).click();
+  assert.match(page.url(), /outcome=failure.*q=VALIDATION_error/);
+  const [, found, all] = (await page.getByRole('status').first().innerText()).match(/^([\d,]+) of ([\d,]+) episodes/);
+  assert.ok(Number(found) > 1 && Number(found) < Number(all));
+  await page.keyboard.press('j');
+  await page.keyboard.press('j');
+  await page.keyboard.press('k');
+  await page.keyboard.press('j');
+  await page.keyboard.press('Enter');
+  await page.locator('mark.hit').first().waitFor();
+  assert.equal((await page.locator('mark.hit').first().innerText()).toLowerCase(), 'validation_error');
+  const second = page.url();
+  await page.keyboard.press('ArrowLeft');
+  await page.waitForURL((url) => url.href !== second);
+  const first = page.url();
+  assert.match(first, /episodes\/\d+\?outcome=failure&q=VALIDATION_error$/);
+  await page.keyboard.press('j');
+  await page.waitForURL(second);
+  await page.evaluate(() => { navigator.clipboard.writeText = async (text) => { globalThis.copied = text; }; });
+  for (const [name, pattern] of [['link', /outcome=failure/], ['Markdown', /^```text\n/], ['JSON', /"steps"/]]) {
+    await page.getByRole('button', { name: `Copy ${name}` }).click();
+    await page.getByText(`${name} copied`).waitFor();
+    assert.match(await page.evaluate(() => globalThis.copied), pattern);
+  }
+  await page.getByRole('link', { name: 'filtered episodes' }).click();
+  assert.equal(await page.getByLabel('Outcome').inputValue(), 'failure');
+  await close();
+});
+
+it('shows the history of a suite, and both transcripts of a flip', async () => {
+  const { page, close } = await visit('');
+  await page.getByRole('link', { name: 'History' }).click();
+  assert.equal(await page.locator('svg.history a').count(), 4, 'two charts of two runs');
+  const suite = page.locator('table', { hasText: 'candidate' });
+  const rows = await suite.locator('tbody tr').allInnerTexts();
+  assert.ok(rows.length === 2 && /^candidate/.test(rows[0]) && /first run/.test(rows[1]), JSON.stringify(rows));
+  await page.locator('svg.history a').last().focus();
+  assert.match(await page.locator('.tip').innerText(), /^candidate: billed tokens per episode/);
+  await suite.getByRole('link', { name: 'compare' }).click();
+  assert.match(page.url(), /compare\?base=base&candidate=candidate$/);
+  await close();
+  const other = await visit('compare?base=base&candidate=edited');
+  assert.match(await other.page.locator('.diff del').first().innerText(), /^- /);
+  const button = other.page.getByRole('button', { name: 'show both' }).first();
+  await button.click();
+  await other.page.locator('.pair .transcript').nth(1).waitFor();
+  assert.equal(await button.getAttribute('aria-expanded'), 'true');
+  await button.click();
+  assert.equal(await other.page.locator('.pair').count(), 0);
+  await other.close();
+});
+
 it('compares two runs', async () => {
   const { page, close } = await visit('compare?base=base&candidate=candidate');
   assert.match(await page.locator('main').innerText(), /No metric differs[\s\S]*only one run has trial 2/);
@@ -71,14 +119,14 @@ it('compares two runs', async () => {
 
 for (const [name, viewport] of Object.entries(sizes)) {
   it(`has nothing for axe, ${name}`, async () => {
-    for (const path of ['', 'runs/base/', 'runs/base/episodes/0', 'compare?base=base&candidate=candidate', 'runs/absent/']) {
+    for (const path of ['', 'history', 'compare?base=base&candidate=edited', 'runs/base/', 'runs/base/episodes', 'runs/base/episodes?q=error', 'runs/base/episodes/0?q=error', 'compare?base=base&candidate=candidate', 'runs/absent/']) {
       const context = await browser.newContext({ viewport, bypassCSP: true });
       const page = await context.newPage();
       await page.goto(home + path);
       await page.evaluate(axe);
       const { violations } = await page.evaluate(() => globalThis.axe.run());
       assert.deepEqual(violations.map(({ id, impact, nodes }) => `${path}: ${impact} ${id}: ${nodes[0].html.slice(0, 200)}`), []);
-      assert.ok((await page.evaluate(() => document.scrollingElement.scrollWidth - innerWidth)) <= 0, path);
+      assert.ok((await overflow(page)) <= 0, path);
       await context.close();
     }
   });

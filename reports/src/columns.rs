@@ -8,8 +8,7 @@ use std::path::Path;
 use polars::prelude::{Column as PolarsColumn, DataFrame, DataType, PolarsResult};
 
 use crate::frames::FrameError;
-use column_type::F64;
-pub(crate) use column_type::{ColumnType, Field, Flag, Text, Texts, U32, U64, read};
+pub(crate) use column_type::{ColumnType, F64, Field, Flag, Text, Texts, U32, U64, read};
 
 /// The name and the type of a column.
 pub(crate) type Column = (&'static str, fn() -> DataType);

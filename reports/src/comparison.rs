@@ -1,5 +1,6 @@
 //! The comparison of two runs, or of the cells of one run: every number that a renderer shows, as plain data.
 
+mod conclusion;
 mod difference;
 mod episode_metrics;
 mod interaction;
@@ -15,11 +16,12 @@ use crate::metric::Metric;
 use crate::rate::by_name;
 use crate::report_error::ReportError;
 use crate::statistics::{Interval, ThisSuite};
+pub use conclusion::{Change, Conclusion};
 pub(crate) use difference::{Cluster, difference};
 pub(crate) use episode_metrics::EpisodeMetrics;
 pub use interaction::Interaction;
 pub(crate) use matrix::main_matrix;
-pub use matrix::{Axis, Matrix, MatrixCell, MatrixColumn, matrix};
+pub use matrix::{Axis, Matrix, MatrixCell, MatrixColumn, RowConclusion, matrix};
 pub use pairs::compare;
 
 /// A run to compare.
@@ -40,6 +42,8 @@ pub struct Comparison {
     pub candidate: String,
     /// The confidence of every interval: 0.95.
     pub confidence: f64,
+    /// The conclusion on success.
+    pub conclusion: Conclusion,
     /// Sentences about what is missing from a run that was interrupted or is a shard.
     pub partial: Vec<String>,
     /// Sentences about other differences between the runs: versions, prices, texts of scenarios, settings of agents.
@@ -203,7 +207,7 @@ pub enum ComparisonError {
         source: ReportError,
     },
     /// The runs have different seeds, so their episodes had different mistakes and faults.
-    #[error("the runs cannot be compared: one has the seed {base}, the other {candidate}")]
+    #[error("not comparable: one has the seed {base}, the other {candidate}")]
     Seeds {
         /// The base's seed.
         base: String,
@@ -228,7 +232,7 @@ pub enum ComparisonError {
         run: String,
     },
     /// The runs count tokens with different tokenizers.
-    #[error("the runs cannot be compared: one counts tokens of {base}, the other of {candidate}")]
+    #[error("not comparable: one counts tokens of {base}, the other of {candidate}")]
     Tokenizers {
         /// The base's tokenizer.
         base: String,

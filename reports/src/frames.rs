@@ -16,6 +16,7 @@ use polars::prelude::PolarsError;
 
 pub(crate) use read::{RowRange, read_frame, row_ranges};
 pub use read::{count_outcomes, episode_rows, is_decoding, read_calls, read_episodes, rows_of_episodes};
+pub(crate) use responses::for_each_response;
 pub use responses::{MAX_RESPONSE_BYTES, read_responses};
 pub use write::{ClosedFrames, FrameWriter};
 

@@ -5,6 +5,7 @@
 mod baseline;
 pub mod columns;
 mod comparison;
+mod episode_index;
 mod episodes;
 mod frames;
 pub mod gate;
@@ -13,6 +14,7 @@ mod rate;
 pub mod render;
 mod report_error;
 mod run_apart;
+mod run_totals;
 mod sample_sizes;
 mod schema;
 pub mod statistics;
@@ -24,9 +26,10 @@ pub use baseline::{
     Outcomes, ScenarioFingerprint, Sum,
 };
 pub use comparison::{
-    Axis, CellComparison, Comparison, ComparisonError, Flip, Interaction, Matrix, MatrixCell, MatrixColumn,
-    MetricDifference, PairingFailure, Side, Unpaired, compare, matrix,
+    Axis, CellComparison, Change, Comparison, ComparisonError, Conclusion, Flip, Interaction, Matrix, MatrixCell,
+    MatrixColumn, MetricDifference, PairingFailure, RowConclusion, Side, Unpaired, compare, matrix,
 };
+pub use episode_index::{EpisodeFilter, EpisodeIndex, EpisodeSet, FAILURE, FilteredEpisodes, IndexedEpisode};
 pub use episodes::for_each_episode;
 pub use frames::{
     ClosedFrames, FrameError, FrameWriter, MAX_RESPONSE_BYTES, count_outcomes, episode_rows, is_decoding, read_calls,
@@ -35,15 +38,19 @@ pub use frames::{
 pub use metric::{Better, Metric, RowMetric, RowMetrics};
 pub use rate::{CONFIDENCE, Rate};
 pub use report_error::ReportError;
+pub use run_totals::{RunTotals, run_totals};
 pub use sample_sizes::{
     MeasuredVariation, NeededSize, SampleSizes, SizeAssumptions, SizeColumn, SizeQuestion, SizedDecision, SizedPlan,
     measure_variation, sample_sizes,
 };
 pub use schema::{JsonSchemaKind, json_schema};
 pub use summary::{
-    Ablation, AgentReport, CallsAt, ClaimReport, ClaimRow, ClaimVerdict, Difference, Effect, Example,
-    HeadlineComparison, HeadlineConditions, LAST_CALL_NUMBER, LiveCell, LiveCells, ModelReport, PairedDifference, Pass,
-    Repair, Report, ReportRow, Retries, ScenarioRate, Scope, Totals, summarize,
+    ALPHA, Ablation, AgentGain, AgentReport, Agents, Alone, Alternative, Answer, CallsAt, Choice, ClaimReport,
+    ClaimRow, ClaimVerdict, Claims, ConditionResult, ContentAndForm, ContentInteraction, Difference, EQUIVALENCE,
+    Effect, EqualRows, Example, Finding, Gain, HeadlineComparison, HeadlineConditions, LAST_CALL_NUMBER, LiveCell,
+    LiveCells, ModelReport, NamedCondition, OtherTrial, Pair, PairedDifference, Pass, Repair, Report, ReportRow,
+    Retries, ScenarioRate, Scope, SelectedAgent, Selection, Server, Single, SwitchEffect, Totals, Verdict, Who,
+    WithoutEach, WorstTool, agents_by_information, equal_rows, select, suite_name, summarize,
 };
 pub use transcript::{
     ArgumentChange, CallStep, JsonSpan, SentCall, SpanChange, Transcript, TranscriptStep, diff_arguments,

@@ -260,13 +260,13 @@ pub(crate) const ROW_METRICS: [RowMetricEntry; 25] = {
             "Exact o200k_base tokens over scored episodes: the input of every turn (system text, tools and the conversation so far) and its output. For a simulated reader, those of a model that takes the same turns."),
         row(TokensPerEpisode, "tokens_per_episode", ["tokens", "/episode"], Amount, Cost, known_tokens, |row| tokens(row).is_some().into(),
             "Tokens of calls, responses and prose over scored episodes."),
-        row(Recovered, "episode_recovery", ["recov-", "ered"], Percent, Outcome, |row| u64::from(row.scheduled) * success(row),
+        row(Recovered, "episode_recovery", ["", "recovered"], Percent, Outcome, |row| u64::from(row.scheduled) * success(row),
             |row| row.scheduled.into(), "Successes among episodes with a scheduled mistake or fault."),
-        row(CallsPerSuccess, "calls_per_success", ["calls", "/succ."], Decimal, Outcome, calls, success,
+        row(CallsPerSuccess, "calls_per_success", ["calls", "/success"], Decimal, Outcome, calls, success,
             "Calls over successes."),
-        row(BilledTokensPerSuccess, "billed_tokens_per_success", ["billed", "/succ."], Amount, Outcome, known_billed, |row| success(row) * u64::from(billed_tokens(row).is_some()),
+        row(BilledTokensPerSuccess, "billed_tokens_per_success", ["billed", "/success"], Amount, Outcome, known_billed, |row| success(row) * u64::from(billed_tokens(row).is_some()),
             "Billed tokens over successes."),
-        row(TokensPerSuccess, "tokens_per_success", ["tokens", "/succ."], Amount, Hidden, known_tokens, |row| success(row) * u64::from(tokens(row).is_some()),
+        row(TokensPerSuccess, "tokens_per_success", ["tokens", "/success"], Amount, Hidden, known_tokens, |row| success(row) * u64::from(tokens(row).is_some()),
             "Tokens of calls, responses and prose over successes."),
         row(ErrorsFixed, "errors_fixed", ["errors", "fixed"], Percent, Chains, |row| row.counts.errors_fixed.into(),
             |row| row.counts.chains.into(),
@@ -380,7 +380,6 @@ impl RowMetricEntry {
     /// Returns the column header on one line, without the abbreviation that saves width on a terminal.
     pub(crate) fn title(&self) -> String {
         let [first, second] = self.header;
-        let second = second.replace("succ.", "success");
         let first = first.replace("billed", "billed tokens");
         match first.strip_suffix('-') {
             Some(start) => format!("{start}{second}"),

@@ -1,11 +1,14 @@
 //! Renderers of reports. They receive computed numbers and do no arithmetic on them.
 
 mod ablation;
+mod answer;
 mod claims;
 mod comparison;
+mod comparison_markdown;
 mod csv;
 pub mod gate;
 pub mod html;
+mod inspect;
 mod json;
 mod labels;
 mod layout;
@@ -22,8 +25,10 @@ mod transcript;
 mod warnings;
 
 pub use comparison::{ComparisonOptions, comparison};
+pub use comparison_markdown::{comparison_markdown, matrix_markdown};
 pub use csv::csv;
 pub use healbench_protocol::plain_text;
+pub use inspect::{inspect_log, inspect_sample};
 pub use json::json;
 pub use labels::{Detail, TerminalOptions};
 pub use live::LiveTable;
@@ -34,4 +39,4 @@ pub use progress::{duration, failures, progress, spending, throughput};
 pub use sample_sizes::sample_sizes;
 pub use shell::shell_quote;
 pub use terminal::terminal;
-pub use transcript::{TranscriptOptions, transcript};
+pub use transcript::{TranscriptOptions, markdown_transcript, transcript};

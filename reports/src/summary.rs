@@ -2,12 +2,16 @@
 
 mod ablation;
 mod aggregate;
+mod answer;
 mod block;
 mod claims;
 mod compute;
+mod examples;
 mod headline;
 mod live;
+mod outcomes;
 mod positions;
+mod selection;
 mod sums;
 
 use healbench_protocol::{AgentId, AgentKind, ErrorClass, ErrorFormat, Guardrails, Opening, Seed, ToolsMode};
@@ -19,12 +23,19 @@ use crate::comparison::Matrix;
 use crate::metric::{RowMetric, RowMetrics};
 use crate::rate::{Rate, by_name};
 use crate::statistics::{FixedWithin, Interval, Median, ThisSuite};
+pub(crate) use answer::verdict;
+pub use answer::{
+    ALPHA, AgentGain, Agents, Alone, Alternative, Answer, Choice, Claims, ConditionResult, ContentAndForm,
+    ContentInteraction, EQUIVALENCE, Finding, Gain, NamedCondition, Pair, Server, Single, SwitchEffect, Verdict, Who,
+    WithoutEach, WorstTool,
+};
 pub use claims::{ClaimReport, ClaimRow, ClaimVerdict};
-pub(crate) use compute::suite_name;
-pub use compute::{Scope, summarize};
-pub use headline::{Example, HeadlineComparison, HeadlineConditions};
+pub use compute::{Scope, suite_name, summarize};
+pub use examples::{Example, OtherTrial};
+pub use headline::{HeadlineComparison, HeadlineConditions};
 pub use live::{LiveCell, LiveCells};
 pub use positions::{CallsAt, LAST_CALL_NUMBER};
+pub use selection::{EqualRows, SelectedAgent, Selection, agents_by_information, equal_rows, select};
 
 /// The results of a run per agent and condition, in the order of its plan.
 ///
@@ -53,6 +64,8 @@ pub struct Report {
     pub tokenizer: String,
     /// The confidence of every interval: 0.95.
     pub confidence: f64,
+    /// The answer to what the plan asks.
+    pub answer: Answer,
     /// Sums over the rows.
     pub totals: Totals,
     /// The rows, by agent.
@@ -357,8 +370,13 @@ pub struct Effect {
     /// The switch, or both of an interaction.
     #[schemars(with = "crate::schema::GuardrailsSchema")]
     pub switches: Guardrails,
-    /// On the success rate: -1 to 1.
+    /// On the success rate: -1 to 1. Between two conditions its interval is the clustered score interval; else the BCa bootstrap over
+    /// scenarios.
     pub success: Difference,
+    /// The two-sided test of the effect between two conditions on success; null for other effects.
+    pub p_value: Option<f64>,
+    /// The same, adjusted by Holm for all such effects of the report.
+    pub p_adjusted: Option<f64>,
     /// On the tokens of an episode, whatever its outcome: those of calls, responses and prose.
     pub tokens: Difference,
     /// Scenarios with matched trials, which are the clusters of the intervals.

@@ -5,12 +5,16 @@
 
 #[path = "reports/ablation.rs"]
 mod ablation;
+#[path = "reports/answer.rs"]
+mod answer;
 #[path = "reports/clustered.rs"]
 mod clustered;
 #[path = "reports/comparison.rs"]
 mod comparison;
 #[path = "reports/copies.rs"]
 mod copies;
+#[path = "reports/episode_index.rs"]
+mod episode_index;
 #[path = "reports/frames.rs"]
 mod frames;
 #[path = "reports/gate.rs"]
@@ -27,6 +31,8 @@ mod gate_renderers;
 mod headline;
 #[path = "reports/hostile.rs"]
 mod hostile;
+#[path = "reports/inspect.rs"]
+mod inspect;
 #[path = "reports/interaction.rs"]
 mod interaction;
 #[path = "reports/non_inferiority.rs"]
@@ -43,6 +49,8 @@ mod pages;
 mod power;
 #[path = "reports/renderers.rs"]
 mod renderers;
+#[path = "reports/renderers_heat.rs"]
+mod renderers_heat;
 #[path = "reports/renderers_page.rs"]
 mod renderers_page;
 #[path = "reports/renderers_text.rs"]
@@ -57,6 +65,8 @@ mod run_pairs;
 mod sample;
 #[path = "reports/schema.rs"]
 mod schema;
+#[path = "reports/selection.rs"]
+mod selection;
 #[path = "reports/statistics.rs"]
 mod statistics;
 #[path = "reports/summary.rs"]

@@ -104,8 +104,8 @@ fn load_suite_file(file: &SuiteFile) -> Result<Scenario, LoadError> {
     }
 }
 
-/// Loads scenarios. Each path is a file, a folder, which is searched recursively, or the name of a built-in suite
-/// (unless a file or folder has that name). Scenarios are in the order of the paths and, within a folder, of the files'
+/// Loads scenarios. Each path is a file, a folder, which is searched recursively, or the name of a built-in suite or the id of one of its
+/// scenarios (unless a file or folder has that name). Scenarios are in the order of the paths and, within a folder, of the files'
 /// paths. A file that is reached twice is loaded once.
 ///
 /// # Errors

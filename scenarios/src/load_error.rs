@@ -7,12 +7,12 @@ use crate::built_in::built_in_suites;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoadError {
-    /// There is no file, folder or built-in suite with this name.
-    #[error("no file, folder or built-in suite `{path}`")]
+    /// There is no file, folder, built-in suite or built-in scenario with this name.
+    #[error("no file, folder, built-in suite or built-in scenario `{path}`")]
     NotFound {
         /// The path as given.
         path: String,
-        /// The built-in suite with the most similar name, if any.
+        /// The built-in suite or scenario with the most similar name, if any.
         nearest: Option<String>,
     },
     /// The folder contains no scenario files.
@@ -53,9 +53,7 @@ impl LoadError {
     /// Returns advice on how to fix the problem, if there is any.
     pub fn help(&self) -> Option<String> {
         match self {
-            LoadError::NotFound { nearest: Some(name), .. } => {
-                Some(format!("did you mean the built-in suite `{name}`?"))
-            }
+            LoadError::NotFound { nearest: Some(name), .. } => Some(format!("did you mean the built-in `{name}`?")),
             LoadError::NotFound { nearest: None, .. } => {
                 Some(format!("built-in suites: {}", built_in_suites().join(", ")))
             }

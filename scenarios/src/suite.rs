@@ -48,7 +48,11 @@ pub(crate) fn find_files(path: &Path) -> Result<Vec<SuiteFile>, LoadError> {
     if built_in_suites().contains(&name) {
         return Ok(built_in(name));
     }
-    let nearest = suggest::nearest(name, built_in_suites()).map(str::to_owned);
+    if let Some(file) = built_in_scenario(name) {
+        return Ok(vec![file]);
+    }
+    let ids: Vec<&str> = built_in_ids().map(|(id, _)| id).collect();
+    let nearest = suggest::nearest(name, built_in_suites().into_iter().chain(ids)).map(str::to_owned);
     Err(LoadError::NotFound { path: label, nearest })
 }
 
@@ -64,6 +68,22 @@ fn built_in(name: &str) -> Vec<SuiteFile> {
     }
     files.sort_by(|a, b| a.label().cmp(b.label()));
     files
+}
+
+/// Returns the built-in scenario with an id.
+fn built_in_scenario(wanted: &str) -> Option<SuiteFile> {
+    built_in_ids().find(|(id, _)| *id == wanted).map(|(_, file)| file)
+}
+
+/// Returns the id of each built-in scenario, which is on a line of its own.
+fn built_in_ids() -> impl Iterator<Item = (&'static str, SuiteFile)> {
+    let files = built_in_suites().into_iter().flat_map(built_in);
+    files.filter_map(|file| {
+        let SuiteFile::BuiltIn { bytes, .. } = &file else { return None };
+        let text: &'static str = std::str::from_utf8(bytes).ok()?;
+        let id = text.lines().find_map(|line| line.strip_prefix("id:"))?.trim();
+        Some((id, file))
+    })
 }
 
 fn walk(dir: &Path, paths: &mut Vec<PathBuf>) -> Result<(), LoadError> {

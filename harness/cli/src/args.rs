@@ -23,6 +23,7 @@ pub(crate) use server::ServerArgs;
 pub(crate) use sizes::SizeArgs;
 
 use crate::axis_help::{contents_help, format_help, guardrails_help};
+use crate::run_name::{RUNS, run_name};
 
 /// Measures whether what a tool server says after a failed call helps an agent recover, and at what cost.
 #[derive(Debug, Parser)]
@@ -96,7 +97,7 @@ pub(crate) enum Command {
     Slurm(SlurmArgs),
     /// Print the report of a run.
     Report(ReportArgs),
-    /// Compare two runs, or the cells of one, and print the differences.
+    /// Compare two runs, or the cells of one, and print the differences: the conclusion first. Exits with 4 if they cannot be compared.
     Compare(CompareArgs),
     /// Serve the runs of a folder to browsers on this machine.
     View(ViewArgs),
@@ -146,7 +147,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "I/N", env = "HEALBENCH_SHARD", value_parser = clap::value_parser!(Shards))]
     pub(crate) shard: Option<Shards>,
     /// Resume an interrupted run with its own plan.
-    #[arg(long, value_name = "RUN", conflicts_with = "print_config")]
+    #[arg(long, value_name = "RUN", value_parser = run_name(), conflicts_with = "print_config")]
     pub(crate) resume: Option<PathBuf>,
     /// Record the models' answers in this folder, and reuse those already in it.
     #[arg(long, value_name = "DIR", env = "HEALBENCH_RECORD", conflicts_with = "replay")]
@@ -236,8 +237,8 @@ pub(crate) enum CallOutput {
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
-    /// The run's directory.
-    #[arg(value_name = "RUN")]
+    /// The run: its directory, its name in `runs`, or `latest`.
+    #[arg(value_name = "RUN", value_parser = run_name())]
     pub(crate) run: PathBuf,
     /// The numbers of episodes. Without them, the first episode that matches `--scenario`, `--agent`, `--opening` and
     /// `--trial`.
@@ -310,7 +311,7 @@ pub(crate) enum CassetteCommand {
         #[arg(value_name = "DIR")]
         dir: PathBuf,
         /// The runs whose recordings are kept.
-        #[arg(value_name = "RUN", required = true)]
+        #[arg(value_name = "RUN", required = true, value_parser = run_name())]
         runs: Vec<PathBuf>,
         /// Print how many recordings would be removed, without removing them.
         #[arg(long)]
@@ -320,8 +321,8 @@ pub(crate) enum CassetteCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct ReportArgs {
-    /// The run's directory.
-    #[arg(value_name = "RUN")]
+    /// The run: its directory, its name in `runs`, or `latest`.
+    #[arg(value_name = "RUN", value_parser = run_name())]
     pub(crate) run: PathBuf,
     /// Write a self-contained HTML page; `-` is standard output.
     #[arg(long, value_name = "FILE", group = "form")]
@@ -335,19 +336,28 @@ pub(crate) struct ReportArgs {
     /// Print the full report as JSON; `healbench schema report` prints its schema.
     #[arg(long, group = "form")]
     pub(crate) json: bool,
-    /// Also print the results of each scenario; with `--csv`, a line for each scenario, agent and condition.
-    #[arg(long, conflicts_with_all = ["html", "markdown", "json"])]
+    /// Write a log for Inspect (`inspect view`) for each agent and condition into this folder, which must be empty or new.
+    #[arg(long, value_name = "FOLDER", group = "form")]
+    pub(crate) inspect: Option<PathBuf>,
+    /// Print every row, all metrics and how to read them, instead of what fits on one screen.
+    #[arg(long, conflicts_with = "form")]
+    pub(crate) all: bool,
+    /// Print all of that, and the results of each scenario; with `--csv`, a line for each scenario, agent and condition.
+    #[arg(long, conflicts_with_all = ["html", "markdown", "json", "inspect"])]
     pub(crate) by_scenario: bool,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct ViewArgs {
-    /// A folder of runs, or a run.
-    #[arg(value_name = "FOLDER", default_value = "runs")]
+    /// A folder of runs, or a run: its directory, its name in `runs`, or `latest`.
+    #[arg(value_name = "FOLDER", default_value = RUNS, value_parser = run_name())]
     pub(crate) folder: PathBuf,
     /// The port; 0 selects any free port.
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) port: u16,
+    /// Open the page in the default browser.
+    #[arg(long)]
+    pub(crate) open: bool,
 }
 
 #[derive(Debug, Args)]
@@ -360,10 +370,10 @@ pub(crate) struct PageArgs {
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
     /// The base run; with `--by`, the only run.
-    #[arg(value_name = "BASE")]
+    #[arg(value_name = "BASE", value_parser = run_name())]
     pub(crate) base: PathBuf,
     /// The run to compare with it.
-    #[arg(value_name = "CANDIDATE", required_unless_present = "by", conflicts_with = "by")]
+    #[arg(value_name = "CANDIDATE", value_parser = run_name(), required_unless_present = "by", conflicts_with = "by")]
     pub(crate) candidate: Option<PathBuf>,
     /// Compare the cells of one run with each other: its error formats, its sets of guardrails, its agents or its conditions.
     #[arg(long, value_enum, value_name = "AXIS")]
@@ -371,15 +381,18 @@ pub(crate) struct CompareArgs {
     /// The value that the others are compared with [default: the first of the plan; `none` of guardrails, `sdk-typescript` of conditions]
     #[arg(long, value_name = "NAME", requires = "by")]
     pub(crate) reference: Option<String>,
-    /// The number of episodes to list that succeed in one run only.
+    /// The number of scenarios to list of which an episode succeeds in one run only.
     #[arg(long, value_name = "N", default_value_t = 10, conflicts_with = "by")]
     pub(crate) flips: usize,
     /// Print the full comparison as JSON; `healbench schema comparison` and `healbench schema matrix` print its schema.
-    #[arg(long)]
+    #[arg(long, group = "form")]
     pub(crate) json: bool,
     /// Write a self-contained HTML page; `-` is standard output.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["by", "json"])]
+    #[arg(long, value_name = "FILE", group = "form")]
     pub(crate) html: Option<PathBuf>,
+    /// Print Markdown for a pull request.
+    #[arg(long, group = "form")]
+    pub(crate) markdown: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -509,10 +522,10 @@ pub(crate) enum SchemaKind {
 #[derive(Debug, Args)]
 pub(crate) struct GateArgs {
     /// A run, or a baseline that `healbench bless` wrote. With `--perf`, an earlier measurement.
-    #[arg(value_name = "BASE", required_unless_present = "perf")]
+    #[arg(value_name = "BASE", value_parser = run_name(), required_unless_present = "perf")]
     pub(crate) base: Option<PathBuf>,
     /// The run to check.
-    #[arg(value_name = "CANDIDATE", required_unless_present_any = ["perf", "between"], conflicts_with_all = ["perf", "between"])]
+    #[arg(value_name = "CANDIDATE", value_parser = run_name(), required_unless_present_any = ["perf", "between"], conflicts_with_all = ["perf", "between"])]
     pub(crate) candidate: Option<PathBuf>,
     /// Compare two agents of the run BASE, named as in its report. A run alternates them, so that a provider that changes
     /// meanwhile changes both.
@@ -571,8 +584,8 @@ pub(crate) enum GateRenderer {
 
 #[derive(Debug, Args)]
 pub(crate) struct BlessArgs {
-    /// The run's directory.
-    #[arg(value_name = "RUN")]
+    /// The run: its directory, its name in `runs`, or `latest`.
+    #[arg(value_name = "RUN", value_parser = run_name())]
     pub(crate) run: PathBuf,
     /// The baseline file. An existing one is replaced, and the changes are printed.
     #[arg(long, value_name = "FILE", default_value = "baseline.toml")]

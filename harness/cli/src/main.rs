@@ -14,6 +14,7 @@ mod models;
 mod output;
 mod progress;
 mod run_config;
+mod run_name;
 mod run_spec;
 mod shard_sizes;
 mod terminal;

@@ -50,10 +50,14 @@ impl Terminal {
         self.progress
     }
 
-    /// Returns the width for results: the terminal's width, limited for readability; 80 if there is no terminal.
+    /// Returns the width for results: the terminal's width, limited for readability; 100 if there is no terminal.
     pub(crate) fn width(&self) -> usize {
-        let terminal = io::stdout().is_terminal().then(console_width).flatten();
-        terminal.unwrap_or(80).clamp(60, 140)
+        console_size().map_or(100, |(_, columns)| columns).clamp(60, 200)
+    }
+
+    /// Returns the number of lines of one screen, with one left for the prompt; 24 if there is no terminal.
+    pub(crate) fn lines(&self) -> usize {
+        console_size().map_or(24, |(rows, _)| rows.saturating_sub(1).max(20))
     }
 
     /// Returns the columns available for the progress bar.
@@ -139,7 +143,8 @@ impl ResultWriter {
     }
 }
 
-fn console_width() -> Option<usize> {
-    let (_, columns) = console::Term::stdout().size_checked()?;
-    Some(usize::from(columns))
+/// Returns the rows and columns of the terminal that shows results; `None` if there is none.
+fn console_size() -> Option<(usize, usize)> {
+    let (rows, columns) = io::stdout().is_terminal().then(|| console::Term::stdout().size_checked()).flatten()?;
+    Some((usize::from(rows), usize::from(columns)))
 }

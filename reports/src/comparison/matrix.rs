@@ -18,6 +18,7 @@ use crate::metric::Metric;
 use crate::rate::{CONFIDENCE, Rate};
 use crate::report_error::ReportError;
 use crate::statistics::{Interval, Resamples, wilson};
+use crate::summary::{Verdict, verdict};
 
 /// The dimension of a run that is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -57,10 +58,25 @@ pub struct Matrix {
     pub rows: Vec<String>,
     /// The columns. The cells of a column are compared with each other.
     pub columns: Vec<MatrixColumn>,
+    /// The rows that are clearly better or worse than the reference in some column.
+    pub conclusions: Vec<RowConclusion>,
     /// How much the effects of content depend on the error format, if content or formats are compared and the run varies both.
     pub interactions: Vec<Interaction>,
     /// Pairs of episodes that were not both executed and scored with the same mistakes and faults.
     pub unpaired: u64,
+}
+
+/// The columns in which the success of a row differs clearly from that of the reference.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct RowConclusion {
+    /// The row.
+    pub row: String,
+    /// Columns in which it is clearly better.
+    pub better: u64,
+    /// Columns in which it is clearly worse.
+    pub worse: u64,
+    /// Columns in which both have cells.
+    pub columns: u64,
 }
 
 /// One column of a matrix.
@@ -203,6 +219,8 @@ fn build_matrix(
             }
         })
         .collect();
+    let columns: Vec<MatrixColumn> = columns;
+    let conclusions = conclusions(&rows, &columns);
     let reference_on = |wanted: Axis| (axis == wanted).then_some(rows[reference].as_str());
     let interactions = match axis {
         Axis::Content | Axis::Format => {
@@ -219,9 +237,28 @@ fn build_matrix(
         trials: plan.trials,
         rows,
         columns,
+        conclusions,
         interactions,
         unpaired,
     })
+}
+
+fn conclusions(rows: &[String], columns: &[MatrixColumn]) -> Vec<RowConclusion> {
+    let of_row = |(index, row): (usize, &String)| {
+        let mut found = RowConclusion { row: row.clone(), better: 0, worse: 0, columns: 0 };
+        for cell in columns.iter().filter_map(|column| column.cells.get(index)?.as_ref()) {
+            let Some(entry) = cell.differences.iter().find(|entry| entry.metric == Metric::Success) else { continue };
+            found.columns += 1;
+            let Some(interval) = entry.interval else { continue };
+            if verdict(interval, entry.p_adjusted) == Verdict::Clear {
+                let better = interval.lower > 0.0;
+                found.better += u64::from(better);
+                found.worse += u64::from(!better);
+            }
+        }
+        found
+    };
+    rows.iter().enumerate().map(of_row).filter(|row| row.better + row.worse > 0).collect()
 }
 
 impl Axis {

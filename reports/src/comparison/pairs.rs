@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use healbench_protocol::AgentSpec;
 use healbench_record::{CellRef, Condition, Outcome, Plan, RunManifest, RunStatus};
 
+use super::conclusion::conclude;
 use super::episode_metrics::RunEpisodes;
 use super::{
     CellComparison, Cluster, Comparison, ComparisonError, EpisodeMetrics, Flip, MetricDifference, PairingFailure, Side,
@@ -62,6 +63,7 @@ pub fn compare(base: Side<'_>, candidate: Side<'_>) -> Result<Comparison, Compar
     Ok(Comparison {
         base: base.name.to_owned(),
         candidate: candidate.name.to_owned(),
+        conclusion: conclude(&cells, &flips),
         confidence: CONFIDENCE,
         partial: [base, candidate].into_iter().flat_map(partial).collect(),
         differs: differs(base, candidate),

@@ -126,6 +126,19 @@ pub fn read_responses(run: &RunDir, hashes: &BTreeSet<u64>) -> Result<BTreeMap<u
     Ok(found)
 }
 
+/// Calls `visit` with each stored response of a run, a batch at a time.
+///
+/// # Errors
+/// As [`read_episodes`](super::read_episodes).
+pub(crate) fn for_each_response(run: &RunDir, visit: &mut dyn FnMut(&ResponseRecord)) -> Result<(), FrameError> {
+    let path = run.responses_path();
+    for rows in ranges(&path)? {
+        let frame = read_frame(&path, RESPONSE_COLUMNS, RowRange::Rows(rows))?;
+        records(&path, &frame)?.iter().for_each(&mut *visit);
+    }
+    Ok(())
+}
+
 /// The number of rows that are read at once.
 const BATCH_ROWS: usize = 1 << 12;
 

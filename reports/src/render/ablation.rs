@@ -2,19 +2,18 @@
 
 use healbench_protocol::ErrorFormat;
 
-use super::labels::{Detail, Estimate, INDENT, TerminalOptions, align_estimates, plain_cell};
+use super::labels::{Detail, Estimate, INDENT, TerminalOptions, align_estimates, paint_if_clear, plain_cell};
 use super::layout::{Paint, StyledSpan, Table, TableLine};
 use super::number::{UNKNOWN, amount_interval, count, percent, points, points_interval, signed_amount};
 use super::plain_text;
-use crate::statistics::Interval;
 use crate::summary::{Ablation, Difference, Effect, Report};
 
-/// Returns the table with an empty line before it; empty without effects.
-pub(super) fn lines(report: &Report, options: TerminalOptions) -> Vec<String> {
-    if report.ablation.is_empty() {
+/// Returns the table of these effects with an empty line before it; empty without effects.
+pub(super) fn lines(report: &Report, shown: &[Ablation], options: TerminalOptions) -> Vec<String> {
+    if shown.is_empty() {
         return Vec::new();
     }
-    let table = table(report, options.detail, intervals_fit(report, options));
+    let table = table(shown, options.detail, intervals_fit(report, options));
     let mut lines = vec![String::new()];
     lines.extend(table.lines(options.width, options.color));
     lines
@@ -57,7 +56,7 @@ fn has_unmatched(effects: &[Effect]) -> bool {
 /// Returns true if a line has room for intervals next to the name of a switch.
 fn intervals_fit(report: &Report, options: TerminalOptions) -> bool {
     const SWITCH: usize = "truncation".len() + 2 * INDENT.len();
-    table(report, options.detail, true).body_width() + SWITCH <= options.width
+    table(&report.ablation, options.detail, true).body_width() + SWITCH <= options.width
 }
 
 /// A heading and its effects.
@@ -75,9 +74,9 @@ pub(super) fn sections(ablation: &Ablation, detail: Detail) -> Vec<Section<'_>> 
     factorial.into_iter().chain(single).filter(|(_, effects)| !effects.is_empty()).collect()
 }
 
-fn table(report: &Report, detail: Detail, intervals: bool) -> Table {
+fn table(ablations: &[Ablation], detail: Detail, intervals: bool) -> Table {
     let shown: Vec<(&Ablation, Vec<Section<'_>>)> =
-        report.ablation.iter().map(|ablation| (ablation, sections(ablation, detail))).collect();
+        ablations.iter().map(|ablation| (ablation, sections(ablation, detail))).collect();
     let effects = || shown.iter().flat_map(|(_, sections)| sections).flat_map(|(_, effects)| *effects);
     let success = align_estimates(effects().map(|effect| success_effect(effect, intervals)).collect());
     let tokens = align_estimates(effects().map(|effect| token_effect(effect, intervals)).collect());
@@ -95,7 +94,7 @@ fn table(report: &Report, detail: Detail, intervals: bool) -> Table {
             }
         }
     }
-    let heads = [["success", "points"], ["tokens", "/episode"], ["scen-", "arios"], ["trials", "matched"]];
+    let heads = [["success", "points"], ["tokens", "/episode"], ["", "scenarios"], ["trials", "matched"]];
     Table { heads: heads.map(|head| head.map(str::to_owned)).into(), lines }
 }
 
@@ -116,26 +115,23 @@ fn format_matched(effect: &Effect) -> String {
 
 pub(super) fn success_effect(effect: &Effect, intervals: bool) -> Estimate {
     let shown = effect.success.interval.filter(|_| intervals).map(points_interval);
-    estimate(effect.success, points, shown, [Paint::Green, Paint::Red])
+    estimate(effect.success, points, shown, effect.p_adjusted, [Paint::Green, Paint::Red])
 }
 
 pub(super) fn token_effect(effect: &Effect, intervals: bool) -> Estimate {
     let shown = effect.tokens.interval.filter(|_| intervals).map(amount_interval);
     // More tokens are worse.
-    estimate(effect.tokens, signed_amount, shown, [Paint::Red, Paint::Green])
+    estimate(effect.tokens, signed_amount, shown, None, [Paint::Red, Paint::Green])
 }
 
 fn estimate(
     difference: Difference,
     digits: fn(f64) -> String,
     interval: Option<String>,
-    [above, below]: [Paint; 2],
+    p_adjusted: Option<f64>,
+    paints: [Paint; 2],
 ) -> Estimate {
-    let paint = match difference.interval {
-        Some(Interval { lower, .. }) if lower > 0.0 => above,
-        Some(Interval { upper, .. }) if upper < 0.0 => below,
-        _ => Paint::Plain,
-    };
+    let paint = paint_if_clear(difference.interval, p_adjusted, paints);
     let value = difference.difference.map_or(UNKNOWN.to_owned(), digits);
     (StyledSpan::new(value, paint), StyledSpan::new(interval.unwrap_or_default(), Paint::Dim))
 }

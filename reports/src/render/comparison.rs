@@ -1,8 +1,11 @@
 //! The comparison of two runs as text for a terminal.
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+
 use healbench_protocol::AgentKind;
 
-use super::labels::{Estimate, INDENT, READERS_NOTE, align_estimates, condition_label, plain_cell};
+use super::labels::{Estimate, INDENT, READERS_NOTE, align_estimates, condition_label, paint_if_clear, plain_cell};
 use super::layout::{Paint, StyledSpan, Table, TableCell, TableLine, wrap};
 use super::number::{
     UNKNOWN, amount, amount_interval, count, money, percent, percent_digits, pluralize, points, points_interval,
@@ -10,7 +13,9 @@ use super::number::{
 };
 use super::plain_text;
 use super::shell::show_flip_commands;
-use crate::comparison::{CellComparison, Comparison, Flip, MetricDifference, PairingFailure, Unpaired};
+use crate::comparison::{
+    CellComparison, Change, Comparison, Conclusion, Flip, MetricDifference, PairingFailure, Unpaired,
+};
 use crate::metric::{Better, Metric};
 
 /// Options of the terminal output.
@@ -20,7 +25,7 @@ pub struct ComparisonOptions {
     pub width: usize,
     /// True if ANSI sequences may be used.
     pub color: bool,
-    /// The largest number of flips listed.
+    /// The largest number of scenarios with flips listed.
     pub flips: usize,
 }
 
@@ -33,6 +38,10 @@ pub fn comparison(comparison: &Comparison, options: ComparisonOptions) -> String
     if let Some(sentence) = &comparison.run_apart {
         lines.extend(wrap(&plain_text(sentence), " ", options.width));
     }
+    let (sentence, paint) = conclusion(comparison);
+    lines.extend(
+        wrap(&sentence, " ", options.width).into_iter().map(|line| StyledSpan::new(line, paint).painted(options.color)),
+    );
     lines.push(String::new());
     let changed: Vec<&CellComparison> = comparison.cells.iter().filter(|cell| cell.changed > 0).collect();
     if !changed.is_empty() {
@@ -44,9 +53,6 @@ pub fn comparison(comparison: &Comparison, options: ComparisonOptions) -> String
     if same > 0 {
         let cells = comparison.cells.iter().filter(|cell| cell.changed == 0 && cell.pairs > 0).count();
         lines.push(format!("No metric differs in {} of {}.", pluralize(same, "pair"), pluralize(cells as u64, "cell")));
-    }
-    if comparison.pairs == 0 {
-        lines.push("Nothing could be paired.".to_owned());
     }
     lines.extend(flips(comparison, options));
     for unpaired in pairing_failures(&comparison.unpaired) {
@@ -132,7 +138,7 @@ pub(super) fn this_suite(entry: Option<&MetricDifference>) -> String {
     }
 }
 
-/// Formats a difference with its interval: green or red if the interval excludes 0.
+/// Formats a difference with its interval: green or red if it is clear.
 pub(super) fn estimate(entry: Option<&MetricDifference>, intervals: bool) -> Estimate {
     let Some(entry) = entry else { return (StyledSpan::new(UNKNOWN, Paint::Plain), StyledSpan::new("", Paint::Dim)) };
     let interval = format_interval(entry).filter(|_| intervals);
@@ -158,14 +164,13 @@ pub(super) fn format_difference(entry: &MetricDifference) -> String {
     }
 }
 
-/// Returns green or red if the interval excludes 0.
+/// Returns green or red if the difference is clear.
 pub(super) fn paint(entry: &MetricDifference) -> Paint {
-    let better = |better: bool| if better { Paint::Green } else { Paint::Red };
-    match entry.interval {
-        Some(interval) if interval.lower > 0.0 => better(entry.metric.better() == Better::Higher),
-        Some(interval) if interval.upper < 0.0 => better(entry.metric.better() == Better::Lower),
-        _ => Paint::Plain,
-    }
+    let paints = match entry.metric.better() {
+        Better::Higher => [Paint::Green, Paint::Red],
+        Better::Lower => [Paint::Red, Paint::Green],
+    };
+    paint_if_clear(entry.interval, entry.p_adjusted, paints)
 }
 
 /// Lists the changed metrics that are not in the table.
@@ -212,31 +217,103 @@ pub(super) fn mean(entry: &MetricDifference, mean: Option<f64>) -> String {
     }
 }
 
+/// Lists the flips by scenario, each with an example.
 fn flips(comparison: &Comparison, options: ComparisonOptions) -> Vec<String> {
     if comparison.flips.is_empty() {
         return Vec::new();
     }
-    let lost = comparison.flips.iter().filter(|flip| flip.is_loss()).count() as u64;
-    let gained = comparison.flips.len() as u64 - lost;
-    let mut lines = vec![format!("{} lost, {} gained:", successes(lost), count(gained))];
-    for flip in comparison.flips.iter().take(options.flips) {
-        let word = if flip.is_loss() { ("lost", Paint::Red) } else { ("gained", Paint::Green) };
-        let word = StyledSpan::new(word.0, word.1).painted(options.color);
-        let room = options.width.saturating_sub(2 * INDENT.len());
-        for (line, text) in wrap(&format!("{word} {}", flip_label(flip)), " ", room).into_iter().enumerate() {
-            lines.push(format!("{}{text}", INDENT.repeat(1 + usize::from(line > 0))));
-        }
+    let mut lines = vec![format!("{}:", lost_and_gained(comparison.flips.iter()))];
+    let groups = flips_by_scenario(&comparison.flips);
+    for (scenario, flips) in groups.iter().take(options.flips) {
+        let text = format!("{}: {}", plain_text(scenario), lost_and_gained(flips.iter().copied()));
         lines.extend(
-            show_flip_commands(&comparison.base, &comparison.candidate, flip)
-                .map(|command| format!("{INDENT}{INDENT}{command}")),
+            wrap(&text, " ", options.width.saturating_sub(INDENT.len())).iter().map(|line| format!("{INDENT}{line}")),
         );
+        let Some(example) = flips.first() else { continue };
+        let word = if example.is_loss() { ("lost", Paint::Red) } else { ("gained", Paint::Green) };
+        let word = StyledSpan::new(word.0, word.1).painted(options.color);
+        let room = options.width.saturating_sub(3 * INDENT.len());
+        let label = format!("{word} {}", flip_label(example));
+        lines.extend(wrap(&label, " ", room).iter().map(|line| format!("{INDENT}{INDENT}{line}")));
+        let commands = show_flip_commands(&comparison.base, &comparison.candidate, example);
+        lines.extend(commands.map(|command| format!("{INDENT}{INDENT}{INDENT}{command}")));
     }
-    if comparison.flips.len() > options.flips {
-        let left = (comparison.flips.len() - options.flips) as u64;
-        lines.push(format!("{INDENT}and {} more: `--flips {}`", count(left), comparison.flips.len()));
+    let more = groups.len().saturating_sub(options.flips);
+    if more > 0 {
+        lines.push(format!("{INDENT}and {}: `--flips {}`", pluralize(more as u64, "more scenario"), groups.len()));
     }
     lines.push(String::new());
     lines
+}
+
+/// Groups flips by scenario, those with the most losses first.
+pub(super) fn flips_by_scenario(flips: &[Flip]) -> Vec<(&str, Vec<&Flip>)> {
+    let mut groups: Vec<(&str, Vec<&Flip>)> = Vec::new();
+    let mut known: BTreeMap<&str, usize> = BTreeMap::new();
+    for flip in flips {
+        let index = *known.entry(&flip.scenario).or_insert_with(|| {
+            groups.push((&flip.scenario, Vec::new()));
+            groups.len() - 1
+        });
+        groups[index].1.push(flip);
+    }
+    let lost = |flips: &[&Flip]| flips.iter().filter(|flip| flip.is_loss()).count();
+    groups.sort_by_key(|(_, flips)| Reverse((lost(flips), flips.len())));
+    groups
+}
+
+/// `3 successes lost, 1 gained`.
+pub(super) fn lost_and_gained<'a>(flips: impl Iterator<Item = &'a Flip>) -> String {
+    let (lost, gained): (Vec<&Flip>, Vec<&Flip>) = flips.partition(|flip| flip.is_loss());
+    format!("{} lost, {} gained", successes(lost.len() as u64), count(gained.len() as u64))
+}
+
+/// The conclusion as a sentence, and its style.
+pub(super) fn conclusion(comparison: &Comparison) -> (String, Paint) {
+    let Conclusion { change, worse, better, cell, scenarios } = &comparison.conclusion;
+    let pairs = pluralize(comparison.pairs, "pair");
+    let cells = pluralize(comparison.cells.len() as u64, "cell");
+    let word = match change {
+        Change::Unchanged => return (format!("Unchanged: no metric differs in {pairs}."), Paint::Plain),
+        Change::Same => {
+            let changed = count(comparison.changed);
+            return (format!("Success is the same; other metrics differ in {changed} of {pairs}."), Paint::Plain);
+        }
+        Change::Unclear => return (format!("No clear difference in success in any of {cells}."), Paint::Plain),
+        Change::NotComparable => {
+            let reasons = pairing_failures(&comparison.unpaired).join(" ");
+            return (format!("Not comparable: nothing could be paired. {reasons}").trim_end().to_owned(), Paint::Bold);
+        }
+        Change::Worse => ("Worse", Paint::Red),
+        Change::Better => ("Better", Paint::Green),
+        Change::Mixed => ("Mixed", Paint::Bold),
+    };
+    let Some(shown) = cell.and_then(|cell| comparison.cells.get(cell)) else { return (word.0.to_owned(), word.1) };
+    let entry = metric_difference(shown, Metric::Success);
+    let difference = entry.and_then(|entry| entry.difference).map_or(UNKNOWN.to_owned(), points);
+    let others = entry
+        .and_then(|entry| entry.interval)
+        .map(|interval| format!("; other scenarios {}", points_interval(interval)));
+    let mut text = format!(
+        "{}: {difference} points (this suite {}{}) for {} under {}",
+        word.0,
+        this_suite(entry),
+        others.unwrap_or_default(),
+        plain_text(&shown.title),
+        condition_label(&shown.condition, shown.guardrails, &shown.format),
+    );
+    if let Some((first, rest)) = scenarios.split_first() {
+        text.push_str(&format!(", in {}", plain_text(first)));
+        match rest {
+            [] => {}
+            [second] => text.push_str(&format!(" and {}", plain_text(second))),
+            rest => text.push_str(&format!(" and {} more scenarios", count(rest.len() as u64))),
+        }
+    }
+    if worse + better > 1 {
+        text.push_str(&format!("; worse in {} and better in {} of {cells}", count(*worse), count(*better)));
+    }
+    (text + ".", word.1)
 }
 
 pub(super) fn successes(count: u64) -> String {

@@ -8,7 +8,8 @@ use unicode_width::UnicodeWidthStr as _;
 
 use super::layout::{Paint, StyledSpan, TableCell};
 use super::plain_text;
-use crate::summary::ReportRow;
+use crate::statistics::Interval;
+use crate::summary::{ReportRow, Verdict, verdict};
 
 /// The note on rows of simulated readers.
 pub(super) const READERS_NOTE: &str =
@@ -23,6 +24,19 @@ pub struct TerminalOptions {
     pub color: bool,
     /// The amount of detail.
     pub detail: Detail,
+    /// The largest number of lines; `None` for all rows and notes. What is left out is said.
+    pub lines: Option<usize>,
+}
+
+/// Returns the first style for a difference that is clearly above 0, the second one for one that is clearly below. "Clear" is decided as in
+/// the answer.
+pub(super) fn paint_if_clear(interval: Option<Interval>, p_adjusted: Option<f64>, [above, below]: [Paint; 2]) -> Paint {
+    match interval {
+        Some(interval) if verdict(interval, p_adjusted) != Verdict::Clear => Paint::Plain,
+        Some(interval) if interval.lower > 0.0 => above,
+        Some(_) => below,
+        None => Paint::Plain,
+    }
 }
 
 /// The amount of detail of a report.

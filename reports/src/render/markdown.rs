@@ -3,18 +3,19 @@
 use healbench_protocol::escape_markdown;
 
 use super::ablation::{ablation_title, sections, success_effect, token_effect};
-use super::labels::{Detail, Estimate, condition_label, row_label};
+use super::answer::sentences;
+use super::labels::{Detail, Estimate, row_label};
 use super::matrix::{interaction_label, interaction_note};
 use super::number::{
     UNKNOWN, amount_interval, count, money, p_value, percent, percent_interval, pluralize, points, points_interval,
     rate_amount, rate_percent, signed_amount,
 };
-use super::terminal::{agent_notes, exclusion_notes, title};
+use super::terminal::{agent_notes, equal_label, exclusion_notes, title};
 use super::warnings::incomplete_warnings;
 use crate::comparison::{Matrix, MatrixCell};
 use crate::metric::{Metric, RowMetric};
 use crate::statistics::Interval;
-use crate::summary::{AgentReport, PairedDifference, Report, ReportRow};
+use crate::summary::{AgentReport, EqualRows, PairedDifference, Report, ReportRow, select};
 
 /// The largest number of lines.
 const MAX_LINES: usize = 60;
@@ -27,6 +28,7 @@ const MAX_SENTENCES: usize = 6;
 pub fn markdown(report: &Report) -> String {
     let mut head = vec![format!("## healbench: {}", escape_markdown(&title(report))), String::new()];
     head.extend(incomplete_notice(report));
+    head.extend(answer(report));
     head.extend(headline_sentences(report));
     let notes = notes(report);
     let mut missing = if report.claims.is_empty() { Vec::new() } else { vec!["claims"] };
@@ -53,6 +55,22 @@ pub fn markdown(report: &Report) -> String {
     }
     lines.extend(notes);
     lines.join("\n") + "\n"
+}
+
+/// Returns the sentences of the answer, of which clear ones are bold.
+fn answer(report: &Report) -> Vec<String> {
+    let mut sentences = sentences(&report.answer);
+    let more = sentences.len().saturating_sub(MAX_SENTENCES);
+    sentences.truncate(MAX_SENTENCES);
+    let mut lines: Vec<String> = Vec::new();
+    for (text, is_clear) in sentences {
+        let text = escape_markdown(&text);
+        lines.extend([if is_clear { format!("**{text}**") } else { text }, String::new()]);
+    }
+    if more > 0 {
+        lines.extend([format!("And {} more answers: `healbench report RUN --all`", count(more as u64)), String::new()]);
+    }
+    lines
 }
 
 /// Returns a notice if the run is incomplete.
@@ -127,34 +145,31 @@ fn rows(report: &Report, room: usize) -> Vec<String> {
             .to_owned(),
         "|---|---|---:|---:|---:|---:|---:|".to_owned(),
     ];
-    let rows: Vec<String> = report
-        .agents
-        .iter()
-        .flat_map(|agent| {
-            agent.rows.iter().map(move |row| {
-                let versus = row.vs_reference.and_then(versus).unwrap_or_default();
-                let cells = [
-                    escape_markdown(&agent.title),
-                    escape_markdown(&condition_label(&row.condition, row.guardrails, &row.format)),
-                    format!(
-                        "{}{}",
-                        rate_percent(row.rate(RowMetric::Success)),
-                        format_interval(row.success_interval, percent_interval)
-                    ),
-                    versus,
-                    rate_percent(row.rate(RowMetric::Recovered)),
-                    rate_amount(row.rate(RowMetric::BilledTokensPerSuccess)),
-                    rate_percent(row.rate(RowMetric::WastedTokens)),
-                ];
-                format!("| {} |", cells.join(" | "))
-            })
-        })
-        .collect();
-    let fitting = if rows.len() + 2 <= room { rows.len() } else { room.saturating_sub(4) };
-    lines.extend(rows.iter().take(fitting).cloned());
-    if fitting < rows.len() {
-        let more = count((rows.len() - fitting) as u64);
-        lines.extend([String::new(), format!("and {more} more rows: `healbench report RUN --csv` has all")]);
+    let row = |agent: &AgentReport, rows: &EqualRows| {
+        let row = &agent.rows[rows.first];
+        let cells = [
+            escape_markdown(&agent.title),
+            escape_markdown(&equal_label(agent, rows)),
+            format!(
+                "{}{}",
+                rate_percent(row.rate(RowMetric::Success)),
+                format_interval(row.success_interval, percent_interval)
+            ),
+            row.vs_reference.and_then(versus).unwrap_or_default(),
+            rate_percent(row.rate(RowMetric::Recovered)),
+            rate_amount(row.rate(RowMetric::BilledTokensPerSuccess)),
+            rate_percent(row.rate(RowMetric::WastedTokens)),
+        ];
+        format!("| {} |", cells.join(" | "))
+    };
+    let selection = select(report, room.saturating_sub(4), 0);
+    for selected in &selection.agents {
+        let agent = &report.agents[selected.agent];
+        lines.extend(selected.rows.iter().map(|rows| row(agent, rows)));
+    }
+    if selection.shown < selection.total {
+        let (shown, all) = (count(selection.shown as u64), pluralize(selection.total as u64, "row"));
+        lines.extend([String::new(), format!("{shown} of {all} shown: `healbench report RUN --all`, or `--csv`")]);
     }
     lines
 }
@@ -188,7 +203,7 @@ fn format_estimate((value, interval): Estimate) -> String {
     format!("{} {}", value.text, interval.text).trim_end().to_owned()
 }
 
-fn matrix(matrix: &Matrix) -> Vec<String> {
+pub(super) fn matrix(matrix: &Matrix) -> Vec<String> {
     let titles: Vec<String> = matrix.columns.iter().map(|column| escape_markdown(&column.title)).collect();
     let mut lines = vec![
         String::new(),
@@ -202,7 +217,7 @@ fn matrix(matrix: &Matrix) -> Vec<String> {
     lines
 }
 
-fn interactions(matrix: &Matrix) -> Vec<String> {
+pub(super) fn interactions(matrix: &Matrix) -> Vec<String> {
     if matrix.interactions.is_empty() {
         return Vec::new();
     }

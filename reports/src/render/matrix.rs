@@ -5,7 +5,9 @@ use unicode_width::UnicodeWidthStr as _;
 use super::comparison::estimate;
 use super::labels::{Estimate, INDENT, READERS_NOTE, align_estimates, plain_cell};
 use super::layout::{Paint, StyledSpan, Table, TableCell, TableLine, wrap};
-use super::number::{UNKNOWN, p_value, percent, percent_digits, pluralize, points, points_interval, rate_percent};
+use super::number::{
+    UNKNOWN, count, p_value, percent, percent_digits, pluralize, points, points_interval, rate_percent,
+};
 use super::plain_text;
 use crate::comparison::{Interaction, Matrix, MatrixCell, MatrixColumn, MetricDifference};
 use crate::metric::Metric;
@@ -22,6 +24,7 @@ pub fn matrix(matrix: &Matrix, width: usize, color: bool) -> String {
         pluralize(u64::from(matrix.trials), "trial"),
     ];
     let mut lines = wrap(&title.join(" · "), " · ", width);
+    lines.extend(wrap(&conclusion(matrix), " ", width));
     if matrix.columns.len() > 1 {
         for table in overview_tables(matrix, width) {
             lines.push(String::new());
@@ -45,6 +48,29 @@ pub fn matrix(matrix: &Matrix, width: usize, color: bool) -> String {
     let mut text = lines.join("\n");
     text.push('\n');
     text
+}
+
+/// The rows that are clearly better or worse than the reference, in a sentence.
+pub(super) fn conclusion(matrix: &Matrix) -> String {
+    let reference = plain_text(&matrix.reference);
+    let of = |better: bool| {
+        let rows = matrix.conclusions.iter().filter(|row| if better { row.better > 0 } else { row.worse > 0 });
+        let rows: Vec<String> = rows
+            .map(|row| match (if better { row.better } else { row.worse }, row.columns) {
+                (_, 1) => plain_text(&row.row).into_owned(),
+                (number, columns) => format!("{} in {} of {}", plain_text(&row.row), count(number), count(columns)),
+            })
+            .collect();
+        rows.join(", ")
+    };
+    match (of(true), of(false)) {
+        (better, worse) if better.is_empty() && worse.is_empty() => {
+            format!("No clear difference in success to {reference}.")
+        }
+        (better, worse) if worse.is_empty() => format!("Better than {reference}: {better}. None is clearly worse."),
+        (better, worse) if better.is_empty() => format!("Worse than {reference}: {worse}. None is clearly better."),
+        (better, worse) => format!("Better than {reference}: {better}. Worse: {worse}."),
+    }
 }
 
 fn metric_difference(cell: &MatrixCell, metric: Metric) -> Option<&MetricDifference> {
@@ -186,7 +212,7 @@ pub(super) fn interaction_note(matrix: &Matrix) -> Option<String> {
     ))
 }
 
-fn notes(matrix: &Matrix) -> Vec<String> {
+pub(super) fn notes(matrix: &Matrix) -> Vec<String> {
     let level = percent(matrix.confidence);
     let mut notes = vec![format!(
         "delta: the difference to {} in pairs of the same scenario and trial. Intervals are {level}, for other scenarios of \

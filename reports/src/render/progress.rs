@@ -2,16 +2,24 @@
 
 use healbench_record::Progress;
 
-use super::number::{count, money};
+use super::number::{count, money, rate_percent};
+use crate::rate::Rate;
 
-/// `12 of 100 episodes · 4.0/s · 22 s left · ≥ $0.12 · 3 task_fail`, without unknown parts.
+/// `12% · 12 of 100 episodes · 4.0/s · 22 s left · 75% success · ≥ $0.12 · 3 lost`, without unknown parts.
 pub fn progress(progress: &Progress) -> String {
     let Progress { done, total, .. } = progress;
-    let mut parts = vec![format!("{} of {} episodes", count(*done), count(*total))];
+    // Rounded down, so that 100% means that all are done.
+    let share = (100 * done).checked_div(*total).map(|percent| format!("{percent}%"));
+    let mut parts: Vec<String> = share.into_iter().collect();
+    parts.push(format!("{} of {} episodes", count(*done), count(*total)));
     parts.extend(progress.per_second.map(throughput));
     parts.extend(progress.eta_s.map(|left| format!("{} left", duration(left))));
+    let failed: u64 = progress.failures.values().sum();
+    let lost: u64 = progress.failures.iter().filter(|(outcome, _)| !outcome.is_scored()).map(|(_, lost)| lost).sum();
+    let success = Rate::of(done.saturating_sub(failed), done.saturating_sub(lost));
+    parts.extend(success.rate.map(|_| format!("{} success", rate_percent(success))));
     parts.extend(spending(progress));
-    parts.extend(failures(progress));
+    parts.extend((lost > 0).then(|| format!("{} lost", count(lost))));
     parts.join(" · ")
 }
 

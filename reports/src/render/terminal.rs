@@ -1,11 +1,15 @@
+mod screen;
+
 use healbench_protocol::{AgentKind, Opening};
 use healbench_record::has_own_name;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::ablation;
+use super::answer::sentences;
 use super::claims;
 use super::labels::{
-    Detail, Estimate, INDENT, READERS_NOTE, TerminalOptions, align_estimates, condition_label, format_name, plain_cell,
+    Detail, Estimate, INDENT, READERS_NOTE, TerminalOptions, align_estimates, condition_label, format_name,
+    paint_if_clear, plain_cell,
 };
 use super::layout::{Paint, StyledSpan, Table, TableCell, TableLine, wrap};
 use super::number::{
@@ -15,22 +19,24 @@ use super::number::{
 use super::plain_text;
 use super::warnings::incomplete_warnings;
 use crate::metric::{Group, RowMetric, RowMetricEntry};
-use crate::summary::{AgentReport, Difference, Report, ReportRow};
+use crate::summary::{AgentReport, Difference, EqualRows, Report, ReportRow, SelectedAgent, Selection};
 
 const SEPARATOR: &str = " · ";
 
-/// Formats the report for a terminal, ending with a line break.
+/// Formats the report for a terminal, ending with a line break. The answer comes last.
 pub fn terminal(report: &Report, options: TerminalOptions) -> String {
-    let mut lines = wrap(&title(report), SEPARATOR, options.width);
-    for (what, rest) in incomplete_warnings(report) {
-        lines.extend(wrap(&format!("{what}: {rest}"), " ", options.width));
-    }
+    let lines = match options.lines {
+        Some(most) => screen::lines(report, options, most),
+        None => full(report, options),
+    };
+    lines.join("\n") + "\n"
+}
+
+/// Returns all tables and notes.
+fn full(report: &Report, options: TerminalOptions) -> Vec<String> {
+    let mut lines = head(report, options.width);
     lines.push(String::new());
-    let mut table = summary(report, true);
-    let intervals = table.body_width() + INDENT.len() < options.width;
-    if !intervals {
-        table = summary(report, false);
-    }
+    let (table, intervals) = fitting_summary(report, &everything(report), options.width);
     lines.extend(table.lines(options.width, options.color));
     if options.detail >= Detail::Metrics {
         for table in metrics(report, options.width) {
@@ -38,7 +44,7 @@ pub fn terminal(report: &Report, options: TerminalOptions) -> String {
             lines.extend(table.lines(options.width, options.color));
         }
     }
-    lines.extend(ablation::lines(report, options));
+    lines.extend(ablation::lines(report, &report.ablation, options));
     if options.detail >= Detail::Scenarios {
         for agent in &report.agents {
             for table in scenarios(report, agent, options.width) {
@@ -55,9 +61,44 @@ pub fn terminal(report: &Report, options: TerminalOptions) -> String {
     for note in notes(report, intervals, options.detail).into_iter().chain(ablation::notes(report, options)) {
         lines.extend(wrap(&note, " ", options.width));
     }
-    let mut text = lines.join("\n");
-    text.push('\n');
-    text
+    lines.push(String::new());
+    lines.extend(sentences(&report.answer).into_iter().flat_map(|sentence| answer_lines(&sentence, options)));
+    lines
+}
+
+/// Returns the title and the warnings.
+fn head(report: &Report, width: usize) -> Vec<String> {
+    let mut lines = wrap(&title(report), SEPARATOR, width);
+    for (what, rest) in incomplete_warnings(report) {
+        lines.extend(wrap(&format!("{what}: {rest}"), " ", width));
+    }
+    lines
+}
+
+/// Wraps a sentence of the answer; bold if it is clear.
+fn answer_lines((text, is_clear): &(String, bool), options: TerminalOptions) -> Vec<String> {
+    let paint = if *is_clear { Paint::Bold } else { Paint::Plain };
+    let lines = wrap(text, " ", options.width).into_iter();
+    lines.map(|line| StyledSpan::new(line, paint).painted(options.color)).collect()
+}
+
+/// Selects every row, each on its own line.
+fn everything(report: &Report) -> Selection {
+    let rows =
+        |agent: &AgentReport| (0..agent.rows.len()).map(|first| EqualRows { first, others: Vec::new() }).collect();
+    let agents = report.agents.iter().enumerate();
+    let total = report.agents.iter().map(|agent| agent.rows.len()).sum();
+    let agents = agents.map(|(index, agent)| SelectedAgent { agent: index, rows: rows(agent) }).collect();
+    Selection { agents, shown: total, total }
+}
+
+/// Builds the first table, with intervals if they fit.
+fn fitting_summary(report: &Report, selection: &Selection, width: usize) -> (Table, bool) {
+    let table = summary(report, selection, true);
+    if table.body_width() + INDENT.len() < width {
+        return (table, true);
+    }
+    (summary(report, selection, false), false)
 }
 
 /// Returns a line that describes the run.
@@ -83,16 +124,53 @@ pub(super) fn title(report: &Report) -> String {
     parts.join(SEPARATOR)
 }
 
-fn summary(report: &Report, intervals: bool) -> Table {
-    let rows = || report.agents.iter().flat_map(|agent| &agent.rows);
-    let success = align_estimates(rows().map(|row| success(row, intervals)).collect());
-    let versus = align_estimates(rows().map(|row| versus_reference(row, intervals)).collect());
+fn summary(report: &Report, selection: &Selection, intervals: bool) -> Table {
+    let shown = || {
+        selection.agents.iter().flat_map(|selected| {
+            let agent = &report.agents[selected.agent];
+            selected.rows.iter().map(move |rows| &agent.rows[rows.first])
+        })
+    };
+    let success = align_estimates(shown().map(|row| success(row, intervals)).collect());
+    let versus = align_estimates(shown().map(|row| versus_reference(row, intervals)).collect());
     let mut estimates = success.into_iter().zip(versus);
-    let heads = [["success", "%"], ["points vs", "reference"]].into_iter().chain(headers(Group::Outcome)).collect();
-    table(heads, report, |row| {
-        let (success, versus) = estimates.next().unwrap_or_default();
-        [success, versus].into_iter().chain(metric_cells(Group::Outcome, row)).collect()
-    })
+    let heads = [["success", "%"], ["points vs", "reference"]].into_iter().chain(headers(Group::Outcome));
+    let mut lines = Vec::new();
+    for selected in &selection.agents {
+        let agent = &report.agents[selected.agent];
+        lines.push(TableLine::Title(StyledSpan::new(plain_text(&agent.title), Paint::Bold)));
+        for rows in &selected.rows {
+            let row = &agent.rows[rows.first];
+            let (success, versus) = estimates.next().unwrap_or_default();
+            let best = report.answer.best_condition(&agent.title) == Some(&row.condition);
+            let mark = if best { BEST } else { INDENT };
+            let cells = [success, versus].into_iter().chain(metric_cells(Group::Outcome, row)).collect();
+            lines.push(TableLine::Row { label: format!("{mark}{}", equal_label(agent, rows)), cells });
+        }
+    }
+    Table { heads: heads.map(|head| head.map(str::to_owned)).collect(), lines }
+}
+
+/// The mark of a row that is clearly better than all others.
+const BEST: &str = "* ";
+
+/// `sdk-typescript = +recovery`: the label of rows with the same results. A label that begins with the first one is shortened.
+pub(super) fn equal_label(agent: &AgentReport, rows: &EqualRows) -> String {
+    let label = |row: usize| {
+        let row = &agent.rows[row];
+        condition_label(&row.condition, row.guardrails, &row.format)
+    };
+    let first = label(rows.first);
+    let others = rows.others.iter().map(|row| {
+        let other = label(*row);
+        other.strip_prefix(&first).map(str::to_owned).unwrap_or(other)
+    });
+    let others: Vec<String> = others.collect();
+    match others.as_slice() {
+        [] => first,
+        [one] => format!("{first} = {one}"),
+        _ => format!("{first} = {} others", count(others.len() as u64)),
+    }
 }
 
 /// Returns the column headings of a group's metrics.
@@ -165,7 +243,7 @@ fn error_chains(report: &Report) -> Table {
 
 /// Builds the table of usage over all scored episodes.
 fn cost(report: &Report, intervals: bool) -> Table {
-    let heads = headers(Group::Cost).chain([["cost", "/succ."], ["billed vs", "reference"]]).collect();
+    let heads = headers(Group::Cost).chain([["cost", "/success"], ["billed vs", "reference"]]).collect();
     let versus = report
         .agents
         .iter()
@@ -273,13 +351,10 @@ fn success(row: &ReportRow, intervals: bool) -> Estimate {
 
 fn versus_reference(row: &ReportRow, intervals: bool) -> Estimate {
     let paired = row.vs_reference;
-    let paint = match paired.and_then(|paired| paired.interval) {
-        Some(interval) if interval.lower > 0.0 => Paint::Green,
-        Some(interval) if interval.upper < 0.0 => Paint::Red,
-        _ => Paint::Plain,
-    };
+    let (interval, p_adjusted) = paired.map_or((None, None), |paired| (paired.interval, paired.p_adjusted));
+    let paint = paint_if_clear(interval, p_adjusted, [Paint::Green, Paint::Red]);
     let difference = paired.and_then(|paired| paired.difference).map_or(UNKNOWN.to_owned(), points);
-    let interval = paired.and_then(|paired| paired.interval).filter(|_| intervals).map(points_interval);
+    let interval = interval.filter(|_| intervals).map(points_interval);
     (StyledSpan::new(difference, paint), StyledSpan::new(interval.unwrap_or_default(), Paint::Dim))
 }
 
@@ -314,7 +389,7 @@ fn notes(report: &Report, intervals: bool, detail: Detail) -> Vec<String> {
         notes
             .push("retries (median): the Kaplan-Meier estimate; chains that were never fixed are censored.".to_owned());
     }
-    notes.push("recovered: success in episodes with a scheduled mistake or fault. /succ.: per success.".to_owned());
+    notes.push("recovered: success in episodes with a scheduled mistake or fault.".to_owned());
     notes.push(
         "billed: tokens of every turn, which is sent everything that is in the conversation then, and of its output."
             .to_owned(),

@@ -48,6 +48,14 @@ pub fn transcript(transcript: &Transcript, options: TranscriptOptions) -> String
     writer.out
 }
 
+/// Formats the transcript as Markdown: its text in a fence that no line of it can close.
+pub fn markdown_transcript(shown: &Transcript) -> String {
+    let text = transcript(shown, TranscriptOptions { width: 100, color: false, full: true });
+    let longest = text.split(|c| c != '`').map(str::len).max().unwrap_or(0).max(2);
+    let fence = "`".repeat(longest + 1);
+    format!("{fence}text\n{text}{fence}\n")
+}
+
 struct TranscriptWriter {
     out: String,
     options: TranscriptOptions,

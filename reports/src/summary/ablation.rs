@@ -3,10 +3,12 @@
 use healbench_protocol::{ErrorFormat, GUARDRAILS, Guardrails};
 use healbench_record::{Condition, Plan};
 
+use super::answer::Gain;
 use super::block::Block;
+use super::outcomes::Outcomes;
 use super::{Ablation, Difference, Effect};
 use crate::rate::CONFIDENCE;
-use crate::statistics::{ClusterSums, Resamples, bca_ratio};
+use crate::statistics::{ClusterSums, Resamples, bca_ratio, holm};
 
 /// The effects that a plan's guardrail sets allow to estimate, accumulated block by block.
 pub(super) struct Effects {
@@ -22,7 +24,7 @@ impl Effects {
     pub(super) fn of(plan: &Plan) -> Effects {
         let designs: Vec<(ErrorFormat, Designs)> = formats(plan)
             .into_iter()
-            .map(|format| (format.clone(), Designs::of(&conditions(plan, &format))))
+            .map(|format| (format.clone(), Designs::of(&conditions_by_guardrails(plan, &format))))
             .filter(|(_, designs)| !designs.is_empty())
             .collect();
         let contrasts = designs.iter().map(|(_, designs)| designs.all().count()).sum();
@@ -43,14 +45,15 @@ impl Effects {
     }
 
     /// Returns the effects by agent and error format; empty if the plan shows none.
-    pub(super) fn report(&self, plan: &Plan, resamples: &mut Resamples) -> Vec<Ablation> {
-        let mut found = Vec::new();
+    pub(super) fn report(&self, plan: &Plan, outcomes: &Outcomes, resamples: &mut Resamples) -> Vec<Ablation> {
+        let mut found: Vec<Ablation> = Vec::new();
         let mut sums = self.sums.iter();
-        for spec in &plan.agents {
+        for (agent, spec) in plan.agents.iter().enumerate() {
             for (format, designs) in &self.designs {
                 let mut effects = |contrasts: &[Contrast]| {
                     let each = contrasts.iter().zip(sums.by_ref());
-                    each.map(|(contrast, sums)| effect(contrast, sums, resamples)).collect()
+                    let paired = |contrast| paired(contrast, outcomes, plan, agent);
+                    each.map(|(contrast, sums)| effect(contrast, sums, paired(contrast), resamples)).collect()
                 };
                 found.push(Ablation {
                     agent: spec.to_string(),
@@ -63,12 +66,30 @@ impl Effects {
                 });
             }
         }
+        adjust(found.iter_mut().flat_map(|of| of.one_in.iter_mut().chain(&mut of.one_out)));
         found
     }
 }
 
+/// Returns the paired difference of a contrast between two conditions.
+fn paired(contrast: &Contrast, outcomes: &Outcomes, plan: &Plan, agent: usize) -> Option<Gain> {
+    match contrast.terms.as_slice() {
+        [(with, true), (without, false)] => Some(outcomes.difference(plan, agent, *with, *without)),
+        _ => None,
+    }
+}
+
+/// Adjusts the p-values of the effects between two conditions by Holm's method.
+fn adjust<'a>(effects: impl Iterator<Item = &'a mut Effect>) {
+    let tested: Vec<&mut Effect> = effects.filter(|effect| effect.p_value.is_some()).collect();
+    let p_values: Vec<f64> = tested.iter().filter_map(|effect| effect.p_value).collect();
+    for (effect, adjusted) in tested.into_iter().zip(holm(&p_values).into_iter().flatten()) {
+        effect.p_adjusted = Some(adjusted);
+    }
+}
+
 /// Returns the distinct error formats of the plan; `bare` only if there is no other.
-fn formats(plan: &Plan) -> Vec<ErrorFormat> {
+pub(super) fn formats(plan: &Plan) -> Vec<ErrorFormat> {
     let mut formats = Vec::new();
     for condition in plan.conditions.iter().filter(|condition| condition.own_name().is_none()) {
         if condition.format != ErrorFormat::Bare && !formats.contains(&condition.format) {
@@ -80,7 +101,7 @@ fn formats(plan: &Plan) -> Vec<ErrorFormat> {
 
 /// Returns the plan's condition with each guardrail set in this format, by [`Guardrails::bits`]. A set without
 /// `healing` has no format, so its one condition is used for every format.
-fn conditions(plan: &Plan, format: &ErrorFormat) -> [Option<usize>; Guardrails::SETS] {
+pub(super) fn conditions_by_guardrails(plan: &Plan, format: &ErrorFormat) -> [Option<usize>; Guardrails::SETS] {
     let unnamed = || plan.conditions.iter().filter(|condition| condition.own_name().is_none());
     // Levels of content are compared elsewhere: these effects are those within the first one.
     let content = unnamed().find(|condition| condition.guardrails.healing).map(|condition| condition.content);
@@ -168,7 +189,7 @@ struct ContrastSums {
     tokens: i64,
 }
 
-fn effect(contrast: &Contrast, sums: &[ContrastSums], resamples: &mut Resamples) -> Effect {
+fn effect(contrast: &Contrast, sums: &[ContrastSums], paired: Option<Gain>, resamples: &mut Resamples) -> Effect {
     let matched: Vec<&ContrastSums> = sums.iter().filter(|sums| sums.matched > 0).collect();
     let mut difference = |sum: fn(&ContrastSums) -> (i64, u64)| {
         let cluster = |sums: &&ContrastSums| {
@@ -183,9 +204,12 @@ fn effect(contrast: &Contrast, sums: &[ContrastSums], resamples: &mut Resamples)
             interval: bca_ratio(&clusters, resamples, CONFIDENCE),
         }
     };
+    let success = difference(|sums| (sums.success, sums.matched));
     Effect {
         switches: contrast.switches,
-        success: difference(|sums| (sums.success, sums.matched)),
+        success: Difference { interval: paired.map_or(success.interval, |paired| paired.interval), ..success },
+        p_value: paired.and_then(|paired| paired.p_value),
+        p_adjusted: None,
         tokens: difference(|sums| (sums.tokens, sums.measured)),
         scenarios: matched.len() as u64,
         matched: matched.iter().map(|sums| sums.matched).sum(),

@@ -8,13 +8,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use healbench_record::{ChainEnd, Plan, RunDir};
 
 use super::ablation::Effects;
+use super::answer::ToolChains;
 use super::block::Block;
 use super::claims::{self, ClaimMoments};
-use super::headline::{Example, HeadlineConditions, example};
+use super::examples::{Example, example};
+use super::headline::HeadlineConditions;
+use super::outcomes::Outcomes;
 use super::positions::CallPositions;
 use super::sums::{PairSums, Sums};
 use crate::columns::{
-    CALL, CHAIN, CHAIN_END, Column, ColumnType, EPISODE, ERROR_CLASS, Flag, IS_ERROR, Text, U32, U64,
+    CALL, CHAIN, CHAIN_END, Column, ColumnType, EPISODE, ERROR_CLASS, Flag, IS_ERROR, TOOL, Text, U32, U64,
 };
 use crate::episodes::{BATCH_ROWS, for_each_episode};
 use crate::frames::{FrameError, RowRange, read_frame, row_ranges};
@@ -40,6 +43,10 @@ pub(super) struct Aggregates {
     claim_moments: BTreeMap<usize, ClaimMoments>,
     /// By agent and condition.
     positions: Vec<CallPositions>,
+    /// The outcome of each episode.
+    pub(super) outcomes: Outcomes,
+    /// The error chains by the tool that they begin with; empty unless a server answered the calls.
+    pub(super) tool_chains: ToolChains,
     /// The effects of guardrails.
     pub(super) effects: Effects,
     /// The example episodes, by scenario and agent.
@@ -59,6 +66,8 @@ impl Aggregates {
             retries: vec![ChainsByRetries::new(); plan.agents.len() * plan.conditions.len()],
             claim_moments: BTreeMap::new(),
             positions: vec![CallPositions::default(); plan.agents.len() * plan.conditions.len()],
+            outcomes: Outcomes::new(plan),
+            tool_chains: ToolChains::new(),
             effects: Effects::of(plan),
             examples: Vec::new(),
         }
@@ -163,6 +172,7 @@ fn close_block(block: &Block, plan: &Plan, aggregates: &mut Aggregates) -> Resul
         block.check_schedules(plan)?;
         aggregates.effects.add(agent, block);
     }
+    aggregates.outcomes.add(block, plan);
     aggregates.examples.extend(example(block, plan, scenario, agent));
     if let Some(headline) = HeadlineConditions::of(plan) {
         aggregates.set_headline_pairs(scenario, agent, block.pairs_of(headline.right, headline.left));
@@ -183,26 +193,34 @@ fn aggregate_calls(
         Some(cell.agent * plan.conditions.len() + cell.condition)
     };
     let (mut current, mut found) = (None, 0);
-    // Maps a chain to its calls so far, and to true if the last of them fixed it.
-    let mut chains: BTreeMap<u32, (u32, bool)> = BTreeMap::new();
-    let mut close = |row: Option<usize>, chains: &mut BTreeMap<u32, (u32, bool)>| {
+    let mut chains: BTreeMap<u32, Chain> = BTreeMap::new();
+    let mut close = |row: Option<usize>, chains: &mut BTreeMap<u32, Chain>| {
         let chains = std::mem::take(chains);
         let Some(row) = row else { return };
-        for (calls, fixed) in chains.into_values() {
+        for Chain { calls, fixed, tool } in chains.into_values() {
             let ended = aggregates.retries[row].entry(calls - 1).or_default();
             ended.fixed += u64::from(fixed);
             ended.censored += u64::from(!fixed);
+            if let Some(tool) = tool {
+                let tools = aggregates.tool_chains.entry((row / plan.conditions.len(), row % plan.conditions.len()));
+                let counts = tools.or_default().entry(tool).or_default();
+                *counts = [counts[0] + u64::from(fixed), counts[1] + 1];
+            }
         }
     };
+    let has_server = plan.environment.server.is_some();
+    let columns = &CALL_COLUMNS[..CALL_COLUMNS.len() - usize::from(!has_server)];
     let mut row = None;
     for rows in row_ranges(&run.calls_path(), BATCH_ROWS)? {
-        let frame = read_frame(&run.calls_path(), &CALL_COLUMNS, RowRange::Rows(rows))?;
+        let frame = read_frame(&run.calls_path(), columns, RowRange::Rows(rows))?;
         found += frame.height() as u64;
-        let [episodes, calls, chain, chain_end, is_error, class] = CALL_COLUMNS.map(|(name, _)| frame.column(name));
+        let tools = if has_server { Some(frame.column(TOOL)?.str()?) } else { None };
+        let [episodes, calls, chain, chain_end, is_error, class, _] = CALL_COLUMNS.map(|(name, _)| frame.column(name));
         let rows = episodes?.u64()?.iter().zip(calls?.u32()?.iter());
         let chains_of_rows = chain?.u32()?.iter().zip(chain_end?.str()?.iter());
         let errors = is_error?.bool()?.iter().zip(class?.str()?.iter());
-        for (((episode, call), (chain, chain_end)), (is_error, class)) in rows.zip(chains_of_rows).zip(errors) {
+        let rows = rows.zip(chains_of_rows).zip(errors).enumerate();
+        for (index, (((episode, call), (chain, chain_end)), (is_error, class))) in rows {
             if episode != current {
                 close(row, &mut chains);
                 current = episode;
@@ -213,8 +231,10 @@ fn aggregate_calls(
                 aggregates.positions[row].add(call, (!is_ok).then(|| class.unwrap_or(UNKNOWN_CLASS)));
             }
             if let Some(chain) = chain {
-                let calls = chains.entry(chain).or_default();
-                *calls = (calls.0 + 1, chain_end == Some(ChainEnd::Fixed.name()));
+                let first_tool = || tools.and_then(|tools| tools.get(index)).map(str::to_owned);
+                let chain = chains.entry(chain).or_insert_with(|| Chain { calls: 0, fixed: false, tool: first_tool() });
+                chain.calls += 1;
+                chain.fixed = chain_end == Some(ChainEnd::Fixed.name());
             }
         }
     }
@@ -222,14 +242,25 @@ fn aggregate_calls(
     Ok(found)
 }
 
+/// An error chain as far as its calls are read.
+struct Chain {
+    calls: u32,
+    /// True if the last call fixed it.
+    fixed: bool,
+    /// The tool of its first call, if a server answers.
+    tool: Option<String>,
+}
+
 /// The class of a failed call whose row has none. healbench writes no such row.
 const UNKNOWN_CLASS: &str = "unknown";
 
-const CALL_COLUMNS: [Column; 6] = [
+/// The last one is read for servers only.
+const CALL_COLUMNS: [Column; 7] = [
     (EPISODE, U64::data_type),
     (CALL, U32::data_type),
     (CHAIN, U32::data_type),
     (CHAIN_END, Text::data_type),
     (IS_ERROR, Flag::data_type),
     (ERROR_CLASS, Text::data_type),
+    (TOOL, Text::data_type),
 ];

@@ -61,6 +61,7 @@ impl Block {
             false => self.trials.start.min(trial)..self.trials.end.max(trial + 1),
         };
         values.push(Some(EpisodeValues {
+            outcome: row.outcome,
             scored: row.outcome.is_scored(),
             success: row.outcome == Outcome::Success,
             failed_call: row.counts.errors > 0,

@@ -4,6 +4,7 @@ use healbench_protocol::AgentKind;
 use healbench_record::{Plan, PlannedScenario, RunDir, RunManifest};
 
 use super::aggregate::{Aggregates, ChainsByRetries, aggregate};
+use super::answer::{Context, answer};
 use super::claims;
 use super::headline::HeadlineConditions;
 use super::positions::frequent_classes;
@@ -62,7 +63,7 @@ pub fn summarize(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<R
         })
         .collect();
     adjust(agents.iter_mut().flat_map(|agent| &mut agent.rows).filter_map(|row| row.vs_reference.as_mut()));
-    let ablation = aggregates.effects.report(plan, &mut resamples);
+    let ablation = aggregates.effects.report(plan, &aggregates.outcomes, &mut resamples);
     if HeadlineConditions::of(plan).is_some() {
         let has_model = plan.agents.iter().any(|agent| agent.kind != AgentKind::Scripted);
         for (index, agent) in agents.iter_mut().enumerate().filter(|(_, agent)| has_headline(agent.kind, has_model)) {
@@ -77,8 +78,27 @@ pub fn summarize(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<R
         };
         example.difference =
             HeadlineConditions::of(plan).and_then(|headline| Some(rate(headline.right)? - rate(headline.left)?));
+        let rates: Vec<f64> = (0..plan.conditions.len()).filter_map(rate).collect();
+        let ends =
+            rates.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), rate| (rate.min(low), rate.max(high)));
+        example.spread = (rates.len() > 1).then_some(ends.1 - ends.0);
     }
+    let claims = claims::reports(
+        plan,
+        |scenario, agent, condition| aggregates.claim_moments(scenario, agent, condition),
+        |scenario, agent, condition| aggregates.cell(scenario, agent, condition).rate(RowMetric::Success),
+    );
+    let totals = totals(&agents);
+    let context = Context {
+        plan,
+        agents: &agents,
+        outcomes: &aggregates.outcomes,
+        claims: &claims,
+        totals,
+        tool_chains: &aggregates.tool_chains,
+    };
     Ok(Report {
+        answer: answer(&context),
         examples,
         error_classes: frequent_classes(
             agents.iter().flat_map(|agent| &agent.rows).flat_map(|row| &row.calls_by_number),
@@ -93,7 +113,7 @@ pub fn summarize(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<R
         shard: manifest.shards.as_ref().map(ToString::to_string),
         tokenizer: manifest.tokenizer.clone(),
         confidence: CONFIDENCE,
-        totals: totals(&agents),
+        totals,
         agents,
         ablation,
         reference: plan.reference_condition().map(|reference| plan.conditions[reference].name.clone()),
@@ -102,11 +122,7 @@ pub fn summarize(run: &RunDir, manifest: &RunManifest, scope: Scope) -> Result<R
             Scope::Tables => None,
             Scope::Full => main_matrix(run, plan)?,
         },
-        claims: claims::reports(
-            plan,
-            |scenario, agent, condition| aggregates.claim_moments(scenario, agent, condition),
-            |scenario, agent, condition| aggregates.cell(scenario, agent, condition).rate(RowMetric::Success),
-        ),
+        claims,
     })
 }
 
@@ -334,7 +350,7 @@ fn totals(agents: &[AgentReport]) -> Totals {
 }
 
 /// Returns the folder's name if all scenario files are in the same folder.
-pub(crate) fn suite_name(scenarios: &[PlannedScenario]) -> Option<String> {
+pub fn suite_name(scenarios: &[PlannedScenario]) -> Option<String> {
     // The manifest may have been written on another operating system.
     let folder = |scenario: &PlannedScenario| {
         let mut parts = scenario.path.rsplit(['/', '\\']).skip(1);

@@ -1,10 +1,9 @@
-//! Selects the two conditions of the headline comparison, and their example episodes.
+//! Selects the two conditions of the headline comparison.
 
-use healbench_record::{CellRef, Plan};
+use healbench_record::Plan;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::block::Block;
 use super::{Difference, PairedDifference};
 use crate::rate::Rate;
 
@@ -60,54 +59,4 @@ pub struct HeadlineComparison {
     pub tokens: Difference,
     /// Tokens over the successes of the pairs' episodes.
     pub tokens_per_success: [Rate; 2],
-}
-
-/// Example episodes of one scenario and agent, from the first trial that ended differently under the two conditions of
-/// the headline comparison, else from the first trial in which a call failed, else from the first trial.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Example {
-    /// The index of the scenario in the report.
-    pub scenario: usize,
-    /// The index of the agent in the report.
-    pub agent: usize,
-    /// The trial.
-    pub trial: u32,
-    /// The index of the episode under the left condition, or under the only one; null if it was not executed.
-    pub left: Option<u64>,
-    /// The index of the episode under the right condition; null if it was not executed, or if there is only one
-    /// condition.
-    pub right: Option<u64>,
-    /// True if one of them succeeded and the other did not.
-    pub flips: bool,
-    /// The success rate under the right condition minus that under the left one, over all trials of the scenario and
-    /// agent; null if there is only one condition, or if one of the two has no scored episode.
-    pub difference: Option<f64>,
-}
-
-/// Returns the example of the block's scenario and agent; `None` if the block has no episode of the headline
-/// conditions.
-pub(super) fn example(block: &Block, plan: &Plan, scenario: usize, agent: usize) -> Option<Example> {
-    let headline = HeadlineConditions::of(plan);
-    let left = headline.map_or(0, |headline| headline.left);
-    let values = |trial: usize| {
-        [Some(left), headline.map(|headline| headline.right)].map(|condition| block.values(condition?, trial))
-    };
-    let priority = |trial: usize| match values(trial) {
-        [None, None] => 0,
-        [Some(left), Some(right)] if left.flips(&right) => 4,
-        [Some(left), Some(right)] => 2 + u32::from(left.failed_call || right.failed_call),
-        [Some(only), None] | [None, Some(only)] => 1 + u32::from(only.failed_call && headline.is_none()),
-    };
-    let trial = block.trials().rev().max_by_key(|trial| priority(*trial)).filter(|trial| priority(*trial) > 0)?;
-    let [here, there] = values(trial);
-    let episode = |condition: usize| plan.episode(CellRef { scenario, agent, condition, trial: trial as u32 });
-    Some(Example {
-        scenario,
-        agent,
-        trial: trial as u32,
-        left: here.map(|_| episode(left)),
-        right: there.and(headline).map(|headline| episode(headline.right)),
-        flips: priority(trial) == 4,
-        difference: None,
-    })
 }

@@ -8,6 +8,7 @@ use crate::rate::Rate;
 /// The values of an episode that pairs need.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct EpisodeValues {
+    pub(super) outcome: Outcome,
     pub(super) scored: bool,
     pub(super) success: bool,
     pub(super) failed_call: bool,

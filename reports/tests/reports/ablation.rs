@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use healbench_protocol::{ErrorFormat, Guardrails};
 use healbench_record::{CellRef, Condition, EpisodeCounts, Outcome, Plan, Records};
-use healbench_reports::statistics::{ClusterSums, Resamples, bca_ratio};
+use healbench_reports::statistics::{ClusterPairs, ClusterSums, Resamples, bca_ratio, clustered_difference};
 use healbench_reports::{Ablation, Difference, Effect, ReportError, Scope, summarize};
 
 use crate::sample::{manifest, plan, records, run_with};
@@ -89,7 +89,38 @@ fn slow(
         interval: bca_ratio(&clusters, &mut Resamples::new(plan.seed), 0.95),
     });
     let scenarios = clusters[0].len() as u64;
-    Effect { switches: Guardrails::from_bits(switches), success, tokens, scenarios, matched, unmatched }
+    // Between two sets, the pairs of each cluster of scenarios decide on success.
+    let paired = (needed.len() == 2).then(|| {
+        let mut pairs: BTreeMap<&str, ClusterPairs> = BTreeMap::new();
+        for (scenario, trials) in plan.scenarios.iter().zip(blocks) {
+            let cluster = pairs.entry(&scenario.cluster).or_default();
+            for block in trials.values() {
+                let known = |set: &usize| block.get(set).copied().flatten();
+                if needed.iter().all(|set| known(set).is_some()) {
+                    let gain = of(&|set| known(&set).unwrap()[0]);
+                    cluster.pairs += 1;
+                    cluster.gains += u64::from(gain > 0.0);
+                    cluster.losses += u64::from(gain < 0.0);
+                }
+            }
+        }
+        clustered_difference(&pairs.into_values().collect::<Vec<_>>(), 0.95)
+    });
+    let success = match paired {
+        None => success,
+        Some(paired) => Difference { interval: paired.map(|paired| paired.interval), ..success },
+    };
+    let p_value = paired.flatten().map(|paired| paired.p_value);
+    Effect {
+        switches: Guardrails::from_bits(switches),
+        success,
+        p_value,
+        p_adjusted: None,
+        tokens,
+        scenarios,
+        matched,
+        unmatched,
+    }
 }
 
 fn slow_ablation(plan: &Plan, records: &Records, agent: usize, format: &ErrorFormat) -> Ablation {
@@ -138,6 +169,9 @@ fn assert_same_effects(found: &[Effect], expected: &[Effect]) {
     for (found, expected) in found.iter().zip(expected) {
         let counts = |effect: &Effect| (effect.switches, effect.scenarios, effect.matched, effect.unmatched);
         assert_eq!(counts(found), counts(expected));
+        assert_eq!(found.p_value, expected.p_value);
+        assert!(found.p_value.zip(found.p_adjusted).is_none_or(|(p, adjusted)| adjusted >= p && adjusted <= 1.0));
+        assert_eq!(found.p_value.is_some(), found.p_adjusted.is_some());
         for (found, expected) in [(found.success, expected.success), (found.tokens, expected.tokens)] {
             let numbers = |of: Difference| {
                 let ends = of.interval.map(|interval| (interval.lower, interval.upper)).unzip();

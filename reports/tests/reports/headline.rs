@@ -1,6 +1,6 @@
 use healbench_protocol::{AgentKind, AgentSpec, CONDITIONS, ErrorClass};
 use healbench_record::{CallRecord, CellRef, Condition, EpisodeRecord, Outcome, Plan, Records};
-use healbench_reports::{AgentReport, Example, HeadlineConditions, PairedDifference, Rate};
+use healbench_reports::{AgentReport, Example, HeadlineConditions, OtherTrial, PairedDifference, Rate};
 
 use crate::sample::{plan, records};
 use crate::summary::{report, slow_billed, slow_median_of, slow_pairs};
@@ -28,8 +28,20 @@ fn slow_examples(plan: &Plan, records: &Records, headline: HeadlineConditions) -
                 _ => false,
             };
             let fails = |trial: &u32| both(*trial).iter().flatten().any(|row| row.counts.errors > 0);
-            let mut trials = 0..plan.trials;
-            let trial = trials.clone().find(flips).or(trials.clone().find(fails)).or(trials.next()).unwrap();
+            let pattern = |trial: u32| -> Vec<_> {
+                let rows = (0..plan.conditions.len()).map(|condition| row(scenario, agent, condition, trial));
+                rows.map(|row| row.map(|row| (row.outcome, row.counts.errors > 0))).collect()
+            };
+            let alike = |trial: u32| (0..plan.trials).filter(|other| pattern(*other) == pattern(trial)).count() as u64;
+            let first_of_kind = |trial: &u32| (0..*trial).all(|other| pattern(other) != pattern(*trial));
+            let kinds: Vec<u32> = (0..plan.trials).filter(first_of_kind).collect();
+            let most = kinds.iter().map(|trial| alike(*trial)).max().unwrap();
+            let mut frequent = kinds.iter().copied().filter(|trial| alike(*trial) == most);
+            let trial = frequent.clone().find(flips).or(frequent.clone().find(fails)).or(frequent.next()).unwrap();
+            // A failed call counts only where no trial ended differently.
+            let rank =
+                |trial: &u32| (flips(trial), alike(*trial), !flips(trial) && fails(trial), std::cmp::Reverse(*trial));
+            let other = kinds.iter().copied().filter(|other| *other != trial).max_by_key(rank);
             let all = |condition| {
                 (0..plan.trials).filter_map(|trial| row(scenario, agent, condition, trial)).collect::<Vec<_>>()
             };
@@ -38,9 +50,18 @@ fn slow_examples(plan: &Plan, records: &Records, headline: HeadlineConditions) -
                 scenario,
                 agent,
                 trial,
+                alike: alike(trial),
+                trials: u64::from(plan.trials),
+                other: other.map(|trial| OtherTrial { trial, alike: alike(trial), flips: flips(&trial) }),
                 left: episode(headline.left),
                 right: episode(headline.right),
                 flips: flips(&trial),
+                spread: {
+                    let mut rates: Vec<f64> =
+                        (0..plan.conditions.len()).filter_map(|condition| rate(&all(condition))).collect();
+                    rates.sort_by(f64::total_cmp);
+                    (rates.len() > 1).then(|| rates[rates.len() - 1] - rates[0])
+                },
                 difference: rate(&all(headline.right)).zip(rate(&all(headline.left))).map(|(right, left)| right - left),
             });
         }
@@ -57,6 +78,7 @@ fn examples_are_episodes_that_end_differently() {
         assert_eq!(report.headline, Some(HeadlineConditions { left: 0, right: 1 }), "none, and all of them");
         let examples = slow_examples(&plan, &records, HeadlineConditions { left: 0, right: 1 });
         assert!(examples.iter().any(|example| example.flips) && examples.iter().any(|example| !example.flips));
+        assert_eq!(examples.iter().any(|example| example.other.is_some()), trials > 1);
         assert_eq!(report.examples, examples);
         assert_eq!(report.error_classes, [ErrorClass::Validation]);
     }

@@ -6,14 +6,17 @@ use std::sync::LazyLock;
 use healbench_protocol::{Claim, ErrorFormat, Guardrails, Measure, TemplateSource};
 use healbench_record::{CallRecord, Condition, Outcome, Plan, Records, RunManifest};
 use healbench_reports::render::html::{
-    ComparisonPage, EpisodePage, ListedRun, RunPage, RunState, RunSummary, Transcripts, comparison, episode,
-    error_page, run, runs,
+    ComparisonPage, EpisodeNeighbors, EpisodePage, EpisodesPage, ListedRun, RunPage, RunState, RunSummary,
+    ScenarioChange, Transcripts, comparison, episode, episodes, error_page, run, runs,
 };
 use healbench_reports::render::{
     ComparisonOptions, Detail, TerminalOptions, comparison as compared_in_words, csv, json, markdown, matrix,
     plain_text, terminal,
 };
-use healbench_reports::{CallStep, Report, Scope, SentCall, Side, Transcript, TranscriptStep, compare, summarize};
+use healbench_reports::{
+    CallStep, EpisodeFilter, FilteredEpisodes, IndexedEpisode, Report, Scope, SentCall, Side, Transcript,
+    TranscriptStep, compare, summarize,
+};
 use serde_json::{Value, json};
 
 use crate::ablation::sweep;
@@ -140,10 +143,10 @@ fn transcript_containing(hostile: &str) -> Transcript {
 static OUTPUTS: LazyLock<Vec<(&str, Outputs)>> =
     LazyLock::new(|| HOSTILE.into_iter().map(|hostile| (hostile, outputs(hostile))).collect());
 
-/// All pages of such a run: the report, an episode, and a comparison.
+/// All pages of such a run: the report, an episode, a list of episodes, and a comparison.
 struct Outputs {
     report: Report,
-    pages: [String; 7],
+    pages: [String; 8],
     texts: Vec<String>,
     json: Vec<String>,
 }
@@ -152,9 +155,9 @@ fn outputs(hostile: &str) -> Outputs {
     let (plan, manifest, records) = run_containing(hostile);
     let (_folder, kept) = run_with(&plan, &records);
     let report = summarize(&kept, &manifest, Scope::Full).unwrap();
-    let mut transcripts = Transcripts::default();
+    let mut transcripts = Transcripts::of(&report);
     let transcript = transcript_containing(hostile);
-    let wanted = Transcripts::episodes_to_show(&report);
+    let wanted = transcripts.next_batch().unwrap();
     wanted.iter().skip(2).for_each(|episode| transcripts.add(*episode, &transcript));
     wanted.iter().take(2).for_each(|episode| transcripts.add_failure(*episode, hostile));
     let name = format!("runs/{hostile}");
@@ -177,13 +180,25 @@ fn outputs(hostile: &str) -> Outputs {
     )
     .unwrap();
     assert!(!found.flips.is_empty() && !found.unpaired.is_empty() && !found.differs.is_empty());
-    let compared = |addresses| comparison(&ComparisonPage { comparison: &found, addresses });
+    let changes = [
+        ScenarioChange { id: hostile.to_owned(), texts: Ok([format!("{hostile}\n1"), format!("{hostile}\n2")]) },
+        ScenarioChange { id: hostile.to_owned(), texts: Err(hostile.to_owned()) },
+    ];
+    let compared =
+        |addresses| comparison(&ComparisonPage { comparison: &found, addresses, scenario_changes: &changes });
 
     let found_run = || RunSummary { manifest: manifest.clone(), state: RunState::Ended, outcomes: None };
     let listed = [Ok(found_run()), Ok(found_run()), Err(hostile.to_owned())];
     let listed = listed.map(|found| ListedRun { name: name.clone(), summary: found });
 
-    let options = TerminalOptions { width: 100, color: false, detail: Detail::Scenarios };
+    let filter = EpisodeFilter {
+        scenario: hostile.to_owned(),
+        error: hostile.to_owned(),
+        q: hostile.to_owned(),
+        ..EpisodeFilter::default()
+    };
+    let row = IndexedEpisode { episode: 0, outcome: Outcome::Limit, calls: 2, errors: 1, billed_tokens: None };
+    let options = TerminalOptions { width: 100, color: false, detail: Detail::Scenarios, lines: None };
     let matrix_of = report.matrix.as_ref().unwrap();
     Outputs {
         pages: [
@@ -194,6 +209,17 @@ fn outputs(hostile: &str) -> Outputs {
                 episode: 0,
                 plan: &plan,
                 transcripts: &[transcript.clone(), transcript],
+                neighbors: &EpisodeNeighbors { filter: filter.clone(), previous: Some(3), next: None },
+            }),
+            episodes(&EpisodesPage {
+                name: &name,
+                plan: &plan,
+                filter: &filter,
+                found: &FilteredEpisodes { total: 1, rows: vec![row] },
+                start: 0,
+                page_size: 100,
+                all: 40,
+                texts_left_out: true,
             }),
             compared(None),
             compared(Some(["a/", "b/"])),
@@ -213,8 +239,9 @@ fn outputs(hostile: &str) -> Outputs {
     }
 }
 
-/// Returns a report and a comparison, each as a file and as served, an episode, the list of runs, and an error page.
-pub(crate) fn pages(hostile: &str) -> [String; 7] {
+/// Returns a report and a comparison, each as a file and as served, an episode, a list of episodes, the list of runs, and an
+/// error page.
+pub(crate) fn pages(hostile: &str) -> [String; 8] {
     outputs(hostile).pages
 }
 
@@ -368,12 +395,16 @@ fn a_line_of_a_mebibyte_leaves_a_page_small_and_a_transcript_in_it() {
     let (plan, manifest, records) = run_containing("plain words");
     let (_folder, kept) = run_with(&plan, &records);
     let report = summarize(&kept, &manifest, Scope::Full).unwrap();
-    let mut transcripts = Transcripts::default();
+    let mut transcripts = Transcripts::of(&report);
     // The names of a template and of a condition cannot be this long.
     let (condition, format) = ("fusion".to_owned(), ErrorFormat::FusionXml);
     let transcript = Transcript { condition, format, ..transcript_containing(&line) };
-    for episode in Transcripts::episodes_to_show(&report).into_iter().take(2) {
-        transcripts.add(episode, &transcript);
+    while let Some(episodes) = transcripts.next_batch() {
+        let pair = [report.examples[0].left, report.examples[0].right];
+        episodes
+            .into_iter()
+            .filter(|episode| pair.contains(&Some(*episode)))
+            .for_each(|episode| transcripts.add(episode, &transcript));
     }
     let page = RunPage { name: "run", manifest: &manifest, report: &report, transcripts: &transcripts, served: false };
     let page = run(&page).unwrap();
@@ -382,6 +413,12 @@ fn a_line_of_a_mebibyte_leaves_a_page_small_and_a_transcript_in_it() {
     let shown = read(&page, |document| crate::pages::text(document.root()));
     assert!(shown.matches("more characters").count() > 20, "{shown}");
     // The page of a single episode truncates nothing.
-    let whole = episode(&EpisodePage { name: "run", episode: 0, plan: &plan, transcripts: &[transcript] });
+    let whole = episode(&EpisodePage {
+        name: "run",
+        episode: 0,
+        plan: &plan,
+        transcripts: &[transcript],
+        neighbors: &EpisodeNeighbors::default(),
+    });
     assert!(!whole.contains("more characters") && whole.matches("lorem").count() > 15 * 90_000);
 }

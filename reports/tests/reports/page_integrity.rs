@@ -15,7 +15,7 @@ use crate::renderers::SAMPLES;
 fn pages() -> Vec<(String, bool)> {
     let own = SAMPLES.iter().map(|sample| (sample.page(), false));
     // Reports and comparisons exist as files and as served pages; the other pages are only served.
-    let more = hostile::pages("plain words").into_iter().zip([false, true, true, false, true, true, true]);
+    let more = hostile::pages("plain words").into_iter().zip([false, true, true, true, false, true, true, true]);
     own.chain(more).collect()
 }
 

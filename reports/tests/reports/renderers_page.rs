@@ -300,7 +300,7 @@ fn the_scenario_rows_of_a_page_are_those_of_the_report() {
         read(&sample.page(), |page| {
             let rows: Vec<_> = page.descendants().filter(|node| node.attribute("data-flips").is_some()).collect();
             assert_eq!(rows.len(), report.examples.len(), "{}", sample.name);
-            for (node, example) in rows.into_iter().zip(&report.examples) {
+            for (node, example) in rows.into_iter().zip(report.examples_by_spread()) {
                 let agent = &report.agents[example.agent];
                 let cells: Vec<_> =
                     sample.headline_rows(agent).into_iter().map(|row| &row.scenarios[example.scenario]).collect();
@@ -319,7 +319,17 @@ fn the_scenario_rows_of_a_page_are_those_of_the_report() {
                         both(&|cell| known(cell.billed_tokens_per_episode.rate, numbers::amount))
                     ),
                 ];
-                expected.push(if example.flips { "ended differently".to_owned() } else { String::new() });
+                let alike = match example.other {
+                    Some(other) if !example.flips && other.flips => other.alike,
+                    _ => example.alike,
+                };
+                let trials = if example.trials > 1 {
+                    format!(" in {} of {} trials alike", count(alike), count(example.trials))
+                } else {
+                    String::new()
+                };
+                let flips = example.shows_flip();
+                expected.push(if flips { format!("ended differently{trials}") } else { String::new() });
                 let summary = all(node, "summary").next().unwrap();
                 let spans = summary.children().filter(|node| node.has_tag_name("span"));
                 assert_eq!(spans.map(text).collect::<Vec<_>>(), expected, "{}", sample.name);
@@ -328,7 +338,7 @@ fn the_scenario_rows_of_a_page_are_those_of_the_report() {
                 assert_eq!(keyed("data-gain"), example.difference, "{}", sample.name);
                 assert_eq!(keyed("data-tokens"), last.billed_tokens_per_episode.rate, "{}", sample.name);
                 assert_eq!(keyed("data-calls"), last.calls_per_episode.rate, "{}", sample.name);
-                assert_eq!(node.attribute("data-flips"), Some(if example.flips { "1" } else { "0" }));
+                assert_eq!(node.attribute("data-flips"), Some(if flips { "1" } else { "0" }));
                 let inside = text(classed(node, "inside").next().unwrap());
                 for episode in [example.left, example.right].into_iter().flatten() {
                     assert!(inside.contains(&format!("healbench show run {episode}")), "{inside}");

@@ -16,7 +16,7 @@ fn report(plan: &Plan) -> Report {
 }
 
 fn shown(report: &Report, width: usize, detail: Detail) -> String {
-    let text = terminal(report, TerminalOptions { width, color: false, detail });
+    let text = terminal(report, TerminalOptions { width, color: false, detail, lines: None });
     let widest = text.lines().map(|line| line.width()).max().unwrap();
     assert!(widest <= width, "{widest} columns of {width}:\n{text}");
     assert!(text.lines().all(|line| !line.ends_with(' ')), "{text}");
@@ -171,7 +171,7 @@ fn everything_at_100_columns() {
 
 #[test]
 fn a_narrow_terminal_loses_the_intervals_and_nothing_else() {
-    insta::assert_snapshot!(shown(&report(&plan(20)), 56, Detail::Summary), @"
+    insta::assert_snapshot!(shown(&report(&plan(20)), 60, Detail::Summary), @"
     quickstart · 3 scenarios · 2 agents · 20 trials
     360 episodes · seed 7
 
@@ -223,7 +223,7 @@ fn effects_of_all_sets_of_guardrails() {
     report.totals.unmatched = 0;
     insta::assert_snapshot!(shown(&report, 80, Detail::Summary));
     insta::assert_snapshot!(shown(&report, 100, Detail::Metrics));
-    insta::assert_snapshot!(shown(&report, 56, Detail::Summary));
+    insta::assert_snapshot!(shown(&report, 60, Detail::Summary));
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn fewer_tokens_are_green_and_more_are_red() {
     let mut painted = |tokens: f64| {
         let interval = Some(Interval { lower: tokens - 1.0, upper: tokens + 1.0 });
         report.ablation[0].one_in[0].tokens = Difference { difference: Some(tokens), interval };
-        terminal(&report, TerminalOptions { width: 80, color: true, detail: Detail::Summary })
+        terminal(&report, TerminalOptions { width: 80, color: true, detail: Detail::Summary, lines: None })
     };
     assert!(painted(-5.0).contains("\u{1b}[32m-5.0"));
     assert!(painted(5.0).contains("\u{1b}[31m+5.0"));
@@ -249,12 +249,21 @@ fn fewer_tokens_are_green_and_more_are_red() {
 }
 
 #[test]
-fn color_marks_only_differences_that_exclude_zero() {
+fn color_marks_only_clear_differences() {
     let mut report = report(&plan(20));
-    let text = |report: &Report| terminal(report, TerminalOptions { width: 80, color: true, detail: Detail::Summary });
+    let text = |report: &Report| {
+        terminal(report, TerminalOptions { width: 80, color: true, detail: Detail::Summary, lines: None })
+    };
     for row in report.agents.iter_mut().flat_map(|agent| &mut agent.rows) {
         if let Some(paired) = &mut row.vs_reference {
             paired.interval = Some(Interval { lower: 0.01, upper: 0.9 });
+            paired.p_adjusted = Some(0.06);
+        }
+    }
+    assert!(!text(&report).contains("\u{1b}[32m"), "the family decides too");
+    for row in report.agents.iter_mut().flat_map(|agent| &mut agent.rows) {
+        if let Some(paired) = &mut row.vs_reference {
+            paired.p_adjusted = Some(0.04);
         }
     }
     assert!(text(&report).contains("\u{1b}[32m+"));

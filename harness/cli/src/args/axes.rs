@@ -12,7 +12,7 @@ use crate::conditions::DEFAULT_CONDITIONS;
 /// The axes of a plan.
 #[derive(Debug, Args)]
 pub(crate) struct AxisArgs {
-    /// Scenario files, folders of them, or names of built-in suites.
+    /// Scenario files, folders of them, or names of built-in suites or of their scenarios.
     #[arg(value_name = "SCENARIO|SUITE", default_value = "quickstart")]
     pub(crate) scenarios: Vec<PathBuf>,
     /// Agents: a simulated reader `scripted:PROFILE`, with a shipped profile or a TOML file; `scripted` for all shipped

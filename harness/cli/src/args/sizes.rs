@@ -21,7 +21,7 @@ pub(crate) struct SizeArgs {
     #[arg(long, value_name = "LIST", value_delimiter = ',', default_value = "0,0.3,0.6,0.85", value_parser = parse_share, requires = "detect")]
     pub(crate) icc: Vec<f64>,
     /// Measure discordance and correlation in this run: between the reference and the condition whose scenarios differ the most.
-    #[arg(long, value_name = "RUN", requires = "detect", conflicts_with_all = ["discordance", "icc"])]
+    #[arg(long, value_name = "RUN", value_parser = crate::run_name::run_name(), requires = "detect", conflicts_with_all = ["discordance", "icc"])]
     pub(crate) from: Option<PathBuf>,
     /// Print the sizes as JSON.
     #[arg(long, requires = "detect")]

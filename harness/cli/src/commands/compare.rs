@@ -2,10 +2,13 @@ use std::path::Path;
 
 use healbench_record::{RunDir, RunManifest, RunStatus};
 use healbench_reports::render::html::{self, ComparisonPage};
-use healbench_reports::render::{ComparisonOptions, comparison, json, matrix as render_matrix, shell_quote};
-use healbench_reports::{Axis, Side, compare as compare_runs, matrix};
+use healbench_reports::render::{
+    ComparisonOptions, comparison, comparison_markdown, json, matrix as render_matrix, matrix_markdown, shell_quote,
+};
+use healbench_reports::{Axis, Change, Side, compare as compare_runs, matrix};
 
 use super::report::write_page;
+use super::scenario_changes::scenario_changes;
 use crate::args::{CompareArgs, CompareAxis};
 use crate::error::{CliError, ExitStatus};
 use crate::terminal::Terminal;
@@ -31,17 +34,27 @@ pub(crate) fn compare(args: &CompareArgs, terminal: &Terminal) -> Result<ExitSta
     };
     let (candidate_name, (run, manifest)) = (candidate.to_string_lossy(), open(candidate)?);
     let found = compare_runs(base_side, Side { name: &candidate_name, run: &run, manifest: &manifest })?;
+    let status = match found.conclusion.change {
+        Change::NotComparable => ExitStatus::Incomplete,
+        _ => ExitStatus::Success,
+    };
     if args.json {
         terminal.result(&json(&found)?)?;
-        return Ok(ExitStatus::Success);
+        return Ok(status);
+    }
+    if args.markdown {
+        terminal.result(&comparison_markdown(&found))?;
+        return Ok(status);
     }
     if let Some(file) = &args.html {
-        let page = html::comparison(&ComparisonPage { comparison: &found, addresses: None });
-        return write_page(file, &page, terminal);
+        let scenario_changes = &scenario_changes((&base, &base_manifest.plan), (&run, &manifest.plan));
+        let page = html::comparison(&ComparisonPage { comparison: &found, addresses: None, scenario_changes });
+        write_page(file, &page, terminal)?;
+        return Ok(status);
     }
     let options = ComparisonOptions { width: terminal.width(), color: terminal.colors_results(), flips: args.flips };
     terminal.result(&comparison(&found, options))?;
-    Ok(ExitStatus::Success)
+    Ok(status)
 }
 
 /// Prints the differences between the cells of one run.
@@ -56,8 +69,14 @@ fn compare_cells(side: Side<'_>, args: &CompareArgs, terminal: &Terminal) -> Res
         Some(CompareAxis::Format) | None => Axis::Format,
     };
     let found = matrix(side, axis, args.reference.as_deref())?;
-    let text =
-        if args.json { json(&found)? } else { render_matrix(&found, terminal.width(), terminal.colors_results()) };
+    if let Some(file) = &args.html {
+        return write_page(file, &html::matrix_page(&found), terminal);
+    }
+    let text = match (args.json, args.markdown) {
+        (true, _) => json(&found)?,
+        (false, true) => matrix_markdown(&found),
+        (false, false) => render_matrix(&found, terminal.width(), terminal.colors_results()),
+    };
     terminal.result(&text)?;
     Ok(ExitStatus::Success)
 }

@@ -5,9 +5,10 @@ use healbench_reports::render::html::{self, RunPage, Transcripts};
 use healbench_reports::render::{Detail, TerminalOptions, shell_quote};
 use healbench_reports::{Report, Scope, render, summarize};
 
+use super::inspect::write_logs;
 use super::transcript::each_transcript;
 use crate::args::ReportArgs;
-use crate::error::{CliError, ExitStatus};
+use crate::error::{CliError, ErrorKind, ExitStatus};
 use crate::load::run_spec_of;
 use crate::output::write_atomically;
 use crate::terminal::Terminal;
@@ -24,6 +25,9 @@ pub(crate) fn report(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatu
         let page = html::run(&page)?;
         return write_page(file, &page, terminal);
     }
+    if let Some(folder) = &args.inspect {
+        return write_logs(&run, &manifest, &args.run, folder, terminal);
+    }
     if args.json {
         terminal.result(&render::json(&full_report()?)?)?;
     } else if args.markdown {
@@ -31,7 +35,11 @@ pub(crate) fn report(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatu
     } else if args.csv {
         terminal.result(&render::csv(&full_report()?, args.by_scenario)?)?;
     } else {
-        let detail = if args.by_scenario { Detail::Scenarios } else { Detail::Metrics };
+        let detail = match (args.by_scenario, args.all) {
+            (true, _) => Detail::Scenarios,
+            (false, true) => Detail::Metrics,
+            (false, false) => Detail::Summary,
+        };
         print(&run, &manifest, detail, terminal)?;
         if manifest.status == RunStatus::Interrupted {
             let quoted_path = shell_quote(&args.run.to_string_lossy());
@@ -44,23 +52,27 @@ pub(crate) fn report(args: &ReportArgs, terminal: &Terminal) -> Result<ExitStatu
 /// Computes the content of a run's page: its full report and the transcripts of its examples.
 pub(super) fn page_data(run: &RunDir, manifest: &RunManifest) -> Result<(Report, Transcripts), CliError> {
     let report = summarize(run, manifest, Scope::Full)?;
-    let episodes = Transcripts::episodes_to_show(&report);
-    let mut transcripts = Transcripts::default();
+    let mut transcripts = Transcripts::of(&report);
     let run_spec = match run_spec_of(run, manifest.plan.clone()) {
         Ok(run_spec) => run_spec,
         // The page is written without transcripts if they cannot be replayed.
         Err(error) => {
-            episodes.into_iter().for_each(|episode| transcripts.add_failure(episode, &error.to_string()));
+            let shown = report.examples.iter().flat_map(|example| [example.left, example.right]).flatten();
+            shown.for_each(|episode| transcripts.add_failure(episode, &error.to_string()));
             return Ok((report, transcripts));
         }
     };
-    each_transcript(run, &run_spec, &episodes, &mut |episode, transcript| {
-        match transcript {
-            Ok(transcript) => transcripts.add(episode, &transcript),
-            Err(error) => transcripts.add_failure(episode, &error.to_string()),
-        }
-        transcripts.has_room()
-    })?;
+    while let Some(episodes) = transcripts.next_batch() {
+        each_transcript(run, &run_spec, &episodes, &mut |episode, transcript| {
+            match transcript {
+                Ok(transcript) => transcripts.add(episode, &transcript),
+                // An interrupted run and a shard lack episodes.
+                Err(error) if error.kind == ErrorKind::UnknownEpisode => {}
+                Err(error) => transcripts.add_failure(episode, &error.to_string()),
+            }
+            true
+        })?;
+    }
     Ok((report, transcripts))
 }
 
@@ -75,8 +87,10 @@ pub(super) fn write_page(file: &Path, page: &str, terminal: &Terminal) -> Result
     Ok(ExitStatus::Success)
 }
 
+/// Prints the report: on one screen without more detail.
 pub(super) fn print(run: &RunDir, manifest: &RunManifest, detail: Detail, terminal: &Terminal) -> Result<(), CliError> {
     let report = summarize(run, manifest, Scope::Tables)?;
-    let options = TerminalOptions { width: terminal.width(), color: terminal.colors_results(), detail };
+    let lines = (detail == Detail::Summary).then(|| terminal.lines());
+    let options = TerminalOptions { width: terminal.width(), color: terminal.colors_results(), detail, lines };
     terminal.result(&render::terminal(&report, options))
 }

@@ -2,8 +2,10 @@
 
 mod cache;
 mod connections;
+mod episodes;
 mod folder;
 mod guard;
+mod history;
 mod page;
 mod pages;
 mod response;
@@ -11,7 +13,7 @@ mod response;
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -110,11 +112,30 @@ pub(crate) fn view(args: &ViewArgs, terminal: &Terminal) -> Result<ExitStatus, C
     let runtime = builder.worker_threads(2).enable_all().build().map_err(CliError::network)?;
     terminal.result(&format!("http://127.0.0.1:{port}/\n"))?;
     terminal.note("only this machine can open it; Ctrl-C ends it");
+    if args.open {
+        open_browser(&format!("http://127.0.0.1:{port}/"), terminal);
+    }
     let result = runtime.block_on(serve(listener, router(app, RequestGuard::new(port)), &interrupted));
     // Do not wait for a report that is being computed.
     runtime.shutdown_background();
     result.map_err(CliError::network)?;
     Ok(ExitStatus::Success)
+}
+
+/// Opens an address of this program in the default browser. It listens already, so that the browser waits at most for the page.
+fn open_browser(address: &str, terminal: &Terminal) {
+    let (program, arguments): (&str, &[&str]) = match std::env::consts::OS {
+        "macos" => ("open", &[]),
+        "windows" => ("cmd", &["/C", "start", ""]),
+        _ => ("xdg-open", &[]),
+    };
+    let mut command = Command::new(program);
+    command.args(arguments).arg(address).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    match command.spawn() {
+        // It may run as long as the browser; nothing waits for it but this thread.
+        Ok(mut child) => drop(std::thread::spawn(move || child.wait())),
+        Err(error) => terminal.warn(&format!("cannot start `{program}`: {error}; open {address} yourself")),
+    }
 }
 
 async fn serve(listener: TcpListener, router: Router, interrupted: &Arc<Notify>) -> io::Result<()> {
@@ -127,11 +148,13 @@ fn router(app: AppState, request_guard: RequestGuard) -> Router {
     Router::new()
         .route("/", get(list))
         .route("/compare", get(compare))
+        .route("/history", get(history))
         .route("/runs/{name}", get(redirect))
         .route("/runs/{name}/", get(run))
         .route("/runs/{name}/progress", get(progress))
         .route("/runs/{name}/report.json", get(json))
         .route("/runs/{name}/report.csv", get(csv))
+        .route("/runs/{name}/episodes", get(episodes))
         .route("/runs/{name}/episodes/{number}", get(episode))
         .fallback(not_found)
         .layer(from_fn_with_state(Arc::new(request_guard), check_request))
@@ -169,6 +192,14 @@ async fn csv(State(app): SharedState, Extract(Path(name)): Extract<Path<String>>
     make(app, PageRequest::Csv(name)).await
 }
 
+async fn episodes(
+    State(app): SharedState,
+    Extract(Path(name)): Extract<Path<String>>,
+    Extract(Query(query)): Extract<Query<episodes::EpisodesQuery>>,
+) -> Response {
+    make(app, PageRequest::Episodes { run: name, query }).await
+}
+
 async fn episode(
     State(app): SharedState,
     Extract(Path((run, number))): Extract<Path<(String, String)>>,
@@ -179,6 +210,11 @@ async fn episode(
 
 async fn compare(State(app): SharedState, Extract(Query(query)): Extract<Query<pages::CompareQuery>>) -> Response {
     make(app, PageRequest::Compare(query)).await
+}
+
+async fn history(State(app): SharedState) -> Response {
+    let known = app.known_outcomes();
+    make(app, PageRequest::History(known)).await
 }
 
 async fn not_found() -> Response {

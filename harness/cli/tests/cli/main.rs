@@ -29,6 +29,7 @@ mod progress;
 mod quickstart;
 mod report;
 mod run_config;
+mod run_names;
 mod runs_on_servers;
 mod sample_sizes;
 mod schemas;
@@ -36,6 +37,7 @@ mod servers;
 mod shards;
 mod transcripts;
 mod view;
+mod view_episodes;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -10,16 +10,16 @@ use serde_json::Value;
 use super::*;
 
 /// A running `healbench view`.
-struct Server {
+pub(crate) struct Server {
     child: Child,
     port: u16,
 }
 
 /// A response of the server.
-struct Reply {
-    status: u16,
-    headers: BTreeMap<String, String>,
-    body: String,
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) headers: BTreeMap<String, String>,
+    pub(crate) body: String,
 }
 
 /// Returns the HTML of a page without style and script, which mention content that is not on the page.
@@ -35,7 +35,7 @@ fn visible_html(body: &str) -> String {
 }
 
 impl Server {
-    fn start(sandbox: &Sandbox, args: &[&str]) -> Server {
+    pub(crate) fn start(sandbox: &Sandbox, args: &[&str]) -> Server {
         let mut command = sandbox.command(&[&["view"], args].concat());
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut line = String::new();
@@ -63,26 +63,26 @@ impl Server {
         Reply { status, headers: lines.map(header).collect(), body: visible_html(body) }
     }
 
-    fn get(&self, address: &str) -> Reply {
+    pub(crate) fn get(&self, address: &str) -> Reply {
         self.send(&format!("GET {address} HTTP/1.1\r\nHost: 127.0.0.1:PORT"))
     }
 
     /// Requests an address and asserts that it exists.
-    fn ok(&self, address: &str) -> String {
+    pub(crate) fn ok(&self, address: &str) -> String {
         let reply = self.get(address);
         assert_eq!(reply.status, 200, "{address}: {}", reply.body);
         reply.body
     }
 
     /// Requests an address and asserts that it does not exist.
-    fn missing(&self, address: &str) -> String {
+    pub(crate) fn missing(&self, address: &str) -> String {
         let reply = self.get(address);
         assert_eq!(reply.status, 404, "{address}: {}", reply.body);
         assert!(reply.body.contains("All runs"), "{address}: {}", reply.body);
         reply.body
     }
 
-    fn json(&self, address: &str) -> Value {
+    pub(crate) fn json(&self, address: &str) -> Value {
         serde_json::from_str(&self.ok(address)).unwrap()
     }
 }
@@ -95,7 +95,7 @@ impl Drop for Server {
 }
 
 /// Creates a folder with two runs of one scenario, the second with one more agent.
-fn sandbox() -> Sandbox {
+pub(crate) fn sandbox() -> Sandbox {
     let sandbox = Sandbox::new();
     sandbox.write("scenario.yaml", include_str!("../../../../scenarios/suites/quickstart/wrong-enum.yaml"));
     for (name, agents) in [("first", "scripted:typical"), ("second", "scripted:typical,scripted:blind")] {

@@ -42,6 +42,29 @@ const WIDE: i32 = 560;
 #[error("a chart could not be drawn")]
 pub struct ChartError(#[from] DrawingAreaErrorKind<io::Error>);
 
+/// A place of a chart that says its values while the pointer or the focus is on it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Mark {
+    /// The left and upper corner and the size, in pixels.
+    area: (i32, i32, i32, i32),
+    text: String,
+    link: Option<Link>,
+}
+
+/// The scenarios that a mark leads to: those of an agent, and one of its conditions, by their indices in the report.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Link {
+    pub(crate) agent: usize,
+    pub(crate) condition: Option<usize>,
+}
+
+impl Mark {
+    /// Creates a mark around a point.
+    fn around((x, y): (i32, i32), text: String, link: Option<Link>) -> Mark {
+        Mark { area: (x - 9, y - 9, 18, 18), text, link }
+    }
+}
+
 /// The text alternative of a chart.
 #[derive(Clone, Debug)]
 pub(crate) struct Caption {

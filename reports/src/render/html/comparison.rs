@@ -2,13 +2,19 @@
 
 use maud::{Markup, html};
 
+use super::matrix::heat_map;
 use super::page::{Page, page};
+use super::scenario_diff::{ScenarioChange, scenario_changes};
 use super::{estimate, sort_key, visible, with_code_spans};
-use crate::comparison::{CellComparison, Comparison, Flip, MetricDifference};
+use crate::comparison::{CellComparison, Comparison, Flip, Matrix, MetricDifference};
 use crate::metric::{Better, Metric};
-use crate::render::comparison::{format_difference, format_interval, mean, notes, paint, pairing_failures, successes};
+use crate::render::comparison::{
+    conclusion, flips_by_scenario, format_difference, format_interval, lost_and_gained, mean, notes, paint,
+    pairing_failures,
+};
 use crate::render::labels::condition_label;
 use crate::render::layout::Paint;
+use crate::render::matrix::{conclusion as matrix_conclusion, notes as matrix_notes};
 use crate::render::number::{UNKNOWN, count, p_value, pluralize};
 use crate::render::shell::show_flip_commands;
 
@@ -19,10 +25,29 @@ pub struct ComparisonPage<'a> {
     /// The addresses of the pages of base and candidate, each ending with `/`; `None` in a file, which shows commands
     /// instead.
     pub addresses: Option<[&'a str; 2]>,
+    /// The scenarios whose texts differ.
+    pub scenario_changes: &'a [ScenarioChange],
 }
 
 /// The largest number of flips listed.
 const MAX_FLIPS: usize = 500;
+
+/// The largest number of scenarios with flips listed above them.
+const MAX_SCENARIOS: usize = 20;
+
+/// Renders the page of the comparison of one run's cells.
+pub fn matrix(matrix: &Matrix) -> String {
+    let title = format!("{}: {}", matrix.run, matrix.axis.plural());
+    let body = html! {
+        p.meta { (pluralize(matrix.scenarios, "scenario")) " · " (pluralize(u64::from(matrix.trials), "trial")) }
+        h1 { (visible(&title)) }
+        p.lead { (matrix_conclusion(matrix)) }
+        (heat_map(matrix))
+        h2 { "How to read this" }
+        ul.note { @for note in matrix_notes(matrix) { li { (with_code_spans(&note)) } } }
+    };
+    page(&Page { title: &title, served: false, body })
+}
 
 /// Renders the page.
 pub fn comparison(input: &ComparisonPage<'_>) -> String {
@@ -33,13 +58,13 @@ pub fn comparison(input: &ComparisonPage<'_>) -> String {
         p.meta { (pluralize(comparison.pairs, "pair")) " · " (count(comparison.changed)) " changed" }
         h1 { (name(input, 0)) " → " (name(input, 1)) }
         @for partial in &comparison.partial { p { b.bad { (visible(partial)) } } }
-        @if comparison.pairs == 0 { p { b.bad { "Nothing could be paired." } } }
-        @if comparison.pairs > 0 && comparison.changed == 0 { p { b { "No metric differs in any pair." } } }
+        p.lead { (conclusion(comparison).0) }
         @if let Some(sentence) = &comparison.run_apart { p { (visible(sentence)) } }
         @if !comparison.differs.is_empty() {
             h2 { "Other differences" }
             ul { @for differs in &comparison.differs { li { (visible(differs)) } } }
         }
+        (scenario_changes(input.scenario_changes))
         @if !changed.is_empty() { (cells(&changed)) }
         @if !comparison.flips.is_empty() { (flips(input)) }
         @if !comparison.unpaired.is_empty() {
@@ -122,10 +147,17 @@ fn class(entry: &MetricDifference) -> &'static str {
 
 fn flips(input: &ComparisonPage<'_>) -> Markup {
     let comparison = input.comparison;
-    let lost = comparison.flips.iter().filter(|flip| flip.is_loss()).count() as u64;
+    let groups = flips_by_scenario(&comparison.flips);
     let more = comparison.flips.len().saturating_sub(MAX_FLIPS);
     html! {
-        h2 { (successes(lost)) " lost, " (count(comparison.flips.len() as u64 - lost)) " gained" }
+        h2 { (lost_and_gained(comparison.flips.iter())) }
+        ul {
+            @for (scenario, flips) in groups.iter().take(MAX_SCENARIOS) {
+                li { (visible(scenario)) ": " (lost_and_gained(flips.iter().copied())) }
+            }
+            @let unlisted = groups.len().saturating_sub(MAX_SCENARIOS);
+            @if unlisted > 0 { li { "and " (pluralize(unlisted as u64, "more scenario")) } }
+        }
         div.tools data-tools="flips" hidden {
             label { "Search" input type="search" placeholder="scenario, agent, condition"; }
             span role="status" {}
@@ -140,7 +172,7 @@ fn flips(input: &ComparisonPage<'_>) -> Markup {
                     }
                     th.text scope="col" { "transcripts" }
                 } }
-                tbody { @for flip in comparison.flips.iter().take(MAX_FLIPS) { (flip_row(input, flip)) } }
+                tbody { @for flip in groups.iter().flat_map(|(_, flips)| flips).take(MAX_FLIPS) { (flip_row(input, flip)) } }
             }
         }
         @if more > 0 { p.note { (pluralize(more as u64, "flip")) " left out; " code { "healbench compare --json" } " has them all." } }
@@ -158,7 +190,7 @@ fn flip_row(input: &ComparisonPage<'_>, flip: &Flip) -> Markup {
             td { (flip.trial) }
             td.text { (flip.base) }
             td.text { (flip.candidate) }
-            td.text {
+            td.text data-pair[input.addresses.is_some()] {
                 @match input.addresses {
                     Some([base, candidate]) => {
                         a href={ (candidate) "episodes/" (flip.candidate_episode) } { "candidate" } ", "

@@ -9,7 +9,7 @@ use crate::render::number::{
     UNKNOWN, amount, amount_interval, count, metric_value, money, p_value, percent, percent_interval, pluralize,
     points, points_interval, seconds, signed_amount,
 };
-use crate::summary::{AgentReport, Difference, Report, ReportRow};
+use crate::summary::{AgentReport, Difference, Report, ReportRow, agents_by_information};
 
 type Number = dyn Fn(&ReportRow) -> Option<f64>;
 
@@ -110,8 +110,12 @@ fn left_out(report: &Report, most: usize) -> Markup {
     }
 }
 
+/// Returns all rows, those of the most informative agents first if some do not fit.
 fn rows(report: &Report) -> impl Iterator<Item = (&AgentReport, &ReportRow)> {
-    report.agents.iter().flat_map(|agent| agent.rows.iter().map(move |row| (agent, row)))
+    let all: usize = report.agents.iter().map(|agent| agent.rows.len()).sum();
+    let order = if all > MAX_DETAIL_ROWS { agents_by_information(report) } else { (0..report.agents.len()).collect() };
+    let agents = order.into_iter().map(|agent| &report.agents[agent]);
+    agents.flat_map(|agent| agent.rows.iter().map(move |row| (agent, row)))
 }
 
 fn row_headers(agent: &AgentReport, row: &ReportRow) -> Markup {

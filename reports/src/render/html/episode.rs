@@ -4,9 +4,11 @@ use healbench_protocol::{AgentKind, ErrorFormat, Guardrails};
 use healbench_record::{CellRef, Condition, Plan};
 use maud::{Markup, html};
 
+use super::episodes::filter_query;
 use super::page::{Page, page};
 use super::transcript::side_by_side;
 use super::{run_address, visible};
+use crate::episode_index::EpisodeFilter;
 use crate::render::labels::condition_label;
 use crate::render::plain_text;
 use crate::transcript::Transcript;
@@ -21,25 +23,63 @@ pub struct EpisodePage<'a> {
     pub plan: &'a Plan,
     /// The transcripts of the episode and of those it is compared with.
     pub transcripts: &'a [Transcript],
+    /// The episodes before and after it among those of the filter.
+    pub neighbors: &'a EpisodeNeighbors,
+}
+
+/// The place of an episode in a filtered list.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EpisodeNeighbors {
+    pub filter: EpisodeFilter,
+    pub previous: Option<u64>,
+    pub next: Option<u64>,
 }
 
 /// Renders the page.
 pub fn episode(episode: &EpisodePage<'_>) -> String {
-    let EpisodePage { name, episode: number, plan, transcripts } = episode;
+    let EpisodePage { name, episode: number, plan, transcripts, neighbors } = episode;
     let title = format!("{name}, episode {number}");
     let body = html! {
         p.meta {
             a href=(run_address(name)) { (visible(name)) }
             @if let Some(first) = transcripts.first() { " · " (visible(&first.agent)) " · trial " (first.trial) }
         }
+        (navigation(name, neighbors))
         @if let Some(first) = transcripts.first() { h1 { (visible(&first.scenario)) } }
+        (copies(name, *number))
         @if let Some(cell) = plan.cell(*number) {
             (other_conditions(episode, cell))
             @if plan.agents[cell.agent].kind == AgentKind::Scripted && plan.is_reproducible(cell.agent) { (rerun_form(episode)) }
         }
-        (side_by_side(&transcripts.iter().collect::<Vec<_>>(), true))
+        div data-hits=(visible(&neighbors.filter.q)) { (side_by_side(&transcripts.iter().collect::<Vec<_>>(), true)) }
     };
     page(&Page { title: &title, served: true, body })
+}
+
+/// Links the neighbors and the list.
+fn navigation(name: &str, neighbors: &EpisodeNeighbors) -> Markup {
+    let query = filter_query(&neighbors.filter, 1);
+    let address = run_address(name);
+    html! {
+        nav.pages aria-label="Episodes" {
+            @if let Some(previous) = neighbors.previous { a rel="prev" href={ (address) "episodes/" (previous) (query) } { "← previous (k)" } " " }
+            a href={ (address) "episodes" (query) } { @if neighbors.filter.is_empty() { "all episodes" } @else { "filtered episodes" } }
+            @if let Some(next) = neighbors.next { " " a rel="next" href={ (address) "episodes/" (next) (query) } { "next (j) →" } }
+        }
+    }
+}
+
+/// Links the transcript in other forms; the script turns the links into buttons that copy.
+fn copies(name: &str, episode: u64) -> Markup {
+    let address = format!("{}episodes/{episode}", run_address(name));
+    html! {
+        p.copies data-copies {
+            a href=(address) data-copy="link" { "Link" } " "
+            a href={ (address) ".md" } data-copy="Markdown" { "Markdown" } " "
+            a href={ (address) ".json" } data-copy="JSON" { "JSON" } " "
+            span role="status" {}
+        }
+    }
 }
 
 /// Links the same scenario, agent and trial in the plan's other conditions.

@@ -5,15 +5,15 @@ mod effects;
 use maud::{Markup, PreEscaped, html};
 
 use super::charts::{
-    Bar, CallKind, CallStatus, Caption, ChartError, Curve, Curves, MAX_WHISKER_POINTS, Panel, Point, Scatter, Stacks,
-    curves, scatter, stacks,
+    Bar, CallKind, CallStatus, Caption, ChartError, Curve, Curves, Link, MAX_WHISKER_POINTS, Panel, Point, Scatter,
+    Stacks, curves, scatter, stacks,
 };
 use crate::metric::RowMetric;
 use crate::render::labels::{Estimate, condition_label, row_label};
 use crate::render::number::{count, percent, pluralize, rate_amount, rate_percent};
 use crate::render::plain_text;
 use crate::statistics::Interval;
-use crate::summary::{AgentReport, CallsAt, LAST_CALL_NUMBER, Report, ReportRow};
+use crate::summary::{AgentReport, CallsAt, LAST_CALL_NUMBER, Report, ReportRow, agents_by_information};
 
 /// The widths at which each chart is drawn; the style sheet shows the one that fits.
 const WIDTHS: [(u32, &str); 2] = [(720, "wide"), (340, "narrow")];
@@ -92,6 +92,14 @@ fn cost_scatter(report: &Report) -> Result<Markup, ChartError> {
                 x: row.rate(RowMetric::BilledTokensPerEpisode).rate?,
                 y: row.rate(RowMetric::Success).rate?,
                 y_interval: bounds(row.success_interval),
+                link: Some(Link { agent: group, condition: agent_condition(report, group, row) }),
+                text: format!(
+                    "{} {}: success {}, {} billed tokens per episode",
+                    titles[group],
+                    row_label(row),
+                    rate_percent(row.rate(RowMetric::Success)),
+                    rate_amount(row.rate(RowMetric::BilledTokensPerEpisode))
+                ),
             })
         })
         .collect();
@@ -124,11 +132,11 @@ fn cost_scatter(report: &Report) -> Result<Markup, ChartError> {
     let chart = draw_both_widths(|width| scatter(&chart, width))?;
     Ok(html! {
         @if let Some(chart) = chart {
-            h2 #spent { "Success and cost" }
+            h2 #spent { "Which condition is worth its tokens?" }
             figure {
                 (chart)
                 figcaption {
-                    "One point per agent and condition" @if whiskers { "; the whisker is the interval of the success rate" } ". Up and to the left is "
+                    "One point per agent and condition" @if whiskers { "; the whisker is the interval of the success rate" } ". A point leads to its transcripts. Up and to the left is "
                     "better. The table of all conditions has the numbers."
                     @if more > 0 { " " (pluralize(more as u64, "more point")) " left out." }
                     @if unknown > 0 { " " (pluralize(unknown as u64, "condition")) " without a scored episode left out." }
@@ -141,12 +149,13 @@ fn cost_scatter(report: &Report) -> Result<Markup, ChartError> {
 /// Renders the share of error chains fixed, by number of further attempts.
 fn repair_curves(report: &Report) -> Result<Markup, ChartError> {
     let titles = short_titles(report);
-    let series: Vec<(String, &ReportRow)> = compared_rows(report)
-        .zip(&titles)
-        .flat_map(|((_, rows), title)| rows.into_iter().map(move |row| (format!("{title} {}", row_label(row)), row)))
-        .filter(|(_, row)| !row.retries.curve.is_empty())
-        .collect();
-    let words = series.iter().map(|(label, row)| {
+    let mut series: Vec<RepairCurve<'_>> = Vec::new();
+    for (agent, ((_, rows), title)) in compared_rows(report).zip(&titles).enumerate() {
+        for row in rows.into_iter().filter(|row| !row.retries.curve.is_empty()) {
+            series.push(RepairCurve { label: format!("{title} {}", row_label(row)), agent, row });
+        }
+    }
+    let words = series.iter().map(|RepairCurve { label, row, .. }| {
         let shares: Vec<String> = row
             .retries
             .curve
@@ -162,13 +171,13 @@ fn repair_curves(report: &Report) -> Result<Markup, ChartError> {
     let mut charts = Vec::new();
     for side in 0..sides {
         let id = if sides == 1 { "fixed".to_owned() } else { format!("fixed-{side}") };
-        let mine: Vec<&(String, &ReportRow)> = series.iter().skip(side).step_by(sides).collect();
-        charts.push(draw_both_widths(|width| curves(&curves_chart(id.clone(), &mine, &description), width))?);
+        let mine: Vec<&RepairCurve<'_>> = series.iter().skip(side).step_by(sides).collect();
+        charts.push(draw_both_widths(|width| curves(&curves_chart(report, id.clone(), &mine, &description), width))?);
     }
     let more = series.len().saturating_sub(MAX_CURVES * sides);
     Ok(html! {
         @if charts.iter().any(Option::is_some) {
-            h2 #fixed { "Attempts until errors are fixed" }
+            h2 #fixed { "How many attempts does it take to fix an error?" }
             figure {
                 @for chart in charts.iter().flatten() { (chart) }
                 figcaption {
@@ -182,16 +191,31 @@ fn repair_curves(report: &Report) -> Result<Markup, ChartError> {
     })
 }
 
+/// The share of error chains fixed of an agent in a condition.
+struct RepairCurve<'a> {
+    label: String,
+    /// The index of the agent.
+    agent: usize,
+    row: &'a ReportRow,
+}
+
 /// Builds the chart of these curves, each extended to the right end, since unfixed chains are not fixed later.
-fn curves_chart(id: String, series: &[&(String, &ReportRow)], description: &str) -> Curves {
-    let steps = series.iter().flat_map(|(_, row)| &row.retries.curve);
+fn curves_chart(report: &Report, id: String, series: &[&RepairCurve<'_>], description: &str) -> Curves {
+    let steps = series.iter().flat_map(|curve| &curve.row.retries.curve);
     let last = steps.map(|step| step.attempts).max().unwrap_or(0);
-    let curve = |(label, row): &(String, &ReportRow)| {
+    let curve = |RepairCurve { label, agent, row }: &RepairCurve<'_>| {
         let mut points: Vec<(u32, f64)> = row.retries.curve.iter().map(|step| (step.attempts, step.share)).collect();
         if let Some((_, share)) = points.last().copied().filter(|(attempts, _)| *attempts < last) {
             points.push((last, share));
         }
-        Curve { label: label.clone(), points }
+        let condition = agent_condition(report, *agent, row);
+        Curve {
+            label: label.clone(),
+            group: *agent,
+            filled: Some(&row.condition) != report.reference.as_ref(),
+            link: Some(Link { agent: *agent, condition }),
+            points,
+        }
     };
     Curves {
         caption: caption(id, "Error chains fixed within this many further attempts".to_owned(), description.to_owned()),
@@ -201,7 +225,7 @@ fn curves_chart(id: String, series: &[&(String, &ReportRow)], description: &str)
     }
 }
 
-fn curves_table(series: &[(String, &ReportRow)]) -> Markup {
+fn curves_table(series: &[RepairCurve<'_>]) -> Markup {
     html! {
         details {
             summary { "The numbers" }
@@ -214,7 +238,7 @@ fn curves_table(series: &[(String, &ReportRow)]) -> Markup {
                         th scope="col" { "open chains" }
                     } }
                     tbody {
-                        @for (label, row) in series {
+                        @for RepairCurve { label, row, .. } in series {
                             @for step in &row.retries.curve {
                                 tr {
                                     th scope="row" { (label) }
@@ -231,10 +255,18 @@ fn curves_table(series: &[(String, &ReportRow)]) -> Markup {
     }
 }
 
-/// Returns the agents with the rows of their headline comparison.
+/// Returns the index of the condition of a row.
+fn agent_condition(report: &Report, agent: usize, row: &ReportRow) -> Option<usize> {
+    report.agents.get(agent)?.rows.iter().position(|other| other.condition == row.condition)
+}
+
+/// Returns the agents with the rows of their headline comparison: the most informative ones first if some do not fit.
 fn compared_rows(report: &Report) -> impl Iterator<Item = (&AgentReport, Vec<&ReportRow>)> {
     let rows = report.headline.map_or(vec![0], |headline| vec![headline.left, headline.right]);
-    report.agents.iter().map(move |agent| (agent, rows.iter().filter_map(|row| agent.rows.get(*row)).collect()))
+    let all = report.agents.len();
+    let order = if all > MAX_AGENTS { agents_by_information(report) } else { (0..all).collect() };
+    let agents = order.into_iter().map(|agent| &report.agents[agent]);
+    agents.map(move |agent| (agent, rows.iter().filter_map(|row| agent.rows.get(*row)).collect()))
 }
 
 /// Renders the calls by number in the episode and by result.
@@ -253,13 +285,13 @@ fn call_timeline(report: &Report) -> Result<Markup, ChartError> {
             x_title: "n-th call of the episode".to_owned(),
             y_title: "calls".to_owned(),
             kinds: kinds(report),
-            panels: rows.iter().map(|row| panel(report, row)).collect(),
+            panels: rows.iter().map(|row| panel(report, index, row)).collect(),
         };
         charts.push((agent, rows, draw_both_widths(|width| stacks(&chart, width))?));
     }
     Ok(html! {
         @if charts.iter().any(|(_, _, chart)| chart.is_some()) {
-            h2 #calls { "Outcome of the n-th call" }
+            h2 #calls { "What happens after the first error?" }
             p.note { "Calls of scored episodes by their number in the episode: successes, and failures by error class." }
             (left_out(report.agents.len().saturating_sub(MAX_AGENTS)))
             @for (agent, rows, chart) in &charts {
@@ -286,9 +318,10 @@ fn kinds(report: &Report) -> Vec<CallKind> {
     kinds
 }
 
-fn panel(report: &Report, row: &ReportRow) -> Panel {
+fn panel(report: &Report, agent: usize, row: &ReportRow) -> Panel {
+    let link = Some(Link { agent, condition: agent_condition(report, agent, row) });
     let bar = |calls: &CallsAt| Bar { label: number(calls), counts: counts(report, calls) };
-    Panel { title: row_label(row), bars: row.calls_by_number.iter().map(bar).collect() }
+    Panel { title: row_label(row), link, bars: row.calls_by_number.iter().map(bar).collect() }
 }
 
 /// Returns the counts in the order of [`kinds`].

@@ -10,7 +10,12 @@ use super::charts::CSS;
 use super::visible;
 
 const STYLE: &str = include_str!("style.css");
-const SCRIPT: &str = include_str!("script.js");
+const SCRIPT: &str = concat!(
+    include_str!("script.js"),
+    include_str!("transcripts.js"),
+    include_str!("episodes.js"),
+    include_str!("charts.js"),
+);
 
 #[derive(Debug)]
 pub struct Page<'a> {
@@ -49,7 +54,7 @@ pub fn page(page: &Page<'_>) -> String {
                 a.skip href="#main" { "Skip to the report" }
                 header.top {
                     span.brand { "healbench" }
-                    @if page.served { nav aria-label="Pages" { a href="/" { "All runs" } } }
+                    @if page.served { nav aria-label="Pages" { a href="/" { "All runs" } " · " a href="/history" { "History" } } }
                     span.grow {}
                     button #theme type="button" hidden { "Theme: auto" }
                 }

@@ -7,7 +7,8 @@ use super::figures::figures;
 use super::page::{Page, page};
 use super::run_page::RunPage;
 use super::scenarios::scenarios;
-use super::{claims, conditions, headline, matrix, notes, visible};
+use super::{claims, conditions, headline, heat, matrix, notes, ranking, visible};
+use crate::render::answer::sentences;
 use crate::render::terminal::title;
 
 /// Renders the page.
@@ -25,7 +26,12 @@ fn body(run: &RunPage<'_>) -> Result<Markup, ChartError> {
         p.meta { (title(report)) }
         h1 { (visible(report.suite.as_deref().unwrap_or(run.name))) }
         (notes::warnings(run.report))
+        @for (sentence, is_clear) in sentences(&report.answer) {
+            p.lead { @if is_clear { b { (sentence) } } @else { (sentence) } }
+        }
         (headline::headline_cards(report))
+        (ranking::rankings(report))
+        (heat::heat_maps(report))
         (conditions::tables(report))
         @if let Some(matrix) = &report.matrix { (matrix::heat_map(matrix)) }
         (figures)

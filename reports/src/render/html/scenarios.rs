@@ -1,41 +1,66 @@
-//! One row per scenario and agent, which expands to the transcripts of the two headline conditions.
+//! One row per scenario and agent, which opens into transcripts of all conditions, aligned by call.
+//!
+//! The transcripts are compressed data in a template at the end of the section. Browsers that run no script show the headline pair
+//! of the first rows instead.
+
+use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
+use super::payload::row_id;
 use super::run_page::RunPage;
-use super::transcript::{MAX_PAGE_BYTES, MAX_ROWS};
-use super::{sort_key, visible};
+use super::transcript::{EncodedChunk, MAX_PAGE_BYTES, MAX_ROWS};
+use super::{run_address, sort_key, visible};
+use crate::render::labels::row_label;
 use crate::render::number::{count, pluralize, rate_amount, rate_decimal, rate_percent};
-use crate::render::shell::show_command;
+use crate::render::plain_text;
+use crate::render::shell::{shell_quote, show_command};
 use crate::summary::{AgentReport, Example, Report, ScenarioRate};
 
 /// The largest size of a row without its transcripts in bytes.
-const MAX_ROW_BYTES: usize = 1_000;
+const MAX_ROW_BYTES: usize = 1_200;
+
+/// The rows of a page and what they contain.
+struct Rows<'a> {
+    examples: Vec<&'a Example>,
+    inside: Vec<Markup>,
+    /// The chunks that have room, by the index that their rows name.
+    chunks: Vec<&'a EncodedChunk>,
+    /// The chunk of each row.
+    chunk_of: BTreeMap<&'a str, usize>,
+}
 
 /// Renders the rows with their search form. The rest of the page takes `before` bytes.
 pub(super) fn scenarios(run: &RunPage<'_>, before: usize) -> Markup {
     let report = run.report;
-    let (texts, shown_episodes) = render_examples(run, before);
+    let rows = Rows::of(run, before);
+    let shown_episodes: u64 = rows.chunks.iter().map(|chunk| chunk.episodes).sum();
     let left_out = report.examples.len().saturating_sub(MAX_ROWS);
+    let without = rows.examples.len().saturating_sub(rows.chunk_of.len());
     html! {
-        h2 #scenarios { "Scenarios" }
+        h2 #scenarios { "What happened in each scenario?" }
         p.note {
-            "Each row opens into the transcripts of one trial: the first that ended differently under both conditions, else the first in which a "
-            "call failed, else the first."
-            " Of " (pluralize(report.totals.episodes, "episode")) " " (count(shown_episodes)) " are shown; " code { "healbench show" } " has any of them."
+            "Each row opens into transcripts of one trial under every condition, aligned by call: first a trial that went like most others, then one that "
+            "went differently. Rows are ordered by how much success differs between conditions."
+            " Of " (pluralize(report.totals.episodes, "episode")) " " (count(shown_episodes)) " are shown; "
+            @if run.served { a href={ (run_address(run.name)) "episodes" } { "all episodes" } " has the others." }
+            @else { code { (view_command(run.name)) } " shows all of them, " code { "healbench show" } " any of them." }
+            @if without > 0 && shown_episodes > 0 { " The transcripts of " (pluralize(without as u64, "row")) " are left out to limit the size of the page." }
             @if left_out > 0 {
                 " " (pluralize(left_out as u64, "row")) " after the first " (count(MAX_ROWS as u64)) " left out; "
                 code { "healbench report --csv --by-scenario" } " has them all."
             }
         }
         div.tools data-tools="rows" hidden {
-            label { "Search" input type="search" aria-keyshortcuts="/" placeholder="any word ( / )"; }
+            label { "Search" input type="search" aria-keyshortcuts="/" placeholder="scenario, agent  ( / )"; }
             label { "Agent" select data-key="agent" {
                 option value="" { "all" }
                 @for (index, agent) in report.agents.iter().enumerate() { option value=(index) { (visible(&agent.title)) } }
             } }
             label { "Order" select data-order {
-                option value="" { "of the plan" }
+                option value="" { "most different between conditions" }
+                option value="n 1" { "of the plan" }
+                option value="best 1" { "least success in the best condition" }
                 option value="gain -1" { "most gained" }
                 option value="gain 1" { "most lost" }
                 option value="tokens -1" { "most billed tokens" }
@@ -45,8 +70,31 @@ pub(super) fn scenarios(run: &RunPage<'_>, before: usize) -> Markup {
             span role="status" {}
         }
         div.rows #rows {
-            @for (example, text) in report.examples.iter().zip(&texts) {
-                @if let Some(agent) = report.agents.get(example.agent) { (row(report, agent, example, text)) }
+            @for (example, inside) in rows.examples.iter().zip(&rows.inside) {
+                @if let Some(agent) = report.agents.get(example.agent) { (row(&rows, report, agent, example, inside)) }
+            }
+        }
+        (data(run, &rows))
+    }
+}
+
+/// Returns the command that serves the folder of the run.
+fn view_command(run: &str) -> String {
+    format!("healbench view {} --open", plain_text(&shell_quote(run)))
+}
+
+/// Renders the data that the script shows in the rows.
+fn data(run: &RunPage<'_>, rows: &Rows<'_>) -> Markup {
+    let report = run.report;
+    let json = |words: Vec<String>| serde_json::Value::from(words).to_string();
+    let conditions = report.agents.first().map(|agent| agent.rows.iter().map(row_label).collect()).unwrap_or_default();
+    let agents = report.agents.iter().map(|agent| plain_text(&agent.title).into_owned()).collect();
+    let compared = report.headline.map_or("0".to_owned(), |headline| format!("{},{}", headline.left, headline.right));
+    html! {
+        @if !rows.chunks.is_empty() {
+            template #transcripts data-conditions=(json(conditions)) data-agents=(json(agents)) data-compared=(compared)
+                data-run=(plain_text(&shell_quote(run.name))) data-served=(u8::from(run.served)) {
+                @for chunk in &rows.chunks { (chunk.text) "\n" }
             }
         }
     }
@@ -60,52 +108,82 @@ fn compared_rates<'a>(report: &Report, agent: &'a AgentReport, example: &Example
     Some([left?, right?])
 }
 
-fn row(report: &Report, agent: &AgentReport, example: &Example, inside: &Markup) -> Markup {
+fn row(rows: &Rows<'_>, report: &Report, agent: &AgentReport, example: &Example, inside: &Markup) -> Markup {
     let Some([left, right]) = compared_rates(report, agent, example) else { return html! {} };
     let single = report.headline.is_none();
     let both = |text: fn(&ScenarioRate) -> String| {
         if single { text(right) } else { format!("{} → {}", text(left), text(right)) }
     };
+    let id = row_id(example.scenario, example.agent);
+    let rates = agent.rows.iter().filter_map(|row| row.scenarios.get(example.scenario)?.success.rate);
+    let best = rates.fold(None, |best: Option<f64>, rate| Some(best.map_or(rate, |best| best.max(rate))));
+    let order = example.scenario * report.agents.len() + example.agent;
     html! {
-        details data-agent=(example.agent) data-flips=(u8::from(example.flips)) data-gain=(sort_key(example.difference))
-            data-tokens=(sort_key(right.billed_tokens_per_episode.rate)) data-calls=(sort_key(right.calls_per_episode.rate)) {
+        details id=(id) data-agent=(example.agent) data-flips=(u8::from(example.shows_flip())) data-gain=(sort_key(example.difference))
+            data-tokens=(sort_key(right.billed_tokens_per_episode.rate)) data-calls=(sort_key(right.calls_per_episode.rate))
+            data-n=(order) data-best=(sort_key(best)) data-chunk=[rows.chunk_of.get(id.as_str())] {
             summary {
                 span { (visible(&left.scenario)) }
                 span { (visible(&agent.title)) }
                 span { span.k { "success" } (both(|cell| rate_percent(cell.success))) }
                 span { span.k { "calls/episode" } (both(|cell| rate_decimal(cell.calls_per_episode))) }
                 span { span.k { "billed tokens/episode" } (both(|cell| rate_amount(cell.billed_tokens_per_episode))) }
-                span { @if example.flips { span.badge { "ended differently" } } }
+                span { (flip_badge(example)) }
             }
             div.inside { (inside) }
         }
     }
 }
 
-/// Renders the details of the first rows, and returns the number of episodes shown. While there is room, transcripts
-/// are included, those with different outcomes first.
-fn render_examples(run: &RunPage<'_>, before: usize) -> (Vec<Markup>, u64) {
-    let examples = &run.report.examples[..run.report.examples.len().min(MAX_ROWS)];
-    let mut order: Vec<usize> = (0..examples.len()).collect();
-    order.sort_by_key(|index| !examples[*index].flips);
-    let mut texts: Vec<Markup> = examples.iter().map(|_| html! {}).collect();
-    // The size of what every row contains in any case.
-    let always: usize = examples.iter().map(|example| MAX_ROW_BYTES + links(run, example, true).0.len()).sum();
-    let mut room = MAX_PAGE_BYTES.saturating_sub(before + always);
-    let mut shown = 0;
-    for index in order {
-        let example = &examples[index];
-        let text = run.transcripts.side_by_side(episodes(example)).filter(|text| text.0.len() <= room);
-        if let Some(text) = &text {
-            room -= text.0.len();
-            shown += episodes(example).count() as u64;
+/// Says how many trials ended differently like the one that is shown.
+fn flip_badge(example: &Example) -> Markup {
+    let alike = match example.other {
+        _ if example.flips => Some(example.alike),
+        Some(other) if other.flips => Some(other.alike),
+        _ => None,
+    };
+    html! {
+        @if let Some(alike) = alike {
+            span.badge { "ended differently" }
+            @if example.trials > 1 { " " span.k { "in " (count(alike)) " of " (count(example.trials)) " trials alike" } }
         }
-        texts[index] = html! {
-            @if let Some(text) = &text { (text) }
-            (links(run, example, text.is_none()))
-        };
     }
-    (texts, shown)
+}
+
+impl<'a> Rows<'a> {
+    /// Fills the room with chunks, those with the largest spread first.
+    fn of(run: &'a RunPage<'_>, before: usize) -> Rows<'a> {
+        let examples: Vec<&Example> = run.report.examples_by_spread().into_iter().take(MAX_ROWS).collect();
+        // The size of what every row contains in any case.
+        let always: usize = examples.iter().map(|example| MAX_ROW_BYTES + links(run, example, true).0.len()).sum();
+        let mut room = MAX_PAGE_BYTES.saturating_sub(before + always);
+        let mut rendered: BTreeMap<String, Markup> = BTreeMap::new();
+        for example in &examples {
+            let Some(text) = run.transcripts.side_by_side(episodes(example)) else { continue };
+            if text.0.len() <= room {
+                room -= text.0.len();
+                rendered.insert(row_id(example.scenario, example.agent), text);
+            }
+        }
+        let mut chunks: Vec<&EncodedChunk> = Vec::new();
+        let mut chunk_of = BTreeMap::new();
+        for chunk in run.transcripts.chunks() {
+            if chunk.text.len() < room {
+                room -= chunk.text.len() + 1;
+                chunk_of.extend(chunk.rows.iter().map(|row| (row.as_str(), chunks.len())));
+                chunks.push(chunk);
+            }
+        }
+        let inside = |example: &&Example| {
+            let id = row_id(example.scenario, example.agent);
+            html! {
+                @if let Some(text) = rendered.get(&id) { noscript { (text) } }
+                (links(run, example, !chunk_of.contains_key(id.as_str())))
+            }
+        };
+        let inside = examples.iter().map(inside).collect();
+        Rows { examples, inside, chunks, chunk_of }
+    }
 }
 
 fn episodes(example: &Example) -> impl Iterator<Item = u64> {

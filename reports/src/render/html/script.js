@@ -1,7 +1,52 @@
 "use strict";
+/** What the parts of the script share: the state of the page, which its address holds after the `#`. */
+const pageState = (() => {
+  const read = () => new URLSearchParams(location.hash.includes("=") ? location.hash.slice(1) : "");
+  let values = read();
+  const listeners = [];
+  return {
+    get: (key) => values.get(key) ?? "",
+    /** Sets values; an empty one is removed. The page itself has changed already. */
+    set(changes) {
+      for (const [key, value] of Object.entries(changes)) {
+        if (value === "" || value === null) { values.delete(key); } else { values.set(key, value); }
+      }
+      const text = values.toString();
+      // Commas and dots need no escape after a `#`.
+      history.replaceState(null, "", text ? `#${text.replaceAll("%2C", ",")}` : location.pathname + location.search);
+    },
+    /** Sets values, and changes the page accordingly. */
+    apply(changes) {
+      this.set(changes);
+      listeners.forEach((show) => show());
+    },
+    /** Calls `show` now and whenever another address of this page is entered. */
+    restore(show) { listeners.push(show); show(); },
+    entered() {
+      if (!location.hash.includes("=")) { return; }
+      values = read();
+      listeners.forEach((show) => show());
+    },
+  };
+})();
+addEventListener("hashchange", () => pageState.entered());
+
+/** Copies a text; false if the browser does not allow it. */
+const copyText = async (text) => {
+  try { await navigator.clipboard.writeText(text); return true; } catch { /* a file from a disk may not be allowed to */ }
+  const area = document.createElement("textarea");
+  area.value = text;
+  document.body.append(area);
+  area.select();
+  const copied = document.execCommand("copy");
+  area.remove();
+  return copied;
+};
+
+const all = (selector, from = document) => Array.from(from.querySelectorAll(selector));
+
 (() => {
   const root = document.documentElement;
-  const all = (selector, from = document) => Array.from(from.querySelectorAll(selector));
 
   // A file from a disk may not be allowed to remember anything.
   const remembered = {
@@ -41,6 +86,17 @@
   for (const table of all("table[data-sort]")) {
     const heads = all("thead th", table);
     const original = all("tbody tr", table);
+    const sort = (column, next) => {
+      heads.forEach((other) => other.removeAttribute("aria-sort"));
+      let rows = original.slice();
+      if (next) {
+        heads[column].setAttribute("aria-sort", next);
+        const sign = next === "ascending" ? 1 : -1;
+        const value = (row) => row.cells[column]?.dataset.v ?? row.cells[column]?.textContent ?? "";
+        rows.sort((a, b) => compare(value(a), value(b), sign));
+      }
+      table.tBodies[0].append(...rows);
+    };
     heads.forEach((head, column) => {
       const button = head.querySelector("button");
       if (!button) { return; }
@@ -49,17 +105,21 @@
         // Numbers begin with the largest, words with the first.
         const ways = head.classList.contains("text") ? ["ascending", "descending"] : ["descending", "ascending"];
         const next = [...ways, null][ways.indexOf(head.getAttribute("aria-sort")) + 1];
-        heads.forEach((other) => other.removeAttribute("aria-sort"));
-        let rows = original.slice();
-        if (next) {
-          head.setAttribute("aria-sort", next);
-          const sign = next === "ascending" ? 1 : -1;
-          const value = (row) => row.cells[column]?.dataset.v ?? row.cells[column]?.textContent ?? "";
-          rows.sort((a, b) => compare(value(a), value(b), sign));
-        }
-        table.tBodies[0].append(...rows);
+        sort(column, next);
+        if (table.id) { pageState.set({ [`sort.${table.id}`]: next ? `${column},${next}` : "" }); }
       });
     });
+    if (table.id) {
+      let sorted = "";
+      pageState.restore(() => {
+        const wanted = pageState.get(`sort.${table.id}`);
+        if (wanted === sorted) { return; }
+        sorted = wanted;
+        const [column, next] = wanted.split(",");
+        const isKnown = heads[Number(column)]?.querySelector("button") && ["ascending", "descending"].includes(next);
+        sort(Number(column), isKnown ? next : null);
+      });
+    }
   }
 
   for (const tools of all("[data-tools]")) {
@@ -72,7 +132,8 @@
     const selects = all("select[data-key]", tools);
     const order = tools.querySelector("select[data-order]");
     const status = tools.querySelector("[role=status]");
-    const texts = items.map((item) => item.textContent.toLowerCase());
+    // What a row opens into is not searched.
+    const texts = items.map((item) => (item.querySelector(":scope > summary") ?? item).textContent.toLowerCase());
     const filter = () => {
       const words = (search?.value ?? "").toLowerCase().split(/\s+/).filter(Boolean);
       let shown = 0;
@@ -85,17 +146,33 @@
       });
       if (status) { status.textContent = `${shown} of ${items.length} shown`; }
     };
-    search?.addEventListener("input", filter);
-    [...checks, ...selects].forEach((control) => control.addEventListener("change", filter));
-    order?.addEventListener("change", () => {
+    const arrange = () => {
       const rows = items.slice();
-      if (order.value) {
+      if (order?.value) {
         const [key, sign] = order.value.split(" ");
         rows.sort((a, b) => compare(a.dataset[key] ?? "", b.dataset[key] ?? "", Number(sign)));
       }
-      target.append(...rows);
+      if (order) { target.append(...rows); }
+    };
+    // The controls with their keys in the address.
+    const prefix = target.id === "rows" ? "" : `${target.id}.`;
+    const controls = [[search, "q"], [order, "order"], ...[...checks, ...selects].map((control) => [control, control.dataset.key])];
+    const known = controls.filter(([control]) => control);
+    const keep = () => pageState.set(Object.fromEntries(known.map(([control, key]) =>
+      [prefix + key, control.type === "checkbox" ? (control.checked ? "1" : "") : control.value])));
+    search?.addEventListener("input", () => { filter(); keep(); });
+    [...checks, ...selects].forEach((control) => control.addEventListener("change", () => { filter(); keep(); }));
+    order?.addEventListener("change", () => { arrange(); keep(); });
+    pageState.restore(() => {
+      for (const [control, key] of known) {
+        const value = pageState.get(prefix + key);
+        if (control.type === "checkbox") { control.checked = value === "1"; } else { control.value = value; }
+        // A value that the page does not offer.
+        if (control.tagName === "SELECT" && control.selectedIndex < 0) { control.selectedIndex = 0; }
+      }
+      arrange();
+      filter();
     });
-    filter();
   }
 
   document.addEventListener("keydown", (event) => {

@@ -6,6 +6,7 @@ use healbench_protocol::ErrorClass;
 use healbench_record::Outcome;
 use maud::{Markup, html};
 
+use super::payload::{Chunk, EpisodePlace, row_id};
 use crate::render::labels::condition_label;
 use crate::render::transcript::{LAST_LINES, MAX_COLUMNS, MAX_LINES, call_details, describe_changes};
 use crate::render::{plain_text, pluralize};
@@ -33,28 +34,121 @@ fn render_header(transcript: &Transcript, full: bool) -> Markup {
     }
 }
 
-/// Rendered transcripts for a page. They are stored as HTML because the original texts may be large and are mostly
-/// truncated.
+/// The transcripts of a page: compressed, by scenario, those with the largest spread between conditions first. The headline pairs
+/// of the first are also rendered, for browsers that run no script.
 #[derive(Debug, Default)]
 pub struct Transcripts {
+    /// The rows of each scenario, in the order of the page.
+    scenarios: Vec<Vec<ExampleRow>>,
+    /// The index of the first scenario that was not requested.
+    next: usize,
+    /// The places of the requested episodes: the scenario and the row in `scenarios`, and the place in the page.
+    requested: BTreeMap<u64, (usize, EpisodePlace)>,
+    /// The chunks of the requested scenarios.
+    open: BTreeMap<usize, Chunk>,
+    /// The complete chunks, in the order of the scenarios.
+    chunks: Vec<EncodedChunk>,
     /// The common header and the transcript, by episode.
     rendered: BTreeMap<u64, (Markup, Markup)>,
     failures: BTreeMap<u64, String>,
-    bytes: usize,
+    encoded_bytes: usize,
+    rendered_bytes: usize,
 }
 
+/// A scenario and an agent with the trials that are shown of them.
+#[derive(Debug)]
+struct ExampleRow {
+    id: String,
+    episodes: Vec<(EpisodePlace, u64)>,
+    /// Successes and scored trials, by condition.
+    rates: Vec<[u64; 2]>,
+    /// The shown trials, each with the number of trials that are alike, and the number of all trials.
+    trials: (Vec<(u32, u64)>, u64),
+    /// The headline pair of the typical trial.
+    pair: [Option<u64>; 2],
+}
+
+/// The compressed transcripts of one scenario.
+#[derive(Debug)]
+pub(super) struct EncodedChunk {
+    pub(super) text: String,
+    pub(super) episodes: u64,
+    /// The ids of its rows.
+    pub(super) rows: Vec<String>,
+}
+
+/// The number of episodes that are requested at once.
+const BATCH_EPISODES: usize = 500;
+/// The size of the rendered transcripts for browsers that run no script.
+const MAX_RENDERED_BYTES: usize = 250_000;
+
 impl Transcripts {
-    /// Returns the example episodes of a report that a page has room for at most; those with different outcomes first.
-    pub fn episodes_to_show(report: &Report) -> Vec<u64> {
-        let mut examples: Vec<_> = report.examples.iter().take(MAX_ROWS).collect();
-        examples.sort_by_key(|example| !example.flips);
-        examples.iter().flat_map(|example| [example.left, example.right]).flatten().collect()
+    /// Prepares the transcripts of a report's page.
+    pub fn of(report: &Report) -> Transcripts {
+        let mut scenarios: Vec<Vec<ExampleRow>> = Vec::new();
+        let mut places: BTreeMap<usize, usize> = BTreeMap::new();
+        let conditions = report.agents.first().map_or(0, |agent| agent.rows.len());
+        for example in report.examples_by_spread().into_iter().take(MAX_ROWS) {
+            let mut episodes = Vec::new();
+            for (trial, _) in example.shown_trials() {
+                for condition in 0..conditions {
+                    let place = EpisodePlace { scenario: example.scenario, agent: example.agent, condition, trial };
+                    episodes.push((place, report.episode(example, condition, trial)));
+                }
+            }
+            let id = row_id(example.scenario, example.agent);
+            let place = *places.entry(example.scenario).or_insert(scenarios.len());
+            if place == scenarios.len() {
+                scenarios.push(Vec::new());
+            }
+            let rows = report.agents.get(example.agent).into_iter().flat_map(|agent| &agent.rows);
+            let rates = rows.filter_map(|row| Some(row.scenarios.get(example.scenario)?.success));
+            let rates = rates.map(|rate| [rate.numerator, rate.denominator]).collect();
+            let trials = (example.shown_trials().collect(), example.trials);
+            scenarios[place].push(ExampleRow { id, episodes, rates, trials, pair: [example.left, example.right] });
+        }
+        Transcripts { scenarios, ..Transcripts::default() }
     }
 
+    /// Returns the next episodes to add; `None` once the page has no room for more, or all were requested. Episodes that
+    /// were not executed may be among them.
+    pub fn next_batch(&mut self) -> Option<Vec<u64>> {
+        self.close();
+        let mut batch = Vec::new();
+        while self.next < self.scenarios.len() && batch.len() < BATCH_EPISODES && self.encoded_bytes < MAX_PAGE_BYTES {
+            for (place, episode) in self.scenarios[self.next].iter().flat_map(|row| &row.episodes) {
+                self.requested.insert(*episode, (self.next, *place));
+                batch.push(*episode);
+            }
+            self.next += 1;
+        }
+        (!batch.is_empty()).then_some(batch)
+    }
+
+    /// Compresses the chunks of the requested scenarios.
+    fn close(&mut self) {
+        for (scenario, mut chunk) in std::mem::take(&mut self.open) {
+            for ExampleRow { id, rates, trials: (trials, of), .. } in &self.scenarios[scenario] {
+                chunk.describe(id, rates, trials, *of);
+            }
+            let (text, episodes) = chunk.encode();
+            self.encoded_bytes += text.len();
+            let rows = self.scenarios[scenario].iter().map(|row| row.id.clone()).collect();
+            self.chunks.push(EncodedChunk { text, episodes, rows });
+        }
+        self.requested.clear();
+    }
+
+    /// Adds a requested episode.
     pub fn add(&mut self, episode: u64, transcript: &Transcript) {
-        let rendered = (render_header(transcript, false), render_transcript(transcript, false));
-        self.bytes += rendered.0.0.len() + rendered.1.0.len();
-        self.rendered.insert(episode, rendered);
+        let Some((scenario, place)) = self.requested.get(&episode).copied() else { return };
+        self.open.entry(scenario).or_default().add(place, episode, transcript);
+        let is_in_pair = self.scenarios[scenario].iter().any(|row| row.pair.contains(&Some(episode)));
+        if is_in_pair && self.rendered_bytes < MAX_RENDERED_BYTES {
+            let rendered = (render_header(transcript, false), render_transcript(transcript, false));
+            self.rendered_bytes += rendered.0.0.len() + rendered.1.0.len();
+            self.rendered.insert(episode, rendered);
+        }
     }
 
     /// Records the reason why an episode could not be replayed.
@@ -62,9 +156,9 @@ impl Transcripts {
         self.failures.insert(episode, reason.to_owned());
     }
 
-    /// Returns true if the page may have room for more.
-    pub fn has_room(&self) -> bool {
-        self.bytes < MAX_PAGE_BYTES
+    /// Returns the compressed transcripts by scenario.
+    pub(super) fn chunks(&self) -> &[EncodedChunk] {
+        &self.chunks
     }
 
     /// Returns the reason why an episode is not shown.
@@ -153,7 +247,7 @@ fn render_call(step: &CallStep, full: bool) -> Markup {
 }
 
 /// Escapes the arguments; what exceeds the limit is replaced by its size.
-fn truncate_arguments(step: &CallStep, full: bool) -> Vec<(String, SpanChange)> {
+pub(super) fn truncate_arguments(step: &CallStep, full: bool) -> Vec<(String, SpanChange)> {
     let mut room = if full { usize::MAX } else { 2 * MAX_COLUMNS };
     let mut hidden = 0;
     let mut pieces = Vec::new();
@@ -173,7 +267,7 @@ fn truncate_arguments(step: &CallStep, full: bool) -> Vec<(String, SpanChange)> 
 }
 
 /// Escapes a line and truncates it unless `full`.
-fn truncate_plain(text: &str, full: bool) -> String {
+pub(super) fn truncate_plain(text: &str, full: bool) -> String {
     truncate(&plain_text(text), if full { usize::MAX } else { MAX_COLUMNS })
 }
 
@@ -193,6 +287,27 @@ fn render_lines(text: &str, full: bool) -> Markup {
             }
         }
     }
+}
+
+/// The largest number of characters of an error text in a page.
+const MAX_ERROR_CHARACTERS: usize = 20_000;
+
+/// Escapes a text. An error text is kept up to a generous limit; of other texts, the middle and the ends of long lines are left
+/// out.
+pub(super) fn limit_text(text: &str, is_error: bool) -> String {
+    let lines: Vec<&str> = text.lines().collect();
+    if is_error {
+        let text = lines.iter().map(|line| plain_text(line)).collect::<Vec<_>>().join("\n");
+        return truncate(&text, MAX_ERROR_CHARACTERS);
+    }
+    let hidden = if lines.len() > MAX_LINES { lines.len() - (MAX_LINES - 1) } else { 0 };
+    let head = if hidden > 0 { MAX_LINES - 1 - LAST_LINES } else { lines.len() };
+    let mut shown: Vec<String> = lines[..head].iter().map(|line| truncate_plain(line, false)).collect();
+    if hidden > 0 {
+        shown.push(format!("… {} more …", pluralize(hidden as u64, "line")));
+        shown.extend(lines[head + hidden..].iter().map(|line| truncate_plain(line, false)));
+    }
+    shown.join("\n")
 }
 
 /// Truncates a line to `most` characters and says how many were removed.

@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::AppState;
 use super::cache::{CacheKey, KnownOutcomes};
+use super::episodes::EpisodesQuery;
 use super::folder::RunFolder;
 use super::pages::{self, CompareQuery, PageQuery};
 use super::response::{ErrorPage, RenderedPage};
@@ -32,7 +33,13 @@ pub(super) enum PageRequest {
         number: String,
         query: PageQuery,
     },
+    Episodes {
+        run: String,
+        query: EpisodesQuery,
+    },
     Compare(CompareQuery),
+    /// The history of the suites, with the outcomes that are known.
+    History(KnownOutcomes),
 }
 
 /// A page as its process writes it: this as a line of JSON, and then its text.
@@ -58,12 +65,13 @@ impl PageRequest {
     /// of runs has the name of none.
     fn run(&self) -> Option<&str> {
         match self {
-            PageRequest::List(_) => Some(""),
+            PageRequest::List(_) | PageRequest::History(_) => Some(""),
             PageRequest::Progress(_) => None,
             PageRequest::Run(run)
             | PageRequest::Json(run)
             | PageRequest::Csv(run)
             | PageRequest::Episode { run, .. }
+            | PageRequest::Episodes { run, .. }
             | PageRequest::Compare(CompareQuery { base: run, .. }) => Some(run),
         }
     }

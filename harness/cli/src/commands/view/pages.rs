@@ -8,14 +8,16 @@ use healbench_protocol::{ErrorFormat, Guardrails};
 use healbench_record::{CellRef, Plan, RunDir, RunDirError, RunManifest, VerifiedFiles};
 use healbench_reports::render;
 use healbench_reports::render::html::{self, ComparisonPage, EpisodePage, ProgressUpdate, RunPage, RunState};
-use healbench_reports::{Report, Scope, Side, Transcript, compare as compare_runs, summarize};
+use healbench_reports::{EpisodeFilter, Report, Scope, Side, Transcript, compare as compare_runs, summarize};
 use serde::{Deserialize, Serialize};
 
 use super::cache::KnownOutcomes;
 use super::folder::{RunFolder, run_state};
 use super::page::{MadePage, PageRequest};
-use super::response::{CSV, ErrorPage, JSON, PageResponse};
+use super::response::{CSV, ErrorPage, JSON, PageResponse, TEXT};
+use super::{episodes, history};
 use crate::commands::report::page_data;
+use crate::commands::scenario_changes::scenario_changes;
 use crate::commands::show;
 use crate::commands::transcript::{transcripts, transcripts_under};
 use crate::error::{CliError, ErrorKind};
@@ -32,6 +34,9 @@ pub(super) struct PageQuery {
     format: String,
     /// The episode to show next to it.
     versus: String,
+    /// The list of episodes that the neighbors are taken from.
+    #[serde(flatten)]
+    filter: EpisodeFilter,
 }
 
 /// The query of a comparison page.
@@ -42,7 +47,7 @@ pub(super) struct CompareQuery {
     candidate: String,
 }
 
-type PageResult = Result<PageResponse, ErrorPage>;
+pub(super) type PageResult = Result<PageResponse, ErrorPage>;
 
 /// Makes a page. An error is a page too.
 pub(super) fn make(folder: &RunFolder, request: &PageRequest) -> MadePage {
@@ -59,7 +64,14 @@ pub(super) fn make(folder: &RunFolder, request: &PageRequest) -> MadePage {
         PageRequest::Json(name) => json(folder, name, &mut cacheable),
         PageRequest::Csv(name) => csv(folder, name, &mut cacheable),
         PageRequest::Episode { run, number, query } => episode(folder, run, number, query),
+        PageRequest::Episodes { run, query } => episodes::list(folder, run, query),
         PageRequest::Compare(query) => compare(folder, query),
+        PageRequest::History(known) => {
+            let mut known = known.clone();
+            let answer = history::history(folder, &mut known);
+            outcomes = Some(known);
+            answer
+        }
     };
     let (page, cacheable) = match answer {
         Ok(answer) => (answer.into(), cacheable),
@@ -119,11 +131,12 @@ fn report(folder: &RunFolder, name: &str) -> Result<Report, ErrorPage> {
     Ok(summarize(&run, &manifest, Scope::Full).map_err(CliError::from)?)
 }
 
-/// An episode, alone or next to another.
+/// An episode, alone or next to another; with `.json` or `.md` after its number, its transcript in that form.
 fn episode(folder: &RunFolder, name: &str, number: &str, query: &PageQuery) -> PageResult {
     let (run, manifest) = open_with_frames(folder, name)?;
     let no_episode = |number: &str| ErrorPage::not_found(&format!("the run has no episode `{number}`"));
     let parse_number = |number: &str| number.parse::<u64>().map_err(|_| no_episode(number));
+    let (number, form) = number.split_once('.').map_or((number, None), |(number, form)| (number, Some(form)));
     let mut numbers = vec![parse_number(number)?];
     if !query.versus.is_empty() {
         numbers.push(parse_number(&query.versus)?);
@@ -136,10 +149,20 @@ fn episode(folder: &RunFolder, name: &str, number: &str, query: &PageQuery) -> P
             transcript => transcript?,
         });
     }
+    match (form, shown.first()) {
+        (None, _) => {}
+        (Some("json"), Some(transcript)) => {
+            return Ok(PageResponse::File(JSON, render::json(transcript).map_err(CliError::from)?));
+        }
+        (Some("md"), Some(transcript)) => return Ok(PageResponse::File(TEXT, render::markdown_transcript(transcript))),
+        _ => return Err(no_episode(number)),
+    }
     if let Some(transcript) = under_other_condition(&run, &run_spec, numbers[0], query)? {
         shown.push(transcript);
     }
-    let page = EpisodePage { name, episode: numbers[0], plan: &run_spec.plan, transcripts: &shown };
+    let neighbors = super::episodes::neighbors((&run, &run_spec.plan), query.filter.clone(), numbers[0])?;
+    let page =
+        EpisodePage { name, episode: numbers[0], plan: &run_spec.plan, transcripts: &shown, neighbors: &neighbors };
     Ok(PageResponse::Page(html::episode(&page)))
 }
 
@@ -187,8 +210,10 @@ fn compare(folder: &RunFolder, query: &CompareQuery) -> PageResult {
         Side { name: &query.candidate, run: &candidate, manifest: &manifest },
     )
     .map_err(CliError::from)?;
+    let changes = scenario_changes((&base, &base_manifest.plan), (&candidate, &manifest.plan));
     let [base, candidate] = [&query.base, &query.candidate].map(|name| html::run_address(name));
-    let page = ComparisonPage { comparison: &comparison, addresses: Some([&base, &candidate]) };
+    let page =
+        ComparisonPage { comparison: &comparison, addresses: Some([&base, &candidate]), scenario_changes: &changes };
     Ok(PageResponse::Page(html::comparison(&page)))
 }
 
@@ -205,7 +230,7 @@ fn open(folder: &RunFolder, name: &str) -> Result<(RunDir, RunManifest), ErrorPa
 }
 
 /// Opens a run that has frames.
-fn open_with_frames(folder: &RunFolder, name: &str) -> Result<(RunDir, RunManifest), ErrorPage> {
+pub(super) fn open_with_frames(folder: &RunFolder, name: &str) -> Result<(RunDir, RunManifest), ErrorPage> {
     let (run, manifest) = open(folder, name)?;
     with_frames(run, manifest)
 }

@@ -39,6 +39,7 @@ pub(super) struct ErrorPage {
 
 pub(super) const JSON: &str = "application/json; charset=utf-8";
 pub(super) const CSV: &str = "text/csv; charset=utf-8";
+pub(super) const TEXT: &str = "text/plain; charset=utf-8";
 const HTML: &str = "text/html; charset=utf-8";
 
 impl ErrorPage {

@@ -1,6 +1,6 @@
 //! Cumulative step curves: the share of error chains fixed within a number of further attempts.
 
-use plotters::element::PathElement;
+use plotters::element::{Circle, PathElement};
 use plotters::series::LineSeries;
 use plotters::style::Color;
 use plotters::style::text_anchor::{HPos, VPos};
@@ -9,10 +9,11 @@ use super::frame::{Frame, Margins, build_frame, draw_axis_titles, draw_svg};
 use super::legend::{self, LegendEntry, LegendKey};
 use super::markers::{self, Marker};
 use super::postprocess::{DASHED_WIDTH, SeriesPattern};
-use super::roles::{FAINT, INK};
+use super::roles::{FAINT, INK, PAPER};
 use super::text::Area;
 use super::ticks::Axis;
-use super::{Caption, ChartError, WIDE, clamp_width, is_drawable, text};
+use super::{Caption, ChartError, Link, Mark, WIDE, clamp_width, is_drawable, text};
+use crate::render::number::percent;
 
 /// The number of distinguishable series; the legend gives the number of omitted ones.
 const MAX_CURVES: usize = 8;
@@ -32,6 +33,12 @@ pub(crate) struct Curves {
 #[derive(Clone, Debug)]
 pub(crate) struct Curve {
     pub(crate) label: String,
+    /// The index of the agent, which decides the color and the dashes.
+    pub(crate) group: usize,
+    /// True if the markers are filled.
+    pub(crate) filled: bool,
+    /// What the marks lead to.
+    pub(crate) link: Option<Link>,
     /// The cumulative share, 0 to 1, at each count. Counts ascend, and the curve ends at its last point.
     pub(crate) points: Vec<(u32, f64)>,
 }
@@ -41,12 +48,12 @@ struct CurveLine<'a> {
     label: &'a str,
     points: Vec<(f64, f64)>,
     marker: Marker,
+    link: Option<Link>,
 }
 
 /// Draws `data` at `width` CSS pixels; `None` if no curve has a point.
 pub(crate) fn curves(data: &Curves, width: u32) -> Result<Option<String>, ChartError> {
-    let all: Vec<CurveLine<'_>> =
-        data.series.iter().enumerate().filter_map(|(index, curve)| curve_line(index, curve)).collect();
+    let all: Vec<CurveLine<'_>> = data.series.iter().filter_map(curve_line).collect();
     let lines = &all[..all.len().min(MAX_CURVES)];
     let last = data.series.iter().flat_map(|curve| &curve.points).map(|(count, _)| *count).max();
     let (Some(last), false) = (last, lines.is_empty()) else { return Ok(None) };
@@ -65,20 +72,22 @@ pub(crate) fn curves(data: &Curves, width: u32) -> Result<Option<String>, ChartE
         let x = Axis::integers(last, if wide { 12 } else { 6 });
         let frame = build_frame(&plot_area, &x, &Axis::shares(), margins)?;
         draw_axis_titles(&area.clone().shrink((0, 0), (width, plot_height)), margins, (&data.x_title, &data.y_title))?;
-        draw_lines(area, frame, lines, label_ends.then_some(width - right + 24))?;
-        legend::draw(area, &entries, plot_height + 8, width)
+        let marks = draw_lines(area, frame, lines, label_ends.then_some(width - right + 24))?;
+        legend::draw(area, &entries, plot_height + 8, width)?;
+        Ok(marks)
     })?;
     Ok(Some(svg))
 }
 
-fn curve_line(index: usize, curve: &Curve) -> Option<CurveLine<'_>> {
+fn curve_line(curve: &Curve) -> Option<CurveLine<'_>> {
     let points: Vec<(f64, f64)> = curve
         .points
         .iter()
         .filter(|(_, share)| is_drawable(*share))
         .map(|(count, share)| (f64::from(*count), share.clamp(0.0, 1.0)))
         .collect();
-    (!points.is_empty()).then(|| CurveLine { label: &curve.label, points, marker: Marker::of_group(index, true, 4) })
+    let marker = Marker::of_group(curve.group, curve.filled, 4);
+    (!points.is_empty()).then(|| CurveLine { label: &curve.label, points, marker, link: curve.link })
 }
 
 /// Returns entries for the curves that are not labeled at their ends, and the number of missing curves.
@@ -92,25 +101,31 @@ fn legend_entries(lines: &[CurveLine<'_>], missing: usize, label_ends: bool) -> 
     entries
 }
 
-/// Draws the curves and, if there is a `column` for them, their labels.
+/// Draws the curves and, if there is a `column` for them, their labels. Returns a mark for each marker.
 fn draw_lines(
     area: &Area<'_>,
     mut frame: Frame<'_, '_>,
     lines: &[CurveLine<'_>],
     column: Option<i32>,
-) -> Result<(), ChartError> {
-    let mut ends = Vec::new();
+) -> Result<Vec<Mark>, ChartError> {
+    let (mut ends, mut marks) = (Vec::new(), Vec::new());
     for line in lines {
         frame.draw_series(LineSeries::new(step_points(&line.points), line.marker.role.stroke_width(DASHED_WIDTH)))?;
     }
     for line in lines {
         let every = line.points.len().div_ceil(MAX_MARKERS).max(1);
         for point in line.points.iter().step_by(every) {
-            markers::draw(area, line.marker, frame.backend_coord(point))?;
+            let at = frame.backend_coord(point);
+            if !line.marker.filled {
+                area.draw(&Circle::new(at, line.marker.radius, PAPER.filled()))?;
+            }
+            markers::draw(area, line.marker, at)?;
+            let text = format!("{}: {} within {}", line.label, percent(point.1), point.0);
+            marks.push(Mark::around(at, text, line.link));
         }
         ends.extend(line.points.last().map(|point| frame.backend_coord(point)));
     }
-    let Some(column) = column else { return Ok(()) };
+    let Some(column) = column else { return Ok(marks) };
     let wanted: Vec<i32> = ends.iter().map(|(_, y)| *y).collect();
     let bottom = frame.plotting_area().get_pixel_range().1.end;
     for ((line, end), y) in lines.iter().zip(&ends).zip(spread_labels(&wanted, text::LINE_HEIGHT, bottom)) {
@@ -119,7 +134,7 @@ fn draw_lines(
         let room = area.dim_in_pixel().0 as i32 - column;
         text::draw(area, line.label, &text::style(INK, HPos::Left, VPos::Center), (column, y), room)?;
     }
-    Ok(())
+    Ok(marks)
 }
 
 /// The share is constant until the next count.

@@ -1,8 +1,8 @@
 //! Forest plot: one row per effect with its interval, and a line at zero.
 
 use plotters::element::{Circle, PathElement, Rectangle};
-use plotters::style::Color;
 use plotters::style::text_anchor::{HPos, VPos};
+use plotters::style::{Color, RGBColor};
 
 use super::frame::{Frame, Margins, build_frame, draw_axis_titles, draw_svg};
 use super::legend::{self, LegendEntry, LegendKey};
@@ -11,7 +11,7 @@ use super::postprocess::SeriesPattern;
 use super::roles::{self, FAINT, INK, PAPER};
 use super::text::Area;
 use super::ticks::Axis;
-use super::{Caption, ChartError, WIDE, clamp_width, is_drawable, text};
+use super::{Caption, ChartError, Link, Mark, WIDE, clamp_width, is_drawable, text};
 
 #[derive(Clone, Debug)]
 pub(crate) struct Forest {
@@ -20,6 +20,8 @@ pub(crate) struct Forest {
     pub(crate) axis: String,
     /// The rows from top to bottom.
     pub(crate) rows: Vec<ForestRow>,
+    /// The range of the axis that several charts share; it may be smaller than that of the rows.
+    pub(crate) range: (f64, f64),
 }
 
 #[derive(Clone, Debug)]
@@ -36,6 +38,8 @@ pub(crate) enum ForestRow {
         interval: Option<(f64, f64)>,
         /// The formatted estimate and interval.
         text: String,
+        /// The index of the agent, which decides the color and what the mark leads to.
+        group: usize,
     },
 }
 
@@ -63,16 +67,18 @@ pub(crate) fn forest(data: &Forest, width: u32) -> Result<Option<String>, ChartE
     let svg = draw_svg(&data.caption, (layout.width, height), SeriesPattern::Plain, |area| {
         let plot_area = area.clone().shrink((0, 0), (layout.width, numbers));
         let count = if layout.wide { 8 } else { 4 };
-        let ends = values.iter().fold((0.0, 0.0), |(low, high): (f64, f64), at| (low.min(*at), high.max(*at)));
+        let ends = values.iter().fold(data.range, |(low, high): (f64, f64), at| (low.min(*at), high.max(*at)));
         let x = Axis::linear(ends.0, ends.1, count).signed();
         let y = Axis { low: 0.0, high: 1.0, ticks: Vec::new(), grid: false };
         let mut frame = build_frame(&plot_area, &x, &y, layout.margins)?;
         frame.draw_series([PathElement::new(vec![(0.0, 0.0), (0.0, 1.0)], INK.stroke_width(1))])?;
         draw_axis_titles(&area.clone().shrink((0, 0), (layout.width, below)), layout.margins, (&data.axis, ""))?;
+        let mut marks = Vec::new();
         for (row, top) in data.rows.iter().zip(&tops) {
-            draw_row(area, &frame, row, *top, layout)?;
+            marks.extend(draw_row(area, &frame, row, *top, layout)?);
         }
-        legend::draw(area, &entries, below + 10, layout.width)
+        legend::draw(area, &entries, below + 10, layout.width)?;
+        Ok(marks)
     })?;
     Ok(Some(svg))
 }
@@ -132,16 +138,17 @@ fn draw_row(
     row: &ForestRow,
     top: i32,
     layout: Layout,
-) -> Result<(), ChartError> {
-    let (label, estimate, interval, numbers) = match row {
+) -> Result<Option<Mark>, ChartError> {
+    let (label, estimate, interval, numbers, group) = match row {
         ForestRow::Heading(heading) => {
             // A background keeps grid lines from crossing the text.
             let behind = [(0, top + 5), (text::bold_width(heading).min(layout.width), top + 23)];
             area.draw(&Rectangle::new(behind, PAPER.filled()))?;
             let style = text::bold(INK, HPos::Left, VPos::Center);
-            return text::draw(area, heading, &style, (0, top + 14), layout.width);
+            text::draw(area, heading, &style, (0, top + 14), layout.width)?;
+            return Ok(None);
         }
-        ForestRow::Effect { label, estimate, interval, text } => (label, estimate, interval, text),
+        ForestRow::Effect { label, estimate, interval, text, group } => (label, estimate, interval, text, *group),
     };
     let ink = |across| text::style(INK, across, VPos::Center);
     let (left, right) = (layout.margins.left, layout.margins.right);
@@ -154,8 +161,12 @@ fn draw_row(
     }
     let middle = top + if layout.wide { 12 } else { 20 };
     match estimate.filter(|estimate| is_drawable(*estimate)) {
-        Some(estimate) => draw_effect(area, frame, (estimate, finite_interval(*interval)), middle),
-        None => Ok(()),
+        Some(estimate) => {
+            let at = draw_effect(area, frame, (estimate, finite_interval(*interval)), middle, group)?;
+            let link = Some(Link { agent: group, condition: None });
+            Ok(Some(Mark::around(at, format!("{label}: {numbers}"), link)))
+        }
+        None => Ok(None),
     }
 }
 
@@ -164,9 +175,10 @@ fn draw_effect(
     frame: &Frame<'_, '_>,
     (estimate, interval): (f64, Option<(f64, f64)>),
     y: i32,
-) -> Result<(), ChartError> {
+    group: usize,
+) -> Result<(i32, i32), ChartError> {
     let x = |value: f64| frame.backend_coord(&(value, 0.0)).0;
-    let marker = effect_marker(interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0));
+    let marker = effect_marker(interval.is_some_and(|(low, high)| low > 0.0 || high < 0.0), roles::series(group));
     if let Some((low, high)) = interval {
         area.draw(&PathElement::new(vec![(x(low), y), (x(high), y)], marker.role.stroke_width(2)))?;
     }
@@ -174,17 +186,17 @@ fn draw_effect(
         // The zero line and the interval must not be visible inside a hollow marker.
         area.draw(&Circle::new((x(estimate), y), marker.radius, PAPER.filled()))?;
     }
-    markers::draw(area, marker, (x(estimate), y))
+    markers::draw(area, marker, (x(estimate), y))?;
+    Ok((x(estimate), y))
 }
 
-/// Returns the marker of an effect; `significant` if its interval excludes zero.
-fn effect_marker(significant: bool) -> Marker {
-    let (shape, role) = if significant { (DIAMOND, roles::series(0)) } else { (CIRCLE, FAINT) };
-    Marker { shape, role, filled: significant, radius: 5 }
+/// Returns the marker of an effect in a color; `significant` if its interval excludes zero.
+fn effect_marker(significant: bool, role: RGBColor) -> Marker {
+    Marker { shape: if significant { DIAMOND } else { CIRCLE }, role, filled: significant, radius: 5 }
 }
 
 fn legend_entries() -> [LegendEntry; 2] {
     [(true, "interval excludes zero"), (false, "interval includes zero, or no interval")].map(|(significant, label)| {
-        LegendEntry { key: LegendKey::Point(effect_marker(significant)), label: label.to_owned() }
+        LegendEntry { key: LegendKey::Point(effect_marker(significant, FAINT)), label: label.to_owned() }
     })
 }

@@ -8,7 +8,7 @@ use super::postprocess::{SeriesPattern, postprocess};
 use super::roles::{FAINT, GRID};
 use super::text::Area;
 use super::ticks::Axis;
-use super::{Caption, ChartError, text};
+use super::{Caption, ChartError, Mark, text};
 
 /// A drawing area with axes.
 pub(super) type Frame<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Axis, Axis>>;
@@ -22,20 +22,20 @@ pub(super) struct Margins {
     pub(super) bottom: i32,
 }
 
-/// Draws a complete chart by `draw` and converts it for the page.
+/// Draws a complete chart by `draw`, which returns its marks, and converts it for the page.
 pub(super) fn draw_svg(
     caption: &Caption,
     (width, height): (i32, i32),
     pattern: SeriesPattern,
-    draw: impl FnOnce(&Area<'_>) -> Result<(), ChartError>,
+    draw: impl FnOnce(&Area<'_>) -> Result<Vec<Mark>, ChartError>,
 ) -> Result<String, ChartError> {
     let size = (width.unsigned_abs(), height.unsigned_abs());
     let mut svg = String::new();
     let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
-    draw(&area)?;
+    let marks = draw(&area)?;
     area.present()?;
     drop(area);
-    Ok(postprocess(&svg, caption, size, pattern))
+    Ok(postprocess(&svg, caption, size, (pattern, &marks)))
 }
 
 /// Draws axes, numbers and grid.

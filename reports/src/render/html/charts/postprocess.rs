@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::text::{svg_font_size, xml_char};
-use super::{Caption, hatch, roles};
+use super::{Caption, Link, Mark, hatch, roles};
 
 /// The dash patterns of series, which distinguish them without color. The first series has a solid line.
 const DASHES: [&str; 7] = ["8 4", "2 3", "9 3 2 3", "14 4", "5 2", "9 3 2 3 2 3", "1 4"];
@@ -24,7 +24,12 @@ pub(super) enum SeriesPattern {
 /// Removes repeated attributes, fonts and themes, and adds names and a view box.
 ///
 /// Replacements only affect markup: the search strings contain quotation marks, which are escaped in text.
-pub(super) fn postprocess(svg: &str, caption: &Caption, (width, height): (u32, u32), pattern: SeriesPattern) -> String {
+pub(super) fn postprocess(
+    svg: &str,
+    caption: &Caption,
+    (width, height): (u32, u32),
+    (pattern, marks): (SeriesPattern, &[Mark]),
+) -> String {
     let body = svg.split_once('>').map_or("", |(_, body)| body);
     let mut body = body
         .replace('\n', "")
@@ -50,14 +55,37 @@ pub(super) fn postprocess(svg: &str, caption: &Caption, (width, height): (u32, u
     );
     let _ = write!(
         out,
-        r#"role="img" aria-labelledby="{id}-t" aria-describedby="{id}-d" font-family="inherit" font-size="{}">"#,
+        r#"role="{}" aria-labelledby="{id}-t" aria-describedby="{id}-d" font-family="inherit" font-size="{}">"#,
+        // What is in an image cannot have the focus.
+        if marks.is_empty() { "img" } else { "group" },
         super::text::SIZE
     );
     let _ = write!(out, r#"<title id="{id}-t">{}</title>"#, escape_xml(&caption.title));
     let _ = write!(out, r#"<desc id="{id}-d">{}</desc>"#, escape_xml(&caption.description));
     out.push_str(&definitions);
-    out.push_str(&body);
+    let body = body.strip_suffix("</svg>").unwrap_or(&body);
+    out.push_str(body);
+    marks.iter().for_each(|mark| out.push_str(&format_mark(mark, (width as i32, height as i32))));
+    out.push_str("</svg>");
     out
+}
+
+/// Formats a mark, cut to the size of the chart: a link, or an element that can have the focus.
+fn format_mark(mark: &Mark, (width, height): (i32, i32)) -> String {
+    let (x, y, wide, high) = mark.area;
+    let (left, top) = (x.clamp(0, width), y.clamp(0, height));
+    let (right, bottom) = ((x + wide).clamp(left, width), (y + high).clamp(top, height));
+    let rect = format!(r#"<rect x="{left}" y="{top}" width="{}" height="{}"/>"#, right - left, bottom - top);
+    let text = escape_xml(&mark.text);
+    match mark.link {
+        Some(Link { agent, condition }) => {
+            let condition = condition.map(|condition| format!(r#" data-c="{condition}""#)).unwrap_or_default();
+            format!(
+                r##"<a class="mark" href="#scenarios" data-agent="{agent}"{condition} aria-label="{text}">{rect}</a>"##
+            )
+        }
+        None => format!(r#"<g class="mark" tabindex="0" role="img" aria-label="{text}">{rect}</g>"#),
+    }
 }
 
 fn apply_dashes(mut body: String) -> String {

@@ -11,7 +11,7 @@ use super::postprocess::SeriesPattern;
 use super::roles::{FAINT, INK};
 use super::text::Area;
 use super::ticks::Axis;
-use super::{Caption, ChartError, WIDE, clamp_width, is_drawable, text};
+use super::{Caption, ChartError, Link, Mark, WIDE, clamp_width, is_drawable, text};
 
 /// The largest number of points with whiskers and full-size markers; more whiskers would hide the points.
 pub(crate) const MAX_WHISKER_POINTS: usize = 60;
@@ -47,6 +47,10 @@ pub(crate) struct Point {
     /// The share, 0 to 1.
     pub(crate) y: f64,
     pub(crate) y_interval: Option<(f64, f64)>,
+    /// What the mark leads to.
+    pub(crate) link: Option<Link>,
+    /// The values as text.
+    pub(crate) text: String,
 }
 
 /// Draws `data` at `width` CSS pixels; `None` without a point.
@@ -76,7 +80,10 @@ pub(crate) fn scatter(data: &Scatter, width: u32) -> Result<Option<String>, Char
         if points.len() <= MAX_LABELED_POINTS {
             draw_labels(area, &points, to_pixel, bounds)?;
         }
-        legend::draw(area, &entries, plot_height + 8, width)
+        legend::draw(area, &entries, plot_height + 8, width)?;
+        let few = points.len() <= MAX_WHISKER_POINTS;
+        let mark = |point: &&&Point| Mark::around(to_pixel(point.x, point.y), point.text.clone(), point.link);
+        Ok(points.iter().filter(|_| few).map(|point| mark(&point)).collect())
     })?;
     Ok(Some(svg))
 }

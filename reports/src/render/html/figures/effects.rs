@@ -7,7 +7,7 @@ use crate::render::ablation::{ablation_title, sections, success_effect, token_ef
 use crate::render::html::charts::{ChartError, Forest, ForestRow, forest};
 use crate::render::labels::Detail;
 use crate::render::number::count;
-use crate::summary::{Ablation, Effect, Report};
+use crate::summary::{Ablation, Effect, Report, agents_by_information};
 
 /// The largest number of charts.
 const MAX_CHARTS: usize = 8;
@@ -18,7 +18,15 @@ const MIN_LABEL_WIDTH: u32 = 720;
 
 /// Renders the effects of guardrails.
 pub(super) fn effects(report: &Report) -> Result<Markup, ChartError> {
-    let all = group_ablations(&report.ablation);
+    let mut ablations = report.ablation.clone();
+    if group_ablations(&ablations).len() > MAX_CHARTS {
+        // Those of the most informative agents are kept.
+        let agents: Vec<&str> =
+            agents_by_information(report).into_iter().map(|agent| report.agents[agent].title.as_str()).collect();
+        ablations.sort_by_key(|ablation| agents.iter().position(|title| *title == ablation.title));
+    }
+    let all = group_ablations(&ablations);
+    let range = shared_range(&all[..all.len().min(MAX_CHARTS)]);
     let mut charts = Vec::new();
     for (index, ablations) in all.iter().take(MAX_CHARTS).enumerate() {
         let titles = ablations.iter().map(ablation_title).collect::<Vec<_>>().join(", ");
@@ -30,17 +38,18 @@ pub(super) fn effects(report: &Report) -> Result<Markup, ChartError> {
                 words.join(". "),
             ),
             axis: "success, points".to_owned(),
-            rows: forest_rows(ablations, width),
+            rows: forest_rows(report, ablations, width),
+            range,
         };
         let chart = draw_both_widths(|width| forest(&chart(width), width))?;
         charts.push((titles, *ablations, chart));
     }
     Ok(html! {
         @if !charts.is_empty() {
-            h2 #effects { "Effects of guardrails" }
+            h2 #effects { "Which guardrail matters?" }
             p.note {
                 "Effects on success in points: with the switch minus without it, in the same scenario and trial. A filled mark means that the "
-                "interval excludes zero."
+                "interval excludes zero. The charts share their axis, and an agent has one color everywhere."
             }
             (left_out(all.len().saturating_sub(MAX_CHARTS)))
             @for (titles, ablations, chart) in &charts {
@@ -108,7 +117,18 @@ fn switches(effect: &Effect) -> String {
     effect.switches.to_string().replace('+', " × ")
 }
 
-fn forest_rows(ablations: &[Ablation], width: u32) -> Vec<ForestRow> {
+/// Returns the range of all effects and intervals of these charts in points.
+fn shared_range(charts: &[&[Ablation]]) -> (f64, f64) {
+    let effects = charts.iter().flat_map(|ablations| ablations.iter());
+    let effects = effects.flat_map(|ablation| sections(ablation, Detail::Summary)).flat_map(|(_, effects)| effects);
+    let ends = effects.flat_map(|effect| {
+        let interval = bounds(effect.success.interval).map(|(lower, upper)| [lower, upper]);
+        effect.success.difference.into_iter().chain(interval.into_iter().flatten())
+    });
+    ends.fold((0.0, 0.0), |(low, high): (f64, f64), end| (low.min(end * 100.0), high.max(end * 100.0)))
+}
+
+fn forest_rows(report: &Report, ablations: &[Ablation], width: u32) -> Vec<ForestRow> {
     let labels = if ablations.len() > 1 { shared_labels(ablations) } else { None };
     // If there is room, a label next to each row replaces headings of single rows.
     let labeled_by_agent = width >= MIN_LABEL_WIDTH && labels.as_ref().is_some_and(|labels| labels.switch.is_some());
@@ -123,20 +143,22 @@ fn forest_rows(ablations: &[Ablation], width: u32) -> Vec<ForestRow> {
             }
             rows.extend(effects.iter().map(|effect| {
                 let label = if labeled_by_agent { ablation_title(ablation) } else { switches(effect) };
-                forest_row(label, effect)
+                let group = report.agents.iter().position(|agent| agent.title == ablation.title).unwrap_or(0);
+                forest_row(label, effect, group)
             }));
         }
     }
     rows
 }
 
-fn forest_row(label: String, effect: &Effect) -> ForestRow {
+fn forest_row(label: String, effect: &Effect, group: usize) -> ForestRow {
     let points = |share: f64| share * 100.0;
     ForestRow::Effect {
         label,
         estimate: effect.success.difference.map(points),
         interval: bounds(effect.success.interval).map(|(lower, upper)| (points(lower), points(upper))),
         text: format_estimate(success_effect(effect, true)),
+        group,
     }
 }
 

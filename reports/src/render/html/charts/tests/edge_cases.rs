@@ -20,20 +20,20 @@ fn empty() -> Charts {
 }
 
 fn effect(estimate: Option<f64>, interval: Option<(f64, f64)>) -> ForestRow {
-    ForestRow::Effect { label: "an effect".into(), estimate, interval, text: "known".into() }
+    ForestRow::Effect { label: "an effect".into(), estimate, interval, text: "known".into(), group: 0 }
 }
 
 fn curve(points: Vec<(u32, f64)>) -> Curve {
-    Curve { label: "a curve".into(), points }
+    Curve { label: "a curve".into(), group: 0, filled: true, link: None, points }
 }
 
 fn point((x, y): (f64, f64), y_interval: Option<(f64, f64)>) -> Point {
-    Point { label: "a point".into(), group: 7, filled: true, x, y, y_interval }
+    Point { label: "a point".into(), group: 7, filled: true, x, y, y_interval, link: None, text: "a point".into() }
 }
 
 fn panel(bars: Vec<Vec<u64>>) -> Panel {
     let bar = |counts| Bar { label: "1".into(), counts };
-    Panel { title: "a panel".into(), bars: bars.into_iter().map(bar).collect() }
+    Panel { title: "a panel".into(), link: None, bars: bars.into_iter().map(bar).collect() }
 }
 
 /// Asserts that the SVG contains no NaN or infinite number.

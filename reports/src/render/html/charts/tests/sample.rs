@@ -1,7 +1,7 @@
 //! Sample charts with numbers typical of a run.
 
 use super::super::{
-    Bar, CallKind, CallStatus, Caption, Curve, Curves, Forest, ForestRow, Panel, Point, Scatter, Stacks,
+    Bar, CallKind, CallStatus, Caption, Curve, Curves, Forest, ForestRow, Link, Panel, Point, Scatter, Stacks,
 };
 
 pub(super) const AGENTS: [&str; 5] = ["blind", "careless", "typical", "careful", "perfect"];
@@ -16,13 +16,15 @@ fn effect(label: &str, (low, estimate, high): (f64, f64, f64)) -> ForestRow {
         estimate: Some(estimate),
         interval: Some((low, high)),
         text: format!("{estimate:+} [{low}, {high}]"),
+        group: 0,
     }
 }
 
 pub(super) fn forest() -> Forest {
-    let unknown = ForestRow::Effect { label: "all four".into(), estimate: None, interval: None, text: "—".into() };
+    let unknown =
+        ForestRow::Effect { label: "all four".into(), estimate: None, interval: None, text: "—".into(), group: 0 };
     let label = "healing × strict".into();
-    let alone = ForestRow::Effect { label, estimate: Some(-4.0), interval: None, text: "-4".into() };
+    let alone = ForestRow::Effect { label, estimate: Some(-4.0), interval: None, text: "-4".into(), group: 0 };
     let rows = vec![
         ForestRow::Heading("typical, json-rpc: whatever the other switches".into()),
         effect("healing", (55.0, 64.0, 73.0)),
@@ -34,15 +36,18 @@ pub(super) fn forest() -> Forest {
         effect("strict × contract", (-9.0, -5.5, -2.0)),
         unknown,
     ];
-    Forest { caption: caption("forest"), axis: "Change of success, percentage points".into(), rows }
+    Forest { caption: caption("forest"), axis: "Change of success, percentage points".into(), rows, range: (0.0, 0.0) }
 }
 
 pub(super) fn curves() -> Curves {
     let curve = |label: &str, shares: &[f64]| Curve {
         label: label.into(),
+        group: 0,
+        filled: label.ends_with("all"),
+        link: None,
         points: (0..).zip(shares.iter().copied()).collect(),
     };
-    Curves {
+    let mut curves = Curves {
         caption: caption("curves"),
         x_title: "Further attempts".into(),
         y_title: "Error chains fixed".into(),
@@ -56,7 +61,9 @@ pub(super) fn curves() -> Curves {
             curve("perfect, none", &[0.0, 0.61, 0.70, 0.72, 0.72, 0.72, 0.73]),
             curve("perfect, all", &[0.0, 0.97, 1.0]),
         ],
-    }
+    };
+    curves.series.iter_mut().enumerate().for_each(|(index, curve)| curve.group = index);
+    curves
 }
 
 /// Builds `rows` points for every agent, with and without guardrails.
@@ -72,6 +79,8 @@ pub(super) fn scatter(rows: usize) -> Scatter {
             x: 900.0 * (1.0 + group as f64).powf(1.8) * (1.6 + (row as f64 * 0.71).cos()),
             y,
             y_interval: Some((y - 0.06, y + 0.05)),
+            link: Some(Link { agent: group, condition: Some(usize::from(filled)) }),
+            text: format!("{} {y:.2}", AGENTS[group]),
         }
     };
     Scatter {
@@ -92,7 +101,7 @@ pub(super) fn stacks() -> Stacks {
     let mut kinds = vec![kind("ok", CallStatus::Ok)];
     kinds.extend(classes.map(|class| kind(class, CallStatus::Error)));
     kinds.push(kind("other", CallStatus::Other));
-    let panel = |title: &str, failing: u64| Panel { title: title.into(), bars: bars(failing) };
+    let panel = |title: &str, failing: u64| Panel { title: title.into(), link: None, bars: bars(failing) };
     Stacks {
         caption: caption("stacks"),
         x_title: "Position of the call in its episode".into(),

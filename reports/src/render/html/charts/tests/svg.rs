@@ -5,10 +5,17 @@ use roxmltree::{Document, Node};
 use super::super::text;
 
 /// The elements used by charts.
-const ELEMENTS: [&str; 12] =
-    ["svg", "title", "desc", "defs", "pattern", "path", "rect", "circle", "line", "polyline", "polygon", "text"];
+const ELEMENTS: [&str; 14] = [
+    "svg", "title", "desc", "defs", "pattern", "path", "rect", "circle", "line", "polyline", "polygon", "text", "a",
+    "g",
+];
 /// The attributes used by charts.
-const ATTRIBUTES: [&str; 32] = [
+const ATTRIBUTES: [&str; 37] = [
+    "href",
+    "data-agent",
+    "data-c",
+    "aria-label",
+    "tabindex",
     "class",
     "width",
     "height",

@@ -1,0 +1,94 @@
+//! The conclusion of a comparison of two runs.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{CellComparison, Flip, MetricDifference};
+use crate::metric::Metric;
+use crate::summary::{Verdict, verdict};
+
+/// What a comparison says about success, on the suite of the runs.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Conclusion {
+    /// The direction.
+    pub change: Change,
+    /// Cells in which the candidate is clearly worse.
+    pub worse: u64,
+    /// Cells in which it is clearly better.
+    pub better: u64,
+    /// The index of the cell with the largest clear loss, or gain if there is no loss; null if no difference is clear.
+    pub cell: Option<usize>,
+    /// The scenarios of that cell in which more trials changed in its direction than in the other, those with most first.
+    pub scenarios: Vec<String>,
+}
+
+/// The direction of a change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// The candidate is clearly worse in some cell, and clearly better in none.
+    Worse,
+    /// It is clearly better in some cell, and clearly worse in none.
+    Better,
+    /// Both.
+    Mixed,
+    /// Success differs in some pair, and clearly in no cell.
+    Unclear,
+    /// Success is the same in all pairs.
+    Same,
+    /// No metric differs in any pair.
+    Unchanged,
+    /// Nothing could be paired.
+    NotComparable,
+}
+
+/// Draws the conclusion.
+pub(super) fn conclude(cells: &[CellComparison], flips: &[Flip]) -> Conclusion {
+    let success = |cell: &CellComparison| cell.metrics.iter().find(|entry| entry.metric == Metric::Success).cloned();
+    let clear: Vec<(usize, f64)> = cells
+        .iter()
+        .enumerate()
+        .filter_map(|(index, cell)| Some((index, clear_difference(&success(cell)?)?)))
+        .collect();
+    let worse = clear.iter().filter(|(_, difference)| *difference < 0.0).count() as u64;
+    let better = clear.len() as u64 - worse;
+    let change = match (worse, better) {
+        (1.., 1..) => Change::Mixed,
+        (1.., 0) => Change::Worse,
+        (0, 1..) => Change::Better,
+        (0, 0) if cells.iter().all(|cell| cell.pairs == 0) => Change::NotComparable,
+        (0, 0) if !flips.is_empty() => Change::Unclear,
+        (0, 0) if cells.iter().any(|cell| cell.changed > 0) => Change::Same,
+        (0, 0) => Change::Unchanged,
+    };
+    let loss = clear.iter().min_by(|a, b| a.1.total_cmp(&b.1)).filter(|(_, difference)| *difference < 0.0);
+    let shown = loss.or_else(|| clear.iter().max_by(|a, b| a.1.total_cmp(&b.1)));
+    let scenarios = shown.map(|(index, difference)| scenarios(&cells[*index], *difference < 0.0, flips));
+    Conclusion { change, worse, better, cell: shown.map(|(index, _)| *index), scenarios: scenarios.unwrap_or_default() }
+}
+
+/// Returns a difference that is clear on the suite of the runs: any where the same scenarios would give the same pairs again, and
+/// otherwise one whose interval excludes 0.
+fn clear_difference(entry: &MetricDifference) -> Option<f64> {
+    let difference = entry.difference.filter(|difference| *difference != 0.0)?;
+    match entry.this_suite {
+        // One pair has no interval, and is no fact either.
+        None => (entry.pairs >= 2).then_some(difference),
+        Some(this) => (verdict(this.interval, this.p_adjusted) == Verdict::Clear).then_some(difference),
+    }
+}
+
+fn scenarios(cell: &CellComparison, losses: bool, flips: &[Flip]) -> Vec<String> {
+    let mut counts: Vec<(String, i64)> = Vec::new();
+    let of_cell = flips.iter().filter(|flip| flip.title == cell.title && flip.condition == cell.condition);
+    for flip in of_cell {
+        let change = if flip.is_loss() == losses { 1 } else { -1 };
+        match counts.iter_mut().find(|(scenario, _)| *scenario == flip.scenario) {
+            Some((_, count)) => *count += change,
+            None => counts.push((flip.scenario.clone(), change)),
+        }
+    }
+    counts.retain(|(_, count)| *count > 0);
+    counts.sort_by_key(|(_, count)| -count);
+    counts.into_iter().map(|(scenario, _)| scenario).collect()
+}
