@@ -38,8 +38,35 @@ pub fn json_schema(kind: JsonSchemaKind) -> Result<String, serde_json::Error> {
 fn schema<T: JsonSchema>() -> Result<String, serde_json::Error> {
     let generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
     let mut schema = generator.into_root_schema_for::<T>().to_value();
+    let definitions = schema["$defs"].clone();
+    merge_tagged(&mut schema, &definitions);
     deny_additional_properties(&mut schema);
     Ok(format!("{schema:#}\n"))
+}
+
+/// Replaces the reference of each object that also has properties, such as the tag of an enum, by what it refers to, so that both can be
+/// complete.
+fn merge_tagged(schema: &mut Value, definitions: &Value) {
+    match schema {
+        Value::Object(map) => {
+            map.values_mut().for_each(|value| merge_tagged(value, definitions));
+            let target = map.get("$ref").and_then(Value::as_str).and_then(|path| path.strip_prefix("#/$defs/"));
+            let target = target.filter(|_| map.contains_key("properties")).map(|name| &definitions[name]);
+            if let Some(target) = target.and_then(Value::as_object) {
+                map.remove("$ref");
+                for (key, value) in target {
+                    match (map.entry(key).or_insert(Value::Null), value) {
+                        (Value::Object(own), Value::Object(other)) => own.extend(other.clone()),
+                        (Value::Array(own), Value::Array(other)) => own.extend(other.iter().cloned()),
+                        (own @ Value::Null, other) => *own = other.clone(),
+                        _ => {}
+                    }
+                }
+            }
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| merge_tagged(item, definitions)),
+        _ => {}
+    }
 }
 
 /// Sets `additionalProperties` to false in each object with properties.

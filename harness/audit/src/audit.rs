@@ -130,6 +130,7 @@ pub fn audit(
         counts,
         score,
         scored,
+        answer: Some(score::repairs(&tools)),
         kinds: score::of_kinds(tools.iter().flat_map(|tool| &tool.probes)),
         tools,
         templates,

@@ -63,6 +63,22 @@ fn headline(report: &AuditReport) -> String {
     }
 }
 
+/// Returns what the texts of the errors let a reader do; `None` if there is no error that a reader can repair.
+fn answer(report: &AuditReport) -> Option<String> {
+    let answer = report.answer.as_ref().filter(|answer| answer.errors > 0)?;
+    let server = report.server.name.as_deref().unwrap_or("The server");
+    let worst =
+        answer.worst.as_ref().map(|worst| format!(" Worst: {} ({} of {}).", worst.tool, worst.repaired, worst.errors));
+    let text = format!(
+        "{server}'s texts let the simulated reader perfect fix {} of errors ({} of {}).{}",
+        share(Some(answer.repaired as f64 / answer.errors as f64)),
+        answer.repaired,
+        answer.errors,
+        worst.unwrap_or_default()
+    );
+    Some(plain_text(&text).into_owned())
+}
+
 /// Returns a sentence about the tools that were audited and those that were not.
 fn coverage(report: &AuditReport) -> String {
     let counts = &report.counts;

@@ -27,6 +27,9 @@ pub struct AuditReport {
     pub score: Option<f64>,
     /// What is behind the score.
     pub scored: Scored,
+    /// What the texts of the errors let a reader do; null in reports of earlier versions.
+    #[serde(default)]
+    pub answer: Option<RepairAnswer>,
     /// The means over the probes of each kind, over all tools.
     pub kinds: Vec<KindScore>,
     /// The tools that were audited, in the order of the server.
@@ -102,6 +105,28 @@ pub struct Scored {
     pub probes: usize,
     /// The kinds of these.
     pub kinds: usize,
+}
+
+/// The errors from which the reader `perfect` arrives at the right call.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RepairAnswer {
+    /// The scored errors that are repaired.
+    pub repaired: usize,
+    /// The scored errors that a reader can repair: all but those of declared calls.
+    pub errors: usize,
+    /// The tool of which the smallest share is repaired, of equal ones that with more errors; null if all errors are repaired.
+    pub worst: Option<ToolRepairs>,
+}
+
+/// The errors of a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ToolRepairs {
+    /// The tool.
+    pub tool: String,
+    /// Its scored errors that are repaired.
+    pub repaired: usize,
+    /// Its scored errors that a reader can repair.
+    pub errors: usize,
 }
 
 /// The mean of a kind of probe.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::probes::{KINDS, ProbeKind};
-use crate::report::{AnswerKind, KindScore, Probe, Scored, ToolAudit};
+use crate::report::{AnswerKind, KindScore, Probe, RepairAnswer, Scored, ToolAudit, ToolRepairs};
 
 /// Returns true if a probe has points: it is invalid by the schema and could not be understood, or the calls file says
 /// that it is wrong.
@@ -49,6 +49,26 @@ pub(crate) fn of_server(tools: &[ToolAudit]) -> (Option<f64>, Scored) {
     let kinds = KINDS.iter().filter(|entry| scored.iter().any(|probe| probe.kind == entry.kind)).count();
     let with_score = tools.iter().filter(|tool| tool.score.is_some()).count();
     (mean(tools.iter().filter_map(|tool| tool.score)), Scored { tools: with_score, probes: scored.len(), kinds })
+}
+
+/// Returns how many errors of a server the reader repairs.
+pub(crate) fn repairs(tools: &[ToolAudit]) -> RepairAnswer {
+    let of_tool = |tool: &ToolAudit| {
+        let errors = tool.probes.iter().filter(|probe| probe.points.is_some() && probe.answer.is_refusal());
+        let repaired: Vec<bool> = errors.filter_map(|probe| probe.repaired).collect();
+        let count = repaired.iter().filter(|repaired| **repaired).count();
+        ToolRepairs { tool: tool.name.clone(), repaired: count, errors: repaired.len() }
+    };
+    let tools: Vec<ToolRepairs> = tools.iter().map(of_tool).collect();
+    let missed = tools.iter().filter(|tool| tool.repaired < tool.errors);
+    // Shares are compared without rounding: a/b < c/d if a d < c b.
+    let worst = missed
+        .min_by(|a, b| (a.repaired * b.errors).cmp(&(b.repaired * a.errors)).then_with(|| b.errors.cmp(&a.errors)));
+    RepairAnswer {
+        repaired: tools.iter().map(|tool| tool.repaired).sum(),
+        errors: tools.iter().map(|tool| tool.errors).sum(),
+        worst: worst.cloned(),
+    }
 }
 
 /// Returns the means of the kinds that occur, in the order of [`KINDS`].

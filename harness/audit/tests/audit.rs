@@ -82,6 +82,11 @@ fn a_server_is_scored_and_shown() {
     assert_eq!(report.score, Some(25.0));
     assert_eq!((report.scored.tools, report.counts.tools, report.counts.audited), (5, 10, 6));
     assert_eq!(report.counts.not_read_only, 2);
+    // No error of `mutters` is repaired, and each of `tells`.
+    let answer = report.answer.clone().unwrap();
+    let worst = answer.worst.unwrap();
+    assert_eq!((worst.tool.as_str(), worst.repaired), ("mutters", 0));
+    assert!(worst.errors > 0 && answer.repaired > 0 && answer.errors == answer.repaired + worst.errors, "{worst:?}");
     // Once at the beginning, and once after the end of it.
     assert_eq!(starts, 2);
     let found = findings(&report);

@@ -373,7 +373,8 @@ fn server_text(server: &Server) -> String {
         return format!("{name}: {agent} met no error.");
     }
     let guarded = server.guarded.map(|guarded| format!("; guarded, {}", rate_percent(guarded))).unwrap_or_default();
-    let worst = server.worst.as_ref().map(|worst| {
+    let missed = server.worst.as_ref().filter(|worst| worst.fixed.numerator < worst.fixed.denominator);
+    let worst = missed.map(|worst| {
         let tool = plain_text(&worst.tool);
         format!(" Worst: {tool} ({} of {}).", count(worst.fixed.numerator), count(worst.fixed.denominator))
     });

@@ -88,15 +88,18 @@ mod tests {
             failures: BTreeMap::new(),
             updated_unix_s: 0,
         };
-        assert_eq!(progress(&state), "0 of 1,200 episodes");
+        assert_eq!(progress(&state), "0% · 0 of 1,200 episodes");
         state.usd_at_least = Some(0.0);
-        assert_eq!(progress(&state), "0 of 1,200 episodes · cost unknown");
+        assert_eq!(progress(&state), "0% · 0 of 1,200 episodes · cost unknown");
         state.usd_at_least = Some(0.5);
         (state.per_second, state.eta_s) = (Some(0.25), Some(200.4));
         state.failures = BTreeMap::from([(Outcome::Limit, 1), (Outcome::TaskFail, 1_000)]);
+        assert_eq!(progress(&state), "0% · 0 of 1,200 episodes · 15/min · 3 min 20 s left · ≥ $0.500");
+        state.done = 1_199;
+        state.failures.insert(Outcome::Infra, 99);
         assert_eq!(
             progress(&state),
-            "0 of 1,200 episodes · 15/min · 3 min 20 s left · ≥ $0.500 · 1,000 task_fail · 1 limit"
+            "99% · 1,199 of 1,200 episodes · 15/min · 3 min 20 s left · 9% success · ≥ $0.500 · 99 lost"
         );
         state.usd = Some(0.0);
         assert_eq!(spending(&state).as_deref(), Some("$0"));

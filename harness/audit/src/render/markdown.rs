@@ -1,7 +1,7 @@
 use healbench_protocol::{escape_markdown, plain_text};
 
 use super::{
-    by_finding, coverage, headline, kind_rows, line, plural, sentence, template_line, title, tool_rows, worst,
+    answer, by_finding, coverage, headline, kind_rows, line, plural, sentence, template_line, title, tool_rows, worst,
 };
 use crate::baseline::Change;
 use crate::report::{AuditReport, Template};
@@ -16,6 +16,10 @@ pub fn markdown(report: &AuditReport, changes: Option<&[Change]>) -> String {
         String::new(),
         format!("**{}.** {}.", headline(report), coverage(report)),
     ];
+    if let Some(answer) = answer(report) {
+        lines.push(String::new());
+        lines.push(escape_markdown(&answer));
+    }
     if let Some(changes) = changes {
         lines.push(String::new());
         lines.push(

@@ -2,7 +2,7 @@ use healbench_protocol::plain_text;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{
-    by_finding, coverage, headline, kind_rows, line, plural, sentence, template_line, title, tool_rows, worst,
+    answer, by_finding, coverage, headline, kind_rows, line, plural, sentence, template_line, title, tool_rows, worst,
 };
 use crate::baseline::Change;
 use crate::report::{AuditReport, Template};
@@ -62,6 +62,10 @@ pub fn terminal(report: &AuditReport, changes: Option<&[Change]>) -> String {
     if !report.notes.is_empty() {
         lines.push(String::new());
         lines.extend(report.notes.iter().map(|note| line(note)));
+    }
+    if let Some(answer) = answer(report) {
+        lines.push(String::new());
+        lines.push(answer);
     }
     lines.push(String::new());
     lines.join("\n")

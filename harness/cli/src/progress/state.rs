@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn failures_are_counted_by_kind_and_costs_as_far_as_known() {
+    fn losses_are_counted_and_costs_as_far_as_known() {
         let rows = [
             row(0, Outcome::Success, Some(0.02)),
             row(4, Outcome::Infra, Some(0.0)),
@@ -226,18 +226,18 @@ mod tests {
             row(5, Outcome::TaskFail, Some(0.5)),
         ];
         let expected = [
-            "0 of 6 episodes",
-            "1 of 6 episodes · 6.0/min · 50 s left · $0.020",
-            "2 of 6 episodes · 6.0/min · 40 s left · $0.020 · 1 infra",
-            "3 of 6 episodes · 6.0/min · 30 s left · ≥ $0.020 · 1 task_fail · 1 infra",
-            "4 of 6 episodes · 6.0/min · 20 s left · ≥ $0.520 · 2 task_fail · 1 infra",
+            "0% · 0 of 6 episodes",
+            "16% · 1 of 6 episodes · 6.0/min · 50 s left · 100% success · $0.020",
+            "33% · 2 of 6 episodes · 6.0/min · 40 s left · 100% success · $0.020 · 1 lost",
+            "50% · 3 of 6 episodes · 6.0/min · 30 s left · 50% success · ≥ $0.020 · 1 lost",
+            "66% · 4 of 6 episodes · 6.0/min · 20 s left · 33% success · ≥ $0.520 · 1 lost",
         ];
         assert_eq!(progress_lines(AgentKind::Llm, &rows), expected);
         let unknown = progress_lines(AgentKind::Llm, &[row(0, Outcome::Success, None)]);
-        assert_eq!(unknown[1], "1 of 6 episodes · 6.0/min · 50 s left · cost unknown");
+        assert_eq!(unknown[1], "16% · 1 of 6 episodes · 6.0/min · 50 s left · 100% success · cost unknown");
         // A replay costs nothing.
         let replayed = progress_lines(AgentKind::Replay, &rows[..1]);
-        assert_eq!(replayed[1], "1 of 6 episodes · 6.0/min · 50 s left");
+        assert_eq!(replayed[1], "16% · 1 of 6 episodes · 6.0/min · 50 s left · 100% success");
     }
 
     #[test]
@@ -246,9 +246,12 @@ mod tests {
         let mut state = ProgressState::new(&manifest(AgentKind::Scripted), false, started);
         (0..4).for_each(|episode| state.add_earlier(&row(episode, Outcome::Limit, None)));
         let later = started + Duration::from_secs(2);
-        assert_eq!(format_progress(&state.snapshot(later, 0)), "4 of 6 episodes · 4 limit");
+        assert_eq!(format_progress(&state.snapshot(later, 0)), "66% · 4 of 6 episodes · 0% success");
         state.add_finished(&row(4, Outcome::Success, None));
-        assert_eq!(format_progress(&state.snapshot(later, 0)), "5 of 6 episodes · 30/min · 2 s left · 4 limit");
+        assert_eq!(
+            format_progress(&state.snapshot(later, 0)),
+            "83% · 5 of 6 episodes · 30/min · 2 s left · 20% success"
+        );
     }
 
     #[test]

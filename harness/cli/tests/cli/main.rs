@@ -84,6 +84,11 @@ impl Sandbox {
     }
 }
 
+/// Returns a text without its line breaks, which are where the terminal ends.
+fn unbroken(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Returns the text of a manifest whose text was changed, with the hash of the new text.
 fn sealed(manifest: &str) -> String {
     let text = &manifest[..manifest.rfind("  \"digest\"").unwrap()];

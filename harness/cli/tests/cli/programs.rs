@@ -170,7 +170,7 @@ fn what_a_program_does_is_counted_as_what_it_is() {
     let rows = healbench_reports::rows_of_episodes(&run, &(0..2 * modes.len() as u64).collect()).unwrap();
     for (episode, (row, calls)) in &rows {
         let (mode, outcome, count, told) = &modes[*episode as usize / 2];
-        let shown = sandbox.ok(&["show", "run", &episode.to_string(), "--full"]).out;
+        let shown = unbroken(&sandbox.ok(&["show", "run", &episode.to_string(), "--full"]).out);
         assert_eq!(row.outcome, *outcome, "{mode}: {shown}");
         assert!(count.contains(&row.calls) && shown.contains(told), "{mode}, {} calls: {shown}", row.calls);
         // What the program does not tell is null.

@@ -39,7 +39,7 @@ fn renderers_exclude_each_other() {
         }
     }
     refused(&["compare", "run", "run", "--html", "page.html", "--json"]);
-    refused(&["compare", "run", "--by", "agent", "--html", "page.html"]);
+    refused(&["compare", "run", "--by", "agent", "--html", "page.html", "--json"]);
     assert_eq!(names(&sandbox), ["run"]);
 }
 
@@ -71,7 +71,7 @@ fn a_page_goes_to_a_file_or_to_standard_output() {
     sandbox.ok(&["report", "run", "--html", "page.html", "--quiet"]);
     sandbox.ok(&["compare", "run", "run", "--html", "new/folder/page.html"]);
     assert!(fs::read_to_string(sandbox.path("page.html")).unwrap() == printed.out);
-    assert!(fs::read_to_string(sandbox.path("new/folder/page.html")).unwrap().contains("No metric differs"));
+    assert!(fs::read_to_string(sandbox.path("new/folder/page.html")).unwrap().contains("Unchanged: no metric differs"));
     assert_eq!(names(&sandbox), ["new", "page.html", "run"]);
 }
 

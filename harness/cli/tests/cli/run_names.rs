@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::Sandbox;
+use crate::{Sandbox, sealed};
 
 fn short(out: &str) -> [&str; 7] {
     ["run", "quickstart/unknown-id", "--agent", "scripted:typical", "--trials=2", "--out", out]
@@ -23,7 +23,7 @@ fn latest_is_the_newest_complete_run() {
         format!("{}{year}{}", &text[..at], &text[at + 4..])
     };
     let text = fs::read_to_string(&manifest).unwrap();
-    fs::write(&manifest, started(&text, "2099")).unwrap();
+    fs::write(&manifest, sealed(&started(&text, "2099"))).unwrap();
     assert!(sandbox.ok(&["report", "latest", "--inspect", "logs"]).err.contains("4 logs in logs"));
     let names: Vec<String> = fs::read_dir(sandbox.path("logs"))
         .unwrap()
@@ -31,7 +31,7 @@ fn latest_is_the_newest_complete_run() {
         .collect();
     assert!(names.iter().all(|name| name.starts_with("2099-")), "{names:?}");
     let text = fs::read_to_string(&manifest).unwrap();
-    fs::write(&manifest, text.replace("\"complete\"", "\"interrupted\"")).unwrap();
+    fs::write(&manifest, sealed(&text.replace("\"complete\"", "\"interrupted\""))).unwrap();
     let compared = sandbox.ok(&["compare", "latest", "second"]);
     assert!(compared.out.starts_with("runs/second → runs/second"), "{}", compared.out);
     // A path comes before a name.

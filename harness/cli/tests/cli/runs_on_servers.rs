@@ -81,7 +81,7 @@ fn transcripts_are_read_from_the_files_of_the_run() {
 fn reports_comparisons_and_pages_show_the_server() {
     let sandbox = Sandbox::new();
     write_run(&sandbox, "run", 2);
-    let text = sandbox.ok(&["report", "run"]).out;
+    let text = sandbox.ok(&["report", "run", "--all"]).out;
     assert!(text.lines().next().unwrap().ends_with("server lab"), "{text}");
     assert!(text.contains("openai:stub") && text.contains("perfect"), "{text}");
     let report: Value = serde_json::from_str(&sandbox.ok(&["report", "run", "--json"]).out).unwrap();

@@ -106,7 +106,7 @@ fn hostile_texts_and_lines_of_a_mebibyte_are_shown_as_text() {
         assert!(!shown.contains(is_raw), "{shown}");
         assert!(shown.len() < 10_000, "{shown}");
         let plain = "<script>alert(1)</script> ]]> \\u{1b}[31mred\\u{1b}]0;owned\\u{7} \\u{202e}evil";
-        let unbroken = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        let unbroken = unbroken(&shown);
         assert!(unbroken.matches(plain).count() >= 2 && shown.contains("more characters"), "{shown}");
         assert!(shown.contains("HOSTILE  "), "{shown}");
         let full = sandbox.ok(&["show", "run", episode, "--full"]).out;

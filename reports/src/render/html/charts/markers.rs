@@ -33,7 +33,8 @@ impl Marker {
 
 /// Draws a marker around `at`.
 pub(super) fn draw(area: &Area<'_>, marker: Marker, at: (i32, i32)) -> Result<(), ChartError> {
-    let stroke = if marker.radius > 3 { 2 } else { 1 };
+    // Lines of series have a stroke of 2, and get dashes by it.
+    let stroke = if marker.radius > 4 { 2 } else { 1 };
     let Some(corners) = corners(marker.shape, marker.radius) else {
         let style = if marker.filled { marker.role.filled() } else { marker.role.stroke_width(stroke) };
         return Ok(area.draw(&Circle::new(at, marker.radius, style))?);

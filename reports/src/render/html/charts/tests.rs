@@ -173,7 +173,7 @@ fn marks_say_their_values() {
     for width in WIDTHS {
         let [forest, curves, scatter, stacks] = charts.draw(width).map(|svg| marks(&svg.expect("it is drawn")));
         assert_eq!(scatter, charts.scatter.points.iter().map(|point| point.text.clone()).collect::<Vec<_>>());
-        assert_eq!(forest.len(), 7, "an effect without an estimate has no mark");
+        assert_eq!(forest.len(), 6, "an effect without an estimate has no mark");
         assert!(forest.contains(&"healing: +64 [55, 73]".to_owned()), "{forest:?}");
         assert!(curves.contains(&"typical, all: 88% within 2".to_owned()), "{curves:?}");
         assert_eq!(stacks.len(), 26, "one for each bar");
