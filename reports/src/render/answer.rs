@@ -4,8 +4,8 @@ use super::number::{count, percent, percent_interval, pluralize, points, points_
 use super::plain_text;
 use crate::rate::Rate;
 use crate::summary::{
-    AgentGain, Agents, Alone, Alternative, Answer, Choice, Claims, ConditionResult, ContentAndForm, Finding, Gain,
-    Pair, Server, Single, SwitchEffect, Verdict, Who, WithoutEach,
+    AgentGain, Agents, Alone, Alternative, Answer, Choice, Claims, ConditionResult, ContentAndForm, EQUIVALENCE,
+    Finding, Gain, Pair, Server, Single, SwitchEffect, Verdict, Who, WithoutEach,
 };
 
 /// The largest number of names listed in a sentence.
@@ -68,16 +68,16 @@ fn is_clear(finding: &Finding) -> bool {
     }
 }
 
-/// `Simulated reader typical`, or the title of a model.
+/// `Simulated reader typical`, or the name of a model.
 fn subject(who: &Who) -> String {
     match &who.profile {
         Some(profile) => format!("Simulated reader {}", plain_text(profile)),
-        None => plain_text(&who.title).into_owned(),
+        None => plain_text(&who.name).into_owned(),
     }
 }
 
 fn short_subject(who: &Who) -> String {
-    plain_text(who.profile.as_ref().unwrap_or(&who.title)).into_owned()
+    plain_text(who.profile.as_ref().unwrap_or(&who.name)).into_owned()
 }
 
 fn name(result: &ConditionResult) -> String {
@@ -202,7 +202,7 @@ fn choice_text(choice: &Choice) -> String {
         let rates = || choice.others.iter().map(|other| other.result.success.rate).chain([choice.choice.success.rate]);
         let (low, high) = (rates().flatten().fold(1.0, f64::min), rates().flatten().fold(0.0, f64::max));
         let range = if low < high { format!(" ({} to {})", percent(low), percent(high)) } else { String::new() };
-        return format!("No {} stands out{range}; the cheapest is {chosen}", choice.noun);
+        return format!("No {} stands out{range}; the cheapest is {chosen}{}", choice.noun, would_differ(choice));
     }
     let mut parts = vec![format!("Use {chosen}")];
     let names: Vec<String> = as_good.iter().map(|other| name(&other.result)).collect();
@@ -223,7 +223,19 @@ fn choice_text(choice: &Choice) -> String {
     if shown < worse.len() {
         parts.push(format!("{} more are worse", count((worse.len() - shown) as u64)));
     }
-    parts.join("; ")
+    parts.join("; ") + &would_differ(choice)
+}
+
+/// `; 40 more scenarios would tell it from fusion`, if the condition that was chosen has fewer successes than the best one by more than what
+/// counts as equal.
+fn would_differ(choice: &Choice) -> String {
+    let best = choice.others.iter().find(|other| other.gain.is_none());
+    let lacks = |gain: &Gain| gain.difference.is_some_and(|difference| difference < -EQUIVALENCE);
+    let more = choice.gain.as_ref().filter(|gain| lacks(gain)).map(would_tell).unwrap_or_default();
+    match best {
+        Some(best) if !more.is_empty() => format!("{more} it from {}", name(&best.result)),
+        _ => String::new(),
+    }
 }
 
 fn content_text(found: &ContentAndForm) -> String {

@@ -7,7 +7,9 @@ mod factors;
 use healbench_protocol::AgentKind;
 use schemars::JsonSchema;
 use serde::Serialize;
+use statrs::distribution::{ContinuousCDF as _, Normal};
 
+use super::AgentReport;
 use crate::rate::Rate;
 use crate::statistics::{Interval, fewest_clusters, holm};
 pub(super) use decide::{Context, ToolChains, answer};
@@ -104,14 +106,19 @@ impl Finding {
 pub struct Who {
     /// The heading of its rows.
     pub title: String,
+    /// The shortest name that tells it from the other agents of the plan: without how it is asked, or the heading.
+    pub name: String,
     /// The name of a simulated reader's profile; null for a model.
     pub profile: Option<String>,
 }
 
 impl Who {
-    pub(super) fn new(kind: AgentKind, agent: &str, title: &str) -> Who {
-        let profile = agent.split_once(':').filter(|_| kind == AgentKind::Scripted).map(|(_, name)| name.to_owned());
-        Who { title: title.to_owned(), profile }
+    pub(super) fn new(agents: &[AgentReport], index: usize) -> Who {
+        let AgentReport { kind, agent, title, .. } = &agents[index];
+        let profile = agent.split_once(':').filter(|_| *kind == AgentKind::Scripted).map(|(_, name)| name.to_owned());
+        let is_alone = agents.iter().filter(|other| other.agent == *agent).count() == 1;
+        let name = if is_alone { agent } else { title };
+        Who { title: title.clone(), name: name.clone(), profile }
     }
 }
 
@@ -191,19 +198,33 @@ impl Gain {
         let (Some(difference), Some(interval)) = (self.difference, self.interval) else { return };
         self.verdict = verdict(interval, self.p_adjusted);
         if self.verdict == Verdict::Unclear {
-            self.more_scenarios = more_scenarios(difference, interval, clusters);
+            self.more_scenarios = match (self.p_value, self.p_adjusted) {
+                (Some(p), Some(adjusted)) if excludes_zero(interval) => more_for_a_family(p, adjusted, clusters),
+                _ => more_scenarios(difference, interval, clusters),
+            };
         }
     }
 }
 
 /// Returns the conclusion on a difference with this interval and adjusted p-value.
 pub(crate) fn verdict(interval: Interval, p_adjusted: Option<f64>) -> Verdict {
-    let excludes_zero = interval.lower > 0.0 || interval.upper < 0.0;
-    match excludes_zero && p_adjusted.is_none_or(|p| p < ALPHA) {
+    match excludes_zero(interval) && p_adjusted.is_none_or(|p| p < ALPHA) {
         true => Verdict::Clear,
         false if -EQUIVALENCE < interval.lower && interval.upper < EQUIVALENCE => Verdict::Same,
         false => Verdict::Unclear,
     }
+}
+
+fn excludes_zero(interval: Interval) -> bool {
+    interval.lower > 0.0 || interval.upper < 0.0
+}
+
+/// Returns how many scenarios more than `scenarios` would bring the adjusted p-value of a difference that stays as it is below 0.05:
+/// the standard score grows with the root of their number, and the factor of the adjustment is kept.
+fn more_for_a_family(p_value: f64, p_adjusted: f64, scenarios: u64) -> Option<u64> {
+    let score = |p: f64| Normal::standard().inverse_cdf(1.0 - p / 2.0);
+    let all = (scenarios as f64 * (score(ALPHA * p_value / p_adjusted) / score(p_value)).powi(2)).ceil();
+    all.is_finite().then(|| (all as u64).saturating_sub(scenarios).max(1))
 }
 
 /// Returns how many scenarios more than `scenarios` would bring a difference that stays as it is outside of 0, or within the bounds of
@@ -267,6 +288,8 @@ pub struct Choice {
     pub noun: String,
     /// The condition to use: the cheapest of those that are not clearly worse than the best one.
     pub choice: ConditionResult,
+    /// Its success minus that of the condition with the most successes; null for that one.
+    pub gain: Option<Gain>,
     /// True if all others are clearly worse than the best one.
     pub is_best: bool,
     /// The others, by success in descending order.
@@ -420,4 +443,17 @@ pub struct WorstTool {
     pub tool: String,
     /// Error chains that begin with it and were fixed, among all that begin with it.
     pub fixed: Rate,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_family_needs_more_scenarios_than_one_comparison() {
+        // scipy.stats.norm.isf: 2.0537 for 0.02, 2.3940 for 0.05 / 3 / 2. 15 (2.3940 / 2.0537)^2 is 20.4.
+        assert_eq!(more_for_a_family(0.04, 0.12, 15), Some(6));
+        // 2.3263 for 0.01. 15 (2.3940 / 2.3263)^2 is 15.9.
+        assert_eq!(more_for_a_family(0.02, 0.06, 15), Some(1));
+    }
 }

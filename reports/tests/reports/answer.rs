@@ -76,10 +76,6 @@ fn sentences(report: &Report) -> Vec<String> {
 #[track_caller]
 fn assert_answer(plan: &Plan, records: &Records, expected: &[&str]) -> Answer {
     let report = report(plan, records).unwrap();
-    if std::env::var_os("PRINT_ANSWERS").is_some() {
-        println!("EXPECTED {expected:?}\nFOUND    {:?}", sentences(&report));
-        return report.answer;
-    }
     assert_eq!(sentences(&report), expected);
     let markdown = markdown(&report);
     for sentence in expected {
@@ -100,14 +96,10 @@ fn one_condition() {
     assert_answer(
         &plan,
         &half,
-        &["m · natural solves 50% [39, 61] of 80 scenarios under all fusion-xml, at 1,234 tokens per episode."],
+        &["m solves 50% [39, 61] of 80 scenarios under all fusion-xml, at 1,234 tokens per episode."],
     );
     let all = rows(&plan, |_| Outcome::Success, |_| 1234);
-    assert_answer(
-        &plan,
-        &all,
-        &["m · natural solves 100% of 80 scenarios under all fusion-xml, at 1,234 tokens per episode."],
-    );
+    assert_answer(&plan, &all, &["m solves 100% of 80 scenarios under all fusion-xml, at 1,234 tokens per episode."]);
 }
 
 #[test]
@@ -230,6 +222,18 @@ fn several_conditions() {
         &["No format stands out; the cheapest is serde (50%, 700 tokens per episode)."],
     );
     assert_eq!(answer.best_condition("m · natural"), None);
+    // Nothing tells the cheapest one from the best one yet, which is no advice to use it.
+    let cheaper = |cell: CellRef| match cell.condition {
+        3 => outcome(cell.scenario % 5 < 2),
+        _ => outcome(cell.scenario % 2 == 0),
+    };
+    assert_answer(
+        &plan,
+        &rows(&plan, cheaper, billed),
+        &[
+            "No format stands out (40% to 50%); the cheapest is serde (40%, 700 tokens per episode); 114 more scenarios would tell it from fusion-text.",
+        ],
+    );
 }
 
 #[test]
@@ -322,7 +326,7 @@ fn without_each_guardrail() {
     assert_answer(
         &plan,
         &rows(&plan, none, |_| 1000),
-        &["No single guardrail is missed in fusion-xml: the most without strict (0 [-4, 4])."],
+        &["No single guardrail is missed in fusion-xml: the most without strict (0 [-5, 5])."],
     );
 }
 
@@ -367,7 +371,7 @@ fn several_agents() {
         &plan,
         &rows(&plan, of([3, 0, 0]), |_| 1000),
         &[
-            "fusion-xml is better than zod-json for 1 of 3 agents (a · natural +30 [27, 33]); no clear difference for b · natural and c · natural.",
+            "fusion-xml is better than zod-json for 1 of 3 agents (a +30 [27, 33]); no clear difference for b and c.",
         ],
     );
     assert_eq!(answer.best_condition("a · natural"), Some("all fusion-xml"));
@@ -376,21 +380,21 @@ fn several_agents() {
         &plan,
         &rows(&plan, of([3, 2, 1]), |_| 1000),
         &[
-            "fusion-xml is better than zod-json for all 3 agents (a · natural +30 [27, 33], b · natural +20 [17, 23] and c · natural +10 [8, 12]).",
+            "fusion-xml is better than zod-json for all 3 agents (a +30 [27, 33], b +20 [17, 23] and c +10 [8, 12]).",
         ],
     );
     assert_answer(
         &plan,
         &rows(&plan, of([3, -2, 0]), |_| 1000),
         &[
-            "Depends on the agent: fusion-xml is better than zod-json for a · natural +30 [27, 33], worse for b · natural -20 [-23, -17]; no clear difference for c · natural.",
+            "Depends on the agent: fusion-xml is better than zod-json for a +30 [27, 33], worse for b -20 [-23, -17]; no clear difference for c.",
         ],
     );
     assert_answer(
         &plan,
         &rows(&plan, of([-3, 0, 0]), |_| 1000),
         &[
-            "zod-json is better than fusion-xml for 1 of 3 agents (a · natural +30 [27, 33]); no clear difference for b · natural and c · natural.",
+            "zod-json is better than fusion-xml for 1 of 3 agents (a +30 [27, 33]); no clear difference for b and c.",
         ],
     );
     assert_answer(
@@ -477,8 +481,8 @@ fn servers() {
         &plan,
         &records,
         &[
-            "git's texts let m · natural fix 25% of errors; guarded, 100%. Worst: diff (0 of 400).",
-            "m · natural: Use all guardrails: +30 points [27, 33] over no guardrails (50% → 80%), as many tokens.",
+            "git's texts let m fix 25% of errors; guarded, 100%. Worst: diff (0 of 400).",
+            "m: Use all guardrails: +30 points [27, 33] over no guardrails (50% → 80%), as many tokens.",
         ],
     );
     for row in &mut records.episodes {
@@ -486,7 +490,7 @@ fn servers() {
     }
     records.calls.iter_mut().for_each(|call| (call.chain, call.chain_end) = (None, None));
     let answer = report(&plan, &records).unwrap();
-    assert_eq!(sentences(&answer)[0], "git: m · natural met no error.");
+    assert_eq!(sentences(&answer)[0], "git: m met no error.");
 }
 
 #[test]

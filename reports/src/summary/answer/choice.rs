@@ -53,6 +53,7 @@ fn choose(context: &Context<'_>, names: &Names, agent: usize, best: usize, gains
         agent: context.who(agent),
         noun: names.noun.to_owned(),
         choice: context.result(agent, chosen, names),
+        gain: gains[chosen],
         is_best: others.iter().all(is_worse),
         others: others
             .into_iter()

@@ -73,8 +73,7 @@ fn findings(context: &Context<'_>, speakers: &[usize], clusters: u64) -> Vec<Fin
 
 impl Context<'_> {
     pub(super) fn who(&self, agent: usize) -> Who {
-        let report = &self.agents[agent];
-        Who::new(report.kind, &report.agent, &report.title)
+        Who::new(self.agents, agent)
     }
 
     pub(super) fn success(&self, agent: usize, condition: usize) -> Rate {
