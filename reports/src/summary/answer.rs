@@ -198,10 +198,9 @@ impl Gain {
         let (Some(difference), Some(interval)) = (self.difference, self.interval) else { return };
         self.verdict = verdict(interval, self.p_adjusted);
         if self.verdict == Verdict::Unclear {
-            self.more_scenarios = match (self.p_value, self.p_adjusted) {
-                (Some(p), Some(adjusted)) if excludes_zero(interval) => more_for_a_family(p, adjusted, clusters),
-                _ => more_scenarios(difference, interval, clusters),
-            };
+            // Holm multiplies p-values by at most the number of comparisons.
+            let factor = self.p_value.zip(self.p_adjusted).map_or(1.0, |(p, adjusted)| (adjusted / p).max(1.0));
+            self.more_scenarios = more_scenarios(difference, interval, clusters, factor);
         }
     }
 }
@@ -219,21 +218,16 @@ fn excludes_zero(interval: Interval) -> bool {
     interval.lower > 0.0 || interval.upper < 0.0
 }
 
-/// Returns how many scenarios more than `scenarios` would bring the adjusted p-value of a difference that stays as it is below 0.05:
-/// the standard score grows with the root of their number, and the factor of the adjustment is kept.
-fn more_for_a_family(p_value: f64, p_adjusted: f64, scenarios: u64) -> Option<u64> {
-    let score = |p: f64| Normal::standard().inverse_cdf(1.0 - p / 2.0);
-    let all = (scenarios as f64 * (score(ALPHA * p_value / p_adjusted) / score(p_value)).powi(2)).ceil();
-    all.is_finite().then(|| (all as u64).saturating_sub(scenarios).max(1))
-}
-
 /// Returns how many scenarios more than `scenarios` would bring a difference that stays as it is outside of 0, or within the bounds of
 /// equivalence: the half width h of the interval shrinks with the root of their number, and has to be the larger of |d| and E - |d|.
+/// To be outside of 0 after its p-value is multiplied by `factor`, an interval has to be shorter by the ratio of the standard scores.
 /// `None` if the difference or the interval is not finite.
-pub(crate) fn more_scenarios(difference: f64, interval: Interval, scenarios: u64) -> Option<u64> {
+pub(crate) fn more_scenarios(difference: f64, interval: Interval, scenarios: u64, factor: f64) -> Option<u64> {
+    let score = |alpha: f64| Normal::standard().inverse_cdf(1.0 - alpha / 2.0);
     let half = (interval.upper - interval.lower) / 2.0;
-    let needed = difference.abs().max(EQUIVALENCE - difference.abs());
-    let all = (scenarios as f64 * (half / needed).powi(2)).ceil();
+    let (away, within) = (difference.abs(), EQUIVALENCE - difference.abs());
+    let ratio = if away >= within { half / away * score(ALPHA / factor) / score(ALPHA) } else { half / within };
+    let all = (scenarios as f64 * ratio.powi(2)).ceil();
     // An interval need not be symmetric, so that as many may be too few: then one more is the least that can be said.
     all.is_finite().then(|| (all as u64).saturating_sub(scenarios).max(1))
 }
@@ -451,9 +445,13 @@ mod tests {
 
     #[test]
     fn a_family_needs_more_scenarios_than_one_comparison() {
-        // scipy.stats.norm.isf: 2.0537 for 0.02, 2.3940 for 0.05 / 3 / 2. 15 (2.3940 / 2.0537)^2 is 20.4.
-        assert_eq!(more_for_a_family(0.04, 0.12, 15), Some(6));
-        // 2.3263 for 0.01. 15 (2.3940 / 2.3263)^2 is 15.9.
-        assert_eq!(more_for_a_family(0.02, 0.06, 15), Some(1));
+        let more = |difference, lower, upper, factor| more_scenarios(difference, Interval { lower, upper }, 15, factor);
+        // 15 (0.3 / 0.2)^2 is 33.75.
+        assert_eq!(more(-0.2, -0.5, 0.1, 1.0), Some(19));
+        // scipy.stats.norm.isf: 2.3940 for 0.05 / 3 / 2, 1.9600 for 0.05 / 2. 33.75 (2.3940 / 1.9600)^2 is 50.4.
+        assert_eq!(more(-0.2, -0.5, 0.1, 3.0), Some(36));
+        // The bounds of equivalence are not adjusted: 15 (0.3 / 0.04)^2 is 843.75.
+        assert_eq!(more(0.01, -0.29, 0.31, 3.0), Some(829));
+        assert_eq!(more(-0.2, -0.21, -0.19, 1.0), Some(1));
     }
 }

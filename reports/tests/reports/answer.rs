@@ -231,7 +231,7 @@ fn several_conditions() {
         &plan,
         &rows(&plan, cheaper, billed),
         &[
-            "No format stands out (40% to 50%); the cheapest is serde (40%, 700 tokens per episode); 114 more scenarios would tell it from fusion-text.",
+            "No format stands out (40% to 50%); the cheapest is serde (40%, 700 tokens per episode); 210 more scenarios would tell it from fusion-text.",
         ],
     );
 }
@@ -370,18 +370,14 @@ fn several_agents() {
     let answer = assert_answer(
         &plan,
         &rows(&plan, of([3, 0, 0]), |_| 1000),
-        &[
-            "fusion-xml is better than zod-json for 1 of 3 agents (a +30 [27, 33]); no clear difference for b and c.",
-        ],
+        &["fusion-xml is better than zod-json for 1 of 3 agents (a +30 [27, 33]); no clear difference for b and c."],
     );
     assert_eq!(answer.best_condition("a · natural"), Some("all fusion-xml"));
     assert_eq!(answer.best_condition("b · natural"), None);
     assert_answer(
         &plan,
         &rows(&plan, of([3, 2, 1]), |_| 1000),
-        &[
-            "fusion-xml is better than zod-json for all 3 agents (a +30 [27, 33], b +20 [17, 23] and c +10 [8, 12]).",
-        ],
+        &["fusion-xml is better than zod-json for all 3 agents (a +30 [27, 33], b +20 [17, 23] and c +10 [8, 12])."],
     );
     assert_answer(
         &plan,
@@ -393,9 +389,7 @@ fn several_agents() {
     assert_answer(
         &plan,
         &rows(&plan, of([-3, 0, 0]), |_| 1000),
-        &[
-            "zod-json is better than fusion-xml for 1 of 3 agents (a +30 [27, 33]); no clear difference for b and c.",
-        ],
+        &["zod-json is better than fusion-xml for 1 of 3 agents (a +30 [27, 33]); no clear difference for b and c."],
     );
     assert_answer(
         &plan,
