@@ -16,6 +16,7 @@ mod prices;
 mod prompt_tools;
 mod secret;
 mod settings;
+mod token_rate;
 
 pub use agent::{LlmAgent, LlmAgentFactory, ModelBackend, default_preamble, preamble_of};
 pub use api::{Api, ApiRequest, UnreadableResponse};

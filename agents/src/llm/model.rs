@@ -72,6 +72,21 @@ pub struct Limits {
     /// The number of tokens in an episode, by the provider's counts, after which no further request is made; null for
     /// no limit.
     pub episode_tokens: Option<u64>,
+    /// The number of tokens of the requests within any minute, input and output, of the whole run; null for no limit. Shards have
+    /// equal shares.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tokens_per_minute: Option<u64>,
+}
+
+impl Limits {
+    /// Returns the limits of a process that runs `part` of `whole` shards, which run at the same time.
+    #[must_use]
+    pub fn share(self, part: u32, whole: u32) -> Limits {
+        // Rounded down, so that the shares do not add up to more, but never to nothing.
+        let share = |limit: u64| u128::from(limit) * u128::from(part) / u128::from(whole.max(1));
+        let share = |limit: u64| u64::try_from(share(limit)).unwrap_or(limit).max(1);
+        Limits { tokens_per_minute: self.tokens_per_minute.map(share), ..self }
+    }
 }
 
 /// Limits on the number of concurrent requests.

@@ -29,7 +29,7 @@ pub(crate) fn model(base_url: &str, retries: u32) -> Model {
         headers: [("x-plain".to_owned(), "plain".to_owned())].into(),
         headers_env: [("x-secret".to_owned(), "TEST_HEADER".to_owned())].into(),
         system: String::new(),
-        limits: Limits { timeout_s: 1, retries, episode_calls: None, episode_tokens: None },
+        limits: Limits { timeout_s: 1, retries, episode_calls: None, episode_tokens: None, tokens_per_minute: None },
         connections: Connections { start: 4, min: 1, max: 8 },
         price: None,
         check_model: true,
@@ -399,6 +399,39 @@ fn no_more_requests_are_under_way_than_the_limit() {
     });
     assert_eq!(server.received().len(), 60);
     assert_eq!(HIGHEST.load(Ordering::SeqCst), 2);
+}
+
+#[test]
+fn a_request_waits_for_the_tokens_of_the_minute() {
+    let answer =
+        r#"{"choices": [{"message": {"content": "done"}}], "usage": {"prompt_tokens": 600, "completion_tokens": 300}}"#;
+    let server = HostileServer::start(move |_, _| json(200, answer));
+    let mut model = model(&server.url, 0);
+    model.limits.tokens_per_minute = Some(6000);
+    let (endpoint, stop) = (endpoint_of(&model), AtomicBool::new(false));
+    let body = json!({"max_tokens": 2000});
+    // 2,007 tokens are expected of each, and 900 are counted of each answer.
+    for _ in 0..5 {
+        endpoint.send("/chat", &body, &stop, &mut 0).unwrap();
+    }
+    std::thread::scope(|scope| {
+        let sixth = scope.spawn(|| endpoint.send("/chat", &body, &stop, &mut 0));
+        while endpoint.waiting_for_tokens() == 0 && !sixth.is_finished() {
+            std::thread::yield_now();
+        }
+        stop.store(true, Ordering::Relaxed);
+        assert_eq!(sixth.join().unwrap(), Err(EndpointError::Stopped));
+    });
+    assert_eq!((server.received().len(), endpoint.waiting_for_tokens()), (5, 0));
+}
+
+#[test]
+fn shards_share_the_tokens_of_a_minute() {
+    let mut limits = model("http://127.0.0.1:1", 0).limits;
+    assert_eq!(limits.share(1, 4), limits);
+    limits.tokens_per_minute = Some(1000);
+    let share = |part, whole| limits.share(part, whole).tokens_per_minute;
+    assert_eq!([share(1, 1), share(1, 3), share(2, 3), share(1, 5000)], [Some(1000), Some(333), Some(666), Some(1)]);
 }
 
 #[test]

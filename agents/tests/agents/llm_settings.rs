@@ -29,6 +29,7 @@ timeout_s = 60
 retries = 2
 episode_calls = 12
 episode_tokens = 200_000
+tokens_per_minute = 90_000
 connections = {start = 2, min = 1, max = 8}
 system = "texts/system.txt"
 check_model = false
@@ -93,7 +94,13 @@ fn a_full_table_says_everything() {
         headers: one("X-Title", "healbench run"),
         headers_env: one("Authorization", "MY_SECRET"),
         system: "Do it.".to_owned(),
-        limits: Limits { timeout_s: 60, retries: 2, episode_calls: Some(12), episode_tokens: Some(200_000) },
+        limits: Limits {
+            timeout_s: 60,
+            retries: 2,
+            episode_calls: Some(12),
+            episode_tokens: Some(200_000),
+            tokens_per_minute: Some(90_000),
+        },
         connections: Connections { start: 2, min: 1, max: 8 },
         price: Some(Price { input: 0.15, cache_read: Some(0.075), cache_write: None, output: 0.6 }),
         check_model: false,
@@ -116,7 +123,13 @@ fn what_a_table_does_not_say_has_a_default() {
         headers: BTreeMap::new(),
         headers_env: BTreeMap::new(),
         system: DEFAULT_SYSTEM_TEXT.to_owned(),
-        limits: Limits { timeout_s: 120, retries: 6, episode_calls: None, episode_tokens: None },
+        limits: Limits {
+            timeout_s: 120,
+            retries: 6,
+            episode_calls: None,
+            episode_tokens: None,
+            tokens_per_minute: None,
+        },
         connections: Connections { start: 20, min: 10, max: 100 },
         price: None,
         check_model: true,
@@ -217,8 +230,8 @@ fn unknown_words_name_the_nearest() {
         at("3:9", "`model.m.tools` is `json`, which is not known; known: `native`, `prompt`")
     );
     let keys = "`api`, `model`, `base_url`, `key_env`, `tools`, `temperature`, `top_p`, `max_output_tokens`, `seed`, \
-                `timeout_s`, `retries`, `episode_calls`, `episode_tokens`, `connections`, `system`, `check_model`, `deterministic`, `headers`, `headers_env`, \
-                `price`, `extra_body`";
+                `timeout_s`, `retries`, `episode_calls`, `episode_tokens`, `tokens_per_minute`, `connections`, `system`, \
+                `check_model`, `deterministic`, `headers`, `headers_env`, `price`, `extra_body`";
     assert_eq!(
         problem("temprature = 1\napi = \"gemini\""),
         at("2:1", &format!("unknown key `model.m.temprature`; did you mean `temperature`? Known: {keys}"))

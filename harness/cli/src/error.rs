@@ -22,7 +22,7 @@ use healbench_reports::{BaselineError, BlessError, ComparisonError, FrameError, 
 use healbench_runner::{RunError, ScenarioSetupError};
 use healbench_scenarios::LoadError;
 
-/// The program's exit codes; documented in the README.
+/// The program's exit codes; documented in the manual page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum ExitStatus {

@@ -13,7 +13,7 @@ use healbench_agents::llm::{
 };
 use healbench_config::hint;
 use healbench_protocol::{AgentKind, AgentSpec, EnvironmentKind, Opening, fingerprint};
-use healbench_record::{CassetteMode, PriceSource};
+use healbench_record::{CassetteMode, PriceSource, Shards};
 use healbench_reports::render::plain_text;
 use healbench_runner::{Budget, WorkerPool};
 
@@ -108,6 +108,7 @@ impl ModelClients {
         run_spec: &RunSpec,
         cassettes: Option<&CassetteMode>,
         budget: Option<Budget>,
+        shards: Option<&Shards>,
         stop: &Arc<AtomicBool>,
         terminal: &Terminal,
     ) -> Result<ModelClients, CliError> {
@@ -130,7 +131,7 @@ impl ModelClients {
                 .help("set its `price` in healbench.toml, or limit tokens, as in `--budget 300ktokens`"));
             }
         }
-        let clients = ModelClients::new(run_spec, cassettes, stop)?;
+        let clients = ModelClients::new(run_spec, cassettes, shards, stop)?;
         clients.preflight(run_spec, stop, terminal)?;
         for name in unpriced_models {
             terminal.note(&format!("{}: its price is unknown, so is what it costs", plain_text(name)));
@@ -138,10 +139,11 @@ impl ModelClients {
         Ok(clients)
     }
 
-    /// Creates the clients: reads keys and opens recordings. Sends no requests. Does nothing for a plan without models.
+    /// Creates the clients of a process that runs these shards, or all of the plan: reads keys and opens recordings. Sends no requests. Does nothing for a plan without models.
     pub(crate) fn new(
         run_spec: &RunSpec,
         cassettes: Option<&CassetteMode>,
+        shards: Option<&Shards>,
         stop: &Arc<AtomicBool>,
     ) -> Result<ModelClients, CliError> {
         if run_spec.plan.agents.iter().all(|agent| agent.opening.is_none()) {
@@ -183,8 +185,8 @@ impl ModelClients {
             let backend = match (known, &network) {
                 (Some(backend), _) => backend,
                 (None, Some(network)) => {
-                    let endpoint =
-                        Endpoint::new(network, model, &variable).map_err(|source| endpoint_error(spec, &source))?;
+                    let endpoint = Endpoint::new(network, &share_of(model, shards), &variable)
+                        .map_err(|source| endpoint_error(spec, &source))?;
                     Arc::new(match &cassette {
                         Some(cassette) => ModelBackend::Recording(endpoint, Arc::clone(cassette)),
                         None => ModelBackend::Live(endpoint),
@@ -268,6 +270,15 @@ impl ModelClients {
         }
         Ok(())
     }
+}
+
+/// Returns a model with its limits for a process that runs these shards, or all of the plan.
+fn share_of(model: &Model, shards: Option<&Shards>) -> Model {
+    let mut model = model.clone();
+    if let Some(shards) = shards {
+        model.limits = model.limits.share(shards.numbers().len() as u32, shards.count());
+    }
+    model
 }
 
 /// Checks that a program can be started.

@@ -39,10 +39,15 @@ pub struct ApiRequest {
 impl ApiRequest {
     /// Returns the largest number of tokens that the answer may have; `None` if the request does not limit it.
     pub fn max_output_tokens(&self) -> Option<u64> {
-        ["/max_completion_tokens", "/max_tokens", "/max_output_tokens", "/generationConfig/maxOutputTokens"]
-            .iter()
-            .find_map(|path| self.body.pointer(path).and_then(Value::as_u64))
+        max_output_tokens(&self.body)
     }
+}
+
+/// Returns [`ApiRequest::max_output_tokens`] of a request with this body.
+pub(super) fn max_output_tokens(body: &Value) -> Option<u64> {
+    ["/max_completion_tokens", "/max_tokens", "/max_output_tokens", "/generationConfig/maxOutputTokens"]
+        .iter()
+        .find_map(|path| body.pointer(path).and_then(Value::as_u64))
 }
 
 /// Merges `extra` into `body`: objects are merged recursively, other values are replaced.

@@ -23,8 +23,10 @@ pub(super) use self::attempt::{AttemptError, RawAnswer};
 use self::classify::AttemptOutcome;
 pub use self::network::Network;
 pub use self::setup::{HOST_VARIABLE, SetupError};
+use super::api::max_output_tokens;
 use super::limiter::LoadSignal;
 use super::secret::Secrets;
+use super::token_rate::{Sent, TokenRate};
 use super::{ConcurrencyLimiter, Model};
 
 /// The longest delay that a server may request; a longer one ends the retries.
@@ -38,6 +40,8 @@ pub struct Endpoint {
     pub(super) secrets: Secrets,
     client: Client,
     limiter: Arc<ConcurrencyLimiter>,
+    /// `None` without a limit.
+    rate: Option<TokenRate>,
 }
 
 /// A response to a request.
@@ -89,12 +93,18 @@ impl Endpoint {
         let (headers, secrets) = setup::headers(model, env)?;
         let client = setup::client(&base, headers)?;
         let limiter = Arc::new(ConcurrencyLimiter::new(model.connections));
-        Ok(Endpoint { network: Arc::clone(network), model: model.clone(), base, secrets, client, limiter })
+        let rate = model.limits.tokens_per_minute.map(TokenRate::new);
+        Ok(Endpoint { network: Arc::clone(network), model: model.clone(), base, secrets, client, limiter, rate })
     }
 
     /// Returns the limiter of concurrent requests and episodes.
     pub fn limiter(&self) -> &Arc<ConcurrencyLimiter> {
         &self.limiter
+    }
+
+    /// Returns the number of requests that wait because of [`Limits::tokens_per_minute`](super::Limits::tokens_per_minute).
+    pub fn waiting_for_tokens(&self) -> usize {
+        self.rate.as_ref().map_or(0, TokenRate::waiting)
     }
 
     /// Posts `body` to `path`, relative to the base URL, and waits for the response, whose body is redacted. Transient
@@ -118,6 +128,7 @@ impl Endpoint {
         let (mut attempts, mut unparsed) = (0, 0);
         loop {
             let permit = self.limiter.acquire_request(stop).ok_or(EndpointError::Stopped)?;
+            let sent = self.acquire_tokens(&request, body, stop)?;
             attempts += 1;
             let started = Instant::now();
             let attempt = self.attempt(&request, timeout, stop);
@@ -130,6 +141,7 @@ impl Endpoint {
             {
                 outcome = classify::classify(Err(AttemptError::late(timeout)), &self.secrets);
             }
+            self.settle_tokens(sent, &request, &outcome, may_be_paid);
             if may_be_paid && !matches!(outcome, AttemptOutcome::Answer(_)) {
                 *lost_answers += 1;
             }
@@ -164,6 +176,33 @@ impl Endpoint {
         }
     }
 
+    /// Waits until the limit on tokens allows a request, and counts what is expected of it.
+    fn acquire_tokens(
+        &self,
+        request: &Request,
+        body: &Value,
+        stop: &AtomicBool,
+    ) -> Result<Option<Sent>, EndpointError> {
+        let Some(rate) = &self.rate else { return Ok(None) };
+        let expected = TokenRate::expected(size(request), max_output_tokens(body));
+        rate.acquire(expected, stop).map(Some).ok_or(EndpointError::Stopped)
+    }
+
+    /// Counts what a request took, as far as that is known.
+    fn settle_tokens(&self, sent: Option<Sent>, request: &Request, outcome: &AttemptOutcome, may_be_paid: bool) {
+        let Some((rate, sent)) = self.rate.as_ref().zip(sent) else { return };
+        match outcome {
+            AttemptOutcome::Answer(body) => {
+                let usage = self.model.api.reply(body).ok().and_then(|reply| reply.usage);
+                if let Some(usage) = usage {
+                    rate.settle(sent, usage.input.saturating_add(usage.output));
+                }
+            }
+            _ if may_be_paid => {}
+            _ => rate.settle(sent, TokenRate::refused(size(request))),
+        }
+    }
+
     /// Waits as after `failed` failed attempts. Returns `None` if `stop` is set meanwhile.
     pub(in crate::llm) fn pause(&self, failed: u32, stop: &AtomicBool) -> Option<()> {
         backoff::sleep(backoff::delay(failed), stop).then_some(())
@@ -195,6 +234,11 @@ impl Endpoint {
         };
         self.network.block_on(attempt::attempt(&self.client, request, timeout, stop))
     }
+}
+
+/// Returns the size of a request's body in bytes.
+fn size(request: &Request) -> usize {
+    request.body().and_then(|body| body.as_bytes()).map_or(0, <[u8]>::len)
 }
 
 /// Returns the message for the last failed attempt.

@@ -10,7 +10,7 @@ use healbench_protocol::{Object, ToolsMode};
 use super::{base_url, defaults};
 use crate::llm::{Api, Connections, Limits, Model, Price, Sampling};
 
-const KEYS: [&str; 21] = [
+const KEYS: [&str; 22] = [
     "api",
     "model",
     "base_url",
@@ -24,6 +24,7 @@ const KEYS: [&str; 21] = [
     "retries",
     "episode_calls",
     "episode_tokens",
+    "tokens_per_minute",
     "connections",
     "system",
     "check_model",
@@ -115,6 +116,7 @@ fn limits(table: &Table<'_>, default: Limits) -> Result<Limits, ConfigError> {
         retries: from("retries", 0)?.unwrap_or(default.retries),
         episode_calls: from("episode_calls", 1)?,
         episode_tokens: table.read("episode_tokens", |value| value.integer(1..=u64::MAX))?,
+        tokens_per_minute: table.read("tokens_per_minute", |value| value.integer(1..=u64::MAX))?,
     })
 }
 

@@ -104,7 +104,7 @@ fn prune(dir: &Path, runs: &[PathBuf], dry_run: bool, terminal: &Terminal) -> Re
         }
         let run_spec = run_spec_of(&run, manifest.plan)?;
         let stop = Arc::new(AtomicBool::new(false));
-        let clients = ModelClients::new(&run_spec, Some(&cassettes), &stop)?;
+        let clients = ModelClients::new(&run_spec, Some(&cassettes), None, &stop)?;
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let job = Job {
             plan: &run_spec.plan,

@@ -75,6 +75,29 @@ fn an_invalid_number_in_a_profile_names_its_position() {
 }
 
 #[test]
+#[cfg(target_os = "linux")]
+fn a_read_only_working_directory_is_an_error_with_a_way_out() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let sandbox = Sandbox::new();
+    let read_only = sandbox.path("read-only");
+    std::fs::create_dir(&read_only).unwrap();
+    std::fs::set_permissions(&read_only, std::fs::Permissions::from_mode(0o555)).unwrap();
+    // Permissions do not stop root. Nobody creates folders in `/sys`.
+    let ignored = std::fs::create_dir(read_only.join("tried")).is_ok();
+    let directory = if ignored { Path::new("/sys") } else { &read_only };
+    let mut command = sandbox.command(&["run", "--trials", "1"]);
+    let result = CommandResult::new(command.current_dir(directory).output().unwrap());
+    assert_eq!((result.code, result.out.as_str()), (Some(2), ""), "{}", result.err);
+    assert!(result.err.starts_with("error: cannot create `runs`: "), "{}", result.err);
+    assert!(result.err.ends_with("help: name a directory to write the run to, with `--out`\n"), "{}", result.err);
+    let out = sandbox.path("elsewhere").display().to_string();
+    let mut command = sandbox.command(&["run", "--trials", "1", "--quiet", "--out", &out]);
+    let result = CommandResult::new(command.current_dir(directory).output().unwrap());
+    assert_eq!(result.code, Some(0), "{}", result.err);
+}
+
+#[test]
 fn an_existing_output_directory_is_not_overwritten() {
     let sandbox = Sandbox::new();
     std::fs::create_dir(sandbox.path("out")).unwrap();

@@ -35,6 +35,7 @@ mod sample_sizes;
 mod schemas;
 mod servers;
 mod shards;
+mod stored_run;
 mod transcripts;
 mod view;
 mod view_episodes;

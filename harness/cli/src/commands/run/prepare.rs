@@ -71,7 +71,8 @@ fn prepare_new(args: &RunArgs, stop: &Arc<AtomicBool>, terminal: &Terminal) -> R
         return Err(RunDirError::Exists(path.clone()).into());
     }
     // Check all models before anything is written or spent.
-    let clients = ModelClients::connect(&run_spec, cassettes.as_ref(), args.budget, stop, terminal)?;
+    let shards = args.shard.as_ref();
+    let clients = ModelClients::connect(&run_spec, cassettes.as_ref(), args.budget, shards, stop, terminal)?;
     let mut manifest = RunManifest {
         shards: args.shard.clone(),
         cassettes: cassettes.filter(|_| has_models),
@@ -145,6 +146,10 @@ fn create_default(
             Err(RunDirError::Exists(_)) if number < 1000 => {
                 path = Path::new("runs").join(format!("{time}-{suite}-{number}"));
             }
+            // The working directory may be read-only.
+            Err(error @ RunDirError::Io { .. }) => {
+                return Err(CliError::from(error).help("name a directory to write the run to, with `--out`"));
+            }
             result => return Ok(result?),
         }
     }
@@ -179,7 +184,8 @@ fn prepare_resumed(
         _ => None,
     };
     let run_spec = run_spec_of(&run, manifest.plan.clone())?;
-    let clients = ModelClients::connect(&run_spec, manifest.cassettes.as_ref(), args.budget, stop, terminal)?;
+    let (cassettes, shards) = (manifest.cassettes.as_ref(), manifest.shards.as_ref());
+    let clients = ModelClients::connect(&run_spec, cassettes, args.budget, shards, stop, terminal)?;
     let done = match manifest.status {
         RunStatus::Interrupted if has_frames && !manifest.has_journal() => manifest.completed_episodes(),
         // The frames are incomplete or missing. Running scripted episodes again costs nothing.
