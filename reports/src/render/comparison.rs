@@ -281,8 +281,7 @@ pub(super) fn conclusion(comparison: &Comparison) -> (String, Paint) {
         }
         Change::Unclear => return (format!("No clear difference in success in any of {cells}."), Paint::Plain),
         Change::NotComparable => {
-            let reasons = pairing_failures(&comparison.unpaired).join(" ");
-            return (format!("Not comparable: nothing could be paired. {reasons}").trim_end().to_owned(), Paint::Bold);
+            return ("Not comparable: nothing could be paired.".to_owned(), Paint::Bold);
         }
         Change::Worse => ("Worse", Paint::Red),
         Change::Better => ("Better", Paint::Green),
