@@ -26,6 +26,7 @@ mod runs;
 mod scenario_diff;
 mod scenarios;
 mod transcript;
+mod waiting;
 
 use maud::{Markup, html};
 
@@ -44,6 +45,7 @@ pub use run_page::RunPage;
 pub use runs::{ListedRun, RunState, RunSummary, run_address, runs};
 pub use scenario_diff::ScenarioChange;
 pub use transcript::Transcripts;
+pub use waiting::waiting_page;
 
 /// Escapes text of agents, models and files so that invisible characters are visible.
 fn visible(text: &str) -> Markup {

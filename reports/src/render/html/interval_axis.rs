@@ -46,10 +46,11 @@ impl Axis {
     pub(super) fn scale(self) -> Markup {
         let end = if self.high >= -self.low { self.high } else { self.low };
         html! {
-            span.line.scale {
-                span.label style={ "left:" (self.place(0.0)) } { "0" }
-                @if end > 0.0 { span.label.last style="right:0" { (points(end)) } }
-                @else { span.label.first style="left:0" { (points(end)) } }
+            // The style shows the labels: they are no part of the text.
+            span.line.scale aria-hidden="true" {
+                span.label data-label="0" style={ "left:" (self.place(0.0)) } {}
+                @if end > 0.0 { span.label.last data-label=(points(end)) style="right:0" {} }
+                @else { span.label.first data-label=(points(end)) style="left:0" {} }
             }
         }
     }

@@ -7,13 +7,14 @@ use super::payload::row_id;
 use super::run_page::RunPage;
 use super::transcript::{outcome_badge, render_call, render_lines};
 use super::visible;
-use crate::render::labels::condition_label;
+use crate::render::labels::row_label;
 use crate::render::number::{count, pluralize};
 use crate::transcript::{CallStep, SpanChange, Transcript, TranscriptStep};
 
 /// The first failed call of an episode, or its first call, and the call after it.
 #[derive(Debug)]
 pub(super) struct Moment {
+    outcome: Markup,
     markup: Markup,
     /// The task.
     task: Markup,
@@ -38,15 +39,12 @@ impl Moment {
             shown.iter().skip(1).any(|call| call.arguments.iter().any(|span| span.change != SpanChange::Same));
         let left_out = calls.len() - shown.len();
         let markup = html! {
-            section.transcript {
-                h3 { (condition_label(&transcript.condition, transcript.guardrails, &transcript.format)) " " (outcome_badge(transcript)) }
-                ol { @for call in shown { li { (render_call(call, call.response.len() <= MAX_RESPONSE_BYTES)) } } }
-                @if shown.is_empty() { p.note { "No call." } }
-                @if left_out > 0 { p.note { (pluralize(left_out as u64, "other call")) " not shown here." } }
-            }
+            ol { @for call in shown { li { (render_call(call, call.response.len() <= MAX_RESPONSE_BYTES)) } } }
+            @if shown.is_empty() { p.note { "No call." } }
+            @if left_out > 0 { p.note { (pluralize(left_out as u64, "other call")) " not shown here." } }
         };
         let task = render_lines(&transcript.prompt, false);
-        Moment { markup, task, has_error: failed.is_some(), has_marked_changes }
+        Moment { outcome: outcome_badge(transcript), markup, task, has_error: failed.is_some(), has_marked_changes }
     }
 
     /// Returns how much a moment shows: an error, and changes of the arguments after it.
@@ -60,7 +58,9 @@ pub(super) fn moment(run: &RunPage<'_>) -> Markup {
     let report = run.report;
     let Some((candidate, moments)) = run.transcripts.moment() else { return html! {} };
     let Some(example) = report.examples.get(candidate.example) else { return html! {} };
-    let conditions = report.agents.first().map_or(0, |agent| agent.rows.len());
+    let (Some(headline), Some(agent)) = (report.headline, report.agents.first()) else { return html! {} };
+    let conditions = agent.rows.len();
+    let names = [headline.left, headline.right].map(|row| agent.rows.get(row).map(row_label));
     html! {
         h2 #moment { "What does an agent do with the error?" }
         p.note {
@@ -74,6 +74,13 @@ pub(super) fn moment(run: &RunPage<'_>) -> Markup {
             }
         }
         p { span.who { "task " } span.task { (moments[0].task) } }
-        div.pair { @for moment in moments { (moment.markup) } }
+        div.pair {
+            @for (moment, name) in moments.into_iter().zip(names) {
+                section.transcript {
+                    h3 { (name.unwrap_or_default()) " " (moment.outcome) }
+                    (moment.markup)
+                }
+            }
+        }
     }
 }

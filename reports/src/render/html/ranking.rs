@@ -5,7 +5,7 @@ use maud::{Markup, html};
 use super::interval_axis::Axis;
 use super::{estimate, visible};
 use crate::metric::RowMetric;
-use crate::render::labels::{condition_label, row_label};
+use crate::render::labels::row_label;
 use crate::render::number::{
     amount_interval, percent_interval, pluralize, points, points_interval, rate_amount, rate_percent, signed_amount,
 };
@@ -77,7 +77,7 @@ fn ranking(report: &Report, agent: usize, axis: Axis, has_reference: bool) -> Ma
                     th scope="col" { "success" }
                     @if has_reference {
                         th scope="col" { "difference in points" }
-                        th.text scope="col" { (axis.scale()) }
+                        th.text scope="col" { span.hidden-text { "interval" } (axis.scale()) }
                     }
                     th scope="col" { "billed tokens/episode" }
                     @if has_reference { th scope="col" { "difference in tokens" } }
@@ -87,7 +87,7 @@ fn ranking(report: &Report, agent: usize, axis: Axis, has_reference: bool) -> Ma
                         tr {
                             td { (rank + 1) }
                             th scope="row" {
-                                a href="#scenarios" data-agent=(agent) data-c=(condition) { (condition_label(&row.condition, row.guardrails, &row.format)) }
+                                a href="#scenarios" data-agent=(agent) data-c=(condition) { (row_label(row)) }
                             }
                             td { (estimate(Some(rate_percent(row.rate(RowMetric::Success))), row.success_interval.map(percent_interval))) }
                             @if has_reference { (difference(row, axis, agent)) }
