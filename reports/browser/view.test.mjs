@@ -113,7 +113,7 @@ it('shows the history of a suite, and both transcripts of a flip', async () => {
 
 it('compares two runs', async () => {
   const { page, close } = await visit('compare?base=base&candidate=candidate');
-  assert.match(await page.locator('main').innerText(), /No metric differs[\s\S]*only one run has trial 2/);
+  assert.match(await page.locator('main').innerText(), /Unchanged: no metric differs in 60 pairs[\s\S]*only one run has trial 2/);
   await close();
 });
 

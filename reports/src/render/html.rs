@@ -1,5 +1,6 @@
 //! Self-contained HTML pages: reports of runs, comparisons and transcripts. They load nothing from elsewhere.
 
+mod aligned;
 mod charts;
 mod claims;
 mod comparison;
@@ -11,7 +12,9 @@ mod figures;
 mod headline;
 mod heat;
 mod history;
+mod interval_axis;
 mod matrix;
+mod moment;
 mod notes;
 mod page;
 mod payload;
@@ -23,6 +26,7 @@ mod runs;
 mod scenario_diff;
 mod scenarios;
 mod transcript;
+mod waiting;
 
 use maud::{Markup, html};
 
@@ -30,7 +34,7 @@ use super::number::UNKNOWN;
 use super::plain_text;
 pub use charts::ChartError;
 pub use comparison::{ComparisonPage, comparison, matrix as matrix_page};
-pub use episode::{EpisodeNeighbors, EpisodePage, episode};
+pub use episode::{EpisodeNeighbors, EpisodePage, MAX_VERSUS, episode};
 pub use episodes::{EpisodesPage, episodes, filter_query};
 pub use error::error_page;
 pub use history::{HistoryRun, SuiteHistory, history};
@@ -41,6 +45,7 @@ pub use run_page::RunPage;
 pub use runs::{ListedRun, RunState, RunSummary, run_address, runs};
 pub use scenario_diff::ScenarioChange;
 pub use transcript::Transcripts;
+pub use waiting::waiting_page;
 
 /// Escapes text of agents, models and files so that invisible characters are visible.
 fn visible(text: &str) -> Markup {

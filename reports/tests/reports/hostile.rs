@@ -208,6 +208,7 @@ fn outputs(hostile: &str) -> Outputs {
                 name: &name,
                 episode: 0,
                 plan: &plan,
+                versus: &[],
                 transcripts: &[transcript.clone(), transcript],
                 neighbors: &EpisodeNeighbors { filter: filter.clone(), previous: Some(3), next: None },
             }),
@@ -417,6 +418,7 @@ fn a_line_of_a_mebibyte_leaves_a_page_small_and_a_transcript_in_it() {
         name: "run",
         episode: 0,
         plan: &plan,
+        versus: &[],
         transcripts: &[transcript],
         neighbors: &EpisodeNeighbors::default(),
     });

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use healbench_protocol::{AgentKind, ErrorClass};
-use healbench_reports::{Ablation, AgentReport, Effect, LAST_CALL_NUMBER, Metric, ReportRow};
+use healbench_reports::{Ablation, AgentReport, Effect, LAST_CALL_NUMBER, MatrixColumn, Metric, ReportRow};
 
 use crate::numbers::{
     self, Column, amount_effect, condition, count, join_nonempty, known, page_columns, points_effect, row_label,
@@ -184,7 +184,7 @@ fn row(ablation: &Ablation, (about, effect): (&str, &Effect)) -> [String; 7] {
 
 #[test]
 fn the_heat_map_of_a_page_is_the_matrix_of_the_report() {
-    let mut seen = 0;
+    let (mut seen, mut merged) = (0, 0);
     for sample in SAMPLES.iter() {
         let found = read(&sample.page(), |page| classed(page.root(), "heat").map(table).next());
         let Some(matrix) = &sample.report.matrix else {
@@ -192,36 +192,66 @@ fn the_heat_map_of_a_page_is_the_matrix_of_the_report() {
             continue;
         };
         let found = found.unwrap();
-        let expected = matrix.rows.iter().enumerate().map(|(index, name)| {
+        let shown = |row: usize, column: usize| cell_text(&matrix.columns[column], row);
+        // Rows and columns that say the same are shown once, and named below.
+        let mut columns: Vec<Vec<usize>> = Vec::new();
+        for column in 0..matrix.columns.len() {
+            let same = |other: &usize| (0..matrix.rows.len()).all(|row| shown(row, column) == shown(row, *other));
+            match columns.iter_mut().find(|group| same(&group[0])) {
+                Some(group) => group.push(column),
+                None => columns.push(vec![column]),
+            }
+        }
+        let mut rows: Vec<Vec<usize>> = Vec::new();
+        for row in 0..matrix.rows.len() {
+            let is_reference = |row: usize| matrix.rows[row] == matrix.reference;
+            let same = |other: usize| columns.iter().all(|column| shown(row, column[0]) == shown(other, column[0]));
+            match rows.iter_mut().find(|group| same(group[0]) && !is_reference(row) && !is_reference(group[0])) {
+                Some(group) => group.push(row),
+                None => rows.push(vec![row]),
+            }
+        }
+        let more = |group: &[usize]| if group.len() > 1 { format!(" +{}", group.len() - 1) } else { String::new() };
+        let expected = rows.iter().map(|row| {
+            let name = &matrix.rows[row[0]];
             let reference = if *name == matrix.reference { " reference" } else { "" };
-            let cells = matrix.columns.iter().map(|column| {
-                let Some(cell) = &column.cells[index] else { return "not in the plan".to_owned() };
-                let rate = known(cell.success.rate, numbers::percent);
-                let Some(entry) = cell.differences.iter().find(|entry| entry.metric == Metric::Success) else {
-                    return join_nonempty(&[&rate, &numbers::share_interval(cell.success_interval)]);
-                };
-                let difference = entry.difference.map_or(String::new(), |difference| {
-                    let significant = entry.p_adjusted.is_some_and(|p| p < 0.05);
-                    let mark = if !significant {
-                        ""
-                    } else if difference > 0.0 {
-                        "▲"
-                    } else {
-                        "▼"
-                    };
-                    join_nonempty(&[mark, &numbers::points(difference), &numbers::points_interval(entry.interval)])
-                });
-                let p = entry.p_adjusted.map_or(String::new(), |p| format!("p {}", numbers::p_value(p)));
-                join_nonempty(&[&rate, &difference, &p])
-            });
-            std::iter::once(format!("{name}{reference}")).chain(cells).collect::<Vec<_>>()
+            let cells = columns.iter().map(|column| shown(row[0], column[0]));
+            std::iter::once(format!("{name}{}{reference}", more(row))).chain(cells).collect::<Vec<_>>()
         });
         assert_eq!(found.texts(), expected.collect::<Vec<_>>(), "{}", sample.name);
-        let titles = matrix.columns.iter().map(|column| column.title.as_str());
+        let titles = columns.iter().map(|column| format!("{}{}", matrix.columns[column[0]].title, more(column)));
         assert_eq!(found.heads[1..], titles.collect::<Vec<_>>());
+        for group in columns.iter().filter(|group| group.len() > 1) {
+            let names =
+                group.iter().map(|column| matrix.columns[*column].title.as_str()).collect::<Vec<_>>().join(" = ");
+            assert!(read(&sample.page(), |page| text(page.root()).contains(&names)), "{names}");
+            merged += 1;
+        }
         seen += 1;
     }
-    assert!(seen > 2, "formats and sets of guardrails");
+    assert!(seen > 2 && merged > 0, "{seen} matrices, {merged} merged columns");
+}
+
+/// Returns what a cell of a matrix says.
+fn cell_text(column: &MatrixColumn, index: usize) -> String {
+    let Some(cell) = &column.cells[index] else { return "not in the plan".to_owned() };
+    let rate = known(cell.success.rate, numbers::percent);
+    let Some(entry) = cell.differences.iter().find(|entry| entry.metric == Metric::Success) else {
+        return join_nonempty(&[&rate, &numbers::share_interval(cell.success_interval)]);
+    };
+    let difference = entry.difference.map_or(String::new(), |difference| {
+        let significant = entry.p_adjusted.is_some_and(|p| p < 0.05);
+        let mark = if !significant {
+            ""
+        } else if difference > 0.0 {
+            "▲"
+        } else {
+            "▼"
+        };
+        join_nonempty(&[mark, &numbers::points(difference), &numbers::points_interval(entry.interval)])
+    });
+    let p = entry.p_adjusted.map_or(String::new(), |p| format!("p {}", numbers::p_value(p)));
+    join_nonempty(&[&rate, &difference, &p])
 }
 
 #[test]
@@ -324,7 +354,7 @@ fn the_scenario_rows_of_a_page_are_those_of_the_report() {
                     _ => example.alike,
                 };
                 let trials = if example.trials > 1 {
-                    format!(" in {} of {} trials alike", count(alike), count(example.trials))
+                    format!(" in {} of {} trials", count(alike), count(example.trials))
                 } else {
                     String::new()
                 };

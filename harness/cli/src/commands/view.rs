@@ -9,6 +9,7 @@ mod history;
 mod page;
 mod pages;
 mod response;
+mod waiting;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -19,6 +20,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, header};
 use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::get;
@@ -31,7 +33,8 @@ use self::folder::RunFolder;
 use self::guard::{RequestGuard, check_request};
 use self::page::PageRequest;
 pub(crate) use self::page::page;
-use self::response::{ErrorPage, Extract};
+use self::response::{ErrorPage, Extract, JSON, PageResponse, RenderedPage};
+use self::waiting::{PATIENCE, WaitingReports};
 use crate::args::ViewArgs;
 use crate::error::{CliError, ExitStatus};
 use crate::limited;
@@ -53,6 +56,7 @@ struct AppState {
     outcomes: Mutex<KnownOutcomes>,
     /// The locks of the runs whose pages are being made.
     runs: Mutex<BTreeMap<String, Arc<tokio::sync::Mutex<()>>>>,
+    waiting: WaitingReports,
     processes: Arc<Semaphore>,
     light_processes: Arc<Semaphore>,
     page_time: Duration,
@@ -67,6 +71,7 @@ impl AppState {
             cache: PageCache::default(),
             outcomes: Mutex::default(),
             runs: Mutex::default(),
+            waiting: WaitingReports::default(),
             processes: Arc::new(Semaphore::new(MAX_PROCESSES)),
             light_processes: Arc::new(Semaphore::new(MAX_LIGHT_PROCESSES)),
             page_time,
@@ -152,6 +157,7 @@ fn router(app: AppState, request_guard: RequestGuard) -> Router {
         .route("/runs/{name}", get(redirect))
         .route("/runs/{name}/", get(run))
         .route("/runs/{name}/progress", get(progress))
+        .route("/runs/{name}/ready", get(ready))
         .route("/runs/{name}/report.json", get(json))
         .route("/runs/{name}/report.csv", get(csv))
         .route("/runs/{name}/episodes", get(episodes))
@@ -180,8 +186,19 @@ async fn progress(State(app): SharedState, Extract(Path(name)): Extract<Path<Str
     make(app, PageRequest::Progress(name)).await
 }
 
-async fn run(State(app): SharedState, Extract(Path(name)): Extract<Path<String>>) -> Response {
-    make(app, PageRequest::Run(name)).await
+/// The page of a run. A browser that would have to wait for it gets a page that waits; other programs get the report.
+async fn run(State(app): SharedState, headers: HeaderMap, Extract(Path(name)): Extract<Path<String>>) -> Response {
+    let accepted = headers.get(header::ACCEPT).and_then(|accepted| accepted.to_str().ok());
+    if !accepted.is_some_and(|accepted| accepted.contains("text/html")) {
+        return make(app, PageRequest::Run(name)).await;
+    }
+    (&*waiting::run_page(app, name, PATIENCE).await).into()
+}
+
+/// Says if the report of a run need not be waited for any more.
+async fn ready(State(app): SharedState, Extract(Path(name)): Extract<Path<String>>) -> Response {
+    let text = format!("{{\"ended\":{}}}", !app.waiting.is_making(&name));
+    (&RenderedPage::from(PageResponse::File(JSON, text))).into()
 }
 
 async fn json(State(app): SharedState, Extract(Path(name)): Extract<Path<String>>) -> Response {

@@ -4,6 +4,7 @@ use healbench_protocol::{AgentKind, ErrorFormat, Guardrails};
 use healbench_record::{CellRef, Condition, Plan};
 use maud::{Markup, html};
 
+use super::aligned::aligned;
 use super::episodes::filter_query;
 use super::page::{Page, page};
 use super::transcript::side_by_side;
@@ -21,11 +22,16 @@ pub struct EpisodePage<'a> {
     pub episode: u64,
     /// The run's plan, which contains the episode.
     pub plan: &'a Plan,
+    /// The episodes that are shown beside it.
+    pub versus: &'a [u64],
     /// The transcripts of the episode and of those it is compared with.
     pub transcripts: &'a [Transcript],
     /// The episodes before and after it among those of the filter.
     pub neighbors: &'a EpisodeNeighbors,
 }
+
+/// The largest number of episodes beside the requested one.
+pub const MAX_VERSUS: usize = 24;
 
 /// The place of an episode in a filtered list.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,7 +43,7 @@ pub struct EpisodeNeighbors {
 
 /// Renders the page.
 pub fn episode(episode: &EpisodePage<'_>) -> String {
-    let EpisodePage { name, episode: number, plan, transcripts, neighbors } = episode;
+    let EpisodePage { name, episode: number, plan, versus: _, transcripts, neighbors } = episode;
     let title = format!("{name}, episode {number}");
     let body = html! {
         p.meta {
@@ -51,7 +57,10 @@ pub fn episode(episode: &EpisodePage<'_>) -> String {
             (other_conditions(episode, cell))
             @if plan.agents[cell.agent].kind == AgentKind::Scripted && plan.is_reproducible(cell.agent) { (rerun_form(episode)) }
         }
-        div data-hits=(visible(&neighbors.filter.q)) { (side_by_side(&transcripts.iter().collect::<Vec<_>>(), true)) }
+        @let transcripts: Vec<&Transcript> = transcripts.iter().collect();
+        div data-hits=(visible(&neighbors.filter.q)) {
+            @if transcripts.len() > 1 { (aligned(&transcripts)) } @else { (side_by_side(&transcripts, true)) }
+        }
     };
     page(&Page { title: &title, served: true, body })
 }
@@ -82,20 +91,41 @@ fn copies(name: &str, episode: u64) -> Markup {
     }
 }
 
-/// Links the same scenario, agent and trial in the plan's other conditions.
+/// Links the same scenario, agent and trial under the plan's other conditions: each is shown beside this episode, or taken away again.
 fn other_conditions(page: &EpisodePage<'_>, cell: CellRef) -> Markup {
-    let episodes = page.plan.conditions.iter().enumerate().filter(|(index, _)| *index != cell.condition);
+    let episode_of = |condition: usize| page.plan.episode(CellRef { condition, ..cell });
+    let others: Vec<u64> =
+        (0..page.plan.conditions.len()).map(episode_of).filter(|other| *other != page.episode).collect();
+    let shown: Vec<u64> = others.iter().copied().filter(|other| page.versus.contains(other)).collect();
+    let address = |episodes: &[u64]| {
+        let list = episodes.iter().map(u64::to_string).collect::<Vec<_>>().join(",");
+        let query = filter_query(&page.neighbors.filter, 1);
+        let versus = match (episodes.is_empty(), query.is_empty()) {
+            (true, _) => query,
+            (false, true) => format!("?versus={list}"),
+            (false, false) => format!("{query}&versus={list}"),
+        };
+        format!("{}episodes/{}{versus}", run_address(page.name), page.episode)
+    };
+    let toggled = |episode: u64| -> Vec<u64> {
+        others.iter().copied().filter(|other| shown.contains(other) != (*other == episode)).collect()
+    };
     html! {
-        @if page.plan.conditions.len() > 1 {
-            p.note {
-                "Compare with: "
-                @for (index, (index_in_plan, Condition { name, guardrails, format, .. })) in episodes.enumerate() {
-                    @if index > 0 { ", " }
-                    @let other = page.plan.episode(CellRef { condition: index_in_plan, ..cell });
-                    a href={ (run_address(page.name)) "episodes/" (page.episode) "?versus=" (other) } {
-                        (visible(&condition_label(name, *guardrails, format)))
+        @if !others.is_empty() {
+            nav.switch aria-label="The same trial under other conditions" {
+                span.note { "The same trial under" }
+                @for (index, Condition { name, guardrails, format, .. }) in page.plan.conditions.iter().enumerate() {
+                    @let episode = episode_of(index);
+                    @let label = condition_label(name, *guardrails, format);
+                    @if episode == page.episode {
+                        span.chosen { (visible(&label)) }
+                    } @else if shown.contains(&episode) {
+                        a.chosen href=(address(&toggled(episode))) { (visible(&label)) span.hidden-text { ": shown; take away" } }
+                    } @else if shown.len() < MAX_VERSUS {
+                        a href=(address(&toggled(episode))) { (visible(&label)) }
                     }
                 }
+                @if others.len() > 1 && others.len() <= MAX_VERSUS && shown.len() < others.len() { a href=(address(&others)) { "all" } }
             }
         }
     }

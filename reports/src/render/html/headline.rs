@@ -3,6 +3,7 @@
 use healbench_protocol::AgentKind;
 use maud::{Markup, html};
 
+use super::interval_axis::Axis;
 use super::visible;
 use crate::metric::RowMetric;
 use crate::rate::Rate;
@@ -17,18 +18,27 @@ use crate::summary::{AgentReport, HeadlineComparison, Report, ReportRow};
 /// Renders one card per agent.
 pub(super) fn headline_cards(report: &Report) -> Markup {
     let agents: Vec<&AgentReport> = report.headline_agents().collect();
+    let compared = agents.iter().filter_map(|agent| agent.headline);
+    let axis = Axis::of(compared.map(|compared| (compared.success.difference, compared.success.interval)));
+    let index = |agent: &AgentReport| report.agents.iter().position(|other| std::ptr::eq(other, agent)).unwrap_or(0);
     html! {
         @if let Some(headline) = report.headline {
             @let names = report.agents.first().map(|agent| [headline.left, headline.right].map(|row| row_label(&agent.rows[row])));
             @if let Some([left, right]) = names {
-                p {
+                @if report.agents.iter().any(|agent| agent.rows.len() > 2) {
+                    h2 #headline { "What changes from " (left) " to " (right) "?" }
+                    p.note {
+                        "In pairs of the same scenario and trial. Intervals and p are for other scenarios of these suites"
+                        @if agents.len() > 1 { "; p is adjusted by Holm for the agents" } "."
+                    }
+                } @else { p {
                     "What changes from " b { (left) } " to " b { (right) } ", in pairs of the same scenario and trial. "
                     "Intervals and p are for other scenarios of these suites" @if agents.len() > 1 { "; p is adjusted by Holm for the agents" } "."
-                }
+                } }
             }
             ul.answers {
                 @for agent in &agents {
-                    (card(agent, &agent.rows[headline.left], &agent.rows[headline.right]))
+                    (card((agent, index(agent)), axis, &agent.rows[headline.left], &agent.rows[headline.right]))
                 }
             }
         } @else {
@@ -59,7 +69,7 @@ fn heading(agent: &AgentReport) -> Markup {
     }
 }
 
-fn card(agent: &AgentReport, left: &ReportRow, right: &ReportRow) -> Markup {
+fn card((agent, index): (&AgentReport, usize), axis: Axis, left: &ReportRow, right: &ReportRow) -> Markup {
     let Some(comparison) = agent.headline else { return html! {} };
     let significant = comparison.success.p_adjusted.is_some_and(|p| p < ALPHA);
     let direction = match comparison.success.difference {
@@ -89,6 +99,7 @@ fn card(agent: &AgentReport, left: &ReportRow, right: &ReportRow) -> Markup {
                         _ => { " no significant difference" }
                     }
                 }
+                div.axis { (axis.scale()) (axis.mark(Some(difference), comparison.success.interval, index)) }
             } @else {
                 div { "There is no pair of scored episodes." }
             }

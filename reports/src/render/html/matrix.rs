@@ -21,6 +21,7 @@ pub(super) fn heat_map(matrix: &Matrix) -> Markup {
         Axis::Content => "Levels of content",
         Axis::Client => "Clients",
     };
+    let layout = Layout::of(matrix);
     html! {
         h2 #matrix { (what) " compared" }
         p.note {
@@ -28,27 +29,101 @@ pub(super) fn heat_map(matrix: &Matrix) -> Markup {
             "the interval for other scenarios of these suites (clustered score). The shade grows with the difference. p: of the same statistic, adjusted by Holm for the whole matrix; cells below 0.05 are framed, with "
             "▲ where more succeed and ▼ where fewer do."
         }
-        @let more = matrix.columns.len().saturating_sub(MAX_COLUMNS);
-        @if more > 0 {
-            p.note { (pluralize(more as u64, "column")) " after the first " (MAX_COLUMNS) " left out; " code { "healbench report --json" } " has them all." }
-        }
         div.scroll tabindex="0" role="region" aria-label=(what) {
             table.heat {
                 thead { tr {
                     th.text scope="col" { (singular(matrix.axis)) }
-                    @for column in matrix.columns.iter().take(MAX_COLUMNS) { th scope="col" { (visible(&column.title)) } }
+                    @for column in &layout.columns { th scope="col" { (equal_names(column, |index| &matrix.columns[index].title)) } }
                 } }
                 tbody {
-                    @for (index, row) in matrix.rows.iter().enumerate() {
+                    @for row in &layout.rows {
                         tr {
-                            th scope="row" { (visible(row)) @if *row == matrix.reference { " " span.badge { "reference" } } }
-                            @for column in matrix.columns.iter().take(MAX_COLUMNS) { (cell(column.cells.get(index).and_then(Option::as_ref))) }
+                            th scope="row" {
+                                (equal_names(row, |index| &matrix.rows[index]))
+                                @if matrix.rows[row[0]] == matrix.reference { " " span.badge { "reference" } }
+                            }
+                            @for column in &layout.columns { (cell(matrix.columns[column[0]].cells.get(row[0]).and_then(Option::as_ref))) }
                         }
                     }
                 }
             }
         }
+        @if !layout.left_out.is_empty() {
+            p.note {
+                (pluralize(layout.left_out.len() as u64, "column")) " that differ less from the reference left out: "
+                (visible(&layout.left_out.join(", "))) ". " code { "healbench report --json" } " has them all."
+            }
+        }
+        @let equal: Vec<Vec<&str>> = layout.equal(matrix);
+        @if !equal.is_empty() {
+            details {
+                summary { "Rows and columns with the same cells are shown once" }
+                ul.note { @for names in &equal { li { (visible(&names.join(" = "))) } } }
+            }
+        }
     }
+}
+
+/// The rows and columns that are shown: those with the same cells once, by their indices.
+struct Layout<'a> {
+    rows: Vec<Vec<usize>>,
+    columns: Vec<Vec<usize>>,
+    /// The titles of the columns that have no room.
+    left_out: Vec<&'a str>,
+}
+
+impl<'a> Layout<'a> {
+    /// Keeps the columns that differ most from the reference.
+    fn of(matrix: &'a Matrix) -> Layout<'a> {
+        let text = |row: usize, column: usize| cell(matrix.columns[column].cells.get(row).and_then(Option::as_ref)).0;
+        let texts: Vec<Vec<String>> = (0..matrix.columns.len())
+            .map(|column| (0..matrix.rows.len()).map(|row| text(row, column)).collect())
+            .collect();
+        let is_reference = |row: usize| matrix.rows[row] == matrix.reference;
+        let mut columns = group(matrix.columns.len(), |a, b| texts[a] == texts[b]);
+        let rows = group(matrix.rows.len(), |a, b| {
+            !is_reference(a) && !is_reference(b) && texts.iter().all(|column| column[a] == column[b])
+        });
+        let mut order: Vec<usize> = (0..columns.len()).collect();
+        order.sort_by(|a, b| spread(matrix, columns[*b][0]).total_cmp(&spread(matrix, columns[*a][0])));
+        let without = order.split_off(order.len().min(MAX_COLUMNS));
+        let left_out: Vec<usize> = without.iter().flat_map(|index| columns[*index].clone()).collect();
+        columns.retain(|column| !left_out.contains(&column[0]));
+        let left_out = left_out.iter().map(|index| matrix.columns[*index].title.as_str()).collect();
+        Layout { rows, columns, left_out }
+    }
+
+    /// Returns the names of the rows and columns that share one.
+    fn equal(&self, matrix: &'a Matrix) -> Vec<Vec<&'a str>> {
+        let rows = self.rows.iter().map(|row| row.iter().map(|index| matrix.rows[*index].as_str()).collect());
+        let columns = self.columns.iter();
+        let columns = columns.map(|column| column.iter().map(|index| matrix.columns[*index].title.as_str()).collect());
+        columns.chain(rows).filter(|names: &Vec<&str>| names.len() > 1).collect()
+    }
+}
+
+/// Groups the indices below `count` that are equal, in their order.
+fn group(count: usize, is_equal: impl Fn(usize, usize) -> bool) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for index in 0..count {
+        match groups.iter_mut().find(|group| is_equal(group[0], index)) {
+            Some(group) => group.push(index),
+            None => groups.push(vec![index]),
+        }
+    }
+    groups
+}
+
+/// Returns the largest difference to the reference in a column.
+fn spread(matrix: &Matrix, column: usize) -> f64 {
+    let cells = matrix.columns[column].cells.iter().flatten().flat_map(|cell| &cell.differences);
+    let success = cells.filter(|entry| entry.metric == Metric::Success);
+    success.filter_map(|entry| entry.difference).fold(0.0, |most, difference| most.max(difference.abs()))
+}
+
+/// Renders the name of the first of these, and how many others are equal.
+fn equal_names<'a>(indices: &[usize], name: impl Fn(usize) -> &'a String) -> Markup {
+    html! { (visible(name(indices[0]))) @if indices.len() > 1 { " +" (indices.len() - 1) } }
 }
 
 /// Returns the class of a cell's shade: steps at 5, 15 and 30 points.

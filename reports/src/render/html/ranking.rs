@@ -2,26 +2,19 @@
 
 use maud::{Markup, html};
 
+use super::interval_axis::Axis;
 use super::{estimate, visible};
 use crate::metric::RowMetric;
-use crate::render::labels::{condition_label, row_label};
+use crate::render::labels::row_label;
 use crate::render::number::{
     amount_interval, percent_interval, pluralize, points, points_interval, rate_amount, rate_percent, signed_amount,
 };
-use crate::statistics::Interval;
 use crate::summary::{AgentReport, Report, ReportRow};
 
 /// The largest number of ranked conditions of an agent.
 const MAX_ROWS: usize = 12;
 /// The number of agents whose list is open from the start.
 const MAX_OPEN: usize = 3;
-
-/// The ends of the axis that all lists share, in points.
-#[derive(Clone, Copy)]
-struct Axis {
-    low: f64,
-    high: f64,
-}
 
 /// Renders the ranked lists; nothing if there are fewer than three conditions, which the headline compares.
 pub(super) fn rankings(report: &Report) -> Markup {
@@ -35,7 +28,7 @@ pub(super) fn rankings(report: &Report) -> Markup {
         h2 #ranking { "Which condition succeeds most?" }
         p.note {
             "Conditions by success"
-            @if let Some(reference) = &reference { ", each with its difference to " b { (reference) } " in points over pairs of the same scenario and trial. A filled mark: the interval excludes zero" }
+            @if let Some(reference) = &reference { ", each with its difference to " b { (reference) } " in points over pairs of the same scenario and trial. A filled mark: the 95% interval excludes 0" }
             "."
         }
         @for (index, agent) in report.agents_by_spread().into_iter().enumerate() {
@@ -54,17 +47,10 @@ fn reference_label(report: &Report) -> Option<String> {
     Some(row_label(row))
 }
 
-/// Returns the range of all differences and intervals of the report, zero included.
+/// Returns the axis of all differences of the report.
 fn shared_axis(report: &Report) -> Axis {
     let rows = report.agents.iter().flat_map(|agent| &agent.rows);
-    let differences = rows.filter_map(|row| row.vs_reference);
-    let ends = differences.flat_map(|paired| {
-        let interval = paired.interval.map(|interval| [interval.lower, interval.upper]);
-        paired.difference.into_iter().chain(interval.into_iter().flatten())
-    });
-    let (low, high) = ends.fold((0.0, 0.0), |(low, high): (f64, f64), end| (low.min(end), high.max(end)));
-    let margin = ((high - low) * 0.04).max(0.005);
-    Axis { low: low - margin, high: high + margin }
+    Axis::of(rows.filter_map(|row| row.vs_reference).map(|paired| (paired.difference, paired.interval)))
 }
 
 fn ranking(report: &Report, agent: usize, axis: Axis, has_reference: bool) -> Markup {
@@ -90,18 +76,18 @@ fn ranking(report: &Report, agent: usize, axis: Axis, has_reference: bool) -> Ma
                     th.text scope="col" { "condition" }
                     th scope="col" { "success" }
                     @if has_reference {
-                        th scope="col" { "points vs reference" }
-                        th.text scope="col" { (points(axis.low)) " to " (points(axis.high)) }
+                        th scope="col" { "difference in points" }
+                        th.text scope="col" { span.hidden-text { "interval" } (axis.scale()) }
                     }
                     th scope="col" { "billed tokens/episode" }
-                    @if has_reference { th scope="col" { "vs reference" } }
+                    @if has_reference { th scope="col" { "difference in tokens" } }
                 } }
                 tbody {
                     @for (rank, (condition, row)) in shown {
                         tr {
                             td { (rank + 1) }
                             th scope="row" {
-                                a href="#scenarios" data-agent=(agent) data-c=(condition) { (condition_label(&row.condition, row.guardrails, &row.format)) }
+                                a href="#scenarios" data-agent=(agent) data-c=(condition) { (row_label(row)) }
                             }
                             td { (estimate(Some(rate_percent(row.rate(RowMetric::Success))), row.success_interval.map(percent_interval))) }
                             @if has_reference { (difference(row, axis, agent)) }
@@ -123,18 +109,7 @@ fn difference(row: &ReportRow, axis: Axis, agent: usize) -> Markup {
     let interval = paired.and_then(|paired| paired.interval);
     html! {
         td { @if paired.is_none() { span.badge { "reference" } } @else { (estimate(value.map(points), interval.map(points_interval))) } }
-        td.axis {
-            span.line {
-                span.zero style={ "left:" (axis.place(0.0)) } {}
-                @if let Some(Interval { lower, upper, .. }) = interval {
-                    span class={ "range a" (agent % 8) } style={ "left:" (axis.place(lower)) ";right:" (axis.place_from_right(upper)) } {}
-                }
-                @if let Some(value) = value {
-                    @let clear = interval.is_some_and(|interval| interval.lower > 0.0 || interval.upper < 0.0);
-                    span class={ "dot a" (agent % 8) @if !clear { " hollow" } } style={ "left:" (axis.place(value)) } {}
-                }
-            }
-        }
+        td.axis { (axis.mark(value, interval, agent)) }
     }
 }
 
@@ -143,15 +118,4 @@ fn token_difference(row: &ReportRow) -> Markup {
     let value = tokens.and_then(|tokens| tokens.difference);
     let interval = tokens.and_then(|tokens| tokens.interval);
     html! { td { (estimate(value.map(signed_amount), interval.map(amount_interval))) } }
-}
-
-impl Axis {
-    /// Returns the distance of a value from the left end, as a CSS length.
-    fn place(self, value: f64) -> String {
-        format!("{:.1}%", 100.0 * (value - self.low) / (self.high - self.low))
-    }
-
-    fn place_from_right(self, value: f64) -> String {
-        format!("{:.1}%", 100.0 * (self.high - value) / (self.high - self.low))
-    }
 }

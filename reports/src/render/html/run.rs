@@ -7,7 +7,7 @@ use super::figures::figures;
 use super::page::{Page, page};
 use super::run_page::RunPage;
 use super::scenarios::scenarios;
-use super::{claims, conditions, headline, heat, matrix, notes, ranking, visible};
+use super::{claims, conditions, headline, heat, matrix, moment, notes, ranking, visible};
 use crate::render::answer::sentences;
 use crate::render::terminal::title;
 
@@ -29,8 +29,9 @@ fn body(run: &RunPage<'_>) -> Result<Markup, ChartError> {
         @for (sentence, is_clear) in sentences(&report.answer) {
             p.lead { @if is_clear { b { (sentence) } } @else { (sentence) } }
         }
-        (headline::headline_cards(report))
         (ranking::rankings(report))
+        (headline::headline_cards(report))
+        (moment::moment(run))
         (heat::heat_maps(report))
         (conditions::tables(report))
         @if let Some(matrix) = &report.matrix { (matrix::heat_map(matrix)) }

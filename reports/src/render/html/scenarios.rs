@@ -145,7 +145,7 @@ fn flip_badge(example: &Example) -> Markup {
     html! {
         @if let Some(alike) = alike {
             span.badge { "ended differently" }
-            @if example.trials > 1 { " " span.k { "in " (count(alike)) " of " (count(example.trials)) " trials alike" } }
+            @if example.trials > 1 { " " span.k { "in " (count(alike)) " of " (count(example.trials)) " trials" } }
         }
     }
 }

@@ -6,6 +6,7 @@ use healbench_protocol::ErrorClass;
 use healbench_record::Outcome;
 use maud::{Markup, html};
 
+use super::moment::Moment;
 use super::payload::{Chunk, EpisodePlace, row_id};
 use crate::render::labels::condition_label;
 use crate::render::transcript::{LAST_LINES, MAX_COLUMNS, MAX_LINES, call_details, describe_changes};
@@ -27,7 +28,7 @@ pub(super) fn side_by_side(transcripts: &[&Transcript], full: bool) -> Markup {
 }
 
 /// Renders the part that all transcripts of a scenario have in common.
-fn render_header(transcript: &Transcript, full: bool) -> Markup {
+pub(super) fn render_header(transcript: &Transcript, full: bool) -> Markup {
     html! {
         @if !transcript.description.is_empty() { p.note { (render_lines(&transcript.description, full)) } }
         p { span.who { "task " } span.task { (render_lines(&transcript.prompt, full)) } }
@@ -50,6 +51,10 @@ pub struct Transcripts {
     chunks: Vec<EncodedChunk>,
     /// The common header and the transcript, by episode.
     rendered: BTreeMap<u64, (Markup, Markup)>,
+    /// The scenarios of which one is shown at the top of the page.
+    candidates: Vec<MomentCandidate>,
+    /// The moments of their episodes.
+    moments: BTreeMap<u64, Moment>,
     failures: BTreeMap<u64, String>,
     encoded_bytes: usize,
     rendered_bytes: usize,
@@ -66,6 +71,15 @@ struct ExampleRow {
     trials: (Vec<(u32, u64)>, u64),
     /// The headline pair of the typical trial.
     pair: [Option<u64>; 2],
+}
+
+/// A scenario of which the moment after the first error could be shown at the top of the page.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct MomentCandidate {
+    /// The index of the example in the report.
+    pub(super) example: usize,
+    /// The headline pair of the typical trial.
+    pub(super) pair: [u64; 2],
 }
 
 /// The compressed transcripts of one scenario.
@@ -107,7 +121,7 @@ impl Transcripts {
             let trials = (example.shown_trials().collect(), example.trials);
             scenarios[place].push(ExampleRow { id, episodes, rates, trials, pair: [example.left, example.right] });
         }
-        Transcripts { scenarios, ..Transcripts::default() }
+        Transcripts { scenarios, candidates: candidates(report), ..Transcripts::default() }
     }
 
     /// Returns the next episodes to add; `None` once the page has no room for more, or all were requested. Episodes that
@@ -143,6 +157,9 @@ impl Transcripts {
     pub fn add(&mut self, episode: u64, transcript: &Transcript) {
         let Some((scenario, place)) = self.requested.get(&episode).copied() else { return };
         self.open.entry(scenario).or_default().add(place, episode, transcript);
+        if self.candidates.iter().any(|candidate| candidate.pair.contains(&episode)) {
+            self.moments.insert(episode, Moment::of(transcript));
+        }
         let is_in_pair = self.scenarios[scenario].iter().any(|row| row.pair.contains(&Some(episode)));
         if is_in_pair && self.rendered_bytes < MAX_RENDERED_BYTES {
             let rendered = (render_header(transcript, false), render_transcript(transcript, false));
@@ -161,6 +178,20 @@ impl Transcripts {
         &self.chunks
     }
 
+    /// Returns the candidate whose moments show most, with these moments.
+    pub(super) fn moment(&self) -> Option<(MomentCandidate, [&Moment; 2])> {
+        let mut best: Option<(u32, MomentCandidate, [&Moment; 2])> = None;
+        for candidate in &self.candidates {
+            let [left, right] = candidate.pair.map(|episode| self.moments.get(&episode));
+            let (Some(left), Some(right)) = (left, right) else { continue };
+            let tells = left.tells() + right.tells();
+            if best.is_none_or(|(most, ..)| tells > most) {
+                best = Some((tells, *candidate, [left, right]));
+            }
+        }
+        best.map(|(_, candidate, moments)| (candidate, moments))
+    }
+
     /// Returns the reason why an episode is not shown.
     pub(super) fn failure(&self, episode: u64) -> Option<&str> {
         self.failures.get(&episode).map(String::as_str)
@@ -175,11 +206,34 @@ impl Transcripts {
     }
 }
 
-fn render_transcript(transcript: &Transcript, full: bool) -> Markup {
+/// The number of scenarios that are considered for the moment at the top of the page.
+const MAX_CANDIDATES: usize = 12;
+
+/// Returns the scenarios whose typical trial ended differently under the two conditions of the headline comparison, of the agent of which
+/// most is to be seen.
+fn candidates(report: &Report) -> Vec<MomentCandidate> {
+    let Some(agent) = report.agents_by_spread().first().copied() else { return Vec::new() };
+    let examples = report.examples.iter().enumerate();
+    let mut found: Vec<(f64, MomentCandidate)> = examples
+        .filter(|(_, example)| example.agent == agent && example.flips)
+        .filter_map(|(index, example)| {
+            let candidate = MomentCandidate { example: index, pair: [example.left?, example.right?] };
+            Some((example.spread.unwrap_or(0.0), candidate))
+        })
+        .collect();
+    found.sort_by(|(a, _), (b, _)| b.total_cmp(a));
+    found.into_iter().take(MAX_CANDIDATES).map(|(_, candidate)| candidate).collect()
+}
+
+pub(super) fn outcome_badge(transcript: &Transcript) -> Markup {
     let class = if transcript.outcome == Outcome::Success { "badge good" } else { "badge bad" };
+    html! { span class=(class) { (transcript.outcome) } }
+}
+
+fn render_transcript(transcript: &Transcript, full: bool) -> Markup {
     let title = html! {
         (condition_label(&transcript.condition, transcript.guardrails, &transcript.format)) " "
-        span class=(class) { (transcript.outcome) } " "
+        (outcome_badge(transcript)) " "
         span.who {
             "after " (pluralize(u64::from(transcript.calls), "call")) ", trial " (transcript.trial)
             @match transcript.episode {
@@ -199,7 +253,7 @@ fn render_transcript(transcript: &Transcript, full: bool) -> Markup {
     }
 }
 
-fn render_step(step: &TranscriptStep, full: bool) -> Markup {
+pub(super) fn render_step(step: &TranscriptStep, full: bool) -> Markup {
     match step {
         TranscriptStep::Wait { seconds } => html! { span.who { "waits " } (pluralize(u64::from(*seconds), "second")) },
         TranscriptStep::Message(text) => render_message("says", text, "", full),
@@ -221,7 +275,7 @@ fn render_message(label: &str, text: &str, class: &str, full: bool) -> Markup {
     }
 }
 
-fn render_call(step: &CallStep, full: bool) -> Markup {
+pub(super) fn render_call(step: &CallStep, full: bool) -> Markup {
     let row = &step.row;
     let verdict = row.error_class.as_ref().map_or("OK", ErrorClass::name);
     html! {
@@ -272,7 +326,7 @@ pub(super) fn truncate_plain(text: &str, full: bool) -> String {
 }
 
 /// Escapes a text line by line. Unless `full`, long texts are truncated in the middle and long lines at their ends.
-fn render_lines(text: &str, full: bool) -> Markup {
+pub(super) fn render_lines(text: &str, full: bool) -> Markup {
     let count = text.lines().count();
     let hidden = if count > MAX_LINES && !full { count - (MAX_LINES - 1) } else { 0 };
     let head = if hidden > 0 { MAX_LINES - 1 - LAST_LINES } else { count };

@@ -225,7 +225,7 @@
     const condition = link.dataset.c;
     // The first condition of the headline comparison stands beside the one that was chosen.
     const pair = Number(condition) === compared[0] ? compared : [compared[0], Number(condition)];
-    const shown = condition === undefined ? "" : [...new Set(pair)].sort((a, b) => a - b).join(",");
+    const shown = condition === undefined ? "" : condition === "all" ? conditions.map((_, index) => index).join(",") : [...new Set(pair)].sort((a, b) => a - b).join(",");
     const filter = agent === undefined ? {} : { q: "", flips: "", agent };
     opened = "";
     pageState.apply({ ...filter, open: details.id.slice(1), show: shown, trial: "" });

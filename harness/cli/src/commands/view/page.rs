@@ -103,9 +103,14 @@ pub(crate) fn page(args: &PageArgs, terminal: &Terminal) -> Result<ExitStatus, C
     Ok(ExitStatus::Success)
 }
 
-/// Returns a page that was made before, or makes it within the time limit.
+/// Returns a page that was made before, or makes it within the time limit of all pages.
 pub(super) async fn make(app: Arc<AppState>, request: PageRequest) -> Arc<RenderedPage> {
     let most = app.page_time;
+    make_within(app, request, most).await
+}
+
+/// Returns a page that was made before, or makes it within a time limit.
+pub(super) async fn make_within(app: Arc<AppState>, request: PageRequest, most: Duration) -> Arc<RenderedPage> {
     let deadline = Instant::now() + most;
     let made = tokio::time::timeout_at(deadline, Box::pin(place(&app, &request))).await;
     let Ok(_place) = made else { return Arc::new(too_slow(most).into()) };

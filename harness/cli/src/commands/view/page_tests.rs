@@ -1,6 +1,7 @@
 use std::path::Path;
 
 use super::*;
+use crate::commands::view::waiting;
 
 /// Returns the text of a page of a server whose pages are made by this shell script, within a second.
 fn made(script: fn() -> Command, requests: &[PageRequest]) -> Vec<(u16, String)> {
@@ -71,4 +72,37 @@ fn a_process_that_ends_early_is_an_error_page() {
         let made = made(script, &request);
         assert!(made[0].0 == 500 && made[0].1.contains(expected), "{expected}: {made:?}");
     }
+}
+
+#[test]
+fn a_browser_gets_a_page_that_waits_for_a_slow_report_and_then_the_report() {
+    // The report is made once the file is there.
+    let script = || {
+        shell(
+            r#"read request; while [ ! -e /tmp/healbench-ready-$PPID ]; do sleep 0.02; done
+printf '{"status":200,"content_type":"text/plain","cacheable":false,"outcomes":null}\nthe report'"#,
+        )
+    };
+    let file = format!("/tmp/healbench-ready-{}", std::process::id());
+    let folder = tempfile::tempdir().unwrap();
+    let app = AppState::new(RunFolder::open(folder.path()).unwrap(), Duration::from_secs(60), script);
+    let app = Arc::new(app);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let patience = Duration::from_millis(1);
+        let get = |patience| waiting::run_page(Arc::clone(&app), "slow".to_owned(), patience);
+        for _ in 0..2 {
+            let page = get(patience).await;
+            assert!(page.status == StatusCode::OK && page.text.contains("being made"), "{page:?}");
+            assert!(app.waiting.is_making("slow") && !app.waiting.is_making("other"));
+        }
+        std::fs::write(&file, "").unwrap();
+        while app.waiting.is_making("slow") {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        assert_eq!(get(patience).await.text, "the report");
+        // It is made anew for the next one, who waits for it.
+        assert_eq!(get(Duration::from_secs(60)).await.text, "the report");
+    });
+    std::fs::remove_file(&file).unwrap();
 }

@@ -32,7 +32,7 @@ pub(super) struct PageQuery {
     guardrails: String,
     /// The error format to show instead of the episode's.
     format: String,
-    /// The episode to show next to it.
+    /// The episodes to show beside it, separated by commas.
     versus: String,
     /// The list of episodes that the neighbors are taken from.
     #[serde(flatten)]
@@ -137,13 +137,12 @@ fn episode(folder: &RunFolder, name: &str, number: &str, query: &PageQuery) -> P
     let no_episode = |number: &str| ErrorPage::not_found(&format!("the run has no episode `{number}`"));
     let parse_number = |number: &str| number.parse::<u64>().map_err(|_| no_episode(number));
     let (number, form) = number.split_once('.').map_or((number, None), |(number, form)| (number, Some(form)));
-    let mut numbers = vec![parse_number(number)?];
-    if !query.versus.is_empty() {
-        numbers.push(parse_number(&query.versus)?);
-    }
+    let versus: Vec<&str> = query.versus.split(',').filter(|part| !part.is_empty()).take(html::MAX_VERSUS).collect();
+    let names: Vec<&str> = [number].into_iter().chain(versus).collect();
+    let numbers: Vec<u64> = names.iter().map(|number| parse_number(number)).collect::<Result<_, _>>()?;
     let run_spec = run_spec_of(&run, manifest.plan)?;
     let mut shown: Vec<Transcript> = Vec::new();
-    for (transcript, number) in transcripts(&run, &run_spec, &numbers)?.into_iter().zip([number, &query.versus]) {
+    for (transcript, number) in transcripts(&run, &run_spec, &numbers)?.into_iter().zip(names) {
         shown.push(match transcript {
             Err(error) if error.kind == ErrorKind::UnknownEpisode => return Err(no_episode(number)),
             transcript => transcript?,
@@ -161,8 +160,14 @@ fn episode(folder: &RunFolder, name: &str, number: &str, query: &PageQuery) -> P
         shown.push(transcript);
     }
     let neighbors = super::episodes::neighbors((&run, &run_spec.plan), query.filter.clone(), numbers[0])?;
-    let page =
-        EpisodePage { name, episode: numbers[0], plan: &run_spec.plan, transcripts: &shown, neighbors: &neighbors };
+    let page = EpisodePage {
+        name,
+        episode: numbers[0],
+        plan: &run_spec.plan,
+        versus: &numbers[1..],
+        transcripts: &shown,
+        neighbors: &neighbors,
+    };
     Ok(PageResponse::Page(html::episode(&page)))
 }
 
