@@ -300,7 +300,8 @@ fn without_text(found: &WithoutEach) -> String {
     parts.extend(harmful.iter().map(harms));
     let unclear: Vec<&SwitchEffect> =
         found.effects.iter().filter(|effect| effect.gain.verdict != Verdict::Clear).collect();
-    if !unclear.is_empty() && !(clear.is_empty() && harmful.is_empty()) {
+    let is_any_clear = clear.len() + harmful.len() > 0;
+    if is_any_clear && !unclear.is_empty() {
         let names: Vec<String> = unclear.iter().map(|effect| effect.guardrail.clone()).collect();
         let cost: Option<f64> = unclear.iter().map(|effect| effect.billed_share).sum();
         let cost = match cost {

@@ -92,7 +92,7 @@ fn two() -> Vec<Condition> {
 #[test]
 fn one_condition() {
     let plan = plan(80, vec![model("m")], vec![format_condition(ErrorFormat::FusionXml)]);
-    let half = rows(&plan, |cell| outcome(cell.scenario % 2 == 0), |_| 1234);
+    let half = rows(&plan, |cell| outcome(cell.scenario.is_multiple_of(2)), |_| 1234);
     assert_answer(
         &plan,
         &half,
@@ -136,7 +136,7 @@ fn two_conditions() {
         &["Use zod-json: +30 points [27, 33] over fusion-xml (50% → 80%), as many tokens."],
     );
     // A gain in one trial and a loss in another, in different scenarios, so that the interval is narrow.
-    let same = |cell: CellRef| outcome(cell.trial % 2 == 0);
+    let same = |cell: CellRef| outcome(cell.trial.is_multiple_of(2));
     let answer = assert_answer(
         &plan,
         &rows(&plan, same, dearer),
@@ -153,7 +153,7 @@ fn two_conditions() {
 #[test]
 fn two_conditions_without_enough_data() {
     let few = plan(20, vec![model("m")], two());
-    let mixed = |cell: CellRef| outcome((cell.scenario % 3 == 0) == (cell.condition == 1));
+    let mixed = |cell: CellRef| outcome((cell.scenario.is_multiple_of(3)) == (cell.condition == 1));
     let answer = assert_answer(
         &few,
         &rows(&few, mixed, |_| 1000),
@@ -225,7 +225,7 @@ fn several_conditions() {
     // Nothing tells the cheapest one from the best one yet, which is no advice to use it.
     let cheaper = |cell: CellRef| match cell.condition {
         3 => outcome(cell.scenario % 5 < 2),
-        _ => outcome(cell.scenario % 2 == 0),
+        _ => outcome(cell.scenario.is_multiple_of(2)),
     };
     assert_answer(
         &plan,
@@ -457,8 +457,8 @@ fn servers() {
     records.calls = Vec::new();
     for row in &mut records.episodes {
         let cell = plan.cell(row.episode).unwrap();
-        let fixed = cell.condition == 1 || cell.scenario % 4 == 0;
-        let tool = if cell.scenario % 2 == 0 { "log" } else { "diff" };
+        let fixed = cell.condition == 1 || cell.scenario.is_multiple_of(4);
+        let tool = if cell.scenario.is_multiple_of(2) { "log" } else { "diff" };
         (row.calls, row.counts.chains, row.counts.errors_fixed) = (2, 1, u32::from(fixed));
         let call = |call, is_error| CallRecord {
             episode: row.episode,

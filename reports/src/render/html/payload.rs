@@ -137,11 +137,10 @@ impl Chunk {
     /// Returns the index of a text.
     fn text(&mut self, text: String) -> usize {
         let next = self.texts.len();
-        let index = *self.known.entry(text).or_insert_with_key(|text| {
+        *self.known.entry(text).or_insert_with_key(|text| {
             self.texts.push(text.clone());
             next
-        });
-        index
+        })
     }
 
     fn step(&mut self, step: &TranscriptStep) -> StepData {

@@ -127,7 +127,7 @@ struct Switches {
 
 /// Returns what is missed without each guardrail; `None` unless the plan has all of them, and all without each.
 pub(super) fn without_each(context: &Context<'_>, speakers: &[usize], clusters: u64) -> Option<Vec<Finding>> {
-    let mut found = switches(context, speakers, |bit| (Guardrails::SETS - 1, Guardrails::SETS - 1 & !bit))?;
+    let mut found = switches(context, speakers, |bit| (Guardrails::SETS - 1, (Guardrails::SETS - 1) & !bit))?;
     settle(found.iter_mut().flat_map(|of| &mut of.effects).map(|effect| &mut effect.gain).collect(), clusters);
     let finding = |mut of: Switches| {
         sort(&mut of.effects);
@@ -140,7 +140,7 @@ pub(super) fn without_each(context: &Context<'_>, speakers: &[usize], clusters: 
 /// Returns what each guardrail gives alone, and added last if the plan shows it; `None` unless the plan has no guardrails, and each alone.
 pub(super) fn alone(context: &Context<'_>, speakers: &[usize], clusters: u64) -> Option<Vec<Finding>> {
     let mut alone = switches(context, speakers, |bit| (bit, 0))?;
-    let mut last = switches(context, speakers, |bit| (Guardrails::SETS - 1, Guardrails::SETS - 1 & !bit));
+    let mut last = switches(context, speakers, |bit| (Guardrails::SETS - 1, (Guardrails::SETS - 1) & !bit));
     let effects = alone.iter_mut().chain(last.iter_mut().flatten()).flat_map(|of| &mut of.effects);
     settle(effects.map(|effect| &mut effect.gain).collect(), clusters);
     let mut last = last.unwrap_or_default().into_iter();

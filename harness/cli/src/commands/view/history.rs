@@ -45,7 +45,7 @@ pub(super) fn history(runs: &RunFolder, known: &mut KnownOutcomes) -> PageResult
     }
     let newest = |runs: &[CompleteRun]| runs.iter().map(|run| run.manifest.started.clone()).max();
     let mut suites: Vec<_> = suites.into_iter().collect();
-    suites.sort_by(|(_, a), (_, b)| newest(b).cmp(&newest(a)));
+    suites.sort_by_key(|(_, runs)| std::cmp::Reverse(newest(runs)));
     let histories: Vec<SuiteHistory> = suites
         .into_iter()
         .map(|((suite, plan), runs)| suite_history(suite, plan, runs))
