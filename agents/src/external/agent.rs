@@ -12,9 +12,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use healbench_mcp::{Line, MAX_LINE, Process, ServerCommand, ToolServer, Variables, call_result, read_line};
+use healbench_mcp::{Line, MAX_LINE, Process, ServerCommand, ToolServer, Variables, read_line};
 use healbench_protocol::{
-    Agent, AgentError, EpisodeStart, Origin, ProgramReport, SERVER_NAME, ToolCall, ToolResponse, Turn, Usage,
+    Agent, AgentError, CallResult, EpisodeStart, Origin, ProgramReport, SERVER_NAME, ToolCall, ToolResponse, Turn, Usage,
     tool_definitions,
 };
 use serde_json::Value;
@@ -209,11 +209,13 @@ impl LastLines {
 }
 
 impl Agent for ProgramAgent<'_> {
-    fn next_turn(&mut self, seen: &[&ToolResponse]) -> Result<Turn, AgentError> {
-        if let (Some(asked), [response]) = (self.asked.take(), seen) {
-            let content = response.content.iter().map(String::as_str);
-            asked.answer(call_result(content, None, response.is_error));
+    fn receive_result(&mut self, result: CallResult) {
+        if let Some(asked) = self.asked.take() {
+            asked.answer(result);
         }
+    }
+
+    fn next_turn(&mut self, _: &[&ToolResponse]) -> Result<Turn, AgentError> {
         if self.running.is_none() {
             self.running = Some(self.launch()?);
         }

@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-use healbench_mcp::{Incoming, IncomingCall, Line, MAX_LINE, ToolServer, read_line};
+use healbench_mcp::{Incoming, IncomingCall, Line, MAX_LINE, ToolServer, call_outcome, read_line};
+use healbench_protocol::CallResult;
 
 use super::agent::Event;
 
@@ -61,8 +62,8 @@ impl SocketCall {
     }
 
     /// Sends the result, if the session is still open.
-    pub(super) fn answer(&self, result: serde_json::Value) {
-        self.connection.send(&self.call.answer(Ok(result)));
+    pub(super) fn answer(&self, result: CallResult) {
+        self.connection.send(&self.call.answer(call_outcome(result)));
     }
 }
 

@@ -21,5 +21,5 @@ pub use hold::hold;
 pub use http::{Address, HttpSession};
 pub use line::{Line, MAX_LINE, Message, RpcError, read_line, to_line};
 pub use process::{Process, ProgramEnd, ServerCommand, Variables, run_program};
-pub use server::{Incoming, IncomingCall, ToolServer, call_result};
+pub use server::{Incoming, IncomingCall, ToolServer, call_outcome};
 pub use session::{Endpoint, McpSession};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use healbench_protocol::{NumberTexts, ToolCall};
+use healbench_protocol::{CallResult, ContentBlock, NumberTexts, ProtocolError, ToolCall};
 use serde_json::{Map, Value, json};
 
 use crate::client::REVISIONS;
@@ -60,20 +60,25 @@ impl IncomingCall {
     }
 }
 
-/// Returns the `CallToolResult` with these texts.
-pub fn call_result<'a>(
-    content: impl IntoIterator<Item = &'a str>,
-    structured: Option<&Value>,
-    is_error: bool,
-) -> Value {
-    let blocks: Vec<Value> = content.into_iter().map(|text| json!({"type": "text", "text": text})).collect();
-    let mut result = Map::new();
-    result.insert("content".to_owned(), blocks.into());
-    if let Some(structured) = structured {
-        result.insert("structuredContent".to_owned(), structured.clone());
+/// Returns what a client is sent: a `CallToolResult`, or the protocol error.
+///
+/// # Errors
+/// The protocol error.
+pub fn call_outcome(result: CallResult) -> Result<Value, RpcError> {
+    if let Some(ProtocolError { code, message, data }) = result.protocol_error {
+        return Err(RpcError { code, message, data: data.unwrap_or_default() });
     }
-    result.insert("isError".to_owned(), is_error.into());
-    result.into()
+    let block = |block: ContentBlock| match block {
+        ContentBlock::Text(text) => json!({"type": "text", "text": text}),
+        ContentBlock::Other(block) => block,
+    };
+    let mut sent = Map::new();
+    sent.insert("content".to_owned(), result.content.into_iter().map(block).collect());
+    if let Some(structured) = result.structured {
+        sent.insert("structuredContent".to_owned(), structured);
+    }
+    sent.insert("isError".to_owned(), result.is_error.into());
+    Ok(sent.into())
 }
 
 impl ToolServer {
@@ -229,7 +234,10 @@ mod tests {
         assert_eq!(other["error"]["data"], json!({"supported": [STATELESS], "requested": "2031-01-01"}));
         let call = request("tools/call", &json!({"name": "echo", "_meta": meta}));
         let Incoming::Call(call) = server().receive(call.as_bytes()) else { panic!("{call}") };
-        let line = call.answer(Ok(call_result(["x"], None, false)));
+        let line = call.answer(call_outcome(CallResult {
+            content: vec![ContentBlock::Text("x".to_owned())],
+            ..CallResult::default()
+        }));
         let expected = json!({"content": [{"type": "text", "text": "x"}], "isError": false, "resultType": "complete"});
         assert_eq!(serde_json::from_slice::<Value>(&line).unwrap()["result"], expected);
     }

@@ -2,7 +2,7 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{DrawKey, ToolCall, ToolResponse, ToolSpec};
+use crate::{CallResult, DrawKey, ToolCall, ToolResponse, ToolSpec};
 
 /// The next turn of an agent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -144,6 +144,10 @@ pub trait Agent {
     /// # Errors
     /// Returns [`AgentError`] if the agent could not be reached or set up. A wrong or useless turn is not an error.
     fn next_turn(&mut self, seen: &[&ToolResponse]) -> Result<Turn, AgentError>;
+
+    /// Receives the result of the latest call as the server sent it, with what is no text. Only agents of the kind
+    /// [`Origin::Program`] are given it, each time before `next_turn`.
+    fn receive_result(&mut self, _result: CallResult) {}
 
     /// Returns the origin of the latest turn.
     fn origin(&self) -> Origin {

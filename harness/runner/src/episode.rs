@@ -260,7 +260,12 @@ impl<'a> EpisodeRun<'a> {
                         }
                         let waited_s = if index == 0 { waited_s } else { 0 };
                         match self.make_call(call, waited_s, observe) {
-                            Ok(cached) => cached_responses.push(cached),
+                            Ok(cached) => {
+                                if self.is_program {
+                                    agent.receive_result(cached.answer.call_result());
+                                }
+                                cached_responses.push(cached);
+                            }
                             Err(error) => return Ok(lost(&error, observe)),
                         }
                     }

@@ -194,8 +194,9 @@ impl EpisodeFolder {
     /// Replaces the path of the folder by that which agents see.
     fn leave(&self, result: &mut CallResult) {
         for block in &mut result.content {
-            if let ContentBlock::Text(text) = block {
-                self.hide(text);
+            match block {
+                ContentBlock::Text(text) => self.hide(text),
+                ContentBlock::Other(block) => self.hide_in(block),
             }
         }
         if let Some(structured) = &mut result.structured {
@@ -203,6 +204,7 @@ impl EpisodeFolder {
         }
         if let Some(error) = &mut result.protocol_error {
             self.hide(&mut error.message);
+            error.data.as_mut().into_iter().for_each(|data| self.hide_in(data));
         }
     }
 

@@ -6,7 +6,8 @@ export async function play(client, calls, call) {
     try {
       const result = await call(name, arguments_);
       const texts = (result.content ?? []).filter((block) => block.type === "text").map((block) => block.text);
-      shown = { isError: result.isError ?? false, text: texts.join("\n\n") };
+      const structured = result.structuredContent ? { structured: result.structuredContent } : {};
+      shown = { isError: result.isError ?? false, text: texts.join("\n\n"), ...structured };
     } catch (error) {
       shown = { thrown: String(error.message) };
     }

@@ -38,7 +38,10 @@ async def main():
                     try:
                         result = await session.call_tool(call["name"], call["arguments"])
                         texts = [block.text for block in result.content if block.type == "text"]
-                        shown = {"isError": bool(result.model_dump(by_alias=True).get("isError")), "text": "\n\n".join(texts)}
+                        fields = result.model_dump(by_alias=True)
+                        shown = {"isError": bool(fields.get("isError")), "text": "\n\n".join(texts)}
+                        if fields.get("structuredContent"):
+                            shown["structured"] = fields["structuredContent"]
                     except Exception as error:  # What a client throws is what its user sees.
                         shown = {"thrown": str(error)}
                     print(json.dumps({**call, **shown}), flush=True)

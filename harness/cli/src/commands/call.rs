@@ -7,7 +7,7 @@ use std::sync::Arc;
 use healbench_engine::contract::ContractAwareness;
 use healbench_engine::definition::{Tool, WorldDef};
 use healbench_engine::{ClientProfile, CompileError, Engine, GuardedReply, World, WorldBase};
-use healbench_mcp::call_result;
+use healbench_mcp::call_outcome;
 use healbench_protocol::{EnvironmentKind, NumberTexts, SERVER_NAME, Seed, ToolCall, ToolSpec, tool_definitions};
 use healbench_record::Condition;
 use healbench_reports::render::{plain_text, pluralize};
@@ -214,7 +214,7 @@ impl Engines {
     /// Formats the response under each condition; `line` is the line of the call in the input.
     fn render_reply(&mut self, call: &ToolCall, line: Option<u64>) -> String {
         if let (CallOutput::Json, [only]) = (self.output, self.conditions.as_mut_slice()) {
-            return json_line(&call_tool_result(&only.call(call)));
+            return json_line(&call_tool_result(only.call(call)));
         }
         let mut out = String::new();
         if let (CallOutput::Text, Some(line)) = (self.output, line) {
@@ -234,7 +234,7 @@ impl Engines {
             match self.output {
                 CallOutput::Text => out.push_str(&section(label, &reply, tokens, is_estimated)),
                 CallOutput::Json => {
-                    let result = call_tool_result(&reply);
+                    let result = call_tool_result(reply);
                     let member =
                         serde_json::json!({"tokens": tokens, "tokens_estimated": is_estimated, "result": result});
                     members.insert(label.clone(), member);
@@ -275,10 +275,11 @@ fn section(label: &str, reply: &GuardedReply, tokens: u32, is_estimated: bool) -
     out
 }
 
-/// Returns the MCP result of `tools/call`.
-pub(super) fn call_tool_result(reply: &GuardedReply) -> Value {
-    let response = &reply.response;
-    call_result(response.content.iter().map(String::as_str), reply.structured.as_ref(), response.is_error)
+/// Returns the MCP result of `tools/call`, with the content that an agent is shown.
+fn call_tool_result(reply: GuardedReply) -> Value {
+    let shown = GuardedReply { unchanged: None, ..reply };
+    // Without a server's own result there is no protocol error.
+    call_outcome(shown.call_result()).unwrap_or_default()
 }
 
 fn json_line(value: &impl Serialize) -> String {

@@ -10,7 +10,7 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
-use healbench_mcp::{Incoming, IncomingCall, Line, MAX_LINE, ToolServer, attach as relay, read_line};
+use healbench_mcp::{Incoming, IncomingCall, Line, MAX_LINE, ToolServer, attach as relay, call_outcome, read_line};
 use healbench_protocol::{EnvironmentKind, SERVER_NAME, Seed, tool_definitions};
 use healbench_record::{Condition, Plan};
 use healbench_reports::render::{plain_text, pluralize};
@@ -18,7 +18,7 @@ use healbench_runner::{Axes, ScenarioContext, build_plan};
 use healbench_scenarios::Scenario;
 
 use self::cases::Case;
-use super::call::{call_tool_result, load_single_scenario};
+use super::call::load_single_scenario;
 use crate::args::ServeArgs;
 use crate::conditions::labelled_conditions;
 use crate::error::{CliError, ExitStatus};
@@ -77,7 +77,7 @@ fn serve_scenario(path: &Path, args: &ServeArgs, terminal: &Terminal) -> Result<
     let stop = stop_flag()?;
     let calls = answer_lines(&server, &stop, &mut |incoming| {
         let reply = session.call(&incoming.call).map_err(no_reply)?;
-        Ok(incoming.answer(Ok(call_tool_result(&reply))))
+        Ok(incoming.answer(call_outcome(reply.call_result())))
     })?;
     let unmet = session.unmet().map_err(no_reply)?;
     let calls = pluralize(calls, "call");
