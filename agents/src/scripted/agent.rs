@@ -20,7 +20,7 @@ use super::hints::{Hint, Vocabulary, extract_with_arguments};
 use super::lookup::{TruncatedResult, action_of, advised_call, discriminator};
 use super::paths;
 use super::profile::Profile;
-use super::records::{FoundValues, is_records};
+use super::records::{FoundValues, prose_of};
 use super::repair::{ArgumentEdit, RepairContext, repairs};
 use crate::llm::default_preamble;
 
@@ -235,10 +235,8 @@ impl<'a> ScriptedAgent<'a> {
         }
         let Some(call) = self.last_call.clone() else { return };
         for text in texts {
-            if !is_records(text) {
-                let hints = self.extract_hints(text);
-                self.advice.extend_from_slice(&hints);
-            }
+            let hints = self.extract_hints(prose_of(text));
+            self.advice.extend_from_slice(&hints);
         }
         let is_same_action = |truncated: &TruncatedResult| {
             truncated.call.tool == call.tool && action_of(&self.start, &truncated.call) == action_of(&self.start, &call)

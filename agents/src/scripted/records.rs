@@ -246,12 +246,45 @@ impl Visitor<'_> for ColumnVisitor<'_> {
     }
 }
 
-/// Returns true if a block of a success is JSON. Only the beginning of a long block is examined, because parsing it again is expensive.
-pub(super) fn is_records(text: &str) -> bool {
-    let text = text.trim_start();
-    let Some(inner) = text.strip_prefix(['[', '{']) else { return false };
-    if text.len() > 4096 {
-        return inner.trim_start().starts_with(['{', '"', '[']);
+/// Returns the prose of a text of a success: what follows its records, all if it has none. Clients join the blocks of a response, so both may
+/// stand in one text. It is searched from the end, because parsing long records again is expensive.
+pub(super) fn prose_of(text: &str) -> &str {
+    let Some(inner) = text.trim_start().strip_prefix(['[', '{']) else { return text };
+    if inner.trim_start().starts_with(['{', '"', '[']) {
+        let is_record_line = |line: &str| line.trim_start().starts_with(['{', '}', '[', ']', '"']);
+        let mut end = text.len();
+        for line in text.rsplit('\n') {
+            if is_record_line(line) {
+                return text.get(end..).unwrap_or_default();
+            }
+            end = end.saturating_sub(line.len() + 1);
+        }
     }
-    serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
+    match serde_json::from_str::<IgnoredAny>(text) {
+        Ok(_) => "",
+        Err(_) => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::prose_of;
+
+    #[test]
+    fn prose_follows_the_records_of_a_text() {
+        let records = format!("[\n{}]", "{\"id\":\"a\"},\n".repeat(1000));
+        let advice = "\n\nShowing 1000 of 3000.\nUse filters:\n  \u{2022} town";
+        for records in ["[]", "[{\"id\":1}]", "{\n  \"id\": 1\n}", &records] {
+            assert_eq!(prose_of(records), "", "{records}");
+        }
+        for records in ["[{\"id\":1}]", "{\n  \"id\": 1\n}", &records] {
+            assert_eq!(prose_of(&format!("{records}{advice}")), advice, "{records}");
+        }
+        // A client cuts a text anywhere.
+        let cut = &records[..records.len() - 10];
+        assert_eq!(prose_of(&format!("{cut}\n...10 bytes truncated...")), "\n...10 bytes truncated...");
+        for text in ["", "Done.", "[omitted 1 text items ...]", "Wall time: 0 seconds\n[{\"id\":1}]"] {
+            assert_eq!(prose_of(text), text);
+        }
+    }
 }
