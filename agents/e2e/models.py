@@ -3,6 +3,8 @@
 
 models.py fetch FOLDER MODEL...   a virtual environment with the server, and the weights, checked by their SHA-256
 models.py serve FOLDER MODEL PORT  OpenAI chat completions on loopback, one slot
+models.py serve FOLDER MODEL PORT tools  the same with the chat template tools.jinja, for clients that send `tools`: arguments then
+                                  follow the schemas that were sent, for llama.cpp forces them to
 
 The weights are uploads of third parties without a licence file of their own: for measuring, not for shipping.
 """
@@ -76,7 +78,7 @@ def fetch(folder, models):
     print("\n".join(f"{MODELS[model][0]}  {model}" for model in models))
 
 
-def serve(folder, model, port):
+def serve(folder, model, port, with_tools):
     import xllamacpp
 
     params = xllamacpp.CommonParams()
@@ -92,6 +94,8 @@ def serve(folder, model, port):
     # cores. With it, answers at temperature 0 need not be the same the next time; the recording is what can be repeated.
     params.cache_prompt = True
     params.use_jinja = True
+    if with_tools:
+        params.chat_template = pathlib.Path(__file__).with_name("tools.jinja").read_text(encoding="utf-8")
     server = xllamacpp.Server(params)
     print("listening on", server.listening_address, flush=True)
     stop = threading.Event()
@@ -106,7 +110,7 @@ if __name__ == "__main__":
         case ["fetch", folder, *models] if models and all(model in MODELS for model in models):
             pathlib.Path(folder).mkdir(parents=True, exist_ok=True)
             fetch(pathlib.Path(folder), models)
-        case ["serve", folder, model, port] if model in MODELS:
-            serve(pathlib.Path(folder), model, int(port))
+        case ["serve", folder, model, port, *tools] if model in MODELS and tools in ([], ["tools"]):
+            serve(pathlib.Path(folder), model, int(port), bool(tools))
         case _:
             sys.exit(__doc__ + "\nmodels: " + ", ".join(MODELS))

@@ -1,0 +1,45 @@
+#!/usr/bin/env bash
+# Plays the suite `recovery` with opencode and a real small model on this machine.
+#
+# usage: agents/e2e/opencode.sh FOLDER [HEALBENCH]
+#
+# FOLDER gets the server, the weights and the run, which an interrupted command resumes. MODEL is a model of run.sh [default: qwen-1.5b].
+# opencode is that of agents/clients (`npm install --no-save --ignore-scripts` there), or on the path.
+set -euo pipefail
+folder=${1:?usage: agents/e2e/opencode.sh FOLDER [HEALBENCH]}
+mkdir -p "$folder"
+folder=$(cd "$folder" && pwd)
+healbench=${2:+$(realpath "$2")}
+cd "$(dirname "$0")/../.."
+here=agents/e2e
+export OMP_WAIT_POLICY=PASSIVE GOMP_SPINCOUNT=0
+modules=$PWD/agents/clients/node_modules
+export PATH=$modules/opencode-linux-x64/bin:$modules/opencode-linux-x64-baseline/bin:$PATH
+case ${MODEL:=qwen-1.5b} in
+    smollm2-135m) weights=smollm2-135m-instruct ;;
+    qwen-0.5b) weights=qwen2.5-coder-0.5b-instruct ;;
+    qwen-1.5b) weights=qwen2.5-coder-1.5b-instruct ;;
+    *) echo "no model $MODEL in $here/healbench.toml" >&2; exit 1 ;;
+esac
+
+python3 "$here/models.py" fetch "$folder" "$weights"
+"$folder/venv/bin/python" "$here/models.py" serve "$folder" "$weights" 18115 tools > "$folder/$MODEL-tools.log" 2>&1 &
+server=$!
+trap 'kill $server' EXIT
+until grep -qs '^listening' "$folder/$MODEL-tools.log"; do
+    kill -0 $server || { tail "$folder/$MODEL-tools.log"; exit 1; }
+    sleep 1
+done
+# The server has one place for a conversation, so episodes run one after the other.
+run=$folder/opencode-$MODEL
+if [ -d "$run" ]; then
+    words=(run --resume "$run")
+else
+    words=(run recovery --config "$here/healbench.toml" --agent agent:opencode --condition sdk-typescript,fusion --trials 1 --jobs 1
+        --out "$run")
+fi
+if [ -n "$healbench" ]; then
+    "$healbench" "${words[@]}"
+else
+    cargo run --release --locked --quiet -- "${words[@]}"
+fi
