@@ -3,7 +3,7 @@
 //! usage: toy-agent [--acp] MODE
 //!
 //! The calls of an episode are in `calls.json` of its home, and without `--acp` the server is in `mcp.json`. MODE is one of
-//! [`MODES`], or a folder: then each start takes the next mode, and leaves its number there.
+//! [`MODES`], `hangs`, or a folder: then each start takes the next mode, and leaves its number there.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
@@ -102,6 +102,7 @@ fn act(mode: &str, server: &Value, calls: &[Value], ask: &mut dyn FnMut(&str, &s
         let id = session.call(call);
         match mode {
             "dies" if number == 0 => exit(3),
+            "hangs" => sleep(Duration::from_secs(600)),
             "cancels" => session.send(&json!({
                 "jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id},
             })),

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use healbench_mcp::{Line, MAX_LINE, Process, ServerCommand, ToolServer, Variables, read_line};
 use healbench_protocol::{
-    Agent, AgentError, CallResult, EpisodeStart, Origin, ProgramReport, SERVER_NAME, ToolCall, ToolResponse, Turn, Usage,
-    tool_definitions,
+    Agent, AgentError, CallResult, EpisodeStart, Origin, ProgramReport, SERVER_NAME, ToolCall, ToolResponse, Turn,
+    Usage, tool_definitions,
 };
 use serde_json::Value;
 
@@ -102,7 +102,7 @@ impl ProgramFactory {
         if length > MAX_SOCKET_PATH {
             return Err(ProgramSetupError::LongPath { path, length });
         }
-        delete_abandoned();
+        delete_abandoned(&std::env::temp_dir());
         let mut secrets = Secrets::default();
         for name in &program.env {
             let value = variable(name).ok_or_else(|| ProgramSetupError::NoVariable(name.clone()))?;

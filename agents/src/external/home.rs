@@ -6,6 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
+use healbench_mcp::{DELETED_PREFIX, delete_folder};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -91,15 +92,26 @@ impl EpisodeFolder {
     }
 }
 
-/// Deletes the folders of episodes whose healbench was killed while it deleted them: nobody listens at their sockets.
-pub(super) fn delete_abandoned() {
-    let Ok(entries) = fs::read_dir(std::env::temp_dir()) else { return };
-    for entry in entries.flatten().filter(|entry| entry.file_name().to_string_lossy().starts_with(PREFIX)) {
-        let refused = UnixStream::connect(entry.path().join(LIFE_SOCKET))
-            .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused);
-        if refused {
-            // Its holder may be deleting it too.
-            let _ = fs::remove_dir_all(entry.path());
+impl Drop for EpisodeFolder {
+    fn drop(&mut self) {
+        delete_folder(self.path());
+    }
+}
+
+/// Deletes the folders of killed episodes: those at whose sockets nobody listens, and those that were being deleted.
+pub(super) fn delete_abandoned(temporary: &Path) {
+    let Ok(entries) = fs::read_dir(temporary) else { return };
+    for entry in entries.flatten() {
+        let (path, name) = (entry.path(), entry.file_name().to_string_lossy().into_owned());
+        let is_deleted = name.strip_prefix(DELETED_PREFIX).is_some_and(|name| name.starts_with(PREFIX));
+        let is_abandoned = || {
+            UnixStream::connect(path.join(LIFE_SOCKET))
+                .is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+        };
+        if is_deleted {
+            let _ = fs::remove_dir_all(&path);
+        } else if name.starts_with(PREFIX) && is_abandoned() {
+            delete_folder(&path);
         }
     }
 }
@@ -188,7 +200,32 @@ impl Filler<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::net::UnixListener;
+
     use super::*;
+
+    #[test]
+    fn abandoned_folders_are_deleted_and_no_other() {
+        let temporary = TempDir::new().unwrap();
+        let folder = |name: &str| {
+            let folder = temporary.path().join(name);
+            fs::create_dir_all(folder.join("home")).unwrap();
+            folder
+        };
+        let listening = UnixListener::bind(folder("hb-open").join(LIFE_SOCKET)).unwrap();
+        drop(UnixListener::bind(folder("hb-killed").join(LIFE_SOCKET)).unwrap());
+        for name in ["hb-new", "deleted-hb-half", "deleted-other", "other"] {
+            folder(name);
+        }
+        delete_abandoned(temporary.path());
+        let mut left: Vec<String> = fs::read_dir(temporary.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned())
+            .collect();
+        left.sort();
+        assert_eq!(left, ["deleted-other", "hb-new", "hb-open", "other"]);
+        drop(listening);
+    }
 
     #[test]
     fn placeholders_are_filled_in_the_syntax_of_the_file() {

@@ -13,10 +13,22 @@ use std::thread;
 
 use crate::process::{end_processes, processes_of};
 
+/// The beginning of the name of a folder that is being deleted.
+pub const DELETED_PREFIX: &str = "deleted-";
+
 /// The exit code if the program cannot be started.
 const NOT_STARTED: u8 = 127;
 /// The exit code if the episode is gone.
 const ABANDONED: u8 = 130;
+
+/// Deletes a folder. It gets another name first, so that a process that is killed meanwhile leaves a folder that can be known as one to delete.
+pub fn delete_folder(folder: &Path) {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    let renamed = folder.with_file_name(format!("{DELETED_PREFIX}{name}"));
+    let folder = if std::fs::rename(folder, &renamed).is_ok() { &renamed } else { folder };
+    // Somebody else may be deleting it too.
+    let _ = std::fs::remove_dir_all(folder);
+}
 
 /// Runs a program in the session of this process until it ends, and returns its exit code, or 128 and the number of the signal.
 /// Then, or if the connection with the socket ends, all other processes of the session are ended. If the connection ends,
@@ -27,7 +39,7 @@ const ABANDONED: u8 = 130;
 pub fn hold(address: &Path, folder: &Path, program: &str, args: &[String]) -> io::Result<u8> {
     let Ok(mut connection) = UnixStream::connect(address) else {
         // The episode ended before it began.
-        let _ = std::fs::remove_dir_all(folder);
+        delete_folder(folder);
         return Ok(ABANDONED);
     };
     let mut child = match Command::new(program).args(args).spawn() {
@@ -51,7 +63,7 @@ pub fn hold(address: &Path, folder: &Path, program: &str, args: &[String]) -> io
         others.filter(|process| u32::try_from(process.as_raw()) != Ok(own)).collect()
     });
     let Some(status) = status else {
-        let _ = std::fs::remove_dir_all(folder);
+        delete_folder(folder);
         return Ok(ABANDONED);
     };
     let code = status.code().or_else(|| Some(128 + status.signal()?));

@@ -17,7 +17,7 @@ mod session;
 pub use attach::attach;
 pub use client::{CallAnswer, CallOutcome, Defects, Limits, StdioSession, ToolDefinition};
 pub use error::McpError;
-pub use hold::hold;
+pub use hold::{DELETED_PREFIX, delete_folder, hold};
 pub use http::{Address, HttpSession};
 pub use line::{Line, MAX_LINE, Message, RpcError, read_line, to_line};
 pub use process::{Process, ProgramEnd, ServerCommand, Variables, run_program};

@@ -108,6 +108,10 @@ fn row(cell: &CellName, check: &Check, sampled: &Sampled<'_>, policy: &Policy, r
     if left_out > 0 {
         reason = format!("{reason}; left out, for one side was lost: {left_out}");
     }
+    let unknown: u64 = scenarios.iter().map(|scenario| scenario.unknown).sum();
+    if unknown > 0 {
+        reason = format!("{reason}; left out, for the number is unknown: {unknown}");
+    }
     GateRow {
         subject: Subject::of(cell),
         metric: check.metric.name().to_owned(),
@@ -250,6 +254,8 @@ struct ScenarioPairs<'a> {
     candidate: f64,
     /// The number of trials without a partner.
     left_out: u64,
+    /// The number of trials that both sides have, without a known number.
+    unknown: u64,
     /// The number of pairs that repeat the schedule of another, of a deterministic agent.
     copies: u64,
 }
@@ -257,7 +263,7 @@ struct ScenarioPairs<'a> {
 impl ScenarioPairs<'_> {
     /// Returns true if the scenario has trials to pair but no pair.
     fn is_unpaired(&self) -> bool {
-        self.pairs == 0 && self.left_out > 0
+        self.pairs == 0 && self.left_out + self.unknown > 0
     }
 }
 
@@ -291,10 +297,12 @@ fn pair_by_scenario<'a>(metric: Metric, id: &'a str, before: &CellScenario, afte
     let (base, candidate) = (before.sum(metric), after.sum(metric));
     let pairs = base.count.min(candidate.count);
     // If the cost of some episodes is unknown, so is the sum.
-    let unknown =
+    let is_unknown =
         |scenario: &CellScenario| metric == Metric::CostUsd && scenario.sum(metric).count < scenario.outcomes.scored();
-    if pairs == 0 || unknown(before) || unknown(after) {
-        return ScenarioPairs { id, left_out: trials, ..ScenarioPairs::default() };
+    let scored = before.outcomes.scored().min(after.outcomes.scored());
+    let left_out = trials - scored;
+    if pairs == 0 || is_unknown(before) || is_unknown(after) {
+        return ScenarioPairs { id, left_out, unknown: scored, ..ScenarioPairs::default() };
     }
     let sum = |total: f64, count: u64| total / count as f64 * pairs as f64;
     ScenarioPairs {
@@ -302,7 +310,8 @@ fn pair_by_scenario<'a>(metric: Metric, id: &'a str, before: &CellScenario, afte
         pairs,
         base: sum(base.total, base.count),
         candidate: sum(candidate.total, candidate.count),
-        left_out: trials - pairs,
+        left_out,
+        unknown: scored.saturating_sub(pairs),
         ..ScenarioPairs::default()
     }
 }

@@ -7,7 +7,9 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use healbench_record::{Outcome, RunDir};
+use serde_json::{Value, json};
 
+use super::view::{Server, visible_html};
 use super::*;
 
 /// The value of the variable that is handed on, which must reach no file.
@@ -189,6 +191,114 @@ fn what_a_program_does_is_counted_as_what_it_is() {
     assert_eq!(processes_left(&sandbox), [""; 0]);
     assert_eq!(files_with_the_key(sandbox.dir.path()), [""; 0].map(PathBuf::from));
     assert!(!everything(&sandbox, &sandbox.path("run")).contains(KEY));
+    assert_eq!(fs::read_dir(sandbox.path("t")).unwrap().count(), 0);
+}
+
+/// The toy agent reports no tokens, and nobody knows its turns.
+#[test]
+fn unknown_numbers_of_programs_are_never_zero() {
+    let sandbox = sandbox(&["good"]);
+    for out in ["base", "candidate"] {
+        let args = ["run", "toy.yaml", "--out", out, "--condition", "sdk-typescript,fusion", "--trials", "2"];
+        let run = [&args[..], &["--agent", "agent:acp0,agent:exec0"]].concat();
+        let result = CommandResult::new(with_key(&sandbox, &run).output().unwrap());
+        assert_eq!(result.code, Some(0), "{}", result.err);
+    }
+    let table = sandbox.ok(&["report", "base", "--csv"]).out;
+    let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let columns = lines.next().unwrap();
+    let cells: Vec<Vec<&str>> = lines.collect();
+    assert_eq!(cells.len(), 4, "{table}");
+    for cell in &cells {
+        let value = |name: &str| cell[columns.iter().position(|column| *column == name).unwrap()];
+        for unknown in [
+            "billed_tokens_per_episode",
+            "billed_tokens_per_success",
+            "tokens_per_episode",
+            "tokens_per_success",
+            "median_billed_tokens_per_episode",
+            "billed_tokens_vs_reference",
+            "prose_tokens",
+            "turns_per_episode",
+            "input_tokens_per_episode",
+            "output_tokens_per_episode",
+            "wasted_tokens",
+            "cost_per_success_usd",
+            "cost_usd",
+            "latency_ms_per_turn",
+            "episode_recovery",
+        ] {
+            assert_eq!(value(unknown), "", "{unknown}");
+        }
+        assert_eq!((value("success"), value("calls_per_episode"), value("leaked_fields")), ("1", "2", "0"));
+        assert!(value("guardrail_tokens").parse::<u32>().unwrap() > 100);
+    }
+    let null_rates = |value: &Value| {
+        let mut rates = 0;
+        each_object(value, &mut |object| {
+            if object.get("denominator") == Some(&json!(0)) {
+                assert_eq!(object["rate"], Value::Null, "{object:?}");
+                rates += 1;
+            }
+            if object.get("metric") == Some(&json!("tokens")) || object.get("metric") == Some(&json!("billed_tokens")) {
+                assert_eq!((&object["base"], &object["candidate"]), (&Value::Null, &Value::Null), "{object:?}");
+                assert_eq!(object["difference"], Value::Null, "{object:?}");
+                rates += 1;
+            }
+        });
+        assert!(rates > 0, "{value}");
+    };
+    for args in [
+        &["report", "base", "--json"][..],
+        &["compare", "base", "--by", "condition", "--json"],
+        &["compare", "base", "candidate", "--json"],
+    ] {
+        null_rates(&serde_json::from_str(&sandbox.ok(args).out).unwrap());
+    }
+    let page = sandbox.ok(&["report", "base", "--html", "-"]).out;
+    let server = Server::start(&sandbox, &["base"]);
+    for page in [visible_html(&page), server.ok("/")] {
+        assert!(!page.contains("NaN") && !page.contains("US $ 0"), "{page}");
+    }
+    sandbox.ok(&["bless", "base"]);
+    // By default tokens do not decide.
+    let gate = sandbox.start(&["gate", "baseline.toml", "candidate"]);
+    assert_eq!(gate.code, Some(3), "{}", gate.out);
+    assert!(
+        gate.out.contains("MISSING (advisory)  agent:acp0 \u{b7} natural \u{b7} fusion \u{b7} tokens"),
+        "{}",
+        gate.out
+    );
+    assert!(gate.out.contains("the number is unknown: 2") && !gate.out.contains("was lost"), "{}", gate.out);
+    // Where a policy asks for them, the gate cannot pass.
+    sandbox.write("policy.toml", "[[check]]\nmetric = \"tokens\"\nmargin = \"10%\"\n");
+    let gate = sandbox.start(&["gate", "baseline.toml", "candidate", "--policy", "policy.toml"]);
+    assert_eq!(gate.code, Some(4), "{}", gate.out);
+    assert!(gate.out.contains("the number is unknown: 2"), "{}", gate.out);
+}
+
+fn each_object(value: &Value, then: &mut dyn FnMut(&serde_json::Map<String, Value>)) {
+    match value {
+        Value::Object(object) => {
+            then(object);
+            object.values().for_each(|member| each_object(member, then));
+        }
+        Value::Array(items) => items.iter().for_each(|item| each_object(item, then)),
+        _ => {}
+    }
+}
+
+#[test]
+fn a_program_that_hangs_is_ended_and_lost() {
+    let sandbox = sandbox(&["hangs"]);
+    let config = fs::read_to_string(sandbox.path("healbench.toml")).unwrap().replace("timeout_s = 60", "timeout_s = 2");
+    sandbox.write("healbench.toml", &config);
+    let args = ["run", "toy.yaml", "--out", "run", "--condition", "fusion", "--trials", "1", "--agent"];
+    let run = [&args[..], &["agent:acp0,agent:exec0"]].concat();
+    let result = CommandResult::new(with_key(&sandbox, &run).output().unwrap());
+    assert_eq!(result.code, Some(4), "{}", result.err);
+    assert!(result.err.contains("it did not end within 2 s"), "{}", result.err);
+    assert_eq!(processes_left(&sandbox), [""; 0]);
     assert_eq!(fs::read_dir(sandbox.path("t")).unwrap().count(), 0);
 }
 

@@ -23,7 +23,7 @@ pub(crate) struct Reply {
 }
 
 /// Returns the HTML of a page without style and script, which mention content that is not on the page.
-fn visible_html(body: &str) -> String {
+pub(crate) fn visible_html(body: &str) -> String {
     let between = |from: &str, to: &str| {
         let rest = &body[body.find(from)?..];
         Some(rest[..rest.find(to)?].to_owned())
