@@ -242,7 +242,8 @@ pub(crate) fn end_processes(left: &mut dyn FnMut() -> Vec<Pid>) {
             if left.is_empty() {
                 return;
             }
-            for process in left {
+            // The first process of a session last: it ends the others if this process is killed meanwhile.
+            for process in left.into_iter().rev() {
                 // It may have ended meanwhile.
                 let _ = kill(process, signal);
             }
