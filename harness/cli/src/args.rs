@@ -26,14 +26,27 @@ use crate::axis_help::{contents_help, format_help, guardrails_help};
 use crate::run_name::{RUNS, run_name};
 
 /// Measures whether what a tool server says after a failed call helps an agent recover, and at what cost.
+///
+/// A scenario is a task for an agent, with tools, and with the mistakes and faults that make calls fail. A suite is a folder of
+/// scenarios; several are built in. An agent is a simulated reader, which costs nothing, a model, or an agent program. A condition
+/// decides what agents are shown after a failed call: the bare error, the text of an SDK, or that of guardrails, which check
+/// calls and explain errors. `run` lets each agent work on each scenario in each condition, several times, and reports how many
+/// tasks succeed and what that costs.
 #[derive(Debug, Parser)]
-#[command(name = "healbench", version, max_term_width = 100)]
+#[command(name = "healbench", version, max_term_width = 100, after_help = FIRST_STEPS)]
 pub(crate) struct Arguments {
     #[command(flatten)]
     pub(crate) global: GlobalArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
+
+const FIRST_STEPS: &str = "\
+First steps:
+  healbench run                      Run the built-in suite `quickstart` with simulated readers
+  healbench view                     Look at the runs in a browser
+  healbench audit -- node server.js  Score the errors of an MCP server
+  healbench run --help               All about scenarios, agents and conditions";
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Output")]
@@ -62,7 +75,7 @@ pub(crate) enum Command {
     Run(RunArgs),
     /// Print what `run` would execute, without executing it.
     Plan(PlanArgs),
-    /// Check scenario files and report all problems at once.
+    /// Check scenario files, and report all problems at once.
     Validate(ValidateArgs),
     /// Write a first scenario for an MCP server, with the list of its tools.
     New(NewArgs),
@@ -83,9 +96,9 @@ pub(crate) enum Command {
     },
     /// Serve a scenario as an MCP server on standard input and output, for a client to try.
     Serve(ServeArgs),
-    /// Answer a tool call, or calls read as JSON lines from standard input, as the simulated server does.
+    /// Print the answer to a call of a tool from a list or a scenario, in any error format.
     Call(CallArgs),
-    /// Lock, compare and check the contracts of scenarios' tools.
+    /// Save the contracts of tools, and report what changed in them.
     Contract(ContractArgs),
     /// Print the transcripts of episodes: what the agent saw and what it sent.
     Show(ShowArgs),
@@ -97,7 +110,7 @@ pub(crate) enum Command {
     Slurm(SlurmArgs),
     /// Print the report of a run.
     Report(ReportArgs),
-    /// Compare two runs, or the cells of one, and print the differences: the conclusion first. Exits with 4 if they cannot be compared.
+    /// Compare two runs, or the conditions, formats or agents of one, the conclusion first. Exits with 4 if nothing can be compared.
     Compare(CompareArgs),
     /// Serve the runs of a folder to browsers on this machine.
     View(ViewArgs),

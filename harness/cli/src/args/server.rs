@@ -17,7 +17,8 @@ pub(crate) struct ServerArgs {
     /// Give the server this environment variable, besides PATH, LANG, and an empty HOME and TMPDIR. May be repeated
     #[arg(long, value_name = "NAME", conflicts_with = "url")]
     pub(crate) env: Vec<String>,
-    /// The program and its arguments; `{dir}` is an empty folder.
+    /// The program and its arguments. It runs in an empty folder, `{dir}`; files that are named relative to the working
+    /// directory are found
     #[arg(last = true, required_unless_present = "url", conflicts_with = "url", value_name = "COMMAND")]
     pub(crate) command: Vec<String>,
 }
@@ -29,9 +30,18 @@ impl ServerArgs {
             return Ok(Endpoint::Url(Address::new(url, self.token_env.as_deref())?));
         }
         let path = folder.to_string_lossy();
-        let words: Vec<String> = self.command.iter().map(|word| word.replace("{dir}", &path)).collect();
+        let words: Vec<String> = self.words(folder).iter().map(|word| word.replace("{dir}", &path)).collect();
         let command = ServerCommand::new(&words, &self.env).ok_or_else(no_command)?;
         Ok(Endpoint::Command(ServerCommand { dir: Some(folder.into()), ..command }))
+    }
+
+    /// Returns the words of the command, which runs in `folder`: the path of a file of the working directory becomes absolute,
+    /// unless `folder` has such a file too. A word without `.` and `/` is no path.
+    pub(crate) fn words(&self, folder: &Path) -> Vec<String> {
+        let is_path = |word: &str| word.contains(['.', '/']) && !word.starts_with('-');
+        let here = |word: &String| is_path(word) && Path::new(word).is_file() && !folder.join(word).exists();
+        let absolute = |word: &String| std::path::absolute(word).ok()?.into_os_string().into_string().ok();
+        self.command.iter().map(|word| absolute(word).filter(|_| here(word)).unwrap_or_else(|| word.clone())).collect()
     }
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn new(args: &NewArgs, terminal: &Terminal) -> Result<ExitStatus, Cli
         terminal.note(&format!("{} exists, and stays as it is", scenario_file.display()));
         return Ok(ExitStatus::Success);
     }
-    let text = first_scenario(args, &session, &tools)?;
+    let text = first_scenario(args, folder.path(), &session, &tools)?;
     write(&scenario_file, &text)?;
     let shown = shell_quote(&scenario_file.display().to_string());
     terminal
@@ -58,14 +58,14 @@ fn write(path: &Path, text: &str) -> Result<(), CliError> {
 }
 
 /// Returns a scenario with a call of one tool: the first with a required argument that reads, or else writes.
-fn first_scenario(args: &NewArgs, session: &McpSession, tools: &str) -> Result<String, CliError> {
+fn first_scenario(args: &NewArgs, folder: &Path, session: &McpSession, tools: &str) -> Result<String, CliError> {
     let name = session.server_info()["name"].as_str().unwrap_or("server");
     let is_word = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     let id: String = name.chars().take(MAX_NAME).map(|c| if is_word(c) { c } else { '-' }).collect();
     let id = if id.is_empty() { "server" } else { &id };
     let mut candidates: Vec<_> = session.tools().iter().collect();
     candidates.sort_by_key(|tool| (required(tool.input_schema()).is_empty(), !tool.is_read_only()));
-    let server = server_keys(&args.server);
+    let server = server_keys(&args.server, folder);
     for tool in candidates {
         let Some(arguments) = example(tool.input_schema()) else { continue };
         let mistakes = if required(tool.input_schema()).is_empty() { "" } else { "\n    mistakes: [missing]" };
@@ -90,10 +90,10 @@ fn first_scenario(args: &NewArgs, session: &McpSession, tools: &str) -> Result<S
 }
 
 /// Returns the keys of a scenario that say how the server is reached.
-fn server_keys(args: &ServerArgs) -> String {
+fn server_keys(args: &ServerArgs, folder: &Path) -> String {
     let mut keys = match &args.url {
         Some(url) => format!("  url: {}\n", json!(url)),
-        None => format!("  command: {}\n", json!(args.command)),
+        None => format!("  command: {}\n", json!(args.words(folder))),
     };
     if let Some(name) = &args.token_env {
         keys.push_str(&format!("  token_env: {}\n", json!(name)));

@@ -11,7 +11,7 @@ use crate::error::CliError;
 
 /// The age in seconds of a progress file up to which the run counts as active. Locks are not seen on other machines of many
 /// shared file systems.
-const ACTIVE_S: u64 = 120;
+pub(super) const ACTIVE_S: u64 = 120;
 
 /// A shard's directory and the progress of the process that writes it.
 pub(crate) struct FoundShard {

@@ -1,11 +1,13 @@
+use std::ffi::OsStr;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use healbench_record::{ShardState, Shards, Survey, SurveyedShard, format_numbers, survey};
 use healbench_reports::render::{count, duration, json, plain_text};
 use serde::Serialize;
 
-use super::shards::{FoundShard, find_shards, is_recent};
+use super::shards::{ACTIVE_S, FoundShard, find_shards, is_recent};
 use crate::args::StatusArgs;
 use crate::error::{CliError, ExitStatus};
 use crate::progress::BeaconFile;
@@ -30,6 +32,8 @@ struct Status {
     todo: Vec<u32>,
     /// All directories.
     directories: Vec<Directory>,
+    /// The folders that killed processes left beside the shards.
+    leftovers: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -59,6 +63,8 @@ pub(crate) fn status(args: &StatusArgs, terminal: &Terminal) -> Result<ExitStatu
         for (destination, file) in running.iter().filter(|(_, file)| is_recent(&file.progress) && !file.has_ended()) {
             status.add_running(destination, file);
         }
+        let left = leftovers(folder).map_err(|source| CliError::read(folder, &source))?;
+        status.leftovers.extend(left.iter().map(|path| path.display().to_string()));
     }
     let all = |status: &Status| status.directories.iter().all(|directory| directory.state == "complete");
     let is_complete = status.todo.is_empty() && status.shards.is_some() && all(&status);
@@ -134,7 +140,35 @@ fn status_of(survey: &Survey<FoundShard>, expected: Option<u32>) -> Status {
         missing,
         todo,
         directories: survey.shards.iter().map(directory).collect(),
+        leftovers: Vec::new(),
     }
+}
+
+/// Returns the folders in which runs of this folder get their files before they have their names, and those of replaced runs,
+/// unless somebody writes to them.
+fn leftovers(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let is_temporary = path.file_name().and_then(OsStr::to_str).is_some_and(|name| {
+            name.starts_with('.') && [".part", ".old"].iter().any(|extension| name.ends_with(extension))
+        });
+        if is_temporary && path.is_dir() && !was_changed_recently(&path) {
+            found.push(path);
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// Returns true if the folder or a file in it was changed recently, or has vanished meanwhile.
+fn was_changed_recently(folder: &Path) -> bool {
+    let is_recent = |path: &Path| {
+        let changed = fs::metadata(path).and_then(|metadata| metadata.modified());
+        changed.map_or(true, |time| time.elapsed().is_ok_and(|age| age.as_secs() <= ACTIVE_S))
+    };
+    let mut files = fs::read_dir(folder).into_iter().flatten().flatten();
+    is_recent(folder) || files.any(|file| is_recent(&file.path()))
 }
 
 fn directory(shard: &SurveyedShard<FoundShard>) -> Directory {
@@ -190,6 +224,12 @@ fn format_status(status: &Status) -> String {
         }
         if found.len() > MAX_LISTED {
             let _ = writeln!(out, "  and {} more", found.len() - MAX_LISTED);
+        }
+    }
+    if !status.leftovers.is_empty() {
+        let _ = writeln!(out, "left over    {}, of killed processes; delete them", status.leftovers.len());
+        for path in status.leftovers.iter().take(MAX_LISTED) {
+            let _ = writeln!(out, "  {}", plain_text(path));
         }
     }
     if !status.missing.is_empty() {

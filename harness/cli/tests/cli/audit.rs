@@ -43,6 +43,25 @@ fn an_audit_decides_by_its_score_and_its_baseline() {
 }
 
 #[test]
+#[cfg(unix)]
+fn a_file_of_the_working_directory_is_found_from_the_folder_of_the_server() {
+    let sandbox = Sandbox::new();
+    sandbox.write("server.sh", &format!("exec '{}' \"$@\"\n", test_server().display()));
+    // A word that is no path stays as it is, though there is such a file.
+    sandbox.write("audited", "");
+    let found = sandbox.start(&["audit", "--", "sh", "server.sh", "audited"]);
+    assert!(found.code == Some(0) && found.out.contains("6 of 10 tools audited"), "{} {}", found.out, found.err);
+    // The folder of the server comes first.
+    std::fs::create_dir(sandbox.path("fixture")).unwrap();
+    sandbox.write("fixture/server.sh", "echo 'from the fixture' >&2; exit 1\n");
+    let other = sandbox.start(&["audit", "--fixture", "fixture", "--", "sh", "server.sh", "audited"]);
+    assert!(other.code == Some(4) && other.err.contains("from the fixture"), "{} {}", other.out, other.err);
+    sandbox.ok(&["new", "--from-server", "--out", "mine", "--", "sh", "server.sh", "audited"]);
+    let scenario = std::fs::read_to_string(sandbox.path("mine/first.yaml")).unwrap();
+    assert!(scenario.contains("command: [\"sh\",\"/") && scenario.contains("/server.sh\",\"audited\"]"), "{scenario}");
+}
+
+#[test]
 fn calls_are_written_once_and_read_again() {
     let sandbox = Sandbox::new();
     let written = audit(&sandbox, "audited", &["--write-calls", "calls.yaml"]);

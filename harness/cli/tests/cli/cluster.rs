@@ -64,6 +64,35 @@ fn the_status_names_every_shard_that_is_not_complete() {
 }
 
 #[test]
+#[cfg(unix)]
+fn the_status_names_what_a_killed_process_left() {
+    use std::fs::{File, create_dir_all};
+    use std::time::{Duration, SystemTime};
+
+    let sandbox = Sandbox::new();
+    run_shard(&sandbox, "one", "1/1", &[]);
+    let names = [".two.healbench-a.part", ".two.healbench-a.old", ".healbench-7-0.part", "two.part"];
+    let hour_ago = SystemTime::now() - Duration::from_secs(3600);
+    for name in names {
+        let folder = sandbox.path("shards").join(name);
+        create_dir_all(&folder).unwrap();
+        for path in [folder.join("calls.parquet"), folder] {
+            let file =
+                if path.extension().is_some_and(|e| e == "parquet") { File::create(&path) } else { File::open(&path) };
+            file.unwrap().set_modified(hour_ago).unwrap();
+        }
+    }
+    let shown = sandbox.start(&["status", "shards"]).out;
+    let expected = "left over    3, of killed processes; delete them\n  shards/.healbench-7-0.part\n  \
+                    shards/.two.healbench-a.old\n  shards/.two.healbench-a.part\n";
+    assert!(shown.contains(expected), "{shown}");
+    // Somebody writes to this one.
+    std::fs::write(sandbox.path("shards/.two.healbench-a.part/calls.parquet"), "").unwrap();
+    let json: serde_json::Value = serde_json::from_str(&sandbox.start(&["status", "shards", "--json"]).out).unwrap();
+    assert_eq!(json["leftovers"], serde_json::json!(["shards/.healbench-7-0.part", "shards/.two.healbench-a.old"]));
+}
+
+#[test]
 fn parts_are_merged_and_the_whole_from_parts() {
     let sandbox = Sandbox::new();
     for number in [1, 2, 4] {
