@@ -58,8 +58,24 @@ export async function openPage(browser, url, isOwn, options = {}) {
   page.on('console', (message) => wrong.push(`console: ${message.text()}`));
   page.on('pageerror', (error) => wrong.push(`error: ${error}`));
   page.on('dialog', (dialog) => { wrong.push(`dialog: ${dialog.message()}`); dialog.dismiss(); });
-  await page.goto(url);
+  await arrive(page, url);
   return { page, close: async () => { assert.deepEqual(wrong, []); await context.close(); } };
+}
+
+/** Opens an address, and waits for a report that is still being made. */
+export async function arrive(page, url) {
+  await page.goto(url);
+  await page.waitForFunction(() => !document.querySelector('[data-waiting]'), null, { timeout: 120_000 });
+}
+
+/**
+ * What axe finds on a page: all of its rules in the light theme, and in the dark one those that depend on colors.
+ */
+export async function findings(page, axe, colorScheme) {
+  await page.evaluate(axe);
+  const options = colorScheme === 'dark' ? { runOnly: { type: 'rule', values: ['color-contrast'] } } : {};
+  const { violations } = await page.evaluate((options) => globalThis.axe.run(options), options);
+  return violations.map(({ id, impact, nodes }) => `${impact} ${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 200)).join(' | ')}`);
 }
 
 /** By how much the page is wider than the window. */

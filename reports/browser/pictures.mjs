@@ -1,20 +1,24 @@
-// The pictures of the README: a real run, its page, and one opened pair. Called by `just pictures`.
+// The pictures of the README and the documentation, in both themes: the first screen of a run's page, the moment after an error, and the
+// effects of guardrails. Called by `just pictures`.
 
+import { rmSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { address, launch, page as made } from './browser.mjs';
+import { address, folder, launch, page as made } from './browser.mjs';
 
 const target = resolve(process.argv[2] ?? 'docs/pictures');
-const file = made('quickstart', 'quickstart', '--guardrails', 'full', '--format', 'fusion-xml');
+const first = made('quickstart', 'quickstart');
+const full = made('full', 'quickstart', '--guardrails', 'full', '--format', 'fusion-xml');
 const browser = await launch();
-const page = await browser.newPage({ viewport: { width: 1120, height: 760 } });
-await page.goto(address(file));
-await page.screenshot({ path: join(target, 'report.png') });
-
-const effects = page.locator('figure', { has: page.locator('figcaption:text-is("scripted:typical fusion-xml")') });
-await effects.locator('.plots').screenshot({ path: join(target, 'effects.png') });
-
-await page.setViewportSize({ width: 1120, height: 1200 });
-const row = page.locator('#rows > details', { hasText: 'quickstart/bad-date' }).nth(1);
-await row.locator(':scope > summary').click();
-await row.screenshot({ path: join(target, 'transcripts.png') });
+for (const [colorScheme, suffix] of [['light', ''], ['dark', '-dark']]) {
+  const page = await browser.newPage({ viewport: { width: 1040, height: 720 }, colorScheme });
+  const path = (name) => join(target, `${name}${suffix}.png`);
+  await page.goto(address(first));
+  await page.screenshot({ path: path('report') });
+  await page.locator('#moment ~ .pair').first().screenshot({ path: path('transcripts') });
+  await page.goto(address(full));
+  const effects = page.locator('figure', { has: page.locator('figcaption:text-is("scripted:typical fusion-xml")') });
+  await effects.locator('.plots').screenshot({ path: path('effects') });
+  await page.close();
+}
 await browser.close();
+rmSync(folder, { recursive: true, force: true });

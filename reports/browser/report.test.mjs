@@ -4,7 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync, rmSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { after, before, describe, it } from 'node:test';
-import { address, folder, healbench, launch, openPage, overflow, page as made, sizes, write } from './browser.mjs';
+import { address, findings, folder, healbench, launch, openPage, overflow, page as made, sizes, write } from './browser.mjs';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 const MOST_BYTES = 3 * 1024 * 1024;
@@ -12,10 +12,18 @@ const MOST_BYTES = 3 * 1024 * 1024;
 let browser;
 let full;
 let formats;
+/** Pages of few scenarios for axe, whose time grows with the page. */
+let small;
 
 before(async () => {
   full = made('full', 'quickstart', '--guardrails', 'full', '--format', 'fusion-xml', '--trials', '2');
   formats = made('formats', 'quickstart', '--format', 'all', '--trials', '1');
+  const few = ['quickstart/bad-date', 'quickstart/wrong-enum', 'quickstart/rate-limit', 'quickstart/control-nothing-wrong'];
+  small = [
+    made('small-full', ...few, '--agent', 'scripted:perfect,scripted:typical', '--guardrails', 'full', '--format', 'fusion-xml', '--trials', '2'),
+    made('small-formats', ...few, '--agent', 'scripted:perfect,scripted:typical', '--format', 'all', '--trials', '1'),
+    made('small-two', ...few, '--agent', 'scripted:perfect,scripted:typical', '--format', 'fusion-xml', '--trials', '1'),
+  ];
   browser = await launch();
 });
 
@@ -29,8 +37,8 @@ const open = (file, options) => openPage(browser, address(file), (url) => url.sp
 const cells = (page, table, column) =>
   page.$$eval(`#${table} tbody tr`, (rows, column) => rows.map((row) => row.cells[column].dataset.v), column);
 const openRows = (page) => page.locator('#rows > details:visible');
-/** A row that ends differently under both settings. */
-const flip = (page) => page.locator('#rows > details[data-flips="1"][data-agent="1"]').first();
+/** A row that ends differently under both conditions, because an argument is changed. */
+const flip = (page) => page.locator('#rows > details[data-flips="1"][data-agent="1"]', { hasText: 'bad-date' }).first();
 
 describe('the page of a run', () => {
   for (const [name, viewport] of Object.entries(sizes)) {
@@ -60,11 +68,58 @@ describe('the page of a run', () => {
   }
 
   it('says the answer first', async () => {
+    for (const [name, viewport] of Object.entries(sizes)) {
+      const { page, close } = await open(formats, { viewport });
+      const lead = page.locator('.lead').last();
+      const box = await lead.boundingBox();
+      assert.match(await lead.innerText(), /^Simulated reader \w+: .*\d+%.*tokens per episode/);
+      assert.ok(box.y + box.height < viewport.height, `${name}: the whole answer is on the first screen`);
+      await close();
+    }
     const { page, close } = await open(full);
     const answer = page.locator('.answer', { hasText: 'Simulated reader typical' });
     assert.match(await answer.innerText(), /\d+% → \d+%[\s\S]*\+\d+ points[\s\S]*\[\d+, \d+\][\s\S]*more succeed[\s\S]*tokens per episode/);
-    assert.ok((await answer.boundingBox()).y < sizes.wide.height / 2);
     await close();
+  });
+
+  it('shows paired intervals, and the same moment under both conditions with the changed arguments marked', async () => {
+    for (const [name, viewport] of Object.entries(sizes)) {
+      for (const file of [...small, full, formats]) {
+        const { page, close } = await open(file, { viewport });
+        const intervals = page.locator('.line .range:visible');
+        assert.ok((await intervals.count()) > 0, `${name}: an interval is seen without a click`);
+        const first = await intervals.first().boundingBox();
+        if (viewport.width >= 1280) assert.ok(first.y + first.height < viewport.height, `${name}: the first one on the first screen, not at ${first.y}`);
+        // A mark is where its number says: to the right of zero if more succeed, filled if the interval excludes zero.
+        const marks = await page.$$eval('.ranked tbody tr', (rows) => rows.map((row) => {
+          const [, lower, upper] = row.cells[3].textContent.match(/\[(-?[\d.]+), (-?[\d.]+)\]/) ?? [];
+          const place = (part) => row.querySelector(part)?.getBoundingClientRect();
+          const [zero, range, dot] = [place('.zero'), place('.range'), place('.dot')];
+          return lower === undefined || !range || range.width === 0 ? null : {
+            lower: Number(lower), upper: Number(upper), hollow: row.querySelector('.dot').matches('.hollow'),
+            left: range.left - zero.left, right: range.right - zero.left, within: dot.left + dot.width / 2 - range.left, width: range.width,
+          };
+        }).filter(Boolean));
+        for (const mark of marks) {
+          assert.equal(mark.hollow, mark.lower <= 0 && mark.upper >= 0, JSON.stringify(mark));
+          if (Math.abs(mark.lower) > 1) assert.equal(Math.sign(mark.left), Math.sign(mark.lower), JSON.stringify(mark));
+          assert.ok(mark.within > -2 && mark.within < mark.width + 2, JSON.stringify(mark));
+        }
+        const moment = page.locator('#moment ~ .pair').first();
+        const [left, right] = [moment.locator('.transcript').first(), moment.locator('.transcript').last()];
+        assert.equal(await moment.locator('.transcript').count(), 2);
+        assert.match(await left.innerText(), /^no guardrails \w+/);
+        assert.match(await right.innerText(), /→ \w+ \d+ tokens sent, \d+ tokens back/);
+        assert.ok((await right.locator('.repair mark').count()) > 0, 'a changed argument is marked');
+        const call = async (side) => (await side.locator('li').first().locator('pre').first().innerText());
+        assert.equal(await call(left), await call(right), 'both begin with the same call');
+        await page.getByRole('link', { name: /^Complete transcripts/ }).click();
+        await page.locator('.aligned').waitFor();
+        assert.equal(await page.locator('fieldset input:checked').count(), await page.locator('fieldset input').count(), 'all conditions are shown');
+        assert.ok((await overflow(page)) <= 0);
+        await close();
+      }
+    }
   });
 
   it('sorts a table by its heads, and goes back to the order of the plan', async () => {
@@ -235,16 +290,13 @@ describe('axe', () => {
   for (const [name, viewport] of Object.entries(sizes)) {
     for (const colorScheme of ['light', 'dark']) {
       it(`finds nothing, ${name} and ${colorScheme}`, async () => {
-        for (const file of [full, formats]) {
+        for (const file of small) {
           // The page lets no script run but its own.
           const { page, close } = await open(file, { viewport, colorScheme, bypassCSP: true });
+          await page.$$eval('main details:not(#rows > details)', (all) => all.forEach((details) => { details.open = true; }));
           await flip(page).locator(':scope > summary').click();
           await flip(page).locator('.aligned').waitFor();
-          await page.locator('#settings ~ details > summary').first().click();
-          await page.evaluate(axe);
-          const { violations } = await page.evaluate(() => globalThis.axe.run());
-          const told = violations.map(({ id, impact, nodes }) => `${impact} ${id}: ${nodes.slice(0, 3).map((node) => node.html.slice(0, 200)).join(' | ')}`);
-          assert.deepEqual(told, []);
+          assert.deepEqual(await findings(page, axe, colorScheme), []);
           await close();
         }
       });

@@ -5,7 +5,7 @@ import { spawn } from 'node:child_process';
 import { readFileSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { after, before, it } from 'node:test';
-import { folder, healbench, launch, openPage, overflow, sizes, write } from './browser.mjs';
+import { arrive, findings, folder, healbench, launch, openPage, overflow, sizes, write } from './browser.mjs';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
@@ -17,6 +17,8 @@ before(async () => {
   for (const [name, trials] of [['base', '2'], ['candidate', '3']]) {
     healbench('run', 'quickstart', '--agent', 'scripted:typical', '--format', 'fusion-xml', '--trials', trials, '--quiet', '--out', `runs/${name}`);
   }
+  healbench('run', 'quickstart/bad-date', '--agent', 'scripted:typical', '--format', 'fusion-xml,zod-json', '--trials', '2', '--quiet', '--out', 'runs/three');
+  healbench('run', 'quickstart/bad-date', 'quickstart/wrong-enum', '--agent', 'scripted:perfect', '--format', 'fusion-xml', '--trials', '1', '--quiet', '--out', 'runs/small');
   // One scenario with another text: its episodes end after the first call.
   const text = readFileSync(new URL('../../scenarios/suites/quickstart/wrong-enum.yaml', import.meta.url), 'utf8');
   write('edited/wrong-enum.yaml', text.replace(/max_calls: \d+/, 'max_calls: 1'));
@@ -48,7 +50,7 @@ it('leads from the list to a run, to an episode, and to another setting', async 
   await row.getByRole('link', { name: /^episode/ }).first().click();
   assert.equal(await page.locator('.transcript').count(), 1);
   await page.getByRole('link', { name: /all fusion-xml/ }).click();
-  assert.equal(await page.locator('.transcript').count(), 2);
+  assert.equal(await page.locator('.aligned thead th').count(), 2);
   await page.getByRole('link', { name: 'All runs' }).click();
   assert.equal(page.url(), home);
   await close();
@@ -117,17 +119,39 @@ it('compares two runs', async () => {
   await close();
 });
 
+it('shows an episode beside the same trial under other conditions, aligned by call', async () => {
+  const { page, close } = await visit('runs/three/episodes?scenario=bad-date');
+  await page.locator('#episodes tbody th a').first().click();
+  const heads = page.locator('.aligned thead th');
+  const others = page.getByRole('navigation', { name: /other conditions/ });
+  assert.equal(await heads.count(), 0);
+  assert.equal(await others.locator('.chosen').count(), 1);
+  await others.getByRole('link', { name: 'all', exact: true }).click();
+  await heads.nth(2).waitFor();
+  assert.equal(await heads.count(), 3);
+  const calls = await page.locator('.aligned tbody tr').first().locator('td').evaluateAll((cells) =>
+    cells.map((cell) => ({ text: cell.innerText, top: cell.querySelector('.who').getBoundingClientRect().top })));
+  assert.ok(calls.every(({ text }) => /\bcall 1\b/.test(text)) && new Set(calls.map(({ top }) => top)).size === 1, JSON.stringify(calls));
+  assert.ok((await page.locator('.aligned .repair mark').count()) > 0, 'changed arguments are marked');
+  await others.getByRole('link', { name: /zod-json/ }).click();
+  await page.waitForFunction(() => document.querySelectorAll('.aligned thead th').length === 2);
+  // The filter of the list is kept, so that keys lead on.
+  assert.match(page.url(), /scenario=bad-date.*versus=\d+$/);
+  assert.equal(await others.locator('.chosen').count(), 2);
+  await close();
+});
+
 for (const [name, viewport] of Object.entries(sizes)) {
-  it(`has nothing for axe, ${name}`, async () => {
-    for (const path of ['', 'history', 'compare?base=base&candidate=edited', 'runs/base/', 'runs/base/episodes', 'runs/base/episodes?q=error', 'runs/base/episodes/0?q=error', 'compare?base=base&candidate=candidate', 'runs/absent/']) {
-      const context = await browser.newContext({ viewport, bypassCSP: true });
-      const page = await context.newPage();
-      await page.goto(home + path);
-      await page.evaluate(axe);
-      const { violations } = await page.evaluate(() => globalThis.axe.run());
-      assert.deepEqual(violations.map(({ id, impact, nodes }) => `${path}: ${impact} ${id}: ${nodes[0].html.slice(0, 200)}`), []);
-      assert.ok((await overflow(page)) <= 0, path);
-      await context.close();
-    }
-  });
+  for (const colorScheme of ['light', 'dark']) {
+    it(`has nothing for axe, ${name} and ${colorScheme}`, async () => {
+      for (const path of ['', 'history', 'compare?base=base&candidate=edited', 'runs/small/', 'runs/small/episodes', 'runs/small/episodes?q=error', 'runs/small/episodes/0?q=error', 'runs/small/episodes/0?versus=2', 'compare?base=base&candidate=candidate', 'runs/absent/']) {
+        const context = await browser.newContext({ viewport, colorScheme, bypassCSP: true });
+        const page = await context.newPage();
+        await arrive(page, home + path);
+        assert.deepEqual(await findings(page, axe, colorScheme), [], path);
+        assert.ok((await overflow(page)) <= 0, path);
+        await context.close();
+      }
+    });
+  }
 }

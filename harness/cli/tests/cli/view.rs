@@ -161,9 +161,12 @@ fn runs_are_listed_shown_and_compared_and_nothing_is_written() {
     assert_eq!(episode.matches("class=\"transcript\"").count(), 1, "{episode}");
     let compared_page = server.ok("/runs/first/episodes/0?versus=2");
     assert!(
-        compared_page.contains("episode 2") && compared_page.matches("class=\"transcript\"").count() == 2,
+        compared_page.contains("episode 2") && compared_page.matches("<div class=\"sure\">episode ").count() == 2,
         "{compared_page}"
     );
+    let three = server.ok("/runs/second/episodes/0?versus=2,4");
+    assert_eq!(three.matches("<div class=\"sure\">episode ").count(), 3, "{three}");
+    server.missing("/runs/second/episodes/0?versus=2,99");
     let under = server.ok("/runs/first/episodes/0?guardrails=all&format=pydantic");
     assert!(under.contains("all pydantic") && under.contains("run now"), "{under}");
     // A condition of the run is taken from the run; empty form fields are ignored.

@@ -91,13 +91,14 @@ fn the_history_shows_runs_of_a_suite_and_where_it_changed() {
     run("runs/third");
     let text = include_str!("../../../../scenarios/suites/quickstart/wrong-enum.yaml");
     sandbox.write("scenario.yaml", &text.replace("max_calls: 8", "max_calls: 1"));
-    run("runs/fourth");
+    // Runs that start within a second are ordered by their names.
+    run("runs/third-edited");
     let server = Server::start(&sandbox, &[]);
     let history = server.ok("/history");
     let section = history.split("<h2>").find(|section| section.contains(">third<")).unwrap();
     let at = |text: &str| section.rfind(text).unwrap_or_else(|| panic!("{text}: {section}"));
     // The newest is the first row; the others have another agent.
-    assert!(at(">fourth</a>") < at("the suite changed: changed: quickstart/wrong-enum"), "{section}");
+    assert!(at(">third-edited</a>") < at("the suite changed: changed: quickstart/wrong-enum"), "{section}");
     assert!(at("the suite changed") < at(">third</a>") && at(">third</a>") < at(">first</a>"), "{section}");
     assert!(!section.contains(">second</a>"), "{section}");
     assert!(section.contains("<span class=\"good\">PASS</span>") && section.contains("not comparable"), "{section}");
@@ -105,6 +106,6 @@ fn the_history_shows_runs_of_a_suite_and_where_it_changed() {
     // Two lines: the point of the changed suite is not connected.
     let path = section.split(" d=\"").nth(1).unwrap().split('"').next().unwrap();
     assert_eq!((path.matches('M').count(), path.matches('L').count()), (2, 1), "{path}");
-    let compared = server.ok("/compare?base=third&candidate=fourth");
+    let compared = server.ok("/compare?base=third&candidate=third-edited");
     assert!(compared.contains("<del>-   max_calls: 8</del>\n<ins>+   max_calls: 1</ins>"), "{compared}");
 }

@@ -67,7 +67,7 @@ fn suite_history(index: usize, suite: &SuiteHistory) -> Markup {
         p.meta { (visible(&suite.plan)) }
         @if suite.left_out > 0 { p.note { (pluralize(suite.left_out as u64, "older run")) " left out." } }
         @if suite.runs.len() > 1 { figure { (success) (billed) } }
-        div.scroll tabindex="0" role="region" aria-label={ "History of " (visible(&suite.suite)) } {
+        div.scroll tabindex="0" role="region" aria-label={ "History of " (visible(&suite.suite)) ": " (visible(&suite.plan)) } {
             table {
                 thead { tr {
                     @for head in ["run", "began (UTC)"] { th.text scope="col" { (head) } }

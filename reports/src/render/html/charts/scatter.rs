@@ -15,8 +15,6 @@ use super::{Caption, ChartError, Link, Mark, WIDE, clamp_width, is_drawable, tex
 
 /// The largest number of points with whiskers and full-size markers; more whiskers would hide the points.
 pub(crate) const MAX_WHISKER_POINTS: usize = 60;
-/// The largest number of points with labels.
-const MAX_LABELED_POINTS: usize = 12;
 
 #[derive(Clone, Debug)]
 pub(crate) struct Scatter {
@@ -36,7 +34,7 @@ pub(crate) struct Scatter {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Point {
-    /// The name, shown if all names have room.
+    /// The name, shown if it has room.
     pub(crate) label: String,
     /// The index of the group.
     pub(crate) group: usize,
@@ -77,7 +75,7 @@ pub(crate) fn scatter(data: &Scatter, width: u32) -> Result<Option<String>, Char
         };
         draw_points(area, &points, to_pixel)?;
         let bounds = bounds(&frame);
-        if points.len() <= MAX_LABELED_POINTS {
+        if points.len() <= MAX_WHISKER_POINTS {
             draw_labels(area, &points, to_pixel, bounds)?;
         }
         legend::draw(area, &entries, plot_height + 8, width)?;
@@ -160,8 +158,8 @@ impl PixelRect {
     }
 }
 
-/// Labels all points if every label has room next to, above or below its point. Otherwise draws no label, since a
-/// partly labeled chart is misleading.
+/// Labels the points whose labels have room next to, above or below them: first the best point of each group, then the hollow ones, then
+/// the others. The marks say what the labels do not.
 fn draw_labels(
     area: &Area<'_>,
     points: &[&Point],
@@ -178,7 +176,7 @@ fn draw_labels(
         }
     }
     let mut labels = Vec::new();
-    for point in points {
+    for point in by_importance(points) {
         let (x, y) = to_pixel(point.x, point.y);
         let label = text::truncate(&point.label, 130);
         let wide = text::width(&label);
@@ -186,7 +184,7 @@ fn draw_labels(
         let space = |(x, y): (i32, i32)| PixelRect { left: x, right: x + wide, top: y - 7, bottom: y + 7 };
         let free =
             |at: &(i32, i32)| space(*at).is_inside(&bounds) && !taken.iter().any(|other| space(*at).overlaps(other));
-        let Some(at) = at.into_iter().find(free) else { return Ok(()) };
+        let Some(at) = at.into_iter().find(free) else { continue };
         taken.push(space(at));
         labels.push((label, at, wide));
     }
@@ -194,4 +192,19 @@ fn draw_labels(
         text::draw(area, label, &text::style(INK, HPos::Left, VPos::Center), *at, *wide)?;
     }
     Ok(())
+}
+
+/// Orders points by what a reader looks for: the best one of each group, the hollow ones, then the others, better ones first.
+fn by_importance<'a>(points: &[&'a Point]) -> Vec<&'a Point> {
+    let mut ordered: Vec<&Point> = points.to_vec();
+    ordered.sort_by(|a, b| b.y.total_cmp(&a.y).then(a.x.total_cmp(&b.x)));
+    let mut groups = std::collections::BTreeSet::new();
+    let best: Vec<bool> = ordered.iter().map(|point| point.filled && groups.insert(point.group)).collect();
+    let mut ranked: Vec<(u8, &Point)> = ordered
+        .iter()
+        .zip(best)
+        .map(|(point, best)| (if best { 0 } else { 1 + u8::from(point.filled) }, *point))
+        .collect();
+    ranked.sort_by_key(|(rank, _)| *rank);
+    ranked.into_iter().map(|(_, point)| point).collect()
 }

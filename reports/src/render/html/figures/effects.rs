@@ -18,13 +18,11 @@ const MIN_LABEL_WIDTH: u32 = 720;
 
 /// Renders the effects of guardrails.
 pub(super) fn effects(report: &Report) -> Result<Markup, ChartError> {
+    // The most informative agents come first, and are kept if not all have room.
     let mut ablations = report.ablation.clone();
-    if group_ablations(&ablations).len() > MAX_CHARTS {
-        // Those of the most informative agents are kept.
-        let agents: Vec<&str> =
-            agents_by_information(report).into_iter().map(|agent| report.agents[agent].title.as_str()).collect();
-        ablations.sort_by_key(|ablation| agents.iter().position(|title| *title == ablation.title));
-    }
+    let agents: Vec<&str> =
+        agents_by_information(report).into_iter().map(|agent| report.agents[agent].title.as_str()).collect();
+    ablations.sort_by_key(|ablation| agents.iter().position(|title| *title == ablation.title));
     let all = group_ablations(&ablations);
     let range = shared_range(&all[..all.len().min(MAX_CHARTS)]);
     let mut charts = Vec::new();
@@ -52,7 +50,7 @@ pub(super) fn effects(report: &Report) -> Result<Markup, ChartError> {
                 "interval excludes zero. The charts share their axis, and an agent has one color everywhere."
             }
             (left_out(all.len().saturating_sub(MAX_CHARTS)))
-            @for (titles, ablations, chart) in &charts {
+            div.figures { @for (titles, ablations, chart) in &charts {
                 figure {
                     @match (ablations, shared_labels(ablations)) {
                         ([_], _) => figcaption { (titles) },
@@ -62,7 +60,7 @@ pub(super) fn effects(report: &Report) -> Result<Markup, ChartError> {
                     @if let Some(chart) = chart { (chart) }
                     (effects_table(titles, ablations))
                 }
-            }
+            } }
         }
     })
 }
