@@ -173,7 +173,7 @@ mod tests {
         let mut window = window(100);
         let second = Duration::from_secs(1);
         for number in 0..3 {
-            window.reserve(30, start + number * second).unwrap();
+            let _ = window.reserve(30, start + number * second).unwrap();
         }
         assert_eq!(window.reserve(40, start + 3 * second), Err(57 * second));
         assert_eq!(window.reserve(80, start + 3 * second), Err(59 * second));
@@ -200,7 +200,7 @@ mod tests {
     fn a_request_that_never_fits_is_sent_alone() {
         let now = Instant::now();
         let mut window = window(100);
-        window.reserve(500, now).unwrap();
+        let _ = window.reserve(500, now).unwrap();
         assert_eq!(window.reserve(500, now), Err(WINDOW));
         assert!(window.reserve(500, now + WINDOW).is_ok());
     }
